@@ -1,0 +1,15 @@
+// Package fence holds the fencing token, the number a store compares to refuse
+// a write of a holder that has been overtaken, and the contract of the guards
+// that compare it. It is a leaf: a service that only guards a store imports
+// this and no lock client.
+//
+// A lock alone cannot protect a store. Its holder may be paused after it has
+// looked at the lock and before its write arrives, and wake up when somebody
+// else holds the lock. The token can: it grows with every holder, it travels
+// with every write, and the store refuses a token lower than one it has seen.
+// What a guard owes its callers, and they owe it, is written at Guard.
+//
+// Not promised: that a token is authentic. It is a plain number, and whoever
+// may write to a guarded store may also claim with a huge one and so fence off
+// everybody else for good.
+package fence
