@@ -1,0 +1,150 @@
+package embedded
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// newPipe returns the two ends of a connection on which writes never block, as with a kernel's buffers but without a
+// limit. net.Pipe would not do: a write to a paused master would fail there, and the request would never arrive.
+func newPipe(addr string) (client, server net.Conn) {
+	up, down := newStream(), newStream()
+	return &end{in: down, out: up, peer: address(addr)}, &end{in: up, out: down, peer: address(addr)}
+}
+
+// address is the made-up address of a master.
+type address string
+
+func (a address) Network() string { return "embedded" }
+func (a address) String() string  { return string(a) }
+
+// stream carries bytes one way.
+type stream struct {
+	mu       sync.Mutex
+	buf      []byte
+	eof      bool          // the writing end is closed: readers get the rest, then io.EOF
+	gone     bool          // the reading end is closed: nothing is kept for it any more
+	deadline time.Time     // of reads; zero for none
+	changed  chan struct{} // closed and replaced when any of the above changes
+}
+
+func newStream() *stream { return &stream{changed: make(chan struct{})} }
+
+// update changes the stream and wakes those who wait for it.
+func (s *stream) update(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// take reads without waiting. With neither bytes nor an error it returns what to wait for, and until when.
+func (s *stream) take(p []byte) (n int, changed <-chan struct{}, deadline time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.gone:
+		err = net.ErrClosed
+	case !s.deadline.IsZero() && !time.Now().Before(s.deadline):
+		err = os.ErrDeadlineExceeded
+	case len(s.buf) > 0:
+		n = copy(p, s.buf)
+		s.buf = s.buf[n:]
+	case s.eof:
+		err = io.EOF
+	}
+	return n, s.changed, s.deadline, err
+}
+
+func (s *stream) read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for {
+		n, changed, deadline, err := s.take(p)
+		if n > 0 || err != nil {
+			return n, err
+		}
+		await(changed, deadline)
+	}
+}
+
+// await returns when changed is closed or the deadline, unless zero, has come.
+func await(changed <-chan struct{}, deadline time.Time) {
+	if deadline.IsZero() {
+		<-changed
+		return
+	}
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	}
+}
+
+// write succeeds also when nobody reads any more. So does the first write to a TCP peer that has closed, and a client
+// must not learn more from a failed write than it would over TCP.
+func (s *stream) write(p []byte) (n int, err error) {
+	s.update(func() {
+		if s.eof {
+			err = net.ErrClosed
+			return
+		}
+		n = len(p)
+		if !s.gone {
+			s.buf = append(s.buf, p...)
+		}
+	})
+	return n, err
+}
+
+// end is one end of a connection.
+type end struct {
+	in, out *stream
+	peer    address
+}
+
+func (e *end) Read(p []byte) (int, error) {
+	n, err := e.in.read(p)
+	if err != nil && err != io.EOF {
+		err = e.opError("read", err)
+	}
+	return n, err
+}
+
+func (e *end) Write(p []byte) (int, error) {
+	n, err := e.out.write(p)
+	if err != nil {
+		err = e.opError("write", err)
+	}
+	return n, err
+}
+
+// Close gives the other end what was written before, and then io.EOF; what it writes from now on is lost.
+func (e *end) Close() error {
+	e.out.update(func() { e.out.eof = true })
+	e.in.update(func() { e.in.gone, e.in.buf = true, nil })
+	return nil
+}
+
+func (e *end) opError(op string, err error) error {
+	return &net.OpError{Op: op, Net: e.peer.Network(), Addr: e.peer, Err: err}
+}
+
+func (e *end) LocalAddr() net.Addr  { return e.peer }
+func (e *end) RemoteAddr() net.Addr { return e.peer }
+
+func (e *end) SetDeadline(t time.Time) error { return e.SetReadDeadline(t) }
+
+func (e *end) SetReadDeadline(t time.Time) error {
+	e.in.update(func() { e.in.deadline = t })
+	return nil
+}
+
+// SetWriteDeadline does nothing, since writes do not block.
+func (e *end) SetWriteDeadline(time.Time) error { return nil }

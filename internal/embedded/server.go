@@ -1,0 +1,247 @@
+package embedded
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// ErrClosed is returned by Restart after Close.
+var ErrClosed = errors.New("embedded: the server is closed")
+
+// poolSize is far more than a client needs, and costs nothing as connections are made on demand. After as many refused
+// dials as this, however far apart, go-redis starts a goroutine that dials once a second, and refuses all by itself
+// until that one gets through: a master that is back would still seem dead, and a bubble could not end.
+const poolSize = 1024
+
+var servers atomic.Int64 // made so far, for their names
+
+// Server is one master. Its data survives a Kill unless wiped, and ttls run on meanwhile, as with an AOF. All methods
+// may be called at the same time from several goroutines.
+type Server struct {
+	name   string
+	listen string // the TCP address, empty for none
+	mini   *miniredis.Miniredis
+
+	// life is held, by having put a value in, while the master goes up or down. It is a channel and not a mutex
+	// because that waits for connections to end, and who waits for a mutex stops the clock of a bubble.
+	life   chan struct{}
+	closed bool // guarded by life
+
+	forgetful atomic.Bool
+
+	mu  sync.Mutex
+	run *run // nil while down
+}
+
+// New starts a master that is reached by its Dialer only.
+func New() *Server {
+	s := newServer()
+	if err := s.start(); err != nil {
+		panic(err) // only listening can fail
+	}
+	return s
+}
+
+// NewListening starts a master that is also served on the TCP address addr, such as "127.0.0.1:0" for a free port on
+// the loopback. The error is that of listening.
+func NewListening(addr string) (*Server, error) {
+	s := newServer()
+	s.listen = addr
+	if err := s.start(); err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	s.listen = s.mini.Addr()
+	return s, nil
+}
+
+func newServer() *Server {
+	s := &Server{
+		name: fmt.Sprintf("embedded-%d", servers.Add(1)),
+		mini: miniredis.NewMiniRedis(),
+		life: make(chan struct{}, 1),
+	}
+	s.mini.ClockTTL(true)
+	return s
+}
+
+// start brings the master up. The caller holds life, or has the Server for itself.
+func (s *Server) start() error {
+	if s.listen != "" {
+		if err := s.mini.StartAddr(s.listen); err != nil {
+			return err
+		}
+	} else {
+		// Only Dial starts a miniredis that does not listen; the connection itself is of no use.
+		conn, err := s.mini.Dial()
+		if err != nil {
+			return err
+		}
+		if err := conn.Close(); err != nil {
+			return err
+		}
+	}
+
+	srv := s.mini.Server()
+	// No Redis keeps its scripts over a crash.
+	srv.Dispatch(server.NewPeer(bufio.NewWriter(io.Discard)), []string{"SCRIPT", "FLUSH"})
+	r := newRun(s.mini, &s.forgetful)
+	srv.SetPreHook(r.hook)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run = r
+	return nil
+}
+
+// Addr returns the TCP address of a listening master, else a made-up name that no other master in this process has,
+// such as "embedded-1".
+func (s *Server) Addr() string {
+	if s.listen != "" {
+		return s.listen
+	}
+	return s.name
+}
+
+// Dialer returns a function for redis.Options.Dialer. It connects inside the process, whatever address it is given.
+// While the master is down, dialing fails with a *net.OpError that is syscall.ECONNREFUSED for errors.Is.
+func (s *Server) Dialer() func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, s.dialError(err)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.run == nil {
+			return nil, s.dialError(os.NewSyscallError("connect", syscall.ECONNREFUSED))
+		}
+		client, server := newPipe(s.Addr())
+		s.run.srv.ServeConn(server) // under mu: a Kill must not miss this connection
+		return client, nil
+	}
+}
+
+func (s *Server) dialError(err error) error {
+	addr := address(s.Addr())
+	return &net.OpError{Op: "dial", Net: addr.Network(), Addr: addr, Err: err}
+}
+
+// Options returns new options for a go-redis client of this master. They are fit for a bubble and for seeing faults:
+// RESP2, no retries of commands or dials, contexts end commands, and no goroutine is left in the background.
+func (s *Server) Options() *redis.Options {
+	return &redis.Options{
+		Addr:                     s.Addr(),
+		Dialer:                   s.Dialer(),
+		Protocol:                 2,
+		DisableIdentity:          true,
+		MaxRetries:               -1,
+		DialerRetries:            1,
+		DialerRetryTimeout:       1, // go-redis waits this long after the last attempt too, by default 100 ms
+		ContextTimeoutEnabled:    true,
+		PoolSize:                 poolSize,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+// Kill brings the master down, also a paused one: connections die, dials are refused, and what was sent but not begun
+// is lost. It returns once nothing runs any more. With wipe the data is lost as well, also of a master that is down
+// already; scripts always are.
+func (s *Server) Kill(wipe bool) {
+	s.life <- struct{}{}
+	defer func() { <-s.life }()
+	s.stop()
+	if wipe {
+		s.mini.FlushAll()
+	}
+}
+
+// stop brings the master down. The caller holds life.
+func (s *Server) stop() {
+	s.mu.Lock()
+	r := s.run
+	s.run = nil
+	s.mu.Unlock()
+	if r == nil {
+		return
+	}
+	close(r.dead)
+	s.mini.Close()
+}
+
+// Restart brings a master that is down up again, with a new run_id and the data that the Kill left. One that is up is
+// left as it is. It fails with ErrClosed after Close, and when the TCP address of a listening master was taken.
+func (s *Server) Restart() error {
+	s.life <- struct{}{}
+	defer func() { <-s.life }()
+	if s.closed {
+		return ErrClosed
+	}
+	if s.Running() {
+		return nil
+	}
+
+	s.mini.Lock()
+	s.mini.Ctx, s.mini.CtxCancel = context.WithCancel(context.Background()) // Close cancels it and Start does not care
+	s.mini.Unlock()
+	if err := s.start(); err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	return nil
+}
+
+// Pause freezes the master as SIGSTOP does: connections stay, dials succeed, and what arrives waits for Resume. A
+// command that has begun still ends. Nothing happens to a master that is down.
+func (s *Server) Pause() {
+	if r := s.current(); r != nil {
+		r.pause()
+	}
+}
+
+// Resume ends a pause: all that waits is served, in order on each connection, also that of clients that are gone.
+func (s *Server) Resume() {
+	if r := s.current(); r != nil {
+		r.resume()
+	}
+}
+
+// current returns the present life, or nil while down.
+func (s *Server) current() *run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run
+}
+
+// Running reports whether the master is up; a paused one counts.
+func (s *Server) Running() bool { return s.current() != nil }
+
+// SetForgetful makes the master say that it may lose what it answered (appendfsync everysec), or, which is the default,
+// that it may not (always). It keeps its data either way.
+func (s *Server) SetForgetful(on bool) { s.forgetful.Store(on) }
+
+// FlushAll removes all data, behind the back of the clients.
+func (s *Server) FlushAll() { s.mini.FlushAll() }
+
+// Miniredis returns what is underneath, to look at data or to set a clock. Use none of its methods that start, stop,
+// dial or set an error: those belong to this package. With a password set there, INFO is answered without it, and
+// scripts survive a Kill.
+func (s *Server) Miniredis() *miniredis.Miniredis { return s.mini }
+
+// Close brings the master down for good and returns once nothing runs any more. It can be called again.
+func (s *Server) Close() {
+	s.life <- struct{}{}
+	defer func() { <-s.life }()
+	s.closed = true
+	s.stop()
+}

@@ -1,0 +1,66 @@
+package faultproxy
+
+// deliverReplies takes the master's replies one after the other through the delay line, the rules and the network to
+// the client. When the client is gone it goes on, as rules on replies still count.
+func (l *link) deliverReplies() {
+	silent := false
+	for {
+		rep, ok := l.replies.pop(l.p.ctx)
+		if !ok || !l.p.sleep(rep.due) {
+			return
+		}
+		switch {
+		case silent && rep.end:
+			return
+		case silent:
+		case rep.end:
+			l.deliverEnd(rep)
+			return
+		default:
+			silent = !l.deliverOne(rep)
+		}
+	}
+}
+
+// deliverEnd tells the client that the master has closed the connection.
+func (l *link) deliverEnd(rep reply) {
+	switch {
+	case !l.p.net.cross(l.p.ctx, false):
+	case rep.failed:
+		l.cutClient()
+	default:
+		_ = l.client.Close()
+	}
+}
+
+// deliverOne takes a reply to the client. It returns false when it was lost such that nothing behind it can arrive.
+func (l *link) deliverOne(rep reply) bool {
+	raw := rep.raw
+	var cuts []*Fault
+	for _, f := range rep.faults {
+		switch f.step.do {
+		case HoldReply, delayReply:
+			if !f.linger() {
+				return false
+			}
+		case DropReply:
+			f.hit()
+			return false
+		case cutReplyAt:
+			cuts = append(cuts, f)
+			raw = raw[:min(len(raw), f.step.bytes)]
+		}
+	}
+	if !l.p.net.cross(l.p.ctx, false) {
+		return false
+	}
+
+	_, _ = l.client.Write(raw) // fails when the client is gone, and then nobody wants it
+	if len(cuts) > 0 {
+		l.cutClient()
+	}
+	for _, f := range cuts {
+		f.hit()
+	}
+	return true
+}

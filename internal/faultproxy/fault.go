@@ -1,0 +1,103 @@
+package faultproxy
+
+import (
+	"sync"
+	"time"
+)
+
+// Fault is a rule at work. All methods may be called at any time and from several goroutines.
+type Fault struct {
+	proxy *Proxy
+	rule  Rule
+	step  step
+
+	picked int // requests that matched since Add; guarded by the proxy's mu
+
+	mu       sync.Mutex
+	hits     int
+	released chan struct{} // closed and replaced by Release
+	seen     chan struct{}
+	answered chan struct{}
+	done     bool // answered is closed
+}
+
+func newFault(p *Proxy, r Rule, s step) *Fault {
+	return &Fault{
+		proxy:    p,
+		rule:     r,
+		step:     s,
+		released: make(chan struct{}),
+		seen:     make(chan struct{}),
+		answered: make(chan struct{}),
+	}
+}
+
+// String returns the rule as ParseRule reads it.
+func (f *Fault) String() string { return f.rule.String() }
+
+// Hits returns how often the rule has acted. A rule on replies acts when the reply comes.
+func (f *Fault) Hits() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hits
+}
+
+// Seen returns a channel that is closed once the rule has acted for the first time: the request is lost, on its way
+// twice or cut, or the hold or delay has begun.
+func (f *Fault) Seen() <-chan struct{} { return f.seen }
+
+// Answered returns a channel that is closed once the master has answered a request that the rule was for, whether the
+// client gets to see that or not. It is how to wait until a late request was executed.
+func (f *Fault) Answered() <-chan struct{} { return f.answered }
+
+// Release lets go of what the rule holds at this moment. It does not wait for it to arrive: Answered does. What the
+// rule holds later needs another Release.
+func (f *Fault) Release() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.released)
+	f.released = make(chan struct{})
+}
+
+// Remove takes the rule away, so that it acts on no further request, and releases what it holds.
+func (f *Fault) Remove() {
+	f.proxy.remove(f)
+	f.Release()
+}
+
+// hit counts an action. It returns what a hold has to wait for, from the same moment on: a Release that comes after
+// Seen must find it.
+func (f *Fault) hit() (released <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hits++
+	if f.hits == 1 {
+		close(f.seen)
+	}
+	return f.released
+}
+
+func (f *Fault) answer() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.done {
+		f.done = true
+		close(f.answered)
+	}
+}
+
+// linger waits as long as a hold or a delay demands. It returns false when the proxy was closed meanwhile.
+func (f *Fault) linger() bool {
+	released := f.hit()
+	switch f.step.do {
+	case HoldRequest, HoldReply:
+		select {
+		case <-released:
+			return true
+		case <-f.proxy.ctx.Done():
+			return false
+		}
+	default:
+		return f.proxy.sleep(time.Now().Add(f.step.wait))
+	}
+}

@@ -1,0 +1,263 @@
+package faultproxy
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestRequestsPassInOrder(t *testing.T) {
+	p, m, _ := setup(t)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		u := dial(t, p.Addr())
+		wg.Go(func() {
+			var texts []string
+			for n := range 200 {
+				texts = append(texts, fmt.Sprintf("incr %d-%d", i, n))
+			}
+			u.does(texts...)
+		})
+	}
+	wg.Wait()
+	if n := p.Count(Match("incr")); n != 1600 || len(m.got) != 1600 {
+		t.Errorf("%d passed, %d came", n, len(m.got))
+	}
+	if n := p.Count(Match("incr", "3-1")); n != 1+10+100 {
+		t.Errorf("%d passed with 3-1", n)
+	}
+	p.Forget()
+	if n := p.Count(Matcher{}); n != 0 {
+		t.Errorf("%d after Forget", n)
+	}
+}
+
+func TestPartitionToServer(t *testing.T) {
+	p, m, u := setup(t)
+	idle := dial(t, p.Addr())
+	u.does("get a")
+	idle.does("get a")
+	m.gets("get a", "get a")
+
+	p.Partition(true, false)
+	u.sends("set a")
+	u.seesSilence()
+	fresh := dial(t, p.Addr())
+	fresh.sends("set b")
+	fresh.seesSilence()
+	m.getsNothing()
+
+	p.Heal()
+	u.sends("set c")
+	u.seesSilence() // what was lost is missing from the stream for good
+	m.getsNothing()
+	idle.does("set d")
+	dial(t, p.Addr()).does("set e")
+	m.gets("set d", "set e")
+}
+
+func TestPartitionToClient(t *testing.T) {
+	p, m, u := setup(t)
+	p.Partition(false, true)
+	u.sends("set a")
+	m.gets("set a")
+	u.seesSilence()
+	p.Heal()
+	u.sends("set b")
+	m.gets("set b")
+	u.seesSilence()
+	dial(t, p.Addr()).does("set c")
+}
+
+func TestStallDeliversLate(t *testing.T) {
+	p, m, u := setup(t)
+	u.does("get a")
+	m.gets("get a")
+
+	p.Stall(true, false)
+	u.sends("set a", "set b")
+	gone := dial(t, p.Addr())
+	gone.sends("set c")
+	check(t, gone.conn.Close())
+	m.getsNothing()
+	p.Heal()
+	u.gets("set a", "set b")
+	for range 3 { // across connections there is no order
+		<-m.got
+	}
+
+	p.Stall(false, true)
+	u.sends("set d")
+	m.gets("set d")
+	u.seesSilence()
+	p.Heal()
+	u.gets("set d")
+
+	p.Stall(true, true)
+	u.sends("set e")
+	u.seesSilence()
+	p.Partition(true, true) // what was stalled is lost now
+	p.Heal()
+	u.seesSilence()
+	m.getsNothing()
+}
+
+func TestLatencyIsADelayLine(t *testing.T) {
+	const oneWay = 60 * time.Millisecond
+	p, m, u := setup(t)
+	p.Latency(oneWay)
+	var texts []string
+	for n := range 100 {
+		texts = append(texts, fmt.Sprintf("incr %d", n))
+	}
+	begin := time.Now()
+	u.sends(texts...)
+	m.gets(texts[0])
+	if took := time.Since(begin); took < oneWay {
+		t.Errorf("a request took %s", took)
+	}
+	u.gets(texts...)
+	if took := time.Since(begin); took < 2*oneWay || took > 20*oneWay {
+		t.Errorf("100 requests and replies took %s", took)
+	}
+	p.Latency(0)
+	u.does("get a")
+}
+
+func TestRefuse(t *testing.T) {
+	p, _, u := setup(t)
+	u.does("get a")
+	p.Refuse(true)
+	if conn, err := net.DialTimeout("tcp", p.Addr(), patience); !errors.Is(err, syscall.ECONNRESET) { // so fast it can be
+		check(t, err)
+		refused := user{t: t, conn: conn, r: bufio.NewReader(conn)}
+		refused.seesReset("")
+		conn.Close()
+	}
+	u.does("get b")
+	p.Refuse(false)
+	dial(t, p.Addr()).does("get c")
+}
+
+func TestCutAll(t *testing.T) {
+	p, m, u := setup(t)
+	idle, fresh := dial(t, p.Addr()), dial(t, p.Addr())
+	u.does("get a")
+	idle.does("get a")
+	m.gets("get a", "get a")
+	seen := p.Add(Rule{On: Match("set"), Nth: 2})
+	p.Stall(true, true)
+	u.sends("set a")
+	fresh.sends("set b") // the proxy has no connection to the master for it yet
+	closed(t, "both wait", seen.Seen())
+	p.CutAll()
+	for _, u := range []*user{u, idle, fresh} {
+		u.seesReset("")
+	}
+	p.Heal()
+	m.getsNothing()
+	dial(t, p.Addr()).does("get b")
+}
+
+func TestMasterThatIsDown(t *testing.T) {
+	p, m, u := setup(t)
+	u.does("get a")
+	addr := m.addr
+	m.stop()
+	if _, err := u.read(patience); err != io.EOF {
+		t.Errorf("a connection whose master ended it: %v, want EOF", err)
+	}
+	late := dial(t, p.Addr())
+	late.sends("get b")
+	late.seesReset("")
+	m.listen(addr)
+	dial(t, p.Addr()).does("get c")
+}
+
+func TestClientThatTalksNoRESP(t *testing.T) {
+	_, m, u := setup(t)
+	_, err := u.conn.Write([]byte("PING\r\n"))
+	check(t, err)
+	u.seesReset("")
+	m.getsNothing()
+}
+
+func TestCloseEndsAll(t *testing.T) {
+	p, _, u := setup(t)
+	u.does("get a")
+	held := p.Add(Rule{On: Match("set"), Do: HoldRequest})
+	back := p.Add(Rule{On: Match("incr"), Do: HoldReply})
+	u.sends("set a")
+	other := dial(t, p.Addr())
+	other.sends("incr a")
+	closed(t, "the held request", held.Seen())
+	closed(t, "the held reply", back.Seen())
+	p.Stall(true, true)
+	stalled := dial(t, p.Addr())
+	stalled.sends("get b")
+
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(p.links) > 0 { // no lock: nobody may be left who writes
+		t.Errorf("%d links are left after Close", len(p.links))
+	}
+	for _, u := range []*user{u, other, stalled} {
+		if got, err := u.read(patience); err == nil {
+			t.Errorf("after Close a client got %q", got)
+		}
+	}
+	held.Release()
+	back.Remove()
+	p.CutAll()
+	p.Heal()
+}
+
+// Nothing of a connection may stay for the lifetime of the proxy, however it went.
+func TestLinksEnd(t *testing.T) {
+	for name, use := range map[string]func(p *Proxy, u *user){
+		"unused":       func(*Proxy, *user) {},
+		"used":         func(_ *Proxy, u *user) { u.does("get a") },
+		"request lost": func(p *Proxy, u *user) { p.Add(Rule{Do: DropRequest}); u.sends("get a"); u.seesSilence() },
+		"reply lost":   func(p *Proxy, u *user) { p.Add(Rule{Do: DropReply}); u.sends("get a"); u.seesSilence() },
+		"cut after":    func(p *Proxy, u *user) { p.Add(Rule{Do: CutAfterRequest}); u.sends("get a"); u.seesReset("") },
+		"cut reply":    func(p *Proxy, u *user) { p.Add(Rule{Do: CutReplyAt(1)}); u.sends("get a"); u.seesReset("") },
+		"partition": func(p *Proxy, u *user) {
+			u.does("get a")
+			p.Partition(true, true)
+			u.sends("get a")
+			u.seesSilence()
+		},
+		"all cut":       func(p *Proxy, u *user) { u.does("get a"); p.CutAll() },
+		"broken stream": func(_ *Proxy, u *user) { fmt.Fprint(u.conn, "*1\r\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _, u := setup(t)
+			use(p, u)
+			check(t, u.conn.Close())
+			for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+				p.mu.Lock()
+				links, conns := len(p.links), len(p.conns)
+				p.mu.Unlock()
+				if links+conns == 0 {
+					return
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("%d links and %d connections are left", links, conns)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package faultproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Proxy stands before one master. All methods may be called at any time and from several goroutines.
+type Proxy struct {
+	target   string
+	listener net.Listener
+	net      network
+
+	ctx    context.Context // ended by Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // all goroutines
+
+	mu     sync.Mutex
+	faults []*Fault
+	passed [][]string // requests that were sent to the master whole
+	links  map[*link]bool
+	conns  map[net.Conn]bool // all that are open; nil once closed
+}
+
+// New starts a proxy on a free port of the loopback for the master on the TCP address target. The master need not be
+// up. The error is that of listening. The caller must call Close.
+func New(target string) (*Proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("faultproxy: %w", err)
+	}
+	p := &Proxy{
+		target:   target,
+		listener: listener,
+		net:      network{now: newEra(passes, passes)},
+		links:    map[*link]bool{},
+		conns:    map[net.Conn]bool{},
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.wg.Go(p.accept)
+	return p, nil
+}
+
+// Addr returns "127.0.0.1:port".
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// URL returns "redis://127.0.0.1:port".
+func (p *Proxy) URL() string { return "redis://" + p.Addr() }
+
+// Close ends the proxy and all its connections, loses what is held, and returns once no goroutine is left. It can be
+// called again. The error is that of closing the listener, at the first call.
+func (p *Proxy) Close() error {
+	p.cancel()
+	err := p.listener.Close()
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+
+	p.mu.Lock()
+	open := p.conns
+	p.conns = nil
+	p.mu.Unlock()
+	for conn := range open {
+		_ = conn.Close()
+	}
+	p.wg.Wait()
+	return err
+}
+
+func (p *Proxy) accept() {
+	for {
+		conn, err := p.listener.Accept()
+		switch {
+		case p.ctx.Err() != nil:
+			if err == nil {
+				_ = conn.Close()
+			}
+			return
+		case err != nil:
+			p.sleep(time.Now().Add(acceptPause)) // out of file descriptors, perhaps: others may give some back
+		case p.net.refuses():
+			reset(conn)
+		case p.track(conn):
+			l := newLink(p, conn)
+			p.mu.Lock()
+			p.links[l] = true
+			p.mu.Unlock()
+			p.wg.Go(l.serve)
+		}
+	}
+}
+
+const acceptPause = 10 * time.Millisecond
+
+// track remembers an open connection for Close. Once that was called it closes the connection and returns false.
+func (p *Proxy) track(conn net.Conn) bool {
+	p.mu.Lock()
+	open := p.conns != nil
+	if open {
+		p.conns[conn] = true
+	}
+	p.mu.Unlock()
+	if !open {
+		_ = conn.Close()
+	}
+	return open
+}
+
+// closeConn closes a tracked connection.
+func (p *Proxy) closeConn(conn net.Conn) {
+	p.mu.Lock()
+	delete(p.conns, conn)
+	p.mu.Unlock()
+	_ = conn.Close()
+}
+
+// reset closes a connection such that its peer gets a reset at once, even when all was read.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+// dial connects to the master.
+func (p *Proxy) dial() (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(p.ctx, "tcp", p.target)
+	if err != nil {
+		return nil, err
+	}
+	if !p.track(conn) {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+// sleep waits until then. It returns false when the proxy was closed meanwhile.
+func (p *Proxy) sleep(then time.Time) bool {
+	wait := time.Until(then)
+	if wait <= 0 {
+		return p.ctx.Err() == nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-p.ctx.Done():
+		return false
+	}
+}
+
+// Add puts a rule to work on requests that are not yet on their way to the master. Rules that pick the same request act
+// one after the other in the order of Add. It panics when the rule is not valid: rules are written by hand, and those
+// that are read from text went through ParseRule.
+func (p *Proxy) Add(r Rule) *Fault {
+	s, err := r.validate()
+	if err != nil {
+		panic(err)
+	}
+	f := newFault(p, r, s)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = append(p.faults, f)
+	return f
+}
+
+func (p *Proxy) remove(f *Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults = slices.DeleteFunc(p.faults, func(other *Fault) bool { return other == f })
+}
+
+// pick counts the request for all rules that match it, and returns those whose turn it is.
+func (p *Proxy) pick(args []string) []*Fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var due []*Fault
+	for _, f := range p.faults {
+		if !f.rule.On.matches(args) {
+			continue
+		}
+		f.picked++
+		if f.rule.Nth == 0 || f.rule.Nth == f.picked {
+			due = append(due, f)
+		}
+	}
+	return due
+}
+
+func (p *Proxy) log(args []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passed = append(p.passed, args)
+}
+
+// Count returns how many requests that m picks were sent to the master whole, since the start or the last Forget. One
+// that was duplicated counts twice; whether the master came to read it, Answered tells. The proxy keeps the arguments
+// of all requests for this: in a long run, call Forget, or count with the Hits of a rule that passes.
+func (p *Proxy) Count(m Matcher) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, args := range p.passed {
+		if m.matches(args) {
+			n++
+		}
+	}
+	return n
+}
+
+// Forget makes Count begin at 0 again.
+func (p *Proxy) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passed = nil
+}
+
+// CutAll resets every connection, on both sides. What a rule holds or delays at this moment still goes to the master;
+// everything else that is under way is lost.
+func (p *Proxy) CutAll() {
+	p.mu.Lock()
+	var links []*link
+	for l := range p.links {
+		links = append(links, l)
+	}
+	p.mu.Unlock()
+	for _, l := range links {
+		l.cutBoth()
+	}
+}

@@ -1,0 +1,148 @@
+package faultproxy
+
+// sendRequests takes the client's requests one after the other through the delay line, the rules and the network to the
+// master. When the client is gone it goes on until all is done.
+func (l *link) sendRequests() {
+	silent := false
+	for {
+		req, ok := l.requests.pop(l.p.ctx)
+		if !ok || !l.p.sleep(req.due) {
+			return
+		}
+		switch {
+		case req.end:
+			l.finish(silent)
+			return
+		case silent || l.isCut():
+		default:
+			silent = !l.sendOne(req)
+		}
+		if l.p.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// finish tells the master that the client has nothing more to say.
+func (l *link) finish(silent bool) {
+	up := l.upstream()
+	switch {
+	case up == nil:
+		l.replies.push(reply{end: true, due: l.p.net.due()})
+	case silent || !l.p.net.cross(l.p.ctx, true):
+		up.close() // in truth the master would not know, but nobody could tell the difference
+	default:
+		up.closeWrite()
+	}
+}
+
+// plan is what the rules have left of a request.
+type plan struct {
+	late   bool // it was held or delayed, and goes on even when client and connection are gone
+	copies int
+	bytes  int        // how many of them are sent, of the last copy
+	cut    bool       // the client is reset after sending
+	after  []*Fault   // those that have acted once all is sent
+	lost   lossReason // why nothing is sent
+}
+
+type lossReason int
+
+const (
+	notLost    lossReason = iota
+	lostSilent            // nothing more of this connection arrives
+	lostCut               // the connection was reset, or the proxy closed
+)
+
+// sendOne takes a request to the master. It returns false when it was lost such that nothing behind it can arrive.
+func (l *link) sendOne(req request) bool {
+	faults := l.p.pick(req.args)
+	todo := l.apply(faults, req)
+	switch todo.lost {
+	case lostSilent:
+		return false
+	case lostCut:
+		return true
+	}
+	if !l.p.net.cross(l.p.ctx, true) {
+		return false
+	}
+	if l.isCut() && !todo.late {
+		return true
+	}
+
+	for i := range todo.copies {
+		bytes := len(req.raw)
+		if i == todo.copies-1 {
+			bytes = todo.bytes
+		}
+		// A reply that is faster than the cut must not reach the client either.
+		l.transmit(req, bytes, todo.late, expectation{faults: faults, swallow: i > 0 || todo.cut})
+	}
+	if todo.cut {
+		l.cutClient()
+	}
+	for _, f := range todo.after {
+		f.hit()
+	}
+	return true
+}
+
+// apply lets the rules act on a request, except for what can only be done while or after it is sent.
+func (l *link) apply(faults []*Fault, req request) plan {
+	todo := plan{copies: 1, bytes: len(req.raw)}
+	for _, f := range faults {
+		if f.step.onReply() {
+			continue
+		}
+		switch f.step.do {
+		case Pass:
+			f.hit()
+		case HoldRequest, delayRequest:
+			if !f.linger() {
+				todo.lost = lostCut
+				return todo
+			}
+			todo.late = true
+		case DropRequest:
+			f.hit()
+			todo.lost = lostSilent
+			return todo
+		case CutBeforeRequest:
+			l.cutClient()
+			f.hit()
+			todo.lost = lostCut
+			return todo
+		case DuplicateRequest:
+			todo.copies++
+			todo.after = append(todo.after, f)
+		case CutAfterRequest:
+			todo.cut = true
+			todo.after = append(todo.after, f)
+		case cutRequestAt:
+			todo.cut = true
+			todo.bytes = min(todo.bytes, f.step.bytes)
+			todo.after = append(todo.after, f)
+		}
+	}
+	return todo
+}
+
+// transmit sends the first bytes of a request. A late one whose connection is gone gets a fresh one; any other is lost
+// with its connection, of whose end the client gets to know by itself.
+func (l *link) transmit(req request, bytes int, late bool, exp expectation) {
+	up := l.upstream()
+	if up == nil {
+		var err error
+		if up, err = l.connect(); err != nil {
+			l.cutClient()
+			return
+		}
+	}
+	if err := up.send(req, bytes, exp); err == nil || !late {
+		return
+	}
+	if up, err := l.connect(); err == nil {
+		_ = up.send(req, bytes, exp) // the second time is the last
+	}
+}

@@ -1,0 +1,120 @@
+package faultproxy
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// upstream is a connection to the master.
+type upstream struct {
+	p    *Proxy
+	conn net.Conn
+
+	mu       sync.Mutex
+	gone     bool
+	pending  []expectation // requests that were not answered yet, in their order
+	numbered bool          // each request has one reply; false once the connection subscribes
+}
+
+// expectation is what is to be done with the reply to one request.
+type expectation struct {
+	faults  []*Fault
+	swallow bool
+}
+
+// unnumbered are the commands after which replies come without a request.
+var unnumbered = []string{"subscribe", "psubscribe", "ssubscribe", "monitor"}
+
+// send writes the first bytes of a request; only one that is whole is answered. What is to be known of it is noted
+// before, as the reply may be faster than the return of the write.
+func (u *upstream) send(req request, bytes int, exp expectation) error {
+	if !u.expect(req, bytes == len(req.raw), exp) {
+		return net.ErrClosed
+	}
+	_, err := u.conn.Write(req.raw[:bytes])
+	return err
+}
+
+// expect notes that a request is about to be sent. It returns false when the connection is gone.
+func (u *upstream) expect(req request, whole bool, exp expectation) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.gone {
+		return false
+	}
+	if !whole {
+		return true
+	}
+	u.p.log(req.args)
+	if slices.Contains(unnumbered, strings.ToLower(req.args[0])) {
+		u.numbered = false
+	}
+	if u.numbered {
+		u.pending = append(u.pending, exp)
+	}
+	return true
+}
+
+// readReplies reads until the master ends the connection, and hands over the replies and their end, unless to is nil.
+func (u *upstream) readReplies(to *queue[reply]) {
+	r := bufio.NewReader(u.conn)
+	for {
+		raw, err := readReply(r)
+		if err != nil {
+			u.close()
+			if to != nil {
+				to.push(reply{end: true, failed: !errors.Is(err, io.EOF), due: u.p.net.due()})
+			}
+			return
+		}
+		exp := u.match(raw[0])
+		for _, f := range exp.faults {
+			f.answer()
+		}
+		if to != nil && !exp.swallow {
+			to.push(reply{raw: raw, faults: exp.faults, due: u.p.net.due()})
+		}
+	}
+}
+
+// match returns what is to be done with the next reply. Pushed data belongs to no request.
+func (u *upstream) match(kind byte) expectation {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if kind == '>' || len(u.pending) == 0 {
+		return expectation{}
+	}
+	exp := u.pending[0]
+	u.pending = u.pending[1:]
+	return exp
+}
+
+// closeWrite tells the master that no more comes. What was sent stays valid, as it would not with a reset, and the
+// master still answers it before it closes.
+func (u *upstream) closeWrite() {
+	if tcp, ok := u.conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+}
+
+func (u *upstream) close() {
+	u.markGone()
+	u.p.closeConn(u.conn)
+}
+
+// reset closes the connection such that the master may lose what it has not read yet.
+func (u *upstream) reset() {
+	u.markGone()
+	reset(u.conn)
+}
+
+func (u *upstream) markGone() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.gone = true
+}

@@ -1,0 +1,95 @@
+package redisproc
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	configFile = "redis.conf"
+	logFile    = "redis.log"
+)
+
+// Config says how a server is to run. The zero value is a master without persistence in a temporary folder.
+type Config struct {
+	// Dir is the folder for the data, the configuration and the log; made when missing. Empty means a temporary folder
+	// that Stop removes.
+	Dir string
+
+	// AppendFsync is "always", "everysec" or "no", and turns the AOF on. Empty means no AOF: a crash loses everything.
+	AppendFsync string
+
+	// Conf holds further directives of redis.conf, the value as it would stand in that file. They come last, so that
+	// they win over what this package sets.
+	Conf map[string]string
+
+	// Env is added to the environment of the process, each as "NAME=value".
+	Env []string
+}
+
+func (c Config) validate() error {
+	var errs []error
+	switch c.AppendFsync {
+	case "", "always", "everysec", "no":
+	default:
+		errs = append(errs, fmt.Errorf("AppendFsync (%q) must be always, everysec, no or empty", c.AppendFsync))
+	}
+	for name, value := range c.Conf {
+		if name == "" || strings.ContainsAny(name+value, "\r\n") {
+			errs = append(errs, fmt.Errorf("directive (%q %q) must be one line with a name", name, value))
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("redisproc: invalid config: %w", errors.Join(errs...))
+}
+
+// directives returns the text of redis.conf.
+func (c Config) directives(dir string, port int) string {
+	var b strings.Builder
+	line := func(name, value string) { fmt.Fprintf(&b, "%s %s\n", name, value) }
+
+	line("bind", "127.0.0.1")
+	line("port", fmt.Sprint(port))
+	line("protected-mode", "no")
+	line("daemonize", "no")
+	line("dir", fmt.Sprintf("%q", dir))
+	line("loglevel", "warning")
+	line("save", `""`)
+	if c.AppendFsync == "" {
+		line("appendonly", "no")
+	} else {
+		line("appendonly", "yes")
+		line("appendfsync", c.AppendFsync)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Conf)) {
+		value := c.Conf[name]
+		if value == "" {
+			value = `""`
+		}
+		line(name, value)
+	}
+	return b.String()
+}
+
+func (c Config) write(dir string, port int) error {
+	return os.WriteFile(filepath.Join(dir, configFile), []byte(c.directives(dir, port)), 0o600)
+}
+
+// prepareDir returns the absolute folder to run in, and whether it is ours to remove.
+func (c Config) prepareDir() (dir string, owned bool, err error) {
+	if c.Dir == "" {
+		dir, err = os.MkdirTemp("", "redisproc-")
+		return dir, true, err
+	}
+	if dir, err = filepath.Abs(c.Dir); err != nil {
+		return "", false, err
+	}
+	return dir, false, os.MkdirAll(dir, 0o700)
+}

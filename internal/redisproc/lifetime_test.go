@@ -1,0 +1,95 @@
+//go:build unix
+
+package redisproc
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// parentDir asks this test binary to be a parent that starts a server in the named folder and waits to be killed.
+const parentDir = "REDISPROC_TEST_PARENT_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(parentDir); dir != "" {
+		beParent(dir)
+	}
+	os.Exit(m.Run())
+}
+
+func beParent(dir string) {
+	s, err := Start(Config{Dir: dir})
+	if err != nil {
+		panic(err)
+	}
+	_, _ = os.Stdout.WriteString(s.Addr() + "\n")
+	_, _ = io.Copy(io.Discard, os.Stdin) // until the test is gone
+	_ = s.Stop()
+	os.Exit(0)
+}
+
+func TestServerDiesWithItsParent(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("NOT TESTED: only Linux has a death signal")
+	}
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), parentDir+"="+t.TempDir())
+	stdin, err := parent.StdinPipe()
+	check(t, err)
+	defer stdin.Close()
+	stdout, err := parent.StdoutPipe()
+	check(t, err)
+	check(t, parent.Start())
+	addr, err := bufio.NewReader(stdout).ReadString('\n')
+	check(t, err)
+	addr = strings.TrimSpace(addr)
+	conn, err := net.Dial("tcp", addr)
+	check(t, err)
+	conn.Close()
+
+	check(t, parent.Process.Kill())
+	_ = parent.Wait()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(pollInterval) {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			return
+		}
+		conn.Close()
+		if time.Now().After(deadline) {
+			t.Fatal("the server outlived its parent by 5 s")
+		}
+	}
+}
+
+// Everything at once: the point is what the race detector says, and that nothing hangs or is left over.
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	s := start(t, Config{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(s.Kill)
+		wg.Go(func() { _ = s.Restart() }) // fails when a Kill came in between
+		wg.Go(func() { _ = s.Wipe() })
+		wg.Go(func() { _ = s.Pause() })
+		wg.Go(func() { _ = s.Resume() })
+		wg.Go(func() { s.Running(); s.PID(); s.Log() })
+	}
+	wg.Go(func() {
+		if err := s.Stop(); err != nil { // also ends a Restart that waits for a paused server
+			t.Error(err)
+		}
+	})
+	wg.Wait()
+	if s.Running() {
+		t.Error("running after Stop")
+	}
+}

@@ -1,0 +1,123 @@
+package redisproc
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// errPortTaken is returned when the server could not listen because somebody else does.
+var errPortTaken = errors.New("the port is taken")
+
+// process is one run of redis-server, from its start to its reaping.
+type process struct {
+	cmd  *exec.Cmd
+	dir  string
+	port int
+
+	// exited is closed once the process is reaped.
+	exited chan struct{}
+
+	// up is closed once it is known whether the start worked; upErr may be read after that.
+	up    chan struct{}
+	upErr error
+}
+
+// spawn starts redis-server on the configuration in dir and does not wait for it to serve: await does.
+//
+// The kernel sends the death signal when the thread that started the process ends. Threads of a Go program only end
+// when a goroutine locked to one returns without unlocking it, so no thread is kept aside for this.
+func spawn(dir string, port int, env []string) (*process, error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, fmt.Errorf("%w (%w)", ErrNotInstalled, err)
+	}
+	log, err := os.OpenFile(filepath.Join(dir, logFile), os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("redisproc: %w", err)
+	}
+	defer log.Close()
+
+	cmd := exec.Command(path, filepath.Join(dir, configFile))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = sysProcAttr()
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("redisproc: %w", err)
+	}
+
+	p := &process{cmd: cmd, dir: dir, port: port, exited: make(chan struct{}), up: make(chan struct{})}
+	go func() {
+		defer close(p.exited)
+		_ = cmd.Wait() // how it ended stands in ProcessState, and the reason in the log
+	}()
+	return p, nil
+}
+
+// await waits until the process serves, and says so through up. It kills a process that does not get there.
+func (p *process) await() error {
+	p.upErr = p.poll()
+	if p.upErr != nil {
+		p.kill()
+	}
+	close(p.up)
+	return p.upErr
+}
+
+func (p *process) poll() error {
+	deadline := time.NewTimer(startTimeout)
+	defer deadline.Stop()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		if answers(p.port, p.cmd.Process.Pid) {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-p.exited:
+			text := p.logTail()
+			if strings.Contains(text, "Address already in use") {
+				return fmt.Errorf("redisproc: port %d: %w", p.port, errPortTaken)
+			}
+			return fmt.Errorf("redisproc: redis-server on port %d ended at its start (%s): %s",
+				p.port, p.cmd.ProcessState, text)
+		case <-deadline.C:
+			return fmt.Errorf("redisproc: redis-server on port %d does not answer after %s: %s",
+				p.port, startTimeout, p.logTail())
+		}
+	}
+}
+
+// kill ends the process, also a frozen one, and returns once it is reaped.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // fails only for a process that has ended
+	<-p.exited
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// logTail returns the last lines that the process wrote.
+func (p *process) logTail() string {
+	const most = 2048
+	text, err := os.ReadFile(filepath.Join(p.dir, logFile))
+	if err != nil {
+		return err.Error()
+	}
+	if len(text) > most {
+		text = text[len(text)-most:]
+	}
+	return strings.TrimSpace(string(text))
+}

@@ -1,0 +1,40 @@
+package testdb
+
+import (
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// confine makes command run in the folder dir, as a user without rights if the
+// test runs as root, which database servers refuse. The process gets the
+// signal end should the test process die without stopping it.
+func confine(command *exec.Cmd, dir string, end syscall.Signal) error {
+	command.Dir = dir
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: end}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	nobody, err := user.Lookup("nobody")
+	if err != nil {
+		return err
+	}
+	uid, err := strconv.ParseUint(nobody.Uid, 10, 32)
+	if err != nil {
+		return err
+	}
+	gid, err := strconv.ParseUint(nobody.Gid, 10, 32)
+	if err != nil {
+		return err
+	}
+	command.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(uid), int(gid))
+	})
+}
