@@ -1,0 +1,198 @@
+package redlock
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Which servers may vote is decided here, and by nothing but what the servers
+// say of themselves. All of it is pure; admit.go acts on it.
+
+// format is the layout of the keys. A deployment of another one is refused.
+const format = "1"
+
+// serverInfo is what INFO tells of a server.
+type serverInfo map[string]string
+
+func parseInfo(text string) serverInfo {
+	info := serverInfo{}
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		if key, value, ok := strings.Cut(lines.Text(), ":"); ok {
+			info[key] = value
+		}
+	}
+	return info
+}
+
+// unfit tells why a server can be no master, or returns "".
+func (s serverInfo) unfit() string {
+	var major int
+	_, _ = fmt.Sscanf(s["redis_version"], "%d", &major)
+	policy := s["maxmemory_policy"]
+	switch {
+	case major < 6:
+		return fmt.Sprintf("its version is %q: version 6 or newer is needed", s["redis_version"])
+	case s["cluster_enabled"] == "1" || s["redis_mode"] == "cluster":
+		return "it is a node of a Redis Cluster: give independent servers"
+	case s["redis_mode"] == "sentinel":
+		return "it is a Sentinel: give a client made by redis.NewFailoverClient"
+	case s["role"] != "master":
+		return fmt.Sprintf("its role is %q: give the primary's address", s["role"])
+	case policy != "" && policy != "noeviction" && s["maxmemory"] != "" && s["maxmemory"] != "0":
+		return "it may evict keys (maxmemory-policy " + policy + "): set maxmemory-policy noeviction"
+	}
+	return ""
+}
+
+// admittedValue is what stands in the key that says which process may vote.
+func admittedValue(run string, durable bool) string {
+	return fmt.Sprintf("in %s %s %d %s", run, format, buckets, yesNo(durable))
+}
+
+func yesNo(b bool) string { return map[bool]string{true: "yes", false: "no"}[b] }
+
+// readAdmitted reports whether the process run may vote, or why its data cannot
+// be used at all.
+func readAdmitted(value, run string) (in bool, err error) {
+	fields := strings.Fields(value)
+	if len(fields) != 5 || fields[0] != "in" {
+		return false, nil
+	}
+	if fields[2] != format || fields[3] != fmt.Sprint(buckets) {
+		return false, fmt.Errorf("%w: its keys are of format %s with %s buckets, this library's are of format %s with %d",
+			ErrNotAdmitted, fields[2], fields[3], format, buckets)
+	}
+	return fields[1] == run, nil
+}
+
+// survey is what a server that may or may not vote has (scripts/survey.lua).
+type survey struct {
+	run      string
+	in       bool          // this very process was admitted
+	outFor   time.Duration // how long ago it lost its vote
+	since    string        // when that was, on its own clock: for admit.lua
+	counters []int64       // by bucket; 0: lost
+}
+
+// lost returns how many counters are missing.
+func (s *survey) lost() int {
+	n := 0
+	for _, c := range s.counters {
+		if c == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// may reports that nothing keeps the server from voting.
+func (s *survey) may() bool { return s.in && s.lost() == 0 }
+
+// forgotNothing: it restarted with every write on disk before it was answered.
+func (s *survey) forgotNothing() bool { return s.since == "0" && s.lost() == 0 }
+
+// empty: nothing was ever here, or all of it is gone.
+func (s *survey) empty() bool { return !s.in && s.lost() == len(s.counters) }
+
+// admissionPlan is what is to be done about one deployment: for each master the
+// least values of its counters, nil where nothing is to be done, or why it may
+// not vote.
+type admissionPlan struct {
+	floors [][]int64
+	out    []error
+}
+
+// outError tells why a master may not vote, and when it is worth asking again.
+type outError struct {
+	why   string
+	again time.Duration
+}
+
+func (e *outError) Error() string { return ErrNotAdmitted.Error() + ": " + e.why }
+
+func (e *outError) Is(target error) bool { return target == ErrNotAdmitted }
+
+// againAfter is how long the answer err holds.
+func againAfter(err error) time.Duration {
+	if out, ok := errors.AsType[*outError](err); ok {
+		return out.again
+	}
+	return 0
+}
+
+// maxAgain bounds how long a client believes that a master is out: another one
+// may have brought it back.
+const maxAgain = 2 * time.Second
+
+// planAdmission decides who may vote from what the masters said (nil: no answer).
+// quarantine is how long one that may have forgotten grants stays out: until
+// everything that it may have forgotten is over. floor is above every token of a
+// deployment that lost them all (the Unix time in ms).
+func planAdmission(surveys []*survey, need int, quarantine time.Duration, floor int64) admissionPlan {
+	n := len(surveys)
+	plan := admissionPlan{floors: make([][]int64, n), out: make([]error, n)}
+	answered, empty, losers, waiting := 0, 0, 0, time.Duration(0)
+	var sources []*survey
+	for _, s := range surveys {
+		if s == nil {
+			continue
+		}
+		answered++
+		if s.empty() {
+			empty++
+		}
+		if s.lost() > 0 {
+			losers++
+		}
+		if s.may() || s.forgotNothing() {
+			sources = append(sources, s)
+		} else {
+			waiting = max(waiting, quarantine-s.outFor)
+		}
+	}
+	if answered == n && (empty == n || waiting <= 0 && losers <= n-need && len(sources) < need) {
+		// A new deployment; or one of which too many restarted to learn from the others,
+		// and all that anybody may have forgotten is over.
+		together := highest(surveys, floor)
+		for i := range surveys {
+			plan.floors[i] = together
+		}
+		return plan
+	}
+	for i, s := range surveys {
+		switch {
+		case s == nil || s.may():
+		case s.forgotNothing():
+			plan.floors[i] = make([]int64, len(s.counters))
+		case s.outFor < quarantine:
+			left := quarantine - s.outFor
+			plan.out[i] = &outError{fmt.Sprintf("it restarted or lost data, and sits out what it may have forgotten for another %v", left), min(left, maxAgain)}
+		case len(sources) >= need:
+			plan.floors[i] = highest(sources, 0)
+		case losers > n-need:
+			plan.out[i] = errNeedsInit
+		default:
+			plan.out[i] = &outError{fmt.Sprintf("%d of %d masters may vote, too few to learn the counters from, and not all answer", len(sources), n), maxRetry}
+		}
+	}
+	return plan
+}
+
+// errNeedsInit is a majority's loss.
+var errNeedsInit = fmt.Errorf("%w (%w)", ErrNeedsInit, ErrNotAdmitted)
+
+// highest returns the highest value of each counter, and at least floor.
+func highest(surveys []*survey, floor int64) []int64 {
+	top := make([]int64, len(surveys[0].counters))
+	for b := range top {
+		top[b] = floor
+		for _, s := range surveys {
+			top[b] = max(top[b], s.counters[b])
+		}
+	}
+	return top
+}

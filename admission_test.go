@@ -1,0 +1,135 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestUnfitServers(t *testing.T) {
+	fit := "redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
+	if why := parseInfo(fit).unfit(); why != "" {
+		t.Errorf("a plain server is refused: %s", why)
+	}
+	for change, word := range map[string]string{
+		"redis_version:5.0.14":                           "version",
+		"redis_mode:cluster":                             "Cluster",
+		"cluster_enabled:1":                              "Cluster",
+		"redis_mode:sentinel":                            "NewFailoverClient",
+		"role:slave":                                     "primary",
+		"maxmemory:1\r\nmaxmemory_policy:allkeys-lru":    "noeviction",
+		"maxmemory:100\r\nmaxmemory_policy:volatile-ttl": "noeviction",
+	} {
+		if why := parseInfo(fit + change + "\r\n").unfit(); !strings.Contains(why, word) {
+			t.Errorf("%q: %q does not say %q", change, why, word)
+		}
+	}
+	if why := parseInfo(fit + "maxmemory_policy:allkeys-lru\r\n").unfit(); why != "" {
+		t.Errorf("without maxmemory nothing is evicted, but it is refused: %s", why)
+	}
+}
+
+func TestReadAdmitted(t *testing.T) {
+	for value, want := range map[string]struct{ in, bad bool }{
+		"":                        {false, false},
+		"in aa 1 4096 yes":        {true, false},
+		"in bb 1 4096 yes":        {false, false},
+		"out aa 17":               {false, false},
+		"in aa 2 4096 yes":        {false, true},
+		"in aa 1 1024 no":         {false, true},
+		admittedValue("aa", true): {true, false},
+	} {
+		if in, err := readAdmitted(value, "aa"); in != want.in || (err != nil) != want.bad {
+			t.Errorf("%q: %v, %v", value, in, err)
+		}
+	}
+}
+
+func TestPlanAdmission(t *testing.T) {
+	const quarantine = time.Minute
+	const unix = 1000
+	// One letter a master: i in, with counters at 50 + its index; r restarted just now with old counters; R the same, a
+	// quarantine ago; a restarted with every write on disk; e empty just now; E the same, a quarantine ago; b in, but
+	// one of its two buckets lost just now; B the same, a quarantine ago; . no answer.
+	deployment := func(letters string) []*survey {
+		surveys := make([]*survey, len(letters))
+		for i, l := range letters {
+			s := &survey{run: string(l), since: "1", counters: []int64{50 + int64(i), 70}}
+			switch l {
+			case 'i':
+				s.in, s.since = true, "0"
+			case 'r':
+				s.counters = []int64{7, 7}
+			case 'R':
+				s.counters, s.outFor = []int64{7, 7}, quarantine
+			case 'a':
+				s.since, s.outFor = "0", 9*quarantine
+			case 'e':
+				s.counters = []int64{0, 0}
+			case 'E':
+				s.counters, s.outFor = []int64{0, 0}, quarantine
+			case 'b':
+				s.in, s.counters = true, []int64{0, 70}
+			case 'B':
+				s.in, s.counters, s.outFor = true, []int64{0, 70}, quarantine
+			case '.':
+				s = nil
+			}
+			surveys[i] = s
+		}
+		return surveys
+	}
+	for _, c := range []struct {
+		claim, masters string
+		want           string // a master's: = nothing to do, . not in it, w waits, ! needs init, else the first counter's floor
+	}{
+		{"all admitted", "iiiii", "= = = = ="},
+		{"a new deployment starts at the Unix time", "eeeee", "1000 1000 1000 1000 1000"},
+		{"… but not before all masters answer", "eeee.", "w w w w ."},
+		{"one that restarted waits", "riiii", "w = = = ="},
+		{"… and is then raised to the others'", "Riiii", "54 = = = ="},
+		{"one that lost all waits", "eiiii", "w = = = ="},
+		{"… and is then raised to the others'", "Eiiii", "54 = = = ="},
+		{"one lost counter waits", "biiii", "w = = = ="},
+		{"… and is then raised", "Biiii", "54 = = = ="},
+		{"one that forgot nothing is in at once", "aiiii", "0 = = = ="},
+		{"all that forgot nothing are in at once", "aaaaa", "0 0 0 0 0"},
+		{"two of five may learn from the other three", "REiii", "54 54 = = ="},
+		{"with one of those silent they may not", "REii.", "w w = = ."},
+		{"with a quorum of others they need not all answer", "Riii.", "53 = = = ."},
+		{"a power cut: all wait", "rrrrr", "w w w w w"},
+		{"… one waits yet", "RRRRr", "w w w w w"},
+		{"… and are then raised together", "RRRRR", "1000 1000 1000 1000 1000"},
+		{"three restarted: together, when all answer", "RRRii", "1000 1000 1000 1000 1000"},
+		{"… not when one is silent", "RRRi.", "w w w = ."},
+		{"a majority that lost its counters needs an operator", "EEEii", "! ! ! = ="},
+		{"one master, restarted", "R", "1000"},
+		{"one master, empty", "e", "1000"},
+		{"who cannot vote is no source", "Rbiii", "54 w = = ="},
+		{"… and with it there are too few", "Rbii.", "w w = = ."},
+	} {
+		surveys := deployment(c.masters)
+		plan := planAdmission(surveys, quorumOf(len(surveys)), quarantine, unix)
+		for i, want := range strings.Fields(c.want) {
+			got := "="
+			switch {
+			case plan.floors[i] != nil:
+				got = fmt.Sprint(plan.floors[i][0])
+			case errors.Is(plan.out[i], ErrNeedsInit):
+				got = "!"
+			case plan.out[i] != nil:
+				got = "w"
+			case surveys[i] == nil:
+				got = "."
+			}
+			if got != want {
+				t.Errorf("%s: %s: master %d: %s (%v), want %s", c.claim, c.masters, i, got, plan.out[i], want)
+			}
+			if plan.out[i] != nil && !errors.Is(plan.out[i], ErrNotAdmitted) {
+				t.Errorf("%s: %v is no ErrNotAdmitted", c.claim, plan.out[i])
+			}
+		}
+	}
+}

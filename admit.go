@@ -1,0 +1,212 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/planted"
+)
+
+// admissionTimeout bounds each step of an admission. It is rare, and touches all
+// counters of a master, so it may take longer than a request.
+const admissionTimeout = 5 * time.Second
+
+// admission brings masters in: it asks the servers, and does what planAdmission
+// says.
+type admission struct {
+	mu       sync.Mutex
+	runs     map[string]*master // by the run id of the server process
+	founding chan struct{}      // closed when no master is being looked into; nil if none is
+	busy     int
+	once     singleflight.Group
+}
+
+// admit is asked on each new connection of a master whether the server at its
+// other end may vote. It runs on the master's own goroutine, which has nothing
+// better to do.
+func (c *Client) admit(m *master, hello hello) error {
+	if why := hello.info.unfit(); why != "" {
+		return fmt.Errorf("%w: %s", ErrNotAdmitted, why)
+	}
+	run := hello.info["run_id"]
+	if other := c.admission.claim(m, run); other != nil {
+		return fmt.Errorf("%w: it is the same server as %s: give every server once", ErrNotAdmitted, other.name)
+	}
+	in, err := readAdmitted(hello.admitted, run)
+	if in || err != nil {
+		return err
+	}
+	if hello.admitted == "" {
+		defer c.admission.begin()()
+		return c.together()[m.index]
+	}
+	return c.readmit(m, hello.durable)
+}
+
+// claim notes which master the process is, and returns another one that it is
+// already.
+func (a *admission) claim(m *master, run string) *master {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if other := a.runs[run]; other != nil && other != m {
+		return other
+	}
+	for old, who := range a.runs {
+		if who == m {
+			delete(a.runs, old)
+		}
+	}
+	a.runs[run] = m
+	return nil
+}
+
+// begin notes that a master that was never used is being looked into.
+func (a *admission) begin() (end func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy++; a.busy == 1 {
+		a.founding = make(chan struct{})
+	}
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.busy--; a.busy == 0 {
+			close(a.founding)
+			a.founding = nil
+		}
+	}
+}
+
+// founded waits until a deployment that is being founded is; it reports whether
+// one was. A first call would else fail for the time that this takes.
+func (a *admission) founded(ctx context.Context) bool {
+	a.mu.Lock()
+	founding := a.founding
+	a.mu.Unlock()
+	if founding == nil {
+		return false
+	}
+	select {
+	case <-founding:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// readmit looks into a master that may not vote, or lost a counter. It returns
+// nil when it is all right now.
+func (c *Client) readmit(m *master, durable bool) error {
+	mine, err := m.survey(durable)
+	if err != nil {
+		return err
+	}
+	if !mine.empty() && !mine.forgotNothing() && mine.outFor < c.quarantine() {
+		alone := make([]*survey, len(c.masters))
+		alone[m.index] = mine
+		return planAdmission(alone, c.need, c.quarantine(), 0).out[m.index]
+	}
+	return c.together()[m.index]
+}
+
+// together looks into all masters at once, and returns for each why it may not
+// vote. Calls at the same time share the work.
+func (c *Client) together() []error {
+	all, _, _ := c.admission.once.Do("", func() (any, error) {
+		surveys := c.surveyAll()
+		return c.carryOut(surveys, planAdmission(surveys, c.need, c.quarantine(), time.Now().UnixMilli())), nil
+	})
+	return all.([]error)
+}
+
+// quarantine is how long a master that may have forgotten grants stays out: the
+// longest ttl, what our clocks may differ by, and a second because servers tell
+// their uptime in whole ones.
+func (c *Client) quarantine() time.Duration {
+	if planted.Bug == planted.NoQuarantine {
+		return 0
+	}
+	return c.maxTTL + termsOf(c.maxTTL, 0, c.drift).drift + time.Second
+}
+
+// surveyAll asks all masters; nil stands for those that cannot be asked, or are no
+// masters.
+func (c *Client) surveyAll() []*survey {
+	surveys := make([]*survey, len(c.masters))
+	var asking errgroup.Group
+	for i, m := range c.masters {
+		asking.Go(func() error {
+			hello, err := m.ask()
+			if err != nil || hello.info.unfit() != "" {
+				return nil // it is out, and says so itself when its turn comes
+			}
+			surveys[i], _ = m.survey(hello.durable)
+			return nil
+		})
+	}
+	_ = asking.Wait()
+	return surveys
+}
+
+// carryOut does what the plan says, and returns for each master why it may not
+// vote.
+func (c *Client) carryOut(surveys []*survey, plan admissionPlan) []error {
+	var writing errgroup.Group
+	for i, floors := range plan.floors {
+		if floors != nil {
+			writing.Go(func() error {
+				plan.out[i] = c.masters[i].raise(surveys[i], floors)
+				return nil
+			})
+		} else if surveys[i] == nil {
+			plan.out[i] = &outError{"it did not answer when it was to be admitted", maxRetry}
+		}
+	}
+	_ = writing.Wait()
+	return plan.out
+}
+
+// Init makes a deployment usable of which a majority of masters lost its counters
+// (ErrNeedsInit), or raises the counters of one that is in use. All masters must
+// answer. Every counter goes to the highest of all masters', of the Unix time in
+// ms, and of floor; all masters may vote at once.
+//
+// It is an operator's decision, because nothing that is left can tell whether it
+// is right: no lock may be held any more (wait for the longest ttl after the
+// loss), and floor must be at or above every token that was handed out, if they
+// were handed out at more than 1 000 a second over the deployment's life.
+func (c *Client) Init(ctx context.Context, floor fence.Token) error {
+	if floor > maxFloor {
+		return &OptionError{"floor", floor, fmt.Sprintf("it must be at most %d: beyond, the masters' arithmetic is not exact", maxFloor)}
+	}
+	if _, err := c.enter(ctx, "init", nil); err != nil {
+		return err
+	}
+	defer c.calls.Done()
+	surveys := c.surveyAll()
+	for i, s := range surveys {
+		if s == nil {
+			return fmt.Errorf("%w: %s does not answer or is no master: Init needs all", ErrNoQuorum, c.masters[i].name)
+		}
+	}
+	plan := admissionPlan{floors: make([][]int64, len(surveys)), out: make([]error, len(surveys))}
+	together := highest(surveys, max(time.Now().UnixMilli(), int64(floor)))
+	for i := range surveys {
+		plan.floors[i] = together
+	}
+	for i, err := range c.carryOut(surveys, plan) {
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.masters[i].name, err)
+		}
+	}
+	return nil
+}
+
+// maxFloor leaves the counters 2^52 grants below what a double can count.
+const maxFloor = 1 << 52

@@ -1,0 +1,214 @@
+package redlock
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// A master whose answers take at least farTrip is far: to wait for the pipeline
+	// before would double the time that a request takes. To a nearer one it pays to
+	// gather what comes meanwhile, since a pipeline costs more than a script.
+	farTrip = 500 * time.Microsecond
+
+	// maxLinks is how many pipelines may be under way to a far master.
+	maxLinks = 8
+)
+
+// departures decides what leaves for a master when, and on which link. All is
+// guarded by the master's mu.
+type departures struct {
+	width  int           // how many links there may be
+	trip   time.Duration // the fastest answer since the master was reached; 0: none
+	lately time.Duration // what the last answers took
+	leftAt instant       // when the last pipeline left
+	links  []*link
+	away   int         // links under way
+	alarm  *time.Timer // only for next
+
+	// To a far master: the names that pipelines are under way for, and what waits
+	// for the name's last one to come back.
+	abroad map[string][]*request
+	behind int // how many those are
+}
+
+func newDepartures(o *redis.Options) departures {
+	alarm := time.NewTimer(0)
+	alarm.Stop()
+	return departures{width: widthOf(o), abroad: make(map[string][]*request), alarm: alarm}
+}
+
+// widthOf leaves at least half of a small connection pool to its other users.
+func widthOf(o *redis.Options) int {
+	pool := o.PoolSize
+	if o.MaxActiveConns > 0 {
+		pool = min(pool, o.MaxActiveConns)
+	}
+	return max(1, min(maxLinks, pool/2))
+}
+
+// next waits until requests may leave, and takes them and the link they leave on.
+// It returns none when the master is closing and nothing is left.
+func (m *master) next() (l *link, batch []*request, far bool) {
+	for {
+		m.mu.Lock()
+		pause := m.revive()
+		if len(m.queue) > 0 {
+			var gap time.Duration
+			if l, gap = m.room(); l != nil {
+				if batch = m.take(l); len(batch) > 0 {
+					far = m.far()
+					m.mu.Unlock()
+					return l, batch, far
+				}
+			}
+			pause = sooner(pause, gap)
+		} else if m.closing && m.away == 0 {
+			m.mu.Unlock()
+			return nil, nil, false
+		}
+		m.mu.Unlock()
+		if pause > 0 {
+			m.alarm.Reset(pause)
+		}
+		select {
+		case <-m.wake:
+		case <-m.alarm.C:
+		}
+	}
+}
+
+// sooner is the shorter of two pauses, of which 0 has no end.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
+}
+
+// revive queues the kept requests that failed, when their pause is over, or
+// returns how long it lasts yet. The caller holds mu.
+func (m *master) revive() time.Duration {
+	if len(m.again) == 0 {
+		return 0
+	}
+	if pause := time.Until(m.retryAt); pause > 0 && !m.closing {
+		return pause
+	}
+	m.queue = append(m.queue, m.again...)
+	m.again = nil
+	return 0
+}
+
+// room returns a link that something may leave on now, or none and after how
+// long to look again (0: when a link is back). The caller holds mu.
+func (m *master) room() (l *link, pause time.Duration) {
+	if m.away > 0 {
+		if !m.far() || m.away == m.width {
+			return nil, 0
+		}
+		if pause := m.leftAt.add(m.gap()).sub(m.now()); pause > 0 {
+			return nil, pause
+		}
+	}
+	for _, l := range m.links {
+		if !l.away {
+			return l, 0
+		}
+	}
+	l = &link{master: m}
+	m.links = append(m.links, l)
+	return l, 0
+}
+
+// gap is how long after a pipeline the next one may leave. What the last ones took
+// more than the fastest is the time that the master or this machine is busy with
+// one: to leave earlier would be to wait in line there, with less gathered.
+func (m *master) gap() time.Duration {
+	return max(m.trip/time.Duration(m.width), m.lately-m.trip)
+}
+
+func (m *master) far() bool { return m.width > 1 && m.trip >= farTrip }
+
+// take takes from the queue what may leave on l. What is for a name that is
+// abroad has to wait: links do not keep the order among themselves. The caller
+// holds mu.
+func (m *master) take(l *link) []*request {
+	far := m.far()
+	batch, taken := l.batch[:0], 0
+	for _, r := range m.queue {
+		if len(batch) == maxPipeline {
+			break
+		}
+		taken++
+		if far {
+			if waiting, abroad := m.abroad[r.name]; abroad {
+				m.abroad[r.name] = append(waiting, r)
+				m.behind++
+				continue
+			}
+		}
+		batch = append(batch, r)
+	}
+	rest := copy(m.queue, m.queue[taken:])
+	clear(m.queue[rest:])
+	m.queue = m.queue[:rest]
+	l.batch = batch
+	if len(batch) == 0 {
+		return nil
+	}
+	l.away = true
+	m.away++
+	if far {
+		for _, r := range batch {
+			m.abroad[r.name] = nil
+			l.names = append(l.names, r.name)
+		}
+		m.leftAt = m.now()
+	}
+	return batch
+}
+
+// carry serves a batch, after which the link is free again.
+func (m *master) carry(l *link, batch []*request) {
+	l.serve(batch)
+	clear(batch)
+	m.mu.Lock()
+	if l.trip > 0 {
+		if m.trip == 0 || l.trip < m.trip {
+			m.trip, m.lately = l.trip, l.trip
+		}
+		m.lately += (l.trip - m.lately) / 8
+	}
+	far := len(l.names) > 0
+	var next []*request // before what was queued since
+	for _, name := range l.names {
+		next = append(next, m.abroad[name]...)
+		delete(m.abroad, name)
+	}
+	if len(next) > 0 {
+		m.behind -= len(next)
+		m.queue = append(next, m.queue...)
+	}
+	clear(l.names)
+	l.names = l.names[:0]
+	l.away = false
+	m.away--
+	m.mu.Unlock()
+	if far {
+		m.nudge()
+	}
+}
+
+func (m *master) forgetTrip() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.trip = 0
+}
+
+func (m *master) hangUp() {
+	for _, l := range m.links {
+		l.hangUp()
+	}
+}

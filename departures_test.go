@@ -1,0 +1,188 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/fence"
+)
+
+// farMaster is a master that each connection reaches after a time of its own.
+type farMaster struct {
+	testMaster
+	trip func() time.Duration
+}
+
+func (m farMaster) options() *redis.Options {
+	o := m.testMaster.options()
+	dial := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return newFarConn(conn, m.trip()), nil
+	}
+	return o
+}
+
+// farConn delivers what is written to it after a while, and what is read at once.
+type farConn struct {
+	net.Conn
+	trip   time.Duration
+	mu     sync.Mutex
+	closed bool
+	onWay  chan parcel
+}
+
+type parcel struct {
+	arrives time.Time
+	content []byte
+}
+
+func newFarConn(conn net.Conn, trip time.Duration) *farConn {
+	c := &farConn{Conn: conn, trip: trip, onWay: make(chan parcel, 1024)}
+	go func() {
+		for p := range c.onWay {
+			time.Sleep(time.Until(p.arrives))
+			_, _ = conn.Write(p.content) // a broken connection shows when it is read
+		}
+	}()
+	return c
+}
+
+func (c *farConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, net.ErrClosed
+	}
+	c.onWay <- parcel{time.Now().Add(c.trip), append([]byte(nil), p...)}
+	return len(p), nil
+}
+
+func (c *farConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		close(c.onWay)
+	}
+	return c.Conn.Close()
+}
+
+func (d *deployment) moveAway(trip func() time.Duration) {
+	for i, m := range d.masters {
+		d.masters[i] = farMaster{m, trip}
+	}
+}
+
+// To a far master pipelines leave without waiting for those before: a step costs
+// hardly more than a round trip, however many callers there are.
+func TestFarMasters(t *testing.T) {
+	t.Parallel()
+	for _, trip := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
+		for _, workers := range []int{1, 32} {
+			t.Run(fmt.Sprint(trip, " ", workers), func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+					d.moveAway(func() time.Duration { return trip })
+					c := d.founded()
+					var pairs atomic.Int64
+					work := func(until time.Time) {
+						var working sync.WaitGroup
+						for i := range workers {
+							working.Go(func() {
+								name := fmt.Sprint("job ", i)
+								random := rand.New(rand.NewPCG(1, uint64(i)))
+								for time.Now().Before(until) {
+									lock, err := c.TryLock(background, name)
+									if err != nil {
+										t.Error(err)
+										return
+									}
+									// Workers that came together would leave together ever after.
+									time.Sleep(time.Duration(random.Float64() * float64(trip)))
+									must(t, lock.Unlock(background))
+									pairs.Add(1)
+								}
+							})
+						}
+						working.Wait()
+					}
+					const steps = 20
+					work(time.Now().Add(10 * trip)) // until all links are there
+					pairs.Store(0)
+					began := time.Now()
+					work(began.Add(steps * trip))
+					// Two steps and half a trip in between.
+					ideal := float64(workers) * float64(time.Since(began)) / (2.5 * float64(trip))
+					if got := float64(pairs.Load()) / ideal; got < 0.85 {
+						t.Errorf("%.2f of the pairs that one round trip a step allows, want 0.85", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Two requests for one name never overtake each other, though each link has its
+// own delay: a caller never meets the lock it has just released.
+func TestFarMastersKeepTheOrderOfAName(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var refused atomic.Int64
+		random := rand.New(rand.NewPCG(1, 2))
+		var mu sync.Mutex
+		d.moveAway(func() time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Millisecond + time.Duration(random.Int64N(int64(20*time.Millisecond)))
+		})
+		c := d.founded(WithObserver(Observer{Acquired: func(_ string, _ fence.Token, _ time.Duration, votes []Vote) {
+			for _, v := range votes {
+				if v.Answer == Held {
+					refused.Add(1)
+				}
+			}
+		}}))
+		var working sync.WaitGroup
+		for i := range 16 {
+			working.Go(func() {
+				name := fmt.Sprint("job ", i)
+				for range 30 {
+					lock, err := c.TryLock(background, name)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					must(t, lock.Unlock(background))
+				}
+			})
+		}
+		working.Wait()
+		if n := refused.Load(); n > 0 {
+			t.Errorf("%d votes found the lock that had been released before, want none", n)
+		}
+	})
+}
+
+// A pool that is small is not used up.
+func TestWidthLeavesConnectionsToOthers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ pool, active, want int }{
+		{0, 0, 1}, {1, 0, 1}, {3, 0, 1}, {4, 0, 2}, {10, 0, 5}, {1024, 0, maxLinks}, {1024, 6, 3},
+	} {
+		if got := widthOf(&redis.Options{PoolSize: c.pool, MaxActiveConns: c.active}); got != c.want {
+			t.Errorf("widthOf(pool %d, active %d) = %d, want %d", c.pool, c.active, got, c.want)
+		}
+	}
+}

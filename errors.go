@@ -1,0 +1,159 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The errors to ask for with errors.Is. All that a call returns wraps one or
+// more of them; *QuorumError and *OptionError carry the facts.
+var (
+	// ErrNotAcquired is returned when an acquisition failed, for whatever reason.
+	// ErrHeld, ErrNoQuorum or ErrTooSlow beside it says which.
+	ErrNotAcquired = errors.New("redlock: not acquired")
+
+	// ErrHeld is returned when others hold the name on too many of the masters that
+	// are there (also when several contenders split the votes). Masters that had not
+	// answered when that was certain count as there.
+	ErrHeld = errors.New("redlock: held by another")
+
+	// ErrNoQuorum is returned when too few masters answered, or would vote, to
+	// decide. What was asked may have been done on some of them.
+	ErrNoQuorum = errors.New("redlock: no quorum of masters")
+
+	// ErrTooSlow is returned when a quorum granted, but so late that too little of
+	// the lease was left. The grants are given back.
+	ErrTooSlow = errors.New("redlock: too slow, too little of the lease was left")
+
+	// ErrNotAdmitted is returned (within ErrNoQuorum) when a master may not vote:
+	// because it is a replica, may evict keys, or is the same server as another; or
+	// because it restarted or lost data, and may have forgotten what it granted.
+	ErrNotAdmitted = errors.New("redlock: master not admitted")
+
+	// ErrNeedsInit is returned (within ErrNoQuorum) when so many masters lost their
+	// counters that the others cannot tell what they were. Client.Init, or `redlock
+	// init`, is the operator's way out.
+	ErrNeedsInit = errors.New("redlock: a majority of masters lost its counters: an operator must run `redlock init`")
+
+	// ErrLost is returned, and is the cause of a hold's context, when so many
+	// masters said that the lock is not this owner's that it cannot be held.
+	ErrLost = errors.New("redlock: lock lost")
+
+	// ErrExpired is returned, and is the cause of a hold's context, when the lease
+	// ran out, or MaxHold was reached, before the lock was released.
+	ErrExpired = errors.New("redlock: lease expired")
+
+	// ErrReleased is returned when a handle that was unlocked is used again, and
+	// is the cause of a hold's context after its last Unlock.
+	ErrReleased = errors.New("redlock: already released")
+
+	// ErrClosed is returned by every call on a closed Client, and is the cause of
+	// the contexts of holds that Close ended.
+	ErrClosed = errors.New("redlock: client closed")
+
+	// ErrBadOption is returned when an option, a name or a master cannot be used.
+	// Nothing was sent to any master because of it.
+	ErrBadOption = errors.New("redlock: bad option")
+)
+
+// Reasons of single votes, not exported: they never stand alone.
+var (
+	errNotMine  = errors.New("the lock is not this owner's there")
+	errNotAsked = errors.New("not asked")
+	errNotSent  = errors.New("not sent: nobody waited for it any more")
+	errBacklog  = errors.New("not sent: the master's queue is full")
+	errNoAnswer = errors.New("no answer yet")
+)
+
+// Vote is what one master said, for reading; see Answer.
+type Vote struct {
+	Master    string        // its address
+	Answer    Answer        // what it said
+	Grant     uint64        // Granted by an acquisition: the grant number
+	Remaining time.Duration // Held: of the other's lease; to the millisecond
+	Err       error         // Unknown and Refused: why
+}
+
+// String returns the vote as errors print it.
+func (v Vote) String() string {
+	switch {
+	case v.Answer == Held:
+		return fmt.Sprintf("%s held for %v", v.Master, v.Remaining)
+	case v.Err != nil:
+		return fmt.Sprintf("%s %v: %v", v.Master, v.Answer, v.Err)
+	}
+	return fmt.Sprintf("%s %v", v.Master, v.Answer)
+}
+
+// QuorumError tells why masters did not agree to something. errors.Is finds
+// Reason, the masters' own errors and, for an acquisition, ErrNotAcquired.
+type QuorumError struct {
+	Op     string // "acquire", "re-enter", "extend", "release" or "verify"
+	Name   string // of the lock
+	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost
+	Need   int    // masters that had to agree
+	Votes  []Vote // one a master, in the order they were given; empty if none was asked
+
+	// FreeIn is, when others hold the name, how long it takes at the least until a
+	// quorum of masters can be free, were nothing released or renewed before.
+	// Zero: not known.
+	FreeIn time.Duration
+}
+
+// Error names the lock, the reason and every vote.
+func (e *QuorumError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v (%s %q", e.Reason, e.Op, e.Name)
+	if e.FreeIn > 0 {
+		fmt.Fprintf(&b, ", free in %v at the earliest", e.FreeIn)
+	}
+	if len(e.Votes) > 0 {
+		fmt.Fprintf(&b, ", need %d of %d", e.Need, len(e.Votes))
+	}
+	for i, v := range e.Votes {
+		b.WriteString([]string{": ", "; "}[min(i, 1)] + v.String())
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// Unwrap returns the reason, ErrNotAcquired for an acquisition, and the
+// masters' errors.
+func (e *QuorumError) Unwrap() []error {
+	errs := []error{e.Reason}
+	if e.Op == opAcquire || e.Op == opReenter {
+		errs = append(errs, ErrNotAcquired)
+	}
+	for _, v := range e.Votes {
+		if v.Err != nil {
+			errs = append(errs, v.Err)
+		}
+	}
+	return errs
+}
+
+// The operations that a QuorumError names.
+const (
+	opAcquire = "acquire"
+	opReenter = "re-enter"
+	opExtend  = "extend"
+	opRelease = "release"
+	opVerify  = "verify"
+)
+
+// OptionError tells which input was refused; errors.Is finds ErrBadOption.
+type OptionError struct {
+	Field string // "ttl", "masters[2]", …
+	Value any    // what was given
+	Rule  string // what would be right
+}
+
+// Error names the field, the value and the rule.
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("redlock: %s is %v: %s", e.Field, e.Value, e.Rule)
+}
+
+// Is reports that every OptionError is an ErrBadOption.
+func (e *OptionError) Is(target error) bool { return target == ErrBadOption }

@@ -1,0 +1,107 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Trap 16: why a lock was not had, as errors.Is and errors.As tell it.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	c := &Client{config: defaultConfig(), need: 3}
+	for i := range 5 {
+		c.masters = append(c.masters, &master{name: string(rune('a' + i))})
+	}
+	all := []error{ErrNotAcquired, ErrHeld, ErrNoQuorum, ErrTooSlow, ErrNotAdmitted, ErrLost, ErrExpired, ErrReleased, ErrClosed, ErrBadOption, ErrNeedsInit}
+	for _, x := range []struct {
+		claim string
+		err   error
+		is    []error
+		says  []string
+	}{
+		{"held by one", c.notGranted(opAcquire, "job", ballot("hhh..")), []error{ErrNotAcquired, ErrHeld}, []string{`"job"`, "free in 1s", "need 3 of 5", "a held for 1s"}},
+		{"split", c.notGranted(opAcquire, "job", ballot("gghhh")), []error{ErrNotAcquired, ErrHeld}, []string{"held"}},
+		{"unreachable", c.notGranted(opAcquire, "job", ballot("uuugg")), []error{ErrNotAcquired, ErrNoQuorum}, []string{"a unknown: no answer"}},
+		{"refused", c.notGranted(opAcquire, "job", ballot("rrrgg")), []error{ErrNotAcquired, ErrNoQuorum, ErrNotAdmitted}, []string{"a refused"}},
+		{"a re-entry of what is another's", c.notGranted(opReenter, "job", ballot("nnn..")), []error{ErrNotAcquired, ErrLost}, []string{"lost"}},
+		{"an extension unheard", c.notGranted(opExtend, "job", ballot("guuuu")), []error{ErrNoQuorum}, []string{"extend"}},
+		{"an extension of what is another's", c.notGranted(opExtend, "job", ballot("nnngg")), []error{ErrLost}, nil},
+		{"a wait that ended", joinWait(context.DeadlineExceeded, c.notGranted(opAcquire, "job", ballot("hhhhh"))), []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil},
+		{"bad input", &OptionError{"ttl", -1, "it must be positive"}, []error{ErrBadOption}, []string{"ttl", "-1", "positive"}},
+		{"a majority lost", errNeedsInit, []error{ErrNeedsInit, ErrNotAdmitted}, []string{"redlock init"}},
+	} {
+		for _, e := range x.is {
+			if !errors.Is(x.err, e) {
+				t.Errorf("%s: %v is not %v", x.claim, x.err, e)
+			}
+		}
+		for _, e := range all {
+			if errors.Is(x.err, e) && !contains(x.is, e) {
+				t.Errorf("%s: %v is %v as well", x.claim, x.err, e)
+			}
+		}
+		for _, word := range x.says {
+			if !strings.Contains(x.err.Error(), word) {
+				t.Errorf("%s: %q does not say %q", x.claim, x.err, word)
+			}
+		}
+	}
+	q, ok := errors.AsType[*QuorumError](joinWait(context.Canceled, c.notGranted(opAcquire, "job", ballot("ghru."))))
+	if !ok || q.Need != 3 || len(q.Votes) != 5 {
+		t.Fatalf("no facts: %+v", q)
+	}
+	for i, want := range []Answer{Granted, Held, Refused, Unknown, Unknown} {
+		if q.Votes[i].Answer != want {
+			t.Errorf("vote %d is %v, want %v", i, q.Votes[i].Answer, want)
+		}
+	}
+}
+
+func contains(errs []error, e error) bool {
+	for _, x := range errs {
+		if x == e {
+			return true
+		}
+	}
+	return false
+}
+
+// Trap 11: granted by a quorum, but so late that nothing of the lease is left.
+func TestTooSlowIsNoHold(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.founded(WithTTL(300*time.Millisecond), WithRequestTimeout(290*time.Millisecond))
+		for _, slow := range []struct {
+			by   time.Duration
+			want error
+		}{{200 * time.Millisecond, nil}, {280 * time.Millisecond, ErrTooSlow}} {
+			for _, m := range d.masters {
+				m.freeze()
+			}
+			time.AfterFunc(slow.by, func() {
+				for _, m := range d.masters {
+					m.thaw()
+				}
+			})
+			start := time.Now()
+			lock, err := c.TryLock(background, "job", WithoutWatchdog())
+			if slow.want != nil {
+				requireErr(t, err, ErrNotAcquired, slow.want)
+				time.Sleep(time.Millisecond)
+				if got := d.holders("job"); got != "000" {
+					t.Errorf("held on %s", got)
+				}
+				continue
+			}
+			must(t, err)
+			// Counted from before the request was sent, not from when it was answered.
+			if left := time.Until(lock.Until()); left > 300*time.Millisecond-slow.by {
+				t.Errorf("%v left %v after the start", left, time.Since(start))
+			}
+			must(t, lock.Unlock(background))
+		}
+	})
+}

@@ -1,0 +1,159 @@
+package redlock_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/embedded"
+)
+
+// masters stands in for five servers of yours.
+func masters() (urls []string, stop func()) {
+	var servers []*embedded.Server
+	for range 5 {
+		s, err := embedded.NewListening("127.0.0.1:0")
+		if err != nil {
+			log.Fatal(err)
+		}
+		servers = append(servers, s)
+		urls = append(urls, "redis://"+s.Addr())
+	}
+	return urls, func() {
+		for _, s := range servers {
+			s.Close()
+		}
+	}
+}
+
+// ledger stands in for your store: it compares tokens, as guard/sqlguard does in
+// a database.
+var ledger fence.Memory
+
+func pay(ctx context.Context) error {
+	fmt.Println("paid")
+	return ctx.Err()
+}
+
+// Run a job under a lock.
+func Example() {
+	urls, stop := masters()
+	defer stop()
+
+	// README begins
+	client, err := redlock.Open(urls) // "redis://10.0.0.1:6379", …: an odd number, 5 as a rule
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	err = client.Do(context.Background(), "payroll", func(ctx context.Context, token fence.Token) error {
+		// ctx ends with the hold. The store refuses whoever was overtaken.
+		return ledger.Do(ctx, "payroll", token, func() error { return pay(ctx) })
+	}, redlock.WithTTL(30*time.Second), redlock.WithWait(time.Minute))
+	// README ends
+
+	fmt.Println("error:", err)
+	// Output:
+	// paid
+	// error: <nil>
+}
+
+// The README shows the example that was just run, to the letter.
+func TestREADMEShowsTheExample(t *testing.T) {
+	source, err := os.ReadFile("example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := bytes.Cut(source, []byte("// README begins\n"))
+	code, _, _ := bytes.Cut(rest, []byte("\t// README ends\n"))
+	want := strings.ReplaceAll("\n"+string(code), "\n\t", "\n")
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), "```go"+want+"```") {
+		t.Errorf("README.md does not show this:%s", want)
+	}
+}
+
+// Take a lock if it is free, and go on without it if it is not.
+func ExampleClient_TryLock() {
+	urls, stop := masters()
+	defer stop()
+	client, err := redlock.Open(urls)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	lock, err := client.TryLock(ctx, "nightly report")
+	if err != nil {
+		fmt.Println("somebody else is at it:", err)
+		return
+	}
+	defer lock.Unlock(ctx)
+	fmt.Println("held:", lock.Valid())
+	// Output: held: true
+}
+
+// Enter a lock again: with a context that is derived from the lock's.
+func ExampleLock_Context() {
+	urls, stop := masters()
+	defer stop()
+	client, err := redlock.Open(urls)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	outer, err := client.Lock(ctx, "ledger")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer outer.Unlock(ctx)
+
+	inner, err := client.TryLock(outer.Context(), "ledger")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer inner.Unlock(ctx)
+	fmt.Println("the same token:", inner.Token() == outer.Token())
+	// Output: the same token: true
+}
+
+// Ask whether a token that came with a request is still its holder's.
+func ExampleClient_Verify() {
+	urls, stop := masters()
+	defer stop()
+	client, err := redlock.Open(urls)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	lock, err := client.Lock(ctx, "ledger")
+	if err != nil {
+		log.Fatal(err)
+	}
+	verdict, _ := client.Verify(ctx, "ledger", lock.Token())
+	fmt.Println("while it is held:", verdict)
+	if err := lock.Unlock(ctx); err != nil {
+		log.Fatal(err)
+	}
+	verdict, _ = client.Verify(ctx, "ledger", lock.Token())
+	fmt.Println("afterwards:", verdict)
+	// Output:
+	// while it is held: valid
+	// afterwards: stale
+}

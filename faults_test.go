@@ -1,0 +1,709 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// Faults on redis-server processes, most of them by a proxy before each that can
+// hold, lose or repeat this request or that reply. The numbers of traps are those
+// of docs/TRAPS.md.
+
+const (
+	faultTTL     = 4 * time.Second
+	faultRequest = time.Second
+)
+
+type proxiedMaster struct {
+	processMaster
+	*faultproxy.Proxy
+}
+
+func (m proxiedMaster) options() *redis.Options {
+	return tuned(&redis.Options{Addr: m.Proxy.Addr()}, faultRequest)
+}
+
+// proxied returns a deployment of processes with a proxy before each, which its
+// clients use; raw goes past them.
+func proxied(t *testing.T, n int) (*deployment, []*faultproxy.Proxy) {
+	t.Helper()
+	d := processes(t, n, redisproc.Config{})
+	proxies := make([]*faultproxy.Proxy, n)
+	for i, m := range d.masters {
+		p, err := faultproxy.New(m.(processMaster).Addr())
+		must(t, err)
+		t.Cleanup(func() { must(t, p.Close()) })
+		proxies[i] = p
+		d.masters[i] = proxiedMaster{m.(processMaster), p}
+	}
+	return d, proxies
+}
+
+func faultClient(d *deployment, opts ...Option) *Client {
+	return d.founded(append([]Option{WithRequestTimeout(faultRequest), WithTTL(faultTTL)}, opts...)...)
+}
+
+// script makes a rule for the calls of one script.
+func on(s *script, nth int, do faultproxy.Action) faultproxy.Rule {
+	return faultproxy.Rule{On: faultproxy.Match("evalsha", s.sha), Nth: nth, Do: do}
+}
+
+func requireFree(t *testing.T, d *deployment, name string) {
+	t.Helper()
+	want := strings.Repeat("0", len(d.masters))
+	start := time.Now()
+	eventually(t, name+" is free everywhere", func() bool { return d.holders(name) == want })
+	if took := time.Since(start); took > faultTTL/2 {
+		t.Errorf("free after %v only: the ttl did it, not the release", took)
+	}
+}
+
+func TestRefusingMasters(t *testing.T) {
+	t.Parallel()
+	for why, refuse := range map[string]func(r *redis.Client) error{
+		"OOM":                 func(r *redis.Client) error { return r.ConfigSet(background, "maxmemory", "1").Err() },
+		"NOPERM":              func(r *redis.Client) error { return r.Do(background, "acl", "setuser", "default", "-evalsha").Err() },
+		`its role is "slave"`: func(r *redis.Client) error { return r.SlaveOf(background, "127.0.0.1", "1").Err() },
+		"it may evict keys": func(r *redis.Client) error {
+			if err := r.ConfigSet(background, "maxmemory-policy", "volatile-lru").Err(); err != nil {
+				return err
+			}
+			return r.ConfigSet(background, "maxmemory", "100mb").Err()
+		},
+		"NOAUTH": func(r *redis.Client) error { return r.ConfigSet(background, "requirepass", "secret").Err() },
+	} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			d := processes(t, 5, redisproc.Config{})
+			must(t, mustTry(t, faultClient(d), "job").Unlock(background))
+			requireFree(t, d, "job")
+			for i := range 2 {
+				must(t, refuse(d.raw[i]))
+			}
+			c := d.client(WithRequestTimeout(faultRequest), WithTTL(faultTTL))
+			start := time.Now()
+			must(t, mustTry(t, c, "job").Unlock(background))
+			if took := time.Since(start); took > faultRequest {
+				t.Errorf("a refusing minority cost %v", took)
+			}
+			must(t, refuse(d.raw[2]))
+			late := d.client(WithRequestTimeout(faultRequest), WithTTL(faultTTL))
+			_, err := late.TryLock(background, "another job") // the first may be held by a straggler yet
+			requireErr(t, err, ErrNotAcquired, ErrNoQuorum)
+			if errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), why) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestARefusingMinorityStopsNothing(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 2, 3, 4, 5, 7} {
+		t.Run(fmt.Sprint("N=", n), func(t *testing.T) {
+			t.Parallel()
+			d := processes(t, n, redisproc.Config{})
+			c := faultClient(d)
+			for i := range n {
+				must(t, d.raw[i].ConfigSet(background, "maxmemory", "1").Err()) // OOM
+				lock, err := c.TryLock(background, fmt.Sprint("job-", i))
+				if minority := i+1 <= n-quorumOf(n); minority {
+					must(t, err)
+					must(t, lock.Unlock(background))
+				} else {
+					requireErr(t, err, ErrNotAcquired, ErrNoQuorum)
+				}
+			}
+		})
+	}
+}
+
+func TestOneServerGivenTwiceIsRefused(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	twice, err := faultproxy.New(d.masters[0].(proxiedMaster).processMaster.Addr())
+	must(t, err)
+	t.Cleanup(func() { must(t, twice.Close()) })
+	must(t, mustTry(t, faultClient(d), "job").Unlock(background))
+	requireFree(t, d, "job")
+	c, err := Open([]string{proxies[0].URL(), twice.URL(), proxies[1].URL(), proxies[2].URL()})
+	must(t, err)
+	defer c.Close()
+	lock := mustTry(t, c, "job") // 3 of 4
+	must(t, lock.Unlock(background))
+	c, err = Open([]string{proxies[0].URL(), twice.URL()})
+	must(t, err)
+	defer c.Close()
+	_, err = c.TryLock(background, "another job")
+	requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+	if !strings.Contains(err.Error(), "same server") {
+		t.Error(err)
+	}
+}
+
+// Trap 2: a driver that ignores the context's deadline.
+func TestClientsWithDefaultSettingsAreBounded(t *testing.T) {
+	t.Parallel()
+	for frozen := 1; frozen <= 2; frozen++ {
+		t.Run(fmt.Sprintf("%d of 3 frozen", frozen), func(t *testing.T) {
+			t.Parallel()
+			d := processes(t, 3, redisproc.Config{})
+			clients := make([]redis.UniversalClient, 3)
+			for i, m := range d.masters {
+				one := redis.NewClient(&redis.Options{Addr: m.(processMaster).Addr()})
+				defer one.Close()
+				clients[i] = one
+			}
+			c, err := New(clients, WithRequestTimeout(faultRequest))
+			must(t, err)
+			defer c.Close()
+			must(t, mustTry(t, c, "job").Unlock(background))
+			for i := range frozen {
+				d.masters[i].freeze()
+			}
+			start := time.Now()
+			lock, err := c.TryLock(background, "another job")
+			if took := time.Since(start); took > 2*faultRequest {
+				t.Errorf("took %v", took)
+			}
+			if frozen == 1 {
+				must(t, err)
+				must(t, lock.Unlock(background))
+			} else {
+				requireErr(t, err, ErrNoQuorum)
+			}
+			for i := range frozen {
+				d.masters[i].thaw()
+			}
+			requireFree(t, d, "another job")
+		})
+	}
+}
+
+// Trap 7: applied on one, reply lost; refused on the others: the first must be
+// released all the same.
+func TestRollbackReachesUnknownOutcomes(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	a, b := faultClient(d), faultClient(d)
+	rival := mustTry(t, b, "job")
+	eventually(t, "held everywhere", func() bool { return d.holders("job") == "111" })
+	d.drop("job", 0)
+	lost := proxies[0].Add(on(acquireScript, 1, faultproxy.CutAfterRequest))
+	again := proxies[0].Add(on(acquireScript, 2, faultproxy.DropReply))
+	_, err := a.TryLock(background, "job")
+	requireErr(t, err, ErrHeld)
+	within(t, "lost Seen", lost.Seen())
+	within(t, "again Seen", again.Seen())
+	eventually(t, "the unknown grant is given back", func() bool { return d.holders("job") == "011" })
+	must(t, rival.Unlock(background))
+	must(t, mustTry(t, b, "job").Unlock(background))
+}
+
+// Trap 5: an acquire that arrives after its own rollback, or after the Unlock of
+// the lock it was a straggler of.
+func TestLateAcquireCannotStand(t *testing.T) {
+	t.Parallel()
+	for _, held := range []int{3, 1} {
+		t.Run(fmt.Sprintf("%d of 5 late", held), func(t *testing.T) {
+			t.Parallel()
+			d, proxies := proxied(t, 5)
+			for i := range 10 {
+				name := fmt.Sprintf("job-%d", i)
+				c := faultClient(d)
+				var faults []*faultproxy.Fault
+				var releases []*faultproxy.Fault
+				for _, p := range proxies[:held] {
+					releases = append(releases, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", releaseScript.sha, name), Do: faultproxy.Pass}))
+					faults = append(faults, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", acquireScript.sha, name), Nth: 1, Do: faultproxy.HoldRequest}))
+				}
+				lock, err := c.TryLock(background, name)
+				if held == 3 {
+					requireErr(t, err, ErrNoQuorum)
+				} else {
+					must(t, err)
+					within(t, "the straggler's acquire is held", faults[0].Seen())
+					must(t, lock.Unlock(background))
+				}
+				// The release overtakes the acquire on a fresh connection.
+				for _, r := range releases {
+					within(t, "r Answered", r.Answered())
+				}
+				for _, f := range faults {
+					f.Release()
+					within(t, "f Answered", f.Answered())
+				}
+				if got := d.holders(name); got != "00000" {
+					t.Fatalf("an acquire that came after its release stands: %s", got)
+				}
+				must(t, mustTry(t, faultClient(d), name).Unlock(background))
+			}
+		})
+	}
+}
+
+// The same with a master that is stopped and goes on: what was queued in its
+// sockets is served in any order over connections.
+func TestFrozenMasterServesTheDeadAtItsThaw(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	events := &recorder{}
+	c := faultClient(d, WithObserver(Observer{MasterDown: func(string, error) { events.note("down") }}))
+	for i := range 8 {
+		name := fmt.Sprintf("job-%d", i)
+		d.masters[0].freeze()
+		d.masters[1].freeze()
+		_, err := c.TryLock(background, name)
+		requireErr(t, err, ErrNoQuorum)
+		if i%2 == 1 { // until the releases have failed, too
+			before := events.count("down")
+			eventually(t, "two masters are down", func() bool { return events.count("down") >= max(2, before) })
+		}
+		d.masters[0].thaw()
+		d.masters[1].thaw()
+		requireFree(t, d, name)
+	}
+}
+
+func TestLateGrantOfAWonLockCounts(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	c := faultClient(d)
+	late := proxies[2].Add(on(acquireScript, 1, faultproxy.HoldRequest))
+	lock := mustTry(t, c, "job", WithoutWatchdog())
+	within(t, "late Seen", late.Seen())
+	late.Release()
+	within(t, "late Answered", late.Answered())
+	eventually(t, "the late grant is counted", func() bool {
+		lock.h.mu.Lock()
+		defer lock.h.mu.Unlock()
+		return lock.h.standing[2].granted && lock.h.standing[2].until > 0
+	})
+	must(t, lock.Unlock(background))
+	requireFree(t, d, "job")
+}
+
+// Trap 8: two masters taken, the third grants late: it must be clean again.
+func TestLateGrantOfALostLockGoes(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	a, b := d.founded(WithRequestTimeout(2*time.Second), WithTTL(faultTTL)), faultClient(d)
+	rival := mustTry(t, b, "job")
+	eventually(t, "held everywhere", func() bool { return d.holders("job") == "111" })
+	d.drop("job", 2)
+	late := proxies[2].Add(on(acquireScript, 1, faultproxy.HoldReply))
+	others := []*faultproxy.Fault{proxies[0].Add(on(acquireScript, 1, faultproxy.HoldReply)), proxies[1].Add(on(acquireScript, 1, faultproxy.HoldReply))}
+	go func() {
+		within(t, "the third has granted", late.Seen())
+		for _, o := range others {
+			within(t, "the other refuses", o.Seen())
+			o.Release()
+		}
+	}()
+	_, err := a.TryLock(background, "job")
+	requireErr(t, err, ErrNotAcquired)
+	if got := d.holders("job"); got != "111" {
+		t.Fatalf("the third master did not grant: %s (%v)", got, err)
+	}
+	late.Release()
+	eventually(t, "the late grant is given back", func() bool { return d.holders("job") == "110" })
+	must(t, rival.Unlock(background))
+}
+
+// Requests lost, replies lost, either delivered twice, connections cut: on one
+// master and on a quorum of them, for each script. Whatever the caller is told,
+// nothing counts twice and nothing is left behind.
+func TestEveryFaultOnEveryScript(t *testing.T) {
+	t.Parallel()
+	actions := []faultproxy.Action{
+		faultproxy.DropRequest, faultproxy.DropReply, faultproxy.DuplicateRequest,
+		faultproxy.CutBeforeRequest, faultproxy.CutAfterRequest,
+		faultproxy.CutRequestAt(1), faultproxy.CutRequestAt(40), faultproxy.CutRequestAt(100), faultproxy.CutRequestAt(150),
+		faultproxy.CutReplyAt(0), faultproxy.CutReplyAt(1), faultproxy.CutReplyAt(3),
+	}
+	for _, hit := range []int{1, 3} {
+		for _, s := range []*script{acquireScript, extendScript, releaseScript} {
+			t.Run(fmt.Sprintf("%s on %d of 5", s.name, hit), func(t *testing.T) {
+				t.Parallel()
+				d, proxies := proxied(t, 5)
+				c := faultClient(d)
+				for i, action := range actions {
+					oneFault(t, d, c, proxies[:hit], on(s, 1, action), fmt.Sprintf("job-%d", i), hit < 3)
+				}
+			})
+		}
+	}
+}
+
+// Connections cut at any byte of an acquire, on its way there and back.
+func TestCutAtAnyByte(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	c := faultClient(d)
+	for n := 0; n < 360; n += 3 {
+		oneFault(t, d, c, proxies[:1], on(acquireScript, 1, faultproxy.CutRequestAt(n)), fmt.Sprint("request-", n), true)
+	}
+	for n := range 16 {
+		oneFault(t, d, c, proxies[:1], on(acquireScript, 1, faultproxy.CutReplyAt(n)), fmt.Sprint("reply-", n), true)
+	}
+}
+
+// oneFault runs a lock, a re-entry, an extension and two unlocks under a fault.
+func oneFault(t *testing.T, d *deployment, c *Client, proxies []*faultproxy.Proxy, rule faultproxy.Rule, name string, minority bool) {
+	t.Helper()
+	var faults []*faultproxy.Fault
+	for _, p := range proxies {
+		faults = append(faults, p.Add(rule))
+	}
+	defer func() {
+		for _, f := range faults {
+			f.Remove()
+		}
+		requireFree(t, d, name)
+	}()
+	check := func(what string, err error) {
+		t.Helper()
+		if err != nil && (minority || !errors.Is(err, ErrNoQuorum)) {
+			t.Errorf("%v: %s: %v", rule, what, err)
+		}
+	}
+	lock, err := c.TryLock(background, name, WithoutWatchdog())
+	if err != nil {
+		check("lock", err)
+		return
+	}
+	inner, err := c.TryLock(lock.Context(), name, WithoutWatchdog())
+	check("re-entry", err)
+	check("extend", lock.Extend(background, faultTTL+time.Second))
+	if err == nil {
+		if inner.Token() != lock.Token() {
+			t.Errorf("%v: token %v, then %v", rule, lock.Token(), inner.Token())
+		}
+		check("inner unlock", inner.Unlock(background))
+	}
+	if !lock.Valid() {
+		t.Errorf("%v: lost: %v", rule, context.Cause(lock.Context()))
+	}
+	check("unlock", lock.Unlock(background))
+}
+
+// Trap 1: go-redis with its default settings sends again what it got no reply to.
+func TestDriverRetriesCountOnce(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	clients := make([]redis.UniversalClient, 3)
+	for i, p := range proxies {
+		one := redis.NewClient(&redis.Options{Addr: p.Addr()}) // MaxRetries 3
+		defer one.Close()
+		clients[i] = one
+	}
+	c, err := New(clients, WithRequestTimeout(faultRequest), WithTTL(faultTTL))
+	must(t, err)
+	defer c.Close()
+	founding, err := c.Lock(background, "founding", WithWait(20*time.Second))
+	must(t, err)
+	must(t, founding.Unlock(background))
+	for _, p := range proxies {
+		p.Add(on(acquireScript, 1, faultproxy.CutAfterRequest))
+		p.Add(on(releaseScript, 1, faultproxy.CutAfterRequest))
+	}
+	before, err := d.raw[0].Get(background, keysOf(DefaultPrefix, "job", "").fence).Int64()
+	must(t, err)
+	lock := mustTry(t, c, "job")
+	eventually(t, "held everywhere", func() bool { return d.holders("job") == "111" })
+	lockKey := keysOf(DefaultPrefix, "job", "").lock
+	for i, r := range d.raw {
+		fields, err := r.HGetAll(background, lockKey).Result()
+		if err != nil || fields["depth"] != "1" || fields["grant"] != fmt.Sprint(before+1) {
+			t.Errorf("master %d has %v (%v); one acquire was asked for, the counter was at %d", i, fields, err, before)
+		}
+	}
+	must(t, lock.Unlock(background))
+	requireFree(t, d, "job")
+}
+
+// Trap 6: scripts flushed in mid-flight.
+func TestScriptFlushGoesUnnoticed(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	c := d.founded()
+	stop := make(chan struct{})
+	var flushing sync.WaitGroup
+	flushing.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				for _, r := range d.raw {
+					if err := r.ScriptFlush(background).Err(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+	})
+	var workers sync.WaitGroup
+	for w := range 8 {
+		workers.Go(func() {
+			for range 40 {
+				lock, err := c.TryLock(background, fmt.Sprint("job-", w))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := lock.Unlock(background); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	close(stop)
+	flushing.Wait()
+}
+
+func TestScriptsHaveTheirSHA(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 1, redisproc.Config{})
+	for _, s := range scripts {
+		if sha, err := d.raw[0].ScriptLoad(background, s.source).Result(); err != nil || sha != s.sha {
+			t.Errorf("%s: %s, redis says %s (%v)", s.name, s.sha, sha, err)
+		}
+	}
+}
+
+// Trap 13: a silent network. The holder is told at its deadline, by its own
+// clock, before a rival can hold.
+func TestSilenceEndsTheHoldBeforeARivalCanHold(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	a := faultClient(d)
+	d.masters = []testMaster{d.masters[0].(proxiedMaster).processMaster, d.masters[1].(proxiedMaster).processMaster, d.masters[2].(proxiedMaster).processMaster}
+	b := faultClient(d)
+	lock := mustTry(t, a, "job", WithTTL(2*time.Second))
+	until := lock.Until()
+	for _, p := range proxies {
+		p.Partition(true, true)
+	}
+	told := make(chan time.Time, 1)
+	context.AfterFunc(lock.Context(), func() { told <- time.Now() })
+	rival, err := b.Lock(background, "job")
+	got := time.Now()
+	must(t, err)
+	at := <-told
+	if at.After(got) {
+		t.Errorf("told at %v, the rival held at %v", at, got)
+	}
+	if at.After(until.Add(500 * time.Millisecond)) {
+		t.Errorf("told %v after the deadline", at.Sub(until))
+	}
+	requireErr(t, context.Cause(lock.Context()), ErrExpired)
+	requireErr(t, lock.Unlock(background), ErrExpired)
+	for _, p := range proxies {
+		p.Heal()
+	}
+	must(t, rival.Unlock(background))
+}
+
+// Unknown is not lost: a majority that is away for less than the validity costs
+// nothing.
+func TestTransientSilenceIsSurvived(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	c := faultClient(d)
+	lock := mustTry(t, c, "job")
+	for range 2 {
+		cut := make([]*faultproxy.Fault, 3)
+		for i, p := range proxies {
+			cut[i] = p.Add(on(extendScript, 0, faultproxy.DropRequest))
+		}
+		within(t, "cut[0] Seen", cut[0].Seen())
+		within(t, "cut[1] Seen", cut[1].Seen())
+		for _, f := range cut {
+			f.Remove()
+		}
+		before := lock.Until()
+		eventually(t, "renewed again", func() bool { return lock.Until().After(before.Add(50 * time.Millisecond)) })
+		if !lock.Valid() {
+			t.Fatal(context.Cause(lock.Context()))
+		}
+	}
+	must(t, lock.Unlock(background))
+}
+
+// Traps 14 and 15: unlocks that race renewals. Nothing is left, nothing is
+// reported lost.
+func TestUnlockRacingRenewal(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	c := d.founded(WithRequestTimeout(2*time.Second), WithTTL(faultTTL))
+	const workers, pairs = 200, 50
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for range pairs {
+				lock, err := c.TryLock(background, fmt.Sprint("job-", w))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				// Renewal is due after 1 s: pull it to this very moment.
+				lock.h.mu.Lock()
+				lock.h.renewAt = lock.h.client.now()
+				lock.h.timer.Reset(time.Duration(rand.IntN(2000)) * time.Microsecond)
+				lock.h.mu.Unlock()
+				time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
+				if err := lock.Unlock(background); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, r := range d.raw {
+		eventually(t, "nothing is left", func() bool {
+			keys, err := r.Keys(background, "*:lock:*").Result()
+			must(t, err)
+			return len(keys) == 0
+		})
+	}
+}
+
+// Trap 9: contenders that start together and split the votes must soon have a
+// winner.
+func TestSplitVotesResolve(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 5, redisproc.Config{})
+	clients := make([]*Client, 8)
+	for i := range clients {
+		clients[i] = d.founded()
+	}
+	for round := range 10 {
+		name := fmt.Sprint("job-", round)
+		first := make(chan time.Duration, len(clients))
+		start := make(chan struct{})
+		var begun time.Time
+		var all sync.WaitGroup
+		for _, c := range clients {
+			all.Go(func() {
+				<-start
+				lock, err := c.Lock(background, name)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				first <- time.Since(begun)
+				if err := lock.Unlock(background); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		begun = time.Now()
+		close(start)
+		if took := <-first; took > time.Second {
+			t.Errorf("the first of %d contenders won after %v", len(clients), took)
+		}
+		all.Wait()
+	}
+}
+
+// With a dead and a hung master among five, contenders need all of the other
+// three: a split vote must not be kept until the hung one has timed out.
+func TestContendersDoNotWaitForAHungMaster(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 5, redisproc.Config{})
+	var clients []*Client
+	for range 5 {
+		clients = append(clients, d.founded(WithRequestTimeout(time.Second)))
+	}
+	d.masters[0].die()
+	d.masters[1].freeze()
+	ctx, cancel := context.WithTimeout(background, 4*time.Second)
+	defer cancel()
+	var had atomic.Int64
+	var all sync.WaitGroup
+	for _, c := range clients {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if lock, err := c.Lock(ctx, "job"); err == nil {
+					had.Add(1)
+					if err := lock.Unlock(background); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	d.masters[1].thaw()
+	if n := had.Load(); n < 30 {
+		t.Errorf("%d acquisitions in 4 s", n)
+	} else {
+		t.Logf("%d acquisitions in 4 s", n)
+	}
+}
+
+// Trap 28: a waiter must not ask all the time.
+func TestWaitersAskSeldom(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	a, b := faultClient(d), faultClient(d)
+	held := mustTry(t, a, "job", WithTTL(30*time.Second), WithoutWatchdog())
+	for _, p := range proxies {
+		p.Forget()
+	}
+	_, err := b.Lock(background, "job", WithWait(2*time.Second))
+	requireErr(t, err, ErrHeld)
+	for i, p := range proxies {
+		if n := p.Count(faultproxy.Match("evalsha")); n > 80 {
+			t.Errorf("a waiter sent %d calls to master %d in 2 s", n, i)
+		}
+	}
+	must(t, held.Unlock(background))
+}
+
+func TestNoConnectionOutlivesClose(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	var urls []string
+	for _, m := range d.masters {
+		urls = append(urls, m.(processMaster).URL())
+	}
+	count := func() int {
+		n := 0
+		for _, r := range d.raw {
+			list, err := r.ClientList(background).Result()
+			must(t, err)
+			n += strings.Count(list, "\n")
+		}
+		return n
+	}
+	before := count()
+	c, err := Open(urls)
+	must(t, err)
+	lock := mustTry(t, c, "job")
+	_, err = c.TryLock(background, "job")
+	requireErr(t, err, ErrHeld)
+	_ = lock
+	if count() <= before {
+		t.Error("no connection was made: this test counts nothing")
+	}
+	must(t, c.Close())
+	eventually(t, "no connection is left", func() bool { return count() == before })
+	if got := d.holders("job"); got != "000" {
+		t.Errorf("after Close held on %s", got)
+	}
+}

@@ -1,0 +1,48 @@
+package redlock
+
+import (
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/planted"
+)
+
+// Grant numbers become one token by two rules, which need no clock
+// (DESIGN: docs/PROTOCOL.md, "Why the token only grows"):
+//
+//   - the token is the highest grant number among the granting votes;
+//   - it counts once a quorum *stands* at it: masters whose own grant number is
+//     the token or above, and masters that confirmed, which is to say that they
+//     raised their counter to the token while the very grant that voted still
+//     stood there.
+//
+// Any later acquisition shares a master with that quorum, and its grant there
+// came after, so its INCR went above the token.
+
+// highestGrant returns the token that the granting votes make.
+func highestGrant(votes []vote) fence.Token {
+	top := int64(0)
+	for i := range votes {
+		if planted.Bug == planted.OneToken && top > 0 {
+			break
+		}
+		if votes[i].answer == Granted {
+			top = max(top, votes[i].grant)
+		}
+	}
+	return fence.Token(top)
+}
+
+// standings turns granting votes into the ballot of the confirm round: masters
+// that stand at the token have granted already, those that granted below it
+// are pending (they are the ones to ask), and nobody else can be counted.
+func standings(votes []vote, token fence.Token) []vote {
+	ballot := make([]vote, len(votes))
+	for i, v := range votes {
+		switch {
+		case v.answer != Granted:
+			ballot[i] = vote{heard: true, answer: Refused, err: errNotAsked}
+		case v.grant >= int64(token):
+			ballot[i] = v
+		}
+	}
+	return ballot
+}

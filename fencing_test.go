@@ -1,0 +1,50 @@
+package redlock
+
+import "testing"
+
+func TestTokenIsTheHighestGrantThatAQuorumStandsAt(t *testing.T) {
+	granted := func(numbers ...int64) []vote {
+		votes := make([]vote, len(numbers))
+		for i, n := range numbers {
+			switch {
+			case n > 0:
+				votes[i] = vote{heard: true, answer: Granted, grant: n}
+			case n < 0:
+				votes[i] = vote{heard: true, answer: Held}
+			}
+		}
+		return votes
+	}
+	for _, c := range []struct {
+		claim string
+		votes []vote
+		token int64
+		stand verdict
+		ask   int // masters to confirm
+	}{
+		{"equal votes stand by themselves", granted(5, 5, 5, 0, 0), 5, won, 0},
+		{"one above the others must be confirmed", granted(9, 2, 2, 0, 0), 9, undecided, 2},
+		{"a quorum at the top is enough", granted(9, 9, 9, 1, 1), 9, won, 2},
+		{"masters that did not grant cannot confirm", granted(9, 2, 2, -1, -1), 9, undecided, 2},
+		{"three of three, one low", granted(4, 4, 3), 4, won, 1},
+		{"one master", granted(1), 1, won, 0},
+	} {
+		token := highestGrant(c.votes)
+		if int64(token) != c.token {
+			t.Errorf("%s: token %d, want %d", c.claim, token, c.token)
+		}
+		ballot := standings(c.votes, token)
+		if got := decide(ballot, quorumOf(len(c.votes))); got != c.stand {
+			t.Errorf("%s: %v, want %v", c.claim, got, c.stand)
+		}
+		ask := 0
+		for _, v := range ballot {
+			if !v.heard {
+				ask++
+			}
+		}
+		if ask != c.ask {
+			t.Errorf("%s: %d to confirm, want %d", c.claim, ask, c.ask)
+		}
+	}
+}

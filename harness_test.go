@@ -1,0 +1,261 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// testMaster is a master that a test can hurt: embedded in virtual time, or a
+// redis-server process.
+type testMaster interface {
+	die()    // crash; the data is kept
+	revive() // start again after die
+	freeze() // stop answering, as SIGSTOP does
+	thaw()
+	options() *redis.Options // for a client with our settings
+}
+
+// deployment is some masters and the clock that their clients read.
+type deployment struct {
+	t       *testing.T
+	masters []testMaster
+	raw     []*redis.Client // for looking at the masters past the library
+	virtual bool
+	slept   atomic.Int64 // what a suspension added to the clock, in virtual time
+	epoch   time.Time
+	aofSize int64 // of a master whose log is to be truncated
+}
+
+type embeddedMaster struct {
+	*embedded.Server
+	t *testing.T
+}
+
+func (m embeddedMaster) die()                    { m.Kill(false) }
+func (m embeddedMaster) revive()                 { must(m.t, m.Restart()) }
+func (m embeddedMaster) freeze()                 { m.Pause() }
+func (m embeddedMaster) thaw()                   { m.Resume() }
+func (m embeddedMaster) options() *redis.Options { return m.Options() }
+
+type processMaster struct {
+	*redisproc.Server
+	t *testing.T
+}
+
+func (m processMaster) die()    { m.Kill() }
+func (m processMaster) revive() { must(m.t, m.Restart()) }
+func (m processMaster) freeze() { must(m.t, m.Pause()) }
+func (m processMaster) thaw()   { must(m.t, m.Resume()) }
+func (m processMaster) options() *redis.Options {
+	return tuned(&redis.Options{Addr: m.Addr()}, DefaultRequestTimeout)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inVirtualTime runs test in a bubble, on n embedded masters.
+func inVirtualTime(t *testing.T, n int, test func(t *testing.T, d *deployment)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		d := &deployment{t: t, virtual: true, epoch: time.Now()}
+		for range n {
+			s := embedded.New()
+			t.Cleanup(s.Close)
+			d.add(embeddedMaster{s, t})
+		}
+		test(t, d)
+	})
+}
+
+// onProcesses runs test on n redis-server processes.
+func onProcesses(t *testing.T, n int, test func(t *testing.T, d *deployment)) {
+	t.Helper()
+	test(t, processes(t, n, redisproc.Config{AppendFsync: "always"}))
+}
+
+func processes(t *testing.T, n int, cfg redisproc.Config) *deployment {
+	t.Helper()
+	servers, err := redisproc.StartN(n, cfg)
+	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
+		t.Skipf("NOT RUN, no redis-server: %v", err)
+	}
+	must(t, err)
+	d := &deployment{t: t}
+	for _, s := range servers {
+		t.Cleanup(func() { must(t, s.Stop()) })
+		d.add(processMaster{s, t})
+	}
+	return d
+}
+
+func (d *deployment) add(m testMaster) {
+	raw := redis.NewClient(m.options())
+	d.t.Cleanup(func() { _ = raw.Close() })
+	d.masters = append(d.masters, m)
+	d.raw = append(d.raw, raw)
+}
+
+// ttl is a short lease, and request the request timeout that goes with it.
+func (d *deployment) ttl() time.Duration     { return d.either(time.Second, 3*time.Second) }
+func (d *deployment) request() time.Duration { return d.either(250*time.Millisecond, time.Second) }
+
+// either chooses between what is exact in virtual time and what a busy
+// machine can keep to.
+func (d *deployment) either(virtual, real time.Duration) time.Duration {
+	if d.virtual {
+		return virtual
+	}
+	return real
+}
+
+// now is the clock of this deployment's clients.
+func (d *deployment) now() instant {
+	if !d.virtual {
+		return readClock()
+	}
+	return instant(time.Since(d.epoch) + time.Duration(d.slept.Load()))
+}
+
+// client returns a Client on all masters, closed at the end of the test.
+func (d *deployment) client(opts ...Option) *Client {
+	d.t.Helper()
+	clients := make([]redis.UniversalClient, len(d.masters))
+	for i, m := range d.masters {
+		one := redis.NewClient(m.options())
+		d.t.Cleanup(func() { _ = one.Close() })
+		clients[i] = one
+	}
+	clock := clientOption(func(c *config) { c.now = d.now })
+	c, err := New(clients, append([]Option{clock}, opts...)...)
+	must(d.t, err)
+	d.t.Cleanup(func() {
+		if err := c.Close(); err != nil && !errors.Is(err, ErrClosed) {
+			d.t.Error(err)
+		}
+	})
+	return c
+}
+
+// founded returns a client, of a deployment that has been used before, that has
+// reached all masters: one that was slow to answer when it was admitted is else
+// left out of the first rounds.
+func (d *deployment) founded(opts ...Option) *Client {
+	d.t.Helper()
+	c := d.client(opts...)
+	eventually(d.t, "all masters are up", func() bool {
+		lock, err := c.Lock(background, "founding", WithWait(20*time.Second))
+		must(d.t, err)
+		must(d.t, lock.Unlock(background))
+		return allUp(c)
+	})
+	return c
+}
+
+func allUp(c *Client) bool {
+	for _, m := range c.masters {
+		m.health.connecting <- struct{}{}
+		up := m.health.up
+		<-m.health.connecting
+		if !up {
+			return false
+		}
+	}
+	return true
+}
+
+// holders tells on which masters name is locked, as a string of 1 and 0.
+func (d *deployment) holders(name string) string {
+	var b strings.Builder
+	for _, r := range d.raw {
+		n, err := r.Exists(context.Background(), keysOf(DefaultPrefix, name, "").lock).Result()
+		switch {
+		case err != nil:
+			b.WriteByte('?')
+		default:
+			fmt.Fprint(&b, n)
+		}
+	}
+	return b.String()
+}
+
+func mustTry(t *testing.T, c *Client, name string, opts ...LockOption) *Lock {
+	t.Helper()
+	lock, err := c.TryLock(context.Background(), name, opts...)
+	must(t, err)
+	return lock
+}
+
+func requireErr(t *testing.T, err error, want ...error) {
+	t.Helper()
+	for _, w := range want {
+		if !errors.Is(err, w) {
+			t.Fatalf("got error %v; want one that is %v", err, w)
+		}
+	}
+}
+
+// patience is how long a test waits for what must come: only a failing one does.
+const patience = 30 * time.Second
+
+// eventually polls for a state that nothing announces, with a deadline.
+func eventually(t *testing.T, what string, state func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !state() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// within waits for c, with a deadline.
+func within(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(patience):
+		t.Fatalf("not within %v: %s", patience, what)
+	}
+}
+
+// recorder is an observer that keeps what it is told.
+type recorder struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (r *recorder) note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) count(prefix string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, e := range r.events {
+		if strings.HasPrefix(e, prefix) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,533 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/planted"
+)
+
+// goneTTL is how long a master remembers that an owner gave up there: longer
+// than a request may wait on its way, which is what go-redis's defaults need for
+// their retries (four times 3 s and a dial of 5 s each).
+const goneTTL = 30 * time.Second
+
+// hold is one fresh acquisition and all re-entries into it: what every handle
+// (Lock) of it shares.
+type hold struct {
+	client   *Client
+	name     string
+	owner    string
+	keys     keys
+	token    fence.Token // set before begin, then constant
+	watchdog bool
+	maxHold  time.Duration
+	since    instant // when this client got the name from another; 0: begin sets it
+
+	// Set by begin, then constant.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	limit  instant // of MaxHold; 0: none
+
+	mu       sync.Mutex // never held over I/O, a channel or a call of the client's
+	terms    terms      // of the next renewal
+	standing []standing // by master
+	depth    int        // handles that are not unlocked, and re-entries under way
+	ended    error      // why it is over; nil while held
+	timer    *time.Timer
+	renewAt  instant
+	renewal  *round        // the watchdog's last one
+	longest  time.Duration // key ttl ever asked for: after that no master has the lock
+}
+
+// standing is what the hold knows of one master.
+type standing struct {
+	heard   bool // the acquire was answered
+	granted bool // the lock was the owner's there when last heard
+	doubt   bool // an acquire of this owner may be executed there yet
+	lost    bool // it said "not yours" to the last extend: the next renewal repairs it
+	repair  bool // a repair is under way
+	grant   int64
+	until   instant // the vote counts until then
+	expiry  expiry  // of the key
+}
+
+func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
+	h := &hold{
+		client:   c,
+		name:     name,
+		owner:    owner,
+		keys:     keysOf(c.prefix, name, owner),
+		watchdog: cfg.watchdog,
+		maxHold:  cfg.maxHold,
+		terms:    termsOf(cfg.ttl, cfg.delay, c.drift),
+		standing: make([]standing, len(c.masters)),
+		depth:    1,
+	}
+	h.longest = h.terms.keyTTL()
+	return h
+}
+
+// The command lines; scripts/*.lua tell what stands where.
+
+func (h *hold) acquireLine(depth int, t terms, in place) []any {
+	return acquireScript.call([]*string{&h.keys.lock, &h.keys.fence, &h.keys.gone, &h.keys.line},
+		&h.owner, depth, t.keyTTL().Milliseconds(), in.channel, in.ticket)
+}
+
+func (h *hold) confirmLine(grant int64) []any {
+	return confirmScript.call([]*string{&h.keys.lock, &h.keys.fence}, &h.owner, grant, uint64(h.token))
+}
+
+func (h *hold) extendLine(t terms) []any {
+	return extendScript.call([]*string{&h.keys.lock}, &h.owner, t.keyTTL().Milliseconds())
+}
+
+func (h *hold) repairLine(t terms) []any {
+	return repairScript.call([]*string{&h.keys.lock, &h.keys.fence, &h.keys.gone}, &h.owner, h.depth, uint64(h.token), t.keyTTL().Milliseconds())
+}
+
+func (h *hold) releaseLine(depth int, mark time.Duration, in place) []any {
+	return releaseScript.call([]*string{&h.keys.lock, &h.keys.gone, &h.keys.line}, &h.owner, depth, mark.Milliseconds(), in.channel, in.ticket)
+}
+
+// send puts the same call to all masters.
+func (h *hold) send(r *round, s *script, line []any) {
+	requests := make([]request, len(h.standing))
+	for i := range h.standing {
+		requests[i] = request{name: h.name, script: s, line: line, to: r}
+		h.client.masters[i].submit(&requests[i])
+	}
+}
+
+// count takes the votes of the acquisition, and returns until when a quorum of
+// those that stand at the token is valid. A vote that lapsed must not stand for a
+// token either: its master may have lost it, sat out the ttl, and voted again.
+func (h *hold) count(votes, standing []vote) instant {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var until [maxMasters]instant
+	for i, v := range votes {
+		h.acquired(i, v, h.terms)
+		if standing[i].heard && standing[i].answer == Granted {
+			until[i] = h.standing[i].until
+		}
+	}
+	return quorumth(until[:len(votes)], h.client.need)
+}
+
+// alive reports whether the lease is running. What is over stays over: an answer
+// that comes later must not revive it, for a rival may have come and gone. The
+// caller holds mu.
+func (h *hold) alive() bool {
+	return h.ended == nil && h.client.now().before(h.validUntil())
+}
+
+// acquired takes one answer to an acquire, fresh or again. The caller holds mu.
+func (h *hold) acquired(i int, v vote, t terms) {
+	s := &h.standing[i]
+	if !v.heard {
+		return
+	}
+	s.heard = true
+	s.doubt = s.doubt || v.doubt
+	switch {
+	case v.answer != Granted:
+		return
+	case s.granted && s.grant != v.grant:
+		// Not the grant that voted: the key expired and was granted again, to a late
+		// copy of our own acquire. What stood between may have been a rival's.
+		s.granted, s.until, s.doubt = false, 0, true
+		return
+	}
+	s.granted, s.grant = true, v.grant
+	if planted.Bug == planted.FromTheEnd {
+		v.sent = v.got
+	}
+	s.until = max(s.until, t.validUntil(v.sent))
+	s.expiry = expiryAfter(v.sent, v.got, t.keyTTL())
+}
+
+// validUntil is the end of the lease: until then a quorum of votes counts. The
+// caller holds mu.
+func (h *hold) validUntil() instant {
+	var until [maxMasters]instant
+	for i, s := range h.standing {
+		until[i] = s.until
+	}
+	end := quorumth(until[:len(h.standing)], h.client.need)
+	if h.limit != 0 {
+		end = min(end, h.limit)
+	}
+	return end
+}
+
+// begin makes the acquisition a hold: from here on it has a context, a watchdog,
+// and receives the votes of the stragglers itself.
+func (h *hold) begin(ctx context.Context, asked *round) *Lock {
+	inner, cancel := context.WithCancelCause(ctx)
+	h.cancel = cancel
+	h.ctx = &holdContext{fence.WithToken(inner, h.token), h}
+	now := h.client.now()
+	h.mu.Lock()
+	if h.since == 0 {
+		h.since = now
+	}
+	if h.maxHold > 0 {
+		h.limit = now.add(h.maxHold)
+	}
+	h.renewAt = now.add(h.terms.ttl / renewals)
+	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
+	h.mu.Unlock()
+	h.client.names.add(h)
+	if h.over() != nil {
+		h.client.names.remove(h) // it ended before it was there to be removed
+	}
+	h.client.suspend.start(h.client)
+
+	late := func(i int, v vote) vote {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if s := &h.standing[i]; !s.heard {
+			if h.alive() {
+				h.acquired(i, v, h.terms)
+			} else {
+				s.heard, s.granted, s.doubt = v.heard, v.answer == Granted, v.doubt
+			}
+		}
+		return v
+	}
+	for i, v := range asked.handOver(false, late) {
+		if v.heard {
+			late(i, v)
+		}
+	}
+	return &Lock{h: h, ctx: h.ctx, cancel: func(error) {}}
+}
+
+// giveUp is for an acquisition that failed: what was granted is released, and
+// what may have been is too, with a mark that keeps a late acquire out. Who waits
+// on keeps its place, and takes it where it has not asked yet.
+func (h *hold) giveUp(asked *round, in place) {
+	line := h.releaseLine(0, 0, in)
+	undo := func(i int, v vote) vote {
+		h.client.masterTime.learn(i, v)
+		h.mu.Lock()
+		h.acquired(i, v, h.terms)
+		h.mu.Unlock()
+		if planted.Bug == planted.NoRollback || planted.Bug == planted.RollbackHeard && v.answer == Unknown {
+			return v
+		}
+		if v.answer == Granted || v.doubt {
+			h.client.masters[i].submit(&request{
+				name:   h.name,
+				script: releaseScript,
+				line:   line,
+				frees:  h,
+				to:     nobody{},
+				keep:   h.keep(v.doubt),
+			})
+		}
+		return v
+	}
+	for i, v := range asked.handOver(in == nowhere, undo) {
+		if v.heard {
+			undo(i, v)
+		}
+	}
+}
+
+// granted reports whether the master had granted the lock when last heard.
+func (h *hold) granted(master int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.standing[master].granted
+}
+
+// absent reports whether the master does not have the lock, and never will.
+func (h *hold) absent(master int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.standing[master].never()
+}
+
+// inDoubt reports whether an acquire of this owner may be executed on the master
+// yet.
+func (h *hold) inDoubt(master int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.standing[master].doubt
+}
+
+// nobody asks what is not waited for.
+type nobody struct{}
+
+func (nobody) begin(int, instant) bool { return true }
+func (nobody) answer(int, vote)        {}
+
+// keep is until when a release that starts now is worth sending: as long as the
+// masters may have the lock. Where an acquire may be executed yet, say by a master
+// that goes on after a freeze, longer by the time for which its mark is needed.
+func (h *hold) keep(doubt bool) instant {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	until := h.client.now().add(h.longest)
+	if doubt {
+		until = until.add(goneTTL)
+	}
+	return until
+}
+
+// release tells the masters that so many entries are left. With 0 left it is kept
+// until it arrived or is of no use any more. A master that never granted is
+// not asked, and counts as free. The attempt of a caller of this client whose turn
+// it is next, if there is one, goes along: both leave at once, in this order.
+func (h *hold) release(left int, next *attempt) *round {
+	h.mu.Lock()
+	standings := append([]standing(nil), h.standing...)
+	h.mu.Unlock()
+
+	votes := make([]vote, len(standings))
+	for i, s := range standings {
+		if s.never() {
+			votes[i] = vote{heard: true, answer: Granted}
+		}
+	}
+	r := newRound(votes, h.client.need)
+	r.weigh = func(_ int, v vote) vote {
+		if v.doubt && v.notMine() {
+			v.answer, v.err = Granted, nil // the first copy of this release may have done it
+		}
+		return v
+	}
+	in := nowhere
+	var acquires []request
+	if next != nil {
+		acquires = make([]request, len(standings))
+		if next.h.since != 0 {
+			in.channel = &h.client.notices.channel
+		}
+	}
+	line := h.releaseLine(left, 0, in)
+	requests := make([]request, len(standings))
+	for i, s := range standings {
+		var both [2]*request
+		n := 0
+		if !s.never() {
+			requests[i] = request{name: h.name, script: releaseScript, line: line, to: r}
+			if left == 0 {
+				requests[i].keep, requests[i].frees = h.keep(s.doubt || !s.heard), h
+			}
+			both[n] = &requests[i]
+			n++
+		}
+		if next != nil {
+			acquires[i] = request{name: h.name, script: acquireScript, line: next.line, to: next.asked}
+			both[n] = &acquires[i]
+			n++
+		}
+		h.client.masters[i].submit(both[:n]...)
+	}
+	return r
+}
+
+// next prepares the attempt of the caller of this client who comes after h. As
+// long as this client may keep the name, the masters keep it for that one whoever
+// else waits.
+func (h *hold) next(w *waiter) *attempt {
+	c := h.client
+	in := c.placeOf(w)
+	a := c.prepare(h.name, w.cfg, in)
+	if in != nowhere && !w.cfg.fair && c.now().before(h.since.add(keepFor)) {
+		a.h.since = h.since
+	}
+	return a
+}
+
+// never reports that the master does not have the lock, and never will.
+func (s standing) never() bool { return s.heard && !s.granted && !s.doubt && !s.repair }
+
+// end makes the hold be over, once, and returns why it is: cause, or what came
+// before it. Renewal has stopped when it returns.
+func (h *hold) end(cause error) error {
+	h.mu.Lock()
+	if h.ended != nil {
+		defer h.mu.Unlock()
+		return h.ended
+	}
+	if cause != ErrLost && !h.client.now().before(h.validUntil()) {
+		cause = h.unproved()
+	}
+	h.ended = cause
+	h.timer.Stop()
+	h.mu.Unlock()
+
+	if planted.Bug == planted.LateRenewal && cause == ErrReleased {
+		time.AfterFunc(h.terms.ttl/renewals, func() {
+			late := h.client.newRound()
+			h.send(late, repairScript, h.repairLine(h.terms))
+		})
+	}
+	h.cancel(cause)
+	if cause != ErrReleased {
+		h.client.names.remove(h) // else handOver does it, with the release
+	}
+	h.client.observer.Ended(h.name, h.token, cause)
+	return cause
+}
+
+// unproved is why a lease is not running: a quorum cannot be reached without the
+// masters that said "not yours", or else its time ran out (and the timer is late
+// then: the process was stopped, or busy). The caller holds mu.
+func (h *hold) unproved() error {
+	lost := 0
+	for _, s := range h.standing {
+		if s.lost {
+			lost++
+		}
+	}
+	if lost > len(h.standing)-h.client.need {
+		return ErrLost
+	}
+	return ErrExpired
+}
+
+// reenter enters a hold again: the masters are told the new depth, and a quorum
+// must agree that the lock is still this owner's.
+func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
+	c := h.client
+	deadline := c.now().add(c.requestTimeout)
+	h.mu.Lock()
+	if h.ended != nil {
+		defer h.mu.Unlock()
+		return nil, errors.Join(ErrNotAcquired, h.ended)
+	}
+	h.depth++
+	depth := h.depth
+	t := termsOf(cfg.ttl, h.terms.delay, c.drift)
+	h.longest = max(h.longest, t.keyTTL())
+	h.mu.Unlock()
+
+	asked := c.newRound()
+	h.send(asked, acquireScript, h.acquireLine(depth, t, nowhere))
+	err := c.await(ctx, asked, deadline)
+	count := func(i int, v vote) vote {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.alive() {
+			h.acquired(i, v, t)
+		}
+		return v
+	}
+	votes := asked.handOver(err != nil, count)
+	for i, v := range votes {
+		count(i, v)
+	}
+	if err != nil || decide(votes, c.need) != won {
+		why := c.notGranted(opReenter, h.name, votes)
+		if errors.Is(why, ErrLost) {
+			h.end(ErrLost)
+		}
+		err = joinWait(err, why)
+	}
+	if err == nil && !h.valid() {
+		err = errors.Join(ErrNotAcquired, h.end(ErrExpired))
+	}
+	if err != nil {
+		h.depart()
+		return nil, err
+	}
+	inner, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
+	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }}, nil
+}
+
+// depart takes one entry back, and sends the masters word of it. The last one ends
+// the hold. It returns the masters' answers to come, and why the hold was over
+// before if it was.
+func (h *hold) depart() (freed *round, ended error) {
+	h.mu.Lock()
+	h.depth--
+	left := h.depth
+	ended = h.ended
+	h.mu.Unlock()
+	var next *attempt
+	if left == 0 && ended == nil {
+		if ended = h.end(ErrReleased); ended == ErrReleased {
+			ended = nil
+			next = h.client.names.handOver(h, h.next)
+		}
+	}
+	if ended != nil {
+		return h.release(0, nil), ended // whatever the other handles think
+	}
+	return h.release(left, next), nil
+}
+
+// leave is depart, and waits until a quorum of masters has heard of it.
+func (h *hold) leave() error {
+	c := h.client
+	freed, ended := h.depart()
+	if ended != nil {
+		return ended // nobody can tell by now what a release would have found
+	}
+	// The caller's context is often dead by now, which is why it is not asked.
+	_ = c.await(context.Background(), freed, c.now().add(c.requestTimeout))
+	votes := freed.tally()
+	switch {
+	case disowned(votes, c.need):
+		return &QuorumError{Op: opRelease, Name: h.name, Reason: ErrLost, Need: c.need, Votes: c.publish(votes)}
+	case decide(votes, c.need) != won:
+		return &QuorumError{Op: opRelease, Name: h.name, Reason: ErrNoQuorum, Need: c.need, Votes: c.publish(votes)}
+	}
+	return nil
+}
+
+// valid reads the clock.
+func (h *hold) valid() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.alive()
+}
+
+// holdContext is the context of a hold. It tells a Lock call which holds it is
+// made under.
+type holdContext struct {
+	context.Context
+	hold *hold
+}
+
+type holdKey struct{}
+
+func (c *holdContext) Value(key any) any {
+	if key == (holdKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// heldBy returns the hold of name that ctx was derived from, or nil. One that was
+// released is none any more; one that was lost still is, so that it is not
+// acquired afresh without anybody noticing.
+func heldBy(ctx context.Context, c *Client, name string) *hold {
+	for {
+		inner, ok := ctx.Value(holdKey{}).(*holdContext)
+		if !ok {
+			return nil
+		}
+		if h := inner.hold; h.client == c && h.name == name && h.over() != ErrReleased {
+			return h
+		}
+		ctx = inner.Context
+	}
+}
+
+// over returns why the hold is over, or nil.
+func (h *hold) over() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ended
+}

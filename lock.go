@@ -1,0 +1,124 @@
+package redlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/fence"
+)
+
+// Lock is a handle on a held lock: one for every successful TryLock or Lock. Its
+// methods may be called from several goroutines.
+//
+// It is not safe to assume that the lock is held until Unlock. The lease may run
+// out before: because no quorum of masters could be reached to renew it, or
+// because this process did not run for a while. Work under the lock must stop when
+// Context ends, and stores must refuse writes with a Token older than one they
+// have seen.
+type Lock struct {
+	h        *hold
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	unlocked bool // guarded by h.mu
+}
+
+// Name returns the name that was locked.
+func (l *Lock) Name() string { return l.h.name }
+
+// Token returns the fencing token of this hold: the same for all its re-entries,
+// above that of every hold of the name that was completed before this one was
+// asked for. That rests on a majority of masters keeping its counters, and on no
+// clock.
+func (l *Lock) Token() fence.Token { return l.h.token }
+
+// Context returns a context, derived from the one given to Lock, that ends when
+// the hold can no longer be proved: at the end of the lease by this process's own
+// clock, whatever the network does, or as soon as a quorum of masters says that
+// the lock is another's. context.Cause then is ErrExpired or ErrLost; after the
+// last Unlock it is ErrReleased, and ErrClosed when the client was closed. A
+// re-entered handle's ends with its own Unlock too.
+//
+// A Lock or TryLock of the same name with a context derived from this one
+// re-enters the lock. Goroutines that share the context share the hold.
+//
+// Not promised: that code notices in time that the context has ended. What was
+// sent before may arrive after; only a store that compares tokens can refuse it.
+func (l *Lock) Context() context.Context { return l.ctx }
+
+// Until returns when the lease ends unless it is renewed, for people to read: use
+// Valid to decide.
+func (l *Lock) Until() time.Time {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	return time.Now().Add(l.h.validUntil().sub(l.h.client.now()))
+}
+
+// Valid reads the clock and reports whether the hold can be proved at this
+// moment. By the time the caller acts on it, it may not be so any more.
+func (l *Lock) Valid() bool { return !l.done() && l.h.valid() }
+
+func (l *Lock) done() bool {
+	l.h.mu.Lock()
+	defer l.h.mu.Unlock()
+	return l.unlocked
+}
+
+// Extend makes the lease last at least ttl from now, on a quorum of masters; the
+// watchdog renews by this ttl from then on. It never shortens a lease. The rules
+// for ttl are WithTTL's.
+//
+// Errors: ErrReleased, ErrExpired or ErrLost if the hold is over (and then it
+// stays over), else a *QuorumError with ErrNoQuorum, which leaves the lease as it
+// was; or ctx's cause.
+func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
+	h, c := l.h, l.h.client
+	ttl = ttl.Truncate(time.Millisecond)
+	if err := c.validateTTL(ttl, h.delay()); err != nil {
+		return err
+	}
+	if l.done() {
+		return ErrReleased
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !h.valid() {
+		return h.end(ErrExpired)
+	}
+	t := termsOf(ttl, h.delay(), c.drift)
+	r := h.extend(t)
+	if err := c.await(ctx, r, c.now().add(c.requestTimeout)); err != nil {
+		return err
+	}
+	votes := r.tally()
+	if decide(votes, c.need) == won {
+		h.extended(t, c.now())
+		return nil
+	}
+	if ended := h.over(); ended != nil {
+		return ended
+	}
+	return c.notGranted(opExtend, h.name, votes)
+}
+
+// Unlock leaves the lock: handles of one hold may be unlocked in any order, and
+// the last one frees it. It returns once a quorum of masters has freed it, after
+// the request timeout at the latest; masters that did not answer are told for as
+// long as the lease could have lasted. Because it is mostly deferred, when ctx has
+// ended already, the end of ctx does not stop it.
+//
+// Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold was over
+// before, so that others may have held the lock while this handle believed it did;
+// a *QuorumError with ErrNoQuorum if not enough masters answered (the hold is over
+// here all the same).
+func (l *Lock) Unlock(ctx context.Context) error {
+	l.h.mu.Lock()
+	again := l.unlocked
+	l.unlocked = true
+	l.h.mu.Unlock()
+	if again {
+		return ErrReleased
+	}
+	l.cancel(ErrReleased)
+	return l.h.leave()
+}

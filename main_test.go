@@ -1,0 +1,53 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// TestMain fails the run when a goroutine of the library outlives the tests.
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{})
+	if urls := os.Getenv(holderEnv); urls != "" {
+		beHolder(urls)
+		return
+	}
+	code := m.Run()
+	if left := leaked(); left != "" && code == 0 {
+		fmt.Fprintf(os.Stderr, "goroutines outlived their clients:\n%s\n", left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// silent keeps go-redis from logging every refused dial of the tests.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// leaked returns the stacks of goroutines that run this package's code, once
+// those that are on their way out had time to go.
+func leaked() string {
+	var left []string
+	for range 100 {
+		left = left[:0]
+		buf := make([]byte, 1<<20)
+		for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(stack, "redlock.(*") || strings.Contains(stack, "go-redis") {
+				left = append(left, stack)
+			}
+		}
+		if len(left) == 0 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return strings.Join(left, "\n\n")
+}

@@ -1,0 +1,160 @@
+package redlock
+
+import (
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// maxBacklog bounds a master's queue, so that one that hangs fills only that.
+	// Releases are let in beyond it: there are no more of them than of holds, and
+	// each is dropped when the ttl has done its work.
+	maxBacklog = 16384
+
+	// maxPipeline bounds how many requests leave as one, and so how long a reply
+	// waits for those of others.
+	maxPipeline = 1024
+)
+
+// master is one independent Redis server, and the only room that speaks to
+// go-redis. It has one queue, one goroutine (run), and links, which are the
+// connections. What was queued while a pipeline was under way leaves as the next
+// pipeline, and a single request leaves as it is. To a far master several
+// pipelines are under way at once, but never two with requests for the same name:
+// a release follows its own acquire.
+type master struct {
+	index    int
+	name     string                // its address, for people
+	redis    *redis.Client         // for the queue
+	aside    *redis.Client         // for admission: go-redis's Conn and its client share options without a lock
+	ear      redis.UniversalClient // for notices
+	now      func() instant
+	prefix   string
+	admit    func(*master, hello) error // asked on each new connection
+	readmit  func(*master, bool) error  // asked when a counter is missing
+	observer *Observer
+	health   health
+
+	mu      sync.Mutex
+	queue   []*request
+	again   []*request // kept requests that failed, waiting for retryAt
+	retryAt time.Time
+	silent  error // it failed a moment ago, and is being tried again: nobody has to wait for that
+	closing bool
+	wake    chan struct{} // capacity 1
+	stopped chan struct{} // closed when run has returned
+	departures
+}
+
+// clientOf derives the client to use from one that the caller brought: the same
+// pool and hooks, but with our request timeout. Only clients of a single server
+// can lend one connection of their pool, which is what tells them from cluster
+// and ring clients without naming their types.
+func clientOf(c redis.UniversalClient, timeout time.Duration) (*redis.Client, bool) {
+	single, ok := c.(interface {
+		WithTimeout(time.Duration) *redis.Client
+		Conn() *redis.Conn
+	})
+	if !ok {
+		return nil, false
+	}
+	return single.WithTimeout(timeout), true
+}
+
+// submit queues requests, to leave in this order. It never blocks.
+func (m *master) submit(all ...*request) {
+	var refused [2]error
+	m.mu.Lock()
+	for i, r := range all {
+		if refused[i] = m.refusal(r); refused[i] == nil {
+			m.queue = append(m.queue, r)
+		}
+	}
+	m.mu.Unlock()
+	m.nudge()
+	for i, r := range all {
+		if refused[i] != nil {
+			m.tell(r, vote{answer: Refused, err: refused[i]})
+		}
+	}
+}
+
+// refusal is why r cannot be queued, or nil. The caller holds mu.
+func (m *master) refusal(r *request) error {
+	switch {
+	case r.keep != 0:
+		return nil
+	case m.closing:
+		return ErrClosed
+	case m.silent != nil:
+		return m.silent
+	case len(m.queue)+m.behind >= maxBacklog:
+		return errBacklog
+	}
+	return nil
+}
+
+func (m *master) nudge() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close lets run finish: what is queued is sent, what must arrive is tried once
+// more. wait then returns when it has.
+func (m *master) close() {
+	m.mu.Lock()
+	m.closing = true
+	m.mu.Unlock()
+	m.nudge()
+}
+
+func (m *master) wait() { <-m.stopped }
+
+// run serves the queue until close. To a near master nothing else may leave
+// meanwhile, so it carries the pipeline itself.
+func (m *master) run() {
+	defer close(m.stopped)
+	for {
+		l, batch, far := m.next()
+		switch {
+		case l == nil:
+			m.hangUp()
+			return
+		case far:
+			go m.carry(l, batch)
+		default:
+			m.carry(l, batch)
+		}
+	}
+}
+
+func (m *master) setSilent(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.silent = err
+}
+
+// tell gives the asker its answer, once, and keeps what must arrive.
+func (m *master) tell(r *request, v vote) {
+	if !r.answered {
+		r.answered = true
+		v.heard = true
+		r.to.answer(m.index, v)
+	}
+	if r.keep == 0 || v.answer == Granted || v.notMine() {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closing {
+		return // this was the last try
+	}
+	if len(m.again) == 0 {
+		m.retryAt = time.Now().Add(maxRetry)
+	}
+	m.again = append(m.again, r)
+}

@@ -1,0 +1,255 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Defaults and bounds.
+const (
+	// DefaultTTL is how long a lease lasts if nobody renews it: long enough that a
+	// renewal may fail for 20 s, short enough that a dead holder's job is taken
+	// over within half a minute.
+	DefaultTTL = 30 * time.Second
+
+	// DefaultRequestTimeout is how long a master may take over one request. It
+	// bounds what one hung master, or a quorum of them, costs a caller.
+	DefaultRequestTimeout = 500 * time.Millisecond
+
+	// DefaultMaxTTL bounds every ttl plus lock delay.
+	DefaultMaxTTL = time.Minute
+
+	// DefaultDrift is the share of a ttl by which a master's clock may outrun ours.
+	DefaultDrift = 0.01
+
+	// DefaultPrefix begins every key.
+	DefaultPrefix = "redlock"
+
+	// MinTTL is the shortest ttl: with less, scheduling and garbage collection
+	// eat the validity.
+	MinTTL = 50 * time.Millisecond
+
+	// MaxNameLen bounds a lock's name, in bytes.
+	MaxNameLen = 1024
+
+	// maxMasters bounds their number; a quorum of more is slower and no safer.
+	maxMasters = 31
+)
+
+// Option is a setting of a Client, given to New or Open.
+type Option interface{ applyClient(*config) }
+
+// LockOption is a setting of one acquisition, given to TryLock, Lock or Do.
+// Given to New or Open, it is the default of all of that client's.
+type LockOption interface {
+	Option
+	applyLock(*lockConfig)
+}
+
+type config struct {
+	prefix         string
+	drift          float64
+	requestTimeout time.Duration
+	maxTTL         time.Duration
+	observer       Observer
+	lock           lockConfig
+	now            func() instant
+}
+
+type lockConfig struct {
+	ttl      time.Duration
+	delay    time.Duration
+	maxHold  time.Duration
+	wait     time.Duration
+	fair     bool
+	watchdog bool
+}
+
+type clientOption func(*config)
+
+func (o clientOption) applyClient(c *config) { o(c) }
+
+type lockOption func(*lockConfig)
+
+func (o lockOption) applyClient(c *config)   { o(&c.lock) }
+func (o lockOption) applyLock(l *lockConfig) { o(l) }
+
+// WithTTL sets how long a lease lasts when it is not renewed, truncated to
+// milliseconds. Default DefaultTTL; at least MinTTL, above the request timeout,
+// and at most MaxTTL together with the lock delay.
+func WithTTL(ttl time.Duration) LockOption {
+	return lockOption(func(l *lockConfig) { l.ttl = ttl.Truncate(time.Millisecond) })
+}
+
+// WithoutWatchdog makes a fixed lease: nothing renews it, it ends after its ttl
+// or the last Extend. No goroutine is started for it. By default a watchdog
+// renews every lease at a third of its ttl for as long as it is held.
+func WithoutWatchdog() LockOption {
+	return lockOption(func(l *lockConfig) { l.watchdog = false })
+}
+
+// WithMaxHold bounds how long a hold may last, renewals and re-entries included:
+// at the bound the hold's context ends with ErrExpired, and the masters free the
+// lock by themselves within the ttl. Default: no bound, so that a holder that
+// forgets Unlock keeps the lock for as long as its process lives.
+func WithMaxHold(d time.Duration) LockOption {
+	return lockOption(func(l *lockConfig) {
+		l.maxHold = d
+		if d == 0 {
+			l.maxHold = -1 // asked for, and refused by validate; unset is 0
+		}
+	})
+}
+
+// WithLockDelay makes the masters keep the lock for d longer than its holder
+// believes in it, truncated to milliseconds: time for the work of a holder that
+// lost it to stop before anyone else gets in. Unlock frees at once all the same.
+// Default 0. Consul calls it lock-delay.
+func WithLockDelay(d time.Duration) LockOption {
+	return lockOption(func(l *lockConfig) { l.delay = d.Truncate(time.Millisecond) })
+}
+
+// WithWait bounds how long Lock and Do wait for the lock, without bounding how
+// long it is then held, as the deadline of their context would. The error is
+// joined with context.DeadlineExceeded. Default 0: until the context ends.
+// TryLock never waits.
+func WithWait(d time.Duration) LockOption {
+	return lockOption(func(l *lockConfig) { l.wait = d })
+}
+
+// WithFair makes Lock and Do serve the clients that wait strictly in the order of
+// their tickets, as long as a quorum of masters can be reached: without it one
+// client may serve several of its own callers in a row, for at most 10 ms.
+//
+// Everybody who waits has a ticket. It is the middle one of the times of a quorum
+// of masters, so no client's clock decides it and no single master's. Callers of
+// one client are served in the order in which they called, and the first of them
+// holds the client's ticket. A waiter whose connection is gone is passed over at
+// once; one that is called and does not come, within 1.2 s; if it lives, it keeps
+// its ticket.
+//
+// Not promised: an order against callers without WithFair; any order between
+// tickets taken within the time that a message takes to the masters; a turn for a
+// client that cannot subscribe to a quorum of masters while others can.
+func WithFair() LockOption {
+	return lockOption(func(l *lockConfig) { l.fair = true })
+}
+
+// WithRequestTimeout sets how long one master may take over one request; after
+// that its vote is unknown. Default DefaultRequestTimeout; at least 1 ms and
+// below every ttl.
+func WithRequestTimeout(d time.Duration) Option {
+	return clientOption(func(c *config) { c.requestTimeout = d })
+}
+
+// WithMaxTTL sets the longest ttl plus lock delay that the deployment uses. A
+// master that restarted and may have forgotten grants stays out for that long,
+// so all clients of a deployment must give the same. Default DefaultMaxTTL.
+func WithMaxTTL(d time.Duration) Option {
+	return clientOption(func(c *config) { c.maxTTL = d })
+}
+
+// WithDrift sets by which share of a ttl a master's clock may outrun this
+// process's; 2 ms are always added. Default DefaultDrift; from 0 to below 1.
+func WithDrift(factor float64) Option {
+	return clientOption(func(c *config) { c.drift = factor })
+}
+
+// WithPrefix sets what every key begins with, followed by a colon. All clients
+// that contend for the same locks must give the same. Default DefaultPrefix;
+// neither empty nor with a brace in it.
+func WithPrefix(prefix string) Option {
+	return clientOption(func(c *config) { c.prefix = prefix })
+}
+
+// WithObserver sets functions that are told of what happens; see Observer.
+func WithObserver(o Observer) Option {
+	return clientOption(func(c *config) { c.observer = o })
+}
+
+func defaultConfig() config {
+	return config{
+		prefix:         DefaultPrefix,
+		drift:          DefaultDrift,
+		requestTimeout: DefaultRequestTimeout,
+		maxTTL:         DefaultMaxTTL,
+		lock:           lockConfig{ttl: DefaultTTL, watchdog: true},
+		now:            readClock,
+	}
+}
+
+// newConfig applies the options and reports all that is wrong with them.
+func newConfig(opts []Option) (config, error) {
+	c := defaultConfig()
+	for i, o := range opts {
+		if o == nil {
+			return c, &OptionError{fmt.Sprintf("options[%d]", i), nil, "it must not be nil"}
+		}
+		o.applyClient(&c)
+	}
+	return c, c.validate()
+}
+
+func (c *config) validate() error {
+	var errs []error
+	refuse := func(bad bool, field string, value any, rule string) {
+		if bad {
+			errs = append(errs, &OptionError{field, value, rule})
+		}
+	}
+	refuse(c.prefix == "" || strings.ContainsAny(c.prefix, "{}"), "prefix", fmt.Sprintf("%q", c.prefix),
+		"it must not be empty or contain a brace")
+	refuse(!(c.drift >= 0 && c.drift < 1), "drift", c.drift, "it must be at least 0 and below 1")
+	refuse(c.requestTimeout < time.Millisecond, "request timeout", c.requestTimeout, "it must be at least 1ms")
+	refuse(c.maxTTL < MinTTL, "max ttl", c.maxTTL, fmt.Sprintf("it must be at least %v", MinTTL))
+	if len(errs) == 0 {
+		errs = append(errs, c.validateLock(c.lock))
+	}
+	return errors.Join(errs...)
+}
+
+// validateLock checks the settings of an acquisition against each other and
+// against the client's.
+func (c *config) validateLock(l lockConfig) error {
+	var errs []error
+	refuse := func(bad bool, field string, value any, rule string) {
+		if bad {
+			errs = append(errs, &OptionError{field, value, rule})
+		}
+	}
+	refuse(l.delay < 0, "lock delay", l.delay, "it must not be negative")
+	refuse(l.maxHold < 0, "max hold", max(l.maxHold, 0), "it must be positive")
+	refuse(l.wait < 0, "wait", l.wait, "it must not be negative")
+	errs = append(errs, c.validateTTL(l.ttl, max(l.delay, 0)))
+	return errors.Join(errs...)
+}
+
+func (c *config) validateTTL(ttl, delay time.Duration) error {
+	t := termsOf(ttl, delay, c.drift)
+	rule := ""
+	switch {
+	case ttl < MinTTL:
+		rule = fmt.Sprintf("it must be at least %v", MinTTL)
+	case ttl <= c.requestTimeout:
+		rule = fmt.Sprintf("it must be above the request timeout (%v)", c.requestTimeout)
+	case t.keyTTL() > c.maxTTL || t.keyTTL() < ttl:
+		rule = fmt.Sprintf("with the lock delay (%v) it must be at most the max ttl (%v)", delay, c.maxTTL)
+	case ttl-t.drift < 2*t.minLeft():
+		rule = fmt.Sprintf("the drift allowance (%v) leaves too little of it: lower the drift (%v)", t.drift, c.drift)
+	default:
+		return nil
+	}
+	return &OptionError{"ttl", ttl, rule}
+}
+
+func validateName(name string) error {
+	switch {
+	case name == "":
+		return &OptionError{"name", `""`, "it must not be empty"}
+	case len(name) > MaxNameLen:
+		return &OptionError{"name", fmt.Sprintf("%d bytes long", len(name)), fmt.Sprintf("it must be at most %d bytes", MaxNameLen)}
+	}
+	return nil
+}

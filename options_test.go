@@ -1,0 +1,174 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func idleClient(addr string) *redis.Client { return redis.NewClient(&redis.Options{Addr: addr}) }
+
+func TestBadInputIsRefusedAtConstruction(t *testing.T) {
+	t.Parallel()
+	a, b := idleClient("127.0.0.1:1"), idleClient("127.0.0.1:2")
+	defer a.Close()
+	defer b.Close()
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}})
+	defer cluster.Close()
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer ring.Close()
+	ok := []redis.UniversalClient{a}
+	for _, c := range []struct {
+		masters []redis.UniversalClient
+		opts    []Option
+		field   string
+	}{
+		{nil, nil, "masters"},
+		{[]redis.UniversalClient{}, nil, "masters"},
+		{make([]redis.UniversalClient, 32), nil, "masters"},
+		{[]redis.UniversalClient{a, nil}, nil, "masters[1]"},
+		{[]redis.UniversalClient{a, (*redis.Client)(nil)}, nil, "masters[1]"},
+		{[]redis.UniversalClient{a, b, a}, nil, "masters[2]"},
+		{[]redis.UniversalClient{a, cluster}, nil, "masters[1]"},
+		{[]redis.UniversalClient{ring}, nil, "masters[0]"},
+		{ok, []Option{nil}, "options[0]"},
+		{ok, []Option{WithTTL(0)}, "ttl"},
+		{ok, []Option{WithTTL(-time.Second)}, "ttl"},
+		{ok, []Option{WithTTL(time.Microsecond)}, "ttl"},
+		{ok, []Option{WithTTL(49 * time.Millisecond), WithRequestTimeout(time.Millisecond)}, "ttl"},
+		{ok, []Option{WithTTL(time.Hour)}, "ttl"},
+		{ok, []Option{WithTTL(time.Minute), WithLockDelay(time.Second)}, "ttl"},
+		{ok, []Option{WithTTL(500 * time.Millisecond)}, "ttl"},
+		{ok, []Option{WithTTL(math.MaxInt64), WithMaxTTL(math.MaxInt64), WithLockDelay(math.MaxInt64)}, "ttl"},
+		{ok, []Option{WithRequestTimeout(31 * time.Second)}, "ttl"},
+		{ok, []Option{WithDrift(0.9)}, "ttl"},
+		{ok, []Option{WithRequestTimeout(0)}, "request timeout"},
+		{ok, []Option{WithDrift(1)}, "drift"},
+		{ok, []Option{WithDrift(-0.1)}, "drift"},
+		{ok, []Option{WithDrift(math.NaN())}, "drift"},
+		{ok, []Option{WithMaxTTL(0)}, "max ttl"},
+		{ok, []Option{WithPrefix("")}, "prefix"},
+		{ok, []Option{WithPrefix("a{b")}, "prefix"},
+		{ok, []Option{WithLockDelay(-time.Second)}, "lock delay"},
+		{ok, []Option{WithMaxHold(-time.Second)}, "max hold"},
+		{ok, []Option{WithMaxHold(0)}, "max hold"},
+		{ok, []Option{WithWait(-time.Second)}, "wait"},
+	} {
+		client, err := New(c.masters, c.opts...)
+		if err == nil {
+			t.Errorf("%s: accepted", c.field)
+			_ = client.Close()
+			continue
+		}
+		requireOptionError(t, err, c.field)
+	}
+}
+
+// Two Sentinel-fronted primaries have the same address for go-redis.
+func TestFailoverClientsAreMasters(t *testing.T) {
+	t.Parallel()
+	var masters []redis.UniversalClient
+	for i := range 3 {
+		m := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: fmt.Sprint(i), SentinelAddrs: []string{"127.0.0.1:1"}})
+		defer m.Close()
+		masters = append(masters, m)
+	}
+	c, err := New(masters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func requireOptionError(t *testing.T, err error, field string) {
+	t.Helper()
+	o, ok := errors.AsType[*OptionError](err)
+	if !ok || !errors.Is(err, ErrBadOption) || o.Field != field || o.Rule == "" {
+		t.Errorf("got %v, want an OptionError on %s", err, field)
+	}
+}
+
+func TestAllFaultsAreReportedAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := New(nil, WithDrift(2), WithPrefix(""))
+	for _, field := range []string{"masters", "drift", "prefix"} {
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%q is missing in: %v", field, err)
+		}
+	}
+}
+
+func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "localhost:6379", "http://u:hunter2@h", "redis://u:hunter2@h:port/0", "redis://u:hunter2@h:1/x", "redis://u:hunter2@h:1?nonsense=1"} {
+		c, err := Open([]string{"redis://127.0.0.1:1", url})
+		if err == nil {
+			t.Errorf("%q: accepted", url)
+			_ = c.Close()
+			continue
+		}
+		requireOptionError(t, err, "urls[1]")
+		if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: the password is in the error: %v", url, err)
+		}
+	}
+	_, err := Open([]string{"redis://127.0.0.1:1", "redis://127.0.0.1:1"})
+	requireOptionError(t, err, "masters[1]")
+}
+
+func TestBadInputIsRefusedAtTheCall(t *testing.T) {
+	t.Parallel()
+	dead := idleClient("127.0.0.1:1")
+	defer dead.Close()
+	c, err := New([]redis.UniversalClient{dead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	for _, bad := range []struct {
+		name  string
+		opts  []LockOption
+		field string
+	}{
+		{"", nil, "name"},
+		{strings.Repeat("x", MaxNameLen+1), nil, "name"},
+		{"a", []LockOption{nil}, "options[0]"},
+		{"a", []LockOption{WithTTL(time.Nanosecond)}, "ttl"},
+		{"a", []LockOption{WithTTL(2 * time.Minute)}, "ttl"},
+		{"a", []LockOption{WithWait(-1)}, "wait"},
+	} {
+		_, err := c.TryLock(ctx, bad.name, bad.opts...)
+		requireOptionError(t, err, bad.field)
+		_, err = c.Lock(ctx, bad.name, bad.opts...)
+		requireOptionError(t, err, bad.field)
+	}
+}
+
+// bsm/redislock's retry strategies keep state: options reused for a second call
+// behaved differently. Ours are values.
+func TestOptionsCanBeReused(t *testing.T) {
+	t.Parallel()
+	opts := []LockOption{WithTTL(10 * time.Second), WithLockDelay(time.Second), WithMaxHold(time.Hour), WithWait(time.Second), WithoutWatchdog()}
+	var first lockConfig
+	for i := range 100 {
+		var l lockConfig
+		for _, o := range opts {
+			o.applyLock(&l)
+		}
+		if i == 0 {
+			first = l
+		}
+		if l != first {
+			t.Fatalf("use %d differs: %+v, first %+v", i, l, first)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package redlock
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Answer is what one master said to one question.
+type Answer uint8
+
+// The answers. No answer is Unknown, not a no: the master may have done what
+// it was asked.
+const (
+	Unknown Answer = iota // no answer: it may have been done or not
+	Granted               // yes
+	Held                  // no: another owner holds the lock there
+	Refused               // no: the master did not do it, Vote.Err says why
+)
+
+// String returns the answer in lower case.
+func (a Answer) String() string {
+	return [...]string{"unknown", "granted", "held", "refused"}[a]
+}
+
+// vote is one master's answer to one request, as its room (master.go) reports
+// it. The zero vote is pending: asked, and not heard of.
+type vote struct {
+	heard     bool
+	answer    Answer
+	sent, got instant       // just before the write, just after the reply
+	grant     int64         // acquire, granted: the grant number
+	remaining time.Duration // acquire, held: of the other's lease; extend, granted: before it was extended
+	ticket    int64         // acquire, held: the place in line that was asked for, us
+	err       error         // unknown and refused: why
+	doubt     bool          // the request may be executed yet, or again
+}
+
+// notMine reports that the master said for certain that the lock is not the
+// asker's there.
+func (v vote) notMine() bool { return v.answer == Held || v.err == errNotMine }
+
+// verdict is what the votes so far decide.
+type verdict uint8
+
+const (
+	undecided verdict = iota
+	won               // a quorum granted
+	lost              // a quorum is out of reach
+)
+
+// quorumOf returns the number of masters that decide: more than half of those
+// configured, whatever number can be reached.
+func quorumOf(masters int) int { return masters/2 + 1 }
+
+// decide tells what the votes decide as soon as it is certain, whatever the
+// pending ones will be.
+func decide(votes []vote, need int) verdict {
+	granted, pending := 0, 0
+	for i := range votes {
+		switch {
+		case !votes[i].heard:
+			pending++
+		case votes[i].answer == Granted:
+			granted++
+		}
+	}
+	switch {
+	case granted >= need:
+		return won
+	case granted+pending < need:
+		return lost
+	}
+	return undecided
+}
+
+// disowned reports that so many masters said "not yours" that the others are
+// no quorum, whatever they say.
+func disowned(votes []vote, need int) bool {
+	no := 0
+	for i := range votes {
+		if votes[i].heard && votes[i].notMine() {
+			no++
+		}
+	}
+	return no > len(votes)-need
+}
+
+// contended reports that a failed acquisition failed for others' holds: without
+// them a quorum of masters could have granted. A verdict that fell early counts
+// those that were not heard by then among them. freeIn is how long it takes, at the
+// least, until a quorum can be free: the need-th smallest remaining time.
+func contended(votes []vote, need int) (freeIn time.Duration, yes bool) {
+	early := decide(votes, need) == lost
+	left := make([]time.Duration, 0, len(votes))
+	for i := range votes {
+		switch v := &votes[i]; {
+		case v.answer == Held:
+			left = append(left, v.remaining)
+		case v.answer == Granted, early && !v.heard:
+			left = append(left, 0)
+		}
+	}
+	if len(left) < need {
+		return 0, false
+	}
+	slices.Sort(left)
+	return left[need-1], true
+}
+
+// quorumth returns the need-th largest value: at least need of them are no
+// smaller.
+func quorumth[T cmp.Ordered](values []T, need int) T {
+	var scratch [maxMasters]T
+	sorted := scratch[:copy(scratch[:], values)]
+	slices.Sort(sorted)
+	return sorted[len(sorted)-need]
+}

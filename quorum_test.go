@@ -1,0 +1,180 @@
+package redlock
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// ballot writes votes down in short: g granted, h held, r refused, u unknown,
+// n "not yours", . pending.
+func ballot(s string) []vote {
+	votes := make([]vote, len(s))
+	for i, c := range s {
+		switch c {
+		case 'g':
+			votes[i] = vote{heard: true, answer: Granted, grant: 7}
+		case 'h':
+			votes[i] = vote{heard: true, answer: Held, remaining: time.Duration(i+1) * time.Second}
+		case 'r':
+			votes[i] = vote{heard: true, answer: Refused, err: ErrNotAdmitted}
+		case 'u':
+			votes[i] = vote{heard: true, answer: Unknown, err: errNoAnswer}
+		case 'n':
+			votes[i] = vote{heard: true, answer: Refused, err: errNotMine}
+		}
+	}
+	return votes
+}
+
+func TestQuorumIsOfTheConfigured(t *testing.T) {
+	for masters, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 7: 4} {
+		if got := quorumOf(masters); got != want {
+			t.Errorf("quorum of %d masters is %d, want %d", masters, got, want)
+		}
+	}
+}
+
+func TestDecide(t *testing.T) {
+	for _, c := range []struct {
+		claim, votes string
+		want         verdict
+	}{
+		{"one master decides alone", "g", won},
+		{"one master refuses alone", "h", lost},
+		{"nothing heard decides nothing", ".....", undecided},
+		{"a quorum of grants wins, whatever comes", "ggg..", won},
+		{"two grants of five do not", "gg...", undecided},
+		{"two grants of five with the others unknown lose", "gguuu", lost},
+		{"unknown is no grant", "ggu..", undecided},
+		{"three noes lose while two are pending", "hhh..", lost},
+		{"two noes do not lose", "hh...", undecided},
+		{"refusals and holds add up", "hru..", lost},
+		{"an even split of four loses", "gghh", lost},
+		{"with four masters two noes lose", "hh..", lost},
+		{"with two masters one no loses", ".h", lost},
+		{"with two masters one grant does not win", "g.", undecided},
+		{"unreachable masters do not shrink the quorum", "uuugg", lost},
+	} {
+		if got := decide(ballot(c.votes), quorumOf(len(c.votes))); got != c.want {
+			t.Errorf("%s: %q decides %v, want %v", c.claim, c.votes, got, c.want)
+		}
+	}
+}
+
+// A second implementation, too slow and too simple to be wrong: a verdict is
+// certain when it is the same whatever the pending votes become.
+func TestDecideAsSoonAsCertain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghru.")), 1, 7, -1).Draw(t, "votes")
+		outcomes := map[verdict]bool{}
+		var fill func(prefix, rest string)
+		fill = func(prefix, rest string) {
+			if rest == "" {
+				grants := 0
+				for _, c := range prefix {
+					if c == 'g' {
+						grants++
+					}
+				}
+				if grants > len(prefix)/2 {
+					outcomes[won] = true
+				} else {
+					outcomes[lost] = true
+				}
+				return
+			}
+			if rest[0] != '.' {
+				fill(prefix+rest[:1], rest[1:])
+				return
+			}
+			fill(prefix+"g", rest[1:])
+			fill(prefix+"h", rest[1:])
+		}
+		fill("", votes)
+		want := undecided
+		if len(outcomes) == 1 {
+			for v := range outcomes {
+				want = v
+			}
+		}
+		if got := decide(ballot(votes), quorumOf(len(votes))); got != want {
+			t.Fatalf("%q decides %v, want %v", votes, got, want)
+		}
+	})
+}
+
+func TestDisowned(t *testing.T) {
+	for _, c := range []struct {
+		claim, votes string
+		want         bool
+	}{
+		{"three of five say not yours", "nnn..", true},
+		{"two of five leave a quorum", "nn...", false},
+		{"unknown is not lost", "nnuuu", false},
+		{"refused is not lost", "nnrrr", false},
+		{"two of four leave no quorum", "nn..", true},
+		{"another's hold is a no", "hhn..", true},
+	} {
+		if got := disowned(ballot(c.votes), quorumOf(len(c.votes))); got != c.want {
+			t.Errorf("%s: %q: %v, want %v", c.claim, c.votes, got, c.want)
+		}
+	}
+}
+
+func TestContended(t *testing.T) {
+	for _, c := range []struct {
+		claim, votes string
+		freeIn       time.Duration
+		want         bool
+	}{
+		{"free with the third-smallest of five", "hhhhh", 3 * time.Second, true},
+		{"a grant is free at once", "gghhh", 3 * time.Second, true},
+		{"a quorum of grants is free now", "ggghh", 0, true},
+		{"what was granted and is held are a quorum", "gghuu", 3 * time.Second, true},
+		{"three that told are enough", "hhhuu", 3 * time.Second, true},
+		{"silent masters may never be free", "hhuuu", 0, false},
+		{"masters that do not vote are no quorum", "rrrgh", 0, false},
+		{"those that were not waited for may be free", "hhh..", time.Second, true},
+		{"two of five are away, and of the three that are needed one is held", "rrh..", 3 * time.Second, true},
+		{"… or two", "rrhh.", 4 * time.Second, true},
+		{"three are away: nothing can be had whoever holds", "rrrh.", 0, false},
+		{"the time was up: who did not answer by then is away", "hg...", 0, false},
+	} {
+		freeIn, got := contended(ballot(c.votes), quorumOf(len(c.votes)))
+		if freeIn != c.freeIn || got != c.want {
+			t.Errorf("%s: %q: %v, %v; want %v, %v", c.claim, c.votes, freeIn, got, c.freeIn, c.want)
+		}
+	}
+}
+
+func TestQuorumth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 9).Draw(t, "values")
+		need := quorumOf(len(values))
+		got := quorumth(values, need)
+		least := slices.IndexFunc(values, func(v int) bool { return v == got })
+		atLeast := 0
+		for _, v := range values {
+			if v >= got {
+				atLeast++
+			}
+		}
+		above := 0
+		for _, v := range values {
+			if v > got {
+				above++
+			}
+		}
+		if least < 0 || atLeast < need || above >= need {
+			t.Fatalf("quorumth(%v, %d) = %d", values, need, got)
+		}
+	})
+}
+
+func (v verdict) String() string { return [...]string{"undecided", "won", "lost"}[v] }
+
+func (v vote) String() string { return fmt.Sprintf("%v/%d", v.answer, v.grant) }

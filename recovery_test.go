@@ -1,0 +1,523 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// Masters that restart or lose data, on redis-server processes. MaxTTL is short,
+// so that quarantines are.
+
+const (
+	recoveryTTL    = 2 * time.Second
+	recoveryMaxTTL = 3 * time.Second
+)
+
+func recoveryOptions(opts ...Option) []Option {
+	return append([]Option{WithRequestTimeout(time.Second), WithTTL(recoveryTTL), WithMaxTTL(recoveryMaxTTL)}, opts...)
+}
+
+// on returns a client that reaches only some of the masters.
+func (d *deployment) on(masters []int, opts ...Option) *Client {
+	d.t.Helper()
+	reach := map[int]bool{}
+	for _, i := range masters {
+		reach[i] = true
+	}
+	clients := make([]redis.UniversalClient, len(d.masters))
+	for i, m := range d.masters {
+		o := m.options()
+		if !reach[i] {
+			p, err := faultproxy.New(o.Addr)
+			must(d.t, err)
+			p.Refuse(true)
+			d.t.Cleanup(func() { must(d.t, p.Close()) })
+			o = tuned(&redis.Options{Addr: p.Addr()}, DefaultRequestTimeout)
+		}
+		one := redis.NewClient(o)
+		d.t.Cleanup(func() { _ = one.Close() })
+		clients[i] = one
+	}
+	c, err := New(clients, opts...)
+	must(d.t, err)
+	d.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func (d *deployment) server(i int) *redisproc.Server { return d.masters[i].(processMaster).Server }
+
+func dir(s *redisproc.Server, file string) string { return filepath.Join(s.Dir(), file) }
+
+// losses are the ways for a master to lose data; each takes a snapshot of an
+// older state first, if it needs one.
+var losses = map[string]struct {
+	fsync string
+	lose  func(t *testing.T, d *deployment, i int)
+	older func(t *testing.T, d *deployment, i int)
+}{
+	"killed and back empty": {"no", func(t *testing.T, d *deployment, i int) {
+		d.server(i).Kill()
+		must(t, d.server(i).Wipe())
+		must(t, d.server(i).Restart())
+	}, nil},
+	"FLUSHALL": {"no", func(t *testing.T, d *deployment, i int) {
+		must(t, d.raw[i].FlushAll(background).Err())
+	}, nil},
+	"AOF truncated": {"everysec", func(t *testing.T, d *deployment, i int) {
+		d.server(i).Kill()
+		logs, err := filepath.Glob(dir(d.server(i), "appendonlydir/*.incr.aof"))
+		must(t, err)
+		stat, err := os.Stat(logs[len(logs)-1])
+		must(t, err)
+		must(t, os.Truncate(logs[len(logs)-1], min(stat.Size(), d.aofSize)))
+		must(t, d.server(i).Restart())
+	}, func(t *testing.T, d *deployment, i int) {
+		logs, err := filepath.Glob(dir(d.server(i), "appendonlydir/*.incr.aof"))
+		must(t, err)
+		stat, err := os.Stat(logs[len(logs)-1])
+		must(t, err)
+		d.aofSize = stat.Size()
+	}},
+	"old RDB restored": {"", func(t *testing.T, d *deployment, i int) {
+		d.server(i).Kill()
+		must(t, os.Rename(dir(d.server(i), "old.rdb"), dir(d.server(i), "dump.rdb")))
+		must(t, d.server(i).Restart())
+	}, func(t *testing.T, d *deployment, i int) {
+		must(t, d.raw[i].Save(background).Err())
+		must(t, os.Rename(dir(d.server(i), "dump.rdb"), dir(d.server(i), "old.rdb")))
+	}},
+}
+
+// Acceptance (a) and (b): a holder on masters 0, 1 and 2; master 2 loses data; a
+// rival tries with 2, 3 and 4. Never two holders, never a token below or equal.
+func TestNobodyGetsInByWayOfAMasterThatForgot(t *testing.T) {
+	t.Parallel()
+	for name, loss := range losses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := processes(t, 5, redisproc.Config{AppendFsync: loss.fsync})
+			must(t, mustTry(t, d.founded(recoveryOptions()...), "job").Unlock(background))
+			requireFree(t, d, "job")
+			rival := d.on([]int{2, 3, 4}, recoveryOptions()...)
+			holder := d.on([]int{0, 1, 2}, recoveryOptions()...)
+			if loss.older != nil {
+				time.Sleep(1100 * time.Millisecond) // let everysec write
+				loss.older(t, d, 2)
+			}
+			// Burn tokens, so that an older state stands lower.
+			for range 5 {
+				must(t, mustTry(t, holder, "job").Unlock(background))
+			}
+			lock := mustTry(t, holder, "job", WithoutWatchdog())
+			loss.lose(t, d, 2)
+			if !lock.Valid() {
+				t.Fatal("the loss took too long: nothing is tested")
+			}
+			// The rival does not reach enough masters to bring the third back in.
+			witness := d.client(recoveryOptions()...)
+			stop := make(chan struct{})
+			var noticing sync.WaitGroup
+			noticing.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					case <-time.After(20 * time.Millisecond):
+						_ = witness.Do(background, "witness", func(context.Context, fence.Token) error { return nil })
+					}
+				}
+			})
+			next, err := rival.Lock(background, "job", WithWait(20*time.Second))
+			valid := lock.Valid()
+			close(stop)
+			noticing.Wait()
+			must(t, err)
+			if valid {
+				t.Error("two holders")
+			}
+			if next.Token() <= lock.Token() {
+				t.Errorf("token %d after %d", next.Token(), lock.Token())
+			}
+			must(t, next.Unlock(background))
+		})
+	}
+}
+
+// Acceptance (c): two of five lose everything, one after the other takes place
+// with no operator, and the tokens go on growing.
+func TestTwoOfFiveWipedComeBack(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 5, redisproc.Config{})
+	c := d.founded(recoveryOptions()...)
+	lock := mustTry(t, c, "job")
+	last := lock.Token()
+	must(t, lock.Unlock(background))
+	for _, i := range []int{0, 1} {
+		losses["killed and back empty"].lose(t, d, i)
+	}
+	// The other three go on meanwhile.
+	lock = mustTry(t, c, "job")
+	if lock.Token() <= last {
+		t.Errorf("token %d after %d", lock.Token(), last)
+	}
+	last = lock.Token()
+	must(t, lock.Unlock(background))
+
+	requireFree(t, d, "job")
+
+	// With a client that reaches only one of the others, the two must be back.
+	small := d.on([]int{0, 1, 2}, recoveryOptions()...)
+	eventually(t, "the wiped masters vote again", func() bool {
+		must(t, mustTry(t, c, "other").Unlock(background)) // somebody notices
+		lock, err := small.TryLock(background, "job")
+		if err != nil {
+			if !errors.Is(err, ErrNotAdmitted) && !errors.Is(err, ErrNoQuorum) {
+				t.Fatal(err)
+			}
+			return false
+		}
+		if lock.Token() <= last {
+			t.Errorf("token %d after %d", lock.Token(), last)
+		}
+		must(t, lock.Unlock(background))
+		return true
+	})
+}
+
+// One counter deleted: its bucket sits out the quarantine on that master, all
+// others vote on.
+func TestALostCounterComesBack(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{AppendFsync: "always"})
+	c := d.founded(recoveryOptions()...)
+	must(t, mustTry(t, c, "job").Unlock(background))
+	requireFree(t, d, "job")
+	k := keysOf(DefaultPrefix, "job", "")
+	must(t, d.raw[0].Del(background, k.fence).Err())
+	d.masters[1].die()
+	_, err := c.TryLock(background, "job")
+	requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+	must(t, mustTry(t, c, "another bucket").Unlock(background))
+	d.masters[1].revive()
+	eventually(t, "the counter is back", func() bool {
+		if lock, err := c.TryLock(background, "job"); err == nil {
+			must(t, lock.Unlock(background))
+		}
+		n, err := d.raw[0].Get(background, k.fence).Int64()
+		return err == nil && n > time.Now().Add(-time.Hour).UnixMilli()
+	})
+}
+
+func TestAMajorityLostNeedsAnOperator(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	c := d.founded(recoveryOptions()...)
+	lock := mustTry(t, c, "job")
+	last := lock.Token()
+	must(t, lock.Unlock(background))
+	requireFree(t, d, "job")
+	for _, i := range []int{0, 1} {
+		losses["FLUSHALL"].lose(t, d, i)
+	}
+	eventually(t, "the quarantine is over, and it is told that an operator must come", func() bool {
+		_, err := c.TryLock(background, "job")
+		if err == nil {
+			t.Fatal("a majority had lost its data, and it was locked")
+		}
+		requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+		return errors.Is(d.client(recoveryOptions()...).mustFail(t, "job"), ErrNeedsInit)
+	})
+	requireOptionError(t, c.Init(background, 1<<60), "floor")
+	floor := last + 1_000_000
+	must(t, c.Init(background, floor))
+	lock, err := c.Lock(background, "job", WithWait(5*time.Second))
+	must(t, err)
+	if lock.Token() <= floor {
+		t.Errorf("token %d, the floor was %d", lock.Token(), floor)
+	}
+	must(t, lock.Unlock(background))
+}
+
+func (c *Client) mustFail(t *testing.T, name string) error {
+	t.Helper()
+	_, err := c.TryLock(background, name)
+	if err == nil {
+		t.Fatal("locked")
+	}
+	return err
+}
+
+// A power cut: all restart at once. With every write on disk they are in at once,
+// else after the quarantine; the tokens go on growing.
+func TestPowerCut(t *testing.T) {
+	t.Parallel()
+	for _, fsync := range []string{"always", "everysec"} {
+		t.Run(fsync, func(t *testing.T) {
+			t.Parallel()
+			d := processes(t, 3, redisproc.Config{AppendFsync: fsync})
+			c := d.founded(recoveryOptions()...)
+			lock := mustTry(t, c, "job", WithoutWatchdog())
+			for _, m := range d.masters {
+				m.die()
+			}
+			for _, m := range d.masters {
+				m.revive()
+			}
+			start := time.Now()
+			next, err := c.Lock(background, "another job", WithWait(20*time.Second))
+			must(t, err)
+			took := time.Since(start)
+			if always := fsync == "always"; always != (took < recoveryMaxTTL) {
+				t.Errorf("usable after %v", took)
+			}
+			must(t, next.Unlock(background))
+			again, err := c.Lock(background, "job", WithWait(20*time.Second))
+			must(t, err)
+			if lock.Valid() || again.Token() <= lock.Token() {
+				t.Errorf("valid %v, token %d after %d", lock.Valid(), again.Token(), lock.Token())
+			}
+			must(t, again.Unlock(background))
+		})
+	}
+}
+
+// A lock that is held with renewal survives a rolling restart, wipe included, of
+// every master, with its token.
+func TestAHeldLockSurvivesARollingWipe(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	c := d.founded(recoveryOptions()...)
+	lock := mustTry(t, c, "job")
+	k := keysOf(DefaultPrefix, "job", "")
+	for i := range d.masters {
+		losses["killed and back empty"].lose(t, d, i)
+		eventually(t, fmt.Sprintf("repaired on master %d", i), func() bool {
+			if cause := context.Cause(lock.Context()); cause != nil {
+				t.Fatalf("lost while master %d was out: %v", i, cause)
+			}
+			fields, err := d.raw[i].HGetAll(background, k.lock).Result()
+			return err == nil && fields["owner"] == lock.h.owner && fields["grant"] == lock.Token().String()
+		})
+		eventually(t, fmt.Sprintf("counted on master %d", i), func() bool {
+			lock.h.mu.Lock()
+			defer lock.h.mu.Unlock()
+			return lock.h.client.now().before(lock.h.standing[i].until)
+		})
+	}
+	if !lock.Valid() {
+		t.Fatal(context.Cause(lock.Context()))
+	}
+	must(t, lock.Unlock(background))
+	next, err := c.Lock(background, "job")
+	must(t, err)
+	if next.Token() <= lock.Token() {
+		t.Errorf("token %d after %d", next.Token(), lock.Token())
+	}
+	must(t, next.Unlock(background))
+}
+
+// Masters that were down at the acquisition are topped up by renewal, and a
+// repaired vote counts only from the round after the one that made it.
+func TestRepairTopsUpAndCountsFromTheNextRound(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.founded(WithTTL(30 * time.Second))
+		d.masters[2].die()
+		lock := mustTry(t, c, "job")
+		d.masters[2].revive()
+		var repairedAt, countedAt time.Duration
+		start := time.Now()
+		for countedAt == 0 {
+			time.Sleep(100 * time.Millisecond)
+			lock.h.mu.Lock()
+			s := lock.h.standing[2]
+			lock.h.mu.Unlock()
+			if s.granted && repairedAt == 0 {
+				repairedAt = time.Since(start)
+			}
+			if s.until > 0 {
+				countedAt = time.Since(start)
+			}
+			if time.Since(start) > 5*time.Minute {
+				t.Fatal("never topped up")
+			}
+		}
+		if got := d.holders("job"); got != "111" {
+			t.Errorf("held on %s", got)
+		}
+		if between := countedAt - repairedAt; between < 9*time.Second || between > 11*time.Second {
+			t.Errorf("repaired after %v, counted after %v: want a round (10 s) between", repairedAt, countedAt)
+		}
+		must(t, lock.Unlock(background))
+	})
+}
+
+// A repair that comes late must not bring a released lock back.
+func TestLateRepairCannotStand(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	c := d.founded(WithRequestTimeout(faultRequest), WithTTL(faultTTL))
+	lock := mustTry(t, c, "job")
+	eventually(t, "held everywhere", func() bool { return d.holders("job") == "111" })
+	late := proxies[0].Add(on(repairScript, 1, faultproxy.HoldRequest))
+	freed := proxies[0].Add(on(releaseScript, 1, faultproxy.Pass))
+	d.drop("job", 0)
+	within(t, "late Seen", late.Seen())
+	must(t, lock.Unlock(background))
+	within(t, "freed Answered", freed.Answered())
+	late.Release()
+	within(t, "late Answered", late.Answered())
+	if got := d.holders("job"); got != "000" {
+		t.Errorf("held on %s", got)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 5, redisproc.Config{})
+	a, b := d.founded(), d.founded()
+	k := keysOf(DefaultPrefix, "job", "")
+	for i := range 3 { // skewed, so that the token has to be confirmed
+		must(t, d.raw[i].IncrBy(background, k.fence, int64(10*i)).Err())
+	}
+	expect := func(what string, token fence.Token, want Verdict) {
+		t.Helper()
+		got, err := b.Verify(background, "job", token)
+		if got != want || (err != nil) != (want == VerifyUnknown) {
+			t.Errorf("%s: %v (%v), want %v", what, got, err, want)
+		}
+	}
+	first := mustTry(t, a, "job", WithoutWatchdog())
+	expect("held", first.Token(), VerifyValid)
+	expect("never minted", first.Token()+1, VerifyStale)
+	must(t, first.Unlock(background))
+	expect("released", first.Token(), VerifyStale)
+	second, err := a.Lock(background, "job", WithoutWatchdog())
+	must(t, err)
+	expect("overtaken", first.Token(), VerifyStale)
+	expect("its successor", second.Token(), VerifyValid)
+	for i := range 3 {
+		d.masters[i].freeze()
+	}
+	expect("a majority hung", second.Token(), VerifyUnknown)
+	for i := range 3 {
+		d.masters[i].thaw()
+	}
+	must(t, second.Unlock(background))
+	_, err = b.Verify(background, "job", 0)
+	requireOptionError(t, err, "token")
+	_, err = b.Verify(background, "", 1)
+	requireOptionError(t, err, "name")
+}
+
+// A replica that is promoted in its master's place has run for long, and may
+// have missed what was granted a moment ago: its uptime must not count.
+// However durable both are: replication is asynchronous.
+func TestAPromotedReplicaSitsOut(t *testing.T) {
+	t.Parallel()
+	for _, fsync := range []string{"", "always"} {
+		t.Run("appendfsync="+fsync, func(t *testing.T) {
+			t.Parallel()
+			aPromotedReplicaSitsOut(t, redisproc.Config{AppendFsync: fsync})
+		})
+	}
+}
+
+func aPromotedReplicaSitsOut(t *testing.T, cfg redisproc.Config) {
+	d := processes(t, 3, cfg)
+	c := d.founded(recoveryOptions()...)
+	must(t, mustTry(t, c, "job").Unlock(background))
+	replica, err := redisproc.Start(cfg)
+	must(t, err)
+	t.Cleanup(func() { must(t, replica.Stop()) })
+	r := redis.NewClient(&redis.Options{Addr: replica.Addr()})
+	t.Cleanup(func() { _ = r.Close() })
+	must(t, r.SlaveOf(background, "127.0.0.1", fmt.Sprint(d.server(0).Port())).Err())
+	eventually(t, "in sync, for longer than a quarantine", func() bool {
+		info, err := r.Info(background).Result()
+		i := parseInfo(info)
+		uptime, _ := strconv.Atoi(i["uptime_in_seconds"])
+		return err == nil && i["master_link_status"] == "up" && uptime >= 6
+	})
+	must(t, r.SlaveOf(background, "no", "one").Err())
+	d.masters[0].die()
+	promoted, err := New([]redis.UniversalClient{r, d.raw[1], d.raw[2]}, recoveryOptions()...)
+	must(t, err)
+	defer promoted.Close()
+	lock := mustTry(t, promoted, "job")
+	must(t, lock.Unlock(background))
+	state := ""
+	eventually(t, "it is looked into", func() bool {
+		info, err := r.Info(background).Result()
+		must(t, err)
+		state, err = r.Get(background, DefaultPrefix+":admitted").Result()
+		return err == nil && strings.Contains(state, parseInfo(info)["run_id"])
+	})
+	noticed := time.Now()
+	eventually(t, "it is let in", func() bool {
+		must(t, mustTry(t, promoted, "job").Unlock(background))
+		state, err := r.Get(background, DefaultPrefix+":admitted").Result()
+		return err == nil && strings.HasPrefix(state, "in")
+	})
+	if sat := time.Since(noticed); sat < recoveryMaxTTL {
+		t.Errorf("it was let in after %v: its uptime counted", sat)
+	}
+}
+
+// Who was held up between survey and admission must not undo a later loss.
+func TestALateAdmissionDoesNoHarm(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 1, redisproc.Config{})
+	c := d.founded(recoveryOptions()...)
+	m := c.masters[0]
+	must(t, d.raw[0].Del(background, fenceKey(DefaultPrefix, 7)).Err())
+	early, err := m.survey(false)
+	must(t, err)
+	floors := make([]int64, buckets)
+	floors[7] = 1000
+	must(t, m.raise(early, floors))
+	late := m.raise(early, floors)
+	requireErr(t, late, ErrNotAdmitted)
+
+	must(t, d.raw[0].FlushAll(background).Err())
+	requireErr(t, m.raise(early, floors), ErrNotAdmitted)
+	_, err = m.survey(false)
+	must(t, err)
+	requireErr(t, m.raise(early, floors), ErrNotAdmitted)
+	if got := d.raw[0].Get(background, DefaultPrefix+":admitted").Val(); !strings.HasPrefix(got, "out ") {
+		t.Errorf("admitted is %q", got)
+	}
+}
+
+// go-redis leaves the commands of a pipeline that got no connection without an
+// error: they must not be read as answered.
+func TestNoConnectionIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	c := faultClient(d)
+	for _, p := range proxies {
+		p.Refuse(true)
+		p.CutAll()
+	}
+	for range 3 {
+		_, err := c.TryLock(background, "job")
+		requireErr(t, err, ErrNoQuorum)
+		if errors.Is(err, ErrNotAdmitted) {
+			t.Errorf("a reset connection is told as %v", err)
+		}
+	}
+}

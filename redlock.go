@@ -1,0 +1,330 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/planted"
+)
+
+// Client locks names on a quorum of independent Redis masters. Make one with
+// New or Open, share it between goroutines, and Close it.
+type Client struct {
+	config
+	need       int // quorum
+	masters    []*master
+	owned      []io.Closer // clients that Open made
+	names      names
+	notices    notices
+	masterTime masterTime
+	timers     sync.Pool
+
+	born    time.Time
+	closed  context.Context // ends when Close begins
+	close   context.CancelCauseFunc
+	mu      sync.Mutex // guards calls.Add against calls.Wait
+	calls   sync.WaitGroup
+	suspend suspendCheck
+
+	admission admission
+}
+
+// TryLock asks every master once for the lock and returns as soon as the answer
+// is certain: with the lock held, or with an error that wraps ErrNotAcquired and
+// one of ErrHeld, ErrNoQuorum and ErrTooSlow (a *QuorumError). It takes at most
+// the request timeout (the first call on new masters: and until they are founded).
+// When ctx ends first, its cause is joined to that error; what was granted by then
+// is given back in the background.
+//
+// With a ctx derived from the Context of a lock of the same name, it re-enters
+// that lock: same token, and as many Unlocks as entries.
+//
+// It is not safe to assume that the lock is held until Unlock: see Lock.Context.
+func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
+	return c.lock(ctx, name, opts, (*Client).once)
+}
+
+// Lock is TryLock, again and again, until it has the lock or ctx ends; then it
+// returns ctx's cause joined with why the last attempt failed. Callers of one
+// Client that wait for one name are served first come, first served, and only the
+// first asks the masters. With WithWait it waits no longer than that.
+//
+// The lock's Context is derived from ctx: a deadline on ctx bounds the hold too.
+// To bound only the wait, use WithWait.
+func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
+	return c.lock(ctx, name, opts, (*Client).wait)
+}
+
+// Do runs work while holding the lock, and unlocks whatever work does (also
+// when it panics). The context that work gets ends with the hold: work must stop
+// when it does, and pass token on to the stores it writes to, which refuse the
+// writes of older holders.
+//
+// Do returns work's error joined with the Unlock's: a nil error means that the
+// lock was held from before work began until after it returned. When the lock was
+// not had, work is not run and the error is Lock's.
+func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Context, token fence.Token) error, opts ...LockOption) (err error) {
+	lock, err := c.Lock(ctx, name, opts...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if unlockErr := lock.Unlock(ctx); unlockErr != nil {
+			err = errors.Join(err, unlockErr)
+		}
+	}()
+	return work(lock.Context(), lock.Token())
+}
+
+// lock re-enters the hold that ctx carries, or else acquires afresh.
+func (c *Client) lock(ctx context.Context, name string, opts []LockOption,
+	fresh func(*Client, context.Context, string, lockConfig) (*Lock, error)) (*Lock, error) {
+	cfg, err := c.enter(ctx, name, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer c.calls.Done()
+	if h := heldBy(ctx, c, name); h != nil {
+		return h.reenter(ctx, cfg)
+	}
+	return fresh(c, ctx, name, cfg)
+}
+
+// once is one attempt, which on a deployment that is just being founded is made
+// again once it is.
+func (c *Client) once(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
+	lock, err := c.acquire(ctx, name, cfg)
+	if errors.Is(err, ErrNoQuorum) && c.admission.founded(ctx) {
+		return c.acquire(ctx, name, cfg)
+	}
+	return lock, err
+}
+
+// acquire makes one attempt at a fresh acquisition, by a caller that does not
+// wait.
+func (c *Client) acquire(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
+	a := c.prepare(name, cfg, nowhere)
+	a.h.send(a.asked, acquireScript, a.line)
+	return c.conclude(ctx, a)
+}
+
+// attempt is one attempt at a fresh acquisition. This is the algorithm; the
+// numbers are those of docs/PROTOCOL.md.
+type attempt struct {
+	h     *hold
+	asked *round
+	line  []any // the command line
+	in    place
+	start instant
+}
+
+// prepare does what comes before the first request: 1. one owner for each fresh
+// acquisition, and the same question for all masters, to be sent to them at once.
+func (c *Client) prepare(name string, cfg lockConfig, in place) *attempt {
+	h := newHold(c, name, uuid.NewString(), cfg)
+	asked := c.newRound()
+	asked.wanted = func() bool { return h.over() == nil }
+	return &attempt{h, asked, h.acquireLine(1, h.terms, in), in, c.now()}
+}
+
+// conclude awaits the votes, and makes a hold of them or gives up.
+func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
+	h, deadline := a.h, a.start.add(c.requestTimeout)
+
+	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
+	// forgotten either: handOver, below, gives them a receiver.
+	err := c.await(ctx, a.asked, deadline)
+	votes := a.asked.tally()
+	if err != nil || decide(votes, c.need) != won {
+		err = joinWait(err, c.notGranted(opAcquire, h.name, votes))
+	}
+
+	// 3. The token: the highest grant number, once a quorum stands at it.
+	var standing []vote
+	if err == nil {
+		h.token = highestGrant(votes)
+		standing, err = c.confirm(ctx, h, votes, deadline)
+	}
+
+	// 4. Valid until a quorum of the votes that stand at the token is: each counts
+	// from before it was sent.
+	if err == nil && h.count(votes, standing).sub(c.now()) < h.terms.minLeft() {
+		err = &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrTooSlow, Need: c.need, Votes: c.publish(votes)}
+	}
+
+	// 5. Failed: give back whatever was granted, and whatever may have been. The
+	// caller does not wait for it, and its context does not stop it.
+	if err != nil {
+		in := a.in.kept()
+		if ctx.Err() != nil || c.closed.Err() != nil {
+			in = nowhere
+		}
+		h.giveUp(a.asked, in)
+		return nil, err
+	}
+	lock := h.begin(ctx, a.asked)
+	if c.observer.Acquired != nil {
+		c.observer.Acquired(h.name, h.token, c.now().sub(a.start), c.publish(votes))
+	}
+	return lock, nil
+}
+
+// confirm makes a quorum of masters stand at the hold's token. Usually one does
+// from the start; else the masters that granted a lower number are asked to raise
+// their counters, if the grant they gave still stands. A vote whose grant does not
+// is struck out of votes. It returns who stands at the token.
+func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline instant) (standing []vote, err error) {
+	ballot := standings(votes, h.token)
+	if planted.Bug == planted.NoConfirm {
+		return votes, nil
+	}
+	if decide(ballot, c.need) == won {
+		return ballot, nil
+	}
+	r := newRound(ballot, c.need)
+	for i, v := range votes {
+		if v.answer == Granted && v.grant < int64(h.token) {
+			c.masters[i].submit(&request{name: h.name, script: confirmScript, line: h.confirmLine(v.grant), to: r})
+		}
+	}
+	err = c.await(ctx, r, deadline)
+	ballot = r.tally()
+	for i, v := range ballot {
+		if v.heard && v.err == errNotMine {
+			votes[i] = v
+		}
+	}
+	if err != nil || decide(ballot, c.need) != won {
+		err = joinWait(err, &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrNoQuorum, Need: c.need, Votes: c.publish(ballot)})
+	}
+	return ballot, err
+}
+
+// await waits until r is decided or the deadline has passed. It returns the cause
+// when ctx ends, or the client is closed, before.
+func (c *Client) await(ctx context.Context, r *round, deadline instant) error {
+	timer := c.timer(deadline.sub(c.now()))
+	defer c.putBack(timer)
+	select {
+	case <-r.decided:
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.closed.Done():
+		return ErrClosed
+	}
+	return nil
+}
+
+// timer returns one from the client's pool, set to d.
+func (c *Client) timer(d time.Duration) *time.Timer {
+	if t, ok := c.timers.Get().(*time.Timer); ok {
+		t.Reset(d)
+		return t
+	}
+	return time.NewTimer(d)
+}
+
+// putBack gives a timer back. (Since Go 1.23 one that was stopped or reset has
+// nothing left in its channel.)
+func (c *Client) putBack(t *time.Timer) {
+	t.Stop()
+	c.timers.Put(t)
+}
+
+// notGranted says why the votes are no yes.
+func (c *Client) notGranted(op, name string, votes []vote) error {
+	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: c.need, Votes: c.publish(votes)}
+	if disowned(votes, c.need) && op != opAcquire {
+		e.Reason = ErrLost
+	} else if freeIn, yes := contended(votes, c.need); yes {
+		e.Reason, e.FreeIn = ErrHeld, freeIn
+	}
+	return e
+}
+
+// publish makes votes readable for the caller.
+func (c *Client) publish(votes []vote) []Vote {
+	public := make([]Vote, len(votes))
+	for i, v := range votes {
+		public[i] = Vote{Master: c.masters[i].name, Answer: v.answer, Grant: uint64(v.grant), Remaining: v.remaining, Err: v.err}
+	}
+	return public
+}
+
+// enter begins a call: it checks the input, and that the client is open. The
+// caller must call c.calls.Done unless there was an error.
+func (c *Client) enter(ctx context.Context, name string, opts []LockOption) (lockConfig, error) {
+	cfg := c.config.lock
+	if len(opts) > 0 {
+		var err error
+		if cfg, err = c.with(opts); err != nil {
+			return cfg, err
+		}
+	}
+	if err := validateName(name); err != nil {
+		return cfg, err
+	}
+	if ctx.Err() != nil {
+		return cfg, context.Cause(ctx)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Err() != nil {
+		return cfg, ErrClosed
+	}
+	c.calls.Add(1)
+	return cfg, nil
+}
+
+// with returns the client's settings of an acquisition, changed by opts.
+func (c *Client) with(opts []LockOption) (lockConfig, error) {
+	cfg := c.config.lock
+	for i, o := range opts {
+		if o == nil {
+			return cfg, &OptionError{fmt.Sprintf("options[%d]", i), nil, "it must not be nil"}
+		}
+		o.applyLock(&cfg)
+	}
+	return cfg, c.validateLock(cfg)
+}
+
+// Close ends every hold of the client (their contexts with ErrClosed), gives
+// back what is held or may be, and ends all goroutines and, if Open made them, all
+// connections. Calls under way return ErrClosed. It waits for the masters that
+// answer; one that does not costs it at most two request timeouts and a dial.
+// Further calls return ErrClosed.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	again := c.closed.Err() != nil
+	c.close(ErrClosed)
+	c.mu.Unlock()
+	if again {
+		return ErrClosed
+	}
+	c.calls.Wait()
+	for _, h := range c.names.holds() {
+		h.end(ErrClosed)
+		h.release(0, nil)
+	}
+	c.suspend.stop()
+	c.notices.close()
+	for _, m := range c.masters {
+		m.close()
+	}
+	for _, m := range c.masters {
+		m.wait()
+	}
+	var errs []error
+	for _, r := range c.owned {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
+}

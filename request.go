@@ -1,0 +1,107 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// asker puts a question to masters. Its methods are called by the masters'
+// goroutines: they must not block.
+type asker interface {
+	// begin is called just before the request is written, for the first time. When
+	// it returns false nobody wants it to be sent any more: it is dropped, and
+	// answer is not called.
+	begin(master int, now instant) bool
+
+	// answer is called once for every request that began, and for those that
+	// failed before.
+	answer(master int, v vote)
+}
+
+// request is one script call to one master.
+type request struct {
+	name   string // of the lock
+	script *script
+	line   []any // the command line, shared: read only
+	to     asker
+
+	// keep is set on a request that must arrive: it is sent again until the master
+	// has answered yes or "not yours", or this instant has passed.
+	keep instant
+
+	// frees is set on the release of a hold. Whether it leaves a gone mark is
+	// decided when it is sent: an acquire that went ahead of it, on the same
+	// connection or answered by then, cannot be late, one whose connection broke can.
+	frees *hold
+
+	// moot, if not nil, tells before each sending whether it is not wanted any more.
+	// It is called by the masters' goroutines, and must not block.
+	moot func(master int) bool
+
+	cmd      redis.IntCmd // by value: one allocation holds the requests to all masters
+	sent     instant
+	began    bool
+	answered bool // the asker was told; what follows is only for keep
+	resent   bool
+}
+
+// begin reports whether r is still wanted, and stamps it.
+func (r *request) begin(master int, now instant) bool {
+	if r.keep != 0 && now.after(r.keep) || r.frees != nil && r.frees.absent(master) || r.moot != nil && r.moot(master) {
+		return false
+	}
+	if !r.began {
+		if !r.to.begin(master, now) {
+			return false
+		}
+		r.began, r.sent = true, now
+	}
+	r.prepare(master)
+	return true
+}
+
+// prepare makes the command ready to be sent, also once more.
+func (r *request) prepare(master int) {
+	line := r.line
+	if r.frees != nil && (r.resent || r.frees.inDoubt(master)) {
+		line = r.frees.releaseLine(0, goneTTL, nowhere)
+	}
+	r.cmd = *redis.NewIntCmd(context.Background(), line...)
+}
+
+// prepareSource is prepare for a server that does not know the script.
+func (r *request) prepareSource() {
+	line := append([]any{"eval", r.script.source}, r.cmd.Args()[2:]...)
+	r.cmd = *redis.NewIntCmd(context.Background(), line...)
+}
+
+// read turns the reply into a vote.
+func (r *request) read() vote {
+	err := r.cmd.Err()
+	switch {
+	case err == nil:
+		return r.script.read(r.cmd.Val())
+	case redis.HasErrorPrefix(err, "NOTADMITTED"):
+		return vote{answer: Refused, err: fmt.Errorf("%w: %s", ErrNotAdmitted, strings.TrimPrefix(err.Error(), "NOTADMITTED "))}
+	case isReply(err):
+		return vote{answer: Refused, err: err}
+	}
+	return vote{answer: Unknown, err: err}
+}
+
+// isReply reports that err is the server's own answer: it did not do what it
+// was asked. Any other error leaves open whether it did.
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}

@@ -1,0 +1,78 @@
+-- acquire: enter the lock, fresh or again.
+--
+-- KEYS  1 lock   2 fence   3 gone mark of this owner   4 line
+-- ARGV  1 owner  2 depth, absolute (1 is a fresh acquisition)  3 ttl, ms  4 who waits ('': does not wait, or not here)
+--       5 ticket: the place in line, us since 1970 by the masters' time; '0' asks for this master's time
+--
+-- Replies, one integer:
+--   grant number   granted: the INCR of this grant, or the stored one if the lock is the owner's already
+--   0              lost: a re-entry (depth > 1), and the lock is not this owner's
+--   -1 - remaining held by another, or kept for one, for so many ms more
+--   -time          the same, when the time was asked for: us, above 1e14
+-- Errors: NOTADMITTED, the bucket's counter is missing; GONE, this owner gave up here.
+--
+-- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never
+-- shrinks. A re-entry never creates a lock. An owner that gave up is never granted. Who waits and is refused stands in
+-- line from then on.
+local clean = redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0
+local free = clean
+if not clean then
+  local held = redis.call('HMGET', KEYS[1], 'owner', 'grant', 'next')
+  if held[1] == ARGV[1] then
+    redis.call('HSET', KEYS[1], 'depth', ARGV[2])
+    if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[3]) then
+      redis.call('PEXPIRE', KEYS[1], ARGV[3])
+    end
+    return tonumber(held[2])
+  end
+  if not held[1] then
+    if redis.call('EXISTS', KEYS[3]) == 1 then
+      return redis.error_reply('GONE this owner gave up here')
+    end
+    if held[3] then
+      free = held[3] == ARGV[4]
+    else
+      free = redis.call('ZRANGE', KEYS[4], 0, 0)[1] == ARGV[4] or not callUp(KEYS[1], KEYS[4])
+    end
+  end
+end
+if ARGV[2] ~= '1' then
+  return 0
+end
+
+if free then
+  local grant = redis.pcall('INCR', KEYS[2])
+  if grant == 1 then
+    -- Counters start far above 1: this one was lost. It must not start to count again by itself, and what it forgot
+    -- may be in force yet: note since when, in a form that INCR refuses.
+    local time = redis.call('TIME')
+    redis.call('SET', KEYS[2], string.format('lost %.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
+  end
+  if type(grant) == 'table' and not string.find(grant.err, 'not an integer', 1, true) then
+    return grant -- out of memory, say
+  end
+  if grant == 1 or type(grant) == 'table' then
+    return redis.error_reply('NOTADMITTED the fencing counter ' .. KEYS[2] .. ' is missing')
+  end
+  if not clean then
+    redis.call('DEL', KEYS[1])
+    redis.call('ZREM', KEYS[4], ARGV[4])
+  end
+  redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'depth', ARGV[2], 'grant', grant)
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  return grant
+end
+
+if ARGV[4] ~= '' then
+  local ticket = ARGV[5]
+  if ticket == '0' then
+    local time = redis.call('TIME')
+    ticket = string.format('%.0f', time[1] * 1000000 + time[2])
+  end
+  redis.call('ZADD', KEYS[4], ARGV[5] == '0' and 'NX' or 'CH', ticket, ARGV[4])
+  redis.call('PEXPIRE', KEYS[4], 5000)
+  if ARGV[5] == '0' then
+    return -tonumber(ticket)
+  end
+end
+return -1 - redis.call('PTTL', KEYS[1])

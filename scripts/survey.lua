@@ -1,0 +1,59 @@
+-- survey: tell what a server that may not vote has, and note since when it may not.
+--
+-- KEYS  1 admitted   2… the counters of all buckets
+-- ARGV  1 "yes" if every write is on disk before it is answered (appendfsync always)
+--
+-- Replies an array: run id, what admitted says, now (ms), since when it may not vote (ms), and the counters in
+-- the order of the keys, 0 for those that are lost.
+--
+-- Invariants: nothing that says that data was lost is taken back. Since is the moment from which nothing that was
+-- lost can have been granted: a lost counter has its own, and the latest counts.
+local info = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
+local run = string.match(info, 'run_id:(%x+)')
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+
+local admitted = redis.call('GET', KEYS[1]) or ''
+local before, policy = string.match(admitted, '^in (%x+) .* (%a+)$')
+local waiting, since = string.match(admitted, '^out (%x+) (%d+)$')
+if waiting == run then
+  since = tonumber(since)
+elseif before == run then
+  since = 0
+else
+  since = now
+  -- One that was a replica may lack what its master wrote last, however durable both are, and may have been one until
+  -- this moment.
+  local was_replica = string.find(string.match(info, 'master_replid2:(%x+)') or '0', '[^0]')
+  if before and policy == 'yes' and ARGV[1] == 'yes' and not was_replica then
+    since = 0 -- it restarted, and forgot nothing
+  elseif (before or waiting) and not was_replica then
+    -- It restarted with something to remember, at the start of this process.
+    since = now - 1000 * (string.match(info, 'uptime_in_seconds:(%d+)') or 0)
+  end
+  redis.call('SET', KEYS[1], string.format('out %s %.0f', run, since))
+end
+
+local mark = string.format('lost %.0f', now)
+local reply = {run, admitted, string.format('%.0f', now), 0}
+for first = 2, #KEYS, 512 do -- unpack has a limit
+  local counters = redis.call('MGET', unpack(KEYS, first, math.min(first + 511, #KEYS)))
+  local missing = {}
+  for i, counter in ipairs(counters) do
+    if not counter then
+      since = now
+      missing[#missing + 1] = KEYS[first + i - 1]
+      missing[#missing + 1] = mark
+      counter = '0'
+    elseif not tonumber(counter) then
+      since = math.max(since, tonumber(string.match(counter, '^lost (%d+)$')))
+      counter = '0'
+    end
+    reply[2 + first + i] = counter
+  end
+  if #missing > 0 then
+    redis.call('MSET', unpack(missing))
+  end
+end
+reply[4] = string.format('%.0f', since)
+return reply

@@ -1,0 +1,102 @@
+package redlock
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// The embedded masters stand in for Redis in virtual time: every script must say
+// and leave behind the same on both.
+func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
+	t.Parallel()
+	fake := embedded.New()
+	t.Cleanup(fake.Close)
+	both := []*redis.Client{redis.NewClient(fake.Options()), processes(t, 1, redisproc.Config{}).raw[0]}
+	t.Cleanup(func() { _ = both[0].Close() })
+	for _, r := range both {
+		sub := r.Subscribe(background, "x", "y")
+		t.Cleanup(func() { _ = sub.Close() })
+		for range 2 {
+			_, err := sub.Receive(background)
+			must(t, err)
+		}
+		go func() {
+			for range sub.Channel() { // so that nobody has to wait for us
+			}
+		}()
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		k := keysOf(DefaultPrefix, "job", "")
+		for _, r := range both {
+			if err := r.FlushAll(background).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Set(background, k.fence, 1000, 0).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range rapid.IntRange(1, 25).Draw(t, "calls") {
+			h := &hold{owner: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner"), token: 1005}
+			h.keys = keysOf(DefaultPrefix, "job", h.owner)
+			h.depth = rapid.IntRange(1, 3).Draw(t, "depth")
+			terms := termsOf(time.Duration(rapid.IntRange(10, 60).Draw(t, "ttl"))*time.Second, 0, 0)
+			channel := rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(t, "channel") // x and y are subscribed to
+			ticket := rapid.SampledFrom([]string{"1400000000000000", "1500000000000000"}).Draw(t, "ticket")
+			in := place{&channel, &ticket}
+			var s *script
+			var line []any
+			switch rapid.SampledFrom([]string{"acquire", "confirm", "extend", "release", "mark", "repair", "verify", "leave", "lose"}).Draw(t, "call") {
+			case "acquire":
+				s, line = acquireScript, h.acquireLine(h.depth, terms, in)
+			case "confirm":
+				s, line = confirmScript, h.confirmLine(int64(rapid.IntRange(1000, 1004).Draw(t, "grant")))
+			case "extend":
+				s, line = extendScript, h.extendLine(terms)
+			case "release":
+				s, line = releaseScript, h.releaseLine(h.depth-1, 0, rapid.SampledFrom([]place{nowhere, {&channel, &nobodyWaits}, in}).Draw(t, "place"))
+			case "mark":
+				s, line = releaseScript, h.releaseLine(0, goneTTL, nowhere)
+			case "repair":
+				s, line = repairScript, h.repairLine(terms)
+			case "verify":
+				s, line = verifyScript, verifyScript.call([]*string{&h.keys.lock}, uint64(1000+h.depth))
+			case "leave":
+				s, line = leaveScript, leaveScript.call([]*string{&h.keys.lock, &h.keys.line}, &channel)
+			case "lose":
+				for _, r := range both {
+					r.Del(background, k.fence)
+				}
+				continue
+			}
+			var said [2]string
+			var left [2]map[string]string
+			for i, r := range both {
+				n, err := r.Do(background, append([]any{"eval", s.source}, line[2:]...)...).Int64()
+				v := vote{answer: Refused}
+				if err == nil {
+					v = s.read(n)
+				}
+				said[i] = fmt.Sprint(v.answer, v.grant, v.notMine(), v.remaining.Round(time.Second), err != nil)
+				left[i] = r.HGetAll(background, k.lock).Val()
+				left[i]["fence"] = r.Get(background, k.fence).Val()
+				if len(left[i]["fence"]) > 5 {
+					left[i]["fence"] = left[i]["fence"][:5] // "lost " and a time
+				}
+				left[i]["ttl"] = r.PTTL(background, k.lock).Val().Round(time.Second).String()
+				left[i]["line"] = fmt.Sprint(r.ZRange(background, k.line, 0, -1).Val())
+				left[i]["gone"] = fmt.Sprint(r.Exists(background, h.keys.gone).Val())
+			}
+			if said[0] != said[1] || !maps.Equal(left[0], left[1]) {
+				t.Fatalf("%s %v\nembedded: %s %v\nredis:    %s %v", s.name, line[3:], said[0], left[0], said[1], left[1])
+			}
+		}
+	})
+}

@@ -1,0 +1,41 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// pingAfter is after how long without a word a subscription is tried; after as
+// long again without an answer it is given up.
+const pingAfter = 2 * time.Second
+
+// hear subscribes to channel, on a connection of its own, and listens until that
+// breaks or ctx ends. It tells when the subscription stands, and of every message.
+func (m *master) hear(ctx context.Context, channel string, stands func(), message func(master int, payload string)) {
+	sub := m.ear.Subscribe(ctx, channel)
+	defer func() { _ = sub.Close() }()
+	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // ends the read under way
+	defer stop()
+	for asked := false; ctx.Err() == nil; {
+		said, err := sub.ReceiveTimeout(ctx, pingAfter)
+		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !asked {
+			asked = true
+			err = sub.Ping(ctx)
+		} else {
+			asked = false
+		}
+		if err != nil {
+			return
+		}
+		switch said := said.(type) {
+		case *redis.Subscription:
+			stands()
+		case *redis.Message:
+			message(m.index, said.Payload)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package redlock
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What admission asks of a master, past its queue: on connections of their own,
+// because it happens when the queue's has none that may be used.
+
+//go:embed scripts/survey.lua
+var surveySource string
+
+//go:embed scripts/admit.lua
+var admitSource string
+
+var (
+	surveyScript = redis.NewScript(surveySource)
+	admitScript  = redis.NewScript(admitSource)
+)
+
+// hello is what a server says when a connection to it is new.
+type hello struct {
+	info     serverInfo
+	admitted string
+	durable  bool // every write is on disk before it is answered
+}
+
+// helloCmds are the commands that make a hello.
+type helloCmds struct {
+	info, admitted *redis.StringCmd
+	fsync, aof     *redis.MapStringStringCmd
+}
+
+func (m *master) askHello(ctx context.Context, p redis.Pipeliner) *helloCmds {
+	return &helloCmds{
+		info:     p.Info(ctx),
+		admitted: p.Get(ctx, m.prefix+":admitted"),
+		// Who may not read the configuration is not believed to be durable.
+		fsync: p.ConfigGet(ctx, "appendfsync"),
+		aof:   p.ConfigGet(ctx, "appendonly"),
+	}
+}
+
+func (h *helloCmds) read() (hello, error) {
+	if err := h.info.Err(); err != nil {
+		return hello{}, err
+	}
+	if err := h.admitted.Err(); err != nil && !errors.Is(err, redis.Nil) {
+		return hello{}, err
+	}
+	return hello{
+		info:     parseInfo(h.info.Val()),
+		admitted: h.admitted.Val(),
+		durable:  h.fsync.Val()["appendfsync"] == "always" && h.aof.Val()["appendonly"] == "yes",
+	}, nil
+}
+
+// ask says hello on a connection of its own.
+func (m *master) ask() (hello, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
+	defer cancel()
+	var cmds *helloCmds
+	_, err := m.aside.Pipelined(ctx, func(p redis.Pipeliner) error {
+		cmds = m.askHello(ctx, p)
+		return nil
+	})
+	if err != nil && !isReply(err) {
+		return hello{}, err
+	}
+	return cmds.read()
+}
+
+func (m *master) survey(durable bool) (*survey, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
+	defer cancel()
+	reply, err := surveyScript.Run(ctx, m.aside, m.admissionKeys(), yesNo(durable)).StringSlice()
+	if err != nil {
+		return nil, err
+	}
+	s, err := parseSurvey(reply)
+	if err != nil {
+		return nil, fmt.Errorf("survey of %s: %w", m.name, err)
+	}
+	return s, nil
+}
+
+// parseSurvey reads survey.lua's reply.
+func parseSurvey(reply []string) (s *survey, err error) {
+	if len(reply) < 4 {
+		return nil, fmt.Errorf("%d values only", len(reply))
+	}
+	s = &survey{run: reply[0], since: reply[3], counters: make([]int64, len(reply)-4)}
+	if s.in, err = readAdmitted(reply[1], s.run); err != nil {
+		return nil, err
+	}
+	now, err1 := strconv.ParseInt(reply[2], 10, 64)
+	since, err2 := strconv.ParseInt(reply[3], 10, 64)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	s.outFor = time.Duration(now-since) * time.Millisecond
+	for b, text := range reply[4:] {
+		if s.counters[b], err = strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, fmt.Errorf("counter %d: %w", b, err)
+		}
+	}
+	return s, nil
+}
+
+// raise lets the server vote that s surveyed, with its counters at floors at least.
+func (m *master) raise(s *survey, floors []int64) error {
+	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
+	defer cancel()
+	hello, err := m.ask()
+	if err != nil {
+		return err
+	}
+	args := make([]any, 0, 3+len(floors))
+	args = append(args, s.run, s.since, admittedValue(s.run, hello.durable))
+	for _, f := range floors {
+		args = append(args, f)
+	}
+	err = admitScript.Run(ctx, m.aside, m.admissionKeys(), args...).Err()
+	if redis.HasErrorPrefix(err, "NOTADMITTED") {
+		return &outError{err.Error(), minRetry}
+	}
+	return err
+}
+
+func (m *master) admissionKeys() []string {
+	keys := make([]string, 1, 1+buckets)
+	keys[0] = m.prefix + ":admitted"
+	for b := range buckets {
+		keys = append(keys, fenceKey(m.prefix, b))
+	}
+	return keys
+}

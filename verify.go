@@ -1,0 +1,61 @@
+package redlock
+
+import (
+	"context"
+
+	"github.com/redlock-go/redlock/fence"
+)
+
+// Verdict is what Verify found.
+type Verdict uint8
+
+// The verdicts.
+const (
+	VerifyUnknown Verdict = iota // too few masters answered, or they do not agree
+	VerifyValid                  // a quorum of masters has the lock of this token's holder
+	VerifyStale                  // a quorum of masters is out of this token's reach
+)
+
+// String returns the verdict in lower case.
+func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale"}[v] }
+
+// Verify asks a quorum of masters whether the holder of name that got token holds
+// it still. Any process may ask, of any token, as the service does that is handed
+// one together with a request. It takes at most the request timeout.
+//
+// It tells of one moment, which is over when it returns: a holder that was valid
+// may be overtaken before the next line runs. So it can turn away early what would
+// fail later, and shows an operator who holds what; it cannot replace a guard that
+// compares the token in the same atomic operation as the write (package fence).
+//
+// Errors: bad input; ctx's cause; ErrClosed; and with VerifyUnknown a *QuorumError
+// that has the masters' votes.
+func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Verdict, error) {
+	if !token.Valid() {
+		return VerifyUnknown, &OptionError{"token", token, "it must not be 0"}
+	}
+	if _, err := c.enter(ctx, name, nil); err != nil {
+		return VerifyUnknown, err
+	}
+	defer c.calls.Done()
+	deadline := c.now().add(c.requestTimeout)
+	lock := keysOf(c.prefix, name, "").lock
+	asked := c.newRound()
+	line := verifyScript.call([]*string{&lock}, uint64(token))
+	for _, m := range c.masters {
+		m.submit(&request{name: name, script: verifyScript, line: line, to: asked})
+	}
+	if err := c.await(ctx, asked, deadline); err != nil {
+		asked.abandon()
+		return VerifyUnknown, err
+	}
+	asked.abandon()
+	switch votes := asked.tally(); {
+	case decide(votes, c.need) == won:
+		return VerifyValid, nil
+	case disowned(votes, c.need):
+		return VerifyStale, nil
+	default:
+		return VerifyUnknown, c.notGranted(opVerify, name, votes)
+	}
+}

@@ -1,0 +1,283 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// The pause after a failed attempt grows from minPause to maxPause. When votes
+	// were split it starts much lower: nobody holds the lock then.
+	minPause   = 5 * time.Millisecond
+	splitPause = 500 * time.Microsecond
+	maxPause   = 250 * time.Millisecond
+
+	// A waiter whom the masters call asks by itself once in askInterval, and at the
+	// end of the holder's lease; but not more often than twice in askInterval.
+	askInterval = time.Second
+
+	// gatherPause is how long a waiter that some masters called waits for a quorum
+	// of them: the same release reaches them at different times. It doubles while
+	// they do not become one, say because a holder has the others.
+	gatherPause = 20 * time.Millisecond
+
+	// lineTTL is how long a line outlasts the last waiter that joined it.
+	lineTTL = 5 * time.Second
+
+	// keepFor bounds how long one client hands a name that others wait for from
+	// caller to caller. Each change of client costs a notice on top.
+	keepFor = 10 * time.Millisecond
+)
+
+// place is where a fresh acquisition stands in the masters' lines.
+type place struct {
+	channel *string // on which this client is called; empty: it does not stand there
+	ticket  *string
+}
+
+var (
+	nobodyWaits = ""
+	noTicket    = "0" // asks the masters for one
+	nowhere     = place{&nobodyWaits, &nobodyWaits}
+)
+
+// kept is the place of a waiter who has one already.
+func (p place) kept() place {
+	if p.ticket == &noTicket {
+		return nowhere
+	}
+	return p
+}
+
+// wait queues for name, and leaves the queue with the lock or without.
+func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
+	w := c.names.join(name, cfg)
+	lock, err := c.waitAs(ctx, name, w)
+	c.quit(name, w, lock)
+	return lock, err
+}
+
+// waitAs asks the masters whenever it is w's turn, until w has the lock.
+func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, error) {
+	var patience <-chan time.Time
+	if w.cfg.wait > 0 {
+		timer := time.NewTimer(w.cfg.wait)
+		defer timer.Stop()
+		patience = timer.C
+	}
+	var last error
+	for try := 0; ; {
+		var pause time.Duration = -1 // until woken
+		mine, early, handed, rival := c.names.turn(name, w)
+		switch {
+		case mine && early && handed == nil && c.notices.listen(w) && c.now().before(w.askAt):
+			pause = w.askAt.sub(c.now())
+			last = &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.need}
+		case mine:
+			lock, again, err := c.tryFor(ctx, name, w, handed)
+			if err == nil {
+				return lock, nil
+			}
+			if ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
+				err = joinWait(context.Cause(ctx), err)
+			}
+			if ctx.Err() != nil || c.closed.Err() != nil {
+				return nil, err
+			}
+			if again {
+				continue
+			}
+			quiet := time.Duration(-1)
+			now := c.now()
+			if c.notices.listen(w) {
+				quiet = max(0, w.asked.add(askInterval).sub(now))
+				w.asked = now
+			}
+			pause = retryPause(try, err, quiet, rand.Float64())
+			last, w.askAt = err, now.add(pause)
+			try++
+		case rival != nil:
+			last = c.heldHere(rival)
+			try = 0
+		}
+		err := c.sleep(ctx, w, pause, patience)
+		if err == nil && c.calledByFew(w) {
+			err = c.sleep(ctx, w, min(gatherPause<<min(w.inVain, 6), askInterval), patience)
+			w.inVain++
+			if !c.calledByFew(w) {
+				w.inVain = 0
+			}
+		}
+		if err != nil {
+			return nil, joinWait(err, last)
+		}
+	}
+}
+
+// calledByFew reports that masters keep the lock for w, but no quorum.
+func (c *Client) calledByFew(w *waiter) bool {
+	heard := c.names.calls(w)
+	return heard > 0 && heard < c.notices.quorum()
+}
+
+// tryFor makes one attempt, or concludes the one that was handed over. again tells
+// that it is worth another at once: the deployment was just founded, or the waiter
+// has got its ticket now.
+func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (lock *Lock, again bool, err error) {
+	w.abandon()
+	a := handed
+	if a == nil {
+		a = c.prepare(name, w.cfg, c.placeOf(w))
+		a.h.send(a.asked, acquireScript, a.line)
+	}
+	lock, err = c.conclude(ctx, a)
+	if err == nil {
+		return lock, false, nil
+	}
+	w.before = a.asked
+	if w.ticket == &noTicket {
+		w.ticket = c.masterTime.ticket(c.now())
+		if w.ticket != &noTicket {
+			return nil, true, err
+		}
+	}
+	return nil, errors.Is(err, ErrNoQuorum) && c.admission.founded(ctx), err
+}
+
+// abandon drops what w's last attempt has not asked yet.
+func (w *waiter) abandon() {
+	if w.before != nil {
+		w.before.abandon()
+	}
+}
+
+// placeOf returns where w stands in the masters' lines: nowhere as long as its
+// client could not be called.
+func (c *Client) placeOf(w *waiter) place {
+	if !c.notices.listening() {
+		return nowhere
+	}
+	w.queued = true
+	if w.ticket == nil || w.ticket == &noTicket {
+		w.ticket = c.masterTime.ticket(c.now())
+	}
+	return place{&c.notices.channel, w.ticket}
+}
+
+// quit takes w out of all lines, with the lock or without.
+func (c *Client) quit(name string, w *waiter, lock *Lock) {
+	untaken := c.names.leave(name, w, func() {
+		if w.queued {
+			c.leaveLines(name, lock)
+		}
+	})
+	w.abandon()
+	if untaken != nil {
+		untaken.h.giveUp(untaken.asked, nowhere)
+	}
+	c.notices.rest(w)
+}
+
+// leaveLines tells the masters that nobody of this client waits for name, but those
+// that granted the lock that was had, which know. One that cannot be reached is told
+// when it can, unless somebody waits again: it would else keep the free lock for
+// this client first when another asks for it.
+func (c *Client) leaveLines(name string, had *Lock) {
+	knows := func(master int) bool { return had != nil && had.h.granted(master) }
+	leave := c.leaveRequest(name)
+	leave.keep = c.now().add(lineTTL)
+	leave.moot = func(master int) bool { return knows(master) || c.names.wanted(name) }
+	for i, m := range c.masters {
+		if !knows(i) {
+			one := leave
+			m.submit(&one)
+		}
+	}
+}
+
+func (c *Client) leaveRequest(name string) request {
+	k := keysOf(c.prefix, name, "")
+	line := leaveScript.call([]*string{&k.lock, &k.line}, &c.notices.channel)
+	return request{name: name, script: leaveScript, line: line, to: nobody{}}
+}
+
+// called is told that a master keeps the lock with this key for this client.
+func (c *Client) called(master int, lockKey string) {
+	if name, ok := nameOf(lockKey, c.prefix); ok {
+		c.names.called(name, master, c.notices.quorum(), func() {
+			leave := c.leaveRequest(name)
+			c.masters[master].submit(&leave)
+		})
+	}
+}
+
+// sleep waits to be woken, for at most pause if that is not negative.
+func (c *Client) sleep(ctx context.Context, w *waiter, pause time.Duration, patience <-chan time.Time) error {
+	var due <-chan time.Time
+	if pause >= 0 {
+		timer := c.timer(pause)
+		defer c.putBack(timer)
+		due = timer.C
+	}
+	select {
+	case <-w.wake:
+	case <-due:
+	case <-patience:
+		return context.DeadlineExceeded
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.closed.Done():
+		return ErrClosed
+	}
+	return nil
+}
+
+// joinWait adds why the lock was not had to why the wait for it was over, if
+// either is known.
+func joinWait(over, why error) error {
+	switch {
+	case over == nil:
+		return why
+	case why == nil:
+		return over
+	}
+	return errors.Join(over, why)
+}
+
+// heldHere is what a waiter is told that gave up while another caller of this
+// client held the lock.
+func (c *Client) heldHere(h *hold) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrHeld, Need: c.need, FreeIn: max(0, h.validUntil().sub(c.now()))}
+}
+
+// retryPause is how long to wait after the try-th failure in a row (from 0). It
+// doubles, is drawn by random (in [0,1)) from its upper half, so that contenders
+// do not fall into lockstep, and does not go beyond the moment from which a quorum
+// can be free. A waiter that is called when the lock is free waits for that
+// moment, or for long, but at least for quiet; that is negative for any other.
+func retryPause(try int, err error, quiet time.Duration, random float64) time.Duration {
+	base := minPause
+	free := time.Duration(0)
+	split := false
+	if q, ok := errors.AsType[*QuorumError](err); ok && q.Reason == ErrHeld {
+		free = q.FreeIn + time.Millisecond
+		for _, v := range q.Votes {
+			split = split || v.Answer == Granted
+		}
+	}
+	if split {
+		base = splitPause
+	}
+	pause := min(base<<min(try, 16), maxPause)
+	switch {
+	case free > 0 && quiet >= 0:
+		return max(min(free, askInterval), quiet)
+	case free > 0:
+		pause = min(pause, free)
+	}
+	return time.Duration(float64(pause) * (1 + random) / 2)
+}

@@ -1,0 +1,615 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+func init() {
+	behaviours = append(behaviours, []behaviour{
+		{"WokenByARelease", 5, wokenByARelease},
+		{"WokenByTheEndOfALease", 5, wokenByTheEndOfALease},
+		{"ServedInOrderAcrossClients", 5, servedInOrderAcrossClients},
+		{"AGoneWaiterIsPassedOver", 3, aGoneWaiterIsPassedOver},
+		{"AWaiterThatGivesUpLeaves", 3, aWaiterThatGivesUpLeaves},
+		{"AWaiterThatGivesUpInAnOutageLeaves", 3, aWaiterThatGivesUpInAnOutageLeaves},
+		{"OneClientKeepsANameForSoLong", 3, oneClientKeepsANameForSoLong},
+		{"AFreeMasterMisleadsNobody", 5, aFreeMasterMisleadsNobody},
+		{"ARepairComesBeforeACall", 3, aRepairComesBeforeACall},
+		{"SubscriptionsEndWithTheWaiting", 3, subscriptionsEndWithTheWaiting},
+	}...)
+}
+
+// inLine waits until so many clients stand in the line of a quorum of masters (the
+// holder may not have all), or none does anywhere.
+func (d *deployment) inLine(name string, n int64) {
+	d.t.Helper()
+	eventually(d.t, fmt.Sprintf("%d in line", n), func() bool {
+		so := 0
+		for _, r := range d.raw {
+			if r.ZCard(background, keysOf(DefaultPrefix, name, "").line).Val() == n {
+				so++
+			}
+		}
+		return so == len(d.raw) || n > 0 && so >= quorumOf(len(d.raw))
+	})
+}
+
+// goLock locks in a goroutine of its own.
+func goLock(t *testing.T, c *Client, name string, opts ...LockOption) <-chan *Lock {
+	got := make(chan *Lock, 1)
+	go func() {
+		lock, err := c.Lock(background, name, opts...)
+		if err != nil {
+			t.Error(err)
+			close(got)
+			return
+		}
+		got <- lock
+	}()
+	return got
+}
+
+// have returns the lock, or ends the test (which may then run in another
+// goroutine: it ends too).
+func have(t *testing.T, got <-chan *Lock) *Lock {
+	t.Helper()
+	lock := <-got
+	if lock == nil {
+		t.FailNow()
+	}
+	return lock
+}
+
+func wokenByARelease(t *testing.T, d *deployment) {
+	a, b := d.founded(), d.client()
+	var took time.Duration
+	for range 3 {
+		held := mustTry(t, a, "job")
+		got := goLock(t, b, "job")
+		d.inLine("job", 1)
+		start := time.Now()
+		must(t, held.Unlock(background))
+		lock := have(t, got)
+		once := time.Since(start)
+		if once > d.either(askInterval/4, askInterval) {
+			t.Errorf("had it %v after the release", once)
+		}
+		took += once
+		must(t, lock.Unlock(background))
+	}
+	if took > 3*askInterval/4 {
+		t.Errorf("had it three times, %v after the releases in all: who asks by itself has it after %v each", took, askInterval)
+	}
+}
+
+func wokenByTheEndOfALease(t *testing.T, d *deployment) {
+	a, b := d.founded(), d.client()
+	held := mustTry(t, a, "job", WithTTL(2*time.Second), WithoutWatchdog())
+	start := time.Now()
+	got := goLock(t, b, "job")
+	lock := have(t, got)
+	if took := time.Since(start); took < 1900*time.Millisecond || took > 2*time.Second+d.either(askInterval/4, askInterval) {
+		t.Errorf("had it %v after a lease of 2 s began", took)
+	}
+	must(t, lock.Unlock(background))
+	requireErr(t, held.Unlock(background), ErrExpired)
+}
+
+func servedInOrderAcrossClients(t *testing.T, d *deployment) {
+	d.founded()
+	for _, opts := range [][]LockOption{nil, {WithFair()}} {
+		holder := d.client()
+		held := mustTry(t, holder, "job")
+		var mu sync.Mutex
+		var order []int
+		var all sync.WaitGroup
+		for i := range 6 {
+			c := d.client()
+			all.Go(func() {
+				lock := have(t, goLock(t, c, "job", opts...))
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				must(t, lock.Unlock(background))
+			})
+			d.inLine("job", int64(i+1))
+			eventually(t, "it has a ticket", func() bool { return *c.masterTime.ticket(c.now()) != noTicket })
+		}
+		must(t, held.Unlock(background))
+		all.Wait()
+		if fmt.Sprint(order) != "[0 1 2 3 4 5]" {
+			t.Errorf("%d options: served in order %v", len(opts), order)
+		}
+	}
+}
+
+// aGoneWaiterIsPassedOver: one whose connection is gone at once, one that hears
+// and does not come (a process that was stopped) when its time is up.
+func aGoneWaiterIsPassedOver(t *testing.T, d *deployment) {
+	a, b := d.founded(), d.client()
+	k := keysOf(DefaultPrefix, "job", "")
+	for _, x := range []struct {
+		ghost  string
+		within time.Duration
+	}{{"nobody hears this", d.either(askInterval/4, 3*askInterval/4)}, {"heard, by nobody who comes", 2 * askInterval}} {
+		held := mustTry(t, a, "job")
+		got := goLock(t, b, "job", WithFair())
+		d.inLine("job", 1)
+		for _, r := range d.raw {
+			if x.ghost[0] == 'h' {
+				sub := r.Subscribe(background, x.ghost)
+				t.Cleanup(func() { _ = sub.Close() })
+				_, err := sub.Receive(background)
+				must(t, err)
+			}
+			must(t, r.ZAdd(background, k.line, redis.Z{Score: 1, Member: x.ghost}).Err())
+		}
+		start := time.Now()
+		must(t, held.Unlock(background))
+		lock := have(t, got)
+		if took := time.Since(start); took > x.within {
+			t.Errorf("%s: the next one had it after %v", x.ghost, took)
+		}
+		must(t, lock.Unlock(background))
+	}
+}
+
+func aWaiterThatGivesUpLeaves(t *testing.T, d *deployment) {
+	a, b := d.founded(), d.client()
+	held := mustTry(t, a, "job")
+	ctx, cancel := context.WithCancel(background)
+	gaveUp := make(chan error, 1)
+	go func() {
+		_, err := b.Lock(ctx, "job")
+		gaveUp <- err
+	}()
+	d.inLine("job", 1)
+	start := time.Now()
+	cancel()
+	requireErr(t, <-gaveUp, context.Canceled, ErrHeld)
+	if took := time.Since(start); took > d.request() {
+		t.Errorf("it took %v to leave", took)
+	}
+	d.inLine("job", 0)
+	must(t, held.Unlock(background))
+	eventually(t, "kept for nobody", func() bool { return !strings.Contains(d.holders("job"), "1") })
+}
+
+// A master that was down when a waiter gave up hears of it when it is back: the lock
+// that is free there is not kept for one who does not come.
+func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *deployment) {
+	a, b, c := d.founded(), d.client(), d.founded()
+	held := mustTry(t, a, "job", WithTTL(d.ttl()), WithoutWatchdog())
+	ctx, giveUp := context.WithCancel(background)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if _, err := b.Lock(ctx, "job"); !errors.Is(err, context.Canceled) {
+			t.Errorf("Lock = %v, want context.Canceled", err)
+		}
+	}()
+	d.inLine("job", 1)
+	d.masters[1].die()
+	d.masters[2].die()
+	giveUp()
+	<-gone
+	<-held.Context().Done() // whose release would make room in the line
+	back := time.Now()
+	d.masters[1].revive()
+	d.masters[2].revive()
+	d.inLine("job", 0)
+	if took := time.Since(back); took > lineTTL/2 {
+		t.Errorf("it stood in line for %v, want less than %v", took, lineTTL/2)
+	}
+	eventually(t, "the end of the lease", func() bool { return d.holders("job") == "000" })
+	must(t, mustTry(t, c, "job").Unlock(background))
+}
+
+func oneClientKeepsANameForSoLong(t *testing.T, d *deployment) {
+	a, b := d.founded(), d.client()
+	ctx, cancel := context.WithCancel(background)
+	var busy sync.WaitGroup
+	for range 4 {
+		busy.Go(func() {
+			for ctx.Err() == nil {
+				lock, err := a.Lock(background, "job")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(time.Millisecond)
+				must(t, lock.Unlock(background))
+			}
+		})
+	}
+	eventually(t, "busy", func() bool { return a.names.waiting("job") >= 2 })
+	warm := have(t, goLock(t, b, "job")) // subscribes
+	must(t, warm.Unlock(background))
+	slack := d.either(time.Millisecond, time.Second)
+	for range 10 {
+		start := time.Now()
+		lock := have(t, goLock(t, b, "job"))
+		if took := time.Since(start); took > 2*keepFor+slack {
+			t.Errorf("a client with four busy callers let the other in after %v", took)
+		}
+		must(t, lock.Unlock(background))
+	}
+	cancel()
+	busy.Wait()
+}
+
+// aFreeMasterMisleadsNobody: one that the holder does not have calls the waiter
+// again and again, in vain; the others' call must not be missed for that.
+func aFreeMasterMisleadsNobody(t *testing.T, d *deployment) {
+	a, b := d.founded(), d.client()
+	held := d.either(25*time.Second, time.Second)
+	lock := mustTry(t, a, "job", WithTTL(29*time.Second), WithoutWatchdog())
+	d.drop("job", 4)
+	got := goLock(t, b, "job")
+	time.Sleep(held)
+	start := time.Now()
+	must(t, lock.Unlock(background))
+	lock = have(t, got)
+	if took := time.Since(start); took > 2*askInterval {
+		t.Errorf("had it %v after the release", took)
+	}
+	must(t, lock.Unlock(background))
+}
+
+// aRepairComesBeforeACall: what is kept for one who waits belongs to nobody, and
+// must not keep a holder from getting back what it lost.
+func aRepairComesBeforeACall(t *testing.T, d *deployment) {
+	c := d.founded()
+	lock := mustTry(t, c, "job")
+	d.drop("job", 0)
+	k := keysOf(DefaultPrefix, "job", "")
+	must(t, d.raw[0].HSet(background, k.lock, "next", "somebody").Err())
+	must(t, lock.Extend(background, DefaultTTL)) // finds out
+	must(t, lock.Extend(background, DefaultTTL)) // repairs
+	eventually(t, "it is the holder's again", func() bool {
+		return d.raw[0].HGet(background, k.lock, "owner").Val() == lock.h.owner
+	})
+	must(t, lock.Unlock(background))
+}
+
+func subscriptionsEndWithTheWaiting(t *testing.T, d *deployment) {
+	a, b := d.founded(), d.client()
+	held := mustTry(t, a, "job")
+	got := goLock(t, b, "job")
+	d.inLine("job", 1)
+	must(t, held.Unlock(background))
+	must(t, have(t, got).Unlock(background))
+	start := time.Now()
+	eventually(t, "no subscription is left", func() bool {
+		for _, r := range d.raw {
+			if len(r.PubSubChannels(background, DefaultPrefix+":waits:*").Val()) > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	if kept := time.Since(start); kept < noticesIdle/2 {
+		t.Errorf("the next to wait would have had to subscribe after %v", kept)
+	}
+}
+
+// Without subscriptions, here because the masters do not allow them, nobody is
+// called and everybody polls.
+func TestWithoutSubscriptionsWaitersPoll(t *testing.T) {
+	t.Parallel()
+	onProcesses(t, 3, func(t *testing.T, d *deployment) {
+		a, b := d.founded(), d.client()
+		for _, r := range d.raw {
+			must(t, r.Do(background, "acl", "setuser", "default", "resetchannels").Err())
+		}
+		held := mustTry(t, a, "job")
+		got := goLock(t, b, "job")
+		eventually(t, "it waits", func() bool { return b.names.waiting("job") == 1 })
+		must(t, held.Unlock(background))
+		start := time.Now()
+		must(t, have(t, got).Unlock(background))
+		if took := time.Since(start); took > maxPause+d.ttl() {
+			t.Errorf("had it %v after the release", took)
+		}
+	})
+}
+
+// Subscriptions that break all the time cost nobody the lock.
+func TestBrokenSubscriptions(t *testing.T) {
+	t.Parallel()
+	onProcesses(t, 3, func(t *testing.T, d *deployment) {
+		d.founded()
+		ctx, cancel := context.WithCancel(background)
+		var breaking sync.WaitGroup
+		for _, r := range d.raw {
+			breaking.Go(func() {
+				for ctx.Err() == nil {
+					r.Do(background, "client", "kill", "type", "pubsub")
+					time.Sleep(5 * time.Millisecond)
+				}
+			})
+		}
+		var all sync.WaitGroup
+		for range 4 {
+			c := d.client()
+			all.Go(func() {
+				for range 10 {
+					lock, err := c.Lock(background, "job", WithWait(20*time.Second))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					must(t, lock.Unlock(background))
+				}
+			})
+		}
+		all.Wait()
+		cancel()
+		breaking.Wait()
+	})
+}
+
+// Blocked waiters send next to nothing: counted on the masters.
+func TestBlockedWaitersAreQuiet(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct{ masters, dead int }{{3, 0}, {5, 2}} {
+		t.Run(fmt.Sprintf("%d of %d dead", x.dead, x.masters), func(t *testing.T) {
+			t.Parallel()
+			onProcesses(t, x.masters, func(t *testing.T, d *deployment) { blockedWaitersAreQuiet(t, d, x.dead) })
+		})
+	}
+}
+
+func blockedWaitersAreQuiet(t *testing.T, d *deployment, dead int) {
+	const clients, callers, seconds = 3, 5, 4
+	holder := d.founded()
+	ctx, cancel := context.WithCancel(background)
+	held := mustTry(t, holder, "job", WithTTL(900*time.Millisecond)) // short, so that waiters look out for its end
+	var all sync.WaitGroup
+	for range clients {
+		c := d.founded()
+		all.Go(func() { // callers that come and go
+			for ctx.Err() == nil {
+				_, err := c.Lock(ctx, "job", WithWait(100*time.Millisecond))
+				requireErr(t, err)
+			}
+		})
+		for range callers {
+			all.Go(func() {
+				_, err := c.Lock(ctx, "job")
+				requireErr(t, err, context.Canceled)
+			})
+		}
+	}
+	d.inLine("job", clients)
+	for i := range dead {
+		d.masters[i].die()
+	}
+	alive := d.raw[dead:]
+	for _, r := range alive {
+		must(t, r.ConfigResetStat(background).Err())
+	}
+	time.Sleep(seconds * time.Second)
+	for i, r := range alive {
+		calls := 0
+		for line := range strings.Lines(r.Info(background, "commandstats").Val()) {
+			n := 0
+			if _, err := fmt.Sscanf(line, "cmdstat_evalsha:calls=%d,", &n); err == nil {
+				calls += n
+			}
+		}
+		renewals := renewals * seconds * 1000 / 900
+		if most := clients*2*seconds + renewals + 2; calls > most || calls < seconds {
+			t.Errorf("master %d: %d script calls in %d s for %d waiting clients and a renewing holder; want at most %d", dead+i, calls, seconds, clients, most)
+		}
+	}
+	cancel()
+	all.Wait()
+	must(t, held.Unlock(background))
+}
+
+// distant returns a client on n masters that are oneWay away.
+func distant(t *testing.T, n int, oneWay time.Duration, opts ...Option) *Client {
+	t.Helper()
+	d := processes(t, n, redisproc.Config{AppendFsync: "always"})
+	clients := make([]redis.UniversalClient, n)
+	for i, m := range d.masters {
+		p, err := faultproxy.New(m.options().Addr)
+		must(t, err)
+		t.Cleanup(func() { _ = p.Close() })
+		p.Latency(oneWay)
+		o := m.options()
+		o.Addr = p.Addr()
+		one := redis.NewClient(o)
+		t.Cleanup(func() { _ = one.Close() })
+		clients[i] = one
+	}
+	c, err := New(clients, append([]Option{WithRequestTimeout(2 * time.Second)}, opts...)...)
+	must(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	founding, err := c.Lock(background, "founding", WithWait(20*time.Second))
+	must(t, err)
+	must(t, founding.Unlock(background))
+	return c
+}
+
+// A hand-over inside a client costs one round trip: the release and the next
+// acquire leave together.
+func TestAHandOverIsOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	const oneWay = 100 * time.Millisecond
+	c := distant(t, 3, oneWay)
+	held := have(t, goLock(t, c, "job"))
+	for range 3 {
+		got := goLock(t, c, "job")
+		eventually(t, "it waits", func() bool { return c.names.waiting("job") == 1 })
+		start := time.Now()
+		must(t, held.Unlock(background))
+		held = have(t, got)
+		if took := time.Since(start); took > 3*oneWay {
+			t.Errorf("the next caller had the lock after %v, with %v there and back", took, 2*oneWay)
+		}
+	}
+	must(t, held.Unlock(background))
+}
+
+func TestRetryPause(t *testing.T) {
+	t.Parallel()
+	held := func(free time.Duration, votes ...Vote) error {
+		return &QuorumError{Reason: ErrHeld, FreeIn: free, Votes: votes}
+	}
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	for _, x := range []struct {
+		claim string
+		try   int
+		err   error
+		quiet time.Duration
+		want  time.Duration // without the random half
+	}{
+		{"nothing known: doubles", 2, ErrNoQuorum, -1, 4 * minPause},
+		{"to a bound", 20, ErrNoQuorum, -1, maxPause},
+		{"not beyond the end of the lease", 20, held(ms(50)), -1, ms(51)},
+		{"split votes start low", 0, held(0, Vote{Answer: Granted}), -1, splitPause},
+		{"called, split: who is next will be called", 0, held(0, Vote{Answer: Granted}), ms(400), ms(400)},
+		{"called: until the end of the lease", 0, held(ms(300)), ms(0), ms(301)},
+		{"called: at the most", 0, held(ms(30000)), ms(0), askInterval},
+		{"called, asked in vain: not more often", 20, held(ms(10)), ms(400), ms(400)},
+	} {
+		if got := retryPause(x.try, x.err, x.quiet, 1); got != x.want {
+			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
+		}
+	}
+}
+
+// The middle one of the clocks decides, and two clients that ask one after the
+// other get tickets in that order, whatever a minority of clocks shows.
+func TestTicketsFollowTheMiddleClock(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim string
+		told  []int64 // by each master, at once
+		want  string  // 250 ms later
+	}{
+		{"they agree", []int64{2e15, 2e15, 2e15, 2e15, 2e15}, "2000000000250000"},
+		{"two are far ahead", []int64{9e15, 2e15, 2e15, 9e15, 2e15}, "2000000000250000"},
+		{"a quorum answered", []int64{2e15, 0, 2e15, 2e15, 0}, "2000000000250000"},
+		{"a minority answered", []int64{2e15, 2e15, 0, 0, 0}, noTicket},
+	} {
+		m := masterTime{need: 3}
+		for i, us := range x.told {
+			m.learn(i, vote{heard: true, answer: Held, ticket: us, sent: 1, got: 1})
+		}
+		if got := *m.ticket(instant(firstRelearn / 2)); got != x.want {
+			t.Errorf("%s: ticket %s, want %s", x.claim, got, x.want)
+		}
+		if got := *m.ticket(instant(firstRelearn + 1)); got != noTicket {
+			t.Errorf("%s: ticket %s of an old reading", x.claim, got)
+		}
+	}
+}
+
+// What a client knows of a master's clock gets no worse by an answer that took
+// long, is not asked for more and more often, and follows a clock that is set.
+func TestReadingsGetBetter(t *testing.T) {
+	t.Parallel()
+	ms := func(n int64) instant { return instant(n) * instant(time.Millisecond) }
+	answer := func(sent, got, tells int64) vote { return vote{ticket: tells * 1000, sent: ms(sent), got: ms(got)} }
+	const ahead = 5_000_000
+	for _, x := range []struct {
+		claim       string
+		answers     []vote
+		least, most int64 // ms
+		every       time.Duration
+	}{
+		{"one answer tells as well as it was fast", []vote{answer(10, 30, ahead+20)}, ahead - 10, ahead + 10, firstRelearn},
+		{"a faster one tells better", []vote{answer(10, 30, ahead+20), answer(40, 42, ahead+41)}, ahead - 1, ahead + 1, 2 * firstRelearn},
+		{"a slower one takes nothing away", []vote{answer(10, 12, ahead+11), answer(20, 90, ahead+50)}, ahead - 1, ahead + 1, 2 * firstRelearn},
+		{"two tell more than each", []vote{answer(10, 30, ahead+12), answer(40, 60, ahead+58)}, ahead - 2, ahead + 2, 2 * firstRelearn},
+		{"a clock that is set is followed", []vote{answer(10, 12, ahead+11), answer(20, 22, 2*ahead+21)}, 2*ahead - 1, 2*ahead + 1, firstRelearn},
+	} {
+		var r reading
+		for _, v := range x.answers {
+			r = r.refined(v)
+		}
+		const fractions = 20 // us, and what the clocks run apart
+		near := func(got, want int64) bool { return got >= want*1000-fractions && got <= want*1000+fractions }
+		if !near(r.least, x.least) || !near(r.most, x.most) || r.every != x.every {
+			t.Errorf("%s: %+v, want %d to %d ms, again after %v", x.claim, r, x.least, x.most, x.every)
+		}
+	}
+	var r reading
+	for range 20 {
+		r = r.refined(answer(10, 10, ahead+10))
+	}
+	if r.every != relearn {
+		t.Errorf("asked for every %v in the end, want %v", r.every, relearn)
+	}
+}
+
+func TestNameOf(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"job", "a:b", "}:lock:", "{7}"} {
+		if got, ok := nameOf(keysOf(DefaultPrefix, name, "").lock, DefaultPrefix); !ok || got != name {
+			t.Errorf("%q reads as %q, %v", name, got, ok)
+		}
+	}
+	if got, ok := nameOf("something else", DefaultPrefix); ok {
+		t.Errorf("a key that is no lock reads as %q", got)
+	}
+}
+
+// With two of five masters dead the first "held" decides an attempt. The waiter must
+// come to stand in the lines of the others all the same, though its requests to them
+// could not leave yet: it would else not be called, and ask by itself a second later.
+func TestAWaiterStandsInAllLines(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 5)
+	a, b := faultClient(d), faultClient(d)
+	warm := mustTry(t, a, "warm") // b subscribes, and learns the masters' time
+	got := goLock(t, b, "warm")
+	d.inLine("warm", 1)
+	must(t, warm.Unlock(background))
+	must(t, have(t, got).Unlock(background))
+
+	held := mustTry(t, a, "job", WithTTL(29*time.Second), WithoutWatchdog())
+	eventually(t, "held everywhere", func() bool { return d.holders("job") == "11111" })
+	d.masters[0].die()
+	d.masters[1].die()
+	_, err := b.TryLock(background, "job") // notices
+	requireErr(t, err, ErrHeld)
+	busy := []*faultproxy.Fault{proxies[3].Add(on(acquireScript, 1, faultproxy.HoldReply)), proxies[4].Add(on(acquireScript, 1, faultproxy.HoldReply))}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = b.TryLock(background, "other")
+	}()
+	for _, f := range busy {
+		within(t, "the way to two masters is busy", f.Seen())
+	}
+	before := proxies[2].Count(faultproxy.Match("evalsha", acquireScript.sha, "job"))
+	got = goLock(t, b, "job")
+	eventually(t, "in the line of the third", func() bool {
+		return d.raw[2].ZCard(background, keysOf(DefaultPrefix, "job", "").line).Val() == 1
+	})
+	for _, f := range busy {
+		f.Release()
+	}
+	d.inLine("job", 1)
+	if n := proxies[2].Count(faultproxy.Match("evalsha", acquireScript.sha, "job")) - before; n != 1 {
+		t.Errorf("in all lines after %d attempts", n)
+	}
+	must(t, held.Unlock(background))
+	must(t, have(t, got).Unlock(background))
+	<-done
+}

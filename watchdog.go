@@ -1,0 +1,246 @@
+package redlock
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	// renewals is how often a lease is renewed within its ttl.
+	renewals = 3
+
+	// renewRetries is how often within a ttl a renewal is tried that brought no
+	// quorum.
+	renewRetries = 12
+
+	// suspendInterval is how soon after a suspension it is noticed that the clock
+	// ran on while Go's timers stood still.
+	suspendInterval = 250 * time.Millisecond
+)
+
+var (
+	errClockJumped = errors.New("its clock jumped: the vote does not count in this round")
+	errRepaired    = errors.New("the lock was written back: the vote counts from the next round on")
+)
+
+// tick is what the hold's timer calls: it ends a hold whose lease has run out,
+// and renews one that is due. The timer never waits for a master.
+func (h *hold) tick() {
+	now := h.client.now()
+	h.mu.Lock()
+	if h.ended != nil {
+		h.mu.Unlock()
+		return
+	}
+	if !now.before(h.validUntil()) {
+		h.mu.Unlock()
+		h.end(ErrExpired)
+		return
+	}
+	due := h.watchdog && !now.before(h.renewAt)
+	t := h.terms
+	if due {
+		h.renewAt = now.add(t.ttl / renewRetries) // unless this round succeeds
+	}
+	h.timer.Reset(h.untilNextTick(now))
+	h.mu.Unlock()
+	if due {
+		h.renew(t)
+	}
+}
+
+// untilNextTick is how long the timer may sleep. The caller holds mu.
+func (h *hold) untilNextTick(now instant) time.Duration {
+	next := h.validUntil()
+	if h.watchdog {
+		next = min(next, h.renewAt)
+	}
+	return next.sub(now)
+}
+
+// renew starts a renewal, and drops what has not left yet of the one before: a
+// master that hangs has one of them in its queue, not all.
+func (h *hold) renew(t terms) {
+	r := h.extend(t)
+	h.mu.Lock()
+	before := h.renewal
+	h.renewal = r
+	h.mu.Unlock()
+	if before != nil {
+		before.abandon()
+	}
+}
+
+// extend asks all masters to extend the lease. What has not left when the hold
+// ends never will. A master that did not have the lock the last time is sent a
+// repair instead, which writes it back: as long as a quorum renews without it, a
+// lock survives any number of masters losing it one after the other.
+func (h *hold) extend(t terms) *round {
+	c := h.client
+	start := c.now()
+	r := c.newRound()
+	r.wanted = func() bool { return h.over() == nil }
+	r.weigh = func(i int, v vote) vote { return h.weigh(i, v, t) }
+	r.then = func(verdict) {
+		switch votes := r.tally(); {
+		case decide(votes, c.need) == won:
+			h.renewed(t, start)
+		case disowned(votes, c.need):
+			h.end(ErrLost)
+		}
+	}
+	requests := make([]request, len(c.masters))
+	line := h.extendLine(t)
+	h.mu.Lock()
+	h.longest = max(h.longest, t.keyTTL())
+	valid := start.before(h.validUntil())
+	for i := range requests {
+		requests[i] = request{name: h.name, script: extendScript, line: line, to: r}
+		if h.standing[i].lost && valid {
+			requests[i].script, requests[i].line = repairScript, h.repairLine(t)
+			h.standing[i].repair = true
+		}
+	}
+	h.mu.Unlock()
+	for i := range requests {
+		c.masters[i].submit(&requests[i])
+	}
+	return r
+}
+
+// weigh takes one master's answer to an extend or a repair, and returns what
+// counts of it.
+func (h *hold) weigh(i int, v vote, t terms) vote {
+	jumped := time.Duration(0)
+	h.mu.Lock()
+	s := &h.standing[i]
+	repair := s.repair
+	s.repair = false
+	switch {
+	case repair && v.answer == Unknown:
+		s.doubt = true // it may be written back yet: the release must leave a mark
+	case v.notMine():
+		s.granted, s.until, s.lost = false, 0, true
+	case !h.alive():
+	case repair:
+		// The vote counts from the next round on: in this one, the master may have
+		// been another's between the last extend and the repair.
+		s.lost = false
+		if v.answer == Granted {
+			s.granted, s.grant = true, int64(h.token)
+			s.expiry = expiryAfter(v.sent, v.got, t.keyTTL())
+			v = vote{heard: true, answer: Refused, err: errRepaired}
+		}
+	case v.answer == Granted:
+		jumped = h.extendedAt(i, v, t)
+	case v.answer == Unknown:
+		s.expiry.hi = max(s.expiry.hi, v.got.add(t.keyTTL())) // it may have been extended
+	}
+	h.mu.Unlock()
+	if jumped != 0 {
+		h.client.observer.ClockJumped(h.client.masters[i].name, h.name, jumped)
+		return vote{heard: true, answer: Refused, err: errClockJumped}
+	}
+	return v
+}
+
+// extendedAt counts the vote of a master that extended, unless its clock jumped
+// since it did so the last time; it returns by how much. The caller holds mu.
+func (h *hold) extendedAt(i int, v vote, t terms) (jumped time.Duration) {
+	s := &h.standing[i]
+	if s.granted {
+		jumped = s.expiry.jump(v.remaining, v.sent, v.got, t.drift)
+	}
+	s.granted = true
+	s.expiry = expiryAfter(v.sent, v.got, max(v.remaining, t.keyTTL()))
+	if jumped == 0 {
+		s.until = max(s.until, t.validUntil(v.sent))
+	}
+	return jumped
+}
+
+// renewed notes that a round that began at start brought a quorum.
+func (h *hold) renewed(t terms, start instant) {
+	now := h.client.now()
+	h.mu.Lock()
+	if h.ended != nil {
+		h.mu.Unlock()
+		return
+	}
+	h.renewAt = max(h.renewAt, start.add(t.ttl/renewals))
+	h.timer.Reset(h.untilNextTick(now))
+	left := h.validUntil().sub(now)
+	h.mu.Unlock()
+	h.client.observer.Renewed(h.name, h.token, left)
+}
+
+// extended makes t the terms of the renewals to come.
+func (h *hold) extended(t terms, now instant) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended != nil {
+		return
+	}
+	h.terms = t
+	h.renewAt = now.add(t.ttl / renewals)
+	h.timer.Reset(h.untilNextTick(now))
+}
+
+func (h *hold) delay() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.terms.delay
+}
+
+// suspendCheck notices that the machine was suspended. Go's timers count no
+// suspended time, so those of the holds would fire late by as much. Where the
+// clock counts none either (clock_other.go), it never finds anything.
+type suspendCheck struct {
+	mu    sync.Mutex
+	timer *time.Timer // nil while nothing is held
+	ahead time.Duration
+	ended bool
+}
+
+// start makes the check run until nothing is held any more.
+func (s *suspendCheck) start(c *Client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer == nil && !s.ended {
+		s.ahead = c.ahead()
+		s.timer = time.AfterFunc(suspendInterval, func() { s.check(c) })
+	}
+}
+
+func (s *suspendCheck) check(c *Client) {
+	holds := c.names.holds()
+	s.mu.Lock()
+	if s.ended || len(holds) == 0 {
+		s.timer = nil
+		s.mu.Unlock()
+		return
+	}
+	before := s.ahead
+	s.ahead = c.ahead()
+	slept := s.ahead - before
+	s.timer.Reset(suspendInterval)
+	s.mu.Unlock()
+	if slept > time.Millisecond {
+		for _, h := range holds {
+			h.tick()
+		}
+	}
+}
+
+func (s *suspendCheck) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// ahead is how much further the clock has run than Go's timers.
+func (c *Client) ahead() time.Duration { return time.Duration(c.now()) - time.Since(c.born) }
