@@ -1,0 +1,285 @@
+package guardtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redlock-go/redlock/fence"
+)
+
+// How hard the races are driven. A guard that looks first and writes later
+// has been seen to fail within the first few rounds.
+const (
+	racers = 16 // goroutines in one race
+	rounds = 20 // races of one kind, each on a resource of its own
+)
+
+// firstClaimsRace is about the moment when the fence has no entry yet: a store
+// may fail the second of two inserts, or let it overwrite the first.
+func firstClaimsRace(ctx context.Context, store Store, resource string) error {
+	for round := range rounds {
+		fresh := fmt.Sprintf("%s/%d", resource, round)
+		err := race(func(i int) error {
+			return unlessStale(store.Claim(ctx, fresh, fence.Token(i+1)))
+		})
+		if err != nil {
+			return fmt.Errorf("%d racing first claims: %w", racers, err)
+		}
+		if err := wantStale(store.Claim(ctx, fresh, racers-1), fresh, racers-1, racers); err != nil {
+			return fmt.Errorf("after %d racing first claims: %w", racers, err)
+		}
+	}
+	return nil
+}
+
+// firstFailuresRace has some of the racing first writes fail. What they insert
+// is taken back while others wait for it, which may fail those or deadlock.
+func firstFailuresRace(ctx context.Context, store Store, resource string) error {
+	for round := range rounds {
+		fresh := fmt.Sprintf("%s/%d", resource, round)
+		err := race(func(i int) error {
+			token := fence.Token(i + 1)
+			if token%2 == 0 {
+				return unlessStale(store.Write(ctx, fresh, token, token.String()))
+			}
+			err := store.Fail(ctx, fresh, token, "failed")
+			if errors.Is(err, fence.ErrStale) {
+				return nil
+			}
+			return wantFailure(err, "beside others")
+		})
+		if err != nil {
+			return fmt.Errorf("%d racing first writes, half of them failing: %w", racers, err)
+		}
+		err = errors.Join(
+			wantValue(ctx, store, fresh, fmt.Sprint(racers)),
+			wantStale(store.Claim(ctx, fresh, racers-1), fresh, racers-1, racers),
+		)
+		if err != nil {
+			return fmt.Errorf("after %d racing first writes, half of them failed: %w", racers, err)
+		}
+	}
+	return nil
+}
+
+func equalTokensRace(ctx context.Context, store Store, resource string) error {
+	return race(func(i int) error {
+		return errors.Join(
+			wantPass(store.Claim(ctx, resource, 34), "claim"),
+			wantPass(store.Write(ctx, resource, 34, fmt.Sprint(i)), "write"),
+		)
+	})
+}
+
+// highestIsLast has writers with different tokens start at once, none of them
+// with a claim. Each writes until it is refused; only the highest may finish.
+func highestIsLast(ctx context.Context, store Store, resource string) error {
+	const writes = 5
+	for round := range rounds {
+		fresh := fmt.Sprintf("%s/%d", resource, round)
+		err := race(func(i int) error {
+			token := fence.Token(i + 1)
+			for n := range writes {
+				err := store.Write(ctx, fresh, token, fmt.Sprintf("%d/%d", token, n))
+				if errors.Is(err, fence.ErrStale) && token < racers {
+					return nil
+				}
+				if err != nil {
+					return fmt.Errorf("write %d of token %d, the highest is %d: %w", n, token, racers, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if err := wantValue(ctx, store, fresh, fmt.Sprintf("%d/%d", racers, writes-1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overtakenLandsNothing has a newer holder claim while older ones are in the
+// middle of their writes. What it reads after its claim must stand.
+func overtakenLandsNothing(ctx context.Context, store Store, resource string) error {
+	for round := range rounds {
+		if err := overtake(ctx, store, fmt.Sprintf("%s/%d", resource, round)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func overtake(ctx context.Context, store Store, resource string) error {
+	const older, newer fence.Token = 33, 34
+	var claimed atomic.Bool
+	var started, stopped sync.WaitGroup
+	failed := make([]error, 3)
+	for i := range failed {
+		started.Add(1)
+		stopped.Go(func() {
+			begun := sync.OnceFunc(started.Done)
+			defer begun()
+			for n := 0; ; n++ {
+				tooLate := claimed.Load()
+				err := store.Write(ctx, resource, older, fmt.Sprintf("old %d/%d", i, n))
+				begun()
+				if errors.Is(err, fence.ErrStale) {
+					failed[i] = wantStale(err, resource, older, newer)
+					return
+				}
+				if err == nil && tooLate {
+					err = fmt.Errorf("a write with token %d passed after a claim with %d had returned", older, newer)
+				}
+				if err != nil {
+					failed[i] = err
+					return
+				}
+			}
+		})
+	}
+	started.Wait()
+	err := store.Claim(ctx, resource, newer)
+	claimed.Store(true)
+	atClaim, readErr := store.Read(ctx, resource)
+	stopped.Wait()
+	if err := errors.Join(append(failed, err, readErr)...); err != nil {
+		return err
+	}
+	if err := wantValue(ctx, store, resource, atClaim); err != nil {
+		return fmt.Errorf("an older write landed after the claim of a newer holder, who had read %q: %w", atClaim, err)
+	}
+	return errors.Join(
+		wantPass(store.Write(ctx, resource, newer, "new"), "write of the newer holder"),
+		wantValue(ctx, store, resource, "new"),
+	)
+}
+
+// noLostWrites is the use that guards are for: one holder after the other
+// claims, reads, and writes what it computes from that, and each is overtaken
+// while it still writes. Each acknowledged write is noted with the value it was
+// computed from. If the guard is right these pairs form one chain from the
+// first value to the last; a lost write shows as two computed from the same.
+func noLostWrites(ctx context.Context, store Store, resource string) error {
+	const holders = 50
+	history := history{next: make(map[string]string)}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var running sync.WaitGroup
+	for i := range holders {
+		writing := make(chan struct{})
+		running.Go(func() {
+			begun := sync.OnceFunc(func() { close(writing) })
+			defer begun()
+			if err := hold(ctx, store, resource, fence.Token(i+1), holders, begun, &history); err != nil {
+				stop(fmt.Errorf("holder with token %d: %w", i+1, err))
+			}
+		})
+		<-writing
+	}
+	running.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	last := ""
+	for range len(history.next) {
+		value, ok := history.next[last]
+		if !ok {
+			return fmt.Errorf("lost write: of %d acknowledged ones none was computed from %q", len(history.next), last)
+		}
+		last = value
+	}
+	return wantValue(ctx, store, resource, last)
+}
+
+// history has the acknowledged writes of all holders.
+type history struct {
+	mu      sync.Mutex
+	claimed fence.Token       // the highest that a returned claim had
+	next    map[string]string // by the value it was computed from
+}
+
+func (h *history) claim(token fence.Token) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.claimed = max(h.claimed, token)
+}
+
+func (h *history) overtaken(token fence.Token) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return token < h.claimed
+}
+
+func (h *history) acknowledge(base, value string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if other, taken := h.next[base]; taken {
+		return fmt.Errorf("lost write: %q and %q were both computed from %q and both acknowledged", other, value, base)
+	}
+	h.next[base] = value
+	return nil
+}
+
+// hold writes until it is overtaken; the last holder, whom nobody overtakes,
+// writes a few times. It calls begun when its first write has returned.
+func hold(ctx context.Context, store Store, resource string, token, last fence.Token, begun func(), history *history) error {
+	if err := store.Claim(ctx, resource, token); err != nil {
+		return err
+	}
+	history.claim(token)
+	base, err := store.Read(ctx, resource)
+	if err != nil {
+		return err
+	}
+	// The context ends when another holder has failed, whom this one waits for
+	// to be overtaken.
+	for n := 0; ctx.Err() == nil && (token < last || n < 5); n++ {
+		tooLate := history.overtaken(token)
+		value := fmt.Sprintf("%d/%d", token, n)
+		err := store.Write(ctx, resource, token, value)
+		begun()
+		if errors.Is(err, fence.ErrStale) && token < last {
+			return nil
+		}
+		if err == nil && tooLate {
+			err = errors.New("a write passed after a newer claim had returned")
+		}
+		if err != nil {
+			return err
+		}
+		if err := history.acknowledge(base, value); err != nil {
+			return err
+		}
+		base = value
+	}
+	return nil
+}
+
+// race runs f(0) to f(racers-1) at once, in a random order of start.
+func race(f func(i int) error) error {
+	gate := make(chan struct{})
+	failed := make([]error, racers)
+	var running sync.WaitGroup
+	for _, i := range rand.Perm(racers) {
+		running.Go(func() {
+			<-gate
+			failed[i] = f(i)
+		})
+	}
+	close(gate)
+	running.Wait()
+	return errors.Join(failed...)
+}
+
+func unlessStale(err error) error {
+	if errors.Is(err, fence.ErrStale) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package httpguard
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/redlock-go/redlock/fence"
+)
+
+// Transport is an http.RoundTripper that adds the token of the request's
+// context (fence.FromContext) in the header Fencing-Token. A request without a
+// token in its context, or with the header set already, is sent as it is.
+//
+// It adds the token for whatever server is asked, also after a redirect.
+type Transport struct {
+	Base http.RoundTripper // sends the requests; http.DefaultTransport if nil
+}
+
+// RoundTrip sends request, which stays as it is: the header is added to a copy.
+func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	base := t.Base
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	token, ok := fence.FromContext(request.Context())
+	if !ok || len(request.Header.Values(Header)) > 0 {
+		return base.RoundTrip(request)
+	}
+	request = request.Clone(request.Context())
+	if request.Header == nil {
+		request.Header = make(http.Header)
+	}
+	request.Header.Set(Header, token.String())
+	return base.RoundTrip(request)
+}
+
+// problemLimit is far above what a problem document has, and bounds what is
+// read of an answer that only claims to be one.
+const problemLimit = 64 << 10
+
+// CheckResponse returns a *fence.StaleError if response is the refusal of a
+// stale token, as the middleware or WriteStale sends it, so that a holder can
+// stop by the same errors.Is as with a store at hand. The resource is the
+// server's name of it, and a token that the answer lacks is zero.
+//
+// It returns nil for every other answer, which need not be a success: check
+// the status as ever. It returns another error if the answer breaks off. The
+// body can still be read from its beginning, and must be closed by the caller.
+func CheckResponse(response *http.Response) error {
+	media, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if response.StatusCode != http.StatusConflict || err != nil || media != problemType {
+		return nil
+	}
+	read, err := io.ReadAll(io.LimitReader(response.Body, problemLimit))
+	response.Body = &rewound{io.MultiReader(bytes.NewReader(read), response.Body), response.Body}
+	if err != nil {
+		return fmt.Errorf("httpguard: reading an answer with status 409: %w", err)
+	}
+	var stale problem
+	if json.Unmarshal(read, &stale) != nil || stale.Type != TypeStale {
+		return nil
+	}
+	return &fence.StaleError{Resource: stale.Resource, Token: stale.Token, Highest: stale.Highest}
+}
+
+// rewound is a body whose beginning has been read and is read again.
+type rewound struct {
+	io.Reader
+	io.Closer
+}

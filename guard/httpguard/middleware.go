@@ -1,0 +1,121 @@
+package httpguard
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+
+	"github.com/redlock-go/redlock/fence"
+)
+
+// Header is the request header with the token, in decimal.
+const Header = "Fencing-Token"
+
+// ClaimFirst returns a middleware that claims the resource of a request with
+// its token before the request is run. The handler finds the token by
+// fence.FromContext, and must write with it through a guard of its store,
+// since it may be overtaken while it runs; see the package comment.
+//
+// resource names what a request is about. It must not read the body. A request
+// for which it returns "" is answered with 400.
+//
+// A guard that fails is answered with 503, and its error goes to the ErrorLog
+// of the server. ClaimFirst panics if guard or resource is nil.
+func ClaimFirst(guard fence.Guard, resource func(*http.Request) string) func(http.Handler) http.Handler {
+	if guard == nil || resource == nil {
+		panic("httpguard: ClaimFirst needs a guard and a resource func, one of them is nil")
+	}
+	return func(next http.Handler) http.Handler {
+		return withToken(resource, func(w http.ResponseWriter, r *http.Request, name string, token fence.Token) {
+			if err := guard.Claim(r.Context(), name, token); err != nil {
+				refuse(w, r, err)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// Exclusive returns a middleware that runs each handler within memory: one at a
+// time of a resource, and none after one with a newer token. This protects a
+// store without guards, but only within this process; see the package comment.
+// The handler finds the token by fence.FromContext. It must not use the same
+// resource of memory itself, which would wait for the handler.
+//
+// A handler occupies its resource until it returns, also while it reads a slow
+// client's body: set the timeouts of the server. A request waits for its turn
+// as long as its context lives.
+//
+// resource is as in ClaimFirst. Exclusive panics if memory or resource is nil.
+func Exclusive(memory *fence.Memory, resource func(*http.Request) string) func(http.Handler) http.Handler {
+	if memory == nil || resource == nil {
+		panic("httpguard: Exclusive needs a memory and a resource func, one of them is nil")
+	}
+	return func(next http.Handler) http.Handler {
+		return withToken(resource, func(w http.ResponseWriter, r *http.Request, name string, token fence.Token) {
+			err := memory.Do(r.Context(), name, token, func() error {
+				next.ServeHTTP(w, r)
+				return nil
+			})
+			// An error is memory's, and the handler has not run.
+			if err != nil {
+				refuse(w, r, err)
+			}
+		})
+	}
+}
+
+// withToken reads the token, and passes it on in the request's context too.
+func withToken(resource func(*http.Request) string, next func(w http.ResponseWriter, r *http.Request, name string, token fence.Token)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent := r.Header.Values(Header)
+		if len(sent) == 0 {
+			missing.write(w)
+			return
+		}
+		// Two headers could be two tokens: which one counts is not guessed.
+		if len(sent) > 1 {
+			invalid("there are %d %s headers: one is allowed", len(sent), Header).write(w)
+			return
+		}
+		token, err := fence.Parse(sent[0])
+		if err != nil {
+			invalid("%s is not a decimal number from 1 to 18446744073709551615", Header).write(w)
+			return
+		}
+		name := resource(r)
+		if name == "" {
+			invalid("the request names no resource").write(w)
+			return
+		}
+		next(w, r.WithContext(fence.WithToken(r.Context(), token)), name, token)
+	})
+}
+
+// refuse answers a request that has not been run, for the error of a guard.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var stale *fence.StaleError
+	switch {
+	case errors.As(err, &stale):
+		WriteStale(w, stale)
+	case errors.Is(err, fence.ErrInvalid):
+		invalid("%s", err).write(w)
+	default:
+		// A request that has ended is the client's doing, and nobody's news.
+		if r.Context().Err() == nil {
+			logError(r, fmt.Errorf("httpguard: claim before %s %q: %w", r.Method, r.URL.Path, err))
+		}
+		unavailable.write(w)
+	}
+}
+
+// logError does what net/http does with errors that no client should see.
+func logError(r *http.Request, err error) {
+	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if server != nil && server.ErrorLog != nil {
+		server.ErrorLog.Print(err)
+		return
+	}
+	log.Print(err)
+}

@@ -1,0 +1,33 @@
+// Package redisguard is a fence.Guard for data in Redis. The check of the token
+// and the write are one Lua script, and so one atomic operation of the server.
+//
+// # Keys
+//
+// The fence of a resource is a string at
+//
+//	{<resource>}:fence     the highest token, in decimal; never expires
+//
+// The braces are a hash tag, so on Redis Cluster the fence is in the slot of
+// <resource>. A data key is in the same slot if it is called exactly like the
+// resource ("user:42" for the resource "user:42") or has the resource as its
+// hash tag ("{user:42}:cart"). Other data keys work on a single server only;
+// a cluster refuses them with CROSSSLOT, before anything is written. Resource
+// names may not have braces themselves. All keys of a script are declared.
+//
+// Each resource costs one small key for ever: a fence that is forgotten lets
+// an old holder back in.
+//
+// # What is not promised
+//
+// A lost fence refuses nobody, until the next token comes and sets it anew.
+// Fences are lost by FLUSHALL, FLUSHDB and DEL; by eviction under the allkeys
+// policies of maxmemory (the volatile ones and noeviction spare keys that do
+// not expire, as fences are); by a restart without persistence; and by a
+// failover to a replica that had not yet received them. The last two lose the
+// data written with the fence as well, but not the holder that still writes.
+//
+// Writes that do not go through the guard are not seen by it.
+//
+// A script that fails in its middle keeps what it has written so far: Redis
+// rolls nothing back. The fence stays raised.
+package redisguard

@@ -1,0 +1,115 @@
+package redisguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/fence"
+)
+
+// Guard guards data of one Redis server or cluster. It is safe for use by any
+// number of goroutines, and keeps nothing itself: any number of guards, in any
+// number of processes, share the fences of one server.
+//
+// All its methods return a *fence.StaleError for a stale token and an error
+// that is fence.ErrInvalid for input that they refuse. Any other error comes
+// from go-redis, as it is, and leaves open whether the script ran.
+type Guard struct {
+	client redis.UniversalClient
+}
+
+var _ fence.Guard = (*Guard)(nil)
+
+// New returns a guard for the data behind client. A Ring is refused: while one
+// of its servers is away it sends that server's keys to another one, where
+// their fences are unknown.
+//
+// A client with retries on, which is go-redis's default, may run a script
+// again when its reply was lost. That is safe for the fence and for Set, HSet
+// and Del; switch retries off (MaxRetries -1) if a script of your own must not
+// run twice.
+func New(client redis.UniversalClient) (*Guard, error) {
+	if client == nil {
+		return nil, fmt.Errorf("%w: client is nil: a redis.Client or redis.ClusterClient is needed", fence.ErrInvalid)
+	}
+	if _, ring := client.(*redis.Ring); ring {
+		return nil, fmt.Errorf("%w: client is a redis.Ring: it moves keys away from their fences when a server is away", fence.ErrInvalid)
+	}
+	return &Guard{client: client}, nil
+}
+
+// Claim raises the fence of resource to token; see fence.Guard.
+func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) error {
+	return g.Run(ctx, resource, token, claimScript, nil).Err()
+}
+
+// Run runs script if token is not stale, and returns its reply; a nil reply is
+// redis.Nil, as always with go-redis. keys and args are what the script sees
+// as KEYS and ARGV; all keys that it uses must be in keys, and the fence key
+// may not be.
+//
+// A missing script is loaded again without the caller's notice.
+func (g *Guard) Run(ctx context.Context, resource string, token fence.Token, script *Script, keys []string, args ...any) *redis.Cmd {
+	fenceKey := "{" + resource + "}:fence"
+	if err := validate(resource, fenceKey, token, script, keys); err != nil {
+		return failed(ctx, err)
+	}
+	scriptKeys := append([]string{fenceKey}, keys...)
+	scriptArgs := append([]any{token.String()}, args...)
+	reply := script.script.Run(ctx, g.client, scriptKeys, scriptArgs...)
+
+	if highest, stale, err := parseFenced(reply.Err()); err != nil {
+		reply.SetErr(err)
+	} else if stale {
+		reply.SetErr(&fence.StaleError{Resource: resource, Token: token, Highest: highest})
+	}
+	return reply
+}
+
+func validate(resource, fenceKey string, token fence.Token, script *Script, keys []string) error {
+	if err := fence.Validate(resource, token); err != nil {
+		return err
+	}
+	if strings.ContainsAny(resource, "{}") {
+		return fmt.Errorf("%w: resource %q has braces: they would change its hash tag", fence.ErrInvalid, resource)
+	}
+	if script == nil {
+		return fmt.Errorf("%w: script is nil: use Claim to raise the fence alone", fence.ErrInvalid)
+	}
+	for _, key := range keys {
+		if key == "" {
+			return fmt.Errorf("%w: a key is empty: it must name what is written", fence.ErrInvalid)
+		}
+		if key == fenceKey {
+			return fmt.Errorf("%w: key %q is the fence of the resource: only the guard may write it", fence.ErrInvalid, key)
+		}
+	}
+	return nil
+}
+
+// parseFenced reads the refusal of guard.lua.
+func parseFenced(err error) (highest fence.Token, stale bool, _ error) {
+	var reply redis.Error
+	if !errors.As(err, &reply) {
+		return 0, false, nil
+	}
+	text, stale := strings.CutPrefix(reply.Error(), "FENCED ")
+	if !stale {
+		return 0, false, nil
+	}
+	highest, err = fence.Parse(text)
+	if err != nil {
+		return 0, false, fmt.Errorf("redisguard: reply %q: %w", reply, err)
+	}
+	return highest, true, nil
+}
+
+func failed(ctx context.Context, err error) *redis.Cmd {
+	cmd := redis.NewCmd(ctx)
+	cmd.SetErr(err)
+	return cmd
+}

@@ -1,0 +1,51 @@
+// Package sqlguard is a fence.Guard for data in PostgreSQL, MySQL, MariaDB or
+// SQLite. The check of the token, the raising of the fence and the caller's
+// writes are one transaction. The fence is a row, which the transaction locks
+// before anything else, so the writers of one resource queue at it.
+//
+// It uses database/sql and no driver of its own. The table, redlock_fences, is
+// made by the statement that Schema returns. It has a row for each resource
+// for ever: a fence that is forgotten lets an old holder back in.
+//
+// # Limits
+//
+// A token fits a signed 64 bit column: at most 9223372036854775807. A resource
+// is valid UTF-8 without zero bytes, of at most 255 bytes. Input beyond that is
+// refused with an error that is fence.ErrInvalid.
+//
+// # Isolation and retries
+//
+// The transaction has the isolation level that is the database's default; every
+// level will do. What can fail for others' sake is handled by where it fails:
+//
+//   - Taking the fence waits while another transaction has it, and is tried
+//     again after a serialization failure, a deadlock or SQLITE_BUSY, until
+//     the context ends. Nothing has run by then, so nobody notices. A Claim is
+//     nothing else, so its commit is tried again too.
+//   - The caller's func runs at most once for each call of Do, and is never
+//     run again. What fails in it, or at the commit, is returned. Above READ
+//     COMMITTED a serialization failure is normal there: the caller may call
+//     Do again with the same token.
+//
+// Reads inside the func come after the fence is taken, at all levels, so they
+// see what the holder before has committed.
+//
+// # What is not promised
+//
+// A write outside of Do is not seen by the guard. Nor are tables protected
+// that take no part in transactions, such as MyISAM's. In MySQL and MariaDB a
+// statement that commits by itself, as CREATE TABLE does, ends the transaction
+// and with it the protection of what follows in the func.
+//
+// Fences are lost with data: by a restored backup, or a failover to a replica
+// that had not yet received them. Until the next token comes and sets it anew,
+// a lost fence refuses nobody.
+//
+// # SQLite
+//
+// Version 3.35 at least. All writers of one file queue, not only those of one
+// resource. Use WAL mode: without it a reader can make the commit fail with
+// SQLITE_BUSY, which comes back as an error, unless a busy_timeout lets the
+// commit wait. Taking the fence needs no busy_timeout, and a long one delays
+// the end of the context where the driver does not notice it meanwhile.
+package sqlguard

@@ -1,0 +1,121 @@
+package sqlguard
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/redlock-go/redlock/fence"
+)
+
+// Guard guards the data of one database. It is safe for use by any number of
+// goroutines, and keeps nothing itself: any number of guards, in any number of
+// processes, share the fences of one database.
+type Guard struct {
+	db         *sql.DB
+	statements statements
+}
+
+var _ fence.Guard = (*Guard)(nil)
+
+// New returns a guard for db, which is of the given dialect and has the table
+// that Schema makes. It does not ask the database.
+func New(db *sql.DB, dialect Dialect) (*Guard, error) {
+	if db == nil {
+		return nil, fmt.Errorf("%w: db is nil: an open database is needed", fence.ErrInvalid)
+	}
+	statements, ok := dialects[dialect]
+	if !ok {
+		return nil, fmt.Errorf("%w: dialect is %d: must be PostgreSQL, MySQL or SQLite", fence.ErrInvalid, dialect)
+	}
+	return &Guard{db: db, statements: statements}, nil
+}
+
+// Claim raises the fence of resource to token, in a transaction of its own; see
+// fence.Guard. Its errors are those of Do.
+func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) error {
+	if err := validate(resource, token); err != nil {
+		return err
+	}
+	for {
+		tx, err := g.enter(ctx, resource, token)
+		if err != nil {
+			return err
+		}
+		err = tx.Commit()
+		if err == nil {
+			return nil
+		}
+		// Unlike in Do there is no func that would run twice.
+		if !passes(err) || !pause(ctx) {
+			return fmt.Errorf("sqlguard: commit of a claim of %q: %w", resource, because(ctx, err))
+		}
+	}
+}
+
+// Do runs write in a transaction that has checked token, raised the fence of
+// resource to it and keeps it locked until the end. It commits if write returns
+// nil. If write returns an error or panics, everything is rolled back, the
+// fence too. A holder that reads before Do must have claimed before it read;
+// one that reads in write need not.
+//
+// write must use tx for all it does, and leave the end of tx to Do. Another use
+// of the guard within write may wait for write itself, until ctx ends.
+//
+// Do returns a *fence.StaleError if token is stale and an error that is
+// fence.ErrInvalid for input it refuses: write has not run. An error of write
+// is returned as it is. If the commit fails for another reason than that the
+// database refused it, a broken connection say, it may have happened. When ctx
+// ends the transaction is rolled back, and the error wraps ctx.Err() unless
+// it is write's.
+func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, write func(tx *sql.Tx) error) error {
+	if err := validate(resource, token); err != nil {
+		return err
+	}
+	if write == nil {
+		return fmt.Errorf("%w: write is nil: use Claim to raise the fence alone", fence.ErrInvalid)
+	}
+	tx, err := g.enter(ctx, resource, token)
+	if err != nil {
+		return err
+	}
+	// Undoes all on every way out, a panic included, and nothing after a commit.
+	defer func() { _ = tx.Rollback() }()
+
+	if err := write(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("sqlguard: commit of a write to %q: %w", resource, because(ctx, err))
+	}
+	return nil
+}
+
+func validate(resource string, token fence.Token) error {
+	if err := fence.Validate(resource, token); err != nil {
+		return err
+	}
+	if _, err := token.Value(); err != nil {
+		return err
+	}
+	const longest = 255 // what the column holds in MySQL
+	if len(resource) > longest {
+		return fmt.Errorf("%w: resource has %d bytes: at most %d fit", fence.ErrInvalid, len(resource), longest)
+	}
+	if !utf8.ValidString(resource) || strings.Contains(resource, "\x00") {
+		return fmt.Errorf("%w: resource %q must be valid UTF-8 without zero bytes", fence.ErrInvalid, resource)
+	}
+	return nil
+}
+
+// because adds the end of ctx to an error it has caused, since drivers report
+// it each in their own way.
+func because(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+		return fmt.Errorf("%w: %w", ended, err)
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package sqlguard_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/guard/sqlguard"
+)
+
+func TestLimits(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		ctx := t.Context()
+		// 255 bytes that end in one of two: a cut at any length would join them.
+		long := fresh(t) + strings.Repeat("é", 255)
+		long = strings.ToValidUTF8(long[:254], "x")
+		for _, resource := range []string{long + "1", long + "2"} {
+			if err := store.Claim(ctx, resource, 34); err != nil {
+				t.Errorf("claim of a resource of %d bytes: %v", len(resource), err)
+			}
+		}
+		for what, err := range map[string]error{
+			"token above 63 bits":   store.Claim(ctx, "r", math.MaxInt64+1),
+			"largest token":         store.Claim(ctx, "r", math.MaxUint64),
+			"resource of 256 bytes": store.Claim(ctx, long+"12", 34),
+			"resource with a zero":  store.Claim(ctx, "r\x00", 34),
+			"resource not UTF-8":    store.Claim(ctx, "r\xff", 34),
+			"no write":              store.Do(ctx, "r", 34, nil),
+		} {
+			if !errors.Is(err, fence.ErrInvalid) {
+				t.Errorf("%s: got %v, want fence.ErrInvalid", what, err)
+			}
+		}
+	})
+}
+
+func TestSchemaIsIdempotent(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		resource := fresh(t)
+		if err := store.Claim(t.Context(), resource, 34); err != nil {
+			t.Fatal(err)
+		}
+		if err := createTable(t.Context(), store.db, sqlguard.Schema(store.dialect)); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Claim(t.Context(), resource, 33); !errors.Is(err, fence.ErrStale) {
+			t.Errorf("older claim after the schema was run again = %v, want fence.ErrStale", err)
+		}
+	})
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	db := openSQLite("WAL", "0")(t)
+	for what, construct := range map[string]func() (*sqlguard.Guard, error){
+		"no db":           func() (*sqlguard.Guard, error) { return sqlguard.New(nil, sqlguard.SQLite) },
+		"no dialect":      func() (*sqlguard.Guard, error) { return sqlguard.New(db, 0) },
+		"unknown dialect": func() (*sqlguard.Guard, error) { return sqlguard.New(db, 99) },
+	} {
+		if guard, err := construct(); !errors.Is(err, fence.ErrInvalid) {
+			t.Errorf("New with %s = %v, %v, want fence.ErrInvalid", what, guard, err)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Schema of an unknown dialect did not panic")
+		}
+	}()
+	sqlguard.Schema(99)
+}
+
+func TestMissingTableIsAnErrorAtOnce(t *testing.T) {
+	t.Parallel()
+	guard, err := sqlguard.New(openSQLite("WAL", "0")(t), sqlguard.SQLite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = guard.Do(context.Background(), "r", 34, func(*sql.Tx) error {
+		t.Error("the func ran without a fence")
+		return nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "redlock_fences") {
+		t.Errorf("Do = %v, want an error that names the table", err)
+	}
+}

@@ -1,0 +1,199 @@
+package sqlguard_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/guard/sqlguard"
+)
+
+func TestFailedWriteIsRolledBack(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		resource, ctx := fresh(t), t.Context()
+		if err := store.Write(ctx, resource, 33, "before"); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Fail(ctx, resource, 34, "failed"); err != errWrite {
+			t.Errorf("Do = %v, want the very error of the func", err)
+		}
+		func() {
+			defer func() {
+				if recover() != "panic in the func" {
+					t.Error("the panic of the func was swallowed")
+				}
+			}()
+			_ = store.Do(ctx, resource, 34, func(tx *sql.Tx) error {
+				if _, err := tx.ExecContext(ctx, store.upsert, resource, "panicked"); err != nil {
+					t.Error(err)
+				}
+				panic("panic in the func")
+			})
+		}()
+		if value, err := store.Read(ctx, resource); err != nil || value != "before" {
+			t.Errorf("value = %q, %v, want the one before", value, err)
+		}
+		if open := store.db.Stats().InUse; open != 0 {
+			t.Errorf("%d connections are still in a transaction", open)
+		}
+	})
+}
+
+func TestFuncThatEndsTheTransactionIsAnError(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		for _, end := range []func(*sql.Tx) error{(*sql.Tx).Commit, (*sql.Tx).Rollback} {
+			if err := store.Do(t.Context(), fresh(t), 34, end); !errors.Is(err, sql.ErrTxDone) {
+				t.Errorf("Do = %v, want sql.ErrTxDone", err)
+			}
+		}
+	})
+}
+
+func TestFuncRunsAtMostOnce(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		ran := 0
+		collision := &pgconn.PgError{Code: "40001", Message: "database is locked, Error 1213"}
+		err := store.Do(t.Context(), fresh(t), 34, func(*sql.Tx) error {
+			ran++
+			return collision
+		})
+		if ran != 1 || !errors.Is(err, collision) {
+			t.Errorf("the func ran %d times and Do = %v, want once and its error", ran, err)
+		}
+	})
+}
+
+// A func that reads what it changes needs no claim before: even writers with
+// equal tokens come one after the other, and each sees what the last has left.
+func TestFuncsOfOneResourceComeOneAfterTheOther(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		const writers = 16
+		resource, ctx := fresh(t), t.Context()
+		increment := func(tx *sql.Tx) error {
+			var text string
+			err := tx.QueryRowContext(ctx, store.read, resource).Scan(&text)
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			count, _ := strconv.Atoi(text)
+			_, err = tx.ExecContext(ctx, store.upsert, resource, strconv.Itoa(count+1))
+			return err
+		}
+		var running sync.WaitGroup
+		for range writers {
+			running.Go(func() {
+				err := store.again(func() error { return store.Do(ctx, resource, 34, increment) })
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		if value, err := store.Read(ctx, resource); err != nil || value != strconv.Itoa(writers) {
+			t.Errorf("count is %q, %v, want %d", value, err, writers)
+		}
+	})
+}
+
+func TestWaitingForTheFenceEndsWithTheContext(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		resource := fresh(t)
+		err := store.Do(t.Context(), resource, 34, func(*sql.Tx) error {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			if err := store.Claim(ctx, resource, 35); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("claim while another transaction has the fence = %v, want context.DeadlineExceeded", err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if err := store.Claim(t.Context(), resource, 33); !errors.Is(err, fence.ErrStale) {
+			t.Errorf("older claim after that = %v, want fence.ErrStale", err)
+		}
+	})
+}
+
+func TestContextThatEndsInTheFuncRollsBack(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		resource := fresh(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		err := store.Do(ctx, resource, 34, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(t.Context(), store.upsert, resource, "too late")
+			cancel()
+			return err
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Do = %v, want context.Canceled", err)
+		}
+		// A claim waits until the rollback, which database/sql does by and by.
+		if err := store.Claim(t.Context(), resource, 33); err != nil {
+			t.Errorf("older claim after that: %v, the fence has not been rolled back", err)
+		}
+		if value, err := store.Read(t.Context(), resource); err != nil || value != "" {
+			t.Errorf("value = %q, %v, want none", value, err)
+		}
+	})
+}
+
+func TestRefusedCommitIsReturned(t *testing.T) {
+	t.Parallel()
+	store := databases[0].store(t)
+	resource, ctx := fresh(t), t.Context()
+	_, err := store.db.ExecContext(ctx, `CREATE TABLE deferred (id INT PRIMARY KEY, parent INT REFERENCES deferred DEFERRABLE INITIALLY DEFERRED)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = store.db.ExecContext(context.WithoutCancel(ctx), `DROP TABLE deferred`) }()
+
+	err = store.Do(ctx, resource, 34, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO deferred VALUES (1, 2)`)
+		return err
+	})
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || refused.Code != "23503" {
+		t.Errorf("Do = %v, want a foreign key violation", err)
+	}
+	if err := store.Claim(ctx, resource, 33); err != nil {
+		t.Errorf("older claim after that: %v, the fence has not been rolled back", err)
+	}
+}
+
+// The package warns of this, and it must not leave the connection in the
+// transaction that could not be committed.
+func TestReaderMakesACommitFailInSQLite(t *testing.T) {
+	t.Parallel()
+	store := database{"", sqlguard.SQLite, openSQLite("DELETE", "0"), sqlSchema, sqliteUpsert, qRead}.store(t)
+	ctx := t.Context()
+	if err := store.Write(ctx, "r", 33, "before"); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := store.db.QueryContext(ctx, `SELECT value FROM cells`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reader.Next() {
+		t.Fatal("nothing to read")
+	}
+	err = store.Do(ctx, "r", 34, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, store.upsert, "r", "after")
+		return err
+	})
+	if !isBusy(err) {
+		t.Errorf("write beside a reader = %v, want SQLITE_BUSY", err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Write(ctx, "r", 33, "again"); err != nil {
+		t.Errorf("write with the old token after the failed commit: %v", err)
+	}
+}
