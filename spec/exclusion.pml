@@ -1,0 +1,303 @@
+/*
+ * Exclusion: who holds the lock, when time behaves.
+ *
+ * Promise: while a hold is believed valid, no other acquisition of the name is
+ * complete that was not complete before. So no two holds at once, and none that
+ * comes back to life after another one had the lock.
+ *
+ * Time is discrete here and runs alike for everybody (the drift allowance pays for
+ * clocks that do not). A lock goes only by its ttl, by a release of an owner that
+ * is through with it, or with a master that loses it. A message arrives when it
+ * likes, or never; so does its answer. Counters and tokens are not in this model:
+ * they are in tokens.pml.
+ *
+ *   ADMIT        1  a master that lost something votes only after readmission
+ *                0  at once
+ *   QUARANTINE   1  readmission waits for the longest ttl
+ *                0  it does not
+ *   FOUNDING     1  also when all masters are empty
+ *                0  then all are admitted at once
+ *   LEASE        1  a hold that was not renewed in time is over: an answer that
+ *                   comes when it is not valid any more does not count
+ *                0  it ends when its timer fires, and an answer may come before
+ *   REPAIRCOUNT  1  a repaired lock counts from the next round on
+ *                0  it counts in the round that made it
+ *   REENTRY      1  a re-entry never creates a lock
+ *                0  it does, where there is none
+ *
+ * LEASE covers REPAIRCOUNT and REENTRY here: with it no assertion fails whatever
+ * they are, and without it they do not help enough (docs/MODEL.md).
+ */
+
+#ifndef ADMIT
+#define ADMIT 1
+#endif
+#ifndef QUARANTINE
+#define QUARANTINE 1
+#endif
+#ifndef FOUNDING
+#define FOUNDING 1
+#endif
+#ifndef LEASE
+#define LEASE 1
+#endif
+#ifndef REPAIRCOUNT
+#define REPAIRCOUNT 1
+#endif
+#ifndef REENTRY
+#define REENTRY 1
+#endif
+
+/* Bounds. Time, renewals and repairs have none. */
+#ifndef N
+#define N 3         /* masters */
+#endif
+#ifndef ATTEMPTS
+#define ATTEMPTS 2  /* fresh acquisitions; all of them may be under way at once */
+#endif
+#ifndef LOSSES
+#define LOSSES 1    /* a master restarts without its locks, or with them */
+#endif
+#ifndef TTL
+#define TTL 2       /* ticks; also the longest one */
+#endif
+#ifndef UNHEARD
+#define UNHEARD 1   /* answers may be lost */
+#endif
+#ifndef REPAIR
+#define REPAIR 1    /* holders repair */
+#endif
+
+#ifndef SYMMETRY
+#define SYMMETRY 1  /* 0: masters keep their numbers, so that a story can be read */
+#endif
+
+#define QUORUM (N / 2 + 1)
+
+/* Masters. */
+byte lock[N];       /* the attempt that owns the lock; 0: none */
+byte left[N];       /* ticks until it expires */
+byte out[N];        /* ticks until it is admitted again; 0: it is */
+bool bare[N];      /* it came back without anything */
+
+/* Attempts, which become holds. They begin in the order of their numbers. */
+#define IDLE   0
+#define ASKING 1
+#define HELD   2
+#define OVER   3
+byte phase[ATTEMPTS + 1];
+byte until[(ATTEMPTS + 1) * N];     /* the votes: ticks for which each counts */
+byte acquireLeft[ATTEMPTS + 1];     /* ticks for which votes for the acquire count */
+byte extendLeft[ATTEMPTS + 1];      /* the same of the last renewal, or re-entry */
+byte acquiring[ATTEMPTS + 1];       /* sets of masters on which these are yet to be executed */
+byte extending[ATTEMPTS + 1];
+byte repairing[ATTEMPTS + 1];
+bool passed[ATTEMPTS + 1];          /* another acquisition was complete since this one was */
+byte losses;
+
+/* Scratch; 0 between two steps. */
+byte a, m, i, x, n;
+int  key[N], k;
+
+#define HAS(set, i) (((set) >> (i)) & 1)
+#define VOTES(m)    (out[m] == 0 || !ADMIT)
+#define UNTIL(a, m) until[(a) * N + (m)]
+
+inline someAttempt() { a = 1; do :: a < ATTEMPTS -> a++ :: break od }
+inline someMaster()  { m = 0; do :: m < N - 1 -> m++ :: break od }
+
+inline countValid(who) { n = 0; x = 0; do :: x < N -> n = n + (UNTIL(who, x) > 0); x++ :: else -> break od; x = 0 }
+
+/* Whatever it has on masters, or on the way there, is in nobody's way: at worst it
+ * keeps others out for a while, and they might as well have been slow. */
+inline end(who) {
+  phase[who] = OVER;
+  x = 0;
+  do :: x < N -> UNTIL(who, x) = 0; if :: lock[x] == who -> lock[x] = 0; left[x] = 0 :: else fi; x++ :: else -> break od;
+  x = 0;
+  acquireLeft[who] = 0; extendLeft[who] = 0; acquiring[who] = 0; extending[who] = 0; repairing[who] = 0;
+  passed[who] = 0
+}
+
+/* No hold is believed valid that another acquisition has passed. */
+inline promise() {
+  i = 1;
+  do
+  :: i <= ATTEMPTS -> countValid(i); assert(!(phase[i] == HELD && passed[i] && n >= QUORUM)); i++
+  :: else -> break
+  od;
+  i = 0; n = 0
+}
+
+/* A yes of master m to attempt a counts for so many ticks. */
+inline count(ticks) {
+  countValid(a);
+  if
+  :: phase[a] == HELD && LEASE && n < QUORUM
+  :: else ->
+     if :: UNTIL(a, m) < ticks -> UNTIL(a, m) = ticks :: else fi;
+     countValid(a);
+     if
+     :: phase[a] == ASKING && n >= QUORUM ->
+        printf("attempt %d is complete\n", a);
+        phase[a] = HELD;
+        i = 1;
+        do :: i <= ATTEMPTS -> if :: phase[i] == HELD && i != a -> passed[i] = 1 :: else fi; i++ :: else -> break od
+     :: else
+     fi;
+     promise()
+  fi;
+  n = 0
+}
+
+inline take() {
+  lock[m] = a;
+  left[m] = TTL
+}
+
+inline tick() {
+  m = 0;
+  do
+  :: m < N ->
+     if :: left[m] > 0 -> left[m]--; if :: left[m] == 0 -> lock[m] = 0 :: else fi :: else fi;
+     if :: out[m] > 0 -> out[m]--; if :: out[m] == 0 -> bare[m] = 0 :: else fi :: else fi;
+     a = 1;
+     do :: a <= ATTEMPTS -> if :: UNTIL(a, m) > 0 -> UNTIL(a, m)-- :: else fi; a++ :: else -> break od;
+     m++
+  :: else -> break
+  od;
+  m = 0; a = 1;
+  do
+  :: a <= ATTEMPTS ->
+     if :: acquireLeft[a] > 0 -> acquireLeft[a]-- :: else fi;
+     if :: extendLeft[a] > 0 -> extendLeft[a]-- :: else fi;
+     countValid(a);
+     if
+     :: phase[a] == ASKING && acquireLeft[a] == 0 -> printf("attempt %d was too slow\n", a); end(a)
+     :: phase[a] == HELD && n < QUORUM && LEASE -> printf("attempt %d: its lease ends\n", a); end(a)
+     :: else
+     fi;
+     a++
+  :: else -> break
+  od;
+  a = 0; n = 0; printf("a tick\n")
+}
+
+/* Masters are alike: after each step they are put in the order of what they have,
+ * so that two states that differ only by their numbers are one. Any order will
+ * do; that it is no other state rests on swapping everything that two have. */
+inline swapBits(set) { if :: HAS(set, x) != HAS(set, x + 1) -> set = set ^ (3 << x) :: else fi }
+inline swap(one, other) { n = one; one = other; other = n }
+
+inline order() {
+  x = 0;
+  do
+  :: x < N && SYMMETRY ->
+     k = lock[x] + 4 * (left[x] + 4 * (out[x] + 4 * bare[x]));
+     i = 1;
+     do
+     :: i <= ATTEMPTS -> k = k * 32 + UNTIL(i, x) + 4 * HAS(acquiring[i], x) + 8 * HAS(extending[i], x) + 16 * HAS(repairing[i], x); i++
+     :: else -> break
+     od;
+     key[x] = k; x++
+  :: else -> break
+  od;
+  m = 1;
+  do
+  :: m < N && SYMMETRY ->
+     x = m;
+     do
+     :: x > 0 && key[x - 1] > key[x] ->
+        x--;
+        k = key[x]; key[x] = key[x + 1]; key[x + 1] = k;
+        swap(lock[x], lock[x + 1]); swap(left[x], left[x + 1]); swap(out[x], out[x + 1]); swap(bare[x], bare[x + 1]);
+        i = 1;
+        do
+        :: i <= ATTEMPTS ->
+           swap(UNTIL(i, x), UNTIL(i, x + 1));
+           swapBits(acquiring[i]); swapBits(extending[i]); swapBits(repairing[i]);
+           i++
+        :: else -> break
+        od
+     :: else -> break
+     od;
+     m++
+  :: else -> break
+  od;
+  x = 0;
+  do :: x < N -> key[x] = 0; x++ :: else -> break od;
+  a = 0; m = 0; i = 0; x = 0; n = 0; k = 0
+}
+
+init {
+  do
+  :: d_step { tick(); order() }
+
+  :: atomic { someAttempt();
+       if
+       :: phase[a] == IDLE && (a == 1 || phase[a - 1] != IDLE) -> d_step {
+            phase[a] = ASKING; acquireLeft[a] = TTL; acquiring[a] = (1 << N) - 1;
+            printf("attempt %d asks all\n", a) }
+       /* gives up, unlocks, or its timer fires */
+       :: phase[a] == ASKING || phase[a] == HELD -> d_step { printf("attempt %d is over\n", a); end(a) }
+       :: phase[a] == HELD -> d_step {
+            countValid(a);
+            if
+            :: n >= QUORUM ->
+               extendLeft[a] = TTL; extending[a] = (1 << N) - 1;
+               printf("attempt %d renews\n", a)
+            :: else
+            fi }
+       :: else
+       fi; d_step { order() } }
+
+  /* a request is executed, and answered */
+  :: atomic { someAttempt(); someMaster();
+       if
+       :: VOTES(m) && HAS(acquiring[a], m) && lock[m] == 0 ->
+          d_step { acquiring[a] = acquiring[a] & ~(1 << m); take(); printf("attempt %d acquires on master %d\n", a, m) }
+          if
+          :: d_step { count(acquireLeft[a]) }
+          :: UNHEARD -> printf("(unheard)\n")
+          fi
+       :: VOTES(m) && HAS(extending[a], m) && (lock[m] == a || (lock[m] == 0 && !REENTRY)) ->
+          d_step { extending[a] = extending[a] & ~(1 << m); take(); printf("attempt %d extends on master %d\n", a, m) }
+          if
+          :: d_step { count(extendLeft[a]) }
+          :: UNHEARD -> printf("(unheard)\n")
+          fi
+       :: VOTES(m) && HAS(extending[a], m) && lock[m] != a ->
+          d_step {
+            extending[a] = extending[a] & ~(1 << m); UNTIL(a, m) = 0;
+            printf("attempt %d does not have master %d\n", a, m);
+            if :: REPAIR && lock[m] == 0 -> repairing[a] = repairing[a] | (1 << m) :: else fi
+          }
+       :: VOTES(m) && HAS(repairing[a], m) && lock[m] == 0 ->
+          d_step { repairing[a] = repairing[a] & ~(1 << m); take(); printf("attempt %d repairs master %d\n", a, m) }
+          if
+          :: d_step { if :: !REPAIRCOUNT -> count(extendLeft[a]) :: else fi }
+          :: UNHEARD -> printf("(unheard)\n")
+          fi
+       :: else
+       fi; d_step { order() } }
+
+  /* loss and admission */
+  :: atomic { losses < LOSSES; someMaster();
+       losses++; out[m] = (QUARANTINE -> TTL : 0);
+       if
+       :: d_step { lock[m] = 0; left[m] = 0; bare[m] = (out[m] > 0); printf("master %d comes back empty\n", m) }
+       :: printf("master %d comes back with its lock\n", m)
+       fi; d_step { order() } }
+  :: atomic { !FOUNDING;
+       d_step {
+         x = 0; n = 0;
+         do :: x < N -> n = n + bare[x]; x++ :: else -> break od;
+         if
+         :: n == N ->
+            x = 0;
+            do :: x < N -> bare[x] = 0; out[x] = 0; x++ :: else -> break od;
+            printf("all are empty: founded\n")
+         :: else
+         fi; order() } }
+  od
+}

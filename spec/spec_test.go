@@ -1,0 +1,345 @@
+// Package spec checks the models of the protocol exhaustively: with all its rules
+// nothing that is promised fails, and with any rule weakened something does, or
+// the models would be empty talk. It needs spin and a C compiler.
+package spec
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var large = flag.Bool("spec.large", false, "also explore the large configurations: about half an hour, and 6 GB")
+
+const (
+	tokens    = "tokens.pml"
+	exclusion = "exclusion.pml"
+)
+
+// config is one model with its bounds, and rules that are weakened.
+type config struct {
+	model  string
+	bounds string
+	weak   string // "RULE=level", none: the full protocol
+	claim  string
+	large  bool
+
+	// depthFirst is for a violation that lies so deep that a breadth-first search
+	// runs out of memory on the way: it is found in seconds, but is not the shortest.
+	depthFirst bool
+}
+
+func (c config) String() string {
+	return strings.Join(strings.Fields(c.model+" "+c.weak+" "+c.bounds), " ")
+}
+
+// holding are explored completely, and nothing may fail.
+var holding = []config{
+	{model: tokens, bounds: "GHOSTS=2",
+		claim: "two rivals, two votes that nobody counts"},
+	{model: tokens, bounds: "ATTEMPTS=3",
+		claim: "three rivals"},
+	{model: tokens, bounds: "LOSSES=1 SKEW=1 REPAIRS=1",
+		claim: "a master loses something and is readmitted, while a holder repairs"},
+	{model: tokens, bounds: "LOSSES=2 SURVEYS=1 GHOSTS=0 SKEW=1",
+		claim: "a majority loses something, and all are readmitted by one survey"},
+	{model: tokens, bounds: "N=5 GHOSTS=0 SKEW=1",
+		claim: "five masters, nothing is lost"},
+	{model: exclusion, bounds: "LOSSES=2",
+		claim: "two rivals, renewals, repairs, two losses"},
+
+	{model: tokens, bounds: "ATTEMPTS=4 GHOSTS=0 SKEW=1", large: true,
+		claim: "four rivals"},
+	{model: tokens, bounds: "ATTEMPTS=3 LOSSES=1 GHOSTS=0 SKEW=1", large: true,
+		claim: "three rivals, a loss"},
+	{model: tokens, bounds: "LOSSES=2 GHOSTS=0 SKEW=0", large: true,
+		claim: "two losses, two surveys that overlap"},
+	{model: tokens, bounds: "N=5 LOSSES=1 GHOSTS=0 SKEW=0", large: true,
+		claim: "five masters, a loss"},
+	{model: exclusion, bounds: "N=5 LOSSES=0", large: true,
+		claim: "five masters, nothing is lost"},
+	{model: exclusion, bounds: "ATTEMPTS=3 LOSSES=1", large: true,
+		claim: "three rivals, a loss"},
+	{model: exclusion, bounds: "LOSSES=3", large: true,
+		claim: "all masters lose their locks"},
+	{model: exclusion, bounds: "TTL=3", large: true,
+		claim: "a finer clock"},
+}
+
+// failing have a rule weakened, and a promise must fail.
+var failing = []config{
+	{model: tokens, weak: "CONFIRM=0", bounds: "GHOSTS=0 SKEW=1",
+		claim: "two attempts take the same highest vote for their token"},
+	{model: tokens, weak: "STANDING=0", bounds: "GHOSTS=0 SKEW=1",
+		claim: "a laggard confirms after a rival was granted there"},
+	{model: tokens, weak: "STANDING=1", bounds: "GHOSTS=1 SKEW=1",
+		claim: "a laggard confirms for a second grant to the same owner, with a rival's between"},
+	{model: tokens, weak: "ADMIT=0", bounds: "LOSSES=1 GHOSTS=0 SKEW=0",
+		claim: "a master that came back with an older counter votes at once"},
+	{model: tokens, weak: "QUARANTINE=0", bounds: "LOSSES=1 GHOSTS=0 SKEW=0",
+		claim: "a master is surveyed while an attempt still counts a vote it has forgotten"},
+	{model: tokens, weak: "LAPSE=0", bounds: "LOSSES=1 GHOSTS=0 SKEW=1",
+		claim: "an attempt is valid by two votes, and stands at its token by one that lapsed"},
+	{model: tokens, weak: "RAISE=0", bounds: "LOSSES=1 GHOSTS=0 SKEW=0",
+		claim: "a master is raised to the counter of one that was not in the token's quorum"},
+	{model: tokens, weak: "FLOOR=0", bounds: "LOSSES=2 SURVEYS=1 GHOSTS=0 SKEW=0",
+		claim: "the quorum that stood at the token lost its counters, the rest never had it"},
+	{model: tokens, weak: "SAMEPROCESS=1", bounds: "LOSSES=2 GHOSTS=0 SKEW=0", depthFirst: true,
+		claim: "a late survey admits a master that was emptied again without a restart"},
+	{model: tokens, weak: "SAMEPROCESS=0", bounds: "LOSSES=2 GHOSTS=0 SKEW=0", depthFirst: true,
+		claim: "a late survey admits a master that lost something again"},
+	{model: tokens, weak: "REENTRY=0", bounds: "REENTRIES=1 GHOSTS=0 SKEW=0",
+		claim: "a re-entry makes itself the locks it asks for, under an overtaken token"},
+
+	{model: exclusion, weak: "ADMIT=0", bounds: "UNHEARD=0 REPAIR=0",
+		claim: "a master that lost a holder's lock grants it to a rival"},
+	{model: exclusion, weak: "QUARANTINE=0", bounds: "UNHEARD=0 REPAIR=0",
+		claim: "the same, with nobody waiting for the holder's lease to end"},
+	{model: exclusion, weak: "FOUNDING=0", bounds: "LOSSES=3 UNHEARD=0 REPAIR=0",
+		claim: "all masters lose the lock at once, and pass for a new deployment"},
+	{model: exclusion, weak: "LEASE=0", bounds: "LOSSES=0 UNHEARD=0 REPAIR=0",
+		claim: "a late answer revives a hold after a rival came and went"},
+	{model: exclusion, weak: "LEASE=0 REPAIRCOUNT=0", bounds: "LOSSES=0 UNHEARD=0",
+		claim: "the same, by a late repair"},
+	{model: exclusion, weak: "LEASE=0 REENTRY=0", bounds: "LOSSES=0 UNHEARD=0",
+		claim: "the same, by a late re-entry"},
+}
+
+// covered are weakened, and nothing fails, because another rule sees to it.
+var covered = []config{
+	{model: exclusion, weak: "REPAIRCOUNT=0", bounds: "LOSSES=1",
+		claim: "LEASE covers it: an answer counts only while the hold is valid, and then the repair was made while it was"},
+	{model: exclusion, weak: "REENTRY=0", bounds: "LOSSES=1",
+		claim: "LEASE covers it likewise; for tokens it is needed"},
+}
+
+func TestTheFullProtocolKeepsItsPromises(t *testing.T) {
+	explore(t, holding, func(t *testing.T, r result) {
+		if !r.complete || r.violated != "" {
+			t.Errorf("a violation, or not explored completely:\n%s", r)
+		}
+	})
+}
+
+func TestEachWeakenedRuleBreaksAPromise(t *testing.T) {
+	explore(t, failing, func(t *testing.T, r result) {
+		if r.violated == "" {
+			t.Errorf("no promise fails: the model is vacuous\n%s", r)
+		}
+		t.Logf("%s\n%s", r.violated, r.story)
+	})
+}
+
+func TestRulesThatAnotherCovers(t *testing.T) {
+	explore(t, covered, func(t *testing.T, r result) {
+		if !r.complete || r.violated != "" {
+			t.Errorf("it is not covered any more:\n%s", r)
+		}
+	})
+}
+
+// A switch that no configuration turns is a rule that nobody has checked.
+func TestEachRuleIsWeakened(t *testing.T) {
+	weakened := map[string]bool{}
+	for _, c := range slices.Concat(failing, covered) {
+		for rule := range strings.FieldsSeq(c.weak) {
+			weakened[c.model+" "+rule] = true
+		}
+	}
+	for _, model := range []string{tokens, exclusion} {
+		source, err := os.ReadFile(model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules, _, found := strings.Cut(string(source), "/* Bounds.")
+		if !found {
+			t.Fatalf("%s no longer says where its bounds begin", model)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^#define (\w+) (\d)$`).FindAllStringSubmatch(rules, -1) {
+			top, _ := strconv.Atoi(m[2])
+			for level := range top {
+				if rule := fmt.Sprintf("%s %s=%d", model, m[1], level); !weakened[rule] {
+					t.Errorf("%s is in no configuration", rule)
+				}
+			}
+		}
+	}
+}
+
+func explore(t *testing.T, configs []config, check func(*testing.T, result)) {
+	for _, c := range configs {
+		if c.large && !*large {
+			t.Logf("not explored without -spec.large: %s", c)
+			continue
+		}
+		t.Run(c.String(), func(t *testing.T) {
+			needTools(t)
+			r, err := c.run(t.Context(), t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %.2g states, depth %d, %.0f MB, %.1f s", c.claim, float64(r.states), r.depth, r.megabytes, r.seconds)
+			check(t, r)
+		})
+	}
+}
+
+// result is what the verifier said.
+type result struct {
+	complete  bool
+	violated  string // the assertion
+	story     string // how, if it is violated
+	states    int
+	depth     int
+	megabytes float64
+	seconds   float64
+	output    string
+}
+
+func (r result) String() string { return r.violated + "\n" + r.story + r.output }
+
+// run explores c, as a rule breadth first if a violation is expected: it is the
+// shortest then.
+func (c config) run(ctx context.Context, dir string) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
+	defer cancel()
+	model, err := filepath.Abs(c.model)
+	if err != nil {
+		return result{}, err
+	}
+	var defines []string
+	for _, d := range strings.Fields(c.weak + " " + c.bounds) {
+		defines = append(defines, "-D"+d)
+	}
+	command := func(name string, args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, name, args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+		}
+		return string(out), err
+	}
+	if out, err := command("spin", append(defines, "-a", model)...); err != nil || strings.Contains(out, "Error:") {
+		return result{}, errors.Join(err, errors.New(out))
+	}
+	compile := []string{"-O2", "-w", "-DSAFETY", "-DCOLLAPSE", "-DMEMLIM=" + memory(c), "-o", "pan", "pan.c"}
+	if c.weak != "" && !c.depthFirst && !slices.Contains(covered, c) {
+		compile = append(compile, "-DBFS")
+	}
+	if _, err := command("cc", compile...); err != nil {
+		return result{}, err
+	}
+	begin := time.Now()
+	out, err := command("./pan", "-m1000000", "-n")
+	if err != nil {
+		return result{}, err
+	}
+	r := parse(out)
+	r.seconds = time.Since(begin).Seconds()
+	if r.violated != "" {
+		// Where spin looks for the trail depends on the name that it was given.
+		trail, err := filepath.Glob(filepath.Join(dir, "*.trail"))
+		if err != nil || len(trail) != 1 {
+			return r, errors.Join(err, errors.New("no trail:\n"+out))
+		}
+		out, _ := command("spin", append(defines, "-T", "-k", trail[0], model)...) // its status is that of the assertion
+		r.story = story(out)
+	}
+	return r, nil
+}
+
+// memory bounds what the verifier may use, in MB: one that has not enough says so.
+func memory(c config) string {
+	if c.large {
+		return "6000"
+	}
+	return "2500"
+}
+
+var (
+	violation = regexp.MustCompile(`assertion violated (.*) \(at depth`)
+	states    = regexp.MustCompile(`(?m)^\s*(\d+) states, stored`)
+	depth     = regexp.MustCompile(`depth reached (\d+), errors: (\d+)`)
+	megabytes = regexp.MustCompile(`(?m)^\s*([\d.]+)\s+total actual memory usage`)
+)
+
+func parse(out string) (r result) {
+	r.output = out
+	if m := violation.FindStringSubmatch(out); m != nil {
+		r.violated = strings.TrimSpace(m[1])
+	}
+	if m := states.FindStringSubmatch(out); m != nil {
+		r.states, _ = strconv.Atoi(m[1])
+	}
+	if m := depth.FindStringSubmatch(out); m != nil {
+		r.depth, _ = strconv.Atoi(m[1])
+		r.complete = m[2] == "0"
+	}
+	if m := megabytes.FindStringSubmatch(out); m != nil {
+		r.megabytes, _ = strconv.ParseFloat(m[1], 64)
+	}
+	// An end that nobody reaches, a lost state, a full memory: each of them is an error or one of these.
+	for _, not := range []string{"Search not completed", "out of memory", "search depth too small", "resource"} {
+		r.complete = r.complete && !strings.Contains(out, not)
+	}
+	return r
+}
+
+// story is what the model printed on the way to the violation.
+func story(out string) string {
+	var lines []string
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "spin:") {
+			break
+		}
+		lines = append(lines, "    "+strings.TrimSpace(line))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// tools installs spin and a compiler where that is possible.
+var tools = sync.OnceValue(func() error {
+	if missing() == nil {
+		return nil
+	}
+	if _, err := exec.LookPath("apt-get"); err == nil && os.Getuid() == 0 {
+		for _, line := range []string{"apt-get update -q", "apt-get install -yq --no-install-recommends spin gcc libc6-dev"} {
+			words := strings.Fields(line)
+			cmd := exec.Command(words[0], words[1:]...)
+			cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("%s: %w\n%s", line, err, out)
+			}
+		}
+	}
+	return missing()
+})
+
+func missing() error {
+	_, spin := exec.LookPath("spin")
+	_, cc := exec.LookPath("cc")
+	return errors.Join(spin, cc)
+}
+
+func needTools(t *testing.T) {
+	err := tools()
+	switch {
+	case err == nil:
+	case os.Getenv("CI") != "":
+		t.Fatalf("spin and a C compiler are needed: %v", err)
+	default:
+		t.Skipf("THE MODEL WAS NOT CHECKED: spin and a C compiler are needed: %v", err)
+	}
+}
