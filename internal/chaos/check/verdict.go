@@ -1,0 +1,118 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The rules, by the names under which violations are reported.
+const (
+	Exclusion    = "exclusion"     // two valid claims on a name overlap
+	Tokens       = "tokens"        // a token came twice, or did not grow
+	Told         = "told"          // a holder was not told that its lease had ended
+	Fence        = "fence"         // a guard took a write that it had to refuse, or the reverse
+	Kept         = "kept"          // an acknowledged write was not there afterwards
+	Starvation   = "starvation"    // a waiter did not get what others got, or hangs
+	Outlived     = "outlived"      // a lock was there long after its owner had died
+	Leftover     = "leftover"      // a lock was there long after it was given back
+	Recovery     = "recovery"      // a name was not lockable after all was healed
+	Linear       = "linear"        // no order of the calls explains what they returned
+	Undecided    = "undecided"     // Porcupine could not tell in time
+	BrokenRecord = "broken record" // the history itself makes no sense
+)
+
+// Violation is one breach of a rule.
+type Violation struct {
+	Rule string
+	At   time.Duration // on the run's clock
+	Text string        // a sentence with who, what and when
+}
+
+// String returns the violation on one line.
+func (v Violation) String() string {
+	return fmt.Sprintf("%10.3fs %s: %s", v.At.Seconds(), v.Rule, v.Text)
+}
+
+// Counts are what a history has in it.
+type Counts struct {
+	Operations int // calls of clients that ended, on locks and stores
+	Holds      int // fresh acquisitions
+	Reentries  int
+	Renewals   int
+	Failed     int // acquisitions that failed
+	ToldOf     int // holders told that their lease had ended or was lost
+	Killed     int // holders that died holding
+
+	Overlaps      int // pairs of valid claims, outside of the fault model
+	Refused       int // stale writes and reads that a guard refused
+	Stale         int // stale writes that the unguarded store took
+	LostUpdates   int // reads of the unguarded store that missed a newer holder's write
+	Unknown       int // accesses to stores of unknown outcome
+	Linearized    int // operations that Porcupine has put in order
+	Faults        int
+	FaultsByKind  map[string]int
+	LongestWait   time.Duration // of a waiter that got the lock
+	LongestRelock time.Duration // of a name, from the end of all faults
+
+	// LongestTakeover is the longest from the end of the lease of a holder that died
+	// until the next had the lock.
+	LongestTakeover time.Duration
+}
+
+// Verdict is what a history is found to be.
+type Verdict struct {
+	Counts
+	Violations []Violation
+}
+
+func (v *Verdict) violate(rule string, at time.Duration, format string, args ...any) {
+	v.Violations = append(v.Violations, Violation{rule, at, fmt.Sprintf(format, args...)})
+}
+
+// Add adds the verdict on another history.
+func (v *Verdict) Add(o Verdict) {
+	v.Violations = append(v.Violations, o.Violations...)
+	v.Operations += o.Operations
+	v.Holds += o.Holds
+	v.Reentries += o.Reentries
+	v.Renewals += o.Renewals
+	v.Failed += o.Failed
+	v.ToldOf += o.ToldOf
+	v.Killed += o.Killed
+	v.Overlaps += o.Overlaps
+	v.Refused += o.Refused
+	v.Stale += o.Stale
+	v.LostUpdates += o.LostUpdates
+	v.Unknown += o.Unknown
+	v.Linearized += o.Linearized
+	v.Faults += o.Faults
+	if v.FaultsByKind == nil {
+		v.FaultsByKind = map[string]int{}
+	}
+	for kind, n := range o.FaultsByKind {
+		v.FaultsByKind[kind] += n
+	}
+	v.LongestWait = max(v.LongestWait, o.LongestWait)
+	v.LongestRelock = max(v.LongestRelock, o.LongestRelock)
+	v.LongestTakeover = max(v.LongestTakeover, o.LongestTakeover)
+}
+
+// Missing returns what the run did not provoke and so does not prove; "" if it
+// proves both sides.
+func (v *Verdict) Missing() string {
+	var missing []string
+	if v.Overlaps == 0 {
+		missing = append(missing, "no two valid claims overlapped outside of the fault model")
+	}
+	if v.Refused == 0 {
+		missing = append(missing, "no stale write was refused by a guard")
+	}
+	if v.Stale == 0 {
+		missing = append(missing, "no stale write went through to the unguarded store")
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "this run proves nothing: " + strings.Join(missing, ", ")
+}

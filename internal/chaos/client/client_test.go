@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/testdb"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	testdb.Stop()
+	os.Exit(code)
+}
+
+// The history of a client that nothing happened to is whole: what began has ended,
+// and every entry was left.
+func TestHistoryOfAClient(t *testing.T) {
+	clock := history.StartClock()
+	t.Setenv(history.ClockEnv, clock.String())
+	dir := t.TempDir()
+	c := config{
+		number: 2, life: 3, seed: 1, workers: 3, names: list{"a", "b"},
+		ttl: time.Second, maxTTL: 2 * time.Second, request: 500 * time.Millisecond, patience: 5 * time.Second,
+		stores:  places{redis: startRedis(t)},
+		history: filepath.Join(dir, "c2-3"+history.Ext),
+	}
+	for range 3 {
+		c.masters = append(c.masters, startRedis(t))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	if err := run(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	events, err := history.NewReader(dir).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	count := map[history.Kind]int{}
+	values := map[int64]int64{} // to the call that wrote it
+	for _, e := range events {
+		count[e.Kind]++
+		if e.Client != "c2" || e.Call <= 3*callsPerLife || e.Name == "" {
+			t.Fatalf("%+v has no client, call or name", e)
+		}
+		switch e.Kind {
+		case history.LockHeld, history.Renewed:
+			ttl := c.ttl
+			if strings.Contains(e.Name, "-of-c2-") {
+				ttl = c.maxTTL // a probe's
+			}
+			if e.Token == 0 || e.Until <= e.At-ttl || e.Until > e.At+ttl {
+				t.Errorf("%+v: the lease is not one of %v", e, ttl)
+			}
+		case history.WriteBegins:
+			if other, twice := values[e.Value]; twice || e.Token == 0 || e.Store == "" {
+				t.Errorf("%+v has no token or store, or the value of call %d", e, other)
+			}
+			values[e.Value] = e.Call
+		}
+	}
+	for begin, ends := range map[history.Kind][]history.Kind{
+		history.LockBegins:   {history.LockHeld, history.LockFailed},
+		history.LockHeld:     {history.UnlockBegins},
+		history.UnlockBegins: {history.UnlockEnds},
+		history.WriteBegins:  {history.WriteEnds},
+		history.ReadBegins:   {history.ReadEnds},
+	} {
+		n := 0
+		for _, end := range ends {
+			n += count[end]
+		}
+		if count[begin] == 0 || count[begin] != n {
+			t.Errorf("%d times %q, and %d times its end", count[begin], begin, n)
+		}
+	}
+	if count[history.Renewed] == 0 {
+		t.Errorf("counted %v: want holds that were renewed", count)
+	}
+}
+
+// A holder whose lease runs out is told, and one that unlocks is not.
+func TestTold(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out, err := history.Create(filepath.Join(dir, "c0"+history.Ext), history.StartClock())
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := newRecorder(out, 0, 1)
+	held := &holds{calls: calls}
+	client, err := redlock.Open([]string{startRedis(t)}, redlock.WithTTL(time.Second), redlock.WithoutWatchdog(),
+		redlock.WithRequestTimeout(500*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expired int64
+	for _, leaves := range []bool{true, false} {
+		lock, err := client.TryLock(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := entry{calls.call(history.Event{Name: "a", Token: uint64(lock.Token())}), lock}
+		held.begin(e)
+		if !leaves {
+			expired = e.known.Call
+			<-lock.Context().Done()
+		}
+		_ = lock.Unlock(t.Context()) // that it has expired is the point
+		held.end(e)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+	var events []history.Event
+	for deadline := time.Now().Add(30 * time.Second); len(events) == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if events, err = history.NewReader(dir).Read(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(events) != 1 || events[0].Kind != history.Told || events[0].Err != history.ErrExpired || events[0].Call != expired {
+		t.Errorf("written: %+v, want that call %d was told of its end", events, expired)
+	}
+	if err := out.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatCannotRun(t *testing.T) {
+	dir := t.TempDir()
+	good := config{masters: list{"redis://127.0.0.1:1"}, stores: places{redis: "redis://127.0.0.1:1"}, ttl: 400 * time.Millisecond,
+		maxTTL: time.Second, request: 100 * time.Millisecond}
+	for _, c := range []struct {
+		name, clock string
+		change      func(*config)
+	}{
+		{"clock", "", func(*config) {}},
+		{"store", "0", func(c *config) { c.stores.redis = "nonsense" }},
+		{"masters", "0", func(c *config) { c.masters = list{"nonsense"} }},
+		{"folder", "0", func(c *config) { c.history = filepath.Join(dir, "none", "c0") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Setenv(history.ClockEnv, c.clock)
+			bad := good
+			bad.history = filepath.Join(dir, c.name)
+			c.change(&bad)
+			if err := run(t.Context(), bad); err == nil {
+				t.Error("it ran")
+			}
+		})
+	}
+}

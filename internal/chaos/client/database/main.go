@@ -1,0 +1,60 @@
+// Command database runs the PostgreSQL that the clients of a chaos run write to,
+// with its tables. It prints the data source and ends when its standard input does.
+// Where no server is installed it exits with 3; in CI that is a failure.
+//
+// It stands here because it needs the driver and the guard, which are no business
+// of the root module.
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+
+	"github.com/redlock-go/redlock/guard/sqlguard"
+	"github.com/redlock-go/redlock/internal/testdb"
+)
+
+const notInstalled = 3
+
+// stopped makes the server end the transaction of a client that was stopped in it:
+// it keeps the fence locked, and all newer holders waiting.
+const stopped = " options='-c idle_in_transaction_session_timeout=1s'"
+
+func main() {
+	var t exits
+	source := testdb.PostgreSQL(t) + stopped
+	defer testdb.Stop()
+	if err := found(source); err != nil {
+		t.Fatalf("%v", err)
+	}
+	fmt.Println(source)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+func found(source string) error {
+	db, err := sql.Open("pgx", source)
+	if err != nil {
+		return err
+	}
+	_, schema := db.Exec(sqlguard.Schema(sqlguard.PostgreSQL))
+	_, table := db.Exec(`CREATE TABLE registers (resource text PRIMARY KEY, value bigint NOT NULL)`)
+	return errors.Join(schema, table, db.Close())
+}
+
+// exits is the testdb.TB of a process: what would end a test ends it.
+type exits struct{}
+
+func (exits) Helper()                           {}
+func (exits) Skipf(format string, args ...any)  { exit(notInstalled, format, args) }
+func (exits) Fatalf(format string, args ...any) { exit(1, format, args) }
+
+func exit(code int, format string, args []any) {
+	testdb.Stop()
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+	os.Exit(code)
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// callsPerLife is more calls than one life of a client makes, so that those of two
+// lives differ.
+const callsPerLife = 10_000_000
+
+// recorder numbers the calls of this process and writes down what becomes of them.
+type recorder struct {
+	out    *history.Writer
+	client string
+	number int
+	last   atomic.Int64
+}
+
+func newRecorder(out *history.Writer, number, life int) *recorder {
+	r := &recorder{out: out, client: fmt.Sprint("c", number), number: number}
+	r.last.Store(int64(life) * callsPerLife)
+	return r
+}
+
+// call is one call: what is known of it from its begin on stands in all its events.
+type call struct {
+	r     *recorder
+	known history.Event
+}
+
+// call returns a call that has not begun yet.
+func (r *recorder) call(known history.Event) call {
+	known.Client, known.Call = r.client, r.last.Add(1)
+	return call{r, known}
+}
+
+// value is what the call writes: no other call of any client writes the same.
+func (c call) value() int64 { return int64(c.r.number+1)*1_000_000_000_000 + c.known.Call }
+
+// log writes e, completed with what is known of the call.
+func (c call) log(e history.Event) {
+	e.Client, e.Call = c.known.Client, c.known.Call
+	e.Name, e.Store = c.known.Name, c.known.Store
+	if e.Token == 0 {
+		e.Token = c.known.Token
+	}
+	c.r.out.Write(e)
+}

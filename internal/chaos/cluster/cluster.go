@@ -1,0 +1,168 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/faultproxy"
+)
+
+// Cluster is a number of masters and the fronts through which clients see them. All methods may be called at any time
+// and from several goroutines.
+type Cluster struct {
+	run     *folder
+	engine  Engine
+	fsync   Fsync
+	masters []*master
+	clients []string
+	fronts  map[string][]*faultproxy.Proxy
+
+	closing   chan struct{}
+	closeOnce sync.Once
+	closeErr  error
+	forgetter sync.WaitGroup
+}
+
+// Start starts the masters and returns once all serve. The caller must call Close.
+func Start(ctx context.Context, cfg Config) (*Cluster, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	run, err := newFolder()
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	c := &Cluster{
+		run:     run,
+		fsync:   cfg.Fsync,
+		clients: cfg.Clients,
+		fronts:  map[string][]*faultproxy.Proxy{},
+		closing: make(chan struct{}),
+	}
+	if err := c.start(ctx, cfg); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	c.forgetter.Go(c.forget)
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context, cfg Config) error {
+	var mu sync.Mutex
+	log := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = fmt.Fprintf(cfg.Log, "cluster: "+format+"\n", args...)
+	}
+
+	e, name, err := choose(ctx, c.run, cfg, log)
+	if err != nil {
+		return err
+	}
+	c.engine = name
+	if err := sweepFolders(); err != nil { // after the containers that may use them
+		log("%v", err)
+	}
+	if err := c.startMasters(e, cfg, log); err != nil {
+		return err
+	}
+	return c.startFronts()
+}
+
+func (c *Cluster) startMasters(e engine, cfg Config, log func(string, ...any)) error {
+	masters := make([]*master, cfg.N)
+	errs := make([]error, cfg.N)
+	var wg sync.WaitGroup
+	for i := range cfg.N {
+		wg.Go(func() { masters[i], errs[i] = newMaster(c.run, fmt.Sprintf("m%d", i), e, cfg, log) })
+	}
+	wg.Wait()
+	for _, m := range masters {
+		if m != nil {
+			c.masters = append(c.masters, m)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Cluster) startFronts() error {
+	for _, client := range c.clients {
+		for _, m := range c.masters {
+			p, err := faultproxy.New(m.Addr())
+			if err != nil {
+				return err
+			}
+			c.fronts[client] = append(c.fronts[client], p)
+		}
+	}
+	return nil
+}
+
+// Engine returns what runs the masters: Docker or Process.
+func (c *Cluster) Engine() Engine { return c.engine }
+
+// Fsync returns what the masters have on disk.
+func (c *Cluster) Fsync() Fsync { return c.fsync }
+
+// Masters returns all, "m0" first.
+func (c *Cluster) Masters() []Master {
+	all := make([]Master, len(c.masters))
+	for i, m := range c.masters {
+		all[i] = m
+	}
+	return all
+}
+
+// Clients returns the names of Config.Clients.
+func (c *Cluster) Clients() []string { return c.clients }
+
+// Front returns the proxies through which this client, and no other, reaches the masters, in their order; nil when
+// Config.Clients does not name it.
+func (c *Cluster) Front(client string) []*faultproxy.Proxy { return c.fronts[client] }
+
+// forget keeps the fronts from remembering the requests of hours.
+func (c *Cluster) forget() {
+	tick := time.NewTicker(10 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-c.closing:
+			return
+		}
+		for _, fronts := range c.fronts {
+			for _, p := range fronts {
+				p.Forget()
+			}
+		}
+	}
+}
+
+// Close ends everything and removes the data. It can be called again.
+func (c *Cluster) Close() error {
+	c.closeOnce.Do(func() {
+		close(c.closing)
+		c.forgetter.Wait()
+		c.closeErr = errors.Join(c.closeAll(), c.run.remove())
+	})
+	return c.closeErr
+}
+
+func (c *Cluster) closeAll() error {
+	var errs []error
+	for _, fronts := range c.fronts {
+		for _, p := range fronts {
+			errs = append(errs, p.Close())
+		}
+	}
+	ended := make([]error, len(c.masters))
+	var wg sync.WaitGroup
+	for i, m := range c.masters {
+		wg.Go(func() { ended[i] = m.close() })
+	}
+	wg.Wait()
+	return errors.Join(append(errs, ended...)...)
+}

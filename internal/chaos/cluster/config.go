@@ -1,0 +1,101 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+)
+
+// Engine is what runs the masters.
+type Engine string
+
+const (
+	// Auto is Docker when it answers and has or can build the image, else Process. With CI set in the environment it is
+	// Docker, and nothing else will do.
+	Auto    Engine = "auto"
+	Docker  Engine = "docker"
+	Process Engine = "process"
+)
+
+// Fsync says what a master has on disk when it answers; each is a file in docker/redis.
+type Fsync string
+
+const (
+	Always   Fsync = "always"   // every write
+	EverySec Fsync = "everysec" // what is older than a second or so
+	None     Fsync = "none"     // nothing: there is no append-only file
+)
+
+// Config says what to start.
+type Config struct {
+	// Engine is Auto when empty.
+	Engine Engine
+
+	// N is the number of masters, 5 when 0.
+	N int
+
+	// Fsync is Always when empty.
+	Fsync Fsync
+
+	// Clients are the names of the client processes, each of which gets fronts of its own.
+	Clients []string
+
+	// SmallDisk, in bytes, gives each master a disk of its own of this size, so that it can be filled. It takes root on
+	// Linux; without it, Start goes on without such disks, says so to Log, and FillDisk returns ErrNoSmallDisk. 0 is none.
+	SmallDisk int64
+
+	// Expire is when the Docker engine kills a container whose harness did not; 30 minutes when 0. The masters of a longer
+	// run need more. Processes die with the harness and do not need it.
+	Expire time.Duration
+
+	// Log gets the choice of the engine and what it cannot do, a line each. Nil is os.Stderr.
+	Log io.Writer
+}
+
+func (c Config) withDefaults() Config {
+	if c.Engine == "" {
+		c.Engine = Auto
+	}
+	if c.N == 0 {
+		c.N = 5
+	}
+	if c.Fsync == "" {
+		c.Fsync = Always
+	}
+	if c.Expire == 0 {
+		c.Expire = 30 * time.Minute
+	}
+	if c.Log == nil {
+		c.Log = os.Stderr
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	var errs []error
+	if !slices.Contains([]Engine{Auto, Docker, Process}, c.Engine) {
+		errs = append(errs, fmt.Errorf("engine (%q) must be auto, docker or process", c.Engine))
+	}
+	if !slices.Contains([]Fsync{Always, EverySec, None}, c.Fsync) {
+		errs = append(errs, fmt.Errorf("fsync (%q) must be always, everysec or none", c.Fsync))
+	}
+	if c.N < 1 {
+		errs = append(errs, fmt.Errorf("number of masters (%d) must be at least 1", c.N))
+	}
+	if c.SmallDisk < 0 || c.SmallDisk > 0 && c.SmallDisk < minDisk {
+		errs = append(errs, fmt.Errorf("small disk (%d bytes) must be 0 or at least %d", c.SmallDisk, minDisk))
+	}
+	if c.Expire < time.Second {
+		errs = append(errs, fmt.Errorf("expire (%s) must be at least a second", c.Expire))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("cluster: invalid config: %w", errors.Join(errs...))
+}
+
+// minDisk is what redis-server needs to start with an append-only file.
+const minDisk = 1 << 20

@@ -1,0 +1,178 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ory/dockertest/v3"
+	dc "github.com/ory/dockertest/v3/docker"
+)
+
+const (
+	// ImageEnv names the image to run: one whose entrypoint passes flags on to the server, such as the official ones.
+	ImageEnv = "REDLOCK_CHAOS_IMAGE"
+
+	// localImage is what docker/build.sh builds.
+	localImage = "redlock-master:local"
+
+	// label marks our containers. Its value is the folder of the run.
+	label = "redlock.chaos"
+
+	// preloadMark is in the environment of an image with docker/preload/clock.c.
+	preloadMark = "/redlock/clock.so"
+)
+
+// dockerEngine runs containers on the network of the host, so that a server has its port for itself alone: nobody else
+// accepts connections for it while it is down or frozen, and a replica can take the port over.
+type dockerEngine struct {
+	pool    *dockertest.Pool
+	image   string
+	noClock error
+	run     *folder
+	expire  time.Duration
+}
+
+func newDockerEngine(ctx context.Context, run *folder, expire time.Duration) (*dockerEngine, error) {
+	pool, err := dockertest.NewPool("")
+	if err == nil {
+		err = ping(ctx, pool)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoDocker, err)
+	}
+	e := &dockerEngine{pool: pool, image: os.Getenv(ImageEnv), run: run, expire: expire}
+	if err := e.sweep(); err != nil {
+		return nil, fmt.Errorf("cluster: containers that an earlier run has left: %w", err)
+	}
+	if e.image == "" {
+		e.image = localImage
+		if _, err := pool.Client.InspectImage(localImage); errors.Is(err, dc.ErrNoSuchImage) {
+			if err := build(ctx); err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrNoDocker, err)
+			}
+		}
+	}
+	e.noClock = e.findClock()
+	return e, nil
+}
+
+func ping(ctx context.Context, pool *dockertest.Pool) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return pool.Client.PingWithContext(ctx)
+}
+
+// sweep removes the containers of runs that are over.
+func (e *dockerEngine) sweep() error {
+	containers, err := e.pool.Client.ListContainers(dc.ListContainersOptions{
+		All:     true,
+		Filters: map[string][]string{"label": {label}},
+	})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, c := range containers {
+		if abandoned(c.Labels[label]) {
+			err := e.pool.Client.RemoveContainer(dc.RemoveContainerOptions{ID: c.ID, Force: true, RemoveVolumes: true})
+			if gone := (*dc.NoSuchContainer)(nil); !errors.As(err, &gone) { // another sweep may be faster
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (e *dockerEngine) findClock() error {
+	image, err := e.pool.Client.InspectImage(e.image)
+	if err != nil {
+		return fmt.Errorf("%w: image %s: %w", ErrNoClock, e.image, err)
+	}
+	if !slices.ContainsFunc(image.Config.Env, func(v string) bool {
+		return strings.HasPrefix(v, "LD_PRELOAD=") && strings.HasSuffix(v, preloadMark)
+	}) {
+		return fmt.Errorf("%w: the image %s has no clock preload", ErrNoClock, e.image)
+	}
+	return nil
+}
+
+func (e *dockerEngine) clock() error { return e.noClock }
+
+// launch tries further ports as long as the one it drew was taken before the server could have it.
+func (e *dockerEngine) launch(at place) (server, error) {
+	user, err := own(at.data)
+	if err != nil {
+		return nil, err
+	}
+	for range 5 {
+		var c *container
+		if c, err = e.create(at, user); err != nil {
+			return nil, err
+		}
+		if err = c.await(); err == nil {
+			return c, nil
+		}
+		err = errors.Join(err, c.remove())
+		if !strings.Contains(err.Error(), "Address already in use") {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// own returns the user as whom a server is to run, such that we can change its data and it can write it.
+func own(data string) (user string, err error) {
+	const redis = 999
+	if os.Getuid() != 0 {
+		return fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), nil
+	}
+	return fmt.Sprintf("%d:%d", redis, redis), os.Chown(data, redis, redis)
+}
+
+func (e *dockerEngine) create(at place, user string) (*container, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	const control = "/redlock"
+	cmd := []string{
+		control + "/" + confName,
+		"--bind", "127.0.0.1", "--port", fmt.Sprint(port), "--protected-mode", "no", "--dir", "/data",
+	}
+	for _, d := range directives {
+		cmd = append(cmd, "--"+d.name, d.value)
+	}
+	repository, tag := splitImage(e.image)
+	resource, err := e.pool.RunWithOptions(&dockertest.RunOptions{
+		Repository: repository,
+		Tag:        tag,
+		User:       user,
+		Env:        []string{clockEnv + "=" + control + "/" + clockName},
+		Cmd:        cmd,
+		Mounts:     []string{at.data + ":/data", at.control + ":" + control},
+		Labels:     map[string]string{label: e.run.path, label + ".master": at.name},
+	}, func(host *dc.HostConfig) {
+		host.NetworkMode = "host"
+		host.PublishAllPorts = false
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &container{resource: resource, pool: e.pool, port: port, expire: e.expire}
+	c.postpone()
+	return c, nil
+}
+
+// splitImage splits "repository:tag"; without a tag it is "latest".
+func splitImage(image string) (repository, tag string) {
+	colon := strings.LastIndex(image, ":")
+	if colon < 0 || colon < strings.LastIndex(image, "/") { // that of a registry's port
+		return image, "latest"
+	}
+	return image[:colon], image[colon+1:]
+}

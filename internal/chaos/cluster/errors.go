@@ -1,0 +1,25 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What an engine or a machine cannot do; all are errors.ErrUnsupported too.
+var (
+	// ErrNoDocker: the Docker Engine does not answer, or the image is missing and cannot be built.
+	ErrNoDocker = fmt.Errorf("cluster: no Docker Engine with an image of a master (%w)", errors.ErrUnsupported)
+
+	// ErrNoClock: the image has no clock preload, or there is no compiler to build it for processes.
+	ErrNoClock = fmt.Errorf("cluster: the server's clock cannot be set (%w)", errors.ErrUnsupported)
+
+	// ErrNoSmallDisk: none was asked for, or it could not be mounted.
+	ErrNoSmallDisk = fmt.Errorf("cluster: the master has no small disk (%w)", errors.ErrUnsupported)
+)
+
+// What a master cannot do in the state in which it is.
+var (
+	ErrRunning    = errors.New("cluster: the master is running")
+	ErrNotRunning = errors.New("cluster: the master is not running")
+	ErrNoReplica  = errors.New("cluster: the master has no replica")
+)

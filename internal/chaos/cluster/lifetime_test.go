@@ -1,0 +1,100 @@
+package cluster
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestExpiredContainersEnd(t *testing.T) {
+	t.Parallel()
+	c := start(t, Config{Engine: Docker, N: 1, Expire: time.Second})
+	ends(t, c.Masters()[0])
+	check(t, c.Masters()[0].Start())
+	ends(t, c.Masters()[0]) // each start has an end of its own
+}
+
+// A harness that was killed holds no lock any more.
+func TestNextStartSweeps(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("NOT TESTED: only Linux is asked for locks")
+	}
+	lost := abandon(t)
+	dir := lost.run.path
+	kept := start(t, Config{Engine: Docker, N: 1})
+	if lost.Masters()[0].Running() {
+		t.Error("the container of a run that is over lives on")
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its folder is there: %v", err)
+	}
+	start(t, Config{Engine: Docker, N: 1})
+	want(t, kept.Masters()[0], "PONG", "ping")
+	if _, err := os.Stat(filepath.Join(kept.run.path, lockName)); err != nil {
+		t.Errorf("the folder of a run that is on: %v", err)
+	}
+}
+
+// abandon starts a cluster and leaves it as a harness does that is killed.
+func abandon(t *testing.T) *Cluster {
+	t.Helper()
+	c := start(t, Config{Engine: Docker, N: 1, SmallDisk: minDisk})
+	c.closeOnce.Do(func() { close(c.closing) })
+	check(t, c.run.lock.Close())
+	return c
+}
+
+func TestInvalidConfig(t *testing.T) {
+	t.Parallel()
+	for why, cfg := range map[string]Config{
+		`engine ("vm")`:        {Engine: "vm"},
+		`fsync ("often")`:      {Fsync: "often"},
+		"number of masters":    {N: -1},
+		"small disk (1 bytes)": {SmallDisk: 1},
+		"expire (1ms)":         {Expire: time.Millisecond},
+	} {
+		if c, err := Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%+v: %v, %v; want an error with %q", cfg, c, err, why)
+		}
+	}
+}
+
+// Without t.Parallel, since it changes the environment.
+func TestWithoutDocker(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(t.TempDir(), "none.sock"))
+	t.Setenv("CI", "")
+	if c, err := Start(t.Context(), Config{Engine: Docker, Log: t.Output()}); !errors.Is(err, ErrNoDocker) {
+		t.Errorf("Docker was asked for: %v, %v", c, err)
+	}
+	var log strings.Builder
+	c, err := Start(t.Context(), Config{N: 1, Log: &log})
+	check(t, err)
+	defer c.Close()
+	if c.Engine() != Process || !strings.Contains(log.String(), "masters are processes: cluster: no Docker Engine") {
+		t.Errorf("the choice is %s, and was told as %q", c.Engine(), log.String())
+	}
+	t.Setenv("CI", "true")
+	if c, err := Start(t.Context(), Config{Log: t.Output()}); !errors.Is(err, ErrNoDocker) {
+		t.Errorf("in CI: %v, %v", c, err)
+	}
+}
+
+func TestSplitImage(t *testing.T) {
+	t.Parallel()
+	for image, want := range map[string][2]string{
+		"redis":               {"redis", "latest"},
+		"redis:7":             {"redis", "7"},
+		"host:5000/redis":     {"host:5000/redis", "latest"},
+		"host:5000/a/redis:7": {"host:5000/a/redis", "7"},
+	} {
+		if repository, tag := splitImage(image); [2]string{repository, tag} != want {
+			t.Errorf("%s is split into %s and %s", image, repository, tag)
+		}
+	}
+}

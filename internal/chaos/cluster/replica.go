@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// replica is a server that follows a master, and may be put in its place.
+type replica struct {
+	server
+	at place
+}
+
+// follow starts a replica of the master on addr, and returns once it has all data, also on disk.
+func follow(ctx context.Context, e engine, at place, addr string) (*replica, error) {
+	s, err := e.launch(at)
+	if err != nil {
+		return nil, err
+	}
+	r := &replica{server: s, at: at}
+	host, port, _ := strings.Cut(addr, ":")
+	if _, err = do(ctx, r.addr(), "replicaof", host, port); err == nil {
+		err = r.awaitSync(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.remove())
+	}
+	return r, nil
+}
+
+func (r *replica) awaitSync(ctx context.Context) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		info, err := do(ctx, r.addr(), "info", "replication", "persistence")
+		if err != nil {
+			return err
+		}
+		text := fmt.Sprint(info)
+		if strings.Contains(text, "master_link_status:up") &&
+			strings.Contains(text, "aof_rewrite_in_progress:0") && strings.Contains(text, "aof_rewrite_scheduled:0") {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// leave ends the replication. It can be called again.
+func (r *replica) leave() error {
+	_, err := do(context.Background(), r.addr(), "replicaof", "no", "one")
+	return err
+}
+
+// take makes it a master on another port, which must be free.
+func (r *replica) take(port string) error {
+	if err := r.leave(); err != nil {
+		return err
+	}
+	_, err := do(context.Background(), r.addr(), "config", "set", "port", port)
+	return err
+}

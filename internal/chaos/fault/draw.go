@@ -1,0 +1,129 @@
+package fault
+
+import (
+	"time"
+)
+
+// draw makes a fault of the kind, unless it would hurt too many masters now.
+func (g *generator) draw(k Kind) (f Fault, can bool) {
+	f = g.parameters(k)
+	if k != StopClient && k != KillClient {
+		if f.Masters, can = g.pick(f); !can {
+			return Fault{}, false
+		}
+	}
+	if k.hitsClients() {
+		f.Clients = g.clients()
+	}
+	g.remember(f)
+	return f, true
+}
+
+// parameters returns a fault of the kind that lacks only whom it hits.
+func (g *generator) parameters(k Kind) Fault {
+	f := Fault{Kind: k, Span: g.between(g.TTL/4, g.TTL*2)}
+	switch k {
+	case Kill:
+		f.Data = oneOf(g, Kept, Lost)
+	case Truncate:
+		f.Bytes = g.rand.IntN(500)
+	case RollingRestart:
+		f.Span = g.between(0, g.TTL/4)
+	case Promote:
+		f.Span, f.Delay = 0, g.between(0, g.TTL)
+	case FlushAll, ScriptFlush:
+		f.Span = 0
+	case Clock:
+		f.Offset = oneOf[time.Duration](g, 1, 1, -1) * oneOf(g, g.between(g.TTL, g.TTL*10), time.Hour)
+	case Strobe:
+		f.Offset, f.Period = oneOf[time.Duration](g, 1, -1)*g.between(g.TTL, g.TTL*10), 200*time.Millisecond
+	case Drift:
+		if f.Percent = oneOf(g, allowedDrift, -allowedDrift, 20, -20); g.InModel {
+			f.Percent = allowedDrift / 2 // it goes by steps, of which a late one is a larger one
+		}
+	case Partition, Stall:
+		f.Direction = oneOf(g, ToServer, ToClient, Both)
+	case Delay:
+		f.Delay = g.between(time.Millisecond, 100*time.Millisecond)
+	case DropRequest, DropReply, Duplicate:
+		f.Every = 1 + g.rand.IntN(10)
+	case Cut:
+		f.Direction, f.Bytes, f.Every = oneOf(g, ToServer, ToClient), g.rand.IntN(200), 1+g.rand.IntN(10)
+	case StopClient:
+		f.Span = g.between(g.TTL*3/2, g.TTL*3)
+	}
+	return f
+}
+
+// pick returns the masters for a fault. In the model they are a minority together with those that are not to be relied
+// on now; out of it, those that forget or have a wrong clock are a majority.
+func (g *generator) pick(f Fault) (some Masters, can bool) {
+	all := MastersOf(g.rand.Perm(g.Plan.Masters)...)
+	switch {
+	case f.Kind == RollingRestart:
+		return all, !g.InModel || g.unwell() == 0 && minority(g.Plan.Masters) > 0
+	case f.Kind.hitsClients() || f.Kind == ScriptFlush || f.allowedFor():
+		return g.some(all.Count()), true
+	case !g.InModel && (f.forgets() || f.misleads()):
+		return g.sized(minority(g.Plan.Masters)+1, all.Count()), true
+	case !g.InModel:
+		return g.some(all.Count()), true
+	}
+	some = g.some(max(minority(g.Plan.Masters), 1))
+	return some, (some | g.unwell()).Count() <= minority(g.Plan.Masters)
+}
+
+// some returns from 1 to most masters.
+func (g *generator) some(most int) Masters { return g.sized(1, most) }
+
+func (g *generator) sized(least, most int) Masters {
+	n := least + g.rand.IntN(most-least+1)
+	return MastersOf(g.rand.Perm(g.Plan.Masters)[:n]...)
+}
+
+// clients returns all, or some.
+func (g *generator) clients() Clients {
+	n := 1 + g.rand.IntN(len(g.Clients))
+	if n == len(g.Clients) {
+		return All
+	}
+	var names []string
+	for _, i := range g.rand.Perm(len(g.Clients))[:n] {
+		names = append(names, g.Clients[i])
+	}
+	return ClientsOf(names...)
+}
+
+// unwell returns the masters that are not to be relied on now.
+func (g *generator) unwell() Masters {
+	var some Masters
+	for n, until := range g.hurt {
+		if until > g.now {
+			some |= MastersOf(n)
+		}
+	}
+	return some
+}
+
+// remember notes until when the masters of the fault are not to be relied on.
+func (g *generator) remember(f Fault) {
+	if !f.hinders() && !f.forgets() {
+		return
+	}
+	until := g.now + f.Lasts() + Slack
+	if f.forgets() {
+		until += g.Quarantine
+	}
+	for _, n := range f.Masters.Numbers() {
+		g.hurt[n] = max(g.hurt[n], until)
+	}
+}
+
+// between returns a duration that reads well.
+func (g *generator) between(least, most time.Duration) time.Duration {
+	return round(least + time.Duration(g.rand.Int64N(int64(most-least)+1)))
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+
+func oneOf[T any](g *generator, of ...T) T { return of[g.rand.IntN(len(of))] }

@@ -1,0 +1,149 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/cluster"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/faultproxy"
+)
+
+// Processes are the client processes of a run, by the names in Env.Clients.
+type Processes interface {
+	Stop(client string) error     // SIGSTOP
+	Continue(client string) error // SIGCONT; no error when it was not stopped
+	Kill(client string) error     // SIGKILL, also of one that is stopped; no error when it is dead
+	Restart(client string) error  // after Kill; no error when it runs
+}
+
+// Env is what faults are applied to. Set the fields once; an Env is not to be copied after the first use.
+type Env struct {
+	Cluster *cluster.Cluster
+
+	// Processes may be nil when no fault is for clients. Its clients are those of the cluster.
+	Processes Processes
+
+	// Emit takes the events. At is 0: they happen when they are emitted. It must be safe for concurrent use.
+	Emit func(history.Event)
+
+	mu   sync.Mutex
+	held map[string]chan struct{} // what a fault has in its hands; closed when it lets go
+}
+
+// What at most one fault may have in its hands at a time, of each master or wire.
+const (
+	theProcess = "process"
+	theClock   = "clock"
+	theWire    = "wire"
+	theDelay   = "delay"
+	theClient  = "client"
+)
+
+// hold takes hold of all these at once, and waits as long as any is in other hands.
+func (e *Env) hold(ctx context.Context, keys []string) error {
+	for {
+		busy := e.tryHold(keys)
+		if busy == nil {
+			return nil
+		}
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// tryHold takes all or nothing. It returns what to wait for when one is in other hands.
+func (e *Env) tryHold(keys []string) (busy <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held == nil {
+		e.held = map[string]chan struct{}{}
+	}
+	for _, key := range keys {
+		if held := e.held[key]; held != nil {
+			return held
+		}
+	}
+	free := make(chan struct{})
+	for _, key := range keys {
+		e.held[key] = free
+	}
+	return nil
+}
+
+func (e *Env) release(keys []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, key := range keys {
+		if i == 0 {
+			close(e.held[key]) // the same of all
+		}
+		delete(e.held, key)
+	}
+}
+
+// mastersOf returns the masters that f names.
+func (e *Env) mastersOf(f Fault) ([]cluster.Master, error) {
+	all := e.Cluster.Masters()
+	var some []cluster.Master
+	for _, n := range f.Masters.Numbers() {
+		if n >= len(all) {
+			return nil, fmt.Errorf("there is no master m%d", n)
+		}
+		some = append(some, all[n])
+	}
+	return some, nil
+}
+
+// fronts returns the proxies between the clients and the masters that f names.
+func (e *Env) fronts(f Fault) ([]*faultproxy.Proxy, error) {
+	if _, err := e.mastersOf(f); err != nil {
+		return nil, err
+	}
+	var some []*faultproxy.Proxy
+	for _, client := range f.Clients.names(e.Cluster.Clients()) {
+		fronts := e.Cluster.Front(client)
+		if fronts == nil {
+			return nil, fmt.Errorf("there is no client %s", client)
+		}
+		for _, n := range f.Masters.Numbers() {
+			some = append(some, fronts[n])
+		}
+	}
+	return some, nil
+}
+
+func (e *Env) masterEvent(kind history.Kind, m cluster.Master) {
+	e.Emit(history.Event{Kind: kind, Master: m.Name()})
+}
+
+func (e *Env) clientEvent(kind history.Kind, client string) {
+	e.Emit(history.Event{Kind: kind, Client: client})
+}
+
+// wait returns after d, or as soon as ctx ends: then it is time to heal.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// each does something to all at the same time.
+func each[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, one := range all {
+		wg.Go(func() { errs[i] = do(one) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

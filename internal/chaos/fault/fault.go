@@ -1,0 +1,152 @@
+package fault
+
+import (
+	"time"
+)
+
+// Kind is the name of a fault, as it is printed.
+type Kind string
+
+// Faults of masters. Masters are named as in m0+m3; a span is how long it lasts until it is healed.
+const (
+	Kill           Kind = "kill"            // (masters, kept|lost, span): SIGKILL; then started on its data, or on none
+	Truncate       Kind = "truncate"        // (masters, bytes, span): SIGKILL, and the last bytes of the AOF are gone
+	RollingRestart Kind = "rolling-restart" // (masters, span): each in turn is killed, and started after the span
+	Freeze         Kind = "freeze"          // (masters, span): SIGSTOP; what arrives meanwhile is served later
+	Thaw           Kind = "thaw"            // (masters): ends a freeze before its time
+	DiskFull       Kind = "disk-full"       // (masters, span); started again when it ended over that
+	Promote        Kind = "promote"         // (masters, lag): replaced by a replica that lacks the writes of the lag
+	FlushAll       Kind = "flushall"        // (masters)
+	ScriptFlush    Kind = "script-flush"    // (masters)
+	OOM            Kind = "oom"             // (masters, span): no write finds memory
+	Busy           Kind = "busy"            // (masters, span): a script that does not end
+	Clock          Kind = "clock"           // (masters, offset, span): jumps there, and back
+	Strobe         Kind = "strobe"          // (masters, offset, period, span): jumps there or back at each period
+	Drift          Kind = "drift"           // (masters, percent, span): runs fast or slow, and jumps back to be right
+)
+
+// Faults of the network, between the clients named as in c1+c2, or all as in *, and the masters. A direction is
+// to-server, to-client or both; every n-th request of those that a client sends to a master is hit.
+const (
+	Partition   Kind = "partition"    // (clients, masters, direction, span): what comes is lost
+	Stall       Kind = "stall"        // (clients, masters, direction, span): what comes is delivered after the span
+	Delay       Kind = "delay"        // (clients, masters, delay, span): one way
+	DropRequest Kind = "drop-request" // (clients, masters, n, span)
+	DropReply   Kind = "drop-reply"   // (clients, masters, n, span)
+	Duplicate   Kind = "duplicate"    // (clients, masters, n, span): the request arrives twice
+	Cut         Kind = "cut"          // (clients, masters, direction, bytes, n, span): reset after so many bytes; not both
+)
+
+// Faults of client processes.
+const (
+	StopClient Kind = "stop-client" // (clients, span): SIGSTOP
+	KillClient Kind = "kill-client" // (clients, span): SIGKILL; then started again
+)
+
+// Data says what is left of a master's data.
+type Data string
+
+const (
+	Kept Data = "kept"
+	Lost Data = "lost"
+)
+
+// Direction is that of what a fault of the network hits.
+type Direction string
+
+const (
+	ToServer Direction = "to-server"
+	ToClient Direction = "to-client"
+	Both     Direction = "both"
+)
+
+// Fault is one fault with its parameters. Those that its kind does not have are zero, so that faults can be compared
+// with ==.
+type Fault struct {
+	Kind      Kind
+	Clients   Clients
+	Masters   Masters
+	Data      Data
+	Direction Direction
+	Bytes     int
+	Every     int           // the n of "every n-th request"
+	Offset    time.Duration // of a clock
+	Period    time.Duration // of a strobe
+	Percent   float64       // of a drift
+	Delay     time.Duration // of the network; the lag of a replica
+	Span      time.Duration
+}
+
+// InModel reports whether a deployment of so many masters, which have every write on disk before they answer, must keep
+// all its promises in spite of this fault alone. It need not when a majority has forgotten, or when a client does not run
+// while its lease does.
+//
+// Nor need it when one clock is wrong, or one log loses what it had acknowledged. A holder may have no more than a quorum,
+// its rival may get all other masters, and two quorums need have no more than one master in common: if that one lets a
+// lease end early, two hold. That masters forget in turn, each a minority, Schedule.InModel sees.
+func (f Fault) InModel(masters int) bool {
+	return !f.Kind.outside() && !f.misleads() && (!f.forgets() || f.Masters.Count() <= minority(masters))
+}
+
+// outside reports whether no fault of the kind is within the model.
+func (k Kind) outside() bool { return k == StopClient || k == Truncate || k == Clock || k == Strobe }
+
+func minority(masters int) int { return (masters - 1) / 2 }
+
+// forgets reports whether its masters lose what they acknowledged.
+func (f Fault) forgets() bool {
+	switch f.Kind {
+	case Kill:
+		return f.Data == Lost
+	case Truncate, FlushAll, Promote:
+		return true
+	default:
+		return false
+	}
+}
+
+// misleads reports whether the clocks of its masters are wrong, by more than what clients allow for.
+func (f Fault) misleads() bool {
+	return f.Kind == Clock || f.Kind == Strobe || f.Kind == Drift && !f.allowedFor()
+}
+
+// allowedDrift is by how many percent a clock may be fast, by the clients' default.
+const allowedDrift = 1.0
+
+// allowedFor reports whether clients allow for the drift. One that is slow they would too, but that ends with a jump
+// forward; one that is fast ends with a jump back, by which leases only last longer.
+func (f Fault) allowedFor() bool {
+	return f.Kind == Drift && 0 <= f.Percent && f.Percent <= allowedDrift
+}
+
+// hinders reports whether its masters do not serve for a time.
+func (f Fault) hinders() bool {
+	switch f.Kind {
+	case Kill, Truncate, RollingRestart, Freeze, DiskFull, Promote, OOM, Busy:
+		return true
+	default:
+		return false
+	}
+}
+
+// Lasts returns how long the fault lasts, without what starting and stopping take.
+func (f Fault) Lasts() time.Duration {
+	switch f.Kind {
+	case Promote:
+		return f.Delay
+	case RollingRestart:
+		return f.Span * time.Duration(f.Masters.Count())
+	default:
+		return f.Span
+	}
+}
+
+// hitsClients reports whether faults of the kind name clients.
+func (k Kind) hitsClients() bool {
+	switch k {
+	case Partition, Stall, Delay, DropRequest, DropReply, Duplicate, Cut, StopClient, KillClient:
+		return true
+	default:
+		return false
+	}
+}

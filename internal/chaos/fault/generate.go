@@ -1,0 +1,93 @@
+package fault
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Plan says what Generate is to make.
+type Plan struct {
+	Masters int
+	Clients []string      // none: no faults of the network and of clients
+	For     time.Duration // when the last fault begins at the latest
+	TTL     time.Duration // what the clients use; faults last about as long
+
+	// InModel leaves a majority of the masters alone, at every time: those that are hurt, and those that forgot less than
+	// a Quarantine ago, are a minority together. The exceptions are a rolling restart, which takes one after the other,
+	// clocks that are fast by no more than clients allow for, and what the network does. Out of the model, clocks jump and
+	// data is lost on a majority, and clients are stopped for longer than the ttl.
+	InModel    bool
+	Quarantine time.Duration
+
+	// Without are the kinds that the machine or the engine cannot do.
+	Without []Kind
+}
+
+// Generate makes a schedule, always the same for the same seed and plan. In the first third of the time, faults come
+// alone; in the second, in pairs; in the last, all kinds at once. No kind comes again before all that are possible have
+// come.
+func Generate(seed uint64, p Plan) Schedule {
+	g := &generator{Plan: p, rand: rand.New(rand.NewPCG(seed, 0))}
+	g.fill(p.For/3, 1)
+	g.fill(p.For*2/3, 2)
+	g.fill(p.For, len(kinds))
+	slices.SortStableFunc(g.made, func(a, b Timed) int { return cmp.Compare(a.At, b.At) })
+	return g.made
+}
+
+type generator struct {
+	Plan
+	rand *rand.Rand
+	made Schedule
+	now  time.Duration
+	deck []Kind // what has still to come before any comes again
+
+	hurt [64]time.Duration // until when each master is not to be relied on
+}
+
+// fill makes groups of faults that begin together, each when the one before is over, up to the given time.
+func (g *generator) fill(until time.Duration, together int) {
+	for g.now < until {
+		var longest time.Duration
+		for _, f := range g.group(together) {
+			g.made = append(g.made, Timed{At: g.now, Fault: f})
+			longest = max(longest, f.Lasts())
+			if f.Kind == Freeze && g.rand.IntN(4) == 0 {
+				early := Fault{Kind: Thaw, Masters: f.Masters}
+				g.made = append(g.made, Timed{At: g.now + round(f.Span/2), Fault: early})
+			}
+		}
+		g.now += longest + g.between(100*time.Millisecond, 500*time.Millisecond)
+	}
+}
+
+// group draws up to n faults of different kinds, as many as there can be now.
+func (g *generator) group(n int) []Fault {
+	var group []Fault
+	if len(g.deck) == 0 || n >= len(kinds) {
+		g.deck = g.shuffled()
+	}
+	for i := 0; i < len(g.deck) && len(group) < n; {
+		f, can := g.draw(g.deck[i])
+		if !can {
+			i++ // its time comes when more masters are well
+			continue
+		}
+		group = append(group, f)
+		g.deck = slices.Delete(g.deck, i, i+1)
+	}
+	return group
+}
+
+func (g *generator) shuffled() []Kind {
+	deck := slices.DeleteFunc(Kinds(), func(k Kind) bool {
+		return k == Thaw || // it comes with freezes
+			slices.Contains(g.Without, k) ||
+			g.InModel && k.outside() ||
+			len(g.Clients) == 0 && k.hitsClients()
+	})
+	g.rand.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+	return deck
+}

@@ -1,0 +1,168 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/cluster"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// kill tells the history before the master is gone, and whether what it knew is.
+func kill(env *Env, m cluster.Master, lost bool) error {
+	lost = lost || env.Cluster.Fsync() == cluster.None
+	env.Emit(history.Event{Kind: history.MasterDown, Master: m.Name(), Lost: lost})
+	return m.Kill()
+}
+
+func start(env *Env, m cluster.Master) error {
+	if err := m.Start(); err != nil {
+		return err
+	}
+	env.masterEvent(history.MasterUp, m)
+	return nil
+}
+
+// crash kills all, does something to each while they are down, and starts them after the span.
+func crash(ctx context.Context, f Fault, env *Env, lost bool, down func(cluster.Master) error) error {
+	all, err := env.mastersOf(f)
+	if err != nil {
+		return err
+	}
+	err = each(all, func(m cluster.Master) error {
+		if err := kill(env, m, lost); err != nil {
+			return err
+		}
+		return down(m)
+	})
+	if err == nil {
+		wait(ctx, f.Span)
+	}
+	return errors.Join(err, each(all, func(m cluster.Master) error { return start(env, m) }))
+}
+
+func applyKill(ctx context.Context, f Fault, env *Env) error {
+	if f.Data == Lost {
+		return crash(ctx, f, env, true, cluster.Master.Wipe)
+	}
+	return crash(ctx, f, env, false, func(cluster.Master) error { return nil })
+}
+
+func applyTruncate(ctx context.Context, f Fault, env *Env) error {
+	return crash(ctx, f, env, true, func(m cluster.Master) error { return m.Truncate(int64(f.Bytes)) })
+}
+
+func applyRollingRestart(ctx context.Context, f Fault, env *Env) error {
+	for _, n := range f.Masters.Numbers() {
+		one := f
+		one.Masters = MastersOf(n)
+		if err := crash(ctx, one, env, false, func(cluster.Master) error { return nil }); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+func applyFreeze(ctx context.Context, f Fault, env *Env) error {
+	all, err := env.mastersOf(f)
+	if err != nil {
+		return err
+	}
+	err = each(all, func(m cluster.Master) error {
+		if err := m.Freeze(); err != nil {
+			return err
+		}
+		env.masterEvent(history.MasterFrozen, m)
+		return nil
+	})
+	if err == nil {
+		wait(ctx, f.Span)
+	}
+	return errors.Join(err, each(all, func(m cluster.Master) error { return thaw(env, m) }))
+}
+
+func applyThaw(_ context.Context, f Fault, env *Env) error {
+	all, err := env.mastersOf(f)
+	if err != nil {
+		return err
+	}
+	return each(all, func(m cluster.Master) error { return thaw(env, m) })
+}
+
+// thaw tells the history before the master goes on.
+func thaw(env *Env, m cluster.Master) error {
+	if !m.Frozen() {
+		return nil
+	}
+	env.masterEvent(history.MasterThawed, m)
+	return m.Thaw()
+}
+
+func applyPromote(ctx context.Context, f Fault, env *Env) error {
+	all, err := env.mastersOf(f)
+	if err != nil {
+		return err
+	}
+	err = each(all, func(m cluster.Master) error {
+		ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+		defer cancel()
+		if err := m.Follow(ctx); err != nil {
+			return err
+		}
+		return m.Lag()
+	})
+	if err != nil {
+		return err
+	}
+	wait(ctx, f.Delay)
+	return each(all, func(m cluster.Master) error {
+		env.Emit(history.Event{Kind: history.MasterDown, Master: m.Name(), Lost: true})
+		if err := m.Promote(); err != nil {
+			return errors.Join(err, start(env, m))
+		}
+		env.masterEvent(history.MasterUp, m)
+		return nil
+	})
+}
+
+// syncTimeout is for a replica to get all data.
+const syncTimeout = 30 * time.Second
+
+func applyDiskFull(ctx context.Context, f Fault, env *Env) error {
+	all, err := env.mastersOf(f)
+	if err != nil {
+		return err
+	}
+	return each(all, func(m cluster.Master) error {
+		if err := m.FillDisk(); err != nil {
+			return errors.Join(err, m.FreeDisk())
+		}
+		told := watch(ctx, f.Span, env, m)
+		err := m.FreeDisk()
+		if m.Running() {
+			return err
+		}
+		if !told {
+			env.masterEvent(history.MasterDown, m)
+		}
+		return errors.Join(err, start(env, m))
+	})
+}
+
+// watch returns after the span. When the master ends by itself before, it tells the history and returns true.
+func watch(ctx context.Context, span time.Duration, env *Env, m cluster.Master) (ended bool) {
+	over := time.Now().Add(span)
+	for time.Now().Before(over) && ctx.Err() == nil {
+		if !m.Running() {
+			env.masterEvent(history.MasterDown, m)
+			wait(ctx, time.Until(over))
+			return true
+		}
+		wait(ctx, 20*time.Millisecond)
+	}
+	return false
+}

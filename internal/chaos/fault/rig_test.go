@@ -1,0 +1,184 @@
+package fault
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/cluster"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rig is a real cluster with two clients that are only told what to do.
+type rig struct {
+	*Env
+	mu     sync.Mutex
+	events []string
+	calls  []string
+}
+
+// eachEngine runs the test on both engines. Where the machine has no such engine it does not run, except in CI, where
+// it fails.
+func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
+	for _, e := range []cluster.Engine{cluster.Process, cluster.Docker} {
+		t.Run(string(e), func(t *testing.T) {
+			t.Parallel()
+			c, err := cluster.Start(t.Context(), cluster.Config{
+				Engine: e, N: masters, Clients: []string{"c0", "c1"}, SmallDisk: 4 << 20, Log: t.Output(),
+			})
+			if os.Getenv("CI") == "" && (errors.Is(err, cluster.ErrNoDocker) || errors.Is(err, redisproc.ErrNotInstalled)) {
+				t.Skipf("NOT TESTED: %v", err)
+			}
+			check(t, err)
+			t.Cleanup(func() {
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			r := &rig{}
+			r.Env = &Env{Cluster: c, Processes: r, Emit: r.emit}
+			test(t, r)
+		})
+	}
+}
+
+func (r *rig) emit(e history.Event) {
+	text := fmt.Sprint(e.Kind, " ", e.Fault, e.Master, e.Client)
+	if e.Offset != 0 {
+		text += " " + e.Offset.String()
+	}
+	if e.Lost {
+		text += " lost"
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, text)
+}
+
+func (r *rig) call(name, client string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, name+" "+client)
+	return nil
+}
+
+func (r *rig) Stop(client string) error     { return r.call("stop", client) }
+func (r *rig) Continue(client string) error { return r.call("continue", client) }
+func (r *rig) Kill(client string) error     { return r.call("kill", client) }
+func (r *rig) Restart(client string) error  { return r.call("restart", client) }
+
+func (r *rig) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events, r.calls = nil, nil
+}
+
+func (r *rig) seen() (events, calls string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.events, ", "), strings.Join(r.calls, ", ")
+}
+
+// begin applies the fault. What it returns waits until that is over.
+func (r *rig) begin(ctx context.Context, t *testing.T, text string) (end func() error) {
+	t.Helper()
+	f, err := Parse(text)
+	check(t, err)
+	done := make(chan error, 1)
+	go func() { done <- f.Apply(ctx, r.Env) }()
+	return func() error { return <-done }
+}
+
+func (r *rig) master(n int) cluster.Master { return r.Cluster.Masters()[n] }
+
+// direct asks the master itself.
+func (r *rig) direct(n int, command string) string {
+	return ask(r.master(n).Addr(), command, time.Second)
+}
+
+// through asks the master as the client does.
+func (r *rig) through(client string, n int, command string) string {
+	return ask(r.Cluster.Front(client)[n].Addr(), command, 100*time.Millisecond)
+}
+
+// silence is what ask returns when the time is over.
+const silence = "(silence)"
+
+// ask sends one command on a fresh connection, without a handshake before it, and returns all that comes in one piece:
+// the reply with its lines joined by spaces.
+func ask(addr, command string, patience time.Duration) string {
+	conn, err := net.DialTimeout("tcp", addr, patience)
+	if err != nil {
+		return "(" + err.Error() + ")"
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	words := strings.Fields(command)
+	request := fmt.Sprintf("*%d\r\n", len(words))
+	for _, word := range words {
+		request += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
+	}
+	_, err = conn.Write([]byte(request))
+	r := bufio.NewReader(conn)
+	var reply string
+	if err == nil {
+		reply, err = r.ReadString('\n')
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return silence
+	case err != nil:
+		return "(" + err.Error() + ")"
+	}
+	for r.Buffered() > 0 {
+		line, _ := r.ReadString('\n')
+		reply += line
+	}
+	return strings.Join(strings.Fields(reply), " ")
+}
+
+// clock returns by how much the clock of the master is ahead of ours.
+func (r *rig) clock(t *testing.T, n int) time.Duration {
+	t.Helper()
+	var a, b int
+	var sec, usec int64
+	reply := r.direct(n, "time")
+	_, err := fmt.Sscanf(reply, "*2 $%d %d $%d %d", &a, &sec, &b, &usec)
+	if err != nil {
+		t.Fatalf("TIME of m%d: %q", n, reply)
+	}
+	return time.Until(time.Unix(sec, usec*1000))
+}
+
+// eventually waits until it holds, which it must while the fault is on.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never seen: %s", what)
+		}
+	}
+}
+
+// want compares replies.
+func want(t *testing.T, reply, want string) {
+	t.Helper()
+	if reply != want {
+		t.Errorf("the reply is %q, want %q", reply, want)
+	}
+}

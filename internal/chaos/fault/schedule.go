@@ -1,0 +1,105 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Timed is a fault and when it begins, since the start of its schedule.
+type Timed struct {
+	At    time.Duration
+	Fault Fault
+}
+
+// Schedule is a number of faults, in the order in which they begin.
+type Schedule []Timed
+
+// String returns a line for each fault, as ParseSchedule reads them.
+func (s Schedule) String() string {
+	var b strings.Builder
+	for _, t := range s {
+		fmt.Fprintf(&b, "%s %s\n", t.At, t.Fault)
+	}
+	return b.String()
+}
+
+// ParseSchedule reads what String has printed. Empty lines are skipped.
+func ParseSchedule(text string) (Schedule, error) {
+	var s Schedule
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		at, rest, _ := strings.Cut(line, " ")
+		d, err := time.ParseDuration(at)
+		if err != nil || d < 0 {
+			return nil, fmt.Errorf("fault: line %q: it must begin with a duration", line)
+		}
+		f, err := Parse(strings.TrimSpace(rest))
+		if err != nil {
+			return nil, err
+		}
+		if len(s) > 0 && s[len(s)-1].At > d {
+			return nil, fmt.Errorf("fault: line %q: it is earlier than the one before", line)
+		}
+		s = append(s, Timed{At: d, Fault: f})
+	}
+	return s, nil
+}
+
+// Run applies each fault at its time, beside those that are still on, and returns once all are healed; when ctx ends,
+// no further one begins and all are healed at once. The error holds that of every Apply that failed for another reason.
+func (s Schedule) Run(ctx context.Context, env *Env) error {
+	began := time.Now()
+	errs := make([]error, len(s))
+	var wg sync.WaitGroup
+	for i, t := range s {
+		wait(ctx, t.At-time.Since(began))
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() { errs[i] = t.Fault.Apply(ctx, env) })
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			errs[i] = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// InModel reports whether each fault is in the model, and at no time more than a minority of the masters has forgotten
+// something, or had so less than a quarantine ago. Every fault may take Slack longer than its span.
+func (s Schedule) InModel(masters int, quarantine time.Duration) bool {
+	var until [64]time.Duration
+	for _, t := range s {
+		if !t.Fault.InModel(masters) {
+			return false
+		}
+		if !t.Fault.forgets() {
+			continue
+		}
+		for _, n := range t.Fault.Masters.Numbers() {
+			until[n] = max(until[n], t.At+t.Fault.Lasts()+Slack+quarantine)
+		}
+		unsure := 0
+		for _, end := range until {
+			if end > t.At {
+				unsure++
+			}
+		}
+		if unsure > minority(masters) {
+			return false
+		}
+	}
+	return true
+}
+
+// Slack is how much longer than its span a fault may take: processes start and stop, and faults wait for each other.
+const Slack = 2 * time.Second

@@ -1,0 +1,137 @@
+package fault
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func anyPlan(t *rapid.T) Plan {
+	return Plan{
+		Masters:    rapid.SampledFrom([]int{1, 3, 5, 7}).Draw(t, "masters"),
+		Clients:    [][]string{nil, {"c0"}, {"c0", "c1", "c2"}}[rapid.IntRange(0, 2).Draw(t, "clients")],
+		For:        time.Duration(rapid.IntRange(0, 120).Draw(t, "for")) * time.Second,
+		TTL:        time.Duration(rapid.IntRange(100, 5000).Draw(t, "ttl")) * time.Millisecond,
+		InModel:    rapid.Bool().Draw(t, "in model"),
+		Quarantine: time.Duration(rapid.IntRange(0, 20).Draw(t, "quarantine")) * time.Second,
+		Without:    [][]Kind{nil, {DiskFull, Clock}}[rapid.IntRange(0, 1).Draw(t, "without")],
+	}
+}
+
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		seed, p := rapid.Uint64().Draw(t, "seed"), anyPlan(t)
+		s := Generate(seed, p)
+		if again := Generate(seed, p); !reflect.DeepEqual(s, again) {
+			t.Fatalf("the same seed gives\n%s\nand\n%s", s, again)
+		}
+		if read, err := ParseSchedule(s.String()); err != nil || !slices.Equal(read, s) {
+			t.Fatalf("%s\nwas read as\n%s%v", s, read, err)
+		}
+		if p.InModel && !s.InModel(p.Masters, p.Quarantine) {
+			t.Fatalf("not in the model:\n%s", s)
+		}
+		for _, one := range s {
+			if f := one.Fault; slices.Contains(p.Without, f.Kind) || f.Clients != "" && p.Clients == nil {
+				t.Fatalf("%s was not wanted", f)
+			}
+			if one.Fault.Kind != Thaw && one.At > p.For {
+				t.Fatalf("%s begins after %s, at %s", one.Fault, p.For, one.At)
+			}
+		}
+	})
+}
+
+func TestSeedsDiffer(t *testing.T) {
+	t.Parallel()
+	p := Plan{Masters: 5, Clients: []string{"c0", "c1"}, For: time.Minute, TTL: time.Second}
+	if a, b := Generate(1, p), Generate(2, p); reflect.DeepEqual(a, b) {
+		t.Errorf("two seeds give\n%s", a)
+	}
+}
+
+// The shape of a run: alone, in pairs, all at once, and no kind forgotten.
+func TestEveryKindComes(t *testing.T) {
+	t.Parallel()
+	for _, inModel := range []bool{true, false} {
+		p := Plan{
+			Masters: 5, Clients: []string{"c0", "c1"}, For: 5 * time.Minute, TTL: time.Second,
+			InModel: inModel, Quarantine: 3 * time.Second,
+		}
+		came := map[Kind]bool{}
+		together := map[time.Duration]int{}
+		for _, one := range Generate(1, p) {
+			came[one.Fault.Kind] = true
+			if one.Fault.Kind != Thaw {
+				together[one.At]++
+			}
+		}
+		for _, k := range Kinds() {
+			if !came[k] && !(inModel && k.outside()) {
+				t.Errorf("in model %t: no %s", inModel, k)
+			}
+		}
+		for at, n := range together {
+			least, most := 1, len(Kinds())
+			switch {
+			case at < p.For/3:
+				most = 1
+			case at < p.For*2/3:
+				most = 2
+			default:
+				least = 5
+			}
+			if n < least || n > most {
+				t.Errorf("in model %t: %d faults begin at %s", inModel, n, at)
+			}
+		}
+	}
+}
+
+// Out of the model there must be what can break the promises.
+func TestOutOfModelSchedulesAreOut(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		s := Generate(seed, Plan{Masters: 5, Clients: []string{"c0"}, For: time.Minute, TTL: time.Second})
+		out := 0
+		for _, one := range s {
+			if !one.Fault.InModel(5) {
+				out++
+			}
+		}
+		if out < 5 || s.InModel(5, 0) {
+			t.Errorf("seed %d: %d faults out of the model", seed, out)
+		}
+	}
+}
+
+func TestLossesInTurn(t *testing.T) {
+	t.Parallel()
+	s, err := ParseSchedule("0s kill(m0+m1,lost,1s)\n\n10s flushall(m2)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.InModel(5, 8*time.Second) || !s.InModel(5, 6*time.Second) {
+		t.Error("the first loss is over after 3 s and a quarantine")
+	}
+}
+
+func TestWhatIsNoSchedule(t *testing.T) {
+	t.Parallel()
+	for text, why := range map[string]string{
+		"thaw(m0)":                   "begin with a duration",
+		"-1s thaw(m0)":               "begin with a duration",
+		"1s":                         "kind(parameters)",
+		"1s melt(m0)":                "no kind",
+		"2s thaw(m0)\n1s thaw(m0)\n": "earlier",
+	} {
+		if s, err := ParseSchedule(text); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%q was read as %v, %v; want an error with %q", text, s, err, why)
+		}
+	}
+}

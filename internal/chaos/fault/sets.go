@@ -1,0 +1,95 @@
+package fault
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Masters is a set of masters, by their numbers from 0 to 63.
+type Masters uint64
+
+// MastersOf returns the set of these numbers.
+func MastersOf(numbers ...int) Masters {
+	var m Masters
+	for _, n := range numbers {
+		m |= 1 << n
+	}
+	return m
+}
+
+// Count returns how many they are.
+func (m Masters) Count() int { return bits.OnesCount64(uint64(m)) }
+
+// Numbers returns their numbers, in order.
+func (m Masters) Numbers() []int {
+	var all []int
+	for n := range 64 {
+		if m&(1<<n) != 0 {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// String returns their names, such as m0+m3.
+func (m Masters) String() string {
+	var names []string
+	for _, n := range m.Numbers() {
+		names = append(names, fmt.Sprintf("m%d", n))
+	}
+	return strings.Join(names, "+")
+}
+
+func parseMasters(text string) (Masters, error) {
+	var all Masters
+	for name := range strings.SplitSeq(text, "+") {
+		number, named := strings.CutPrefix(name, "m")
+		n, err := strconv.Atoi(number)
+		if !named || err != nil || n < 0 || n > 63 {
+			return 0, fmt.Errorf("%q is no master, such as m0", name)
+		}
+		all |= 1 << n
+	}
+	return all, nil
+}
+
+// Clients is a set of clients: their names in order with a + between, or All.
+type Clients string
+
+// All are the clients that there are when the fault begins.
+const All Clients = "*"
+
+// ClientsOf returns the set of these names, which consist of letters, digits, - and _.
+func ClientsOf(names ...string) Clients {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return Clients(strings.Join(slices.Compact(names), "+"))
+}
+
+// names returns those of the set, out of all that there are.
+func (c Clients) names(all []string) []string {
+	if c == All {
+		return all
+	}
+	return strings.Split(string(c), "+")
+}
+
+func parseClients(text string) (Clients, error) {
+	if Clients(text) == All {
+		return All, nil
+	}
+	names := strings.Split(text, "+")
+	for _, name := range names {
+		if name == "" || strings.ContainsFunc(name, notInName) {
+			return "", fmt.Errorf("%q is no client", name)
+		}
+	}
+	return ClientsOf(names...), nil
+}
+
+func notInName(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_')
+}

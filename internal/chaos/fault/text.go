@@ -1,0 +1,124 @@
+package fault
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// param is one parameter of a fault: how it is printed, and how it is read.
+type param struct {
+	print func(Fault) string
+	parse func(*Fault, string) error
+}
+
+var (
+	masters = param{
+		func(f Fault) string { return f.Masters.String() },
+		func(f *Fault, text string) (err error) { f.Masters, err = parseMasters(text); return err },
+	}
+	clients = param{
+		func(f Fault) string { return string(f.Clients) },
+		func(f *Fault, text string) (err error) { f.Clients, err = parseClients(text); return err },
+	}
+	data      = word(func(f *Fault) *Data { return &f.Data }, Kept, Lost)
+	direction = word(func(f *Fault) *Direction { return &f.Direction }, ToServer, ToClient, Both)
+	count     = number(func(f *Fault) *int { return &f.Bytes }, 0)
+	every     = number(func(f *Fault) *int { return &f.Every }, 1)
+	offset    = duration(func(f *Fault) *time.Duration { return &f.Offset }, true)
+	period    = duration(func(f *Fault) *time.Duration { return &f.Period }, false)
+	delay     = duration(func(f *Fault) *time.Duration { return &f.Delay }, false)
+	span      = duration(func(f *Fault) *time.Duration { return &f.Span }, false)
+	percent   = param{
+		func(f Fault) string { return strconv.FormatFloat(f.Percent, 'g', -1, 64) + "%" },
+		func(f *Fault, text string) (err error) {
+			number, found := strings.CutSuffix(text, "%")
+			f.Percent, err = strconv.ParseFloat(number, 64)
+			if !found || err != nil || !(-100 < f.Percent && f.Percent < 1000) {
+				return fmt.Errorf("%q is no percentage from -100%% to 1000%%", text)
+			}
+			return nil
+		},
+	}
+)
+
+func word[W ~string](of func(*Fault) *W, words ...W) param {
+	return param{
+		func(f Fault) string { return string(*of(&f)) },
+		func(f *Fault, text string) error {
+			for _, w := range words {
+				if text == string(w) {
+					*of(f) = w
+					return nil
+				}
+			}
+			return fmt.Errorf("%q is none of %q", text, words)
+		},
+	}
+}
+
+func number(of func(*Fault) *int, least int) param {
+	return param{
+		func(f Fault) string { return strconv.Itoa(*of(&f)) },
+		func(f *Fault, text string) error {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < least {
+				return fmt.Errorf("%q is no number from %d", text, least)
+			}
+			*of(f) = n
+			return nil
+		},
+	}
+}
+
+func duration(of func(*Fault) *time.Duration, signed bool) param {
+	return param{
+		func(f Fault) string { return of(&f).String() },
+		func(f *Fault, text string) error {
+			d, err := time.ParseDuration(text)
+			if err != nil || d < 0 && !signed {
+				return fmt.Errorf("%q is no duration, such as 1.5s", text)
+			}
+			*of(f) = d
+			return nil
+		},
+	}
+}
+
+// String returns the fault as Parse reads it.
+func (f Fault) String() string {
+	var texts []string
+	for _, p := range kinds[f.Kind].params {
+		texts = append(texts, p.print(f))
+	}
+	return fmt.Sprintf("%s(%s)", f.Kind, strings.Join(texts, ","))
+}
+
+// Parse reads what String has printed.
+func Parse(text string) (Fault, error) {
+	fail := func(err error) (Fault, error) { return Fault{}, fmt.Errorf("fault: %q: %w", text, err) }
+	name, rest, opened := strings.Cut(text, "(")
+	inner, closed := strings.CutSuffix(rest, ")")
+	if !opened || !closed {
+		return fail(fmt.Errorf("it must look like kind(parameters)"))
+	}
+	f := Fault{Kind: Kind(name)}
+	k, known := kinds[f.Kind]
+	if !known {
+		return fail(fmt.Errorf("there is no kind %q", name))
+	}
+	texts := strings.Split(inner, ",")
+	if len(texts) != len(k.params) {
+		return fail(fmt.Errorf("%d parameters, %s has %d", len(texts), name, len(k.params)))
+	}
+	for i, p := range k.params {
+		if err := p.parse(&f, texts[i]); err != nil {
+			return fail(err)
+		}
+	}
+	if f.Kind == Cut && f.Direction == Both {
+		return fail(fmt.Errorf("a cut has one direction"))
+	}
+	return f, nil
+}

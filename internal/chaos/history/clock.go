@@ -1,0 +1,35 @@
+package history
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// ClockEnv is the environment variable that tells a process of the run when the
+// run began, as Clock.String writes it.
+const ClockEnv = "REDLOCK_CHAOS_START"
+
+// Clock tells the time since the start of a run. Clocks of one run, in whatever
+// process, agree.
+type Clock struct {
+	start int64 // ns on the machine's clock
+}
+
+// StartClock returns the clock of a run that begins now.
+func StartClock() Clock { return Clock{start: machineClock()} }
+
+// ParseClock reads what String has written.
+func ParseClock(text string) (Clock, error) {
+	start, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return Clock{}, fmt.Errorf("history: %s=%q is no start of a run: %w", ClockEnv, text, err)
+	}
+	return Clock{start: start}, nil
+}
+
+// String is for the environment of another process of the run.
+func (c Clock) String() string { return strconv.FormatInt(c.start, 10) }
+
+// Now returns the time since the start of the run.
+func (c Clock) Now() time.Duration { return time.Duration(machineClock() - c.start) }

@@ -1,0 +1,85 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Ext is what the names of history files end in.
+const Ext = ".jsonl"
+
+// Reader reads the history files of a folder, also while they are written.
+type Reader struct {
+	dir    string
+	read   map[string]int64 // bytes of each file that were taken
+	events []Event
+}
+
+// NewReader returns a reader that has read nothing yet.
+func NewReader(dir string) *Reader { return &Reader{dir: dir, read: map[string]int64{}} }
+
+// Read returns all events there are by now, of all files, in the order of At. What
+// it returned before it does not read again. The line that a file ends with is left
+// for the next time unless it is whole; so one that a killed process left torn is
+// left out.
+func (r *Reader) Read() ([]Event, error) {
+	files, err := filepath.Glob(filepath.Join(r.dir, "*"+Ext))
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	for _, file := range files {
+		if err := r.take(file); err != nil {
+			return nil, fmt.Errorf("history: %w", err)
+		}
+	}
+	slices.SortStableFunc(r.events, before)
+	return slices.Clone(r.events), nil
+}
+
+func (r *Reader) take(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if _, err := file.Seek(r.read[path], io.SeekStart); err != nil {
+		return err
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return err
+	}
+	for {
+		line, rest, whole := bytes.Cut(text, []byte{'\n'})
+		if !whole {
+			return nil
+		}
+		var e Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return fmt.Errorf("%s, byte %d: %w", path, r.read[path], err)
+		}
+		r.events = append(r.events, e)
+		r.read[path] += int64(len(line)) + 1
+		text = rest
+	}
+}
+
+// before orders events by At. Of two at the same moment the one that begins a call
+// comes first, so that no check takes them for one after the other.
+func before(a, b Event) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(order(a.Kind), order(b.Kind)))
+}
+
+func order(k Kind) int {
+	switch k {
+	case LockBegins, WriteBegins, ReadBegins:
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,62 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// Writer appends events to a file, one line of JSON each. Every line is handed to
+// the kernel at once, in one write: a SIGKILL loses at most the line under way.
+// It is safe for concurrent use.
+type Writer struct {
+	clock Clock
+
+	mu   sync.Mutex
+	file *os.File
+	err  error
+}
+
+// Create makes the file, which must not be there yet, and returns its Writer.
+func Create(path string, clock Clock) (*Writer, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	return &Writer{clock: clock, file: file}, nil
+}
+
+// Write appends the event. One whose At is 0 happens now: At is then read before
+// anything else. That the file could not be written is told by Close.
+func (w *Writer) Write(e Event) {
+	if e.At == 0 {
+		e.At = w.clock.Now()
+	}
+	line, err := json.Marshal(e)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil && w.err == nil {
+		_, err = w.file.Write(append(line, '\n'))
+	}
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// Clock returns the clock of the run.
+func (w *Writer) Clock() Clock { return w.clock }
+
+// Close closes the file, and returns why it is not whole if it is not.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.file.Close()
+	if w.err == nil {
+		w.err = err
+	}
+	if w.err != nil {
+		return fmt.Errorf("history: %w", w.err)
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package report
+
+import (
+	"cmp"
+	"embed"
+	"html/template"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// Run is what a report tells.
+type Run struct {
+	Title   string
+	Started time.Time
+	Seed    uint64
+	Command string // what to paste to run it again
+	Events  []history.Event
+
+	Figures    []Figure
+	Violations []string // empty: the run was right
+}
+
+// Figure is a number worth telling, as people read it.
+type Figure struct {
+	Label, Value string
+}
+
+//go:embed assets
+var assets embed.FS
+
+var page = template.Must(template.ParseFS(assets, "assets/page.html"))
+
+// scripts in the order in which they are needed. They are one module in the page.
+var scripts = []string{"theme", "lanes", "window", "words", "paint", "overview", "point", "input", "main"}
+
+// Write writes the report of r as one HTML file.
+func Write(w io.Writer, r Run) error {
+	line := newTimeline(r.Events)
+	return page.Execute(w, map[string]any{
+		"Title":      cmp.Or(r.Title, "Chaos run"),
+		"Started":    r.Started.UTC().Format("2 January 2006, 15:04:05 UTC"),
+		"Length":     line.length().Round(100 * time.Millisecond),
+		"Events":     len(r.Events),
+		"Seed":       r.Seed,
+		"Command":    r.Command,
+		"Figures":    r.Figures,
+		"Violations": r.Violations,
+		"Timeline":   line,
+		"Style":      template.CSS(asset("style.css")),
+		"Script":     template.JS(allScripts()),
+	})
+}
+
+func allScripts() string {
+	var all strings.Builder
+	for _, name := range scripts {
+		all.WriteString(asset(name + ".js"))
+	}
+	return all.String()
+}
+
+// asset panics for a file that was not embedded: the first test would tell.
+func asset(name string) string {
+	text, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,102 @@
+//go:build unix
+
+package run
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/check"
+	"github.com/redlock-go/redlock/internal/chaos/cluster"
+)
+
+// Config says what to run.
+type Config struct {
+	// Duration of all phases of all rounds; starting, building and checking come on top.
+	Duration time.Duration
+
+	// Seed of the faults and of all that the clients choose.
+	Seed uint64
+
+	// Faults is a schedule as a run prints it, for every round; empty: one is drawn
+	// for each round from the seed.
+	Faults string
+
+	// Engine that runs the masters.
+	Engine cluster.Engine
+
+	// Out is the folder for the history and the report.
+	Out string
+
+	// Source is the folder of the client's module.
+	Source string
+
+	// Tags for building the client, with commas.
+	Tags string
+
+	// NeedDatabase makes it an error that PostgreSQL is not installed.
+	NeedDatabase bool
+
+	// Log gets a line every few seconds.
+	Log io.Writer
+}
+
+// The deployment of every run. The leases are short, so that much happens.
+const (
+	ttl            = 500 * time.Millisecond
+	maxTTL         = time.Second
+	requestTimeout = 150 * time.Millisecond
+	patience       = 40 * time.Second
+	clientCount    = 4
+	workers        = 3
+	nameCount      = 6
+)
+
+// A master that may have forgotten something votes again once its quarantine is over
+// (maxTTL and a second, as servers tell their uptime in whole ones) and a client has
+// come by to admit it. Until then the schedule counts on it as little as on one that
+// is down.
+const quarantine = maxTTL + 3*time.Second
+
+// A round of a long run takes about roundTime: its history is kept in memory.
+const roundTime = 3 * time.Minute
+
+func (c Config) bounds() check.Bounds {
+	b := check.DefaultBounds(ttl, maxTTL)
+	b.Patience = patience
+	return b
+}
+
+func clientNames() []string { return numbered("c", clientCount) }
+
+// lockNames returns those of a round: the stores live longer than it, and what they
+// keep for another name is no business of this one.
+func lockNames(round int) []string { return numbered(fmt.Sprintf("r%dn", round), nameCount) }
+
+func numbered(prefix string, n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprint(prefix, i))
+	}
+	return names
+}
+
+// phases are how long each phase of a round takes.
+type phases struct{ inModel, outOfModel, healed time.Duration }
+
+func (p phases) total() time.Duration { return p.inModel + p.outOfModel + p.healed }
+
+// plan divides the time into rounds, and a round into phases. Healing takes as long
+// as the bound on recovery and a little, and the side outside of the fault model a
+// quarter of the rest.
+func (c Config) plan() (rounds int, p phases) {
+	rounds = max(1, int((c.Duration+roundTime/2)/roundTime))
+	p.healed = c.bounds().Recovery + 2*time.Second
+	left := max(c.Duration/time.Duration(rounds)-p.healed, shortestRound)
+	p.outOfModel = left / 4
+	p.inModel = left - p.outOfModel
+	return rounds, p
+}
+
+// shortestRound is the least time for faults: with less, nothing is provoked.
+const shortestRound = 20 * time.Second

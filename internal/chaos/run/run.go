@@ -1,0 +1,117 @@
+//go:build unix
+
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/redlock-go/redlock/internal/chaos/check"
+)
+
+// Result is what a run found.
+type Result struct {
+	check.Verdict
+	Rounds int
+
+	// Failed tells of each round with violations how to run it again.
+	Failed []Failure
+}
+
+// Failure is a round with violations.
+type Failure struct {
+	Round      int
+	Dir        string // with the history and the report
+	Command    string
+	Violations []check.Violation
+}
+
+// Run runs all rounds. Folders of rounds without a violation are removed when the
+// next one begins, so that what is left are the failed ones and the last. The error
+// says why the run could not be run.
+func Run(ctx context.Context, c Config) (res Result, err error) {
+	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+		return res, fmt.Errorf("chaos: %w", err)
+	}
+	bin, err := os.MkdirTemp("", "redlock-chaos-")
+	if err != nil {
+		return res, fmt.Errorf("chaos: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(bin)) }()
+	binaries, err := build(ctx, c.Source, c.Tags, bin)
+	if err != nil {
+		return res, err
+	}
+	stores, err := startStores(ctx, c, binaries)
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, stores.close()) }()
+
+	rounds, phases := c.plan()
+	passed := "" // the folder of the round before, if it did
+	for i := 0; i < rounds || i == rounds && c.provesTooLittle(res); i++ {
+		r := round{Config: c, number: i + 1, seed: c.Seed + uint64(i), phases: phases, binaries: binaries, stores: stores}
+		r.dir = filepath.Join(c.Out, fmt.Sprintf("round-%03d", r.number))
+		if err := os.RemoveAll(passed); err != nil {
+			return res, fmt.Errorf("chaos: %w", err)
+		}
+		failure, v, err := r.judge(ctx)
+		if err != nil {
+			return res, fmt.Errorf("chaos: round %d, to be run again with: %s: %w", r.number, r.command(), err)
+		}
+		res.Rounds++
+		res.Add(v)
+		passed = r.dir
+		if failure != nil {
+			res.Failed = append(res.Failed, *failure)
+			passed = ""
+		}
+	}
+	return res, nil
+}
+
+// provesTooLittle reports that a run did not show what it is for, by no violation:
+// it gets one round more. In some rounds next to nothing can be locked while faults
+// are out of the model, and nobody is there to overlap.
+func (c Config) provesTooLittle(res Result) bool {
+	missing := res.Missing()
+	if missing == "" || c.Faults != "" || len(res.Failed) > 0 {
+		return false
+	}
+	fmt.Fprintf(c.Log, "chaos: %s: one round more\n", missing)
+	return true
+}
+
+// judge runs the round and writes its report.
+func (r *round) judge(ctx context.Context) (*Failure, check.Verdict, error) {
+	var v check.Verdict
+	var err error
+	if r.faults, err = r.schedule(r.seed, r.phases); err != nil {
+		return nil, v, err
+	}
+	events, v, err := r.run(ctx)
+	if err != nil {
+		return nil, v, err
+	}
+	if err := r.report(events, v); err != nil {
+		return nil, v, err
+	}
+	if len(v.Violations) == 0 {
+		return nil, v, nil
+	}
+	return &Failure{r.number, r.dir, r.command(), v.Violations}, v, nil
+}
+
+// command is what to paste to run this round again, alone.
+func (r *round) command() string {
+	tags := ""
+	if r.Tags != "" {
+		tags = " -chaos.tags=" + r.Tags
+	}
+	return fmt.Sprintf("go test -run 'TestChaos$' . -chaos.seed=%d -chaos.duration=%v -chaos.engine=%s%s -chaos.faults='%s'",
+		r.seed, r.phases.total(), r.Engine, tags, printFaults(r.faults))
+}

@@ -1,0 +1,203 @@
+//go:build unix
+
+package run
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/check"
+	"github.com/redlock-go/redlock/internal/chaos/fault"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		duration time.Duration
+		rounds   int
+	}{
+		{0, 1},
+		{100 * time.Second, 1},
+		{4 * time.Minute, 1},
+		{time.Hour, 20},
+		{8 * time.Hour, 160},
+	} {
+		rounds, p := Config{Duration: c.duration}.plan()
+		if rounds != c.rounds {
+			t.Errorf("%v is %d rounds, want %d", c.duration, rounds, c.rounds)
+		}
+		if c.duration >= time.Minute && p.total() != c.duration/time.Duration(rounds) {
+			t.Errorf("%v: a round takes %v, want all together to take it", c.duration, p.total())
+		}
+		if bound := (Config{}).bounds().Recovery; p.healed <= bound || p.inModel <= p.outOfModel || p.outOfModel <= 0 {
+			t.Errorf("%v: %+v, want more than %v for healing, and most of the rest within the fault model", c.duration, p, bound)
+		}
+	}
+}
+
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	c := Config{Duration: 100 * time.Second}
+	_, p := c.plan()
+	for seed := range uint64(50) {
+		s, err := c.schedule(seed, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if within := before(s, p.inModel); !within.InModel(masterCount, maxTTL) || len(within) < 20 {
+			t.Errorf("seed %d: the first %d faults are not within the fault model, or few: %s", seed, len(within), printFaults(within))
+		}
+		var majority, stopped bool
+		for _, f := range from(s, p.inModel) {
+			majority = majority || f.Fault.Kind == fault.Clock && f.Fault.Masters.Count() > masterCount/2
+			stopped = stopped || f.Fault.Kind == fault.StopClient && f.Fault.Span > ttl
+			if f.At < 0 || f.At > p.outOfModel {
+				t.Errorf("seed %d: %v is not in its phase", seed, f)
+			}
+		}
+		if !majority || !stopped {
+			t.Errorf("seed %d: no majority of clocks jumps, or no client is stopped past its lease", seed)
+		}
+
+		pasted := c
+		pasted.Faults = printFaults(s)
+		again, err := pasted.schedule(0, p)
+		if err != nil || !slices.Equal(again, s) {
+			t.Errorf("seed %d: what is printed is read as %v, %v", seed, again, err)
+		}
+	}
+}
+
+func TestFaultsThatCannotBePasted(t *testing.T) {
+	t.Parallel()
+	_, p := Config{}.plan()
+	for text, why := range map[string]string{
+		"1s nonsense(m0)":              "no kind",
+		"1s clock(m0,5s,1s)":           "within the fault model",
+		"1s stop-client(c0,1s)":        "within the fault model",
+		"1s flushall(m0+m1+m2)":        "within the fault model",
+		"2s freeze(m0,1s); 1s kill(m1": "kind(parameters)",
+	} {
+		if _, err := (Config{Faults: text}).schedule(0, p); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%q: %v, want an error with %q", text, err, why)
+		}
+	}
+	if s, err := (Config{Faults: "1h clock(m0,5s,1s)"}).schedule(0, p); err != nil || len(s) != 1 {
+		t.Errorf("a clock that jumps outside of the fault model: %v, %v", s, err)
+	}
+}
+
+func TestCommandOfARound(t *testing.T) {
+	t.Parallel()
+	r := round{Config: Config{Engine: "process", Tags: "bug"}, seed: 3, phases: phases{time.Minute, time.Second, time.Second}}
+	r.faults = fault.Schedule{{At: time.Second, Fault: fault.Fault{Kind: fault.FlushAll, Masters: fault.MastersOf(1)}}}
+	want := "go test -run 'TestChaos$' . -chaos.seed=3 -chaos.duration=1m2s -chaos.engine=process -chaos.tags=bug -chaos.faults='1s flushall(m1)'"
+	if got := r.command(); got != want {
+		t.Errorf("command is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// script is a client in shell, as far as the processes are concerned.
+func script(t *testing.T, text string) *clients {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "client")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return newClients(1, path, t.TempDir(), history.StartClock(), func(int) []string { return nil })
+}
+
+const obedient = `trap 'exit 0' TERM; while :; do sleep 0.05; done`
+
+func TestClientsAreStoppedAndKilled(t *testing.T) {
+	t.Parallel()
+	c := script(t, obedient)
+	do := func(what string, f func(string) error) {
+		t.Helper()
+		if err := f("c0"); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	do("kill of none", c.Kill)
+	do("start", c.Restart)
+	do("start of one that runs", c.Restart)
+	do("stop", c.Stop)
+	do("stop of one that is", c.Stop)
+	do("kill of one that is stopped", c.Kill)
+	do("stop of one that is dead", c.Stop)
+	do("restart", c.Restart)
+	do("stop", c.Stop)
+	if c.lives[0] != 2 {
+		t.Errorf("%d lives, want 2", c.lives[0])
+	}
+	if err := c.Stop("c1"); err == nil {
+		t.Error("a client was stopped that is not there")
+	}
+	time.Sleep(200 * time.Millisecond) // sh must have come to the trap
+	if err := c.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClientThatEndsByItself(t *testing.T) {
+	t.Parallel()
+	c := script(t, "echo 'what it said' >&2; exit 7")
+	if err := c.Restart("c0"); err != nil {
+		t.Fatal(err)
+	}
+	<-c.procs[0].exited
+	for what, err := range map[string]error{"failed": c.failed(), "end": c.end()} {
+		if err == nil || !strings.Contains(err.Error(), "what it said") {
+			t.Errorf("%s: %v, want an error with what it said", what, err)
+		}
+	}
+}
+
+func TestNoDatabase(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "database")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho 'it is not there' >&2; exit 3\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := startDatabase(path); err == nil || !strings.Contains(err.Error(), errNoDatabase.Error()) || !strings.Contains(err.Error(), "it is not there") {
+		t.Errorf("%v, want %v", err, errNoDatabase)
+	}
+}
+
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	b, err := build(t.Context(), "../client", "", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath(b.client); err != nil {
+		t.Error(err)
+	}
+	if _, err := exec.LookPath(b.database); err != nil {
+		t.Error(err)
+	}
+	if _, err := build(t.Context(), t.TempDir(), "", t.TempDir()); err == nil {
+		t.Error("a client was built out of nothing")
+	}
+}
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	res := Result{Rounds: 2}
+	res.Add(check.Verdict{
+		Counts:     check.Counts{Overlaps: 5, FaultsByKind: map[string]int{"kill": 3, "clock": 1}},
+		Violations: []check.Violation{{Rule: check.Tokens}},
+	})
+	text := strings.Join(res.Summary(), "\n")
+	for _, want := range []string{"2 rounds, 1 violations", "5 overlaps provoked", "[clock 1 kill 3]"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("summary has no %q:\n%s", want, text)
+		}
+	}
+}
