@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// The exit statuses. A command that was run gives its own, or 128 + the signal
+// that ended it. The others are those of sysexits.h and of shells, so that a
+// script can tell "try later" (75) from "it may have run beside another" (76).
+const (
+	exitOK          = 0
+	exitFailed      = 1   // the demo's verdict
+	exitUsage       = 64  // EX_USAGE: bad input, nothing was done
+	exitUnavailable = 69  // EX_UNAVAILABLE: masters of our own could not be started
+	exitNotObtained = 75  // EX_TEMPFAIL: the lock was not obtained, nothing was run
+	exitLost        = 76  // the lock was lost while the command ran
+	exitCannotRun   = 126 // found, but cannot be run
+	exitNotFound    = 127
+	exitSignal      = 128 // plus its number
+)
+
+// complain prints each error on a line of its own.
+func complain(err error) {
+	for _, line := range lines(err) {
+		fmt.Fprintln(os.Stderr, "redlock: "+line)
+	}
+}
+
+// lines takes joined errors apart, without the prefix that the library's have.
+func lines(err error) []string {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
+		var all []string
+		for _, e := range joined.Unwrap() {
+			all = append(all, lines(e)...)
+		}
+		return all
+	}
+	return []string{oneLine(err)}
+}
+
+func oneLine(err error) string {
+	text := strings.TrimPrefix(err.Error(), "redlock: ")
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// errHelp is returned by a parser of flags when help was asked for.
+var errHelp = errors.New("help asked for")

@@ -1,0 +1,82 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+const (
+	// maxMargin and marginShare (of the grace) bound how much earlier than the
+	// masters may free the lock the command is killed. A master's clock that is 1 %
+	// fast, which the library allows for, takes a hundredth of the grace; the rest is for
+	// this process to be scheduled and for those of the command to end.
+	maxMargin   = 500 * time.Millisecond
+	marginShare = 10
+
+	// look is how often the lease is looked at while the command may still stop by
+	// itself: Go's timers stand still while the machine is suspended, and the
+	// library's clock does not. It is also how often the group is asked after.
+	look = 20 * time.Millisecond
+)
+
+// killAfter is how long after the end of the lease the command is killed. The
+// masters keep the lock for ttl + grace (it is the lock delay).
+func killAfter(grace time.Duration) time.Duration {
+	return grace - min(grace/marginShare, maxMargin)
+}
+
+// lost stops the command, whose lock is lost: SIGTERM at once, SIGKILL before
+// anybody else can have the lock. That moment counts from the end of the lease and
+// not from now: if the lease ended long ago, because this process did not run,
+// or if the masters said that the lock is gone, it has passed already.
+func lost(lock *redlock.Lock, c *child, grace time.Duration) int {
+	cause := context.Cause(lock.Context())
+	c.signal(syscall.SIGTERM)
+	c.signal(syscall.SIGCONT) // a stopped process would not see the SIGTERM
+	status, killed := c.endBy(func() bool {
+		return time.Now().After(lock.Until().Add(killAfter(grace)))
+	})
+	c.takeTerminalBack()
+
+	how := "it stopped at SIGTERM"
+	if killed {
+		how = "it was killed"
+	}
+	complain(fmt.Errorf("%q (token %v) was lost while the command ran: %s; %s, its status was %d",
+		lock.Name(), lock.Token(), oneLine(cause), how, status))
+	_ = lock.Unlock(context.Background()) // it says again that the lock is lost
+	return exitLost
+}
+
+// endBy waits until the command and its whole group have ended, and kills what is
+// left when it is due. It returns the command's status, and whether it had to be
+// killed.
+func (c *child) endBy(due func() bool) (status int, killed bool) {
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	ended, sent := false, false
+	for {
+		// After the SIGKILL there may still be zombies, which another process should
+		// have reaped: those are not waited for.
+		if ended && (sent || !c.groupExists()) {
+			return status, killed
+		}
+		if !sent && due() {
+			c.signal(syscall.SIGKILL)
+			sent, killed = true, !ended
+		}
+		select {
+		case state := <-c.states:
+			if !state.Stopped() {
+				status, ended = statusOf(state), true
+			}
+		case <-tick.C:
+		}
+	}
+}

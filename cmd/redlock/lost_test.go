@@ -1,0 +1,299 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+func TestKillAfter(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ grace, after time.Duration }{
+		{0, 0},
+		{time.Second, 900 * time.Millisecond},
+		{5 * time.Second, 4500 * time.Millisecond},
+		{30 * time.Second, 29500 * time.Millisecond},
+	} {
+		if got := killAfter(c.grace); got != c.after {
+			t.Errorf("killAfter(%v) = %v, want %v", c.grace, got, c.after)
+		}
+		// The arithmetic of the help text: when a master whose clock is 1 % fast frees
+		// the lock, counted from the end of the lease.
+		const ttl = 30 * time.Second
+		ends := ttl - ttl/100 - 2*time.Millisecond
+		free := time.Duration(float64(ttl+c.grace) / 1.01)
+		if killAfter(c.grace) > free-ends {
+			t.Errorf("grace %v: killed %v after the lease, but it can be another's after %v", c.grace, killAfter(c.grace), free-ends)
+		}
+	}
+}
+
+// stubborn tells of SIGTERM and goes on, with a process in its group that would
+// outlive it.
+const stubborn = `trap 'echo term' TERM; sleep 1000 & echo ready $! ; while :; do sleep 0.02; done`
+
+// A lease that cannot be renewed ends the command, and the whole of its group,
+// before a rival gets in.
+func TestLostMajority(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=1s", "--grace=4s", "--", "sh", "-c", stubborn))
+	inGroup := number(t, run.line("ready"))
+	freeze(t, masters[:2])
+	frozen := time.Now()
+	run.line("term")
+	asked := time.Now()
+	line := run.line("was lost while the command ran")
+	ended := time.Now()
+	if status := run.status(); status != exitLost {
+		t.Errorf("status %d, want %d", status, exitLost)
+	}
+	if !strings.Contains(line, "lease expired; it was killed, its status was 137") {
+		t.Errorf("it says %q", line)
+	}
+	if took := asked.Sub(frozen); took > 3*time.Second {
+		t.Errorf("SIGTERM came %v after the freeze, the lease is 1s", took)
+	}
+	// That it is soon enough is TestRivalComesAfterTheEnd's.
+	if took := ended.Sub(frozen); took > 7*time.Second {
+		t.Errorf("all ended %v after the freeze, the masters keep the lock for 5s", took)
+	}
+	if took := ended.Sub(asked); took < 2*time.Second {
+		t.Errorf("SIGKILL came %v after SIGTERM, the grace is 4s", took)
+	}
+	if syscall.Kill(inGroup, 0) == nil {
+		t.Errorf("process %d of the group is left", inGroup)
+	}
+}
+
+// Measured by the rival, which redlock is cut off from: it gets the lock only
+// after the command has ended.
+func TestRivalComesAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	var wires []*wire
+	var through []string
+	for _, s := range masters {
+		w := newWire(t, s.Addr())
+		wires, through = append(wires, w), append(through, "redis://"+w.addr)
+	}
+	beat := filepath.Join(t.TempDir(), "beat")
+	script := `trap "" TERM; while :; do date +%s%N > "$0.new"; mv "$0.new" "$0"; echo ready; sleep 0.01; done`
+	run := start(t, command(t, "run", "--masters", strings.Join(through, ","), "--name=job", "--ttl=1s", "--grace=5s", "--",
+		"sh", "-c", script, beat))
+	run.line("ready")
+	for _, w := range wires {
+		w.cut()
+	}
+	rivalLock(t, masters, "job")
+	got := time.Now()
+	text, err := os.ReadFile(beat)
+	must(t, err)
+	last := time.Unix(0, int64(number(t, strings.TrimSpace(string(text)))))
+	if !last.Before(got) {
+		t.Errorf("the command was alive at %v, the rival had the lock at %v", last, got)
+	}
+	if status := run.status(); status != exitLost {
+		t.Errorf("status %d, want %d", status, exitLost)
+	}
+	text, err = os.ReadFile(beat)
+	must(t, err)
+	if after := time.Unix(0, int64(number(t, strings.TrimSpace(string(text))))); !after.Equal(last) {
+		t.Errorf("the command wrote at %v, the rival had the lock at %v", after, got)
+	}
+}
+
+// A command that heeds SIGTERM is not kept from its own end.
+func TestLostAndStoppedByItself(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=1s", "--grace=20s", "--",
+		"sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.02; done"))
+	run.line("ready")
+	freeze(t, masters[:2])
+	began := time.Now()
+	if line := run.line("was lost while the command ran"); !strings.Contains(line, "it stopped at SIGTERM, its status was 5") {
+		t.Errorf("it says %q", line)
+	}
+	if status := run.status(); status != exitLost {
+		t.Errorf("status %d, want %d", status, exitLost)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// When another has the lock already there is no time left.
+func TestTakenAway(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=3s", "--grace=50s", "--", "sh", "-c", stubborn))
+	run.line("ready")
+	began := time.Now()
+	take(t, masters, "job")
+	line := run.line("was lost while the command ran")
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the command ended %v after the lock was another's", took)
+	}
+	if !strings.Contains(line, "lock lost; it was killed") {
+		t.Errorf("it says %q", line)
+	}
+	if status := run.status(); status != exitLost {
+		t.Errorf("status %d, want %d", status, exitLost)
+	}
+}
+
+// A redlock that did not run while its lease ended cannot have stopped the command
+// in time. It does so when it wakes up.
+func TestStoppedPastTheLease(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=1s", "--grace=6s", "--", "sh", "-c", stubborn))
+	run.line("ready")
+	run.signal(syscall.SIGSTOP)
+	rivalLock(t, masters, "job")
+	run.signal(syscall.SIGCONT)
+	woken := time.Now()
+	if line := run.line("was lost while the command ran"); !strings.Contains(line, "it was killed") {
+		t.Errorf("it says %q", line)
+	}
+	if took := time.Since(woken); took > 4*time.Second {
+		t.Errorf("the command ended %v after redlock went on", took)
+	}
+	if status := run.status(); status != exitLost {
+		t.Errorf("status %d, want %d", status, exitLost)
+	}
+}
+
+// helpers
+
+func freeze(t *testing.T, servers []*redisproc.Server) {
+	t.Helper()
+	for _, s := range servers {
+		must(t, s.Pause())
+	}
+}
+
+// wire is a way to a master that can be cut: what is sent from then on vanishes.
+type wire struct {
+	addr  string
+	whole atomic.Bool
+}
+
+func newWire(t *testing.T, to string) *wire {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	w := &wire{addr: l.Addr().String()}
+	w.whole.Store(true)
+	go func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			go w.carry(near, far)
+			go w.carry(far, near)
+		}
+	}()
+	return w
+}
+
+func (w *wire) carry(from, to net.Conn) {
+	defer to.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if err != nil {
+			return
+		}
+		if w.whole.Load() {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (w *wire) cut() { w.whole.Store(false) }
+
+// take deletes the lock on all masters until a rival has it.
+func take(t *testing.T, servers []*redisproc.Server, name string) {
+	t.Helper()
+	c := rival(t, servers)
+	eventually(t, "a rival has the lock", func() bool {
+		for _, s := range servers {
+			r := redis.NewClient(&redis.Options{Addr: s.Addr()})
+			keys, err := r.Keys(context.Background(), "*:lock:"+name).Result()
+			must(t, err)
+			if len(keys) > 0 {
+				must(t, r.Del(context.Background(), keys...).Err())
+			}
+			must(t, r.Close())
+		}
+		_, err := c.TryLock(t.Context(), name, redlock.WithTTL(20*time.Second))
+		return err == nil
+	})
+}
+
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	must(t, err)
+	return n
+}
+
+// exited reports whether the process has ended, reaped or not.
+func exited(pid int) bool {
+	state := processState(pid)
+	return state == "" || state == "Z"
+}
+
+// processState returns the letter that /proc has for it, or "" if there is no such
+// process.
+func processState(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	_, after, _ := strings.Cut(string(text), ") ")
+	return after[:1]
+}
+
+// childOf returns the only child of a process.
+func childOf(t *testing.T, pid int) int {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	must(t, err)
+	var children []string
+	for _, f := range tasks {
+		text, err := os.ReadFile(f)
+		must(t, err)
+		children = append(children, strings.Fields(string(text))...)
+	}
+	if len(children) != 1 {
+		t.Fatalf("children of %d: %q, want one", pid, children)
+	}
+	return number(t, children[0])
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// beRedlock makes this test binary be the command, so that it is driven as a user
+// would, and under the race detector too.
+const beRedlock = "REDLOCK_TEST_BE_REDLOCK"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beRedlock) != "" {
+		main()
+	}
+	// Under nohup a hangup is ignored here, and would be by all that the tests start:
+	// what is caught is reset for them.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	os.Exit(m.Run())
+}
+
+// deadline is for everything that is waited for here and takes far less.
+const deadline = 60 * time.Second
+
+// command returns redlock with args, not started. Its process is killed with the
+// test.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), beRedlock+"=1", "REDLOCK_MASTERS=")
+	cmd.WaitDelay = time.Second // for output that outlives it
+	return cmd
+}
+
+// result is how a process ended.
+type result struct {
+	status         int // -1: by a signal
+	stdout, stderr string
+}
+
+// redlockEnds runs redlock with args until it ends.
+func redlockEnds(t *testing.T, args ...string) result {
+	t.Helper()
+	return runToEnd(t, command(t, args...))
+}
+
+func runToEnd(t *testing.T, cmd *exec.Cmd) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		t.Fatalf("%q: %v", cmd.Args, err)
+	}
+	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+func (r result) wants(t *testing.T, status int) {
+	t.Helper()
+	if r.status != status {
+		t.Fatalf("status %d, want %d\nstdout: %s\nstderr: %s", r.status, status, r.stdout, r.stderr)
+	}
+}
+
+// running is a redlock whose output is read as it comes.
+type running struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	lines chan string // of stdout and stderr
+}
+
+func start(t *testing.T, cmd *exec.Cmd) *running {
+	t.Helper()
+	r, w, err := os.Pipe()
+	must(t, err)
+	cmd.Stdout, cmd.Stderr = w, w
+	must(t, cmd.Start())
+	w.Close()
+	run := &running{t: t, cmd: cmd, lines: make(chan string, 1000)}
+	go func() {
+		defer close(run.lines)
+		defer r.Close()
+		for s := bufio.NewScanner(r); s.Scan(); {
+			run.lines <- s.Text()
+		}
+	}()
+	return run
+}
+
+// line waits for a line that has text in it, and returns what comes after that.
+func (r *running) line(text string) string {
+	r.t.Helper()
+	var before []string
+	for {
+		select {
+		case line, ok := <-r.lines:
+			if !ok {
+				r.t.Fatalf("ended without a line with %q: %q", text, before)
+			}
+			if _, after, found := strings.Cut(line, text); found {
+				return strings.TrimSpace(after)
+			}
+			before = append(before, line)
+		case <-time.After(deadline):
+			r.t.Fatalf("no line with %q: %q", text, before)
+		}
+	}
+}
+
+func (r *running) signal(s syscall.Signal) {
+	r.t.Helper()
+	must(r.t, r.cmd.Process.Signal(s))
+}
+
+// status waits for the end.
+func (r *running) status() int {
+	r.t.Helper()
+	err := r.cmd.Wait()
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		r.t.Fatal(err)
+	}
+	return r.cmd.ProcessState.ExitCode()
+}
+
+// realMasters starts redis-server processes.
+func realMasters(t *testing.T, n int) []*redisproc.Server {
+	t.Helper()
+	servers, err := redisproc.StartN(n, redisproc.Config{})
+	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
+		t.Skipf("NOT TESTED: %v", err)
+	}
+	must(t, err)
+	t.Cleanup(func() {
+		for _, s := range servers {
+			must(t, s.Stop())
+		}
+	})
+	return servers
+}
+
+func urls(servers []*redisproc.Server) []string {
+	var urls []string
+	for _, s := range servers {
+		urls = append(urls, s.URL())
+	}
+	return urls
+}
+
+// mastersFlag is the argument that names the servers.
+func mastersFlag(servers []*redisproc.Server) string {
+	return "--masters=" + strings.Join(urls(servers), ",")
+}
+
+// rival is another client of the same masters.
+func rival(t *testing.T, servers []*redisproc.Server, opts ...redlock.Option) *redlock.Client {
+	t.Helper()
+	c, err := redlock.Open(urls(servers), opts...)
+	must(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func rivalLock(t *testing.T, servers []*redisproc.Server, name string) *redlock.Lock {
+	t.Helper()
+	lock, err := rival(t, servers).Lock(t.Context(), name, redlock.WithWait(deadline))
+	must(t, err)
+	return lock
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually polls what can only be looked at.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(deadline); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("not so after %v: %s", deadline, what)
+		}
+	}
+}
+
+func TestTopLevel(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args           []string
+		status         int
+		stdout, stderr string
+	}{
+		{nil, exitUsage, "", "redlock run --masters"},
+		{[]string{"help"}, 0, "redlock run --masters", ""},
+		{[]string{"--help"}, 0, "redlock run --masters", ""},
+		{[]string{"help", "run"}, 0, "Exit status", ""},
+		{[]string{"run", "--help"}, 0, "Exit status", ""},
+		{[]string{"help", "demo"}, 0, "--duration", ""},
+		{[]string{"demo", "-h"}, 0, "--duration", ""},
+		{[]string{"help", "foo"}, exitUsage, "", `redlock: no help on "foo": ask for run, demo or init`},
+		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, demo, init, version or help`},
+		{[]string{"version"}, 0, "go1.", ""},
+	} {
+		r := redlockEnds(t, c.args...)
+		r.wants(t, c.status)
+		if !strings.Contains(r.stdout, c.stdout) || !strings.Contains(r.stderr, c.stderr) || (r.stdout != "") == (r.stderr != "") {
+			t.Errorf("%q: stdout %q, stderr %q; want %q and %q", c.args, r.stdout, r.stderr, c.stdout, c.stderr)
+		}
+	}
+}
+
+// A majority loses its data: refused until init, and then above the floor.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	servers := realMasters(t, 3)
+	urls := strings.Join(urls(servers), ",")
+	for _, bad := range [][]string{{"init", "--yes"}, {"init", "--masters", urls}, {"init", "--masters", urls, "--yes", "--floor", "-1"}, {"init", "--masters", urls, "--yes", "all"}} {
+		redlockEnds(t, bad...).wants(t, exitUsage)
+	}
+	redlockEnds(t, "init", "--masters", urls, "--yes", "--floor", "3000000000000000").wants(t, exitOK)
+	r := redlockEnds(t, "run", "--masters", urls, "--name", "a", "--", "sh", "-c", "echo $REDLOCK_TOKEN")
+	r.wants(t, exitOK)
+	if token, err := fence.Parse(strings.TrimSpace(r.stdout)); err != nil || token <= 3000000000000000 {
+		t.Errorf("token %q (%v) is not above the floor", r.stdout, err)
+	}
+	servers[0].Kill()
+	redlockEnds(t, "init", "--masters", urls, "--yes").wants(t, exitNotObtained)
+}

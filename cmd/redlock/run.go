@@ -1,0 +1,175 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// runCommand is redlock run: wait for the lock, run the command, return its
+// status.
+func runCommand(args []string) int {
+	cfg, err := parseRun(args)
+	if err != nil {
+		return badInput(err, runUsage)
+	}
+	path, err := exec.LookPath(cfg.command[0])
+	if err != nil {
+		complain(err) // before the wait: it would be in vain
+		return cannotRun(err)
+	}
+	client, closeClient, err := connect(cfg)
+	if err != nil {
+		complain(err)
+		if errors.Is(err, redlock.ErrBadOption) {
+			return exitUsage
+		}
+		return exitUnavailable
+	}
+	defer closeClient()
+
+	signals := catchSignals()
+	ctx, giveUp := context.WithCancel(context.Background()) // the hold's too: not to end before it
+	defer giveUp()
+	lock, status := obtain(ctx, giveUp, client, cfg, signals)
+	if lock == nil {
+		return status
+	}
+	c, err := startChild(path, cfg.command, environment(lock))
+	if err != nil {
+		complain(err)
+		_ = lock.Unlock(context.Background()) // nothing ran, so nothing depends on it
+		return cannotRun(err)
+	}
+	return hold(lock, c, cfg.grace, signals)
+}
+
+// environment is ours with the hold in it. A variable that is there twice, as
+// within another redlock run, would be read differently by different programs.
+func environment(lock *redlock.Lock) []string {
+	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
+		return strings.HasPrefix(s, "REDLOCK_NAME=") || strings.HasPrefix(s, "REDLOCK_TOKEN=")
+	})
+	return append(env, "REDLOCK_NAME="+lock.Name(), "REDLOCK_TOKEN="+lock.Token().String())
+}
+
+// cannotRun is what shells return for a command that did not start.
+func cannotRun(err error) int {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		return exitNotFound
+	}
+	return exitCannotRun
+}
+
+// obtain waits for the lock, or for a signal that ends the wait, for which it
+// calls giveUp. Without a lock the status says which.
+func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg runConfig, signals <-chan os.Signal) (*redlock.Lock, int) {
+	type outcome struct {
+		lock *redlock.Lock
+		err  error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		lock, err := lockOf(ctx, client, cfg)
+		done <- outcome{lock, err}
+	}()
+	for {
+		select {
+		case o := <-done:
+			if o.err != nil {
+				explain(o.err, cfg)
+				return nil, exitNotObtained
+			}
+			return o.lock, exitOK
+		case s := <-signals:
+			if !ends(s) {
+				continue
+			}
+			giveUp()
+			if o := <-done; o.lock != nil {
+				_ = o.lock.Unlock(context.Background()) // nothing ran, so nothing depends on it
+			}
+			return nil, exitSignal + int(s.(syscall.Signal))
+		}
+	}
+}
+
+func lockOf(ctx context.Context, client *redlock.Client, cfg runConfig) (*redlock.Lock, error) {
+	switch cfg.wait {
+	case 0:
+		return client.TryLock(ctx, cfg.name)
+	case forever:
+		return client.Lock(ctx, cfg.name)
+	}
+	return client.Lock(ctx, cfg.name, redlock.WithWait(cfg.wait))
+}
+
+// explain says why the lock was not obtained. Masters that did not answer are
+// the news then, so they are named; that all of them say "held" is not.
+func explain(err error, cfg runConfig) {
+	why := err
+	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
+		why = q
+		if errors.Is(q.Reason, redlock.ErrHeld) && !cfg.verbose {
+			why = q.Reason
+		}
+	}
+	within := ""
+	if cfg.wait > 0 {
+		within = fmt.Sprintf(" within %v", cfg.wait)
+	}
+	complain(fmt.Errorf("%q not obtained%s: %s", cfg.name, within, oneLine(why)))
+}
+
+// hold keeps the lock while the command runs, and returns its status. It passes
+// signals on, and stops the command when the lock is lost.
+func hold(lock *redlock.Lock, c *child, grace time.Duration, signals <-chan os.Signal) int {
+	for {
+		select {
+		case <-lock.Context().Done():
+			return lost(lock, c, grace)
+		case s := <-signals:
+			c.passedOn = true
+			c.signal(s.(syscall.Signal))
+		case state := <-c.states:
+			if state.Stopped() {
+				c.suspend(state.StopSignal(), lock.Valid)
+				continue
+			}
+			c.takeTerminalBack()
+			c.interruptJob(state)
+			return release(lock, statusOf(state))
+		}
+	}
+}
+
+// release gives the lock back after the command has ended with status.
+func release(lock *redlock.Lock, status int) int {
+	err := lock.Unlock(context.Background())
+	switch {
+	case errors.Is(err, redlock.ErrExpired), errors.Is(err, redlock.ErrLost):
+		complain(fmt.Errorf("%q (token %v) was lost before the command had ended, with status %d: %s", lock.Name(), lock.Token(), status, oneLine(err)))
+		return exitLost
+	case err != nil:
+		complain(fmt.Errorf("%q is held on some masters until its ttl has passed: %s", lock.Name(), oneLine(err)))
+	}
+	return status
+}
+
+// statusOf is what a shell makes of how a command ended.
+func statusOf(state syscall.WaitStatus) int {
+	if state.Signaled() {
+		return exitSignal + int(state.Signal())
+	}
+	return state.ExitStatus()
+}

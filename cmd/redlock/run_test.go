@@ -1,0 +1,282 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+)
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	const masters = "--masters=redis://127.0.0.1:1"
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{masters, "true"}, "--name is missing: it must name the lock"},
+		{[]string{"--name=x", "true"}, "--masters is missing, and so is REDLOCK_MASTERS: give the URLs of all masters"},
+		{[]string{"--name=x", masters}, "command is missing: it must follow the flags"},
+		{[]string{"--name=x", masters, "--"}, "command is missing: it must follow the flags"},
+		{[]string{"--name=x", masters, "--ttl=10ms", "true"}, "--ttl is 10ms: it must be above 500ms"},
+		{[]string{"--name=x", masters, "--ttl=500ms", "true"}, "--ttl is 500ms: it must be above 500ms"},
+		{[]string{"--name=x", masters, "--ttl=-1s", "true"}, "--ttl is -1s: it must be above 500ms"},
+		{[]string{"--name=x", masters, "--ttl=58s", "true"}, "--ttl is 58s and --grace 5s: together they must be at most 1m0s"},
+		{[]string{"--name=x", masters, "--ttl=never", "true"}, `invalid value "never" for flag -ttl`},
+		{[]string{"--name=x", masters, "--grace=-1s", "true"}, "--grace is -1s: it must not be negative"},
+		{[]string{"--name=x", masters, "--grace=2562047h", "true"}, "together they must be at most 1m0s"},
+		{[]string{"--name=x", masters, "--wait=-1s", "true"}, "--wait is -1s: it must be 0, to try once, or positive"},
+		{[]string{"--name=" + strings.Repeat("x", 1025), masters, "true"}, "--name is 1025 bytes long: it must be at most 1024"},
+		{[]string{"--name=x", "--masters=redis://127.0.0.1:1,,redis://127.0.0.1:2", "true"}, "--masters has nothing at place 2: it must be a URL"},
+		{[]string{"--name=x", "--masters=", "true"}, "--masters has nothing at place 1: it must be a URL"},
+		{[]string{"--name=x", masters, masters, "true"}, "masters[1] is 127.0.0.1:1: it is the same as masters[0]"},
+		{[]string{"--name=x", "--masters=127.0.0.1:6379", "true"}, "urls[0]"},
+		{[]string{"--name=x", masters, "--embedded", "true"}, "--masters and --embedded are both given: it must be one of them"},
+		{[]string{"--foo", "true"}, "flag provided but not defined: -foo (redlock help run tells all flags)"},
+	} {
+		r := redlockEnds(t, append([]string{"run"}, c.args...)...)
+		if r.status != exitUsage || !strings.Contains(r.stderr, c.says) || r.stdout != "" {
+			t.Errorf("%q: status %d, stderr %q; want %d and %q", c.args, r.status, r.stderr, exitUsage, c.says)
+		}
+		for line := range strings.Lines(r.stderr) {
+			if !strings.HasPrefix(line, "redlock: ") || strings.Count(line, "redlock: ") != 1 {
+				t.Errorf("%q: a line does not begin with one prefix: %q", c.args, line)
+			}
+		}
+	}
+	t.Run("all at once", func(t *testing.T) {
+		r := redlockEnds(t, "run", "--ttl=1ms", "--wait=-1s")
+		r.wants(t, exitUsage)
+		if n := strings.Count(r.stderr, "\n"); n != 5 {
+			t.Errorf("%d lines, want 5: %s", n, r.stderr)
+		}
+	})
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	notExecutable := filepath.Join(t.TempDir(), "text")
+	must(t, os.WriteFile(notExecutable, []byte("hello"), 0o600))
+	badFormat := filepath.Join(t.TempDir(), "binary")
+	must(t, os.WriteFile(badFormat, []byte{0, 1, 2}, 0o700))
+	for i, c := range []struct {
+		command []string
+		status  int
+	}{
+		{[]string{"true"}, 0},
+		{[]string{"sh", "-c", "exit 7"}, 7},
+		{[]string{"sh", "-c", "exit 255"}, 255},
+		{[]string{"sh", "-c", "kill -KILL $$"}, 137},
+		{[]string{"sh", "-c", "kill -TERM $$"}, 143},
+		{[]string{"no-such-command-here"}, exitNotFound},
+		{[]string{"/no/such/command"}, exitNotFound},
+		{[]string{notExecutable}, exitCannotRun},
+		{[]string{badFormat}, exitCannotRun},
+	} {
+		name := fmt.Sprintf("status-%d", i)
+		r := redlockEnds(t, append([]string{"run", mastersFlag(masters), "--name", name, "--"}, c.command...)...)
+		r.wants(t, c.status)
+		if r.stdout != "" || (r.stderr != "") != (c.status == exitNotFound || c.status == exitCannotRun) {
+			t.Errorf("%q: stdout %q, stderr %q", c.command, r.stdout, r.stderr)
+		}
+		if _, err := rival(t, masters).TryLock(t.Context(), name); err != nil {
+			t.Errorf("%q: not free afterwards: %v", c.command, err)
+		}
+	}
+}
+
+func TestCommandSeesItsHold(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	before := rivalLock(t, masters, "env")
+	must(t, before.Unlock(t.Context()))
+
+	cmd := command(t, "run", "--name=env", "--", "env")
+	cmd.Env = append(cmd.Env, "REDLOCK_MASTERS="+strings.Join(urls(masters), " , "), "MINE=kept", "REDLOCK_TOKEN=outer", "REDLOCK_NAME=outer")
+	r := runToEnd(t, cmd)
+	r.wants(t, 0)
+	after := rivalLock(t, masters, "env")
+	var tokens []string
+	for line := range strings.Lines(r.stdout) {
+		if token, found := strings.CutPrefix(line, "REDLOCK_TOKEN="); found {
+			tokens = append(tokens, strings.TrimSpace(token))
+		}
+	}
+	if len(tokens) != 1 {
+		t.Fatalf("tokens are %q in %s", tokens, r.stdout)
+	}
+	if token, err := fence.Parse(tokens[0]); err != nil || token <= before.Token() || token >= after.Token() {
+		t.Errorf("token %q (%v), those around it are %v and %v", tokens[0], err, before.Token(), after.Token())
+	}
+	if strings.Count(r.stdout, "REDLOCK_NAME=") != 1 || !strings.Contains(r.stdout, "REDLOCK_NAME=env\n") || !strings.Contains(r.stdout, "MINE=kept\n") {
+		t.Errorf("the command saw %s", r.stdout)
+	}
+
+	cmd = command(t, "run", mastersFlag(masters), "--name=stdin", "cat", "-")
+	cmd.Stdin = strings.NewReader("from stdin")
+	if r := runToEnd(t, cmd); r.status != 0 || r.stdout != "from stdin" {
+		t.Errorf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
+	}
+}
+
+func TestNotObtained(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	lock := rivalLock(t, masters, "held")
+	for _, wait := range []string{"0", "200ms"} {
+		began := time.Now()
+		r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "--wait", wait, "--", "echo", "ran")
+		r.wants(t, exitNotObtained)
+		if r.stdout != "" || !strings.Contains(r.stderr, `redlock: "held" not obtained`) || !strings.Contains(r.stderr, "held by another") {
+			t.Errorf("--wait %s: stdout %q, stderr %q", wait, r.stdout, r.stderr)
+		}
+		if took := time.Since(began); wait != "0" && took < 200*time.Millisecond {
+			t.Errorf("--wait %s ended after %v", wait, took)
+		}
+	}
+
+	waiting := start(t, command(t, "run", mastersFlag(masters), "--name=held", "--wait=1m", "--verbose", "--", "echo", "ran"))
+	waiting.line("is up")
+	must(t, lock.Unlock(t.Context()))
+	waiting.line("ran")
+	if status := waiting.status(); status != 0 {
+		t.Errorf("status %d after a wait", status)
+	}
+
+	for _, s := range masters[:2] {
+		s.Kill()
+	}
+	r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "--wait=0", "--", "echo", "ran")
+	r.wants(t, exitNotObtained)
+	if r.stdout != "" || !strings.Contains(r.stderr, masters[0].Addr()) || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("no quorum: stdout %q, stderr %q", r.stdout, r.stderr)
+	}
+}
+
+func TestSignalEndsTheWait(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	rivalLock(t, masters, "held")
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		ran := filepath.Join(t.TempDir(), "ran")
+		waiting := start(t, command(t, "run", mastersFlag(masters), "--name=held", "--verbose", "--", "touch", ran))
+		waiting.line("is up")
+		waiting.signal(syscall.SIGUSR1) // is for the command, and ends nothing
+		waiting.signal(s)
+		if status := waiting.status(); status != 128+int(s) {
+			t.Errorf("%v: status %d, want %d", s, status, 128+int(s))
+		}
+		if _, err := os.Stat(ran); err == nil {
+			t.Errorf("%v: the command was run", s)
+		}
+	}
+}
+
+func TestSignalsArePassedOn(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	for _, sig := range []string{"INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "WINCH"} {
+		t.Run(sig, func(t *testing.T) {
+			number := signalNumbers[sig]
+			script := fmt.Sprintf(`trap 'echo got; exit 9' %s; echo ready; while :; do sleep 0.02; done`, sig)
+			trapped := start(t, command(t, "run", mastersFlag(masters), "--name", sig, "--", "sh", "-c", script))
+			trapped.line("ready")
+			trapped.signal(number)
+			trapped.line("got")
+			if status := trapped.status(); status != 9 {
+				t.Errorf("status %d, want the command's own", status)
+			}
+
+			if sig == "WINCH" {
+				return // ends nobody
+			}
+			killed := start(t, command(t, "run", mastersFlag(masters), "--name", sig, "--", "sh", "-c", "ulimit -c 0; echo ready; exec sleep 1000"))
+			killed.line("ready")
+			killed.signal(number)
+			if status := killed.status(); status != 128+int(number) {
+				t.Errorf("status %d, want %d", status, 128+int(number))
+			}
+		})
+	}
+}
+
+var signalNumbers = map[string]syscall.Signal{
+	"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT,
+	"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2, "WINCH": syscall.SIGWINCH,
+}
+
+// What nohup arranges holds for the command too.
+func TestIgnoredSignalStaysIgnored(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	cmd := command(t, "run", mastersFlag(masters), "--name=nohup", "--", "sh", "-c", "echo ready; read x; exit 9")
+	cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	stdin, err := cmd.StdinPipe()
+	must(t, err)
+	run := start(t, cmd)
+	run.line("ready")
+	run.signal(syscall.SIGHUP)
+	must(t, syscall.Kill(-childOf(t, cmd.Process.Pid), syscall.SIGHUP))
+	must(t, stdin.Close())
+	if status := run.status(); status != 9 {
+		t.Errorf("status %d, want 9", status)
+	}
+}
+
+func TestContendersExcludeEachOther(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	file := filepath.Join(t.TempDir(), "counter")
+	must(t, os.WriteFile(file, []byte("0\n"), 0o600))
+	const contenders, times = 3, 4
+	var wg sync.WaitGroup
+	for range contenders {
+		wg.Go(func() {
+			for range times {
+				r := redlockEnds(t, "run", mastersFlag(masters), "--name=counter", "--",
+					"sh", "-c", `n=$(cat "$0"); sleep 0.05; echo $((n+1)) > "$0"`, file)
+				if r.status != 0 {
+					t.Errorf("status %d: %s", r.status, r.stderr)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	text, err := os.ReadFile(file)
+	must(t, err)
+	if got := strings.TrimSpace(string(text)); got != fmt.Sprint(contenders*times) {
+		t.Errorf("the counter is %s, want %d", got, contenders*times)
+	}
+}
+
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	cmd := command(t, "run", "--embedded", "--name=x", "--", "sh", "-c", "echo ready; read x; exit 3")
+	stdin, err := cmd.StdinPipe()
+	must(t, err)
+	run := start(t, cmd)
+	masters := strings.Split(run.line("--masters "), ",")
+	run.line("ready")
+	c, err := redlock.Open(masters)
+	must(t, err)
+	defer c.Close()
+	if _, err := c.TryLock(t.Context(), "x"); !errors.Is(err, redlock.ErrHeld) {
+		t.Errorf("a rival on %q got %v", masters, err)
+	}
+	must(t, stdin.Close())
+	if status := run.status(); status != 3 {
+		t.Errorf("status %d, want 3", status)
+	}
+}

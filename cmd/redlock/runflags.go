@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// defaultGrace is enough for most commands to clean up, and short beside the
+// default ttl.
+const defaultGrace = 5 * time.Second
+
+// forever is the wait that was not asked for.
+const forever time.Duration = -1
+
+// runConfig is what the arguments of run ask for.
+type runConfig struct {
+	masters  []string
+	embedded bool
+	name     string
+	ttl      time.Duration
+	grace    time.Duration
+	wait     time.Duration // 0: try once; forever
+	verbose  bool
+	command  []string // with its arguments
+}
+
+// parseRun reads the arguments and reports all that is wrong with them.
+func parseRun(args []string) (runConfig, error) {
+	cfg := runConfig{wait: forever}
+	var given []string
+	fs := flag.NewFlagSet("run", flag.ContinueOnError)
+	fs.Func("masters", "", func(s string) error { given = append(given, s); return nil })
+	fs.BoolVar(&cfg.embedded, "embedded", false, "")
+	fs.StringVar(&cfg.name, "name", "", "")
+	fs.DurationVar(&cfg.ttl, "ttl", redlock.DefaultTTL, "")
+	fs.DurationVar(&cfg.grace, "grace", defaultGrace, "")
+	fs.DurationVar(&cfg.wait, "wait", forever, "")
+	fs.BoolVar(&cfg.verbose, "verbose", false, "")
+	if err := parseFlags(fs, args); err != nil {
+		return cfg, err
+	}
+	cfg.command = fs.Args()
+	waitGiven := false
+	fs.Visit(func(f *flag.Flag) { waitGiven = waitGiven || f.Name == "wait" })
+
+	var errs []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	var err error
+	cfg.masters, err = mastersFrom(given, cfg.embedded)
+	errs = append(errs, err)
+	refuse(cfg.name == "", "--name is missing: it must name the lock")
+	refuse(len(cfg.name) > redlock.MaxNameLen, "--name is %d bytes long: it must be at most %d", len(cfg.name), redlock.MaxNameLen)
+	refuse(cfg.ttl <= redlock.DefaultRequestTimeout,
+		"--ttl is %v: it must be above %v, the time that a master may take to answer", cfg.ttl, redlock.DefaultRequestTimeout)
+	refuse(cfg.grace < 0, "--grace is %v: it must not be negative", cfg.grace)
+	refuse(cfg.ttl > redlock.DefaultMaxTTL || cfg.grace > redlock.DefaultMaxTTL-cfg.ttl,
+		"--ttl is %v and --grace %v: together they must be at most %v", cfg.ttl, cfg.grace, redlock.DefaultMaxTTL)
+	refuse(waitGiven && cfg.wait < 0, "--wait is %v: it must be 0, to try once, or positive", cfg.wait)
+	refuse(len(cfg.command) == 0, "command is missing: it must follow the flags, as in redlock run … -- make deploy")
+	return cfg, errors.Join(errs...)
+}
+
+// mastersFrom returns the URLs that the flags give, or else the environment.
+func mastersFrom(given []string, embedded bool) ([]string, error) {
+	from := "--masters"
+	if embedded {
+		if len(given) > 0 {
+			return nil, errors.New("--masters and --embedded are both given: it must be one of them")
+		}
+		return nil, nil
+	}
+	if len(given) == 0 {
+		from = "REDLOCK_MASTERS"
+		if env := os.Getenv(from); env != "" {
+			given = []string{env}
+		}
+	}
+	if len(given) == 0 {
+		return nil, errors.New("--masters is missing, and so is REDLOCK_MASTERS: give the URLs of all masters with commas between them, or --embedded for a try")
+	}
+	urls := strings.Split(strings.Join(given, ","), ",")
+	for i := range urls {
+		urls[i] = strings.TrimSpace(urls[i])
+		if urls[i] == "" {
+			return nil, fmt.Errorf("%s has nothing at place %d: it must be a URL such as redis://host:6379", from, i+1)
+		}
+	}
+	return urls, nil
+}
