@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/redlock-go/redlock/bench/internal/contender"
+	"github.com/redlock-go/redlock/bench/internal/exclusion"
+	"github.com/redlock-go/redlock/bench/internal/report"
+	"github.com/redlock-go/redlock/bench/internal/server"
+	"github.com/redlock-go/redlock/bench/internal/workload"
+)
+
+// compare measures all that the settings ask for, and reports it.
+func compare(out io.Writer, s settings, args []string) error {
+	r := report.New(args, s.cell, s.rounds)
+	if err := measureAll(s, r); err != nil {
+		return err
+	}
+	r.WriteTable(out)
+	r.WriteAims(out)
+	if len(r.Results) == 0 {
+		return errors.New("nothing was measured")
+	}
+	if s.out == "" {
+		return nil
+	}
+	if err := os.MkdirAll(s.out, 0o755); err != nil {
+		return err
+	}
+	return errors.Join(r.WriteJSON(filepath.Join(s.out, "results.json")), r.WritePlots(s.out))
+}
+
+// measureAll ends at once when a lock was none. What cannot be measured for
+// another reason is reported, and the others still are.
+//
+// It goes round by round through all workloads, and in each through all
+// contenders, so that what the machine does beside it hits all alike. Each round
+// begins with another contender.
+func measureAll(s settings, r *report.Report) error {
+	others := newServers()
+	defer others.stop()
+	for round := range s.rounds {
+		for _, w := range workload.All() {
+			if s.workloads.MatchString(w.Name) && (!s.aims || report.Needed(w.Name)) {
+				if err := measureOne(s, r, others, w, round); err != nil {
+					return fmt.Errorf("%s: %w", w.Name, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func measureOne(s settings, r *report.Report, others *servers, w workload.Workload, round int) error {
+	masters, err := server.StartRedis(w.Redis)
+	if err != nil {
+		return err
+	}
+	defer masters.Stop()
+	n := len(contender.All)
+	for i := range n {
+		c := contender.All[(i+round)%n]
+		if !s.contenders.MatchString(c.Name) || !w.Suits(c) || s.aims && !report.Compared(c.Name) {
+			continue
+		}
+		on, err := others.of(c.Needs, masters)
+		if err != nil {
+			r.NotRun(c.Name, err)
+			continue
+		}
+		cell, err := workload.Measure(w, c, on, s.cell)
+		if errors.Is(err, exclusion.ErrViolated) {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if err != nil {
+			log.Printf("round %d/%d  %s  %s  NOT RUN: %v", round+1, s.rounds, w.Name, c.Name, err)
+			r.NotRun(c.Name+", "+w.Name, err)
+			continue
+		}
+		log.Printf("round %d/%d  %s  %s  %.0f/s", round+1, s.rounds, w.Name, c.Name, cell.PerSecond)
+		r.Add(w, c.Name, cell)
+	}
+	return nil
+}

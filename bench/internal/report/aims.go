@@ -1,0 +1,173 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/internal/contender"
+	"github.com/redlock-go/redlock/bench/internal/stats"
+	"github.com/redlock-go/redlock/bench/internal/workload"
+)
+
+const (
+	ours    = "redlock"
+	fair    = contender.Fair
+	floor   = "floor-group"
+	redsync = "redsync"
+	rueidis = "rueidislock"
+)
+
+// Aim is one aim of the project, and how it came out.
+type Aim struct {
+	Aim      string  `json:"aim"`
+	AtLeast  bool    `json:"atLeast"` // else at most
+	Bound    float64 `json:"bound"`
+	Measured float64 `json:"measured"` // median of the rounds
+	Low      float64 `json:"low"`      // of the rounds
+	High     float64 `json:"high"`
+	Known    bool    `json:"known"` // it was measured
+	Met      bool    `json:"met"`
+}
+
+// figure is one cell's measure of something.
+type figure func(workload.Cell) float64
+
+func perSecond(c workload.Cell) float64 { return c.PerSecond }
+func allocs(c workload.Cell) float64    { return c.Allocs }
+func clientCPU(c workload.Cell) float64 { return float64(c.ClientCPU) }
+func waitP50(c workload.Cell) float64   { return float64(c.Wait.P50) }
+func waitP99(c workload.Cell) float64   { return float64(c.Wait.P99) }
+func waitMax(c workload.Cell) float64   { return float64(c.Wait.Max) }
+func evenness(c workload.Cell) float64  { return c.Evenness }
+
+// subject is a contender under a workload.
+type subject struct{ workload, contender string }
+
+// rule is an aim before it is judged: a figure of a subject, or, with a base, its
+// ratio to the base's in the same round.
+type rule struct {
+	aim     string
+	atLeast bool
+	bound   float64
+	of      figure
+	subject subject
+	base    subject
+}
+
+const (
+	series   = "series"
+	distinct = "distinct-64"
+	many     = "distinct-512"
+)
+
+func rules() []rule {
+	oneClient := workload.ContendedName(8, workload.OneClient, time.Millisecond)
+	procs := workload.ContendedName(8, workload.Processes, time.Millisecond)
+	all := []rule{
+		{"64 workers, distinct names: pairs/s against redsync", true, 5, perSecond, subject{distinct, ours}, subject{distinct, redsync}},
+		{"512 workers: the same", true, 6, perSecond, subject{many, ours}, subject{many, redsync}},
+		{"series: the same", true, 1.5, perSecond, subject{series, ours}, subject{series, redsync}},
+		{"64 workers: against the group-committed raw floor", true, .85, perSecond, subject{distinct, ours}, subject{distinct, floor}},
+		{"one master, 64 workers: against rueidislock", true, 1.1, perSecond, subject{distinct + "-n1", ours}, subject{distinct + "-n1", rueidis}},
+		{"8 contenders, hold 1ms, one client: holds/s", true, 800, perSecond, subject{oneClient, ours}, subject{}},
+		{"... wait p99 against redsync's", false, 1. / 20, waitP99, subject{oneClient, ours}, subject{oneClient, redsync}},
+		{"... wait max against redsync's", false, 1. / 20, waitMax, subject{oneClient, ours}, subject{oneClient, redsync}},
+		{"8 contenders, hold 1ms, 8 processes: holds/s", true, 750, perSecond, subject{procs, ours}, subject{}},
+		{"... wait p99 against redsync's", false, 1. / 5, waitP99, subject{procs, ours}, subject{procs, redsync}},
+		{"... fair: wait p99 against redsync's", false, 1. / 15, waitP99, subject{procs, fair}, subject{procs, redsync}},
+	}
+	for _, hold := range []time.Duration{0, time.Millisecond} {
+		one := workload.ContendedName(64, workload.OneClient, hold)
+		each := workload.ContendedName(64, workload.ClientEach, hold)
+		all = append(all,
+			rule{fmt.Sprintf("64 contenders, hold %v, one client: min/max of holds", hold), true, .9, evenness, subject{one, ours}, subject{}},
+			rule{"... a client each", true, .5, evenness, subject{each, ours}, subject{}},
+			rule{"... a client each, fair", true, .9, evenness, subject{each, fair}, subject{}},
+		)
+	}
+	all = append(all, rule{"64 workers: allocations a pair", false, 40, allocs, subject{distinct, ours}, subject{}})
+	for _, fault := range []string{"hung", "slow"} {
+		for _, w := range []string{series, distinct} {
+			all = append(all,
+				rule{fmt.Sprintf("one master %s, %s: lock p50 against healthy", fault, w), false, 1.2, waitP50, subject{w + "-" + fault, ours}, subject{w, ours}},
+				rule{"... lock p99 against healthy", false, 1.2, waitP99, subject{w + "-" + fault, ours}, subject{w, ours}},
+			)
+		}
+	}
+	return append(all, rule{"9 masters: client CPU a pair against 5", false, 9. / 5, clientCPU, subject{distinct + "-n9", ours}, subject{distinct, ours}})
+}
+
+// Needed reports whether an aim rests on the workload.
+func Needed(workload string) bool {
+	return slices.ContainsFunc(rules(), func(a rule) bool { return a.subject.workload == workload })
+}
+
+// Compared reports whether an aim speaks of the contender.
+func Compared(contender string) bool {
+	return slices.ContainsFunc(rules(), func(a rule) bool {
+		return a.subject.contender == contender || a.base.contender == contender
+	})
+}
+
+// judge says how the aims came out.
+func (r *Report) judge() []Aim {
+	var aims []Aim
+	for _, a := range rules() {
+		aim := Aim{Aim: a.aim, AtLeast: a.atLeast, Bound: a.bound}
+		if values := a.values(r); len(values) > 0 {
+			aim.Known = true
+			aim.Measured, aim.Low, aim.High = stats.MedianFloat(values), slices.Min(values), slices.Max(values)
+			aim.Met = aim.Measured == a.bound || aim.Measured > a.bound == a.atLeast
+		}
+		aims = append(aims, aim)
+	}
+	return aims
+}
+
+// values are the rule's figure, or ratio, of each round.
+func (a rule) values(r *Report) []float64 {
+	subject := r.find(a.subject.workload, a.subject.contender)
+	if subject == nil {
+		return nil
+	}
+	values := each(subject.Cells, a.of)
+	if a.base.workload == "" {
+		return values
+	}
+	base := r.find(a.base.workload, a.base.contender)
+	if base == nil {
+		return nil
+	}
+	n := min(len(values), len(base.Cells))
+	for i, b := range each(base.Cells[:n], a.of) {
+		values[i] /= b
+	}
+	return values[:n]
+}
+
+// WriteAims writes the aims that were measured, if any.
+func (r *Report) WriteAims(out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "\naim\twanted\tmeasured\trounds\t\n")
+	any := false
+	for _, a := range r.judge() {
+		if !a.Known {
+			continue
+		}
+		any = true
+		sign, verdict := "<=", "NOT MET"
+		if a.AtLeast {
+			sign = ">="
+		}
+		if a.Met {
+			verdict = "met"
+		}
+		fmt.Fprintf(table, "%s\t%s %.3g\t%.3g\t%.3g to %.3g\t%s\n", a.Aim, sign, a.Bound, a.Measured, a.Low, a.High, verdict)
+	}
+	if any {
+		_ = table.Flush()
+	}
+}

@@ -1,0 +1,62 @@
+package report
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// Machine is where a run was.
+type Machine struct {
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	Kernel string `json:"kernel"`
+	CPU    string `json:"cpu"`
+	CPUs   int    `json:"cpus"`
+}
+
+func thisMachine() Machine {
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
+	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: strings.TrimSpace(string(kernel)), CPUs: runtime.NumCPU()}
+	for line := range strings.Lines(string(cpuinfo)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			m.CPU = strings.TrimSpace(value)
+			break
+		}
+	}
+	return m
+}
+
+// measured are the modules whose versions matter.
+var measured = []string{
+	"github.com/redis/go-redis/v9", "github.com/go-redsync/redsync/v4", "github.com/bsm/redislock",
+	"github.com/redis/rueidis", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/client/v3",
+	"github.com/go-zookeeper/zk", "github.com/go-sql-driver/mysql",
+}
+
+func versions() map[string]string {
+	v := map[string]string{"go": runtime.Version()}
+	for name, command := range map[string][]string{
+		"redis-server": {"redis-server", "--version"},
+		"mariadbd":     {"mariadbd", "--version"},
+	} {
+		if output, err := exec.Command(command[0], command[1:]...).Output(); err == nil {
+			v[name] = strings.TrimSpace(string(output))
+		}
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	for _, dep := range info.Deps {
+		for _, path := range measured {
+			if dep.Path == path {
+				v[path] = dep.Version
+			}
+		}
+	}
+	return v
+}

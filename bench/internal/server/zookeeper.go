@@ -1,0 +1,87 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// ErrNotInstalled is returned when there is no such server on this machine.
+var ErrNotInstalled = errors.New("not installed")
+
+// debianZooKeeper is where the Debian package "zookeeper" puts it.
+const debianZooKeeper = "/usr/share/zookeeper/bin/zkServer.sh"
+
+// StartZooKeeper starts a single server. The caller must call Stop.
+func StartZooKeeper() (_ *Running, err error) {
+	script, err := exec.LookPath("zkServer.sh")
+	if err != nil {
+		script, err = exec.LookPath(debianZooKeeper)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ZooKeeper (zkServer.sh, Debian package zookeeper): %w", ErrNotInstalled)
+	}
+	dir, err := os.MkdirTemp("", "bench-zookeeper-")
+	if err != nil {
+		return nil, err
+	}
+	r := &Running{stop: []func(){func() { _ = os.RemoveAll(dir) }}}
+	defer func() {
+		if err != nil {
+			r.Stop()
+		}
+	}()
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(dir, "zoo.cfg")
+	text := fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%d\nmaxClientCnxns=0\nadmin.enableServer=false\n", dir, ports[0])
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(script, "start-foreground", config)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "ZOO_LOG_DIR="+dir)
+	// The script may become the server or start it: a group holds both.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	r.PIDs = []int{cmd.Process.Pid}
+	r.Addrs = []string{fmt.Sprintf("127.0.0.1:%d", ports[0])}
+	r.stop = append(r.stop, func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+	})
+	return r, awaitZooKeeper(r.Addrs)
+}
+
+func awaitZooKeeper(addrs []string) error {
+	conn, events, err := zk.Connect(addrs, startTimeout, zk.WithLogger(silence{}))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	timeout := time.After(startTimeout)
+	for {
+		select {
+		case e := <-events:
+			if e.State == zk.StateHasSession {
+				return nil
+			}
+		case <-timeout:
+			return errors.New("ZooKeeper is not ready")
+		}
+	}
+}
+
+type silence struct{}
+
+func (silence) Printf(string, ...any) {}

@@ -1,0 +1,102 @@
+// Package workload says what is measured, and measures it.
+package workload
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/internal/contender"
+	"github.com/redlock-go/redlock/bench/internal/server"
+)
+
+// Layout is where the contenders for one name are.
+type Layout string
+
+// The layouts.
+const (
+	OneClient  Layout = "one"   // in one process, with one client
+	ClientEach Layout = "each"  // in one process, with a client each
+	Processes  Layout = "procs" // in 8 processes with a client each
+)
+
+const processes = 8
+
+// Workload is one way to use locks.
+type Workload struct {
+	Name    string
+	Redis   server.RedisConfig
+	Workers int // callers at a time; of distinct names unless Contended
+
+	Contended bool // all take one name, and wait for it
+	Layout    Layout
+	Hold      time.Duration // how long each holds it
+
+	redisOnly bool // says nothing about what has no Redis masters
+	quorum    bool // says nothing about what has one master
+}
+
+const usualMasters = 5
+
+// All workloads in the order of the table.
+func All() []Workload {
+	healthy := server.RedisConfig{Masters: usualMasters}
+	all := []Workload{
+		{Name: "series", Redis: healthy, Workers: 1},
+		{Name: "distinct-64", Redis: healthy, Workers: 64},
+		{Name: "distinct-512", Redis: healthy, Workers: 512},
+	}
+	for _, workers := range []int{8, 64} {
+		for _, layout := range []Layout{OneClient, ClientEach, Processes} {
+			for _, hold := range []time.Duration{0, time.Millisecond} {
+				all = append(all, Workload{
+					Name: ContendedName(workers, layout, hold), Redis: healthy, Workers: workers,
+					Contended: true, Layout: layout, Hold: hold,
+				})
+			}
+		}
+	}
+	for _, fault := range []server.Fault{server.Dead, server.Hung, server.Slow} {
+		for _, w := range all[:2] {
+			all = append(all, w.with("-"+string(fault), server.RedisConfig{Masters: usualMasters, Fault: fault}, true))
+		}
+	}
+	for _, roundTrip := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
+		for _, w := range all[:3] {
+			all = append(all, w.with(fmt.Sprintf("-link-%v", roundTrip), server.RedisConfig{Masters: usualMasters, RoundTrip: roundTrip}, false))
+		}
+	}
+	for _, n := range []int{1, 3, 7, 9} {
+		all = append(all, all[1].with(fmt.Sprintf("-n%d", n), server.RedisConfig{Masters: n}, n != 1))
+	}
+	for _, w := range all[:2] {
+		all = append(all, w.with("-fsync", server.RedisConfig{Masters: usualMasters, AppendFsync: "always"}, false))
+	}
+	return all
+}
+
+// ContendedName is the name of a contended workload.
+func ContendedName(workers int, layout Layout, hold time.Duration) string {
+	return fmt.Sprintf("contended-%d-%s-hold-%v", workers, layout, hold)
+}
+
+// with is w on other masters.
+func (w Workload) with(suffix string, redis server.RedisConfig, quorum bool) Workload {
+	w.Name += suffix
+	w.Redis, w.redisOnly, w.quorum = redis, true, quorum
+	return w
+}
+
+// Suits reports whether the workload says anything about c.
+func (w Workload) Suits(c contender.Contender) bool {
+	switch {
+	case w.Contended:
+		return c.Waits
+	case c.Name == contender.Fair:
+		return false // it is the same as without, where nobody waits
+	case w.quorum:
+		return c.Needs == contender.AllMasters
+	case w.redisOnly:
+		return c.Needs == contender.AllMasters || c.Needs == contender.OneMaster
+	}
+	return true
+}

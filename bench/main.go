@@ -1,0 +1,109 @@
+// Command bench measures this library beside its peers and beside the raw floor,
+// on the same servers and in one run, so that the ratios mean something on any
+// machine. It must be run in its folder.
+//
+//	go run .                               # everything, which takes long
+//	go run . -quick                        # everything, for a moment each: does it work?
+//	go run . -workloads '^distinct-64$' -contenders 'redlock|redsync' -seconds 5
+//	go run . -out results                  # and results.json and plots in that folder
+//	go run . -aims                         # only what the aims need, and the aims
+//	go run . -check                        # the regression check, within a minute
+//	go run . -scale                        # 100 000 held locks
+//	go run . -workloads '^series$' -contenders '^redlock$' -profile cpu.out   # then go tool pprof
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"regexp"
+	"runtime/pprof"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/bench/internal/reexec"
+	"github.com/redlock-go/redlock/bench/internal/server"
+	"github.com/redlock-go/redlock/bench/internal/workload"
+)
+
+// roles are what the processes are that this one starts.
+var roles = map[string]reexec.Role{
+	server.DelayRole:    server.Delay,
+	server.EtcdRole:     server.Etcd,
+	workload.WorkerRole: workload.Worker,
+}
+
+type settings struct {
+	workloads, contenders *regexp.Regexp
+	cell                  time.Duration
+	rounds                int
+	out                   string
+	aims                  bool
+}
+
+func main() {
+	redis.SetLogger(silence{})
+	reexec.Main(roles)
+	log.SetFlags(0)
+	if err := run(os.Args[1:]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(args []string) error {
+	flags := flag.NewFlagSet("bench", flag.ExitOnError)
+	workloads := flags.String("workloads", "", "measure only workloads whose names match this regular `expression`")
+	contenders := flags.String("contenders", "", "measure only contenders whose names match this regular `expression`")
+	seconds := flags.Float64("seconds", 3, "how long each cell is measured")
+	rounds := flags.Int("rounds", 3, "how often each cell is measured; medians are shown")
+	out := flags.String("out", "", "write results.json and plots to this `folder`")
+	aims := flags.Bool("aims", false, "measure only what the aims need, and print which are met")
+	quick := flags.Bool("quick", false, "a sanity pass: -seconds 0.3 -rounds 1")
+	check := flags.Bool("check", false, "compare with the raw floor, and fail below threshold.json")
+	profile := flags.String("profile", "", "write a CPU profile of this process, in which are all clients but those of 8 processes, to this `file`")
+	scale := flags.Bool("scale", false, "hold many locks with renewal")
+	locks := flags.Int("locks", 100_000, "how many, for -scale")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	s := settings{cell: time.Duration(*seconds * float64(time.Second)), rounds: *rounds, out: *out, aims: *aims}
+	if *quick {
+		s.cell, s.rounds = 300*time.Millisecond, 1
+	}
+	if s.cell <= 0 || s.rounds < 1 || *locks < 1 || flags.NArg() > 0 {
+		return fmt.Errorf("-seconds, -rounds and -locks must be positive, and there are no arguments: %q", flags.Args())
+	}
+	var err error
+	if s.workloads, err = regexp.Compile(*workloads); err != nil {
+		return fmt.Errorf("-workloads: %w", err)
+	}
+	if s.contenders, err = regexp.Compile(*contenders); err != nil {
+		return fmt.Errorf("-contenders: %w", err)
+	}
+	if *profile != "" {
+		file, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	switch {
+	case *check:
+		return checkRegression(os.Stdout, "threshold.json")
+	case *scale:
+		return holdMany(os.Stdout, *locks)
+	}
+	return compare(os.Stdout, s, args)
+}
+
+// silence keeps go-redis from logging into the table.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
