@@ -63,8 +63,8 @@ func (c *Cluster) start(ctx context.Context, cfg Config) error {
 		return err
 	}
 	c.engine = name
-	if err := sweepFolders(); err != nil { // after the containers that may use them
-		log("%v", err)
+	if err := sweeping(sweepFolders); err != nil { // after the containers that may use them
+		log("what an earlier run has left: %v", err)
 	}
 	if err := c.startMasters(e, cfg, log); err != nil {
 		return err

@@ -46,7 +46,7 @@ func newDockerEngine(ctx context.Context, run *folder, expire time.Duration) (*d
 		return nil, fmt.Errorf("%w: %w", ErrNoDocker, err)
 	}
 	e := &dockerEngine{pool: pool, image: os.Getenv(ImageEnv), run: run, expire: expire}
-	if err := e.sweep(); err != nil {
+	if err := sweeping(e.sweepContainers); err != nil {
 		return nil, fmt.Errorf("cluster: containers that an earlier run has left: %w", err)
 	}
 	if e.image == "" {
@@ -67,8 +67,8 @@ func ping(ctx context.Context, pool *dockertest.Pool) error {
 	return pool.Client.PingWithContext(ctx)
 }
 
-// sweep removes the containers of runs that are over.
-func (e *dockerEngine) sweep() error {
+// sweepContainers removes those of runs that are over.
+func (e *dockerEngine) sweepContainers() error {
 	containers, err := e.pool.Client.ListContainers(dc.ListContainersOptions{
 		All:     true,
 		Filters: map[string][]string{"label": {label}},
@@ -80,7 +80,7 @@ func (e *dockerEngine) sweep() error {
 	for _, c := range containers {
 		if abandoned(c.Labels[label]) {
 			err := e.pool.Client.RemoveContainer(dc.RemoveContainerOptions{ID: c.ID, Force: true, RemoveVolumes: true})
-			if gone := (*dc.NoSuchContainer)(nil); !errors.As(err, &gone) { // another sweep may be faster
+			if gone := (*dc.NoSuchContainer)(nil); !errors.As(err, &gone) { // its run has just ended by itself
 				errs = append(errs, err)
 			}
 		}

@@ -32,7 +32,7 @@ func newFolder() (*folder, error) {
 		return nil, errors.Join(err, os.RemoveAll(path))
 	}
 	f := &folder{path: path, lock: lock}
-	if err := tryLock(lock); err != nil {
+	if err := tryLock(lock); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		return nil, errors.Join(err, f.remove())
 	}
 	if err := os.Rename(fresh, filepath.Join(path, lockName)); err != nil {
@@ -61,6 +61,20 @@ func abandoned(path string) bool {
 	return tryLock(lock) == nil
 }
 
+// sweeping runs one sweep at a time on this machine, so that what a sweep has gone over is gone when it returns, and not
+// half removed by another.
+func sweeping(sweep func() error) error {
+	dir, err := os.Open(os.TempDir())
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := awaitLock(dir); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("lock of %s: %w", dir.Name(), err)
+	}
+	return sweep()
+}
+
 // sweepFolders removes what runs that were killed have left, with the disks that are mounted there.
 func sweepFolders() error {
 	locks, err := filepath.Glob(filepath.Join(os.TempDir(), folderPattern, lockName))
@@ -80,8 +94,5 @@ func sweepFolders() error {
 		}
 		errs = append(errs, os.RemoveAll(path))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("what an earlier run has left: %w", err)
-	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -23,9 +24,10 @@ func TestExpiredContainersEnd(t *testing.T) {
 func TestNextStartSweeps(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("NOT TESTED: only Linux is asked for locks")
+		t.Skip("NOT TESTED: only Linux has small disks")
 	}
-	lost := abandon(t)
+	lost := start(t, Config{Engine: Docker, N: 1, SmallDisk: minDisk})
+	abandon(t, lost)
 	dir := lost.run.path
 	kept := start(t, Config{Engine: Docker, N: 1})
 	if lost.Masters()[0].Running() {
@@ -41,13 +43,48 @@ func TestNextStartSweeps(t *testing.T) {
 	}
 }
 
-// abandon starts a cluster and leaves it as a harness does that is killed.
-func abandon(t *testing.T) *Cluster {
+// Whoever starts beside others finds nothing left either, and nobody fails for what another one is removing.
+func TestSweepsBesideEachOther(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("NOT TESTED: only Linux has small disks")
+	}
+	lost := make([]*Cluster, 4)
+	for i := range lost {
+		lost[i] = start(t, Config{Engine: Docker, N: 1})
+	}
+	for _, l := range lost {
+		abandon(t, l)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			c, err := Start(t.Context(), Config{Engine: Docker, N: 1, Log: t.Output()})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, l := range lost {
+				if _, err := os.Stat(l.run.path); l.Masters()[0].Running() || !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("%s was left: %v", l.run.path, err)
+				}
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// abandon leaves a cluster as a harness does that is killed.
+func abandon(t *testing.T, c *Cluster) {
 	t.Helper()
-	c := start(t, Config{Engine: Docker, N: 1, SmallDisk: minDisk})
-	c.closeOnce.Do(func() { close(c.closing) })
+	c.closeOnce.Do(func() {
+		close(c.closing)
+		c.forgetter.Wait()
+	})
 	check(t, c.run.lock.Close())
-	return c
 }
 
 func TestInvalidConfig(t *testing.T) {
