@@ -22,6 +22,10 @@ type statements struct {
 	// read gives the fence after raise, where raise does not return it. It is
 	// a locking read, so that it does not depend on when the snapshot was taken.
 	read string
+	// mark and marked are for databases whose server can end a transaction in
+	// the middle and go on as if nothing was: marked fails if the transaction
+	// is not the one any more in which mark was.
+	mark, marked string
 }
 
 var dialects = map[Dialect]statements{
@@ -45,6 +49,9 @@ RETURNING token`,
 		raise: `INSERT INTO redlock_fences (resource, token) VALUES (?, ?)
 ON DUPLICATE KEY UPDATE token = GREATEST(token, ?)`,
 		read: `SELECT token FROM redlock_fences WHERE resource = ? FOR UPDATE`,
+
+		mark:   `SAVEPOINT redlock_fence`,
+		marked: `RELEASE SAVEPOINT redlock_fence`,
 	},
 	SQLite: {
 		schema: `CREATE TABLE IF NOT EXISTS redlock_fences (

@@ -33,9 +33,15 @@
 // # What is not promised
 //
 // A write outside of Do is not seen by the guard. Nor are tables protected
-// that take no part in transactions, such as MyISAM's. In MySQL and MariaDB a
-// statement that commits by itself, as CREATE TABLE does, ends the transaction
-// and with it the protection of what follows in the func.
+// that take no part in transactions, such as MyISAM's.
+//
+// A func must return the errors of its statements: one that failed may have
+// ended the transaction, and with it the protection of what follows in the func.
+// PostgreSQL refuses all further statements then. MySQL and MariaDB, after a
+// deadlock, and SQLite, when the disk is full, say, take each of them as a
+// transaction of its own. So do MySQL and MariaDB after a statement that commits
+// by itself, as CREATE TABLE does. Do returns sql.ErrTxDone, or in SQLite the
+// error of the commit; but what was written then is written.
 //
 // Fences are lost with data: by a restored backup, or a failover to a replica
 // that had not yet received them. Until the next token comes and sets it anew,

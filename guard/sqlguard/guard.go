@@ -70,7 +70,9 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 // is returned as it is. If the commit fails for another reason than that the
 // database refused it, a broken connection say, it may have happened. When ctx
 // ends the transaction is rolled back, and the error wraps ctx.Err() unless
-// it is write's.
+// it is write's. If the transaction did not last as long as write, the error is
+// sql.ErrTxDone: write has ended it, or a statement that failed or commits by
+// itself has, see the package's limits.
 func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, write func(tx *sql.Tx) error) error {
 	if err := validate(resource, token); err != nil {
 		return err
@@ -85,13 +87,34 @@ func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, writ
 	// Undoes all on every way out, a panic included, and nothing after a commit.
 	defer func() { _ = tx.Rollback() }()
 
-	if err := write(tx); err != nil {
+	if err := g.during(ctx, tx, write); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("sqlguard: commit of a write to %q: %w", resource, because(ctx, err))
 	}
 	return nil
+}
+
+// during runs write, and fails if the transaction was not there all the time.
+func (g *Guard) during(ctx context.Context, tx *sql.Tx, write func(tx *sql.Tx) error) error {
+	if g.statements.mark == "" {
+		return write(tx)
+	}
+	if _, err := tx.ExecContext(ctx, g.statements.mark); err != nil {
+		return fmt.Errorf("sqlguard: savepoint: %w", because(ctx, err))
+	}
+	if err := write(tx); err != nil {
+		return err
+	}
+	switch _, err := tx.ExecContext(ctx, g.statements.marked); {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), "Error 1305"): // no such savepoint
+		return fmt.Errorf("sqlguard: a statement of the func ended the transaction, with the fence in it: %w", sql.ErrTxDone)
+	default:
+		return fmt.Errorf("sqlguard: savepoint: %w", because(ctx, err))
+	}
 }
 
 func validate(resource string, token fence.Token) error {

@@ -56,6 +56,66 @@ func TestFuncThatEndsTheTransactionIsAnError(t *testing.T) {
 	})
 }
 
+// The server has rolled back after a deadlock, the fence too: that the func saw no
+// harm in it must not look like a success.
+func TestFuncThatOverlooksADeadlock(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		if store.dialect != sqlguard.MySQL {
+			return // PostgreSQL ends the func's transaction for good, SQLite's have no deadlocks
+		}
+		ctx, one, two := t.Context(), fresh(t), fresh(t)
+		put := func(tx *sql.Tx, name string) error {
+			_, err := tx.ExecContext(ctx, store.upsert, name, "put")
+			return err
+		}
+		rival, err := store.db.BeginTx(ctx, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rival.Rollback() }()
+		for range 20 { // the one that has done less is rolled back
+			if err := put(rival, fresh(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := put(rival, two); err != nil {
+			t.Fatal(err)
+		}
+		rivalDone := make(chan error, 1)
+		err = store.Do(ctx, one, 34, func(tx *sql.Tx) error {
+			if err := put(tx, one); err != nil {
+				return err
+			}
+			go func() { rivalDone <- put(rival, one) }()
+			if err := put(tx, two); err == nil {
+				t.Error("there was no deadlock: the test shows nothing")
+			}
+			return nil
+		})
+		if !errors.Is(err, sql.ErrTxDone) {
+			t.Errorf("Do = %v, want sql.ErrTxDone", err)
+		}
+		if err := <-rivalDone; err != nil {
+			t.Errorf("the rival was rolled back: %v", err)
+		}
+	})
+}
+
+func TestFuncThatCommitsByItself(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		if store.dialect != sqlguard.MySQL {
+			return // the others make tables within a transaction
+		}
+		err := store.Do(t.Context(), fresh(t), 34, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS made_within (n INT)")
+			return err
+		})
+		if !errors.Is(err, sql.ErrTxDone) {
+			t.Errorf("Do = %v, want sql.ErrTxDone", err)
+		}
+	})
+}
+
 func TestFuncRunsAtMostOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		ran := 0
