@@ -65,6 +65,9 @@ func expiryAfter(sent, got instant, remaining time.Duration) expiry {
 	return expiry{lo: sent.add(remaining), hi: got.add(remaining)}
 }
 
+// atLeast is the later of two: of a key whose ttl only grows.
+func (e expiry) atLeast(f expiry) expiry { return expiry{lo: max(e.lo, f.lo), hi: max(e.hi, f.hi)} }
+
 // jump compares the remaining time that a master reported, for a request that
 // it served between sent and got, with what it should be. It returns by how
 // much the master's clock jumped beyond the allowance: positive when it went

@@ -49,7 +49,7 @@ type standing struct {
 	granted bool // the lock was the owner's there when last heard
 	doubt   bool // an acquire of this owner may be executed there yet
 	lost    bool // it said "not yours" to the last extend: the next renewal repairs it
-	repair  bool // a repair is under way
+	repairs int  // under way
 	grant   int64
 	until   instant // the vote counts until then
 	expiry  expiry  // of the key
@@ -135,6 +135,9 @@ func (h *hold) acquired(i int, v vote, t terms) {
 	s.heard = true
 	s.doubt = s.doubt || v.doubt
 	switch {
+	case v.answer == Unknown && s.granted:
+		s.expiry.hi = max(s.expiry.hi, v.got.add(t.keyTTL())) // it may have been entered again
+		return
 	case v.answer != Granted:
 		return
 	case s.granted && s.grant != v.grant:
@@ -143,12 +146,16 @@ func (h *hold) acquired(i int, v vote, t terms) {
 		s.granted, s.until, s.doubt = false, 0, true
 		return
 	}
+	was := s.expiry
+	if !s.granted {
+		was = expiry{}
+	}
 	s.granted, s.grant = true, v.grant
 	if planted.Bug == planted.FromTheEnd {
 		v.sent = v.got
 	}
 	s.until = max(s.until, t.validUntil(v.sent))
-	s.expiry = expiryAfter(v.sent, v.got, t.keyTTL())
+	s.expiry = was.atLeast(expiryAfter(v.sent, v.got, t.keyTTL()))
 }
 
 // validUntil is the end of the lease: until then a quorum of votes counts. The
@@ -181,6 +188,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 	}
 	h.renewAt = now.add(h.terms.ttl / renewals)
 	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
+	t := h.terms
 	h.mu.Unlock()
 	h.client.names.add(h)
 	if h.over() != nil {
@@ -193,7 +201,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 		defer h.mu.Unlock()
 		if s := &h.standing[i]; !s.heard {
 			if h.alive() {
-				h.acquired(i, v, h.terms)
+				h.acquired(i, v, t)
 			} else {
 				s.heard, s.granted, s.doubt = v.heard, v.answer == Granted, v.doubt
 			}
@@ -348,7 +356,7 @@ func (h *hold) next(w *waiter) *attempt {
 }
 
 // never reports that the master does not have the lock, and never will.
-func (s standing) never() bool { return s.heard && !s.granted && !s.doubt && !s.repair }
+func (s standing) never() bool { return s.heard && !s.granted && !s.doubt && s.repairs == 0 }
 
 // end makes the hold be over, once, and returns why it is: cause, or what came
 // before it. Renewal has stopped when it returns.
@@ -399,11 +407,18 @@ func (h *hold) unproved() error {
 // must agree that the lock is still this owner's.
 func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	c := h.client
+	if err := c.validateTTL(cfg.ttl, h.delay()); err != nil {
+		return nil, err
+	}
 	deadline := c.now().add(c.requestTimeout)
 	h.mu.Lock()
-	if h.ended != nil {
+	switch {
+	case h.ended != nil:
 		defer h.mu.Unlock()
 		return nil, errors.Join(ErrNotAcquired, h.ended)
+	case h.depth == 0: // the last Unlock is about to end it
+		h.mu.Unlock()
+		return nil, errors.Join(ErrNotAcquired, ErrReleased)
 	}
 	h.depth++
 	depth := h.depth
@@ -440,7 +455,8 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 		h.depart()
 		return nil, err
 	}
-	inner, cancel := context.WithCancelCause(ctx)
+	// ctx may have another lock's token by now.
+	inner, cancel := context.WithCancelCause(fence.WithToken(ctx, h.token))
 	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
 	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }}, nil
 }
@@ -470,12 +486,18 @@ func (h *hold) depart() (freed *round, ended error) {
 // leave is depart, and waits until a quorum of masters has heard of it.
 func (h *hold) leave() error {
 	c := h.client
-	freed, ended := h.depart()
+	freed, ended := c.unlocking(h.depart)
 	if ended != nil {
 		return ended // nobody can tell by now what a release would have found
 	}
-	// The caller's context is often dead by now, which is why it is not asked.
-	_ = c.await(context.Background(), freed, c.now().add(c.requestTimeout))
+	// The caller's context is often dead by now, which is why it is not asked; and
+	// Close lets releases finish.
+	timer := c.timer(c.requestTimeout)
+	defer c.putBack(timer)
+	select {
+	case <-freed.decided:
+	case <-timer.C:
+	}
 	votes := freed.tally()
 	switch {
 	case disowned(votes, c.need):

@@ -44,7 +44,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 		d.slept.Add(int64(time.Minute)) // the timer knows nothing of it yet
 		now := c.now()
 		for i := range 3 {
-			lock.h.weigh(i, vote{heard: true, answer: Granted, sent: now, got: now, remaining: time.Second}, lock.h.terms)
+			lock.h.weigh(i, vote{heard: true, answer: Granted, sent: now, got: now, remaining: time.Second}, lock.h.terms, false)
 		}
 		if lock.Valid() {
 			t.Error("a lease that was over is valid again")
@@ -67,7 +67,7 @@ func TestALostHoldIsNotCalledExpired(t *testing.T) {
 			synctest.Wait() // all five have voted
 			now := c.now()
 			for i := range x.lost {
-				lock.h.weigh(i, vote{heard: true, answer: Refused, err: errNotMine, sent: now, got: now}, lock.h.terms)
+				lock.h.weigh(i, vote{heard: true, answer: Refused, err: errNotMine, sent: now, got: now}, lock.h.terms, false)
 			}
 			if err := lock.Unlock(background); err != x.want {
 				t.Errorf("%d of 5 said \"not yours\": got %v, want %v", x.lost, err, x.want)

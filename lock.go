@@ -93,6 +93,9 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	votes := r.tally()
 	if decide(votes, c.need) == won {
 		h.extended(t, c.now())
+		if !h.valid() {
+			return h.end(ErrExpired) // the answers came too late to count
+		}
 		return nil
 	}
 	if ended := h.over(); ended != nil {

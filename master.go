@@ -145,7 +145,7 @@ func (m *master) tell(r *request, v vote) {
 		v.heard = true
 		r.to.answer(m.index, v)
 	}
-	if r.keep == 0 || v.answer == Granted || v.notMine() {
+	if r.keep == 0 || v.answer == Granted || v.notMine() || r.outlived(m.index, m.now()) {
 		return
 	}
 	m.mu.Lock()

@@ -34,6 +34,10 @@ const (
 	// MaxNameLen bounds a lock's name, in bytes.
 	MaxNameLen = 1024
 
+	// maxDuration bounds the durations that are added to others, which must not
+	// overflow.
+	maxDuration = 100 * 365 * 24 * time.Hour
+
 	// maxMasters bounds their number; a quorum of more is slower and no safer.
 	maxMasters = 31
 )
@@ -113,7 +117,9 @@ func WithLockDelay(d time.Duration) LockOption {
 
 // WithWait bounds how long Lock and Do wait for the lock, without bounding how
 // long it is then held, as the deadline of their context would. The error is
-// joined with context.DeadlineExceeded. Default 0: until the context ends.
+// joined with context.DeadlineExceeded. An attempt that is under way then is not
+// cut short: it may take up to the request timeout. Default 0: until the context
+// ends.
 // TryLock never waits.
 func WithWait(d time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.wait = d })
@@ -203,7 +209,7 @@ func (c *config) validate() error {
 		"it must not be empty or contain a brace")
 	refuse(!(c.drift >= 0 && c.drift < 1), "drift", c.drift, "it must be at least 0 and below 1")
 	refuse(c.requestTimeout < time.Millisecond, "request timeout", c.requestTimeout, "it must be at least 1ms")
-	refuse(c.maxTTL < MinTTL, "max ttl", c.maxTTL, fmt.Sprintf("it must be at least %v", MinTTL))
+	refuse(c.maxTTL < MinTTL || c.maxTTL > maxDuration, "max ttl", c.maxTTL, fmt.Sprintf("it must be from %v to %v", MinTTL, maxDuration))
 	if len(errs) == 0 {
 		errs = append(errs, c.validateLock(c.lock))
 	}
@@ -220,7 +226,7 @@ func (c *config) validateLock(l lockConfig) error {
 		}
 	}
 	refuse(l.delay < 0, "lock delay", l.delay, "it must not be negative")
-	refuse(l.maxHold < 0, "max hold", max(l.maxHold, 0), "it must be positive")
+	refuse(l.maxHold < 0 || l.maxHold > maxDuration, "max hold", max(l.maxHold, 0), fmt.Sprintf("it must be positive, and at most %v", maxDuration))
 	refuse(l.wait < 0, "wait", l.wait, "it must not be negative")
 	errs = append(errs, c.validateTTL(l.ttl, max(l.delay, 0)))
 	return errors.Join(errs...)

@@ -45,7 +45,9 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 		{ok, []Option{WithTTL(time.Hour)}, "ttl"},
 		{ok, []Option{WithTTL(time.Minute), WithLockDelay(time.Second)}, "ttl"},
 		{ok, []Option{WithTTL(500 * time.Millisecond)}, "ttl"},
-		{ok, []Option{WithTTL(math.MaxInt64), WithMaxTTL(math.MaxInt64), WithLockDelay(math.MaxInt64)}, "ttl"},
+		{ok, []Option{WithTTL(math.MaxInt64), WithMaxTTL(maxDuration), WithLockDelay(math.MaxInt64)}, "ttl"},
+		{ok, []Option{WithMaxTTL(math.MaxInt64)}, "max ttl"}, // its quarantine would overflow, and be over at once
+		{ok, []Option{WithMaxHold(math.MaxInt64)}, "max hold"},
 		{ok, []Option{WithRequestTimeout(31 * time.Second)}, "ttl"},
 		{ok, []Option{WithDrift(0.9)}, "ttl"},
 		{ok, []Option{WithRequestTimeout(0)}, "request timeout"},

@@ -31,6 +31,7 @@ type Client struct {
 	close   context.CancelCauseFunc
 	mu      sync.Mutex // guards calls.Add against calls.Wait
 	calls   sync.WaitGroup
+	ending  sync.Mutex // held by Close while it ends the holds, and by an Unlock after that
 	suspend suspendCheck
 
 	admission admission
@@ -54,9 +55,10 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 // Lock is TryLock, again and again, until it has the lock or ctx ends; then it
 // returns ctx's cause joined with why the last attempt failed. Callers of one
 // Client that wait for one name are served first come, first served, and only the
-// first asks the masters. With WithWait it waits no longer than that.
+// first asks the masters.
 //
-// The lock's Context is derived from ctx: a deadline on ctx bounds the hold too.
+// The lock's Context is derived from ctx: when ctx ends, so does the Context, and
+// work under the lock should stop, but the lock is held, and renewed, until Unlock.
 // To bound only the wait, use WithWait.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, (*Client).wait)
@@ -275,13 +277,34 @@ func (c *Client) enter(ctx context.Context, name string, opts []LockOption) (loc
 	if ctx.Err() != nil {
 		return cfg, context.Cause(ctx)
 	}
+	if !c.open() {
+		return cfg, ErrClosed
+	}
+	return cfg, nil
+}
+
+// open reports that the client is not closed. Close waits then until the caller
+// calls c.calls.Done.
+func (c *Client) open() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed.Err() != nil {
-		return cfg, ErrClosed
+		return false
 	}
 	c.calls.Add(1)
-	return cfg, nil
+	return true
+}
+
+// unlocking runs the depart of an Unlock such that Close comes before it, and
+// releases the hold itself, or else sends what depart has submitted.
+func (c *Client) unlocking(depart func() (*round, error)) (*round, error) {
+	if c.open() {
+		defer c.calls.Done()
+	} else {
+		c.ending.Lock()
+		defer c.ending.Unlock()
+	}
+	return depart()
 }
 
 // with returns the client's settings of an acquisition, changed by opts.
@@ -299,7 +322,8 @@ func (c *Client) with(opts []LockOption) (lockConfig, error) {
 // Close ends every hold of the client (their contexts with ErrClosed), gives
 // back what is held or may be, and ends all goroutines and, if Open made them, all
 // connections. Calls under way return ErrClosed. It waits for the masters that
-// answer; one that does not costs it at most two request timeouts and a dial.
+// answer; one that does not costs it at most two request timeouts and a dial, or
+// 5 s for each step of an admission that is under way.
 // Further calls return ErrClosed.
 func (c *Client) Close() error {
 	c.mu.Lock()
@@ -310,10 +334,12 @@ func (c *Client) Close() error {
 		return ErrClosed
 	}
 	c.calls.Wait()
+	c.ending.Lock()
 	for _, h := range c.names.holds() {
 		h.end(ErrClosed)
 		h.release(0, nil)
 	}
+	c.ending.Unlock()
 	c.suspend.stop()
 	c.notices.close()
 	for _, m := range c.masters {

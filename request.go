@@ -50,9 +50,14 @@ type request struct {
 	resent   bool
 }
 
+// outlived reports that r is of no use any more.
+func (r *request) outlived(master int, now instant) bool {
+	return r.keep != 0 && now.after(r.keep) || r.frees != nil && r.frees.absent(master) || r.moot != nil && r.moot(master)
+}
+
 // begin reports whether r is still wanted, and stamps it.
 func (r *request) begin(master int, now instant) bool {
-	if r.keep != 0 && now.after(r.keep) || r.frees != nil && r.frees.absent(master) || r.moot != nil && r.moot(master) {
+	if r.outlived(master, now) {
 		return false
 	}
 	if !r.began {

@@ -81,7 +81,8 @@ func (h *hold) extend(t terms) *round {
 	start := c.now()
 	r := c.newRound()
 	r.wanted = func() bool { return h.over() == nil }
-	r.weigh = func(i int, v vote) vote { return h.weigh(i, v, t) }
+	var repairs [maxMasters]bool
+	r.weigh = func(i int, v vote) vote { return h.weigh(i, v, t, repairs[i]) }
 	r.then = func(verdict) {
 		switch votes := r.tally(); {
 		case decide(votes, c.need) == won:
@@ -99,7 +100,8 @@ func (h *hold) extend(t terms) *round {
 		requests[i] = request{name: h.name, script: extendScript, line: line, to: r}
 		if h.standing[i].lost && valid {
 			requests[i].script, requests[i].line = repairScript, h.repairLine(t)
-			h.standing[i].repair = true
+			h.standing[i].repairs++
+			repairs[i] = true
 		}
 	}
 	h.mu.Unlock()
@@ -111,27 +113,25 @@ func (h *hold) extend(t terms) *round {
 
 // weigh takes one master's answer to an extend or a repair, and returns what
 // counts of it.
-func (h *hold) weigh(i int, v vote, t terms) vote {
+func (h *hold) weigh(i int, v vote, t terms, repair bool) vote {
 	jumped := time.Duration(0)
 	h.mu.Lock()
 	s := &h.standing[i]
-	repair := s.repair
-	s.repair = false
+	if repair {
+		s.repairs--
+	}
 	switch {
 	case repair && v.answer == Unknown:
 		s.doubt = true // it may be written back yet: the release must leave a mark
 	case v.notMine():
 		s.granted, s.until, s.lost = false, 0, true
-	case !h.alive():
-	case repair:
+	case repair && v.answer == Granted:
 		// The vote counts from the next round on: in this one, the master may have
 		// been another's between the last extend and the repair.
-		s.lost = false
-		if v.answer == Granted {
-			s.granted, s.grant = true, int64(h.token)
-			s.expiry = expiryAfter(v.sent, v.got, t.keyTTL())
-			v = vote{heard: true, answer: Refused, err: errRepaired}
-		}
+		s.granted, s.grant, s.lost = true, int64(h.token), false
+		s.expiry = expiryAfter(v.sent, v.got, t.keyTTL())
+		v = vote{heard: true, answer: Refused, err: errRepaired}
+	case repair, !h.alive():
 	case v.answer == Granted:
 		jumped = h.extendedAt(i, v, t)
 	case v.answer == Unknown:
@@ -214,8 +214,8 @@ func (s *suspendCheck) start(c *Client) {
 }
 
 func (s *suspendCheck) check(c *Client) {
-	holds := c.names.holds()
 	s.mu.Lock()
+	holds := c.names.holds()
 	if s.ended || len(holds) == 0 {
 		s.timer = nil
 		s.mu.Unlock()
