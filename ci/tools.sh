@@ -6,23 +6,24 @@
 have() {
   case $1 in
     postgres) compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || command -v postgres >/dev/null ;;
+    cc) echo '#include <stdlib.h>' | cc -E - >/dev/null 2>&1 ;; # with the headers, which -race needs
     *) command -v "$1" >/dev/null ;;
   esac
 }
 
-# install gets the Debian packages without starting the services in them.
-install() {
+# install gets the Debian packages without starting the services in them. In a
+# shell of its own, so that nothing is left of that however it ends.
+install() (
   echo "== installing $* from Debian packages"
-  local policy=/usr/sbin/policy-rc.d ours=
+  policy=/usr/sbin/policy-rc.d
   if [ ! -e $policy ]; then
+    trap 'rm -f $policy' EXIT
     printf '#!/bin/sh\nexit 101\n' > $policy
     chmod +x $policy
-    ours=yes
   fi
   apt-get update -q
   DEBIAN_FRONTEND=noninteractive apt-get install -yq --no-install-recommends "$@"
-  if [ -n "$ours" ]; then rm $policy; fi
-}
+)
 
 redis_from_docker() {
   local dir=$PWD/bin/redis image=${REDIS_IMAGE:-redis:7} loader
@@ -39,7 +40,7 @@ redis_from_docker() {
 }
 
 missing=()
-for need in redis-server:redis-server postgres:postgresql mariadbd:mariadb-server spin:spin cc:gcc chromium:chromium; do
+for need in redis-server:redis-server postgres:postgresql mariadbd:mariadb-server spin:spin cc:gcc cc:libc6-dev chromium:chromium; do
   have "${need%%:*}" || missing+=("${need##*:}")
 done
 if [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
