@@ -16,6 +16,7 @@ import (
 type child struct {
 	pid      int
 	terminal *terminal // nil unless we are a job of an interactive shell
+	kill     func(pid int, s syscall.Signal) error
 
 	passedOn bool // a signal, to the child
 
@@ -26,7 +27,7 @@ type child struct {
 // startChild starts the command in a process group of its own, with our
 // standard streams.
 func startChild(path string, command, env []string) (*child, error) {
-	c := &child{terminal: controllingTerminal(), states: make(chan syscall.WaitStatus, 1)}
+	c := &child{terminal: controllingTerminal(), kill: syscall.Kill, states: make(chan syscall.WaitStatus, 1)}
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if c.terminal.isOurs() {
 		attr.Foreground, attr.Ctty = true, c.terminal.fd
@@ -42,6 +43,9 @@ func startChild(path string, command, env []string) (*child, error) {
 		Sys:   attr,
 	})
 	if err != nil {
+		if attr.Foreground {
+			c.terminal.giveTo(c.terminal.own) // the child had it before it could not be the command
+		}
 		return nil, fmt.Errorf("cannot run %s: %w", command[0], withoutOp(err))
 	}
 	c.pid = p.Pid
@@ -76,12 +80,17 @@ func (c *child) watch() {
 }
 
 // signal sends s to the child's group. That it has ended is no error: it shows
-// in states.
-func (c *child) signal(s syscall.Signal) { _ = syscall.Kill(-c.pid, s) }
+// in states. One that has changed its user, as sudo does, cannot be signalled.
+func (c *child) signal(s syscall.Signal) error {
+	if err := c.kill(-c.pid, s); err != nil && err != syscall.ESRCH {
+		return fmt.Errorf("signal %v: %w", s, err)
+	}
+	return nil
+}
 
 // groupExists reports whether there is anything left of the group. While there
 // is, no other process can get its number.
-func (c *child) groupExists() bool { return syscall.Kill(-c.pid, 0) != syscall.ESRCH }
+func (c *child) groupExists() bool { return c.kill(-c.pid, 0) != syscall.ESRCH }
 
 // toPassOn are the signals that users and service managers send to a command.
 var toPassOn = []os.Signal{
@@ -91,7 +100,11 @@ var toPassOn = []os.Signal{
 
 // catchSignals returns the signals to pass on. One that is ignored, as nohup
 // does with HUP, is left so, and the child inherits that.
+//
+// We do not die of a pipe behind stdout or stderr that nobody reads: the command
+// would go on alone.
 func catchSignals() <-chan os.Signal {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	c := make(chan os.Signal, 16)
 	for _, s := range toPassOn {
 		if !signal.Ignored(s) {

@@ -30,7 +30,7 @@ func connect(cfg runConfig) (*redlock.Client, func(), error) {
 		fmt.Fprintf(os.Stderr, "redlock: --embedded: masters inside this process, which protect from nothing once it ends; until then others may contend with --masters %s\n",
 			strings.Join(urls, ","))
 	}
-	opts := []redlock.Option{redlock.WithTTL(cfg.ttl), redlock.WithLockDelay(cfg.grace)}
+	opts := append(cfg.deployment.options(), redlock.WithTTL(cfg.ttl), redlock.WithLockDelay(cfg.grace))
 	if cfg.verbose {
 		opts = append(opts, redlock.WithObserver(teller()))
 	}

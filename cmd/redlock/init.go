@@ -21,13 +21,15 @@ New masters need no init: the first client that reaches them all founds them.
 Nor does a minority that lost its data, which comes back by itself.
 
 Nobody can tell but you whether it is right now:
-  - No lock may be held any more. Wait for the longest ttl (1m by default) after
+  - No lock may be held any more. Wait for the longest ttl (--max-ttl) after
     the loss, or see to it that no holder runs.
   - The tokens must go on above all that were handed out. They do, with the time
     for a floor, unless there were more than 1000 a second over the whole life
     of the deployment; then give the highest token that your stores have seen.
 
   --masters URLS  as for redlock run; or REDLOCK_MASTERS
+  --prefix, --max-ttl
+                  as the deployment's clients have them, see redlock help run
   --floor N       every token to come is above N
   --yes           it is right now
 
@@ -40,10 +42,12 @@ func initCommand(args []string) int {
 	var given []string
 	var floor fence.Token
 	var yes bool
+	var of deployment
 	fs := flag.NewFlagSet("init", flag.ContinueOnError)
 	fs.Func("masters", "", func(s string) error { given = append(given, s); return nil })
 	fs.Func("floor", "", func(s string) (err error) { floor, err = fence.Parse(s); return err })
 	fs.BoolVar(&yes, "yes", false, "")
+	of.flags(fs)
 	if err := parseFlags(fs, args); err != nil {
 		return badInput(err, initUsage)
 	}
@@ -55,10 +59,10 @@ func initCommand(args []string) int {
 	if !yes {
 		errs = append(errs, errors.New("--yes is missing: read redlock help init first"))
 	}
-	if err := errors.Join(append(errs, err)...); err != nil {
+	if err := errors.Join(append(errs, of.check(), err)...); err != nil {
 		return badInput(err, initUsage)
 	}
-	client, err := redlock.Open(masters)
+	client, err := redlock.Open(masters, of.options()...)
 	if err != nil {
 		return badInput(err, initUsage)
 	}

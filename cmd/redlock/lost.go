@@ -12,12 +12,14 @@ import (
 )
 
 const (
-	// maxMargin and marginShare (of the grace) bound how much earlier than the
-	// masters may free the lock the command is killed. A master's clock that is 1 %
-	// fast, which the library allows for, takes a hundredth of the grace; the rest is for
-	// this process to be scheduled and for those of the command to end.
-	maxMargin   = 500 * time.Millisecond
-	marginShare = 10
+	// The command is killed earlier than the masters may free the lock: by
+	// shortShare of the grace, but by no more than enough, or longShare if that is
+	// more. A master's clock that is 1 % fast, which the library allows for, takes a
+	// hundredth of the grace; the rest is for this process to be scheduled and for
+	// those of the command to end.
+	shortShare = 10
+	enough     = 500 * time.Millisecond
+	longShare  = 50
 
 	// look is how often the lease is looked at while the command may still stop by
 	// itself: Go's timers stand still while the machine is suspended, and the
@@ -28,7 +30,7 @@ const (
 // killAfter is how long after the end of the lease the command is killed. The
 // masters keep the lock for ttl + grace (it is the lock delay).
 func killAfter(grace time.Duration) time.Duration {
-	return grace - min(grace/marginShare, maxMargin)
+	return grace - min(grace/shortShare, max(enough, grace/longShare))
 }
 
 // lost stops the command, whose lock is lost: SIGTERM at once, SIGKILL before
@@ -37,16 +39,22 @@ func killAfter(grace time.Duration) time.Duration {
 // or if the masters said that the lock is gone, it has passed already.
 func lost(lock *redlock.Lock, c *child, grace time.Duration) int {
 	cause := context.Cause(lock.Context())
-	c.signal(syscall.SIGTERM)
-	c.signal(syscall.SIGCONT) // a stopped process would not see the SIGTERM
+	refused := c.signal(syscall.SIGTERM)
+	if refused != nil {
+		complain(fmt.Errorf("%q (token %v) was lost, and the command cannot be stopped: %w", lock.Name(), lock.Token(), refused))
+	}
+	_ = c.signal(syscall.SIGCONT) // a stopped process would not see the SIGTERM
 	status, killed := c.endBy(func() bool {
 		return time.Now().After(lock.Until().Add(killAfter(grace)))
 	})
 	c.takeTerminalBack()
 
 	how := "it stopped at SIGTERM"
-	if killed {
+	switch {
+	case killed:
 		how = "it was killed"
+	case refused != nil:
+		how = "it ended by itself"
 	}
 	complain(fmt.Errorf("%q (token %v) was lost while the command ran: %s; %s, its status was %d",
 		lock.Name(), lock.Token(), oneLine(cause), how, status))
@@ -68,8 +76,7 @@ func (c *child) endBy(due func() bool) (status int, killed bool) {
 			return status, killed
 		}
 		if !sent && due() {
-			c.signal(syscall.SIGKILL)
-			sent, killed = true, !ended
+			sent, killed = true, c.signal(syscall.SIGKILL) == nil && !ended
 		}
 		select {
 		case state := <-c.states:

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -27,20 +28,43 @@ func TestKillAfter(t *testing.T) {
 		{0, 0},
 		{time.Second, 900 * time.Millisecond},
 		{5 * time.Second, 4500 * time.Millisecond},
-		{30 * time.Second, 29500 * time.Millisecond},
+		{25 * time.Second, 24500 * time.Millisecond},
+		{30 * time.Second, 29400 * time.Millisecond},
+		{55 * time.Second, 53900 * time.Millisecond},
 	} {
 		if got := killAfter(c.grace); got != c.after {
 			t.Errorf("killAfter(%v) = %v, want %v", c.grace, got, c.after)
 		}
 		// The arithmetic of the help text: when a master whose clock is 1 % fast frees
 		// the lock, counted from the end of the lease.
-		const ttl = 30 * time.Second
+		const ttl = 5 * time.Second
 		ends := ttl - ttl/100 - 2*time.Millisecond
 		free := time.Duration(float64(ttl+c.grace) / 1.01)
 		if killAfter(c.grace) > free-ends {
 			t.Errorf("grace %v: killed %v after the lease, but it can be another's after %v", c.grace, killAfter(c.grace), free-ends)
 		}
 	}
+}
+
+// A command that we may not signal is not said to have been killed.
+func TestCommandOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	c := &child{states: make(chan syscall.WaitStatus, 1)}
+	asked := 0
+	c.kill = func(int, syscall.Signal) error {
+		if asked++; asked == 2 {
+			c.states <- 0 // it ends by itself
+		}
+		return syscall.EPERM
+	}
+	if err := c.signal(syscall.SIGTERM); !errors.Is(err, syscall.EPERM) {
+		t.Errorf("signal: %v", err)
+	}
+	if status, killed := c.endBy(func() bool { return true }); status != 0 || killed {
+		t.Errorf("endBy = %d, %v", status, killed)
+	}
+	c.kill = func(int, syscall.Signal) error { return syscall.ESRCH }
+	must(t, c.signal(syscall.SIGTERM))
 }
 
 // stubborn tells of SIGTERM and goes on, with a process in its group that would

@@ -140,7 +140,9 @@ func hold(lock *redlock.Lock, c *child, grace time.Duration, signals <-chan os.S
 			return lost(lock, c, grace)
 		case s := <-signals:
 			c.passedOn = true
-			c.signal(s.(syscall.Signal))
+			if err := c.signal(s.(syscall.Signal)); err != nil {
+				complain(fmt.Errorf("not passed on to the command: %w", err))
+			}
 		case state := <-c.states:
 			if state.Stopped() {
 				c.suspend(state.StopSignal(), lock.Valid)

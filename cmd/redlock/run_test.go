@@ -31,10 +31,13 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--name=x", masters, "--ttl=10ms", "true"}, "--ttl is 10ms: it must be above 500ms"},
 		{[]string{"--name=x", masters, "--ttl=500ms", "true"}, "--ttl is 500ms: it must be above 500ms"},
 		{[]string{"--name=x", masters, "--ttl=-1s", "true"}, "--ttl is -1s: it must be above 500ms"},
-		{[]string{"--name=x", masters, "--ttl=58s", "true"}, "--ttl is 58s and --grace 5s: together they must be at most 1m0s"},
+		{[]string{"--name=x", masters, "--ttl=58s", "true"}, "--ttl is 58s and --grace 5s: together they must be at most --max-ttl, 1m0s"},
+		{[]string{"--name=x", masters, "--max-ttl=20s", "true"}, "--ttl is 30s and --grace 5s: together they must be at most --max-ttl, 20s"},
+		{[]string{"--name=x", masters, "--max-ttl=0s", "true"}, "--max-ttl is 0s: it must be above 500ms"},
+		{[]string{"--name=x", masters, "--prefix={a}", "true"}, `--prefix is "{a}": it must not be empty or contain a brace`},
 		{[]string{"--name=x", masters, "--ttl=never", "true"}, `invalid value "never" for flag -ttl`},
 		{[]string{"--name=x", masters, "--grace=-1s", "true"}, "--grace is -1s: it must not be negative"},
-		{[]string{"--name=x", masters, "--grace=2562047h", "true"}, "together they must be at most 1m0s"},
+		{[]string{"--name=x", masters, "--grace=2562047h", "true"}, "together they must be at most --max-ttl, 1m0s"},
 		{[]string{"--name=x", masters, "--wait=-1s", "true"}, "--wait is -1s: it must be 0, to try once, or positive"},
 		{[]string{"--name=" + strings.Repeat("x", 1025), masters, "true"}, "--name is 1025 bytes long: it must be at most 1024"},
 		{[]string{"--name=x", "--masters=redis://127.0.0.1:1,,redis://127.0.0.1:2", "true"}, "--masters has nothing at place 2: it must be a URL"},
@@ -127,6 +130,49 @@ func TestCommandSeesItsHold(t *testing.T) {
 	cmd.Stdin = strings.NewReader("from stdin")
 	if r := runToEnd(t, cmd); r.status != 0 || r.stdout != "from stdin" {
 		t.Errorf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
+	}
+}
+
+// Who uses another prefix has other locks, and a deployment of its own to init.
+func TestPrefixAndMaxTTL(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	const prefix, maxTTL = "app", 5 * time.Minute
+	client, err := redlock.Open(urls(masters), redlock.WithPrefix(prefix), redlock.WithMaxTTL(maxTTL))
+	must(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	lock, err := client.Lock(t.Context(), "job")
+	must(t, err)
+	run := func(flags ...string) result {
+		return redlockEnds(t, append(append([]string{"run", mastersFlag(masters), "--name=job", "--wait=0"}, flags...), "true")...)
+	}
+	run("--prefix=app", "--max-ttl=5m").wants(t, exitNotObtained)
+	run("--prefix=app", "--max-ttl=5m", "--ttl=4m").wants(t, exitNotObtained)
+	run().wants(t, 0)
+	must(t, lock.Unlock(t.Context()))
+	const floor = 3_000_000_000_000_000
+	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--max-ttl=10s", "--floor", fmt.Sprint(floor), "--yes").wants(t, 0)
+	lock, err = client.Lock(t.Context(), "job")
+	must(t, err)
+	if lock.Token() <= floor {
+		t.Errorf("token %v: init raised other counters", lock.Token())
+	}
+	must(t, lock.Unlock(t.Context()))
+}
+
+// A reader of our words that goes away takes neither us nor the command along.
+func TestNobodyReadsStderr(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	read, write, err := os.Pipe()
+	must(t, err)
+	must(t, read.Close())
+	cmd := command(t, "run", mastersFlag(masters), "--name=job", "--ttl=1s", "--verbose", "--", "sh", "-c", "sleep 1; echo done")
+	cmd.Stderr = write
+	out, err := cmd.Output()
+	must(t, write.Close())
+	if err != nil || string(out) != "done\n" {
+		t.Errorf("it ended with %v, and the command said %q", err, out)
 	}
 }
 

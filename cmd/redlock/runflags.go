@@ -22,12 +22,13 @@ const forever time.Duration = -1
 type runConfig struct {
 	masters  []string
 	embedded bool
-	name     string
-	ttl      time.Duration
-	grace    time.Duration
-	wait     time.Duration // 0: try once; forever
-	verbose  bool
-	command  []string // with its arguments
+	deployment
+	name    string
+	ttl     time.Duration
+	grace   time.Duration
+	wait    time.Duration // 0: try once; forever
+	verbose bool
+	command []string // with its arguments
 }
 
 // parseRun reads the arguments and reports all that is wrong with them.
@@ -37,6 +38,7 @@ func parseRun(args []string) (runConfig, error) {
 	fs := flag.NewFlagSet("run", flag.ContinueOnError)
 	fs.Func("masters", "", func(s string) error { given = append(given, s); return nil })
 	fs.BoolVar(&cfg.embedded, "embedded", false, "")
+	cfg.deployment.flags(fs)
 	fs.StringVar(&cfg.name, "name", "", "")
 	fs.DurationVar(&cfg.ttl, "ttl", redlock.DefaultTTL, "")
 	fs.DurationVar(&cfg.grace, "grace", defaultGrace, "")
@@ -63,11 +65,39 @@ func parseRun(args []string) (runConfig, error) {
 	refuse(cfg.ttl <= redlock.DefaultRequestTimeout,
 		"--ttl is %v: it must be above %v, the time that a master may take to answer", cfg.ttl, redlock.DefaultRequestTimeout)
 	refuse(cfg.grace < 0, "--grace is %v: it must not be negative", cfg.grace)
-	refuse(cfg.ttl > redlock.DefaultMaxTTL || cfg.grace > redlock.DefaultMaxTTL-cfg.ttl,
-		"--ttl is %v and --grace %v: together they must be at most %v", cfg.ttl, cfg.grace, redlock.DefaultMaxTTL)
+	errs = append(errs, cfg.deployment.check())
+	refuse(cfg.ttl > cfg.maxTTL || cfg.grace > cfg.maxTTL-cfg.ttl,
+		"--ttl is %v and --grace %v: together they must be at most --max-ttl, %v", cfg.ttl, cfg.grace, cfg.maxTTL)
 	refuse(waitGiven && cfg.wait < 0, "--wait is %v: it must be 0, to try once, or positive", cfg.wait)
 	refuse(len(cfg.command) == 0, "command is missing: it must follow the flags, as in redlock run … -- make deploy")
 	return cfg, errors.Join(errs...)
+}
+
+// deployment is what all clients of the same masters must agree on.
+type deployment struct {
+	prefix string
+	maxTTL time.Duration
+}
+
+func (d *deployment) flags(fs *flag.FlagSet) {
+	fs.StringVar(&d.prefix, "prefix", redlock.DefaultPrefix, "")
+	fs.DurationVar(&d.maxTTL, "max-ttl", redlock.DefaultMaxTTL, "")
+}
+
+// check reports what is wrong, in the words of flags.
+func (d *deployment) check() error {
+	var errs []error
+	if d.prefix == "" || strings.ContainsAny(d.prefix, "{}") {
+		errs = append(errs, fmt.Errorf("--prefix is %q: it must not be empty or contain a brace", d.prefix))
+	}
+	if d.maxTTL <= redlock.DefaultRequestTimeout {
+		errs = append(errs, fmt.Errorf("--max-ttl is %v: it must be above %v, the time that a master may take to answer", d.maxTTL, redlock.DefaultRequestTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+func (d *deployment) options() []redlock.Option {
+	return []redlock.Option{redlock.WithPrefix(d.prefix), redlock.WithMaxTTL(d.maxTTL), redlock.WithTTL(min(redlock.DefaultTTL, d.maxTTL))}
 }
 
 // mastersFrom returns the URLs that the flags give, or else the environment.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -103,6 +104,29 @@ func TestTerminalIsGivenBack(t *testing.T) {
 	}
 	if status := run.status(); status != 0 {
 		t.Errorf("status %d", status)
+	}
+}
+
+// … also when the command could not be run, which the kernel tells after it has
+// given the terminal away.
+func TestTerminalIsGivenBackByNoCommand(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	noProgram := filepath.Join(t.TempDir(), "text")
+	must(t, os.WriteFile(noProgram, []byte{0, 1, 2}, 0o700))
+	inner := command(t, "run", mastersFlag(masters), "--name=read", "--", noProgram)
+	cmd := command(t)
+	cmd.Path = "/bin/sh"
+	cmd.Args = append([]string{"sh", "-c", inner.Path + ` "$@"; echo status $?; read x; echo after $x`, "sh"}, inner.Args[1:]...)
+	keyboard := terminalOf(t, cmd)
+	run := start(t, cmd)
+	if got := run.line("status"); got != "126" {
+		t.Errorf("status %s", got)
+	}
+	_, err := keyboard.WriteString("word\n")
+	must(t, err)
+	if got := run.line("after"); got != "word" {
+		t.Errorf("the script read %q", got)
 	}
 }
 

@@ -83,7 +83,7 @@ func (c *child) suspend(by syscall.Signal, valid func() bool) {
 	if c.terminal.isOurs() {
 		c.terminal.giveTo(c.pid)
 	}
-	c.signal(syscall.SIGCONT)
+	_ = c.signal(syscall.SIGCONT)
 }
 
 // stopTime is more than it takes from a signal until all threads have stopped.

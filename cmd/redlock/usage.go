@@ -37,6 +37,10 @@ stores that COMMAND writes to, and let them refuse lower ones.
   --embedded      five masters inside this process instead, for a try; prints
                   their URLs
   --name NAME     what to lock
+  --prefix NAME   what all keys begin with. Default redlock
+  --max-ttl TIME  the longest --ttl and --grace together of any client. Every
+                  contender must have the same --prefix and --max-ttl, as
+                  WithPrefix and WithMaxTTL say in Go. Default 1m
   --wait TIME     how long to wait for the lock, such as 1m; 0 tries once.
                   Default: until it is there
   --ttl TIME      how long the masters keep the lock when this process is gone
@@ -65,15 +69,17 @@ Signals
   the lock is lost after --ttl.
   A SIGKILL for redlock ends COMMAND as well, but not what COMMAND has started
   (on Linux; elsewhere nothing).
+  A COMMAND that changes its user, such as sudo, cannot be signalled, nor
+  stopped when the lock is lost: put sudo before redlock.
 
 When the lock is lost
   It is when it could not be renewed for --ttl. The group gets SIGTERM at once,
   and SIGKILL before anybody else can have the lock: the masters keep it for
   --ttl and --grace after the last renewal, and redlock believes in it for --ttl
   less 1 % and 2ms. SIGKILL comes --grace after that, less a tenth of it (at
-  most 500ms), for clocks that differ and for processes to end. --ttl and
-  --grace together are at most 1m, as masters that may have forgotten locks sit
-  out for so long.
+  most 500ms, or a fiftieth if that is more), for clocks that differ and for
+  processes to end. --ttl and --grace together are at most --max-ttl, as masters
+  that may have forgotten locks sit out for so long.
   There is no such time, and SIGKILL comes at once, when the masters say that
   another has the lock (somebody deleted ours), and when redlock itself did not
   run meanwhile (a suspended machine, SIGSTOP). What COMMAND did until then only
