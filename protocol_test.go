@@ -18,7 +18,7 @@ import (
 // the real decisions (highestGrant, standings, decide), but every message is
 // delivered when, as often and in the order that the adversary likes, and any
 // lock may vanish at any moment (which covers expiry, clock jumps, pauses of the
-// holder, releases). The rules have the names of spec/fencing.pml; each weakened
+// holder, releases). The rules have the names of spec/tokens.pml; each weakened
 // must be found out, or the test is vacuous.
 
 // protocolRules are the rules that can be weakened.

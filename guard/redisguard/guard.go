@@ -29,9 +29,11 @@ var _ fence.Guard = (*Guard)(nil)
 // their fences are unknown.
 //
 // A client with retries on, which is go-redis's default, may run a script
-// again when its reply was lost. That is safe for the fence and for Set, HSet
-// and Del; switch retries off (MaxRetries -1) if a script of your own must not
-// run twice.
+// again when its reply was lost. That is safe for the fence: no copy gets past a
+// newer token. But a copy that was under way for long, to a server that hung, say,
+// may be executed after a later write of the same token, and undo it; switch
+// retries off (MaxRetries -1) if a script of your own must not run twice, and end
+// the hold, or check what is there, after a write whose outcome is unknown.
 func New(client redis.UniversalClient) (*Guard, error) {
 	if client == nil {
 		return nil, fmt.Errorf("%w: client is nil: a redis.Client or redis.ClusterClient is needed", fence.ErrInvalid)
