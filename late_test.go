@@ -47,12 +47,14 @@ func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 		leave.keep = c.now().add(lineTTL)
 		wanted := c.leaveRequest("wanted")
 		wanted.keep, wanted.moot = leave.keep, func(int) bool { return true }
-		dead.submit(&leave, &wanted)
+		dead.submit(&leave)
 		kept := func() int {
 			dead.mu.Lock()
 			defer dead.mu.Unlock()
 			return len(dead.queue) + len(dead.again)
 		}
+		eventually(t, "kept", func() bool { return kept() == 1 })
+		dead.submit(&wanted)
 		time.Sleep(lineTTL / 2)
 		synctest.Wait()
 		if n := kept(); n != 1 {
@@ -91,8 +93,8 @@ func TestUnlockBesideClose(t *testing.T) {
 	})
 }
 
-// An Unlock that has ended the hold, which Close then does not find any more, and
-// has not sent the release yet.
+// An Unlock that has ended the hold, and has not sent the release yet: it gets the
+// masters' answers.
 func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
@@ -103,10 +105,10 @@ func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 		unlocking.Go(func() { must(t, lock.Unlock(background)) })
 		time.Sleep(10 * time.Millisecond)
 		must(t, c.Close())
+		unlocking.Wait()
 		if got := d.holders("job"); got != "000" {
 			t.Errorf("held on %s", got)
 		}
-		unlocking.Wait()
 	})
 }
 

@@ -115,12 +115,11 @@ func WithLockDelay(d time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.delay = d.Truncate(time.Millisecond) })
 }
 
-// WithWait bounds how long Lock and Do wait for the lock, without bounding how
-// long it is then held, as the deadline of their context would. The error is
-// joined with context.DeadlineExceeded. An attempt that is under way then is not
-// cut short: it may take up to the request timeout. Default 0: until the context
-// ends.
-// TryLock never waits.
+// WithWait bounds how long Lock and Do wait for the lock, without ending its
+// Context later, as the deadline of theirs would. The error is joined with
+// context.DeadlineExceeded. An attempt that is under way then is not cut short: it
+// may take up to the request timeout. Default 0: until the context ends. TryLock
+// never waits.
 func WithWait(d time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.wait = d })
 }

@@ -77,8 +77,11 @@ func TestReEntryKeepsToMaxTTL(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.founded(WithMaxTTL(time.Minute))
 		outer := mustTry(t, c, "job", WithTTL(10*time.Second), WithLockDelay(40*time.Second))
-		_, err := c.TryLock(outer.Context(), "job", WithTTL(30*time.Second), WithLockDelay(0))
+		_, err := c.TryLock(outer.Context(), "job", WithTTL(31*time.Second), WithLockDelay(0))
 		requireErr(t, err, ErrBadOption)
+		inner, err := c.TryLock(outer.Context(), "job") // the default would be too long
+		must(t, err)
+		must(t, inner.Unlock(background))
 		must(t, outer.Unlock(background))
 	})
 }

@@ -148,7 +148,7 @@ func TestPrefixAndMaxTTL(t *testing.T) {
 	}
 	run("--prefix=app", "--max-ttl=5m").wants(t, exitNotObtained)
 	run("--prefix=app", "--max-ttl=5m", "--ttl=4m").wants(t, exitNotObtained)
-	run().wants(t, 0)
+	run("--wait=1m").wants(t, 0)
 	must(t, lock.Unlock(t.Context()))
 	const floor = 3_000_000_000_000_000
 	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--max-ttl=10s", "--floor", fmt.Sprint(floor), "--yes").wants(t, 0)
@@ -167,7 +167,7 @@ func TestNobodyReadsStderr(t *testing.T) {
 	read, write, err := os.Pipe()
 	must(t, err)
 	must(t, read.Close())
-	cmd := command(t, "run", mastersFlag(masters), "--name=job", "--ttl=1s", "--verbose", "--", "sh", "-c", "sleep 1; echo done")
+	cmd := command(t, "run", mastersFlag(masters), "--name=job", "--ttl=3s", "--verbose", "--", "sh", "-c", "sleep 1.5; echo done")
 	cmd.Stderr = write
 	out, err := cmd.Output()
 	must(t, write.Close())

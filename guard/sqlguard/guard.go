@@ -62,7 +62,8 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 // fence too. A holder that reads before Do must have claimed before it read;
 // one that reads in write need not.
 //
-// write must use tx for all it does, and leave the end of tx to Do. Another use
+// write must use tx for all it does, close the rows that it reads, and leave the
+// end of tx to Do. Another use
 // of the guard within write may wait for write itself, until ctx ends.
 //
 // Do returns a *fence.StaleError if token is stale and an error that is
