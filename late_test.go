@@ -136,3 +136,22 @@ func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 		must(t, lock.Unlock(background))
 	})
 }
+
+// A master that turns out not to have the lock need not be asked to free it, and
+// counts as one that has.
+func TestAReleaseThatIsNotNeededIsAYes(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.founded()
+		h := newHold(c, "job", "owner", c.config.lock)
+		h.standing[0] = standing{heard: true}
+		r := c.newRound()
+		release := request{name: "job", script: releaseScript, line: h.releaseLine(0, 0, nowhere), to: r, keep: c.now().add(time.Second), frees: h}
+		if release.begin(0, c.now()) {
+			t.Error("it is sent")
+		}
+		if v := r.tally()[0]; !v.heard || v.answer != Granted {
+			t.Errorf("it counts as %v", v)
+		}
+	})
+}

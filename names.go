@@ -143,7 +143,11 @@ func (n *names) turn(name string, w *waiter) (mine, early bool, handed *attempt,
 	l := n.of(name)
 	handed, w.handed = w.handed, nil
 	early, w.heir = w.heir && w.called == 0, false
-	w.called = 0
+	if handed == nil {
+		w.called = 0
+	} else if w.called != 0 {
+		w.rouse() // called since: for when the attempt proves to have been in vain
+	}
 	if handed == nil && len(l.holds) > 0 {
 		w.asking = false
 		return false, false, nil, l.holds[len(l.holds)-1]
@@ -160,12 +164,12 @@ func (n *names) handOver(h *hold, make func(*waiter) *attempt) *attempt {
 	defer n.mu.Unlock()
 	l := n.of(h.name)
 	l.holds = without(l.holds, h)
-	if len(l.holds) > 0 || len(l.waiters) == 0 || l.waiters[0].asking {
+	if len(l.holds) > 0 || len(l.waiters) == 0 || l.waiters[0].asking || l.waiters[0].handed != nil {
 		n.tidy(h.name, l)
 		return nil
 	}
 	w := l.waiters[0]
-	w.handed = make(w)
+	w.handed, w.called = make(w), 0
 	w.rouse()
 	return w.handed
 }

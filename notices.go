@@ -128,7 +128,7 @@ func (n *notices) set(ctx context.Context, master int, up bool) {
 func (n *notices) hearAgain(ctx context.Context, m *master) {
 	for pause := minRetry; ctx.Err() == nil; pause = min(2*pause, maxRetry) {
 		stood := false
-		m.hear(ctx, n.channel, func() {
+		err := m.hear(ctx, n.channel, func() {
 			stood = true
 			n.set(ctx, m.index, true)
 		}, n.called)
@@ -136,9 +136,13 @@ func (n *notices) hearAgain(ctx context.Context, m *master) {
 		if stood {
 			pause = minRetry
 		}
+		rest := pause
+		if isReply(err) {
+			rest = askInterval // it refuses, say for want of a permission, and will again
+		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause):
+		case <-time.After(rest):
 		}
 	}
 }

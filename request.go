@@ -58,6 +58,10 @@ func (r *request) outlived(master int, now instant) bool {
 // begin reports whether r is still wanted, and stamps it.
 func (r *request) begin(master int, now instant) bool {
 	if r.outlived(master, now) {
+		if r.frees != nil && r.frees.absent(master) && !r.answered {
+			r.answered = true
+			r.to.answer(master, vote{heard: true, answer: Granted}) // as one that was not asked at all
+		}
 		return false
 	}
 	if !r.began {

@@ -100,3 +100,32 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 		}
 	})
 }
+
+// Who was called is not in line any more. When it comes too late for the 200 ms, as
+// from far away it always does, its ticket tells that it is still the first.
+func TestWhoComesLateIsStillFirst(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
+		d.founded()
+		ask := func(owner, channel, ticket string) int64 {
+			h := &hold{owner: owner, keys: keysOf(DefaultPrefix, "job", owner)}
+			line := h.acquireLine(1, termsOf(DefaultTTL, 0, 0), place{&channel, &ticket})
+			n, err := d.raw[0].Do(background, append([]any{"eval", acquireScript.source}, line[2:]...)...).Int64()
+			must(t, err)
+			return n
+		}
+		sub := d.raw[0].Subscribe(background, "second")
+		t.Cleanup(func() { _ = sub.Close() })
+		_, err := sub.Receive(background)
+		must(t, err)
+		must(t, d.raw[0].ZAdd(background, keysOf(DefaultPrefix, "job", "").line, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
+		if n := ask("c", "third", "1600000000000000"); n >= 0 {
+			t.Errorf("the third is told %d, before the second", n)
+		}
+		time.Sleep(time.Second) // the second was called, and has not come
+		must(t, d.raw[0].ZAdd(background, keysOf(DefaultPrefix, "job", "").line, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
+		if n := ask("a", "first", "1400000000000000"); n <= 0 {
+			t.Errorf("the first is told %d, for the second's sake", n)
+		}
+	})
+}

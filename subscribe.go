@@ -14,8 +14,9 @@ import (
 const pingAfter = 2 * time.Second
 
 // hear subscribes to channel, on a connection of its own, and listens until that
-// breaks or ctx ends. It tells when the subscription stands, and of every message.
-func (m *master) hear(ctx context.Context, channel string, stands func(), message func(master int, payload string)) {
+// breaks, and returns why, or ctx ends. It tells when the subscription stands, and
+// of every message.
+func (m *master) hear(ctx context.Context, channel string, stands func(), message func(master int, payload string)) error {
 	sub := m.ear.Subscribe(ctx, channel)
 	defer func() { _ = sub.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // ends the read under way
@@ -29,7 +30,7 @@ func (m *master) hear(ctx context.Context, channel string, stands func(), messag
 			asked = false
 		}
 		if err != nil {
-			return
+			return err
 		}
 		switch said := said.(type) {
 		case *redis.Subscription:
@@ -38,4 +39,5 @@ func (m *master) hear(ctx context.Context, channel string, stands func(), messag
 			message(m.index, said.Payload)
 		}
 	}
+	return ctx.Err()
 }

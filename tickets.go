@@ -67,12 +67,18 @@ func (t *masterTime) ticket(now instant) *string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ahead []int64
+	fresh := 0
 	for _, r := range t.ahead {
-		if r.every > 0 && now.before(r.got.add(r.every)) {
-			ahead = append(ahead, r.least+(r.most-r.least)/2)
+		if r.every == 0 {
+			continue
 		}
+		if now.before(r.got.add(r.every)) {
+			fresh++
+		}
+		// One that has to be asked for again is good to break the tie of two.
+		ahead = append(ahead, r.least+(r.most-r.least)/2)
 	}
-	if len(ahead) < t.need {
+	if fresh < t.need {
 		return &noTicket
 	}
 	slices.Sort(ahead)

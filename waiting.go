@@ -73,7 +73,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 		mine, early, handed, rival := c.names.turn(name, w)
 		switch {
 		case mine && early && handed == nil && c.notices.listen(w) && c.now().before(w.askAt):
-			pause = w.askAt.sub(c.now())
+			pause = max(0, w.askAt.sub(c.now())) // negative would be until woken
 			last = &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.need}
 		case mine:
 			lock, again, err := c.tryFor(ctx, name, w, handed)
@@ -127,6 +127,7 @@ func (c *Client) calledByFew(w *waiter) bool {
 // has got its ticket now.
 func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (lock *Lock, again bool, err error) {
 	w.abandon()
+	w.askAt = 0 // an heir that comes in the middle of this has to ask
 	a := handed
 	if a == nil {
 		a = c.prepare(name, w.cfg, c.placeOf(w))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -316,6 +317,17 @@ func TestWithoutSubscriptionsWaitersPoll(t *testing.T) {
 		held := mustTry(t, a, "job")
 		got := goLock(t, b, "job")
 		eventually(t, "it waits", func() bool { return b.names.waiting("job") == 1 })
+		time.Sleep(2 * askInterval) // in which it must not try again and again
+		for i, r := range d.raw {
+			stats, err := r.Info(background, "commandstats").Result()
+			must(t, err)
+			_, after, _ := strings.Cut(stats, "cmdstat_subscribe:")
+			_, after, _ = strings.Cut(after, "rejected_calls=")
+			count, _, _ := strings.Cut(after, ",")
+			if n, err := strconv.Atoi(count); err != nil || n < 1 || n > 4 {
+				t.Errorf("master %d refused %q subscriptions in %v", i, count, 2*askInterval)
+			}
+		}
 		must(t, held.Unlock(background))
 		start := time.Now()
 		must(t, have(t, got).Unlock(background))
@@ -515,6 +527,25 @@ func TestTicketsFollowTheMiddleClock(t *testing.T) {
 		}
 		if got := *m.ticket(instant(firstRelearn + 1)); got != noTicket {
 			t.Errorf("%s: ticket %s of an old reading", x.claim, got)
+		}
+	}
+}
+
+// Of three masters two answer in time, and one of those is wrong: what the third
+// has said before tells which.
+func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
+	t.Parallel()
+	said := func(us int64, at instant) vote {
+		return vote{heard: true, answer: Held, ticket: us + time.Duration(at).Microseconds(), sent: at, got: at}
+	}
+	for _, wrong := range []int64{1e15, 3e15} {
+		m := masterTime{need: 2}
+		m.learn(2, said(2e15, 1))
+		later := instant(2 * firstRelearn)
+		m.learn(0, said(wrong, later))
+		m.learn(1, said(2e15, later))
+		if got, want := *m.ticket(later), "2000000001000000"; got != want {
+			t.Errorf("one says %d: ticket %s, want %s", wrong, got, want)
 		}
 	}
 }
