@@ -129,7 +129,8 @@ func WithWait(d time.Duration) LockOption {
 // client may serve several of its own callers in a row, for at most 10 ms.
 //
 // Everybody who waits has a ticket. It is the middle one of the times of a quorum
-// of masters, so no client's clock decides it and no single master's. Callers of
+// of masters, so no client's clock decides it and no single master's (of three, as
+// soon as all have answered this client once; of one or two, each does). Callers of
 // one client are served in the order in which they called, and the first of them
 // holds the client's ticket. A waiter whose connection is gone is passed over at
 // once; one that is called and does not come, within 1.2 s; if it lives, it keeps
