@@ -64,8 +64,8 @@ func (l *Lock) done() bool {
 }
 
 // Extend makes the lease last at least ttl from now, on a quorum of masters; the
-// watchdog renews by this ttl from then on. It never shortens a lease. The rules
-// for ttl are WithTTL's.
+// watchdog renews by this ttl from then on. It never shortens a lease, nor does it
+// lengthen a hold beyond WithMaxHold. The rules for ttl are WithTTL's.
 //
 // Errors: ErrReleased, ErrExpired or ErrLost if the hold is over (and then it
 // stays over), else a *QuorumError with ErrNoQuorum, which leaves the lease as it
