@@ -54,11 +54,13 @@ func runCommand(args []string) int {
 	return hold(lock, c, cfg.grace, signals)
 }
 
-// environment is ours with the hold in it. A variable that is there twice, as
-// within another redlock run, would be read differently by different programs.
+// environment is ours with the hold in it, and without the masters, whose URLs
+// have passwords. A variable that is there twice, as within another redlock run,
+// would be read differently by different programs.
 func environment(lock *redlock.Lock) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
-		return strings.HasPrefix(s, "REDLOCK_NAME=") || strings.HasPrefix(s, "REDLOCK_TOKEN=")
+		name, _, _ := strings.Cut(s, "=")
+		return name == "REDLOCK_NAME" || name == "REDLOCK_TOKEN" || name == mastersVariable
 	})
 	return append(env, "REDLOCK_NAME="+lock.Name(), "REDLOCK_TOKEN="+lock.Token().String())
 }

@@ -122,6 +122,9 @@ func TestCommandSeesItsHold(t *testing.T) {
 	if token, err := fence.Parse(tokens[0]); err != nil || token <= before.Token() || token >= after.Token() {
 		t.Errorf("token %q (%v), those around it are %v and %v", tokens[0], err, before.Token(), after.Token())
 	}
+	if strings.Contains(r.stdout, "REDLOCK_MASTERS") {
+		t.Errorf("the command saw the masters, with their passwords: %s", r.stdout)
+	}
 	if strings.Count(r.stdout, "REDLOCK_NAME=") != 1 || !strings.Contains(r.stdout, "REDLOCK_NAME=env\n") || !strings.Contains(r.stdout, "MINE=kept\n") {
 		t.Errorf("the command saw %s", r.stdout)
 	}

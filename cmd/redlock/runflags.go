@@ -100,6 +100,9 @@ func (d *deployment) options() []redlock.Option {
 	return []redlock.Option{redlock.WithPrefix(d.prefix), redlock.WithMaxTTL(d.maxTTL), redlock.WithTTL(min(redlock.DefaultTTL, d.maxTTL))}
 }
 
+// mastersVariable has the URLs of the masters when no flag gives them.
+const mastersVariable = "REDLOCK_MASTERS"
+
 // mastersFrom returns the URLs that the flags give, or else the environment.
 func mastersFrom(given []string, embedded bool) ([]string, error) {
 	from := "--masters"
@@ -110,7 +113,7 @@ func mastersFrom(given []string, embedded bool) ([]string, error) {
 		return nil, nil
 	}
 	if len(given) == 0 {
-		from = "REDLOCK_MASTERS"
+		from = mastersVariable
 		if env := os.Getenv(from); env != "" {
 			given = []string{env}
 		}
