@@ -31,8 +31,8 @@ type admission struct {
 // other end may vote. It runs on the master's own goroutine, which has nothing
 // better to do.
 func (c *Client) admit(m *master, hello hello) error {
-	if why := hello.info.unfit(); why != "" {
-		return fmt.Errorf("%w: %s", ErrNotAdmitted, why)
+	if err := hello.fit(); err != nil {
+		return err
 	}
 	run := hello.info["run_id"]
 	if other := c.admission.claim(m, run); other != nil {
@@ -47,6 +47,14 @@ func (c *Client) admit(m *master, hello hello) error {
 		return c.together()[m.index]
 	}
 	return c.readmit(m, hello.durable)
+}
+
+// fit returns why the server can be no master, or nil.
+func (h hello) fit() error {
+	if why := h.info.unfit(); why != "" {
+		return fmt.Errorf("%w: %s", ErrNotAdmitted, why)
+	}
+	return nil
 }
 
 // claim notes which master the process is, and returns another one that it is
@@ -119,7 +127,7 @@ func (c *Client) readmit(m *master, durable bool) error {
 // vote. Calls at the same time share the work.
 func (c *Client) together() []error {
 	all, _, _ := c.admission.once.Do("", func() (any, error) {
-		surveys := c.surveyAll()
+		surveys, _ := c.surveyAll()
 		return c.carryOut(surveys, planAdmission(surveys, c.need, c.quarantine(), time.Now().UnixMilli())), nil
 	})
 	return all.([]error)
@@ -135,23 +143,26 @@ func (c *Client) quarantine() time.Duration {
 	return c.maxTTL + termsOf(c.maxTTL, 0, c.drift).drift + time.Second
 }
 
-// surveyAll asks all masters; nil stands for those that cannot be asked, or are no
-// masters.
-func (c *Client) surveyAll() []*survey {
-	surveys := make([]*survey, len(c.masters))
+// surveyAll asks all masters. Of those that cannot be asked, or are no masters,
+// there is no survey, but the reason.
+func (c *Client) surveyAll() (surveys []*survey, reasons []error) {
+	surveys, reasons = make([]*survey, len(c.masters)), make([]error, len(c.masters))
 	var asking errgroup.Group
 	for i, m := range c.masters {
 		asking.Go(func() error {
 			hello, err := m.ask()
-			if err != nil || hello.info.unfit() != "" {
-				return nil // it is out, and says so itself when its turn comes
+			if err == nil {
+				err = hello.fit()
 			}
-			surveys[i], _ = m.survey(hello.durable)
+			if err == nil {
+				surveys[i], err = m.survey(hello.durable)
+			}
+			reasons[i] = err
 			return nil
 		})
 	}
 	_ = asking.Wait()
-	return surveys
+	return surveys, reasons
 }
 
 // carryOut does what the plan says, and returns for each master why it may not
@@ -189,10 +200,10 @@ func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 		return err
 	}
 	defer c.calls.Done()
-	surveys := c.surveyAll()
-	for i, s := range surveys {
-		if s == nil {
-			return fmt.Errorf("%w: %s does not answer or is no master: Init needs all", ErrNoQuorum, c.masters[i].name)
+	surveys, reasons := c.surveyAll()
+	for i, err := range reasons {
+		if err != nil {
+			return fmt.Errorf("%w: Init needs all masters: %s: %w", ErrNoQuorum, c.masters[i].name, err)
 		}
 	}
 	plan := admissionPlan{floors: make([][]int64, len(surveys)), out: make([]error, len(surveys))}

@@ -194,14 +194,14 @@ func (l *link) hello() error {
 	l.conn, l.served = m.redis.Conn(), false
 	var said *helloCmds
 	var loaded []*redis.StringCmd
-	_, err := l.conn.Pipelined(ctx, func(p redis.Pipeliner) error {
+	cmds, err := l.conn.Pipelined(ctx, func(p redis.Pipeliner) error {
 		said = m.askHello(ctx, p)
 		for _, s := range scripts {
 			loaded = append(loaded, p.ScriptLoad(ctx, s.source))
 		}
 		return nil
 	})
-	if err != nil && !isReply(err) {
+	if err := connErr(cmds, err); err != nil {
 		return err
 	}
 	for _, load := range loaded {

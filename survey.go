@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,19 +63,31 @@ func (h *helloCmds) read() (hello, error) {
 	}, nil
 }
 
+// connErr returns what kept a pipeline, which returned err, from its replies, or
+// nil if every command has a reply or an error of its own. A server that refuses
+// the password or the database does so while the connection is set up: an error
+// that reads like a reply, and that go-redis gives to none of the commands.
+func connErr(cmds []redis.Cmder, err error) error {
+	failed := func(c redis.Cmder) bool { return c.Err() != nil }
+	if isReply(err) && slices.ContainsFunc(cmds, failed) {
+		return nil
+	}
+	return err
+}
+
 // ask says hello on a connection of its own.
 func (m *master) ask() (hello, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
 	defer cancel()
-	var cmds *helloCmds
-	_, err := m.aside.Pipelined(ctx, func(p redis.Pipeliner) error {
-		cmds = m.askHello(ctx, p)
+	var said *helloCmds
+	cmds, err := m.aside.Pipelined(ctx, func(p redis.Pipeliner) error {
+		said = m.askHello(ctx, p)
 		return nil
 	})
-	if err != nil && !isReply(err) {
+	if err := connErr(cmds, err); err != nil {
 		return hello{}, err
 	}
-	return cmds.read()
+	return said.read()
 }
 
 func (m *master) survey(durable bool) (*survey, error) {

@@ -242,3 +242,19 @@ func TestInit(t *testing.T) {
 	servers[0].Kill()
 	redlockEnds(t, "init", "--masters", urls, "--yes").wants(t, exitNotObtained)
 }
+
+// What the masters refuse is told by them, to whoever runs the command.
+func TestRefusedPasswordIsTold(t *testing.T) {
+	t.Parallel()
+	wrong := strings.ReplaceAll(strings.Join(urls(realMasters(t, 3)), ","), "redis://", "redis://nobody:wrong@")
+	for _, args := range [][]string{
+		{"init", "--masters", wrong, "--yes"},
+		{"run", "--masters", wrong, "--name=a", "--wait=0", "--", "true"},
+	} {
+		r := redlockEnds(t, args...)
+		r.wants(t, exitNotObtained)
+		if !strings.Contains(r.stderr, "WRONGPASS") {
+			t.Errorf("%q: %q does not say that the password is wrong", args, r.stderr)
+		}
+	}
+}
