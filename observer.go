@@ -14,6 +14,9 @@ type Observer struct {
 	// Acquired: a fresh acquisition succeeded after took, with these votes.
 	Acquired func(name string, token fence.Token, took time.Duration, votes []Vote)
 
+	// Waiting: an attempt of Lock or Do failed with err, and another will be made.
+	Waiting func(name string, err error)
+
 	// Renewed: the watchdog or Extend moved the end of the lease, which is now
 	// validFor away.
 	Renewed func(name string, token fence.Token, validFor time.Duration)
@@ -37,6 +40,9 @@ type Observer struct {
 // withDefaults fills in what is missing, so that no call has to ask; but for
 // Acquired, whose caller asks in order not to make the votes for nobody.
 func (o Observer) withDefaults() Observer {
+	if o.Waiting == nil {
+		o.Waiting = func(string, error) {}
+	}
 	if o.Renewed == nil {
 		o.Renewed = func(string, fence.Token, time.Duration) {}
 	}

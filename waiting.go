@@ -89,6 +89,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			if again {
 				continue
 			}
+			c.observer.Waiting(name, err)
 			quiet := time.Duration(-1)
 			now := c.now()
 			if c.notices.listen(w) {

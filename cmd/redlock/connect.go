@@ -18,9 +18,9 @@ import (
 // a rule.
 const embeddedMasters = 5
 
-// connect makes the client that the arguments ask for, and a function that ends
-// it.
-func connect(cfg runConfig) (*redlock.Client, func(), error) {
+// connect makes the client that the arguments ask for, which tells waiting why each
+// attempt of a wait failed, and a function that ends it.
+func connect(cfg runConfig, waiting func(name string, err error)) (*redlock.Client, func(), error) {
 	urls, stop := cfg.masters, func() {}
 	if cfg.embedded {
 		var err error
@@ -30,11 +30,13 @@ func connect(cfg runConfig) (*redlock.Client, func(), error) {
 		fmt.Fprintf(os.Stderr, "redlock: --embedded: masters inside this process, which protect from nothing once it ends; until then others may contend with --masters %s\n",
 			strings.Join(urls, ","))
 	}
-	opts := append(cfg.deployment.options(), redlock.WithTTL(cfg.ttl), redlock.WithLockDelay(cfg.grace))
+	var observer redlock.Observer
 	if cfg.verbose {
-		opts = append(opts, redlock.WithObserver(teller()))
+		observer = teller()
 	}
-	client, err := redlock.Open(urls, opts...)
+	observer.Waiting = waiting
+	client, err := redlock.Open(urls, append(cfg.deployment.options(),
+		redlock.WithTTL(cfg.ttl), redlock.WithLockDelay(cfg.grace), redlock.WithObserver(observer))...)
 	if err != nil {
 		stop()
 		return nil, nil, err

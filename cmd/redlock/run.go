@@ -28,7 +28,8 @@ func runCommand(args []string) int {
 		complain(err) // before the wait: it would be in vain
 		return cannotRun(err)
 	}
-	client, closeClient, err := connect(cfg)
+	waiting := &longWait{cfg: cfg}
+	client, closeClient, err := connect(cfg, func(_ string, err error) { waiting.failure.Store(&err) })
 	if err != nil {
 		complain(err)
 		if errors.Is(err, redlock.ErrBadOption) {
@@ -41,7 +42,7 @@ func runCommand(args []string) int {
 	signals := catchSignals()
 	ctx, giveUp := context.WithCancel(context.Background()) // the hold's too: not to end before it
 	defer giveUp()
-	lock, status := obtain(ctx, giveUp, client, cfg, signals)
+	lock, status := obtain(ctx, giveUp, client, cfg, waiting, signals)
 	if lock == nil {
 		return status
 	}
@@ -75,7 +76,7 @@ func cannotRun(err error) int {
 
 // obtain waits for the lock, or for a signal that ends the wait, for which it
 // calls giveUp. Without a lock the status says which.
-func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg runConfig, signals <-chan os.Signal) (*redlock.Lock, int) {
+func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg runConfig, waiting *longWait, signals <-chan os.Signal) (*redlock.Lock, int) {
 	type outcome struct {
 		lock *redlock.Lock
 		err  error
@@ -85,8 +86,13 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg runC
 		lock, err := lockOf(ctx, client, cfg)
 		done <- outcome{lock, err}
 	}()
+	waiting.began = time.Now()
+	due := waiting.next()
 	for {
 		select {
+		case <-due:
+			waiting.speak()
+			due = waiting.next()
 		case o := <-done:
 			if o.err != nil {
 				explain(o.err, cfg)
@@ -116,21 +122,25 @@ func lockOf(ctx context.Context, client *redlock.Client, cfg runConfig) (*redloc
 	return client.Lock(ctx, cfg.name, redlock.WithWait(cfg.wait))
 }
 
-// explain says why the lock was not obtained. Masters that did not answer are
-// the news then, so they are named; that all of them say "held" is not.
+// explain says why the lock was not obtained.
 func explain(err error, cfg runConfig) {
-	why := err
-	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
-		why = q
-		if errors.Is(q.Reason, redlock.ErrHeld) && !cfg.verbose {
-			why = q.Reason
-		}
-	}
 	within := ""
 	if cfg.wait > 0 {
 		within = fmt.Sprintf(" within %v", cfg.wait)
 	}
-	complain(fmt.Errorf("%q not obtained%s: %s", cfg.name, within, oneLine(why)))
+	complain(fmt.Errorf("%q not obtained%s: %s", cfg.name, within, reason(err, cfg.verbose)))
+}
+
+// reason is why an attempt failed. Masters that did not answer are the news then,
+// so they are named; that all of them say "held" is not.
+func reason(err error, verbose bool) string {
+	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
+		err = q
+		if errors.Is(q.Reason, redlock.ErrHeld) && !verbose {
+			err = q.Reason
+		}
+	}
+	return oneLine(err)
 }
 
 // hold keeps the lock while the command runs, and returns its status. It passes

@@ -1,0 +1,41 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// firstWord is how long the wait for the lock may last before it is told.
+	firstWord = 3 * time.Second
+
+	// longestSilence is what the pauses between two words grow to.
+	longestSilence = 10 * time.Minute
+)
+
+// longWait tells the user that the lock is not there yet, and why. Each pause
+// between two words is twice as long as the one before.
+type longWait struct {
+	cfg     runConfig
+	failure atomic.Pointer[error] // of the latest attempt
+	began   time.Time
+	words   int
+}
+
+// next returns the channel on which the next word is due.
+func (w *longWait) next() <-chan time.Time { return time.After(silence(w.words)) }
+
+// silence is how long to say nothing after so many words.
+func silence(words int) time.Duration { return min(firstWord<<min(words, 16), longestSilence) }
+
+func (w *longWait) speak() {
+	w.words++
+	why := "no attempt has ended yet"
+	if err := w.failure.Load(); err != nil {
+		why = reason(*err, w.cfg.verbose)
+	}
+	complain(fmt.Errorf("waiting for %q for %v: %s", w.cfg.name, time.Since(w.began).Round(time.Second), why))
+}
