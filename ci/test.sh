@@ -20,13 +20,37 @@ for module in $modules; do
 done
 
 # One package at a time (-p 1): they run processes and watch clocks, and each is
-# parallel in itself. gotestsum prints what failed whole, and what was skipped.
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+# parallel in itself. gotestsum prints each test when it ends, and at the end what
+# failed whole, and what was skipped.
+#
+# A test that fails is run again, twice at most. One that passes then is flaky: the
+# run goes on, and ends with the list of them. Each is a fault to be found, of the
+# test or of the library. A data race or a leaked goroutine that shows only now and
+# then is one as well, and fails the run at once.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
 for module in $modules; do
   echo "== $module: go test -race"
-  (cd "$module" && go run "$gotestsum" --format pkgname -- -race -p 1 -timeout 15m ./...) 2>&1 | tee "$log"
-  if grep -q '^=== SKIP' "$log"; then
+  : >"$scratch/rerun"
+  (cd "$module" && go run "$gotestsum" --format testname --jsonfile "$scratch/events" \
+    --rerun-fails=2 --rerun-fails-abort-on-data-race --rerun-fails-report "$scratch/rerun" \
+    --packages ./... -- -race -p 1 -timeout 15m) 2>&1 | tee "$scratch/log"
+  if grep -q 'goroutines outlived their clients' "$scratch/events"; then # see TestMain
+    echo "goroutines outlived their clients"
+    exit 1
+  fi
+  # What gotestsum finds no test to run again for, it takes for passed: a package
+  # that fails without a failing test (its TestMain does), a name that is another
+  # one each time. Lines are like "NAME: 2 runs, 1 failures".
+  for package in $(sed -n '/"Test":/d; s/.*"Action":"fail","Package":"\([^"]*\)".*/\1/p' "$scratch/events"); do
+    grep -q "^$package\.[A-Z]" "$scratch/rerun" || { echo "$package failed, and no test of it did"; exit 1; }
+  done
+  if awk '$(NF-3) <= $(NF-1)' "$scratch/rerun" | grep .; then
+    echo "the above never passed"
+    exit 1
+  fi
+  cat "$scratch/rerun" >>"$scratch/flaky"
+  if grep -q '^=== SKIP' "$scratch/log"; then
     echo "the tests above that were skipped DID NOT RUN"
     [ -z "${CI:-}" ] || exit 1
   fi
@@ -39,4 +63,8 @@ go run ./cmd/redlock demo --duration 6s --json --real
 echo "== speed, against the raw floor in the same run"
 (cd bench && go run . -check)
 
+if [ -s "$scratch/flaky" ]; then
+  echo "== FLAKY: these tests failed, and passed when they were run again"
+  cat "$scratch/flaky"
+fi
 echo "== all checks passed"
