@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"reflect"
 	"time"
 
@@ -116,15 +115,16 @@ func newClient(clients []*redis.Client, ears []redis.UniversalClient, cfg config
 // Open is New for URLs: redis://user:password@host:port/db, rediss:// for TLS,
 // unix:///path/to/socket. The clients it makes have no hidden retries, time-outs
 // on contexts, and a request timeout on everything; Close closes them. Query
-// parameters of the URLs override that, as redis.ParseURL tells.
+// parameters of the URLs override that, as redis.ParseURL tells. What is special in
+// a password is percent-encoded; of a URL that is refused, the error shows nothing.
 func Open(urls []string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	errs := []error{err}
 	clients := make([]redis.UniversalClient, len(urls))
 	for i, s := range urls {
-		o, err := redis.ParseURL(s)
+		o, err := parseURL(fmt.Sprintf("urls[%d]", i), s)
 		if err != nil {
-			errs = append(errs, &OptionError{fmt.Sprintf("urls[%d]", i), fmt.Sprintf("%q", redacted(s)), "give redis://, rediss:// or unix:// (" + withoutURL(err).Error() + ")"})
+			errs = append(errs, err)
 			continue
 		}
 		clients[i] = redis.NewClient(tuned(o, cfg.requestTimeout))
@@ -195,21 +195,4 @@ func discardOnClose(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // the gone mark covers what this does not
 	}
-}
-
-// redacted hides a URL's password.
-func redacted(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return "a URL that cannot be parsed"
-	}
-	return u.Redacted()
-}
-
-// withoutURL strips from a parse error the URL that it quotes.
-func withoutURL(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
 }

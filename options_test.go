@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -110,20 +111,96 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 
 func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"", "localhost:6379", "http://u:hunter2@h", "redis://u:hunter2@h:port/0", "redis://u:hunter2@h:1/x", "redis://u:hunter2@h:1?nonsense=1"} {
-		c, err := Open([]string{"redis://127.0.0.1:1", url})
+	for _, bad := range []struct{ url, says string }{
+		{"", "its scheme"},
+		{"localhost:6379", "its scheme"},
+		{"http://u:hunter2@h", "its scheme"},
+		{"u:hunter2@h", "its scheme"},
+		{"redis//:hunter2@h", "its scheme"},
+		{"//:hunter2@h", "its scheme"},
+		{"hunter2://h", "its scheme"},
+		{"redis://:hunter2/et@h", "cannot be parsed"},
+		{"redis://:hunter2?et@h", "cannot be parsed"},
+		{"redis://:hunter2#et@h", "cannot be parsed"},
+		{"redis://:hunter2%zz@h", "cannot be parsed"},
+		{"redis://:hunter2", "cannot be parsed"}, // what is before a comma in a password
+		{"redis://u:hunter2@h:port/0", "cannot be parsed"},
+		{"redis:u:hunter2@h", "no // after its scheme"},
+		{"redis:/u:hunter2@h", "names no host"},
+		{"redis:///hunter2", "names no host"},
+		{"redis://:12/hunter2@h", "names no host"},
+		{"redis://u:hunter2@:6379", "names no host"},
+		{"redis://u:hunter2@", "names no host"},
+		{"redis://a,hunter2", "more than one host"},
+		{"redis://u:65536", "its port"},
+		{"redis://u:12/hunter2@h", "its path"},
+		{"redis://u:hunter2@h:1/x", "its path"},
+		{"redis://u:hunter2@h:1/-1", "its path"},
+		{"redis://u:hunter2@h:1/0/1", "its path"},
+		{"redis://u:12#hunter2@h", "fragment"},
+		{"redis://u:hunter2@h:1#", "fragment"},
+		{"redis://u:12?hunter2@h", "parameter that is not known"},
+		{"redis://h?password=hunter2", "parameter that is not known"},
+		{"redis://h?hunter2", "parameter that is not known"},
+		{"redis://h?db=hunter2", "parameter db cannot"},
+		{"redis://h?db=-1", "parameter db is not"},
+		{"redis://h?pool_fifo=hunter2", "parameter pool_fifo cannot"},
+		{"redis://h?dial_timeout=hunter2", "parameter dial_timeout cannot"},
+		{"redis://h?dial_timeout=0", "parameter dial_timeout is not above 0"},
+		{"redis://h?pool_size=-5", "parameter pool_size is not from 0"},
+		{"redis://h?pool_size=5000000000", "parameter pool_size is not from 0"},
+		{"redis://h?min_idle_conns=-1", "parameter min_idle_conns is not from 0"},
+		{"redis://h?protocol=4", "parameter protocol is neither"},
+		{"redis://h?db=%zz", "its query"},
+		{"unix://u:hunter2@h/path", "path of a socket"},
+		{"unix://hunter2", "path of a socket"},
+		{"unix:u:hunter2@h", "no // after its scheme"},
+	} {
+		c, err := Open([]string{"redis://127.0.0.1:1", bad.url})
 		if err == nil {
-			t.Errorf("%q: accepted", url)
+			t.Errorf("%q: accepted", bad.url)
 			_ = c.Close()
 			continue
 		}
 		requireOptionError(t, err, "urls[1]")
+		if !strings.Contains(err.Error(), bad.says) {
+			t.Errorf("%q: got %v, want what says %q", bad.url, err, bad.says)
+		}
 		if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: the password is in the error: %v", url, err)
+			t.Errorf("%q: the password is in the error: %v", bad.url, err)
 		}
 	}
 	_, err := Open([]string{"redis://127.0.0.1:1", "redis://127.0.0.1:1"})
 	requireOptionError(t, err, "masters[1]")
+}
+
+func TestGoodURLs(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]redis.Options{
+		"redis://h":                            {Network: "tcp", Addr: "h:6379"},
+		"redis://h:1/":                         {Network: "tcp", Addr: "h:1"},
+		"redis://u:p%2Fa%40s%2Cs@h:1/3":        {Network: "tcp", Addr: "h:1", Username: "u", Password: "p/a@s,s", DB: 3},
+		"redis://:p@a@h":                       {Network: "tcp", Addr: "h:6379", Password: "p@a"},
+		"rediss://:p@h":                        {Network: "tcp", Addr: "h:6379", Password: "p"},
+		"redis://[::1]:7?db=2&client_name=n":   {Network: "tcp", Addr: "[::1]:7", DB: 2, ClientName: "n"},
+		"redis://h?dial_timeout=2s&protocol=3": {Network: "tcp", Addr: "h:6379", DialTimeout: 2 * time.Second, Protocol: 3},
+		"redis://h?pool_size=&pool_fifo=true":  {Network: "tcp", Addr: "h:6379", PoolFIFO: true},
+		"unix:///run/redis.sock?db=1":          {Network: "unix", Addr: "/run/redis.sock", DB: 1},
+		"unix://u:p@/run/redis.sock":           {Network: "unix", Addr: "/run/redis.sock", Username: "u", Password: "p"},
+	} {
+		o, err := parseURL("url", text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if secure := strings.HasPrefix(text, "rediss:"); secure != (o.TLSConfig != nil) {
+			t.Errorf("%q: TLS %v", text, !secure)
+		}
+		o.TLSConfig = nil
+		if !reflect.DeepEqual(*o, want) {
+			t.Errorf("%q is %+v, want %+v", text, *o, want)
+		}
+	}
 }
 
 func TestBadInputIsRefusedAtTheCall(t *testing.T) {

@@ -54,7 +54,7 @@ func initCommand(args []string) int {
 	masters, err := mastersFrom(given, false)
 	var errs []error
 	if fs.NArg() > 0 {
-		errs = append(errs, fmt.Errorf("%q is too much: init takes flags only", fs.Arg(0)))
+		errs = append(errs, errors.New("there is an argument after the flags: init takes flags only")) // not shown: it may be a URL with a password
 	}
 	if !yes {
 		errs = append(errs, errors.New("--yes is missing: read redlock help init first"))

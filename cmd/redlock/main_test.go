@@ -243,6 +243,37 @@ func TestInit(t *testing.T) {
 	redlockEnds(t, "init", "--masters", urls, "--yes").wants(t, exitNotObtained)
 }
 
+// A URL that cannot be read is not printed: a password may stand anywhere in it.
+func TestNoPasswordIsPrinted(t *testing.T) {
+	t.Parallel()
+	for _, masters := range []string{
+		"redis://:hunter2/et@h",
+		"redis//:hunter2@h",
+		"u:hunter2@h",
+		"redis:u:hunter2@h",
+		"redis://h?password=hunter2",
+		"redis://:hunter2,et@h",
+		"redis://:et,hunter2@h",
+		"redis://h,",
+	} {
+		for _, args := range [][]string{
+			{"run", "--masters", masters, "--name=a", "--", "true"},
+			{"run", "--name=a", "--", "true"},
+			{"init", "--yes", "--masters", masters},
+			{"init", "--yes", "--masters", masters, "redis://:hunter2@h"},
+			{"init", "--yes"},
+		} {
+			cmd := command(t, args...)
+			cmd.Env = append(cmd.Env, mastersVariable+"="+masters)
+			r := runToEnd(t, cmd)
+			r.wants(t, exitUsage)
+			if strings.Contains(r.stdout+r.stderr, "hunter2") {
+				t.Errorf("%q, %s=%s: the password is printed: %s%s", args, mastersVariable, masters, r.stdout, r.stderr)
+			}
+		}
+	}
+}
+
 // What the masters refuse is told by them, to whoever runs the command.
 func TestRefusedPasswordIsTold(t *testing.T) {
 	t.Parallel()

@@ -31,9 +31,10 @@ stores that COMMAND writes to, and let them refuse lower ones.
 
   --masters URLS  the Redis masters, as redis://user:password@host:port/db,
                   rediss:// or unix://, with commas between them, or --masters
-                  again for each. Without it REDLOCK_MASTERS is read, which
-                  keeps passwords out of the list of processes; COMMAND does
-                  not get it. Every contender must name the same ones.
+                  again for each; a comma in a password is %2C. Without it
+                  REDLOCK_MASTERS is read, which keeps passwords out of the
+                  list of processes; COMMAND does not get it. Every contender
+                  must name the same ones.
   --embedded      five masters inside this process instead, for a try; prints
                   their URLs
   --name NAME     what to lock

@@ -1,0 +1,117 @@
+package redlock
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// urlForm is what a URL of a master has to look like.
+const urlForm = "give redis://user:password@host:port/db, rediss:// for TLS, or unix:///path/to/socket, with what is special in a password percent-encoded"
+
+// parseURL reads the URL of a master. It is stricter than redis.ParseURL, which
+// takes "redis:user:password@host" for localhost. The error quotes nothing of the
+// URL: in one that is wrong, a password may stand anywhere.
+func parseURL(field, text string) (*redis.Options, error) {
+	bad := func(fault string) (*redis.Options, error) {
+		return nil, &OptionError{field, "not shown, because it may hold a password", fault + ": " + urlForm}
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return bad("it cannot be parsed")
+	}
+	if fault := faultOfURL(u, text); fault != "" {
+		return bad(fault)
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return bad("its query cannot be parsed")
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if parameter(u.Scheme, name, "") != nil {
+			return bad("it has a parameter that is not known")
+		}
+		if parameter(u.Scheme, name, query.Get(name)) != nil {
+			return bad(fmt.Sprintf("its parameter %s cannot have this value", name))
+		}
+	}
+	o, err := redis.ParseURL(text)
+	if err != nil {
+		return bad("it cannot be parsed")
+	}
+	if fault := faultOfNumbers(o); fault != "" {
+		return bad(fault)
+	}
+	return o, nil
+}
+
+// parameter reads one parameter of a URL alone.
+func parameter(scheme, name, value string) error {
+	alone := url.URL{Scheme: scheme, Host: "host", Path: "/", RawQuery: url.Values{name: {value}}.Encode()}
+	_, err := redis.ParseURL(alone.String())
+	return err
+}
+
+// faultOfURL tells what is wrong with a URL before its query, or returns "".
+func faultOfURL(u *url.URL, text string) string {
+	switch {
+	case u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix":
+		return "its scheme is none of redis, rediss and unix"
+	case u.Opaque != "":
+		return "there is no // after its scheme"
+	case strings.Contains(text, "#"):
+		return "it has a fragment"
+	case u.Scheme == "unix" && (u.Host != "" || strings.TrimSpace(u.Path) == ""):
+		return "it does not name the path of a socket"
+	case u.Scheme == "unix":
+		return ""
+	case u.Hostname() == "":
+		return "it names no host"
+	case strings.Contains(u.Host, ","):
+		return "it names more than one host"
+	}
+	if _, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && err != nil {
+		return "its port is not a number up to 65535"
+	}
+	db := strings.Trim(u.Path, "/")
+	if _, err := strconv.ParseUint(db, 10, 31); db != "" && err != nil {
+		return "its path is not the number of a database"
+	}
+	return ""
+}
+
+// faultOfNumbers tells which parameter has a value that go-redis parses, but with
+// which it panics, or never connects; or returns "".
+func faultOfNumbers(o *redis.Options) string {
+	for _, p := range []struct {
+		name  string
+		value int
+	}{
+		{"db", o.DB},
+		{"pool_size", o.PoolSize},
+		{"min_idle_conns", o.MinIdleConns},
+		{"max_idle_conns", o.MaxIdleConns},
+		{"max_active_conns", o.MaxActiveConns},
+		{"max_concurrent_dials", o.MaxConcurrentDials},
+	} {
+		if p.value < 0 || p.value > maxParameter {
+			return fmt.Sprintf("its parameter %s is not from 0 to %d", p.name, maxParameter)
+		}
+	}
+	if o.DialTimeout < 0 {
+		return "its parameter dial_timeout is not above 0"
+	}
+	if o.Protocol != 0 && o.Protocol != 2 && o.Protocol != 3 {
+		return "its parameter protocol is neither 2 nor 3"
+	}
+	return ""
+}
+
+// maxParameter bounds the numbers in a URL: go-redis reserves memory for as many
+// connections.
+const maxParameter = 1 << 16
