@@ -12,7 +12,9 @@
 // resource ("user:42" for the resource "user:42") or has the resource as its
 // hash tag ("{user:42}:cart"). Other data keys work on a single server only;
 // a cluster refuses them with CROSSSLOT, before anything is written. Resource
-// names may not have braces themselves. All keys of a script are declared.
+// names may not have braces themselves. All keys of a script are declared. A fence
+// key, of whatever resource, is refused as a data key: whoever could write it could
+// let an old holder back in, or fence off everybody.
 //
 // Each resource costs one small key for ever: a fence that is forgotten lets
 // an old holder back in.

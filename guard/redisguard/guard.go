@@ -51,16 +51,15 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 
 // Run runs script if token is not stale, and returns its reply; a nil reply is
 // redis.Nil, as always with go-redis. keys and args are what the script sees
-// as KEYS and ARGV; all keys that it uses must be in keys, and the fence key
-// may not be.
+// as KEYS and ARGV; all keys that it uses must be in keys, and no fence key may
+// be, of this resource or another.
 //
 // A missing script is loaded again without the caller's notice.
 func (g *Guard) Run(ctx context.Context, resource string, token fence.Token, script *Script, keys []string, args ...any) *redis.Cmd {
-	fenceKey := "{" + resource + "}:fence"
-	if err := validate(resource, fenceKey, token, script, keys); err != nil {
+	if err := validate(resource, token, script, keys); err != nil {
 		return failed(ctx, err)
 	}
-	scriptKeys := append([]string{fenceKey}, keys...)
+	scriptKeys := append([]string{fencePrefix + resource + fenceSuffix}, keys...)
 	scriptArgs := append([]any{token.String()}, args...)
 	reply := script.script.Run(ctx, g.client, scriptKeys, scriptArgs...)
 
@@ -72,11 +71,24 @@ func (g *Guard) Run(ctx context.Context, resource string, token fence.Token, scr
 	return reply
 }
 
-func validate(resource, fenceKey string, token fence.Token, script *Script, keys []string) error {
+// What a fence key has before and after its resource.
+const fencePrefix, fenceSuffix = "{", "}:fence"
+
+// fenced returns the resource whose fence is at key, if there may be one.
+func fenced(key string) (resource string, ok bool) {
+	resource, opened := strings.CutPrefix(key, fencePrefix)
+	resource, closed := strings.CutSuffix(resource, fenceSuffix)
+	return resource, opened && closed && resource != "" && !strings.ContainsAny(resource, braces)
+}
+
+// braces are what a resource may not have: they would change its hash tag.
+const braces = "{}"
+
+func validate(resource string, token fence.Token, script *Script, keys []string) error {
 	if err := fence.Validate(resource, token); err != nil {
 		return err
 	}
-	if strings.ContainsAny(resource, "{}") {
+	if strings.ContainsAny(resource, braces) {
 		return fmt.Errorf("%w: resource %q has braces: they would change its hash tag", fence.ErrInvalid, resource)
 	}
 	if script == nil {
@@ -86,8 +98,8 @@ func validate(resource, fenceKey string, token fence.Token, script *Script, keys
 		if key == "" {
 			return fmt.Errorf("%w: a key is empty: it must name what is written", fence.ErrInvalid)
 		}
-		if key == fenceKey {
-			return fmt.Errorf("%w: key %q is the fence of the resource: only the guard may write it", fence.ErrInvalid, key)
+		if of, ok := fenced(key); ok {
+			return fmt.Errorf("%w: key %q is the fence of resource %q: only the guard may write it", fence.ErrInvalid, key, of)
 		}
 	}
 	return nil

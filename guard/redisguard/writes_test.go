@@ -121,6 +121,10 @@ func TestWritesRefuseBadInput(t *testing.T) {
 		"odd fields":         guard.HSet(ctx, "r", 1, "r", "field"),
 		"no keys":            guard.Del(ctx, "r", 1),
 		"fence as key":       guard.Del(ctx, "r", 1, "{r}:fence"),
+		"another's fence":    guard.Set(ctx, "r", 1, "{pay}:fence", 1, 0),
+		"another's as hash":  guard.HSet(ctx, "r", 1, "{pay}:fence", "field", 1),
+		"another's, deleted": guard.Del(ctx, "r", 1, "r", "{pay}:fence"),
+		"another's in Run":   guard.Run(ctx, "r", 1, redisguard.NewScript("return redis.call('SET', KEYS[1], 1)"), []string{"{pay}:fence"}).Err(),
 		"no script":          guard.Run(ctx, "r", 1, nil, nil).Err(),
 		"brace in resource":  guard.Claim(ctx, "{r", 1),
 		"braces in resource": guard.Claim(ctx, "{r}", 1),
@@ -131,5 +135,16 @@ func TestWritesRefuseBadInput(t *testing.T) {
 	}
 	if n, err := client.DBSize(ctx).Result(); err != nil || n != 0 {
 		t.Errorf("%d keys are there, %v, want none: refused input reached the server", n, err)
+	}
+}
+
+func TestKeysThatOnlyLookLikeAFenceAreData(t *testing.T) {
+	t.Parallel()
+	client := startRedis(t)
+	guard := newGuard(t, client)
+	for _, key := range []string{"fence", ":fence", "r:fence", "{}:fence", "{r}:fences", "x{r}:fence", "{r}:x:fence", "{a}{r}:fence"} {
+		if err := guard.Set(t.Context(), "r", 1, key, "v", 0); err != nil {
+			t.Errorf("Set of %q: %v", key, err)
+		}
 	}
 }
