@@ -3,9 +3,28 @@
 // writes are one transaction. The fence is a row, which the transaction locks
 // before anything else, so the writers of one resource queue at it.
 //
-// It uses database/sql and no driver of its own. The table, redlock_fences, is
-// made by the statement that Schema returns. It has a row for each resource
-// for ever: a fence that is forgotten lets an old holder back in.
+// It uses database/sql and no driver of its own. The table of the fences is made
+// by the statement that Schema returns. It has a row for each resource for ever: a
+// fence that is forgotten lets an old holder back in.
+//
+// # One table for all
+//
+// All who write the same data must meet the same fences. So the table is named
+// with its schema, public.redlock_fences in PostgreSQL and main.redlock_fences in
+// SQLite, whatever search_path a role has and whatever temporary tables a
+// connection has; WithTable names another one. The user of the database needs
+// the rights to read, insert and update there.
+//
+// In MySQL and MariaDB, where a database takes the place of a schema and none is
+// always there, the default is redlock_fences in the connection's database. Writers
+// of the same data that connect to different databases must use WithTable. A guard
+// notices if its connections differ, as after a USE, and then refuses the claim or
+// write; guards of two processes cannot notice that of each other.
+//
+// A temporary table of MySQL and MariaDB hides another one of its name even from
+// those who name the database. So the guard asks, in the transaction and once the
+// fence is raised, what the table is (SHOW CREATE TABLE), and refuses the claim or
+// write if it is a temporary one. This costs a round trip.
 //
 // # Limits
 //

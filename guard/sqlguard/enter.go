@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,13 +55,47 @@ func (g *Guard) tryEnter(ctx context.Context, resource string, token fence.Token
 func (g *Guard) raise(ctx context.Context, tx *sql.Tx, resource string, token fence.Token) (highest fence.Token, err error) {
 	if g.statements.read == "" {
 		err = tx.QueryRowContext(ctx, g.statements.raise, resource, token).Scan(&highest)
-		return highest, err
+		return highest, explained(err)
 	}
 	if _, err := tx.ExecContext(ctx, g.statements.raise, resource, token, token); err != nil {
+		return 0, explained(err)
+	}
+	var database string
+	if err := tx.QueryRowContext(ctx, g.statements.read, resource).Scan(&highest, &database); err != nil {
 		return 0, err
 	}
-	err = tx.QueryRowContext(ctx, g.statements.read, resource).Scan(&highest)
-	return highest, err
+	return highest, errors.Join(g.sameDatabase(database), g.shared(ctx, tx))
+}
+
+// sameDatabase fails if the fence just raised is in another database than those
+// before it.
+func (g *Guard) sameDatabase(database string) error {
+	g.database.CompareAndSwap(nil, &database)
+	if first := *g.database.Load(); database != first {
+		return fmt.Errorf("the connection is in database %q and an earlier one was in %q, as after a USE: name the database in WithTable", database, first)
+	}
+	return nil
+}
+
+// shared fails if the fence just raised is in a temporary table. Only this
+// connection could make one, so there is none between raise and this.
+func (g *Guard) shared(ctx context.Context, tx *sql.Tx) error {
+	var name, created string
+	if err := tx.QueryRowContext(ctx, g.statements.created).Scan(&name, &created); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(created, "CREATE TABLE ") {
+		return fmt.Errorf("a temporary table %s of this connection hides the fences: drop it", name)
+	}
+	return nil
+}
+
+// explained says what to do about a table that is not there.
+func explained(err error) error {
+	if err != nil && missing(err) {
+		return fmt.Errorf("the table of the fences is missing: run the statement of sqlguard.Schema: %w", err)
+	}
+	return err
 }
 
 // pause lets the others go first. It reports whether ctx is still alive.
@@ -74,24 +109,35 @@ func pause(ctx context.Context) bool {
 }
 
 // passes reports whether err is a collision with another transaction, after
-// which the same may succeed. Without the drivers' types their words must do,
-// where they offer no SQLSTATE. That is good enough here: it is not asked once
-// a func of the caller has run, so a wrong answer costs a try too many, or too
-// few.
+// which the same may succeed. It is not asked once a func of the caller has run,
+// so a wrong answer costs a try too many, or too few.
 func passes(err error) bool {
+	return saysOneOf(err,
+		[]string{"40001", "40P01"}, // serialization failure, deadlock
+		[]string{
+			"Error 1213",               // MySQL: deadlock, which racing first inserts may meet
+			"database is locked",       // SQLITE_BUSY
+			"database table is locked", // SQLITE_LOCKED, with a shared cache
+		})
+}
+
+// missing reports whether err says that there is no such table, or no such
+// schema. A wrong answer costs a hint.
+func missing(err error) bool {
+	return saysOneOf(err,
+		[]string{"42P01", "3F000"}, // no table, no schema
+		[]string{
+			"Error 1146", "Error 1049", // MySQL: no table, no database
+			"no such table", "unknown database", // SQLite
+		})
+}
+
+// saysOneOf reports whether err has one of the SQLSTATEs. Without the drivers'
+// types their words must do, where they offer no SQLSTATE.
+func saysOneOf(err error, states, words []string) bool {
 	var postgres interface{ SQLState() string }
 	if errors.As(err, &postgres) {
-		state := postgres.SQLState()
-		return state == "40001" || state == "40P01" // serialization failure, deadlock
+		return slices.Contains(states, postgres.SQLState())
 	}
-	for _, collision := range []string{
-		"Error 1213",               // MySQL: deadlock, which racing first inserts may meet
-		"database is locked",       // SQLITE_BUSY
-		"database table is locked", // SQLITE_LOCKED, with a shared cache
-	} {
-		if strings.Contains(err.Error(), collision) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
 }

@@ -76,3 +76,21 @@ func ExampleGuard_Claim() {
 	}
 	_ = report
 }
+
+// How do services whose connections have different databases, in MySQL, share
+// the fences of one table?
+func ExampleWithTable() {
+	db, err := sql.Open("mysql", "billing@tcp(localhost)/billing")
+	if err != nil {
+		panic(err)
+	}
+	table := sqlguard.WithTable("shop.redlock_fences")
+	if _, err := db.Exec(sqlguard.Schema(sqlguard.MySQL, table)); err != nil { // or in a migration
+		panic(err)
+	}
+	guard, err := sqlguard.New(db, sqlguard.MySQL, table)
+	if err != nil {
+		panic(err)
+	}
+	_ = guard
+}

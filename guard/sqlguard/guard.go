@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/redlock-go/redlock/fence"
@@ -17,19 +18,20 @@ import (
 type Guard struct {
 	db         *sql.DB
 	statements statements
+	database   atomic.Pointer[string] // that the fences were in first, where the connection decides
 }
 
 var _ fence.Guard = (*Guard)(nil)
 
 // New returns a guard for db, which is of the given dialect and has the table
-// that Schema makes. It does not ask the database.
-func New(db *sql.DB, dialect Dialect) (*Guard, error) {
+// that Schema makes with the same options. It does not ask the database.
+func New(db *sql.DB, dialect Dialect, options ...Option) (*Guard, error) {
 	if db == nil {
 		return nil, fmt.Errorf("%w: db is nil: an open database is needed", fence.ErrInvalid)
 	}
-	statements, ok := dialects[dialect]
-	if !ok {
-		return nil, fmt.Errorf("%w: dialect is %d: must be PostgreSQL, MySQL or SQLite", fence.ErrInvalid, dialect)
+	statements, err := statementsFor(dialect, options)
+	if err != nil {
+		return nil, err
 	}
 	return &Guard{db: db, statements: statements}, nil
 }

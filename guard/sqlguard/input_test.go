@@ -1,8 +1,6 @@
 package sqlguard_test
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"math"
 	"strings"
@@ -60,6 +58,7 @@ func TestNewRefuses(t *testing.T) {
 		"no db":           func() (*sqlguard.Guard, error) { return sqlguard.New(nil, sqlguard.SQLite) },
 		"no dialect":      func() (*sqlguard.Guard, error) { return sqlguard.New(db, 0) },
 		"unknown dialect": func() (*sqlguard.Guard, error) { return sqlguard.New(db, 99) },
+		"a nil option":    func() (*sqlguard.Guard, error) { return sqlguard.New(db, sqlguard.SQLite, nil) },
 	} {
 		if guard, err := construct(); !errors.Is(err, fence.ErrInvalid) {
 			t.Errorf("New with %s = %v, %v, want fence.ErrInvalid", what, guard, err)
@@ -71,19 +70,4 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}()
 	sqlguard.Schema(99)
-}
-
-func TestMissingTableIsAnErrorAtOnce(t *testing.T) {
-	t.Parallel()
-	guard, err := sqlguard.New(openSQLite("WAL", "0")(t), sqlguard.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = guard.Do(context.Background(), "r", 34, func(*sql.Tx) error {
-		t.Error("the func ran without a fence")
-		return nil
-	})
-	if err == nil || !strings.Contains(err.Error(), "redlock_fences") {
-		t.Errorf("Do = %v, want an error that names the table", err)
-	}
 }
