@@ -194,7 +194,7 @@ func (c *Client) carryOut(surveys []*survey, plan admissionPlan) []error {
 // were handed out at more than 1 000 a second over the deployment's life.
 func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 	if floor > maxFloor {
-		return &OptionError{"floor", floor, fmt.Sprintf("it must be at most %d: beyond, the masters' arithmetic is not exact", maxFloor)}
+		return &OptionError{"floor", floor, fmt.Sprintf("it must be at most %d: the counters end at %d", int64(maxFloor), int64(maxCounter))}
 	}
 	if _, err := c.enter(ctx, "init", nil); err != nil {
 		return err
@@ -218,6 +218,3 @@ func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 	}
 	return nil
 }
-
-// maxFloor leaves the counters 2^52 grants below what a double can count.
-const maxFloor = 1 << 52

@@ -202,7 +202,7 @@ func (g *quorumGame) survey(of, by int) {
 	if err != nil {
 		panic(err)
 	}
-	s, err := parseSurvey(reply)
+	s, err := parseSurvey(reply, 1)
 	if err != nil {
 		panic(err)
 	}

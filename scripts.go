@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,9 @@ var verifySource string
 //go:embed scripts/line.lua
 var lineSource string
 
+//go:embed scripts/counter.lua
+var counterSource string
+
 //go:embed scripts/raise.lua
 var raiseSource string
 
@@ -52,42 +56,75 @@ func newScript(name, source string, read func(int64) vote) *script {
 }
 
 var (
-	acquireScript = newScript("acquire", lineSource+acquireSource, func(n int64) vote {
+	acquireScript = newScript("acquire", boundSource+lineSource+acquireSource, func(n int64) vote {
 		switch {
+		case n > maxCounter:
+			return vote{answer: Refused, err: fmt.Errorf("%w: its fencing counter is corrupt: grant number %d is above %d", ErrNotAdmitted, n, int64(maxCounter))}
 		case n > 0:
 			return vote{answer: Granted, grant: n}
 		case n == 0:
 			return vote{answer: Refused, err: errNotMine}
-		case n < -minTicket:
+		case n >= -1-maxDuration.Milliseconds():
+			return vote{answer: Held, remaining: time.Duration(-1-n) * time.Millisecond}
+		case n < -minTicket && n >= -maxTicket:
 			return vote{answer: Held, ticket: -n}
 		}
-		return vote{answer: Held, remaining: time.Duration(-1-n) * time.Millisecond}
+		return impossible(n)
 	})
-	confirmScript = newScript("confirm", raiseSource+confirmSource, yesOrNotMine)
+	confirmScript = newScript("confirm", boundSource+counterSource+raiseSource+confirmSource, yesOrNotMine)
 	extendScript  = newScript("extend", extendSource, func(n int64) vote {
-		if n < 0 {
+		switch {
+		case n == -1:
 			return vote{answer: Refused, err: errNotMine}
+		case n >= 0 && n <= maxDuration.Milliseconds():
+			return vote{answer: Granted, remaining: time.Duration(n) * time.Millisecond}
 		}
-		return vote{answer: Granted, remaining: time.Duration(n) * time.Millisecond}
+		return impossible(n)
 	})
 	releaseScript = newScript("release", lineSource+releaseSource, yesOrNotMine)
 	leaveScript   = newScript("leave", lineSource+leaveSource, yesOrNotMine)
-	repairScript  = newScript("repair", raiseSource+repairSource, yesOrNotMine)
+	repairScript  = newScript("repair", boundSource+counterSource+raiseSource+repairSource, yesOrNotMine)
 	verifyScript  = newScript("verify", verifySource, yesOrNotMine)
 
 	// scripts are all that a master must have loaded before it is asked.
 	scripts = []*script{acquireScript, confirmScript, extendScript, releaseScript, leaveScript, repairScript, verifyScript}
 )
 
-// minTicket is below every ticket and above every remaining time, in their units.
-const minTicket = 1e14
+const (
+	// minTicket is below every ticket and above every remaining time, in their units.
+	minTicket = 1e14
+
+	// maxTicket is the last one that a sorted set orders exactly, in the year 2255.
+	maxTicket = 1 << 53
+)
 
 func yesOrNotMine(n int64) vote {
-	if n == 1 {
+	switch n {
+	case 1:
 		return vote{answer: Granted}
+	case 0:
+		return vote{answer: Refused, err: errNotMine}
 	}
-	return vote{answer: Refused, err: errNotMine}
+	return impossible(n)
 }
+
+// impossible is the vote of a server that replied what the script never does.
+func impossible(n int64) vote {
+	return vote{answer: Refused, err: fmt.Errorf("it replied %d, which no master does", n)}
+}
+
+// maxCounter is the highest value of a counter, and so the highest token. Lua
+// counts in doubles, of which those above 2^53 repeat: a counter beyond the bound
+// was written by something else, and counts for nothing. maxFloor is how far Init
+// may go: it leaves the counters as many grants again, more than a deployment
+// ever gives.
+const (
+	maxCounter = 1 << 52
+	maxFloor   = 1 << 51
+)
+
+// boundSource tells maxCounter to the scripts that use it.
+var boundSource = fmt.Sprintf("local maxCounter = %d\n", int64(maxCounter))
 
 // call returns the command line that runs s. Masters share it, so nothing may
 // write to it afterwards. Arguments that change from call to call are pointers:

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -22,8 +23,8 @@ var surveySource string
 var admitSource string
 
 var (
-	surveyScript = redis.NewScript(surveySource)
-	admitScript  = redis.NewScript(admitSource)
+	surveyScript = redis.NewScript(boundSource + counterSource + surveySource)
+	admitScript  = redis.NewScript(boundSource + counterSource + admitSource)
 )
 
 // hello is what a server says when a connection to it is new.
@@ -97,34 +98,46 @@ func (m *master) survey(durable bool) (*survey, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := parseSurvey(reply)
+	s, err := parseSurvey(reply, buckets)
 	if err != nil {
 		return nil, fmt.Errorf("survey of %s: %w", m.name, err)
 	}
 	return s, nil
 }
 
-// parseSurvey reads survey.lua's reply.
-func parseSurvey(reply []string) (s *survey, err error) {
-	if len(reply) < 4 {
-		return nil, fmt.Errorf("%d values only", len(reply))
+// parseSurvey reads survey.lua's reply about so many counters.
+func parseSurvey(reply []string, counters int) (s *survey, err error) {
+	if len(reply) != 4+counters {
+		return nil, fmt.Errorf("%d values instead of %d", len(reply), 4+counters)
 	}
-	s = &survey{run: reply[0], since: reply[3], counters: make([]int64, len(reply)-4)}
+	s = &survey{run: reply[0], since: reply[3], counters: make([]int64, counters)}
 	if s.in, err = readAdmitted(reply[1], s.run); err != nil {
 		return nil, err
 	}
-	now, err1 := strconv.ParseInt(reply[2], 10, 64)
-	since, err2 := strconv.ParseInt(reply[3], 10, 64)
+	now, err1 := number(reply[2], maxMillis)
+	since, err2 := number(reply[3], maxMillis)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	s.outFor = time.Duration(now-since) * time.Millisecond
 	for b, text := range reply[4:] {
-		if s.counters[b], err = strconv.ParseInt(text, 10, 64); err != nil {
+		if s.counters[b], err = number(text, maxCounter); err != nil {
 			return nil, fmt.Errorf("counter %d: %w", b, err)
 		}
 	}
 	return s, nil
+}
+
+// maxMillis is the last time in ms of which a time.Duration can be told, in the year 2262.
+const maxMillis = math.MaxInt64 / int64(time.Millisecond)
+
+// number reads one from 0 to most.
+func number(text string, most int64) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil && (n < 0 || n > most) {
+		err = fmt.Errorf("%d is not from 0 to %d", n, most)
+	}
+	return n, err
 }
 
 // raise lets the server vote that s surveyed, with its counters at floors at least.

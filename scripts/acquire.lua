@@ -9,7 +9,7 @@
 --   0              lost: a re-entry (depth > 1), and the lock is not this owner's
 --   -1 - remaining held by another, or kept for one, for so many ms more
 --   -time          the same, when the time was asked for: us, above 1e14
--- Errors: NOTADMITTED, the bucket's counter is missing; GONE, this owner gave up here.
+-- Errors: NOTADMITTED, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
 -- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never
 -- shrinks. A re-entry never creates a lock. An owner that gave up is never granted. Who waits and is refused stands in
@@ -45,17 +45,22 @@ end
 
 if free then
   local grant = redis.pcall('INCR', KEYS[2])
-  if grant == 1 then
-    -- Counters start far above 1: this one was lost. It must not start to count again by itself, and what it forgot
-    -- may be in force yet: note since when, in a form that INCR refuses.
-    local time = redis.call('TIME')
-    redis.call('SET', KEYS[2], string.format('lost %.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
-  end
-  if type(grant) == 'table' and not string.find(grant.err, 'not an integer', 1, true) then
+  if type(grant) == 'table' and not (string.find(grant.err, 'not an integer', 1, true)
+    or string.find(grant.err, 'overflow', 1, true) or string.find(grant.err, 'WRONGTYPE', 1, true)) then
     return grant -- out of memory, say
   end
-  if grant == 1 or type(grant) == 'table' then
-    return redis.error_reply('NOTADMITTED the fencing counter ' .. KEYS[2] .. ' is missing')
+  if type(grant) == 'table' or grant <= 1 or grant > maxCounter then
+    -- Counters start far above 1: this one was lost, or overwritten. It must not start to count again by itself, and
+    -- what it forgot may be in force yet: note since when, in a form that INCR refuses.
+    local stands = redis.pcall('GET', KEYS[2])
+    local mark = type(stands) == 'string' and string.match(stands, '^(%a+) %d+$')
+    if not mark then
+      mark = grant == 1 and 'lost' or 'corrupt'
+      local time = redis.call('TIME')
+      redis.call('SET', KEYS[2], string.format('%s %.0f', mark, time[1] * 1000 + math.floor(time[2] / 1000)))
+    end
+    return redis.error_reply(string.format('NOTADMITTED the fencing counter %s is %s', KEYS[2],
+      mark == 'lost' and 'missing' or string.format('corrupt: it was no number from 1 to %.0f', maxCounter)))
   end
   if not clean then
     redis.call('DEL', KEYS[1])

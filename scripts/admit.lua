@@ -19,12 +19,12 @@ local higher = {}
 for first = 2, #KEYS, 512 do -- unpack has a limit
   local counters = redis.call('MGET', unpack(KEYS, first, math.min(first + 511, #KEYS)))
   for i, counter in ipairs(counters) do
-    if not counter then
+    if not valueOf(counter) and not lostSince(counter) then
       return redis.error_reply('NOTADMITTED the server lost data while it was being admitted')
     end
-    local least, value = ARGV[first + i + 1], tonumber(counter)
+    local least, value = ARGV[first + i + 1], valueOf(counter)
     if not value then
-      since = math.max(since, tonumber(string.match(counter, '^lost (%d+)$')))
+      since = math.max(since, lostSince(counter))
     end
     if (value or 0) < tonumber(least) then
       higher[#higher + 1] = KEYS[first + i - 1]

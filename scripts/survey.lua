@@ -4,7 +4,7 @@
 -- ARGV  1 "yes" if every write is on disk before it is answered (appendfsync always)
 --
 -- Replies an array: run id, what admitted says, now (ms), since when it may not vote (ms), and the counters in
--- the order of the keys, 0 for those that are lost.
+-- the order of the keys, 0 for those that are lost or corrupt.
 --
 -- Invariants: nothing that says that data was lost is taken back. Since is the moment from which nothing that was
 -- lost can have been granted: a lost counter has its own, and the latest counts.
@@ -34,19 +34,19 @@ else
   redis.call('SET', KEYS[1], string.format('out %s %.0f', run, since))
 end
 
-local mark = string.format('lost %.0f', now)
 local reply = {run, admitted, string.format('%.0f', now), 0}
 for first = 2, #KEYS, 512 do -- unpack has a limit
   local counters = redis.call('MGET', unpack(KEYS, first, math.min(first + 511, #KEYS)))
   local missing = {}
   for i, counter in ipairs(counters) do
-    if not counter then
-      since = now
-      missing[#missing + 1] = KEYS[first + i - 1]
-      missing[#missing + 1] = mark
-      counter = '0'
-    elseif not tonumber(counter) then
-      since = math.max(since, tonumber(string.match(counter, '^lost (%d+)$')))
+    if not valueOf(counter) then
+      local noted = lostSince(counter)
+      if not noted then
+        noted = now
+        missing[#missing + 1] = KEYS[first + i - 1]
+        missing[#missing + 1] = string.format('%s %.0f', counter and 'corrupt' or 'lost', now)
+      end
+      since = math.max(since, noted)
       counter = '0'
     end
     reply[2 + first + i] = counter

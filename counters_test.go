@@ -1,0 +1,228 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// What somebody may have written into a counter, by the name of a lock whose
+// bucket it is.
+var corruptions = map[string]func(r *redis.Client, key string) error{
+	"job at 2^53-1": func(r *redis.Client, key string) error { return r.Set(background, key, int64(1<<53-1), 0).Err() },
+	"job at 2^63-1": func(r *redis.Client, key string) error { return r.Set(background, key, int64(math.MaxInt64), 0).Err() },
+	"job above":     func(r *redis.Client, key string) error { return r.Set(background, key, int64(maxCounter+1), 0).Err() },
+	"job at bound":  func(r *redis.Client, key string) error { return r.Set(background, key, int64(maxCounter), 0).Err() },
+	"job below 0":   func(r *redis.Client, key string) error { return r.Set(background, key, -5, 0).Err() },
+	"job of words":  func(r *redis.Client, key string) error { return r.Set(background, key, "words", 0).Err() },
+	"job of a list": func(r *redis.Client, key string) error {
+		if err := r.Del(background, key).Err(); err != nil {
+			return err
+		}
+		return r.RPush(background, key, "x").Err()
+	},
+}
+
+// A counter out of range is as good as lost: its master does not vote in that
+// bucket and says why, nobody takes the number over, and after the quarantine
+// it is raised to those of the others.
+func TestACorruptCounterIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{AppendFsync: "always"})
+	c := d.founded(recoveryOptions()...)
+	before := map[string]fence.Token{}
+	for name, corrupt := range corruptions {
+		lock := mustTry(t, c, name)
+		before[name] = lock.Token()
+		must(t, lock.Unlock(background))
+		requireFree(t, d, name)
+		must(t, corrupt(d.raw[0], keysOf(DefaultPrefix, name, "").fence))
+	}
+	d.masters[1].die()
+	for name := range corruptions {
+		_, err := c.TryLock(background, name)
+		requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+		if !strings.Contains(err.Error(), "is corrupt") && !strings.Contains(err.Error(), "is missing") { // MGET sees no list
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	d.masters[1].revive()
+	eventually(t, "master 1 is back, and master 0 is not needed", func() bool {
+		for name := range corruptions {
+			lock, err := c.TryLock(background, name)
+			if err != nil {
+				return false
+			}
+			if token := lock.Token(); token <= before[name] || token > before[name]+1000 {
+				t.Fatalf("%s: token %d after %d", name, token, before[name])
+			}
+			before[name] = lock.Token()
+			must(t, lock.Unlock(background))
+		}
+		return true
+	})
+	eventually(t, "the counters are back", func() bool {
+		for name := range corruptions {
+			if lock, err := c.TryLock(background, name); err == nil {
+				must(t, lock.Unlock(background))
+			}
+			n, err := d.raw[0].Get(background, keysOf(DefaultPrefix, name, "").fence).Uint64()
+			if err != nil || n < uint64(before[name]) || n > uint64(before[name])+1000 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Of counters that are corrupt on a majority nobody can tell what they were: Init
+// does not take the numbers over either.
+func TestInitRepairsCorruptCounters(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	c := d.founded(recoveryOptions()...)
+	for name, corrupt := range corruptions {
+		for _, i := range []int{0, 2} {
+			must(t, corrupt(d.raw[i], keysOf(DefaultPrefix, name, "").fence))
+		}
+		_, err := c.TryLock(background, name)
+		requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+	}
+	requireOptionError(t, c.Init(background, maxFloor+1), "floor")
+	must(t, c.Init(background, maxFloor))
+	for name := range corruptions {
+		lock, err := c.Lock(background, name, WithWait(20*time.Second))
+		must(t, err)
+		if token := lock.Token(); token <= maxFloor || token > maxFloor+1000 {
+			t.Errorf("%s: token %d after Init at %d", name, token, int64(maxFloor))
+		}
+		must(t, lock.Unlock(background))
+	}
+}
+
+// The scripts' arithmetic about the edges of what a counter may be, on both kinds
+// of master. Lua counts in doubles.
+func TestCountersStayInRange(t *testing.T) {
+	t.Parallel()
+	fake := embedded.New()
+	t.Cleanup(fake.Close)
+	both := []*redis.Client{redis.NewClient(fake.Options()), processes(t, 1, redisproc.Config{}).raw[0]}
+	t.Cleanup(func() { _ = both[0].Close() })
+	edge := rapid.Custom(func(t *rapid.T) int64 {
+		about := rapid.SampledFrom([]int64{0, maxFloor, maxCounter, 1 << 53, math.MaxInt64 - 40, math.MinInt64 + 40}).Draw(t, "about")
+		return about + rapid.Int64Range(-40, 40).Draw(t, "and")
+	})
+	k := keysOf(DefaultPrefix, "job", "me")
+	h := &hold{owner: "me", keys: k, depth: 1}
+	terms := termsOf(DefaultTTL, 0, 0)
+	rapid.Check(t, func(t *rapid.T) {
+		was := edge.Draw(t, "counter")
+		h.token = fence.Token(rapid.Int64Range(maxCounter-80, maxCounter).Draw(t, "token"))
+		inRange := was >= 1 && was <= maxCounter
+		for kind, r := range both {
+			set := func() {
+				must2(t, r.FlushAll(background).Err())
+				must2(t, r.Set(background, k.fence, was, 0).Err())
+			}
+			eval := func(s *script, line []any) (vote, error) {
+				n, err := r.Do(background, append([]any{"eval", s.source}, line[2:]...)...).Int64()
+				return s.read(n), err
+			}
+			counter := func() string { return r.Get(background, k.fence).Val() }
+
+			set()
+			v, err := eval(acquireScript, h.acquireLine(1, terms, nowhere))
+			if able := was >= 1 && was < maxCounter; able && (err != nil || v.answer != Granted || v.grant != was+1) ||
+				!able && !redis.HasErrorPrefix(err, "NOTADMITTED") {
+				t.Fatalf("master %d, counter %d: acquire says %+v, %v", kind, was, v, err)
+			}
+			if v.answer == Granted && err == nil {
+				v, err = eval(confirmScript, h.confirmLine(v.grant))
+				if err != nil || v.answer != Granted || counter() != fmt.Sprint(max(was+1, int64(h.token))) {
+					t.Fatalf("master %d, counter %d: confirm of %d says %+v, %v, and leaves %s", kind, was, h.token, v, err, counter())
+				}
+			} else if strings.Trim(counter(), "0123456789") != "lost " && strings.Trim(counter(), "0123456789") != "corrupt " {
+				t.Fatalf("master %d, counter %d: not granted, and left at %s", kind, was, counter())
+			}
+
+			set()
+			v, err = eval(repairScript, h.repairLine(terms))
+			if inRange && (err != nil || v.answer != Granted || counter() != fmt.Sprint(max(was, int64(h.token)))) ||
+				!inRange && (!redis.HasErrorPrefix(err, "NOTADMITTED") || counter() != fmt.Sprint(was)) {
+				t.Fatalf("master %d, counter %d: repair at %d says %+v, %v, and leaves %s", kind, was, h.token, v, err, counter())
+			}
+
+			set()
+			keys := []string{DefaultPrefix + ":admitted", k.fence}
+			reply, err := surveyScript.Run(background, r, keys, "no").StringSlice()
+			must2(t, err)
+			s, err := parseSurvey(reply, 1)
+			must2(t, err)
+			if inRange && s.counters[0] != was || !inRange && s.counters[0] != 0 {
+				t.Fatalf("master %d, counter %d: surveyed as %d", kind, was, s.counters[0])
+			}
+			must2(t, admitScript.Run(background, r, keys, s.run, s.since, admittedValue(s.run, false), int64(h.token)).Err())
+			if n, err := strconv.ParseInt(counter(), 10, 64); err != nil || n != max(s.counters[0], int64(h.token)) {
+				t.Fatalf("master %d, counter %d: admitted with %s, at least %d", kind, was, counter(), h.token)
+			}
+		}
+	})
+}
+
+func must2(t *rapid.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A number that no script of ours can have replied is no vote.
+func FuzzVotes(f *testing.F) {
+	for _, n := range []int64{0, 1, -1, 2, -2, 7, maxCounter, maxCounter + 1, 1 << 53, math.MaxInt64, math.MinInt64, math.MinInt64 + 1,
+		-minTicket, -minTicket - 1, -minTicket + 1, -1500000000000000, -1 << 53, -1<<53 - 1} {
+		f.Add(n)
+	}
+	f.Fuzz(func(t *testing.T, n int64) {
+		for _, s := range scripts {
+			switch v := s.read(n); v.answer {
+			case Granted:
+				if s == acquireScript && v.grant != n || v.grant < 0 || v.grant > maxCounter || v.remaining < 0 {
+					t.Errorf("%s: %d is read as %+v", s.name, n, v)
+				}
+			case Held:
+				if s != acquireScript || v.remaining < 0 || v.ticket < 0 || v.ticket > 1<<53 {
+					t.Errorf("%s: %d is read as %+v", s.name, n, v)
+				}
+			case Refused:
+				if v.err == nil || v.err == errNotMine && n != 0 && n != -1 {
+					t.Errorf("%s: %d is read as %+v", s.name, n, v)
+				}
+			default:
+				t.Errorf("%s: %d is read as %+v", s.name, n, v)
+			}
+		}
+	})
+}
+
+func TestGrantsOutOfRangeAreRefused(t *testing.T) {
+	for n, granted := range map[int64]bool{1: true, maxCounter: true, maxCounter + 1: false, 1<<53 - 1: false, math.MaxInt64: false} {
+		v := acquireScript.read(n)
+		if granted != (v.answer == Granted) || granted == (v.err != nil) {
+			t.Errorf("grant number %d: %+v", n, v)
+		}
+		if !granted && (!errors.Is(v.err, ErrNotAdmitted) || !strings.Contains(v.err.Error(), "corrupt")) {
+			t.Errorf("grant number %d: %v", n, v.err)
+		}
+	}
+}
