@@ -39,6 +39,7 @@ var behaviours = []behaviour{
 	{"ExtendLengthens", 3, extendLengthens},
 	{"LostOnAMajority", 5, lostOnAMajority},
 	{"LostOnAMinority", 5, lostOnAMinority},
+	{"LockWithoutTTL", 3, lockWithoutTTL},
 	{"UnlockTwice", 3, unlockTwice},
 	{"LockWaits", 3, lockWaits},
 	{"LockGivesUp", 3, lockGivesUp},
@@ -438,6 +439,35 @@ func lostOnAMinority(t *testing.T, d *deployment) {
 	case <-time.After(2 * d.ttl()):
 	}
 	must(t, lock.Unlock(background))
+}
+
+// A lock that lost its ttl is held, until its owner's lease must have ended,
+// however short those of its rivals are: the owner may be valid, and renew later.
+func lockWithoutTTL(t *testing.T, d *deployment) {
+	longest := 4 * d.ttl()
+	settings := []Option{WithRequestTimeout(d.request()), WithMaxTTL(longest), WithTTL(d.ttl())}
+	owner, rival := d.client(settings...), d.client(settings...)
+	mustTry(t, owner, "abandoned", WithoutWatchdog())
+	kept := mustTry(t, owner, "job", WithTTL(longest))
+	for _, name := range []string{"abandoned", "job"} {
+		for _, r := range d.raw {
+			must(t, r.Persist(background, keysOf(DefaultPrefix, name, "").lock).Err())
+		}
+		_, err := rival.TryLock(background, name)
+		requireErr(t, err, ErrNotAcquired, ErrHeld)
+		if q, ok := errors.AsType[*QuorumError](err); !ok || q.FreeIn <= longest-d.request() || q.FreeIn > longest {
+			t.Errorf("%v; want free in %v", err, longest)
+		}
+	}
+	_, err := rival.Lock(background, "job", WithWait(longest/2)) // the first renewal is after a third
+	requireErr(t, err, ErrHeld)
+	if !kept.Valid() {
+		t.Errorf("a holder that renews is %v", context.Cause(kept.Context()))
+	}
+	must(t, kept.Unlock(background))
+	next, err := rival.Lock(background, "abandoned", WithWait(2*longest))
+	must(t, err)
+	must(t, next.Unlock(background))
 }
 
 func unlockTwice(t *testing.T, d *deployment) {

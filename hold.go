@@ -25,7 +25,8 @@ type hold struct {
 	token    fence.Token // set before begin, then constant
 	watchdog bool
 	maxHold  time.Duration
-	since    instant // when this client got the name from another; 0: begin sets it
+	maxTTL   time.Duration // of the deployment
+	since    instant       // when this client got the name from another; 0: begin sets it
 
 	// Set by begin, then constant.
 	ctx    context.Context
@@ -63,6 +64,7 @@ func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
 		keys:     keysOf(c.prefix, name, owner),
 		watchdog: cfg.watchdog,
 		maxHold:  cfg.maxHold,
+		maxTTL:   c.maxTTL,
 		terms:    termsOf(cfg.ttl, cfg.delay, c.drift),
 		standing: make([]standing, len(c.masters)),
 		depth:    1,
@@ -75,7 +77,7 @@ func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
 
 func (h *hold) acquireLine(depth int, t terms, in place) []any {
 	return acquireScript.call([]*string{&h.keys.lock, &h.keys.fence, &h.keys.gone, &h.keys.line},
-		&h.owner, depth, t.keyTTL().Milliseconds(), in.channel, in.ticket)
+		&h.owner, depth, t.keyTTL().Milliseconds(), in.channel, in.ticket, h.maxTTL.Milliseconds())
 }
 
 func (h *hold) confirmLine(grant int64) []any {

@@ -44,7 +44,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 25).Draw(t, "calls") {
-			h := &hold{owner: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner"), token: 1005}
+			h := &hold{owner: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner"), token: 1005, maxTTL: DefaultMaxTTL}
 			h.keys = keysOf(DefaultPrefix, "job", h.owner)
 			h.depth = rapid.IntRange(1, 3).Draw(t, "depth")
 			terms := termsOf(time.Duration(rapid.IntRange(10, 60).Draw(t, "ttl"))*time.Second, 0, 0)
@@ -53,7 +53,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			in := place{&channel, &ticket}
 			var s *script
 			var line []any
-			switch rapid.SampledFrom([]string{"acquire", "confirm", "extend", "release", "mark", "repair", "verify", "leave", "lose"}).Draw(t, "call") {
+			switch rapid.SampledFrom([]string{"acquire", "confirm", "extend", "release", "mark", "repair", "verify", "leave", "lose", "persist"}).Draw(t, "call") {
 			case "acquire":
 				s, line = acquireScript, h.acquireLine(h.depth, terms, in)
 			case "confirm":
@@ -70,6 +70,11 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 				s, line = verifyScript, verifyScript.call([]*string{&h.keys.lock}, uint64(1000+h.depth))
 			case "leave":
 				s, line = leaveScript, leaveScript.call([]*string{&h.keys.lock, &h.keys.line}, &channel)
+			case "persist":
+				for _, r := range both {
+					r.Persist(background, k.lock)
+				}
+				continue
 			case "lose":
 				for _, r := range both {
 					r.Del(background, k.fence)

@@ -3,6 +3,7 @@
 -- KEYS  1 lock   2 fence   3 gone mark of this owner   4 line
 -- ARGV  1 owner  2 depth, absolute (1 is a fresh acquisition)  3 ttl, ms  4 who waits ('': does not wait, or not here)
 --       5 ticket: the place in line, us since 1970 by the masters' time; '0' asks for this master's time
+--       6 the longest ttl of the deployment, ms
 --
 -- Replies, one integer:
 --   grant number   granted: the INCR of this grant, or the stored one if the lock is the owner's already
@@ -13,7 +14,7 @@
 --
 -- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never
 -- shrinks. A re-entry never creates a lock. An owner that gave up is never granted. Who waits and is refused stands in
--- line from then on.
+-- line from then on. Every lock that somebody is refused for ends by its ttl.
 local clean = redis.call('EXISTS', KEYS[1], KEYS[3], KEYS[4]) == 0
 local free = clean
 if not clean then
@@ -83,4 +84,10 @@ if ARGV[4] ~= '' then
     return -tonumber(ticket)
   end
 end
-return -1 - redis.call('PTTL', KEYS[1])
+local remaining = redis.call('PTTL', KEYS[1])
+if remaining < 0 then
+  -- It lost its ttl (PERSIST, a restored dump). Its owner may be valid for the longest lease yet, and renew before that.
+  remaining = tonumber(ARGV[6])
+  redis.call('PEXPIRE', KEYS[1], remaining)
+end
+return -1 - remaining
