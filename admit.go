@@ -203,7 +203,7 @@ func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 	surveys, reasons := c.surveyAll()
 	for i, err := range reasons {
 		if err != nil {
-			return fmt.Errorf("%w: Init needs all masters: %s: %w", ErrNoQuorum, c.masters[i].name, err)
+			return fmt.Errorf("%w: Init needs all masters: %s: %w", ErrNoQuorum, c.masters[i].name, readable(err))
 		}
 	}
 	plan := admissionPlan{floors: make([][]int64, len(surveys)), out: make([]error, len(surveys))}
@@ -213,7 +213,7 @@ func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 	}
 	for i, err := range c.carryOut(surveys, plan) {
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.masters[i].name, err)
+			return fmt.Errorf("%s: %w", c.masters[i].name, readable(err))
 		}
 	}
 	return nil

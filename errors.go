@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // The errors to ask for with errors.Is. All that a call returns wraps one or
@@ -67,13 +69,27 @@ var (
 	errNoAnswer = errors.New("no answer yet")
 )
 
+// masterError is an error with a master's words in it, which are made printable.
+type masterError struct{ error }
+
+// readable is for an error that leaves the library; nil stays nil.
+func readable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &masterError{err}
+}
+
+func (e *masterError) Error() string { return printable.Text(e.error.Error()) }
+func (e *masterError) Unwrap() error { return e.error }
+
 // Vote is what one master said, for reading; see Answer.
 type Vote struct {
 	Master    string        // its address
 	Answer    Answer        // what it said
 	Grant     uint64        // Granted by an acquisition: the grant number
 	Remaining time.Duration // Held: of the other's lease; to the millisecond
-	Err       error         // Unknown and Refused: why
+	Err       error         // Unknown and Refused: why; its text is printable, whatever the master wrote
 }
 
 // String returns the vote as errors print it.

@@ -1,8 +1,11 @@
 package redlock
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -104,4 +107,45 @@ func TestTooSlowIsNoHold(t *testing.T) {
 			must(t, lock.Unlock(background))
 		}
 	})
+}
+
+// What a server says reaches no terminal as it is, and is still found by errors.As.
+func TestAMastersWordsArePrintable(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for s := bufio.NewScanner(conn); s.Scan(); {
+					if strings.HasPrefix(s.Text(), "*") { // a command begins
+						fmt.Fprint(conn, "-EVIL \x1b]0;title\a\u009b2J\r\n")
+					}
+				}
+			}()
+		}
+	}()
+	check := func(what string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), `EVIL \x1b]0;title\a\u009b2J`) || strings.ContainsAny(err.Error(), "\x1b\a\u009b") {
+			t.Errorf("%s: %q", what, err)
+		}
+		if !isReply(err) {
+			t.Errorf("%s: %v is no reply of a server", what, err)
+		}
+	}
+	down := make(chan error, 1)
+	c, err := Open([]string{"redis://" + l.Addr().String()}, WithObserver(Observer{MasterDown: func(_ string, err error) { down <- err }}))
+	must(t, err)
+	defer c.Close()
+	_, err = c.TryLock(t.Context(), "a")
+	check("TryLock", err)
+	check("MasterDown", <-down)
+	check("Init", c.Init(t.Context(), 0))
 }

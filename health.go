@@ -68,7 +68,7 @@ func (m *master) connect(l *link) error {
 	l.hangUp()
 	if h.up || h.downErr == nil {
 		h.up = false
-		m.observer.MasterDown(m.name, err)
+		m.observer.MasterDown(m.name, readable(err))
 	}
 	h.pause = min(max(2*h.pause, minRetry), maxRetry)
 	h.failedAt = m.now()

@@ -256,7 +256,7 @@ func (c *Client) notGranted(op, name string, votes []vote) error {
 func (c *Client) publish(votes []vote) []Vote {
 	public := make([]Vote, len(votes))
 	for i, v := range votes {
-		public[i] = Vote{Master: c.masters[i].name, Answer: v.answer, Grant: uint64(v.grant), Remaining: v.remaining, Err: v.err}
+		public[i] = Vote{Master: c.masters[i].name, Answer: v.answer, Grant: uint64(v.grant), Remaining: v.remaining, Err: readable(v.err)}
 	}
 	return public
 }

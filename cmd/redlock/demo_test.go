@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
 )
 
@@ -299,5 +300,30 @@ func TestLines(t *testing.T) {
 	got := lines(errors.Join(a, errors.Join(b)))
 	if len(got) != 2 || got[0] != "one and more" || got[1] != "two" {
 		t.Errorf("%q", got)
+	}
+}
+
+// What a server says does not steer the terminal.
+func TestServerWordsAreEscaped(t *testing.T) {
+	t.Parallel()
+	evil := errors.New("ERR \x1b[2J\x1b]0;title\a")
+	const want = `ERR \x1b[2J\x1b]0;title\a`
+	if got := lines(errors.Join(evil, evil)); len(got) != 2 || got[0] != want || got[1] != want {
+		t.Errorf("lines are %q", got)
+	}
+	s := newStage(demoMasters, demoWorkers)
+	s.open()
+	s.fail("master 1", evil)
+	s.wrote(0, 1, 1, time.Now(), evil)
+	s.left(0, 1, &redlock.QuorumError{Reason: evil})
+	for _, e := range s.look().events {
+		if !strings.Contains(e.what, want) {
+			t.Errorf("the story says %q", e.what)
+		}
+	}
+	for _, failure := range s.finish().failures {
+		if !strings.Contains(failure, want) {
+			t.Errorf("the verdict says %q", failure)
+		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // The exit statuses. A command that was run gives its own, or 128 + the signal
@@ -41,9 +43,10 @@ func lines(err error) []string {
 	return []string{oneLine(err)}
 }
 
+// oneLine is an error as it may be printed: some of its words may be a server's.
 func oneLine(err error) string {
 	text := strings.TrimPrefix(err.Error(), "redlock: ")
-	return strings.Join(strings.Fields(text), " ")
+	return printable.Text(strings.Join(strings.Fields(text), " "))
 }
 
 // errHelp is returned by a parser of flags when help was asked for.
