@@ -292,27 +292,18 @@ func (h *hold) keep(doubt bool) instant {
 }
 
 // release tells the masters that so many entries are left. With 0 left it is kept
-// until it arrived or is of no use any more. A master that never granted is
-// not asked, and counts as free. The attempt of a caller of this client whose turn
-// it is next, if there is one, goes along: both leave at once, in this order.
+// until it arrived or is of no use any more, but not where the hold never was. Such a
+// master is asked once, behind all that this client has sent it for the name, and
+// counts if the name is free there: it may be another's, or that of this client's
+// hold before. The attempt of a caller of this client whose turn it is next, if
+// there is one, goes along: both leave at once, in this order.
 func (h *hold) release(left int, next *attempt) *round {
 	h.mu.Lock()
 	standings := append([]standing(nil), h.standing...)
 	h.mu.Unlock()
 
-	votes := make([]vote, len(standings))
-	for i, s := range standings {
-		if s.never() {
-			votes[i] = vote{heard: true, answer: Granted}
-		}
-	}
-	r := newRound(votes, h.client.need)
-	r.weigh = func(_ int, v vote) vote {
-		if v.doubt && v.notMine() {
-			v.answer, v.err = Granted, nil // the first copy of this release may have done it
-		}
-		return v
-	}
+	r := h.client.newRound()
+	r.weigh = h.freed
 	in := nowhere
 	var acquires []request
 	if next != nil {
@@ -324,24 +315,35 @@ func (h *hold) release(left int, next *attempt) *round {
 	line := h.releaseLine(left, 0, in)
 	requests := make([]request, len(standings))
 	for i, s := range standings {
-		var both [2]*request
-		n := 0
-		if !s.never() {
-			requests[i] = request{name: h.name, script: releaseScript, line: line, to: r}
-			if left == 0 {
-				requests[i].keep, requests[i].frees = h.keep(s.doubt || !s.heard), h
-			}
-			both[n] = &requests[i]
-			n++
+		requests[i] = request{name: h.name, script: releaseScript, line: line, to: r}
+		if left == 0 && !s.never() {
+			requests[i].keep, requests[i].frees = h.keep(s.doubt || !s.heard), h
 		}
-		if next != nil {
-			acquires[i] = request{name: h.name, script: acquireScript, line: next.line, to: next.asked}
-			both[n] = &acquires[i]
-			n++
+		if next == nil {
+			h.client.masters[i].submit(&requests[i])
+			continue
 		}
-		h.client.masters[i].submit(both[:n]...)
+		acquires[i] = request{name: h.name, script: acquireScript, line: next.line, to: next.asked}
+		h.client.masters[i].submit(&requests[i], &acquires[i])
 	}
 	return r
+}
+
+// freed makes a yes of a release's "not yours" that means that the name is free.
+// Where the hold was, the first copy of this release may have freed it; where it
+// was not, the name is free unless another has it.
+func (h *hold) freed(master int, v vote) vote {
+	if !v.notMine() {
+		return v
+	}
+	free := v.answer != Held
+	if h.granted(master) {
+		free = v.doubt
+	}
+	if free {
+		v.answer, v.err = Granted, nil
+	}
+	return v
 }
 
 // next prepares the attempt of the caller of this client who comes after h. As

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/faultproxy"
 )
 
 // What comes late: answers, requests to masters that are gone, an Unlock beside
@@ -137,21 +138,94 @@ func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 	})
 }
 
-// A master that turns out not to have the lock need not be asked to free it, and
-// counts as one that has.
-func TestAReleaseThatIsNotNeededIsAYes(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+// Which answers to a release mean that the name is free there.
+func TestFreed(t *testing.T) {
+	c := &Client{config: defaultConfig(), masters: make([]*master, 1)}
+	freed, nobodys, anothers := releaseScript.read(1), releaseScript.read(0), releaseScript.read(-1)
+	for _, x := range []struct {
+		claim   string
+		granted bool
+		answer  vote
+		doubt   bool
+		want    bool
+	}{
+		{"freed", true, freed, false, true},
+		{"freed, where the acquire's answer was lost", false, freed, false, true},
+		{"it was there and is not: lost", true, nobodys, false, false},
+		{"it was there and is another's: lost", true, anothers, false, false},
+		{"the first copy freed it", true, nobodys, true, true},
+		{"the first copy freed it, and another came", true, anothers, true, true},
+		{"it never was there, and nobody is", false, nobodys, false, true},
+		{"it never was there, and another is", false, anothers, false, false},
+		{"it never was there, and another is, says the second copy", false, anothers, true, false},
+		{"no answer", true, vote{answer: Unknown, err: errNoAnswer}, true, false},
+		{"not reached, where it never was", false, vote{answer: Refused, err: errNotSent}, false, false},
+	} {
 		h := newHold(c, "job", "owner", c.config.lock)
-		h.standing[0] = standing{heard: true}
-		r := c.newRound()
-		release := request{name: "job", script: releaseScript, line: h.releaseLine(0, 0, nowhere), to: r, keep: c.now().add(time.Second), frees: h}
-		if release.begin(0, c.now()) {
-			t.Error("it is sent")
+		h.standing[0] = standing{heard: true, granted: x.granted}
+		x.answer.heard, x.answer.doubt = true, x.doubt
+		if got := h.freed(0, x.answer).answer == Granted; got != x.want {
+			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
 		}
-		if v := r.tally()[0]; !v.heard || v.answer != Granted {
-			t.Errorf("it counts as %v", v)
-		}
-	})
+	}
+}
+
+// Two holds of one client, one after the other. The second one's acquire is dropped
+// behind the first one's release; so is not its own release, which would else be
+// counted before the first one has left.
+func TestUnlockWaitsForTheReleaseBefore(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	c, rival := faultClient(d), faultClient(d)
+	late := proxies[1].Add(on(acquireScript, 1, faultproxy.HoldRequest))
+	first := mustTry(t, c, "job")
+	must(t, first.Unlock(background))
+	second := mustTry(t, c, "job")
+	var held []*faultproxy.Fault
+	for _, i := range []int{1, 2} {
+		held = append(held, proxies[i].Add(on(releaseScript, 1, faultproxy.HoldRequest)))
+	}
+	done := make(chan error, 1)
+	go func() { done <- second.Unlock(background) }()
+	eventually(t, "over", func() bool { return second.h.over() != nil })
+	late.Release()
+	for _, e := range held {
+		within(t, "the releases leave", e.Seen())
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("locked on %s, and Unlock returned %v", d.holders("job"), err)
+	case <-time.After(faultRequest / 10):
+	}
+	held[0].Release()
+	must(t, <-done)
+	must(t, mustTry(t, rival, "job").Unlock(background))
+	held[1].Release()
+}
+
+// A master where another's release has not arrived is not free.
+func TestUnlockDoesNotCountWhatAnotherHas(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	before, c, rival := faultClient(d), faultClient(d), faultClient(d)
+	lock := mustTry(t, before, "job")
+	eventually(t, "held everywhere", func() bool { return d.holders("job") == "111" })
+	others := proxies[2].Add(on(releaseScript, 1, faultproxy.HoldRequest))
+	must(t, lock.Unlock(background))
+	within(t, "the release of the hold before leaves", others.Seen())
+	lock = mustTry(t, c, "job")
+	eventually(t, "all have voted", func() bool { return lock.h.absent(2) })
+	own := proxies[1].Add(on(releaseScript, 1, faultproxy.HoldRequest))
+	done := make(chan error, 1)
+	go func() { done <- lock.Unlock(background) }()
+	within(t, "the release leaves", own.Seen())
+	select {
+	case err := <-done:
+		t.Fatalf("locked on %s, and Unlock returned %v", d.holders("job"), err)
+	case <-time.After(faultRequest / 10):
+	}
+	own.Release()
+	must(t, <-done)
+	must(t, mustTry(t, rival, "job").Unlock(background))
+	others.Release()
 }

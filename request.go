@@ -50,18 +50,15 @@ type request struct {
 	resent   bool
 }
 
-// outlived reports that r is of no use any more.
+// outlived reports that r is of no use any more. A release is of use, where there
+// turned out to be nothing to free, until the asker has heard how the name stands.
 func (r *request) outlived(master int, now instant) bool {
-	return r.keep != 0 && now.after(r.keep) || r.frees != nil && r.frees.absent(master) || r.moot != nil && r.moot(master)
+	return r.keep != 0 && now.after(r.keep) || r.answered && r.frees != nil && r.frees.absent(master) || r.moot != nil && r.moot(master)
 }
 
 // begin reports whether r is still wanted, and stamps it.
 func (r *request) begin(master int, now instant) bool {
 	if r.outlived(master, now) {
-		if r.frees != nil && r.frees.absent(master) && !r.answered {
-			r.answered = true
-			r.to.answer(master, vote{heard: true, answer: Granted}) // as one that was not asked at all
-		}
 		return false
 	}
 	if !r.began {

@@ -81,10 +81,15 @@ var (
 		}
 		return impossible(n)
 	})
-	releaseScript = newScript("release", lineSource+releaseSource, yesOrNotMine)
-	leaveScript   = newScript("leave", lineSource+leaveSource, yesOrNotMine)
-	repairScript  = newScript("repair", boundSource+counterSource+raiseSource+repairSource, yesOrNotMine)
-	verifyScript  = newScript("verify", verifySource, yesOrNotMine)
+	releaseScript = newScript("release", lineSource+releaseSource, func(n int64) vote {
+		if n == -1 {
+			return vote{answer: Held}
+		}
+		return yesOrNotMine(n)
+	})
+	leaveScript  = newScript("leave", lineSource+leaveSource, yesOrNotMine)
+	repairScript = newScript("repair", boundSource+counterSource+raiseSource+repairSource, yesOrNotMine)
+	verifyScript = newScript("verify", verifySource, yesOrNotMine)
 
 	// scripts are all that a master must have loaded before it is asked.
 	scripts = []*script{acquireScript, confirmScript, extendScript, releaseScript, leaveScript, repairScript, verifyScript}

@@ -6,7 +6,7 @@
 --                         who, ''      who's acquire follows on this connection: the lock is kept for it
 --                         who, ticket  who gives back what it had in vain: it stands in line again, where it was
 --
--- Replies 1, done; 0, the lock is not this owner's.
+-- Replies 1, done; 0, nobody has the lock; -1, another has it, or it is kept for one.
 --
 -- Invariants: frees nobody else's lock. After a release with a mark, an acquire of this owner that is still
 -- under way is refused. The mark is a key of its own, because a rival's lock may stand here now and be gone
@@ -15,7 +15,7 @@ if ARGV[3] ~= '0' then
   redis.call('SET', KEYS[2], '', 'PX', ARGV[3])
 end
 if redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1] then
-  return 0
+  return -redis.call('EXISTS', KEYS[1])
 end
 if ARGV[2] ~= '0' then
   redis.call('HSET', KEYS[1], 'depth', ARGV[2])
