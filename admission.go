@@ -72,6 +72,7 @@ func readAdmitted(value, run string) (in bool, err error) {
 // survey is what a server that may or may not vote has (scripts/survey.lua).
 type survey struct {
 	run      string
+	fresh    bool          // a moment before, nothing said that it had ever been used
 	in       bool          // this very process was admitted
 	outFor   time.Duration // how long ago it lost its vote
 	since    string        // when that was, on its own clock: for admit.lua
@@ -97,6 +98,17 @@ func (s *survey) forgotNothing() bool { return s.since == "0" && s.lost() == 0 }
 
 // empty: nothing was ever here, or all of it is gone.
 func (s *survey) empty() bool { return !s.in && s.lost() == len(s.counters) }
+
+// unused reports that of the masters that answered (nil: no answer) none was ever
+// used, as far as they know.
+func unused(hellos []*hello) bool {
+	for _, h := range hellos {
+		if h != nil && h.admitted != "" {
+			return false
+		}
+	}
+	return true
+}
 
 // admissionPlan is what is to be done about one deployment: for each master the
 // least values of its counters, nil where nothing is to be done, or why it may
@@ -135,7 +147,7 @@ const maxAgain = 2 * time.Second
 func planAdmission(surveys []*survey, need int, quarantine time.Duration, floor int64) admissionPlan {
 	n := len(surveys)
 	plan := admissionPlan{floors: make([][]int64, n), out: make([]error, n)}
-	answered, empty, losers, waiting := 0, 0, 0, time.Duration(0)
+	answered, fresh, empty, losers, waiting := 0, 0, 0, 0, time.Duration(0)
 	var sources []*survey
 	for _, s := range surveys {
 		if s == nil {
@@ -144,6 +156,9 @@ func planAdmission(surveys []*survey, need int, quarantine time.Duration, floor 
 		answered++
 		if s.empty() {
 			empty++
+			if s.fresh {
+				fresh++
+			}
 		}
 		if s.lost() > 0 {
 			losers++
@@ -154,9 +169,10 @@ func planAdmission(surveys []*survey, need int, quarantine time.Duration, floor 
 			waiting = max(waiting, quarantine-s.outFor)
 		}
 	}
-	if answered == n && (empty == n || waiting <= 0 && losers <= n-need && len(sources) < need) {
-		// A new deployment; or one of which too many restarted to learn from the others,
-		// and all that anybody may have forgotten is over.
+	tooFew := losers <= n-need && len(sources) < need
+	if answered == n && (fresh == n || waiting <= 0 && (empty == n || tooFew)) {
+		// A new deployment; or one that lost everything, or of which too many restarted
+		// to learn from the others, and all that anybody may have forgotten is over.
 		together := highest(surveys, floor)
 		for i := range surveys {
 			plan.floors[i] = together
@@ -170,9 +186,15 @@ func planAdmission(surveys []*survey, need int, quarantine time.Duration, floor 
 			plan.floors[i] = make([]int64, len(s.counters))
 		case s.outFor < quarantine:
 			left := quarantine - s.outFor
-			plan.out[i] = &outError{fmt.Sprintf("it restarted or lost data, and sits out what it may have forgotten for another %v", left), min(left, maxAgain)}
+			again := min(left, maxAgain)
+			if s.empty() && s.outFor < maxAgain {
+				again = min(left, maxRetry) // another client may be founding the deployment
+			}
+			plan.out[i] = &outError{fmt.Sprintf("it restarted or lost data, and sits out what it may have forgotten for another %v", left), again}
 		case len(sources) >= need:
 			plan.floors[i] = highest(sources, 0)
+		case empty == n:
+			plan.out[i] = &outError{fmt.Sprintf("all masters lost their data, and the last sits out what it may have forgotten for another %v", waiting), min(waiting, maxAgain)}
 		case losers > n-need:
 			plan.out[i] = errNeedsInit
 		default:

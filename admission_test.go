@@ -51,7 +51,7 @@ func TestPlanAdmission(t *testing.T) {
 	const quarantine = time.Minute
 	const unix = 1000
 	// One letter a master: i in, with counters at 50 + its index; r restarted just now with old counters; R the same, a
-	// quarantine ago; a restarted with every write on disk; e empty just now; E the same, a quarantine ago; b in, but
+	// quarantine ago; a restarted with every write on disk; n never used; e empty just now; E the same, a quarantine ago; b in, but
 	// one of its two buckets lost just now; B the same, a quarantine ago; . no answer.
 	deployment := func(letters string) []*survey {
 		surveys := make([]*survey, len(letters))
@@ -66,6 +66,8 @@ func TestPlanAdmission(t *testing.T) {
 				s.counters, s.outFor = []int64{7, 7}, quarantine
 			case 'a':
 				s.since, s.outFor = "0", 9*quarantine
+			case 'n':
+				s.counters, s.fresh = []int64{0, 0}, true
 			case 'e':
 				s.counters = []int64{0, 0}
 			case 'E':
@@ -86,8 +88,12 @@ func TestPlanAdmission(t *testing.T) {
 		want           string // a master's: = nothing to do, . not in it, w waits, ! needs init, else the first counter's floor
 	}{
 		{"all admitted", "iiiii", "= = = = ="},
-		{"a new deployment starts at the Unix time", "eeeee", "1000 1000 1000 1000 1000"},
-		{"… but not before all masters answer", "eeee.", "w w w w ."},
+		{"a new deployment starts at the Unix time", "nnnnn", "1000 1000 1000 1000 1000"},
+		{"… but not before all masters answer", "nnnn.", "w w w w ."},
+		{"all were emptied: they wait", "eeeee", "w w w w w"},
+		{"… also when one was not noticed before", "nnnne", "w w w w w"},
+		{"… and start at the Unix time", "EEEEE", "1000 1000 1000 1000 1000"},
+		{"… when the last quarantine is over", "EEEEe", "w w w w w"},
 		{"one that restarted waits", "riiii", "w = = = ="},
 		{"… and is then raised to the others'", "Riiii", "54 = = = ="},
 		{"one that lost all waits", "eiiii", "w = = = ="},
@@ -106,7 +112,8 @@ func TestPlanAdmission(t *testing.T) {
 		{"… not when one is silent", "RRRi.", "w w w = ."},
 		{"a majority that lost its counters needs an operator", "EEEii", "! ! ! = ="},
 		{"one master, restarted", "R", "1000"},
-		{"one master, empty", "e", "1000"},
+		{"one master, never used", "n", "1000"},
+		{"one master, empty", "e", "w"},
 		{"who cannot vote is no source", "Rbiii", "54 w = = ="},
 		{"… and with it there are too few", "Rbii.", "w w = = ."},
 	} {

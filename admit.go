@@ -3,6 +3,8 @@ package redlock
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +18,20 @@ import (
 // admissionTimeout bounds each step of an admission. It is rare, and touches all
 // counters of a master, so it may take longer than a request.
 const admissionTimeout = 5 * time.Second
+
+// knownDeployments has those, by Client.deployment, of which a client of this
+// process has seen a master vote. They are not new, however empty they are.
+var knownDeployments sync.Map
+
+// deployment names the deployment as this process knows it.
+func (c *Client) deployment() string {
+	names := make([]string, len(c.masters))
+	for i, m := range c.masters {
+		names[i] = m.name
+	}
+	slices.Sort(names)
+	return c.prefix + " " + strings.Join(names, " ")
+}
 
 // admission brings masters in: it asks the servers, and does what planAdmission
 // says.
@@ -31,6 +47,14 @@ type admission struct {
 // other end may vote. It runs on the master's own goroutine, which has nothing
 // better to do.
 func (c *Client) admit(m *master, hello hello) error {
+	err := c.mayVote(m, hello)
+	if err == nil {
+		knownDeployments.Store(c.deployment(), true)
+	}
+	return err
+}
+
+func (c *Client) mayVote(m *master, hello hello) error {
 	if err := hello.fit(); err != nil {
 		return err
 	}
@@ -115,7 +139,7 @@ func (c *Client) readmit(m *master, durable bool) error {
 	if err != nil {
 		return err
 	}
-	if !mine.empty() && !mine.forgotNothing() && mine.outFor < c.quarantine() {
+	if !mine.forgotNothing() && mine.outFor < c.quarantine() {
 		alone := make([]*survey, len(c.masters))
 		alone[m.index] = mine
 		return planAdmission(alone, c.need, c.quarantine(), 0).out[m.index]
@@ -127,7 +151,19 @@ func (c *Client) readmit(m *master, durable bool) error {
 // vote. Calls at the same time share the work.
 func (c *Client) together() []error {
 	all, _, _ := c.admission.once.Do("", func() (any, error) {
-		surveys, _ := c.surveyAll()
+		hellos, reasons := c.askAll()
+		_, known := knownDeployments.Load(c.deployment())
+		if unused(hellos) && !known && slices.Contains(hellos, nil) {
+			// To survey is to note that they may not vote. Those that are missing shall not
+			// find a deployment that was used.
+			return c.refuseAll(&outError{"it was never used, and may vote when all masters answer", maxRetry}), nil
+		}
+		surveys := c.surveyAll(hellos, reasons)
+		for i, s := range surveys {
+			if s != nil {
+				s.fresh = !known && hellos[i].admitted == "" && hellos[i].info["run_id"] == s.run
+			}
+		}
 		return c.carryOut(surveys, planAdmission(surveys, c.need, c.quarantine(), time.Now().UnixMilli())), nil
 	})
 	return all.([]error)
@@ -143,10 +179,19 @@ func (c *Client) quarantine() time.Duration {
 	return c.maxTTL + termsOf(c.maxTTL, 0, c.drift).drift + time.Second
 }
 
-// surveyAll asks all masters. Of those that cannot be asked, or are no masters,
-// there is no survey, but the reason.
-func (c *Client) surveyAll() (surveys []*survey, reasons []error) {
-	surveys, reasons = make([]*survey, len(c.masters)), make([]error, len(c.masters))
+// refuseAll is err for each master.
+func (c *Client) refuseAll(err error) []error {
+	out := make([]error, len(c.masters))
+	for i := range out {
+		out[i] = err
+	}
+	return out
+}
+
+// askAll says hello to all masters. Those that cannot be asked, or are no masters,
+// have a reason instead.
+func (c *Client) askAll() (hellos []*hello, reasons []error) {
+	hellos, reasons = make([]*hello, len(c.masters)), make([]error, len(c.masters))
 	var asking errgroup.Group
 	for i, m := range c.masters {
 		asking.Go(func() error {
@@ -155,14 +200,32 @@ func (c *Client) surveyAll() (surveys []*survey, reasons []error) {
 				err = hello.fit()
 			}
 			if err == nil {
-				surveys[i], err = m.survey(hello.durable)
+				hellos[i] = &hello
 			}
 			reasons[i] = err
 			return nil
 		})
 	}
 	_ = asking.Wait()
-	return surveys, reasons
+	return hellos, reasons
+}
+
+// surveyAll surveys the masters that said hello. Those that cannot be surveyed get
+// a reason instead.
+func (c *Client) surveyAll(hellos []*hello, reasons []error) []*survey {
+	surveys := make([]*survey, len(c.masters))
+	var asking errgroup.Group
+	for i, m := range c.masters {
+		if hellos[i] == nil {
+			continue
+		}
+		asking.Go(func() error {
+			surveys[i], reasons[i] = m.survey(hellos[i].durable)
+			return nil
+		})
+	}
+	_ = asking.Wait()
+	return surveys
 }
 
 // carryOut does what the plan says, and returns for each master why it may not
@@ -200,7 +263,8 @@ func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 		return err
 	}
 	defer c.calls.Done()
-	surveys, reasons := c.surveyAll()
+	hellos, reasons := c.askAll()
+	surveys := c.surveyAll(hellos, reasons)
 	for i, err := range reasons {
 		if err != nil {
 			return fmt.Errorf("%w: Init needs all masters: %s: %w", ErrNoQuorum, c.masters[i].name, readable(err))

@@ -330,6 +330,56 @@ func TestAHeldLockSurvivesARollingWipe(t *testing.T) {
 	must(t, next.Unlock(background))
 }
 
+// Masters without persistence that restart one after the other are all empty in the
+// end, but they are no new deployment: the lock is held yet.
+func TestARollingRestartFoundsNothing(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, n, func(t *testing.T, d *deployment) {
+				holder, rival := d.founded(recoveryOptions()...), d.founded(recoveryOptions()...)
+				held := mustTry(t, holder, "job")
+				for _, m := range d.masters {
+					m.(embeddedMaster).Kill(true)
+					m.revive()
+					time.Sleep(recoveryTTL / 10)
+					if lock, err := rival.TryLock(background, "other"); err == nil { // clients at work notice
+						must(t, lock.Unlock(background))
+					}
+				}
+				lock, err := rival.Lock(background, "job", WithWait(5*recoveryMaxTTL))
+				must(t, err)
+				if held.Valid() {
+					t.Error("two holders")
+				}
+				if lock.Token() <= held.Token() {
+					t.Errorf("token %d after %d", lock.Token(), held.Token())
+				}
+				must(t, lock.Unlock(background))
+			})
+		})
+	}
+}
+
+// The first client may come before the last of the new masters does.
+func TestNewMastersAreFoundedWhenTheLastIsThere(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		d.masters[2].die()
+		early := d.client()
+		requireErr(t, early.mustFail(t, "job"), ErrNotAdmitted)
+		d.masters[2].revive()
+		begin := time.Now()
+		lock, err := early.Lock(background, "job")
+		must(t, err)
+		if took := time.Since(begin); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		must(t, lock.Unlock(background))
+	})
+}
+
 // Masters that were down at the acquisition are topped up by renewal, and a
 // repaired vote counts only from the round after the one that made it.
 func TestRepairTopsUpAndCountsFromTheNextRound(t *testing.T) {

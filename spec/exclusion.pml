@@ -15,8 +15,13 @@
  *                0  at once
  *   QUARANTINE   1  readmission waits for the longest ttl
  *                0  it does not
- *   FOUNDING     1  also when all masters are empty
+ *   FOUNDING     1  when all masters are empty, they are admitted at once only if
+ *                   nobody has noted on any of them that it lost something
  *                0  then all are admitted at once
+ *   NOTED        1  it is noted on one that came back empty before all are empty (this
+ *                   is no rule of the code: clients at work note it when they next
+ *                   connect)
+ *                0  or later, or never
  *   LEASE        1  a hold that was not renewed in time is over: an answer that
  *                   comes when it is not valid any more does not count
  *                0  it ends when its timer fires, and an answer may come before
@@ -37,6 +42,9 @@
 #endif
 #ifndef FOUNDING
 #define FOUNDING 1
+#endif
+#ifndef NOTED
+#define NOTED 1
 #endif
 #ifndef LEASE
 #define LEASE 1
@@ -78,7 +86,7 @@
 byte lock[N];       /* the attempt that owns the lock; 0: none */
 byte left[N];       /* ticks until it expires */
 byte out[N];        /* ticks until it is admitted again; 0: it is */
-bool bare[N];      /* it came back without anything */
+byte bare[N];       /* 1: it came back without anything; 2: and that is noted on it */
 
 /* Attempts, which become holds. They begin in the order of their numbers. */
 #define IDLE   0
@@ -97,6 +105,7 @@ byte losses;
 
 /* Scratch; 0 between two steps. */
 byte a, m, i, x, n;
+bool noted;
 int  key[N], k;
 
 #define HAS(set, i) (((set) >> (i)) & 1)
@@ -148,6 +157,16 @@ inline count(ticks) {
      promise()
   fi;
   n = 0
+}
+
+/* Those that are empty, but for one, and whether that is noted on any of them. */
+inline countBare(but) {
+  n = 0; noted = 0; x = 0;
+  do
+  :: x < N -> if :: x != but && bare[x] > 0 -> n++; noted = noted || bare[x] == 2 :: else fi; x++
+  :: else -> break
+  od;
+  x = 0
 }
 
 inline take() {
@@ -226,7 +245,7 @@ inline order() {
   od;
   x = 0;
   do :: x < N -> key[x] = 0; x++ :: else -> break od;
-  a = 0; m = 0; i = 0; x = 0; n = 0; k = 0
+  a = 0; m = 0; i = 0; x = 0; n = 0; k = 0; noted = 0
 }
 
 init {
@@ -283,17 +302,20 @@ init {
 
   /* loss and admission */
   :: atomic { losses < LOSSES; someMaster();
-       losses++; out[m] = (QUARANTINE -> TTL : 0);
+       losses++; out[m] = (QUARANTINE -> TTL : 0); countBare(m);
        if
-       :: d_step { lock[m] = 0; left[m] = 0; bare[m] = (out[m] > 0); printf("master %d comes back empty\n", m) }
+       :: !NOTED || n < N - 1 || noted -> d_step { lock[m] = 0; left[m] = 0; bare[m] = (out[m] > 0); printf("master %d comes back empty\n", m) }
        :: printf("master %d comes back with its lock\n", m)
        fi; d_step { order() } }
-  :: atomic { !FOUNDING;
+  :: atomic { someMaster();
        d_step {
-         x = 0; n = 0;
-         do :: x < N -> n = n + bare[x]; x++ :: else -> break od;
+         if :: bare[m] == 1 -> bare[m] = 2; printf("it is noted on master %d\n", m) :: else fi;
+         order() } }
+  :: atomic {
+       d_step {
+         countBare(N);
          if
-         :: n == N ->
+         :: n == N && (!noted || !FOUNDING) ->
             x = 0;
             do :: x < N -> bare[x] = 0; out[x] = 0; x++ :: else -> break od;
             printf("all are empty: founded\n")
