@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // LAPSE (spec/tokens.pml): a vote that lapsed does not stand for a token, though a
@@ -72,6 +74,36 @@ func TestALostHoldIsNotCalledExpired(t *testing.T) {
 			if err := lock.Unlock(background); err != x.want {
 				t.Errorf("%d of 5 said \"not yours\": got %v, want %v", x.lost, err, x.want)
 			}
+		}
+	})
+}
+
+// A confirm that finds the grant gone tells nothing of a second copy of the acquire,
+// which may have been granted again or may be yet: the release leaves a mark.
+func TestAConfirmsNoIsADoubt(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.founded()
+		must(t, d.raw[2].IncrBy(background, keysOf(DefaultPrefix, "job", "").fence, 100).Err())
+		a := c.prepare("job", c.config.lock, nowhere)
+		a.h.send(a.asked, acquireScript, a.line)
+		synctest.Wait() // all have voted, 0 and 1 too low
+		second := func() error {
+			return d.raw[0].Do(background, append([]any{"eval", acquireScript.source}, a.line[2:]...)...).Err()
+		}
+		d.drop("job", 0)
+		must(t, second())
+		d.masters[1].freeze() // so that 0 is heard before the verdict
+		time.AfterFunc(10*time.Millisecond, d.masters[1].thaw)
+		lock, err := c.conclude(background, a)
+		must(t, err)
+		must(t, lock.Unlock(background))
+		synctest.Wait()
+		if got := d.holders("job"); got != "000" {
+			t.Errorf("held on %s", got)
+		}
+		if err := second(); !redis.HasErrorPrefix(err, "GONE") {
+			t.Errorf("an acquire that comes after its release is answered %v", err)
 		}
 	})
 }

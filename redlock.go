@@ -200,6 +200,9 @@ func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline in
 	ballot = r.tally()
 	for i, v := range ballot {
 		if v.heard && v.err == errNotMine {
+			// The grant is gone, but not the acquire: a second copy of it may have been
+			// granted again, or may be yet.
+			v.doubt = true
 			votes[i] = v
 		}
 	}
