@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -38,9 +39,8 @@ type span struct {
 // make the next redraw begin in the wrong place.
 func render(line []span, width int, color bool) string {
 	var b strings.Builder
-	for _, s := range line {
-		text := cut(s.text, width)
-		width -= utf8.RuneCountInString(text)
+	for _, s := range cut(line, width) {
+		text := s.text
 		if color && s.tone != plain && text != "" {
 			text = colors[s.tone] + text + resetColor
 		}
@@ -49,10 +49,28 @@ func render(line []span, width int, color bool) string {
 	return b.String()
 }
 
-// cut shortens text to width characters.
-func cut(text string, width int) string {
-	if utf8.RuneCountInString(text) <= width {
-		return text
+// cut shortens a line to width characters. The last of them tells that there is
+// more.
+func cut(line []span, width int) []span {
+	whole := 0
+	for _, s := range line {
+		whole += utf8.RuneCountInString(s.text)
 	}
-	return string([]rune(text)[:max(width, 0)])
+	if whole <= width {
+		return line
+	}
+	if width <= 0 {
+		return nil
+	}
+	last := 0
+	for {
+		n := utf8.RuneCountInString(line[last].text)
+		if n >= width {
+			break
+		}
+		width -= n
+		last++
+	}
+	end := span{line[last].tone, string([]rune(line[last].text)[:width-1]) + "…"}
+	return append(slices.Clip(line[:last]), end)
 }

@@ -49,11 +49,13 @@ func (l *ledger) write(ctx context.Context, token fence.Token, value int) error 
 	})
 }
 
-// writeBare sets the number without a fence, whoever asks.
-func (l *ledger) writeBare(value int) {
+// writeBare sets the number without a fence, whoever asks, and returns what it
+// was.
+func (l *ledger) writeBare(value int) (before int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bare = value
+	before, l.bare = l.bare, value
+	return before
 }
 
 // overtaken reports whether a holder newer than token has claimed.

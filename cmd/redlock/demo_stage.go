@@ -48,6 +48,7 @@ const (
 
 type workerScene struct {
 	doing      doing
+	woken      bool // it was paused, and is about to write
 	since      time.Duration
 	token      fence.Token
 	increments int
@@ -277,16 +278,21 @@ func (s *stage) takePause(worker int, token fence.Token) bool {
 func (s *stage) wakes(worker int, token fence.Token) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.scene.workers[worker].doing = holding // as it believes
+	w := &s.scene.workers[worker]
+	w.doing, w.woken = holding, true // as it believes
 	s.recorder.add(s.now(), history.Event{Kind: history.ClientGoesOn, Client: workerName(worker)})
 	s.recorder.add(s.now(), history.Event{Kind: history.FaultEnds, Fault: "pause " + workerName(worker)})
 	s.say(warn, false, workerName(worker), "wakes up and writes, as if it still had the lock")
 }
 
-// wroteBare is told of each write without a fence; none fails.
-func (s *stage) wroteBare(worker int, token fence.Token, value int, begun time.Time) {
+// wroteBare is told of each write without a fence, and what it replaced; none
+// fails.
+func (s *stage) wroteBare(worker int, token fence.Token, value, replaced int, begun time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.scene.workers[worker].woken {
+		s.say(bad, false, workerName(worker), "writes where there is no fence: %d becomes %d", replaced, value)
+	}
 	s.recorder.wrote(begun.Sub(s.opened), s.now(), worker, history.Unguarded, token, value, nil)
 	s.record.bareDone++
 	s.record.bareFound = value
@@ -298,13 +304,14 @@ func (s *stage) wrote(worker int, token fence.Token, value int, begun time.Time,
 	defer s.mu.Unlock()
 	s.recorder.wrote(begun.Sub(s.opened), s.now(), worker, demoFenced, token, value, err)
 	w := &s.scene.workers[worker]
-	who := workerName(worker)
+	who, announced := workerName(worker), w.woken
+	w.woken = false
 	switch stale, isStale := errors.AsType[*fence.StaleError](err); {
 	case err == nil:
 		s.record.done++
 		s.record.found = value
 		w.increments++
-		s.say(plain, true, who, "increments to %d with token %v", value, token)
+		s.say(plain, !announced, who, "increments to %d with token %v", value, token)
 	case isStale:
 		s.record.refused++
 		w.refused++

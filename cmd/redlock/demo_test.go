@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -185,13 +186,58 @@ func TestRender(t *testing.T) {
 		want  string
 	}{
 		{10, false, "néxyz"},
-		{3, false, "néx"},
+		{5, false, "néxyz"},
+		{4, false, "néx…"},
+		{3, false, "né…"},
+		{2, false, "n…"},
+		{1, true, "\x1b[1m…\x1b[0m"},
 		{0, true, ""},
+		{-1, false, ""},
 		{10, true, "\x1b[1mné\x1b[0mxy\x1b[32mz\x1b[0m"},
-		{4, true, "\x1b[1mné\x1b[0mxy"},
+		{4, true, "\x1b[1mné\x1b[0mx…"},
 	} {
 		if got := render(line, c.width, c.color); got != c.want {
 			t.Errorf("width %d, color %v: %q, want %q", c.width, c.color, got, c.want)
+		}
+	}
+}
+
+// A worker that wakes up is said to write: the panel, which leaves out what is
+// minor, tells what came of it.
+func TestAnAnnouncedWriteHasAnOutcome(t *testing.T) {
+	t.Parallel()
+	const token = 7
+	for _, c := range []struct {
+		what string
+		err  error
+		says string
+	}{
+		{"overtaken", &fence.StaleError{Resource: demoLock, Token: token, Highest: 9}, "is REFUSED: token 7 is older than 9"},
+		{"nobody came", nil, "increments to 5 with token 7"},
+		{"broken", errors.New("no space"), "FAILED to write: no space"},
+	} {
+		s := newStage(demoMasters, demoWorkers)
+		s.open()
+		write := func() {
+			s.wroteBare(0, token, 5, 8, time.Now())
+			s.wrote(0, token, 5, time.Now(), c.err)
+		}
+		told := func() (lines []string) {
+			for _, line := range (&panelView{}).story(s.look(), 100) {
+				lines = append(lines, line[len(line)-1].text)
+			}
+			return lines
+		}
+		s.wakes(0, token)
+		write()
+		want := []string{"wakes up and writes, as if it still had the lock", "writes where there is no fence: 8 becomes 5", c.says}
+		if got := told(); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", c.what, got, want)
+		}
+		if c.err == nil {
+			if write(); len(told()) != len(want) {
+				t.Errorf("%s: the next write, which was not announced, is told too: %q", c.what, told())
+			}
 		}
 	}
 }
@@ -226,7 +272,7 @@ func TestDemoLines(t *testing.T) {
 	t.Parallel()
 	r := redlockEnds(t, "demo", "--duration=4s")
 	r.wants(t, exitOK)
-	for _, want := range []string{"is killed", "is back, with its data", "is frozen", "goes on", "is paused", "takes over", "wakes up", "is REFUSED", "increments to 1 with token", "PASSED", "strictly growing"} {
+	for _, want := range []string{"is killed", "is back, with its data", "is frozen", "goes on", "is paused", "takes over", "wakes up", "writes where there is no fence", "is REFUSED", "increments to 1 with token", "PASSED", "strictly growing"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("no %q in %s", want, r.stdout)
 		}
@@ -289,7 +335,7 @@ func TestDemoBadInput(t *testing.T) {
 	cmd := command(t, "demo", "--real")
 	cmd.Env = append(cmd.Env, "PATH=")
 	r := runToEnd(t, cmd)
-	if r.status != exitUnavailable || !strings.Contains(r.stderr, "redis-server is not on the PATH") {
+	if r.status != exitUnavailable || !strings.Contains(r.stderr, "redis-server is not on the PATH") || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("no redis-server: status %d, stderr %q", r.status, r.stderr)
 	}
 }

@@ -112,8 +112,8 @@ func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 		return
 	}
 	begun := time.Now()
-	w.book.writeBare(bare + 1)
-	w.stage.wroteBare(w.id, token, bare+1, begun)
+	replaced := w.book.writeBare(bare + 1)
+	w.stage.wroteBare(w.id, token, bare+1, replaced, begun)
 	begun = time.Now()
 	w.stage.wrote(w.id, token, fenced+1, begun, w.book.write(ctx, token, fenced+1))
 }

@@ -32,9 +32,9 @@ type process struct {
 // The kernel sends the death signal when the thread that started the process ends. Threads of a Go program only end
 // when a goroutine locked to one returns without unlocking it, so no thread is kept aside for this.
 func spawn(dir string, port int, env []string) (*process, error) {
-	path, err := exec.LookPath("redis-server")
+	path, err := program()
 	if err != nil {
-		return nil, fmt.Errorf("%w (%w)", ErrNotInstalled, err)
+		return nil, err
 	}
 	log, err := os.OpenFile(filepath.Join(dir, logFile), os.O_CREATE|os.O_TRUNC|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -57,6 +57,15 @@ func spawn(dir string, port int, env []string) (*process, error) {
 		_ = cmd.Wait() // how it ended stands in ProcessState, and the reason in the log
 	}()
 	return p, nil
+}
+
+// program returns the path of redis-server.
+func program() (string, error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return "", fmt.Errorf("%w (%w)", ErrNotInstalled, err)
+	}
+	return path, nil
 }
 
 // await waits until the process serves, and says so through up. It kills a process that does not get there.

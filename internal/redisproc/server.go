@@ -72,8 +72,12 @@ func (s *Server) startOnFreePort() error {
 }
 
 // StartN starts n servers at the same time, all with cfg. With a Dir, each gets a folder of its own under it, named
-// "1" to "n". When one fails the others are stopped, and the error tells of every one that failed.
+// "1" to "n". When one fails the others are stopped, and the error tells of every one that failed; that there is no
+// redis-server it tells once.
 func StartN(n int, cfg Config) ([]*Server, error) {
+	if _, err := program(); err != nil {
+		return nil, err
+	}
 	servers := make([]*Server, n)
 	errs := make([]error, n)
 	var wg sync.WaitGroup

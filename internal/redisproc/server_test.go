@@ -271,6 +271,10 @@ func TestNotInstalled(t *testing.T) {
 	if s != nil || !errors.Is(err, ErrNotInstalled) || !strings.Contains(err.Error(), "apt-get install") {
 		t.Errorf("Start without redis-server: %v, %v", s, err)
 	}
+	all, err := StartN(5, Config{})
+	if all != nil || !errors.Is(err, ErrNotInstalled) || strings.Count(err.Error(), "apt-get install") != 1 {
+		t.Errorf("StartN without redis-server: %v, %v", all, err)
+	}
 }
 
 func TestPortTakenByAnotherServer(t *testing.T) {

@@ -67,6 +67,17 @@ func TestWriteSelfContained(t *testing.T) {
 	}
 }
 
+// What is orange is not a fault of the lock: the legend says whose it is.
+func TestWrongWritesAreTheUnguardedStores(t *testing.T) {
+	t.Parallel()
+	text := written(t, Run{})
+	for _, want := range []string{`["unfenced", "wrong write, taken by the unguarded store"]`, "to the unguarded store: it takes everything"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in the page", want)
+		}
+	}
+}
+
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	for n, want := range []string{"No violation", "1 violation<", "2 violations<"} {

@@ -110,7 +110,7 @@ const (
 	wroteMark   markKind = "wrote"
 	refusedMark markKind = "refused"
 	unknownMark markKind = "unknown"
-	// A write that nothing refused, by a client that believed wrongly.
+	// A write to the unguarded store, by a client that believed wrongly.
 	unfencedMark markKind = "unfenced"
 )
 

@@ -48,8 +48,8 @@ function shown(item) {
   return onlyLock === "" || item.name === undefined || item.name === onlyLock || !lockNames.has(item.name);
 }
 
-// moments are what a reader looks for: wrong beliefs, refused and unfenced writes,
-// in the order of time.
+// moments are what a reader looks for: wrong beliefs, and writes in them that were
+// refused or went to the unguarded store, in the order of time.
 function moments() {
   const all = [];
   for (const lane of lanes) {

@@ -35,7 +35,7 @@ function note(counts, took) {
 const legend = [
   ["waiting", "waits"], ["holding", "holds, with its token"], ["late", "lease over, not yet told"], ["wrong", "believes wrongly"],
   ["stopped", "process stopped"], ["dead", "process killed"],
-  ["refused", "write refused"], ["unfenced", "wrong write, not refused"], ["unknown", "write unanswered"], ["wrote", "write"], ["read", "read"], ["told", "told that it is over"],
+  ["refused", "write refused"], ["unfenced", "wrong write, taken by the unguarded store"], ["unknown", "write unanswered"], ["wrote", "write"], ["read", "read"], ["told", "told that it is over"],
   ["up", "master up"], ["down", "down"], ["lost", "down, data lost"], ["frozen", "frozen"], ["clock", "clock off"], ["wiped", "wiped"], ["fault", "fault"],
 ];
 

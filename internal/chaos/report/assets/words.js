@@ -32,7 +32,7 @@ const titles = {
   wrote: () => "Write done",
   refused: () => "Write REFUSED by the guard",
   unknown: () => "Write without an answer: it may have been done",
-  unfenced: () => "Write in a wrong belief, and nothing refused it",
+  unfenced: () => "Write in a wrong belief, to the unguarded store: it takes everything",
 };
 
 // told is what is said of an item, as a title and pairs.
