@@ -138,7 +138,7 @@ func (m *master) take(l *link) []*request {
 	far := m.far()
 	batch, taken := l.batch[:0], 0
 	for _, r := range m.queue {
-		if len(batch) == maxPipeline {
+		if len(batch) == maxBatch {
 			break
 		}
 		taken++

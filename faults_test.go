@@ -55,9 +55,9 @@ func faultClient(d *deployment, opts ...Option) *Client {
 	return d.founded(append([]Option{WithRequestTimeout(faultRequest), WithTTL(faultTTL)}, opts...)...)
 }
 
-// script makes a rule for the calls of one script.
-func on(s *script, nth int, do faultproxy.Action) faultproxy.Rule {
-	return faultproxy.Rule{On: faultproxy.Match("evalsha", s.sha), Nth: nth, Do: do}
+// on makes a rule for the batches that have an operation in them.
+func on(o *operation, nth int, do faultproxy.Action) faultproxy.Rule {
+	return faultproxy.Rule{On: faultproxy.Match("evalsha", o.name), Nth: nth, Do: do}
 }
 
 func requireFree(t *testing.T, d *deployment, name string) {
@@ -226,8 +226,8 @@ func TestLateAcquireCannotStand(t *testing.T) {
 				var faults []*faultproxy.Fault
 				var releases []*faultproxy.Fault
 				for _, p := range proxies[:held] {
-					releases = append(releases, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", releaseScript.sha, name), Do: faultproxy.Pass}))
-					faults = append(faults, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", acquireScript.sha, name), Nth: 1, Do: faultproxy.HoldRequest}))
+					releases = append(releases, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", releaseScript.name, name), Do: faultproxy.Pass}))
+					faults = append(faults, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", acquireScript.name, name), Nth: 1, Do: faultproxy.HoldRequest}))
 				}
 				lock, err := c.TryLock(background, name)
 				if held == 3 {
@@ -334,7 +334,7 @@ func TestEveryFaultOnEveryScript(t *testing.T) {
 		faultproxy.CutReplyAt(0), faultproxy.CutReplyAt(1), faultproxy.CutReplyAt(3),
 	}
 	for _, hit := range []int{1, 3} {
-		for _, s := range []*script{acquireScript, extendScript, releaseScript} {
+		for _, s := range []*operation{acquireScript, extendScript, releaseScript} {
 			t.Run(fmt.Sprintf("%s on %d of 5", s.name, hit), func(t *testing.T) {
 				t.Parallel()
 				d, proxies := proxied(t, 5)
@@ -475,13 +475,11 @@ func TestScriptFlushGoesUnnoticed(t *testing.T) {
 	flushing.Wait()
 }
 
-func TestScriptsHaveTheirSHA(t *testing.T) {
+func TestTheScriptHasItsSHA(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 1, redisproc.Config{})
-	for _, s := range scripts {
-		if sha, err := d.raw[0].ScriptLoad(background, s.source).Result(); err != nil || sha != s.sha {
-			t.Errorf("%s: %s, redis says %s (%v)", s.name, s.sha, sha, err)
-		}
+	if sha, err := d.raw[0].ScriptLoad(background, batchSource).Result(); err != nil || sha != batchSHA {
+		t.Errorf("%s, redis says %s (%v)", batchSHA, sha, err)
 	}
 }
 

@@ -195,6 +195,33 @@ func (d *deployment) holders(name string) string {
 	return b.String()
 }
 
+// runBatch runs calls on a master, past the library, in one batch of this source.
+func runBatch(source string, r *redis.Client, calls ...call) ([]any, error) {
+	words := []any{"eval", source, 0}
+	for _, c := range calls {
+		words = append(words, c.keyWords()...)
+	}
+	words[2] = len(words) - 3
+	words = append(words, DefaultMaxTTL.Milliseconds())
+	for _, c := range calls {
+		words = append(words, c.argWords()...)
+	}
+	return r.Do(background, words...).Slice()
+}
+
+// callIn is runBatch for one call, read as a vote.
+func callIn(source string, r *redis.Client, c call) (vote, error) {
+	replies, err := runBatch(source, r, c)
+	if err != nil {
+		return vote{answer: Refused, err: err}, err
+	}
+	if reply, ok := replies[0].(int64); ok {
+		return c.read(reply), nil
+	}
+	err = replyError(replies[0].(string))
+	return vote{answer: Refused, err: err}, err
+}
+
 func mustTry(t *testing.T, c *Client, name string, opts ...LockOption) *Lock {
 	t.Helper()
 	lock, err := c.TryLock(context.Background(), name, opts...)

@@ -25,8 +25,7 @@ type hold struct {
 	token    fence.Token // set before begin, then constant
 	watchdog bool
 	maxHold  time.Duration
-	maxTTL   time.Duration // of the deployment
-	since    instant       // when this client got the name from another; 0: begin sets it
+	since    instant // when this client got the name from another; 0: begin sets it
 
 	// Set by begin, then constant.
 	ctx    context.Context
@@ -64,7 +63,6 @@ func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
 		keys:     keysOf(c.prefix, name, owner),
 		watchdog: cfg.watchdog,
 		maxHold:  cfg.maxHold,
-		maxTTL:   c.maxTTL,
 		terms:    termsOf(cfg.ttl, cfg.delay, c.drift),
 		standing: make([]standing, len(c.masters)),
 		depth:    1,
@@ -73,34 +71,34 @@ func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
 	return h
 }
 
-// The command lines; scripts/*.lua tell what stands where.
+// The calls; scripts/*.lua tell what stands where.
 
-func (h *hold) acquireLine(depth int, t terms, in place) []any {
+func (h *hold) acquireCall(depth int, t terms, in place) call {
 	return acquireScript.call([]*string{&h.keys.lock, &h.keys.fence, &h.keys.gone, &h.keys.line},
-		&h.owner, depth, t.keyTTL().Milliseconds(), in.channel, in.ticket, h.maxTTL.Milliseconds())
+		&h.owner, depth, t.keyTTL().Milliseconds(), in.channel, in.ticket)
 }
 
-func (h *hold) confirmLine(grant int64) []any {
+func (h *hold) confirmCall(grant int64) call {
 	return confirmScript.call([]*string{&h.keys.lock, &h.keys.fence}, &h.owner, grant, uint64(h.token))
 }
 
-func (h *hold) extendLine(t terms) []any {
+func (h *hold) extendCall(t terms) call {
 	return extendScript.call([]*string{&h.keys.lock}, &h.owner, t.keyTTL().Milliseconds())
 }
 
-func (h *hold) repairLine(t terms) []any {
+func (h *hold) repairCall(t terms) call {
 	return repairScript.call([]*string{&h.keys.lock, &h.keys.fence, &h.keys.gone}, &h.owner, h.depth, uint64(h.token), t.keyTTL().Milliseconds())
 }
 
-func (h *hold) releaseLine(depth int, mark time.Duration, in place) []any {
+func (h *hold) releaseCall(depth int, mark time.Duration, in place) call {
 	return releaseScript.call([]*string{&h.keys.lock, &h.keys.gone, &h.keys.line}, &h.owner, depth, mark.Milliseconds(), in.channel, in.ticket)
 }
 
 // send puts the same call to all masters.
-func (h *hold) send(r *round, s *script, line []any) {
+func (h *hold) send(r *round, question call) {
 	requests := make([]request, len(h.standing))
 	for i := range h.standing {
-		requests[i] = request{name: h.name, script: s, line: line, to: r}
+		requests[i] = request{name: h.name, call: question, to: r}
 		h.client.masters[i].submit(&requests[i])
 	}
 }
@@ -222,7 +220,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 // what may have been is too, with a mark that keeps a late acquire out. Who waits
 // on keeps its place, and takes it where it has not asked yet.
 func (h *hold) giveUp(asked *round, in place) {
-	line := h.releaseLine(0, 0, in)
+	undoing := h.releaseCall(0, 0, in)
 	undo := func(i int, v vote) vote {
 		h.client.masterTime.learn(i, v)
 		h.mu.Lock()
@@ -233,12 +231,11 @@ func (h *hold) giveUp(asked *round, in place) {
 		}
 		if v.answer == Granted || v.doubt {
 			h.client.masters[i].submit(&request{
-				name:   h.name,
-				script: releaseScript,
-				line:   line,
-				frees:  h,
-				to:     nobody{},
-				keep:   h.keep(v.doubt),
+				name:  h.name,
+				call:  undoing,
+				frees: h,
+				to:    nobody{},
+				keep:  h.keep(v.doubt),
 			})
 		}
 		return v
@@ -312,10 +309,10 @@ func (h *hold) release(left int, next *attempt) *round {
 			in.channel = &h.client.notices.channel
 		}
 	}
-	line := h.releaseLine(left, 0, in)
+	freeing := h.releaseCall(left, 0, in)
 	requests := make([]request, len(standings))
 	for i, s := range standings {
-		requests[i] = request{name: h.name, script: releaseScript, line: line, to: r}
+		requests[i] = request{name: h.name, call: freeing, to: r}
 		if left == 0 && !s.never() {
 			requests[i].keep, requests[i].frees = h.keep(s.doubt || !s.heard), h
 		}
@@ -323,7 +320,7 @@ func (h *hold) release(left int, next *attempt) *round {
 			h.client.masters[i].submit(&requests[i])
 			continue
 		}
-		acquires[i] = request{name: h.name, script: acquireScript, line: next.line, to: next.asked}
+		acquires[i] = request{name: h.name, call: next.call, to: next.asked}
 		h.client.masters[i].submit(&requests[i], &acquires[i])
 	}
 	return r
@@ -380,7 +377,7 @@ func (h *hold) end(cause error) error {
 	if planted.Bug == planted.LateRenewal && cause == ErrReleased {
 		time.AfterFunc(h.terms.ttl/renewals, func() {
 			late := h.client.newRound()
-			h.send(late, repairScript, h.repairLine(h.terms))
+			h.send(late, h.repairCall(h.terms))
 		})
 	}
 	h.cancel(cause)
@@ -434,7 +431,7 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	h.mu.Unlock()
 
 	asked := c.newRound()
-	h.send(asked, acquireScript, h.acquireLine(depth, t, nowhere))
+	h.send(asked, h.acquireCall(depth, t, nowhere))
 	err := c.await(ctx, asked, deadline)
 	count := func(i int, v vote) vote {
 		h.mu.Lock()

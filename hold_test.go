@@ -86,10 +86,11 @@ func TestAConfirmsNoIsADoubt(t *testing.T) {
 		c := d.founded()
 		must(t, d.raw[2].IncrBy(background, keysOf(DefaultPrefix, "job", "").fence, 100).Err())
 		a := c.prepare("job", c.config.lock, nowhere)
-		a.h.send(a.asked, acquireScript, a.line)
+		a.h.send(a.asked, a.call)
 		synctest.Wait() // all have voted, 0 and 1 too low
 		second := func() error {
-			return d.raw[0].Do(background, append([]any{"eval", acquireScript.source}, a.line[2:]...)...).Err()
+			_, err := callIn(batchSource, d.raw[0], a.call)
+			return err
 		}
 		d.drop("job", 0)
 		must(t, second())

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +16,9 @@ type link struct {
 	conn    *redis.Conn
 	served  bool // it has carried requests: it may be stale by now
 	durable bool
-	trip    time.Duration // how long the last pipeline took; 0: it did not end well
+	trip    time.Duration // how long the last batch took; 0: it did not end well
+	words   []any         // the command that it sends; kept for the next
+	keys    int           // how many of them are keys
 
 	// Guarded by the master's mu.
 	away  bool
@@ -59,10 +62,18 @@ func (l *link) serve(batch []*request) {
 		}
 	}
 	stale := l.served
-	l.exchange(live)
+	err := l.exchange(live)
 	got := m.now()
-	if l.conn == nil && stale {
-		l.resend(live)
+	if err != nil && stale && !isTimeout(err) && m.connect(l) == nil {
+		// The connection had been idle, and may have been closed by the server or by
+		// something on the way, which says nothing about the server's state. All
+		// operations may be run again; the votes are marked, for the first copy may be
+		// under way yet. After a time-out nothing is sent again, the time is up.
+		for _, r := range live {
+			r.resent = true
+			r.prepare(m.index)
+		}
+		_ = l.exchange(live)
 		got = m.now()
 	} else if l.conn != nil && len(live) > 0 {
 		l.trip = max(got.sub(now), 1)
@@ -75,139 +86,90 @@ func (l *link) serve(batch []*request) {
 	m.mend(l.durable, got)
 }
 
-// resend sends what was left without an answer once more, on a new connection.
-// One that had been idle may have been closed by the server or by something on
-// the way, which says nothing about the server's state. All scripts may be run
-// again; the votes are marked, for the first copy may be under way yet. After a
-// time-out nothing is sent again, the time is up.
-func (l *link) resend(live []*request) {
-	left := unanswered(live)
-	for _, r := range left {
-		if isTimeout(r.cmd.Err()) {
-			return
-		}
+// exchange has the master run the requests' calls, as one script, and gives each
+// its reply. It drops the connection when it broke, or when the server answered
+// something that hello should look into. The error is that of the connection: every
+// call may have been run or not.
+func (l *link) exchange(live []*request) error {
+	if len(live) == 0 {
+		return nil
 	}
-	if len(left) == 0 || l.master.connect(l) != nil {
-		return
-	}
-	for _, r := range left {
-		r.resent = true
-		r.prepare(l.master.index)
-	}
-	l.exchange(left)
-}
-
-func unanswered(live []*request) []*request {
-	var left []*request
-	for _, r := range live {
-		if err := r.cmd.Err(); err != nil && !isReply(err) {
-			left = append(left, r)
-		}
-	}
-	return left
-}
-
-// exchange sends the requests on the connection and reads the replies into
-// them. It drops the connection when it broke, or when the server answered
-// something that hello should look into.
-func (l *link) exchange(live []*request) {
 	l.served = true
-	l.pipeline(live)
-	missing := -1 // the first whose script the server did not know
-	broken := false
-	for i, r := range live {
-		switch err := r.cmd.Err(); {
-		case err == nil, redis.HasErrorPrefix(err, "GONE"):
-		case redis.HasErrorPrefix(err, "NOTADMITTED"):
-			l.master.forgot()
-		case redis.HasErrorPrefix(err, "NOSCRIPT"):
-			if missing < 0 {
-				missing = i
-			}
-		default:
-			broken = true
-		}
+	l.words = append(l.words[:0], "evalsha", &batchSHA, &l.keys)
+	for _, r := range live {
+		l.words = append(l.words, r.call.keyWords()...)
 	}
-	if broken {
+	l.keys = len(l.words) - 3
+	l.words = append(l.words, &l.master.maxTTL)
+	for _, r := range live {
+		l.words = append(l.words, r.call.argWords()...)
+	}
+	replies, err := l.run()
+	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		// SCRIPT FLUSH. Nothing was run. As EVAL, because between loading and asking
+		// the scripts may be flushed again.
+		l.words[0], l.words[1] = "eval", &batchSource
+		replies, err = l.run()
+	}
+	clear(l.words)
+	if err == nil && len(replies) != len(live) {
+		err = fmt.Errorf("%d calls, but %d replies", len(live), len(replies))
+	}
+	if err != nil {
+		for _, r := range live {
+			r.reply, r.err = 0, err
+		}
 		l.hangUp()
-	} else if missing >= 0 {
-		l.rerun(live[missing:])
-	}
-}
-
-// rerun is for SCRIPT FLUSH: a request that was refused with NOSCRIPT was not run.
-// Those behind it were, too early: a release before its own acquire, an acquire
-// before the release that makes room for it. So all are run again, in order; only
-// a release that was done stays done. As EVAL, because between loading and asking
-// the scripts may be flushed again.
-func (l *link) rerun(behind []*request) {
-	var again []*request
-	for _, r := range behind {
-		if r.script == releaseScript && r.cmd.Err() == nil && r.cmd.Val() == 1 {
-			continue
+		if isReply(err) {
+			return nil
 		}
-		r.prepareSource()
-		again = append(again, r)
+		return err
 	}
-	l.pipeline(again)
-	for _, r := range again {
-		if err := r.cmd.Err(); err != nil && !isReply(err) {
+	for i, r := range live {
+		switch reply := replies[i].(type) {
+		case int64:
+			r.reply, r.err = reply, nil
+		case string:
+			r.reply, r.err = 0, replyError(reply)
+		default:
+			r.reply, r.err = 0, fmt.Errorf("%s: the reply is a %T", r.call.name, reply)
+		}
+		switch {
+		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"):
+		case redis.HasErrorPrefix(r.err, "NOTADMITTED"):
+			l.master.forgot()
+		default:
 			l.hangUp()
-			return
 		}
 	}
+	return nil
 }
 
-// pipeline runs the commands; each keeps its own error.
-func (l *link) pipeline(live []*request) {
+// run sends the words and returns the array that is the reply.
+func (l *link) run() ([]any, error) {
 	ctx := context.Background() // the client's own time-outs bound it
-	switch len(live) {
-	case 0:
-	case 1:
-		_ = l.conn.Process(ctx, &live[0].cmd)
-	default:
-		pipe := l.conn.Pipeline()
-		for _, r := range live {
-			_ = pipe.Process(ctx, &r.cmd)
-		}
-		if _, err := pipe.Exec(ctx); err != nil && !isReply(err) {
-			blame(live, err)
-		}
-	}
+	cmd := redis.NewCmd(ctx, l.words...)
+	_ = l.conn.Process(ctx, cmd)
+	return cmd.Slice()
 }
 
-// blame gives the error of a pipeline to its commands when it was given to none:
-// go-redis leaves them without one when it could not get the connection, and
-// they would read as answered.
-func blame(live []*request, err error) {
-	if len(unanswered(live)) == 0 {
-		for _, r := range live {
-			r.cmd.SetErr(err)
-		}
-	}
-}
-
-// hello takes a connection, loads the scripts and asks whether the server may
+// hello takes a connection, loads the script and asks whether the server may
 // vote. It is one round trip.
 func (l *link) hello() error {
 	m, ctx := l.master, context.Background()
 	l.conn, l.served = m.redis.Conn(), false
 	var said *helloCmds
-	var loaded []*redis.StringCmd
+	var loaded *redis.StringCmd
 	cmds, err := l.conn.Pipelined(ctx, func(p redis.Pipeliner) error {
 		said = m.askHello(ctx, p)
-		for _, s := range scripts {
-			loaded = append(loaded, p.ScriptLoad(ctx, s.source))
-		}
+		loaded = p.ScriptLoad(ctx, batchSource)
 		return nil
 	})
 	if err := connErr(cmds, err); err != nil {
 		return err
 	}
-	for _, load := range loaded {
-		if err := load.Err(); err != nil {
-			return err
-		}
+	if err := loaded.Err(); err != nil {
+		return err
 	}
 	hello, err := said.read()
 	if err != nil {

@@ -13,9 +13,9 @@ const (
 	// each is dropped when the ttl has done its work.
 	maxBacklog = 16384
 
-	// maxPipeline bounds how many requests leave as one, and so how long a reply
-	// waits for those of others.
-	maxPipeline = 1024
+	// maxBatch bounds how many requests leave as one, and so for how long the master
+	// serves nobody else, and how long a reply waits for those of others.
+	maxBatch = 128
 )
 
 // master is one independent Redis server, and the only room that speaks to
@@ -32,6 +32,7 @@ type master struct {
 	ear      redis.UniversalClient // for notices
 	now      func() instant
 	prefix   string
+	maxTTL   string                     // of the deployment, ms: for the header of a batch
 	admit    func(*master, hello) error // asked on each new connection
 	readmit  func(*master, bool) error  // asked when a counter is missing
 	observer *Observer

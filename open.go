@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -91,6 +92,7 @@ func newClient(clients []*redis.Client, ears []redis.UniversalClient, cfg config
 			stopped:    make(chan struct{}),
 			now:        cfg.now,
 			prefix:     cfg.prefix,
+			maxTTL:     strconv.FormatInt(cfg.maxTTL.Milliseconds(), 10),
 			admit:      c.admit,
 			readmit:    c.readmit,
 			observer:   &c.observer,

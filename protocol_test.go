@@ -67,12 +67,10 @@ func (g *quorumGame) note(format string, args ...any) {
 	g.trace = append(g.trace, fmt.Sprintf("%3d ", g.now)+fmt.Sprintf(format, args...))
 }
 
-func (g *quorumGame) call(master int, s *script, line []any) vote {
-	n, err := g.masters[master].Do(context.Background(), append([]any{"eval", s.source}, line[2:]...)...).Int64()
-	if err != nil {
-		return vote{heard: true, answer: Refused, err: err}
-	}
-	v := s.read(n)
+func (g *quorumGame) call(master int, c call) vote { return g.callIn(batchSource, master, c) }
+
+func (g *quorumGame) callIn(source string, master int, c call) vote {
+	v, _ := callIn(source, g.masters[master], c)
 	v.heard = true
 	return v
 }
@@ -91,14 +89,14 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 	g.now++
 	i := g.rnd.IntN(len(g.masters))
 	need := quorumOf(len(g.masters))
-	acquire := a.hold.acquireLine(1, termsOf(DefaultTTL, 0, 0), nowhere)
+	acquire := a.hold.acquireCall(1, termsOf(DefaultTTL, 0, 0), nowhere)
 	switch p := g.rnd.IntN(100); {
 	case p < 25: // the lock vanishes there
 		g.masters[i].Del(context.Background(), a.hold.keys.lock)
 		g.note("master %d forgets its lock", i)
 		return false, nil
 	case p < 30 && a.votes[i].heard && (g.out[i] == nil || !g.rules.admit): // an acquire is resent, or arrives again
-		v := g.call(i, acquireScript, acquire)
+		v := g.call(i, acquire)
 		g.note("%s: acquire again on %d: %v", a.hold.owner, i, v)
 		return false, nil
 	case p < 35: // it gives up
@@ -120,7 +118,7 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 			return false, nil
 		}
 		if !a.votes[i].heard {
-			a.votes[i] = g.call(i, acquireScript, acquire)
+			a.votes[i] = g.call(i, acquire)
 			g.note("%s: acquire on %d: %v", a.hold.owner, i, a.votes[i])
 		}
 		switch decide(a.votes, need) {
@@ -152,18 +150,18 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 
 // confirm is the confirm script, or a weakened one.
 func (g *quorumGame) confirm(a *gameAttempt, i int) vote {
-	source := confirmScript.source
-	guard := "held[1] ~= ARGV[1] or held[2] ~= ARGV[2]"
+	source := batchSource
+	guard := "held[1] ~= owner or held[2] ~= grant"
 	if !strings.Contains(source, guard) {
 		panic("confirm.lua no longer has the guard that this test weakens")
 	}
 	switch g.rules.standing {
 	case 1:
-		source = strings.Replace(source, guard, "held[1] ~= ARGV[1]", 1)
+		source = strings.Replace(source, guard, "held[1] ~= owner", 1)
 	case 0:
 		source = strings.Replace(source, guard, "false", 1)
 	}
-	return g.call(i, newScript("confirm", source, yesOrNotMine), a.hold.confirmLine(a.votes[i].grant))
+	return g.callIn(source, i, a.hold.confirmCall(a.votes[i].grant))
 }
 
 func (g *quorumGame) admissionKeys() []string {

@@ -113,7 +113,7 @@ func (c *Client) once(ctx context.Context, name string, cfg lockConfig) (*Lock, 
 // wait.
 func (c *Client) acquire(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
 	a := c.prepare(name, cfg, nowhere)
-	a.h.send(a.asked, acquireScript, a.line)
+	a.h.send(a.asked, a.call)
 	return c.conclude(ctx, a)
 }
 
@@ -122,7 +122,7 @@ func (c *Client) acquire(ctx context.Context, name string, cfg lockConfig) (*Loc
 type attempt struct {
 	h     *hold
 	asked *round
-	line  []any // the command line
+	call  call
 	in    place
 	start instant
 }
@@ -133,7 +133,7 @@ func (c *Client) prepare(name string, cfg lockConfig, in place) *attempt {
 	h := newHold(c, name, uuid.NewString(), cfg)
 	asked := c.newRound()
 	asked.wanted = func() bool { return h.over() == nil }
-	return &attempt{h, asked, h.acquireLine(1, h.terms, in), in, c.now()}
+	return &attempt{h, asked, h.acquireCall(1, h.terms, in), in, c.now()}
 }
 
 // conclude awaits the votes, and makes a hold of them or gives up.
@@ -193,7 +193,7 @@ func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline in
 	r := newRound(ballot, c.need)
 	for i, v := range votes {
 		if v.answer == Granted && v.grant < int64(h.token) {
-			c.masters[i].submit(&request{name: h.name, script: confirmScript, line: h.confirmLine(v.grant), to: r})
+			c.masters[i].submit(&request{name: h.name, call: h.confirmCall(v.grant), to: r})
 		}
 	}
 	err = c.await(ctx, r, deadline)

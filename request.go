@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -23,12 +22,11 @@ type asker interface {
 	answer(master int, v vote)
 }
 
-// request is one script call to one master.
+// request is one call to one master.
 type request struct {
-	name   string // of the lock
-	script *script
-	line   []any // the command line, shared: read only
-	to     asker
+	name string // of the lock
+	call call
+	to   asker
 
 	// keep is set on a request that must arrive: it is sent again until the master
 	// has answered yes or "not yours", or this instant has passed.
@@ -43,7 +41,8 @@ type request struct {
 	// It is called by the masters' goroutines, and must not block.
 	moot func(master int) bool
 
-	cmd      redis.IntCmd // by value: one allocation holds the requests to all masters
+	reply    int64 // what the call replied, or why there is no reply
+	err      error
 	sent     instant
 	began    bool
 	answered bool // the asker was told; what follows is only for keep
@@ -71,34 +70,33 @@ func (r *request) begin(master int, now instant) bool {
 	return true
 }
 
-// prepare makes the command ready to be sent, also once more.
+// prepare makes the call ready to be sent, also once more.
 func (r *request) prepare(master int) {
-	line := r.line
 	if r.frees != nil && (r.resent || r.frees.inDoubt(master)) {
-		line = r.frees.releaseLine(0, goneTTL, nowhere)
+		r.call = r.frees.releaseCall(0, goneTTL, nowhere)
 	}
-	r.cmd = *redis.NewIntCmd(context.Background(), line...)
-}
-
-// prepareSource is prepare for a server that does not know the script.
-func (r *request) prepareSource() {
-	line := append([]any{"eval", r.script.source}, r.cmd.Args()[2:]...)
-	r.cmd = *redis.NewIntCmd(context.Background(), line...)
 }
 
 // read turns the reply into a vote.
 func (r *request) read() vote {
-	err := r.cmd.Err()
 	switch {
-	case err == nil:
-		return r.script.read(r.cmd.Val())
-	case redis.HasErrorPrefix(err, "NOTADMITTED"):
-		return vote{answer: Refused, err: fmt.Errorf("%w: %s", ErrNotAdmitted, strings.TrimPrefix(err.Error(), "NOTADMITTED "))}
-	case isReply(err):
-		return vote{answer: Refused, err: err}
+	case r.err == nil:
+		return r.call.read(r.reply)
+	case redis.HasErrorPrefix(r.err, "NOTADMITTED"):
+		return vote{answer: Refused, err: fmt.Errorf("%w: %s", ErrNotAdmitted, strings.TrimPrefix(r.err.Error(), "NOTADMITTED "))}
+	case isReply(r.err):
+		return vote{answer: Refused, err: r.err}
 	}
-	return vote{answer: Unknown, err: err}
+	return vote{answer: Unknown, err: r.err}
 }
+
+// replyError is an error that an operation replied.
+type replyError string
+
+func (e replyError) Error() string { return string(e) }
+
+// RedisError makes it a redis.Error.
+func (replyError) RedisError() {}
 
 // isReply reports that err is the server's own answer: it did not do what it
 // was asked. Any other error leaves open whether it did.

@@ -2,7 +2,7 @@ package redlock
 
 import (
 	"crypto/sha1"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -12,51 +12,44 @@ import (
 	"github.com/redlock-go/redlock/internal/planted"
 )
 
-//go:embed scripts/acquire.lua
-var acquireSource string
+//go:embed scripts/*.lua
+var sources embed.FS
 
-//go:embed scripts/confirm.lua
-var confirmSource string
+// batchSource is the one script that masters are asked to run: all operations,
+// each after what it needs, and then what runs them.
+var batchSource = assembled("header", "line", "counter", "raise", "acquire", "confirm", "extend", "release", "repair", "verify", "leave", "batch")
 
-//go:embed scripts/extend.lua
-var extendSource string
+// batchSHA is what a master knows batchSource by.
+var batchSHA = func() string {
+	sum := sha1.Sum([]byte(batchSource))
+	return hex.EncodeToString(sum[:])
+}()
 
-//go:embed scripts/release.lua
-var releaseSource string
-
-//go:embed scripts/repair.lua
-var repairSource string
-
-//go:embed scripts/verify.lua
-var verifySource string
-
-//go:embed scripts/line.lua
-var lineSource string
-
-//go:embed scripts/counter.lua
-var counterSource string
-
-//go:embed scripts/raise.lua
-var raiseSource string
-
-//go:embed scripts/leave.lua
-var leaveSource string
-
-// script is one of scripts/*.lua, and how its one integer reads as a vote. The
-// heads of the files say what they take, reply and keep true.
-type script struct {
-	name, source, sha string
-	read              func(reply int64) vote
+// assembled returns a script made of these files, to which it tells maxCounter.
+func assembled(files ...string) string {
+	var all strings.Builder
+	fmt.Fprintf(&all, "local maxCounter = %d\n", int64(maxCounter))
+	for _, file := range files {
+		source, err := sources.ReadFile("scripts/" + file + ".lua")
+		if err != nil {
+			panic(err) // it is built in
+		}
+		all.WriteString(planted.Script(file, string(source)))
+	}
+	return all.String()
 }
 
-func newScript(name, source string, read func(int64) vote) *script {
-	source = planted.Script(name, source)
-	sum := sha1.Sum([]byte(source))
-	return &script{name: name, source: source, sha: hex.EncodeToString(sum[:]), read: read}
+// operation is one of the functions of scripts/*.lua that batch.lua runs, and how
+// its integer reads as a vote. The heads of the files say what they take, reply and
+// keep true.
+type operation struct {
+	name string
+	keys int
+	read func(reply int64) vote
 }
 
 var (
-	acquireScript = newScript("acquire", boundSource+lineSource+acquireSource, func(n int64) vote {
+	acquireScript = &operation{"acquire", 4, func(n int64) vote {
 		switch {
 		case n > maxCounter:
 			return vote{answer: Refused, err: fmt.Errorf("%w: its fencing counter is corrupt: grant number %d is above %d", ErrNotAdmitted, n, int64(maxCounter))}
@@ -70,9 +63,9 @@ var (
 			return vote{answer: Held, ticket: -n}
 		}
 		return impossible(n)
-	})
-	confirmScript = newScript("confirm", boundSource+counterSource+raiseSource+confirmSource, yesOrNotMine)
-	extendScript  = newScript("extend", extendSource, func(n int64) vote {
+	}}
+	confirmScript = &operation{"confirm", 2, yesOrNotMine}
+	extendScript  = &operation{"extend", 1, func(n int64) vote {
 		switch {
 		case n == -1:
 			return vote{answer: Refused, err: errNotMine}
@@ -80,19 +73,16 @@ var (
 			return vote{answer: Granted, remaining: time.Duration(n) * time.Millisecond}
 		}
 		return impossible(n)
-	})
-	releaseScript = newScript("release", lineSource+releaseSource, func(n int64) vote {
+	}}
+	releaseScript = &operation{"release", 3, func(n int64) vote {
 		if n == -1 {
 			return vote{answer: Held}
 		}
 		return yesOrNotMine(n)
-	})
-	leaveScript  = newScript("leave", lineSource+leaveSource, yesOrNotMine)
-	repairScript = newScript("repair", boundSource+counterSource+raiseSource+repairSource, yesOrNotMine)
-	verifyScript = newScript("verify", verifySource, yesOrNotMine)
-
-	// scripts are all that a master must have loaded before it is asked.
-	scripts = []*script{acquireScript, confirmScript, extendScript, releaseScript, leaveScript, repairScript, verifyScript}
+	}}
+	leaveScript  = &operation{"leave", 2, yesOrNotMine}
+	repairScript = &operation{"repair", 3, yesOrNotMine}
+	verifyScript = &operation{"verify", 1, yesOrNotMine}
 )
 
 const (
@@ -128,20 +118,26 @@ const (
 	maxFloor   = 1 << 51
 )
 
-// boundSource tells maxCounter to the scripts that use it.
-var boundSource = fmt.Sprintf("local maxCounter = %d\n", int64(maxCounter))
-
-// call returns the command line that runs s. Masters share it, so nothing may
-// write to it afterwards. Arguments that change from call to call are pointers:
-// unlike values they are put into an interface without an allocation.
-func (s *script) call(keys []*string, argv ...any) []any {
-	line := make([]any, 0, 3+len(keys)+len(argv))
-	line = append(line, "evalsha", &s.sha, len(keys))
-	for _, key := range keys {
-		line = append(line, key)
-	}
-	return append(line, argv...)
+// call is an operation with what it is to be run on. Masters share it, so nothing
+// may write to it afterwards.
+type call struct {
+	*operation
+	words []any // the keys, the operation's name, its arguments
 }
+
+// call returns one. What changes from call to call is given by pointers: unlike
+// values they are put into an interface without an allocation.
+func (o *operation) call(keys []*string, arguments ...any) call {
+	words := make([]any, 0, len(keys)+1+len(arguments))
+	for _, key := range keys {
+		words = append(words, key)
+	}
+	words = append(words, &o.name)
+	return call{o, append(words, arguments...)}
+}
+
+func (c call) keyWords() []any { return c.words[:c.keys] }
+func (c call) argWords() []any { return c.words[c.keys:] }
 
 // buckets is how many counters a master has. Names share them, so that they
 // cost a bounded amount of memory. Clients of one deployment must agree on it.

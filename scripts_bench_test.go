@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -14,10 +13,10 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// BenchmarkScripts tells what the two scripts of a pair cost a master by its own
-// clock when nothing else keeps the machine busy, and what of that calling any
-// script costs: no other layout of the keys can save more than what is between.
-func BenchmarkScripts(b *testing.B) {
+// BenchmarkBatch tells what a pair of acquire and release costs a master by its own
+// clock, in batches of some sizes, and for how long one batch keeps it from serving
+// anybody else. It is what maxBatch was chosen by.
+func BenchmarkBatch(b *testing.B) {
 	servers, err := redisproc.StartN(1, redisproc.Config{})
 	if errors.Is(err, redisproc.ErrNotInstalled) {
 		b.Skipf("NOT RUN, no redis-server: %v", err)
@@ -28,61 +27,46 @@ func BenchmarkScripts(b *testing.B) {
 	b.Cleanup(func() { _ = servers[0].Stop() })
 	r := redis.NewClient(&redis.Options{Addr: servers[0].Addr()})
 	b.Cleanup(func() { _ = r.Close() })
-
-	terms := termsOf(DefaultTTL, 0, 0)
-	var pairs, nothing [2][][]any
-	for i := range 64 {
-		h := &hold{owner: fmt.Sprintf("the-owner-of-benchmark-%020d", i), depth: 1}
-		h.keys = keysOf(DefaultPrefix, fmt.Sprint("job", i), h.owner)
-		if err := r.Set(b.Context(), h.keys.fence, 1_000_000, 0).Err(); err != nil {
-			b.Fatal(err)
-		}
-		for step, line := range [][]any{h.acquireLine(1, terms, nowhere), h.releaseLine(0, 0, nowhere)} {
-			pairs[step] = append(pairs[step], line)
-			nothing[step] = append(nothing[step], append([]any{line[0], newScript("nothing", "return 1", yesOrNotMine).sha}, line[2:]...))
-		}
-	}
-	for _, source := range []string{acquireScript.source, releaseScript.source, "return 1"} {
-		if err := r.ScriptLoad(b.Context(), source).Err(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for _, bench := range []struct {
-		name  string
-		steps [2][][]any
-	}{{"pair", pairs}, {"nothing", nothing}} {
-		b.Run(bench.name, func(b *testing.B) {
-			before := scriptTime(b, r)
-			for done := 0; done < b.N; done += len(pairs[0]) {
-				for _, lines := range bench.steps {
-					runAll(b, r, lines[:min(len(lines), b.N-done)])
+	for _, size := range []int{1, 8, 32, 64, 128, 256, 512} {
+		b.Run(strconv.Itoa(size), func(b *testing.B) {
+			var acquires, releases []call
+			for i := range size {
+				h := &hold{owner: fmt.Sprintf("the-owner-of-benchmark-%020d", i), depth: 1}
+				h.keys = keysOf(DefaultPrefix, fmt.Sprint("job", i), h.owner)
+				if err := r.Set(b.Context(), h.keys.fence, 1_000_000, 0).Err(); err != nil {
+					b.Fatal(err)
 				}
+				acquires = append(acquires, h.acquireCall(1, termsOf(DefaultTTL, 0, 0), nowhere))
+				releases = append(releases, h.releaseCall(0, 0, nowhere))
 			}
-			b.ReportMetric(float64((scriptTime(b, r)-before).Nanoseconds())/float64(b.N), "master-ns/op")
+			before, batches := scriptTime(b, r), 0
+			for done := 0; done < b.N; done += size {
+				grantAll(b, r, acquires)
+				grantAll(b, r, releases)
+				batches += 2
+			}
+			took := scriptTime(b, r) - before
+			b.ReportMetric(float64(took.Nanoseconds())/float64(batches/2*size), "master-ns/pair")
+			b.ReportMetric(float64(took.Microseconds())/float64(batches), "master-us/batch")
 		})
 	}
 }
 
-// runAll sends the lines in one pipeline; each must be granted.
-func runAll(b *testing.B, r *redis.Client, lines [][]any) {
+// grantAll runs the calls in one batch; each must be granted.
+func grantAll(b *testing.B, r *redis.Client, calls []call) {
 	b.Helper()
-	replies, err := r.Pipelined(b.Context(), func(p redis.Pipeliner) error {
-		for _, line := range lines {
-			p.Do(context.Background(), line...)
-		}
-		return nil
-	})
+	replies, err := runBatch(batchSource, r, calls...)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, reply := range replies {
-		if n, err := reply.(*redis.Cmd).Int64(); err != nil || n <= 0 {
-			b.Fatalf("%v: %d, %v", reply.Args(), n, err)
+	for i, reply := range replies {
+		if n, ok := reply.(int64); !ok || n <= 0 {
+			b.Fatalf("%v: %v", calls[i].words, reply)
 		}
 	}
 }
 
-var scriptUsec = regexp.MustCompile(`cmdstat_evalsha:calls=\d+,usec=(\d+)`)
+var scriptUsec = regexp.MustCompile(`cmdstat_eval:calls=\d+,usec=(\d+)`)
 
 // scriptTime is what the master says that it has spent in scripts.
 func scriptTime(b *testing.B, r *redis.Client) time.Duration {

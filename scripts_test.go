@@ -44,32 +44,31 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 25).Draw(t, "calls") {
-			h := &hold{owner: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner"), token: 1005, maxTTL: DefaultMaxTTL}
+			h := &hold{owner: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner"), token: 1005}
 			h.keys = keysOf(DefaultPrefix, "job", h.owner)
 			h.depth = rapid.IntRange(1, 3).Draw(t, "depth")
 			terms := termsOf(time.Duration(rapid.IntRange(10, 60).Draw(t, "ttl"))*time.Second, 0, 0)
 			channel := rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(t, "channel") // x and y are subscribed to
 			ticket := rapid.SampledFrom([]string{"1400000000000000", "1500000000000000"}).Draw(t, "ticket")
 			in := place{&channel, &ticket}
-			var s *script
-			var line []any
+			var one call
 			switch rapid.SampledFrom([]string{"acquire", "confirm", "extend", "release", "mark", "repair", "verify", "leave", "lose", "persist"}).Draw(t, "call") {
 			case "acquire":
-				s, line = acquireScript, h.acquireLine(h.depth, terms, in)
+				one = h.acquireCall(h.depth, terms, in)
 			case "confirm":
-				s, line = confirmScript, h.confirmLine(int64(rapid.IntRange(1000, 1004).Draw(t, "grant")))
+				one = h.confirmCall(int64(rapid.IntRange(1000, 1004).Draw(t, "grant")))
 			case "extend":
-				s, line = extendScript, h.extendLine(terms)
+				one = h.extendCall(terms)
 			case "release":
-				s, line = releaseScript, h.releaseLine(h.depth-1, 0, rapid.SampledFrom([]place{nowhere, {&channel, &nobodyWaits}, in}).Draw(t, "place"))
+				one = h.releaseCall(h.depth-1, 0, rapid.SampledFrom([]place{nowhere, {&channel, &nobodyWaits}, in}).Draw(t, "place"))
 			case "mark":
-				s, line = releaseScript, h.releaseLine(0, goneTTL, nowhere)
+				one = h.releaseCall(0, goneTTL, nowhere)
 			case "repair":
-				s, line = repairScript, h.repairLine(terms)
+				one = h.repairCall(terms)
 			case "verify":
-				s, line = verifyScript, verifyScript.call([]*string{&h.keys.lock}, uint64(1000+h.depth))
+				one = verifyScript.call([]*string{&h.keys.lock}, uint64(1000+h.depth))
 			case "leave":
-				s, line = leaveScript, leaveScript.call([]*string{&h.keys.lock, &h.keys.line}, &channel)
+				one = leaveScript.call([]*string{&h.keys.lock, &h.keys.line}, &channel)
 			case "persist":
 				for _, r := range both {
 					r.Persist(background, k.lock)
@@ -84,11 +83,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			var said [2]string
 			var left [2]map[string]string
 			for i, r := range both {
-				n, err := r.Do(background, append([]any{"eval", s.source}, line[2:]...)...).Int64()
-				v := vote{answer: Refused}
-				if err == nil {
-					v = s.read(n)
-				}
+				v, err := callIn(batchSource, r, one)
 				said[i] = fmt.Sprint(v.answer, v.grant, v.notMine(), v.remaining.Round(time.Second), err != nil)
 				left[i] = r.HGetAll(background, k.lock).Val()
 				left[i]["fence"] = r.Get(background, k.fence).Val()
@@ -100,7 +95,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 				left[i]["gone"] = fmt.Sprint(r.Exists(background, h.keys.gone).Val())
 			}
 			if said[0] != said[1] || !maps.Equal(left[0], left[1]) {
-				t.Fatalf("%s %v\nembedded: %s %v\nredis:    %s %v", s.name, line[3:], said[0], left[0], said[1], left[1])
+				t.Fatalf("%s %v\nembedded: %s %v\nredis:    %s %v", one.name, one.words, said[0], left[0], said[1], left[1])
 			}
 		}
 	})
@@ -112,25 +107,24 @@ func TestWhoComesLateIsStillFirst(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
 		d.founded()
-		ask := func(owner, channel, ticket string) int64 {
+		ask := func(owner, channel, ticket string) Answer {
 			h := &hold{owner: owner, keys: keysOf(DefaultPrefix, "job", owner)}
-			line := h.acquireLine(1, termsOf(DefaultTTL, 0, 0), place{&channel, &ticket})
-			n, err := d.raw[0].Do(background, append([]any{"eval", acquireScript.source}, line[2:]...)...).Int64()
+			v, err := callIn(batchSource, d.raw[0], h.acquireCall(1, termsOf(DefaultTTL, 0, 0), place{&channel, &ticket}))
 			must(t, err)
-			return n
+			return v.answer
 		}
 		sub := d.raw[0].Subscribe(background, "second")
 		t.Cleanup(func() { _ = sub.Close() })
 		_, err := sub.Receive(background)
 		must(t, err)
 		must(t, d.raw[0].ZAdd(background, keysOf(DefaultPrefix, "job", "").line, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
-		if n := ask("c", "third", "1600000000000000"); n >= 0 {
-			t.Errorf("the third is told %d, before the second", n)
+		if n := ask("c", "third", "1600000000000000"); n != Held {
+			t.Errorf("the third is told %v, before the second", n)
 		}
 		time.Sleep(time.Second) // the second was called, and has not come
 		must(t, d.raw[0].ZAdd(background, keysOf(DefaultPrefix, "job", "").line, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
-		if n := ask("a", "first", "1400000000000000"); n <= 0 {
-			t.Errorf("the first is told %d, for the second's sake", n)
+		if n := ask("a", "first", "1400000000000000"); n != Granted {
+			t.Errorf("the first is told %v, for the second's sake", n)
 		}
 	})
 }

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -16,15 +15,9 @@ import (
 // What admission asks of a master, past its queue: on connections of their own,
 // because it happens when the queue's has none that may be used.
 
-//go:embed scripts/survey.lua
-var surveySource string
-
-//go:embed scripts/admit.lua
-var admitSource string
-
 var (
-	surveyScript = redis.NewScript(boundSource + counterSource + surveySource)
-	admitScript  = redis.NewScript(boundSource + counterSource + admitSource)
+	surveyScript = redis.NewScript(assembled("counter", "survey"))
+	admitScript  = redis.NewScript(assembled("counter", "admit"))
 )
 
 // hello is what a server says when a connection to it is new.

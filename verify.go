@@ -41,9 +41,9 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 	deadline := c.now().add(c.requestTimeout)
 	lock := keysOf(c.prefix, name, "").lock
 	asked := c.newRound()
-	line := verifyScript.call([]*string{&lock}, uint64(token))
+	question := verifyScript.call([]*string{&lock}, uint64(token))
 	for _, m := range c.masters {
-		m.submit(&request{name: name, script: verifyScript, line: line, to: asked})
+		m.submit(&request{name: name, call: question, to: asked})
 	}
 	if err := c.await(ctx, asked, deadline); err != nil {
 		asked.abandon()

@@ -132,7 +132,7 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 	a := handed
 	if a == nil {
 		a = c.prepare(name, w.cfg, c.placeOf(w))
-		a.h.send(a.asked, acquireScript, a.line)
+		a.h.send(a.asked, a.call)
 	}
 	lock, err = c.conclude(ctx, a)
 	if err == nil {
@@ -201,8 +201,7 @@ func (c *Client) leaveLines(name string, had *Lock) {
 
 func (c *Client) leaveRequest(name string) request {
 	k := keysOf(c.prefix, name, "")
-	line := leaveScript.call([]*string{&k.lock, &k.line}, &c.notices.channel)
-	return request{name: name, script: leaveScript, line: line, to: nobody{}}
+	return request{name: name, call: leaveScript.call([]*string{&k.lock, &k.line}, &c.notices.channel), to: nobody{}}
 }
 
 // called is told that a master keeps the lock with this key for this client.

@@ -628,7 +628,7 @@ func TestAWaiterStandsInAllLines(t *testing.T) {
 	for _, f := range busy {
 		within(t, "the way to two masters is busy", f.Seen())
 	}
-	before := proxies[2].Count(faultproxy.Match("evalsha", acquireScript.sha, "job"))
+	before := proxies[2].Count(faultproxy.Match("evalsha", acquireScript.name, "job"))
 	got = goLock(t, b, "job")
 	eventually(t, "in the line of the third", func() bool {
 		return d.raw[2].ZCard(background, keysOf(DefaultPrefix, "job", "").line).Val() == 1
@@ -637,7 +637,7 @@ func TestAWaiterStandsInAllLines(t *testing.T) {
 		f.Release()
 	}
 	d.inLine("job", 1)
-	if n := proxies[2].Count(faultproxy.Match("evalsha", acquireScript.sha, "job")) - before; n != 1 {
+	if n := proxies[2].Count(faultproxy.Match("evalsha", acquireScript.name, "job")) - before; n != 1 {
 		t.Errorf("in all lines after %d attempts", n)
 	}
 	must(t, held.Unlock(background))

@@ -92,14 +92,14 @@ func (h *hold) extend(t terms) *round {
 		}
 	}
 	requests := make([]request, len(c.masters))
-	line := h.extendLine(t)
+	extending := h.extendCall(t)
 	h.mu.Lock()
 	h.longest = max(h.longest, t.keyTTL())
 	valid := start.before(h.validUntil())
 	for i := range requests {
-		requests[i] = request{name: h.name, script: extendScript, line: line, to: r}
+		requests[i] = request{name: h.name, call: extending, to: r}
 		if h.standing[i].lost && valid {
-			requests[i].script, requests[i].line = repairScript, h.repairLine(t)
+			requests[i].call = h.repairCall(t)
 			h.standing[i].repairs++
 			repairs[i] = true
 		}

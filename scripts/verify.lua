@@ -1,12 +1,14 @@
 -- verify: tell whether the holder with this token holds here. Read only.
 --
--- KEYS  1 lock
--- ARGV  1 token
+-- Keys       lock
+-- Arguments  token
 --
 -- Replies 1, yes; 0, no. On a quorum of masters the current holder's token is the grant number, or was written beside
 -- it by confirm.
-local held = redis.call('HMGET', KEYS[1], 'grant', 'token')
-if (held[2] or held[1]) == ARGV[1] then
-  return 1
+local function verify(lock, token)
+  local held = redis.call('HMGET', lock, 'grant', 'token')
+  if (held[2] or held[1]) == token then
+    return 1
+  end
+  return 0
 end
-return 0

@@ -25,14 +25,14 @@ const (
 func Script(name, source string) string {
 	switch Bug + " " + name {
 	case ReleaseAnyone + " release":
-		return replaced(source, `redis.call('HGET', KEYS[1], 'owner') ~= ARGV[1]`, `redis.call('EXISTS', KEYS[1]) == 0`)
+		return replaced(source, `redis.call('HGET', lock, 'owner') ~= owner`, `redis.call('EXISTS', lock) == 0`)
 	case ConfirmOwner + " confirm":
-		return replaced(source, `held[1] ~= ARGV[1] or held[2] ~= ARGV[2]`, `held[1] ~= ARGV[1]`)
+		return replaced(source, `held[1] ~= owner or held[2] ~= grant`, `held[1] ~= owner`)
 	case CountedReentry + " acquire":
-		return replaced(source, `redis.call('HSET', KEYS[1], 'depth', ARGV[2])`, `redis.call('HINCRBY', KEYS[1], 'depth', 1)`)
+		return replaced(source, `redis.call('HSET', lock, 'depth', depth)`, `redis.call('HINCRBY', lock, 'depth', 1)`)
 	case CountedReentry + " release":
-		return replaced(source, `if ARGV[2] ~= '0' then
-  redis.call('HSET', KEYS[1], 'depth', ARGV[2])`, `if redis.call('HINCRBY', KEYS[1], 'depth', -1) > 0 then`)
+		return replaced(source, `if depth ~= '0' then
+    redis.call('HSET', lock, 'depth', depth)`, `if redis.call('HINCRBY', lock, 'depth', -1) > 0 then`)
 	}
 	return source
 }

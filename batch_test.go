@@ -1,0 +1,260 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// An operation that fails has an error of its own, and those before and behind it
+// are done all the same.
+func TestOneOperationsErrorIsItsOwn(t *testing.T) {
+	t.Parallel()
+	fake := embedded.New()
+	t.Cleanup(fake.Close)
+	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
+	t.Cleanup(func() { _ = both["embedded"].Close() })
+	terms := termsOf(DefaultTTL, 0, 0)
+	holdOf := func(name string) *hold {
+		return &hold{owner: "owner-of-" + name, keys: keysOf(DefaultPrefix, name, "owner-of-"+name), token: 2000, depth: 1}
+	}
+	for _, one := range []struct {
+		what, err string
+		harm      func(k keys, r *redis.Client) error
+		calls     func(h *hold) []call
+	}{
+		{"wrong type of lock", "WRONGTYPE", func(k keys, r *redis.Client) error { return r.Set(background, k.lock, "text", 0).Err() },
+			func(h *hold) []call {
+				return []call{h.acquireCall(1, terms, nowhere), h.confirmCall(1), h.extendCall(terms), h.repairCall(terms), h.releaseCall(0, 0, nowhere)}
+			}},
+		{"missing counter", "NOTADMITTED", func(k keys, r *redis.Client) error { return r.Del(background, k.fence).Err() },
+			func(h *hold) []call { return []call{h.acquireCall(1, terms, nowhere), h.repairCall(terms)} }},
+		{"counter that is no number", "NOTADMITTED", func(k keys, r *redis.Client) error { return r.Set(background, k.fence, "abc", 0).Err() },
+			func(h *hold) []call { return []call{h.acquireCall(1, terms, nowhere), h.repairCall(terms)} }},
+		{"wrong type of counter", "NOTADMITTED", func(k keys, r *redis.Client) error {
+			return errors.Join(r.Del(background, k.fence).Err(), r.RPush(background, k.fence, "x").Err())
+		}, func(h *hold) []call { return []call{h.acquireCall(1, terms, nowhere), h.repairCall(terms)} }},
+		{"an owner that gave up", "GONE", func(k keys, r *redis.Client) error {
+			return errors.Join(r.Set(background, k.gone, "", 0).Err(), r.ZAdd(background, k.line, redis.Z{Member: "nobody"}).Err())
+		}, func(h *hold) []call { return []call{h.acquireCall(1, terms, nowhere)} }},
+	} {
+		for kind, r := range both {
+			t.Run(one.what+"/"+kind, func(t *testing.T) {
+				must(t, r.FlushAll(background).Err())
+				before, harmed, behind := holdOf("before"), holdOf("harmed"), holdOf("behind")
+				for _, h := range []*hold{before, harmed, behind} {
+					must(t, r.Set(background, h.keys.fence, 1000, 0).Err())
+				}
+				must(t, one.harm(harmed.keys, r))
+				for _, bad := range one.calls(harmed) {
+					calls := []call{before.acquireCall(1, terms, nowhere), bad, behind.acquireCall(1, terms, nowhere), behind.releaseCall(0, 0, nowhere)}
+					replies, err := runBatch(batchSource, r, calls...)
+					must(t, err)
+					if len(replies) != len(calls) {
+						t.Fatalf("%s: %d replies: %v", bad.name, len(replies), replies)
+					}
+					for _, i := range []int{0, 2, 3} {
+						if n, ok := replies[i].(int64); !ok || n <= 0 {
+							t.Errorf("%s: the reply of %s is %v", bad.name, calls[i].name, replies[i])
+						}
+					}
+					if text, ok := replies[1].(string); !ok || !strings.Contains(text, one.err) {
+						t.Errorf("%s: the reply is %v; want an error with %q", bad.name, replies[1], one.err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A master that is out of memory refuses what needs some, operation by operation.
+// (Sent as an error, go-redis would stop reading the batch's replies there.)
+func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
+	t.Parallel()
+	r := processes(t, 1, redisproc.Config{}).raw[0]
+	terms := termsOf(DefaultTTL, 0, 0)
+	held := &hold{owner: "a", keys: keysOf(DefaultPrefix, "held", "a")}
+	fresh := &hold{owner: "b", keys: keysOf(DefaultPrefix, "fresh", "b")}
+	for _, h := range []*hold{held, fresh} {
+		must(t, r.Set(background, h.keys.fence, 1000, 0).Err())
+	}
+	_, err := callIn(batchSource, r, held.acquireCall(1, terms, nowhere))
+	must(t, err)
+	must(t, r.ConfigSet(background, "maxmemory", "1").Err())
+	replies, err := runBatch(batchSource, r, fresh.acquireCall(1, terms, nowhere), held.extendCall(terms), held.releaseCall(0, 0, nowhere))
+	must(t, err)
+	if text, ok := replies[0].(string); !ok || !strings.Contains(text, "OOM") {
+		t.Errorf("the acquire is told %v", replies[0])
+	}
+	for i, reply := range replies[1:] {
+		if n, ok := reply.(int64); !ok || n <= 0 {
+			t.Errorf("reply %d is %v", i+1, reply)
+		}
+	}
+}
+
+// cutConn breaks after so many bytes to the server, or from it.
+type cutConn struct {
+	net.Conn
+	writes, reads *int // bytes left; negative: no end
+	broke         *bool
+}
+
+var errCut = errors.New("cut")
+
+func (c cutConn) Write(b []byte) (int, error) {
+	if *c.writes < 0 || len(b) <= *c.writes {
+		*c.writes -= min(len(b), max(0, *c.writes))
+		return c.Conn.Write(b)
+	}
+	n, _ := c.Conn.Write(b[:*c.writes])
+	*c.broke = true
+	_ = c.Close()
+	return n, errCut
+}
+
+func (c cutConn) Read(b []byte) (int, error) {
+	if *c.reads == 0 {
+		*c.broke = true
+		_ = c.Close()
+		return 0, errCut
+	}
+	if *c.reads > 0 && len(b) > *c.reads {
+		b = b[:*c.reads]
+	}
+	n, err := c.Conn.Read(b)
+	if *c.reads > 0 {
+		*c.reads -= n
+	}
+	return n, err
+}
+
+// A connection that is cut at any byte of a batch, on its way there or back, leaves
+// every operation of it unknown: none has an answer, least of all another's. A
+// resend on a new connection answers all.
+func TestABatchCutAtAnyByteIsUnknownWhole(t *testing.T) {
+	t.Parallel()
+	for _, resend := range []bool{false, true} {
+		for _, reply := range []bool{false, true} {
+			t.Run(fmt.Sprintf("reply=%v resend=%v", reply, resend), func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
+					cutBatches(t, d, reply, resend)
+				})
+			})
+		}
+	}
+}
+
+func cutBatches(t *testing.T, d *deployment, reply, resend bool) {
+	d.founded()
+	const never = -1
+	cut := new(int) // bytes left of the connection in use
+	*cut = never
+	broke := false
+	o := d.masters[0].options()
+	dial := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		whole := -1
+		if reply {
+			return cutConn{conn, &whole, cut, &broke}, nil
+		}
+		return cutConn{conn, cut, &whole, &broke}, nil
+	}
+	one := redis.NewClient(o)
+	defer one.Close()
+	c, err := New([]redis.UniversalClient{one}, clientOption(func(c *config) { c.now = d.now }))
+	must(t, err)
+	defer c.Close()
+	must(t, mustTry(t, c, "warm").Unlock(background))
+	m := c.masters[0]
+	terms := termsOf(DefaultTTL, 0, 0)
+	for at := 0; ; at++ {
+		answers := make([]vote, 2)
+		var batch []*request
+		for i := range answers {
+			h := &hold{owner: fmt.Sprintf("%d-%d", at, i), keys: keysOf(DefaultPrefix, fmt.Sprintf("job-%d-%d", at, i), "")}
+			batch = append(batch, &request{call: h.acquireCall(1, terms, nowhere), to: answerInto{&answers[i]}})
+		}
+		l := &link{master: m, away: true}
+		must(t, l.hello())
+		l.served = resend
+		*cut, broke = at, false
+		l.serve(batch)
+		*cut = never
+		if l.conn != nil {
+			l.hangUp()
+		}
+		heard := 0
+		for i, v := range answers {
+			switch {
+			case v.answer == Granted && v.doubt != (resend && broke):
+				t.Fatalf("cut at %d: operation %d is granted, in doubt: %v", at, i, v.doubt)
+			case v.answer == Granted:
+				heard++
+			case v.answer != Unknown:
+				t.Fatalf("cut at %d: operation %d is %v: %v", at, i, v.answer, v.err)
+			}
+		}
+		if heard != 0 && heard != len(answers) {
+			t.Fatalf("cut at %d: %d of %d operations have an answer", at, heard, len(answers))
+		}
+		if !broke && heard == len(answers) {
+			if at < 20 {
+				t.Fatalf("nothing was cut")
+			}
+			return // the batch is shorter than that
+		}
+	}
+}
+
+// answerInto is an asker that keeps the answer.
+type answerInto struct{ v *vote }
+
+func (a answerInto) begin(int, instant) bool { return true }
+func (a answerInto) answer(_ int, v vote)    { *a.v = v }
+
+// A queue that is longer than a batch leaves as several, and in order.
+func TestALongQueueLeavesInBatches(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.founded()
+		type held struct {
+			lock *Lock
+			err  error
+		}
+		locks := make(chan held)
+		d.masters[0].freeze() // so that the queue grows
+		for i := range 3 * maxBatch {
+			go func() {
+				lock, err := c.TryLock(background, fmt.Sprint("job-", i))
+				locks <- held{lock, err}
+			}()
+		}
+		time.Sleep(10 * time.Millisecond)
+		d.masters[0].thaw()
+		for range 3 * maxBatch {
+			got := <-locks
+			if got.err != nil {
+				t.Error(got.err)
+				continue
+			}
+			if err := got.lock.Unlock(background); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

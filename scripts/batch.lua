@@ -1,0 +1,43 @@
+-- batch: run operations, in order. It stands behind all of them, and is what a master runs.
+--
+-- KEYS  the keys of each operation
+-- ARGV  the header, then the name of each operation, followed by its arguments
+--
+-- Replies an array with the reply of each operation: an integer, or the text of an error. (As a text, because go-redis
+-- stops reading an array at an error that it knows, OOM say, and takes the rest for the reply to the next command.)
+--
+-- Invariants: an operation that fails does not stop those behind it. The script as a whole fails only when it did
+-- nothing: it is unknown here (NOSCRIPT), say, or may not be called.
+local replies = {}
+local k, a = 1, 2
+while a <= #ARGV do
+  local operation, _, reply = ARGV[a], nil, nil
+  if operation == 'acquire' then
+    _, reply = pcall(acquire, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
+      ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], ARGV[a + 5])
+    k, a = k + 4, a + 6
+  elseif operation == 'release' then
+    _, reply = pcall(release, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], ARGV[a + 5])
+    k, a = k + 3, a + 6
+  elseif operation == 'extend' then
+    _, reply = pcall(extend, KEYS[k], ARGV[a + 1], ARGV[a + 2])
+    k, a = k + 1, a + 3
+  elseif operation == 'confirm' then
+    _, reply = pcall(confirm, KEYS[k], KEYS[k + 1], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
+    k, a = k + 2, a + 4
+  elseif operation == 'repair' then
+    _, reply = pcall(repair, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
+    k, a = k + 3, a + 5
+  elseif operation == 'leave' then
+    _, reply = pcall(leave, KEYS[k], KEYS[k + 1], ARGV[a + 1])
+    k, a = k + 2, a + 2
+  else -- verify
+    _, reply = pcall(verify, KEYS[k], ARGV[a + 1])
+    k, a = k + 1, a + 2
+  end
+  if type(reply) == 'table' then
+    reply = reply.err -- what redis.call raises in Redis 6 is this text already
+  end
+  replies[#replies + 1] = reply
+end
+return replies
