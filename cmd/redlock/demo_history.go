@@ -111,9 +111,9 @@ func (d *demo) report(v verdict) report.Run {
 			{Label: "tokens", Value: fmt.Sprint(v.Tokens)},
 			{Label: "stale writes refused", Value: fmt.Sprint(v.StaleRefused)},
 			{Label: "lost without a fence", Value: fmt.Sprint(v.UnfencedLost)},
-			{Label: "masters killed", Value: fmt.Sprint(v.MastersKilled)},
-			{Label: "masters frozen", Value: fmt.Sprint(v.MastersFrozen)},
-			{Label: "holders paused", Value: fmt.Sprint(v.HoldersPaused)},
+			{Label: "kills of masters", Value: fmt.Sprint(v.MastersKilled)},
+			{Label: "freezes of masters", Value: fmt.Sprint(v.MastersFrozen)},
+			{Label: "pauses of holders", Value: fmt.Sprint(v.HoldersPaused)},
 			{Label: "longest wait", Value: fmt.Sprintf("%.2f s", float64(v.LongestWaitMS)/1000)},
 		},
 	}

@@ -83,9 +83,9 @@ func (p *panelView) panel(now scene) [][]span {
 	}
 	r := now.record
 	return append(lines, nil,
-		[]span{{strong, "ledger        "}, {plain, fmt.Sprintf("%3d increments done, value %3d: ", r.done, r.found)}, {good, fmt.Sprintf("%d lost", r.done-r.found)},
-			{plain, fmt.Sprintf(", %d stale writes refused", r.refused)}},
-		[]span{{strong, "without fence "}, {plain, fmt.Sprintf("%3d increments done, value %3d: ", r.bareDone, r.bareFound)}, {bad, fmt.Sprintf("%d lost", r.bareDone-r.bareFound)}},
+		[]span{{strong, "ledger        "}, {plain, fmt.Sprintf("increments done %3d, value %3d: ", r.done, r.found)}, {good, fmt.Sprintf("%d lost", r.done-r.found)},
+			{plain, fmt.Sprintf(", stale writes refused %d", r.refused)}},
+		[]span{{strong, "without fence "}, {plain, fmt.Sprintf("increments done %3d, value %3d: ", r.bareDone, r.bareFound)}, {bad, fmt.Sprintf("%d lost", r.bareDone-r.bareFound)}},
 		nil)
 }
 
@@ -140,9 +140,9 @@ func workerLine(i int, w workerScene, at time.Duration) []span {
 		what = span{warn, fmt.Sprintf("PAUSED with token %v", w.token)}
 	}
 	what.text = fmt.Sprintf("%-33s", what.text)
-	line := []span{{strong, fmt.Sprintf("worker %d      ", i+1)}, what, {plain, fmt.Sprintf("%4d increments", w.increments)}}
+	line := []span{{strong, fmt.Sprintf("worker %d      ", i+1)}, what, {plain, fmt.Sprintf("increments %4d", w.increments)}}
 	if w.refused > 0 {
-		line = append(line, span{good, fmt.Sprintf("  %d refused", w.refused)})
+		line = append(line, span{good, fmt.Sprintf("  refused %d", w.refused)})
 	}
 	return line
 }

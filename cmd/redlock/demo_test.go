@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -50,7 +51,7 @@ func TestJudge(t *testing.T) {
 		{"token repeats later", func(r *record) { r.acquisitions[3].token = 103 }, "tokens", "103"},
 		{"token repeats in an overlap", func(r *record) { r.acquisitions[1].token = 101 }, "tokens", "101"},
 		{"token is zero", func(r *record) { r.acquisitions[0].token = 0 }, "tokens", "0"},
-		{"no token", func(r *record) { r.acquisitions = nil }, "tokens", "0"},
+		{"no token", func(r *record) { r.acquisitions = nil }, "tokens", "none"},
 		{"order of recording means nothing", func(r *record) {
 			r.acquisitions[0], r.acquisitions[3] = r.acquisitions[3], r.acquisitions[0]
 		}, "", ""},
@@ -173,6 +174,29 @@ func TestPanelFits(t *testing.T) {
 	for _, line := range lines {
 		if text := render(line, 1000, false); len(text) > 80 {
 			t.Errorf("%d columns wide: %s", len(text), text)
+		}
+	}
+}
+
+// One of something is not several.
+func TestOne(t *testing.T) {
+	t.Parallel()
+	if got := counted(0, "kill") + ", " + counted(1, "kill") + ", " + counted(2, "kill"); got != "0 kills, 1 kill, 2 kills" {
+		t.Error(got)
+	}
+	r := record{
+		acquisitions: []acquisition{{token: 1}}, done: 1, found: 1, refused: 1, bareDone: 1, bareFound: 1, killed: 1, frozen: 1, paused: 1,
+		failures: []string{"worker 1: broken"},
+	}
+	s := newStage(demoMasters, demoWorkers)
+	s.record = r
+	for i := range s.scene.workers {
+		s.scene.workers[i] = workerScene{increments: 1, refused: 1}
+	}
+	several := regexp.MustCompile(`\b1 [a-z]+s\b`)
+	for _, line := range slices.Concat((&panelView{}).panel(s.look()), verdictLines(judge(r))) {
+		if text := render(line, 1000, false); several.MatchString(text) {
+			t.Errorf("it says %q", text)
 		}
 	}
 }

@@ -110,6 +110,9 @@ func checkIncrements(r record) check {
 // larger token, and no two have the same.
 func checkTokens(r record) check {
 	c := check{Name: "tokens", OK: len(r.acquisitions) > 0, Detail: fmt.Sprintf("%d, strictly growing", len(r.acquisitions))}
+	if len(r.acquisitions) == 0 {
+		c.Detail = "none"
+	}
 	if older, newer, found := firstDisorder(r.acquisitions); found {
 		c.OK = false
 		c.Detail = fmt.Sprintf("%v (worker %d, completed at %v), then %v (worker %d, begun at %v)",

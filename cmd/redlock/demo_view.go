@@ -88,7 +88,8 @@ func verdictLines(v verdict) [][]span {
 		lines = append(lines, []span{{plain, fmt.Sprintf("%-14s", c.Name)}, mark, {plain, c.Detail}})
 	}
 	return append(lines,
-		[]span{{faint, fmt.Sprintf("without fence        %d increments done, %d found: %d lost", v.UnfencedDone, v.UnfencedFound, v.UnfencedLost)}},
-		[]span{{faint, fmt.Sprintf("faults               masters killed %d times and frozen %d, holders paused %d", v.MastersKilled, v.MastersFrozen, v.HoldersPaused)}},
+		[]span{{faint, fmt.Sprintf("without fence        %d done, %d found: %d lost", v.UnfencedDone, v.UnfencedFound, v.UnfencedLost)}},
+		[]span{{faint, fmt.Sprintf("faults               of masters %s and %s, of holders %s",
+			counted(v.MastersKilled, "kill"), counted(v.MastersFrozen, "freeze"), counted(v.HoldersPaused, "pause"))}},
 		[]span{{faint, fmt.Sprintf("longest wait         %.2f s", float64(v.LongestWaitMS)/1000)}})
 }

@@ -74,6 +74,10 @@ func initCommand(args []string) int {
 		}
 		return exitNotObtained
 	}
-	fmt.Printf("%d masters may vote, and every token to come is above the Unix time in ms and above %d\n", len(masters), floor)
+	above := "the Unix time in ms"
+	if floor > 0 {
+		above += fmt.Sprintf(" and above %d", floor)
+	}
+	fmt.Printf("%s may vote, and every token to come is above %s\n", counted(len(masters), "master"), above)
 	return exitOK
 }

@@ -233,14 +233,24 @@ func TestInit(t *testing.T) {
 	for _, bad := range [][]string{{"init", "--yes"}, {"init", "--masters", urls}, {"init", "--masters", urls, "--yes", "--floor", "-1"}, {"init", "--masters", urls, "--yes", "all"}} {
 		redlockEnds(t, bad...).wants(t, exitUsage)
 	}
-	redlockEnds(t, "init", "--masters", urls, "--yes", "--floor", "3000000000000000").wants(t, exitOK)
-	r := redlockEnds(t, "run", "--masters", urls, "--name", "a", "--", "sh", "-c", "echo $REDLOCK_TOKEN")
+	r := redlockEnds(t, "init", "--masters", urls, "--yes", "--floor", "2000000000000000")
 	r.wants(t, exitOK)
-	if token, err := fence.Parse(strings.TrimSpace(r.stdout)); err != nil || token <= 3000000000000000 {
+	if want := "3 masters may vote, and every token to come is above the Unix time in ms and above 2000000000000000\n"; r.stdout != want {
+		t.Errorf("it says %q, want %q", r.stdout, want)
+	}
+	r = redlockEnds(t, "run", "--masters", urls, "--name", "a", "--", "sh", "-c", "echo $REDLOCK_TOKEN")
+	r.wants(t, exitOK)
+	if token, err := fence.Parse(strings.TrimSpace(r.stdout)); err != nil || token <= 2000000000000000 {
 		t.Errorf("token %q (%v) is not above the floor", r.stdout, err)
 	}
 	servers[0].Kill()
 	redlockEnds(t, "init", "--masters", urls, "--yes").wants(t, exitNotObtained)
+
+	r = redlockEnds(t, "init", mastersFlag(realMasters(t, 1)), "--yes")
+	r.wants(t, exitOK)
+	if want := "1 master may vote, and every token to come is above the Unix time in ms\n"; r.stdout != want {
+		t.Errorf("it says %q, want %q", r.stdout, want)
+	}
 }
 
 // A URL that cannot be read is not printed: a password may stand anywhere in it.

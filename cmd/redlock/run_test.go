@@ -153,7 +153,7 @@ func TestPrefixAndMaxTTL(t *testing.T) {
 	run("--prefix=app", "--max-ttl=5m", "--ttl=4m").wants(t, exitNotObtained)
 	run("--wait=1m").wants(t, 0)
 	must(t, lock.Unlock(t.Context()))
-	const floor = 3_000_000_000_000_000
+	const floor = 2_000_000_000_000_000
 	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--max-ttl=10s", "--floor", fmt.Sprint(floor), "--yes").wants(t, 0)
 	lock, err = client.Lock(t.Context(), "job")
 	must(t, err)

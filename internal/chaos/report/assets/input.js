@@ -90,7 +90,7 @@ function visit(step) {
 }
 
 function tellMoments(all) {
-  document.getElementById("moments").textContent = all.length === 0 ? "nothing wrong" : (visited < 0 ? "" : visited + 1 + " of ") + all.length + " moments";
+  document.getElementById("moments").textContent = all.length === 0 ? "nothing wrong" : (visited < 0 ? "" : visited + 1 + " of ") + all.length + (all.length === 1 ? " moment" : " moments");
 }
 
 // offerLocks makes a button for each lock, and one for all.
