@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/bench/internal/contender"
+	"github.com/redlock-go/redlock/bench/internal/reexec"
 	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/bench/internal/stats"
 	"github.com/redlock-go/redlock/bench/internal/workload"
@@ -76,7 +77,7 @@ func measureFloorRatio() (ratios, allocs []float64, err error) {
 		var cells [2]workload.Cell
 		for k := range pair {
 			i := (k + round) % 2
-			if cells[i], err = workload.Measure(w, pair[i], masters, checkCell); err != nil {
+			if cells[i], err = workload.Measure(w, pair[i], reexec.Self, masters, checkCell); err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", pair[i].Name, err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/redlock-go/redlock/bench/internal/contender"
@@ -32,7 +33,23 @@ func compare(out io.Writer, s settings, args []string) error {
 	if err := os.MkdirAll(s.out, 0o755); err != nil {
 		return err
 	}
-	return errors.Join(r.WriteJSON(filepath.Join(s.out, "results.json")), r.WritePlots(s.out))
+	if err := r.WriteJSON(filepath.Join(s.out, "results.json")); err != nil {
+		return err
+	}
+	return draw(s.out)
+}
+
+// draw has the program in the folder plots draw what is in the folder.
+func draw(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	output, err := exec.Command("go", "run", "-C", "plots", ".", dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("plots: %w\n%s", err, output)
+	}
+	return nil
 }
 
 // measureAll ends at once when a lock was none. What cannot be measured for
@@ -41,9 +58,12 @@ func compare(out io.Writer, s settings, args []string) error {
 // It goes round by round through all workloads, and in each through all
 // contenders, so that what the machine does beside it hits all alike. Each round
 // begins with another contender.
-func measureAll(s settings, r *report.Report) error {
-	others := newServers()
-	defer others.stop()
+func measureAll(s settings, r *report.Report) (err error) {
+	others, err := newSupport()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, others.stop()) }()
 	for round := range s.rounds {
 		for _, w := range workload.All() {
 			if s.workloads.MatchString(w.Name) && (!s.aims || report.Needed(w.Name)) {
@@ -56,7 +76,7 @@ func measureAll(s settings, r *report.Report) error {
 	return nil
 }
 
-func measureOne(s settings, r *report.Report, others *servers, w workload.Workload, round int) error {
+func measureOne(s settings, r *report.Report, others *support, w workload.Workload, round int) error {
 	masters, err := server.StartRedis(w.Redis)
 	if err != nil {
 		return err
@@ -68,12 +88,18 @@ func measureOne(s settings, r *report.Report, others *servers, w workload.Worklo
 		if !s.contenders.MatchString(c.Name) || !w.Suits(c) || s.aims && !report.Compared(c.Name) {
 			continue
 		}
-		on, err := others.of(c.Needs, masters)
+		program, err := others.program(c)
 		if err != nil {
 			r.NotRun(c.Name, err)
 			continue
 		}
-		cell, err := workload.Measure(w, c, on, s.cell)
+		on, err := others.of(c, program, masters)
+		if err != nil {
+			r.NotRun(c.Name, err)
+			continue
+		}
+		r.MadeWith(program)
+		cell, err := workload.Measure(w, c, program, on, s.cell)
 		if errors.Is(err, exclusion.ErrViolated) {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}

@@ -32,7 +32,6 @@ import (
 // roles are what the processes are that this one starts.
 var roles = map[string]reexec.Role{
 	server.DelayRole:    server.Delay,
-	server.EtcdRole:     server.Etcd,
 	workload.WorkerRole: workload.Worker,
 }
 

@@ -1,41 +1,84 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
 	"github.com/redlock-go/redlock/bench/internal/contender"
+	"github.com/redlock-go/redlock/bench/internal/reexec"
 	"github.com/redlock-go/redlock/bench/internal/server"
 )
 
-// servers are those beside the Redis masters. Each is started when it is first
-// needed, and kept.
-type servers struct {
-	running map[contender.Needs]*server.Running
-	failed  map[contender.Needs]error
+// support is what contenders need beside the Redis masters: servers, and programs
+// of peers. Each is started, or built, when it is first needed, and kept.
+type support struct {
+	dir      string // of the programs
+	programs map[string]built
+	servers  map[contender.Needs]started
 }
 
-func newServers() *servers {
-	return &servers{map[contender.Needs]*server.Running{}, map[contender.Needs]error{}}
+type built struct {
+	path string
+	err  error
 }
 
-// of returns what the contender runs on.
-func (s *servers) of(needs contender.Needs, masters *server.Running) (*server.Running, error) {
-	switch needs {
+type started struct {
+	running *server.Running
+	err     error
+}
+
+func newSupport() (*support, error) {
+	dir, err := os.MkdirTemp("", "bench-peers-")
+	return &support{dir, map[string]built{}, map[contender.Needs]started{}}, err
+}
+
+// program returns the one that has the contender, see workload.Measure.
+func (s *support) program(c contender.Contender) (string, error) {
+	if c.Peer == "" {
+		return reexec.Self, nil
+	}
+	b, ok := s.programs[c.Peer]
+	if !ok {
+		b.path = filepath.Join(s.dir, c.Peer)
+		b.err = build(c.Peer, b.path)
+		s.programs[c.Peer] = b
+	}
+	return b.path, b.err
+}
+
+// build builds the program of a peer. The working folder must be bench.
+func build(peer, path string) error {
+	output, err := exec.Command("go", "build", "-C", filepath.Join("peers", peer), "-o", path, ".").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build of peers/%s: %w\n%s", peer, err, output)
+	}
+	return nil
+}
+
+// of returns what the contender runs on, of which the program is.
+func (s *support) of(c contender.Contender, program string, masters *server.Running) (*server.Running, error) {
+	switch c.Needs {
 	case contender.AllMasters:
 		return masters, nil
 	case contender.OneMaster:
-		return &server.Running{Addrs: masters.Addrs[:1], PIDs: masters.PIDs[:1]}, nil
+		return masters.First(), nil
 	}
-	if s.running[needs] == nil && s.failed[needs] == nil {
-		s.running[needs], s.failed[needs] = start(needs)
+	on, ok := s.servers[c.Needs]
+	if !ok {
+		on.running, on.err = start(c.Needs, program)
+		s.servers[c.Needs] = on
 	}
-	return s.running[needs], s.failed[needs]
+	return on.running, on.err
 }
 
-func start(needs contender.Needs) (*server.Running, error) {
+func start(needs contender.Needs, program string) (*server.Running, error) {
 	switch needs {
 	case contender.OneEtcd:
-		return server.StartEtcd(1)
+		return server.StartEtcd(program, 1)
 	case contender.ThreeEtcd:
-		return server.StartEtcd(3)
+		return server.StartEtcd(program, 3)
 	case contender.ZooKeeper:
 		return server.StartZooKeeper()
 	case contender.MariaDB:
@@ -44,10 +87,12 @@ func start(needs contender.Needs) (*server.Running, error) {
 	panic("nobody knows how to start " + string(needs))
 }
 
-func (s *servers) stop() {
-	for _, r := range s.running {
-		if r != nil {
-			r.Stop()
+// stop ends the servers and removes the programs.
+func (s *support) stop() error {
+	for _, on := range s.servers {
+		if on.err == nil {
+			on.running.Stop()
 		}
 	}
+	return os.RemoveAll(s.dir)
 }

@@ -29,7 +29,7 @@ func (c bsmClient) Lock(ctx context.Context, name string, wait bool) (Held, erro
 	if wait {
 		retry = redislock.LinearBackoff(bsmBackoff)
 	}
-	lock, err := c.locks.Obtain(ctx, "bsm:"+name, ttl, &redislock.Options{RetryStrategy: retry})
+	lock, err := c.locks.Obtain(ctx, "bsm:"+name, TTL, &redislock.Options{RetryStrategy: retry})
 	return bsmHeld{lock}, err
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ttl of every lock, where it can be chosen: redsync's default.
-const ttl = 8 * time.Second
+// TTL of every lock, where it can be chosen: redsync's default.
+const TTL = 8 * time.Second
 
 // Needs names what a contender runs on.
 type Needs string
@@ -25,12 +25,14 @@ const (
 )
 
 // Contender is one library. Open makes a client of the servers at the addresses,
-// which are URLs, host:port pairs or data sources.
+// which are URLs, host:port pairs or data sources. It is nil where the library is in
+// a program of its own, that of the peer.
 type Contender struct {
 	Name  string
 	Needs Needs
 	Waits bool // it can wait for a lock that another holds
 	Open  func(addrs []string) (Client, error)
+	Peer  string // folder of the program in peers; "" is none
 }
 
 // Client takes locks. Several goroutines may use it.
@@ -52,17 +54,29 @@ const Fair = "redlock-fair"
 
 // All contenders in the order of the table.
 var All = []Contender{
-	{"redlock", AllMasters, true, openRedlock()},
-	{Fair, AllMasters, true, openRedlock(fair...)},
-	{"floor-group", AllMasters, false, openGroupFloor},
-	{"floor-parallel", AllMasters, false, openParallelFloor},
-	{"redsync", AllMasters, true, openRedsync},
-	{"bsm-redislock", OneMaster, true, openBsm},
-	{"rueidislock", OneMaster, true, openRueidis},
-	{"etcd-1", OneEtcd, true, openEtcd},
-	{"etcd-3", ThreeEtcd, true, openEtcd},
-	{"zookeeper", ZooKeeper, true, openZooKeeper},
-	{"mariadb-getlock", MariaDB, true, openMariaDB},
+	{Name: "redlock", Needs: AllMasters, Waits: true, Open: openRedlock()},
+	{Name: Fair, Needs: AllMasters, Waits: true, Open: openRedlock(fair...)},
+	{Name: "floor-group", Needs: AllMasters, Open: openGroupFloor},
+	{Name: "floor-parallel", Needs: AllMasters, Open: openParallelFloor},
+	{Name: "redsync", Needs: AllMasters, Waits: true, Open: openRedsync},
+	{Name: "bsm-redislock", Needs: OneMaster, Waits: true, Open: openBsm},
+	{Name: "rueidislock", Needs: OneMaster, Waits: true, Peer: "rueidis"},
+	{Name: "etcd-1", Needs: OneEtcd, Waits: true, Peer: Etcd},
+	{Name: "etcd-3", Needs: ThreeEtcd, Waits: true, Peer: Etcd},
+	{Name: "zookeeper", Needs: ZooKeeper, Waits: true, Open: openZooKeeper},
+	{Name: "mariadb-getlock", Needs: MariaDB, Waits: true, Open: openMariaDB},
+}
+
+// Etcd is the peer whose program is also the server.
+const Etcd = "etcd"
+
+// Provide gives the contenders of a peer their Open, in the program of that peer.
+func Provide(peer string, open func(addrs []string) (Client, error)) {
+	for i := range All {
+		if All[i].Peer == peer {
+			All[i].Open = open
+		}
+	}
 }
 
 // ByName returns the contender of that name, which must exist.

@@ -30,7 +30,7 @@ func openFloor(urls []string) (redisClients, floorScripts, error) {
 	if err != nil {
 		return nil, scripts, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), ttl)
+	ctx, cancel := context.WithTimeout(context.Background(), TTL)
 	defer cancel()
 	prepared := newBallot(len(clients))
 	for _, c := range clients {

@@ -75,7 +75,7 @@ func newFloorPair(name string) floorPair {
 
 func (p floorPair) acquire(ctx context.Context, s floorScripts, c redis.Scripter) *redis.Cmd {
 	return c.EvalSha(ctx, s.acquire.Hash(), []string{p.lock, floorFence, p.gone, p.line},
-		p.owner, 1, ttl.Milliseconds(), floorNobody, floorNobody)
+		p.owner, 1, TTL.Milliseconds(), floorNobody, floorNobody)
 }
 
 func (p floorPair) release(ctx context.Context, s floorScripts, c redis.Scripter) *redis.Cmd {

@@ -13,7 +13,7 @@ var fair = []redlock.Option{redlock.WithFair()}
 // and loss detection.
 func openRedlock(more ...redlock.Option) func([]string) (Client, error) {
 	return func(urls []string) (Client, error) {
-		c, err := redlock.Open(urls, append([]redlock.Option{redlock.WithTTL(ttl)}, more...)...)
+		c, err := redlock.Open(urls, append([]redlock.Option{redlock.WithTTL(TTL)}, more...)...)
 		if err != nil {
 			return nil, err
 		}

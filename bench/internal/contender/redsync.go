@@ -29,7 +29,7 @@ func openRedsync(urls []string) (Client, error) {
 }
 
 func (c redsyncClient) Lock(ctx context.Context, name string, wait bool) (Held, error) {
-	m := c.rs.NewMutex("redsync:"+name, redsync.WithExpiry(ttl), redsync.WithTries(math.MaxInt32))
+	m := c.rs.NewMutex("redsync:"+name, redsync.WithExpiry(TTL), redsync.WithTries(math.MaxInt32))
 	if wait {
 		return redsyncHeld{m}, m.LockContext(ctx)
 	}

@@ -12,7 +12,7 @@ import (
 type zooKeeperClient struct{ conn *zk.Conn }
 
 func openZooKeeper(addrs []string) (Client, error) {
-	conn, _, err := zk.Connect(addrs, ttl, zk.WithLogger(silence{}))
+	conn, _, err := zk.Connect(addrs, TTL, zk.WithLogger(silence{}))
 	return zooKeeperClient{conn}, err
 }
 

@@ -1,7 +1,7 @@
 // Package reexec runs parts of the benchmark in processes of their own: the same
-// binary again, told by its environment what to be. What they are told and what
-// they answer is JSON, over their standard input and output. They end with the
-// process that started them.
+// binary again, or another one of the benchmark, told by its environment what to
+// be. What they are told and what they answer is JSON, over their standard input and
+// output. They end with the process that started them.
 package reexec
 
 import (
@@ -53,13 +53,18 @@ type Child struct {
 	from  *json.Decoder
 }
 
-// Start starts a child. The caller must call Stop.
-func Start(role string) (*Child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+// Self is the program that runs.
+const Self = ""
+
+// Start starts a child of the program. The caller must call Stop.
+func Start(program, role string) (*Child, error) {
+	if program == Self {
+		var err error
+		if program, err = os.Executable(); err != nil {
+			return nil, err
+		}
 	}
-	cmd := exec.Command(self)
+	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), variable+"="+role)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

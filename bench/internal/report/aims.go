@@ -58,9 +58,9 @@ type rule struct {
 }
 
 const (
-	series   = "series"
-	distinct = "distinct-64"
-	many     = "distinct-512"
+	series   = workload.Series
+	distinct = workload.Distinct
+	many     = workload.Many
 )
 
 func rules() []rule {
@@ -129,7 +129,7 @@ func (r *Report) judge() []Aim {
 
 // values are the rule's figure, or ratio, of each round.
 func (a rule) values(r *Report) []float64 {
-	subject := r.find(a.subject.workload, a.subject.contender)
+	subject := r.Find(a.subject.workload, a.subject.contender)
 	if subject == nil {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (a rule) values(r *Report) []float64 {
 	if a.base.workload == "" {
 		return values
 	}
-	base := r.find(a.base.workload, a.base.contender)
+	base := r.Find(a.base.workload, a.base.contender)
 	if base == nil {
 		return nil
 	}

@@ -1,11 +1,15 @@
 package report
 
 import (
+	"debug/buildinfo"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
+
+	"github.com/redlock-go/redlock/bench/internal/reexec"
 )
 
 // Machine is where a run was.
@@ -47,16 +51,26 @@ func versions() map[string]string {
 			v[name] = strings.TrimSpace(string(output))
 		}
 	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	for _, dep := range info.Deps {
-		for _, path := range measured {
-			if dep.Path == path {
-				v[path] = dep.Version
-			}
-		}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		note(v, info)
 	}
 	return v
+}
+
+// MadeWith notes the versions of the modules in another program than this one.
+func (r *Report) MadeWith(program string) {
+	if program == reexec.Self {
+		return
+	}
+	if info, err := buildinfo.ReadFile(program); err == nil {
+		note(r.Version, info)
+	}
+}
+
+func note(versions map[string]string, info *debug.BuildInfo) {
+	for _, dep := range info.Deps {
+		if slices.Contains(measured, dep.Path) {
+			versions[dep.Path] = dep.Version
+		}
+	}
 }

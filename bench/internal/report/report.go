@@ -43,7 +43,7 @@ func New(args []string, cell time.Duration, rounds int) *Report {
 
 // Add takes in one cell.
 func (r *Report) Add(w workload.Workload, contender string, cell workload.Cell) {
-	result := r.find(w.Name, contender)
+	result := r.Find(w.Name, contender)
 	if result == nil {
 		result = &Result{Workload: w.Name, Contender: contender, Masters: w.Redis.Masters}
 		r.Results = append(r.Results, result)
@@ -55,7 +55,8 @@ func (r *Report) Add(w workload.Workload, contender string, cell workload.Cell) 
 // NotRun notes why a contender could not be measured, at all or under a workload.
 func (r *Report) NotRun(what string, why error) { r.Absent[what] = why.Error() }
 
-func (r *Report) find(workload, contender string) *Result {
+// Find returns the result of a contender under a workload, or nil.
+func (r *Report) Find(workload, contender string) *Result {
 	for _, result := range r.Results {
 		if result.Workload == workload && result.Contender == contender {
 			return result

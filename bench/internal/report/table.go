@@ -39,7 +39,7 @@ func (r *Report) writeWorkload(out io.Writer, name string) {
 		heads = "contender\tholds/s\tof redsync\twait p50\tp99\tmax\thandover p50\tp99\tmax\tmin/max\t"
 	}
 	fmt.Fprintln(table, heads+"client CPU\tserver CPU\tin scripts\tallocs\tfailed\t")
-	base := r.find(name, redsync)
+	base := r.Find(name, redsync)
 	for _, result := range r.Results {
 		if result.Workload != name {
 			continue

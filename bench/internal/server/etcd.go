@@ -1,65 +1,28 @@
 package server
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
-
 	"github.com/redlock-go/redlock/bench/internal/reexec"
 )
 
-// EtcdRole is a member of an etcd cluster, with its defaults, fsync included.
+// StartTimeout is how long a server may take until it is ready.
+const StartTimeout = 30 * time.Second
+
+// EtcdRole is a member of an etcd cluster, with its defaults, fsync included. The
+// program of the peer plays it.
 const EtcdRole = "etcd"
 
-const startTimeout = 30 * time.Second
+// EtcdOrder is what a member is told.
+type EtcdOrder struct{ Name, Dir, Client, Peer, Cluster string }
 
-type etcdOrder struct{ Name, Dir, Client, Peer, Cluster string }
-
-// Etcd plays EtcdRole: it answers once it serves.
-func Etcd(in *json.Decoder, out *json.Encoder) error {
-	var order etcdOrder
-	if err := in.Decode(&order); err != nil {
-		return err
-	}
-	cfg := embed.NewConfig()
-	cfg.Name, cfg.Dir, cfg.InitialCluster = order.Name, order.Dir, order.Cluster
-	cfg.LogLevel = "panic"
-	client, err1 := url.Parse(order.Client)
-	peer, err2 := url.Parse(order.Peer)
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
-	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{*peer}, []url.URL{*peer}
-	etcd, err := embed.StartEtcd(cfg)
-	if err != nil {
-		return err
-	}
-	defer etcd.Close()
-	select {
-	case <-etcd.Server.ReadyNotify():
-	case err := <-etcd.Err():
-		return err
-	case <-time.After(startTimeout):
-		return errors.New("etcd is not ready")
-	}
-	if err := out.Encode("ready"); err != nil {
-		return err
-	}
-	reexec.UntilStopped(in)
-	return nil
-}
-
-// StartEtcd starts a cluster, one process a member. The caller must call Stop.
-func StartEtcd(members int) (_ *Running, err error) {
+// StartEtcd starts a cluster, one process of the program a member. The caller must call Stop.
+func StartEtcd(program string, members int) (_ *Running, err error) {
 	dir, err := os.MkdirTemp("", "bench-etcd-")
 	if err != nil {
 		return nil, err
@@ -70,7 +33,7 @@ func StartEtcd(members int) (_ *Running, err error) {
 			r.Stop()
 		}
 	}()
-	orders := make([]etcdOrder, members)
+	orders := make([]EtcdOrder, members)
 	var cluster []string
 	for i := range orders {
 		ports, err := freePorts(2)
@@ -78,7 +41,7 @@ func StartEtcd(members int) (_ *Running, err error) {
 			return nil, err
 		}
 		name := fmt.Sprintf("member%d", i+1)
-		orders[i] = etcdOrder{
+		orders[i] = EtcdOrder{
 			Name:   name,
 			Dir:    filepath.Join(dir, name),
 			Client: fmt.Sprintf("http://127.0.0.1:%d", ports[0]),
@@ -89,7 +52,7 @@ func StartEtcd(members int) (_ *Running, err error) {
 	children := make([]*reexec.Child, members)
 	for i, order := range orders {
 		order.Cluster = strings.Join(cluster, ",")
-		child, err := reexec.Start(EtcdRole)
+		child, err := reexec.Start(program, EtcdRole)
 		if err != nil {
 			return nil, err
 		}

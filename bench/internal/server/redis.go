@@ -48,6 +48,11 @@ type Running struct {
 	stop  []func()
 }
 
+// First is the first of the servers alone, whose Stop stops nothing.
+func (r *Running) First() *Running {
+	return &Running{Addrs: r.Addrs[:1], PIDs: r.PIDs[:1], redis: r.redis[:min(1, len(r.redis))]}
+}
+
 // Used is the processor time of the servers so far, and for how long they have been
 // in Lua scripts, by their own clocks: what they waited for a CPU is in that.
 func (r *Running) Used() (cpu, scripts time.Duration) {
@@ -153,7 +158,7 @@ func (r *Running) distance(targets []string, roundTrip time.Duration, only ...in
 	for _, i := range only {
 		order.Targets = append(order.Targets, targets[i])
 	}
-	child, err := reexec.Start(DelayRole)
+	child, err := reexec.Start(reexec.Self, DelayRole)
 	if err != nil {
 		return err
 	}

@@ -64,12 +64,12 @@ func StartZooKeeper() (_ *Running, err error) {
 }
 
 func awaitZooKeeper(addrs []string) error {
-	conn, events, err := zk.Connect(addrs, startTimeout, zk.WithLogger(silence{}))
+	conn, events, err := zk.Connect(addrs, StartTimeout, zk.WithLogger(silence{}))
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	timeout := time.After(startTimeout)
+	timeout := time.After(StartTimeout)
 	for {
 		select {
 		case e := <-events:

@@ -37,13 +37,20 @@ type Workload struct {
 
 const usualMasters = 5
 
+// The names of the workloads on which the others rest.
+const (
+	Series   = "series"
+	Distinct = "distinct-64"
+	Many     = "distinct-512"
+)
+
 // All workloads in the order of the table.
 func All() []Workload {
 	healthy := server.RedisConfig{Masters: usualMasters}
 	all := []Workload{
-		{Name: "series", Redis: healthy, Workers: 1},
-		{Name: "distinct-64", Redis: healthy, Workers: 64},
-		{Name: "distinct-512", Redis: healthy, Workers: 512},
+		{Name: Series, Redis: healthy, Workers: 1},
+		{Name: Distinct, Redis: healthy, Workers: 64},
+		{Name: Many, Redis: healthy, Workers: 512},
 	}
 	for _, workers := range []int{8, 64} {
 		for _, layout := range []Layout{OneClient, ClientEach, Processes} {

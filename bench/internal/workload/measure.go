@@ -33,8 +33,9 @@ type Cell struct {
 }
 
 // Measure measures one cell. A violation of exclusion or of the tokens' order is
-// an error, and so is a cell in which nothing was had.
-func Measure(w Workload, c contender.Contender, on *server.Running, length time.Duration) (Cell, error) {
+// an error, and so is a cell in which nothing was had. The workers are part of the
+// program, which is this one or, in processes of their own, a peer's.
+func Measure(w Workload, c contender.Contender, program string, on *server.Running, length time.Duration) (Cell, error) {
 	page, err := os.CreateTemp("", "bench-exclusion-")
 	if err != nil {
 		return Cell{}, err
@@ -47,12 +48,8 @@ func Measure(w Workload, c contender.Contender, on *server.Running, length time.
 		Contender: c.Name, Addrs: on.Addrs, Workers: w.Workers, Contended: w.Contended,
 		ClientEach: w.Layout == ClientEach, Hold: w.Hold, Page: page.Name(),
 	}
-	measure := here
-	if w.Layout == Processes {
-		measure = inProcesses
-	}
 	runtime.GC()
-	s, used, err := measure(o, length, on)
+	s, used, err := measure(w, o, program, length, on)
 	if err == nil && s.held() == 0 {
 		err = fmt.Errorf("no lock was had in %v; %d errors, the first: %s", length, s.Failed, s.FirstErr)
 	}
@@ -111,6 +108,16 @@ func watch(w window, on *server.Running) func() used {
 	return func() used { return <-all }
 }
 
+func measure(w Workload, o order, program string, length time.Duration, on *server.Running) (sample, used, error) {
+	switch {
+	case w.Layout == Processes:
+		return inProcesses(processes, o, program, length, on)
+	case program != reexec.Self:
+		return inProcesses(1, o, program, length, on)
+	}
+	return here(o, length, on)
+}
+
 // here measures with all workers in this process.
 func here(o order, length time.Duration, on *server.Running) (sample, used, error) {
 	c, err := assemble(o)
@@ -147,8 +154,8 @@ func Worker(in *json.Decoder, out *json.Encoder) error {
 	return errors.Join(out.Encode(c.work(w)), c.Close())
 }
 
-// inProcesses measures with the workers spread over processes.
-func inProcesses(o order, length time.Duration, on *server.Running) (all sample, servers used, err error) {
+// inProcesses measures with the workers spread over so many processes.
+func inProcesses(processes int, o order, program string, length time.Duration, on *server.Running) (all sample, servers used, err error) {
 	var children []*reexec.Child
 	defer func() {
 		for _, child := range children {
@@ -157,7 +164,7 @@ func inProcesses(o order, length time.Duration, on *server.Running) (all sample,
 	}()
 	o.Workers /= processes
 	for i := range processes {
-		child, err := reexec.Start(WorkerRole)
+		child, err := reexec.Start(program, WorkerRole)
 		if err != nil {
 			return all, used{}, err
 		}

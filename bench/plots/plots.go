@@ -1,9 +1,17 @@
-package report
+// Command plots draws the results of a run into SVG files beside them:
+//
+//	go run . FOLDER    # which has results.json
+//
+// It is a module of its own, so that only who wants plots builds what draws them.
+package main
 
 import (
+	"encoding/json"
 	"errors"
 	"image/color"
+	"log"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +23,45 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/redlock-go/redlock/bench/internal/contender"
+	"github.com/redlock-go/redlock/bench/internal/report"
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) != 2 {
+		log.Fatal("one argument is needed: the folder with results.json")
+	}
+	if err := drawAll(os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// drawAll draws what results.json in the folder says was measured.
+func drawAll(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	if err != nil {
+		return err
+	}
+	var r results
+	if err := json.Unmarshal(text, &r); err != nil {
+		return err
+	}
+	errs := []error{r.drawMasters(filepath.Join(dir, "masters.svg"))}
+	for _, c := range charts() {
+		errs = append(errs, r.draw(c, filepath.Join(dir, c.file)))
+	}
+	return errors.Join(errs...)
+}
+
+type results struct{ report.Report }
+
+// figure is one cell's measure of something.
+type figure func(workload.Cell) float64
+
+func perSecond(c workload.Cell) float64 { return c.PerSecond }
+func clientCPU(c workload.Cell) float64 { return float64(c.ClientCPU) }
+func waitP99(c workload.Cell) float64   { return float64(c.Wait.P99) }
 
 // chart is bars on a logarithmic axis: a group a workload, a bar a contender.
 type chart struct {
@@ -43,25 +88,16 @@ func charts() []chart {
 			links = append(links, w.Name)
 		}
 	}
-	healthy := []string{series, distinct, many}
+	healthy := []string{workload.Series, workload.Distinct, workload.Many}
 	return []chart{
 		{"throughput.svg", "Pairs a second, distinct names", "pairs/s", healthy, perSecond},
 		{"client-cpu.svg", "Client CPU a pair", "ms", healthy, milliseconds(clientCPU)},
 		{"contended.svg", "Holds a second of one name, held for 1 ms", "holds/s", contended, perSecond},
 		{"wait-p99.svg", "Wait for a contended name, p99", "ms", contended, milliseconds(waitP99)},
 		{"handover.svg", "From release to the next hold, p50", "ms", contended, milliseconds(handoverP50)},
-		{"faults.svg", "Lock p99 with one of five masters sick", "ms", append([]string{series, distinct}, faults...), milliseconds(waitP99)},
+		{"faults.svg", "Lock p99 with one of five masters sick", "ms", append([]string{workload.Series, workload.Distinct}, faults...), milliseconds(waitP99)},
 		{"links.svg", "Pairs a second over a network", "pairs/s", links, perSecond},
 	}
-}
-
-// WritePlots draws what was measured into SVG files in the folder.
-func (r *Report) WritePlots(dir string) error {
-	errs := []error{r.drawMasters(filepath.Join(dir, "masters.svg"))}
-	for _, c := range charts() {
-		errs = append(errs, r.draw(c, filepath.Join(dir, c.file)))
-	}
-	return errors.Join(errs...)
 }
 
 const barWidth = 7 // points
@@ -84,10 +120,10 @@ func (fromLow) Normalize(low, high, x float64) float64 {
 	return plot.LogScale{}.Normalize(low, high, max(x, low))
 }
 
-func (r *Report) draw(c chart, path string) error {
+func (r *results) draw(c chart, path string) error {
 	var workloads, labels []string
 	for _, name := range c.workloads {
-		if slices.ContainsFunc(r.Results, func(x *Result) bool { return x.Workload == name }) {
+		if slices.ContainsFunc(r.Results, func(x *report.Result) bool { return x.Workload == name }) {
 			workloads = append(workloads, name)
 			labels = append(labels, strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(name, "contended-"), "-hold-1ms"), "-", "\n"))
 		}
@@ -105,14 +141,14 @@ func (r *Report) draw(c chart, path string) error {
 	low := math.Pow10(int(math.Floor(math.Log10(lowest / 2)))) // where the bars begin
 	var shown []contender.Contender
 	for _, x := range contender.All {
-		if slices.ContainsFunc(workloads, func(name string) bool { return r.find(name, x.Name) != nil }) {
+		if slices.ContainsFunc(workloads, func(name string) bool { return r.Find(name, x.Name) != nil }) {
 			shown = append(shown, x)
 		}
 	}
 	for i, x := range shown {
 		values := make(plotter.Values, len(workloads))
 		for k, name := range workloads {
-			if result := r.find(name, x.Name); result != nil {
+			if result := r.Find(name, x.Name); result != nil {
 				values[k] = c.of(result.Summary)
 			}
 		}
@@ -134,7 +170,7 @@ func (r *Report) draw(c chart, path string) error {
 }
 
 // lowest is the smallest figure above 0.
-func (r *Report) lowest(workloads []string, of figure) float64 {
+func (r *results) lowest(workloads []string, of figure) float64 {
 	low := 0.0
 	for _, result := range r.Results {
 		if v := of(result.Summary); slices.Contains(workloads, result.Workload) && v > 0 && (low == 0 || v < low) {
@@ -145,7 +181,7 @@ func (r *Report) lowest(workloads []string, of figure) float64 {
 }
 
 // drawMasters draws pairs a second over the number of masters.
-func (r *Report) drawMasters(path string) error {
+func (r *results) drawMasters(path string) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "64 workers on distinct names", "masters", "pairs/s"
 	p.Legend.Top, p.Legend.Left = true, true
@@ -157,7 +193,7 @@ func (r *Report) drawMasters(path string) error {
 		}
 		var points plotter.XYs
 		for _, result := range r.Results {
-			if result.Contender == c.Name && (result.Workload == distinct || strings.HasPrefix(result.Workload, distinct+"-n")) {
+			if result.Contender == c.Name && (result.Workload == workload.Distinct || strings.HasPrefix(result.Workload, workload.Distinct+"-n")) {
 				points = append(points, plotter.XY{X: float64(result.Masters), Y: result.Summary.PerSecond})
 			}
 		}

@@ -1,4 +1,4 @@
-package contender
+package main
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.uber.org/zap"
+
+	"github.com/redlock-go/redlock/bench/internal/contender"
 )
 
 // etcdClient is etcd's concurrency.Mutex. A session can hold or await a name only
@@ -18,15 +20,15 @@ type etcdClient struct {
 	free []*concurrency.Session
 }
 
-func openEtcd(endpoints []string) (Client, error) {
-	etcd, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: ttl, Logger: zap.NewNop()})
+func openClient(endpoints []string) (contender.Client, error) {
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: contender.TTL, Logger: zap.NewNop()})
 	if err != nil {
 		return nil, err
 	}
 	return &etcdClient{etcd: etcd}, nil
 }
 
-func (c *etcdClient) Lock(ctx context.Context, name string, wait bool) (Held, error) {
+func (c *etcdClient) Lock(ctx context.Context, name string, wait bool) (contender.Held, error) {
 	s, err := c.session()
 	if err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func (c *etcdClient) session() (*concurrency.Session, error) {
 		return s, nil
 	}
 	c.mu.Unlock()
-	return concurrency.NewSession(c.etcd, concurrency.WithTTL(int(ttl.Seconds())))
+	return concurrency.NewSession(c.etcd, concurrency.WithTTL(int(contender.TTL.Seconds())))
 }
 
 func (c *etcdClient) putBack(s *concurrency.Session) {

@@ -1,0 +1,29 @@
+module github.com/redlock-go/redlock/bench/peers/rueidis
+
+go 1.26.0
+
+require (
+	github.com/redis/rueidis v1.0.79
+	github.com/redlock-go/redlock/bench v0.0.0
+)
+
+require (
+	filippo.io/edwards25519 v1.2.0 // indirect
+	github.com/bsm/redislock v0.9.4 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/go-redsync/redsync/v4 v4.18.0 // indirect
+	github.com/go-sql-driver/mysql v1.10.1 // indirect
+	github.com/go-zookeeper/zk v1.0.4 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/redis/go-redis/v9 v9.22.0 // indirect
+	github.com/redlock-go/redlock v0.0.0 // indirect
+	go.uber.org/atomic v1.11.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
+)
+
+replace (
+	github.com/redlock-go/redlock => ../../..
+	github.com/redlock-go/redlock/bench => ../..
+)
