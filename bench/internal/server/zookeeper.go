@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -18,7 +19,11 @@ var ErrNotInstalled = errors.New("not installed")
 // debianZooKeeper is where the Debian package "zookeeper" puts it.
 const debianZooKeeper = "/usr/share/zookeeper/bin/zkServer.sh"
 
-// StartZooKeeper starts a single server. The caller must call Stop.
+// zooKeeperWarmUp is the number of writes until the virtual machine of the server has
+// compiled what it does: the first of them take ten times as long.
+const zooKeeperWarmUp = 20_000
+
+// StartZooKeeper starts a single server, and warms it up. The caller must call Stop.
 func StartZooKeeper() (_ *Running, err error) {
 	script, err := exec.LookPath("zkServer.sh")
 	if err != nil {
@@ -60,15 +65,42 @@ func StartZooKeeper() (_ *Running, err error) {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
 	})
-	return r, awaitZooKeeper(r.Addrs)
+	return r, warmUpZooKeeper(r.Addrs)
 }
 
-func awaitZooKeeper(addrs []string) error {
+// warmUpZooKeeper waits until the server is ready, and then has it make and delete
+// nodes.
+func warmUpZooKeeper(addrs []string) error {
 	conn, events, err := zk.Connect(addrs, StartTimeout, zk.WithLogger(silence{}))
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	if err := awaitSession(events); err != nil {
+		return err
+	}
+	const callers = 64
+	errs := make([]error, callers)
+	var running sync.WaitGroup
+	for i := range errs {
+		running.Go(func() {
+			for range zooKeeperWarmUp / 2 / callers {
+				if errs[i] != nil {
+					return
+				}
+				node, err := conn.Create("/warm-up-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+				if err == nil {
+					err = conn.Delete(node, -1)
+				}
+				errs[i] = err
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+func awaitSession(events <-chan zk.Event) error {
 	timeout := time.After(StartTimeout)
 	for {
 		select {
