@@ -126,25 +126,26 @@ func (h *hold) alive() bool {
 	return h.ended == nil && h.client.now().before(h.validUntil())
 }
 
-// acquired takes one answer to an acquire, fresh or again. The caller holds mu.
-func (h *hold) acquired(i int, v vote, t terms) {
+// acquired takes one answer to an acquire, fresh or again, and returns what counts
+// of it. The caller holds mu.
+func (h *hold) acquired(i int, v vote, t terms) vote {
 	s := &h.standing[i]
 	if !v.heard {
-		return
+		return v
 	}
 	s.heard = true
 	s.doubt = s.doubt || v.doubt
 	switch {
 	case v.answer == Unknown && s.granted:
 		s.expiry.hi = max(s.expiry.hi, v.got.add(t.keyTTL())) // it may have been entered again
-		return
+		return v
 	case v.answer != Granted:
-		return
+		return v
 	case s.granted && s.grant != v.grant:
 		// Not the grant that voted: the key expired and was granted again, to a late
 		// copy of our own acquire. What stood between may have been a rival's.
 		s.granted, s.until, s.doubt = false, 0, true
-		return
+		return vote{heard: true, answer: Refused, err: errNotMine}
 	}
 	was := s.expiry
 	if !s.granted {
@@ -156,6 +157,7 @@ func (h *hold) acquired(i int, v vote, t terms) {
 	}
 	s.until = max(s.until, t.validUntil(v.sent))
 	s.expiry = was.atLeast(expiryAfter(v.sent, v.got, t.keyTTL()))
+	return v
 }
 
 // validUntil is the end of the lease: until then a quorum of votes counts. The
@@ -431,20 +433,20 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	h.mu.Unlock()
 
 	asked := c.newRound()
-	h.send(asked, h.acquireCall(depth, t, nowhere))
-	err := c.await(ctx, asked, deadline)
-	count := func(i int, v vote) vote {
+	asked.weigh = func(i int, v vote) vote {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.alive() {
-			h.acquired(i, v, t)
+			v = h.acquired(i, v, t)
 		}
 		return v
 	}
-	votes := asked.handOver(err != nil, count)
-	for i, v := range votes {
-		count(i, v)
+	h.send(asked, h.acquireCall(depth, t, nowhere))
+	err := c.await(ctx, asked, deadline)
+	if err != nil {
+		asked.abandon()
 	}
+	votes := asked.tally()
 	if err != nil || decide(votes, c.need) != won {
 		why := c.notGranted(opReenter, h.name, votes)
 		if errors.Is(why, ErrLost) {

@@ -1,7 +1,12 @@
 package redlock
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,22 +42,197 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 }
 
 // LEASE (spec/exclusion.pml): an answer that comes when the lease is over does not
-// revive it, whether its timer has fired yet or not.
+// revive it, whether its timer has fired yet or not. (The lock delay lets the masters
+// keep the lock, so that nothing but the rule is in the way.)
 func TestALateAnswerRevivesNothing(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]func(d *deployment, c *Client, lock *Lock) error{
+		"extend": func(d *deployment, c *Client, lock *Lock) error {
+			now := c.now()
+			for i := range 3 {
+				expiry := lock.h.standing[i].expiry
+				lock.h.weigh(i, vote{heard: true, answer: Granted, sent: now, got: now, remaining: expiry.lo.sub(now)}, lock.h.terms, false)
+			}
+			return lock.h.over()
+		},
+		"re-entry": func(d *deployment, c *Client, lock *Lock) error {
+			_, err := c.TryLock(lock.Context(), "job")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+				c := d.founded()
+				lock := mustTry(t, c, "job", WithTTL(10*time.Second), WithLockDelay(45*time.Second), WithoutWatchdog())
+				synctest.Wait()                      // all have voted
+				d.slept.Add(int64(20 * time.Second)) // the timer knows nothing of it yet
+				err := late(d, c, lock)
+				if lock.Valid() {
+					t.Errorf("a lease that was over is valid again (%v)", err)
+				}
+				requireErr(t, lock.Unlock(background), ErrExpired)
+			})
+		})
+	}
+}
+
+// The same for a straggler of the acquisition. It is the owner's there all the
+// same, so the release must know.
+func TestALateAcquireRevivesNothing(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.founded()
+		d.masters[2].freeze()
+		a := c.prepare("job", c.config.lock, nowhere)
+		a.h.send(a.asked, a.call)
+		lock, err := c.conclude(background, a)
+		must(t, err)
+		d.slept.Add(int64(DefaultTTL))
+		now := c.now()
+		a.asked.answer(2, vote{heard: true, answer: Granted, grant: int64(lock.Token()), sent: now, got: now})
+		lock.h.mu.Lock()
+		s := lock.h.standing[2]
+		lock.h.mu.Unlock()
+		if s.until != 0 || !s.granted {
+			t.Errorf("counts until %v, granted: %v; want no vote and a grant", time.Duration(s.until), s.granted)
+		}
+		d.masters[2].thaw()
+		requireErr(t, lock.Unlock(background), ErrExpired)
+	})
+}
+
+// A request that is sent again counts from its first sending, and Until says no more
+// than that.
+func TestALeaseCountsFromTheFirstSending(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
+		var broken atomic.Bool
+		d.masters[0] = brokenMaster{d.masters[0], d, &broken}
+		c := d.client(WithTTL(10*time.Second), WithoutWatchdog())
+		must(t, mustTry(t, c, "founding").Unlock(background))
+		synctest.Wait()
+		broken.Store(true)
+		start, sentAt := c.now(), time.Now()
+		lock := mustTry(t, c, "job")
+		if c.now().sub(start) < time.Second {
+			t.Fatal("the connection did not break")
+		}
+		want := lock.h.terms.validUntil(start)
+		lock.h.mu.Lock()
+		got := lock.h.validUntil()
+		lock.h.mu.Unlock()
+		if got != want {
+			t.Errorf("the lease is %v too long", got.sub(want))
+		}
+		// The clock has run a second more than time.Now.
+		if got, want := lock.Until(), sentAt.Add(want.sub(start)-time.Second); !got.Equal(want) {
+			t.Errorf("Until is %v too late", got.Sub(want))
+		}
+		must(t, lock.Unlock(background))
+	})
+}
+
+// brokenMaster is one whose next reply does not come, once, because its connection
+// breaks after a second.
+type brokenMaster struct {
+	testMaster
+	d      *deployment
+	broken *atomic.Bool
+}
+
+func (m brokenMaster) options() *redis.Options {
+	o := m.testMaster.options()
+	dial := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		return brokenConn{conn, m}, err
+	}
+	return o
+}
+
+type brokenConn struct {
+	net.Conn
+	master brokenMaster
+}
+
+func (c brokenConn) Read(p []byte) (int, error) {
+	if c.master.broken.Swap(false) {
+		c.master.d.slept.Add(int64(time.Second))
+		return 0, io.EOF
+	}
+	return c.Conn.Read(p)
+}
+
+// The lock expired on two masters, and was granted again to a late copy of the
+// owner's acquire: it is the owner's, but what stood between may have been a rival's.
+func TestAReEntryAsksForTheGrant(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.founded()
+		for granted, want := range map[int]error{1: nil, 2: ErrNotAcquired} {
+			name := fmt.Sprint("job ", granted)
+			lock := mustTry(t, c, name, WithoutWatchdog())
+			synctest.Wait() // all have voted
+			for i := range granted {
+				must(t, d.raw[i].HIncrBy(background, lock.h.keys.lock, "grant", 1).Err())
+			}
+			inner, err := c.TryLock(lock.Context(), name)
+			if !errors.Is(err, want) {
+				t.Errorf("granted again on %d of 3: got %v, want %v", granted, err, want)
+			}
+			if err == nil {
+				must(t, inner.Unlock(background))
+				must(t, lock.Unlock(background))
+			}
+		}
+	})
+}
+
+func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.founded()
 		lock := mustTry(t, c, "job", WithTTL(10*time.Second), WithoutWatchdog())
-		d.slept.Add(int64(time.Minute)) // the timer knows nothing of it yet
-		now := c.now()
-		for i := range 3 {
-			lock.h.weigh(i, vote{heard: true, answer: Granted, sent: now, got: now, remaining: time.Second}, lock.h.terms, false)
+		synctest.Wait() // all have voted
+		time.Sleep(3 * time.Second)
+		h, now := lock.h, c.now()
+		for by, want := range map[time.Duration]Answer{0: Granted, time.Second: Refused, -time.Second: Refused} {
+			before := h.standing[0]
+			v := h.weigh(0, vote{heard: true, answer: Granted, sent: now, got: now, remaining: 7*time.Second - by}, h.terms, false)
+			if counts := h.standing[0].until > before.until; v.answer != want || counts != (want == Granted) {
+				t.Errorf("jumped by %v: %v, counts: %v", by, v, counts)
+			}
+			h.standing[0] = before
 		}
-		if lock.Valid() {
-			t.Error("a lease that was over is valid again")
-		}
-		requireErr(t, lock.Unlock(background), ErrExpired)
+		must(t, lock.Unlock(background))
 	})
+}
+
+// A driver with go-redis's defaults may write a request for the last time after
+// four dials of 5 s and three replies that did not come in 3 s.
+func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.founded()
+		lock := mustTry(t, c, "job", WithTTL(10*time.Second))
+		synctest.Wait() // all have voted
+		lock.h.mu.Lock()
+		lock.h.standing[0].doubt = true
+		lock.h.mu.Unlock()
+		must(t, lock.Unlock(background))
+		synctest.Wait()
+		time.Sleep(4*5*time.Second + 3*3*time.Second)
+		if err := acquireAgain(d, 0, lock.h); !redis.HasErrorPrefix(err, "GONE") {
+			t.Errorf("an acquire that comes after its release is answered %v", err)
+		}
+	})
+}
+
+// acquireAgain is a second copy of a hold's acquire.
+func acquireAgain(d *deployment, master int, h *hold) error {
+	_, err := callIn(batchSource, d.raw[master], h.acquireCall(1, h.terms, nowhere))
+	return err
 }
 
 // A hold that a quorum disowned was lost, not expired, whoever notices it first:
@@ -88,12 +268,8 @@ func TestAConfirmsNoIsADoubt(t *testing.T) {
 		a := c.prepare("job", c.config.lock, nowhere)
 		a.h.send(a.asked, a.call)
 		synctest.Wait() // all have voted, 0 and 1 too low
-		second := func() error {
-			_, err := callIn(batchSource, d.raw[0], a.call)
-			return err
-		}
 		d.drop("job", 0)
-		must(t, second())
+		must(t, acquireAgain(d, 0, a.h))
 		d.masters[1].freeze() // so that 0 is heard before the verdict
 		time.AfterFunc(10*time.Millisecond, d.masters[1].thaw)
 		lock, err := c.conclude(background, a)
@@ -103,7 +279,7 @@ func TestAConfirmsNoIsADoubt(t *testing.T) {
 		if got := d.holders("job"); got != "000" {
 			t.Errorf("held on %s", got)
 		}
-		if err := second(); !redis.HasErrorPrefix(err, "GONE") {
+		if err := acquireAgain(d, 0, a.h); !redis.HasErrorPrefix(err, "GONE") {
 			t.Errorf("an acquire that comes after its release is answered %v", err)
 		}
 	})
