@@ -259,7 +259,7 @@ func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 	if floor > maxFloor {
 		return &OptionError{"floor", floor, fmt.Sprintf("it must be at most %d: the counters end at %d", int64(maxFloor), int64(maxCounter))}
 	}
-	if _, err := c.enter(ctx, "init", nil); err != nil {
+	if err := c.enter(ctx); err != nil {
 		return err
 	}
 	defer c.calls.Done()

@@ -12,8 +12,10 @@ import (
 // The errors to ask for with errors.Is. All that a call returns wraps one or
 // more of them; *QuorumError and *OptionError carry the facts.
 var (
-	// ErrNotAcquired is returned when an acquisition failed, for whatever reason.
-	// ErrHeld, ErrNoQuorum or ErrTooSlow beside it says which.
+	// ErrNotAcquired is returned when an acquisition failed, for whatever reason but
+	// bad input, which is ErrBadOption alone: that will not get better by trying again.
+	// ErrHeld, ErrNoQuorum or ErrTooSlow beside it says why; ErrClosed, or what is to be
+	// said of the hold that was to be re-entered; or the context's error and cause.
 	ErrNotAcquired = errors.New("redlock: not acquired")
 
 	// ErrHeld is returned when others hold the name on too many of the masters that

@@ -8,7 +8,10 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/redlock-go/redlock/fence"
 )
 
 // Trap 16: why a lock was not had, as errors.Is and errors.As tell it.
@@ -70,6 +73,77 @@ func contains(errs []error, e error) bool {
 		}
 	}
 	return false
+}
+
+// Whatever a call of Lock failed for, errors.Is finds ErrNotAcquired, and of a context
+// that ended both its error and its cause.
+func TestEveryFailedAcquisitionIsNotAcquired(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c, closed := d.founded(), d.founded()
+		must(t, closed.Close())
+		stop := errors.New("the user pressed stop")
+		stopped, cancel := context.WithCancelCause(background)
+		cancel(stop)
+		late, cancelLate := context.WithTimeout(background, 0)
+		defer cancelLate()
+		before := mustTry(t, c, "job")
+		must(t, before.Unlock(background))
+		held := mustTry(t, c, "held")
+		stopping := func() context.Context {
+			ctx, cancel := context.WithCancelCause(background)
+			time.AfterFunc(time.Second, func() { cancel(stop) })
+			return ctx
+		}
+		for claim, x := range map[string]struct {
+			client *Client
+			ctx    func() context.Context
+			name   string
+			is     []error
+		}{
+			"ctx had ended, for a cause":  {c, func() context.Context { return stopped }, "job", []error{stop, context.Canceled}},
+			"ctx had ended, of itself":    {c, func() context.Context { return late }, "job", []error{context.DeadlineExceeded}},
+			"ctx is of a hold that ended": {c, before.Context, "job", []error{ErrReleased, context.Canceled}},
+			"the client is closed":        {closed, func() context.Context { return background }, "job", []error{ErrClosed}},
+			"ctx ends in the queue":       {c, stopping, "held", []error{ErrHeld, stop, context.Canceled}},
+		} {
+			work := func(context.Context, fence.Token) error { t.Error("work is run"); return nil }
+			_, tried := x.client.TryLock(x.ctx(), x.name)
+			_, waited := x.client.Lock(x.ctx(), x.name)
+			all := []error{waited, x.client.Do(x.ctx(), x.name, work)}
+			if x.name == "job" {
+				all = append(all, tried)
+			}
+			for _, err := range all {
+				for _, want := range append(x.is, ErrNotAcquired) {
+					if !errors.Is(err, want) {
+						t.Errorf("%s: %q is not %q", claim, err, want)
+					}
+				}
+			}
+		}
+		must(t, held.Unlock(background))
+	})
+}
+
+// The second in the queue has not asked yet when its time is over, and the first is
+// in the middle of asking.
+func TestAWaiterThatNeverAskedIsNotAcquired(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.founded(WithRequestTimeout(2 * time.Second))
+		for _, m := range d.masters {
+			m.freeze()
+		}
+		first := goLock(t, c, "job")
+		synctest.Wait()
+		_, err := c.Lock(background, "job", WithWait(time.Second))
+		requireErr(t, err, ErrNotAcquired, context.DeadlineExceeded)
+		for _, m := range d.masters {
+			m.thaw()
+		}
+		must(t, have(t, first).Unlock(background))
+	})
 }
 
 // Trap 11: granted by a quorum, but so late that nothing of the lease is left.

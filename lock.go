@@ -69,7 +69,7 @@ func (l *Lock) done() bool {
 //
 // Errors: ErrReleased, ErrExpired or ErrLost if the hold is over (and then it
 // stays over), else a *QuorumError with ErrNoQuorum, which leaves the lease as it
-// was; or ctx's cause.
+// was; or ctx's error and cause.
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	h, c := l.h, l.h.client
 	ttl = ttl.Truncate(time.Millisecond)
@@ -80,7 +80,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 		return ErrReleased
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 	if !h.valid() {
 		return h.end(ErrExpired)

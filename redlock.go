@@ -41,8 +41,9 @@ type Client struct {
 // is certain: with the lock held, or with an error that wraps ErrNotAcquired and
 // one of ErrHeld, ErrNoQuorum and ErrTooSlow (a *QuorumError). It takes at most
 // the request timeout (the first call on new masters: and until they are founded).
-// When ctx ends first, its cause is joined to that error; what was granted by then
-// is given back in the background.
+// When ctx ends first, its error and its cause are joined to that one; what was
+// granted by then is given back in the background. Bad input is an *OptionError, and
+// no ErrNotAcquired: trying again would not help.
 //
 // With a ctx derived from the Context of a lock of the same name, it re-enters
 // that lock: same token, and as many Unlocks as entries.
@@ -53,7 +54,7 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 }
 
 // Lock is TryLock, again and again, until it has the lock or ctx ends; then it
-// returns ctx's cause joined with why the last attempt failed. Callers of one
+// returns ctx's error and cause joined with why the last attempt failed. Callers of one
 // Client that wait for one name are served first come, first served, and only the
 // first asks the masters.
 //
@@ -88,9 +89,12 @@ func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Cont
 // lock re-enters the hold that ctx carries, or else acquires afresh.
 func (c *Client) lock(ctx context.Context, name string, opts []LockOption,
 	fresh func(*Client, context.Context, string, lockConfig) (*Lock, error)) (*Lock, error) {
-	cfg, err := c.enter(ctx, name, opts)
+	cfg, err := c.with(name, opts)
 	if err != nil {
 		return nil, err
+	}
+	if err := c.enter(ctx); err != nil {
+		return nil, errors.Join(ErrNotAcquired, err)
 	}
 	defer c.calls.Done()
 	if h := heldBy(ctx, c, name); h != nil {
@@ -212,8 +216,8 @@ func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline in
 	return ballot, err
 }
 
-// await waits until r is decided or the deadline has passed. It returns the cause
-// when ctx ends, or the client is closed, before.
+// await waits until r is decided or the deadline has passed. It returns why when ctx
+// ends, or the client is closed, before.
 func (c *Client) await(ctx context.Context, r *round, deadline instant) error {
 	timer := c.timer(deadline.sub(c.now()))
 	defer c.putBack(timer)
@@ -221,7 +225,7 @@ func (c *Client) await(ctx context.Context, r *round, deadline instant) error {
 	case <-r.decided:
 	case <-timer.C:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ended(ctx)
 	case <-c.closed.Done():
 		return ErrClosed
 	}
@@ -264,26 +268,25 @@ func (c *Client) publish(votes []vote) []Vote {
 	return public
 }
 
-// enter begins a call: it checks the input, and that the client is open. The
+// enter begins a call: it checks that ctx has not ended and the client is open. The
 // caller must call c.calls.Done unless there was an error.
-func (c *Client) enter(ctx context.Context, name string, opts []LockOption) (lockConfig, error) {
-	cfg := c.config.lock
-	if len(opts) > 0 {
-		var err error
-		if cfg, err = c.with(opts); err != nil {
-			return cfg, err
-		}
-	}
-	if err := validateName(name); err != nil {
-		return cfg, err
-	}
+func (c *Client) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return cfg, context.Cause(ctx)
+		return ended(ctx)
 	}
 	if !c.open() {
-		return cfg, ErrClosed
+		return ErrClosed
 	}
-	return cfg, nil
+	return nil
+}
+
+// ended returns why ctx is over: its error, and its cause if that says more.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return errors.Join(err, cause)
 }
 
 // open reports that the client is not closed. Close waits then until the caller
@@ -310,8 +313,9 @@ func (c *Client) unlocking(depart func() (*round, error)) (*round, error) {
 	return depart()
 }
 
-// with returns the client's settings of an acquisition, changed by opts.
-func (c *Client) with(opts []LockOption) (lockConfig, error) {
+// with checks the input of an acquisition, and returns the client's settings,
+// changed by opts.
+func (c *Client) with(name string, opts []LockOption) (lockConfig, error) {
 	cfg := c.config.lock
 	for i, o := range opts {
 		if o == nil {
@@ -319,7 +323,12 @@ func (c *Client) with(opts []LockOption) (lockConfig, error) {
 		}
 		o.applyLock(&cfg)
 	}
-	return cfg, c.validateLock(cfg)
+	if len(opts) > 0 {
+		if err := c.validateLock(cfg); err != nil {
+			return cfg, err
+		}
+	}
+	return cfg, validateName(name)
 }
 
 // Close ends every hold of the client (their contexts with ErrClosed), gives

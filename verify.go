@@ -28,13 +28,16 @@ func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale
 // fail later, and shows an operator who holds what; it cannot replace a guard that
 // compares the token in the same atomic operation as the write (package fence).
 //
-// Errors: bad input; ctx's cause; ErrClosed; and with VerifyUnknown a *QuorumError
+// Errors: bad input; ctx's error and cause; ErrClosed; and with VerifyUnknown a *QuorumError
 // that has the masters' votes.
 func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Verdict, error) {
 	if !token.Valid() {
 		return VerifyUnknown, &OptionError{"token", token, "it must not be 0"}
 	}
-	if _, err := c.enter(ctx, name, nil); err != nil {
+	if err := validateName(name); err != nil {
+		return VerifyUnknown, err
+	}
+	if err := c.enter(ctx); err != nil {
 		return VerifyUnknown, err
 	}
 	defer c.calls.Done()

@@ -67,7 +67,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 		defer timer.Stop()
 		patience = timer.C
 	}
-	var last error
+	last := ErrNotAcquired // and nothing more is known
 	for try := 0; ; {
 		var pause time.Duration = -1 // until woken
 		mine, early, handed, rival := c.names.turn(name, w)
@@ -81,7 +81,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 				return lock, nil
 			}
 			if ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
-				err = joinWait(context.Cause(ctx), err)
+				err = joinWait(ended(ctx), err)
 			}
 			if ctx.Err() != nil || c.closed.Err() != nil {
 				return nil, err
@@ -228,7 +228,7 @@ func (c *Client) sleep(ctx context.Context, w *waiter, pause time.Duration, pati
 	case <-patience:
 		return context.DeadlineExceeded
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ended(ctx)
 	case <-c.closed.Done():
 		return ErrClosed
 	}
