@@ -149,8 +149,23 @@ func (l *link) exchange(live []*request) error {
 func (l *link) run() ([]any, error) {
 	ctx := context.Background() // the client's own time-outs bound it
 	cmd := redis.NewCmd(ctx, l.words...)
-	_ = l.conn.Process(ctx, cmd)
+	err := driving(func() error {
+		_ = l.conn.Process(ctx, cmd)
+		return nil
+	})
+	if err != nil {
+		l.spoil()
+		return nil, err
+	}
 	return cmd.Slice()
+}
+
+// spoil makes go-redis throw the connection away when it is given back, as it does
+// with one that something could not be written to. Else it would be used again, in
+// the middle of a reply.
+func (l *link) spoil() {
+	ctx, unwritable := context.Background(), struct{}{}
+	_ = driving(func() error { return l.conn.Process(ctx, redis.NewCmd(ctx, unwritable)) })
 }
 
 // hello takes a connection, loads the script and asks whether the server may
@@ -160,12 +175,15 @@ func (l *link) hello() error {
 	l.conn, l.served = m.redis.Conn(), false
 	var said *helloCmds
 	var loaded *redis.StringCmd
-	cmds, err := l.conn.Pipelined(ctx, func(p redis.Pipeliner) error {
-		said = m.askHello(ctx, p)
-		loaded = p.ScriptLoad(ctx, batchSource)
-		return nil
+	err := driving(func() error {
+		cmds, err := l.conn.Pipelined(ctx, func(p redis.Pipeliner) error {
+			said = m.askHello(ctx, p)
+			loaded = p.ScriptLoad(ctx, batchSource)
+			return nil
+		})
+		return connErr(cmds, err)
 	})
-	if err := connErr(cmds, err); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := loaded.Err(); err != nil {

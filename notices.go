@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"math/bits"
 	"sync"
 	"time"
@@ -137,8 +138,8 @@ func (n *notices) hearAgain(ctx context.Context, m *master) {
 			pause = minRetry
 		}
 		rest := pause
-		if isReply(err) {
-			rest = askInterval // it refuses, say for want of a permission, and will again
+		if _, giant := errors.AsType[*protocolError](err); giant || isReply(err) {
+			rest = askInterval // it refuses, say for want of a permission, and will again; or somebody floods the channel
 		}
 		select {
 		case <-ctx.Done():

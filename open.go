@@ -178,10 +178,11 @@ func tuned(o *redis.Options, timeout time.Duration) *redis.Options {
 	dial := redis.NewDialer(o)
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
-		if err == nil {
-			discardOnClose(conn)
+		if err != nil {
+			return nil, err
 		}
-		return conn, err
+		discardOnClose(conn)
+		return bounded(conn), nil
 	}
 	return o
 }

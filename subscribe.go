@@ -17,12 +17,19 @@ const pingAfter = 2 * time.Second
 // breaks, and returns why, or ctx ends. It tells when the subscription stands, and
 // of every message.
 func (m *master) hear(ctx context.Context, channel string, stands func(), message func(master int, payload string)) error {
-	sub := m.ear.Subscribe(ctx, channel)
+	sub := m.ear.Subscribe(ctx)
 	defer func() { _ = sub.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // ends the read under way
 	defer stop()
+	if err := driving(func() error { return sub.Subscribe(ctx, channel) }); err != nil {
+		return err
+	}
 	for asked := false; ctx.Err() == nil; {
-		said, err := sub.ReceiveTimeout(ctx, pingAfter)
+		var said any
+		err := driving(func() (err error) {
+			said, err = sub.ReceiveTimeout(ctx, pingAfter)
+			return err
+		})
 		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !asked {
 			asked = true
 			err = sub.Ping(ctx)

@@ -74,11 +74,14 @@ func (m *master) ask() (hello, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
 	defer cancel()
 	var said *helloCmds
-	cmds, err := m.aside.Pipelined(ctx, func(p redis.Pipeliner) error {
-		said = m.askHello(ctx, p)
-		return nil
+	err := driving(func() error {
+		cmds, err := m.aside.Pipelined(ctx, func(p redis.Pipeliner) error {
+			said = m.askHello(ctx, p)
+			return nil
+		})
+		return connErr(cmds, err)
 	})
-	if err := connErr(cmds, err); err != nil {
+	if err != nil {
 		return hello{}, err
 	}
 	return said.read()
@@ -87,7 +90,11 @@ func (m *master) ask() (hello, error) {
 func (m *master) survey(durable bool) (*survey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
 	defer cancel()
-	reply, err := surveyScript.Run(ctx, m.aside, m.admissionKeys(), yesNo(durable)).StringSlice()
+	var reply []string
+	err := driving(func() (err error) {
+		reply, err = surveyScript.Run(ctx, m.aside, m.admissionKeys(), yesNo(durable)).StringSlice()
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +153,7 @@ func (m *master) raise(s *survey, floors []int64) error {
 	for _, f := range floors {
 		args = append(args, f)
 	}
-	err = admitScript.Run(ctx, m.aside, m.admissionKeys(), args...).Err()
+	err = driving(func() error { return admitScript.Run(ctx, m.aside, m.admissionKeys(), args...).Err() })
 	if redis.HasErrorPrefix(err, "NOTADMITTED") {
 		return &outError{err.Error(), minRetry}
 	}

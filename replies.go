@@ -1,0 +1,164 @@
+package redlock
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+const (
+	// maxReply bounds a reply, in bytes. The largest are a survey, of some 100 kB, and
+	// INFO.
+	maxReply = 1 << 20
+
+	// maxElements bounds how many values a reply may have, in all its arrays.
+	maxElements = 1 << 16
+)
+
+// driving runs call, in which go-redis reads replies. It panics on some, as on a
+// message without a channel, or on a giant one where the connection is not bounded
+// (a failover client's). That is an error as any other that breaks the connection.
+func driving(call func() error) (err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = &protocolError{fmt.Sprintf("one that go-redis panics on: %v", fault)}
+		}
+	}()
+	return call()
+}
+
+// bounded returns the connection to a server, with a bound on the server's replies:
+// go-redis reserves memory for whatever length is announced, and panics when that is
+// absurd.
+func bounded(conn net.Conn) net.Conn {
+	b := &boundedConn{Conn: conn}
+	if socket, ok := conn.(syscall.Conn); ok {
+		return struct { // go-redis looks whether an idle socket was closed
+			*boundedConn
+			syscall.Conn
+		}{b, socket}
+	}
+	return b
+}
+
+type boundedConn struct {
+	net.Conn
+	replies replyGauge
+	broken  error
+}
+
+func (c *boundedConn) Read(p []byte) (int, error) {
+	if c.broken != nil {
+		return 0, c.broken
+	}
+	n, err := c.Conn.Read(p)
+	if fine, bad := c.replies.take(p[:n]); bad != nil {
+		c.broken = bad
+		return fine, bad
+	}
+	return n, err
+}
+
+// protocolError tells that a server sent what is no reply, or a giant one.
+type protocolError struct{ why string }
+
+func (e *protocolError) Error() string { return "the server's reply is " + e.why }
+
+// replyGauge follows a stream of replies, of RESP2 or RESP3, which may be cut
+// anywhere. The zero value stands before a reply.
+type replyGauge struct {
+	size     int // bytes of this reply so far
+	elements int // values announced in it
+	left     int // values of it that did not end yet; 0: before a reply
+	body     int // bytes left of the string that it is in
+	line     int // bytes of the line so far
+	head     [24]byte
+}
+
+// take follows the stream over its next bytes. Each announced length counts before
+// what it announces has come. When a reply is bad, take tells how many bytes came
+// before that was seen.
+func (g *replyGauge) take(p []byte) (fine int, bad error) {
+	for fine < len(p) {
+		rest := p[fine:]
+		n, lineEnds := len(rest), false
+		if g.body > 0 {
+			n = min(n, g.body)
+		} else if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+			n, lineEnds = i+1, true
+		}
+		if g.size += n; g.size > maxReply {
+			return fine, errTooLarge
+		}
+		if g.body > 0 {
+			if g.body -= n; g.body == 0 {
+				g.end()
+			}
+		} else {
+			if g.line < len(g.head) {
+				copy(g.head[g.line:], rest[:n])
+			}
+			g.line += n
+		}
+		if lineEnds {
+			if bad := g.lineEnds(); bad != nil {
+				return fine, bad
+			}
+		}
+		fine += n
+	}
+	return fine, nil
+}
+
+var (
+	errTooLarge = &protocolError{fmt.Sprintf("above %d bytes or %d values", maxReply, maxElements)}
+	errNoReply  = &protocolError{"not of the Redis protocol"}
+)
+
+// lineEnds reads what a line announces.
+func (g *replyGauge) lineEnds() error {
+	line := g.head[:min(g.line, len(g.head))]
+	g.line = 0
+	if g.left == 0 {
+		g.left = 1
+	}
+	perElement, more := 0, 0
+	switch line[0] {
+	case '$', '!', '=':
+	case '*', '~', '>':
+		perElement = 1
+	case '%':
+		perElement = 2
+	case '|': // stands before a reply
+		perElement, more = 2, 1
+	default:
+		g.end()
+		return nil
+	}
+	n, err := strconv.Atoi(string(bytes.TrimSuffix(line[1:], []byte("\r\n"))))
+	switch {
+	case err != nil || n < -1 || line[len(line)-1] != '\n': // cut off
+		return errNoReply
+	case n > maxReply-g.size-len("\r\n"):
+		return errTooLarge
+	case perElement == 0 && n >= 0:
+		g.body = n + len("\r\n")
+		return nil
+	}
+	announced := max(n, 0)*perElement + more
+	if g.elements += announced; g.elements > maxElements {
+		return errTooLarge
+	}
+	g.left += announced
+	g.end()
+	return nil
+}
+
+// end is the end of a value.
+func (g *replyGauge) end() {
+	if g.left--; g.left == 0 {
+		g.size, g.elements = 0, 0
+	}
+}
