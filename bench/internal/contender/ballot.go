@@ -12,27 +12,27 @@ var errNoQuorum = errors.New("no quorum")
 type ballot struct {
 	need, spare int64
 	yes, no     atomic.Int64
-	decided     chan error
+	decided     chan struct{} // has an element once it is
 }
 
 func newBallot(n int) *ballot {
 	need := int64(n/2 + 1)
-	return &ballot{need: need, spare: int64(n) - need, decided: make(chan error, 2)}
+	return &ballot{need: need, spare: int64(n) - need, decided: make(chan struct{}, 1)}
 }
 
 func (b *ballot) vote(yes bool) {
-	switch {
-	case yes && b.yes.Add(1) == b.need:
-		b.decided <- nil
-	case !yes && b.no.Add(1) == b.spare+1:
-		b.decided <- errNoQuorum
+	if yes && b.yes.Add(1) == b.need || !yes && b.no.Add(1) == b.spare+1 {
+		b.decided <- struct{}{}
 	}
 }
 
 func (b *ballot) await(ctx context.Context) error {
 	select {
-	case err := <-b.decided:
-		return err
+	case <-b.decided:
+		if b.yes.Load() < b.need {
+			return errNoQuorum
+		}
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -56,7 +56,8 @@ const Fair = "redlock-fair"
 var All = []Contender{
 	{Name: "redlock", Needs: AllMasters, Waits: true, Open: openRedlock()},
 	{Name: Fair, Needs: AllMasters, Waits: true, Open: openRedlock(fair...)},
-	{Name: "floor-group", Needs: AllMasters, Open: openGroupFloor},
+	{Name: "floor-batch", Needs: AllMasters, Open: openGroupFloor(batched)},
+	{Name: "floor-group", Needs: AllMasters, Open: openGroupFloor(pipelined)},
 	{Name: "floor-parallel", Needs: AllMasters, Open: openParallelFloor},
 	{Name: "redsync", Needs: AllMasters, Waits: true, Open: openRedsync},
 	{Name: "bsm-redislock", Needs: OneMaster, Waits: true, Open: openBsm},

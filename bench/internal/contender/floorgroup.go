@@ -8,18 +8,16 @@ import (
 )
 
 // groupFloor is the floor with group commit: one goroutine a master, and what came
-// while its last pipeline was under way leaves as the next. This is what the
-// library's speed is measured against.
+// while its last batch was under way leaves as the next.
 type groupFloor struct {
 	redisClients
-	scripts floorScripts
 	lines   []*groupLine
 	running sync.WaitGroup
 }
 
 // groupCall is one script call for one master.
 type groupCall struct {
-	pair    floorPair
+	pair    *floorPair
 	release bool
 	to      *ballot
 }
@@ -31,19 +29,25 @@ type groupLine struct {
 	some  chan struct{} // has an element when calls may have some
 }
 
-func openGroupFloor(urls []string) (Client, error) {
-	clients, scripts, err := openFloor(urls)
-	if err != nil {
-		return nil, err
+// openGroupFloor opens one whose batches are sent by one sender a master.
+func openGroupFloor(newSender func(*redis.Client) groupSender) func([]string) (Client, error) {
+	return func(urls []string) (Client, error) {
+		clients, err := openFloor(urls)
+		if err != nil {
+			return nil, err
+		}
+		f := &groupFloor{redisClients: clients}
+		for _, c := range clients {
+			l := &groupLine{some: make(chan struct{}, 1)}
+			f.lines = append(f.lines, l)
+			f.running.Go(func() { l.run(newSender(c)) })
+		}
+		return f, nil
 	}
-	f := &groupFloor{redisClients: clients, scripts: scripts}
-	for _, c := range clients {
-		l := &groupLine{some: make(chan struct{}, 1)}
-		f.lines = append(f.lines, l)
-		f.running.Go(func() { f.run(c, l) })
-	}
-	return f, nil
 }
+
+// groupSender sends a batch to its master, and gives the calls their answers.
+type groupSender func([]groupCall)
 
 func (l *groupLine) put(c groupCall) {
 	l.mu.Lock()
@@ -64,19 +68,28 @@ func (l *groupLine) take(empty []groupCall) []groupCall {
 	return calls
 }
 
-func (f *groupFloor) run(c *redis.Client, l *groupLine) {
-	ctx := context.Background()
+func (l *groupLine) run(send groupSender) {
 	var calls []groupCall
-	var cmds []*redis.Cmd
 	for range l.some {
-		calls, cmds = l.take(calls[:0]), cmds[:0]
+		calls = l.take(calls[:0])
+		send(calls)
+	}
+}
+
+// pipelined sends a script call for each, in one pipeline. This is what the
+// library's speed was measured against before it sent batches itself.
+func pipelined(c *redis.Client) groupSender {
+	ctx := context.Background()
+	var cmds []*redis.Cmd
+	return func(calls []groupCall) {
+		cmds = cmds[:0]
 		pipe := c.Pipeline()
 		for _, call := range calls {
 			send := call.pair.acquire
 			if call.release {
 				send = call.pair.release
 			}
-			cmds = append(cmds, send(ctx, f.scripts, pipe))
+			cmds = append(cmds, send(ctx, pipe))
 		}
 		_, _ = pipe.Exec(ctx) // each command has its own error
 		for i, call := range calls {
@@ -85,7 +98,7 @@ func (f *groupFloor) run(c *redis.Client, l *groupLine) {
 	}
 }
 
-func (f *groupFloor) ask(ctx context.Context, pair floorPair, release bool) error {
+func (f *groupFloor) ask(ctx context.Context, pair *floorPair, release bool) error {
 	b := newBallot(len(f.lines))
 	for _, l := range f.lines {
 		l.put(groupCall{pair, release, b})
@@ -95,7 +108,7 @@ func (f *groupFloor) ask(ctx context.Context, pair floorPair, release bool) erro
 
 func (f *groupFloor) Lock(ctx context.Context, name string, _ bool) (Held, error) {
 	h := &groupHeld{f, newFloorPair(name)}
-	return h, f.ask(ctx, h.pair, false)
+	return h, f.ask(ctx, &h.pair, false)
 }
 
 // Close must be called when no call is under way.
@@ -115,4 +128,4 @@ type groupHeld struct {
 
 func (h *groupHeld) Token() uint64 { return 0 }
 
-func (h *groupHeld) Unlock(ctx context.Context) error { return h.f.ask(ctx, h.pair, true) }
+func (h *groupHeld) Unlock(ctx context.Context) error { return h.f.ask(ctx, &h.pair, true) }

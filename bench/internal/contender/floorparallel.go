@@ -2,7 +2,6 @@ package contender
 
 import (
 	"context"
-	"errors"
 	"sync"
 )
 
@@ -11,35 +10,12 @@ import (
 // both scripts to its master, so that they cannot overtake each other.
 type parallelFloor struct {
 	redisClients
-	scripts floorScripts
-	pairs   sync.WaitGroup
+	pairs sync.WaitGroup
 }
 
 func openParallelFloor(urls []string) (Client, error) {
-	clients, scripts, err := openFloor(urls)
-	return &parallelFloor{redisClients: clients, scripts: scripts}, err
-}
-
-// openFloor prepares the masters. One that is down is as good as a no.
-func openFloor(urls []string) (redisClients, floorScripts, error) {
-	scripts, err := loadFloorScripts()
-	if err != nil {
-		return nil, scripts, err
-	}
-	clients, err := dialRedis(urls)
-	if err != nil {
-		return nil, scripts, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), TTL)
-	defer cancel()
-	prepared := newBallot(len(clients))
-	for _, c := range clients {
-		go func() { prepared.vote(scripts.prepare(ctx, c) == nil) }()
-	}
-	if err := prepared.await(ctx); err != nil {
-		return nil, scripts, errors.Join(err, clients.Close())
-	}
-	return clients, scripts, nil
+	clients, err := openFloor(urls)
+	return &parallelFloor{redisClients: clients}, err
 }
 
 func (f *parallelFloor) Lock(ctx context.Context, name string, _ bool) (Held, error) {
@@ -51,9 +27,9 @@ func (f *parallelFloor) Lock(ctx context.Context, name string, _ bool) (Held, er
 	}
 	for _, c := range f.redisClients {
 		f.pairs.Go(func() {
-			h.granted.vote(yes(p.acquire(ctx, f.scripts, c)))
+			h.granted.vote(yes(p.acquire(ctx, c)))
 			<-h.unlock
-			h.freed.vote(yes(p.release(ctx, f.scripts, c)))
+			h.freed.vote(yes(p.release(ctx, c)))
 		})
 	}
 	err := h.granted.await(ctx)

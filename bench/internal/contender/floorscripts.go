@@ -2,62 +2,62 @@ package contender
 
 import (
 	"context"
+	_ "embed"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// The raw floor does what an acquisition cannot do without: the scripts that this
-// library runs, on all masters, and a wait for the answers of a quorum. It counts
-// no validity, mints no token, renews nothing and gives nothing back.
+// The raw floors do what an acquisition cannot do without: the calls that the
+// scripts of this library make, on all masters, and a wait for the answers of a
+// quorum. They count no validity, mint no token, renew nothing and give nothing back.
 
-// floorScripts are the two scripts, as the library sends them.
-type floorScripts struct{ acquire, release *redis.Script }
+//go:embed floor.lua
+var floorFunctions string
 
-// loadFloorScripts reads them from the module above this one.
-func loadFloorScripts() (floorScripts, error) {
-	line, err1 := readScript("line.lua")
-	acquire, err2 := readScript("acquire.lua")
-	release, err3 := readScript("release.lua")
-	return floorScripts{redis.NewScript(line + acquire), redis.NewScript(line + release)}, errors.Join(err1, err2, err3)
-}
+//go:embed floorbatch.lua
+var floorBatchLoop string
 
-// readScript looks for scripts/name above the working folder.
-func readScript(name string) (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		text, err := os.ReadFile(filepath.Join(dir, "scripts", name))
-		if err == nil {
-			return string(text), nil
-		}
-		above := filepath.Dir(dir)
-		if above == dir {
-			return "", fmt.Errorf("no scripts/%s above the working folder: run the benchmark in bench/", name)
-		}
-		dir = above
-	}
+// floorScripts are a script for each operation, and one for many.
+var floorScripts = struct{ acquire, release, batch *redis.Script }{
+	redis.NewScript(floorFunctions + "return acquire(KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[1], ARGV[2])"),
+	redis.NewScript(floorFunctions + "return release(KEYS[1], KEYS[2], ARGV[1])"),
+	redis.NewScript(floorFunctions + floorBatchLoop),
 }
 
 const (
-	floorFence  = "floor:fence"
-	floorCount  = 1_000_000_000_000 // counters start far above 1
-	floorNobody = ""
+	floorFence = "floor:fence"
+	floorCount = 1_000_000_000_000 // counters start far above 1
 )
 
-// prepare makes a master ready: the counter, and the scripts in its cache.
-func (s floorScripts) prepare(ctx context.Context, c *redis.Client) error {
+// openFloor prepares the masters. One that is down is as good as a no.
+func openFloor(urls []string) (redisClients, error) {
+	clients, err := dialRedis(urls)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), TTL)
+	defer cancel()
+	prepared := newBallot(len(clients))
+	for _, c := range clients {
+		go func() { prepared.vote(prepareFloor(ctx, c) == nil) }()
+	}
+	if err := prepared.await(ctx); err != nil {
+		return nil, errors.Join(err, clients.Close())
+	}
+	return clients, nil
+}
+
+// prepareFloor makes a master ready: the counter, and the scripts in its cache.
+func prepareFloor(ctx context.Context, c *redis.Client) error {
 	return errors.Join(
 		c.SetNX(ctx, floorFence, floorCount, 0).Err(),
-		s.acquire.Load(ctx, c).Err(),
-		s.release.Load(ctx, c).Err(),
+		floorScripts.acquire.Load(ctx, c).Err(),
+		floorScripts.release.Load(ctx, c).Err(),
+		floorScripts.batch.Load(ctx, c).Err(),
 	)
 }
 
@@ -73,13 +73,12 @@ func newFloorPair(name string) floorPair {
 	return floorPair{lock: "floor:lock:" + name, gone: "floor:gone:" + owner, line: "floor:line:" + name, owner: owner}
 }
 
-func (p floorPair) acquire(ctx context.Context, s floorScripts, c redis.Scripter) *redis.Cmd {
-	return c.EvalSha(ctx, s.acquire.Hash(), []string{p.lock, floorFence, p.gone, p.line},
-		p.owner, 1, TTL.Milliseconds(), floorNobody, floorNobody)
+func (p floorPair) acquire(ctx context.Context, c redis.Scripter) *redis.Cmd {
+	return c.EvalSha(ctx, floorScripts.acquire.Hash(), []string{p.lock, floorFence, p.gone, p.line}, p.owner, TTL.Milliseconds())
 }
 
-func (p floorPair) release(ctx context.Context, s floorScripts, c redis.Scripter) *redis.Cmd {
-	return c.EvalSha(ctx, s.release.Hash(), []string{p.lock, p.gone, p.line}, p.owner, 0, 0, floorNobody, floorNobody)
+func (p floorPair) release(ctx context.Context, c redis.Scripter) *redis.Cmd {
+	return c.EvalSha(ctx, floorScripts.release.Hash(), []string{p.lock, p.line}, p.owner)
 }
 
 // yes reports whether a script's answer is a grant, or a release.
