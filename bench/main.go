@@ -1,4 +1,4 @@
-// Command bench measures this library beside its peers and beside the raw floor,
+// Command bench measures this library beside its peers and beside the raw floors,
 // on the same servers and in one run, so that the ratios mean something on any
 // machine. It must be run in its folder.
 //
@@ -7,7 +7,7 @@
 //	go run . -workloads '^distinct-64$' -contenders 'redlock|redsync' -seconds 5
 //	go run . -out results                  # and results.json and plots in that folder
 //	go run . -aims                         # only what the aims need, and the aims
-//	go run . -check                        # the regression check, within a minute
+//	go run . -check                        # the regression check, against the raw floors, within a minute
 //	go run . -scale                        # 100 000 held locks
 //	go run . -workloads '^series$' -contenders '^redlock$' -profile cpu.out   # then go tool pprof
 package main
@@ -61,7 +61,7 @@ func run(args []string) error {
 	out := flags.String("out", "", "write results.json and plots to this `folder`")
 	aims := flags.Bool("aims", false, "measure only what the aims need, and print which are met")
 	quick := flags.Bool("quick", false, "a sanity pass: -seconds 0.3 -rounds 1")
-	check := flags.Bool("check", false, "compare with the raw floor, and fail below threshold.json")
+	check := flags.Bool("check", false, "compare with the raw floors, and fail below threshold.json")
 	profile := flags.String("profile", "", "write a CPU profile of this process, in which are all clients but those of 8 processes, to this `file`")
 	scale := flags.Bool("scale", false, "hold many locks with renewal")
 	locks := flags.Int("locks", 100_000, "how many, for -scale")
