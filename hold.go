@@ -410,7 +410,7 @@ func (h *hold) unproved() error {
 // must agree that the lock is still this owner's.
 func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	c := h.client
-	if cfg.ttl == c.config.lock.ttl { // nobody asked for it here
+	if !cfg.ttlGiven || cfg.ttl == c.config.lock.ttl { // nobody asked for it here
 		cfg.ttl = min(cfg.ttl, c.maxTTL-h.delay())
 	}
 	if err := c.validateTTL(cfg.ttl, h.delay()); err != nil {

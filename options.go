@@ -64,6 +64,7 @@ type config struct {
 
 type lockConfig struct {
 	ttl      time.Duration
+	ttlGiven bool // else it is the default
 	delay    time.Duration
 	maxHold  time.Duration
 	wait     time.Duration
@@ -81,10 +82,11 @@ func (o lockOption) applyClient(c *config)   { o(&c.lock) }
 func (o lockOption) applyLock(l *lockConfig) { o(l) }
 
 // WithTTL sets how long a lease lasts when it is not renewed, truncated to
-// milliseconds. Default DefaultTTL; at least MinTTL, above the request timeout,
-// and at most MaxTTL together with the lock delay.
+// milliseconds. Default DefaultTTL, or what MaxTTL leaves beside the lock delay if
+// that is less; at least MinTTL, above the request timeout, and at most MaxTTL
+// together with the lock delay.
 func WithTTL(ttl time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.ttl = ttl.Truncate(time.Millisecond) })
+	return lockOption(func(l *lockConfig) { l.ttl, l.ttlGiven = ttl.Truncate(time.Millisecond), true })
 }
 
 // WithoutWatchdog makes a fixed lease: nothing renews it, it ends after its ttl
@@ -195,7 +197,15 @@ func newConfig(opts []Option) (config, error) {
 		}
 		o.applyClient(&c)
 	}
+	c.settle(&c.lock)
 	return c, c.validate()
+}
+
+// settle makes the default ttl fit under the max ttl.
+func (c *config) settle(l *lockConfig) {
+	if !l.ttlGiven {
+		l.ttl = min(DefaultTTL, c.maxTTL-l.delay).Truncate(time.Millisecond)
+	}
 }
 
 func (c *config) validate() error {
@@ -228,8 +238,11 @@ func (c *config) validateLock(l lockConfig) error {
 	refuse(l.delay < 0, "lock delay", l.delay, "it must not be negative")
 	refuse(l.maxHold < 0 || l.maxHold > maxDuration, "max hold", max(l.maxHold, 0), fmt.Sprintf("it must be positive, and at most %v", maxDuration))
 	refuse(l.wait < 0, "wait", l.wait, "it must not be negative")
-	errs = append(errs, c.validateTTL(l.ttl, max(l.delay, 0)))
-	return errors.Join(errs...)
+	err := c.validateTTL(l.ttl, max(l.delay, 0))
+	if o, bad := err.(*OptionError); bad && !l.ttlGiven {
+		o.Value = fmt.Sprintf("%v by default (at most the max ttl, %v, less the lock delay, %v)", l.ttl, c.maxTTL, l.delay)
+	}
+	return errors.Join(append(errs, err)...)
 }
 
 func (c *config) validateTTL(ttl, delay time.Duration) error {

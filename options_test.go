@@ -73,6 +73,46 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 	}
 }
 
+// A default is nobody's choice: what was chosen decides what it is.
+func TestTheDefaultTTLFits(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim string
+		opts  []Option
+		call  []LockOption
+		want  time.Duration
+	}{
+		{"nothing is set", nil, nil, DefaultTTL},
+		{"a short max ttl", []Option{WithMaxTTL(10 * time.Second)}, nil, 10 * time.Second},
+		{"a long max ttl", []Option{WithMaxTTL(time.Hour)}, nil, DefaultTTL},
+		{"a max ttl and a lock delay", []Option{WithMaxTTL(10 * time.Second), WithLockDelay(4 * time.Second)}, nil, 6 * time.Second},
+		{"a lock delay", []Option{WithLockDelay(40 * time.Second)}, nil, 20 * time.Second},
+		{"a lock delay at the call", nil, []LockOption{WithLockDelay(40 * time.Second)}, 20 * time.Second},
+		{"less lock delay at the call", []Option{WithLockDelay(40 * time.Second)}, []LockOption{WithLockDelay(0)}, DefaultTTL},
+		{"a ttl", []Option{WithMaxTTL(10 * time.Second), WithTTL(5 * time.Second)}, nil, 5 * time.Second},
+		{"a ttl, and more at the call", []Option{WithTTL(5 * time.Second)}, []LockOption{WithTTL(6 * time.Second)}, 6 * time.Second},
+	} {
+		cfg, err := newConfig(x.opts)
+		if err != nil {
+			t.Errorf("%s: %v", x.claim, err)
+			continue
+		}
+		got, err := (&Client{config: cfg}).with("job", x.call)
+		if err != nil || got.ttl != x.want {
+			t.Errorf("%s: the ttl is %v (%v), want %v", x.claim, got.ttl, err, x.want)
+		}
+	}
+	_, err := newConfig([]Option{WithMaxTTL(10 * time.Second), WithTTL(11 * time.Second)})
+	requireOptionError(t, err, "ttl")
+	_, err = newConfig([]Option{WithMaxTTL(10 * time.Second), WithLockDelay(10 * time.Second)})
+	requireOptionError(t, err, "ttl")
+	for _, said := range []string{"by default", "max ttl, 10s", "lock delay, 10s"} {
+		if err == nil || !strings.Contains(err.Error(), said) {
+			t.Errorf("%q is missing in: %v", said, err)
+		}
+	}
+}
+
 // Two Sentinel-fronted primaries have the same address for go-redis.
 func TestFailoverClientsAreMasters(t *testing.T) {
 	t.Parallel()

@@ -324,6 +324,7 @@ func (c *Client) with(name string, opts []LockOption) (lockConfig, error) {
 		o.applyLock(&cfg)
 	}
 	if len(opts) > 0 {
+		c.settle(&cfg)
 		if err := c.validateLock(cfg); err != nil {
 			return cfg, err
 		}

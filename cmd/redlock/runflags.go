@@ -97,7 +97,7 @@ func (d *deployment) check() error {
 }
 
 func (d *deployment) options() []redlock.Option {
-	return []redlock.Option{redlock.WithPrefix(d.prefix), redlock.WithMaxTTL(d.maxTTL), redlock.WithTTL(min(redlock.DefaultTTL, d.maxTTL))}
+	return []redlock.Option{redlock.WithPrefix(d.prefix), redlock.WithMaxTTL(d.maxTTL)}
 }
 
 // mastersVariable has the URLs of the masters when no flag gives them.
