@@ -256,6 +256,7 @@ func (c *Client) carryOut(surveys []*survey, plan admissionPlan) []error {
 // loss), and floor must be at or above every token that was handed out, if they
 // were handed out at more than 1 000 a second over the deployment's life.
 func (c *Client) Init(ctx context.Context, floor fence.Token) error {
+	c.check(ctx)
 	if floor > maxFloor {
 		return &OptionError{"floor", floor, fmt.Sprintf("it must be at most %d: the counters end at %d", int64(maxFloor), int64(maxCounter))}
 	}

@@ -62,6 +62,9 @@ var (
 	ErrBadOption = errors.New("redlock: bad option")
 )
 
+// errNoLock is what a nil *Lock returns.
+var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
+
 // Reasons of single votes, not exported: they never stand alone.
 var (
 	errNotMine  = errors.New("the lock is not this owner's there")

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
@@ -15,21 +16,53 @@ import (
 // because this process did not run for a while. Work under the lock must stop when
 // Context ends, and stores must refuse writes with a Token older than one they
 // have seen.
+//
+// A failed acquisition returns a nil *Lock. Its methods do nothing: they return an
+// error that is ErrNotAcquired, or the zero value.
 type Lock struct {
+	_        noCopy
 	h        *hold
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	unlocked bool // guarded by h.mu
 }
 
+// noCopy makes go vet report a Lock that is copied: the copy would not know of an
+// Unlock of the other.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// none reports that there is no hold: l is nil, or was not made by a Client.
+func (l *Lock) none() bool { return l == nil || l.h == nil }
+
+// String returns the name and the token, for logs.
+func (l *Lock) String() string {
+	if l.none() {
+		return "no lock"
+	}
+	return fmt.Sprintf("lock %q, token %v", l.h.name, l.h.token)
+}
+
 // Name returns the name that was locked.
-func (l *Lock) Name() string { return l.h.name }
+func (l *Lock) Name() string {
+	if l.none() {
+		return ""
+	}
+	return l.h.name
+}
 
 // Token returns the fencing token of this hold: the same for all its re-entries,
 // above that of every hold of the name that was completed before this one was
 // asked for. That rests on a majority of masters keeping its counters, and on no
 // clock.
-func (l *Lock) Token() fence.Token { return l.h.token }
+func (l *Lock) Token() fence.Token {
+	if l.none() {
+		return 0
+	}
+	return l.h.token
+}
 
 // Context returns a context, derived from the one given to Lock, that ends when
 // the hold can no longer be proved: at the end of the lease by this process's own
@@ -43,11 +76,19 @@ func (l *Lock) Token() fence.Token { return l.h.token }
 //
 // Not promised: that code notices in time that the context has ended. What was
 // sent before may arrive after; only a store that compares tokens can refuse it.
-func (l *Lock) Context() context.Context { return l.ctx }
+func (l *Lock) Context() context.Context {
+	if l.none() {
+		return nil
+	}
+	return l.ctx
+}
 
 // Until returns when the lease ends unless it is renewed, for people to read: use
 // Valid to decide.
 func (l *Lock) Until() time.Time {
+	if l.none() {
+		return time.Time{}
+	}
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
 	return time.Now().Add(l.h.validUntil().sub(l.h.client.now()))
@@ -55,7 +96,7 @@ func (l *Lock) Until() time.Time {
 
 // Valid reads the clock and reports whether the hold can be proved at this
 // moment. By the time the caller acts on it, it may not be so any more.
-func (l *Lock) Valid() bool { return !l.done() && l.h.valid() }
+func (l *Lock) Valid() bool { return !l.none() && !l.done() && l.h.valid() }
 
 func (l *Lock) done() bool {
 	l.h.mu.Lock()
@@ -71,7 +112,11 @@ func (l *Lock) done() bool {
 // stays over), else a *QuorumError with ErrNoQuorum, which leaves the lease as it
 // was; or ctx's error and cause.
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
+	if l.none() {
+		return errNoLock
+	}
 	h, c := l.h, l.h.client
+	c.check(ctx)
 	ttl = ttl.Truncate(time.Millisecond)
 	if err := c.validateTTL(ttl, h.delay()); err != nil {
 		return err
@@ -115,6 +160,9 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 // a *QuorumError with ErrNoQuorum if not enough masters answered (the hold is over
 // here all the same).
 func (l *Lock) Unlock(ctx context.Context) error {
+	if l.none() {
+		return errNoLock
+	}
 	l.h.mu.Lock()
 	again := l.unlocked
 	l.unlocked = true

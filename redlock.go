@@ -74,6 +74,9 @@ func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lo
 // lock was held from before work began until after it returned. When the lock was
 // not had, work is not run and the error is Lock's.
 func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Context, token fence.Token) error, opts ...LockOption) (err error) {
+	if work == nil {
+		panic("redlock: nil work")
+	}
 	lock, err := c.Lock(ctx, name, opts...)
 	if err != nil {
 		return err
@@ -89,6 +92,7 @@ func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Cont
 // lock re-enters the hold that ctx carries, or else acquires afresh.
 func (c *Client) lock(ctx context.Context, name string, opts []LockOption,
 	fresh func(*Client, context.Context, string, lockConfig) (*Lock, error)) (*Lock, error) {
+	c.check(ctx)
 	cfg, err := c.with(name, opts)
 	if err != nil {
 		return nil, err
@@ -268,6 +272,16 @@ func (c *Client) publish(votes []vote) []Vote {
 	return public
 }
 
+// check panics when a call cannot have been meant: nothing was asked of any master.
+func (c *Client) check(ctx context.Context) {
+	if c == nil || c.masters == nil {
+		panic("redlock: the Client is nil or zero: make one with New or Open")
+	}
+	if ctx == nil {
+		panic("redlock: nil context")
+	}
+}
+
 // enter begins a call: it checks that ctx has not ended and the client is open. The
 // caller must call c.calls.Done unless there was an error.
 func (c *Client) enter(ctx context.Context) error {
@@ -339,6 +353,7 @@ func (c *Client) with(name string, opts []LockOption) (lockConfig, error) {
 // 5 s for each step of an admission that is under way.
 // Further calls return ErrClosed.
 func (c *Client) Close() error {
+	c.check(context.Background())
 	c.mu.Lock()
 	again := c.closed.Err() != nil
 	c.close(ErrClosed)

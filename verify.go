@@ -31,6 +31,7 @@ func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale
 // Errors: bad input; ctx's error and cause; ErrClosed; and with VerifyUnknown a *QuorumError
 // that has the masters' votes.
 func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Verdict, error) {
+	c.check(ctx)
 	if !token.Valid() {
 		return VerifyUnknown, &OptionError{"token", token, "it must not be 0"}
 	}

@@ -1,0 +1,94 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/fence"
+)
+
+// A failed acquisition returns no Lock, and not everybody looks at the error first.
+func TestMethodsOfNoLock(t *testing.T) {
+	for name, l := range map[string]*Lock{"nil": nil, "zero": new(Lock)} {
+		if l.Name() != "" || l.Token() != 0 || l.Context() != nil || !l.Until().IsZero() || l.Valid() {
+			t.Errorf("%s: %q, %v, %v, %v, %v", name, l.Name(), l.Token(), l.Context(), l.Until(), l.Valid())
+		}
+		requireErr(t, l.Unlock(background), ErrNotAcquired)
+		requireErr(t, l.Extend(background, time.Second), ErrNotAcquired)
+		if got := fmt.Sprint(l); got != "no lock" {
+			t.Errorf("%s: printed as %q", name, got)
+		}
+	}
+}
+
+func TestALockPrintsItsNameAndToken(t *testing.T) {
+	l := &Lock{h: &hold{name: "job", owner: "secret", token: 17}}
+	for _, format := range []string{"%v", "%+v", "%s"} {
+		if got, want := fmt.Sprintf(format, l), `lock "job", token 17`; got != want {
+			t.Errorf("%s: %s, want %s", format, got, want)
+		}
+	}
+}
+
+// go vet reports a copied value with a field that has pointer methods Lock and Unlock.
+func TestGoVetKnowsThatALockIsNotCopied(t *testing.T) {
+	locker := reflect.TypeFor[sync.Locker]()
+	lock := reflect.TypeFor[Lock]()
+	for i := range lock.NumField() {
+		if field := lock.Field(i).Type; field.Kind() == reflect.Struct && reflect.PointerTo(field).Implements(locker) {
+			return
+		}
+	}
+	t.Error("no field of Lock is a sync.Locker")
+}
+
+// What cannot have been meant panics, in plain words and before any master is asked.
+func TestWhatCannotBeMeantPanics(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
+		c := d.founded()
+		lock := mustTry(t, c, "job")
+		var none context.Context
+		work := func(context.Context, fence.Token) error { return nil }
+		for name, x := range map[string]struct {
+			call func()
+			says string
+		}{
+			"TryLock, nil ctx":     {func() { _, _ = c.TryLock(none, "other") }, "nil context"},
+			"Lock, nil ctx":        {func() { _, _ = c.Lock(none, "other") }, "nil context"},
+			"Do, nil ctx":          {func() { _ = c.Do(none, "other", work) }, "nil context"},
+			"Do, nil work":         {func() { _ = c.Do(background, "other", nil) }, "nil work"},
+			"Verify, nil ctx":      {func() { _, _ = c.Verify(none, "other", 1) }, "nil context"},
+			"Init, nil ctx":        {func() { _ = c.Init(none, 0) }, "nil context"},
+			"Extend, nil ctx":      {func() { _ = lock.Extend(none, time.Second) }, "nil context"},
+			"TryLock, zero Client": {func() { _, _ = new(Client).TryLock(background, "other") }, "New or Open"},
+			"TryLock, nil Client":  {func() { _, _ = (*Client)(nil).TryLock(background, "other") }, "New or Open"},
+			"Lock, with an option": {func() { _, _ = new(Client).Lock(background, "other", WithFair()) }, "New or Open"},
+			"Do, zero Client":      {func() { _ = new(Client).Do(background, "other", work) }, "New or Open"},
+			"Verify, zero Client":  {func() { _, _ = new(Client).Verify(background, "other", 1) }, "New or Open"},
+			"Init, zero Client":    {func() { _ = new(Client).Init(background, 0) }, "New or Open"},
+			"Close, zero Client":   {func() { _ = new(Client).Close() }, "New or Open"},
+			"Close, nil Client":    {func() { _ = (*Client)(nil).Close() }, "New or Open"},
+		} {
+			said := panicOf(x.call)
+			if text, ok := said.(string); !ok || !strings.HasPrefix(text, "redlock: ") || !strings.Contains(text, x.says) {
+				t.Errorf("%s: the panic is %v, want %q", name, said, x.says)
+			}
+		}
+		if got := d.holders("other"); got != "0" {
+			t.Error("held")
+		}
+		must(t, lock.Unlock(none)) // it does not ask ctx, and must not fail for its sake
+	})
+}
+
+func panicOf(call func()) (value any) {
+	defer func() { value = recover() }()
+	call()
+	return nil
+}
