@@ -31,6 +31,17 @@ func highestGrant(votes []vote) fence.Token {
 	return fence.Token(top)
 }
 
+// lowestGrant returns the lowest grant number among the granting votes.
+func lowestGrant(votes []vote) fence.Token {
+	low := int64(maxCounter)
+	for i := range votes {
+		if votes[i].answer == Granted {
+			low = min(low, votes[i].grant)
+		}
+	}
+	return fence.Token(low)
+}
+
 // standings turns granting votes into the ballot of the confirm round: masters
 // that stand at the token have granted already, those that granted below it
 // are pending (they are the ones to ask), and nobody else can be counted.

@@ -210,11 +210,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 		}
 		return v
 	}
-	for i, v := range asked.handOver(false, late) {
-		if v.heard {
-			late(i, v)
-		}
-	}
+	asked.handOver(false, late)
 	return &Lock{h: h, ctx: h.ctx, cancel: func(error) {}}
 }
 
@@ -227,6 +223,7 @@ func (h *hold) giveUp(asked *round, in place) {
 		h.client.masterTime.learn(i, v)
 		h.mu.Lock()
 		h.acquired(i, v, h.terms)
+		keep := h.keep(v.doubt, h.client.now())
 		h.mu.Unlock()
 		if planted.Bug == planted.NoRollback || planted.Bug == planted.RollbackHeard && v.answer == Unknown {
 			return v
@@ -237,16 +234,12 @@ func (h *hold) giveUp(asked *round, in place) {
 				call:  undoing,
 				frees: h,
 				to:    nobody{},
-				keep:  h.keep(v.doubt),
+				keep:  keep,
 			})
 		}
 		return v
 	}
-	for i, v := range asked.handOver(in == nowhere, undo) {
-		if v.heard {
-			undo(i, v)
-		}
-	}
+	asked.handOver(in == nowhere, undo)
 }
 
 // granted reports whether the master had granted the lock when last heard.
@@ -279,11 +272,10 @@ func (nobody) answer(int, vote)        {}
 
 // keep is until when a release that starts now is worth sending: as long as the
 // masters may have the lock. Where an acquire may be executed yet, say by a master
-// that goes on after a freeze, longer by the time for which its mark is needed.
-func (h *hold) keep(doubt bool) instant {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	until := h.client.now().add(h.longest)
+// that goes on after a freeze, longer by the time for which its mark is needed. The
+// caller holds mu.
+func (h *hold) keep(doubt bool, now instant) instant {
+	until := now.add(h.longest)
 	if doubt {
 		until = until.add(goneTTL)
 	}
@@ -297,27 +289,28 @@ func (h *hold) keep(doubt bool) instant {
 // hold before. The attempt of a caller of this client whose turn it is next, if
 // there is one, goes along: both leave at once, in this order.
 func (h *hold) release(left int, next *attempt) *round {
-	h.mu.Lock()
-	standings := append([]standing(nil), h.standing...)
-	h.mu.Unlock()
-
 	r := h.client.newRound()
 	r.weigh = h.freed
 	in := nowhere
 	var acquires []request
 	if next != nil {
-		acquires = make([]request, len(standings))
+		acquires = make([]request, len(h.standing))
 		if next.h.since != 0 {
 			in.channel = &h.client.notices.channel
 		}
 	}
 	freeing := h.releaseCall(left, 0, in)
-	requests := make([]request, len(standings))
-	for i, s := range standings {
+	requests := make([]request, len(h.standing))
+	now := h.client.now()
+	h.mu.Lock()
+	for i, s := range h.standing {
 		requests[i] = request{name: h.name, call: freeing, to: r}
 		if left == 0 && !s.never() {
-			requests[i].keep, requests[i].frees = h.keep(s.doubt || !s.heard), h
+			requests[i].keep, requests[i].frees = h.keep(s.doubt || !s.heard, now), h
 		}
+	}
+	h.mu.Unlock()
+	for i := range requests {
 		if next == nil {
 			h.client.masters[i].submit(&requests[i])
 			continue
@@ -500,18 +493,21 @@ func (h *hold) leave() error {
 	// Close lets releases finish.
 	timer := c.timer(c.requestTimeout)
 	defer c.putBack(timer)
+	fell := c.listen(freed)
+	defer c.stopListening(freed, fell)
 	select {
-	case <-freed.decided:
+	case <-fell:
 	case <-timer.C:
 	}
-	votes := freed.tally()
-	switch {
-	case disowned(votes, c.need):
-		return &QuorumError{Op: opRelease, Name: h.name, Reason: ErrLost, Need: c.need, Votes: c.publish(votes)}
-	case decide(votes, c.need) != won:
-		return &QuorumError{Op: opRelease, Name: h.name, Reason: ErrNoQuorum, Need: c.need, Votes: c.publish(votes)}
+	if freed.won() {
+		return nil
 	}
-	return nil
+	votes := freed.tally()
+	reason := ErrNoQuorum
+	if disowned(votes, c.need) {
+		reason = ErrLost
+	}
+	return &QuorumError{Op: opRelease, Name: h.name, Reason: reason, Need: c.need, Votes: c.publish(votes)}
 }
 
 // valid reads the clock.

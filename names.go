@@ -16,13 +16,15 @@ type names struct {
 type line struct {
 	holds   []*hold
 	waiters []*waiter
+
+	// The usual one of each has its place here.
+	oneHold   [1]*hold
+	oneWaiter [1]*waiter
 }
 
-// waiter is one call of Lock in line. wake gets something whenever it may have
-// become its turn to ask the masters.
+// waiter is one call of Lock in line.
 type waiter struct {
-	cfg  lockConfig
-	wake chan struct{}
+	cfg lockConfig
 
 	// The client's place in the masters' lines is the head's, and goes to the next
 	// one when it leaves. Only the head reads and writes it.
@@ -36,10 +38,12 @@ type waiter struct {
 	listens bool // counted by notices; guarded by its mu
 
 	// Guarded by names.mu.
-	asking bool     // it is the head, and asks for itself
-	handed *attempt // made for it by the holder before it
-	called uint64   // the masters, as bits, that keep the lock for it since it last asked
-	heir   bool     // it has the place of a head that left, and need not ask before askAt
+	wake   chan struct{} // gets something whenever it may be its turn to ask; made when it first sleeps
+	woken  bool          // before that
+	asking bool          // it is the head, and asks for itself
+	handed *attempt      // made for it by the holder before it
+	called uint64        // the masters, as bits, that keep the lock for it since it last asked
+	heir   bool          // it has the place of a head that left, and need not ask before askAt
 }
 
 func (n *names) of(name string) *line {
@@ -49,6 +53,7 @@ func (n *names) of(name string) *line {
 			n.byName = make(map[string]*line)
 		}
 		l = &line{}
+		l.holds, l.waiters = l.oneHold[:0], l.oneWaiter[:0]
 		n.byName[name] = l
 	}
 	return l
@@ -66,7 +71,12 @@ func (n *names) tidy(name string, l *line) {
 	}
 }
 
+// rouse wakes w. The caller holds mu.
 func (w *waiter) rouse() {
+	if w.wake == nil {
+		w.woken = true
+		return
+	}
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -102,7 +112,7 @@ func (n *names) holds() []*hold {
 func (n *names) join(name string, cfg lockConfig) *waiter {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	w := &waiter{cfg: cfg, wake: make(chan struct{}, 1), asked: instant(-askInterval)}
+	w := &waiter{cfg: cfg, asked: instant(-askInterval)}
 	l := n.of(name)
 	l.waiters = append(l.waiters, w)
 	return w
@@ -209,6 +219,19 @@ func (n *names) wanted(name string) bool {
 	defer n.mu.Unlock()
 	l := n.byName[name]
 	return l != nil && len(l.waiters) > 0
+}
+
+// sleeper returns what wakes w.
+func (n *names) sleeper(w *waiter) <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if w.wake == nil {
+		w.wake = make(chan struct{}, 1)
+		if w.woken {
+			w.wake <- struct{}{}
+		}
+	}
+	return w.wake
 }
 
 // rouse wakes the heads of all lines.

@@ -57,12 +57,12 @@ func TestCallsOutliveAHandedAttempt(t *testing.T) {
 	for master := range 2 {
 		n.called("job", master, 2, func() { t.Error("unwanted") })
 	}
-	<-w.wake // one for all
+	<-n.sleeper(w) // one for all
 	if _, _, handed, _ := n.turn("job", w); handed == nil {
 		t.Fatal("nothing was handed over")
 	}
 	select {
-	case <-w.wake:
+	case <-n.sleeper(w):
 	case <-time.After(time.Second):
 		t.Error("nobody wakes the waiter for what it was called")
 	}

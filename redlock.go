@@ -24,7 +24,8 @@ type Client struct {
 	names      names
 	notices    notices
 	masterTime masterTime
-	timers     sync.Pool
+	timers     sync.Pool // of *time.Timer
+	signals    sync.Pool // of chan struct{}
 
 	born    time.Time
 	closed  context.Context // ends when Close begins
@@ -151,7 +152,8 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
 	// forgotten either: handOver, below, gives them a receiver.
 	err := c.await(ctx, a.asked, deadline)
-	votes := a.asked.tally()
+	var room [5]vote
+	votes := a.asked.tally(room[:]...)
 	if err != nil || decide(votes, c.need) != won {
 		err = joinWait(err, c.notGranted(opAcquire, h.name, votes))
 	}
@@ -191,10 +193,10 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 // their counters, if the grant they gave still stands. A vote whose grant does not
 // is struck out of votes. It returns who stands at the token.
 func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline instant) (standing []vote, err error) {
-	ballot := standings(votes, h.token)
-	if planted.Bug == planted.NoConfirm {
-		return votes, nil
+	if planted.Bug == planted.NoConfirm || lowestGrant(votes) == h.token {
+		return votes, nil // all that granted stand at it
 	}
+	ballot := standings(votes, h.token)
 	if decide(ballot, c.need) == won {
 		return ballot, nil
 	}
@@ -225,8 +227,10 @@ func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline in
 func (c *Client) await(ctx context.Context, r *round, deadline instant) error {
 	timer := c.timer(deadline.sub(c.now()))
 	defer c.putBack(timer)
+	fell := c.listen(r)
+	defer c.stopListening(r, fell)
 	select {
-	case <-r.decided:
+	case <-fell:
 	case <-timer.C:
 	case <-ctx.Done():
 		return ended(ctx)
@@ -234,6 +238,27 @@ func (c *Client) await(ctx context.Context, r *round, deadline instant) error {
 		return ErrClosed
 	}
 	return nil
+}
+
+// listen returns a channel from the client's pool that gets something when the
+// verdict of r falls.
+func (c *Client) listen(r *round) chan struct{} {
+	fell, ok := c.signals.Get().(chan struct{})
+	if !ok {
+		fell = make(chan struct{}, 1)
+	}
+	r.tellTo(fell)
+	return fell
+}
+
+// stopListening gives the channel back.
+func (c *Client) stopListening(r *round, fell chan struct{}) {
+	r.tellTo(nil)
+	select {
+	case <-fell:
+	default:
+	}
+	c.signals.Put(fell)
 }
 
 // timer returns one from the client's pool, set to d.

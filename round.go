@@ -3,10 +3,9 @@ package redlock
 import "sync"
 
 // round is one question put to all masters, and the votes it brings in. Who
-// asks may wait for the verdict (decided), be called with it (then), or both.
+// asks may wait for the verdict (Client.listen), be called with it (then), or both.
 type round struct {
-	need    int
-	decided chan struct{} // closed with the verdict
+	need int
 
 	// Each may be nil, is set before the first request is submitted (weigh also by
 	// handOver), is called by the masters' goroutines without mu, and must not
@@ -18,18 +17,38 @@ type round struct {
 
 	mu      sync.Mutex
 	votes   []vote
+	few     [5]vote // where they are if there are no more
 	verdict verdict
-	over    bool // requests that have not left yet need not
+	fell    chan<- struct{} // gets something with the verdict; nil: nobody waits
+	over    bool            // requests that have not left yet need not
 }
 
 // newRound returns a round in which all masters are to vote.
-func (c *Client) newRound() *round { return newRound(make([]vote, len(c.masters)), c.need) }
+func (c *Client) newRound() *round {
+	r := &round{need: c.need}
+	if n := len(c.masters); n <= len(r.few) {
+		r.votes = r.few[:n]
+	} else {
+		r.votes = make([]vote, n)
+	}
+	return r
+}
 
 // newRound returns a round with the votes that are in already.
 func newRound(votes []vote, need int) *round {
-	r := &round{need: need, decided: make(chan struct{}), votes: votes}
+	r := &round{need: need, votes: votes}
 	r.judge()
 	return r
+}
+
+// tellTo makes fell, which has room for one, get something with the verdict.
+func (r *round) tellTo(fell chan<- struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fell = fell
+	if fell != nil && r.verdict != undecided {
+		fell <- struct{}{}
+	}
 }
 
 // begin and answer make round an asker.
@@ -69,33 +88,49 @@ func (r *round) judge() bool {
 	if r.verdict = decide(r.votes, r.need); r.verdict == undecided {
 		return false
 	}
-	close(r.decided)
+	if r.fell != nil {
+		r.fell <- struct{}{}
+	}
 	return true
 }
 
-// tally returns a copy of the votes so far. Those still pending have, as far as
-// the asker is concerned, given no answer in time.
-func (r *round) tally() []vote {
+// won reports that a quorum has granted.
+func (r *round) won() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	votes := make([]vote, len(r.votes))
-	for i, v := range r.votes {
-		if !v.heard {
-			v.err = errNoAnswer
+	return r.verdict == won
+}
+
+// tally returns a copy of the votes so far, in room if they fit. Those still pending
+// have, as far as the asker is concerned, given no answer in time.
+func (r *round) tally(room ...vote) []vote {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	votes := append(room[:0], r.votes...)
+	for i := range votes {
+		if !votes[i].heard {
+			votes[i].err = errNoAnswer
 		}
-		votes[i] = v
 	}
 	return votes
 }
 
-// handOver makes weigh the receiver of every vote that is not in the votes
-// returned: nothing is lost between. With over, requests that have not left yet
-// never will: they answer that they were not sent.
-func (r *round) handOver(over bool, weigh func(master int, v vote) vote) []vote {
+// handOver makes weigh the receiver of every vote, those that are in already among
+// them. With over, requests that have not left yet never will: they answer that they
+// were not sent.
+func (r *round) handOver(over bool, weigh func(master int, v vote) vote) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.over, r.weigh = over, weigh
-	return append([]vote(nil), r.votes...)
+	var in [maxMasters]bool // a vote that is in does not change any more
+	for i := range r.votes {
+		in[i] = r.votes[i].heard
+	}
+	r.mu.Unlock()
+	for i := range r.votes {
+		if in[i] {
+			weigh(i, r.votes[i])
+		}
+	}
 }
 
 // abandon is for a round that is of no interest any more: what has not left yet

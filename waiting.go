@@ -223,7 +223,7 @@ func (c *Client) sleep(ctx context.Context, w *waiter, pause time.Duration, pati
 		due = timer.C
 	}
 	select {
-	case <-w.wake:
+	case <-c.names.sleeper(w):
 	case <-due:
 	case <-patience:
 		return context.DeadlineExceeded

@@ -4,16 +4,33 @@ import "context"
 
 type contextKey struct{}
 
+// tokenContext carries a token. It is a type of its own, and not
+// context.WithValue's, because that makes two allocations.
+type tokenContext struct {
+	context.Context
+	token Token
+}
+
+func (c *tokenContext) Value(key any) any {
+	if key == (contextKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
 // WithToken returns a context that carries token, so that it reaches the guard
 // through code that knows nothing of locks. It replaces a token that ctx
 // already carries; the zero Token hides it.
 func WithToken(ctx context.Context, token Token) context.Context {
-	return context.WithValue(ctx, contextKey{}, token)
+	return &tokenContext{ctx, token}
 }
 
 // FromContext returns the token that ctx carries, and whether it carries one.
 // The token is never zero when the answer is true.
 func FromContext(ctx context.Context) (Token, bool) {
-	token, _ := ctx.Value(contextKey{}).(Token)
-	return token, token.Valid()
+	c, ok := ctx.Value(contextKey{}).(*tokenContext)
+	if !ok {
+		return 0, false
+	}
+	return c.token, c.token.Valid()
 }
