@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -71,6 +74,107 @@ func TestRefusedConnectionsSayWhy(t *testing.T) {
 		lock, err := c.TryLock(background, "job")
 		return err == nil && lock.Unlock(background) == nil
 	})
+}
+
+// adjusted is a master whose client the caller has made with settings of its own.
+type adjusted struct {
+	testMaster
+	change func(*redis.Options)
+}
+
+func (m adjusted) options() *redis.Options {
+	o := m.testMaster.options()
+	m.change(o)
+	return o
+}
+
+// A pool of one connection, which a link kept, left none to admit the master with.
+// Retries of commands and of dials kept Close waiting, and a master that was back
+// from being used.
+func TestSettingsOfTheCallersClientsDoNotMatter(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*redis.Options){
+		"PoolSize":       func(o *redis.Options) { o.PoolSize = 1 },
+		"MaxActiveConns": func(o *redis.Options) { o.MaxActiveConns = 1 },
+		"MaxRetries":     func(o *redis.Options) { o.MaxRetries = 10 },
+		"DialerRetries":  func(o *redis.Options) { o.DialerRetries, o.DialerRetryTimeout = 5, 2*time.Second },
+		"refused dials":  func(o *redis.Options) { o.PoolSize = 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+				for i, m := range d.masters {
+					d.masters[i] = adjusted{m, change}
+				}
+				c := d.founded(WithRequestTimeout(d.request()))
+				work := func() {
+					time.Sleep(50 * time.Millisecond)
+					must(t, mustTry(t, c, "job").Unlock(background))
+				}
+				d.masters[0].die()
+				for range 30 {
+					work()
+				}
+				d.masters[0].revive()
+				start := time.Now()
+				for !allUp(c) {
+					work()
+				}
+				if took := time.Since(start); took > 3*maxRetry {
+					t.Errorf("a master that is back was used after %v", took)
+				}
+				d.masters[0].die()
+				work()
+				start = time.Now()
+				must(t, c.Close())
+				if took := time.Since(start); took > d.request() {
+					t.Errorf("Close took %v with a dead master", took)
+				}
+			})
+		})
+	}
+}
+
+// go-redis logged every dial that a dead master refused, ten a second, to stderr.
+func TestADeadMasterIsToldOnceAndNotLogged(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	var clients []redis.UniversalClient
+	for _, m := range d.masters {
+		one := redis.NewClient(&redis.Options{Addr: m.(processMaster).Addr()})
+		defer one.Close()
+		clients = append(clients, one)
+	}
+	var seen recorder
+	watch := WithObserver(Observer{MasterDown: func(master string, err error) { seen.note("%s: %v", master, err) }})
+	opened, err := Open(d.urls("", ""), watch)
+	must(t, err)
+	defer opened.Close()
+	made, err := New(clients, watch)
+	must(t, err)
+	defer made.Close()
+	must(t, mustTry(t, opened, "job").Unlock(background))
+	d.masters[0].die()
+	for _, c := range []*Client{opened, made} {
+		lock := mustTry(t, c, "another job")
+		_, err := c.Lock(background, "another job", WithWait(time.Second)) // asks, and subscribes
+		requireErr(t, err, ErrHeld)
+		must(t, lock.Unlock(background))
+	}
+	dead := d.masters[0].(processMaster).Addr()
+	eventually(t, "both are told that it is down", func() bool {
+		_, _ = opened.TryLock(background, "any")
+		_, _ = made.TryLock(background, "any")
+		return seen.count(dead) == 2
+	})
+	for _, e := range seen.events {
+		if !strings.Contains(e, "dial tcp "+dead) {
+			t.Errorf("the observer was told %q, which does not say that the dial failed", e)
+		}
+	}
+	if lines := driverLog.about(dead); len(lines) > 0 {
+		t.Errorf("go-redis logged %d lines, the first is %q", len(lines), lines[0])
+	}
 }
 
 func requireSays(t *testing.T, err error, words ...string) {

@@ -41,11 +41,7 @@ func newDepartures(o *redis.Options) departures {
 
 // widthOf leaves at least half of a small connection pool to its other users.
 func widthOf(o *redis.Options) int {
-	pool := o.PoolSize
-	if o.MaxActiveConns > 0 {
-		pool = min(pool, o.MaxActiveConns)
-	}
-	return max(1, min(maxLinks, pool/2))
+	return max(1, min(maxLinks, poolOf(o)/2))
 }
 
 // next waits until requests may leave, and takes them and the link they leave on.

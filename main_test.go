@@ -15,7 +15,7 @@ import (
 // TestMain fails the run when a goroutine of the library outlives the tests. ci/test.sh
 // looks for what it says then.
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
+	redis.SetLogger(&driverLog)
 	if urls := os.Getenv(holderEnv); urls != "" {
 		beHolder(urls)
 		return
@@ -28,10 +28,25 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// silent keeps go-redis from logging every refused dial of the tests.
-type silent struct{}
+// driverLog is what go-redis logged, about the tests' own clients as a rule.
+var driverLog driverLogger
 
-func (silent) Printf(context.Context, string, ...any) {}
+type driverLogger struct{ recorder }
+
+func (l *driverLogger) Printf(_ context.Context, format string, args ...any) { l.note(format, args...) }
+
+// about returns the lines that have text in them.
+func (l *driverLogger) about(text string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var lines []string
+	for _, e := range l.events {
+		if strings.Contains(e, text) {
+			lines = append(lines, e)
+		}
+	}
+	return lines
+}
 
 // leaked returns the stacks of goroutines that run this package's code, once
 // those that are on their way out had time to go.

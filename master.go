@@ -49,21 +49,6 @@ type master struct {
 	departures
 }
 
-// clientOf derives the client to use from one that the caller brought: the same
-// pool and hooks, but with our request timeout. Only clients of a single server
-// can lend one connection of their pool, which is what tells them from cluster
-// and ring clients without naming their types.
-func clientOf(c redis.UniversalClient, timeout time.Duration) (*redis.Client, bool) {
-	single, ok := c.(interface {
-		WithTimeout(time.Duration) *redis.Client
-		Conn() *redis.Conn
-	})
-	if !ok {
-		return nil, false
-	}
-	return single.WithTimeout(timeout), true
-}
-
 // submit queues requests, to leave in this order. It never blocks.
 func (m *master) submit(all ...*request) {
 	var refused [2]error

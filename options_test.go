@@ -24,6 +24,13 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 	defer cluster.Close()
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer ring.Close()
+	var shared []redis.UniversalClient // whose pools are too small
+	for _, o := range []redis.FailoverOptions{{PoolSize: 1}, {MaxActiveConns: 1}} {
+		o.SentinelAddrs = []string{"127.0.0.1:1"}
+		f := redis.NewFailoverClient(&o)
+		defer f.Close()
+		shared = append(shared, f)
+	}
 	ok := []redis.UniversalClient{a}
 	for _, c := range []struct {
 		masters []redis.UniversalClient
@@ -38,6 +45,8 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 		{[]redis.UniversalClient{a, b, a}, nil, "masters[2]"},
 		{[]redis.UniversalClient{a, cluster}, nil, "masters[1]"},
 		{[]redis.UniversalClient{ring}, nil, "masters[0]"},
+		{shared[:1], nil, "masters[0]"},
+		{append(ok, shared[1]), nil, "masters[1]"},
 		{ok, []Option{nil}, "options[0]"},
 		{ok, []Option{WithTTL(0)}, "ttl"},
 		{ok, []Option{WithTTL(-time.Second)}, "ttl"},
@@ -126,8 +135,20 @@ func TestFailoverClientsAreMasters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, m := range c.masters {
+		for _, used := range []*redis.Client{m.redis, m.aside} {
+			if n := used.Options().MaxRetries; n != 0 {
+				t.Errorf("the driver retries our commands %d times", n)
+			}
+		}
+	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
+	}
+	for _, m := range masters {
+		if n := m.(*redis.Client).Options().MaxRetries; n == 0 {
+			t.Error("the caller's client does not retry any more")
+		}
 	}
 }
 
@@ -183,14 +204,12 @@ func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
 		{"redis://h?password=hunter2", "parameter that is not known"},
 		{"redis://h?hunter2", "parameter that is not known"},
 		{"redis://h?db=hunter2", "parameter db cannot"},
-		{"redis://h?db=-1", "parameter db is not"},
+		{"redis://h?db=-1", "parameter db is below 0"},
 		{"redis://h?pool_fifo=hunter2", "parameter pool_fifo cannot"},
 		{"redis://h?dial_timeout=hunter2", "parameter dial_timeout cannot"},
 		{"redis://h?dial_timeout=0", "parameter dial_timeout is not above 0"},
-		{"redis://h?pool_size=-5", "parameter pool_size is not from 0"},
-		{"redis://h?pool_size=5000000000", "parameter pool_size is not from 0"},
-		{"redis://h?min_idle_conns=-1", "parameter min_idle_conns is not from 0"},
-		{"redis://h?protocol=4", "parameter protocol is neither"},
+		{"redis://h?pool_size=-5", "parameter pool_size is below 0"},
+		{"redis://h?min_idle_conns=-1", "parameter min_idle_conns is below 0"},
 		{"redis://h?db=%zz", "its query"},
 		{"unix://u:hunter2@h/path", "path of a socket"},
 		{"unix://hunter2", "path of a socket"},

@@ -20,7 +20,7 @@ type Client struct {
 	config
 	need       int // quorum
 	masters    []*master
-	owned      []io.Closer // clients that Open made
+	owned      []io.Closer // clients that are no caller's
 	names      names
 	notices    notices
 	masterTime masterTime
@@ -372,8 +372,7 @@ func (c *Client) with(name string, opts []LockOption) (lockConfig, error) {
 }
 
 // Close ends every hold of the client (their contexts with ErrClosed), gives
-// back what is held or may be, and ends all goroutines and, if Open made them, all
-// connections. Calls under way return ErrClosed. It waits for the masters that
+// back what is held or may be, and ends all goroutines and connections. Calls under way return ErrClosed. It waits for the masters that
 // answer; one that does not costs it at most two request timeouts and a dial, or
 // 5 s for each step of an admission that is under way.
 // Further calls return ErrClosed.

@@ -85,8 +85,8 @@ func faultOfURL(u *url.URL, text string) string {
 	return ""
 }
 
-// faultOfNumbers tells which parameter has a value that go-redis parses, but with
-// which it panics, or never connects; or returns "".
+// faultOfNumbers tells which parameter has a value that go-redis parses, and then
+// panics of, ignores or never connects with; or returns "".
 func faultOfNumbers(o *redis.Options) string {
 	for _, p := range []struct {
 		name  string
@@ -99,19 +99,12 @@ func faultOfNumbers(o *redis.Options) string {
 		{"max_active_conns", o.MaxActiveConns},
 		{"max_concurrent_dials", o.MaxConcurrentDials},
 	} {
-		if p.value < 0 || p.value > maxParameter {
-			return fmt.Sprintf("its parameter %s is not from 0 to %d", p.name, maxParameter)
+		if p.value < 0 {
+			return fmt.Sprintf("its parameter %s is below 0", p.name)
 		}
 	}
 	if o.DialTimeout < 0 {
 		return "its parameter dial_timeout is not above 0"
 	}
-	if o.Protocol != 0 && o.Protocol != 2 && o.Protocol != 3 {
-		return "its parameter protocol is neither 2 nor 3"
-	}
 	return ""
 }
-
-// maxParameter bounds the numbers in a URL: go-redis reserves memory for as many
-// connections.
-const maxParameter = 1 << 16

@@ -8,22 +8,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"runtime/debug"
-
-	"github.com/redis/go-redis/v9"
 )
 
 func main() {
-	redis.SetLogger(silent{}) // its remarks on refused dials would come between our lines
 	os.Exit(dispatch(os.Args[1:]))
 }
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // dispatch runs the command that args name and returns the exit status.
 func dispatch(args []string) int {
