@@ -186,7 +186,7 @@ func majorityDown(t *testing.T, d *deployment) {
 }
 
 func reEntry(t *testing.T, d *deployment) {
-	a, b := d.client(), d.client()
+	a, b := d.founded(), d.client()
 	outer := mustTry(t, a, "job")
 	inner, err := a.TryLock(outer.Context(), "job")
 	must(t, err)
@@ -195,6 +195,7 @@ func reEntry(t *testing.T, d *deployment) {
 	if inner.Token() != outer.Token() || innermost.Token() != outer.Token() {
 		t.Errorf("tokens %v, %v, %v of one hold", outer.Token(), inner.Token(), innermost.Token())
 	}
+	settled(t, a)
 	depth, err := d.raw[0].HGet(background, keysOf(DefaultPrefix, "job", "").lock, "depth").Result()
 	if err != nil || depth != "3" {
 		t.Errorf("depth on the master is %q (%v), want 3", depth, err)
@@ -232,8 +233,9 @@ func reEntry(t *testing.T, d *deployment) {
 // Redlocks that count +1 and -1 on each master free the lock at the first Unlock
 // where the re-entry was missed.
 func reEntryMissingOnOneMaster(t *testing.T, d *deployment) {
-	a, b := d.client(WithRequestTimeout(d.request())), d.client(WithRequestTimeout(d.request()))
+	a, b := d.founded(WithRequestTimeout(d.request())), d.founded(WithRequestTimeout(d.request()))
 	outer := mustTry(t, a, "job")
+	settled(t, a)
 	d.masters[0].die()
 	d.masters[1].die()
 	inner, err := a.TryLock(outer.Context(), "job")
@@ -249,7 +251,7 @@ func reEntryMissingOnOneMaster(t *testing.T, d *deployment) {
 }
 
 func reEntryNeverShortens(t *testing.T, d *deployment) {
-	c := d.client()
+	c := d.founded()
 	outer := mustTry(t, c, "job", WithTTL(30*time.Second), WithoutWatchdog())
 	before := outer.Until()
 	inner, err := c.TryLock(outer.Context(), "job", WithTTL(time.Second))
@@ -257,6 +259,7 @@ func reEntryNeverShortens(t *testing.T, d *deployment) {
 	if after := inner.Until(); after.Before(before.Add(-50 * time.Millisecond)) {
 		t.Errorf("a re-entry with a shorter ttl moved the end from %v to %v", before, after)
 	}
+	settled(t, c)
 	left, err := d.raw[0].PTTL(background, keysOf(DefaultPrefix, "job", "").lock).Result()
 	if err != nil || left < 20*time.Second {
 		t.Errorf("%v left on the master (%v)", left, err)
@@ -360,7 +363,7 @@ func lockDelay(t *testing.T, d *deployment) {
 }
 
 func extendLengthens(t *testing.T, d *deployment) {
-	c := d.client(WithRequestTimeout(d.request()))
+	c := d.founded(WithRequestTimeout(d.request()))
 	lock := mustTry(t, c, "job", WithTTL(d.ttl()), WithoutWatchdog())
 	must(t, lock.Extend(background, 20*time.Second))
 	if left := time.Until(lock.Until()); left < 19*time.Second {
@@ -370,6 +373,7 @@ func extendLengthens(t *testing.T, d *deployment) {
 	if left := time.Until(lock.Until()); left < 18*time.Second {
 		t.Errorf("Extend by less shortened the lease to %v", left)
 	}
+	settled(t, c)
 	if left, err := d.raw[0].PTTL(background, keysOf(DefaultPrefix, "job", "").lock).Result(); err != nil || left < 18*time.Second {
 		t.Errorf("%v left on the master (%v): a late, older extend would have cut the lease", left, err)
 	}
@@ -382,20 +386,23 @@ func extendLengthens(t *testing.T, d *deployment) {
 	requireErr(t, lock.Extend(background, d.ttl()), ErrReleased)
 }
 
-// drop deletes the lock on some masters, once all have it.
-func (d *deployment) drop(name string, masters ...int) {
+// drop deletes c's lock on some masters, once c knows that all have it.
+func (d *deployment) drop(c *Client, name string, masters ...int) {
 	d.t.Helper()
-	eventually(d.t, "held everywhere", func() bool { return !strings.Contains(d.holders(name), "0") })
+	settled(d.t, c)
+	if got := d.holders(name); strings.Contains(got, "0") {
+		d.t.Fatalf("held on %s", got)
+	}
 	for _, i := range masters {
 		must(d.t, d.raw[i].Del(background, keysOf(DefaultPrefix, name, "").lock).Err())
 	}
 }
 
 func lostOnAMajority(t *testing.T, d *deployment) {
-	c := d.client(WithRequestTimeout(d.request()))
+	c := d.founded(WithRequestTimeout(d.request()))
 	lock := mustTry(t, c, "job", WithTTL(d.ttl()))
 	until := lock.Until()
-	d.drop("job", 0, 1, 2)
+	d.drop(c, "job", 0, 1, 2)
 	<-lock.Context().Done()
 	if cause := context.Cause(lock.Context()); cause != ErrLost || lock.Valid() {
 		t.Errorf("cause %v, valid %v", cause, lock.Valid())
@@ -410,16 +417,16 @@ func lostOnAMajority(t *testing.T, d *deployment) {
 	eventually(t, "what was left is released", func() bool { return d.holders("job") == "00000" })
 
 	fixed := mustTry(t, c, "job", WithoutWatchdog())
-	d.drop("job", 0, 1, 2)
+	d.drop(c, "job", 0, 1, 2)
 	requireErr(t, fixed.Extend(background, d.ttl()), ErrLost)
 	requireErr(t, fixed.Unlock(background), ErrLost)
 
 	gone := mustTry(t, c, "job", WithoutWatchdog())
-	d.drop("job", 0, 1, 2)
+	d.drop(c, "job", 0, 1, 2)
 	requireErr(t, gone.Unlock(background), ErrLost)
 
 	again := mustTry(t, c, "job", WithoutWatchdog())
-	d.drop("job", 0, 1, 2)
+	d.drop(c, "job", 0, 1, 2)
 	_, err := c.TryLock(again.Context(), "job")
 	requireErr(t, err, ErrNotAcquired, ErrLost)
 	if got := d.holders("job"); !strings.HasPrefix(got, "000") {
@@ -429,9 +436,9 @@ func lostOnAMajority(t *testing.T, d *deployment) {
 }
 
 func lostOnAMinority(t *testing.T, d *deployment) {
-	c := d.client(WithRequestTimeout(d.request()))
+	c := d.founded(WithRequestTimeout(d.request()))
 	lock := mustTry(t, c, "job", WithTTL(d.ttl()))
-	d.drop("job", 0, 1)
+	d.drop(c, "job", 0, 1)
 	select {
 	case <-lock.Context().Done():
 		t.Errorf("a quorum still grants, but the hold ended: %v", context.Cause(lock.Context()))
@@ -574,7 +581,7 @@ func (n *names) waiting(name string) int {
 }
 
 func doUnlocks(t *testing.T, d *deployment) {
-	c := d.client(WithRequestTimeout(d.request()))
+	c := d.founded(WithRequestTimeout(d.request()))
 	wrong := errors.New("work failed")
 	var saw context.Context
 	err := c.Do(background, "job", func(ctx context.Context, token fence.Token) error {
@@ -599,7 +606,7 @@ func doUnlocks(t *testing.T, d *deployment) {
 	eventually(t, "free after a panic", func() bool { return d.holders("job") == "000" })
 	// The work ends with the hold, and a nil from it hides nothing.
 	err = c.Do(background, "job", func(ctx context.Context, _ fence.Token) error {
-		d.drop("job", 0, 1)
+		d.drop(c, "job", 0, 1)
 		<-ctx.Done()
 		return nil
 	}, WithTTL(d.ttl()))
@@ -628,12 +635,14 @@ func cancelledAttemptLeavesNothing(t *testing.T, d *deployment) {
 		d.masters[i].freeze()
 	}
 	ctx, cancel := context.WithCancel(background)
+	cancelled := make(chan error, 1)
 	go func() {
-		eventually(t, "granted by the others", func() bool { return d.raw[3].Exists(background, keysOf(DefaultPrefix, "job", "").lock).Val() == 1 })
-		cancel()
+		_, err := c.TryLock(ctx, "job")
+		cancelled <- err
 	}()
-	_, err := c.TryLock(ctx, "job")
-	requireErr(t, err, context.Canceled)
+	eventually(t, "granted by the others", func() bool { return d.raw[3].Exists(background, keysOf(DefaultPrefix, "job", "").lock).Val() == 1 })
+	cancel()
+	requireErr(t, <-cancelled, context.Canceled)
 	for i := range 3 {
 		d.masters[i].thaw()
 	}

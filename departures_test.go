@@ -111,7 +111,7 @@ func TestFarMasters(t *testing.T) {
 									}
 									// Workers that came together would leave together ever after.
 									time.Sleep(time.Duration(random.Float64() * float64(trip)))
-									must(t, lock.Unlock(background))
+									check(t, lock.Unlock(background))
 									pairs.Add(1)
 								}
 							})
@@ -164,7 +164,7 @@ func TestFarMastersKeepTheOrderOfAName(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					must(t, lock.Unlock(background))
+					check(t, lock.Unlock(background))
 				}
 			})
 		}

@@ -199,8 +199,7 @@ func TestRollbackReachesUnknownOutcomes(t *testing.T) {
 	d, proxies := proxied(t, 3)
 	a, b := faultClient(d), faultClient(d)
 	rival := mustTry(t, b, "job")
-	eventually(t, "held everywhere", func() bool { return d.holders("job") == "111" })
-	d.drop("job", 0)
+	d.drop(b, "job", 0)
 	lost := proxies[0].Add(on(acquireScript, 1, faultproxy.CutAfterRequest))
 	again := proxies[0].Add(on(acquireScript, 2, faultproxy.DropReply))
 	_, err := a.TryLock(background, "job")
@@ -301,18 +300,20 @@ func TestLateGrantOfALostLockGoes(t *testing.T) {
 	d, proxies := proxied(t, 3)
 	a, b := d.founded(WithRequestTimeout(2*time.Second), WithTTL(faultTTL)), faultClient(d)
 	rival := mustTry(t, b, "job")
-	eventually(t, "held everywhere", func() bool { return d.holders("job") == "111" })
-	d.drop("job", 2)
+	d.drop(b, "job", 2)
 	late := proxies[2].Add(on(acquireScript, 1, faultproxy.HoldReply))
 	others := []*faultproxy.Fault{proxies[0].Add(on(acquireScript, 1, faultproxy.HoldReply)), proxies[1].Add(on(acquireScript, 1, faultproxy.HoldReply))}
+	refused := make(chan error, 1)
 	go func() {
-		within(t, "the third has granted", late.Seen())
-		for _, o := range others {
-			within(t, "the other refuses", o.Seen())
-			o.Release()
-		}
+		_, err := a.TryLock(background, "job")
+		refused <- err
 	}()
-	_, err := a.TryLock(background, "job")
+	within(t, "the third has granted", late.Seen())
+	for _, o := range others {
+		within(t, "the other refuses", o.Seen())
+		o.Release()
+	}
+	err := <-refused
 	requireErr(t, err, ErrNotAcquired)
 	if got := d.holders("job"); got != "111" {
 		t.Fatalf("the third master did not grant: %s (%v)", got, err)
@@ -373,7 +374,7 @@ func oneFault(t *testing.T, d *deployment, c *Client, proxies []*faultproxy.Prox
 		}
 		requireFree(t, d, name)
 	}()
-	check := func(what string, err error) {
+	expect := func(what string, err error) {
 		t.Helper()
 		if err != nil && (minority || !errors.Is(err, ErrNoQuorum)) {
 			t.Errorf("%v: %s: %v", rule, what, err)
@@ -381,22 +382,22 @@ func oneFault(t *testing.T, d *deployment, c *Client, proxies []*faultproxy.Prox
 	}
 	lock, err := c.TryLock(background, name, WithoutWatchdog())
 	if err != nil {
-		check("lock", err)
+		expect("lock", err)
 		return
 	}
 	inner, err := c.TryLock(lock.Context(), name, WithoutWatchdog())
-	check("re-entry", err)
-	check("extend", lock.Extend(background, faultTTL+time.Second))
+	expect("re-entry", err)
+	expect("extend", lock.Extend(background, faultTTL+time.Second))
 	if err == nil {
 		if inner.Token() != lock.Token() {
 			t.Errorf("%v: token %v, then %v", rule, lock.Token(), inner.Token())
 		}
-		check("inner unlock", inner.Unlock(background))
+		expect("inner unlock", inner.Unlock(background))
 	}
 	if !lock.Valid() {
 		t.Errorf("%v: lost: %v", rule, context.Cause(lock.Context()))
 	}
-	check("unlock", lock.Unlock(background))
+	expect("unlock", lock.Unlock(background))
 }
 
 // Trap 1: go-redis with its default settings sends again what it got no reply to.

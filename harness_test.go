@@ -154,8 +154,8 @@ func (d *deployment) client(opts ...Option) *Client {
 }
 
 // founded returns a client, of a deployment that has been used before, that has
-// reached all masters: one that was slow to answer when it was admitted is else
-// left out of the first rounds.
+// reached all masters, and to which all have answered: one that was slow when it was
+// admitted is else left out of the first rounds.
 func (d *deployment) founded(opts ...Option) *Client {
 	d.t.Helper()
 	c := d.client(opts...)
@@ -165,7 +165,26 @@ func (d *deployment) founded(opts ...Option) *Client {
 		must(d.t, lock.Unlock(background))
 		return allUp(c)
 	})
+	settled(d.t, c)
 	return c
+}
+
+// settled waits until c has the answer to everything that it has asked. Calls return
+// when a quorum has answered: what is to be seen on one master may not be there yet,
+// and what is there may not be known to c.
+func settled(t *testing.T, c *Client) {
+	t.Helper()
+	eventually(t, "everything is answered", func() bool {
+		for _, m := range c.masters {
+			m.mu.Lock()
+			open := len(m.queue) + len(m.again) + m.behind + m.away
+			m.mu.Unlock()
+			if open > 0 {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 func allUp(c *Client) bool {
@@ -220,6 +239,14 @@ func callIn(source string, r *redis.Client, c call) (vote, error) {
 	}
 	err = replyError(replies[0].(string))
 	return vote{answer: Refused, err: err}, err
+}
+
+// check is must for other goroutines than the test's own.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func mustTry(t *testing.T, c *Client, name string, opts ...LockOption) *Lock {

@@ -267,8 +267,8 @@ func TestAConfirmsNoIsADoubt(t *testing.T) {
 		must(t, d.raw[2].IncrBy(background, keysOf(DefaultPrefix, "job", "").fence, 100).Err())
 		a := c.prepare("job", c.config.lock, nowhere)
 		a.h.send(a.asked, a.call)
-		synctest.Wait() // all have voted, 0 and 1 too low
-		d.drop("job", 0)
+		// All have voted when it is settled, 0 and 1 too low.
+		d.drop(c, "job", 0)
 		must(t, acquireAgain(d, 0, a.h))
 		d.masters[1].freeze() // so that 0 is heard before the verdict
 		time.AfterFunc(10*time.Millisecond, d.masters[1].thaw)

@@ -103,7 +103,7 @@ func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 		lock := mustTry(t, c, "job")
 		synctest.Wait() // all have voted
 		var unlocking sync.WaitGroup
-		unlocking.Go(func() { must(t, lock.Unlock(background)) })
+		unlocking.Go(func() { check(t, lock.Unlock(background)) })
 		time.Sleep(10 * time.Millisecond)
 		must(t, c.Close())
 		unlocking.Wait()
