@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -37,6 +38,9 @@ const (
 	// maxDuration bounds the durations that are added to others, which must not
 	// overflow.
 	maxDuration = 100 * 365 * 24 * time.Hour
+
+	// forever is the wait that ends with the context only.
+	forever time.Duration = math.MaxInt64
 
 	// maxMasters bounds their number; a quorum of more is slower and no safer.
 	maxMasters = 31
@@ -120,10 +124,10 @@ func WithLockDelay(d time.Duration) LockOption {
 // WithWait bounds how long Lock and Do wait for the lock, without ending its
 // Context later, as the deadline of theirs would. The error is joined with
 // context.DeadlineExceeded. An attempt that is under way then is not cut short: it
-// may take up to the request timeout. Default 0: until the context ends. TryLock
-// never waits.
+// may take up to the request timeout. With d at or below 0, Lock and Do make one
+// attempt, as TryLock does, which never waits. Default: until the context ends.
 func WithWait(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.wait = d })
+	return lockOption(func(l *lockConfig) { l.wait = max(d, 0) })
 }
 
 // WithFair makes Lock and Do serve the clients that wait strictly in the order of
@@ -183,7 +187,7 @@ func defaultConfig() config {
 		drift:          DefaultDrift,
 		requestTimeout: DefaultRequestTimeout,
 		maxTTL:         DefaultMaxTTL,
-		lock:           lockConfig{ttl: DefaultTTL, watchdog: true},
+		lock:           lockConfig{ttl: DefaultTTL, wait: forever, watchdog: true},
 		now:            readClock,
 	}
 }
@@ -237,7 +241,6 @@ func (c *config) validateLock(l lockConfig) error {
 	}
 	refuse(l.delay < 0, "lock delay", l.delay, "it must not be negative")
 	refuse(l.maxHold < 0 || l.maxHold > maxDuration, "max hold", max(l.maxHold, 0), fmt.Sprintf("it must be positive, and at most %v", maxDuration))
-	refuse(l.wait < 0, "wait", l.wait, "it must not be negative")
 	err := c.validateTTL(l.ttl, max(l.delay, 0))
 	if o, bad := err.(*OptionError); bad && !l.ttlGiven {
 		o.Value = fmt.Sprintf("%v by default (at most the max ttl, %v, less the lock delay, %v)", l.ttl, c.maxTTL, l.delay)

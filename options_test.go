@@ -70,7 +70,6 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 		{ok, []Option{WithLockDelay(-time.Second)}, "lock delay"},
 		{ok, []Option{WithMaxHold(-time.Second)}, "max hold"},
 		{ok, []Option{WithMaxHold(0)}, "max hold"},
-		{ok, []Option{WithWait(-time.Second)}, "wait"},
 	} {
 		client, err := New(c.masters, c.opts...)
 		if err == nil {
@@ -282,7 +281,6 @@ func TestBadInputIsRefusedAtTheCall(t *testing.T) {
 		{"a", []LockOption{nil}, "options[0]"},
 		{"a", []LockOption{WithTTL(time.Nanosecond)}, "ttl"},
 		{"a", []LockOption{WithTTL(2 * time.Minute)}, "ttl"},
-		{"a", []LockOption{WithWait(-1)}, "wait"},
 	} {
 		_, err := c.TryLock(ctx, bad.name, bad.opts...)
 		requireOptionError(t, err, bad.field)

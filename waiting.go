@@ -53,6 +53,9 @@ func (p place) kept() place {
 
 // wait queues for name, and leaves the queue with the lock or without.
 func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
+	if cfg.wait == 0 {
+		return c.once(ctx, name, cfg)
+	}
 	w := c.names.join(name, cfg)
 	lock, err := c.waitAs(ctx, name, w)
 	c.quit(name, w, lock)
@@ -62,7 +65,7 @@ func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (*Lock, 
 // waitAs asks the masters whenever it is w's turn, until w has the lock.
 func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, error) {
 	var patience <-chan time.Time
-	if w.cfg.wait > 0 {
+	if w.cfg.wait != forever {
 		timer := time.NewTimer(w.cfg.wait)
 		defer timer.Stop()
 		patience = timer.C

@@ -511,6 +511,38 @@ func TestAHandOverIsOneRoundTrip(t *testing.T) {
 	must(t, held.Unlock(background))
 }
 
+// No time to wait is one attempt, and no wait without end.
+func TestNoWaitIsOneAttempt(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		a := d.founded()
+		held := mustTry(t, a, "job")
+		for wait, want := range map[time.Duration]time.Duration{0: 0, -time.Second: 0, time.Second: time.Second} {
+			for at, b := range map[string]*Client{"at the call": d.founded(), "at construction": d.founded(WithWait(wait))} {
+				var opts []LockOption
+				if at == "at the call" {
+					opts = []LockOption{WithWait(wait)}
+				}
+				ctx, cancel := context.WithTimeout(background, time.Minute)
+				start := time.Now()
+				_, err := b.Lock(ctx, "job", opts...)
+				requireErr(t, err, ErrNotAcquired, ErrHeld)
+				if took := time.Since(start); took != want {
+					t.Errorf("%v, %s: gave up after %v", wait, at, took)
+				}
+				if late := errors.Is(err, context.DeadlineExceeded); late != (wait > 0) {
+					t.Errorf("%v, %s: %v", wait, at, err)
+				}
+				cancel()
+			}
+		}
+		must(t, held.Unlock(background))
+		lock, err := a.Lock(background, "job", WithWait(0))
+		must(t, err)
+		must(t, lock.Unlock(background))
+	})
+}
+
 func TestRetryPause(t *testing.T) {
 	t.Parallel()
 	held := func(free time.Duration, votes ...Vote) error {

@@ -83,7 +83,7 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg runC
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		lock, err := lockOf(ctx, client, cfg)
+		lock, err := client.Lock(ctx, cfg.name, redlock.WithWait(cfg.wait))
 		done <- outcome{lock, err}
 	}()
 	waiting.began = time.Now()
@@ -112,20 +112,10 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg runC
 	}
 }
 
-func lockOf(ctx context.Context, client *redlock.Client, cfg runConfig) (*redlock.Lock, error) {
-	switch cfg.wait {
-	case 0:
-		return client.TryLock(ctx, cfg.name)
-	case forever:
-		return client.Lock(ctx, cfg.name)
-	}
-	return client.Lock(ctx, cfg.name, redlock.WithWait(cfg.wait))
-}
-
 // explain says why the lock was not obtained.
 func explain(err error, cfg runConfig) {
 	within := ""
-	if cfg.wait > 0 {
+	if cfg.wait > 0 && cfg.wait != forever {
 		within = fmt.Sprintf(" within %v", cfg.wait)
 	}
 	complain(fmt.Errorf("%q not obtained%s: %s", cfg.name, within, reason(err, cfg.verbose)))

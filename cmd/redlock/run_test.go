@@ -38,7 +38,6 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--name=x", masters, "--ttl=never", "true"}, `invalid value "never" for flag -ttl`},
 		{[]string{"--name=x", masters, "--grace=-1s", "true"}, "--grace is -1s: it must not be negative"},
 		{[]string{"--name=x", masters, "--grace=2562047h", "true"}, "together they must be at most --max-ttl, 1m0s"},
-		{[]string{"--name=x", masters, "--wait=-1s", "true"}, "--wait is -1s: it must be 0, to try once, or positive"},
 		{[]string{"--name=" + strings.Repeat("x", 1025), masters, "true"}, "--name is 1025 bytes long: it must be at most 1024"},
 		{[]string{"--name=x", "--masters=redis://127.0.0.1:1,,redis://127.0.0.1:2", "true"}, "--masters has nothing at place 2: it must be a URL"},
 		{[]string{"--name=x", "--masters=", "true"}, "--masters has nothing at place 1: it must be a URL"},
@@ -58,7 +57,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	t.Run("all at once", func(t *testing.T) {
-		r := redlockEnds(t, "run", "--ttl=1ms", "--wait=-1s")
+		r := redlockEnds(t, "run", "--ttl=1ms", "--grace=-1s")
 		r.wants(t, exitUsage)
 		if n := strings.Count(r.stderr, "\n"); n != 5 {
 			t.Errorf("%d lines, want 5: %s", n, r.stderr)
@@ -183,14 +182,14 @@ func TestNotObtained(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	lock := rivalLock(t, masters, "held")
-	for _, wait := range []string{"0", "200ms"} {
+	for _, wait := range []string{"0", "-1s", "200ms"} {
 		began := time.Now()
 		r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "--wait", wait, "--", "echo", "ran")
 		r.wants(t, exitNotObtained)
 		if r.stdout != "" || !strings.Contains(r.stderr, `redlock: "held" not obtained`) || !strings.Contains(r.stderr, "held by another") {
 			t.Errorf("--wait %s: stdout %q, stderr %q", wait, r.stdout, r.stderr)
 		}
-		if took := time.Since(began); wait != "0" && took < 200*time.Millisecond {
+		if took := time.Since(began); wait == "200ms" && took < 200*time.Millisecond {
 			t.Errorf("--wait %s ended after %v", wait, took)
 		}
 	}

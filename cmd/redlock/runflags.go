@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 const defaultGrace = 5 * time.Second
 
 // forever is the wait that was not asked for.
-const forever time.Duration = -1
+const forever time.Duration = math.MaxInt64
 
 // runConfig is what the arguments of run ask for.
 type runConfig struct {
@@ -26,7 +27,7 @@ type runConfig struct {
 	name    string
 	ttl     time.Duration
 	grace   time.Duration
-	wait    time.Duration // 0: try once; forever
+	wait    time.Duration // at or below 0: try once
 	verbose bool
 	command []string // with its arguments
 }
@@ -48,8 +49,6 @@ func parseRun(args []string) (runConfig, error) {
 		return cfg, err
 	}
 	cfg.command = fs.Args()
-	waitGiven := false
-	fs.Visit(func(f *flag.Flag) { waitGiven = waitGiven || f.Name == "wait" })
 
 	var errs []error
 	refuse := func(bad bool, format string, args ...any) {
@@ -68,7 +67,6 @@ func parseRun(args []string) (runConfig, error) {
 	errs = append(errs, cfg.deployment.check())
 	refuse(cfg.ttl > cfg.maxTTL || cfg.grace > cfg.maxTTL-cfg.ttl,
 		"--ttl is %v and --grace %v: together they must be at most --max-ttl, %v", cfg.ttl, cfg.grace, cfg.maxTTL)
-	refuse(waitGiven && cfg.wait < 0, "--wait is %v: it must be 0, to try once, or positive", cfg.wait)
 	refuse(len(cfg.command) == 0, "command is missing: it must follow the flags, as in redlock run … -- make deploy")
 	return cfg, errors.Join(errs...)
 }

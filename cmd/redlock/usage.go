@@ -42,9 +42,9 @@ stores that COMMAND writes to, and let them refuse lower ones.
   --max-ttl TIME  the longest --ttl and --grace together of any client. Every
                   contender must have the same --prefix and --max-ttl, as
                   WithPrefix and WithMaxTTL say in Go. Default 1m
-  --wait TIME     how long to wait for the lock, such as 1m; 0 tries once.
-                  Default: until it is there. After 3s, and then more and
-                  more seldom, stderr tells what it waits for
+  --wait TIME     how long to wait for the lock, such as 1m; 0 or less
+                  tries once. Default: until it is there. After 3s, and then
+                  more and more seldom, stderr tells what it waits for
   --ttl TIME      how long the masters keep the lock when this process is gone
                   without a word. It is renewed at a third of it, and lost when
                   that has failed for the whole of it. Default 30s
