@@ -27,16 +27,21 @@ func compare(out io.Writer, s settings, args []string) error {
 	if len(r.Results) == 0 {
 		return errors.New("nothing was measured")
 	}
-	if s.out == "" {
+	return errors.Join(keep(s.out, r), r.Err())
+}
+
+// keep writes the results and plots to the folder, if there is one.
+func keep(dir string, r *report.Report) error {
+	if dir == "" {
 		return nil
 	}
-	if err := os.MkdirAll(s.out, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := r.WriteJSON(filepath.Join(s.out, "results.json")); err != nil {
+	if err := r.WriteJSON(filepath.Join(dir, "results.json")); err != nil {
 		return err
 	}
-	return draw(s.out)
+	return draw(dir)
 }
 
 // draw has the program in the folder plots draw what is in the folder.
@@ -108,7 +113,7 @@ func measureOne(s settings, r *report.Report, others *support, w workload.Worklo
 			r.NotRun(c.Name+", "+w.Name, err)
 			continue
 		}
-		log.Printf("round %d/%d  %s  %s  %.0f/s", round+1, s.rounds, w.Name, c.Name, cell.PerSecond)
+		log.Printf("round %d/%d  %s  %s  %.0f/s, %.2f cores", round+1, s.rounds, w.Name, c.Name, cell.PerSecond, cell.ClientCores+cell.ServerCores)
 		r.Add(w, c.Name, cell)
 	}
 	return nil

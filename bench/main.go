@@ -33,6 +33,7 @@ import (
 var roles = map[string]reexec.Role{
 	server.DelayRole:    server.Delay,
 	workload.WorkerRole: workload.Worker,
+	workload.HolderRole: workload.Holder,
 }
 
 type settings struct {

@@ -49,12 +49,15 @@ type Held interface {
 	Unlock(ctx context.Context) error
 }
 
-// Fair is the name of this library with WithFair.
-const Fair = "redlock-fair"
+// The names of this library, and of this library with WithFair.
+const (
+	Redlock = "redlock"
+	Fair    = "redlock-fair"
+)
 
 // All contenders in the order of the table.
 var All = []Contender{
-	{Name: "redlock", Needs: AllMasters, Waits: true, Open: openRedlock()},
+	{Name: Redlock, Needs: AllMasters, Waits: true, Open: openRedlock()},
 	{Name: Fair, Needs: AllMasters, Waits: true, Open: openRedlock(fair...)},
 	{Name: "floor-batch", Needs: AllMasters, Open: openGroupFloor(batched)},
 	{Name: "floor-group", Needs: AllMasters, Open: openGroupFloor(pipelined)},

@@ -3,10 +3,13 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/bench/internal/stats"
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
@@ -22,6 +25,8 @@ type Report struct {
 	Results []*Result         `json:"results"`
 	Absent  map[string]string `json:"notRun"` // contender, or contender and workload, to why
 	Aims    []Aim             `json:"aims"`
+
+	failed []error
 }
 
 // Result is all rounds of one contender under one workload.
@@ -53,7 +58,15 @@ func (r *Report) Add(w workload.Workload, contender string, cell workload.Cell) 
 }
 
 // NotRun notes why a contender could not be measured, at all or under a workload.
-func (r *Report) NotRun(what string, why error) { r.Absent[what] = why.Error() }
+func (r *Report) NotRun(what string, why error) {
+	if r.Absent[what] == "" && !errors.Is(why, server.ErrNotInstalled) {
+		r.failed = append(r.failed, fmt.Errorf("NOT RUN: %s: %w", what, why))
+	}
+	r.Absent[what] = why.Error()
+}
+
+// Err returns what could not be measured, but for what is not installed.
+func (r *Report) Err() error { return errors.Join(r.failed...) }
 
 // Find returns the result of a contender under a workload, or nil.
 func (r *Report) Find(workload, contender string) *Result {
@@ -88,6 +101,10 @@ func summarize(cells []workload.Cell) workload.Cell {
 		ServerCPU: duration(func(c workload.Cell) time.Duration { return c.ServerCPU }),
 		Scripts:   duration(func(c workload.Cell) time.Duration { return c.Scripts }),
 		Allocs:    float(func(c workload.Cell) float64 { return c.Allocs }),
+
+		ClientCores: float(func(c workload.Cell) float64 { return c.ClientCores }),
+		ServerCores: float(func(c workload.Cell) float64 { return c.ServerCores }),
+		Calls:       float(func(c workload.Cell) float64 { return c.Calls }),
 	}
 	for _, c := range cells {
 		sum.Failed += c.Failed

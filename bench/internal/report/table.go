@@ -23,7 +23,11 @@ func (r *Report) WriteTable(out io.Writer) {
 		}
 	}
 	for _, name := range order {
-		r.writeWorkload(out, name)
+		if strings.HasPrefix(name, "waiting") || strings.HasPrefix(name, "holding") {
+			r.writeCores(out, name)
+		} else {
+			r.writeWorkload(out, name)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Absent)) {
 		fmt.Fprintf(out, "\nNOT RUN: %s: %s\n", name, r.Absent[name])
@@ -58,6 +62,19 @@ func (r *Report) writeWorkload(out io.Writer, name string) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%.0f\t%d\t\n", short(s.ClientCPU), short(s.ServerCPU), short(s.Scripts), s.Allocs, s.Failed)
 	}
 	_ = table.Flush() // as for all of this: a terminal that is gone reads no error
+}
+
+// writeCores writes what it costs that nothing happens.
+func (r *Report) writeCores(out io.Writer, name string) {
+	fmt.Fprintf(out, "\n%s\n", name)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "contender\tclient cores\tserver cores\tscript calls/s\t")
+	for _, result := range r.Results {
+		if s := result.Summary; result.Workload == name {
+			fmt.Fprintf(table, "%s\t%.3f\t%.3f\t%.0f\t\n", result.Contender, s.ClientCores, s.ServerCores, s.Calls)
+		}
+	}
+	_ = table.Flush()
 }
 
 func cells(q stats.Quantiles) string {

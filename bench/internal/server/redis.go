@@ -53,31 +53,46 @@ func (r *Running) First() *Running {
 	return &Running{Addrs: r.Addrs[:1], PIDs: r.PIDs[:1], redis: r.redis[:min(1, len(r.redis))]}
 }
 
-// Used is the processor time of the servers so far, and for how long they have been
-// in Lua scripts, by their own clocks: what they waited for a CPU is in that.
-func (r *Running) Used() (cpu, scripts time.Duration) {
-	for _, addr := range r.redis {
-		scripts += scriptTime(addr)
-	}
-	return usage.Of(r.PIDs), scripts
+// Used is what servers have used so far.
+type Used struct {
+	CPU     time.Duration
+	Scripts time.Duration // in Lua scripts, by their own clocks: what they waited for a CPU is in it
+	Calls   int           // of scripts
 }
 
-var evalsha = regexp.MustCompile(`cmdstat_evalsha:calls=\d+,usec=(\d+)`)
+// Sub is what was used since before.
+func (u Used) Sub(before Used) Used {
+	return Used{u.CPU - before.CPU, u.Scripts - before.Scripts, u.Calls - before.Calls}
+}
 
-// scriptTime asks past all networks. It is 0 if there is no answer: a figure is
+// Used is what the servers have used so far.
+func (r *Running) Used() Used {
+	u := Used{CPU: usage.Of(r.PIDs)}
+	for _, addr := range r.redis {
+		calls, took := scripts(addr)
+		u.Calls += calls
+		u.Scripts += took
+	}
+	return u
+}
+
+var evalsha = regexp.MustCompile(`cmdstat_evalsha:calls=(\d+),usec=(\d+)`)
+
+// scripts asks past all networks. It gives 0 if there is no answer: a figure is
 // missing then, and nothing else.
-func scriptTime(addr string) time.Duration {
+func scripts(addr string) (calls int, took time.Duration) {
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer func() { _ = c.Close() }()
 	stats, err := c.Info(context.Background(), "commandstats").Result()
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	if told := evalsha.FindStringSubmatch(stats); told != nil {
-		usec, _ := strconv.Atoi(told[1])
-		return time.Duration(usec) * time.Microsecond
+		calls, _ = strconv.Atoi(told[1])
+		usec, _ := strconv.Atoi(told[2])
+		took = time.Duration(usec) * time.Microsecond
 	}
-	return 0
+	return calls, took
 }
 
 // Stop ends the servers, the latest first.

@@ -46,6 +46,9 @@ func assemble(o order) (*crew, error) {
 			return nil, errors.Join(err, c.Close())
 		}
 	}
+	if o.Waiting {
+		return c, nil
+	}
 	var wg sync.WaitGroup
 	errs := make([]error, o.Workers)
 	for i := range o.Workers {
@@ -108,8 +111,11 @@ func (c *crew) work(w window) sample {
 		all.CPU, all.Mallocs = cpu, mallocs
 	})
 	loop := c.distinct
-	if c.Contended {
+	switch {
+	case c.Contended:
 		loop = c.contend
+	case c.Waiting:
+		loop = c.wait
 	}
 	for i := range c.Workers {
 		wg.Go(func() {

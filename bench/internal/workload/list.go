@@ -31,6 +31,8 @@ type Workload struct {
 	Layout    Layout
 	Hold      time.Duration // how long each holds it
 
+	Held int // names that a client in a process of its own holds throughout; each worker waits for one
+
 	redisOnly bool // says nothing about what has no Redis masters
 	quorum    bool // says nothing about what has one master
 }
@@ -43,6 +45,11 @@ const (
 	Distinct = "distinct-64"
 	Many     = "distinct-512"
 )
+
+// Waiting is the name of the workload in which many wait, and nothing is released.
+const Waiting = "waiting-10000"
+
+const held = 10_000
 
 // All workloads in the order of the table.
 func All() []Workload {
@@ -78,7 +85,10 @@ func All() []Workload {
 	for _, w := range all[:2] {
 		all = append(all, w.with("-fsync", server.RedisConfig{Masters: usualMasters, AppendFsync: "always"}, false))
 	}
-	return all
+	return append(all,
+		Workload{Name: "holding-10000", Redis: healthy, Held: held},
+		Workload{Name: Waiting, Redis: healthy, Held: held, Workers: held},
+	)
 }
 
 // ContendedName is the name of a contended workload.
@@ -96,6 +106,8 @@ func (w Workload) with(suffix string, redis server.RedisConfig, quorum bool) Wor
 // Suits reports whether the workload says anything about c.
 func (w Workload) Suits(c contender.Contender) bool {
 	switch {
+	case w.Held > 0:
+		return c.Name == contender.Redlock // the others have no watchdog, or no masters
 	case w.Contended:
 		return c.Waits
 	case c.Name == contender.Fair:

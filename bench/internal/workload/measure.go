@@ -19,17 +19,20 @@ import (
 // Cell is one measurement of one contender under one workload. What is "a pair"
 // is for each lock and unlock.
 type Cell struct {
-	PerSecond float64         `json:"perSecond"` // pairs, or holds if contended
-	Pair      stats.Quantiles `json:"pair"`      // lock and unlock, hold included
-	Wait      stats.Quantiles `json:"wait"`      // from call to hold
-	Handover  stats.Quantiles `json:"handover"`  // from release to the next hold, if contended
-	Evenness  float64         `json:"evenness"`  // the worker with the fewest over the one with the most
-	ClientCPU time.Duration   `json:"clientCPU"` // a pair
-	ServerCPU time.Duration   `json:"serverCPU"` // a pair, of all servers together
-	Scripts   time.Duration   `json:"scripts"`   // a pair, in Lua scripts by the servers' clocks: what they waited for a CPU is in it
-	Allocs    float64         `json:"allocs"`    // a pair
-	Failed    int             `json:"failed"`    // calls that ended in an error
-	FirstErr  string          `json:"firstError,omitempty"`
+	PerSecond   float64         `json:"perSecond"` // pairs, or holds if contended
+	Pair        stats.Quantiles `json:"pair"`      // lock and unlock, hold included
+	Wait        stats.Quantiles `json:"wait"`      // from call to hold
+	Handover    stats.Quantiles `json:"handover"`  // from release to the next hold, if contended
+	Evenness    float64         `json:"evenness"`  // the worker with the fewest over the one with the most
+	ClientCPU   time.Duration   `json:"clientCPU"` // a pair
+	ServerCPU   time.Duration   `json:"serverCPU"` // a pair, of all servers together
+	Scripts     time.Duration   `json:"scripts"`   // a pair, see server.Used
+	Allocs      float64         `json:"allocs"`    // a pair
+	ClientCores float64         `json:"clientCores"`
+	ServerCores float64         `json:"serverCores"` // of all servers together
+	Calls       float64         `json:"calls"`       // of scripts, a second, on all servers together
+	Failed      int             `json:"failed"`      // calls that ended in an error
+	FirstErr    string          `json:"firstError,omitempty"`
 }
 
 // Measure measures one cell. A violation of exclusion or of the tokens' order is
@@ -49,6 +52,9 @@ func Measure(w Workload, c contender.Contender, program string, on *server.Runni
 		ClientEach: w.Layout == ClientEach, Hold: w.Hold, Page: page.Name(),
 	}
 	runtime.GC()
+	if w.Held > 0 {
+		return measureHeld(w, o, program, on)
+	}
 	s, used, err := measure(w, o, program, length, on)
 	if err == nil && s.held() == 0 {
 		err = fmt.Errorf("no lock was had in %v; %d errors, the first: %s", length, s.Failed, s.FirstErr)
@@ -62,21 +68,26 @@ func Measure(w Workload, c contender.Contender, program string, on *server.Runni
 	return cellOf(s, used, length), nil
 }
 
-func cellOf(s sample, servers used, length time.Duration) Cell {
-	n := s.held()
-	return Cell{
-		PerSecond: float64(n) / length.Seconds(),
-		Pair:      stats.QuantilesOf(s.Pairs),
-		Wait:      stats.QuantilesOf(s.Waits),
-		Handover:  stats.QuantilesOf(s.Handovers),
-		Evenness:  stats.Evenness(s.Counts),
-		ClientCPU: s.CPU / time.Duration(n),
-		ServerCPU: servers.cpu / time.Duration(n),
-		Scripts:   servers.scripts / time.Duration(n),
-		Allocs:    float64(s.Mallocs) / float64(n),
-		Failed:    s.Failed,
-		FirstErr:  s.FirstErr,
+func cellOf(s sample, used server.Used, length time.Duration) Cell {
+	cell := Cell{
+		Pair:        stats.QuantilesOf(s.Pairs),
+		Wait:        stats.QuantilesOf(s.Waits),
+		Handover:    stats.QuantilesOf(s.Handovers),
+		Evenness:    stats.Evenness(s.Counts),
+		ClientCores: s.CPU.Seconds() / length.Seconds(),
+		ServerCores: used.CPU.Seconds() / length.Seconds(),
+		Calls:       float64(used.Calls) / length.Seconds(),
+		Failed:      s.Failed,
+		FirstErr:    s.FirstErr,
 	}
+	if n := s.held(); n > 0 {
+		cell.PerSecond = float64(n) / length.Seconds()
+		cell.ClientCPU = s.CPU / time.Duration(n)
+		cell.ServerCPU = used.CPU / time.Duration(n)
+		cell.Scripts = used.Scripts / time.Duration(n)
+		cell.Allocs = float64(s.Mallocs) / float64(n)
+	}
+	return cell
 }
 
 func verdict(page string) error {
@@ -92,37 +103,33 @@ func warmUp(length time.Duration) time.Duration {
 	return min(max(length/5, 200*time.Millisecond), time.Second)
 }
 
-// used is the time of servers.
-type used struct{ cpu, scripts time.Duration }
-
-// watch returns what gives the servers' time in the window, once it is over.
-func watch(w window, on *server.Running) func() used {
-	all := make(chan used, 1)
+// watch returns what gives the servers' use in the window, once it is over.
+func watch(w window, on *server.Running) func() server.Used {
+	all := make(chan server.Used, 1)
 	go func() {
 		w.awaitBegin()
-		cpu, scripts := on.Used()
+		before := on.Used()
 		w.awaitEnd()
-		cpuAfter, scriptsAfter := on.Used()
-		all <- used{cpuAfter - cpu, scriptsAfter - scripts}
+		all <- on.Used().Sub(before)
 	}()
-	return func() used { return <-all }
+	return func() server.Used { return <-all }
 }
 
-func measure(w Workload, o order, program string, length time.Duration, on *server.Running) (sample, used, error) {
+func measure(w Workload, o order, program string, length time.Duration, on *server.Running) (sample, server.Used, error) {
 	switch {
 	case w.Layout == Processes:
-		return inProcesses(processes, o, program, length, on)
+		return inProcesses(processes, o, program, warmUp(length), length, on)
 	case program != reexec.Self:
-		return inProcesses(1, o, program, length, on)
+		return inProcesses(1, o, program, warmUp(length), length, on)
 	}
 	return here(o, length, on)
 }
 
 // here measures with all workers in this process.
-func here(o order, length time.Duration, on *server.Running) (sample, used, error) {
+func here(o order, length time.Duration, on *server.Running) (sample, server.Used, error) {
 	c, err := assemble(o)
 	if err != nil {
-		return sample{}, used{}, err
+		return sample{}, server.Used{}, err
 	}
 	w := opens(warmUp(length), length)
 	servers := watch(w, on)
@@ -155,7 +162,7 @@ func Worker(in *json.Decoder, out *json.Encoder) error {
 }
 
 // inProcesses measures with the workers spread over so many processes.
-func inProcesses(processes int, o order, program string, length time.Duration, on *server.Running) (all sample, servers used, err error) {
+func inProcesses(processes int, o order, program string, warmUp, length time.Duration, on *server.Running) (all sample, servers server.Used, err error) {
 	var children []*reexec.Child
 	defer func() {
 		for _, child := range children {
@@ -166,21 +173,21 @@ func inProcesses(processes int, o order, program string, length time.Duration, o
 	for i := range processes {
 		child, err := reexec.Start(program, WorkerRole)
 		if err != nil {
-			return all, used{}, err
+			return all, server.Used{}, err
 		}
 		children = append(children, child)
 		o.First = i * o.Workers
 		if err := child.Tell(o); err != nil {
-			return all, used{}, err
+			return all, server.Used{}, err
 		}
 	}
 	for _, child := range children {
 		var ready string
 		if err := child.Hear(&ready); err != nil {
-			return all, used{}, fmt.Errorf("a worker process did not get ready: %w", err)
+			return all, server.Used{}, fmt.Errorf("a worker process did not get ready: %w", err)
 		}
 	}
-	w := opens(warmUp(length), length)
+	w := opens(warmUp, length)
 	watched := watch(w, on)
 	samples, errs := make([]sample, processes), make([]error, processes)
 	var wg sync.WaitGroup

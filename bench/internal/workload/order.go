@@ -14,6 +14,7 @@ type order struct {
 	First     int // the number of its first worker
 
 	Contended  bool
+	Waiting    bool // for names that another process holds throughout
 	ClientEach bool
 	Hold       time.Duration
 	Page       string // file of the exclusion check, if contended
@@ -30,11 +31,12 @@ func opens(warmUp, length time.Duration) window {
 
 func (w window) has(t int64) bool         { return w.From < t && t <= w.Until }
 func (w window) past(t int64) bool        { return t > w.Until }
-func (w window) drainedBy() time.Duration { return time.Duration(w.Until-clock.Now()) + drain }
+func (w window) left() time.Duration      { return time.Duration(w.Until - clock.Now()) }
+func (w window) drainedBy() time.Duration { return w.left() + drain }
 
 // The two waits need no precision, and so keep no thread.
 func (w window) awaitBegin() { time.Sleep(time.Duration(w.From - clock.Now())) }
-func (w window) awaitEnd()   { time.Sleep(time.Duration(w.Until - clock.Now())) }
+func (w window) awaitEnd()   { time.Sleep(w.left()) }
 
 // drain is how long those who wait at the end of a cell may have to be served.
 const drain = 20 * time.Second

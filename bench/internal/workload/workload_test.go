@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/bench/internal/contender"
 	"github.com/redlock-go/redlock/bench/internal/exclusion"
+	"github.com/redlock-go/redlock/bench/internal/server"
 )
 
 func TestNamesAreUniqueAndEachWorkloadSuitsThisLibrary(t *testing.T) {
@@ -91,7 +92,7 @@ func TestContendedCell(t *testing.T) {
 	if n := s.held(); n < 5 || n > 50 {
 		t.Fatalf("%d holds of 1ms in %v", n, cellLength)
 	}
-	cell := cellOf(s, used{cpu: time.Millisecond}, cellLength)
+	cell := cellOf(s, server.Used{CPU: time.Millisecond}, cellLength)
 	if cell.Wait.Max < time.Millisecond || cell.Pair.P50 < time.Millisecond || cell.Handover.P50 <= 0 || cell.Evenness <= 0 {
 		t.Errorf("%+v", cell)
 	}
