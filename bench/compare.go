@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/redlock-go/redlock/bench/internal/contender"
 	"github.com/redlock-go/redlock/bench/internal/exclusion"
@@ -71,7 +72,7 @@ func measureAll(s settings, r *report.Report) (err error) {
 	defer func() { err = errors.Join(err, others.stop()) }()
 	for round := range s.rounds {
 		for _, w := range workload.All() {
-			if s.workloads.MatchString(w.Name) && (!s.aims || report.Needed(w.Name)) {
+			if s.measures(w) {
 				if err := measureOne(s, r, others, w, round); err != nil {
 					return fmt.Errorf("%s: %w", w.Name, err)
 				}
@@ -79,6 +80,15 @@ func measureAll(s settings, r *report.Report) (err error) {
 		}
 	}
 	return nil
+}
+
+func (s settings) measures(w workload.Workload) bool {
+	return s.workloads.MatchString(w.Name) &&
+		slices.ContainsFunc(contender.All, func(c contender.Contender) bool { return s.measuresOf(w, c) })
+}
+
+func (s settings) measuresOf(w workload.Workload, c contender.Contender) bool {
+	return s.contenders.MatchString(c.Name) && w.Suits(c) && (!s.aims || report.Needed(w.Name, c.Name))
 }
 
 func measureOne(s settings, r *report.Report, others *support, w workload.Workload, round int) error {
@@ -90,7 +100,7 @@ func measureOne(s settings, r *report.Report, others *support, w workload.Worklo
 	n := len(contender.All)
 	for i := range n {
 		c := contender.All[(i+round)%n]
-		if !s.contenders.MatchString(c.Name) || !w.Suits(c) || s.aims && !report.Compared(c.Name) {
+		if !s.measuresOf(w, c) {
 			continue
 		}
 		program, err := others.program(c)

@@ -102,16 +102,10 @@ func rules() []rule {
 	return all
 }
 
-// Needed reports whether an aim rests on the workload.
-func Needed(workload string) bool {
-	return slices.ContainsFunc(rules(), func(a rule) bool { return a.subject.workload == workload })
-}
-
-// Compared reports whether an aim speaks of the contender.
-func Compared(contender string) bool {
-	return slices.ContainsFunc(rules(), func(a rule) bool {
-		return a.subject.contender == contender || a.base.contender == contender
-	})
+// Needed reports whether an aim rests on the contender under the workload.
+func Needed(workload, contender string) bool {
+	s := subject{workload, contender}
+	return slices.ContainsFunc(rules(), func(a rule) bool { return a.subject == s || a.base == s })
 }
 
 // judge says how the aims came out.

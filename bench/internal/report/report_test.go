@@ -78,11 +78,11 @@ func TestEveryAimCanBeJudged(t *testing.T) {
 
 func TestEveryAimRestsOnKnownNames(t *testing.T) {
 	for _, w := range []string{series, distinct, many, distinct + "-n1", series + "-hung", distinct + "-slow", distinct + "-dead", distinct + "-n9", workload.Waiting} {
-		if !Needed(w) {
+		if !Needed(w, ours) {
 			t.Errorf("no aim needs %s", w)
 		}
 	}
-	if Needed("series-fsync") || !Compared(fair) || Compared("etcd-1") {
+	if Needed("series-fsync", ours) || Needed(series+"-hung", redsync) || Needed(distinct, "etcd-1") || !Needed(distinct, redsync) {
 		t.Error("-aims measures too much or too little")
 	}
 }
