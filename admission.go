@@ -110,6 +110,15 @@ func unused(hellos []*hello) bool {
 	return true
 }
 
+// loss is what happened to a server that sits out. One that was never used looks
+// like one that lost everything.
+func (s *survey) loss() string {
+	if s.empty() {
+		return "is new or lost all its data"
+	}
+	return "restarted or lost data"
+}
+
 // admissionPlan is what is to be done about one deployment: for each master the
 // least values of its counters, nil where nothing is to be done, or why it may
 // not vote.
@@ -190,7 +199,7 @@ func planAdmission(surveys []*survey, need int, quarantine time.Duration, floor 
 			if s.empty() && s.outFor < maxAgain {
 				again = min(left, maxRetry) // another client may be founding the deployment
 			}
-			plan.out[i] = &outError{fmt.Sprintf("it restarted or lost data, and sits out what it may have forgotten for another %v", left), again}
+			plan.out[i] = &outError{fmt.Sprintf("it %s, and sits out what it may have forgotten for another %v", s.loss(), left), again}
 		case len(sources) >= need:
 			plan.floors[i] = highest(sources, 0)
 		case empty == n:

@@ -140,3 +140,22 @@ func TestPlanAdmission(t *testing.T) {
 		}
 	}
 }
+
+func TestWhyAServerSitsOut(t *testing.T) {
+	for _, x := range []struct {
+		claim  string
+		survey survey
+		want   string
+	}{
+		{"it was never used", survey{fresh: true, counters: []int64{0, 0}}, "is new or lost all its data"},
+		{"it was emptied", survey{counters: []int64{0, 0}}, "is new or lost all its data"},
+		{"it restarted", survey{counters: []int64{5, 6}}, "restarted or lost data"},
+		{"it lost some counters", survey{counters: []int64{5, 0}}, "restarted or lost data"},
+		{"it lost all counters, and was not restarted", survey{in: true, counters: []int64{0, 0}}, "restarted or lost data"},
+	} {
+		plan := planAdmission([]*survey{&x.survey, {in: true, counters: []int64{5, 6}}, {in: true, counters: []int64{5, 6}}}, 2, time.Minute, 1)
+		if plan.out[0] == nil || !strings.Contains(plan.out[0].Error(), "it "+x.want+", and sits out") {
+			t.Errorf("%s: %v, want %q", x.claim, plan.out[0], x.want)
+		}
+	}
+}

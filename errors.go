@@ -33,7 +33,8 @@ var (
 
 	// ErrNotAdmitted is returned (within ErrNoQuorum) when a master may not vote:
 	// because it is a replica, may evict keys, or is the same server as another; or
-	// because it restarted or lost data, and may have forgotten what it granted.
+	// because it restarted or lost data, and may have forgotten what it granted; one
+	// that is new beside others that are not cannot be told from that.
 	ErrNotAdmitted = errors.New("redlock: master not admitted")
 
 	// ErrNeedsInit is returned (within ErrNoQuorum) when so many masters lost their
@@ -67,11 +68,12 @@ var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
 
 // Reasons of single votes, not exported: they never stand alone.
 var (
-	errNotMine  = errors.New("the lock is not this owner's there")
-	errNotAsked = errors.New("not asked")
-	errNotSent  = errors.New("not sent: nobody waited for it any more")
-	errBacklog  = errors.New("not sent: the master's queue is full")
-	errNoAnswer = errors.New("no answer yet")
+	errNotMine    = errors.New("the lock is not this owner's there")
+	errNotAsked   = errors.New("not asked")
+	errNotSent    = errors.New("not sent: nobody waited for it any more")
+	errBacklog    = errors.New("not sent: the master's queue is full")
+	errNoAnswer   = errors.New("no answer yet")
+	errNotAwaited = errors.New("not waited for: the others had decided")
 )
 
 // masterError is an error with a master's words in it, which are made printable.
@@ -93,14 +95,14 @@ type Vote struct {
 	Master    string        // its address
 	Answer    Answer        // what it said
 	Grant     uint64        // Granted by an acquisition: the grant number
-	Remaining time.Duration // Held: of the other's lease; to the millisecond
+	Remaining time.Duration // Held: of the other's lease; to the millisecond; 0: not known
 	Err       error         // Unknown and Refused: why; its text is printable, whatever the master wrote
 }
 
 // String returns the vote as errors print it.
 func (v Vote) String() string {
 	switch {
-	case v.Answer == Held:
+	case v.Answer == Held && v.Remaining > 0:
 		return fmt.Sprintf("%s held for %v", v.Master, v.Remaining)
 	case v.Err != nil:
 		return fmt.Sprintf("%s %v: %v", v.Master, v.Answer, v.Err)

@@ -75,6 +75,41 @@ func contains(errs []error, e error) bool {
 	return false
 }
 
+// An error says of a master what is so: a time only if it is known, and that it did
+// not answer only if it was waited for.
+func TestVotesSayWhatIsSo(t *testing.T) {
+	c := &Client{config: defaultConfig(), need: 3}
+	for i := range 5 {
+		c.masters = append(c.masters, &master{name: string(rune('a' + i))})
+	}
+	held := vote{heard: true, answer: Held, remaining: time.Second}
+	notKnown := vote{heard: true, answer: Held, ticket: 1e15}
+	for _, x := range []struct {
+		claim     string
+		votes     []vote
+		says, not []string
+	}{
+		{"decided", []vote{held, held, notKnown}, []string{"a held for 1s;", "c held;", "d unknown: not waited for"}, []string{"no answer", "0s"}},
+		{"the time was up", []vote{held, held}, []string{"c unknown: no answer yet", "e unknown: no answer yet"}, []string{"not waited for"}},
+	} {
+		r := newRound(make([]vote, 5), c.need)
+		for i, v := range x.votes {
+			r.answer(i, v)
+		}
+		text := c.notGranted(opAcquire, "job", r.tally()).Error()
+		for _, word := range x.says {
+			if !strings.Contains(text, word) {
+				t.Errorf("%s: %q does not say %q", x.claim, text, word)
+			}
+		}
+		for _, word := range x.not {
+			if strings.Contains(text, word) {
+				t.Errorf("%s: %q says %q", x.claim, text, word)
+			}
+		}
+	}
+}
+
 // Whatever a call of Lock failed for, errors.Is finds ErrNotAcquired, and of a context
 // that ended both its error and its cause.
 func TestEveryFailedAcquisitionIsNotAcquired(t *testing.T) {

@@ -37,6 +37,7 @@ type hold struct {
 	standing []standing // by master
 	depth    int        // handles that are not unlocked, and re-entries under way
 	ended    error      // why it is over; nil while held
+	endedAt  instant
 	timer    *time.Timer
 	renewAt  instant
 	renewal  *round        // the watchdog's last one
@@ -362,10 +363,11 @@ func (h *hold) end(cause error) error {
 		defer h.mu.Unlock()
 		return h.ended
 	}
-	if cause != ErrLost && !h.client.now().before(h.validUntil()) {
+	now := h.client.now()
+	if cause != ErrLost && !now.before(h.validUntil()) {
 		cause = h.unproved()
 	}
-	h.ended = cause
+	h.ended, h.endedAt = cause, now
 	h.timer.Stop()
 	h.mu.Unlock()
 

@@ -20,11 +20,14 @@ import (
 // A failed acquisition returns a nil *Lock. Its methods do nothing: they return an
 // error that is ErrNotAcquired, or the zero value.
 type Lock struct {
-	_        noCopy
-	h        *hold
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	unlocked bool // guarded by h.mu
+	_      noCopy
+	h      *hold
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	// Guarded by h.mu.
+	unlocked bool
+	left     instant // when it was unlocked
 }
 
 // noCopy makes go vet report a Lock that is copied: the copy would not know of an
@@ -83,15 +86,23 @@ func (l *Lock) Context() context.Context {
 	return l.ctx
 }
 
-// Until returns when the lease ends unless it is renewed, for people to read: use
-// Valid to decide.
+// Until returns when the lease ends unless it is renewed; once the handle is
+// unlocked, or the hold is over, when that was. It is for people to read: use Valid
+// to decide.
 func (l *Lock) Until() time.Time {
 	if l.none() {
 		return time.Time{}
 	}
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
-	return time.Now().Add(l.h.validUntil().sub(l.h.client.now()))
+	until := l.h.validUntil()
+	if l.h.ended != nil {
+		until = l.h.endedAt
+	}
+	if l.unlocked {
+		until = min(until, l.left)
+	}
+	return time.Now().Add(until.sub(l.h.client.now()))
 }
 
 // Valid reads the clock and reports whether the hold can be proved at this
@@ -165,7 +176,9 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	}
 	l.h.mu.Lock()
 	again := l.unlocked
-	l.unlocked = true
+	if !again {
+		l.unlocked, l.left = true, l.h.client.now()
+	}
 	l.h.mu.Unlock()
 	if again {
 		return ErrReleased

@@ -35,6 +35,42 @@ func TestALockPrintsItsNameAndToken(t *testing.T) {
 	}
 }
 
+// A lease that is over ends at no time to come, whatever ended it.
+func TestUntilOfWhatIsOverIsOver(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.founded()
+		for claim, end := range map[string]func(l, inner *Lock){
+			"unlocked":           func(l, inner *Lock) { must(t, l.Unlock(background)) },
+			"closed":             func(l, _ *Lock) { l.h.end(ErrClosed) },
+			"lost":               func(l, _ *Lock) { l.h.end(ErrLost) },
+			"the re-entry's end": func(_, inner *Lock) { must(t, inner.Unlock(background)) },
+		} {
+			lock := mustTry(t, c, claim)
+			inner, err := c.TryLock(lock.Context(), claim)
+			must(t, err)
+			seen := lock
+			if claim == "the re-entry's end" {
+				seen = inner
+			}
+			if !seen.Until().After(time.Now()) {
+				t.Errorf("%s: it ended before it was over", claim)
+			}
+			time.Sleep(time.Second)
+			end(lock, inner)
+			over := time.Now()
+			time.Sleep(time.Second)
+			if got := seen.Until(); !got.Equal(over) {
+				t.Errorf("%s: until %v after it was over", claim, got.Sub(over))
+			}
+			if seen == inner && !lock.Until().After(time.Now()) {
+				t.Error("the hold ended with a re-entry")
+			}
+			_, _ = inner.Unlock(background), lock.Unlock(background)
+		}
+	})
+}
+
 // go vet reports a copied value with a field that has pointer methods Lock and Unlock.
 func TestGoVetKnowsThatALockIsNotCopied(t *testing.T) {
 	locker := reflect.TypeFor[sync.Locker]()

@@ -102,14 +102,19 @@ func (r *round) won() bool {
 }
 
 // tally returns a copy of the votes so far, in room if they fit. Those still pending
-// have, as far as the asker is concerned, given no answer in time.
+// have, as far as the asker is concerned, given no answer in time, or none that it
+// had to wait for.
 func (r *round) tally(room ...vote) []vote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	votes := append(room[:0], r.votes...)
+	pending := errNoAnswer
+	if r.verdict != undecided {
+		pending = errNotAwaited
+	}
 	for i := range votes {
 		if !votes[i].heard {
-			votes[i].err = errNoAnswer
+			votes[i].err = pending
 		}
 	}
 	return votes
