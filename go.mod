@@ -3,6 +3,7 @@ module github.com/redlock-go/redlock
 go 1.26.0
 
 require (
+	github.com/alecthomas/kong v1.17.0
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/google/uuid v1.6.0

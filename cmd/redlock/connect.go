@@ -20,9 +20,9 @@ const embeddedMasters = 5
 
 // connect makes the client that the arguments ask for, which tells waiting why each
 // attempt of a wait failed, and a function that ends it.
-func connect(cfg runConfig, waiting func(name string, err error)) (*redlock.Client, func(), error) {
-	urls, stop := cfg.masters, func() {}
-	if cfg.embedded {
+func connect(cfg *runConfig, waiting func(name string, err error)) (*redlock.Client, func(), error) {
+	urls, stop := cfg.Masters, func() {}
+	if cfg.Embedded {
 		var err error
 		if urls, stop, err = startEmbedded(); err != nil {
 			return nil, nil, err
@@ -31,12 +31,12 @@ func connect(cfg runConfig, waiting func(name string, err error)) (*redlock.Clie
 			strings.Join(urls, ","))
 	}
 	var observer redlock.Observer
-	if cfg.verbose {
+	if cfg.Verbose {
 		observer = teller()
 	}
 	observer.Waiting = waiting
-	client, err := redlock.Open(urls, append(cfg.deployment.options(),
-		redlock.WithTTL(cfg.ttl), redlock.WithLockDelay(cfg.grace), redlock.WithObserver(observer))...)
+	client, err := redlock.Open(urls, append(cfg.options(),
+		redlock.WithTTL(cfg.TTL), redlock.WithLockDelay(cfg.Grace), redlock.WithObserver(observer))...)
 	if err != nil {
 		stop()
 		return nil, nil, err

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -32,45 +31,47 @@ const (
 	patience = 30 * time.Second
 )
 
-// demoConfig is what the arguments of demo ask for.
+// demoConfig is redlock demo, as the arguments ask for it.
 type demoConfig struct {
-	real     bool
-	json     bool
-	duration time.Duration
-	seed     uint64
-	report   string // the file to write it to; empty: none
+	Real     bool          `help:"Real redis-server processes instead of masters inside this process."`
+	Duration time.Duration `placeholder:"TIME" default:"15s" help:"Default ${default}, at least ${min_duration}."`
+	Seed     *uint64       `placeholder:"N" help:"Of all that is random in the demo itself. Default: by the time."`
+	JSON     bool          `name:"json" help:"Print only the verdict, for scripts."`
+	Report   string        `placeholder:"FILE" help:"Write a timeline of it all too, as one HTML file to be opened in a browser."`
 }
 
-func parseDemo(args []string) (demoConfig, error) {
-	var cfg demoConfig
-	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
-	fs.BoolVar(&cfg.real, "real", false, "")
-	fs.BoolVar(&cfg.json, "json", false, "")
-	fs.DurationVar(&cfg.duration, "duration", 15*time.Second, "")
-	fs.Uint64Var(&cfg.seed, "seed", uint64(time.Now().UnixMilli()%1_000_000), "")
-	fs.StringVar(&cfg.report, "report", "", "")
-	if err := parseFlags(fs, args); err != nil {
-		return cfg, err
-	}
-	if fs.NArg() > 0 {
-		return cfg, fmt.Errorf("argument is %q: demo takes flags only", fs.Arg(0))
-	}
-	if cfg.duration < minDuration {
-		return cfg, fmt.Errorf("--duration is %v: it must be at least %v, for a lease to run out meanwhile", cfg.duration, minDuration)
-	}
-	return cfg, nil
+// Help is the long part of the help.
+func (*demoConfig) Help() string {
+	return `Five masters, and five workers that increment one ledger under one lock. Masters are killed, frozen and brought back, and holders are paused past their lease. The ledger refuses writes with an old fencing token; a second one, without a fence, shows what is lost otherwise. At the end a verdict is computed from what was recorded.
+
+NO_COLOR is respected. Without a terminal of 60 x 20 there is a line for each event.
+` + statusHelp(
+		statusRow{exitOK, "every check of the verdict holds"},
+		statusRow{exitFailed, "one does not"},
+		statusRow{exitUsage, "bad input"},
+		statusRow{exitUnavailable, "the masters cannot be started"},
+		statusRow{fmt.Sprintf("%d + N", exitSignal), "interrupted by signal N"},
+	)
 }
 
-// demoCommand is redlock demo.
-func demoCommand(args []string) int {
-	cfg, err := parseDemo(args)
-	if err != nil {
-		return badInput(err, demoUsage)
+func (cfg *demoConfig) check() error {
+	if cfg.Duration < minDuration {
+		return fmt.Errorf("--duration is %v: it must be at least %v, for a lease to run out meanwhile", cfg.Duration, minDuration)
+	}
+	return nil
+}
+
+// run is redlock demo.
+func (cfg *demoConfig) run() int {
+	if cfg.Seed == nil {
+		cfg.Seed = new(uint64(time.Now().UnixMilli() % 1_000_000))
 	}
 	var file *os.File
-	if cfg.report != "" {
-		if file, err = os.Create(cfg.report); err != nil { // now, not after the show
-			return badInput(fmt.Errorf("--report: %w", err), demoUsage)
+	if cfg.Report != "" {
+		var err error
+		if file, err = os.Create(cfg.Report); err != nil { // now, not after the show
+			complain(fmt.Errorf("--report: %w", err))
+			return exitUsage
 		}
 	}
 	signals := make(chan os.Signal, 1)
@@ -103,7 +104,7 @@ func demoCommand(args []string) int {
 // demo is one performance: masters, workers, the ledger they increment, and the
 // stage on which all of it is seen.
 type demo struct {
-	cfg     demoConfig
+	cfg     *demoConfig
 	kind    string // of masters, for people
 	masters []testMaster
 	workers []*worker
@@ -112,10 +113,10 @@ type demo struct {
 	view    view
 }
 
-func newDemo(cfg demoConfig) (*demo, error) {
+func newDemo(cfg *demoConfig) (*demo, error) {
 	d := &demo{cfg: cfg, kind: "embedded"}
 	start := startEmbeddedMasters
-	if cfg.real {
+	if cfg.Real {
 		d.kind, start = "redis-server", startRealMasters
 	}
 	var err error
@@ -123,10 +124,10 @@ func newDemo(cfg demoConfig) (*demo, error) {
 		return nil, err
 	}
 	d.stage = newStage(demoMasters, demoWorkers)
-	d.stage.recorder.on = cfg.report != ""
+	d.stage.recorder.on = cfg.Report != ""
 	d.book = &ledger{}
 	for id := range demoWorkers {
-		w, err := newWorker(id, cfg.seed, d.masters, d.book, d.stage)
+		w, err := newWorker(id, *cfg.Seed, d.masters, d.book, d.stage)
 		if err != nil {
 			d.close()
 			return nil, err
@@ -146,7 +147,7 @@ func newDemo(cfg demoConfig) (*demo, error) {
 // play runs workers and faults until the time is over or a signal comes, whose
 // exit status it then returns.
 func (d *demo) play(signals <-chan os.Signal) (status int) {
-	ctx, end := context.WithTimeout(context.Background(), d.cfg.duration)
+	ctx, end := context.WithTimeout(context.Background(), d.cfg.Duration)
 	defer end()
 	d.stage.open()
 
@@ -178,7 +179,7 @@ func (d *demo) startActors(ctx context.Context) <-chan struct{} {
 	for _, w := range d.workers {
 		actors.Go(func() { w.work(ctx) })
 	}
-	faults := plan(rand.New(rand.NewPCG(d.cfg.seed, 0)), d.cfg.duration)
+	faults := plan(rand.New(rand.NewPCG(*d.cfg.Seed, 0)), d.cfg.Duration)
 	actors.Go(func() { d.inflict(ctx, faults) })
 	done := make(chan struct{})
 	go func() {
@@ -191,7 +192,7 @@ func (d *demo) startActors(ctx context.Context) <-chan struct{} {
 // record is all that the verdict is computed from.
 func (d *demo) record() record {
 	r := d.stage.finish()
-	r.seed, r.masters = d.cfg.seed, d.kind
+	r.seed, r.masters = *d.cfg.Seed, d.kind
 	r.found, r.bareFound = d.book.read()
 	r.landed = d.book.landed // nobody writes any more
 	return r
@@ -199,7 +200,7 @@ func (d *demo) record() record {
 
 // conclude prints the verdict.
 func (d *demo) conclude(v verdict) {
-	if d.cfg.json {
+	if d.cfg.JSON {
 		out := json.NewEncoder(os.Stdout)
 		out.SetIndent("", "  ")
 		_ = out.Encode(v) // to a closed pipe: the exit status still tells

@@ -95,14 +95,14 @@ func (d *demo) writeReport(file *os.File, v verdict) error {
 }
 
 func (d *demo) report(v verdict) report.Run {
-	command := fmt.Sprintf("redlock demo --seed %d --duration %v", d.cfg.seed, d.cfg.duration)
-	if d.cfg.real {
+	command := fmt.Sprintf("redlock demo --seed %d --duration %v", *d.cfg.Seed, d.cfg.Duration)
+	if d.cfg.Real {
 		command += " --real"
 	}
 	r := report.Run{
 		Title:   fmt.Sprintf("redlock demo: %d %s masters, %d workers, one lock", demoMasters, d.kind, demoWorkers),
 		Started: d.stage.opened,
-		Seed:    d.cfg.seed,
+		Seed:    *d.cfg.Seed,
 		Command: command,
 		Events:  d.stage.recorder.events,
 		Figures: []report.Figure{

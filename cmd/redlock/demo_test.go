@@ -347,9 +347,9 @@ func TestDemoBadInput(t *testing.T) {
 		says string
 	}{
 		{[]string{"--duration=2s"}, "--duration is 2s: it must be at least 3s"},
-		{[]string{"--seed=-1"}, `invalid value "-1" for flag -seed`},
+		{[]string{"--seed=-1"}, `--seed: expected a valid 64 bit uint but got "-1" (redlock help demo tells all flags)`},
 		{[]string{"--report=" + filepath.Join(t.TempDir(), "none", "a.html")}, "--report: open "},
-		{[]string{"fast"}, `argument is "fast": demo takes flags only`},
+		{[]string{"fast"}, "there is an argument too many: redlock help demo tells what it takes"},
 	} {
 		r := redlockEnds(t, append([]string{"demo"}, c.args...)...)
 		if r.status != exitUsage || !strings.Contains(r.stderr, "redlock: "+c.says) || r.stdout != "" {

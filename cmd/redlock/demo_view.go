@@ -18,13 +18,13 @@ type view interface {
 }
 
 // newView chooses what fits stdout.
-func newView(cfg demoConfig, kind string) view {
-	headline := fmt.Sprintf("%d %s masters, %d workers, one lock, seed %d", demoMasters, kind, demoWorkers, cfg.seed)
-	if cfg.json {
+func newView(cfg *demoConfig, kind string) view {
+	headline := fmt.Sprintf("%d %s masters, %d workers, one lock, seed %d", demoMasters, kind, demoWorkers, *cfg.Seed)
+	if cfg.JSON {
 		return noView{}
 	}
 	if columns, rows, ok := terminalSize(os.Stdout); ok && columns >= panelColumns && rows >= panelRows && os.Getenv("TERM") != "dumb" {
-		return &panelView{out: os.Stdout, color: os.Getenv("NO_COLOR") == "", headline: headline, whole: cfg.duration}
+		return &panelView{out: os.Stdout, color: os.Getenv("NO_COLOR") == "", headline: headline, whole: cfg.Duration}
 	}
 	fmt.Println("redlock demo: " + headline)
 	return &lineView{out: os.Stdout}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -23,6 +22,20 @@ const (
 	exitNotFound    = 127
 	exitSignal      = 128 // plus its number
 )
+
+// statusHelp is the part of a help text that tells the exit statuses.
+func statusHelp(rows ...statusRow) string {
+	text := "\n\nExit status:\n"
+	for _, r := range rows {
+		text += fmt.Sprintf("\n  %-8v  %s", r.status, r.means)
+	}
+	return text + "\n\n"
+}
+
+type statusRow struct {
+	status any
+	means  string
+}
 
 // complain prints each error on a line of its own.
 func complain(err error) {
@@ -48,6 +61,3 @@ func oneLine(err error) string {
 	text := strings.TrimPrefix(err.Error(), "redlock: ")
 	return printable.Text(strings.Join(strings.Fields(text), " "))
 }
-
-// errHelp is returned by a parser of flags when help was asked for.
-var errHelp = errors.New("help asked for")

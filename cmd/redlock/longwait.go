@@ -19,7 +19,7 @@ const (
 // longWait tells the user that the lock is not there yet, and why. Each pause
 // between two words is twice as long as the one before.
 type longWait struct {
-	cfg     runConfig
+	cfg     *runConfig
 	failure atomic.Pointer[error] // of the latest attempt
 	began   time.Time
 	words   int
@@ -35,7 +35,7 @@ func (w *longWait) speak() {
 	w.words++
 	why := "no attempt has ended yet"
 	if err := w.failure.Load(); err != nil {
-		why = reason(*err, w.cfg.verbose)
+		why = reason(*err, w.cfg.Verbose)
 	}
-	complain(fmt.Errorf("waiting for %q for %v: %s", w.cfg.name, time.Since(w.began).Round(time.Second), why))
+	complain(fmt.Errorf("waiting for %q for %v: %s", w.cfg.Name, time.Since(w.began).Round(time.Second), why))
 }

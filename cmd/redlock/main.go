@@ -7,50 +7,6 @@
 // Each is waited for, except the one for a child that has already been reported.
 package main
 
-import (
-	"fmt"
-	"os"
-	"runtime/debug"
-)
+import "os"
 
-func main() {
-	os.Exit(dispatch(os.Args[1:]))
-}
-
-// dispatch runs the command that args name and returns the exit status.
-func dispatch(args []string) int {
-	if len(args) == 0 {
-		fmt.Fprint(os.Stderr, usage)
-		return exitUsage
-	}
-	switch rest := args[1:]; args[0] {
-	case "run":
-		return runCommand(rest)
-	case "demo":
-		return demoCommand(rest)
-	case "init":
-		return initCommand(rest)
-	case "version", "--version", "-version":
-		fmt.Println(version())
-		return exitOK
-	case "help", "--help", "-help", "-h":
-		return help(rest)
-	}
-	complain(fmt.Errorf("unknown command %q: give run, demo, init, version or help", args[0]))
-	return exitUsage
-}
-
-// version tells from what the binary was built.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "redlock (built without module information)"
-	}
-	text := "redlock " + info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			text += " " + s.Value
-		}
-	}
-	return text + " " + info.GoVersion
-}
+func main() { os.Exit(dispatch(os.Args[1:])) }

@@ -214,6 +214,10 @@ func TestTopLevel(t *testing.T) {
 		{[]string{"help", "demo"}, 0, "--duration", ""},
 		{[]string{"demo", "-h"}, 0, "--duration", ""},
 		{[]string{"help", "foo"}, exitUsage, "", `redlock: no help on "foo": ask for run, demo or init`},
+		{[]string{"help", "run", "redis://a"}, exitUsage, "", "redlock: there is an argument too many"},
+		{[]string{"help", "init"}, 0, "--max-ttl=TIME", ""},
+		{[]string{"--foo"}, exitUsage, "", "redlock: unknown flag --foo (redlock help tells more)"},
+		{[]string{"--version"}, 0, "go1.", ""},
 		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, demo, init, version or help`},
 		{[]string{"version"}, 0, "go1.", ""},
 	} {
@@ -272,6 +276,9 @@ func TestNoPasswordIsPrinted(t *testing.T) {
 			{"init", "--yes", "--masters", masters},
 			{"init", "--yes", "--masters", masters, "redis://:hunter2@h"},
 			{"init", "--yes"},
+			{"init", "--yes", "--maters=" + masters},
+			{"run", "-masters", masters, "--name=a", "--", "true"},
+			{"version", masters},
 		} {
 			cmd := command(t, args...)
 			cmd.Env = append(cmd.Env, mastersVariable+"="+masters)

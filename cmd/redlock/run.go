@@ -16,14 +16,9 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// runCommand is redlock run: wait for the lock, run the command, return its
-// status.
-func runCommand(args []string) int {
-	cfg, err := parseRun(args)
-	if err != nil {
-		return badInput(err, runUsage)
-	}
-	path, err := exec.LookPath(cfg.command[0])
+// run waits for the lock, runs the command and returns its status.
+func (cfg *runConfig) run() int {
+	path, err := exec.LookPath(cfg.Command[0])
 	if err != nil {
 		complain(err) // before the wait: it would be in vain
 		return cannotRun(err)
@@ -46,13 +41,13 @@ func runCommand(args []string) int {
 	if lock == nil {
 		return status
 	}
-	c, err := startChild(path, cfg.command, environment(lock))
+	c, err := startChild(path, cfg.Command, environment(lock))
 	if err != nil {
 		complain(err)
 		_ = lock.Unlock(context.Background()) // nothing ran, so nothing depends on it
 		return cannotRun(err)
 	}
-	return hold(lock, c, cfg.grace, signals)
+	return hold(lock, c, cfg.Grace, signals)
 }
 
 // environment is ours with the hold in it, and without the masters, whose URLs
@@ -76,14 +71,14 @@ func cannotRun(err error) int {
 
 // obtain waits for the lock, or for a signal that ends the wait, for which it
 // calls giveUp. Without a lock the status says which.
-func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg runConfig, waiting *longWait, signals <-chan os.Signal) (*redlock.Lock, int) {
+func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *runConfig, waiting *longWait, signals <-chan os.Signal) (*redlock.Lock, int) {
 	type outcome struct {
 		lock *redlock.Lock
 		err  error
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		lock, err := client.Lock(ctx, cfg.name, redlock.WithWait(cfg.wait))
+		lock, err := client.Lock(ctx, cfg.Name, cfg.lockOptions()...)
 		done <- outcome{lock, err}
 	}()
 	waiting.began = time.Now()
@@ -113,12 +108,12 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg runC
 }
 
 // explain says why the lock was not obtained.
-func explain(err error, cfg runConfig) {
+func explain(err error, cfg *runConfig) {
 	within := ""
-	if cfg.wait > 0 && cfg.wait != forever {
-		within = fmt.Sprintf(" within %v", cfg.wait)
+	if cfg.Wait != nil && *cfg.Wait > 0 {
+		within = fmt.Sprintf(" within %v", *cfg.Wait)
 	}
-	complain(fmt.Errorf("%q not obtained%s: %s", cfg.name, within, reason(err, cfg.verbose)))
+	complain(fmt.Errorf("%q not obtained%s: %s", cfg.Name, within, reason(err, cfg.Verbose)))
 }
 
 // reason is why an attempt failed. Masters that did not answer are the news then,

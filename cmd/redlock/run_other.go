@@ -4,11 +4,8 @@ package main
 
 import "errors"
 
-// runCommand needs process groups and signals.
-func runCommand(args []string) int {
-	if _, err := parseRun(args); err != nil {
-		return badInput(err, runUsage)
-	}
+// run needs process groups and signals.
+func (cfg *runConfig) run() int {
 	complain(errors.New("run is not available on this system: it needs the process groups of Unix"))
 	return exitUnavailable
 }

@@ -35,7 +35,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--name=x", masters, "--max-ttl=20s", "true"}, "--ttl is 30s and --grace 5s: together they must be at most --max-ttl, 20s"},
 		{[]string{"--name=x", masters, "--max-ttl=0s", "true"}, "--max-ttl is 0s: it must be above 500ms"},
 		{[]string{"--name=x", masters, "--prefix={a}", "true"}, `--prefix is "{a}": it must not be empty or contain a brace`},
-		{[]string{"--name=x", masters, "--ttl=never", "true"}, `invalid value "never" for flag -ttl`},
+		{[]string{"--name=x", masters, "--ttl=never", "true"}, `--ttl: expected duration but got "never"`},
 		{[]string{"--name=x", masters, "--grace=-1s", "true"}, "--grace is -1s: it must not be negative"},
 		{[]string{"--name=x", masters, "--grace=2562047h", "true"}, "together they must be at most --max-ttl, 1m0s"},
 		{[]string{"--name=" + strings.Repeat("x", 1025), masters, "true"}, "--name is 1025 bytes long: it must be at most 1024"},
@@ -44,7 +44,9 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--name=x", masters, masters, "true"}, "masters[1] is 127.0.0.1:1: it is the same as masters[0]"},
 		{[]string{"--name=x", "--masters=127.0.0.1:6379", "true"}, "urls[0]"},
 		{[]string{"--name=x", masters, "--embedded", "true"}, "--masters and --embedded are both given: it must be one of them"},
-		{[]string{"--foo", "true"}, "flag provided but not defined: -foo (redlock help run tells all flags)"},
+		{[]string{"--foo", "true"}, "unknown flag --foo (redlock help run tells all flags)"},
+		{[]string{"--nam=x", "true"}, `unknown flag --nam, did you mean "--name"? (redlock help run tells all flags)`},
+		{[]string{"--name", "--ttl=1m", "true"}, `--name: expected string value but got "--ttl=1m"`},
 	} {
 		r := redlockEnds(t, append([]string{"run"}, c.args...)...)
 		if r.status != exitUsage || !strings.Contains(r.stderr, c.says) || r.stdout != "" {
@@ -79,6 +81,7 @@ func TestStatus(t *testing.T) {
 		{[]string{"true"}, 0},
 		{[]string{"sh", "-c", "exit 7"}, 7},
 		{[]string{"sh", "-c", "exit 255"}, 255},
+		{[]string{"sh", "-c", "exit $#", "sh", "--", "--help", "-h", "--name=x"}, 4},
 		{[]string{"sh", "-c", "kill -KILL $$"}, 137},
 		{[]string{"sh", "-c", "kill -TERM $$"}, 143},
 		{[]string{"no-such-command-here"}, exitNotFound},
@@ -184,7 +187,7 @@ func TestNotObtained(t *testing.T) {
 	lock := rivalLock(t, masters, "held")
 	for _, wait := range []string{"0", "-1s", "200ms"} {
 		began := time.Now()
-		r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "--wait", wait, "--", "echo", "ran")
+		r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "--wait=" + wait, "--", "echo", "ran")
 		r.wants(t, exitNotObtained)
 		if r.stdout != "" || !strings.Contains(r.stderr, `redlock: "held" not obtained`) || !strings.Contains(r.stderr, "held by another") {
 			t.Errorf("--wait %s: stdout %q, stderr %q", wait, r.stdout, r.stderr)

@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"time"
@@ -16,86 +14,102 @@ import (
 // default ttl.
 const defaultGrace = 5 * time.Second
 
-// forever is the wait that was not asked for.
-const forever time.Duration = math.MaxInt64
-
-// runConfig is what the arguments of run ask for.
+// runConfig is redlock run, as the arguments ask for it.
 type runConfig struct {
-	masters  []string
-	embedded bool
 	deployment
-	name    string
-	ttl     time.Duration
-	grace   time.Duration
-	wait    time.Duration // at or below 0: try once
-	verbose bool
-	command []string // with its arguments
+	Embedded bool           `help:"Start five masters inside this process instead, for a try, and print their URLs."`
+	Name     string         `placeholder:"NAME" help:"What to lock."`
+	Wait     *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m; 0 or less tries once. Default: until it is there. After 3s, and then more and more seldom, stderr tells what it waits for."`
+	TTL      time.Duration  `placeholder:"TIME" default:"${ttl}" help:"How long the masters keep the lock when this process is gone without a word. It is renewed at a third of it, and lost when that has failed for the whole of it. Default ${default}."`
+	Grace    time.Duration  `placeholder:"TIME" default:"${grace}" help:"How long COMMAND may take to stop when the lock was lost, see above. Default ${default}."`
+	Verbose  bool           `help:"Tell of votes, renewals and masters on stderr."`
+	Command  []string       `arg:"" optional:"" passthrough:"partial" name:"COMMAND" help:"What to run, with its arguments. What follows it is no flag of redlock."`
 }
 
-// parseRun reads the arguments and reports all that is wrong with them.
-func parseRun(args []string) (runConfig, error) {
-	cfg := runConfig{wait: forever}
-	var given []string
-	fs := flag.NewFlagSet("run", flag.ContinueOnError)
-	fs.Func("masters", "", func(s string) error { given = append(given, s); return nil })
-	fs.BoolVar(&cfg.embedded, "embedded", false, "")
-	cfg.deployment.flags(fs)
-	fs.StringVar(&cfg.name, "name", "", "")
-	fs.DurationVar(&cfg.ttl, "ttl", redlock.DefaultTTL, "")
-	fs.DurationVar(&cfg.grace, "grace", defaultGrace, "")
-	fs.DurationVar(&cfg.wait, "wait", forever, "")
-	fs.BoolVar(&cfg.verbose, "verbose", false, "")
-	if err := parseFlags(fs, args); err != nil {
-		return cfg, err
-	}
-	cfg.command = fs.Args()
+// Help is the long part of the help.
+func (*runConfig) Help() string {
+	return `Runs COMMAND and returns its exit status. COMMAND finds REDLOCK_NAME and REDLOCK_TOKEN in its environment: hand the token to the stores that COMMAND writes to, and let them refuse lower ones.
+` + statusHelp(
+		statusRow{exitUsage, "bad input, nothing was done"},
+		statusRow{exitUnavailable, "--embedded could not start its masters"},
+		statusRow{exitNotObtained, "the lock was not obtained, because another holds it or no\n            quorum of masters answers; COMMAND was not run"},
+		statusRow{exitLost, "the lock was lost before COMMAND had ended; it was stopped"},
+		statusRow{fmt.Sprintf("%d, %d", exitCannotRun, exitNotFound), "COMMAND cannot be run, is not found"},
+		statusRow{fmt.Sprintf("%d + N", exitSignal), "signal N ended COMMAND, or the wait for the lock"},
+		statusRow{"other", "COMMAND's own"},
+	) + `
+Signals:
 
+COMMAND runs in a process group of its own. INT, TERM, HUP, QUIT, USR1, USR2 and WINCH are passed on to the group. The lock is held until COMMAND has ended; what it leaves in the background is not waited for.
+
+On a terminal the group is the foreground, so a pager in the same pipeline cannot read keys: give redlock </dev/null then. Ctrl-Z stops redlock too, and the lock is lost after --ttl.
+
+A SIGKILL for redlock ends COMMAND as well, but not what COMMAND has started (on Linux; elsewhere nothing).
+
+A COMMAND that changes its user, such as sudo, cannot be signalled, nor stopped when the lock is lost: put sudo before redlock.
+
+When the lock is lost:
+
+It is when it could not be renewed for --ttl. The group gets SIGTERM at once, and SIGKILL before anybody else can have the lock: the masters keep it for --ttl and --grace after the last renewal, and redlock believes in it for --ttl less 1 % and 2ms. SIGKILL comes --grace after that, less a tenth of it (at most 500ms, or a fiftieth if that is more), for clocks that differ and for processes to end. --ttl and --grace together are at most --max-ttl, as masters that may have forgotten locks sit out for so long.
+
+There is no such time, and SIGKILL comes at once, when the masters say that another has the lock (somebody deleted ours), and when redlock itself did not run meanwhile (a suspended machine, SIGSTOP). What COMMAND did until then only a store that compares tokens can refuse.`
+}
+
+func (cfg *runConfig) check() error {
+	if len(cfg.Command) > 0 && cfg.Command[0] == "--" { // kong leaves it there
+		cfg.Command = cfg.Command[1:]
+	}
 	var errs []error
 	refuse := func(bad bool, format string, args ...any) {
 		if bad {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	var err error
-	cfg.masters, err = mastersFrom(given, cfg.embedded)
-	errs = append(errs, err)
-	refuse(cfg.name == "", "--name is missing: it must name the lock")
-	refuse(len(cfg.name) > redlock.MaxNameLen, "--name is %d bytes long: it must be at most %d", len(cfg.name), redlock.MaxNameLen)
-	refuse(cfg.ttl <= redlock.DefaultRequestTimeout,
-		"--ttl is %v: it must be above %v, the time that a master may take to answer", cfg.ttl, redlock.DefaultRequestTimeout)
-	refuse(cfg.grace < 0, "--grace is %v: it must not be negative", cfg.grace)
-	errs = append(errs, cfg.deployment.check())
-	refuse(cfg.ttl > cfg.maxTTL || cfg.grace > cfg.maxTTL-cfg.ttl,
-		"--ttl is %v and --grace %v: together they must be at most --max-ttl, %v", cfg.ttl, cfg.grace, cfg.maxTTL)
-	refuse(len(cfg.command) == 0, "command is missing: it must follow the flags, as in redlock run … -- make deploy")
-	return cfg, errors.Join(errs...)
+	errs = append(errs, cfg.deployment.check(cfg.Embedded))
+	refuse(cfg.Name == "", "--name is missing: it must name the lock")
+	refuse(len(cfg.Name) > redlock.MaxNameLen, "--name is %d bytes long: it must be at most %d", len(cfg.Name), redlock.MaxNameLen)
+	refuse(cfg.TTL <= redlock.DefaultRequestTimeout,
+		"--ttl is %v: it must be above %v, the time that a master may take to answer", cfg.TTL, redlock.DefaultRequestTimeout)
+	refuse(cfg.Grace < 0, "--grace is %v: it must not be negative", cfg.Grace)
+	refuse(cfg.TTL > cfg.MaxTTL || cfg.Grace > cfg.MaxTTL-cfg.TTL,
+		"--ttl is %v and --grace %v: together they must be at most --max-ttl, %v", cfg.TTL, cfg.Grace, cfg.MaxTTL)
+	refuse(len(cfg.Command) == 0, "command is missing: it must follow the flags, as in redlock run … -- make deploy")
+	return errors.Join(errs...)
+}
+
+// lockOptions are those for the lock itself.
+func (cfg *runConfig) lockOptions() []redlock.LockOption {
+	if cfg.Wait == nil {
+		return nil
+	}
+	return []redlock.LockOption{redlock.WithWait(*cfg.Wait)}
 }
 
 // deployment is what all clients of the same masters must agree on.
 type deployment struct {
-	prefix string
-	maxTTL time.Duration
+	Masters []string      `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Without it REDLOCK_MASTERS is read, which keeps passwords out of the list of processes; COMMAND does not get it. Every contender must name the same ones."`
+	Prefix  string        `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with. Default ${default}."`
+	MaxTTL  time.Duration `placeholder:"TIME" default:"${max_ttl}" help:"The longest --ttl and --grace together of any client. Every contender must have the same --prefix and --max-ttl, as WithPrefix and WithMaxTTL say in Go. Default ${default}."`
 }
 
-func (d *deployment) flags(fs *flag.FlagSet) {
-	fs.StringVar(&d.prefix, "prefix", redlock.DefaultPrefix, "")
-	fs.DurationVar(&d.maxTTL, "max-ttl", redlock.DefaultMaxTTL, "")
-}
-
-// check reports what is wrong, in the words of flags.
-func (d *deployment) check() error {
+// check takes the masters apart, and reports what is wrong.
+func (d *deployment) check(embedded bool) error {
 	var errs []error
-	if d.prefix == "" || strings.ContainsAny(d.prefix, "{}") {
-		errs = append(errs, fmt.Errorf("--prefix is %q: it must not be empty or contain a brace", d.prefix))
+	var err error
+	if d.Masters, err = mastersFrom(d.Masters, embedded); err != nil {
+		errs = append(errs, err)
 	}
-	if d.maxTTL <= redlock.DefaultRequestTimeout {
-		errs = append(errs, fmt.Errorf("--max-ttl is %v: it must be above %v, the time that a master may take to answer", d.maxTTL, redlock.DefaultRequestTimeout))
+	if d.Prefix == "" || strings.ContainsAny(d.Prefix, "{}") {
+		errs = append(errs, fmt.Errorf("--prefix is %q: it must not be empty or contain a brace", d.Prefix))
+	}
+	if d.MaxTTL <= redlock.DefaultRequestTimeout {
+		errs = append(errs, fmt.Errorf("--max-ttl is %v: it must be above %v, the time that a master may take to answer", d.MaxTTL, redlock.DefaultRequestTimeout))
 	}
 	return errors.Join(errs...)
 }
 
 func (d *deployment) options() []redlock.Option {
-	return []redlock.Option{redlock.WithPrefix(d.prefix), redlock.WithMaxTTL(d.maxTTL)}
+	return []redlock.Option{redlock.WithPrefix(d.Prefix), redlock.WithMaxTTL(d.MaxTTL)}
 }
 
 // mastersVariable has the URLs of the masters when no flag gives them.

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/redlock-go/redlock"
+)
+
+// arguments is the grammar of the command line. Usage, flags and help are made
+// from it.
+type arguments struct {
+	Run     runConfig     `cmd:"" help:"Run a command while holding a lock."`
+	Demo    demoConfig    `cmd:"" help:"See it work, and what the fencing token is for."`
+	Init    initConfig    `cmd:"" help:"Let masters vote again after a majority of them lost its data."`
+	Version versionConfig `cmd:"" help:"Tell from what redlock was built."`
+	Help    helpConfig    `cmd:"" help:"Tell all flags and exit statuses of a command."`
+
+	VersionFlag kong.VersionFlag `name:"version" hidden:""`
+}
+
+const description = `redlock holds a lock on a quorum of independent Redis masters.
+
+  redlock run --masters URL,URL,... --name NAME -- COMMAND ...
+  redlock demo
+  redlock init --masters URL,URL,... --yes`
+
+// subcommand is what the arguments lead to.
+type subcommand interface {
+	check() error // all that is wrong with the arguments
+	run() int     // the exit status
+}
+
+func newParser() *kong.Kong {
+	return kong.Must(&arguments{},
+		kong.Name("redlock"),
+		kong.Description(description),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 80}),
+		kong.Vars{
+			"prefix": redlock.DefaultPrefix, "max_ttl": redlock.DefaultMaxTTL.String(), "ttl": redlock.DefaultTTL.String(),
+			"grace": defaultGrace.String(), "min_duration": minDuration.String(), "version": version(),
+		})
+}
+
+// dispatch runs the command that args name and returns the exit status.
+func dispatch(args []string) int {
+	parser := newParser()
+	if len(args) == 0 { // the same as --help, but bad input
+		args = []string{"--help"}
+		parser.Stdout, parser.Exit = os.Stderr, func(int) { os.Exit(exitUsage) }
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		complain(inWords(err, args))
+		return exitUsage
+	}
+	cmd := parsed.Selected().Target.Addr().Interface().(subcommand)
+	if err := cmd.check(); err != nil {
+		complain(err)
+		return exitUsage
+	}
+	return cmd.run()
+}
+
+// inWords tells what to do about arguments that the grammar does not have.
+func inWords(err error, args []string) error {
+	var chosen *kong.Node
+	if e, ok := errors.AsType[*kong.ParseError](err); ok {
+		chosen = e.Context.Selected()
+	}
+	switch {
+	case chosen != nil && strings.HasPrefix(err.Error(), "unexpected argument"):
+		// The argument is not shown: it may be a URL with a password.
+		return fmt.Errorf("there is an argument too many: redlock help %s tells what it takes", chosen.Name)
+	case chosen != nil:
+		return fmt.Errorf("%w (redlock help %s tells all flags)", err, chosen.Name)
+	case strings.HasPrefix(args[0], "-"):
+		return fmt.Errorf("%w (redlock help tells more)", err)
+	}
+	return fmt.Errorf("unknown command %q: give run, demo, init, version or help", args[0])
+}
+
+// helpConfig is redlock help.
+type helpConfig struct {
+	Topic string `arg:"" optional:"" help:"run, demo or init."`
+}
+
+func (h *helpConfig) check() error {
+	switch h.Topic {
+	case "", "run", "demo", "init":
+		return nil
+	}
+	return fmt.Errorf("no help on %q: ask for run, demo or init", h.Topic)
+}
+
+func (h *helpConfig) run() int {
+	args := []string{"--help"}
+	if h.Topic != "" {
+		args = []string{h.Topic, "--help"}
+	}
+	_, _ = newParser().Parse(args) // prints it, and exits
+	return exitOK
+}
+
+// versionConfig is redlock version.
+type versionConfig struct{}
+
+func (*versionConfig) check() error { return nil }
+
+func (*versionConfig) run() int {
+	fmt.Println(version())
+	return exitOK
+}
+
+// version tells from what the binary was built.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "redlock (built without module information)"
+	}
+	text := "redlock " + info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			text += " " + s.Value
+		}
+	}
+	return text + " " + info.GoVersion
+}
