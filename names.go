@@ -32,7 +32,8 @@ type waiter struct {
 	queued bool    // it asked to stand in the lines
 	asked  instant // when it last failed
 	askAt  instant // when to ask next, unless called
-	inVain int     // how often in a row it was called, but not by a quorum
+	inVain int     // how often in a row it was called, but not by a quorum, and asked in vain
+	misled int     // how often in a row it was called by a quorum, and asked in vain
 	before *round  // its last attempt, which may have to reach some masters' lines yet
 
 	listens bool // counted by notices; guarded by its mu
@@ -135,7 +136,8 @@ func (n *names) leave(name string, w *waiter, nobodyLeft func()) (untaken *attem
 	}
 	if len(l.waiters) > 0 && len(l.holds) == 0 && w.queued && w.handed == nil {
 		heir := l.waiters[0]
-		heir.ticket, heir.queued, heir.asked, heir.askAt, heir.inVain = w.ticket, true, w.asked, w.askAt, w.inVain
+		heir.ticket, heir.queued, heir.asked, heir.askAt = w.ticket, true, w.asked, w.askAt
+		heir.inVain, heir.misled = w.inVain, w.misled
 		heir.before, w.before = w.before, nil
 		heir.called, heir.heir = w.called, true
 	}
@@ -196,6 +198,9 @@ func (n *names) called(name string, master, need int, unwanted func()) {
 		return
 	}
 	w := l.waiters[0]
+	if w.called&(1<<master) != 0 {
+		return // nothing new
+	}
 	w.called |= 1 << master
 	if heard := bits.OnesCount64(w.called); heard == 1 || heard == need {
 		w.rouse()

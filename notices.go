@@ -27,6 +27,7 @@ type notices struct {
 	idle   *time.Timer
 	up     uint64 // the masters, as bits, whose subscription stands
 	closed bool
+	vain   [maxMasters]tally // by master: its calls for names that nobody waits for
 	ears   sync.WaitGroup
 }
 
@@ -64,6 +65,25 @@ func (n *notices) rest(w *waiter) {
 	} else {
 		n.idle.Reset(noticesIdle)
 	}
+}
+
+// tally counts what happened in a second.
+type tally struct {
+	since instant
+	count int
+}
+
+// unwanted reports whether to answer a master's call for a name that nobody here
+// waits for.
+func (n *notices) unwanted(master int, now instant) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := &n.vain[master]
+	if t.count == 0 || !now.before(t.since.add(time.Second)) {
+		*t = tally{since: now}
+	}
+	t.count++
+	return t.count <= maxUnwanted
 }
 
 // retire ends the subscriptions if nobody waits.

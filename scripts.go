@@ -167,10 +167,10 @@ func keysOf(prefix, name, owner string) keys {
 	return keys{lock: s[:ends[0]], fence: s[ends[0]:ends[1]], gone: s[ends[1]:ends[2]], line: s[ends[2]:]}
 }
 
-// nameOf returns the name that a lock key is of.
+// nameOf returns the name that a lock key is of, if it is one.
 func nameOf(lockKey, prefix string) (name string, ok bool) {
-	_, rest, ok := strings.Cut(strings.TrimPrefix(lockKey, prefix), "}:lock:")
-	return rest, ok
+	_, name, _ = strings.Cut(strings.TrimPrefix(lockKey, prefix), "}:lock:")
+	return name, validateName(name) == nil && keysOf(prefix, name, "").lock == lockKey
 }
 
 func fenceKey(prefix string, bucket int) string {

@@ -23,6 +23,16 @@ const (
 	// they do not become one, say because a holder has the others.
 	gatherPause = 20 * time.Millisecond
 
+	// trustedCalls is how often in a row a waiter follows a quorum's calls in vain
+	// before it pauses likewise. Anybody may have sent them; but once or twice another
+	// with a lower ticket may have come before.
+	trustedCalls = 2
+
+	// maxUnwanted bounds how many calls of one master for names that nobody here
+	// waits for are answered in a second. Who comes after the others waits 200 ms
+	// longer for those that are not.
+	maxUnwanted = 50
+
 	// lineTTL is how long a line outlasts the last waiter that joined it.
 	lineTTL = 5 * time.Second
 
@@ -73,6 +83,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 	last := ErrNotAcquired // and nothing more is known
 	for try := 0; ; {
 		var pause time.Duration = -1 // until woken
+		heard := c.names.calls(w)
 		mine, early, handed, rival := c.names.turn(name, w)
 		switch {
 		case mine && early && handed == nil && c.notices.listen(w) && c.now().before(w.askAt):
@@ -92,6 +103,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			if again {
 				continue
 			}
+			w.disappointed(heard, c.notices.quorum())
 			c.observer.Waiting(name, err)
 			quiet := time.Duration(-1)
 			now := c.now()
@@ -107,12 +119,8 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			try = 0
 		}
 		err := c.sleep(ctx, w, pause, patience)
-		if err == nil && c.calledByFew(w) {
-			err = c.sleep(ctx, w, min(gatherPause<<min(w.inVain, 6), askInterval), patience)
-			w.inVain++
-			if !c.calledByFew(w) {
-				w.inVain = 0
-			}
+		if err == nil {
+			err = c.heed(ctx, w, patience)
 		}
 		if err != nil {
 			return nil, joinWait(err, last)
@@ -120,10 +128,45 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 	}
 }
 
-// calledByFew reports that masters keep the lock for w, but no quorum.
-func (c *Client) calledByFew(w *waiter) bool {
-	heard := c.names.calls(w)
-	return heard > 0 && heard < c.notices.quorum()
+// heed waits until it is worth following the calls that w has heard, if there are
+// any.
+func (c *Client) heed(ctx context.Context, w *waiter, patience <-chan time.Time) error {
+	for since := c.now(); ; {
+		pause := w.callPause(c.names.calls(w), c.notices.quorum()) - c.now().sub(since)
+		if pause <= 0 {
+			return nil
+		}
+		if err := c.sleep(ctx, w, pause, patience); err != nil {
+			return err
+		}
+	}
+}
+
+// callPause is how long w waits before it asks, when so many masters called it.
+func (w *waiter) callPause(heard, quorum int) time.Duration {
+	vain := w.inVain
+	switch {
+	case heard == 0:
+		return 0
+	case heard >= quorum && w.misled < trustedCalls:
+		return 0
+	case heard >= quorum:
+		vain = w.misled - trustedCalls
+	}
+	return min(gatherPause<<min(vain, 6), askInterval)
+}
+
+// disappointed notes that w asked in vain, after so many masters had called it.
+func (w *waiter) disappointed(heard, quorum int) {
+	switch {
+	case heard == 0:
+		w.inVain, w.misled = 0, 0
+	case heard < quorum:
+		w.inVain++
+	default:
+		w.inVain = 0
+		w.misled++
+	}
 }
 
 // tryFor makes one attempt, or concludes the one that was handed over. again tells
@@ -211,6 +254,9 @@ func (c *Client) leaveRequest(name string) request {
 func (c *Client) called(master int, lockKey string) {
 	if name, ok := nameOf(lockKey, c.prefix); ok {
 		c.names.called(name, master, c.notices.quorum(), func() {
+			if !c.notices.unwanted(master, c.now()) {
+				return
+			}
 			leave := c.leaveRequest(name)
 			c.masters[master].submit(&leave)
 		})
