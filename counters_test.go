@@ -27,10 +27,12 @@ var corruptions = map[string]func(r *redis.Client, key string) error{
 	"job below 0":   func(r *redis.Client, key string) error { return r.Set(background, key, -5, 0).Err() },
 	"job of words":  func(r *redis.Client, key string) error { return r.Set(background, key, "words", 0).Err() },
 	"job of a list": func(r *redis.Client, key string) error {
-		if err := r.Del(background, key).Err(); err != nil {
-			return err
-		}
-		return r.RPush(background, key, "x").Err()
+		_, err := r.TxPipelined(background, func(p redis.Pipeliner) error { // else a survey may write between
+			p.Del(background, key)
+			p.RPush(background, key, "x")
+			return nil
+		})
+		return err
 	},
 }
 

@@ -96,7 +96,7 @@ func TestFarMasters(t *testing.T) {
 				inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 					d.moveAway(func() time.Duration { return trip })
 					c := d.founded()
-					var pairs atomic.Int64
+					var pairs, inSteps atomic.Int64
 					work := func(until time.Time) {
 						var working sync.WaitGroup
 						for i := range workers {
@@ -104,29 +104,30 @@ func TestFarMasters(t *testing.T) {
 								name := fmt.Sprint("job ", i)
 								random := rand.New(rand.NewPCG(1, uint64(i)))
 								for time.Now().Before(until) {
+									began := time.Now()
 									lock, err := c.TryLock(background, name)
 									if err != nil {
 										t.Error(err)
 										return
 									}
 									// Workers that came together would leave together ever after.
-									time.Sleep(time.Duration(random.Float64() * float64(trip)))
+									between := time.Duration(random.Float64() * float64(trip))
+									time.Sleep(between)
 									check(t, lock.Unlock(background))
 									pairs.Add(1)
+									inSteps.Add(int64(time.Since(began) - between))
 								}
 							})
 						}
 						working.Wait()
 					}
-					const steps = 20
 					work(time.Now().Add(10 * trip)) // until all links are there
 					pairs.Store(0)
-					began := time.Now()
-					work(began.Add(steps * trip))
-					// Two steps and half a trip in between.
-					ideal := float64(workers) * float64(time.Since(began)) / (2.5 * float64(trip))
-					if got := float64(pairs.Load()) / ideal; got < 0.85 {
-						t.Errorf("%.2f of the pairs that one round trip a step allows, want 0.85", got)
+					inSteps.Store(0)
+					work(time.Now().Add(20 * trip))
+					step := time.Duration(inSteps.Load() / (2 * pairs.Load()))
+					if step > trip*5/4 {
+						t.Errorf("a step took %v on the average, with %v there and back", step, trip)
 					}
 				})
 			})
