@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,13 +33,14 @@ func parseInfo(text string) serverInfo {
 func (s serverInfo) unfit() string {
 	var major int
 	_, _ = fmt.Sscanf(s["redis_version"], "%d", &major)
+	mode := cmp.Or(s["redis_mode"], s["server_mode"]) // the second is Valkey's
 	policy := s["maxmemory_policy"]
 	switch {
 	case major < 6:
 		return fmt.Sprintf("its version is %q: version 6 or newer is needed", s["redis_version"])
-	case s["cluster_enabled"] == "1" || s["redis_mode"] == "cluster":
+	case s["cluster_enabled"] == "1" || mode == "cluster":
 		return "it is a node of a Redis Cluster: give independent servers"
-	case s["redis_mode"] == "sentinel":
+	case mode == "sentinel":
 		return "it is a Sentinel: give a client made by redis.NewFailoverClient"
 	case s["role"] != "master":
 		return fmt.Sprintf("its role is %q: give the primary's address", s["role"])

@@ -10,6 +10,16 @@ import (
 
 func TestUnfitServers(t *testing.T) {
 	fit := "redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
+	valkey := strings.ReplaceAll(fit, "redis_mode", "server_mode")
+	if why := parseInfo(valkey).unfit(); why != "" {
+		t.Errorf("a plain Valkey server is refused: %s", why)
+	}
+	for _, mode := range []string{"sentinel", "cluster"} {
+		says := map[string]string{"sentinel": "NewFailoverClient", "cluster": "Cluster"}[mode]
+		if why := parseInfo(valkey + "server_mode:" + mode + "\r\n").unfit(); !strings.Contains(why, says) {
+			t.Errorf("Valkey in the mode %s: %q does not say %q", mode, why, says)
+		}
+	}
 	if why := parseInfo(fit).unfit(); why != "" {
 		t.Errorf("a plain server is refused: %s", why)
 	}
