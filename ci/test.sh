@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 gotestsum=gotest.tools/gotestsum@v1.13.0
+newest_redis=github.com/redis/go-redis/v9@v9.23.0
 
 . ci/tools.sh
 
@@ -19,6 +20,20 @@ for module in $modules; do
   (cd "$module" && go vet ./... && go run "$staticcheck" ./...)
 done
 
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# All else here builds with the go-redis that go.mod asks for, which is the oldest
+# that will do. A program that uses the lock may have a newer one.
+echo "== ${newest_redis##*@}, the newest go-redis: build, vet, and how it connects"
+cp go.mod "$scratch/newest.mod"
+cp go.sum "$scratch/newest.sum"
+go get -modfile="$scratch/newest.mod" "$newest_redis"
+go build -modfile="$scratch/newest.mod" ./...
+go vet -modfile="$scratch/newest.mod" ./...
+go test -modfile="$scratch/newest.mod" \
+  -run 'RefusedConnectionsSayWhy|SettingsOfTheCallersClients|DeadMasterIsToldOnce|FailoverClientsAreMasters|DriverRetriesCountOnce|ScriptFlush' .
+
 # One package at a time (-p 1): they run processes and watch clocks, and each is
 # parallel in itself. gotestsum prints each test when it ends, and at the end what
 # failed whole, and what was skipped.
@@ -27,8 +42,6 @@ done
 # run goes on, and ends with the list of them. Each is a fault to be found, of the
 # test or of the library. A data race or a leaked goroutine that shows only now and
 # then is one as well, and fails the run at once.
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 for module in $modules; do
   echo "== $module: go test -race"
   : >"$scratch/rerun"
