@@ -43,6 +43,7 @@ type waiter struct {
 	woken  bool          // before that
 	asking bool          // it is the head, and asks for itself
 	handed *attempt      // made for it by the holder before it
+	second bool          // the one before it was called, and may not come
 	called uint64        // the masters, as bits, that keep the lock for it since it last asked
 	heir   bool          // it has the place of a head that left, and need not ask before askAt
 }
@@ -155,6 +156,7 @@ func (n *names) turn(name string, w *waiter) (mine, early bool, handed *attempt,
 	l := n.of(name)
 	handed, w.handed = w.handed, nil
 	early, w.heir = w.heir && w.called == 0, false
+	w.second = false
 	if handed == nil {
 		w.called = 0
 	} else if w.called != 0 {
@@ -205,6 +207,26 @@ func (n *names) called(name string, master, need int, unwanted func()) {
 	if heard := bits.OnesCount64(w.called); heard == 1 || heard == need {
 		w.rouse()
 	}
+}
+
+// standBy notes that the masters have called another who waits for name, and that
+// the one of this client is next.
+func (n *names) standBy(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l := n.byName[name]
+	if l == nil || len(l.holds) > 0 || len(l.waiters) == 0 || l.waiters[0].second {
+		return
+	}
+	l.waiters[0].second = true
+	l.waiters[0].rouse()
+}
+
+// standsBy reports that another was called before w, and w was not.
+func (n *names) standsBy(w *waiter) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return w.second && w.called == 0 && w.handed == nil
 }
 
 // calls is how many masters keep the lock for w, unless an attempt was handed to

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -14,9 +15,15 @@ const (
 	splitPause = 500 * time.Microsecond
 	maxPause   = 250 * time.Millisecond
 
-	// A waiter whom the masters call asks by itself once in askInterval, and at the
-	// end of the holder's lease; but not more often than twice in askInterval.
-	askInterval = time.Second
+	// A waiter whom the masters call asks by itself at the end of the holder's lease,
+	// but not more often than twice in askInterval, and once in an interval of up to
+	// maxAskInterval between these (askEvery). It is what helps when a notice was lost.
+	askInterval    = time.Second
+	maxAskInterval = 5 * time.Second
+
+	// standByPause is how long a waiter gives the one before it, who was called, to
+	// take the lock: longer than masters keep it.
+	standByPause = 250 * time.Millisecond
 
 	// gatherPause is how long a waiter that some masters called waits for a quorum
 	// of them: the same release reaches them at different times. It doubles while
@@ -33,8 +40,9 @@ const (
 	// longer for those that are not.
 	maxUnwanted = 50
 
-	// lineTTL is how long a line outlasts the last waiter that joined it.
-	lineTTL = 5 * time.Second
+	// lineTTL is how long a line outlasts the last waiter that asked: for some of its
+	// intervals. The scripts have it too (scripts/line.lua).
+	lineTTL = 15 * time.Second
 
 	// keepFor bounds how long one client hands a name that others wait for from
 	// caller to caller. Each change of client costs a notice on top.
@@ -80,6 +88,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 		defer timer.Stop()
 		patience = timer.C
 	}
+	every := askEvery(w.cfg.ttl)
 	last := ErrNotAcquired // and nothing more is known
 	for try := 0; ; {
 		var pause time.Duration = -1 // until woken
@@ -111,7 +120,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 				quiet = max(0, w.asked.add(askInterval).sub(now))
 				w.asked = now
 			}
-			pause = retryPause(try, err, quiet, rand.Float64())
+			pause = retryPause(try, err, quiet, every, rand.Float64())
 			last, w.askAt = err, now.add(pause)
 			try++
 		case rival != nil:
@@ -129,11 +138,14 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 }
 
 // heed waits until it is worth following the calls that w has heard, if there are
-// any.
+// any, or until another who was called has had its time.
 func (c *Client) heed(ctx context.Context, w *waiter, patience <-chan time.Time) error {
 	for since := c.now(); ; {
-		pause := w.callPause(c.names.calls(w), c.notices.quorum()) - c.now().sub(since)
-		if pause <= 0 {
+		pause := w.callPause(c.names.calls(w), c.notices.quorum())
+		if c.names.standsBy(w) {
+			pause = standByPause
+		}
+		if pause -= c.now().sub(since); pause <= 0 {
 			return nil
 		}
 		if err := c.sleep(ctx, w, pause, patience); err != nil {
@@ -250,9 +262,17 @@ func (c *Client) leaveRequest(name string) request {
 	return request{name: name, call: leaveScript.call([]*string{&k.lock, &k.line}, &c.notices.channel), to: nobody{}}
 }
 
-// called is told that a master keeps the lock with this key for this client.
-func (c *Client) called(master int, lockKey string) {
-	if name, ok := nameOf(lockKey, c.prefix); ok {
+// called is told what a master's notice says: the key of a lock that it keeps for
+// this client, or "standby" and the key of one that it keeps for another, behind
+// whom this client is the first.
+func (c *Client) called(master int, notice string) {
+	lockKey, standby := strings.CutPrefix(notice, "standby ")
+	name, ok := nameOf(lockKey, c.prefix)
+	switch {
+	case !ok:
+	case standby:
+		c.names.standBy(name)
+	default:
 		c.names.called(name, master, c.notices.quorum(), func() {
 			if !c.notices.unwanted(master, c.now()) {
 				return
@@ -304,12 +324,17 @@ func (c *Client) heldHere(h *hold) error {
 	return &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrHeld, Need: c.need, FreeIn: max(0, h.validUntil().sub(c.now()))}
 }
 
+// askEvery is how often a waiter asks by itself that the masters call. The shorter
+// the lease that it asks for, and so as a rule the holder's, the sooner it matters
+// that the holder died.
+func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, askInterval), maxAskInterval) }
+
 // retryPause is how long to wait after the try-th failure in a row (from 0). It
 // doubles, is drawn by random (in [0,1)) from its upper half, so that contenders
 // do not fall into lockstep, and does not go beyond the moment from which a quorum
 // can be free. A waiter that is called when the lock is free waits for that
-// moment, or for long, but at least for quiet; that is negative for any other.
-func retryPause(try int, err error, quiet time.Duration, random float64) time.Duration {
+// moment, or for every, but at least for quiet; that is negative for any other.
+func retryPause(try int, err error, quiet, every time.Duration, random float64) time.Duration {
 	base := minPause
 	free := time.Duration(0)
 	split := false
@@ -325,7 +350,7 @@ func retryPause(try int, err error, quiet time.Duration, random float64) time.Du
 	pause := min(base<<min(try, 16), maxPause)
 	switch {
 	case free > 0 && quiet >= 0:
-		return max(min(free, askInterval), quiet)
+		return max(min(free, every), quiet)
 	case free > 0:
 		pause = min(pause, free)
 	}

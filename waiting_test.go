@@ -491,6 +491,54 @@ func distant(t *testing.T, n int, oneWay time.Duration, opts ...Option) *Client 
 	return c
 }
 
+// A waiter whom the masters can call asks them seldom: at the ends of the leases that
+// it knows of, and once in its interval between these.
+func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		var events recorder
+		a, b := d.founded(), d.client(WithObserver(Observer{Waiting: func(name string, err error) { events.note("asked") }}))
+		held := mustTry(t, a, "job")
+		got := goLock(t, b, "job")
+		time.Sleep(2*time.Minute + time.Second) // not at a moment when it asks
+		if n, most := events.count("asked"), int(2*time.Minute/maxAskInterval)+3; n > most || n < 2 {
+			t.Errorf("it asked %d times in 2 minutes, want at most %d", n, most)
+		}
+		start := time.Now()
+		must(t, held.Unlock(background))
+		must(t, have(t, got).Unlock(background))
+		if took := time.Since(start); took > time.Millisecond {
+			t.Errorf("it had the lock %v after the release", took)
+		}
+	})
+}
+
+// A process that is stopped hears that it is called, and does not come. The one
+// behind it takes the lock as soon as it is not kept any more.
+func TestWhoIsCalledAndDoesNotComeCostsAMoment(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		a, b := d.founded(), d.client()
+		k := keysOf(DefaultPrefix, "job", "")
+		held := mustTry(t, a, "job")
+		for _, r := range d.raw {
+			sub := r.Subscribe(background, "stopped")
+			t.Cleanup(func() { _ = sub.Close() })
+			_, err := sub.Receive(background)
+			must(t, err)
+			must(t, r.ZAdd(background, k.line, redis.Z{Score: 1, Member: "stopped"}).Err())
+		}
+		got := goLock(t, b, "job")
+		d.inLine("job", 2)
+		start := time.Now()
+		must(t, held.Unlock(background))
+		must(t, have(t, got).Unlock(background))
+		if took := time.Since(start); took > standByPause+5*time.Millisecond {
+			t.Errorf("it had the lock %v after the release, want %v", took, standByPause)
+		}
+	})
+}
+
 // A hand-over inside a client costs one round trip: the release and the next
 // acquire leave together.
 func TestAHandOverIsOneRoundTrip(t *testing.T) {
@@ -565,7 +613,7 @@ func TestRetryPause(t *testing.T) {
 		{"called: at the most", 0, held(ms(30000)), ms(0), askInterval},
 		{"called, asked in vain: not more often", 20, held(ms(10)), ms(400), ms(400)},
 	} {
-		if got := retryPause(x.try, x.err, x.quiet, 1); got != x.want {
+		if got := retryPause(x.try, x.err, x.quiet, askInterval, 1); got != x.want {
 			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
 		}
 	}

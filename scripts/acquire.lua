@@ -79,11 +79,11 @@ local function acquire(lock, fence, gone, line, owner, depth, ttl, who, ticket)
     local time = redis.call('TIME')
     local now = string.format('%.0f', time[1] * 1000000 + time[2])
     redis.call('ZADD', line, 'NX', now, who)
-    redis.call('PEXPIRE', line, 5000)
+    redis.call('PEXPIRE', line, lineTTL)
     return -tonumber(now)
   elseif who ~= '' then
     redis.call('ZADD', line, 'CH', ticket, who)
-    redis.call('PEXPIRE', line, 5000)
+    redis.call('PEXPIRE', line, lineTTL)
   end
   local remaining = redis.call('PTTL', lock)
   if remaining < 0 then

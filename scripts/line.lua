@@ -4,8 +4,12 @@
 -- lock that is free while somebody waits is kept for the first of them: a hash with nothing in it but 'next'. It grants
 -- nothing and nobody owns it, so no rule of exclusion or of tokens rests on it.
 
+-- A line outlasts the last word of those in it by so many ms.
+local lineTTL = 15000
+
 -- callUp calls the first in line that can be told, and keeps the lock for that one as long as a caller may take to
--- come. Who was called has left the line. Replies whether there was anybody.
+-- come. Who was called has left the line. The one behind it is told to stand by, in case the first does not come (its
+-- process was stopped, say). Replies whether there was anybody.
 local function callUp(lock, line)
   while true do
     local first = redis.call('ZRANGE', line, 0, 0)[1]
@@ -17,6 +21,10 @@ local function callUp(lock, line)
     if type(told) == 'number' and told > 0 then
       redis.call('HSET', lock, 'next', first)
       redis.call('PEXPIRE', lock, 200)
+      local second = redis.call('ZRANGE', line, 0, 0)[1]
+      if second then
+        redis.pcall('PUBLISH', second, 'standby ' .. lock)
+      end
       return true
     end
   end

@@ -27,7 +27,7 @@ local function release(lock, gone, line, owner, depth, mark, who, ticket)
   redis.call('DEL', lock)
   if ticket ~= '' then
     redis.call('ZADD', line, ticket, who)
-    redis.call('PEXPIRE', line, 5000)
+    redis.call('PEXPIRE', line, lineTTL)
   end
   if redis.call('EXISTS', line) == 1 then
     if who ~= '' and ticket == '' then

@@ -187,7 +187,7 @@ func TestNotObtained(t *testing.T) {
 	lock := rivalLock(t, masters, "held")
 	for _, wait := range []string{"0", "-1s", "200ms"} {
 		began := time.Now()
-		r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "--wait=" + wait, "--", "echo", "ran")
+		r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "--wait="+wait, "--", "echo", "ran")
 		r.wants(t, exitNotObtained)
 		if r.stdout != "" || !strings.Contains(r.stderr, `redlock: "held" not obtained`) || !strings.Contains(r.stderr, "held by another") {
 			t.Errorf("--wait %s: stdout %q, stderr %q", wait, r.stdout, r.stderr)
