@@ -38,14 +38,20 @@ func (c *Client) deployment() string {
 type admission struct {
 	mu       sync.Mutex
 	runs     map[string]*master // by the run id of the server process
-	founding chan struct{}      // closed when no master is being looked into; nil if none is
-	busy     int
+	founding looks              // into masters that were never used
+	letting  looks              // into others
 	once     singleflight.Group
 }
 
+// looks are into masters, whether they may vote.
+type looks struct {
+	under int
+	over  chan struct{} // closed when none is under way; nil if none is
+}
+
 // admit is asked on each new connection of a master whether the server at its
-// other end may vote. It runs on the master's own goroutine, which has nothing
-// better to do.
+// other end may vote. It runs on the master's own goroutine, so whatever may wait for
+// another master is left to lookInto.
 func (c *Client) admit(m *master, hello hello) error {
 	err := c.mayVote(m, hello)
 	if err == nil {
@@ -67,10 +73,12 @@ func (c *Client) mayVote(m *master, hello hello) error {
 		return err
 	}
 	if hello.admitted == "" {
-		defer c.admission.begin()()
-		return c.together()[m.index]
+		return m.lookInto(func() error { return c.together()[m.index] }, c.admission.begin(&c.admission.founding))
 	}
-	return c.readmit(m, hello.durable)
+	if decided, err := c.readmitAlone(m, hello.durable); decided {
+		return err
+	}
+	return m.lookInto(func() error { return c.together()[m.index] }, c.admission.begin(&c.admission.letting))
 }
 
 // fit returns why the server can be no master, or nil.
@@ -98,35 +106,46 @@ func (a *admission) claim(m *master, run string) *master {
 	return nil
 }
 
-// begin notes that a master that was never used is being looked into.
-func (a *admission) begin() (end func()) {
+// begin notes that a master is being looked into.
+func (a *admission) begin(l *looks) (end func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.busy++; a.busy == 1 {
-		a.founding = make(chan struct{})
+	if l.under++; l.under == 1 {
+		l.over = make(chan struct{})
 	}
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.busy--; a.busy == 0 {
-			close(a.founding)
-			a.founding = nil
+		if l.under--; l.under == 0 {
+			close(l.over)
+			l.over = nil
 		}
 	}
 }
 
-// founded waits until a deployment that is being founded is; it reports whether
-// one was. A first call would else fail for the time that this takes.
-func (a *admission) founded(ctx context.Context) bool {
+// settled waits until no master is being looked into: an attempt would else fail for
+// the time that this takes. It waits as long as a deployment is being founded, and
+// else for timeout at most. It reports whether there was anything to wait for that is
+// over.
+func (a *admission) settled(ctx context.Context, timeout time.Duration) bool {
 	a.mu.Lock()
-	founding := a.founding
+	over, unfounded := a.letting.over, a.founding.over
 	a.mu.Unlock()
-	if founding == nil {
+	var late <-chan time.Time
+	if unfounded != nil {
+		over = unfounded
+	} else if over == nil {
 		return false
+	} else {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		late = timer.C
 	}
 	select {
-	case <-founding:
+	case <-over:
 		return true
+	case <-late:
+		return false
 	case <-ctx.Done():
 		return false
 	}
@@ -135,16 +154,28 @@ func (a *admission) founded(ctx context.Context) bool {
 // readmit looks into a master that may not vote, or lost a counter. It returns
 // nil when it is all right now.
 func (c *Client) readmit(m *master, durable bool) error {
-	mine, err := m.survey(durable)
-	if err != nil {
+	if decided, err := c.readmitAlone(m, durable); decided {
 		return err
 	}
-	if !mine.forgotNothing() && mine.outFor < c.quarantine() {
-		alone := make([]*survey, len(c.masters))
-		alone[m.index] = mine
-		return planAdmission(alone, c.need, c.quarantine(), 0).out[m.index]
-	}
 	return c.together()[m.index]
+}
+
+// readmitAlone is readmit as far as that needs no other master.
+func (c *Client) readmitAlone(m *master, durable bool) (decided bool, err error) {
+	mine, err := m.survey(durable)
+	if err != nil {
+		return true, err
+	}
+	if !mine.forgotNothing() && mine.outFor >= c.quarantine() {
+		return false, nil
+	}
+	alone := make([]*survey, len(c.masters))
+	alone[m.index] = mine
+	plan := planAdmission(alone, c.need, c.quarantine(), 0)
+	if floors := plan.floors[m.index]; floors != nil {
+		return true, m.raise(mine, floors)
+	}
+	return true, plan.out[m.index]
 }
 
 // together looks into all masters at once, and returns for each why it may not

@@ -18,6 +18,7 @@ type health struct {
 	// connecting has its one place taken while a connection is made: links that
 	// need one at the same time come one after the other. It guards what follows.
 	connecting chan struct{}
+	looking    bool // whether the server may vote is being looked into
 	downTill   instant
 	downErr    error
 	failedAt   instant
@@ -26,15 +27,22 @@ type health struct {
 
 	mu        sync.Mutex
 	forgetful bool    // a counter was missing
-	mendAt    instant // not before: the next look into that
+	mending   bool    // that is being looked into
+	mendAt    instant // not before: the next look
 }
 
+// errLooking is the answer while it is looked into whether a master may vote.
+var errLooking = &outError{"whether it may vote is being looked into", 0}
+
 // failedLately returns why the master could not be reached a moment ago, if that
-// was so.
+// was so, or may not be used yet.
 func (m *master) failedLately() error {
 	h := &m.health
 	h.connecting <- struct{}{}
 	defer func() { <-h.connecting }()
+	if h.looking {
+		return errLooking
+	}
 	if h.downErr != nil && m.now().before(h.failedAt.add(maxAgain)) {
 		return h.downErr
 	}
@@ -50,6 +58,9 @@ func (m *master) connect(l *link) error {
 	h := &m.health
 	h.connecting <- struct{}{}
 	defer func() { <-h.connecting }()
+	if h.looking {
+		return errLooking
+	}
 	if m.now().before(h.downTill) {
 		return h.downErr
 	}
@@ -66,6 +77,15 @@ func (m *master) connect(l *link) error {
 		return nil
 	}
 	l.hangUp()
+	if err != errLooking {
+		m.failed(err)
+	}
+	return err
+}
+
+// failed notes that the master cannot be used, and why. The caller has connecting.
+func (m *master) failed(err error) {
+	h := &m.health
 	if h.up || h.downErr == nil {
 		h.up = false
 		m.observer.MasterDown(m.name, readable(err))
@@ -74,7 +94,26 @@ func (m *master) connect(l *link) error {
 	h.failedAt = m.now()
 	h.downTill = h.failedAt.add(max(h.pause, againAfter(err)))
 	h.downErr = err
-	return err
+}
+
+// lookInto has may find out whether the server may vote, and returns errLooking. It
+// asks other masters, one of which may hang, so it has a goroutine of its own, and
+// the queue fails at once meanwhile. then is called when that is over. The caller has
+// connecting.
+func (m *master) lookInto(may func() error, then func()) error {
+	h := &m.health
+	h.looking = true
+	m.looks.Go(func() {
+		err := may()
+		h.connecting <- struct{}{}
+		h.looking = false
+		if err != nil {
+			m.failed(err)
+		}
+		<-h.connecting
+		then()
+	})
+	return errLooking
 }
 
 // forgot notes that a counter is missing.
@@ -84,22 +123,22 @@ func (m *master) forgot() {
 	m.health.forgetful = true
 }
 
-// mend has a missing counter looked into, now and then. The master votes on for
-// the buckets whose counters are there.
+// mend has a missing counter looked into, now and then, as lookInto does. The master
+// votes on for the buckets whose counters are there.
 func (m *master) mend(durable bool, now instant) {
 	h := &m.health
 	h.mu.Lock()
-	due := h.forgetful && !now.before(h.mendAt)
-	if due {
-		h.forgetful, h.mendAt = false, now.add(admissionTimeout) // nobody else meanwhile
-	}
-	h.mu.Unlock()
-	if !due {
+	defer h.mu.Unlock()
+	if !h.forgetful || h.mending || now.before(h.mendAt) {
 		return
 	}
-	err := m.readmit(m, durable)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.forgetful = h.forgetful || err != nil
-	h.mendAt = m.now().add(maxAgain)
+	h.forgetful, h.mending = false, true
+	m.looks.Go(func() {
+		err := m.readmit(m, durable)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.mending = false
+		h.forgetful = h.forgetful || err != nil
+		h.mendAt = m.now().add(maxAgain)
+	})
 }

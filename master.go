@@ -37,6 +37,7 @@ type master struct {
 	readmit  func(*master, bool) error  // asked when a counter is missing
 	observer *Observer
 	health   health
+	looks    sync.WaitGroup // those that lookInto and mend began
 
 	mu      sync.Mutex
 	queue   []*request
@@ -98,7 +99,10 @@ func (m *master) close() {
 	m.nudge()
 }
 
-func (m *master) wait() { <-m.stopped }
+func (m *master) wait() {
+	<-m.stopped
+	m.looks.Wait()
+}
 
 // run serves the queue until close. To a near master nothing else may leave
 // meanwhile, so it carries the pipeline itself.

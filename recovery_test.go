@@ -238,7 +238,7 @@ func TestAMajorityLostNeedsAnOperator(t *testing.T) {
 		if err == nil {
 			t.Fatal("a majority had lost its data, and it was locked")
 		}
-		requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+		requireErr(t, err, ErrNotAcquired, ErrNotAdmitted)
 		return errors.Is(d.client(recoveryOptions()...).mustFail(t, "job"), ErrNeedsInit)
 	})
 	requireOptionError(t, c.Init(background, 1<<60), "floor")

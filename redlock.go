@@ -41,7 +41,8 @@ type Client struct {
 // TryLock asks every master once for the lock and returns as soon as the answer
 // is certain: with the lock held, or with an error that wraps ErrNotAcquired and
 // one of ErrHeld, ErrNoQuorum and ErrTooSlow (a *QuorumError). It takes at most
-// the request timeout (the first call on new masters: and until they are founded).
+// the request timeout; three times that when it finds that a master is just being
+// let in, and on new masters until they are founded.
 // When ctx ends first, its error and its cause are joined to that one; what was
 // granted by then is given back in the background. Bad input is an *OptionError, and
 // no ErrNotAcquired: trying again would not help.
@@ -108,11 +109,11 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption,
 	return fresh(c, ctx, name, cfg)
 }
 
-// once is one attempt, which on a deployment that is just being founded is made
-// again once it is.
+// once is one attempt, which is made again when a master was being let in meanwhile,
+// or the deployment founded.
 func (c *Client) once(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
 	lock, err := c.acquire(ctx, name, cfg)
-	if errors.Is(err, ErrNoQuorum) && c.admission.founded(ctx) {
+	if errors.Is(err, ErrNoQuorum) && c.admission.settled(ctx, c.requestTimeout) {
 		return c.acquire(ctx, name, cfg)
 	}
 	return lock, err
