@@ -76,7 +76,7 @@ type survey struct {
 	run      string
 	fresh    bool          // a moment before, nothing said that it had ever been used
 	in       bool          // this very process was admitted
-	outFor   time.Duration // how long ago it lost its vote
+	outFor   time.Duration // how long ago it lost its vote, on its own clock and on ours
 	since    string        // when that was, on its own clock: for admit.lua
 	counters []int64       // by bucket; 0: lost
 }
@@ -198,7 +198,7 @@ func planAdmission(surveys []*survey, need int, quarantine time.Duration, floor 
 		case s.outFor < quarantine:
 			left := quarantine - s.outFor
 			again := min(left, maxAgain)
-			if s.empty() && s.outFor < maxAgain {
+			if s.empty() && s.outFor < maxAgain/4 {
 				again = min(left, maxRetry) // another client may be founding the deployment
 			}
 			plan.out[i] = &outError{fmt.Sprintf("it %s, and sits out what it may have forgotten for another %v", s.loss(), left), again}

@@ -19,7 +19,7 @@ func TestAMissingCounterBesideAHungMaster(t *testing.T) {
 		d.masters[2].freeze()
 		defer d.masters[2].thaw()
 		held := mustTry(t, c, "held")
-		for i := range 300 {
+		for i := range 80 {
 			time.Sleep(100 * time.Millisecond)
 			if lock, err := c.TryLock(background, "rare"); err == nil {
 				must(t, lock.Unlock(background))

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -102,7 +103,36 @@ func (m *master) survey(durable bool) (*survey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("survey of %s: %w", m.name, err)
 	}
+	if !s.may() && !s.forgotNothing() {
+		s.outFor = min(s.outFor, firstSeen.outFor(s.run+" "+m.prefix, s.since, m.now()))
+	}
 	return s, nil
+}
+
+// firstSeen is since when this process knows that servers may not vote. What a
+// server says of that is no better than its clock, which may have been set.
+var firstSeen = sightings{of: make(map[string]sighting)}
+
+type sightings struct {
+	mu sync.Mutex
+	of map[string]sighting // by server process and prefix
+}
+
+type sighting struct {
+	since string // of which loss
+	at    instant
+}
+
+// outFor returns for how long it is known that the server is out since then.
+func (s *sightings) outFor(server, since string, now instant) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first, seen := s.of[server]
+	if !seen || first.since != since {
+		first = sighting{since, now}
+		s.of[server] = first
+	}
+	return now.sub(first.at)
 }
 
 // parseSurvey reads survey.lua's reply about so many counters.

@@ -7,7 +7,8 @@
 -- the order of the keys, 0 for those that are lost or corrupt.
 --
 -- Invariants: nothing that says that data was lost is taken back. Since is the moment from which nothing that was
--- lost can have been granted: a lost counter has its own, and the latest counts.
+-- lost can have been granted: a lost counter has its own, and the latest counts. A clock that was set back since makes
+-- that a moment to come: then it is now, and from now on.
 local info = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
 local run = string.match(info, 'run_id:(%x+)')
 local time = redis.call('TIME')
@@ -16,10 +17,10 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local admitted = redis.call('GET', KEYS[1]) or ''
 local before, policy = string.match(admitted, '^in (%x+) .* (%a+)$')
 local waiting, since = string.match(admitted, '^out (%x+) (%d+)$')
-if waiting == run then
-  since = tonumber(since)
-elseif before == run then
+if before == run then
   since = 0
+elseif waiting == run and tonumber(since) <= now then
+  since = tonumber(since)
 else
   since = now
   -- One that was a replica may lack what its master wrote last, however durable both are, and may have been one until
@@ -27,7 +28,7 @@ else
   local was_replica = string.find(string.match(info, 'master_replid2:(%x+)') or '0', '[^0]')
   if before and policy == 'yes' and ARGV[1] == 'yes' and not was_replica then
     since = 0 -- it restarted, and forgot nothing
-  elseif (before or waiting) and not was_replica then
+  elseif (before or waiting) and waiting ~= run and not was_replica then
     -- It restarted with something to remember, at the start of this process.
     since = now - 1000 * (string.match(info, 'uptime_in_seconds:(%d+)') or 0)
   end
@@ -41,10 +42,10 @@ for first = 2, #KEYS, 512 do -- unpack has a limit
   for i, counter in ipairs(counters) do
     if not valueOf(counter) then
       local noted = lostSince(counter)
-      if not noted then
+      if not noted or noted > now then
         noted = now
         missing[#missing + 1] = KEYS[first + i - 1]
-        missing[#missing + 1] = string.format('%s %.0f', counter and 'corrupt' or 'lost', now)
+        missing[#missing + 1] = string.format('%s %.0f', string.match(counter or 'lost', '^lost') or 'corrupt', now)
       end
       since = math.max(since, noted)
       counter = '0'
