@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
 )
 
 // TestMain fails the run when a goroutine of the library outlives the tests. ci/test.sh
@@ -21,8 +20,12 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	if left := leaked(); left != "" {
-		fmt.Fprintf(os.Stderr, "goroutines outlived their clients:\n%s\n", left)
+	left := goleak.Find()
+	for tries := 1; left != nil && tries < 10; tries++ { // on a busy machine the last are on their way out
+		left = goleak.Find()
+	}
+	if left != nil {
+		fmt.Fprintf(os.Stderr, "goroutines outlived their clients: %v\n", left)
 		code = 1
 	}
 	os.Exit(code)
@@ -46,24 +49,4 @@ func (l *driverLogger) about(text string) []string {
 		}
 	}
 	return lines
-}
-
-// leaked returns the stacks of goroutines that run this package's code, once
-// those that are on their way out had time to go.
-func leaked() string {
-	var left []string
-	for range 100 {
-		left = left[:0]
-		buf := make([]byte, 1<<20)
-		for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if strings.Contains(stack, "redlock.(*") || strings.Contains(stack, "go-redis") {
-				left = append(left, stack)
-			}
-		}
-		if len(left) == 0 {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return strings.Join(left, "\n\n")
 }

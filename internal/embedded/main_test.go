@@ -2,10 +2,10 @@ package embedded
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
 )
 
 // silent drops what go-redis has to say about the dials that these tests have refused.
@@ -15,5 +15,5 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }

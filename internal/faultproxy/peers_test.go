@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime/pprof"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // patience is how long a test waits for something that must come; quiet for something that must not.
@@ -20,20 +21,7 @@ const (
 	quiet    = 50 * time.Millisecond
 )
 
-// TestMain fails when a proxy left a goroutine behind.
-func TestMain(m *testing.M) {
-	code := m.Run()
-	var left strings.Builder
-	_ = pprof.Lookup("goroutine").WriteTo(&left, 2)
-	for _, work := range []string{"(*link)", "(*upstream)", "(*Proxy)"} {
-		if strings.Contains(left.String(), "faultproxy."+work) {
-			fmt.Fprintf(os.Stderr, "goroutines that are left:\n%s\n", &left)
-			code = 1
-			break
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func check(t *testing.T, err error) {
 	t.Helper()

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // parentDir asks this test binary to be a parent that starts a server in the named folder and waits to be killed.
@@ -22,7 +24,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(parentDir); dir != "" {
 		beParent(dir)
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 func beParent(dir string) {
