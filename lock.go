@@ -20,14 +20,11 @@ import (
 // A failed acquisition returns a nil *Lock. Its methods do nothing: they return an
 // error that is ErrNotAcquired, or the zero value.
 type Lock struct {
-	_      noCopy
-	h      *hold
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-
-	// Guarded by h.mu.
-	unlocked bool
-	left     instant // when it was unlocked
+	_        noCopy
+	h        *hold
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	unlocked bool // guarded by h.mu
 }
 
 // noCopy makes go vet report a Lock that is copied: the copy would not know of an
@@ -86,9 +83,8 @@ func (l *Lock) Context() context.Context {
 	return l.ctx
 }
 
-// Until returns when the lease ends unless it is renewed; once the handle is
-// unlocked, or the hold is over, when that was. It is for people to read: use Valid
-// to decide.
+// Until returns when the lease ends unless it is renewed, or when the hold was over,
+// if that was before. It is for people to read: use Valid to decide.
 func (l *Lock) Until() time.Time {
 	if l.none() {
 		return time.Time{}
@@ -97,10 +93,7 @@ func (l *Lock) Until() time.Time {
 	defer l.h.mu.Unlock()
 	until := l.h.validUntil()
 	if l.h.ended != nil {
-		until = l.h.endedAt
-	}
-	if l.unlocked {
-		until = min(until, l.left)
+		until = min(until, l.h.endedAt)
 	}
 	return time.Now().Add(until.sub(l.h.client.now()))
 }
@@ -176,9 +169,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	}
 	l.h.mu.Lock()
 	again := l.unlocked
-	if !again {
-		l.unlocked, l.left = true, l.h.client.now()
-	}
+	l.unlocked = true
 	l.h.mu.Unlock()
 	if again {
 		return ErrReleased
