@@ -84,7 +84,8 @@ func eachSize(t *testing.T, n int, test func(t *testing.T, n int)) {
 var background = context.Background()
 
 func oneHolderAtATime(t *testing.T, d *deployment) {
-	a, b := d.client(), d.client()
+	patient := WithRequestTimeout(d.either(DefaultRequestTimeout, 10*time.Second)) // their first call founds the masters
+	a, b := d.client(patient), d.client(patient)
 	held := mustTry(t, a, "job")
 	_, err := b.TryLock(background, "job")
 	requireErr(t, err, ErrNotAcquired, ErrHeld)
@@ -104,7 +105,7 @@ func oneHolderAtATime(t *testing.T, d *deployment) {
 }
 
 func tokensGrow(t *testing.T, d *deployment) {
-	clients := []*Client{d.client(), d.client()}
+	clients := []*Client{d.founded(), d.founded()}
 	last := fence.Token(0)
 	for i := range 20 {
 		lock := mustTry(t, clients[i%2], "job")
@@ -186,7 +187,7 @@ func majorityDown(t *testing.T, d *deployment) {
 }
 
 func reEntry(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.client()
+	a, b := d.founded(), d.founded()
 	outer := mustTry(t, a, "job")
 	inner, err := a.TryLock(outer.Context(), "job")
 	must(t, err)
@@ -477,7 +478,7 @@ func lockWithoutTTL(t *testing.T, d *deployment) {
 }
 
 func unlockTwice(t *testing.T, d *deployment) {
-	a, b := d.client(), d.client()
+	a, b := d.founded(), d.founded()
 	lock := mustTry(t, a, "job")
 	must(t, lock.Unlock(background))
 	next := mustTry(t, b, "job")
@@ -492,7 +493,7 @@ func unlockTwice(t *testing.T, d *deployment) {
 }
 
 func lockWaits(t *testing.T, d *deployment) {
-	a, b := d.client(), d.client()
+	a, b := d.founded(), d.founded()
 	lock := mustTry(t, a, "job")
 	got := make(chan *Lock)
 	go func() {
@@ -517,16 +518,26 @@ func lockWaits(t *testing.T, d *deployment) {
 }
 
 func lockGivesUp(t *testing.T, d *deployment) {
-	a, b := d.client(), d.client()
+	a, b := d.founded(), d.founded()
 	held := mustTry(t, a, "job")
 	stop := errors.New("the user pressed stop")
 	for _, c := range []*Client{a, b} {
 		ctx, cancel := context.WithCancelCause(background)
-		time.AfterFunc(d.either(400*time.Millisecond, 1500*time.Millisecond), func() { cancel(stop) }) // it must have asked by then
-		_, err := c.Lock(ctx, "job")
-		requireErr(t, err, stop, ErrNotAcquired, ErrHeld)
+		gaveUp := make(chan error, 1)
+		go func() {
+			_, err := c.Lock(ctx, "job")
+			gaveUp <- err
+		}()
+		if c == a {
+			eventually(t, "it waits for the holder", func() bool { return c.names.waiting("job") == 1 })
+		} else {
+			d.ticketOf(c, "job")
+			settled(t, c)
+		}
+		cancel(stop)
+		requireErr(t, <-gaveUp, stop, ErrNotAcquired, ErrHeld)
 
-		_, err = c.Lock(background, "job", WithWait(d.either(50*time.Millisecond, time.Second)))
+		_, err := c.Lock(background, "job", WithWait(d.either(50*time.Millisecond, time.Second)))
 		requireErr(t, err, context.DeadlineExceeded, ErrNotAcquired, ErrHeld)
 	}
 	dead, cancel := context.WithCancelCause(background)
@@ -536,15 +547,15 @@ func lockGivesUp(t *testing.T, d *deployment) {
 	_, err = b.TryLock(dead, "job")
 	requireErr(t, err, stop)
 	must(t, held.Unlock(background))
-	short, cancelShort := context.WithTimeout(background, 10*time.Second)
+	short, cancelShort := context.WithTimeout(background, patience)
 	defer cancelShort()
-	lock, err := b.Lock(short, "job", WithWait(time.Second))
+	lock, err := b.Lock(short, "job", WithWait(patience/2))
 	must(t, err)
 	must(t, lock.Unlock(background))
 }
 
 func firstComeFirstServed(t *testing.T, d *deployment) {
-	c := d.client()
+	c := d.founded()
 	held := mustTry(t, c, "job")
 	var mu sync.Mutex
 	var order []int
@@ -614,7 +625,7 @@ func doUnlocks(t *testing.T, d *deployment) {
 }
 
 func deadContextDoesNotStopUnlock(t *testing.T, d *deployment) {
-	c := d.client()
+	c := d.founded()
 	ctx, cancel := context.WithCancel(background)
 	lock, err := c.TryLock(ctx, "job")
 	must(t, err)
@@ -650,7 +661,7 @@ func cancelledAttemptLeavesNothing(t *testing.T, d *deployment) {
 }
 
 func closeReleases(t *testing.T, d *deployment) {
-	a, b := d.client(), d.client()
+	a, b := d.founded(), d.founded()
 	lock := mustTry(t, a, "job")
 	waiting := make(chan error)
 	go func() {
@@ -671,7 +682,7 @@ func closeReleases(t *testing.T, d *deployment) {
 }
 
 func oneHandleManyGoroutines(t *testing.T, d *deployment) {
-	c := d.client()
+	c := d.founded()
 	lock := mustTry(t, c, "job")
 	var entered atomic.Int64
 	var all sync.WaitGroup
@@ -718,7 +729,7 @@ func suspendedHolder(t *testing.T, d *deployment) {
 		t.Log("a machine cannot be suspended here: shown in virtual time only, and by SIGSTOP in the demo's test")
 		return
 	}
-	c := d.client()
+	c := d.founded()
 	lock := mustTry(t, c, "job", WithTTL(10*time.Second))
 	d.slept.Add(int64(time.Minute))
 	if lock.Valid() {
