@@ -61,9 +61,6 @@ func (c *Client) admit(m *master, hello hello) error {
 }
 
 func (c *Client) mayVote(m *master, hello hello) error {
-	if err := hello.fit(); err != nil {
-		return err
-	}
 	run := hello.info["run_id"]
 	if other := c.admission.claim(m, run); other != nil {
 		return fmt.Errorf("%w: it is the same server as %s: give every server once", ErrNotAdmitted, other.name)
@@ -79,14 +76,6 @@ func (c *Client) mayVote(m *master, hello hello) error {
 		return err
 	}
 	return m.lookInto(func() error { return c.together()[m.index] }, c.admission.begin(&c.admission.letting))
-}
-
-// fit returns why the server can be no master, or nil.
-func (h hello) fit() error {
-	if why := h.info.unfit(); why != "" {
-		return fmt.Errorf("%w: %s", ErrNotAdmitted, why)
-	}
-	return nil
 }
 
 // claim notes which master the process is, and returns another one that it is
@@ -227,9 +216,6 @@ func (c *Client) askAll() (hellos []*hello, reasons []error) {
 	for i, m := range c.masters {
 		asking.Go(func() error {
 			hello, err := m.ask()
-			if err == nil {
-				err = hello.fit()
-			}
 			if err == nil {
 				hellos[i] = &hello
 			}

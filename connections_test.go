@@ -177,6 +177,31 @@ func TestADeadMasterIsToldOnceAndNotLogged(t *testing.T) {
 	}
 }
 
+// Sentinels and nodes of clusters refuse most commands, which says less than INFO.
+func TestServersThatAreNoMastersAreTold(t *testing.T) {
+	t.Parallel()
+	for _, server := range []struct{ info, refusal, says string }{
+		{"redis_version:7.0.15\r\nredis_mode:sentinel\r\n", "-ERR unknown command\r\n", "it is a Sentinel"},
+		{"redis_version:7.2.4\r\nvalkey_version:8.1.1\r\nserver_mode:sentinel\r\n", "-ERR unknown command\r\n", "it is a Sentinel"},
+		{"redis_version:7.0.15\r\nredis_mode:cluster\r\nrole:master\r\n", "-CLUSTERDOWN Hash slot not served\r\n", "it is a node of a Redis Cluster"},
+	} {
+		c, err := Open([]string{"redis://" + rogue(t, func(args []string) string {
+			if args[0] == "info" {
+				return bulk(server.info)
+			}
+			return server.refusal
+		})})
+		must(t, err)
+		defer c.Close()
+		_, err = c.TryLock(background, "job")
+		requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+		requireSays(t, err, server.says)
+		err = c.Init(background, 0)
+		requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+		requireSays(t, err, server.says)
+	}
+}
+
 func requireSays(t *testing.T, err error, words ...string) {
 	t.Helper()
 	for _, w := range words {

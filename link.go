@@ -186,11 +186,11 @@ func (l *link) hello() error {
 	if err != nil {
 		return err
 	}
-	if err := loaded.Err(); err != nil {
-		return err
-	}
 	hello, err := said.read()
 	if err != nil {
+		return err
+	}
+	if err := loaded.Err(); err != nil {
 		return err
 	}
 	l.durable = hello.durable

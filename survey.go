@@ -44,15 +44,21 @@ func (m *master) askHello(ctx context.Context, p redis.Pipeliner) *helloCmds {
 	}
 }
 
+// read returns what the server said, or why it can be no master: a Sentinel and a
+// node of a cluster refuse the commands that come after INFO.
 func (h *helloCmds) read() (hello, error) {
 	if err := h.info.Err(); err != nil {
 		return hello{}, err
+	}
+	info := parseInfo(h.info.Val())
+	if why := info.unfit(); why != "" {
+		return hello{}, fmt.Errorf("%w: %s", ErrNotAdmitted, why)
 	}
 	if err := h.admitted.Err(); err != nil && !errors.Is(err, redis.Nil) {
 		return hello{}, err
 	}
 	return hello{
-		info:     parseInfo(h.info.Val()),
+		info:     info,
 		admitted: h.admitted.Val(),
 		durable:  h.fsync.Val()["appendfsync"] == "always" && h.aof.Val()["appendonly"] == "yes",
 	}, nil
