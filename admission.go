@@ -50,12 +50,46 @@ func (s serverInfo) unfit() string {
 	return ""
 }
 
-// admittedValue is what stands in the key that says which process may vote.
-func admittedValue(run string, durable bool) string {
-	return fmt.Sprintf("in %s %s %d %s", run, format, buckets, yesNo(durable))
+// durability is whether every write of a server is on disk before it is answered.
+type durability string
+
+const (
+	durable    durability = "yes"
+	notDurable durability = "no"
+	unknown    durability = "unknown" // who may not read the configuration cannot tell
+)
+
+// durabilityOf reads what CONFIG GET replied of what decides it.
+func durabilityOf(config map[string]string) durability {
+	all := durable
+	for name, need := range map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"} {
+		if value, told := config[name]; !told && all == durable {
+			all = unknown
+		} else if told && value != need {
+			all = notDurable
+		}
+	}
+	return all
 }
 
-func yesNo(b bool) string { return map[bool]string{true: "yes", false: "no"}[b] }
+// admittedValue is what stands in the key that says which process may vote.
+func admittedValue(run string, d durability) string {
+	if d != durable {
+		d = notDurable
+	}
+	return fmt.Sprintf("in %s %s %d %s", run, format, buckets, d)
+}
+
+// admittedRun is the process that was admitted last.
+func admittedRun(admitted string) string {
+	run, _, _ := strings.Cut(strings.TrimPrefix(admitted, "in "), " ")
+	return run
+}
+
+// believedDurable reports that a server would be taken for durable when it restarts.
+func believedDurable(admitted string) bool {
+	return strings.HasPrefix(admitted, "in ") && strings.HasSuffix(admitted, " "+string(durable))
+}
 
 // readAdmitted reports whether the process run may vote, or why its data cannot
 // be used at all.

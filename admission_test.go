@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,16 +44,36 @@ func TestUnfitServers(t *testing.T) {
 
 func TestReadAdmitted(t *testing.T) {
 	for value, want := range map[string]struct{ in, bad bool }{
-		"":                        {false, false},
-		"in aa 1 4096 yes":        {true, false},
-		"in bb 1 4096 yes":        {false, false},
-		"out aa 17":               {false, false},
-		"in aa 2 4096 yes":        {false, true},
-		"in aa 1 1024 no":         {false, true},
-		admittedValue("aa", true): {true, false},
+		"":                           {false, false},
+		"in aa 1 4096 yes":           {true, false},
+		"in bb 1 4096 yes":           {false, false},
+		"out aa 17":                  {false, false},
+		"in aa 2 4096 yes":           {false, true},
+		"in aa 1 1024 no":            {false, true},
+		admittedValue("aa", durable): {true, false},
 	} {
 		if in, err := readAdmitted(value, "aa"); in != want.in || (err != nil) != want.bad {
 			t.Errorf("%q: %v, %v", value, in, err)
+		}
+	}
+}
+
+func TestDurability(t *testing.T) {
+	for text, want := range map[string]durability{
+		"appendonly yes appendfsync always no-appendfsync-on-rewrite no":   durable,
+		"appendonly no appendfsync always no-appendfsync-on-rewrite no":    notDurable,
+		"appendonly yes appendfsync everysec no-appendfsync-on-rewrite no": notDurable,
+		"appendonly yes appendfsync always no-appendfsync-on-rewrite yes":  notDurable,
+		"appendonly yes appendfsync everysec":                              notDurable,
+		"appendonly yes appendfsync always":                                unknown,
+		"":                                                                 unknown,
+	} {
+		config := map[string]string{}
+		for pair := range slices.Chunk(strings.Fields(text), 2) {
+			config[pair[0]] = pair[1]
+		}
+		if got := durabilityOf(config); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 }

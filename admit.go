@@ -66,7 +66,7 @@ func (c *Client) mayVote(m *master, hello hello) error {
 		return fmt.Errorf("%w: it is the same server as %s: give every server once", ErrNotAdmitted, other.name)
 	}
 	in, err := readAdmitted(hello.admitted, run)
-	if in || err != nil {
+	if err != nil || in && !(believedDurable(hello.admitted) && hello.durable == notDurable) {
 		return err
 	}
 	if hello.admitted == "" {
@@ -142,16 +142,16 @@ func (a *admission) settled(ctx context.Context, timeout time.Duration) bool {
 
 // readmit looks into a master that may not vote, or lost a counter. It returns
 // nil when it is all right now.
-func (c *Client) readmit(m *master, durable bool) error {
-	if decided, err := c.readmitAlone(m, durable); decided {
+func (c *Client) readmit(m *master, d durability) error {
+	if decided, err := c.readmitAlone(m, d); decided {
 		return err
 	}
 	return c.together()[m.index]
 }
 
 // readmitAlone is readmit as far as that needs no other master.
-func (c *Client) readmitAlone(m *master, durable bool) (decided bool, err error) {
-	mine, err := m.survey(durable)
+func (c *Client) readmitAlone(m *master, d durability) (decided bool, err error) {
+	mine, err := m.survey(d)
 	if err != nil {
 		return true, err
 	}

@@ -125,7 +125,7 @@ func (m *master) forgot() {
 
 // mend has a missing counter looked into, now and then, as lookInto does. The master
 // votes on for the buckets whose counters are there.
-func (m *master) mend(durable bool, now instant) {
+func (m *master) mend(d durability, now instant) {
 	h := &m.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +134,7 @@ func (m *master) mend(durable bool, now instant) {
 	}
 	h.forgetful, h.mending = false, true
 	m.looks.Go(func() {
-		err := m.readmit(m, durable)
+		err := m.readmit(m, d)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.mending = false

@@ -15,7 +15,7 @@ type link struct {
 	master  *master
 	conn    *redis.Conn
 	served  bool // it has carried requests: it may be stale by now
-	durable bool
+	durable durability
 	trip    time.Duration // how long the last batch took; 0: it did not end well
 	words   []any         // the command that it sends; kept for the next
 	keys    int           // how many of them are keys

@@ -32,9 +32,9 @@ type master struct {
 	ear      redis.UniversalClient // for notices
 	now      func() instant
 	prefix   string
-	maxTTL   string                     // of the deployment, ms: for the header of a batch
-	admit    func(*master, hello) error // asked on each new connection
-	readmit  func(*master, bool) error  // asked when a counter is missing
+	maxTTL   string                          // of the deployment, ms: for the header of a batch
+	admit    func(*master, hello) error      // asked on each new connection
+	readmit  func(*master, durability) error // asked when a counter is missing
 	observer *Observer
 	health   health
 	looks    sync.WaitGroup // those that lookInto and mend began

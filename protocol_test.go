@@ -184,7 +184,7 @@ func (g *quorumGame) lose(i int) {
 	m := g.masters[i]
 	_ = m.FlushAll(ctx).Err()
 	if g.rnd.IntN(3) > 0 || !g.rules.admit {
-		_ = m.Set(ctx, keys[0], admittedValue("dead", false), 0).Err()
+		_ = m.Set(ctx, keys[0], admittedValue("dead", notDurable), 0).Err()
 		_ = m.Set(ctx, keys[1], 10, 0).Err()
 	}
 	g.out[i] = &gameLoss{underWay: map[*gameAttempt]bool{}, surveys: make([]*survey, len(g.masters))}
@@ -233,7 +233,7 @@ func (g *quorumGame) readmit(i int) {
 		floor = 10
 	}
 	s := o.surveys[i]
-	err := admitScript.Run(context.Background(), g.masters[i], g.admissionKeys(), s.run, s.since, admittedValue(s.run, false), floor).Err()
+	err := admitScript.Run(context.Background(), g.masters[i], g.admissionKeys(), s.run, s.since, admittedValue(s.run, notDurable), floor).Err()
 	g.note("master %d is readmitted at %d: %v", i, floor, err)
 	if err == nil {
 		g.out[i] = nil
@@ -277,7 +277,7 @@ func play(t *testing.T, masters []*redis.Client, rules protocolRules, seed uint6
 		keys := g.admissionKeys()
 		for i, m := range masters {
 			must(t, m.FlushAll(ctx).Err())
-			must(t, m.Set(ctx, keys[0], admittedValue(runs[i], false), 0).Err())
+			must(t, m.Set(ctx, keys[0], admittedValue(runs[i], notDurable), 0).Err())
 			must(t, m.Set(ctx, keys[1], 10+g.rnd.IntN(5), 0).Err()) // skewed
 		}
 		for g.now < 120 {

@@ -295,6 +295,30 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
+// A master that was durable when it was admitted, and was set to less since, may
+// have forgotten something when it restarts, however it is set then.
+func TestDurabilityThatWasTakenBackIsNoted(t *testing.T) {
+	t.Parallel()
+	for parameter, value := range map[string]string{"appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes", "appendonly": "no"} {
+		t.Run(parameter, func(t *testing.T) {
+			t.Parallel()
+			d := processes(t, 1, redisproc.Config{AppendFsync: "always"})
+			must(t, mustTry(t, d.founded(recoveryOptions()...), "job").Unlock(background))
+			must(t, d.raw[0].ConfigSet(background, parameter, value).Err())
+			later := d.founded(recoveryOptions()...) // sees it
+			if noted := d.raw[0].Get(background, DefaultPrefix+":admitted").Val(); believedDurable(noted) {
+				t.Errorf("admitted is %q", noted)
+			}
+			d.masters[0].die()
+			d.masters[0].revive()
+			requireErr(t, d.client(recoveryOptions()...).mustFail(t, "job"), ErrNotAdmitted)
+			lock, err := later.Lock(background, "job", WithWait(patience))
+			must(t, err)
+			must(t, lock.Unlock(background))
+		})
+	}
+}
+
 // A lock that is held with renewal survives a rolling restart, wipe included, of
 // every master, with its token.
 func TestAHeldLockSurvivesARollingWipe(t *testing.T) {
@@ -591,7 +615,7 @@ func TestALateAdmissionDoesNoHarm(t *testing.T) {
 	c := d.founded(recoveryOptions()...)
 	m := c.masters[0]
 	must(t, d.raw[0].Del(background, fenceKey(DefaultPrefix, 7)).Err())
-	early, err := m.survey(false)
+	early, err := m.survey(notDurable)
 	must(t, err)
 	floors := make([]int64, buckets)
 	floors[7] = 1000
@@ -601,7 +625,7 @@ func TestALateAdmissionDoesNoHarm(t *testing.T) {
 
 	must(t, d.raw[0].FlushAll(background).Err())
 	requireErr(t, m.raise(early, floors), ErrNotAdmitted)
-	_, err = m.survey(false)
+	_, err = m.survey(notDurable)
 	must(t, err)
 	requireErr(t, m.raise(early, floors), ErrNotAdmitted)
 	if got := d.raw[0].Get(background, DefaultPrefix+":admitted").Val(); !strings.HasPrefix(got, "out ") {

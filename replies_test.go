@@ -73,7 +73,7 @@ func asAdmitted(args []string) string {
 	case "info":
 		return bulk("redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nrun_id:" + rogueRun + "\r\nmaxmemory:0\r\n")
 	case "get":
-		return bulk(admittedValue(rogueRun, true))
+		return bulk(admittedValue(rogueRun, durable))
 	case "config":
 		return array(bulk(args[2]), bulk("yes"))
 	case "script":
@@ -243,7 +243,7 @@ func toldBy(t testing.TB, text []byte, through func(net.Conn) net.Conn) (*master
 func readAll(m *master) (all []error) {
 	_, err := m.ask()
 	all = append(all, err)
-	_, err = m.survey(false)
+	_, err = m.survey(notDurable)
 	all = append(all, err)
 	all = append(all, m.raise(&survey{}, nil))
 	all = append(all, m.hear(background, "channel", func() {}, func(int, string) {}))

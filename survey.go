@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -25,22 +26,22 @@ var (
 type hello struct {
 	info     serverInfo
 	admitted string
-	durable  bool // every write is on disk before it is answered
+	durable  durability
 }
 
 // helloCmds are the commands that make a hello.
 type helloCmds struct {
 	info, admitted *redis.StringCmd
-	fsync, aof     *redis.MapStringStringCmd
+	config         []*redis.MapStringStringCmd // one a parameter: Redis 6 knows no more
 }
 
 func (m *master) askHello(ctx context.Context, p redis.Pipeliner) *helloCmds {
 	return &helloCmds{
 		info:     p.Info(ctx),
 		admitted: p.Get(ctx, m.prefix+":admitted"),
-		// Who may not read the configuration is not believed to be durable.
-		fsync: p.ConfigGet(ctx, "appendfsync"),
-		aof:   p.ConfigGet(ctx, "appendonly"),
+		config: []*redis.MapStringStringCmd{
+			p.ConfigGet(ctx, "appendonly"), p.ConfigGet(ctx, "appendfsync"), p.ConfigGet(ctx, "no-appendfsync-on-rewrite"),
+		},
 	}
 }
 
@@ -57,12 +58,26 @@ func (h *helloCmds) read() (hello, error) {
 	if err := h.admitted.Err(); err != nil && !errors.Is(err, redis.Nil) {
 		return hello{}, err
 	}
-	return hello{
+	config := make(map[string]string)
+	for _, c := range h.config {
+		maps.Copy(config, c.Val())
+	}
+	said := hello{
 		info:     info,
 		admitted: h.admitted.Val(),
-		durable:  h.fsync.Val()["appendfsync"] == "always" && h.aof.Val()["appendonly"] == "yes",
-	}, nil
+		durable:  durabilityOf(config),
+	}
+	if said.durable == notDurable {
+		notDurableRuns.Store(said.info["run_id"], true)
+	} else if _, seen := notDurableRuns.Load(admittedRun(said.admitted)); seen {
+		said.durable = notDurable
+	}
+	return said, nil
 }
+
+// notDurableRuns has the server processes of which this one has seen that they were
+// not durable. That is noted on the server as well, but such a server may lose the note.
+var notDurableRuns sync.Map
 
 // connErr returns what kept a pipeline, which returned err, from its replies, or
 // nil if every command has a reply or an error of its own. A server that refuses
@@ -94,12 +109,12 @@ func (m *master) ask() (hello, error) {
 	return said.read()
 }
 
-func (m *master) survey(durable bool) (*survey, error) {
+func (m *master) survey(d durability) (*survey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
 	defer cancel()
 	var reply []string
 	err := driving(func() (err error) {
-		reply, err = surveyScript.Run(ctx, m.aside, m.admissionKeys(), yesNo(durable)).StringSlice()
+		reply, err = surveyScript.Run(ctx, m.aside, m.admissionKeys(), string(d)).StringSlice()
 		return err
 	})
 	if err != nil {

@@ -1,7 +1,7 @@
 -- survey: tell what a server that may not vote has, and note since when it may not.
 --
 -- KEYS  1 admitted   2… the counters of all buckets
--- ARGV  1 "yes" if every write is on disk before it is answered (appendfsync always)
+-- ARGV  1 "yes" if every write is on disk before it is answered (appendfsync always), "no", or "unknown"
 --
 -- Replies an array: run id, what admitted says, now (ms), since when it may not vote (ms), and the counters in
 -- the order of the keys, 0 for those that are lost or corrupt.
@@ -19,6 +19,9 @@ local before, policy = string.match(admitted, '^in (%x+) .* (%a+)$')
 local waiting, since = string.match(admitted, '^out (%x+) (%d+)$')
 if before == run then
   since = 0
+  if policy == 'yes' and ARGV[1] == 'no' then -- it was set since it was admitted
+    redis.call('SET', KEYS[1], (string.gsub(admitted, 'yes$', 'no')))
+  end
 elseif waiting == run and tonumber(since) <= now then
   since = tonumber(since)
 else

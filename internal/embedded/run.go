@@ -93,7 +93,7 @@ func (r *run) tick() {
 
 // config answers CONFIG GET with what makes the master look as durable as it is.
 func (r *run) config(c *server.Peer, name string) {
-	value := map[string]string{"appendonly": "yes", "appendfsync": "always"}[name]
+	value := map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}[name]
 	if r.forgetful.Load() && name == "appendfsync" {
 		value = "everysec"
 	}
