@@ -37,9 +37,10 @@ func (c *Client) deployment() string {
 // says.
 type admission struct {
 	mu       sync.Mutex
-	runs     map[string]*master // by the run id of the server process
-	founding looks              // into masters that were never used
-	letting  looks              // into others
+	runs     map[*master]string     // the run id of its server process
+	apart    map[[2]*master]instant // when two that have the same run id were found to be two servers
+	founding looks                  // into masters that were never used
+	letting  looks                  // into others
 	once     singleflight.Group
 }
 
@@ -62,8 +63,8 @@ func (c *Client) admit(m *master, hello hello) error {
 
 func (c *Client) mayVote(m *master, hello hello) error {
 	run := hello.info["run_id"]
-	if other := c.admission.claim(m, run); other != nil {
-		return fmt.Errorf("%w: it is the same server as %s: give every server once", ErrNotAdmitted, other.name)
+	if other := c.admission.claim(m, run, c.now()); other != nil {
+		return m.lookInto(func() error { return c.tellApart(m, other) }, c.admission.begin(&c.admission.letting))
 	}
 	in, err := readAdmitted(hello.admitted, run)
 	if err != nil || in && !(believedDurable(hello.admitted) && hello.durable == notDurable) {
@@ -78,20 +79,34 @@ func (c *Client) mayVote(m *master, hello hello) error {
 	return m.lookInto(func() error { return c.together()[m.index] }, c.admission.begin(&c.admission.letting))
 }
 
-// claim notes which master the process is, and returns another one that it is
-// already.
-func (a *admission) claim(m *master, run string) *master {
+// claim notes which process the master is, and returns another one that says to be
+// that, unless it was just found not to be.
+func (a *admission) claim(m *master, run string, now instant) *master {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if other := a.runs[run]; other != nil && other != m {
-		return other
-	}
-	for old, who := range a.runs {
-		if who == m {
-			delete(a.runs, old)
+	for other, its := range a.runs {
+		if at, apart := a.apart[[2]*master{m, other}]; other != m && its == run && !(apart && now.before(at.add(maxAgain))) {
+			return other
 		}
 	}
-	a.runs[run] = m
+	a.runs[m] = run
+	return nil
+}
+
+// tellApart returns why m may not vote, though another master has the run id that it
+// says is its own: any server may say so, but what is written on one is not found on
+// another. For that both are asked, so it is for lookInto.
+func (c *Client) tellApart(m, other *master) error {
+	same, err := sameServer(m, other)
+	if err != nil {
+		return &outError{fmt.Sprintf("it has the run id of %s, and whether it is the same server cannot be told: %v", other.name, err), maxRetry}
+	}
+	if same {
+		return &outError{fmt.Sprintf("it is the same server as %s: give every server once", other.name), maxAgain}
+	}
+	c.admission.mu.Lock()
+	defer c.admission.mu.Unlock()
+	c.admission.apart[[2]*master{m, other}] = c.now()
 	return nil
 }
 

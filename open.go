@@ -159,7 +159,7 @@ func newClient(ways []way, cfg config, errs []error) (*Client, error) {
 	c := &Client{
 		config:    cfg,
 		need:      quorumOf(len(ways)),
-		admission: admission{runs: make(map[string]*master)},
+		admission: admission{runs: make(map[*master]string), apart: make(map[[2]*master]instant)},
 	}
 	c.born = time.Now()
 	c.closed, c.close = context.WithCancelCause(context.Background())

@@ -73,7 +73,7 @@ func asAdmitted(args []string) string {
 	case "info":
 		return bulk("redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nrun_id:" + rogueRun + "\r\nmaxmemory:0\r\n")
 	case "get":
-		return bulk(admittedValue(rogueRun, durable))
+		return bulk(admittedValue(rogueRun, notDurable))
 	case "config":
 		return array(bulk(args[2]), bulk("yes"))
 	case "script":
@@ -189,6 +189,32 @@ func TestNoReplyOfAServerHurts(t *testing.T) {
 				must(t, c.Close())
 			}
 		})
+	}
+}
+
+// A server that says to be another one takes no vote from it.
+func TestAServerWithTheRunIDOfAnother(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 2, redisproc.Config{AppendFsync: "always"})
+	d.founded()
+	info, err := d.raw[0].Info(background, "server").Result()
+	must(t, err)
+	run := parseInfo(info)["run_id"]
+	impostor := rogue(t, func(args []string) string {
+		switch args[0] {
+		case "info":
+			return bulk("redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nrun_id:" + run + "\r\n")
+		case "get":
+			return bulk(admittedValue(run, notDurable))
+		}
+		return ""
+	})
+	for i := range 10 {
+		c := besides(t, d, impostor)
+		lock, err := c.Lock(background, fmt.Sprint("job ", i), WithWait(patience))
+		must(t, err)
+		must(t, lock.Unlock(background))
+		must(t, c.Close())
 	}
 }
 

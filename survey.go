@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -125,7 +126,7 @@ func (m *master) survey(d durability) (*survey, error) {
 		return nil, fmt.Errorf("survey of %s: %w", m.name, err)
 	}
 	if !s.may() && !s.forgotNothing() {
-		s.outFor = min(s.outFor, firstSeen.outFor(s.run+" "+m.prefix, s.since, m.now()))
+		s.outFor = min(s.outFor, firstSeen.outFor(s.run+" "+m.name+" "+m.prefix, s.since, m.now()))
 	}
 	return s, nil
 }
@@ -136,7 +137,7 @@ var firstSeen = sightings{of: make(map[string]sighting)}
 
 type sightings struct {
 	mu sync.Mutex
-	of map[string]sighting // by server process and prefix
+	of map[string]sighting // by server process, address and prefix
 }
 
 type sighting struct {
@@ -209,6 +210,39 @@ func (m *master) raise(s *survey, floors []int64) error {
 		return &outError{err.Error(), minRetry}
 	}
 	return err
+}
+
+// probeTTL is how long what sameServer writes is kept.
+const probeTTL = 2 * admissionTimeout
+
+// sameServer reports whether what is written on one of two masters is found on the
+// other. One direction is enough, if a server does not take part in the other.
+func sameServer(a, b *master) (same bool, err error) {
+	there, err1 := a.foundOn(b)
+	back, err2 := b.foundOn(a)
+	if err1 != nil && err2 != nil {
+		return false, errors.Join(err1, err2)
+	}
+	return there || back, nil
+}
+
+// foundOn reports whether other has a random value that was just written on m.
+func (m *master) foundOn(other *master) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
+	defer cancel()
+	key, value := m.prefix+":probe:"+uuid.NewString(), uuid.NewString()
+	if err := driving(func() error { return m.aside.Set(ctx, key, value, probeTTL).Err() }); err != nil {
+		return false, fmt.Errorf("%s: %w", m.name, err)
+	}
+	var found string
+	err := driving(func() (err error) {
+		found, err = other.aside.Get(ctx, key).Result()
+		return err
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return false, fmt.Errorf("%s: %w", other.name, err)
+	}
+	return found == value, nil
 }
 
 func (m *master) admissionKeys() []string {
