@@ -153,7 +153,14 @@ func TestADeadMasterIsToldOnceAndNotLogged(t *testing.T) {
 	made, err := New(clients, watch)
 	must(t, err)
 	defer made.Close()
-	must(t, mustTry(t, opened, "job").Unlock(background))
+	eventually(t, "all masters are up", func() bool {
+		for _, c := range []*Client{opened, made} {
+			lock, err := c.Lock(background, "founding", WithWait(20*time.Second))
+			must(t, err)
+			must(t, lock.Unlock(background))
+		}
+		return allUp(opened) && allUp(made)
+	})
 	d.masters[0].die()
 	for _, c := range []*Client{opened, made} {
 		lock := mustTry(t, c, "another job")
