@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -91,11 +92,15 @@ func believedDurable(admitted string) bool {
 	return strings.HasPrefix(admitted, "in ") && strings.HasSuffix(admitted, " "+string(durable))
 }
 
+// admittedFormat is what admittedValue makes, and what another format may.
+var admittedFormat = regexp.MustCompile(`^in ([0-9a-f]+) (\d+) (\d+) (yes|no)$`)
+
 // readAdmitted reports whether the process run may vote, or why its data cannot
-// be used at all.
+// be used at all. What nobody can have written is no reason: it is as if nothing was
+// known.
 func readAdmitted(value, run string) (in bool, err error) {
-	fields := strings.Fields(value)
-	if len(fields) != 5 || fields[0] != "in" {
+	fields := admittedFormat.FindStringSubmatch(value)
+	if fields == nil {
 		return false, nil
 	}
 	if fields[2] != format || fields[3] != fmt.Sprint(buckets) {
@@ -108,6 +113,7 @@ func readAdmitted(value, run string) (in bool, err error) {
 // survey is what a server that may or may not vote has (scripts/survey.lua).
 type survey struct {
 	run      string
+	admitted string
 	fresh    bool          // a moment before, nothing said that it had ever been used
 	in       bool          // this very process was admitted
 	outFor   time.Duration // how long ago it lost its vote, on its own clock and on ours
@@ -185,11 +191,12 @@ func againAfter(err error) time.Duration {
 // may have brought it back.
 const maxAgain = 2 * time.Second
 
-// planAdmission decides who may vote from what the masters said (nil: no answer).
+// planAdmission decides who may vote from what the masters said (nil: no answer, and
+// missing tells why).
 // quarantine is how long one that may have forgotten grants stays out: until
 // everything that it may have forgotten is over. floor is above every token of a
 // deployment that lost them all (the Unix time in ms).
-func planAdmission(surveys []*survey, need int, quarantine time.Duration, floor int64) admissionPlan {
+func planAdmission(surveys []*survey, missing error, need int, quarantine time.Duration, floor int64) admissionPlan {
 	n := len(surveys)
 	plan := admissionPlan{floors: make([][]int64, n), out: make([]error, n)}
 	answered, fresh, empty, losers, waiting := 0, 0, 0, 0, time.Duration(0)
@@ -243,7 +250,7 @@ func planAdmission(surveys []*survey, need int, quarantine time.Duration, floor 
 		case losers > n-need:
 			plan.out[i] = errNeedsInit
 		default:
-			plan.out[i] = &outError{fmt.Sprintf("%d of %d masters may vote, too few to learn the counters from, and not all answer", len(sources), n), maxRetry}
+			plan.out[i] = &outError{fmt.Sprintf("%d of %d masters may vote, too few to learn the counters from, and not all can be looked into: %v", len(sources), n, missing), maxRetry}
 		}
 	}
 	return plan

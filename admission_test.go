@@ -149,7 +149,7 @@ func TestPlanAdmission(t *testing.T) {
 		{"… and with it there are too few", "Rbii.", "w w = = ."},
 	} {
 		surveys := deployment(c.masters)
-		plan := planAdmission(surveys, quorumOf(len(surveys)), quarantine, unix)
+		plan := planAdmission(surveys, errNotAsked, quorumOf(len(surveys)), quarantine, unix)
 		for i, want := range strings.Fields(c.want) {
 			got := "="
 			switch {
@@ -184,7 +184,7 @@ func TestWhyAServerSitsOut(t *testing.T) {
 		{"it lost some counters", survey{counters: []int64{5, 0}}, "restarted or lost data"},
 		{"it lost all counters, and was not restarted", survey{in: true, counters: []int64{0, 0}}, "restarted or lost data"},
 	} {
-		plan := planAdmission([]*survey{&x.survey, {in: true, counters: []int64{5, 6}}, {in: true, counters: []int64{5, 6}}}, 2, time.Minute, 1)
+		plan := planAdmission([]*survey{&x.survey, {in: true, counters: []int64{5, 6}}, {in: true, counters: []int64{5, 6}}}, nil, 2, time.Minute, 1)
 		if plan.out[0] == nil || !strings.Contains(plan.out[0].Error(), "it "+x.want+", and sits out") {
 			t.Errorf("%s: %v, want %q", x.claim, plan.out[0], x.want)
 		}

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/planted"
 )
 
@@ -175,7 +175,7 @@ func (c *Client) readmitAlone(m *master, d durability) (decided bool, err error)
 	}
 	alone := make([]*survey, len(c.masters))
 	alone[m.index] = mine
-	plan := planAdmission(alone, c.need, c.quarantine(), 0)
+	plan := planAdmission(alone, nil, c.need, c.quarantine(), 0)
 	if floors := plan.floors[m.index]; floors != nil {
 		return true, m.raise(mine, floors)
 	}
@@ -188,18 +188,27 @@ func (c *Client) together() []error {
 	all, _, _ := c.admission.once.Do("", func() (any, error) {
 		hellos, reasons := c.askAll()
 		_, known := knownDeployments.Load(c.deployment())
-		if unused(hellos) && !known && slices.Contains(hellos, nil) {
+		isNew := unused(hellos) && !known
+		if isNew {
 			// To survey is to note that they may not vote. Those that are missing shall not
 			// find a deployment that was used.
-			return c.refuseAll(&outError{"it was never used, and may vote when all masters answer", maxRetry}), nil
-		}
-		surveys := c.surveyAll(hellos, reasons)
-		for i, s := range surveys {
-			if s != nil {
-				s.fresh = !known && hellos[i].admitted == "" && hellos[i].info["run_id"] == s.run
+			c.surveyAll((*master).look, hellos, reasons)
+			if missing := c.named(reasons); missing != nil {
+				out := make([]error, len(hellos))
+				for i := range out {
+					out[i] = &outError{fmt.Sprintf("it was never used, and may vote when all masters can be looked into: %v", missing), maxRetry}
+				}
+				return orReasons(out, reasons), nil
 			}
 		}
-		return c.carryOut(surveys, planAdmission(surveys, c.need, c.quarantine(), time.Now().UnixMilli())), nil
+		surveys := c.surveyAll((*master).survey, hellos, reasons)
+		for i, s := range surveys {
+			if s != nil {
+				s.fresh = isNew && hellos[i].info["run_id"] == s.run
+			}
+		}
+		plan := planAdmission(surveys, c.named(reasons), c.need, c.quarantine(), time.Now().UnixMilli())
+		return orReasons(c.carryOut(surveys, plan), reasons), nil
 	})
 	return all.([]error)
 }
@@ -214,11 +223,15 @@ func (c *Client) quarantine() time.Duration {
 	return c.maxTTL + termsOf(c.maxTTL, 0, c.drift).drift + time.Second
 }
 
-// refuseAll is err for each master.
-func (c *Client) refuseAll(err error) []error {
-	out := make([]error, len(c.masters))
-	for i := range out {
-		out[i] = err
+// orReasons puts the reasons why masters cannot be asked in the place of what was
+// planned without them.
+func orReasons(out, reasons []error) []error {
+	for i, reason := range reasons {
+		if errors.Is(reason, ErrNotAdmitted) {
+			out[i] = reason
+		} else if reason != nil {
+			out[i] = fmt.Errorf("%w: it cannot be looked into: %w", ErrNotAdmitted, reason)
+		}
 	}
 	return out
 }
@@ -232,6 +245,9 @@ func (c *Client) askAll() (hellos []*hello, reasons []error) {
 		asking.Go(func() error {
 			hello, err := m.ask()
 			if err == nil {
+				_, err = readAdmitted(hello.admitted, "")
+			}
+			if err == nil {
 				hellos[i] = &hello
 			}
 			reasons[i] = err
@@ -242,9 +258,9 @@ func (c *Client) askAll() (hellos []*hello, reasons []error) {
 	return hellos, reasons
 }
 
-// surveyAll surveys the masters that said hello. Those that cannot be surveyed get
-// a reason instead.
-func (c *Client) surveyAll(hellos []*hello, reasons []error) []*survey {
+// surveyAll has one of survey and look for each master that said hello. Those that
+// cannot be surveyed get a reason instead.
+func (c *Client) surveyAll(ask func(*master, durability) (*survey, error), hellos []*hello, reasons []error) []*survey {
 	surveys := make([]*survey, len(c.masters))
 	var asking errgroup.Group
 	for i, m := range c.masters {
@@ -252,7 +268,7 @@ func (c *Client) surveyAll(hellos []*hello, reasons []error) []*survey {
 			continue
 		}
 		asking.Go(func() error {
-			surveys[i], reasons[i] = m.survey(hellos[i].durable)
+			surveys[i], reasons[i] = ask(m, hellos[i].durable)
 			return nil
 		})
 	}
@@ -270,48 +286,8 @@ func (c *Client) carryOut(surveys []*survey, plan admissionPlan) []error {
 				plan.out[i] = c.masters[i].raise(surveys[i], floors)
 				return nil
 			})
-		} else if surveys[i] == nil {
-			plan.out[i] = &outError{"it did not answer when it was to be admitted", maxRetry}
 		}
 	}
 	_ = writing.Wait()
 	return plan.out
-}
-
-// Init makes a deployment usable of which a majority of masters lost its counters
-// (ErrNeedsInit), or raises the counters of one that is in use. All masters must
-// answer. Every counter goes to the highest of all masters', of the Unix time in
-// ms, and of floor; all masters may vote at once.
-//
-// It is an operator's decision, because nothing that is left can tell whether it
-// is right: no lock may be held any more (wait for the longest ttl after the
-// loss), and floor must be at or above every token that was handed out, if they
-// were handed out at more than 1 000 a second over the deployment's life.
-func (c *Client) Init(ctx context.Context, floor fence.Token) error {
-	c.check(ctx)
-	if floor > maxFloor {
-		return &OptionError{"floor", floor, fmt.Sprintf("it must be at most %d: the counters end at %d", int64(maxFloor), int64(maxCounter))}
-	}
-	if err := c.enter(ctx); err != nil {
-		return err
-	}
-	defer c.calls.Done()
-	hellos, reasons := c.askAll()
-	surveys := c.surveyAll(hellos, reasons)
-	for i, err := range reasons {
-		if err != nil {
-			return fmt.Errorf("%w: Init needs all masters: %s: %w", ErrNoQuorum, c.masters[i].name, readable(err))
-		}
-	}
-	plan := admissionPlan{floors: make([][]int64, len(surveys)), out: make([]error, len(surveys))}
-	together := highest(surveys, max(time.Now().UnixMilli(), int64(floor)))
-	for i := range surveys {
-		plan.floors[i] = together
-	}
-	for i, err := range c.carryOut(surveys, plan) {
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.masters[i].name, readable(err))
-		}
-	}
-	return nil
 }

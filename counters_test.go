@@ -163,7 +163,7 @@ func TestCountersStayInRange(t *testing.T) {
 
 			set()
 			keys := []string{DefaultPrefix + ":admitted", k.fence}
-			reply, err := surveyScript.Run(background, r, keys, "no").StringSlice()
+			reply, err := surveyScript.Run(background, r, keys, "no", surveyNotes).StringSlice()
 			must2(t, err)
 			s, err := parseSurvey(reply, 1)
 			must2(t, err)

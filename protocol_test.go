@@ -196,7 +196,7 @@ func (g *quorumGame) lose(i int) {
 }
 
 func (g *quorumGame) survey(of, by int) {
-	reply, err := surveyScript.Run(context.Background(), g.masters[of], g.admissionKeys(), "no").StringSlice()
+	reply, err := surveyScript.Run(context.Background(), g.masters[of], g.admissionKeys(), "no", surveyNotes).StringSlice()
 	if err != nil {
 		panic(err)
 	}
@@ -222,7 +222,7 @@ func (g *quorumGame) readmit(i int) {
 			return
 		}
 	}
-	plan := planAdmission(o.surveys, quorumOf(len(g.masters)), 0, 1)
+	plan := planAdmission(o.surveys, nil, quorumOf(len(g.masters)), 0, 1)
 	if plan.floors[i] == nil {
 		clear(o.surveys) // what was learned is of no use: begin again
 		g.survey(i, i)

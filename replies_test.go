@@ -372,7 +372,7 @@ func FuzzSurvey(f *testing.F) {
 		if len(s.counters) != 1 || s.counters[0] < 0 || s.counters[0] > maxCounter {
 			t.Errorf("%q is read as %+v", reply, s)
 		}
-		planAdmission([]*survey{s, nil, {counters: []int64{1}}}, 2, time.Minute, 1)
+		planAdmission([]*survey{s, nil, {counters: []int64{1}}}, nil, 2, time.Minute, 1)
 	})
 }
 

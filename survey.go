@@ -56,7 +56,10 @@ func (h *helloCmds) read() (hello, error) {
 	if why := info.unfit(); why != "" {
 		return hello{}, fmt.Errorf("%w: %s", ErrNotAdmitted, why)
 	}
-	if err := h.admitted.Err(); err != nil && !errors.Is(err, redis.Nil) {
+	admitted, err := h.admitted.Result()
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		admitted = "corrupt" // and is repaired like any other text that nobody can have written
+	} else if err != nil && !errors.Is(err, redis.Nil) {
 		return hello{}, err
 	}
 	config := make(map[string]string)
@@ -65,7 +68,7 @@ func (h *helloCmds) read() (hello, error) {
 	}
 	said := hello{
 		info:     info,
-		admitted: h.admitted.Val(),
+		admitted: admitted,
 		durable:  durabilityOf(config),
 	}
 	if said.durable == notDurable {
@@ -110,12 +113,30 @@ func (m *master) ask() (hello, error) {
 	return said.read()
 }
 
+// survey asks a master that may not vote, or lost a counter, what it has, and notes
+// on it since when.
 func (m *master) survey(d durability) (*survey, error) {
+	s, err := m.ran(surveyNotes, d)
+	if err == nil && !s.may() && !s.forgotNothing() {
+		s.outFor = min(s.outFor, firstSeen.outFor(s.run+" "+m.name+" "+m.prefix, s.since, m.now()))
+	}
+	return s, err
+}
+
+// look is survey, but for that it changes nothing.
+func (m *master) look(d durability) (*survey, error) { return m.ran(surveyLooks, d) }
+
+const (
+	surveyNotes = "note"
+	surveyLooks = "look"
+)
+
+func (m *master) ran(mode string, d durability) (*survey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
 	defer cancel()
 	var reply []string
 	err := driving(func() (err error) {
-		reply, err = surveyScript.Run(ctx, m.aside, m.admissionKeys(), string(d)).StringSlice()
+		reply, err = surveyScript.Run(ctx, m.aside, m.admissionKeys(), string(d), mode).StringSlice()
 		return err
 	})
 	if err != nil {
@@ -124,9 +145,6 @@ func (m *master) survey(d durability) (*survey, error) {
 	s, err := parseSurvey(reply, buckets)
 	if err != nil {
 		return nil, fmt.Errorf("survey of %s: %w", m.name, err)
-	}
-	if !s.may() && !s.forgotNothing() {
-		s.outFor = min(s.outFor, firstSeen.outFor(s.run+" "+m.name+" "+m.prefix, s.since, m.now()))
 	}
 	return s, nil
 }
@@ -162,7 +180,7 @@ func parseSurvey(reply []string, counters int) (s *survey, err error) {
 	if len(reply) != 4+counters {
 		return nil, fmt.Errorf("%d values instead of %d", len(reply), 4+counters)
 	}
-	s = &survey{run: reply[0], since: reply[3], counters: make([]int64, counters)}
+	s = &survey{run: reply[0], admitted: reply[1], since: reply[3], counters: make([]int64, counters)}
 	if s.in, err = readAdmitted(reply[1], s.run); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@
 --
 -- KEYS  1 admitted   2… the counters of all buckets
 -- ARGV  1 "yes" if every write is on disk before it is answered (appendfsync always), "no", or "unknown"
+--       2 "note", or "look": then nothing is written, and since when may be now each time
 --
 -- Replies an array: run id, what admitted says, now (ms), since when it may not vote (ms), and the counters in
 -- the order of the keys, 0 for those that are lost or corrupt.
@@ -14,12 +15,20 @@ local run = string.match(info, 'run_id:(%x+)')
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local admitted = redis.call('GET', KEYS[1]) or ''
-local before, policy = string.match(admitted, '^in (%x+) .* (%a+)$')
+local note = ARGV[2] == 'note'
+
+local admitted = redis.pcall('GET', KEYS[1]) or ''
+if type(admitted) == 'table' then
+  if not string.find(admitted.err, 'wrong kind of value', 1, true) then
+    return admitted
+  end
+  admitted = 'corrupt'
+end
+local before, policy = string.match(admitted, '^in (%x+) %d+ %d+ (%a+)$')
 local waiting, since = string.match(admitted, '^out (%x+) (%d+)$')
 if before == run then
   since = 0
-  if policy == 'yes' and ARGV[1] == 'no' then -- it was set since it was admitted
+  if note and policy == 'yes' and ARGV[1] == 'no' then -- it was set since it was admitted
     redis.call('SET', KEYS[1], (string.gsub(admitted, 'yes$', 'no')))
   end
 elseif waiting == run and tonumber(since) <= now then
@@ -35,7 +44,9 @@ else
     -- It restarted with something to remember, at the start of this process.
     since = now - 1000 * (string.match(info, 'uptime_in_seconds:(%d+)') or 0)
   end
-  redis.call('SET', KEYS[1], string.format('out %s %.0f', run, since))
+  if note then
+    redis.call('SET', KEYS[1], string.format('out %s %.0f', run, since))
+  end
 end
 
 local reply = {run, admitted, string.format('%.0f', now), 0}
@@ -55,7 +66,7 @@ for first = 2, #KEYS, 512 do -- unpack has a limit
     end
     reply[2 + first + i] = counter
   end
-  if #missing > 0 then
+  if note and #missing > 0 then
     redis.call('MSET', unpack(missing))
   end
 end

@@ -234,10 +234,20 @@ func TestInit(t *testing.T) {
 	t.Parallel()
 	servers := realMasters(t, 3)
 	urls := strings.Join(urls(servers), ",")
-	for _, bad := range [][]string{{"init", "--yes"}, {"init", "--masters", urls}, {"init", "--masters", urls, "--yes", "--floor", "-1"}, {"init", "--masters", urls, "--yes", "all"}} {
+	for _, bad := range [][]string{{"init", "--yes"}, {"init", "--masters", urls, "--floor", "-1"}, {"init", "--masters", urls, "--yes", "--floor", "-1"}, {"init", "--masters", urls, "--yes", "all"}} {
 		redlockEnds(t, bad...).wants(t, exitUsage)
 	}
-	r := redlockEnds(t, "init", "--masters", urls, "--yes", "--floor", "2000000000000000")
+	r := redlockEnds(t, "init", "--masters", urls, "--floor", "2000000000000000")
+	r.wants(t, exitOK)
+	for _, want := range []string{
+		servers[2].Addr() + ": was never used, or lost all its data; 4096 of 4096 counters missing or corrupt\n",
+		"to 2000000000000000 at least, and 3 masters may vote at once", "Nothing was done.",
+	} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("it says %q, want %q in it", r.stdout, want)
+		}
+	}
+	r = redlockEnds(t, "init", "--masters", urls, "--yes", "--floor", "2000000000000000")
 	r.wants(t, exitOK)
 	if want := "3 masters may vote, and every token to come is above the Unix time in ms and above 2000000000000000\n"; r.stdout != want {
 		t.Errorf("it says %q, want %q", r.stdout, want)
@@ -249,6 +259,11 @@ func TestInit(t *testing.T) {
 	}
 	servers[0].Kill()
 	redlockEnds(t, "init", "--masters", urls, "--yes").wants(t, exitNotObtained)
+	r = redlockEnds(t, "init", "--masters", urls)
+	r.wants(t, exitNotObtained)
+	if want := servers[0].Addr() + ": cannot be used: "; !strings.Contains(r.stdout, want) {
+		t.Errorf("it says %q, want %q in it", r.stdout, want)
+	}
 
 	r = redlockEnds(t, "init", mastersFlag(realMasters(t, 1)), "--yes")
 	r.wants(t, exitOK)
