@@ -32,7 +32,7 @@ go get -modfile="$scratch/newest.mod" "$newest_redis"
 go build -modfile="$scratch/newest.mod" ./...
 go vet -modfile="$scratch/newest.mod" ./...
 go test -modfile="$scratch/newest.mod" \
-  -run 'RefusedConnectionsSayWhy|SettingsOfTheCallersClients|DeadMasterIsToldOnce|FailoverClientsAreMasters|DriverRetriesCountOnce|ScriptFlush' .
+  -run 'RefusedConnectionsSayWhy|SettingsOfTheCallersClients|DeadMasterIsToldOnce|RefusedDialKeepsItsError|FailoverClientsAreMasters|DriverRetriesCountOnce|ScriptFlush' .
 
 # One package at a time (-p 1): they run processes and watch clocks, and each is
 # parallel in itself. gotestsum prints each test when it ends, and at the end what
