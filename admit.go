@@ -192,7 +192,7 @@ func (c *Client) together() []error {
 		if isNew {
 			// To survey is to note that they may not vote. Those that are missing shall not
 			// find a deployment that was used.
-			c.surveyAll((*master).look, hellos, reasons)
+			c.surveyAll((*master).glance, hellos, reasons)
 			if missing := c.named(reasons); missing != nil {
 				out := make([]error, len(hellos))
 				for i := range out {
@@ -258,7 +258,7 @@ func (c *Client) askAll() (hellos []*hello, reasons []error) {
 	return hellos, reasons
 }
 
-// surveyAll has one of survey and look for each master that said hello. Those that
+// surveyAll has one of survey, look and glance for each master that said hello. Those that
 // cannot be surveyed get a reason instead.
 func (c *Client) surveyAll(ask func(*master, durability) (*survey, error), hellos []*hello, reasons []error) []*survey {
 	surveys := make([]*survey, len(c.masters))

@@ -116,7 +116,7 @@ func (m *master) ask() (hello, error) {
 // survey asks a master that may not vote, or lost a counter, what it has, and notes
 // on it since when.
 func (m *master) survey(d durability) (*survey, error) {
-	s, err := m.ran(surveyNotes, d)
+	s, err := m.ran(surveyNotes, d, buckets)
 	if err == nil && !s.may() && !s.forgotNothing() {
 		s.outFor = min(s.outFor, firstSeen.outFor(s.run+" "+m.name+" "+m.prefix, s.since, m.now()))
 	}
@@ -124,25 +124,28 @@ func (m *master) survey(d durability) (*survey, error) {
 }
 
 // look is survey, but for that it changes nothing.
-func (m *master) look(d durability) (*survey, error) { return m.ran(surveyLooks, d) }
+func (m *master) look(d durability) (*survey, error) { return m.ran(surveyLooks, d, buckets) }
+
+// glance is look without the counters: whether the master can be looked into.
+func (m *master) glance(d durability) (*survey, error) { return m.ran(surveyLooks, d, 0) }
 
 const (
 	surveyNotes = "note"
 	surveyLooks = "look"
 )
 
-func (m *master) ran(mode string, d durability) (*survey, error) {
+func (m *master) ran(mode string, d durability, counters int) (*survey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
 	defer cancel()
 	var reply []string
 	err := driving(func() (err error) {
-		reply, err = surveyScript.Run(ctx, m.aside, m.admissionKeys(), string(d), mode).StringSlice()
+		reply, err = surveyScript.Run(ctx, m.aside, m.admissionKeys()[:1+counters], string(d), mode).StringSlice()
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s, err := parseSurvey(reply, buckets)
+	s, err := parseSurvey(reply, counters)
 	if err != nil {
 		return nil, fmt.Errorf("survey of %s: %w", m.name, err)
 	}
