@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// A master whose answers take at least farTrip is far: to wait for the pipeline
+	// A master whose answers take at least farTrip is far: to wait for the batch
 	// before would double the time that a request takes. To a nearer one it pays to
-	// gather what comes meanwhile, since a pipeline costs more than a script.
+	// gather what comes meanwhile, since each batch has a cost of its own.
 	farTrip = 500 * time.Microsecond
 
-	// maxLinks is how many pipelines may be under way to a far master.
+	// maxLinks is how many batches may be under way to a far master.
 	maxLinks = 8
 )
 
@@ -22,12 +22,12 @@ type departures struct {
 	width  int           // how many links there may be
 	trip   time.Duration // the fastest answer since the master was reached; 0: none
 	lately time.Duration // what the last answers took
-	leftAt instant       // when the last pipeline left
+	leftAt instant       // when the last batch left
 	links  []*link
 	away   int         // links under way
 	alarm  *time.Timer // only for next
 
-	// To a far master: the names that pipelines are under way for, and what waits
+	// To a far master: the names that batches are under way for, and what waits
 	// for the name's last one to come back.
 	abroad map[string][]*request
 	behind int // how many those are
@@ -118,7 +118,7 @@ func (m *master) room() (l *link, pause time.Duration) {
 	return l, 0
 }
 
-// gap is how long after a pipeline the next one may leave. What the last ones took
+// gap is how long after a batch the next one may leave. What the last ones took
 // more than the fastest is the time that the master or this machine is busy with
 // one: to leave earlier would be to wait in line there, with less gathered.
 func (m *master) gap() time.Duration {

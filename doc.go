@@ -45,7 +45,7 @@
 // # Goroutines
 //
 // One for each master, from New to Close: it owns the connections and the queue
-// (master.run). One for each pipeline that is under way to a master half a
+// (master.run). One for each batch that is under way to a master half a
 // millisecond away or more (master.carry). While somebody waits, and for 5 s after, one more for each
 // master's subscription (notices.hearAgain). While it is looked into whether a master
 // may vote, or what a counter is that it lost, one more for that (master.lookInto,

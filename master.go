@@ -20,9 +20,9 @@ const (
 
 // master is one independent Redis server, and the only room that speaks to
 // go-redis. It has one queue, one goroutine (run), and links, which are the
-// connections. What was queued while a pipeline was under way leaves as the next
-// pipeline, and a single request leaves as it is. To a far master several
-// pipelines are under way at once, but never two with requests for the same name:
+// connections. What was queued while a batch was under way leaves as the next
+// batch, and a single request leaves as it is. To a far master several
+// batches are under way at once, but never two with requests for the same name:
 // a release follows its own acquire.
 type master struct {
 	index    int
@@ -105,7 +105,7 @@ func (m *master) wait() {
 }
 
 // run serves the queue until close. To a near master nothing else may leave
-// meanwhile, so it carries the pipeline itself.
+// meanwhile, so it carries the batch itself.
 func (m *master) run() {
 	defer close(m.stopped)
 	for {
