@@ -36,6 +36,7 @@ func TestObserverWaiting(t *testing.T) {
 		held := mustTry(t, d.founded(), "a")
 		fails(ErrHeld)
 		must(t, held.Unlock(t.Context()))
+		synctest.Wait() // the third master is free as well
 		for _, m := range d.masters[:2] {
 			m.die()
 		}

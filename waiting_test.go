@@ -208,6 +208,7 @@ func aWaiterThatGivesUpLeaves(t *testing.T, d *deployment) {
 		gaveUp <- err
 	}()
 	d.inLine("job", 1)
+	settled(t, b) // it knows that the lock is held
 	start := time.Now()
 	cancel()
 	requireErr(t, <-gaveUp, context.Canceled, ErrHeld)
@@ -547,7 +548,7 @@ func TestWhoIsCalledAndDoesNotComeCostsAMoment(t *testing.T) {
 // acquire leave together.
 func TestAHandOverIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
-	const oneWay = 100 * time.Millisecond
+	const oneWay = 250 * time.Millisecond // far more than a busy machine takes
 	c := distant(t, 3, oneWay)
 	held := have(t, goLock(t, c, "job"))
 	for range 3 {

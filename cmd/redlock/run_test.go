@@ -323,7 +323,11 @@ func TestEmbedded(t *testing.T) {
 	c, err := redlock.Open(masters)
 	must(t, err)
 	defer c.Close()
-	if _, err := c.TryLock(t.Context(), "x"); !errors.Is(err, redlock.ErrHeld) {
+	// A first call may find masters that do not answer in time on a busy machine.
+	for err = redlock.ErrNoQuorum; errors.Is(err, redlock.ErrNoQuorum); {
+		_, err = c.TryLock(t.Context(), "x")
+	}
+	if !errors.Is(err, redlock.ErrHeld) {
 		t.Errorf("a rival on %q got %v", masters, err)
 	}
 	must(t, stdin.Close())
