@@ -47,7 +47,7 @@ for module in $modules; do
   : >"$scratch/rerun"
   (cd "$module" && go run "$gotestsum" --format testname --jsonfile "$scratch/events" \
     --rerun-fails=2 --rerun-fails-abort-on-data-race --rerun-fails-report "$scratch/rerun" \
-    --packages ./... -- -race -p 1 -timeout 15m) 2>&1 | tee "$scratch/log"
+    --packages ./... -- -race -p 1 -timeout 25m) 2>&1 | tee "$scratch/log"
   if grep -q 'goroutines outlived their clients' "$scratch/events"; then # see TestMain
     echo "goroutines outlived their clients"
     exit 1
