@@ -242,11 +242,11 @@ func planAdmission(surveys []*survey, missing error, need int, quarantine time.D
 			if s.empty() && s.outFor < maxAgain/4 {
 				again = min(left, maxRetry) // another client may be founding the deployment
 			}
-			plan.out[i] = &outError{fmt.Sprintf("it %s, and sits out what it may have forgotten for another %v", s.loss(), left), again}
+			plan.out[i] = &outError{fmt.Sprintf("it %s, and sits out what it may have forgotten for another %v", s.loss(), left.Round(time.Millisecond)), again}
 		case len(sources) >= need:
 			plan.floors[i] = highest(sources, 0)
 		case empty == n:
-			plan.out[i] = &outError{fmt.Sprintf("all masters lost their data, and the last sits out what it may have forgotten for another %v", waiting), min(waiting, maxAgain)}
+			plan.out[i] = &outError{fmt.Sprintf("all masters lost their data, and the last sits out what it may have forgotten for another %v", waiting.Round(time.Millisecond)), min(waiting, maxAgain)}
 		case losers > n-need:
 			plan.out[i] = errNeedsInit
 		default:
