@@ -7,7 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/redis/go-redis/v9"
 
@@ -227,7 +227,8 @@ type answerInto struct{ v *vote }
 func (a answerInto) begin(int, instant) bool { return true }
 func (a answerInto) answer(_ int, v vote)    { *a.v = v }
 
-// A queue that is longer than a batch leaves as several, and in order.
+// A queue that is longer than a batch leaves as several, and every request in it gets
+// its answer.
 func TestALongQueueLeavesInBatches(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
@@ -244,7 +245,7 @@ func TestALongQueueLeavesInBatches(t *testing.T) {
 				locks <- held{lock, err}
 			}()
 		}
-		time.Sleep(10 * time.Millisecond)
+		synctest.Wait() // all have asked
 		d.masters[0].thaw()
 		for range 3 * maxBatch {
 			got := <-locks
