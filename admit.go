@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/planted"
 )
 
@@ -37,10 +38,10 @@ func (c *Client) deployment() string {
 // says.
 type admission struct {
 	mu       sync.Mutex
-	runs     map[*master]string     // the run id of its server process
-	apart    map[[2]*master]instant // when two that have the same run id were found to be two servers
-	founding looks                  // into masters that were never used
-	letting  looks                  // into others
+	runs     map[*master]string           // the run id of its server process
+	apart    map[[2]*master]clock.Instant // when two that have the same run id were found to be two servers
+	founding looks                        // into masters that were never used
+	letting  looks                        // into others
 	once     singleflight.Group
 }
 
@@ -81,11 +82,11 @@ func (c *Client) mayVote(m *master, hello hello) error {
 
 // claim notes which process the master is, and returns another one that says to be
 // that, unless it was just found not to be.
-func (a *admission) claim(m *master, run string, now instant) *master {
+func (a *admission) claim(m *master, run string, now clock.Instant) *master {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for other, its := range a.runs {
-		if at, apart := a.apart[[2]*master{m, other}]; other != m && its == run && !(apart && now.before(at.add(maxAgain))) {
+		if at, apart := a.apart[[2]*master{m, other}]; other != m && its == run && !(apart && now.Before(at.Add(maxAgain))) {
 			return other
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -224,8 +225,8 @@ func cutBatches(t *testing.T, d *deployment, reply, resend bool) {
 // answerInto is an asker that keeps the answer.
 type answerInto struct{ v *vote }
 
-func (a answerInto) begin(int, instant) bool { return true }
-func (a answerInto) answer(_ int, v vote)    { *a.v = v }
+func (a answerInto) begin(int, clock.Instant) bool { return true }
+func (a answerInto) answer(_ int, v vote)          { *a.v = v }
 
 // A queue that is longer than a batch leaves as several, and every request in it gets
 // its answer.

@@ -3,19 +3,9 @@ package redlock
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/planted"
 )
-
-// instant is a moment on this process's clock, in nanoseconds: on Linux since
-// boot, counting the time the machine was suspended (clock_linux.go), elsewhere
-// since the process started. Two instants of one process may be compared;
-// nothing else may be done with them. No master's clock is ever read.
-type instant int64
-
-func (t instant) add(d time.Duration) instant { return t + instant(d) }
-func (t instant) sub(u instant) time.Duration { return time.Duration(t - u) }
-func (t instant) before(u instant) bool       { return t < u }
-func (t instant) after(u instant) bool        { return t > u }
 
 // driftBase is the part of the drift allowance that does not grow with the
 // ttl: a millisecond for the masters' resolution of expiry, and one for ours
@@ -50,19 +40,19 @@ func (t terms) keyTTL() time.Duration { return t.ttl + t.delay }
 
 // validUntil returns until when a vote that was asked for at sent counts. It
 // errs on the short side: the master's own count began later.
-func (t terms) validUntil(sent instant) instant { return sent.add(t.ttl - t.drift) }
+func (t terms) validUntil(sent clock.Instant) clock.Instant { return sent.Add(t.ttl - t.drift) }
 
 // minLeft is the validity that an acquisition must have left to succeed.
 func (t terms) minLeft() time.Duration { return t.ttl / minValidity }
 
 // expiry is when a key expires on its master, told on our clock: no earlier
 // than lo, no later than hi, if the master's clock runs as ours does.
-type expiry struct{ lo, hi instant }
+type expiry struct{ lo, hi clock.Instant }
 
 // expiryAfter returns the expiry of a key that was given remaining at a moment
 // between sent and got.
-func expiryAfter(sent, got instant, remaining time.Duration) expiry {
-	return expiry{lo: sent.add(remaining), hi: got.add(remaining)}
+func expiryAfter(sent, got clock.Instant, remaining time.Duration) expiry {
+	return expiry{lo: sent.Add(remaining), hi: got.Add(remaining)}
 }
 
 // atLeast is the later of two: of a key whose ttl only grows.
@@ -72,9 +62,9 @@ func (e expiry) atLeast(f expiry) expiry { return expiry{lo: max(e.lo, f.lo), hi
 // it served between sent and got, with what it should be. It returns by how
 // much the master's clock jumped beyond the allowance: positive when it went
 // forward (less remains than should), negative when back, 0 when neither.
-func (e expiry) jump(remaining time.Duration, sent, got instant, allowance time.Duration) time.Duration {
-	least := e.lo.sub(got) - allowance
-	most := e.hi.sub(sent) + allowance
+func (e expiry) jump(remaining time.Duration, sent, got clock.Instant, allowance time.Duration) time.Duration {
+	least := e.lo.Sub(got) - allowance
+	most := e.hi.Sub(sent) + allowance
 	switch {
 	case remaining < least:
 		return least - remaining

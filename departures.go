@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 const (
@@ -22,7 +24,7 @@ type departures struct {
 	width  int           // how many links there may be
 	trip   time.Duration // the fastest answer since the master was reached; 0: none
 	lately time.Duration // what the last answers took
-	leftAt instant       // when the last batch left
+	leftAt clock.Instant // when the last batch left
 	links  []*link
 	away   int         // links under way
 	alarm  *time.Timer // only for next
@@ -104,7 +106,7 @@ func (m *master) room() (l *link, pause time.Duration) {
 		if !m.far() || m.away == m.width {
 			return nil, 0
 		}
-		if pause := m.leftAt.add(m.gap()).sub(m.now()); pause > 0 {
+		if pause := m.leftAt.Add(m.gap()).Sub(m.now()); pause > 0 {
 			return nil, pause
 		}
 	}

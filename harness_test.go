@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -126,11 +127,11 @@ func (d *deployment) either(virtual, real time.Duration) time.Duration {
 }
 
 // now is the clock of this deployment's clients.
-func (d *deployment) now() instant {
+func (d *deployment) now() clock.Instant {
 	if !d.virtual {
-		return readClock()
+		return clock.Read()
 	}
-	return instant(time.Since(d.epoch) + time.Duration(d.slept.Load()))
+	return clock.Instant(time.Since(d.epoch) + time.Duration(d.slept.Load()))
 }
 
 // client returns a Client on all masters, closed at the end of the test.

@@ -3,6 +3,8 @@ package redlock
 import (
 	"sync"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 const (
@@ -19,16 +21,16 @@ type health struct {
 	// need one at the same time come one after the other. It guards what follows.
 	connecting chan struct{}
 	looking    bool // whether the server may vote is being looked into
-	downTill   instant
+	downTill   clock.Instant
 	downErr    error
-	failedAt   instant
+	failedAt   clock.Instant
 	pause      time.Duration
 	up         bool
 
 	mu        sync.Mutex
-	forgetful bool    // a counter was missing
-	mending   bool    // that is being looked into
-	mendAt    instant // not before: the next look
+	forgetful bool          // a counter was missing
+	mending   bool          // that is being looked into
+	mendAt    clock.Instant // not before: the next look
 }
 
 // errLooking is the answer while it is looked into whether a master may vote.
@@ -43,7 +45,7 @@ func (m *master) failedLately() error {
 	if h.looking {
 		return errLooking
 	}
-	if h.downErr != nil && m.now().before(h.failedAt.add(maxAgain)) {
+	if h.downErr != nil && m.now().Before(h.failedAt.Add(maxAgain)) {
 		return h.downErr
 	}
 	return nil
@@ -61,7 +63,7 @@ func (m *master) connect(l *link) error {
 	if h.looking {
 		return errLooking
 	}
-	if m.now().before(h.downTill) {
+	if m.now().Before(h.downTill) {
 		return h.downErr
 	}
 	err := l.hello()
@@ -92,7 +94,7 @@ func (m *master) failed(err error) {
 	}
 	h.pause = min(max(2*h.pause, minRetry), maxRetry)
 	h.failedAt = m.now()
-	h.downTill = h.failedAt.add(max(h.pause, againAfter(err)))
+	h.downTill = h.failedAt.Add(max(h.pause, againAfter(err)))
 	h.downErr = err
 }
 
@@ -125,11 +127,11 @@ func (m *master) forgot() {
 
 // mend has a missing counter looked into, now and then, as lookInto does. The master
 // votes on for the buckets whose counters are there.
-func (m *master) mend(d durability, now instant) {
+func (m *master) mend(d durability, now clock.Instant) {
 	h := &m.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.forgetful || h.mending || now.before(h.mendAt) {
+	if !h.forgetful || h.mending || now.Before(h.mendAt) {
 		return
 	}
 	h.forgetful, h.mending = false, true
@@ -139,6 +141,6 @@ func (m *master) mend(d durability, now instant) {
 		defer h.mu.Unlock()
 		h.mending = false
 		h.forgetful = h.forgetful || err != nil
-		h.mendAt = m.now().add(maxAgain)
+		h.mendAt = m.now().Add(maxAgain)
 	})
 }

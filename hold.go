@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/planted"
 )
 
@@ -25,21 +26,21 @@ type hold struct {
 	token    fence.Token // set before begin, then constant
 	watchdog bool
 	maxHold  time.Duration
-	since    instant // when this client got the name from another; 0: begin sets it
+	since    clock.Instant // when this client got the name from another; 0: begin sets it
 
 	// Set by begin, then constant.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	limit  instant // of MaxHold; 0: none
+	limit  clock.Instant // of MaxHold; 0: none
 
 	mu       sync.Mutex // never held over I/O, a channel or a call of the client's
 	terms    terms      // of the next renewal
 	standing []standing // by master
 	depth    int        // handles that are not unlocked, and re-entries under way
 	ended    error      // why it is over; nil while held
-	endedAt  instant
+	endedAt  clock.Instant
 	timer    *time.Timer
-	renewAt  instant
+	renewAt  clock.Instant
 	renewal  *round        // the watchdog's last one
 	longest  time.Duration // key ttl ever asked for: after that no master has the lock
 }
@@ -52,8 +53,8 @@ type standing struct {
 	lost    bool // it said "not yours" to the last extend: the next renewal repairs it
 	repairs int  // under way
 	grant   int64
-	until   instant // the vote counts until then
-	expiry  expiry  // of the key
+	until   clock.Instant // the vote counts until then
+	expiry  expiry        // of the key
 }
 
 func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
@@ -107,10 +108,10 @@ func (h *hold) send(r *round, question call) {
 // count takes the votes of the acquisition, and returns until when a quorum of
 // those that stand at the token is valid. A vote that lapsed must not stand for a
 // token either: its master may have lost it, sat out the ttl, and voted again.
-func (h *hold) count(votes, standing []vote) instant {
+func (h *hold) count(votes, standing []vote) clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var until [maxMasters]instant
+	var until [maxMasters]clock.Instant
 	for i, v := range votes {
 		h.acquired(i, v, h.terms)
 		if standing[i].heard && standing[i].answer == Granted {
@@ -124,7 +125,7 @@ func (h *hold) count(votes, standing []vote) instant {
 // that comes later must not revive it, for a rival may have come and gone. The
 // caller holds mu.
 func (h *hold) alive() bool {
-	return h.ended == nil && h.client.now().before(h.validUntil())
+	return h.ended == nil && h.client.now().Before(h.validUntil())
 }
 
 // acquired takes one answer to an acquire, fresh or again, and returns what counts
@@ -138,7 +139,7 @@ func (h *hold) acquired(i int, v vote, t terms) vote {
 	s.doubt = s.doubt || v.doubt
 	switch {
 	case v.answer == Unknown && s.granted:
-		s.expiry.hi = max(s.expiry.hi, v.got.add(t.keyTTL())) // it may have been entered again
+		s.expiry.hi = max(s.expiry.hi, v.got.Add(t.keyTTL())) // it may have been entered again
 		return v
 	case v.answer != Granted:
 		return v
@@ -163,8 +164,8 @@ func (h *hold) acquired(i int, v vote, t terms) vote {
 
 // validUntil is the end of the lease: until then a quorum of votes counts. The
 // caller holds mu.
-func (h *hold) validUntil() instant {
-	var until [maxMasters]instant
+func (h *hold) validUntil() clock.Instant {
+	var until [maxMasters]clock.Instant
 	for i, s := range h.standing {
 		until[i] = s.until
 	}
@@ -187,9 +188,9 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 		h.since = now
 	}
 	if h.maxHold > 0 {
-		h.limit = now.add(h.maxHold)
+		h.limit = now.Add(h.maxHold)
 	}
-	h.renewAt = now.add(h.terms.ttl / renewals)
+	h.renewAt = now.Add(h.terms.ttl / renewals)
 	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
 	t := h.terms
 	h.mu.Unlock()
@@ -268,17 +269,17 @@ func (h *hold) inDoubt(master int) bool {
 // nobody asks what is not waited for.
 type nobody struct{}
 
-func (nobody) begin(int, instant) bool { return true }
-func (nobody) answer(int, vote)        {}
+func (nobody) begin(int, clock.Instant) bool { return true }
+func (nobody) answer(int, vote)              {}
 
 // keep is until when a release that starts now is worth sending: as long as the
 // masters may have the lock. Where an acquire may be executed yet, say by a master
 // that goes on after a freeze, longer by the time for which its mark is needed. The
 // caller holds mu.
-func (h *hold) keep(doubt bool, now instant) instant {
-	until := now.add(h.longest)
+func (h *hold) keep(doubt bool, now clock.Instant) clock.Instant {
+	until := now.Add(h.longest)
 	if doubt {
-		until = until.add(goneTTL)
+		until = until.Add(goneTTL)
 	}
 	return until
 }
@@ -346,7 +347,7 @@ func (h *hold) next(w *waiter) *attempt {
 	c := h.client
 	in := c.placeOf(w)
 	a := c.prepare(h.name, w.cfg, in)
-	if in != nowhere && !w.cfg.fair && c.now().before(h.since.add(keepFor)) {
+	if in != nowhere && !w.cfg.fair && c.now().Before(h.since.Add(keepFor)) {
 		a.h.since = h.since
 	}
 	return a
@@ -364,7 +365,7 @@ func (h *hold) end(cause error) error {
 		return h.ended
 	}
 	now := h.client.now()
-	if cause != ErrLost && !now.before(h.validUntil()) {
+	if cause != ErrLost && !now.Before(h.validUntil()) {
 		cause = h.unproved()
 	}
 	h.ended, h.endedAt = cause, now
@@ -411,7 +412,7 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	if err := c.validateTTL(cfg.ttl, h.delay()); err != nil {
 		return nil, err
 	}
-	deadline := c.now().add(c.requestTimeout)
+	deadline := c.now().Add(c.requestTimeout)
 	h.mu.Lock()
 	switch {
 	case h.ended != nil:

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // LAPSE (spec/tokens.pml): a vote that lapsed does not stand for a token, though a
@@ -32,10 +34,10 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 		h := newHold(c, "job", "owner", c.config.lock)
 		votes := make([]vote, 3)
 		for i := range votes {
-			votes[i] = vote{heard: true, answer: Granted, grant: x.grants[i], sent: instant(x.sent[i]), got: instant(x.sent[i])}
+			votes[i] = vote{heard: true, answer: Granted, grant: x.grants[i], sent: clock.Instant(x.sent[i]), got: clock.Instant(x.sent[i])}
 		}
 		got := h.count(votes, standings(votes, highestGrant(votes)))
-		if want := h.terms.validUntil(instant(x.want)); got != want {
+		if want := h.terms.validUntil(clock.Instant(x.want)); got != want {
 			t.Errorf("%s: valid until %v, want %v", x.claim, time.Duration(got), time.Duration(want))
 		}
 	}
@@ -51,7 +53,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 			now := c.now()
 			for i := range 3 {
 				expiry := lock.h.standing[i].expiry
-				lock.h.weigh(i, vote{heard: true, answer: Granted, sent: now, got: now, remaining: expiry.lo.sub(now)}, lock.h.terms, false)
+				lock.h.weigh(i, vote{heard: true, answer: Granted, sent: now, got: now, remaining: expiry.lo.Sub(now)}, lock.h.terms, false)
 			}
 			return lock.h.over()
 		},
@@ -115,7 +117,7 @@ func TestALeaseCountsFromTheFirstSending(t *testing.T) {
 		broken.Store(true)
 		start, sentAt := c.now(), time.Now()
 		lock := mustTry(t, c, "job")
-		if c.now().sub(start) < time.Second {
+		if c.now().Sub(start) < time.Second {
 			t.Fatal("the connection did not break")
 		}
 		want := lock.h.terms.validUntil(start)
@@ -123,10 +125,10 @@ func TestALeaseCountsFromTheFirstSending(t *testing.T) {
 		got := lock.h.validUntil()
 		lock.h.mu.Unlock()
 		if got != want {
-			t.Errorf("the lease is %v too long", got.sub(want))
+			t.Errorf("the lease is %v too long", got.Sub(want))
 		}
 		// The clock has run a second more than time.Now.
-		if got, want := lock.Until(), sentAt.Add(want.sub(start)-time.Second); !got.Equal(want) {
+		if got, want := lock.Until(), sentAt.Add(want.Sub(start)-time.Second); !got.Equal(want) {
 			t.Errorf("Until is %v too late", got.Sub(want))
 		}
 		must(t, lock.Unlock(background))

@@ -45,7 +45,7 @@ func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 		d.masters[0].die()
 		dead := c.masters[0]
 		leave := c.leaveRequest("job")
-		leave.keep = c.now().add(lineTTL)
+		leave.keep = c.now().Add(lineTTL)
 		wanted := c.leaveRequest("wanted")
 		wanted.keep, wanted.moot = leave.keep, func(int) bool { return true }
 		dead.submit(&leave)

@@ -76,7 +76,7 @@ func (l *link) serve(batch []*request) {
 		_ = l.exchange(live)
 		got = m.now()
 	} else if l.conn != nil && len(live) > 0 {
-		l.trip = max(got.sub(now), 1)
+		l.trip = max(got.Sub(now), 1)
 	}
 	for _, r := range live {
 		v := r.read()

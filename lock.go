@@ -95,7 +95,7 @@ func (l *Lock) Until() time.Time {
 	if l.h.ended != nil {
 		until = min(until, l.h.endedAt)
 	}
-	return time.Now().Add(until.sub(l.h.client.now()))
+	return time.Now().Add(until.Sub(l.h.client.now()))
 }
 
 // Valid reads the clock and reports whether the hold can be proved at this
@@ -136,7 +136,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	t := termsOf(ttl, h.delay(), c.drift)
 	r := h.extend(t)
-	if err := c.await(ctx, r, c.now().add(c.requestTimeout)); err != nil {
+	if err := c.await(ctx, r, c.now().Add(c.requestTimeout)); err != nil {
 		return err
 	}
 	votes := r.tally()

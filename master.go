@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 const (
@@ -30,7 +32,7 @@ type master struct {
 	redis    *redis.Client         // for the queue
 	aside    *redis.Client         // for admission: go-redis's Conn and its client share options without a lock
 	ear      redis.UniversalClient // for notices
-	now      func() instant
+	now      func() clock.Instant
 	prefix   string
 	maxTTL   string                          // of the deployment, ms: for the header of a batch
 	admit    func(*master, hello) error      // asked on each new connection

@@ -3,6 +3,8 @@ package redlock
 import (
 	"math/bits"
 	"sync"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // names is what a client has to do with names: the holds, and who waits.
@@ -28,13 +30,13 @@ type waiter struct {
 
 	// The client's place in the masters' lines is the head's, and goes to the next
 	// one when it leaves. Only the head reads and writes it.
-	ticket *string // what the masters order it by
-	queued bool    // it asked to stand in the lines
-	asked  instant // when it last failed
-	askAt  instant // when to ask next, unless called
-	inVain int     // how often in a row it was called, but not by a quorum, and asked in vain
-	misled int     // how often in a row it was called by a quorum, and asked in vain
-	before *round  // its last attempt, which may have to reach some masters' lines yet
+	ticket *string       // what the masters order it by
+	queued bool          // it asked to stand in the lines
+	asked  clock.Instant // when it last failed
+	askAt  clock.Instant // when to ask next, unless called
+	inVain int           // how often in a row it was called, but not by a quorum, and asked in vain
+	misled int           // how often in a row it was called by a quorum, and asked in vain
+	before *round        // its last attempt, which may have to reach some masters' lines yet
 
 	listens bool // counted by notices; guarded by its mu
 
@@ -114,7 +116,7 @@ func (n *names) holds() []*hold {
 func (n *names) join(name string, cfg lockConfig) *waiter {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	w := &waiter{cfg: cfg, asked: instant(-askInterval)}
+	w := &waiter{cfg: cfg, asked: clock.Instant(-askInterval)}
 	l := n.of(name)
 	l.waiters = append(l.waiters, w)
 	return w

@@ -14,14 +14,14 @@ func TestTheHeirOfAnAttemptAsks(t *testing.T) {
 		c := d.founded()
 		head := c.names.join("job", c.config.lock)
 		heir := c.names.join("job", c.config.lock)
-		head.queued, head.askAt = true, c.now().add(askInterval)
+		head.queued, head.askAt = true, c.now().Add(askInterval)
 		ctx, cancel := context.WithCancel(background)
 		cancel()
 		_, _, err := c.tryFor(ctx, "job", head, nil)
 		requireErr(t, err, context.Canceled)
 		c.quit("job", head, nil)
-		if mine, early, _, _ := c.names.turn("job", heir); !mine || early && c.now().before(heir.askAt) {
-			t.Errorf("it is the heir's turn: %v; it may only ask in %v", mine, heir.askAt.sub(c.now()))
+		if mine, early, _, _ := c.names.turn("job", heir); !mine || early && c.now().Before(heir.askAt) {
+			t.Errorf("it is the heir's turn: %v; it may only ask in %v", mine, heir.askAt.Sub(c.now()))
 		}
 		c.quit("job", heir, nil)
 	})

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"sync"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // noticesIdle is how long the subscriptions stay when nobody waits any more.
@@ -69,17 +71,17 @@ func (n *notices) rest(w *waiter) {
 
 // tally counts what happened in a second.
 type tally struct {
-	since instant
+	since clock.Instant
 	count int
 }
 
 // unwanted reports whether to answer a master's call for a name that nobody here
 // waits for.
-func (n *notices) unwanted(master int, now instant) bool {
+func (n *notices) unwanted(master int, now clock.Instant) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := &n.vain[master]
-	if t.count == 0 || !now.before(t.since.add(time.Second)) {
+	if t.count == 0 || !now.Before(t.since.Add(time.Second)) {
 		*t = tally{since: now}
 	}
 	t.count++

@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // New returns a Client that locks on the given masters: an odd number of Redis
@@ -159,7 +161,7 @@ func newClient(ways []way, cfg config, errs []error) (*Client, error) {
 	c := &Client{
 		config:    cfg,
 		need:      quorumOf(len(ways)),
-		admission: admission{runs: make(map[*master]string), apart: make(map[[2]*master]instant)},
+		admission: admission{runs: make(map[*master]string), apart: make(map[[2]*master]clock.Instant)},
 	}
 	c.born = time.Now()
 	c.closed, c.close = context.WithCancelCause(context.Background())

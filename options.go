@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // Defaults and bounds.
@@ -63,7 +65,7 @@ type config struct {
 	maxTTL         time.Duration
 	observer       Observer
 	lock           lockConfig
-	now            func() instant
+	now            func() clock.Instant
 }
 
 type lockConfig struct {
@@ -188,7 +190,7 @@ func defaultConfig() config {
 		requestTimeout: DefaultRequestTimeout,
 		maxTTL:         DefaultMaxTTL,
 		lock:           lockConfig{ttl: DefaultTTL, wait: forever, watchdog: true},
-		now:            readClock,
+		now:            clock.Read,
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // Answer is what one master said to one question.
@@ -28,7 +30,7 @@ func (a Answer) String() string {
 type vote struct {
 	heard     bool
 	answer    Answer
-	sent, got instant       // just before the write, just after the reply
+	sent, got clock.Instant // just before the write, just after the reply
 	grant     int64         // acquire, granted: the grant number
 	remaining time.Duration // acquire, held: of the other's lease; extend, granted: before it was extended
 	ticket    int64         // acquire, held: the place in line that was asked for, us

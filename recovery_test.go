@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -339,7 +340,7 @@ func TestAHeldLockSurvivesARollingWipe(t *testing.T) {
 		eventually(t, fmt.Sprintf("counted on master %d", i), func() bool {
 			lock.h.mu.Lock()
 			defer lock.h.mu.Unlock()
-			return lock.h.client.now().before(lock.h.standing[i].until)
+			return lock.h.client.now().Before(lock.h.standing[i].until)
 		})
 	}
 	if !lock.Valid() {
@@ -405,7 +406,7 @@ func TestSightings(t *testing.T) {
 		{"it lost something again", "a", "2", 10, 0},
 		{"… and is out since then", "a", "2", 13, 3},
 	} {
-		if got := seen.outFor(c.server, c.since, instant(c.now)); got != c.want {
+		if got := seen.outFor(c.server, c.since, clock.Instant(c.now)); got != c.want {
 			t.Errorf("%s: %v, want %v", c.claim, got, c.want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/planted"
 )
 
@@ -134,7 +135,7 @@ type attempt struct {
 	asked *round
 	call  call
 	in    place
-	start instant
+	start clock.Instant
 }
 
 // prepare does what comes before the first request: 1. one owner for each fresh
@@ -148,7 +149,7 @@ func (c *Client) prepare(name string, cfg lockConfig, in place) *attempt {
 
 // conclude awaits the votes, and makes a hold of them or gives up.
 func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
-	h, deadline := a.h, a.start.add(c.requestTimeout)
+	h, deadline := a.h, a.start.Add(c.requestTimeout)
 
 	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
 	// forgotten either: handOver, below, gives them a receiver.
@@ -168,7 +169,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 
 	// 4. Valid until a quorum of the votes that stand at the token is: each counts
 	// from before it was sent.
-	if err == nil && h.count(votes, standing).sub(c.now()) < h.terms.minLeft() {
+	if err == nil && h.count(votes, standing).Sub(c.now()) < h.terms.minLeft() {
 		err = &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrTooSlow, Need: c.need, Votes: c.publish(votes)}
 	}
 
@@ -184,7 +185,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	}
 	lock := h.begin(ctx, a.asked)
 	if c.observer.Acquired != nil {
-		c.observer.Acquired(h.name, h.token, c.now().sub(a.start), c.publish(votes))
+		c.observer.Acquired(h.name, h.token, c.now().Sub(a.start), c.publish(votes))
 	}
 	return lock, nil
 }
@@ -193,7 +194,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 // from the start; else the masters that granted a lower number are asked to raise
 // their counters, if the grant they gave still stands. A vote whose grant does not
 // is struck out of votes. It returns who stands at the token.
-func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline instant) (standing []vote, err error) {
+func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline clock.Instant) (standing []vote, err error) {
 	if planted.Bug == planted.NoConfirm || lowestGrant(votes) == h.token {
 		return votes, nil // all that granted stand at it
 	}
@@ -225,8 +226,8 @@ func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline in
 
 // await waits until r is decided or the deadline has passed. It returns why when ctx
 // ends, or the client is closed, before.
-func (c *Client) await(ctx context.Context, r *round, deadline instant) error {
-	timer := c.timer(deadline.sub(c.now()))
+func (c *Client) await(ctx context.Context, r *round, deadline clock.Instant) error {
+	timer := c.timer(deadline.Sub(c.now()))
 	defer c.putBack(timer)
 	fell := c.listen(r)
 	defer c.stopListening(r, fell)

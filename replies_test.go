@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -260,7 +261,7 @@ func toldBy(t testing.TB, text []byte, through func(net.Conn) net.Conn) (*master
 		},
 	})
 	t.Cleanup(func() { _ = r.Close() })
-	m := &master{name: "rogue", prefix: DefaultPrefix, redis: r, aside: r, ear: r, now: readClock}
+	m := &master{name: "rogue", prefix: DefaultPrefix, redis: r, aside: r, ear: r, now: clock.Read}
 	m.admit = func(*master, hello) error { return nil }
 	return m, dialled
 }

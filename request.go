@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // asker puts a question to masters. Its methods are called by the masters'
@@ -15,7 +17,7 @@ type asker interface {
 	// begin is called just before the request is written, for the first time. When
 	// it returns false nobody wants it to be sent any more: it is dropped, and
 	// answer is not called.
-	begin(master int, now instant) bool
+	begin(master int, now clock.Instant) bool
 
 	// answer is called once for every request that began, and for those that
 	// failed before.
@@ -30,7 +32,7 @@ type request struct {
 
 	// keep is set on a request that must arrive: it is sent again until the master
 	// has answered yes or "not yours", or this instant has passed.
-	keep instant
+	keep clock.Instant
 
 	// frees is set on the release of a hold. Whether it leaves a gone mark is
 	// decided when it is sent: an acquire that went ahead of it, on the same
@@ -43,7 +45,7 @@ type request struct {
 
 	reply    int64 // what the call replied, or why there is no reply
 	err      error
-	sent     instant
+	sent     clock.Instant
 	began    bool
 	answered bool // the asker was told; what follows is only for keep
 	resent   bool
@@ -51,12 +53,12 @@ type request struct {
 
 // outlived reports that r is of no use any more. A release is of use, where there
 // turned out to be nothing to free, until the asker has heard how the name stands.
-func (r *request) outlived(master int, now instant) bool {
-	return r.keep != 0 && now.after(r.keep) || r.answered && r.frees != nil && r.frees.absent(master) || r.moot != nil && r.moot(master)
+func (r *request) outlived(master int, now clock.Instant) bool {
+	return r.keep != 0 && now.After(r.keep) || r.answered && r.frees != nil && r.frees.absent(master) || r.moot != nil && r.moot(master)
 }
 
 // begin reports whether r is still wanted, and stamps it.
-func (r *request) begin(master int, now instant) bool {
+func (r *request) begin(master int, now clock.Instant) bool {
 	if r.outlived(master, now) {
 		return false
 	}

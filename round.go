@@ -1,6 +1,10 @@
 package redlock
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/redlock-go/redlock/internal/clock"
+)
 
 // round is one question put to all masters, and the votes it brings in. Who
 // asks may wait for the verdict (Client.listen), be called with it (then), or both.
@@ -53,7 +57,7 @@ func (r *round) tellTo(fell chan<- struct{}) {
 
 // begin and answer make round an asker.
 
-func (r *round) begin(master int, now instant) bool {
+func (r *round) begin(master int, now clock.Instant) bool {
 	wanted := r.wanted == nil || r.wanted()
 	r.mu.Lock()
 	leave := wanted && !r.over

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // What admission asks of a master, past its queue: on connections of their own,
@@ -163,11 +165,11 @@ type sightings struct {
 
 type sighting struct {
 	since string // of which loss
-	at    instant
+	at    clock.Instant
 }
 
 // outFor returns for how long it is known that the server is out since then.
-func (s *sightings) outFor(server, since string, now instant) time.Duration {
+func (s *sightings) outFor(server, since string, now clock.Instant) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first, seen := s.of[server]
@@ -175,7 +177,7 @@ func (s *sightings) outFor(server, since string, now instant) time.Duration {
 		first = sighting{since, now}
 		s.of[server] = first
 	}
-	return now.sub(first.at)
+	return now.Sub(first.at)
 }
 
 // parseSurvey reads survey.lua's reply about so many counters.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 const (
@@ -33,7 +35,7 @@ type masterTime struct {
 // reading is what a client knows of one master's clock. The zero reading is none.
 type reading struct {
 	least, most int64 // us: by so much it is ahead of our clock's reading
-	got         instant
+	got         clock.Instant
 	every       time.Duration // after which it is asked for again
 }
 
@@ -41,7 +43,7 @@ type reading struct {
 // allow; an answer that has nothing in common with those before is of a clock that
 // was set, or another server's.
 func (r reading) refined(v vote) reading {
-	us := func(t instant) int64 { return time.Duration(t).Microseconds() }
+	us := func(t clock.Instant) int64 { return time.Duration(t).Microseconds() }
 	now := reading{least: v.ticket - us(v.got), most: v.ticket - us(v.sent), got: v.got, every: firstRelearn}
 	apart := 1 + int64(slew*float64(us(v.got)-us(r.got))) // 1 for the fractions of us
 	least, most := max(now.least, r.least-apart), min(now.most, r.most+apart)
@@ -63,7 +65,7 @@ func (t *masterTime) learn(master int, v vote) {
 
 // ticket returns one for a caller that begins to wait now, or what asks the
 // masters for their time.
-func (t *masterTime) ticket(now instant) *string {
+func (t *masterTime) ticket(now clock.Instant) *string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ahead []int64
@@ -72,7 +74,7 @@ func (t *masterTime) ticket(now instant) *string {
 		if r.every == 0 {
 			continue
 		}
-		if now.before(r.got.add(r.every)) {
+		if now.Before(r.got.Add(r.every)) {
 			fresh++
 		}
 		// One that has to be asked for again is good to break the tie of two.

@@ -42,7 +42,7 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 		return VerifyUnknown, err
 	}
 	defer c.calls.Done()
-	deadline := c.now().add(c.requestTimeout)
+	deadline := c.now().Add(c.requestTimeout)
 	lock := keysOf(c.prefix, name, "").lock
 	asked := c.newRound()
 	question := verifyScript.call([]*string{&lock}, uint64(token))

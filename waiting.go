@@ -95,8 +95,8 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 		heard := c.names.calls(w)
 		mine, early, handed, rival := c.names.turn(name, w)
 		switch {
-		case mine && early && handed == nil && c.notices.listen(w) && c.now().before(w.askAt):
-			pause = max(0, w.askAt.sub(c.now())) // negative would be until woken
+		case mine && early && handed == nil && c.notices.listen(w) && c.now().Before(w.askAt):
+			pause = max(0, w.askAt.Sub(c.now())) // negative would be until woken
 			last = &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.need}
 		case mine:
 			lock, again, err := c.tryFor(ctx, name, w, handed)
@@ -117,11 +117,11 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			quiet := time.Duration(-1)
 			now := c.now()
 			if c.notices.listen(w) {
-				quiet = max(0, w.asked.add(askInterval).sub(now))
+				quiet = max(0, w.asked.Add(askInterval).Sub(now))
 				w.asked = now
 			}
 			pause = retryPause(try, err, quiet, every, rand.Float64())
-			last, w.askAt = err, now.add(pause)
+			last, w.askAt = err, now.Add(pause)
 			try++
 		case rival != nil:
 			last = c.heldHere(rival)
@@ -145,7 +145,7 @@ func (c *Client) heed(ctx context.Context, w *waiter, patience <-chan time.Time)
 		if c.names.standsBy(w) {
 			pause = standByPause
 		}
-		if pause -= c.now().sub(since); pause <= 0 {
+		if pause -= c.now().Sub(since); pause <= 0 {
 			return nil
 		}
 		if err := c.sleep(ctx, w, pause, patience); err != nil {
@@ -247,7 +247,7 @@ func (c *Client) quit(name string, w *waiter, lock *Lock) {
 func (c *Client) leaveLines(name string, had *Lock) {
 	knows := func(master int) bool { return had != nil && had.h.granted(master) }
 	leave := c.leaveRequest(name)
-	leave.keep = c.now().add(lineTTL)
+	leave.keep = c.now().Add(lineTTL)
 	leave.moot = func(master int) bool { return knows(master) || c.names.wanted(name) }
 	for i, m := range c.masters {
 		if !knows(i) {
@@ -321,7 +321,7 @@ func joinWait(over, why error) error {
 func (c *Client) heldHere(h *hold) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrHeld, Need: c.need, FreeIn: max(0, h.validUntil().sub(c.now()))}
+	return &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrHeld, Need: c.need, FreeIn: max(0, h.validUntil().Sub(c.now()))}
 }
 
 // askEvery is how often a waiter asks by itself that the masters call. The shorter

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -642,10 +643,10 @@ func TestTicketsFollowTheMiddleClock(t *testing.T) {
 		for i, us := range x.told {
 			m.learn(i, vote{heard: true, answer: Held, ticket: us, sent: 1, got: 1})
 		}
-		if got := *m.ticket(instant(firstRelearn / 2)); got != x.want {
+		if got := *m.ticket(clock.Instant(firstRelearn / 2)); got != x.want {
 			t.Errorf("%s: ticket %s, want %s", x.claim, got, x.want)
 		}
-		if got := *m.ticket(instant(firstRelearn + 1)); got != noTicket {
+		if got := *m.ticket(clock.Instant(firstRelearn + 1)); got != noTicket {
 			t.Errorf("%s: ticket %s of an old reading", x.claim, got)
 		}
 	}
@@ -655,13 +656,13 @@ func TestTicketsFollowTheMiddleClock(t *testing.T) {
 // has said before tells which.
 func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
 	t.Parallel()
-	said := func(us int64, at instant) vote {
+	said := func(us int64, at clock.Instant) vote {
 		return vote{heard: true, answer: Held, ticket: us + time.Duration(at).Microseconds(), sent: at, got: at}
 	}
 	for _, wrong := range []int64{1e15, 3e15} {
 		m := masterTime{need: 2}
 		m.learn(2, said(2e15, 1))
-		later := instant(2 * firstRelearn)
+		later := clock.Instant(2 * firstRelearn)
 		m.learn(0, said(wrong, later))
 		m.learn(1, said(2e15, later))
 		if got, want := *m.ticket(later), "2000000001000000"; got != want {
@@ -674,7 +675,7 @@ func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
 // long, is not asked for more and more often, and follows a clock that is set.
 func TestReadingsGetBetter(t *testing.T) {
 	t.Parallel()
-	ms := func(n int64) instant { return instant(n) * instant(time.Millisecond) }
+	ms := func(n int64) clock.Instant { return clock.Instant(n) * clock.Instant(time.Millisecond) }
 	answer := func(sent, got, tells int64) vote { return vote{ticket: tells * 1000, sent: ms(sent), got: ms(got)} }
 	const ahead = 5_000_000
 	for _, x := range []struct {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 const (
@@ -33,15 +35,15 @@ func (h *hold) tick() {
 		h.mu.Unlock()
 		return
 	}
-	if !now.before(h.validUntil()) {
+	if !now.Before(h.validUntil()) {
 		h.mu.Unlock()
 		h.end(ErrExpired)
 		return
 	}
-	due := h.watchdog && !now.before(h.renewAt)
+	due := h.watchdog && !now.Before(h.renewAt)
 	t := h.terms
 	if due {
-		h.renewAt = now.add(t.ttl / renewRetries) // unless this round succeeds
+		h.renewAt = now.Add(t.ttl / renewRetries) // unless this round succeeds
 	}
 	h.timer.Reset(h.untilNextTick(now))
 	h.mu.Unlock()
@@ -51,12 +53,12 @@ func (h *hold) tick() {
 }
 
 // untilNextTick is how long the timer may sleep. The caller holds mu.
-func (h *hold) untilNextTick(now instant) time.Duration {
+func (h *hold) untilNextTick(now clock.Instant) time.Duration {
 	next := h.validUntil()
 	if h.watchdog {
 		next = min(next, h.renewAt)
 	}
-	return next.sub(now)
+	return next.Sub(now)
 }
 
 // renew starts a renewal, and drops what has not left yet of the one before: a
@@ -95,7 +97,7 @@ func (h *hold) extend(t terms) *round {
 	extending := h.extendCall(t)
 	h.mu.Lock()
 	h.longest = max(h.longest, t.keyTTL())
-	valid := start.before(h.validUntil())
+	valid := start.Before(h.validUntil())
 	for i := range requests {
 		requests[i] = request{name: h.name, call: extending, to: r}
 		if h.standing[i].lost && valid {
@@ -135,7 +137,7 @@ func (h *hold) weigh(i int, v vote, t terms, repair bool) vote {
 	case v.answer == Granted:
 		jumped = h.extendedAt(i, v, t)
 	case v.answer == Unknown:
-		s.expiry.hi = max(s.expiry.hi, v.got.add(t.keyTTL())) // it may have been extended
+		s.expiry.hi = max(s.expiry.hi, v.got.Add(t.keyTTL())) // it may have been extended
 	}
 	h.mu.Unlock()
 	if jumped != 0 {
@@ -161,29 +163,29 @@ func (h *hold) extendedAt(i int, v vote, t terms) (jumped time.Duration) {
 }
 
 // renewed notes that a round that began at start brought a quorum.
-func (h *hold) renewed(t terms, start instant) {
+func (h *hold) renewed(t terms, start clock.Instant) {
 	now := h.client.now()
 	h.mu.Lock()
 	if h.ended != nil {
 		h.mu.Unlock()
 		return
 	}
-	h.renewAt = max(h.renewAt, start.add(t.ttl/renewals))
+	h.renewAt = max(h.renewAt, start.Add(t.ttl/renewals))
 	h.timer.Reset(h.untilNextTick(now))
-	left := h.validUntil().sub(now)
+	left := h.validUntil().Sub(now)
 	h.mu.Unlock()
 	h.client.observer.Renewed(h.name, h.token, left)
 }
 
 // extended makes t the terms of the renewals to come.
-func (h *hold) extended(t terms, now instant) {
+func (h *hold) extended(t terms, now clock.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != nil {
 		return
 	}
 	h.terms = t
-	h.renewAt = now.add(t.ttl / renewals)
+	h.renewAt = now.Add(t.ttl / renewals)
 	h.timer.Reset(h.untilNextTick(now))
 }
 

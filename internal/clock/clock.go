@@ -1,0 +1,21 @@
+package clock
+
+import "time"
+
+// Instant is a moment on this process's clock, in nanoseconds: on Linux since
+// boot, counting the time the machine was suspended (clock_linux.go), elsewhere
+// since the process started. Two instants of one process may be compared;
+// nothing else may be done with them.
+type Instant int64
+
+// Add returns the instant d after t.
+func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }
+
+// Sub returns how long after u t is.
+func (t Instant) Sub(u Instant) time.Duration { return time.Duration(t - u) }
+
+// Before reports whether t is earlier than u.
+func (t Instant) Before(u Instant) bool { return t < u }
+
+// After reports whether t is later than u.
+func (t Instant) After(u Instant) bool { return t > u }
