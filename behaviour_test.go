@@ -50,6 +50,18 @@ var behaviours = []behaviour{
 	{"Close", 3, closeReleases},
 	{"OneHandleManyGoroutines", 3, oneHandleManyGoroutines},
 	{"SuspendedHolder", 3, suspendedHolder},
+
+	// Of waiting_test.go.
+	{"WokenByARelease", 5, wokenByARelease},
+	{"WokenByTheEndOfALease", 5, wokenByTheEndOfALease},
+	{"ServedInOrderAcrossClients", 5, servedInOrderAcrossClients},
+	{"AGoneWaiterIsPassedOver", 3, aGoneWaiterIsPassedOver},
+	{"AWaiterThatGivesUpLeaves", 3, aWaiterThatGivesUpLeaves},
+	{"AWaiterThatGivesUpInAnOutageLeaves", 3, aWaiterThatGivesUpInAnOutageLeaves},
+	{"OneClientKeepsANameForSoLong", 3, oneClientKeepsANameForSoLong},
+	{"AFreeMasterMisleadsNobody", 5, aFreeMasterMisleadsNobody},
+	{"ARepairComesBeforeACall", 3, aRepairComesBeforeACall},
+	{"SubscriptionsEndWithTheWaiting", 3, subscriptionsEndWithTheWaiting},
 }
 
 func TestBehaviourEmbedded(t *testing.T) {
@@ -80,8 +92,6 @@ func eachSize(t *testing.T, n int, test func(t *testing.T, n int)) {
 		t.Run("N="+string(rune('0'+n)), func(t *testing.T) { test(t, n) })
 	}
 }
-
-var background = context.Background()
 
 func oneHolderAtATime(t *testing.T, d *deployment) {
 	patient := WithRequestTimeout(d.either(DefaultRequestTimeout, 10*time.Second)) // their first call founds the masters
@@ -387,18 +397,6 @@ func extendLengthens(t *testing.T, d *deployment) {
 	requireErr(t, lock.Extend(background, d.ttl()), ErrReleased)
 }
 
-// drop deletes c's lock on some masters, once c knows that all have it.
-func (d *deployment) drop(c *Client, name string, masters ...int) {
-	d.t.Helper()
-	settled(d.t, c)
-	if got := d.holders(name); strings.Contains(got, "0") {
-		d.t.Fatalf("held on %s", got)
-	}
-	for _, i := range masters {
-		must(d.t, d.raw[i].Del(background, keysOf(DefaultPrefix, name, "").lock).Err())
-	}
-}
-
 func lostOnAMajority(t *testing.T, d *deployment) {
 	c := d.founded(WithRequestTimeout(d.request()))
 	lock := mustTry(t, c, "job", WithTTL(d.ttl()))
@@ -583,12 +581,6 @@ func firstComeFirstServed(t *testing.T, d *deployment) {
 			t.Fatalf("served in order %v", order)
 		}
 	}
-}
-
-func (n *names) waiting(name string) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.of(name).waiters)
 }
 
 func doUnlocks(t *testing.T, d *deployment) {

@@ -21,55 +21,6 @@ import (
 // hold, lose or repeat this request or that reply. The numbers of traps are those
 // of docs/TRAPS.md.
 
-const (
-	faultTTL     = 4 * time.Second
-	faultRequest = time.Second
-)
-
-type proxiedMaster struct {
-	processMaster
-	*faultproxy.Proxy
-}
-
-func (m proxiedMaster) options() *redis.Options {
-	return tuned(&redis.Options{Addr: m.Proxy.Addr()}, faultRequest)
-}
-
-// proxied returns a deployment of processes with a proxy before each, which its
-// clients use; raw goes past them.
-func proxied(t *testing.T, n int) (*deployment, []*faultproxy.Proxy) {
-	t.Helper()
-	d := processes(t, n, redisproc.Config{})
-	proxies := make([]*faultproxy.Proxy, n)
-	for i, m := range d.masters {
-		p, err := faultproxy.New(m.(processMaster).Addr())
-		must(t, err)
-		t.Cleanup(func() { must(t, p.Close()) })
-		proxies[i] = p
-		d.masters[i] = proxiedMaster{m.(processMaster), p}
-	}
-	return d, proxies
-}
-
-func faultClient(d *deployment, opts ...Option) *Client {
-	return d.founded(append([]Option{WithRequestTimeout(faultRequest), WithTTL(faultTTL)}, opts...)...)
-}
-
-// on makes a rule for the batches that have an operation in them.
-func on(o *operation, nth int, do faultproxy.Action) faultproxy.Rule {
-	return faultproxy.Rule{On: faultproxy.Match("evalsha", o.name), Nth: nth, Do: do}
-}
-
-func requireFree(t *testing.T, d *deployment, name string) {
-	t.Helper()
-	want := strings.Repeat("0", len(d.masters))
-	start := time.Now()
-	eventually(t, name+" is free everywhere", func() bool { return d.holders(name) == want })
-	if took := time.Since(start); took > faultTTL/2 {
-		t.Errorf("free after %v only: the ttl did it, not the release", took)
-	}
-}
-
 func TestRefusingMasters(t *testing.T) {
 	t.Parallel()
 	for why, refuse := range map[string]func(r *redis.Client) error{

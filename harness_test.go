@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -313,4 +314,185 @@ func (r *recorder) count(prefix string) int {
 		}
 	}
 	return n
+}
+
+var background = context.Background()
+
+// drop deletes c's lock on some masters, once c knows that all have it.
+func (d *deployment) drop(c *Client, name string, masters ...int) {
+	d.t.Helper()
+	settled(d.t, c)
+	if got := d.holders(name); strings.Contains(got, "0") {
+		d.t.Fatalf("held on %s", got)
+	}
+	for _, i := range masters {
+		must(d.t, d.raw[i].Del(background, keysOf(DefaultPrefix, name, "").lock).Err())
+	}
+}
+
+func (n *names) waiting(name string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.of(name).waiters)
+}
+
+// inLine waits until so many clients stand in the line of a quorum of masters (the
+// holder may not have all), or none does anywhere.
+func (d *deployment) inLine(name string, n int64) {
+	d.t.Helper()
+	eventually(d.t, fmt.Sprintf("%d in line", n), func() bool {
+		so := 0
+		for _, r := range d.raw {
+			if r.ZCard(background, keysOf(DefaultPrefix, name, "").line).Val() == n {
+				so++
+			}
+		}
+		return so == len(d.raw) || n > 0 && so >= quorumOf(len(d.raw))
+	})
+}
+
+// ticketOf returns the ticket with which c stands in the line of a quorum of masters,
+// once it does. Before it has one, each master orders it by its own time.
+func (d *deployment) ticketOf(c *Client, name string) float64 {
+	d.t.Helper()
+	var ticket float64
+	eventually(d.t, "it stands in line with its ticket", func() bool {
+		masters := map[float64]int{}
+		for _, r := range d.raw {
+			score, err := r.ZScore(background, keysOf(DefaultPrefix, name, "").line, c.notices.channel).Result()
+			if err != nil {
+				continue
+			}
+			if masters[score]++; masters[score] >= quorumOf(len(d.raw)) {
+				ticket = score
+				return true
+			}
+		}
+		return false
+	})
+	return ticket
+}
+
+// goLock locks in a goroutine of its own.
+func goLock(t *testing.T, c *Client, name string, opts ...LockOption) <-chan *Lock {
+	got := make(chan *Lock, 1)
+	go func() {
+		lock, err := c.Lock(background, name, opts...)
+		if err != nil {
+			t.Error(err)
+			close(got)
+			return
+		}
+		got <- lock
+	}()
+	return got
+}
+
+// have returns the lock, or ends the test.
+func have(t *testing.T, got <-chan *Lock) *Lock {
+	t.Helper()
+	lock := <-got
+	if lock == nil {
+		t.FailNow()
+	}
+	return lock
+}
+
+// The lease and the request timeout of tests with a proxy before each master.
+const (
+	faultTTL     = 4 * time.Second
+	faultRequest = time.Second
+)
+
+type proxiedMaster struct {
+	processMaster
+	*faultproxy.Proxy
+}
+
+func (m proxiedMaster) options() *redis.Options {
+	return tuned(&redis.Options{Addr: m.Proxy.Addr()}, faultRequest)
+}
+
+// proxied returns a deployment of processes with a proxy before each, which its
+// clients use; raw goes past them.
+func proxied(t *testing.T, n int) (*deployment, []*faultproxy.Proxy) {
+	t.Helper()
+	d := processes(t, n, redisproc.Config{})
+	proxies := make([]*faultproxy.Proxy, n)
+	for i, m := range d.masters {
+		p, err := faultproxy.New(m.(processMaster).Addr())
+		must(t, err)
+		t.Cleanup(func() { must(t, p.Close()) })
+		proxies[i] = p
+		d.masters[i] = proxiedMaster{m.(processMaster), p}
+	}
+	return d, proxies
+}
+
+func faultClient(d *deployment, opts ...Option) *Client {
+	return d.founded(append([]Option{WithRequestTimeout(faultRequest), WithTTL(faultTTL)}, opts...)...)
+}
+
+// on makes a rule for the batches that have an operation in them.
+func on(o *operation, nth int, do faultproxy.Action) faultproxy.Rule {
+	return faultproxy.Rule{On: faultproxy.Match("evalsha", o.name), Nth: nth, Do: do}
+}
+
+func requireFree(t *testing.T, d *deployment, name string) {
+	t.Helper()
+	want := strings.Repeat("0", len(d.masters))
+	start := time.Now()
+	eventually(t, name+" is free everywhere", func() bool { return d.holders(name) == want })
+	if took := time.Since(start); took > faultTTL/2 {
+		t.Errorf("free after %v only: the ttl did it, not the release", took)
+	}
+}
+
+// The leases of tests with masters that restart: a short MaxTTL makes quarantines
+// short.
+const (
+	recoveryTTL    = 2 * time.Second
+	recoveryMaxTTL = 3 * time.Second
+)
+
+func recoveryOptions(opts ...Option) []Option {
+	return append([]Option{WithRequestTimeout(time.Second), WithTTL(recoveryTTL), WithMaxTTL(recoveryMaxTTL)}, opts...)
+}
+
+func (c *Client) mustFail(t *testing.T, name string) error {
+	t.Helper()
+	_, err := c.TryLock(background, name)
+	if err == nil {
+		t.Fatal("locked")
+	}
+	return err
+}
+
+func requireOptionError(t *testing.T, err error, field string) {
+	t.Helper()
+	o, ok := errors.AsType[*OptionError](err)
+	if !ok || !errors.Is(err, ErrBadOption) || o.Field != field || o.Rule == "" {
+		t.Errorf("got %v, want an OptionError on %s", err, field)
+	}
+}
+
+// ballot writes votes down in short: g granted, h held, r refused, u unknown,
+// n "not yours", . pending.
+func ballot(s string) []vote {
+	votes := make([]vote, len(s))
+	for i, c := range s {
+		switch c {
+		case 'g':
+			votes[i] = vote{heard: true, answer: Granted, grant: 7}
+		case 'h':
+			votes[i] = vote{heard: true, answer: Held, remaining: time.Duration(i+1) * time.Second}
+		case 'r':
+			votes[i] = vote{heard: true, answer: Refused, err: ErrNotAdmitted}
+		case 'u':
+			votes[i] = vote{heard: true, answer: Unknown, err: errNoAnswer}
+		case 'n':
+			votes[i] = vote{heard: true, answer: Refused, err: errNotMine}
+		}
+	}
+	return votes
 }

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -148,14 +147,6 @@ func TestFailoverClientsAreMasters(t *testing.T) {
 		if n := m.(*redis.Client).Options().MaxRetries; n == 0 {
 			t.Error("the caller's client does not retry any more")
 		}
-	}
-}
-
-func requireOptionError(t *testing.T, err error, field string) {
-	t.Helper()
-	o, ok := errors.AsType[*OptionError](err)
-	if !ok || !errors.Is(err, ErrBadOption) || o.Field != field || o.Rule == "" {
-		t.Errorf("got %v, want an OptionError on %s", err, field)
 	}
 }
 

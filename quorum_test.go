@@ -9,27 +9,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ballot writes votes down in short: g granted, h held, r refused, u unknown,
-// n "not yours", . pending.
-func ballot(s string) []vote {
-	votes := make([]vote, len(s))
-	for i, c := range s {
-		switch c {
-		case 'g':
-			votes[i] = vote{heard: true, answer: Granted, grant: 7}
-		case 'h':
-			votes[i] = vote{heard: true, answer: Held, remaining: time.Duration(i+1) * time.Second}
-		case 'r':
-			votes[i] = vote{heard: true, answer: Refused, err: ErrNotAdmitted}
-		case 'u':
-			votes[i] = vote{heard: true, answer: Unknown, err: errNoAnswer}
-		case 'n':
-			votes[i] = vote{heard: true, answer: Refused, err: errNotMine}
-		}
-	}
-	return votes
-}
-
 func TestQuorumIsOfTheConfigured(t *testing.T) {
 	for masters, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 7: 4} {
 		if got := quorumOf(masters); got != want {

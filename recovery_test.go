@@ -20,17 +20,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// Masters that restart or lose data, on redis-server processes. MaxTTL is short,
-// so that quarantines are.
-
-const (
-	recoveryTTL    = 2 * time.Second
-	recoveryMaxTTL = 3 * time.Second
-)
-
-func recoveryOptions(opts ...Option) []Option {
-	return append([]Option{WithRequestTimeout(time.Second), WithTTL(recoveryTTL), WithMaxTTL(recoveryMaxTTL)}, opts...)
-}
+// Masters that restart or lose data, on redis-server processes.
 
 // on returns a client that reaches only some of the masters.
 func (d *deployment) on(masters []int, opts ...Option) *Client {
@@ -251,15 +241,6 @@ func TestAMajorityLostNeedsAnOperator(t *testing.T) {
 		t.Errorf("token %d, the floor was %d", lock.Token(), floor)
 	}
 	must(t, lock.Unlock(background))
-}
-
-func (c *Client) mustFail(t *testing.T, name string) error {
-	t.Helper()
-	_, err := c.TryLock(background, name)
-	if err == nil {
-		t.Fatal("locked")
-	}
-	return err
 }
 
 // A power cut: all restart at once. With every write on disk they are in at once,
@@ -515,44 +496,6 @@ func TestLateRepairCannotStand(t *testing.T) {
 	if got := d.holders("job"); got != "000" {
 		t.Errorf("held on %s", got)
 	}
-}
-
-func TestVerify(t *testing.T) {
-	t.Parallel()
-	d := processes(t, 5, redisproc.Config{})
-	a, b := d.founded(), d.founded()
-	k := keysOf(DefaultPrefix, "job", "")
-	for i := range 3 { // skewed, so that the token has to be confirmed
-		must(t, d.raw[i].IncrBy(background, k.fence, int64(10*i)).Err())
-	}
-	expect := func(what string, token fence.Token, want Verdict) {
-		t.Helper()
-		got, err := b.Verify(background, "job", token)
-		if got != want || (err != nil) != (want == VerifyUnknown) {
-			t.Errorf("%s: %v (%v), want %v", what, got, err, want)
-		}
-	}
-	first := mustTry(t, a, "job", WithoutWatchdog())
-	expect("held", first.Token(), VerifyValid)
-	expect("never minted", first.Token()+1, VerifyStale)
-	must(t, first.Unlock(background))
-	expect("released", first.Token(), VerifyStale)
-	second, err := a.Lock(background, "job", WithoutWatchdog())
-	must(t, err)
-	expect("overtaken", first.Token(), VerifyStale)
-	expect("its successor", second.Token(), VerifyValid)
-	for i := range 3 {
-		d.masters[i].freeze()
-	}
-	expect("a majority hung", second.Token(), VerifyUnknown)
-	for i := range 3 {
-		d.masters[i].thaw()
-	}
-	must(t, second.Unlock(background))
-	_, err = b.Verify(background, "job", 0)
-	requireOptionError(t, err, "token")
-	_, err = b.Verify(background, "", 1)
-	requireOptionError(t, err, "name")
 }
 
 // A replica that is promoted in its master's place has run for long, and may
