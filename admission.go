@@ -3,7 +3,6 @@ package redlock
 import (
 	"bufio"
 	"cmp"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -169,28 +168,6 @@ type admissionPlan struct {
 	out    []error
 }
 
-// outError tells why a master may not vote, and when it is worth asking again.
-type outError struct {
-	why   string
-	again time.Duration
-}
-
-func (e *outError) Error() string { return ErrNotAdmitted.Error() + ": " + e.why }
-
-func (e *outError) Is(target error) bool { return target == ErrNotAdmitted }
-
-// againAfter is how long the answer err holds.
-func againAfter(err error) time.Duration {
-	if out, ok := errors.AsType[*outError](err); ok {
-		return out.again
-	}
-	return 0
-}
-
-// maxAgain bounds how long a client believes that a master is out: another one
-// may have brought it back.
-const maxAgain = 2 * time.Second
-
 // planAdmission decides who may vote from what the masters said (nil: no answer, and
 // missing tells why).
 // quarantine is how long one that may have forgotten grants stays out: until
@@ -238,19 +215,19 @@ func planAdmission(surveys []*survey, missing error, need int, quarantine time.D
 			plan.floors[i] = make([]int64, len(s.counters))
 		case s.outFor < quarantine:
 			left := quarantine - s.outFor
-			again := min(left, maxAgain)
-			if s.empty() && s.outFor < maxAgain/4 {
+			again := min(left, maxOut)
+			if s.empty() && s.outFor < maxOut/4 {
 				again = min(left, maxRetry) // another client may be founding the deployment
 			}
-			plan.out[i] = &outError{fmt.Sprintf("it %s, and sits out what it may have forgotten for another %v", s.loss(), left.Round(time.Millisecond)), again}
+			plan.out[i] = &notAdmittedError{fmt.Sprintf("it %s, and sits out what it may have forgotten for another %v", s.loss(), left.Round(time.Millisecond)), again}
 		case len(sources) >= need:
 			plan.floors[i] = highest(sources, 0)
 		case empty == n:
-			plan.out[i] = &outError{fmt.Sprintf("all masters lost their data, and the last sits out what it may have forgotten for another %v", waiting.Round(time.Millisecond)), min(waiting, maxAgain)}
+			plan.out[i] = &notAdmittedError{fmt.Sprintf("all masters lost their data, and the last sits out what it may have forgotten for another %v", waiting.Round(time.Millisecond)), min(waiting, maxOut)}
 		case losers > n-need:
 			plan.out[i] = errNeedsInit
 		default:
-			plan.out[i] = &outError{fmt.Sprintf("%d of %d masters may vote, too few to learn the counters from, and not all can be looked into: %v", len(sources), n, missing), maxRetry}
+			plan.out[i] = &notAdmittedError{fmt.Sprintf("%d of %d masters may vote, too few to learn the counters from, and not all can be looked into: %v", len(sources), n, missing), maxRetry}
 		}
 	}
 	return plan

@@ -13,36 +13,50 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/planted"
 )
 
 // admissionTimeout bounds each step of an admission. It is rare, and touches all
 // counters of a master, so it may take longer than a request.
 const admissionTimeout = 5 * time.Second
 
-// knownDeployments has those, by Client.deployment, of which a client of this
+// knownDeployments has those, by deployment, of which a client of this
 // process has seen a master vote. They are not new, however empty they are.
 var knownDeployments sync.Map
 
-// deployment names the deployment as this process knows it.
-func (c *Client) deployment() string {
-	names := make([]string, len(c.masters))
-	for i, m := range c.masters {
-		names[i] = m.name
-	}
-	slices.Sort(names)
-	return c.prefix + " " + strings.Join(names, " ")
-}
-
 // admission brings masters in: it asks the servers, and does what planAdmission
-// says.
+// says. It is the masters' gate.
 type admission struct {
-	mu       sync.Mutex
+	admissionConfig
+	masters []*master // set before any of them is started
+
+	mu       sync.Mutex                   // taken with nothing else, but that a master may be connecting
 	runs     map[*master]string           // the run id of its server process
 	apart    map[[2]*master]clock.Instant // when two that have the same run id were found to be two servers
 	founding looks                        // into masters that were never used
 	letting  looks                        // into others
 	once     singleflight.Group
+}
+
+// admissionConfig is what an admission goes by.
+type admissionConfig struct {
+	prefix     string
+	need       int           // quorum
+	quarantine time.Duration // how long a master that may have forgotten grants stays out
+	now        func() clock.Instant
+}
+
+func newAdmission(cfg admissionConfig) *admission {
+	return &admission{admissionConfig: cfg, runs: make(map[*master]string), apart: make(map[[2]*master]clock.Instant)}
+}
+
+// deployment names the deployment as this process knows it.
+func (a *admission) deployment() string {
+	names := make([]string, len(a.masters))
+	for i, m := range a.masters {
+		names[i] = m.Name
+	}
+	slices.Sort(names)
+	return a.prefix + " " + strings.Join(names, " ")
 }
 
 // looks are into masters, whether they may vote.
@@ -51,33 +65,57 @@ type looks struct {
 	over  chan struct{} // closed when none is under way; nil if none is
 }
 
-// admit is asked on each new connection of a master whether the server at its
-// other end may vote. It runs on the master's own goroutine, so whatever may wait for
-// another master is left to lookInto.
-func (c *Client) admit(m *master, hello hello) error {
-	err := c.mayVote(m, hello)
-	if err == nil {
-		knownDeployments.Store(c.deployment(), true)
-	}
-	return err
+// greeting and greeted make admission a gate.
+
+func (a *admission) greeting() []command { return a.helloCommands() }
+
+func (a *admission) greeted(m *master, replies []reply) (session, error) {
+	hello, err := readHello(replies)
+	return &visit{a, m, hello}, err
 }
 
-func (c *Client) mayVote(m *master, hello hello) error {
-	run := hello.info["run_id"]
-	if other := c.admission.claim(m, run, c.now()); other != nil {
-		return m.lookInto(func() error { return c.tellApart(m, other) }, c.admission.begin(&c.admission.letting))
+// visit is the session of a master's server that said hello.
+type visit struct {
+	*admission
+	master *master
+	hello  hello
+}
+
+// admit leaves whatever may wait for another master to an inquiry.
+func (v *visit) admit() (*inquiry, error) {
+	later, err := v.mayVote()
+	if err == nil && later == nil {
+		knownDeployments.Store(v.deployment(), true)
 	}
-	in, err := readAdmitted(hello.admitted, run)
-	if err != nil || in && !(believedDurable(hello.admitted) && hello.durable == notDurable) {
+	return later, err
+}
+
+func (v *visit) mayVote() (*inquiry, error) {
+	run := v.hello.info["run_id"]
+	if other := v.claim(v.master, run, v.now()); other != nil {
+		return &inquiry{func() error { return v.tellApart(v.master, other) }, v.begin(&v.letting)}, nil
+	}
+	in, err := readAdmitted(v.hello.admitted, run)
+	if err != nil || in && !(believedDurable(v.hello.admitted) && v.hello.durable == notDurable) {
+		return nil, err
+	}
+	together := func() error { return v.together()[v.master.Index] }
+	if v.hello.admitted == "" {
+		return &inquiry{together, v.begin(&v.founding)}, nil
+	}
+	if decided, err := v.readmitAlone(v.master, v.hello.durable); decided {
+		return nil, err
+	}
+	return &inquiry{together, v.begin(&v.letting)}, nil
+}
+
+// readmit looks into a master that lost a counter. It returns nil when it is all right
+// now.
+func (v *visit) readmit() error {
+	if decided, err := v.readmitAlone(v.master, v.hello.durable); decided {
 		return err
 	}
-	if hello.admitted == "" {
-		return m.lookInto(func() error { return c.together()[m.index] }, c.admission.begin(&c.admission.founding))
-	}
-	if decided, err := c.readmitAlone(m, hello.durable); decided {
-		return err
-	}
-	return m.lookInto(func() error { return c.together()[m.index] }, c.admission.begin(&c.admission.letting))
+	return v.together()[v.master.Index]
 }
 
 // claim notes which process the master is, and returns another one that says to be
@@ -86,7 +124,7 @@ func (a *admission) claim(m *master, run string, now clock.Instant) *master {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for other, its := range a.runs {
-		if at, apart := a.apart[[2]*master{m, other}]; other != m && its == run && !(apart && now.Before(at.Add(maxAgain))) {
+		if at, apart := a.apart[[2]*master{m, other}]; other != m && its == run && !(apart && now.Before(at.Add(maxOut))) {
 			return other
 		}
 	}
@@ -96,18 +134,18 @@ func (a *admission) claim(m *master, run string, now clock.Instant) *master {
 
 // tellApart returns why m may not vote, though another master has the run id that it
 // says is its own: any server may say so, but what is written on one is not found on
-// another. For that both are asked, so it is for lookInto.
-func (c *Client) tellApart(m, other *master) error {
-	same, err := sameServer(m, other)
+// another. For that both are asked, so it is for an inquiry.
+func (a *admission) tellApart(m, other *master) error {
+	same, err := a.sameServer(m, other)
 	if err != nil {
-		return &outError{fmt.Sprintf("it has the run id of %s, and whether it is the same server cannot be told: %v", other.name, err), maxRetry}
+		return &notAdmittedError{fmt.Sprintf("it has the run id of %s, and whether it is the same server cannot be told: %v", other.Name, err), maxRetry}
 	}
 	if same {
-		return &outError{fmt.Sprintf("it is the same server as %s: give every server once", other.name), maxAgain}
+		return &notAdmittedError{fmt.Sprintf("it is the same server as %s: give every server once", other.Name), maxOut}
 	}
-	c.admission.mu.Lock()
-	defer c.admission.mu.Unlock()
-	c.admission.apart[[2]*master{m, other}] = c.now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.apart[[2]*master{m, other}] = a.now()
 	return nil
 }
 
@@ -156,72 +194,53 @@ func (a *admission) settled(ctx context.Context, timeout time.Duration) bool {
 	}
 }
 
-// readmit looks into a master that may not vote, or lost a counter. It returns
-// nil when it is all right now.
-func (c *Client) readmit(m *master, d durability) error {
-	if decided, err := c.readmitAlone(m, d); decided {
-		return err
-	}
-	return c.together()[m.index]
-}
-
 // readmitAlone is readmit as far as that needs no other master.
-func (c *Client) readmitAlone(m *master, d durability) (decided bool, err error) {
-	mine, err := m.survey(d)
+func (a *admission) readmitAlone(m *master, d durability) (decided bool, err error) {
+	mine, err := a.survey(m, d)
 	if err != nil {
 		return true, err
 	}
-	if !mine.forgotNothing() && mine.outFor >= c.quarantine() {
+	if !mine.forgotNothing() && mine.outFor >= a.quarantine {
 		return false, nil
 	}
-	alone := make([]*survey, len(c.masters))
-	alone[m.index] = mine
-	plan := planAdmission(alone, nil, c.need, c.quarantine(), 0)
-	if floors := plan.floors[m.index]; floors != nil {
-		return true, m.raise(mine, floors)
+	alone := make([]*survey, len(a.masters))
+	alone[m.Index] = mine
+	plan := planAdmission(alone, nil, a.need, a.quarantine, 0)
+	if floors := plan.floors[m.Index]; floors != nil {
+		return true, a.raise(m, mine, floors)
 	}
-	return true, plan.out[m.index]
+	return true, plan.out[m.Index]
 }
 
 // together looks into all masters at once, and returns for each why it may not
 // vote. Calls at the same time share the work.
-func (c *Client) together() []error {
-	all, _, _ := c.admission.once.Do("", func() (any, error) {
-		hellos, reasons := c.askAll()
-		_, known := knownDeployments.Load(c.deployment())
+func (a *admission) together() []error {
+	all, _, _ := a.once.Do("", func() (any, error) {
+		hellos, reasons := a.askAll()
+		_, known := knownDeployments.Load(a.deployment())
 		isNew := unused(hellos) && !known
 		if isNew {
 			// To survey is to note that they may not vote. Those that are missing shall not
 			// find a deployment that was used.
-			c.surveyAll((*master).glance, hellos, reasons)
-			if missing := c.named(reasons); missing != nil {
+			a.surveyAll(a.glance, hellos, reasons)
+			if missing := a.named(reasons); missing != nil {
 				out := make([]error, len(hellos))
 				for i := range out {
-					out[i] = &outError{fmt.Sprintf("it was never used, and may vote when all masters can be looked into: %v", missing), maxRetry}
+					out[i] = &notAdmittedError{fmt.Sprintf("it was never used, and may vote when all masters can be looked into: %v", missing), maxRetry}
 				}
 				return orReasons(out, reasons), nil
 			}
 		}
-		surveys := c.surveyAll((*master).survey, hellos, reasons)
+		surveys := a.surveyAll(a.survey, hellos, reasons)
 		for i, s := range surveys {
 			if s != nil {
 				s.fresh = isNew && hellos[i].info["run_id"] == s.run
 			}
 		}
-		plan := planAdmission(surveys, c.named(reasons), c.need, c.quarantine(), time.Now().UnixMilli())
-		return orReasons(c.carryOut(surveys, plan), reasons), nil
+		plan := planAdmission(surveys, a.named(reasons), a.need, a.quarantine, time.Now().UnixMilli())
+		return orReasons(a.carryOut(surveys, plan), reasons), nil
 	})
 	return all.([]error)
-}
-
-// quarantine is how long a master that may have forgotten grants stays out: the
-// longest ttl, what our clocks may differ by, and a second because servers tell
-// their uptime in whole ones.
-func (c *Client) quarantine() time.Duration {
-	if planted.Bug == planted.NoQuarantine {
-		return 0
-	}
-	return c.maxTTL + termsOf(c.maxTTL, 0, c.drift).drift + time.Second
 }
 
 // orReasons puts the reasons why masters cannot be asked in the place of what was
@@ -239,12 +258,12 @@ func orReasons(out, reasons []error) []error {
 
 // askAll says hello to all masters. Those that cannot be asked, or are no masters,
 // have a reason instead.
-func (c *Client) askAll() (hellos []*hello, reasons []error) {
-	hellos, reasons = make([]*hello, len(c.masters)), make([]error, len(c.masters))
+func (a *admission) askAll() (hellos []*hello, reasons []error) {
+	hellos, reasons = make([]*hello, len(a.masters)), make([]error, len(a.masters))
 	var asking errgroup.Group
-	for i, m := range c.masters {
+	for i, m := range a.masters {
 		asking.Go(func() error {
-			hello, err := m.ask()
+			hello, err := a.hello(m)
 			if err == nil {
 				_, err = readAdmitted(hello.admitted, "")
 			}
@@ -261,10 +280,10 @@ func (c *Client) askAll() (hellos []*hello, reasons []error) {
 
 // surveyAll has one of survey, look and glance for each master that said hello. Those that
 // cannot be surveyed get a reason instead.
-func (c *Client) surveyAll(ask func(*master, durability) (*survey, error), hellos []*hello, reasons []error) []*survey {
-	surveys := make([]*survey, len(c.masters))
+func (a *admission) surveyAll(ask func(*master, durability) (*survey, error), hellos []*hello, reasons []error) []*survey {
+	surveys := make([]*survey, len(a.masters))
 	var asking errgroup.Group
-	for i, m := range c.masters {
+	for i, m := range a.masters {
 		if hellos[i] == nil {
 			continue
 		}
@@ -279,12 +298,12 @@ func (c *Client) surveyAll(ask func(*master, durability) (*survey, error), hello
 
 // carryOut does what the plan says, and returns for each master why it may not
 // vote.
-func (c *Client) carryOut(surveys []*survey, plan admissionPlan) []error {
+func (a *admission) carryOut(surveys []*survey, plan admissionPlan) []error {
 	var writing errgroup.Group
 	for i, floors := range plan.floors {
 		if floors != nil {
 			writing.Go(func() error {
-				plan.out[i] = c.masters[i].raise(surveys[i], floors)
+				plan.out[i] = a.raise(a.masters[i], surveys[i], floors)
 				return nil
 			})
 		}

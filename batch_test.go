@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -191,7 +190,7 @@ func cutBatches(t *testing.T, d *deployment, reply, resend bool) {
 			batch = append(batch, &request{call: h.acquireCall(1, terms, nowhere), to: answerInto{&answers[i]}})
 		}
 		l := &link{master: m, away: true}
-		must(t, l.hello())
+		must(t, l.greet())
 		l.served = resend
 		*cut, broke = at, false
 		l.serve(batch)
@@ -225,8 +224,8 @@ func cutBatches(t *testing.T, d *deployment, reply, resend bool) {
 // answerInto is an asker that keeps the answer.
 type answerInto struct{ v *vote }
 
-func (a answerInto) begin(int, clock.Instant) bool { return true }
-func (a answerInto) answer(_ int, v vote)          { *a.v = v }
+func (a answerInto) begin(int) bool       { return true }
+func (a answerInto) answer(_ int, v vote) { *a.v = v }
 
 // A queue that is longer than a batch leaves as several, and every request in it gets
 // its answer.

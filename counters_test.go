@@ -163,14 +163,14 @@ func TestCountersStayInRange(t *testing.T) {
 
 			set()
 			keys := []string{DefaultPrefix + ":admitted", k.fence}
-			reply, err := surveyScript.Run(background, r, keys, "no", surveyNotes).StringSlice()
+			reply, err := redis.NewScript(surveySource).Run(background, r, keys, "no", surveyNotes).StringSlice()
 			must2(t, err)
 			s, err := parseSurvey(reply, 1)
 			must2(t, err)
 			if inRange && s.counters[0] != was || !inRange && s.counters[0] != 0 {
 				t.Fatalf("master %d, counter %d: surveyed as %d", kind, was, s.counters[0])
 			}
-			must2(t, admitScript.Run(background, r, keys, s.run, s.since, admittedValue(s.run, notDurable), int64(h.token)).Err())
+			must2(t, redis.NewScript(admitSource).Run(background, r, keys, s.run, s.since, admittedValue(s.run, notDurable), int64(h.token)).Err())
 			if n, err := strconv.ParseInt(counter(), 10, 64); err != nil || n != max(s.counters[0], int64(h.token)) {
 				t.Fatalf("master %d, counter %d: admitted with %s, at least %d", kind, was, counter(), h.token)
 			}

@@ -106,7 +106,7 @@ func (m *master) room() (l *link, pause time.Duration) {
 		if !m.far() || m.away == m.width {
 			return nil, 0
 		}
-		if pause := m.leftAt.Add(m.gap()).Sub(m.now()); pause > 0 {
+		if pause := m.leftAt.Add(m.gap()).Sub(m.Now()); pause > 0 {
 			return nil, pause
 		}
 	}
@@ -141,8 +141,8 @@ func (m *master) take(l *link) []*request {
 		}
 		taken++
 		if far {
-			if waiting, abroad := m.abroad[r.name]; abroad {
-				m.abroad[r.name] = append(waiting, r)
+			if waiting, abroad := m.abroad[r.order]; abroad {
+				m.abroad[r.order] = append(waiting, r)
 				m.behind++
 				continue
 			}
@@ -160,10 +160,10 @@ func (m *master) take(l *link) []*request {
 	m.away++
 	if far {
 		for _, r := range batch {
-			m.abroad[r.name] = nil
-			l.names = append(l.names, r.name)
+			m.abroad[r.order] = nil
+			l.names = append(l.names, r.order)
 		}
-		m.leftAt = m.now()
+		m.leftAt = m.Now()
 	}
 	return batch
 }

@@ -19,7 +19,7 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: defaultConfig(), need: 3}
 	for i := range 5 {
-		c.masters = append(c.masters, &master{name: string(rune('a' + i))})
+		c.masters = append(c.masters, &master{masterConfig: masterConfig{Name: string(rune('a' + i))}})
 	}
 	all := []error{ErrNotAcquired, ErrHeld, ErrNoQuorum, ErrTooSlow, ErrNotAdmitted, ErrLost, ErrExpired, ErrReleased, ErrClosed, ErrBadOption, ErrNeedsInit}
 	for _, x := range []struct {
@@ -80,7 +80,7 @@ func contains(errs []error, e error) bool {
 func TestVotesSayWhatIsSo(t *testing.T) {
 	c := &Client{config: defaultConfig(), need: 3}
 	for i := range 5 {
-		c.masters = append(c.masters, &master{name: string(rune('a' + i))})
+		c.masters = append(c.masters, &master{masterConfig: masterConfig{Name: string(rune('a' + i))}})
 	}
 	held := vote{heard: true, answer: Held, remaining: time.Second}
 	notKnown := vote{heard: true, answer: Held, ticket: 1e15}

@@ -178,10 +178,7 @@ func settled(t *testing.T, c *Client) {
 	t.Helper()
 	eventually(t, "everything is answered", func() bool {
 		for _, m := range c.masters {
-			m.mu.Lock()
-			open := len(m.queue) + len(m.again) + m.behind + m.away
-			m.mu.Unlock()
-			if open > 0 {
+			if m.pending() > 0 {
 				return false
 			}
 		}
@@ -191,10 +188,7 @@ func settled(t *testing.T, c *Client) {
 
 func allUp(c *Client) bool {
 	for _, m := range c.masters {
-		m.health.connecting <- struct{}{}
-		up := m.health.up
-		<-m.health.connecting
-		if !up {
+		if !m.usable() {
 			return false
 		}
 	}

@@ -15,26 +15,30 @@ const (
 	maxRetry = 100 * time.Millisecond
 )
 
-// health is whether a master can be reached, and has all that it should remember.
+// health is whether a server can be reached and used.
 type health struct {
 	// connecting has its one place taken while a connection is made: links that
 	// need one at the same time come one after the other. It guards what follows.
 	connecting chan struct{}
-	looking    bool // whether the server may vote is being looked into
+	asking     bool // an inquiry into the server is under way
 	downTill   clock.Instant
 	downErr    error
 	failedAt   clock.Instant
 	pause      time.Duration
 	up         bool
 
-	mu        sync.Mutex
-	forgetful bool          // a counter was missing
-	mending   bool          // that is being looked into
-	mendAt    clock.Instant // not before: the next look
+	mu         sync.Mutex
+	lost       bool          // the server refused a call that it may not answer
+	rechecking bool          // that is being looked into
+	recheckAt  clock.Instant // not before: the next look
 }
 
-// errLooking is the answer while it is looked into whether a master may vote.
-var errLooking = &outError{"whether it may vote is being looked into", 0}
+// errAsking is the answer while an inquiry into the server is under way.
+var errAsking = &notAdmittedError{"whether it may vote is being looked into", 0}
+
+// maxOut bounds for how long a server is believed to be out: another client may have
+// brought it back.
+const maxOut = 2 * time.Second
 
 // failedLately returns why the master could not be reached a moment ago, if that
 // was so, or may not be used yet.
@@ -42,47 +46,13 @@ func (m *master) failedLately() error {
 	h := &m.health
 	h.connecting <- struct{}{}
 	defer func() { <-h.connecting }()
-	if h.looking {
-		return errLooking
+	if h.asking {
+		return errAsking
 	}
-	if h.downErr != nil && m.now().Before(h.failedAt.Add(maxAgain)) {
+	if h.downErr != nil && m.Now().Before(h.failedAt.Add(maxOut)) {
 		return h.downErr
 	}
 	return nil
-}
-
-// connect makes sure that the link has a connection to a server that may vote.
-// After a failure it fails at once for a short, growing time.
-func (m *master) connect(l *link) error {
-	if l.conn != nil {
-		return nil
-	}
-	h := &m.health
-	h.connecting <- struct{}{}
-	defer func() { <-h.connecting }()
-	if h.looking {
-		return errLooking
-	}
-	if m.now().Before(h.downTill) {
-		return h.downErr
-	}
-	err := l.hello()
-	if err == nil {
-		if h.downErr != nil {
-			m.forgetTrip() // it may be another server, elsewhere
-		}
-		h.pause, h.downErr = 0, nil
-		if !h.up {
-			h.up = true
-			m.observer.MasterUp(m.name)
-		}
-		return nil
-	}
-	l.hangUp()
-	if err != errLooking {
-		m.failed(err)
-	}
-	return err
 }
 
 // failed notes that the master cannot be used, and why. The caller has connecting.
@@ -90,57 +60,56 @@ func (m *master) failed(err error) {
 	h := &m.health
 	if h.up || h.downErr == nil {
 		h.up = false
-		m.observer.MasterDown(m.name, readable(err))
+		m.Down(err)
 	}
 	h.pause = min(max(2*h.pause, minRetry), maxRetry)
-	h.failedAt = m.now()
+	h.failedAt = m.Now()
 	h.downTill = h.failedAt.Add(max(h.pause, againAfter(err)))
 	h.downErr = err
 }
 
-// lookInto has may find out whether the server may vote, and returns errLooking. It
-// asks other masters, one of which may hang, so it has a goroutine of its own, and
-// the queue fails at once meanwhile. then is called when that is over. The caller has
-// connecting.
-func (m *master) lookInto(may func() error, then func()) error {
+// ask has an inquiry find out whether the server may be used, and returns errAsking. It
+// may have to ask other masters, one of which may hang, so it has a goroutine of its
+// own, and the queue fails at once meanwhile. The caller has connecting.
+func (m *master) ask(later *inquiry) error {
 	h := &m.health
-	h.looking = true
+	h.asking = true
 	m.looks.Go(func() {
-		err := may()
+		err := later.ask()
 		h.connecting <- struct{}{}
-		h.looking = false
+		h.asking = false
 		if err != nil {
 			m.failed(err)
 		}
 		<-h.connecting
-		then()
+		later.over()
 	})
-	return errLooking
+	return errAsking
 }
 
-// forgot notes that a counter is missing.
-func (m *master) forgot() {
+// lost notes that the server refused a call that it may not answer.
+func (m *master) lost() {
 	m.health.mu.Lock()
 	defer m.health.mu.Unlock()
-	m.health.forgetful = true
+	m.health.lost = true
 }
 
-// mend has a missing counter looked into, now and then, as lookInto does. The master
-// votes on for the buckets whose counters are there.
-func (m *master) mend(d durability, now clock.Instant) {
+// recheck has that looked into, now and then, as ask does. The server is used
+// meanwhile: it answers other calls.
+func (m *master) recheck(s session, now clock.Instant) {
 	h := &m.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.forgetful || h.mending || now.Before(h.mendAt) {
+	if !h.lost || h.rechecking || now.Before(h.recheckAt) {
 		return
 	}
-	h.forgetful, h.mending = false, true
+	h.lost, h.rechecking = false, true
 	m.looks.Go(func() {
-		err := m.readmit(m, d)
+		err := s.readmit()
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.mending = false
-		h.forgetful = h.forgetful || err != nil
-		h.mendAt = m.now().Add(maxAgain)
+		h.rechecking = false
+		h.lost = h.lost || err != nil
+		h.recheckAt = m.Now().Add(maxOut)
 	})
 }

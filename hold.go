@@ -100,7 +100,7 @@ func (h *hold) releaseCall(depth int, mark time.Duration, in place) call {
 func (h *hold) send(r *round, question call) {
 	requests := make([]request, len(h.standing))
 	for i := range h.standing {
-		requests[i] = request{name: h.name, call: question, to: r}
+		requests[i] = request{order: h.name, call: question, to: r}
 		h.client.masters[i].submit(&requests[i])
 	}
 }
@@ -232,11 +232,11 @@ func (h *hold) giveUp(asked *round, in place) {
 		}
 		if v.answer == Granted || v.doubt {
 			h.client.masters[i].submit(&request{
-				name:  h.name,
-				call:  undoing,
-				frees: h,
-				to:    nobody{},
-				keep:  keep,
+				order:  h.name,
+				call:   undoing,
+				policy: releaseOf{h},
+				to:     nobody{},
+				keep:   keep,
 			})
 		}
 		return v
@@ -269,8 +269,25 @@ func (h *hold) inDoubt(master int) bool {
 // nobody asks what is not waited for.
 type nobody struct{}
 
-func (nobody) begin(int, clock.Instant) bool { return true }
-func (nobody) answer(int, vote)              {}
+func (nobody) begin(int) bool   { return true }
+func (nobody) answer(int, vote) {}
+
+// releaseOf is the policy of a release of the hold.
+type releaseOf struct{ *hold }
+
+// obsolete: a release is of use, where there turned out to be nothing to free, until
+// the asker has heard how the name stands.
+func (r releaseOf) obsolete(master int, answered bool) bool { return answered && r.absent(master) }
+
+// prepare decides whether the release leaves a gone mark. An acquire that went ahead
+// of it, on the same connection or answered by then, cannot be late; one whose
+// connection broke can.
+func (r releaseOf) prepare(master int, given call, resent bool) call {
+	if resent || r.inDoubt(master) {
+		return r.releaseCall(0, goneTTL, nowhere)
+	}
+	return given
+}
 
 // keep is until when a release that starts now is worth sending: as long as the
 // masters may have the lock. Where an acquire may be executed yet, say by a master
@@ -306,9 +323,9 @@ func (h *hold) release(left int, next *attempt) *round {
 	now := h.client.now()
 	h.mu.Lock()
 	for i, s := range h.standing {
-		requests[i] = request{name: h.name, call: freeing, to: r}
+		requests[i] = request{order: h.name, call: freeing, to: r}
 		if left == 0 && !s.never() {
-			requests[i].keep, requests[i].frees = h.keep(s.doubt || !s.heard, now), h
+			requests[i].keep, requests[i].policy = h.keep(s.doubt || !s.heard, now), releaseOf{h}
 		}
 	}
 	h.mu.Unlock()
@@ -317,7 +334,7 @@ func (h *hold) release(left int, next *attempt) *round {
 			h.client.masters[i].submit(&requests[i])
 			continue
 		}
-		acquires[i] = request{name: h.name, call: next.call, to: next.asked}
+		acquires[i] = request{order: h.name, call: next.call, to: next.asked}
 		h.client.masters[i].submit(&requests[i], &acquires[i])
 	}
 	return r

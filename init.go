@@ -27,11 +27,11 @@ func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 		return err
 	}
 	defer c.calls.Done()
-	hellos, reasons := c.askAll()
+	hellos, reasons := c.admission.askAll()
 	if err := c.initNeedsAll(reasons); err != nil {
 		return err // before anything is noted on those that are there
 	}
-	surveys := c.surveyAll((*master).survey, hellos, reasons)
+	surveys := c.admission.surveyAll(c.admission.survey, hellos, reasons)
 	if err := c.initNeedsAll(reasons); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 	for i := range surveys {
 		plan.floors[i] = together
 	}
-	return c.named(c.carryOut(surveys, plan))
+	return c.admission.named(c.admission.carryOut(surveys, plan))
 }
 
 // InitPlan is what Init would do, and to what.
@@ -69,11 +69,11 @@ func (c *Client) PlanInit(ctx context.Context, floor fence.Token) (InitPlan, err
 		return InitPlan{}, err
 	}
 	defer c.calls.Done()
-	hellos, reasons := c.askAll()
-	surveys := c.surveyAll((*master).look, hellos, reasons)
+	hellos, reasons := c.admission.askAll()
+	surveys := c.admission.surveyAll(c.admission.look, hellos, reasons)
 	plan := InitPlan{AtLeast: fence.Token(leastOf(floor))}
 	for i, m := range c.masters {
-		is := InitMaster{Master: m.name, Err: readable(reasons[i])}
+		is := InitMaster{Master: m.Name, Err: readable(reasons[i])}
 		if s := surveys[i]; s != nil {
 			is.State, is.Lost, is.Counters = s.state(), s.lost(), len(s.counters)
 		}
@@ -96,21 +96,21 @@ func leastOf(floor fence.Token) int64 { return max(time.Now().UnixMilli(), int64
 
 // initNeedsAll returns why masters cannot be asked.
 func (c *Client) initNeedsAll(reasons []error) error {
-	if err := c.named(reasons); err != nil {
+	if err := c.admission.named(reasons); err != nil {
 		return fmt.Errorf("%w: Init needs all masters: %w", ErrNoQuorum, err)
 	}
 	return nil
 }
 
 // named joins errors, one a master, each with its master's name.
-func (c *Client) named(errs []error) (all error) {
+func (a *admission) named(errs []error) (all error) {
 	for i, err := range errs {
 		switch {
 		case err == nil:
 		case all == nil:
-			all = fmt.Errorf("%s: %w", c.masters[i].name, readable(err))
+			all = fmt.Errorf("%s: %w", a.masters[i].Name, readable(err))
 		default:
-			all = fmt.Errorf("%w; %s: %w", all, c.masters[i].name, readable(err))
+			all = fmt.Errorf("%w; %s: %w", all, a.masters[i].Name, readable(err))
 		}
 	}
 	return all

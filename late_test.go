@@ -47,23 +47,18 @@ func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 		leave := c.leaveRequest("job")
 		leave.keep = c.now().Add(lineTTL)
 		wanted := c.leaveRequest("wanted")
-		wanted.keep, wanted.moot = leave.keep, func(int) bool { return true }
+		wanted.keep, wanted.policy = leave.keep, obsoleteIf(func(int) bool { return true })
 		dead.submit(&leave)
-		kept := func() int {
-			dead.mu.Lock()
-			defer dead.mu.Unlock()
-			return len(dead.queue) + len(dead.again)
-		}
-		eventually(t, "kept", func() bool { return kept() == 1 })
+		eventually(t, "kept", func() bool { return dead.pending() == 1 })
 		dead.submit(&wanted)
 		time.Sleep(lineTTL / 2)
 		synctest.Wait()
-		if n := kept(); n != 1 {
+		if n := dead.pending(); n != 1 {
 			t.Errorf("%d requests are kept, want the one that is of use", n)
 		}
 		time.Sleep(lineTTL)
 		synctest.Wait()
-		if n := kept(); n != 0 {
+		if n := dead.pending(); n != 0 {
 			t.Errorf("%d requests are kept for ever", n)
 		}
 	})

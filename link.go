@@ -9,13 +9,13 @@ import (
 )
 
 // link is one connection to a master. It is bound to one server process for its
-// life, so what was found out about the server when it was made (hello) holds for
+// life, so what was found out about the server when it was made (greet) holds for
 // every reply that comes on it. One goroutine at a time uses it.
 type link struct {
 	master  *master
 	conn    *redis.Conn
 	served  bool // it has carried requests: it may be stale by now
-	durable durability
+	session session
 	trip    time.Duration // how long the last batch took; 0: it did not end well
 	words   []any         // the command that it sends; kept for the next
 	keys    int           // how many of them are keys
@@ -54,16 +54,16 @@ func (l *link) serve(batch []*request) {
 		return
 	}
 	m.setSilent(nil)
-	now := m.now()
+	now := m.Now()
 	live := batch[:0]
 	for _, r := range batch {
-		if r.begin(m.index, now) {
+		if r.begin(m.Index, now) {
 			live = append(live, r)
 		}
 	}
 	stale := l.served
 	err := l.exchange(live)
-	got := m.now()
+	got := m.Now()
 	if err != nil && stale && !isTimeout(err) && m.connect(l) == nil {
 		// The connection had been idle, and may have been closed by the server or by
 		// something on the way, which says nothing about the server's state. All
@@ -71,10 +71,10 @@ func (l *link) serve(batch []*request) {
 		// under way yet. After a time-out nothing is sent again, the time is up.
 		for _, r := range live {
 			r.resent = true
-			r.prepare(m.index)
+			r.prepare(m.Index)
 		}
 		_ = l.exchange(live)
-		got = m.now()
+		got = m.Now()
 	} else if l.conn != nil && len(live) > 0 {
 		l.trip = max(got.Sub(now), 1)
 	}
@@ -83,12 +83,12 @@ func (l *link) serve(batch []*request) {
 		v.sent, v.got, v.doubt = r.sent, got, v.answer == Unknown || r.resent
 		m.tell(r, v)
 	}
-	m.mend(l.durable, got)
+	m.recheck(l.session, got)
 }
 
 // exchange has the master run the requests' calls, as one script, and gives each
 // its reply. It drops the connection when it broke, or when the server answered
-// something that hello should look into. The error is that of the connection: every
+// something that greet should look into. The error is that of the connection: every
 // call may have been run or not.
 func (l *link) exchange(live []*request) error {
 	if len(live) == 0 {
@@ -137,7 +137,7 @@ func (l *link) exchange(live []*request) error {
 		switch {
 		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"):
 		case redis.HasErrorPrefix(r.err, "NOTADMITTED"):
-			l.master.forgot()
+			l.master.lost()
 		default:
 			l.hangUp()
 		}
@@ -168,33 +168,63 @@ func (l *link) spoil() {
 	_ = driving(func() error { return l.conn.Process(ctx, redis.NewCmd(ctx, unwritable)) })
 }
 
-// hello takes a connection, loads the script and asks whether the server may
-// vote. It is one round trip.
-func (l *link) hello() error {
-	m, ctx := l.master, context.Background()
+// connect makes sure that the link has a connection to a server that may be used.
+// After a failure it fails at once for a short, growing time.
+func (m *master) connect(l *link) error {
+	if l.conn != nil {
+		return nil
+	}
+	h := &m.health
+	h.connecting <- struct{}{}
+	defer func() { <-h.connecting }()
+	if h.asking {
+		return errAsking
+	}
+	if m.Now().Before(h.downTill) {
+		return h.downErr
+	}
+	err := l.greet()
+	if err == nil {
+		if h.downErr != nil {
+			m.forgetTrip() // it may be another server, elsewhere
+		}
+		h.pause, h.downErr = 0, nil
+		if !h.up {
+			h.up = true
+			m.Up()
+		}
+		return nil
+	}
+	l.hangUp()
+	if err != errAsking {
+		m.failed(err)
+	}
+	return err
+}
+
+// greet takes a connection, loads the script and asks the gate whether the server may
+// be used. It is one round trip. The caller has connecting.
+func (l *link) greet() error {
+	m := l.master
 	l.conn, l.served = m.redis.Conn(), false
-	var said *helloCmds
-	var loaded *redis.StringCmd
-	err := driving(func() error {
-		cmds, err := l.conn.Pipelined(ctx, func(p redis.Pipeliner) error {
-			said = m.askHello(ctx, p)
-			loaded = p.ScriptLoad(ctx, batchSource)
-			return nil
-		})
-		return connErr(cmds, err)
-	})
+	greeting := m.Gate.greeting()
+	replies, err := sendTogether(context.Background(), l.conn, append(greeting[:len(greeting):len(greeting)], text("script", "load", batchSource)))
 	if err != nil {
 		return err
 	}
-	hello, err := said.read()
+	session, err := m.Gate.greeted(m, replies[:len(greeting)])
 	if err != nil {
 		return err
 	}
-	if err := loaded.Err(); err != nil {
+	if err := replies[len(greeting)].err(); err != nil {
 		return err
 	}
-	l.durable = hello.durable
-	return m.admit(m, hello)
+	l.session = session
+	later, err := session.admit()
+	if err != nil || later == nil {
+		return err
+	}
+	return m.ask(later)
 }
 
 func (l *link) hangUp() {

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,26 +21,42 @@ const (
 	maxBatch = 128
 )
 
-// master is one independent Redis server, and the only room that speaks to
-// go-redis. It has one queue, one goroutine (run), and links, which are the
-// connections. What was queued while a batch was under way leaves as the next
-// batch, and a single request leaves as it is. To a far master several
-// batches are under way at once, but never two with requests for the same name:
-// a release follows its own acquire.
+// masterConfig is what a master is made of.
+type masterConfig struct {
+	Index  int    // its place among the masters: every answer carries it
+	Name   string // its address, for people
+	Way    way
+	Now    func() clock.Instant
+	MaxTTL time.Duration // the longest of the deployment: every batch tells it
+
+	// SideTimeout bounds a command, or what goes out together, past the queue.
+	SideTimeout time.Duration
+
+	Gate gate
+
+	// Up and Down are told when the server can be used, for the first time or again,
+	// and when it cannot any more, and why. They must return soon.
+	Up   func()
+	Down func(error)
+}
+
+// master is one independent Redis server. It has one queue, one goroutine (run), and
+// links, which are the connections. What was queued while a batch was under way
+// leaves as the next batch, and a single request leaves as it is. To a far master
+// several batches are under way at once, but never two with requests of the same
+// order: a release follows its own acquire.
+//
+// Locks are taken in this order: health.connecting, then health.mu or mu. The gate is
+// called with connecting; answer, begin and the policies of requests are called
+// without any of them.
 type master struct {
-	index    int
-	name     string                // its address, for people
-	redis    *redis.Client         // for the queue
-	aside    *redis.Client         // for admission: go-redis's Conn and its client share options without a lock
-	ear      redis.UniversalClient // for notices
-	now      func() clock.Instant
-	prefix   string
-	maxTTL   string                          // of the deployment, ms: for the header of a batch
-	admit    func(*master, hello) error      // asked on each new connection
-	readmit  func(*master, durability) error // asked when a counter is missing
-	observer *Observer
-	health   health
-	looks    sync.WaitGroup // those that lookInto and mend began
+	masterConfig
+	maxTTL string                // of the configuration, in ms
+	redis  *redis.Client         // for the queue
+	aside  *redis.Client         // past the queue: go-redis's Conn and its client share options without a lock
+	ear    redis.UniversalClient // for subscriptions
+	health health
+	looks  sync.WaitGroup // those that ask and recheck began
 
 	mu      sync.Mutex
 	queue   []*request
@@ -50,6 +67,45 @@ type master struct {
 	wake    chan struct{} // capacity 1
 	stopped chan struct{} // closed when run has returned
 	departures
+}
+
+// newMaster returns a master that does nothing before start.
+func newMaster(cfg masterConfig) *master {
+	r := cfg.Way.redis
+	return &master{
+		masterConfig: cfg,
+		maxTTL:       strconv.FormatInt(cfg.MaxTTL.Milliseconds(), 10),
+		redis:        r,
+		aside:        r.WithTimeout(cfg.SideTimeout),
+		ear:          cfg.Way.ear,
+		health:       health{connecting: make(chan struct{}, 1)},
+		wake:         make(chan struct{}, 1),
+		stopped:      make(chan struct{}),
+		departures:   newDepartures(r.Options()),
+	}
+}
+
+// start begins to serve the queue.
+func (m *master) start() { go m.run() }
+
+// usable reports whether the server could be used when it was last tried.
+func (m *master) usable() bool {
+	m.health.connecting <- struct{}{}
+	defer func() { <-m.health.connecting }()
+	return m.health.up
+}
+
+// pending is how many requests have not been answered, or are kept.
+func (m *master) pending() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := len(m.queue) + len(m.again) + m.behind
+	for _, l := range m.links {
+		if l.away {
+			n += len(l.batch)
+		}
+	}
+	return n
 }
 
 // submit queues requests, to leave in this order. It never blocks.
@@ -135,9 +191,9 @@ func (m *master) tell(r *request, v vote) {
 	if !r.answered {
 		r.answered = true
 		v.heard = true
-		r.to.answer(m.index, v)
+		r.to.answer(m.Index, v)
 	}
-	if r.keep == 0 || v.answer == Granted || v.notMine() || r.outlived(m.index, m.now()) {
+	if r.keep == 0 || v.answer == Granted || v.notMine() || r.obsolete(m.Index, m.Now()) {
 		return
 	}
 	m.mu.Lock()

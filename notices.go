@@ -153,9 +153,9 @@ func (n *notices) hearAgain(ctx context.Context, m *master) {
 		stood := false
 		err := m.hear(ctx, n.channel, func() {
 			stood = true
-			n.set(ctx, m.index, true)
+			n.set(ctx, m.Index, true)
 		}, n.called)
-		n.set(ctx, m.index, false)
+		n.set(ctx, m.Index, false)
 		if stood {
 			pause = minRetry
 		}

@@ -8,14 +8,11 @@ import (
 	"net"
 	"reflect"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-
-	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // New returns a Client that locks on the given masters: an odd number of Redis
@@ -159,10 +156,10 @@ func newClient(ways []way, cfg config, errs []error) (*Client, error) {
 
 	cfg.observer = cfg.observer.withDefaults()
 	c := &Client{
-		config:    cfg,
-		need:      quorumOf(len(ways)),
-		admission: admission{runs: make(map[*master]string), apart: make(map[[2]*master]clock.Instant)},
+		config: cfg,
+		need:   quorumOf(len(ways)),
 	}
+	c.admission = newAdmission(admissionConfig{prefix: cfg.prefix, need: c.need, quarantine: cfg.quarantine(), now: cfg.now})
 	c.born = time.Now()
 	c.closed, c.close = context.WithCancelCause(context.Background())
 	for i, w := range ways {
@@ -173,24 +170,19 @@ func newClient(ways []way, cfg config, errs []error) (*Client, error) {
 		if name == sentinelAddr {
 			name = fmt.Sprintf("masters[%d] behind Sentinel", i)
 		}
-		c.masters = append(c.masters, &master{
-			index:      i,
-			name:       name,
-			redis:      w.redis,
-			aside:      w.redis.WithTimeout(admissionTimeout),
-			ear:        w.ear,
-			wake:       make(chan struct{}, 1),
-			stopped:    make(chan struct{}),
-			now:        cfg.now,
-			prefix:     cfg.prefix,
-			maxTTL:     strconv.FormatInt(cfg.maxTTL.Milliseconds(), 10),
-			admit:      c.admit,
-			readmit:    c.readmit,
-			observer:   &c.observer,
-			health:     health{connecting: make(chan struct{}, 1)},
-			departures: newDepartures(w.redis.Options()),
-		})
+		c.masters = append(c.masters, newMaster(masterConfig{
+			Index:       i,
+			Name:        name,
+			Way:         w,
+			Now:         cfg.now,
+			MaxTTL:      cfg.maxTTL,
+			SideTimeout: admissionTimeout,
+			Gate:        c.admission,
+			Up:          func() { c.observer.MasterUp(name) },
+			Down:        func(err error) { c.observer.MasterDown(name, readable(err)) },
+		}))
 	}
+	c.admission.masters = c.masters
 	c.masterTime.need = c.need
 	c.notices = notices{
 		channel: cfg.prefix + ":waits:" + uuid.NewString(),
@@ -200,7 +192,7 @@ func newClient(ways []way, cfg config, errs []error) (*Client, error) {
 		rouse:   c.names.rouse,
 	}
 	for _, m := range c.masters {
-		go m.run()
+		m.start()
 	}
 	return c, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/planted"
 )
 
 // Defaults and bounds.
@@ -276,4 +277,14 @@ func validateName(name string) error {
 		return &OptionError{"name", fmt.Sprintf("%d bytes long", len(name)), fmt.Sprintf("it must be at most %d bytes", MaxNameLen)}
 	}
 	return nil
+}
+
+// quarantine is how long a master that may have forgotten grants stays out: the
+// longest ttl, what our clocks may differ by, and a second because servers tell
+// their uptime in whole ones.
+func (c *config) quarantine() time.Duration {
+	if planted.Bug == planted.NoQuarantine {
+		return 0
+	}
+	return c.maxTTL + termsOf(c.maxTTL, 0, c.drift).drift + time.Second
 }

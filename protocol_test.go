@@ -196,7 +196,7 @@ func (g *quorumGame) lose(i int) {
 }
 
 func (g *quorumGame) survey(of, by int) {
-	reply, err := surveyScript.Run(context.Background(), g.masters[of], g.admissionKeys(), "no", surveyNotes).StringSlice()
+	reply, err := redis.NewScript(surveySource).Run(context.Background(), g.masters[of], g.admissionKeys(), "no", surveyNotes).StringSlice()
 	if err != nil {
 		panic(err)
 	}
@@ -233,7 +233,7 @@ func (g *quorumGame) readmit(i int) {
 		floor = 10
 	}
 	s := o.surveys[i]
-	err := admitScript.Run(context.Background(), g.masters[i], g.admissionKeys(), s.run, s.since, admittedValue(s.run, notDurable), floor).Err()
+	err := redis.NewScript(admitSource).Run(context.Background(), g.masters[i], g.admissionKeys(), s.run, s.since, admittedValue(s.run, notDurable), floor).Err()
 	g.note("master %d is readmitted at %d: %v", i, floor, err)
 	if err == nil {
 		g.out[i] = nil

@@ -364,9 +364,9 @@ func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
 				must(t, d.raw[0].Set(background, admitted, fmt.Sprint("out ", run, " ", mark), 0).Err())
 				begin := time.Now()
 				for strings.HasPrefix(state(), "out") && time.Since(begin) < patience {
-					time.Sleep(maxAgain / 4)
+					time.Sleep(maxOut / 4)
 				}
-				if took, least := time.Since(begin), c.quarantine(); took < least || took > least+2*maxAgain {
+				if took, least := time.Since(begin), c.quarantine(); took < least || took > least+2*maxOut {
 					t.Errorf("it was out for %v, want %v", took, least)
 				}
 			})
@@ -559,19 +559,19 @@ func TestALateAdmissionDoesNoHarm(t *testing.T) {
 	c := d.founded(recoveryOptions()...)
 	m := c.masters[0]
 	must(t, d.raw[0].Del(background, fenceKey(DefaultPrefix, 7)).Err())
-	early, err := m.survey(notDurable)
+	early, err := c.admission.survey(m, notDurable)
 	must(t, err)
 	floors := make([]int64, buckets)
 	floors[7] = 1000
-	must(t, m.raise(early, floors))
-	late := m.raise(early, floors)
+	must(t, c.admission.raise(m, early, floors))
+	late := c.admission.raise(m, early, floors)
 	requireErr(t, late, ErrNotAdmitted)
 
 	must(t, d.raw[0].FlushAll(background).Err())
-	requireErr(t, m.raise(early, floors), ErrNotAdmitted)
-	_, err = m.survey(notDurable)
+	requireErr(t, c.admission.raise(m, early, floors), ErrNotAdmitted)
+	_, err = c.admission.survey(m, notDurable)
 	must(t, err)
-	requireErr(t, m.raise(early, floors), ErrNotAdmitted)
+	requireErr(t, c.admission.raise(m, early, floors), ErrNotAdmitted)
 	if got := d.raw[0].Get(background, DefaultPrefix+":admitted").Val(); !strings.HasPrefix(got, "out ") {
 		t.Errorf("admitted is %q", got)
 	}

@@ -36,7 +36,7 @@ type Client struct {
 	ending  sync.Mutex // held by Close while it ends the holds, and by an Unlock after that
 	suspend suspendCheck
 
-	admission admission
+	admission *admission
 }
 
 // TryLock asks every master once for the lock and returns as soon as the answer
@@ -205,7 +205,7 @@ func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline cl
 	r := newRound(ballot, c.need)
 	for i, v := range votes {
 		if v.answer == Granted && v.grant < int64(h.token) {
-			c.masters[i].submit(&request{name: h.name, call: h.confirmCall(v.grant), to: r})
+			c.masters[i].submit(&request{order: h.name, call: h.confirmCall(v.grant), to: r})
 		}
 	}
 	err = c.await(ctx, r, deadline)
@@ -294,7 +294,7 @@ func (c *Client) notGranted(op, name string, votes []vote) error {
 func (c *Client) publish(votes []vote) []Vote {
 	public := make([]Vote, len(votes))
 	for i, v := range votes {
-		public[i] = Vote{Master: c.masters[i].name, Answer: v.answer, Grant: uint64(v.grant), Remaining: v.remaining, Err: readable(v.err)}
+		public[i] = Vote{Master: c.masters[i].Name, Answer: v.answer, Grant: uint64(v.grant), Remaining: v.remaining, Err: readable(v.err)}
 	}
 	return public
 }

@@ -233,54 +233,66 @@ func besides(t *testing.T, d *deployment, addr string) *Client {
 	return c
 }
 
-// said is a connection on which a server has said something already, and then
+// saidConn is a connection on which a server has said something already, and then
 // hangs up.
-type said struct {
+type saidConn struct {
 	net.Conn
 	*bytes.Reader
 }
 
-func (s said) Read(p []byte) (int, error)     { return s.Reader.Read(p) }
-func (said) Write(p []byte) (int, error)      { return len(p), nil }
-func (said) Close() error                     { return nil }
-func (said) SetDeadline(time.Time) error      { return nil }
-func (said) SetReadDeadline(time.Time) error  { return nil }
-func (said) SetWriteDeadline(time.Time) error { return nil }
-func (said) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
-func (said) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (s saidConn) Read(p []byte) (int, error)     { return s.Reader.Read(p) }
+func (saidConn) Write(p []byte) (int, error)      { return len(p), nil }
+func (saidConn) Close() error                     { return nil }
+func (saidConn) SetDeadline(time.Time) error      { return nil }
+func (saidConn) SetReadDeadline(time.Time) error  { return nil }
+func (saidConn) SetWriteDeadline(time.Time) error { return nil }
+func (saidConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (saidConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+
+// openGate lets every server in.
+type openGate struct{}
+
+func (openGate) greeting() []command {
+	return []command{text("info"), text("get", "key"), pairs("config", "get", "appendonly")}
+}
+func (openGate) greeted(*master, []reply) (session, error) { return openGate{}, nil }
+func (openGate) admit() (*inquiry, error)                  { return nil, nil }
+func (openGate) readmit() error                            { return nil }
 
 // toldBy returns a master each of whose connections says text, and how many there
 // were.
-func toldBy(t testing.TB, text []byte, through func(net.Conn) net.Conn) (*master, *int) {
+func toldBy(t testing.TB, said []byte, through func(net.Conn) net.Conn) (*master, *int) {
 	dialled := new(int)
 	r := redis.NewClient(&redis.Options{
 		Addr: "rogue", Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, DialerRetryTimeout: 1, PoolSize: 1,
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
 			*dialled++
-			return through(said{Reader: bytes.NewReader(append([]byte(noHello), text...))}), nil
+			return through(saidConn{Reader: bytes.NewReader(append([]byte(noHello), said...))}), nil
 		},
 	})
 	t.Cleanup(func() { _ = r.Close() })
-	m := &master{name: "rogue", prefix: DefaultPrefix, redis: r, aside: r, ear: r, now: clock.Read}
-	m.admit = func(*master, hello) error { return nil }
+	m := newMaster(masterConfig{
+		Name: "rogue", Way: way{redis: r, ear: r}, Now: clock.Read, SideTimeout: admissionTimeout, Gate: openGate{},
+		Up: func() {}, Down: func(error) {},
+	})
 	return m, dialled
 }
 
 // readAll reads what a server said as a reply to each thing that it is asked.
 func readAll(m *master) (all []error) {
-	_, err := m.ask()
+	_, err := m.do(openGate{}.greeting()...)
 	all = append(all, err)
-	_, err = m.survey(notDurable)
+	_, err = m.evalTexts(surveyScript, nil)
 	all = append(all, err)
-	all = append(all, m.raise(&survey{}, nil))
+	all = append(all, m.eval(admitScript, nil))
 	all = append(all, m.hear(background, "channel", func() {}, func(int, string) {}))
 	l := &link{master: m}
-	all = append(all, l.hello())
+	all = append(all, l.greet())
 	l.hangUp()
 	for n := range 2 {
 		live := make([]*request, n+1)
 		for i := range live {
-			live[i] = &request{call: verifyScript.call([]*string{&m.name}, 1)}
+			live[i] = &request{call: verifyScript.call([]*string{&m.Name}, 1)}
 		}
 		l.conn = m.redis.Conn()
 		_ = l.exchange(live)
@@ -331,7 +343,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, c.Close()) }()
 	m, stood := c.masters[0], false
-	_, err = m.ask()
+	_, err = c.admission.hello(m)
 	heard := m.hear(background, "channel", func() { stood = true }, func(_ int, text string) { t.Errorf("heard %d bytes", len(text)) })
 	for _, err := range []error{err, heard} {
 		if _, ok := errors.AsType[*protocolError](err); !ok {

@@ -17,7 +17,7 @@ type asker interface {
 	// begin is called just before the request is written, for the first time. When
 	// it returns false nobody wants it to be sent any more: it is dropped, and
 	// answer is not called.
-	begin(master int, now clock.Instant) bool
+	begin(master int) bool
 
 	// answer is called once for every request that began, and for those that
 	// failed before.
@@ -26,22 +26,16 @@ type asker interface {
 
 // request is one call to one master.
 type request struct {
-	name string // of the lock
-	call call
-	to   asker
+	order string // requests with the same one leave in the order in which they were queued
+	call  call
+	to    asker
 
 	// keep is set on a request that must arrive: it is sent again until the master
 	// has answered yes or "not yours", or this instant has passed.
 	keep clock.Instant
 
-	// frees is set on the release of a hold. Whether it leaves a gone mark is
-	// decided when it is sent: an acquire that went ahead of it, on the same
-	// connection or answered by then, cannot be late, one whose connection broke can.
-	frees *hold
-
-	// moot, if not nil, tells before each sending whether it is not wanted any more.
-	// It is called by the masters' goroutines, and must not block.
-	moot func(master int) bool
+	// policy, if not nil, is asked before each sending.
+	policy policy
 
 	reply    int64 // what the call replied, or why there is no reply
 	err      error
@@ -51,19 +45,30 @@ type request struct {
 	resent   bool
 }
 
-// outlived reports that r is of no use any more. A release is of use, where there
-// turned out to be nothing to free, until the asker has heard how the name stands.
-func (r *request) outlived(master int, now clock.Instant) bool {
-	return r.keep != 0 && now.After(r.keep) || r.answered && r.frees != nil && r.frees.absent(master) || r.moot != nil && r.moot(master)
+// policy decides about a request when it is to be sent. Its methods are called by the
+// masters' goroutines: they must not block.
+type policy interface {
+	// obsolete reports that the request is of no use any more; answered tells whether
+	// the asker has its answer.
+	obsolete(master int, answered bool) bool
+
+	// prepare returns the call to send, which is given or another in its place;
+	// resent tells whether an earlier copy may be under way.
+	prepare(master int, given call, resent bool) call
+}
+
+// obsolete reports that r is of no use any more.
+func (r *request) obsolete(master int, now clock.Instant) bool {
+	return r.keep != 0 && now.After(r.keep) || r.policy != nil && r.policy.obsolete(master, r.answered)
 }
 
 // begin reports whether r is still wanted, and stamps it.
 func (r *request) begin(master int, now clock.Instant) bool {
-	if r.outlived(master, now) {
+	if r.obsolete(master, now) {
 		return false
 	}
 	if !r.began {
-		if !r.to.begin(master, now) {
+		if !r.to.begin(master) {
 			return false
 		}
 		r.began, r.sent = true, now
@@ -74,8 +79,8 @@ func (r *request) begin(master int, now clock.Instant) bool {
 
 // prepare makes the call ready to be sent, also once more.
 func (r *request) prepare(master int) {
-	if r.frees != nil && (r.resent || r.frees.inDoubt(master)) {
-		r.call = r.frees.releaseCall(0, goneTTL, nowhere)
+	if r.policy != nil {
+		r.call = r.policy.prepare(master, r.call, r.resent)
 	}
 }
 

@@ -2,8 +2,6 @@ package redlock
 
 import (
 	"sync"
-
-	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // round is one question put to all masters, and the votes it brings in. Who
@@ -57,7 +55,7 @@ func (r *round) tellTo(fell chan<- struct{}) {
 
 // begin and answer make round an asker.
 
-func (r *round) begin(master int, now clock.Instant) bool {
+func (r *round) begin(master int) bool {
 	wanted := r.wanted == nil || r.wanted()
 	r.mu.Lock()
 	leave := wanted && !r.over

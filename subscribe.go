@@ -43,7 +43,7 @@ func (m *master) hear(ctx context.Context, channel string, stands func(), messag
 		case *redis.Subscription:
 			stands()
 		case *redis.Message:
-			message(m.index, said.Payload)
+			message(m.Index, said.Payload)
 		}
 	}
 	return ctx.Err()

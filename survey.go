@@ -1,28 +1,26 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// What admission asks of a master, past its queue: on connections of their own,
-// because it happens when the queue's has none that may be used.
+// What admission asks of a master, past its queue.
 
 var (
-	surveyScript = redis.NewScript(assembled("counter", "survey"))
-	admitScript  = redis.NewScript(assembled("counter", "admit"))
+	surveySource = assembled("counter", "survey")
+	admitSource  = assembled("counter", "admit")
+	surveyScript = newSideScript(surveySource)
+	admitScript  = newSideScript(admitSource)
 )
 
 // hello is what a server says when a connection to it is new.
@@ -32,41 +30,36 @@ type hello struct {
 	durable  durability
 }
 
-// helloCmds are the commands that make a hello.
-type helloCmds struct {
-	info, admitted *redis.StringCmd
-	config         []*redis.MapStringStringCmd // one a parameter: Redis 6 knows no more
-}
-
-func (m *master) askHello(ctx context.Context, p redis.Pipeliner) *helloCmds {
-	return &helloCmds{
-		info:     p.Info(ctx),
-		admitted: p.Get(ctx, m.prefix+":admitted"),
-		config: []*redis.MapStringStringCmd{
-			p.ConfigGet(ctx, "appendonly"), p.ConfigGet(ctx, "appendfsync"), p.ConfigGet(ctx, "no-appendfsync-on-rewrite"),
-		},
+// helloCommands ask for one. CONFIG GET has one parameter a command: Redis 6 knows no more.
+func (a *admission) helloCommands() []command {
+	return []command{
+		text("info"),
+		text("get", a.prefix+":admitted"),
+		pairs("config", "get", "appendonly"),
+		pairs("config", "get", "appendfsync"),
+		pairs("config", "get", "no-appendfsync-on-rewrite"),
 	}
 }
 
-// read returns what the server said, or why it can be no master: a Sentinel and a
+// readHello returns what the server said, or why it can be no master: a Sentinel and a
 // node of a cluster refuse the commands that come after INFO.
-func (h *helloCmds) read() (hello, error) {
-	if err := h.info.Err(); err != nil {
+func readHello(replies []reply) (hello, error) {
+	if err := replies[0].err(); err != nil {
 		return hello{}, err
 	}
-	info := parseInfo(h.info.Val())
+	info := parseInfo(replies[0].string())
 	if why := info.unfit(); why != "" {
 		return hello{}, fmt.Errorf("%w: %s", ErrNotAdmitted, why)
 	}
-	admitted, err := h.admitted.Result()
-	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+	admitted := replies[1].string()
+	if err := replies[1].err(); hasPrefix(err, "WRONGTYPE") {
 		admitted = "corrupt" // and is repaired like any other text that nobody can have written
-	} else if err != nil && !errors.Is(err, redis.Nil) {
+	} else if err != nil {
 		return hello{}, err
 	}
 	config := make(map[string]string)
-	for _, c := range h.config {
-		maps.Copy(config, c.Val())
+	for _, r := range replies[2:] {
+		maps.Copy(config, r.values())
 	}
 	said := hello{
 		info:     info,
@@ -85,71 +78,48 @@ func (h *helloCmds) read() (hello, error) {
 // not durable. That is noted on the server as well, but such a server may lose the note.
 var notDurableRuns sync.Map
 
-// connErr returns what kept a pipeline, which returned err, from its replies, or
-// nil if every command has a reply or an error of its own. A server that refuses
-// the password or the database does so while the connection is set up: an error
-// that reads like a reply, and that go-redis gives to none of the commands.
-func connErr(cmds []redis.Cmder, err error) error {
-	failed := func(c redis.Cmder) bool { return c.Err() != nil }
-	if isReply(err) && slices.ContainsFunc(cmds, failed) {
-		return nil
-	}
-	return err
-}
-
-// ask says hello on a connection of its own.
-func (m *master) ask() (hello, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
-	defer cancel()
-	var said *helloCmds
-	err := driving(func() error {
-		cmds, err := m.aside.Pipelined(ctx, func(p redis.Pipeliner) error {
-			said = m.askHello(ctx, p)
-			return nil
-		})
-		return connErr(cmds, err)
-	})
+// hello asks for one past the master's queue.
+func (a *admission) hello(m *master) (hello, error) {
+	replies, err := m.do(a.helloCommands()...)
 	if err != nil {
 		return hello{}, err
 	}
-	return said.read()
+	return readHello(replies)
 }
 
 // survey asks a master that may not vote, or lost a counter, what it has, and notes
 // on it since when.
-func (m *master) survey(d durability) (*survey, error) {
-	s, err := m.ran(surveyNotes, d, buckets)
+func (a *admission) survey(m *master, d durability) (*survey, error) {
+	s, err := a.surveyed(m, surveyNotes, d, buckets)
 	if err == nil && !s.may() && !s.forgotNothing() {
-		s.outFor = min(s.outFor, firstSeen.outFor(s.run+" "+m.name+" "+m.prefix, s.since, m.now()))
+		s.outFor = min(s.outFor, firstSeen.outFor(s.run+" "+m.Name+" "+a.prefix, s.since, a.now()))
 	}
 	return s, err
 }
 
 // look is survey, but for that it changes nothing.
-func (m *master) look(d durability) (*survey, error) { return m.ran(surveyLooks, d, buckets) }
+func (a *admission) look(m *master, d durability) (*survey, error) {
+	return a.surveyed(m, surveyLooks, d, buckets)
+}
 
 // glance is look without the counters: whether the master can be looked into.
-func (m *master) glance(d durability) (*survey, error) { return m.ran(surveyLooks, d, 0) }
+func (a *admission) glance(m *master, d durability) (*survey, error) {
+	return a.surveyed(m, surveyLooks, d, 0)
+}
 
 const (
 	surveyNotes = "note"
 	surveyLooks = "look"
 )
 
-func (m *master) ran(mode string, d durability, counters int) (*survey, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
-	defer cancel()
-	var reply []string
-	err := driving(func() (err error) {
-		reply, err = surveyScript.Run(ctx, m.aside, m.admissionKeys()[:1+counters], string(d), mode).StringSlice()
-		return err
-	})
+func (a *admission) surveyed(m *master, mode string, d durability, counters int) (*survey, error) {
+	reply, err := m.evalTexts(surveyScript, a.keys()[:1+counters], string(d), mode)
 	if err != nil {
 		return nil, err
 	}
 	s, err := parseSurvey(reply, counters)
 	if err != nil {
-		return nil, fmt.Errorf("survey of %s: %w", m.name, err)
+		return nil, fmt.Errorf("survey of %s: %w", m.Name, err)
 	}
 	return s, nil
 }
@@ -216,10 +186,8 @@ func number(text string, most int64) (int64, error) {
 }
 
 // raise lets the server vote that s surveyed, with its counters at floors at least.
-func (m *master) raise(s *survey, floors []int64) error {
-	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
-	defer cancel()
-	hello, err := m.ask()
+func (a *admission) raise(m *master, s *survey, floors []int64) error {
+	hello, err := a.hello(m)
 	if err != nil {
 		return err
 	}
@@ -228,9 +196,9 @@ func (m *master) raise(s *survey, floors []int64) error {
 	for _, f := range floors {
 		args = append(args, f)
 	}
-	err = driving(func() error { return admitScript.Run(ctx, m.aside, m.admissionKeys(), args...).Err() })
-	if redis.HasErrorPrefix(err, "NOTADMITTED") {
-		return &outError{err.Error(), minRetry}
+	err = m.eval(admitScript, a.keys(), args...)
+	if hasPrefix(err, "NOTADMITTED") {
+		return &notAdmittedError{err.Error(), minRetry}
 	}
 	return err
 }
@@ -240,39 +208,43 @@ const probeTTL = 2 * admissionTimeout
 
 // sameServer reports whether what is written on one of two masters is found on the
 // other. One direction is enough, if a server does not take part in the other.
-func sameServer(a, b *master) (same bool, err error) {
-	there, err1 := a.foundOn(b)
-	back, err2 := b.foundOn(a)
+func (a *admission) sameServer(one, other *master) (same bool, err error) {
+	there, err1 := a.found(one, other)
+	back, err2 := a.found(other, one)
 	if err1 != nil && err2 != nil {
 		return false, errors.Join(err1, err2)
 	}
 	return there || back, nil
 }
 
-// foundOn reports whether other has a random value that was just written on m.
-func (m *master) foundOn(other *master) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), admissionTimeout)
-	defer cancel()
-	key, value := m.prefix+":probe:"+uuid.NewString(), uuid.NewString()
-	if err := driving(func() error { return m.aside.Set(ctx, key, value, probeTTL).Err() }); err != nil {
-		return false, fmt.Errorf("%s: %w", m.name, err)
+// found reports whether a random value that is written on one master is there on the
+// other.
+func (a *admission) found(written, other *master) (bool, error) {
+	key, value := a.prefix+":probe:"+uuid.NewString(), uuid.NewString()
+	if _, err := doOne(written, text("set", key, value, "ex", int(probeTTL.Seconds()))); err != nil {
+		return false, err
 	}
-	var found string
-	err := driving(func() (err error) {
-		found, err = other.aside.Get(ctx, key).Result()
-		return err
-	})
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return false, fmt.Errorf("%s: %w", other.name, err)
-	}
-	return found == value, nil
+	there, err := doOne(other, text("get", key))
+	return there == value, err
 }
 
-func (m *master) admissionKeys() []string {
+// doOne sends a text command to a master, whose name is in the error.
+func doOne(m *master, c command) (string, error) {
+	replies, err := m.do(c)
+	if err == nil {
+		err = replies[0].err()
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return replies[0].string(), nil
+}
+
+func (a *admission) keys() []string {
 	keys := make([]string, 1, 1+buckets)
-	keys[0] = m.prefix + ":admitted"
+	keys[0] = a.prefix + ":admitted"
 	for b := range buckets {
-		keys = append(keys, fenceKey(m.prefix, b))
+		keys = append(keys, fenceKey(a.prefix, b))
 	}
 	return keys
 }

@@ -47,7 +47,7 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 	asked := c.newRound()
 	question := verifyScript.call([]*string{&lock}, uint64(token))
 	for _, m := range c.masters {
-		m.submit(&request{name: name, call: question, to: asked})
+		m.submit(&request{order: name, call: question, to: asked})
 	}
 	if err := c.await(ctx, asked, deadline); err != nil {
 		asked.abandon()

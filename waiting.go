@@ -248,7 +248,7 @@ func (c *Client) leaveLines(name string, had *Lock) {
 	knows := func(master int) bool { return had != nil && had.h.granted(master) }
 	leave := c.leaveRequest(name)
 	leave.keep = c.now().Add(lineTTL)
-	leave.moot = func(master int) bool { return knows(master) || c.names.wanted(name) }
+	leave.policy = obsoleteIf(func(master int) bool { return knows(master) || c.names.wanted(name) })
 	for i, m := range c.masters {
 		if !knows(i) {
 			one := leave
@@ -257,9 +257,15 @@ func (c *Client) leaveLines(name string, had *Lock) {
 	}
 }
 
+// obsoleteIf is the policy of a request that is not wanted any more when it says so.
+type obsoleteIf func(master int) bool
+
+func (f obsoleteIf) obsolete(master int, _ bool) bool     { return f(master) }
+func (obsoleteIf) prepare(_ int, given call, _ bool) call { return given }
+
 func (c *Client) leaveRequest(name string) request {
 	k := keysOf(c.prefix, name, "")
-	return request{name: name, call: leaveScript.call([]*string{&k.lock, &k.line}, &c.notices.channel), to: nobody{}}
+	return request{order: name, call: leaveScript.call([]*string{&k.lock, &k.line}, &c.notices.channel), to: nobody{}}
 }
 
 // called is told what a master's notice says: the key of a lock that it keeps for

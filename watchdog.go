@@ -99,7 +99,7 @@ func (h *hold) extend(t terms) *round {
 	h.longest = max(h.longest, t.keyTTL())
 	valid := start.Before(h.validUntil())
 	for i := range requests {
-		requests[i] = request{name: h.name, call: extending, to: r}
+		requests[i] = request{order: h.name, call: extending, to: r}
 		if h.standing[i].lost && valid {
 			requests[i].call = h.repairCall(t)
 			h.standing[i].repairs++
@@ -141,7 +141,7 @@ func (h *hold) weigh(i int, v vote, t terms, repair bool) vote {
 	}
 	h.mu.Unlock()
 	if jumped != 0 {
-		h.client.observer.ClockJumped(h.client.masters[i].name, h.name, jumped)
+		h.client.observer.ClockJumped(h.client.masters[i].Name, h.name, jumped)
 		return vote{heard: true, answer: Refused, err: errClockJumped}
 	}
 	return v

@@ -1,0 +1,125 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What is asked of a server past its queue goes on connections of its own, because it
+// is asked when the queue has none that may be used.
+
+// command is one to be sent past the queue.
+type command struct {
+	words []any
+	pairs bool // the reply is keys and values
+}
+
+// text is a command whose reply is a string.
+func text(words ...any) command { return command{words: words} }
+
+// pairs is a command whose reply is keys and values, as that of CONFIG GET.
+func pairs(words ...any) command { return command{words: words, pairs: true} }
+
+// reply is what a server replied to a command.
+type reply struct {
+	text  *redis.StringCmd
+	pairs *redis.MapStringStringCmd
+}
+
+// err returns the error that the server replied, or nil. A key that is not there is no
+// error.
+func (r reply) err() error {
+	err := error(nil)
+	if r.pairs != nil {
+		err = r.pairs.Err()
+	} else {
+		err = r.text.Err()
+	}
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	return err
+}
+
+// string returns the reply to a text command, "" if it is none.
+func (r reply) string() string { return r.text.Val() }
+
+// values returns the reply to a pairs command, nil if it is none.
+func (r reply) values() map[string]string { return r.pairs.Val() }
+
+// sendTogether sends commands in one round trip, and returns their replies.
+func sendTogether(ctx context.Context, on redis.Cmdable, commands []command) ([]reply, error) {
+	replies := make([]reply, len(commands))
+	err := driving(func() error {
+		cmds, err := on.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i, c := range commands {
+				if c.pairs {
+					replies[i].pairs = redis.NewMapStringStringCmd(ctx, c.words...)
+					_ = p.Process(ctx, replies[i].pairs) // only queues it
+				} else {
+					replies[i].text = redis.NewStringCmd(ctx, c.words...)
+					_ = p.Process(ctx, replies[i].text)
+				}
+			}
+			return nil
+		})
+		return connErr(cmds, err)
+	})
+	return replies, err
+}
+
+// connErr returns what kept a pipeline, which returned err, from its replies, or
+// nil if every command has a reply or an error of its own. A server that refuses
+// the password or the database does so while the connection is set up: an error
+// that reads like a reply, and that go-redis gives to none of the commands.
+func connErr(cmds []redis.Cmder, err error) error {
+	failed := func(c redis.Cmder) bool { return c.Err() != nil }
+	if isReply(err) && slices.ContainsFunc(cmds, failed) {
+		return nil
+	}
+	return err
+}
+
+// do sends commands past the queue, in one round trip, and returns their replies.
+func (m *master) do(commands ...command) ([]reply, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), m.SideTimeout)
+	defer cancel()
+	return sendTogether(ctx, m.aside, commands)
+}
+
+// sideScript is a script that is run past the queue.
+type sideScript struct{ script *redis.Script }
+
+func newSideScript(source string) sideScript { return sideScript{redis.NewScript(source)} }
+
+// eval runs a script past the queue, for its side effects only.
+func (m *master) eval(s sideScript, keys []string, args ...any) error {
+	return m.evaluated(s, keys, args, func(*redis.Cmd) error { return nil })
+}
+
+// evalTexts is eval, and returns the strings that the script replied.
+func (m *master) evalTexts(s sideScript, keys []string, args ...any) (texts []string, err error) {
+	err = m.evaluated(s, keys, args, func(c *redis.Cmd) (err error) {
+		texts, err = c.StringSlice()
+		return err
+	})
+	return texts, err
+}
+
+func (m *master) evaluated(s sideScript, keys []string, args []any, read func(*redis.Cmd) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), m.SideTimeout)
+	defer cancel()
+	return driving(func() error {
+		cmd := s.script.Run(ctx, m.aside, keys, args...)
+		if err := cmd.Err(); err != nil {
+			return err
+		}
+		return read(cmd)
+	})
+}
+
+// hasPrefix reports that err is what a server replied, and begins with the word.
+func hasPrefix(err error, word string) bool { return redis.HasErrorPrefix(err, word) }
