@@ -24,15 +24,11 @@ type terms struct {
 }
 
 func termsOf(ttl, delay time.Duration, driftFactor float64) terms {
-	t := terms{
+	return terms{
 		ttl:   ttl,
 		delay: delay,
-		drift: time.Duration(float64(ttl)*driftFactor) + driftBase,
+		drift: planted.Bug.Drift(time.Duration(float64(ttl)*driftFactor) + driftBase),
 	}
-	if planted.Bug == planted.Drift {
-		t.drift = 0
-	}
-	return t
 }
 
 // keyTTL is how long the masters keep the key.

@@ -21,11 +21,8 @@ import (
 func highestGrant(votes []vote) fence.Token {
 	top := int64(0)
 	for i := range votes {
-		if planted.Bug == planted.OneToken && top > 0 {
-			break
-		}
 		if votes[i].answer == Granted {
-			top = max(top, votes[i].grant)
+			top = max(top, planted.Bug.Grant(votes[i].grant, top))
 		}
 	}
 	return fence.Token(top)

@@ -154,9 +154,7 @@ func (h *hold) acquired(i int, v vote, t terms) vote {
 		was = expiry{}
 	}
 	s.granted, s.grant = true, v.grant
-	if planted.Bug == planted.FromTheEnd {
-		v.sent = v.got
-	}
+	v.sent = planted.Bug.CountsFrom(v.sent, v.got)
 	s.until = max(s.until, t.validUntil(v.sent))
 	s.expiry = was.atLeast(expiryAfter(v.sent, v.got, t.keyTTL()))
 	return v
@@ -227,10 +225,7 @@ func (h *hold) giveUp(asked *round, in place) {
 		h.acquired(i, v, h.terms)
 		keep := h.keep(v.doubt, h.client.now())
 		h.mu.Unlock()
-		if planted.Bug == planted.NoRollback || planted.Bug == planted.RollbackHeard && v.answer == Unknown {
-			return v
-		}
-		if v.answer == Granted || v.doubt {
+		if (v.answer == Granted || v.doubt) && planted.Bug.GivesBack(v.answer != Unknown) {
 			h.client.masters[i].submit(&request{
 				order:  h.name,
 				call:   undoing,
@@ -389,7 +384,7 @@ func (h *hold) end(cause error) error {
 	h.timer.Stop()
 	h.mu.Unlock()
 
-	if planted.Bug == planted.LateRenewal && cause == ErrReleased {
+	if planted.Bug.RenewsLate() && cause == ErrReleased {
 		time.AfterFunc(h.terms.ttl/renewals, func() {
 			late := h.client.newRound()
 			h.send(late, h.repairCall(h.terms))

@@ -283,8 +283,5 @@ func validateName(name string) error {
 // longest ttl, what our clocks may differ by, and a second because servers tell
 // their uptime in whole ones.
 func (c *config) quarantine() time.Duration {
-	if planted.Bug == planted.NoQuarantine {
-		return 0
-	}
-	return c.maxTTL + termsOf(c.maxTTL, 0, c.drift).drift + time.Second
+	return planted.Bug.Quarantine(c.maxTTL + termsOf(c.maxTTL, 0, c.drift).drift + time.Second)
 }

@@ -195,7 +195,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 // their counters, if the grant they gave still stands. A vote whose grant does not
 // is struck out of votes. It returns who stands at the token.
 func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline clock.Instant) (standing []vote, err error) {
-	if planted.Bug == planted.NoConfirm || lowestGrant(votes) == h.token {
+	if planted.Bug.Confirmed(lowestGrant(votes) == h.token) {
 		return votes, nil // all that granted stand at it
 	}
 	ballot := standings(votes, h.token)

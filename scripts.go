@@ -34,7 +34,7 @@ func assembled(files ...string) string {
 		if err != nil {
 			panic(err) // it is built in
 		}
-		all.WriteString(planted.Script(file, string(source)))
+		all.WriteString(planted.Bug.Script(file, string(source)))
 	}
 	return all.String()
 }

@@ -3,4 +3,14 @@
 package planted
 
 // Bug is the one that is built in.
-const Bug = ConfirmOwner
+var Bug confirmOwner
+
+// confirmOwner: a confirm asks for the owner, not for the grant.
+type confirmOwner struct{ honest }
+
+func (confirmOwner) Script(name, source string) string {
+	if name != "confirm" {
+		return source
+	}
+	return replaced(source, `held[1] ~= owner or held[2] ~= grant`, `held[1] ~= owner`)
+}

@@ -3,4 +3,9 @@
 package planted
 
 // Bug is the one that is built in.
-const Bug = LateRenewal
+var Bug lateRenewal
+
+// lateRenewal: the watchdog writes the lock once more after Unlock.
+type lateRenewal struct{ honest }
+
+func (lateRenewal) RenewsLate() bool { return true }

@@ -3,4 +3,9 @@
 package planted
 
 // Bug is the one that is built in.
-const Bug = NoConfirm
+var Bug noConfirm
+
+// noConfirm: a token counts without a quorum standing at it.
+type noConfirm struct{ honest }
+
+func (noConfirm) Confirmed(bool) bool { return true }

@@ -2,5 +2,12 @@
 
 package planted
 
+import "time"
+
 // Bug is the one that is built in.
-const Bug = NoQuarantine
+var Bug noQuarantine
+
+// noQuarantine: a master that lost data votes at once.
+type noQuarantine struct{ honest }
+
+func (noQuarantine) Quarantine(time.Duration) time.Duration { return 0 }

@@ -3,4 +3,9 @@
 package planted
 
 // Bug is the one that is built in.
-const Bug = NoRollback
+var Bug noRollback
+
+// noRollback: a failed acquisition gives nothing back.
+type noRollback struct{ honest }
+
+func (noRollback) GivesBack(bool) bool { return false }

@@ -3,4 +3,4 @@
 package planted
 
 // Bug is the one that is built in.
-const Bug = ""
+var Bug honest

@@ -3,4 +3,14 @@
 package planted
 
 // Bug is the one that is built in.
-const Bug = ReleaseAnyone
+var Bug releaseAnyone
+
+// releaseAnyone: a release frees the lock whoever owns it.
+type releaseAnyone struct{ honest }
+
+func (releaseAnyone) Script(name, source string) string {
+	if name != "release" {
+		return source
+	}
+	return replaced(source, `redis.call('HGET', lock, 'owner') ~= owner`, `redis.call('EXISTS', lock) == 0`)
+}

@@ -3,4 +3,9 @@
 package planted
 
 // Bug is the one that is built in.
-const Bug = RollbackHeard
+var Bug rollbackHeard
+
+// rollbackHeard: a failed acquisition gives back only where a master answered.
+type rollbackHeard struct{ honest }
+
+func (rollbackHeard) GivesBack(answered bool) bool { return answered }
