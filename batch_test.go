@@ -189,7 +189,7 @@ func cutBatches(t *testing.T, d *deployment, reply, resend bool) {
 			h := &hold{owner: fmt.Sprintf("%d-%d", at, i), keys: keysOf(DefaultPrefix, fmt.Sprintf("job-%d-%d", at, i), "")}
 			batch = append(batch, &request{call: h.acquireCall(1, terms, nowhere), to: answerInto{&answers[i]}})
 		}
-		l := &link{master: m, away: true}
+		l := &link{master: m, inFlight: true}
 		must(t, l.greet())
 		l.served = resend
 		*cut, broke = at, false

@@ -21,24 +21,24 @@ const (
 // departures decides what leaves for a master when, and on which link. All is
 // guarded by the master's mu.
 type departures struct {
-	width  int           // how many links there may be
-	trip   time.Duration // the fastest answer since the master was reached; 0: none
-	lately time.Duration // what the last answers took
-	leftAt clock.Instant // when the last batch left
-	links  []*link
-	away   int         // links under way
-	alarm  *time.Timer // only for next
+	width    int           // how many links there may be
+	trip     time.Duration // the fastest answer since the master was reached; 0: none
+	recent   time.Duration // what the last answers took
+	leftAt   clock.Instant // when the last batch left
+	links    []*link
+	inFlight int         // links that carry a batch
+	alarm    *time.Timer // only for next
 
-	// To a far master: the names that batches are under way for, and what waits
-	// for the name's last one to come back.
-	abroad map[string][]*request
-	behind int // how many those are
+	// To a far master: the orders (see request) of the batches in flight, and what
+	// waits for each one's batch to come back.
+	keysInFlight map[string][]*request
+	blocked      int // how many those are
 }
 
 func newDepartures(o *redis.Options) departures {
 	alarm := time.NewTimer(0)
 	alarm.Stop()
-	return departures{width: widthOf(o), abroad: make(map[string][]*request), alarm: alarm}
+	return departures{width: widthOf(o), keysInFlight: make(map[string][]*request), alarm: alarm}
 }
 
 // widthOf leaves at least half of a small connection pool to its other users.
@@ -62,7 +62,7 @@ func (m *master) next() (l *link, batch []*request, far bool) {
 				}
 			}
 			pause = sooner(pause, gap)
-		} else if m.closing && m.away == 0 {
+		} else if m.closing && m.inFlight == 0 {
 			m.mu.Unlock()
 			return nil, nil, false
 		}
@@ -88,22 +88,22 @@ func sooner(a, b time.Duration) time.Duration {
 // revive queues the kept requests that failed, when their pause is over, or
 // returns how long it lasts yet. The caller holds mu.
 func (m *master) revive() time.Duration {
-	if len(m.again) == 0 {
+	if len(m.retries) == 0 {
 		return 0
 	}
 	if pause := time.Until(m.retryAt); pause > 0 && !m.closing {
 		return pause
 	}
-	m.queue = append(m.queue, m.again...)
-	m.again = nil
+	m.queue = append(m.queue, m.retries...)
+	m.retries = nil
 	return 0
 }
 
 // room returns a link that something may leave on now, or none and after how
 // long to look again (0: when a link is back). The caller holds mu.
 func (m *master) room() (l *link, pause time.Duration) {
-	if m.away > 0 {
-		if !m.far() || m.away == m.width {
+	if m.inFlight > 0 {
+		if !m.far() || m.inFlight == m.width {
 			return nil, 0
 		}
 		if pause := m.leftAt.Add(m.gap()).Sub(m.Now()); pause > 0 {
@@ -111,7 +111,7 @@ func (m *master) room() (l *link, pause time.Duration) {
 		}
 	}
 	for _, l := range m.links {
-		if !l.away {
+		if !l.inFlight {
 			return l, 0
 		}
 	}
@@ -124,13 +124,13 @@ func (m *master) room() (l *link, pause time.Duration) {
 // more than the fastest is the time that the master or this machine is busy with
 // one: to leave earlier would be to wait in line there, with less gathered.
 func (m *master) gap() time.Duration {
-	return max(m.trip/time.Duration(m.width), m.lately-m.trip)
+	return max(m.trip/time.Duration(m.width), m.recent-m.trip)
 }
 
 func (m *master) far() bool { return m.width > 1 && m.trip >= farTrip }
 
-// take takes from the queue what may leave on l. What is for a name that is
-// abroad has to wait: links do not keep the order among themselves. The caller
+// take takes from the queue what may leave on l. What has the order of a request
+// in flight has to wait: links do not keep the order among themselves. The caller
 // holds mu.
 func (m *master) take(l *link) []*request {
 	far := m.far()
@@ -141,9 +141,9 @@ func (m *master) take(l *link) []*request {
 		}
 		taken++
 		if far {
-			if waiting, abroad := m.abroad[r.order]; abroad {
-				m.abroad[r.order] = append(waiting, r)
-				m.behind++
+			if waiting, ahead := m.keysInFlight[r.order]; ahead {
+				m.keysInFlight[r.order] = append(waiting, r)
+				m.blocked++
 				continue
 			}
 		}
@@ -156,12 +156,12 @@ func (m *master) take(l *link) []*request {
 	if len(batch) == 0 {
 		return nil
 	}
-	l.away = true
-	m.away++
+	l.inFlight = true
+	m.inFlight++
 	if far {
 		for _, r := range batch {
-			m.abroad[r.order] = nil
-			l.names = append(l.names, r.order)
+			m.keysInFlight[r.order] = nil
+			l.orders = append(l.orders, r.order)
 		}
 		m.leftAt = m.Now()
 	}
@@ -175,24 +175,24 @@ func (m *master) carry(l *link, batch []*request) {
 	m.mu.Lock()
 	if l.trip > 0 {
 		if m.trip == 0 || l.trip < m.trip {
-			m.trip, m.lately = l.trip, l.trip
+			m.trip, m.recent = l.trip, l.trip
 		}
-		m.lately += (l.trip - m.lately) / 8
+		m.recent += (l.trip - m.recent) / 8
 	}
-	far := len(l.names) > 0
+	far := len(l.orders) > 0
 	var next []*request // before what was queued since
-	for _, name := range l.names {
-		next = append(next, m.abroad[name]...)
-		delete(m.abroad, name)
+	for _, order := range l.orders {
+		next = append(next, m.keysInFlight[order]...)
+		delete(m.keysInFlight, order)
 	}
 	if len(next) > 0 {
-		m.behind -= len(next)
+		m.blocked -= len(next)
 		m.queue = append(next, m.queue...)
 	}
-	clear(l.names)
-	l.names = l.names[:0]
-	l.away = false
-	m.away--
+	clear(l.orders)
+	l.orders = l.orders[:0]
+	l.inFlight = false
+	m.inFlight--
 	m.mu.Unlock()
 	if far {
 		m.nudge()

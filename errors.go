@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // The errors to ask for with errors.Is. All that a call returns wraps one or
@@ -75,20 +73,6 @@ var (
 	errNoAnswer   = errors.New("no answer yet")
 	errNotAwaited = errors.New("not waited for: the others had decided")
 )
-
-// masterError is an error with a master's words in it, which are made printable.
-type masterError struct{ error }
-
-// readable is for an error that leaves the library; nil stays nil.
-func readable(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &masterError{err}
-}
-
-func (e *masterError) Error() string { return printable.Text(e.error.Error()) }
-func (e *masterError) Unwrap() error { return e.error }
 
 // Vote is what one master said, for reading; see Answer.
 type Vote struct {

@@ -74,7 +74,7 @@ func (m *master) failed(err error) {
 func (m *master) ask(later *inquiry) error {
 	h := &m.health
 	h.asking = true
-	m.looks.Go(func() {
+	m.inquiries.Go(func() {
 		err := later.ask()
 		h.connecting <- struct{}{}
 		h.asking = false
@@ -104,7 +104,7 @@ func (m *master) recheck(s session, now clock.Instant) {
 		return
 	}
 	h.lost, h.rechecking = false, true
-	m.looks.Go(func() {
+	m.inquiries.Go(func() {
 		err := s.readmit()
 		h.mu.Lock()
 		defer h.mu.Unlock()

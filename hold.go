@@ -231,7 +231,7 @@ func (h *hold) giveUp(asked *round, in place) {
 				call:   undoing,
 				policy: releaseOf{h},
 				to:     nobody{},
-				keep:   keep,
+				until:  keep,
 			})
 		}
 		return v
@@ -320,7 +320,7 @@ func (h *hold) release(left int, next *attempt) *round {
 	for i, s := range h.standing {
 		requests[i] = request{order: h.name, call: freeing, to: r}
 		if left == 0 && !s.never() {
-			requests[i].keep, requests[i].policy = h.keep(s.doubt || !s.heard, now), releaseOf{h}
+			requests[i].until, requests[i].policy = h.keep(s.doubt || !s.heard, now), releaseOf{h}
 		}
 	}
 	h.mu.Unlock()

@@ -3,8 +3,6 @@ package redlock
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
@@ -27,20 +25,11 @@ func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 		return err
 	}
 	defer c.calls.Done()
-	hellos, reasons := c.admission.askAll()
-	if err := c.initNeedsAll(reasons); err != nil {
-		return err // before anything is noted on those that are there
+	missing, err := c.admission.init(leastOf(floor))
+	if missing != nil {
+		return initNeedsAll(missing)
 	}
-	surveys := c.admission.surveyAll(c.admission.survey, hellos, reasons)
-	if err := c.initNeedsAll(reasons); err != nil {
-		return err
-	}
-	plan := admissionPlan{floors: make([][]int64, len(surveys)), out: make([]error, len(surveys))}
-	together := highest(surveys, leastOf(floor))
-	for i := range surveys {
-		plan.floors[i] = together
-	}
-	return c.admission.named(c.admission.carryOut(surveys, plan))
+	return err
 }
 
 // InitPlan is what Init would do, and to what.
@@ -69,17 +58,15 @@ func (c *Client) PlanInit(ctx context.Context, floor fence.Token) (InitPlan, err
 		return InitPlan{}, err
 	}
 	defer c.calls.Done()
-	hellos, reasons := c.admission.askAll()
-	surveys := c.admission.surveyAll(c.admission.look, hellos, reasons)
+	states, missing := c.admission.inspect()
 	plan := InitPlan{AtLeast: fence.Token(leastOf(floor))}
-	for i, m := range c.masters {
-		is := InitMaster{Master: m.Name, Err: readable(reasons[i])}
-		if s := surveys[i]; s != nil {
-			is.State, is.Lost, is.Counters = s.state(), s.lost(), len(s.counters)
-		}
-		plan.Masters = append(plan.Masters, is)
+	for _, state := range states {
+		plan.Masters = append(plan.Masters, InitMaster(state))
 	}
-	return plan, c.initNeedsAll(reasons)
+	if missing != nil {
+		return plan, initNeedsAll(missing)
+	}
+	return plan, nil
 }
 
 // beginInit is enter for Init and PlanInit.
@@ -94,39 +81,7 @@ func (c *Client) beginInit(ctx context.Context, floor fence.Token) error {
 // leastOf is what every counter goes to.
 func leastOf(floor fence.Token) int64 { return max(time.Now().UnixMilli(), int64(floor)) }
 
-// initNeedsAll returns why masters cannot be asked.
-func (c *Client) initNeedsAll(reasons []error) error {
-	if err := c.admission.named(reasons); err != nil {
-		return fmt.Errorf("%w: Init needs all masters: %w", ErrNoQuorum, err)
-	}
-	return nil
-}
-
-// named joins errors, one a master, each with its master's name.
-func (a *admission) named(errs []error) (all error) {
-	for i, err := range errs {
-		switch {
-		case err == nil:
-		case all == nil:
-			all = fmt.Errorf("%s: %w", a.masters[i].Name, readable(err))
-		default:
-			all = fmt.Errorf("%w; %s: %w", all, a.masters[i].Name, readable(err))
-		}
-	}
-	return all
-}
-
-// state tells an operator what became of the server.
-func (s *survey) state() string {
-	switch {
-	case s.in:
-		return "may vote"
-	case s.admitted == "":
-		return "was never used, or lost all its data"
-	case slices.Equal(strings.Fields(s.admitted), []string{"out", s.run, s.since}):
-		return fmt.Sprintf("restarted or lost data %v ago", s.outFor.Round(time.Second))
-	case admittedFormat.MatchString(s.admitted), strings.HasPrefix(s.admitted, "out "):
-		return "restarted"
-	}
-	return fmt.Sprintf("its note of who may vote is corrupt: %q", s.admitted)
+// initNeedsAll is the error of Init when masters are missing.
+func initNeedsAll(missing error) error {
+	return fmt.Errorf("%w: Init needs all masters: %w", ErrNoQuorum, missing)
 }

@@ -45,9 +45,9 @@ func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 		d.masters[0].die()
 		dead := c.masters[0]
 		leave := c.leaveRequest("job")
-		leave.keep = c.now().Add(lineTTL)
+		leave.until = c.now().Add(lineTTL)
 		wanted := c.leaveRequest("wanted")
-		wanted.keep, wanted.policy = leave.keep, obsoleteIf(func(int) bool { return true })
+		wanted.until, wanted.policy = leave.until, obsoleteIf(func(int) bool { return true })
 		dead.submit(&leave)
 		eventually(t, "kept", func() bool { return dead.pending() == 1 })
 		dead.submit(&wanted)

@@ -17,13 +17,13 @@ type link struct {
 	served  bool // it has carried requests: it may be stale by now
 	session session
 	trip    time.Duration // how long the last batch took; 0: it did not end well
-	words   []any         // the command that it sends; kept for the next
+	argv    []any         // the command that it sends; kept for the next
 	keys    int           // how many of them are keys
 
 	// Guarded by the master's mu.
-	away  bool
-	batch []*request // what it carries; kept for the next
-	names []string   // that are abroad with it
+	inFlight bool
+	batch    []*request // what it carries; kept for the next
+	orders   []string   // of the requests in it, to a far master
 }
 
 // serve sends one batch and hands out the answers.
@@ -34,11 +34,11 @@ func (l *link) serve(batch []*request) {
 		if err := m.failedLately(); err != nil {
 			// Nobody waits for a master that failed a moment ago: with a hung one among
 			// them, contenders would else keep each split vote for a whole time-out.
-			m.setSilent(err)
-			defer m.setSilent(nil)
+			m.setFailFast(err)
+			defer m.setFailFast(nil)
 			kept := batch[:0]
 			for _, r := range batch {
-				if r.keep == 0 {
+				if r.until == 0 {
 					m.tell(r, vote{answer: Refused, err: err})
 				} else {
 					kept = append(kept, r)
@@ -53,7 +53,7 @@ func (l *link) serve(batch []*request) {
 		}
 		return
 	}
-	m.setSilent(nil)
+	m.setFailFast(nil)
 	now := m.Now()
 	live := batch[:0]
 	for _, r := range batch {
@@ -95,23 +95,23 @@ func (l *link) exchange(live []*request) error {
 		return nil
 	}
 	l.served = true
-	l.words = append(l.words[:0], "evalsha", &batchSHA, &l.keys)
+	l.argv = append(l.argv[:0], "evalsha", &batchSHA, &l.keys)
 	for _, r := range live {
-		l.words = append(l.words, r.call.keyWords()...)
+		l.argv = append(l.argv, r.call.keyWords()...)
 	}
-	l.keys = len(l.words) - 3
-	l.words = append(l.words, &l.master.maxTTL)
+	l.keys = len(l.argv) - 3
+	l.argv = append(l.argv, &l.master.maxTTL)
 	for _, r := range live {
-		l.words = append(l.words, r.call.argWords()...)
+		l.argv = append(l.argv, r.call.argWords()...)
 	}
 	replies, err := l.run()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		// SCRIPT FLUSH. Nothing was run. As EVAL, because between loading and asking
 		// the scripts may be flushed again.
-		l.words[0], l.words[1] = "eval", &batchSource
+		l.argv[0], l.argv[1] = "eval", &batchSource
 		replies, err = l.run()
 	}
-	clear(l.words)
+	clear(l.argv)
 	if err == nil && len(replies) != len(live) {
 		err = fmt.Errorf("%d calls, but %d replies", len(live), len(replies))
 	}
@@ -148,7 +148,7 @@ func (l *link) exchange(live []*request) error {
 // run sends the words and returns the array that is the reply.
 func (l *link) run() ([]any, error) {
 	ctx := context.Background() // the client's own time-outs bound it
-	cmd := redis.NewCmd(ctx, l.words...)
+	cmd := redis.NewCmd(ctx, l.argv...)
 	err := driving(func() error {
 		_ = l.conn.Process(ctx, cmd)
 		return nil

@@ -23,11 +23,11 @@ const (
 
 // masterConfig is what a master is made of.
 type masterConfig struct {
-	Index  int    // its place among the masters: every answer carries it
-	Name   string // its address, for people
-	Way    way
-	Now    func() clock.Instant
-	MaxTTL time.Duration // the longest of the deployment: every batch tells it
+	Index    int    // its place among the masters: every answer carries it
+	Name     string // its address, for people
+	Endpoint endpoint
+	Now      func() clock.Instant
+	MaxTTL   time.Duration // the longest of the deployment: every batch tells it
 
 	// SideTimeout bounds a command, or what goes out together, past the queue.
 	SideTimeout time.Duration
@@ -51,33 +51,33 @@ type masterConfig struct {
 // without any of them.
 type master struct {
 	masterConfig
-	maxTTL string                // of the configuration, in ms
-	redis  *redis.Client         // for the queue
-	aside  *redis.Client         // past the queue: go-redis's Conn and its client share options without a lock
-	ear    redis.UniversalClient // for subscriptions
-	health health
-	looks  sync.WaitGroup // those that ask and recheck began
+	maxTTL     string                // of the configuration, in ms
+	redis      *redis.Client         // for the queue
+	side       *redis.Client         // past the queue: go-redis's Conn and its client share options without a lock
+	subscriber redis.UniversalClient // for subscriptions
+	health     health
+	inquiries  sync.WaitGroup // those that ask and recheck began
 
-	mu      sync.Mutex
-	queue   []*request
-	again   []*request // kept requests that failed, waiting for retryAt
-	retryAt time.Time
-	silent  error // it failed a moment ago, and is being tried again: nobody has to wait for that
-	closing bool
-	wake    chan struct{} // capacity 1
-	stopped chan struct{} // closed when run has returned
+	mu       sync.Mutex
+	queue    []*request
+	retries  []*request // kept requests that failed, waiting for retryAt
+	retryAt  time.Time
+	failFast error // it failed a moment ago, and is being tried again: nobody has to wait for that
+	closing  bool
+	wake     chan struct{} // capacity 1
+	stopped  chan struct{} // closed when run has returned
 	departures
 }
 
 // newMaster returns a master that does nothing before start.
 func newMaster(cfg masterConfig) *master {
-	r := cfg.Way.redis
+	r := cfg.Endpoint.redis
 	return &master{
 		masterConfig: cfg,
 		maxTTL:       strconv.FormatInt(cfg.MaxTTL.Milliseconds(), 10),
 		redis:        r,
-		aside:        r.WithTimeout(cfg.SideTimeout),
-		ear:          cfg.Way.ear,
+		side:         r.WithTimeout(cfg.SideTimeout),
+		subscriber:   cfg.Endpoint.subscriber,
 		health:       health{connecting: make(chan struct{}, 1)},
 		wake:         make(chan struct{}, 1),
 		stopped:      make(chan struct{}),
@@ -99,9 +99,9 @@ func (m *master) usable() bool {
 func (m *master) pending() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := len(m.queue) + len(m.again) + m.behind
+	n := len(m.queue) + len(m.retries) + m.blocked
 	for _, l := range m.links {
-		if l.away {
+		if l.inFlight {
 			n += len(l.batch)
 		}
 	}
@@ -129,13 +129,13 @@ func (m *master) submit(all ...*request) {
 // refusal is why r cannot be queued, or nil. The caller holds mu.
 func (m *master) refusal(r *request) error {
 	switch {
-	case r.keep != 0:
+	case r.until != 0:
 		return nil
 	case m.closing:
 		return ErrClosed
-	case m.silent != nil:
-		return m.silent
-	case len(m.queue)+m.behind >= maxBacklog:
+	case m.failFast != nil:
+		return m.failFast
+	case len(m.queue)+m.blocked >= maxBacklog:
 		return errBacklog
 	}
 	return nil
@@ -159,7 +159,7 @@ func (m *master) close() {
 
 func (m *master) wait() {
 	<-m.stopped
-	m.looks.Wait()
+	m.inquiries.Wait()
 }
 
 // run serves the queue until close. To a near master nothing else may leave
@@ -180,10 +180,10 @@ func (m *master) run() {
 	}
 }
 
-func (m *master) setSilent(err error) {
+func (m *master) setFailFast(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.silent = err
+	m.failFast = err
 }
 
 // tell gives the asker its answer, once, and keeps what must arrive.
@@ -193,7 +193,7 @@ func (m *master) tell(r *request, v vote) {
 		v.heard = true
 		r.to.answer(m.Index, v)
 	}
-	if r.keep == 0 || v.answer == Granted || v.notMine() || r.obsolete(m.Index, m.Now()) {
+	if r.until == 0 || v.answer == Granted || v.notMine() || r.obsolete(m.Index, m.Now()) {
 		return
 	}
 	m.mu.Lock()
@@ -201,8 +201,8 @@ func (m *master) tell(r *request, v vote) {
 	if m.closing {
 		return // this was the last try
 	}
-	if len(m.again) == 0 {
+	if len(m.retries) == 0 {
 		m.retryAt = time.Now().Add(maxRetry)
 	}
-	m.again = append(m.again, r)
+	m.retries = append(m.retries, r)
 }

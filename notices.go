@@ -23,14 +23,14 @@ type notices struct {
 	called  func(master int, lockKey string)
 	rouse   func() // a quorum of masters can call now
 
-	mu     sync.Mutex
-	users  int
-	stop   context.CancelFunc // nil while there are no subscriptions
-	idle   *time.Timer
-	up     uint64 // the masters, as bits, whose subscription stands
-	closed bool
-	vain   [maxMasters]tally // by master: its calls for names that nobody waits for
-	ears   sync.WaitGroup
+	mu          sync.Mutex
+	users       int
+	stop        context.CancelFunc // nil while there are no subscriptions
+	idle        *time.Timer
+	up          uint64 // the masters, as bits, whose subscription stands
+	closed      bool
+	vain        [maxMasters]tally // by master: its calls for names that nobody waits for
+	subscribers sync.WaitGroup
 }
 
 // listen makes sure that w's client subscribes for as long as w waits, and reports
@@ -45,7 +45,7 @@ func (n *notices) listen(w *waiter) bool {
 			ctx, cancel := context.WithCancel(context.Background())
 			n.stop = cancel
 			for _, m := range n.masters {
-				n.ears.Go(func() { n.hearAgain(ctx, m) })
+				n.subscribers.Go(func() { n.keepSubscribed(ctx, m) })
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func (n *notices) close() {
 	}
 	n.mu.Unlock()
 	n.retire()
-	n.ears.Wait()
+	n.subscribers.Wait()
 }
 
 // listening reports whether a quorum of masters can call this client.
@@ -148,10 +148,10 @@ func (n *notices) set(ctx context.Context, master int, up bool) {
 }
 
 // hearAgain keeps one master's subscription until ctx ends.
-func (n *notices) hearAgain(ctx context.Context, m *master) {
+func (n *notices) keepSubscribed(ctx context.Context, m *master) {
 	for pause := minRetry; ctx.Err() == nil; pause = min(2*pause, maxRetry) {
 		stood := false
-		err := m.hear(ctx, n.channel, func() {
+		err := m.subscribe(ctx, n.channel, func() {
 			stood = true
 			n.set(ctx, m.Index, true)
 		}, n.called)

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // Client locks names on a quorum of independent Redis masters. Make one with
@@ -294,7 +295,7 @@ func (c *Client) notGranted(op, name string, votes []vote) error {
 func (c *Client) publish(votes []vote) []Vote {
 	public := make([]Vote, len(votes))
 	for i, v := range votes {
-		public[i] = Vote{Master: c.masters[i].Name, Answer: v.answer, Grant: uint64(v.grant), Remaining: v.remaining, Err: readable(v.err)}
+		public[i] = Vote{Master: c.masters[i].Name, Answer: v.answer, Grant: uint64(v.grant), Remaining: v.remaining, Err: printable.Error(v.err)}
 	}
 	return public
 }

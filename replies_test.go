@@ -272,7 +272,7 @@ func toldBy(t testing.TB, said []byte, through func(net.Conn) net.Conn) (*master
 	})
 	t.Cleanup(func() { _ = r.Close() })
 	m := newMaster(masterConfig{
-		Name: "rogue", Way: way{redis: r, ear: r}, Now: clock.Read, SideTimeout: admissionTimeout, Gate: openGate{},
+		Name: "rogue", Endpoint: endpoint{redis: r, subscriber: r}, Now: clock.Read, SideTimeout: admissionTimeout, Gate: openGate{},
 		Up: func() {}, Down: func(error) {},
 	})
 	return m, dialled
@@ -285,7 +285,7 @@ func readAll(m *master) (all []error) {
 	_, err = m.evalTexts(surveyScript, nil)
 	all = append(all, err)
 	all = append(all, m.eval(admitScript, nil))
-	all = append(all, m.hear(background, "channel", func() {}, func(int, string) {}))
+	all = append(all, m.subscribe(background, "channel", func() {}, func(int, string) {}))
 	l := &link{master: m}
 	all = append(all, l.greet())
 	l.hangUp()
@@ -314,7 +314,7 @@ func TestAPanicOfTheDriverBreaksTheConnection(t *testing.T) {
 		}
 	}
 	before := *dialled
-	l := &link{master: m, conn: m.redis.Conn(), words: []any{"ping"}}
+	l := &link{master: m, conn: m.redis.Conn(), argv: []any{"ping"}}
 	_, err := l.run()
 	if err == nil {
 		t.Error("no error")
@@ -344,7 +344,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	defer func() { must(t, c.Close()) }()
 	m, stood := c.masters[0], false
 	_, err = c.admission.hello(m)
-	heard := m.hear(background, "channel", func() { stood = true }, func(_ int, text string) { t.Errorf("heard %d bytes", len(text)) })
+	heard := m.subscribe(background, "channel", func() { stood = true }, func(_ int, text string) { t.Errorf("heard %d bytes", len(text)) })
 	for _, err := range []error{err, heard} {
 		if _, ok := errors.AsType[*protocolError](err); !ok {
 			t.Error(err)

@@ -30,9 +30,9 @@ type request struct {
 	call  call
 	to    asker
 
-	// keep is set on a request that must arrive: it is sent again until the master
+	// until is set on a request that must arrive: it is sent again until the master
 	// has answered yes or "not yours", or this instant has passed.
-	keep clock.Instant
+	until clock.Instant
 
 	// policy, if not nil, is asked before each sending.
 	policy policy
@@ -41,7 +41,7 @@ type request struct {
 	err      error
 	sent     clock.Instant
 	began    bool
-	answered bool // the asker was told; what follows is only for keep
+	answered bool // the asker was told; what follows is only for until
 	resent   bool
 }
 
@@ -59,7 +59,7 @@ type policy interface {
 
 // obsolete reports that r is of no use any more.
 func (r *request) obsolete(master int, now clock.Instant) bool {
-	return r.keep != 0 && now.After(r.keep) || r.policy != nil && r.policy.obsolete(master, r.answered)
+	return r.until != 0 && now.After(r.until) || r.policy != nil && r.policy.obsolete(master, r.answered)
 }
 
 // begin reports whether r is still wanted, and stamps it.

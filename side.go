@@ -87,7 +87,7 @@ func connErr(cmds []redis.Cmder, err error) error {
 func (m *master) do(commands ...command) ([]reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), m.SideTimeout)
 	defer cancel()
-	return sendTogether(ctx, m.aside, commands)
+	return sendTogether(ctx, m.side, commands)
 }
 
 // sideScript is a script that is run past the queue.
@@ -113,7 +113,7 @@ func (m *master) evaluated(s sideScript, keys []string, args []any, read func(*r
 	ctx, cancel := context.WithTimeout(context.Background(), m.SideTimeout)
 	defer cancel()
 	return driving(func() error {
-		cmd := s.script.Run(ctx, m.aside, keys, args...)
+		cmd := s.script.Run(ctx, m.side, keys, args...)
 		if err := cmd.Err(); err != nil {
 			return err
 		}

@@ -13,11 +13,11 @@ import (
 // long again without an answer it is given up.
 const pingAfter = 2 * time.Second
 
-// hear subscribes to channel, on a connection of its own, and listens until that
+// subscribe subscribes to channel, on a connection of its own, and listens until that
 // breaks, and returns why, or ctx ends. It tells when the subscription stands, and
 // of every message.
-func (m *master) hear(ctx context.Context, channel string, stands func(), message func(master int, payload string)) error {
-	sub := m.ear.Subscribe(ctx)
+func (m *master) subscribe(ctx context.Context, channel string, stands func(), message func(master int, payload string)) error {
+	sub := m.subscriber.Subscribe(ctx)
 	defer func() { _ = sub.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // ends the read under way
 	defer stop()

@@ -247,7 +247,7 @@ func (c *Client) quit(name string, w *waiter, lock *Lock) {
 func (c *Client) leaveLines(name string, had *Lock) {
 	knows := func(master int) bool { return had != nil && had.h.granted(master) }
 	leave := c.leaveRequest(name)
-	leave.keep = c.now().Add(lineTTL)
+	leave.until = c.now().Add(lineTTL)
 	leave.policy = obsoleteIf(func(master int) bool { return knows(master) || c.names.wanted(name) })
 	for i, m := range c.masters {
 		if !knows(i) {

@@ -1,0 +1,101 @@
+package redlock
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// endpoint is how a master is reached.
+type endpoint struct {
+	redis      *redis.Client         // for requests; nil if the master was refused
+	subscriber redis.UniversalClient // for notices
+	own        bool                  // Close closes it
+}
+
+// newEndpoint makes one on connections of our own.
+func newEndpoint(o *redis.Options, timeout time.Duration) endpoint {
+	c := redis.NewClient(tuned(o, timeout))
+	return endpoint{redis: c, subscriber: c, own: true}
+}
+
+// poolSize is enough for the links, an admission and a look into lost counters.
+const poolSize = 2 * maxLinks
+
+// tuned makes of what tells how a server is reached the options of a client that
+// does nothing by itself: it does not retry, keep idle connections or listen to
+// what nobody asked for, it keeps to the time-outs, and logs nothing.
+func tuned(o *redis.Options, timeout time.Duration) *redis.Options {
+	o.MaxRetries = -1
+	o.ReadTimeout, o.WriteTimeout = timeout, timeout
+	o.ContextTimeoutEnabled = true
+	if o.DialTimeout == 0 {
+		o.DialTimeout = timeout
+	}
+	o.PoolSize, o.MaxConcurrentDials = poolSize, 0
+	o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.PoolTimeout = 0, 0, 0, 0
+	o.Protocol = 2 // nothing is pushed to us; 3 looks for it before each reply
+	o.PushNotificationProcessor = nil
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.DisableIdentity = true
+	dial := o.Dialer
+	if dial == nil {
+		dial = redis.NewDialer(o)
+	}
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return refusedConn{&dialError{err}}, nil
+		}
+		discardOnClose(conn)
+		return bounded(conn), nil
+	}
+	return o
+}
+
+// refusedConn stands for a connection that could not be made. It fails when it is
+// used. When a dial fails, go-redis logs that, pauses, dials again, and after a
+// while does so only once a second, refusing all by itself meanwhile. There are no
+// settings against most of that.
+type refusedConn struct{ err error }
+
+func (c refusedConn) Read([]byte) (int, error)       { return 0, c.err }
+func (c refusedConn) Write([]byte) (int, error)      { return 0, c.err }
+func (refusedConn) Close() error                     { return nil }
+func (refusedConn) LocalAddr() net.Addr              { return &net.UnixAddr{} }
+func (refusedConn) RemoteAddr() net.Addr             { return &net.UnixAddr{} }
+func (refusedConn) SetDeadline(time.Time) error      { return nil }
+func (refusedConn) SetReadDeadline(time.Time) error  { return nil }
+func (refusedConn) SetWriteDeadline(time.Time) error { return nil }
+
+// dialError wraps the error of a dial, because go-redis unwraps once what it gets
+// while it sets a connection up.
+type dialError struct{ err error }
+
+func (e *dialError) Error() string { return e.err.Error() }
+func (e *dialError) Unwrap() error { return e.err }
+
+// discardOnClose makes closing the connection throw away what the kernel has not
+// sent yet. A connection is only closed in the middle of something when a request
+// timed out; without this, its bytes would go on being resent for minutes, and
+// an acquire could arrive long after its release.
+func discardOnClose(conn net.Conn) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // the gone mark covers what this does not
+	}
+}
+
+// poolOf is how many connections the pool of a client has.
+func poolOf(o *redis.Options) int {
+	if o.MaxActiveConns > 0 {
+		return min(o.PoolSize, o.MaxActiveConns)
+	}
+	return o.PoolSize
+}
