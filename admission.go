@@ -13,7 +13,7 @@ import (
 // say of themselves. All of it is pure; admit.go acts on it.
 
 // format is the layout of the keys. A deployment of another one is refused.
-const format = "1"
+const format = "2"
 
 // serverInfo is what INFO tells of a server.
 type serverInfo map[string]string

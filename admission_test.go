@@ -45,11 +45,11 @@ func TestUnfitServers(t *testing.T) {
 func TestReadAdmitted(t *testing.T) {
 	for value, want := range map[string]struct{ in, bad bool }{
 		"":                           {false, false},
-		"in aa 1 4096 yes":           {true, false},
-		"in bb 1 4096 yes":           {false, false},
+		"in aa 2 4096 yes":           {true, false},
+		"in bb 2 4096 yes":           {false, false},
 		"out aa 17":                  {false, false},
-		"in aa 2 4096 yes":           {false, true},
-		"in aa 1 1024 no":            {false, true},
+		"in aa 1 4096 yes":           {false, true},
+		"in aa 2 1024 no":            {false, true},
 		admittedValue("aa", durable): {true, false},
 	} {
 		if in, err := readAdmitted(value, "aa"); in != want.in || (err != nil) != want.bad {

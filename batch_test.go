@@ -32,20 +32,20 @@ func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 		harm      func(k keys, r *redis.Client) error
 		calls     func(h *hold) []call
 	}{
-		{"wrong type of lock", "WRONGTYPE", func(k keys, r *redis.Client) error { return r.Set(background, k.lock, "text", 0).Err() },
+		{"wrong type of lock", "WRONGTYPE", func(k keys, r *redis.Client) error { return r.RPush(background, k.lock, "x").Err() },
 			func(h *hold) []call {
-				return []call{h.acquireCall(1, terms, nowhere), h.confirmCall(1), h.extendCall(terms), h.repairCall(terms), h.releaseCall(0, 0, nowhere)}
+				return []call{h.acquireCall(terms, nowhere), h.confirmCall(1), h.extendCall(terms), h.repairCall(terms), h.releaseCall()}
 			}},
 		{"missing counter", "NOTADMITTED", func(k keys, r *redis.Client) error { return r.Del(background, k.fence).Err() },
-			func(h *hold) []call { return []call{h.acquireCall(1, terms, nowhere), h.repairCall(terms)} }},
+			func(h *hold) []call { return []call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
 		{"counter that is no number", "NOTADMITTED", func(k keys, r *redis.Client) error { return r.Set(background, k.fence, "abc", 0).Err() },
-			func(h *hold) []call { return []call{h.acquireCall(1, terms, nowhere), h.repairCall(terms)} }},
+			func(h *hold) []call { return []call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
 		{"wrong type of counter", "NOTADMITTED", func(k keys, r *redis.Client) error {
 			return errors.Join(r.Del(background, k.fence).Err(), r.RPush(background, k.fence, "x").Err())
-		}, func(h *hold) []call { return []call{h.acquireCall(1, terms, nowhere), h.repairCall(terms)} }},
+		}, func(h *hold) []call { return []call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
 		{"an owner that gave up", "GONE", func(k keys, r *redis.Client) error {
-			return errors.Join(r.Set(background, k.gone, "", 0).Err(), r.ZAdd(background, k.line, redis.Z{Member: "nobody"}).Err())
-		}, func(h *hold) []call { return []call{h.acquireCall(1, terms, nowhere)} }},
+			return errors.Join(r.Set(background, k.gone, "", 0).Err(), r.ZAdd(background, k.queue, redis.Z{Member: "nobody"}).Err())
+		}, func(h *hold) []call { return []call{h.acquireCall(terms, nowhere)} }},
 	} {
 		for kind, r := range both {
 			t.Run(one.what+"/"+kind, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 				}
 				must(t, one.harm(harmed.keys, r))
 				for _, bad := range one.calls(harmed) {
-					calls := []call{before.acquireCall(1, terms, nowhere), bad, behind.acquireCall(1, terms, nowhere), behind.releaseCall(0, 0, nowhere)}
+					calls := []call{before.acquireCall(terms, nowhere), bad, behind.acquireCall(terms, nowhere), behind.releaseCall()}
 					replies, err := runBatch(batchSource, r, calls...)
 					must(t, err)
 					if len(replies) != len(calls) {
@@ -87,10 +87,10 @@ func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
 	for _, h := range []*hold{held, fresh} {
 		must(t, r.Set(background, h.keys.fence, 1000, 0).Err())
 	}
-	_, err := callIn(batchSource, r, held.acquireCall(1, terms, nowhere))
+	_, err := callIn(batchSource, r, held.acquireCall(terms, nowhere))
 	must(t, err)
 	must(t, r.ConfigSet(background, "maxmemory", "1").Err())
-	replies, err := runBatch(batchSource, r, fresh.acquireCall(1, terms, nowhere), held.extendCall(terms), held.releaseCall(0, 0, nowhere))
+	replies, err := runBatch(batchSource, r, fresh.acquireCall(terms, nowhere), held.extendCall(terms), held.releaseCall())
 	must(t, err)
 	if text, ok := replies[0].(string); !ok || !strings.Contains(text, "OOM") {
 		t.Errorf("the acquire is told %v", replies[0])
@@ -187,7 +187,7 @@ func cutBatches(t *testing.T, d *deployment, reply, resend bool) {
 		var batch []*request
 		for i := range answers {
 			h := &hold{owner: fmt.Sprintf("%d-%d", at, i), keys: keysOf(DefaultPrefix, fmt.Sprintf("job-%d-%d", at, i), "")}
-			batch = append(batch, &request{call: h.acquireCall(1, terms, nowhere), to: answerInto{&answers[i]}})
+			batch = append(batch, &request{call: h.acquireCall(terms, nowhere), to: answerInto{&answers[i]}})
 		}
 		l := &link{master: m, inFlight: true}
 		must(t, l.greet())

@@ -207,9 +207,8 @@ func reEntry(t *testing.T, d *deployment) {
 		t.Errorf("tokens %v, %v, %v of one hold", outer.Token(), inner.Token(), innermost.Token())
 	}
 	settled(t, a)
-	depth, err := d.raw[0].HGet(background, keysOf(DefaultPrefix, "job", "").lock, "depth").Result()
-	if err != nil || depth != "3" {
-		t.Errorf("depth on the master is %q (%v), want 3", depth, err)
+	if depth := lockOn(t, d.raw[0], "job").depth; depth != "3" {
+		t.Errorf("depth on the master is %q, want 3", depth)
 	}
 	if _, err := a.TryLock(background, "job"); !errors.Is(err, ErrHeld) {
 		t.Errorf("another context of the same client got %v", err)

@@ -140,7 +140,7 @@ func TestCountersStayInRange(t *testing.T) {
 			counter := func() string { return r.Get(background, k.fence).Val() }
 
 			set()
-			v, err := callIn(batchSource, r, h.acquireCall(1, terms, nowhere))
+			v, err := callIn(batchSource, r, h.acquireCall(terms, nowhere))
 			if able := was >= 1 && was < maxCounter; able && (err != nil || v.answer != Granted || v.grant != was+1) ||
 				!able && !redis.HasErrorPrefix(err, "NOTADMITTED") {
 				t.Fatalf("master %d, counter %d: acquire says %+v, %v", kind, was, v, err)

@@ -176,7 +176,7 @@ func TestLateAcquireCannotStand(t *testing.T) {
 				var faults []*faultproxy.Fault
 				var releases []*faultproxy.Fault
 				for _, p := range proxies[:held] {
-					releases = append(releases, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", releaseScript.name, name), Do: faultproxy.Pass}))
+					releases = append(releases, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", undoScript.name, name), Do: faultproxy.Pass}))
 					faults = append(faults, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", acquireScript.name, name), Nth: 1, Do: faultproxy.HoldRequest}))
 				}
 				lock, err := c.TryLock(background, name)
@@ -375,11 +375,9 @@ func TestDriverRetriesCountOnce(t *testing.T) {
 	must(t, err)
 	lock := mustTry(t, c, "job")
 	eventually(t, "held everywhere", func() bool { return d.holders("job") == "111" })
-	lockKey := keysOf(DefaultPrefix, "job", "").lock
 	for i, r := range d.raw {
-		fields, err := r.HGetAll(background, lockKey).Result()
-		if err != nil || fields["depth"] != "1" || fields["grant"] != fmt.Sprint(before+1) {
-			t.Errorf("master %d has %v (%v); one acquire was asked for, the counter was at %d", i, fields, err, before)
+		if is := lockOn(t, r, "job"); is.depth != "1" || is.grant != fmt.Sprint(before+1) {
+			t.Errorf("master %d has %+v; one acquire was asked for, the counter was at %d", i, is, before)
 		}
 	}
 	must(t, lock.Unlock(background))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -237,6 +238,27 @@ func callIn(source string, r *redis.Client, c call) (vote, error) {
 	return vote{answer: Refused, err: err}, err
 }
 
+// storedLock is what a master has of a lock that is owned; see scripts/lock.lua.
+type storedLock struct{ owner, depth, grant, token, waited string }
+
+func (l storedLock) String() string {
+	return fmt.Sprintf("%s %s %s %s%s", l.owner, l.depth, l.grant, l.token, l.waited)
+}
+
+// lockOn reads the lock from a master; the zero storedLock is one that nobody owns there.
+func lockOn(t *testing.T, r *redis.Client, name string) storedLock {
+	t.Helper()
+	value, err := r.Get(background, keysOf(DefaultPrefix, name, "").lock).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		t.Fatal(err)
+	}
+	parts := regexp.MustCompile(`^(\S+) (\d+) (\d+) (\d*)(\+?)$`).FindStringSubmatch(value)
+	if parts == nil {
+		return storedLock{}
+	}
+	return storedLock{parts[1], parts[2], parts[3], parts[4], parts[5]}
+}
+
 // check is must for other goroutines than the test's own.
 func check(t *testing.T, err error) {
 	t.Helper()
@@ -337,7 +359,7 @@ func (d *deployment) inLine(name string, n int64) {
 	eventually(d.t, fmt.Sprintf("%d in line", n), func() bool {
 		so := 0
 		for _, r := range d.raw {
-			if r.ZCard(background, keysOf(DefaultPrefix, name, "").line).Val() == n {
+			if r.ZCard(background, keysOf(DefaultPrefix, name, "").queue).Val() == n {
 				so++
 			}
 		}
@@ -353,7 +375,7 @@ func (d *deployment) ticketOf(c *Client, name string) float64 {
 	eventually(d.t, "it stands in line with its ticket", func() bool {
 		masters := map[float64]int{}
 		for _, r := range d.raw {
-			score, err := r.ZScore(background, keysOf(DefaultPrefix, name, "").line, c.notices.channel).Result()
+			score, err := r.ZScore(background, keysOf(DefaultPrefix, name, "").queue, c.notices.channel).Result()
 			if err != nil {
 				continue
 			}

@@ -33,11 +33,12 @@ type hold struct {
 	cancel context.CancelCauseFunc
 	limit  clock.Instant // of MaxHold; 0: none
 
-	mu       sync.Mutex // never held over I/O, a channel or a call of the client's
-	terms    terms      // of the next renewal
-	standing []standing // by master
-	depth    int        // handles that are not unlocked, and re-entries under way
-	ended    error      // why it is over; nil while held
+	mu       sync.Mutex    // never held over I/O, a channel or a call of the client's
+	terms    terms         // of the next renewal
+	standing []standing    // by master
+	few      [few]standing // where they are if there are no more
+	depth    int           // handles that are not unlocked, and re-entries under way
+	ended    error         // why it is over; nil while held
 	endedAt  clock.Instant
 	timer    *time.Timer
 	renewAt  clock.Instant
@@ -66,18 +67,25 @@ func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
 		watchdog: cfg.watchdog,
 		maxHold:  cfg.maxHold,
 		terms:    termsOf(cfg.ttl, cfg.delay, c.drift),
-		standing: make([]standing, len(c.masters)),
 		depth:    1,
 	}
+	h.standing = inPlace(&h.few, len(c.masters))
 	h.longest = h.terms.keyTTL()
 	return h
 }
 
 // The calls; scripts/*.lua tell what stands where.
 
-func (h *hold) acquireCall(depth int, t terms, in place) call {
-	return acquireScript.call([]*string{&h.keys.lock, &h.keys.fence, &h.keys.gone, &h.keys.line},
-		&h.owner, depth, t.keyTTL().Milliseconds(), in.channel, in.ticket)
+func (h *hold) acquireCall(t terms, in place) call {
+	keys := []*string{&h.keys.lock, &h.keys.fence, &h.keys.gone, &h.keys.queue}
+	if in == nowhere {
+		return acquireScript.call(keys, &h.owner, t.keyTTL().Milliseconds())
+	}
+	return enqueueScript.call(keys, &h.owner, t.keyTTL().Milliseconds(), in.channel, in.ticket)
+}
+
+func (h *hold) reenterCall(depth int, t terms) call {
+	return reenterScript.call([]*string{&h.keys.lock, &h.keys.fence, &h.keys.gone, &h.keys.queue}, &h.owner, depth, t.keyTTL().Milliseconds())
 }
 
 func (h *hold) confirmCall(grant int64) call {
@@ -92,13 +100,25 @@ func (h *hold) repairCall(t terms) call {
 	return repairScript.call([]*string{&h.keys.lock, &h.keys.fence, &h.keys.gone}, &h.owner, h.depth, uint64(h.token), t.keyTTL().Milliseconds())
 }
 
-func (h *hold) releaseCall(depth int, mark time.Duration, in place) call {
-	return releaseScript.call([]*string{&h.keys.lock, &h.keys.gone, &h.keys.line}, &h.owner, depth, mark.Milliseconds(), in.channel, in.ticket)
+func (h *hold) exitCall(depth int) call {
+	return exitScript.call([]*string{&h.keys.lock}, &h.owner, depth)
+}
+
+func (h *hold) releaseCall() call {
+	return releaseScript.call([]*string{&h.keys.lock, &h.keys.queue}, &h.owner)
+}
+
+func (h *hold) passCall(channel *string) call {
+	return passScript.call([]*string{&h.keys.lock, &h.keys.queue}, &h.owner, channel)
+}
+
+func (h *hold) undoCall(mark time.Duration, in place) call {
+	return undoScript.call([]*string{&h.keys.lock, &h.keys.gone, &h.keys.queue}, &h.owner, mark.Milliseconds(), in.channel, in.ticket)
 }
 
 // send puts the same call to all masters.
 func (h *hold) send(r *round, question call) {
-	requests := make([]request, len(h.standing))
+	requests := r.requests(len(h.standing))
 	for i := range h.standing {
 		requests[i] = request{order: h.name, call: question, to: r}
 		h.client.masters[i].submit(&requests[i])
@@ -218,7 +238,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 // what may have been is too, with a mark that keeps a late acquire out. Who waits
 // on keeps its place, and takes it where it has not asked yet.
 func (h *hold) giveUp(asked *round, in place) {
-	undoing := h.releaseCall(0, 0, in)
+	undoing := h.undoCall(0, in)
 	undo := func(i int, v vote) vote {
 		h.client.masterTime.learn(i, v)
 		h.mu.Lock()
@@ -279,7 +299,7 @@ func (r releaseOf) obsolete(master int, answered bool) bool { return answered &&
 // connection broke can.
 func (r releaseOf) prepare(master int, given call, resent bool) call {
 	if resent || r.inDoubt(master) {
-		return r.releaseCall(0, goneTTL, nowhere)
+		return r.undoCall(goneTTL, nowhere)
 	}
 	return given
 }
@@ -305,16 +325,20 @@ func (h *hold) keep(doubt bool, now clock.Instant) clock.Instant {
 func (h *hold) release(left int, next *attempt) *round {
 	r := h.client.newRound()
 	r.weigh = h.freed
-	in := nowhere
 	var acquires []request
 	if next != nil {
-		acquires = make([]request, len(h.standing))
-		if next.h.since != 0 {
-			in.channel = &h.client.notices.channel
-		}
+		acquires = next.asked.requests(len(h.standing))
 	}
-	freeing := h.releaseCall(left, 0, in)
-	requests := make([]request, len(h.standing))
+	var freeing call
+	switch {
+	case left > 0:
+		freeing = h.exitCall(left)
+	case next != nil && next.h.since != 0:
+		freeing = h.passCall(&h.client.notices.channel)
+	default:
+		freeing = h.releaseCall()
+	}
+	requests := r.requests(len(h.standing))
 	now := h.client.now()
 	h.mu.Lock()
 	for i, s := range h.standing {
@@ -329,7 +353,7 @@ func (h *hold) release(left int, next *attempt) *round {
 			h.client.masters[i].submit(&requests[i])
 			continue
 		}
-		acquires[i] = request{order: h.name, call: next.call, to: next.asked}
+		acquires[i] = request{order: h.name, call: next.call, to: &next.asked}
 		h.client.masters[i].submit(&requests[i], &acquires[i])
 	}
 	return r
@@ -449,7 +473,7 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 		}
 		return v
 	}
-	h.send(asked, h.acquireCall(depth, t, nowhere))
+	h.send(asked, h.reenterCall(depth, t))
 	err := c.await(ctx, asked, deadline)
 	if err != nil {
 		asked.abandon()

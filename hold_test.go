@@ -87,7 +87,7 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 		c := d.founded()
 		d.masters[2].freeze()
 		a := c.prepare("job", c.config.lock, nowhere)
-		a.h.send(a.asked, a.call)
+		a.h.send(&a.asked, a.call)
 		lock, err := c.conclude(background, a)
 		must(t, err)
 		d.slept.Add(int64(DefaultTTL))
@@ -177,7 +177,9 @@ func TestAReEntryAsksForTheGrant(t *testing.T) {
 			lock := mustTry(t, c, name, WithoutWatchdog())
 			synctest.Wait() // all have voted
 			for i := range granted {
-				must(t, d.raw[i].HIncrBy(background, lock.h.keys.lock, "grant", 1).Err())
+				is := lockOn(t, d.raw[i], name)
+				other := storedLock{is.owner, is.depth, fmt.Sprint(lock.Token() + 1), is.token, is.waited}.String()
+				must(t, d.raw[i].Set(background, lock.h.keys.lock, other, redis.KeepTTL).Err())
 			}
 			inner, err := c.TryLock(lock.Context(), name)
 			if !errors.Is(err, want) {
@@ -233,7 +235,7 @@ func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
 
 // acquireAgain is a second copy of a hold's acquire.
 func acquireAgain(d *deployment, master int, h *hold) error {
-	_, err := callIn(batchSource, d.raw[master], h.acquireCall(1, h.terms, nowhere))
+	_, err := callIn(batchSource, d.raw[master], h.acquireCall(h.terms, nowhere))
 	return err
 }
 
@@ -268,7 +270,7 @@ func TestAConfirmsNoIsADoubt(t *testing.T) {
 		c := d.founded()
 		must(t, d.raw[2].IncrBy(background, keysOf(DefaultPrefix, "job", "").fence, 100).Err())
 		a := c.prepare("job", c.config.lock, nowhere)
-		a.h.send(a.asked, a.call)
+		a.h.send(&a.asked, a.call)
 		// All have voted when it is settled, 0 and 1 too low.
 		d.drop(c, "job", 0)
 		must(t, acquireAgain(d, 0, a.h))

@@ -54,7 +54,7 @@ func TestAMasterIsAdmittedBesideAHungOne(t *testing.T) {
 			r := late.newRound()
 			begin := time.Now()
 			h := newHold(late, fmt.Sprint("job ", i), "owner", late.config.lock)
-			late.masters[0].submit(&request{order: h.name, call: h.acquireCall(1, h.terms, nowhere), to: r})
+			late.masters[0].submit(&request{order: h.name, call: h.acquireCall(h.terms, nowhere), to: r})
 			eventually(t, "an answer", func() bool { return r.tally()[0].heard })
 			if took := time.Since(begin); took > late.requestTimeout {
 				t.Errorf("it answered after %v: %v", took, r.tally()[0].err)

@@ -89,7 +89,7 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 	g.now++
 	i := g.rnd.IntN(len(g.masters))
 	need := quorumOf(len(g.masters))
-	acquire := a.hold.acquireCall(1, termsOf(DefaultTTL, 0, 0), nowhere)
+	acquire := a.hold.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere)
 	switch p := g.rnd.IntN(100); {
 	case p < 25: // the lock vanishes there
 		g.masters[i].Del(context.Background(), a.hold.keys.lock)
@@ -151,13 +151,13 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 // confirm is the confirm script, or a weakened one.
 func (g *quorumGame) confirm(a *gameAttempt, i int) vote {
 	source := batchSource
-	guard := "held[1] ~= owner or held[2] ~= grant"
+	guard := "holder ~= owner or stands ~= grant"
 	if !strings.Contains(source, guard) {
 		panic("confirm.lua no longer has the guard that this test weakens")
 	}
 	switch g.rules.standing {
 	case 1:
-		source = strings.Replace(source, guard, "held[1] ~= owner", 1)
+		source = strings.Replace(source, guard, "holder ~= owner", 1)
 	case 0:
 		source = strings.Replace(source, guard, "false", 1)
 	}

@@ -308,15 +308,14 @@ func TestAHeldLockSurvivesARollingWipe(t *testing.T) {
 	d := processes(t, 3, redisproc.Config{})
 	c := d.founded(recoveryOptions()...)
 	lock := mustTry(t, c, "job")
-	k := keysOf(DefaultPrefix, "job", "")
 	for i := range d.masters {
 		losses["killed and back empty"].lose(t, d, i)
 		eventually(t, fmt.Sprintf("repaired on master %d", i), func() bool {
 			if cause := context.Cause(lock.Context()); cause != nil {
 				t.Fatalf("lost while master %d was out: %v", i, cause)
 			}
-			fields, err := d.raw[i].HGetAll(background, k.lock).Result()
-			return err == nil && fields["owner"] == lock.h.owner && fields["grant"] == lock.Token().String()
+			is := lockOn(t, d.raw[i], "job")
+			return is.owner == lock.h.owner && is.grant == lock.Token().String()
 		})
 		eventually(t, fmt.Sprintf("counted on master %d", i), func() bool {
 			lock.h.mu.Lock()
@@ -486,7 +485,7 @@ func TestLateRepairCannotStand(t *testing.T) {
 	c := d.founded(WithRequestTimeout(faultRequest), WithTTL(faultTTL))
 	lock := mustTry(t, c, "job")
 	late := proxies[0].Add(on(repairScript, 1, faultproxy.HoldRequest))
-	freed := proxies[0].Add(on(releaseScript, 1, faultproxy.Pass))
+	freed := proxies[0].Add(on(undoScript, 1, faultproxy.Pass))
 	d.drop(c, "job", 0)
 	within(t, "late Seen", late.Seen())
 	must(t, lock.Unlock(background))

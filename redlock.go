@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -125,7 +126,7 @@ func (c *Client) once(ctx context.Context, name string, cfg lockConfig) (*Lock, 
 // wait.
 func (c *Client) acquire(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
 	a := c.prepare(name, cfg, nowhere)
-	a.h.send(a.asked, a.call)
+	a.h.send(&a.asked, a.call)
 	return c.conclude(ctx, a)
 }
 
@@ -133,7 +134,7 @@ func (c *Client) acquire(ctx context.Context, name string, cfg lockConfig) (*Loc
 // numbers are those of docs/PROTOCOL.md.
 type attempt struct {
 	h     *hold
-	asked *round
+	asked round
 	call  call
 	in    place
 	start clock.Instant
@@ -142,10 +143,22 @@ type attempt struct {
 // prepare does what comes before the first request: 1. one owner for each fresh
 // acquisition, and the same question for all masters, to be sent to them at once.
 func (c *Client) prepare(name string, cfg lockConfig, in place) *attempt {
-	h := newHold(c, name, uuid.NewString(), cfg)
-	asked := c.newRound()
-	asked.wanted = func() bool { return h.over() == nil }
-	return &attempt{h, asked, h.acquireCall(1, h.terms, in), in, c.now()}
+	h := newHold(c, name, newOwner(), cfg)
+	a := &attempt{h: h, call: h.acquireCall(h.terms, in), in: in, start: c.now()}
+	a.asked.init(c)
+	a.asked.during = h
+	return a
+}
+
+// newOwner returns a random UUID, as uuid.NewString does, with one allocation less.
+// Each is read from the system, so that two copies of a virtual machine never make the
+// same one.
+func newOwner() string {
+	var id uuid.UUID
+	_, _ = rand.Read(id[:]) // it never fails
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return id.String()
 }
 
 // conclude awaits the votes, and makes a hold of them or gives up.
@@ -154,7 +167,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 
 	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
 	// forgotten either: handOver, below, gives them a receiver.
-	err := c.await(ctx, a.asked, deadline)
+	err := c.await(ctx, &a.asked, deadline)
 	var room [5]vote
 	votes := a.asked.tally(room[:]...)
 	if err != nil || decide(votes, c.need) != won {
@@ -181,10 +194,10 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 		if ctx.Err() != nil || c.closed.Err() != nil {
 			in = nowhere
 		}
-		h.giveUp(a.asked, in)
+		h.giveUp(&a.asked, in)
 		return nil, err
 	}
-	lock := h.begin(ctx, a.asked)
+	lock := h.begin(ctx, &a.asked)
 	if c.observer.Acquired != nil {
 		c.observer.Acquired(h.name, h.token, c.now().Sub(a.start), c.publish(votes))
 	}
@@ -358,6 +371,13 @@ func (c *Client) unlocking(depart func() (*round, error)) (*round, error) {
 // with checks the input of an acquisition, and returns the client's settings,
 // changed by opts.
 func (c *Client) with(name string, opts []LockOption) (lockConfig, error) {
+	if len(opts) == 0 {
+		return c.config.lock, validateName(name)
+	}
+	return c.withOptions(name, opts)
+}
+
+func (c *Client) withOptions(name string, opts []LockOption) (lockConfig, error) {
 	cfg := c.config.lock
 	for i, o := range opts {
 		if o == nil {
@@ -365,11 +385,9 @@ func (c *Client) with(name string, opts []LockOption) (lockConfig, error) {
 		}
 		o.applyLock(&cfg)
 	}
-	if len(opts) > 0 {
-		c.settle(&cfg)
-		if err := c.validateLock(cfg); err != nil {
-			return cfg, err
-		}
+	c.settle(&cfg)
+	if err := c.validateLock(cfg); err != nil {
+		return cfg, err
 	}
 	return cfg, validateName(name)
 }

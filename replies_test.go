@@ -371,7 +371,7 @@ func FuzzReplies(f *testing.F) {
 
 func FuzzSurvey(f *testing.F) {
 	f.Add(rogueRun, "", "1700000000000", "1700000000000", "0", 1)
-	f.Add(rogueRun, "in x 1 4096 yes", "9223372036854775807", "-9223372036854775808", "9223372036854775807", 1)
+	f.Add(rogueRun, "in x 2 4096 yes", "9223372036854775807", "-9223372036854775808", "9223372036854775807", 1)
 	f.Add("", "out", "0", "", "-1", 0)
 	f.Fuzz(func(t *testing.T, run, admitted, now, since, counter string, counters int) {
 		reply := []string{run, admitted, now, since}

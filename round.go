@@ -9,32 +9,52 @@ import (
 type round struct {
 	need int
 
+	// Requests leave only as long as this hold is not over; nil: always.
+	during *hold
+
 	// Each may be nil, is set before the first request is submitted (weigh also by
 	// handOver), is called by the masters' goroutines without mu, and must not
-	// block. wanted tells whether a request should still leave. weigh gets every
-	// vote before it counts, and returns what counts.
-	wanted func() bool
-	weigh  func(master int, v vote) vote
-	then   func(verdict)
+	// block. weigh gets every vote before it counts, and returns what counts.
+	weigh func(master int, v vote) vote
+	then  func(verdict)
 
 	mu      sync.Mutex
 	votes   []vote
-	few     [5]vote // where they are if there are no more
 	verdict verdict
 	fell    chan<- struct{} // gets something with the verdict; nil: nobody waits
 	over    bool            // requests that have not left yet need not
+
+	// Where the votes and the requests of the usual number of masters are.
+	fewVotes    [few]vote
+	fewRequests [few]request
+}
+
+// few is the usual number of masters. What there is one of for each master has its
+// place, up to that number, where it belongs to: that is one allocation for all.
+const few = 5
+
+// inPlace returns n elements, in place if they fit.
+func inPlace[T any](place *[few]T, n int) []T {
+	if n <= few {
+		return place[:n]
+	}
+	return make([]T, n)
 }
 
 // newRound returns a round in which all masters are to vote.
 func (c *Client) newRound() *round {
-	r := &round{need: c.need}
-	if n := len(c.masters); n <= len(r.few) {
-		r.votes = r.few[:n]
-	} else {
-		r.votes = make([]vote, n)
-	}
+	r := new(round)
+	r.init(c)
 	return r
 }
+
+func (r *round) init(c *Client) {
+	r.need = c.need
+	r.votes = inPlace(&r.fewVotes, len(c.masters))
+}
+
+// requests returns one to each of n masters. It is called once.
+func (r *round) requests(n int) []request { return inPlace(&r.fewRequests, n) }
 
 // newRound returns a round with the votes that are in already.
 func newRound(votes []vote, need int) *round {
@@ -56,7 +76,7 @@ func (r *round) tellTo(fell chan<- struct{}) {
 // begin and answer make round an asker.
 
 func (r *round) begin(master int) bool {
-	wanted := r.wanted == nil || r.wanted()
+	wanted := r.during == nil || r.during.over() == nil
 	r.mu.Lock()
 	leave := wanted && !r.over
 	r.mu.Unlock()

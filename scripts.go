@@ -17,7 +17,7 @@ var sources embed.FS
 
 // batchSource is the one script that masters are asked to run: all operations,
 // each after what it needs, and then what runs them.
-var batchSource = assembled("header", "line", "counter", "raise", "acquire", "confirm", "extend", "release", "repair", "verify", "leave", "batch")
+var batchSource = assembled("header", "lock", "queue", "counter", "raise", "acquire", "confirm", "extend", "release", "repair", "verify", "leave", "batch")
 
 // batchSHA is what a master knows batchSource by.
 var batchSHA = func() string {
@@ -39,9 +39,8 @@ func assembled(files ...string) string {
 	return all.String()
 }
 
-// operation is one of the functions of scripts/*.lua that batch.lua runs, and how
-// its integer reads as a vote. The heads of the files say what they take, reply and
-// keep true.
+// operation is one of those that batch.lua knows, and how its integer reads as a vote.
+// The heads of scripts/*.lua say what they take, reply and keep true.
 type operation struct {
 	name string
 	keys int
@@ -49,21 +48,9 @@ type operation struct {
 }
 
 var (
-	acquireScript = &operation{"acquire", 4, func(n int64) vote {
-		switch {
-		case n > maxCounter:
-			return vote{answer: Refused, err: fmt.Errorf("%w: its fencing counter is corrupt: grant number %d is above %d", ErrNotAdmitted, n, int64(maxCounter))}
-		case n > 0:
-			return vote{answer: Granted, grant: n}
-		case n == 0:
-			return vote{answer: Refused, err: errNotMine}
-		case n >= -1-maxDuration.Milliseconds():
-			return vote{answer: Held, remaining: time.Duration(-1-n) * time.Millisecond}
-		case n < -minTicket && n >= -maxTicket:
-			return vote{answer: Held, ticket: -n}
-		}
-		return impossible(n)
-	}}
+	acquireScript = &operation{"acquire", 4, readAcquire}
+	enqueueScript = &operation{"enqueue", 4, readAcquire}
+	reenterScript = &operation{"reenter", 4, readAcquire}
 	confirmScript = &operation{"confirm", 2, yesOrNotMine}
 	extendScript  = &operation{"extend", 1, func(n int64) vote {
 		switch {
@@ -74,16 +61,37 @@ var (
 		}
 		return impossible(n)
 	}}
-	releaseScript = &operation{"release", 3, func(n int64) vote {
-		if n == -1 {
-			return vote{answer: Held}
-		}
-		return yesOrNotMine(n)
-	}}
-	leaveScript  = &operation{"leave", 2, yesOrNotMine}
-	repairScript = &operation{"repair", 3, yesOrNotMine}
-	verifyScript = &operation{"verify", 1, yesOrNotMine}
+	repairScript  = &operation{"repair", 3, yesOrNotMine}
+	verifyScript  = &operation{"verify", 1, yesOrNotMine}
+	exitScript    = &operation{"exit", 1, readRelease}
+	releaseScript = &operation{"release", 2, readRelease}
+	passScript    = &operation{"pass", 2, readRelease}
+	undoScript    = &operation{"undo", 3, readRelease}
+	leaveScript   = &operation{"leave", 2, yesOrNotMine}
 )
+
+func readAcquire(n int64) vote {
+	switch {
+	case n > maxCounter:
+		return vote{answer: Refused, err: fmt.Errorf("%w: its fencing counter is corrupt: grant number %d is above %d", ErrNotAdmitted, n, int64(maxCounter))}
+	case n > 0:
+		return vote{answer: Granted, grant: n}
+	case n == 0:
+		return vote{answer: Refused, err: errNotMine}
+	case n >= -1-maxDuration.Milliseconds():
+		return vote{answer: Held, remaining: time.Duration(-1-n) * time.Millisecond}
+	case n < -minTicket && n >= -maxTicket:
+		return vote{answer: Held, ticket: -n}
+	}
+	return impossible(n)
+}
+
+func readRelease(n int64) vote {
+	if n == -1 {
+		return vote{answer: Held}
+	}
+	return yesOrNotMine(n)
+}
 
 const (
 	// minTicket is below every ticket and above every remaining time, in their units.
@@ -146,10 +154,10 @@ const buckets = 4096
 // keys are the names of everything about one lock on a master. All share the
 // hash tag of the bucket.
 type keys struct {
-	lock  string // hash: owner, depth, grant; or who is called to take it: next
+	lock  string // who has it: scripts/lock.lua
 	fence string // the bucket's counter
 	gone  string // this owner gave up here
-	line  string // sorted set: who waits
+	queue string // sorted set: who waits
 }
 
 // keysOf makes them in one allocation: they are slices of one string.
@@ -157,14 +165,14 @@ func keysOf(prefix, name, owner string) keys {
 	var scratch [256]byte
 	all := scratch[:0]
 	var ends [4]int
-	for i, kind := range [4][2]string{{"lock:", name}, {"fence", ""}, {"gone:", owner}, {"line:", name}} {
+	for i, kind := range [4][2]string{{"lock:", name}, {"fence", ""}, {"gone:", owner}, {"queue:", name}} {
 		all = append(append(all, prefix...), ":{"...)
 		all = append(strconv.AppendInt(all, int64(bucketOf(name)), 10), "}:"...)
 		all = append(append(all, kind[0]...), kind[1]...)
 		ends[i] = len(all)
 	}
 	s := string(all)
-	return keys{lock: s[:ends[0]], fence: s[ends[0]:ends[1]], gone: s[ends[1]:ends[2]], line: s[ends[2]:]}
+	return keys{lock: s[:ends[0]], fence: s[ends[0]:ends[1]], gone: s[ends[1]:ends[2]], queue: s[ends[2]:]}
 }
 
 // nameOf returns the name that a lock key is of, if it is one.

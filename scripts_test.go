@@ -52,23 +52,31 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			ticket := rapid.SampledFrom([]string{"1400000000000000", "1500000000000000"}).Draw(t, "ticket")
 			in := place{&channel, &ticket}
 			var one call
-			switch rapid.SampledFrom([]string{"acquire", "confirm", "extend", "release", "mark", "repair", "verify", "leave", "lose", "persist"}).Draw(t, "call") {
+			switch rapid.SampledFrom([]string{"acquire", "reenter", "confirm", "extend", "exit", "release", "pass", "undo", "mark", "repair", "verify", "leave", "lose", "persist"}).Draw(t, "call") {
 			case "acquire":
-				one = h.acquireCall(h.depth, terms, in)
+				one = h.acquireCall(terms, rapid.SampledFrom([]place{nowhere, in}).Draw(t, "place"))
+			case "reenter":
+				one = h.reenterCall(h.depth, terms)
 			case "confirm":
 				one = h.confirmCall(int64(rapid.IntRange(1000, 1004).Draw(t, "grant")))
 			case "extend":
 				one = h.extendCall(terms)
 			case "release":
-				one = h.releaseCall(h.depth-1, 0, rapid.SampledFrom([]place{nowhere, {&channel, &nobodyWaits}, in}).Draw(t, "place"))
+				one = h.releaseCall()
+			case "exit":
+				one = h.exitCall(h.depth)
+			case "pass":
+				one = h.passCall(&channel)
+			case "undo":
+				one = h.undoCall(0, rapid.SampledFrom([]place{nowhere, in}).Draw(t, "place"))
 			case "mark":
-				one = h.releaseCall(0, goneTTL, nowhere)
+				one = h.undoCall(goneTTL, nowhere)
 			case "repair":
 				one = h.repairCall(terms)
 			case "verify":
 				one = verifyScript.call([]*string{&h.keys.lock}, uint64(1000+h.depth))
 			case "leave":
-				one = leaveScript.call([]*string{&h.keys.lock, &h.keys.line}, &channel)
+				one = leaveScript.call([]*string{&h.keys.lock, &h.keys.queue}, &channel)
 			case "persist":
 				for _, r := range both {
 					r.Persist(background, k.lock)
@@ -85,13 +93,13 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			for i, r := range both {
 				v, err := callIn(batchSource, r, one)
 				said[i] = fmt.Sprint(v.answer, v.grant, v.notMine(), v.remaining.Round(time.Second), err != nil)
-				left[i] = r.HGetAll(background, k.lock).Val()
+				left[i] = map[string]string{"lock": r.Get(background, k.lock).Val()}
 				left[i]["fence"] = r.Get(background, k.fence).Val()
 				if len(left[i]["fence"]) > 5 {
 					left[i]["fence"] = left[i]["fence"][:5] // "lost " and a time
 				}
 				left[i]["ttl"] = r.PTTL(background, k.lock).Val().Round(time.Second).String()
-				left[i]["line"] = fmt.Sprint(r.ZRange(background, k.line, 0, -1).Val())
+				left[i]["queue"] = fmt.Sprint(r.ZRange(background, k.queue, 0, -1).Val())
 				left[i]["gone"] = fmt.Sprint(r.Exists(background, h.keys.gone).Val())
 			}
 			if said[0] != said[1] || !maps.Equal(left[0], left[1]) {
@@ -109,7 +117,7 @@ func TestWhoComesLateIsStillFirst(t *testing.T) {
 		d.founded()
 		ask := func(owner, channel, ticket string) Answer {
 			h := &hold{owner: owner, keys: keysOf(DefaultPrefix, "job", owner)}
-			v, err := callIn(batchSource, d.raw[0], h.acquireCall(1, termsOf(DefaultTTL, 0, 0), place{&channel, &ticket}))
+			v, err := callIn(batchSource, d.raw[0], h.acquireCall(termsOf(DefaultTTL, 0, 0), place{&channel, &ticket}))
 			must(t, err)
 			return v.answer
 		}
@@ -117,14 +125,62 @@ func TestWhoComesLateIsStillFirst(t *testing.T) {
 		t.Cleanup(func() { _ = sub.Close() })
 		_, err := sub.Receive(background)
 		must(t, err)
-		must(t, d.raw[0].ZAdd(background, keysOf(DefaultPrefix, "job", "").line, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
+		must(t, d.raw[0].ZAdd(background, keysOf(DefaultPrefix, "job", "").queue, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
 		if n := ask("c", "third", "1600000000000000"); n != Held {
 			t.Errorf("the third is told %v, before the second", n)
 		}
 		time.Sleep(time.Second) // the second was called, and has not come
-		must(t, d.raw[0].ZAdd(background, keysOf(DefaultPrefix, "job", "").line, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
+		must(t, d.raw[0].ZAdd(background, keysOf(DefaultPrefix, "job", "").queue, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
 		if n := ask("a", "first", "1400000000000000"); n != Granted {
 			t.Errorf("the first is told %v, for the second's sake", n)
 		}
 	})
 }
+
+// A release has to know that somebody waits, whatever was done to the lock since.
+func TestAReleaseCallsWhoWaits(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
+		d.founded()
+		r := d.raw[0]
+		sub := r.Subscribe(background, "waiter")
+		t.Cleanup(func() { _ = sub.Close() })
+		_, err := sub.Receive(background)
+		must(t, err)
+		channel, first, ticket := "waiter", "first", "1500000000000000"
+		terms := termsOf(DefaultTTL, 0, 0)
+		a := &hold{owner: "a", keys: keysOf(DefaultPrefix, "job", "a"), depth: 1, token: 1 << 41}
+		b := &hold{owner: "b", keys: keysOf(DefaultPrefix, "job", "b")}
+		acquire, enqueue := a.acquireCall(terms, nowhere), b.acquireCall(terms, place{&channel, &ticket})
+		queued := func() { must(t, r.ZAdd(background, a.keys.queue, redis.Z{Score: 1, Member: channel}).Err()) }
+		for what, before := range map[string]func() []call{
+			"refused":                      func() []call { return []call{acquire, enqueue} },
+			"refused twice":                func() []call { return []call{acquire, enqueue, enqueue} },
+			"refused, and then re-entered": func() []call { return []call{acquire, enqueue, a.reenterCall(2, terms), a.exitCall(1)} },
+			"refused, and then confirmed": func() []call {
+				grant, err := callIn(batchSource, r, acquire)
+				must(t, err)
+				return []call{enqueue, a.confirmCall(grant.grant)}
+			},
+			"there before the repair": func() []call { queued(); return []call{a.repairCall(terms)} },
+			"there before the acquire": func() []call {
+				queued()
+				must(t, r.Set(background, a.keys.lock, " "+first, 0).Err())
+				return []call{a.acquireCall(terms, place{&first, &ticket})}
+			},
+		} {
+			for _, one := range before() {
+				if _, err := callIn(batchSource, r, one); err != nil {
+					t.Errorf("%s: %s: %v", what, one.name, err)
+				}
+			}
+			must(t, callError(callIn(batchSource, r, a.releaseCall())))
+			if value := r.Get(background, a.keys.lock).Val(); value != " "+channel {
+				t.Errorf("%s: after the release the lock is %q; want it kept for the waiter", what, value)
+			}
+			must(t, r.Del(background, a.keys.lock, a.keys.queue).Err())
+		}
+	})
+}
+
+func callError(_ vote, err error) error { return err }

@@ -41,7 +41,7 @@ const (
 	maxUnwanted = 50
 
 	// lineTTL is how long a line outlasts the last waiter that asked: for some of its
-	// intervals. The scripts have it too (scripts/line.lua).
+	// intervals. The scripts have it too (scripts/queue.lua).
 	lineTTL = 15 * time.Second
 
 	// keepFor bounds how long one client hands a name that others wait for from
@@ -190,13 +190,13 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 	a := handed
 	if a == nil {
 		a = c.prepare(name, w.cfg, c.placeOf(w))
-		a.h.send(a.asked, a.call)
+		a.h.send(&a.asked, a.call)
 	}
 	lock, err = c.conclude(ctx, a)
 	if err == nil {
 		return lock, false, nil
 	}
-	w.before = a.asked
+	w.before = &a.asked
 	if w.ticket == &noTicket {
 		w.ticket = c.masterTime.ticket(c.now())
 		if w.ticket != &noTicket {
@@ -235,7 +235,7 @@ func (c *Client) quit(name string, w *waiter, lock *Lock) {
 	})
 	w.abandon()
 	if untaken != nil {
-		untaken.h.giveUp(untaken.asked, nowhere)
+		untaken.h.giveUp(&untaken.asked, nowhere)
 	}
 	c.notices.rest(w)
 }
@@ -265,7 +265,7 @@ func (obsoleteIf) prepare(_ int, given call, _ bool) call { return given }
 
 func (c *Client) leaveRequest(name string) request {
 	k := keysOf(c.prefix, name, "")
-	return request{order: name, call: leaveScript.call([]*string{&k.lock, &k.line}, &c.notices.channel), to: nobody{}}
+	return request{order: name, call: leaveScript.call([]*string{&k.lock, &k.queue}, &c.notices.channel), to: nobody{}}
 }
 
 // called is told what a master's notice says: the key of a lock that it keeps for

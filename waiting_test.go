@@ -110,7 +110,7 @@ func aGoneWaiterIsPassedOver(t *testing.T, d *deployment) {
 				_, err := sub.Receive(background)
 				must(t, err)
 			}
-			must(t, r.ZAdd(background, k.line, redis.Z{Score: 1, Member: x.ghost}).Err())
+			must(t, r.ZAdd(background, k.queue, redis.Z{Score: 1, Member: x.ghost}).Err())
 		}
 		start := time.Now()
 		must(t, held.Unlock(background))
@@ -232,12 +232,12 @@ func aRepairComesBeforeACall(t *testing.T, d *deployment) {
 	lock := mustTry(t, c, "job")
 	d.drop(c, "job", 0)
 	k := keysOf(DefaultPrefix, "job", "")
-	must(t, d.raw[0].HSet(background, k.lock, "next", "somebody").Err())
+	must(t, d.raw[0].Set(background, k.lock, " somebody", 0).Err())
 	must(t, lock.Extend(background, DefaultTTL)) // finds out
 	settled(t, c)
 	must(t, lock.Extend(background, DefaultTTL)) // repairs
 	eventually(t, "it is the holder's again", func() bool {
-		return d.raw[0].HGet(background, k.lock, "owner").Val() == lock.h.owner
+		return lockOn(t, d.raw[0], "job").owner == lock.h.owner
 	})
 	must(t, lock.Unlock(background))
 }
@@ -455,7 +455,7 @@ func TestWhoIsCalledAndDoesNotComeCostsAMoment(t *testing.T) {
 			t.Cleanup(func() { _ = sub.Close() })
 			_, err := sub.Receive(background)
 			must(t, err)
-			must(t, r.ZAdd(background, k.line, redis.Z{Score: 1, Member: "stopped"}).Err())
+			must(t, r.ZAdd(background, k.queue, redis.Z{Score: 1, Member: "stopped"}).Err())
 		}
 		got := goLock(t, b, "job")
 		d.inLine("job", 2)
@@ -672,16 +672,16 @@ func TestAWaiterStandsInAllLines(t *testing.T) {
 	for _, f := range busy {
 		within(t, "the way to two masters is busy", f.Seen())
 	}
-	before := proxies[2].Count(faultproxy.Match("evalsha", acquireScript.name, "job"))
+	before := proxies[2].Count(faultproxy.Match("evalsha", enqueueScript.name, "job"))
 	got = goLock(t, b, "job")
 	eventually(t, "in the line of the third", func() bool {
-		return d.raw[2].ZCard(background, keysOf(DefaultPrefix, "job", "").line).Val() == 1
+		return d.raw[2].ZCard(background, keysOf(DefaultPrefix, "job", "").queue).Val() == 1
 	})
 	for _, f := range busy {
 		f.Release()
 	}
 	d.inLine("job", 1)
-	if n := proxies[2].Count(faultproxy.Match("evalsha", acquireScript.name, "job")) - before; n != 1 {
+	if n := proxies[2].Count(faultproxy.Match("evalsha", enqueueScript.name, "job")) - before; n != 1 {
 		t.Errorf("in all lines after %d attempts", n)
 	}
 	must(t, held.Unlock(background))

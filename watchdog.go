@@ -82,7 +82,7 @@ func (h *hold) extend(t terms) *round {
 	c := h.client
 	start := c.now()
 	r := c.newRound()
-	r.wanted = func() bool { return h.over() == nil }
+	r.during = h
 	var repairs [maxMasters]bool
 	r.weigh = func(i int, v vote) vote { return h.weigh(i, v, t, repairs[i]) }
 	r.then = func(verdict) {
@@ -93,7 +93,7 @@ func (h *hold) extend(t terms) *round {
 			h.end(ErrLost)
 		}
 	}
-	requests := make([]request, len(c.masters))
+	requests := r.requests(len(c.masters))
 	extending := h.extendCall(t)
 	h.mu.Lock()
 	h.longest = max(h.longest, t.keyTTL())

@@ -1,11 +1,11 @@
 -- acquire: enter the lock, fresh or again.
 --
--- Keys       lock, fence, gone (mark of this owner), line
+-- Keys       lock, fence, gone (mark of this owner), queue
 -- Arguments  owner
---            depth   absolute; 1 is a fresh acquisition
---            ttl     ms
---            who     waits; '': does not wait, or not here
---            ticket  the place in line, us since 1970 by the masters' time; '0' asks for this master's time
+--            depth    absolute; 1 is a fresh acquisition
+--            ttl      ms
+--            channel  of the waiter; '': it does not wait, or not here
+--            ticket   its place in the queue, us since 1970 by the masters' time; '0' asks for this master's time
 --
 -- Replies an integer:
 --   grant number   granted: the INCR of this grant, or the stored one if the lock is the owner's already
@@ -15,31 +15,33 @@
 -- Errors: NOTADMITTED, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
 -- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never
--- shrinks. A re-entry never creates a lock. An owner that gave up is never granted. Who waits and is refused stands in
--- line from then on. Every lock that somebody is refused for ends by its ttl.
-local function acquire(lock, fence, gone, line, owner, depth, ttl, who, ticket)
-  local clean = redis.call('EXISTS', lock, gone, line) == 0
-  local free = clean
+-- shrinks. A re-entry never creates a lock. An owner that gave up is never granted. A waiter that is refused stands in
+-- the queue from then on. Every lock that somebody is refused for ends by its ttl.
+local function acquire(lock, fence, gone, queue, owner, depth, ttl, channel, ticket)
+  local clean = redis.call('EXISTS', lock, gone, queue) == 0
+  local free, value = clean, nil
   if not clean then
-    local held = redis.call('HMGET', lock, 'owner', 'grant', 'next')
-    if held[1] == owner then
-      redis.call('HSET', lock, 'depth', depth)
+    value = redis.call('GET', lock)
+    if isOwner(value, owner) then
+      local _, _, grant, token, waited = read(value)
+      rewrite(lock, owner, depth, grant, token, waited)
       if redis.call('PTTL', lock) < tonumber(ttl) then
         redis.call('PEXPIRE', lock, ttl)
       end
-      return tonumber(held[2])
+      return tonumber(grant)
     end
-    if not held[1] then
+    local keptFor = value and channelOf(value)
+    if keptFor or not value then
       if redis.call('EXISTS', gone) == 1 then
         return redis.error_reply('GONE this owner gave up here')
       end
-      if held[3] then
-        free = held[3] == who
+      if keptFor then
+        free = keptFor == channel
       else
-        -- Who was called is not in line any more, and may come when the 200 ms are over: its ticket tells.
-        local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')
-        local before = who ~= '' and ticket ~= '0' and first[2] and tonumber(ticket) <= tonumber(first[2])
-        free = first[1] == who or before or not callUp(lock, line)
+        -- Who was called is not in the queue any more, and may come when the 200 ms are over: its ticket tells.
+        local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
+        local before = channel ~= '' and ticket ~= '0' and first[2] and tonumber(ticket) <= tonumber(first[2])
+        free = first[1] == channel or before or not callNext(lock, queue)
       end
     end
   end
@@ -67,23 +69,24 @@ local function acquire(lock, fence, gone, line, owner, depth, ttl, who, ticket)
         mark == 'lost' and 'missing' or string.format('corrupt: it was no number from 1 to %.0f', maxCounter)))
     end
     if not clean then
-      redis.call('DEL', lock)
-      redis.call('ZREM', line, who)
+      redis.call('ZREM', queue, channel)
     end
-    redis.call('HSET', lock, 'owner', owner, 'depth', depth, 'grant', grant)
-    redis.call('PEXPIRE', lock, ttl)
+    redis.call('SET', lock, string.format('%s 1 %d %s', owner, grant, clean and '' or '+'), 'PX', ttl)
     return grant
   end
 
-  if who ~= '' and ticket == '0' then
+  if channel ~= '' and read(value) and string.byte(value, -1) ~= 43 then -- '+'
+    redis.call('APPEND', lock, '+')
+  end
+  if channel ~= '' and ticket == '0' then
     local time = redis.call('TIME')
     local now = string.format('%.0f', time[1] * 1000000 + time[2])
-    redis.call('ZADD', line, 'NX', now, who)
-    redis.call('PEXPIRE', line, lineTTL)
+    redis.call('ZADD', queue, 'NX', now, channel)
+    redis.call('PEXPIRE', queue, queueTTL)
     return -tonumber(now)
-  elseif who ~= '' then
-    redis.call('ZADD', line, 'CH', ticket, who)
-    redis.call('PEXPIRE', line, lineTTL)
+  elseif channel ~= '' then
+    redis.call('ZADD', queue, 'CH', ticket, channel)
+    redis.call('PEXPIRE', queue, queueTTL)
   end
   local remaining = redis.call('PTTL', lock)
   if remaining < 0 then

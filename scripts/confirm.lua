@@ -9,14 +9,14 @@
 -- Invariants: the counter never falls. It asks for the grant and not only for the owner, because an
 -- acquire that was resent may have been granted twice, with a rival's grant between.
 local function confirm(lock, fence, owner, grant, token)
-  local held = redis.call('HMGET', lock, 'owner', 'grant')
-  if held[1] ~= owner or held[2] ~= grant then
+  local holder, depth, stands, _, waited = read(redis.call('GET', lock))
+  if holder ~= owner or stands ~= grant then
     return 0
   end
   local missing = raise(fence, token)
   if missing then
     return missing
   end
-  redis.call('HSET', lock, 'token', token)
+  rewrite(lock, owner, depth, grant, token, waited)
   return 1
 end

@@ -7,7 +7,7 @@
 --
 -- Invariants: never creates a lock, never shortens one (an older extend may arrive after a newer one).
 local function extend(lock, owner, ttl)
-  if redis.call('HGET', lock, 'owner') ~= owner then
+  if not isOwner(redis.call('GET', lock), owner) then
     return -1
   end
   local remaining = redis.call('PTTL', lock)

@@ -9,16 +9,16 @@
 -- Invariants: never takes a lock from anybody. The counter is at the token or above before the lock stands, so
 -- whoever is granted here afterwards gets a higher number. Only a holder whose lease is valid may send it.
 local function repair(lock, fence, gone, owner, depth, token, ttl)
-  local holder = redis.call('HGET', lock, 'owner')
-  if holder or redis.call('EXISTS', gone) == 1 then
-    return holder == owner and 1 or 0
+  local value = redis.call('GET', lock)
+  local taken = value and not channelOf(value)
+  if taken or redis.call('EXISTS', gone) == 1 then
+    return taken and isOwner(value, owner) and 1 or 0
   end
   local missing = raise(fence, token)
   if missing then
     return missing
   end
-  redis.call('DEL', lock) -- at most kept for one who waits, and owned by nobody
-  redis.call('HSET', lock, 'owner', owner, 'depth', depth, 'grant', token)
-  redis.call('PEXPIRE', lock, ttl)
+  -- It is at most kept for one that waits, and so others may.
+  redis.call('SET', lock, string.format('%s %s %s +', owner, depth, token), 'PX', ttl)
   return 1
 end

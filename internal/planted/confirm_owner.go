@@ -12,5 +12,5 @@ func (confirmOwner) Script(name, source string) string {
 	if name != "confirm" {
 		return source
 	}
-	return replaced(source, `held[1] ~= owner or held[2] ~= grant`, `held[1] ~= owner`)
+	return replaced(source, `holder ~= owner or stands ~= grant`, `holder ~= owner`)
 }

@@ -11,10 +11,15 @@ type countedReentry struct{ honest }
 func (countedReentry) Script(name, source string) string {
 	switch name {
 	case "acquire":
-		return replaced(source, `redis.call('HSET', lock, 'depth', depth)`, `redis.call('HINCRBY', lock, 'depth', 1)`)
+		return replaced(source, `local _, _, grant, token, waited = read(value)
+      rewrite(lock, owner, depth, grant, token, waited)`, `local _, was, grant, token, waited = read(value)
+      rewrite(lock, owner, was + 1, grant, token, waited)`)
 	case "release":
 		return replaced(source, `if depth ~= '0' then
-    redis.call('HSET', lock, 'depth', depth)`, `if redis.call('HINCRBY', lock, 'depth', -1) > 0 then`)
+    local _, _, grant, token, waited = read(value)
+    rewrite(lock, owner, depth, grant, token, waited)`, `local _, was, grant, token, waited = read(value)
+  if tonumber(was) > 1 then
+    rewrite(lock, owner, was - 1, grant, token, waited)`)
 	}
 	return source
 }

@@ -12,5 +12,5 @@ func (releaseAnyone) Script(name, source string) string {
 	if name != "release" {
 		return source
 	}
-	return replaced(source, `redis.call('HGET', lock, 'owner') ~= owner`, `redis.call('EXISTS', lock) == 0`)
+	return replaced(source, `not isOwner(value, owner)`, `not value`)
 }

@@ -46,9 +46,9 @@ func batchArgs(args []any, calls []groupCall) []any {
 	args = append(args, batchCommand, batchScript, nil)
 	for _, call := range calls {
 		if p := call.pair; call.release {
-			args = append(args, &p.lock, &p.line)
+			args = append(args, &p.lock, &p.queue)
 		} else {
-			args = append(args, &p.lock, batchFence, &p.gone, &p.line)
+			args = append(args, &p.lock, batchFence, &p.gone, &p.queue)
 		}
 	}
 	args[2] = len(args) - 3

@@ -1,6 +1,6 @@
 -- batch: operations of one size each, in order.
 --
--- KEYS  an acquire has 4: lock, fence, gone mark, line; a release 2: lock, line
+-- KEYS  an acquire has 4: lock, fence, gone mark, queue; a release 2: lock, queue
 -- ARGV  an acquire has 3: 'a', owner, ttl; a release 2: 'r', owner
 --
 -- Replies an array with the reply of each operation.

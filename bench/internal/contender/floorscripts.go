@@ -63,22 +63,22 @@ func prepareFloor(ctx context.Context, c *redis.Client) error {
 
 // floorPair is the arguments of both scripts for one acquisition.
 type floorPair struct {
-	lock, gone, line, owner string
+	lock, gone, queue, owner string
 }
 
 var floorOwners atomic.Int64
 
 func newFloorPair(name string) floorPair {
 	owner := strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(floorOwners.Add(1), 10)
-	return floorPair{lock: "floor:lock:" + name, gone: "floor:gone:" + owner, line: "floor:line:" + name, owner: owner}
+	return floorPair{lock: "floor:lock:" + name, gone: "floor:gone:" + owner, queue: "floor:queue:" + name, owner: owner}
 }
 
 func (p floorPair) acquire(ctx context.Context, c redis.Scripter) *redis.Cmd {
-	return c.EvalSha(ctx, floorScripts.acquire.Hash(), []string{p.lock, floorFence, p.gone, p.line}, p.owner, TTL.Milliseconds())
+	return c.EvalSha(ctx, floorScripts.acquire.Hash(), []string{p.lock, floorFence, p.gone, p.queue}, p.owner, TTL.Milliseconds())
 }
 
 func (p floorPair) release(ctx context.Context, c redis.Scripter) *redis.Cmd {
-	return c.EvalSha(ctx, floorScripts.release.Hash(), []string{p.lock, p.line}, p.owner)
+	return c.EvalSha(ctx, floorScripts.release.Hash(), []string{p.lock, p.queue}, p.owner)
 }
 
 // yes reports whether a script's answer is a grant, or a release.
