@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Which servers may vote is decided here, and by nothing but what the servers
@@ -77,7 +79,7 @@ func admittedValue(run string, d durability) string {
 	if d != durable {
 		d = notDurable
 	}
-	return fmt.Sprintf("in %s %s %d %s", run, format, buckets, d)
+	return fmt.Sprintf("in %s %s %d %s", run, format, script.Buckets, d)
 }
 
 // admittedRun is the process that was admitted last.
@@ -102,9 +104,9 @@ func readAdmitted(value, run string) (in bool, err error) {
 	if fields == nil {
 		return false, nil
 	}
-	if fields[2] != format || fields[3] != fmt.Sprint(buckets) {
+	if fields[2] != format || fields[3] != fmt.Sprint(script.Buckets) {
 		return false, fmt.Errorf("%w: its keys are of format %s with %s buckets, this library's are of format %s with %d",
-			ErrNotAdmitted, fields[2], fields[3], format, buckets)
+			script.ErrNotAdmitted, fields[2], fields[3], format, script.Buckets)
 	}
 	return fields[1] == run, nil
 }
@@ -234,7 +236,7 @@ func planAdmission(surveys []*survey, missing error, need int, quarantine time.D
 }
 
 // errNeedsInit is a majority's loss.
-var errNeedsInit = fmt.Errorf("%w (%w)", ErrNeedsInit, ErrNotAdmitted)
+var errNeedsInit = fmt.Errorf("%w (%w)", ErrNeedsInit, script.ErrNotAdmitted)
 
 // highest returns the highest value of each counter, and at least floor.
 func highest(surveys []*survey, floor int64) []int64 {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // admissionTimeout bounds each step of an admission. It is rare, and touches all
@@ -247,10 +248,10 @@ func (a *admission) together() []error {
 // planned without them.
 func orReasons(out, reasons []error) []error {
 	for i, reason := range reasons {
-		if errors.Is(reason, ErrNotAdmitted) {
+		if errors.Is(reason, script.ErrNotAdmitted) {
 			out[i] = reason
 		} else if reason != nil {
-			out[i] = fmt.Errorf("%w: it cannot be looked into: %w", ErrNotAdmitted, reason)
+			out[i] = fmt.Errorf("%w: it cannot be looked into: %w", script.ErrNotAdmitted, reason)
 		}
 	}
 	return out

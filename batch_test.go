@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // An operation that fails has an error of its own, and those before and behind it
@@ -25,50 +26,50 @@ func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 	t.Cleanup(func() { _ = both["embedded"].Close() })
 	terms := termsOf(DefaultTTL, 0, 0)
 	holdOf := func(name string) *hold {
-		return &hold{owner: "owner-of-" + name, keys: keysOf(DefaultPrefix, name, "owner-of-"+name), token: 2000, depth: 1}
+		return &hold{owner: "owner-of-" + name, keys: script.KeysOf(DefaultPrefix, name, "owner-of-"+name), token: 2000, depth: 1}
 	}
 	for _, one := range []struct {
 		what, err string
-		harm      func(k keys, r *redis.Client) error
-		calls     func(h *hold) []call
+		harm      func(k script.Keys, r *redis.Client) error
+		calls     func(h *hold) []script.Call
 	}{
-		{"wrong type of lock", "WRONGTYPE", func(k keys, r *redis.Client) error { return r.RPush(background, k.lock, "x").Err() },
-			func(h *hold) []call {
-				return []call{h.acquireCall(terms, nowhere), h.confirmCall(1), h.extendCall(terms), h.repairCall(terms), h.releaseCall()}
+		{"wrong type of lock", "WRONGTYPE", func(k script.Keys, r *redis.Client) error { return r.RPush(background, k.Lock, "x").Err() },
+			func(h *hold) []script.Call {
+				return []script.Call{h.acquireCall(terms, nowhere), h.confirmCall(1), h.extendCall(terms), h.repairCall(terms), h.releaseCall()}
 			}},
-		{"missing counter", "NOTADMITTED", func(k keys, r *redis.Client) error { return r.Del(background, k.fence).Err() },
-			func(h *hold) []call { return []call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
-		{"counter that is no number", "NOTADMITTED", func(k keys, r *redis.Client) error { return r.Set(background, k.fence, "abc", 0).Err() },
-			func(h *hold) []call { return []call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
-		{"wrong type of counter", "NOTADMITTED", func(k keys, r *redis.Client) error {
-			return errors.Join(r.Del(background, k.fence).Err(), r.RPush(background, k.fence, "x").Err())
-		}, func(h *hold) []call { return []call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
-		{"an owner that gave up", "GONE", func(k keys, r *redis.Client) error {
-			return errors.Join(r.Set(background, k.gone, "", 0).Err(), r.ZAdd(background, k.queue, redis.Z{Member: "nobody"}).Err())
-		}, func(h *hold) []call { return []call{h.acquireCall(terms, nowhere)} }},
+		{"missing counter", "NOTADMITTED", func(k script.Keys, r *redis.Client) error { return r.Del(background, k.Fence).Err() },
+			func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
+		{"counter that is no number", "NOTADMITTED", func(k script.Keys, r *redis.Client) error { return r.Set(background, k.Fence, "abc", 0).Err() },
+			func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
+		{"wrong type of counter", "NOTADMITTED", func(k script.Keys, r *redis.Client) error {
+			return errors.Join(r.Del(background, k.Fence).Err(), r.RPush(background, k.Fence, "x").Err())
+		}, func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
+		{"an owner that gave up", "GONE", func(k script.Keys, r *redis.Client) error {
+			return errors.Join(r.Set(background, k.Gone, "", 0).Err(), r.ZAdd(background, k.Queue, redis.Z{Member: "nobody"}).Err())
+		}, func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere)} }},
 	} {
 		for kind, r := range both {
 			t.Run(one.what+"/"+kind, func(t *testing.T) {
 				must(t, r.FlushAll(background).Err())
 				before, harmed, behind := holdOf("before"), holdOf("harmed"), holdOf("behind")
 				for _, h := range []*hold{before, harmed, behind} {
-					must(t, r.Set(background, h.keys.fence, 1000, 0).Err())
+					must(t, r.Set(background, h.keys.Fence, 1000, 0).Err())
 				}
 				must(t, one.harm(harmed.keys, r))
 				for _, bad := range one.calls(harmed) {
-					calls := []call{before.acquireCall(terms, nowhere), bad, behind.acquireCall(terms, nowhere), behind.releaseCall()}
-					replies, err := runBatch(batchSource, r, calls...)
+					calls := []script.Call{before.acquireCall(terms, nowhere), bad, behind.acquireCall(terms, nowhere), behind.releaseCall()}
+					replies, err := runBatch(script.BatchSource, r, calls...)
 					must(t, err)
 					if len(replies) != len(calls) {
-						t.Fatalf("%s: %d replies: %v", bad.name, len(replies), replies)
+						t.Fatalf("%s: %d replies: %v", bad.Name, len(replies), replies)
 					}
 					for _, i := range []int{0, 2, 3} {
 						if n, ok := replies[i].(int64); !ok || n <= 0 {
-							t.Errorf("%s: the reply of %s is %v", bad.name, calls[i].name, replies[i])
+							t.Errorf("%s: the reply of %s is %v", bad.Name, calls[i].Name, replies[i])
 						}
 					}
 					if text, ok := replies[1].(string); !ok || !strings.Contains(text, one.err) {
-						t.Errorf("%s: the reply is %v; want an error with %q", bad.name, replies[1], one.err)
+						t.Errorf("%s: the reply is %v; want an error with %q", bad.Name, replies[1], one.err)
 					}
 				}
 			})
@@ -82,15 +83,15 @@ func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
 	t.Parallel()
 	r := processes(t, 1, redisproc.Config{}).raw[0]
 	terms := termsOf(DefaultTTL, 0, 0)
-	held := &hold{owner: "a", keys: keysOf(DefaultPrefix, "held", "a")}
-	fresh := &hold{owner: "b", keys: keysOf(DefaultPrefix, "fresh", "b")}
+	held := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "held", "a")}
+	fresh := &hold{owner: "b", keys: script.KeysOf(DefaultPrefix, "fresh", "b")}
 	for _, h := range []*hold{held, fresh} {
-		must(t, r.Set(background, h.keys.fence, 1000, 0).Err())
+		must(t, r.Set(background, h.keys.Fence, 1000, 0).Err())
 	}
-	_, err := callIn(batchSource, r, held.acquireCall(terms, nowhere))
+	_, err := callIn(script.BatchSource, r, held.acquireCall(terms, nowhere))
 	must(t, err)
 	must(t, r.ConfigSet(background, "maxmemory", "1").Err())
-	replies, err := runBatch(batchSource, r, fresh.acquireCall(terms, nowhere), held.extendCall(terms), held.releaseCall())
+	replies, err := runBatch(script.BatchSource, r, fresh.acquireCall(terms, nowhere), held.extendCall(terms), held.releaseCall())
 	must(t, err)
 	if text, ok := replies[0].(string); !ok || !strings.Contains(text, "OOM") {
 		t.Errorf("the acquire is told %v", replies[0])
@@ -183,10 +184,10 @@ func cutBatches(t *testing.T, d *deployment, reply, resend bool) {
 	m := c.masters[0]
 	terms := termsOf(DefaultTTL, 0, 0)
 	for at := 0; ; at++ {
-		answers := make([]vote, 2)
+		answers := make([]script.Vote, 2)
 		var batch []*request
 		for i := range answers {
-			h := &hold{owner: fmt.Sprintf("%d-%d", at, i), keys: keysOf(DefaultPrefix, fmt.Sprintf("job-%d-%d", at, i), "")}
+			h := &hold{owner: fmt.Sprintf("%d-%d", at, i), keys: script.KeysOf(DefaultPrefix, fmt.Sprintf("job-%d-%d", at, i), "")}
 			batch = append(batch, &request{call: h.acquireCall(terms, nowhere), to: answerInto{&answers[i]}})
 		}
 		l := &link{master: m, inFlight: true}
@@ -201,12 +202,12 @@ func cutBatches(t *testing.T, d *deployment, reply, resend bool) {
 		heard := 0
 		for i, v := range answers {
 			switch {
-			case v.answer == Granted && v.doubt != (resend && broke):
-				t.Fatalf("cut at %d: operation %d is granted, in doubt: %v", at, i, v.doubt)
-			case v.answer == Granted:
+			case v.Answer == script.Granted && v.Doubt != (resend && broke):
+				t.Fatalf("cut at %d: operation %d is granted, in doubt: %v", at, i, v.Doubt)
+			case v.Answer == script.Granted:
 				heard++
-			case v.answer != Unknown:
-				t.Fatalf("cut at %d: operation %d is %v: %v", at, i, v.answer, v.err)
+			case v.Answer != script.Unknown:
+				t.Fatalf("cut at %d: operation %d is %v: %v", at, i, v.Answer, v.Err)
 			}
 		}
 		if heard != 0 && heard != len(answers) {
@@ -222,10 +223,10 @@ func cutBatches(t *testing.T, d *deployment, reply, resend bool) {
 }
 
 // answerInto is an asker that keeps the answer.
-type answerInto struct{ v *vote }
+type answerInto struct{ v *script.Vote }
 
-func (a answerInto) begin(int) bool       { return true }
-func (a answerInto) answer(_ int, v vote) { *a.v = v }
+func (a answerInto) begin(int) bool              { return true }
+func (a answerInto) answer(_ int, v script.Vote) { *a.v = v }
 
 // A queue that is longer than a batch leaves as several, and every request in it gets
 // its answer.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // The behaviour suite. It runs twice: on embedded masters in virtual time, and on
@@ -270,7 +271,7 @@ func reEntryNeverShortens(t *testing.T, d *deployment) {
 		t.Errorf("a re-entry with a shorter ttl moved the end from %v to %v", before, after)
 	}
 	settled(t, c)
-	left, err := d.raw[0].PTTL(background, keysOf(DefaultPrefix, "job", "").lock).Result()
+	left, err := d.raw[0].PTTL(background, script.KeysOf(DefaultPrefix, "job", "").Lock).Result()
 	if err != nil || left < 20*time.Second {
 		t.Errorf("%v left on the master (%v)", left, err)
 	}
@@ -384,7 +385,7 @@ func extendLengthens(t *testing.T, d *deployment) {
 		t.Errorf("Extend by less shortened the lease to %v", left)
 	}
 	settled(t, c)
-	if left, err := d.raw[0].PTTL(background, keysOf(DefaultPrefix, "job", "").lock).Result(); err != nil || left < 18*time.Second {
+	if left, err := d.raw[0].PTTL(background, script.KeysOf(DefaultPrefix, "job", "").Lock).Result(); err != nil || left < 18*time.Second {
 		t.Errorf("%v left on the master (%v): a late, older extend would have cut the lease", left, err)
 	}
 	requireOptionError(t, lock.Extend(background, time.Hour), "ttl")
@@ -456,7 +457,7 @@ func lockWithoutTTL(t *testing.T, d *deployment) {
 	settled(t, owner) // else a master sets the ttl after it was taken away
 	for _, name := range []string{"abandoned", "job"} {
 		for _, r := range d.raw {
-			must(t, r.Persist(background, keysOf(DefaultPrefix, name, "").lock).Err())
+			must(t, r.Persist(background, script.KeysOf(DefaultPrefix, name, "").Lock).Err())
 		}
 		_, err := rival.TryLock(background, name)
 		requireErr(t, err, ErrNotAcquired, ErrHeld)
@@ -643,7 +644,9 @@ func cancelledAttemptLeavesNothing(t *testing.T, d *deployment) {
 		_, err := c.TryLock(ctx, "job")
 		cancelled <- err
 	}()
-	eventually(t, "granted by the others", func() bool { return d.raw[3].Exists(background, keysOf(DefaultPrefix, "job", "").lock).Val() == 1 })
+	eventually(t, "granted by the others", func() bool {
+		return d.raw[3].Exists(background, script.KeysOf(DefaultPrefix, "job", "").Lock).Val() == 1
+	})
 	cancel()
 	requireErr(t, <-cancelled, context.Canceled)
 	for i := range 3 {

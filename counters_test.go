@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // What somebody may have written into a counter, by the name of a lock whose
@@ -22,10 +23,14 @@ import (
 var corruptions = map[string]func(r *redis.Client, key string) error{
 	"job at 2^53-1": func(r *redis.Client, key string) error { return r.Set(background, key, int64(1<<53-1), 0).Err() },
 	"job at 2^63-1": func(r *redis.Client, key string) error { return r.Set(background, key, int64(math.MaxInt64), 0).Err() },
-	"job above":     func(r *redis.Client, key string) error { return r.Set(background, key, int64(maxCounter+1), 0).Err() },
-	"job at bound":  func(r *redis.Client, key string) error { return r.Set(background, key, int64(maxCounter), 0).Err() },
-	"job below 0":   func(r *redis.Client, key string) error { return r.Set(background, key, -5, 0).Err() },
-	"job of words":  func(r *redis.Client, key string) error { return r.Set(background, key, "words", 0).Err() },
+	"job above": func(r *redis.Client, key string) error {
+		return r.Set(background, key, int64(script.MaxCounter+1), 0).Err()
+	},
+	"job at bound": func(r *redis.Client, key string) error {
+		return r.Set(background, key, int64(script.MaxCounter), 0).Err()
+	},
+	"job below 0":  func(r *redis.Client, key string) error { return r.Set(background, key, -5, 0).Err() },
+	"job of words": func(r *redis.Client, key string) error { return r.Set(background, key, "words", 0).Err() },
 	"job of a list": func(r *redis.Client, key string) error {
 		_, err := r.TxPipelined(background, func(p redis.Pipeliner) error { // else a survey may write between
 			p.Del(background, key)
@@ -49,7 +54,7 @@ func TestACorruptCounterIsNotBelieved(t *testing.T) {
 		before[name] = lock.Token()
 		must(t, lock.Unlock(background))
 		requireFree(t, d, name)
-		must(t, corrupt(d.raw[0], keysOf(DefaultPrefix, name, "").fence))
+		must(t, corrupt(d.raw[0], script.KeysOf(DefaultPrefix, name, "").Fence))
 	}
 	d.masters[1].die()
 	for name := range corruptions {
@@ -79,7 +84,7 @@ func TestACorruptCounterIsNotBelieved(t *testing.T) {
 			if lock, err := c.TryLock(background, name); err == nil {
 				must(t, lock.Unlock(background))
 			}
-			n, err := d.raw[0].Get(background, keysOf(DefaultPrefix, name, "").fence).Uint64()
+			n, err := d.raw[0].Get(background, script.KeysOf(DefaultPrefix, name, "").Fence).Uint64()
 			if err != nil || n < uint64(before[name]) || n > uint64(before[name])+1000 {
 				return false
 			}
@@ -96,18 +101,18 @@ func TestInitRepairsCorruptCounters(t *testing.T) {
 	c := d.founded(recoveryOptions()...)
 	for name, corrupt := range corruptions {
 		for _, i := range []int{0, 2} {
-			must(t, corrupt(d.raw[i], keysOf(DefaultPrefix, name, "").fence))
+			must(t, corrupt(d.raw[i], script.KeysOf(DefaultPrefix, name, "").Fence))
 		}
 		_, err := c.TryLock(background, name)
 		requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
 	}
-	requireOptionError(t, c.Init(background, maxFloor+1), "floor")
-	must(t, c.Init(background, maxFloor))
+	requireOptionError(t, c.Init(background, script.MaxFloor+1), "floor")
+	must(t, c.Init(background, script.MaxFloor))
 	for name := range corruptions {
 		lock, err := c.Lock(background, name, WithWait(20*time.Second))
 		must(t, err)
-		if token := lock.Token(); token <= maxFloor || token > maxFloor+1000 {
-			t.Errorf("%s: token %d after Init at %d", name, token, int64(maxFloor))
+		if token := lock.Token(); token <= script.MaxFloor || token > script.MaxFloor+1000 {
+			t.Errorf("%s: token %d after Init at %d", name, token, int64(script.MaxFloor))
 		}
 		must(t, lock.Unlock(background))
 	}
@@ -122,32 +127,32 @@ func TestCountersStayInRange(t *testing.T) {
 	both := []*redis.Client{redis.NewClient(fake.Options()), processes(t, 1, redisproc.Config{}).raw[0]}
 	t.Cleanup(func() { _ = both[0].Close() })
 	edge := rapid.Custom(func(t *rapid.T) int64 {
-		about := rapid.SampledFrom([]int64{0, maxFloor, maxCounter, 1 << 53, math.MaxInt64 - 40, math.MinInt64 + 40}).Draw(t, "about")
+		about := rapid.SampledFrom([]int64{0, script.MaxFloor, script.MaxCounter, 1 << 53, math.MaxInt64 - 40, math.MinInt64 + 40}).Draw(t, "about")
 		return about + rapid.Int64Range(-40, 40).Draw(t, "and")
 	})
-	k := keysOf(DefaultPrefix, "job", "me")
+	k := script.KeysOf(DefaultPrefix, "job", "me")
 	h := &hold{owner: "me", keys: k, depth: 1}
 	terms := termsOf(DefaultTTL, 0, 0)
 	rapid.Check(t, func(t *rapid.T) {
 		was := edge.Draw(t, "counter")
-		h.token = fence.Token(rapid.Int64Range(maxCounter-80, maxCounter).Draw(t, "token"))
-		inRange := was >= 1 && was <= maxCounter
+		h.token = fence.Token(rapid.Int64Range(script.MaxCounter-80, script.MaxCounter).Draw(t, "token"))
+		inRange := was >= 1 && was <= script.MaxCounter
 		for kind, r := range both {
 			set := func() {
 				must2(t, r.FlushAll(background).Err())
-				must2(t, r.Set(background, k.fence, was, 0).Err())
+				must2(t, r.Set(background, k.Fence, was, 0).Err())
 			}
-			counter := func() string { return r.Get(background, k.fence).Val() }
+			counter := func() string { return r.Get(background, k.Fence).Val() }
 
 			set()
-			v, err := callIn(batchSource, r, h.acquireCall(terms, nowhere))
-			if able := was >= 1 && was < maxCounter; able && (err != nil || v.answer != Granted || v.grant != was+1) ||
+			v, err := callIn(script.BatchSource, r, h.acquireCall(terms, nowhere))
+			if able := was >= 1 && was < script.MaxCounter; able && (err != nil || v.Answer != script.Granted || v.Grant != was+1) ||
 				!able && !redis.HasErrorPrefix(err, "NOTADMITTED") {
 				t.Fatalf("master %d, counter %d: acquire says %+v, %v", kind, was, v, err)
 			}
-			if v.answer == Granted && err == nil {
-				v, err = callIn(batchSource, r, h.confirmCall(v.grant))
-				if err != nil || v.answer != Granted || counter() != fmt.Sprint(max(was+1, int64(h.token))) {
+			if v.Answer == script.Granted && err == nil {
+				v, err = callIn(script.BatchSource, r, h.confirmCall(v.Grant))
+				if err != nil || v.Answer != script.Granted || counter() != fmt.Sprint(max(was+1, int64(h.token))) {
 					t.Fatalf("master %d, counter %d: confirm of %d says %+v, %v, and leaves %s", kind, was, h.token, v, err, counter())
 				}
 			} else if strings.Trim(counter(), "0123456789") != "lost " && strings.Trim(counter(), "0123456789") != "corrupt " {
@@ -155,22 +160,22 @@ func TestCountersStayInRange(t *testing.T) {
 			}
 
 			set()
-			v, err = callIn(batchSource, r, h.repairCall(terms))
-			if inRange && (err != nil || v.answer != Granted || counter() != fmt.Sprint(max(was, int64(h.token)))) ||
+			v, err = callIn(script.BatchSource, r, h.repairCall(terms))
+			if inRange && (err != nil || v.Answer != script.Granted || counter() != fmt.Sprint(max(was, int64(h.token)))) ||
 				!inRange && (!redis.HasErrorPrefix(err, "NOTADMITTED") || counter() != fmt.Sprint(was)) {
 				t.Fatalf("master %d, counter %d: repair at %d says %+v, %v, and leaves %s", kind, was, h.token, v, err, counter())
 			}
 
 			set()
-			keys := []string{DefaultPrefix + ":admitted", k.fence}
-			reply, err := redis.NewScript(surveySource).Run(background, r, keys, "no", surveyNotes).StringSlice()
+			keys := []string{DefaultPrefix + ":admitted", k.Fence}
+			reply, err := redis.NewScript(script.SurveySource).Run(background, r, keys, "no", surveyNotes).StringSlice()
 			must2(t, err)
 			s, err := parseSurvey(reply, 1)
 			must2(t, err)
 			if inRange && s.counters[0] != was || !inRange && s.counters[0] != 0 {
 				t.Fatalf("master %d, counter %d: surveyed as %d", kind, was, s.counters[0])
 			}
-			must2(t, redis.NewScript(admitSource).Run(background, r, keys, s.run, s.since, admittedValue(s.run, notDurable), int64(h.token)).Err())
+			must2(t, redis.NewScript(script.AdmitSource).Run(background, r, keys, s.run, s.since, admittedValue(s.run, notDurable), int64(h.token)).Err())
 			if n, err := strconv.ParseInt(counter(), 10, 64); err != nil || n != max(s.counters[0], int64(h.token)) {
 				t.Fatalf("master %d, counter %d: admitted with %s, at least %d", kind, was, counter(), h.token)
 			}
@@ -187,40 +192,40 @@ func must2(t *rapid.T, err error) {
 
 // A number that no script of ours can have replied is no vote.
 func FuzzVotes(f *testing.F) {
-	for _, n := range []int64{0, 1, -1, 2, -2, 7, maxCounter, maxCounter + 1, 1 << 53, math.MaxInt64, math.MinInt64, math.MinInt64 + 1,
-		-minTicket, -minTicket - 1, -minTicket + 1, -1500000000000000, -1 << 53, -1<<53 - 1} {
+	for _, n := range []int64{0, 1, -1, 2, -2, 7, script.MaxCounter, script.MaxCounter + 1, 1 << 53, math.MaxInt64, math.MinInt64, math.MinInt64 + 1,
+		-script.MinTicket, -script.MinTicket - 1, -script.MinTicket + 1, -1500000000000000, -1 << 53, -1<<53 - 1} {
 		f.Add(n)
 	}
 	f.Fuzz(func(t *testing.T, n int64) {
-		for _, s := range []*operation{acquireScript, confirmScript, extendScript, releaseScript, leaveScript, repairScript, verifyScript} {
-			switch v := s.read(n); v.answer {
-			case Granted:
-				if s == acquireScript && v.grant != n || v.grant < 0 || v.grant > maxCounter || v.remaining < 0 {
-					t.Errorf("%s: %d is read as %+v", s.name, n, v)
+		for _, s := range []*script.Operation{script.Acquire, script.Confirm, script.Extend, script.Release, script.Leave, script.Repair, script.Verify} {
+			switch v := s.Read(n); v.Answer {
+			case script.Granted:
+				if s == script.Acquire && v.Grant != n || v.Grant < 0 || v.Grant > script.MaxCounter || v.Remaining < 0 {
+					t.Errorf("%s: %d is read as %+v", s.Name, n, v)
 				}
-			case Held:
-				if s != acquireScript && s != releaseScript || v.remaining < 0 || v.ticket < 0 || v.ticket > 1<<53 {
-					t.Errorf("%s: %d is read as %+v", s.name, n, v)
+			case script.Held:
+				if s != script.Acquire && s != script.Release || v.Remaining < 0 || v.Ticket < 0 || v.Ticket > 1<<53 {
+					t.Errorf("%s: %d is read as %+v", s.Name, n, v)
 				}
-			case Refused:
-				if v.err == nil || v.err == errNotMine && n != 0 && n != -1 {
-					t.Errorf("%s: %d is read as %+v", s.name, n, v)
+			case script.Refused:
+				if v.Err == nil || v.Err == script.ErrNotMine && n != 0 && n != -1 {
+					t.Errorf("%s: %d is read as %+v", s.Name, n, v)
 				}
 			default:
-				t.Errorf("%s: %d is read as %+v", s.name, n, v)
+				t.Errorf("%s: %d is read as %+v", s.Name, n, v)
 			}
 		}
 	})
 }
 
 func TestGrantsOutOfRangeAreRefused(t *testing.T) {
-	for n, granted := range map[int64]bool{1: true, maxCounter: true, maxCounter + 1: false, 1<<53 - 1: false, math.MaxInt64: false} {
-		v := acquireScript.read(n)
-		if granted != (v.answer == Granted) || granted == (v.err != nil) {
+	for n, granted := range map[int64]bool{1: true, script.MaxCounter: true, script.MaxCounter + 1: false, 1<<53 - 1: false, math.MaxInt64: false} {
+		v := script.Acquire.Read(n)
+		if granted != (v.Answer == script.Granted) || granted == (v.Err != nil) {
 			t.Errorf("grant number %d: %+v", n, v)
 		}
-		if !granted && (!errors.Is(v.err, ErrNotAdmitted) || !strings.Contains(v.err.Error(), "corrupt")) {
-			t.Errorf("grant number %d: %v", n, v.err)
+		if !granted && (!errors.Is(v.Err, ErrNotAdmitted) || !strings.Contains(v.Err.Error(), "corrupt")) {
+			t.Errorf("grant number %d: %v", n, v.Err)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // The errors to ask for with errors.Is. All that a call returns wraps one or
@@ -33,7 +35,7 @@ var (
 	// because it is a replica, may evict keys, or is the same server as another; or
 	// because it restarted or lost data, and may have forgotten what it granted; one
 	// that is new beside others that are not cannot be told from that.
-	ErrNotAdmitted = errors.New("redlock: master not admitted")
+	ErrNotAdmitted = script.ErrNotAdmitted
 
 	// ErrNeedsInit is returned (within ErrNoQuorum) when so many masters lost their
 	// counters that the others cannot tell what they were. Client.Init, or `redlock
@@ -66,7 +68,6 @@ var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
 
 // Reasons of single votes, not exported: they never stand alone.
 var (
-	errNotMine    = errors.New("the lock is not this owner's there")
 	errNotAsked   = errors.New("not asked")
 	errNotSent    = errors.New("not sent: nobody waited for it any more")
 	errBacklog    = errors.New("not sent: the master's queue is full")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Trap 16: why a lock was not had, as errors.Is and errors.As tell it.
@@ -82,17 +83,17 @@ func TestVotesSayWhatIsSo(t *testing.T) {
 	for i := range 5 {
 		c.masters = append(c.masters, &master{masterConfig: masterConfig{Name: string(rune('a' + i))}})
 	}
-	held := vote{heard: true, answer: Held, remaining: time.Second}
-	notKnown := vote{heard: true, answer: Held, ticket: 1e15}
+	held := script.Vote{Heard: true, Answer: script.Held, Remaining: time.Second}
+	notKnown := script.Vote{Heard: true, Answer: script.Held, Ticket: 1e15}
 	for _, x := range []struct {
 		claim     string
-		votes     []vote
+		votes     []script.Vote
 		says, not []string
 	}{
-		{"decided", []vote{held, held, notKnown}, []string{"a held for 1s;", "c held;", "d unknown: not waited for"}, []string{"no answer", "0s"}},
-		{"the time was up", []vote{held, held}, []string{"c unknown: no answer yet", "e unknown: no answer yet"}, []string{"not waited for"}},
+		{"decided", []script.Vote{held, held, notKnown}, []string{"a held for 1s;", "c held;", "d unknown: not waited for"}, []string{"no answer", "0s"}},
+		{"the time was up", []script.Vote{held, held}, []string{"c unknown: no answer yet", "e unknown: no answer yet"}, []string{"not waited for"}},
 	} {
-		r := newRound(make([]vote, 5), c.need)
+		r := newRound(make([]script.Vote, 5), c.need)
 		for i, v := range x.votes {
 			r.answer(i, v)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Faults on redis-server processes, most of them by a proxy before each that can
@@ -151,8 +152,8 @@ func TestRollbackReachesUnknownOutcomes(t *testing.T) {
 	a, b := faultClient(d), faultClient(d)
 	rival := mustTry(t, b, "job")
 	d.drop(b, "job", 0)
-	lost := proxies[0].Add(on(acquireScript, 1, faultproxy.CutAfterRequest))
-	again := proxies[0].Add(on(acquireScript, 2, faultproxy.DropReply))
+	lost := proxies[0].Add(on(script.Acquire, 1, faultproxy.CutAfterRequest))
+	again := proxies[0].Add(on(script.Acquire, 2, faultproxy.DropReply))
 	_, err := a.TryLock(background, "job")
 	requireErr(t, err, ErrHeld)
 	within(t, "lost Seen", lost.Seen())
@@ -176,8 +177,8 @@ func TestLateAcquireCannotStand(t *testing.T) {
 				var faults []*faultproxy.Fault
 				var releases []*faultproxy.Fault
 				for _, p := range proxies[:held] {
-					releases = append(releases, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", undoScript.name, name), Do: faultproxy.Pass}))
-					faults = append(faults, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", acquireScript.name, name), Nth: 1, Do: faultproxy.HoldRequest}))
+					releases = append(releases, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", script.Undo.Name, name), Do: faultproxy.Pass}))
+					faults = append(faults, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", script.Acquire.Name, name), Nth: 1, Do: faultproxy.HoldRequest}))
 				}
 				lock, err := c.TryLock(background, name)
 				if held == 3 {
@@ -231,7 +232,7 @@ func TestLateGrantOfAWonLockCounts(t *testing.T) {
 	t.Parallel()
 	d, proxies := proxied(t, 3)
 	c := faultClient(d)
-	late := proxies[2].Add(on(acquireScript, 1, faultproxy.HoldRequest))
+	late := proxies[2].Add(on(script.Acquire, 1, faultproxy.HoldRequest))
 	lock := mustTry(t, c, "job", WithoutWatchdog())
 	within(t, "late Seen", late.Seen())
 	late.Release()
@@ -252,8 +253,8 @@ func TestLateGrantOfALostLockGoes(t *testing.T) {
 	a, b := d.founded(WithRequestTimeout(2*time.Second), WithTTL(faultTTL)), faultClient(d)
 	rival := mustTry(t, b, "job")
 	d.drop(b, "job", 2)
-	late := proxies[2].Add(on(acquireScript, 1, faultproxy.HoldReply))
-	others := []*faultproxy.Fault{proxies[0].Add(on(acquireScript, 1, faultproxy.HoldReply)), proxies[1].Add(on(acquireScript, 1, faultproxy.HoldReply))}
+	late := proxies[2].Add(on(script.Acquire, 1, faultproxy.HoldReply))
+	others := []*faultproxy.Fault{proxies[0].Add(on(script.Acquire, 1, faultproxy.HoldReply)), proxies[1].Add(on(script.Acquire, 1, faultproxy.HoldReply))}
 	refused := make(chan error, 1)
 	go func() {
 		_, err := a.TryLock(background, "job")
@@ -286,8 +287,8 @@ func TestEveryFaultOnEveryScript(t *testing.T) {
 		faultproxy.CutReplyAt(0), faultproxy.CutReplyAt(1), faultproxy.CutReplyAt(3),
 	}
 	for _, hit := range []int{1, 3} {
-		for _, s := range []*operation{acquireScript, extendScript, releaseScript} {
-			t.Run(fmt.Sprintf("%s on %d of 5", s.name, hit), func(t *testing.T) {
+		for _, s := range []*script.Operation{script.Acquire, script.Extend, script.Release} {
+			t.Run(fmt.Sprintf("%s on %d of 5", s.Name, hit), func(t *testing.T) {
 				t.Parallel()
 				d, proxies := proxied(t, 5)
 				c := faultClient(d)
@@ -305,10 +306,10 @@ func TestCutAtAnyByte(t *testing.T) {
 	d, proxies := proxied(t, 3)
 	c := faultClient(d)
 	for n := 0; n < 360; n += 3 {
-		oneFault(t, d, c, proxies[:1], on(acquireScript, 1, faultproxy.CutRequestAt(n)), fmt.Sprint("request-", n), true)
+		oneFault(t, d, c, proxies[:1], on(script.Acquire, 1, faultproxy.CutRequestAt(n)), fmt.Sprint("request-", n), true)
 	}
 	for n := range 16 {
-		oneFault(t, d, c, proxies[:1], on(acquireScript, 1, faultproxy.CutReplyAt(n)), fmt.Sprint("reply-", n), true)
+		oneFault(t, d, c, proxies[:1], on(script.Acquire, 1, faultproxy.CutReplyAt(n)), fmt.Sprint("reply-", n), true)
 	}
 }
 
@@ -368,10 +369,10 @@ func TestDriverRetriesCountOnce(t *testing.T) {
 	must(t, err)
 	must(t, founding.Unlock(background))
 	for _, p := range proxies {
-		p.Add(on(acquireScript, 1, faultproxy.CutAfterRequest))
-		p.Add(on(releaseScript, 1, faultproxy.CutAfterRequest))
+		p.Add(on(script.Acquire, 1, faultproxy.CutAfterRequest))
+		p.Add(on(script.Release, 1, faultproxy.CutAfterRequest))
 	}
-	before, err := d.raw[0].Get(background, keysOf(DefaultPrefix, "job", "").fence).Int64()
+	before, err := d.raw[0].Get(background, script.KeysOf(DefaultPrefix, "job", "").Fence).Int64()
 	must(t, err)
 	lock := mustTry(t, c, "job")
 	eventually(t, "held everywhere", func() bool { return d.holders("job") == "111" })
@@ -428,8 +429,8 @@ func TestScriptFlushGoesUnnoticed(t *testing.T) {
 func TestTheScriptHasItsSHA(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 1, redisproc.Config{})
-	if sha, err := d.raw[0].ScriptLoad(background, batchSource).Result(); err != nil || sha != batchSHA {
-		t.Errorf("%s, redis says %s (%v)", batchSHA, sha, err)
+	if sha, err := d.raw[0].ScriptLoad(background, script.BatchSource).Result(); err != nil || sha != script.BatchSHA {
+		t.Errorf("%s, redis says %s (%v)", script.BatchSHA, sha, err)
 	}
 }
 
@@ -476,7 +477,7 @@ func TestTransientSilenceIsSurvived(t *testing.T) {
 	for range 2 {
 		cut := make([]*faultproxy.Fault, 3)
 		for i, p := range proxies {
-			cut[i] = p.Add(on(extendScript, 0, faultproxy.DropRequest))
+			cut[i] = p.Add(on(script.Extend, 0, faultproxy.DropRequest))
 		}
 		within(t, "cut[0] Seen", cut[0].Seen())
 		within(t, "cut[1] Seen", cut[1].Seen())

@@ -3,6 +3,7 @@ package redlock
 import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Grant numbers become one token by two rules, which need no clock
@@ -18,22 +19,22 @@ import (
 // came after, so its INCR went above the token.
 
 // highestGrant returns the token that the granting votes make.
-func highestGrant(votes []vote) fence.Token {
+func highestGrant(votes []script.Vote) fence.Token {
 	top := int64(0)
 	for i := range votes {
-		if votes[i].answer == Granted {
-			top = max(top, planted.Bug.Grant(votes[i].grant, top))
+		if votes[i].Answer == script.Granted {
+			top = max(top, planted.Bug.Grant(votes[i].Grant, top))
 		}
 	}
 	return fence.Token(top)
 }
 
 // lowestGrant returns the lowest grant number among the granting votes.
-func lowestGrant(votes []vote) fence.Token {
-	low := int64(maxCounter)
+func lowestGrant(votes []script.Vote) fence.Token {
+	low := int64(script.MaxCounter)
 	for i := range votes {
-		if votes[i].answer == Granted {
-			low = min(low, votes[i].grant)
+		if votes[i].Answer == script.Granted {
+			low = min(low, votes[i].Grant)
 		}
 	}
 	return fence.Token(low)
@@ -42,13 +43,13 @@ func lowestGrant(votes []vote) fence.Token {
 // standings turns granting votes into the ballot of the confirm round: masters
 // that stand at the token have granted already, those that granted below it
 // are pending (they are the ones to ask), and nobody else can be counted.
-func standings(votes []vote, token fence.Token) []vote {
-	ballot := make([]vote, len(votes))
+func standings(votes []script.Vote, token fence.Token) []script.Vote {
+	ballot := make([]script.Vote, len(votes))
 	for i, v := range votes {
 		switch {
-		case v.answer != Granted:
-			ballot[i] = vote{heard: true, answer: Refused, err: errNotAsked}
-		case v.grant >= int64(token):
+		case v.Answer != script.Granted:
+			ballot[i] = script.Vote{Heard: true, Answer: script.Refused, Err: errNotAsked}
+		case v.Grant >= int64(token):
 			ballot[i] = v
 		}
 	}

@@ -1,23 +1,27 @@
 package redlock
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/redlock-go/redlock/internal/script"
+)
 
 func TestTokenIsTheHighestGrantThatAQuorumStandsAt(t *testing.T) {
-	granted := func(numbers ...int64) []vote {
-		votes := make([]vote, len(numbers))
+	granted := func(numbers ...int64) []script.Vote {
+		votes := make([]script.Vote, len(numbers))
 		for i, n := range numbers {
 			switch {
 			case n > 0:
-				votes[i] = vote{heard: true, answer: Granted, grant: n}
+				votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: n}
 			case n < 0:
-				votes[i] = vote{heard: true, answer: Held}
+				votes[i] = script.Vote{Heard: true, Answer: script.Held}
 			}
 		}
 		return votes
 	}
 	for _, c := range []struct {
 		claim string
-		votes []vote
+		votes []script.Vote
 		token int64
 		stand verdict
 		ask   int // masters to confirm
@@ -39,7 +43,7 @@ func TestTokenIsTheHighestGrantThatAQuorumStandsAt(t *testing.T) {
 		}
 		ask := 0
 		for _, v := range ballot {
-			if !v.heard {
+			if !v.Heard {
 				ask++
 			}
 		}

@@ -3,6 +3,8 @@ package redlock
 import (
 	"errors"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // gate decides whether a server may be used.
@@ -41,9 +43,9 @@ type notAdmittedError struct {
 	again time.Duration
 }
 
-func (e *notAdmittedError) Error() string { return ErrNotAdmitted.Error() + ": " + e.why }
+func (e *notAdmittedError) Error() string { return script.ErrNotAdmitted.Error() + ": " + e.why }
 
-func (e *notAdmittedError) Is(target error) bool { return target == ErrNotAdmitted }
+func (e *notAdmittedError) Is(target error) bool { return target == script.ErrNotAdmitted }
 
 // againAfter is how long the answer err holds.
 func againAfter(err error) time.Duration {

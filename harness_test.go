@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // testMaster is a master that a test can hurt: embedded in virtual time, or a
@@ -200,7 +201,7 @@ func allUp(c *Client) bool {
 func (d *deployment) holders(name string) string {
 	var b strings.Builder
 	for _, r := range d.raw {
-		n, err := r.Exists(context.Background(), keysOf(DefaultPrefix, name, "").lock).Result()
+		n, err := r.Exists(context.Background(), script.KeysOf(DefaultPrefix, name, "").Lock).Result()
 		switch {
 		case err != nil:
 			b.WriteByte('?')
@@ -212,30 +213,30 @@ func (d *deployment) holders(name string) string {
 }
 
 // runBatch runs calls on a master, past the library, in one batch of this source.
-func runBatch(source string, r *redis.Client, calls ...call) ([]any, error) {
+func runBatch(source string, r *redis.Client, calls ...script.Call) ([]any, error) {
 	words := []any{"eval", source, 0}
 	for _, c := range calls {
-		words = append(words, c.keyWords()...)
+		words = append(words, c.Keys()...)
 	}
 	words[2] = len(words) - 3
 	words = append(words, DefaultMaxTTL.Milliseconds())
 	for _, c := range calls {
-		words = append(words, c.argWords()...)
+		words = append(words, c.Args()...)
 	}
 	return r.Do(background, words...).Slice()
 }
 
 // callIn is runBatch for one call, read as a vote.
-func callIn(source string, r *redis.Client, c call) (vote, error) {
+func callIn(source string, r *redis.Client, c script.Call) (script.Vote, error) {
 	replies, err := runBatch(source, r, c)
 	if err != nil {
-		return vote{answer: Refused, err: err}, err
+		return script.Vote{Answer: script.Refused, Err: err}, err
 	}
 	if reply, ok := replies[0].(int64); ok {
-		return c.read(reply), nil
+		return c.Read(reply), nil
 	}
 	err = replyError(replies[0].(string))
-	return vote{answer: Refused, err: err}, err
+	return script.Vote{Answer: script.Refused, Err: err}, err
 }
 
 // storedLock is what a master has of a lock that is owned; see scripts/lock.lua.
@@ -248,7 +249,7 @@ func (l storedLock) String() string {
 // lockOn reads the lock from a master; the zero storedLock is one that nobody owns there.
 func lockOn(t *testing.T, r *redis.Client, name string) storedLock {
 	t.Helper()
-	value, err := r.Get(background, keysOf(DefaultPrefix, name, "").lock).Result()
+	value, err := r.Get(background, script.KeysOf(DefaultPrefix, name, "").Lock).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		t.Fatal(err)
 	}
@@ -342,7 +343,7 @@ func (d *deployment) drop(c *Client, name string, masters ...int) {
 		d.t.Fatalf("held on %s", got)
 	}
 	for _, i := range masters {
-		must(d.t, d.raw[i].Del(background, keysOf(DefaultPrefix, name, "").lock).Err())
+		must(d.t, d.raw[i].Del(background, script.KeysOf(DefaultPrefix, name, "").Lock).Err())
 	}
 }
 
@@ -359,7 +360,7 @@ func (d *deployment) inLine(name string, n int64) {
 	eventually(d.t, fmt.Sprintf("%d in line", n), func() bool {
 		so := 0
 		for _, r := range d.raw {
-			if r.ZCard(background, keysOf(DefaultPrefix, name, "").queue).Val() == n {
+			if r.ZCard(background, script.KeysOf(DefaultPrefix, name, "").Queue).Val() == n {
 				so++
 			}
 		}
@@ -375,7 +376,7 @@ func (d *deployment) ticketOf(c *Client, name string) float64 {
 	eventually(d.t, "it stands in line with its ticket", func() bool {
 		masters := map[float64]int{}
 		for _, r := range d.raw {
-			score, err := r.ZScore(background, keysOf(DefaultPrefix, name, "").queue, c.notices.channel).Result()
+			score, err := r.ZScore(background, script.KeysOf(DefaultPrefix, name, "").Queue, c.notices.channel).Result()
 			if err != nil {
 				continue
 			}
@@ -450,8 +451,8 @@ func faultClient(d *deployment, opts ...Option) *Client {
 }
 
 // on makes a rule for the batches that have an operation in them.
-func on(o *operation, nth int, do faultproxy.Action) faultproxy.Rule {
-	return faultproxy.Rule{On: faultproxy.Match("evalsha", o.name), Nth: nth, Do: do}
+func on(o *script.Operation, nth int, do faultproxy.Action) faultproxy.Rule {
+	return faultproxy.Rule{On: faultproxy.Match("evalsha", o.Name), Nth: nth, Do: do}
 }
 
 func requireFree(t *testing.T, d *deployment, name string) {
@@ -494,20 +495,20 @@ func requireOptionError(t *testing.T, err error, field string) {
 
 // ballot writes votes down in short: g granted, h held, r refused, u unknown,
 // n "not yours", . pending.
-func ballot(s string) []vote {
-	votes := make([]vote, len(s))
+func ballot(s string) []script.Vote {
+	votes := make([]script.Vote, len(s))
 	for i, c := range s {
 		switch c {
 		case 'g':
-			votes[i] = vote{heard: true, answer: Granted, grant: 7}
+			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: 7}
 		case 'h':
-			votes[i] = vote{heard: true, answer: Held, remaining: time.Duration(i+1) * time.Second}
+			votes[i] = script.Vote{Heard: true, Answer: script.Held, Remaining: time.Duration(i+1) * time.Second}
 		case 'r':
-			votes[i] = vote{heard: true, answer: Refused, err: ErrNotAdmitted}
+			votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: ErrNotAdmitted}
 		case 'u':
-			votes[i] = vote{heard: true, answer: Unknown, err: errNoAnswer}
+			votes[i] = script.Vote{Heard: true, Answer: script.Unknown, Err: errNoAnswer}
 		case 'n':
-			votes[i] = vote{heard: true, answer: Refused, err: errNotMine}
+			votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
 		}
 	}
 	return votes

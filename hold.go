@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // goneTTL is how long a master remembers that an owner gave up there: longer
@@ -22,7 +23,7 @@ type hold struct {
 	client   *Client
 	name     string
 	owner    string
-	keys     keys
+	keys     script.Keys
 	token    fence.Token // set before begin, then constant
 	watchdog bool
 	maxHold  time.Duration
@@ -63,7 +64,7 @@ func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
 		client:   c,
 		name:     name,
 		owner:    owner,
-		keys:     keysOf(c.prefix, name, owner),
+		keys:     script.KeysOf(c.prefix, name, owner),
 		watchdog: cfg.watchdog,
 		maxHold:  cfg.maxHold,
 		terms:    termsOf(cfg.ttl, cfg.delay, c.drift),
@@ -76,48 +77,48 @@ func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
 
 // The calls; scripts/*.lua tell what stands where.
 
-func (h *hold) acquireCall(t terms, in place) call {
-	keys := []*string{&h.keys.lock, &h.keys.fence, &h.keys.gone, &h.keys.queue}
+func (h *hold) acquireCall(t terms, in place) script.Call {
+	keys := []*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone, &h.keys.Queue}
 	if in == nowhere {
-		return acquireScript.call(keys, &h.owner, t.keyTTL().Milliseconds())
+		return script.Acquire.Call(keys, &h.owner, t.keyTTL().Milliseconds())
 	}
-	return enqueueScript.call(keys, &h.owner, t.keyTTL().Milliseconds(), in.channel, in.ticket)
+	return script.Enqueue.Call(keys, &h.owner, t.keyTTL().Milliseconds(), in.channel, in.ticket)
 }
 
-func (h *hold) reenterCall(depth int, t terms) call {
-	return reenterScript.call([]*string{&h.keys.lock, &h.keys.fence, &h.keys.gone, &h.keys.queue}, &h.owner, depth, t.keyTTL().Milliseconds())
+func (h *hold) reenterCall(depth int, t terms) script.Call {
+	return script.Reenter.Call([]*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone, &h.keys.Queue}, &h.owner, depth, t.keyTTL().Milliseconds())
 }
 
-func (h *hold) confirmCall(grant int64) call {
-	return confirmScript.call([]*string{&h.keys.lock, &h.keys.fence}, &h.owner, grant, uint64(h.token))
+func (h *hold) confirmCall(grant int64) script.Call {
+	return script.Confirm.Call([]*string{&h.keys.Lock, &h.keys.Fence}, &h.owner, grant, uint64(h.token))
 }
 
-func (h *hold) extendCall(t terms) call {
-	return extendScript.call([]*string{&h.keys.lock}, &h.owner, t.keyTTL().Milliseconds())
+func (h *hold) extendCall(t terms) script.Call {
+	return script.Extend.Call([]*string{&h.keys.Lock}, &h.owner, t.keyTTL().Milliseconds())
 }
 
-func (h *hold) repairCall(t terms) call {
-	return repairScript.call([]*string{&h.keys.lock, &h.keys.fence, &h.keys.gone}, &h.owner, h.depth, uint64(h.token), t.keyTTL().Milliseconds())
+func (h *hold) repairCall(t terms) script.Call {
+	return script.Repair.Call([]*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone}, &h.owner, h.depth, uint64(h.token), t.keyTTL().Milliseconds())
 }
 
-func (h *hold) exitCall(depth int) call {
-	return exitScript.call([]*string{&h.keys.lock}, &h.owner, depth)
+func (h *hold) exitCall(depth int) script.Call {
+	return script.Exit.Call([]*string{&h.keys.Lock}, &h.owner, depth)
 }
 
-func (h *hold) releaseCall() call {
-	return releaseScript.call([]*string{&h.keys.lock, &h.keys.queue}, &h.owner)
+func (h *hold) releaseCall() script.Call {
+	return script.Release.Call([]*string{&h.keys.Lock, &h.keys.Queue}, &h.owner)
 }
 
-func (h *hold) passCall(channel *string) call {
-	return passScript.call([]*string{&h.keys.lock, &h.keys.queue}, &h.owner, channel)
+func (h *hold) passCall(channel *string) script.Call {
+	return script.Pass.Call([]*string{&h.keys.Lock, &h.keys.Queue}, &h.owner, channel)
 }
 
-func (h *hold) undoCall(mark time.Duration, in place) call {
-	return undoScript.call([]*string{&h.keys.lock, &h.keys.gone, &h.keys.queue}, &h.owner, mark.Milliseconds(), in.channel, in.ticket)
+func (h *hold) undoCall(mark time.Duration, in place) script.Call {
+	return script.Undo.Call([]*string{&h.keys.Lock, &h.keys.Gone, &h.keys.Queue}, &h.owner, mark.Milliseconds(), in.channel, in.ticket)
 }
 
 // send puts the same call to all masters.
-func (h *hold) send(r *round, question call) {
+func (h *hold) send(r *round, question script.Call) {
 	requests := r.requests(len(h.standing))
 	for i := range h.standing {
 		requests[i] = request{order: h.name, call: question, to: r}
@@ -128,13 +129,13 @@ func (h *hold) send(r *round, question call) {
 // count takes the votes of the acquisition, and returns until when a quorum of
 // those that stand at the token is valid. A vote that lapsed must not stand for a
 // token either: its master may have lost it, sat out the ttl, and voted again.
-func (h *hold) count(votes, standing []vote) clock.Instant {
+func (h *hold) count(votes, standing []script.Vote) clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var until [maxMasters]clock.Instant
 	for i, v := range votes {
 		h.acquired(i, v, h.terms)
-		if standing[i].heard && standing[i].answer == Granted {
+		if standing[i].Heard && standing[i].Answer == script.Granted {
 			until[i] = h.standing[i].until
 		}
 	}
@@ -150,33 +151,33 @@ func (h *hold) alive() bool {
 
 // acquired takes one answer to an acquire, fresh or again, and returns what counts
 // of it. The caller holds mu.
-func (h *hold) acquired(i int, v vote, t terms) vote {
+func (h *hold) acquired(i int, v script.Vote, t terms) script.Vote {
 	s := &h.standing[i]
-	if !v.heard {
+	if !v.Heard {
 		return v
 	}
 	s.heard = true
-	s.doubt = s.doubt || v.doubt
+	s.doubt = s.doubt || v.Doubt
 	switch {
-	case v.answer == Unknown && s.granted:
-		s.expiry.hi = max(s.expiry.hi, v.got.Add(t.keyTTL())) // it may have been entered again
+	case v.Answer == script.Unknown && s.granted:
+		s.expiry.hi = max(s.expiry.hi, v.Got.Add(t.keyTTL())) // it may have been entered again
 		return v
-	case v.answer != Granted:
+	case v.Answer != script.Granted:
 		return v
-	case s.granted && s.grant != v.grant:
+	case s.granted && s.grant != v.Grant:
 		// Not the grant that voted: the key expired and was granted again, to a late
 		// copy of our own acquire. What stood between may have been a rival's.
 		s.granted, s.until, s.doubt = false, 0, true
-		return vote{heard: true, answer: Refused, err: errNotMine}
+		return script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
 	}
 	was := s.expiry
 	if !s.granted {
 		was = expiry{}
 	}
-	s.granted, s.grant = true, v.grant
-	v.sent = planted.Bug.CountsFrom(v.sent, v.got)
-	s.until = max(s.until, t.validUntil(v.sent))
-	s.expiry = was.atLeast(expiryAfter(v.sent, v.got, t.keyTTL()))
+	s.granted, s.grant = true, v.Grant
+	v.Sent = planted.Bug.CountsFrom(v.Sent, v.Got)
+	s.until = max(s.until, t.validUntil(v.Sent))
+	s.expiry = was.atLeast(expiryAfter(v.Sent, v.Got, t.keyTTL()))
 	return v
 }
 
@@ -218,14 +219,14 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 	}
 	h.client.suspend.start(h.client)
 
-	late := func(i int, v vote) vote {
+	late := func(i int, v script.Vote) script.Vote {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if s := &h.standing[i]; !s.heard {
 			if h.alive() {
 				h.acquired(i, v, t)
 			} else {
-				s.heard, s.granted, s.doubt = v.heard, v.answer == Granted, v.doubt
+				s.heard, s.granted, s.doubt = v.Heard, v.Answer == script.Granted, v.Doubt
 			}
 		}
 		return v
@@ -239,13 +240,13 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 // on keeps its place, and takes it where it has not asked yet.
 func (h *hold) giveUp(asked *round, in place) {
 	undoing := h.undoCall(0, in)
-	undo := func(i int, v vote) vote {
+	undo := func(i int, v script.Vote) script.Vote {
 		h.client.masterTime.learn(i, v)
 		h.mu.Lock()
 		h.acquired(i, v, h.terms)
-		keep := h.keep(v.doubt, h.client.now())
+		keep := h.keep(v.Doubt, h.client.now())
 		h.mu.Unlock()
-		if (v.answer == Granted || v.doubt) && planted.Bug.GivesBack(v.answer != Unknown) {
+		if (v.Answer == script.Granted || v.Doubt) && planted.Bug.GivesBack(v.Answer != script.Unknown) {
 			h.client.masters[i].submit(&request{
 				order:  h.name,
 				call:   undoing,
@@ -284,8 +285,8 @@ func (h *hold) inDoubt(master int) bool {
 // nobody asks what is not waited for.
 type nobody struct{}
 
-func (nobody) begin(int) bool   { return true }
-func (nobody) answer(int, vote) {}
+func (nobody) begin(int) bool          { return true }
+func (nobody) answer(int, script.Vote) {}
 
 // releaseOf is the policy of a release of the hold.
 type releaseOf struct{ *hold }
@@ -297,7 +298,7 @@ func (r releaseOf) obsolete(master int, answered bool) bool { return answered &&
 // prepare decides whether the release leaves a gone mark. An acquire that went ahead
 // of it, on the same connection or answered by then, cannot be late; one whose
 // connection broke can.
-func (r releaseOf) prepare(master int, given call, resent bool) call {
+func (r releaseOf) prepare(master int, given script.Call, resent bool) script.Call {
 	if resent || r.inDoubt(master) {
 		return r.undoCall(goneTTL, nowhere)
 	}
@@ -329,7 +330,7 @@ func (h *hold) release(left int, next *attempt) *round {
 	if next != nil {
 		acquires = next.asked.requests(len(h.standing))
 	}
-	var freeing call
+	var freeing script.Call
 	switch {
 	case left > 0:
 		freeing = h.exitCall(left)
@@ -362,16 +363,16 @@ func (h *hold) release(left int, next *attempt) *round {
 // freed makes a yes of a release's "not yours" that means that the name is free.
 // Where the hold was, the first copy of this release may have freed it; where it
 // was not, the name is free unless another has it.
-func (h *hold) freed(master int, v vote) vote {
-	if !v.notMine() {
+func (h *hold) freed(master int, v script.Vote) script.Vote {
+	if !v.NotMine() {
 		return v
 	}
-	free := v.answer != Held
+	free := v.Answer != script.Held
 	if h.granted(master) {
-		free = v.doubt
+		free = v.Doubt
 	}
 	if free {
-		v.answer, v.err = Granted, nil
+		v.Answer, v.Err = script.Granted, nil
 	}
 	return v
 }
@@ -465,7 +466,7 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	h.mu.Unlock()
 
 	asked := c.newRound()
-	asked.weigh = func(i int, v vote) vote {
+	asked.weigh = func(i int, v script.Vote) script.Vote {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.alive() {

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // LAPSE (spec/tokens.pml): a vote that lapsed does not stand for a token, though a
@@ -32,9 +33,9 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 		{"the earliest stands lower", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{4, 5, 5}, 2 * s},
 	} {
 		h := newHold(c, "job", "owner", c.config.lock)
-		votes := make([]vote, 3)
+		votes := make([]script.Vote, 3)
 		for i := range votes {
-			votes[i] = vote{heard: true, answer: Granted, grant: x.grants[i], sent: clock.Instant(x.sent[i]), got: clock.Instant(x.sent[i])}
+			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: x.grants[i], Sent: clock.Instant(x.sent[i]), Got: clock.Instant(x.sent[i])}
 		}
 		got := h.count(votes, standings(votes, highestGrant(votes)))
 		if want := h.terms.validUntil(clock.Instant(x.want)); got != want {
@@ -53,7 +54,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 			now := c.now()
 			for i := range 3 {
 				expiry := lock.h.standing[i].expiry
-				lock.h.weigh(i, vote{heard: true, answer: Granted, sent: now, got: now, remaining: expiry.lo.Sub(now)}, lock.h.terms, false)
+				lock.h.weigh(i, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.lo.Sub(now)}, lock.h.terms, false)
 			}
 			return lock.h.over()
 		},
@@ -92,7 +93,7 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 		must(t, err)
 		d.slept.Add(int64(DefaultTTL))
 		now := c.now()
-		a.asked.answer(2, vote{heard: true, answer: Granted, grant: int64(lock.Token()), sent: now, got: now})
+		a.asked.answer(2, script.Vote{Heard: true, Answer: script.Granted, Grant: int64(lock.Token()), Sent: now, Got: now})
 		lock.h.mu.Lock()
 		s := lock.h.standing[2]
 		lock.h.mu.Unlock()
@@ -179,7 +180,7 @@ func TestAReEntryAsksForTheGrant(t *testing.T) {
 			for i := range granted {
 				is := lockOn(t, d.raw[i], name)
 				other := storedLock{is.owner, is.depth, fmt.Sprint(lock.Token() + 1), is.token, is.waited}.String()
-				must(t, d.raw[i].Set(background, lock.h.keys.lock, other, redis.KeepTTL).Err())
+				must(t, d.raw[i].Set(background, lock.h.keys.Lock, other, redis.KeepTTL).Err())
 			}
 			inner, err := c.TryLock(lock.Context(), name)
 			if !errors.Is(err, want) {
@@ -201,10 +202,10 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 		synctest.Wait() // all have voted
 		time.Sleep(3 * time.Second)
 		h, now := lock.h, c.now()
-		for by, want := range map[time.Duration]Answer{0: Granted, time.Second: Refused, -time.Second: Refused} {
+		for by, want := range map[time.Duration]script.Answer{0: script.Granted, time.Second: script.Refused, -time.Second: script.Refused} {
 			before := h.standing[0]
-			v := h.weigh(0, vote{heard: true, answer: Granted, sent: now, got: now, remaining: 7*time.Second - by}, h.terms, false)
-			if counts := h.standing[0].until > before.until; v.answer != want || counts != (want == Granted) {
+			v := h.weigh(0, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: 7*time.Second - by}, h.terms, false)
+			if counts := h.standing[0].until > before.until; v.Answer != want || counts != (want == script.Granted) {
 				t.Errorf("jumped by %v: %v, counts: %v", by, v, counts)
 			}
 			h.standing[0] = before
@@ -235,7 +236,7 @@ func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
 
 // acquireAgain is a second copy of a hold's acquire.
 func acquireAgain(d *deployment, master int, h *hold) error {
-	_, err := callIn(batchSource, d.raw[master], h.acquireCall(h.terms, nowhere))
+	_, err := callIn(script.BatchSource, d.raw[master], h.acquireCall(h.terms, nowhere))
 	return err
 }
 
@@ -253,7 +254,7 @@ func TestALostHoldIsNotCalledExpired(t *testing.T) {
 			synctest.Wait() // all five have voted
 			now := c.now()
 			for i := range x.lost {
-				lock.h.weigh(i, vote{heard: true, answer: Refused, err: errNotMine, sent: now, got: now}, lock.h.terms, false)
+				lock.h.weigh(i, script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: now, Got: now}, lock.h.terms, false)
 			}
 			if err := lock.Unlock(background); err != x.want {
 				t.Errorf("%d of 5 said \"not yours\": got %v, want %v", x.lost, err, x.want)
@@ -268,7 +269,7 @@ func TestAConfirmsNoIsADoubt(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.founded()
-		must(t, d.raw[2].IncrBy(background, keysOf(DefaultPrefix, "job", "").fence, 100).Err())
+		must(t, d.raw[2].IncrBy(background, script.KeysOf(DefaultPrefix, "job", "").Fence, 100).Err())
 		a := c.prepare("job", c.config.lock, nowhere)
 		a.h.send(&a.asked, a.call)
 		// All have voted when it is settled, 0 and 1 too low.

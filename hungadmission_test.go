@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // While a master is looked into, another one may hang: names that need neither go on.
@@ -14,7 +16,7 @@ func TestAMissingCounterBesideAHungMaster(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.founded(recoveryOptions()...)
-		must(t, d.raw[0].Del(background, keysOf(DefaultPrefix, "rare", "").fence).Err())
+		must(t, d.raw[0].Del(background, script.KeysOf(DefaultPrefix, "rare", "").Fence).Err())
 		must(t, mustTry(t, c, "rare").Unlock(background))
 		d.masters[2].freeze()
 		defer d.masters[2].thaw()
@@ -55,11 +57,11 @@ func TestAMasterIsAdmittedBesideAHungOne(t *testing.T) {
 			begin := time.Now()
 			h := newHold(late, fmt.Sprint("job ", i), "owner", late.config.lock)
 			late.masters[0].submit(&request{order: h.name, call: h.acquireCall(h.terms, nowhere), to: r})
-			eventually(t, "an answer", func() bool { return r.tally()[0].heard })
+			eventually(t, "an answer", func() bool { return r.tally()[0].Heard })
 			if took := time.Since(begin); took > late.requestTimeout {
-				t.Errorf("it answered after %v: %v", took, r.tally()[0].err)
+				t.Errorf("it answered after %v: %v", took, r.tally()[0].Err)
 			}
-			requireErr(t, r.tally()[0].err, ErrNotAdmitted)
+			requireErr(t, r.tally()[0].Err, ErrNotAdmitted)
 		}
 		d.masters[4].thaw()
 		eventually(t, "it votes again", func() bool {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Init makes a deployment usable of which a majority of masters lost its counters
@@ -72,8 +73,8 @@ func (c *Client) PlanInit(ctx context.Context, floor fence.Token) (InitPlan, err
 // beginInit is enter for Init and PlanInit.
 func (c *Client) beginInit(ctx context.Context, floor fence.Token) error {
 	c.check(ctx)
-	if floor > maxFloor {
-		return &OptionError{"floor", floor, fmt.Sprintf("it must be at most %d: the counters end at %d", int64(maxFloor), int64(maxCounter))}
+	if floor > script.MaxFloor {
+		return &OptionError{"floor", floor, fmt.Sprintf("it must be at most %d: the counters end at %d", int64(script.MaxFloor), int64(script.MaxCounter))}
 	}
 	return c.enter(ctx)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // What somebody may have written where it is noted who may vote.
@@ -63,7 +64,7 @@ func TestWhyAMasterIsNotAdmitted(t *testing.T) {
 			return r.Do(background, "acl", "setuser", "default", "-eval", "-evalsha").Err()
 		},
 		"keys are of format 7": func(r *redis.Client) error {
-			return r.Set(background, DefaultPrefix+":admitted", fmt.Sprintf("in ff 7 %d yes", buckets), 0).Err()
+			return r.Set(background, DefaultPrefix+":admitted", fmt.Sprintf("in ff 7 %d yes", script.Buckets), 0).Err()
 		},
 	} {
 		t.Run(cause, func(t *testing.T) {
@@ -94,14 +95,14 @@ func TestPlanInit(t *testing.T) {
 	d := processes(t, 3, redisproc.Config{})
 	c := d.founded(recoveryOptions()...)
 	must(t, d.raw[0].FlushAll(background).Err())
-	must(t, d.raw[1].Set(background, fenceKey(DefaultPrefix, 7), "abc", 0).Err())
+	must(t, d.raw[1].Set(background, script.FenceKey(DefaultPrefix, 7), "abc", 0).Err())
 	must(t, d.raw[1].Set(background, DefaultPrefix+":admitted", "\x1b[31m", 0).Err())
-	plan, err := c.PlanInit(background, maxFloor)
+	plan, err := c.PlanInit(background, script.MaxFloor)
 	must(t, err)
 	want := []InitMaster{
-		{State: "was never used, or lost all its data", Lost: buckets, Counters: buckets},
-		{State: `its note of who may vote is corrupt: "\x1b[31m"`, Lost: 1, Counters: buckets},
-		{State: "may vote", Counters: buckets},
+		{State: "was never used, or lost all its data", Lost: script.Buckets, Counters: script.Buckets},
+		{State: `its note of who may vote is corrupt: "\x1b[31m"`, Lost: 1, Counters: script.Buckets},
+		{State: "may vote", Counters: script.Buckets},
 	}
 	for i, is := range plan.Masters {
 		want[i].Master = d.raw[i].Options().Addr
@@ -109,16 +110,16 @@ func TestPlanInit(t *testing.T) {
 			t.Errorf("%+v, want %+v", is, want[i])
 		}
 	}
-	if plan.AtLeast != maxFloor {
+	if plan.AtLeast != script.MaxFloor {
 		t.Errorf("at least %d", plan.AtLeast)
 	}
 	if keys := d.raw[0].DBSize(background).Val(); keys != 0 {
 		t.Errorf("%d keys were written", keys)
 	}
-	if counter := d.raw[1].Get(background, fenceKey(DefaultPrefix, 7)).Val(); counter != "abc" {
+	if counter := d.raw[1].Get(background, script.FenceKey(DefaultPrefix, 7)).Val(); counter != "abc" {
 		t.Errorf("a counter is %q now", counter)
 	}
-	requireOptionError(t, second(c.PlanInit(background, maxFloor+1)), "floor")
+	requireOptionError(t, second(c.PlanInit(background, script.MaxFloor+1)), "floor")
 
 	d.masters[2].die()
 	plan, err = c.PlanInit(background, 0)

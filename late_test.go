@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // What comes late: answers, requests to masters that are gone, an Unlock beside
@@ -117,16 +118,16 @@ func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 		lock := mustTry(t, c, "job", WithoutWatchdog())
 		synctest.Wait()
 		h, now := lock.h, c.now()
-		h.weigh(0, vote{heard: true, answer: Refused, err: errNotMine, sent: now, got: now}, h.terms, false)
+		h.weigh(0, script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: now, Got: now}, h.terms, false)
 		h.mu.Lock()
 		h.standing[0].repairs++
 		h.mu.Unlock()
-		h.weigh(0, vote{heard: true, answer: Refused, err: errNotSent}, h.terms, false)
+		h.weigh(0, script.Vote{Heard: true, Answer: script.Refused, Err: errNotSent}, h.terms, false)
 		if h.absent(0) {
 			t.Error("a master that is being sent a repair is taken for one that will not have the lock")
 		}
-		v := h.weigh(0, vote{heard: true, answer: Granted, sent: now, got: now}, h.terms, true)
-		if v.answer == Granted || !h.granted(0) {
+		v := h.weigh(0, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, true)
+		if v.Answer == script.Granted || !h.granted(0) {
 			t.Errorf("the repair counts as %v; the lock stands there: %v", v, h.granted(0))
 		}
 		must(t, lock.Unlock(background))
@@ -136,11 +137,11 @@ func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 // Which answers to a release mean that the name is free there.
 func TestFreed(t *testing.T) {
 	c := &Client{config: defaultConfig(), masters: make([]*master, 1)}
-	freed, nobodys, anothers := releaseScript.read(1), releaseScript.read(0), releaseScript.read(-1)
+	freed, nobodys, anothers := script.Release.Read(1), script.Release.Read(0), script.Release.Read(-1)
 	for _, x := range []struct {
 		claim   string
 		granted bool
-		answer  vote
+		answer  script.Vote
 		doubt   bool
 		want    bool
 	}{
@@ -153,13 +154,13 @@ func TestFreed(t *testing.T) {
 		{"it never was there, and nobody is", false, nobodys, false, true},
 		{"it never was there, and another is", false, anothers, false, false},
 		{"it never was there, and another is, says the second copy", false, anothers, true, false},
-		{"no answer", true, vote{answer: Unknown, err: errNoAnswer}, true, false},
-		{"not reached, where it never was", false, vote{answer: Refused, err: errNotSent}, false, false},
+		{"no answer", true, script.Vote{Answer: script.Unknown, Err: errNoAnswer}, true, false},
+		{"not reached, where it never was", false, script.Vote{Answer: script.Refused, Err: errNotSent}, false, false},
 	} {
 		h := newHold(c, "job", "owner", c.config.lock)
 		h.standing[0] = standing{heard: true, granted: x.granted}
-		x.answer.heard, x.answer.doubt = true, x.doubt
-		if got := h.freed(0, x.answer).answer == Granted; got != x.want {
+		x.answer.Heard, x.answer.Doubt = true, x.doubt
+		if got := h.freed(0, x.answer).Answer == script.Granted; got != x.want {
 			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
 		}
 	}
@@ -172,13 +173,13 @@ func TestUnlockWaitsForTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	d, proxies := proxied(t, 3)
 	c, rival := faultClient(d), faultClient(d)
-	late := proxies[1].Add(on(acquireScript, 1, faultproxy.HoldRequest))
+	late := proxies[1].Add(on(script.Acquire, 1, faultproxy.HoldRequest))
 	first := mustTry(t, c, "job")
 	must(t, first.Unlock(background))
 	second := mustTry(t, c, "job")
 	var held []*faultproxy.Fault
 	for _, i := range []int{1, 2} {
-		held = append(held, proxies[i].Add(on(releaseScript, 1, faultproxy.HoldRequest)))
+		held = append(held, proxies[i].Add(on(script.Release, 1, faultproxy.HoldRequest)))
 	}
 	done := make(chan error, 1)
 	go func() { done <- second.Unlock(background) }()
@@ -205,12 +206,12 @@ func TestUnlockDoesNotCountWhatAnotherHas(t *testing.T) {
 	before, c, rival := faultClient(d), faultClient(d), faultClient(d)
 	lock := mustTry(t, before, "job")
 	eventually(t, "held everywhere", func() bool { return d.holders("job") == "111" })
-	others := proxies[2].Add(on(releaseScript, 1, faultproxy.HoldRequest))
+	others := proxies[2].Add(on(script.Release, 1, faultproxy.HoldRequest))
 	must(t, lock.Unlock(background))
 	within(t, "the release of the hold before leaves", others.Seen())
 	lock = mustTry(t, c, "job")
 	eventually(t, "all have voted", func() bool { return lock.h.absent(2) })
-	own := proxies[1].Add(on(releaseScript, 1, faultproxy.HoldRequest))
+	own := proxies[1].Add(on(script.Release, 1, faultproxy.HoldRequest))
 	done := make(chan error, 1)
 	go func() { done <- lock.Unlock(background) }()
 	within(t, "the release leaves", own.Seen())

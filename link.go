@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // link is one connection to a master. It is bound to one server process for its
@@ -39,7 +41,7 @@ func (l *link) serve(batch []*request) {
 			kept := batch[:0]
 			for _, r := range batch {
 				if r.until == 0 {
-					m.tell(r, vote{answer: Refused, err: err})
+					m.tell(r, script.Vote{Answer: script.Refused, Err: err})
 				} else {
 					kept = append(kept, r)
 				}
@@ -49,7 +51,7 @@ func (l *link) serve(batch []*request) {
 	}
 	if err := m.connect(l); err != nil {
 		for _, r := range batch {
-			m.tell(r, vote{answer: Refused, err: err})
+			m.tell(r, script.Vote{Answer: script.Refused, Err: err})
 		}
 		return
 	}
@@ -80,7 +82,7 @@ func (l *link) serve(batch []*request) {
 	}
 	for _, r := range live {
 		v := r.read()
-		v.sent, v.got, v.doubt = r.sent, got, v.answer == Unknown || r.resent
+		v.Sent, v.Got, v.Doubt = r.sent, got, v.Answer == script.Unknown || r.resent
 		m.tell(r, v)
 	}
 	m.recheck(l.session, got)
@@ -95,20 +97,20 @@ func (l *link) exchange(live []*request) error {
 		return nil
 	}
 	l.served = true
-	l.argv = append(l.argv[:0], "evalsha", &batchSHA, &l.keys)
+	l.argv = append(l.argv[:0], "evalsha", &script.BatchSHA, &l.keys)
 	for _, r := range live {
-		l.argv = append(l.argv, r.call.keyWords()...)
+		l.argv = append(l.argv, r.call.Keys()...)
 	}
 	l.keys = len(l.argv) - 3
 	l.argv = append(l.argv, &l.master.maxTTL)
 	for _, r := range live {
-		l.argv = append(l.argv, r.call.argWords()...)
+		l.argv = append(l.argv, r.call.Args()...)
 	}
 	replies, err := l.run()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		// SCRIPT FLUSH. Nothing was run. As EVAL, because between loading and asking
 		// the scripts may be flushed again.
-		l.argv[0], l.argv[1] = "eval", &batchSource
+		l.argv[0], l.argv[1] = "eval", &script.BatchSource
 		replies, err = l.run()
 	}
 	clear(l.argv)
@@ -132,7 +134,7 @@ func (l *link) exchange(live []*request) error {
 		case string:
 			r.reply, r.err = 0, replyError(reply)
 		default:
-			r.reply, r.err = 0, fmt.Errorf("%s: the reply is a %T", r.call.name, reply)
+			r.reply, r.err = 0, fmt.Errorf("%s: the reply is a %T", r.call.Name, reply)
 		}
 		switch {
 		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"):
@@ -208,7 +210,7 @@ func (l *link) greet() error {
 	m := l.master
 	l.conn, l.served = m.redis.Conn(), false
 	greeting := m.Gate.greeting()
-	replies, err := sendTogether(context.Background(), l.conn, append(greeting[:len(greeting):len(greeting)], text("script", "load", batchSource)))
+	replies, err := sendTogether(context.Background(), l.conn, append(greeting[:len(greeting):len(greeting)], text("script", "load", script.BatchSource)))
 	if err != nil {
 		return err
 	}

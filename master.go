@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 const (
@@ -121,7 +122,7 @@ func (m *master) submit(all ...*request) {
 	m.nudge()
 	for i, r := range all {
 		if refused[i] != nil {
-			m.tell(r, vote{answer: Refused, err: refused[i]})
+			m.tell(r, script.Vote{Answer: script.Refused, Err: refused[i]})
 		}
 	}
 }
@@ -187,13 +188,13 @@ func (m *master) setFailFast(err error) {
 }
 
 // tell gives the asker its answer, once, and keeps what must arrive.
-func (m *master) tell(r *request, v vote) {
+func (m *master) tell(r *request, v script.Vote) {
 	if !r.answered {
 		r.answered = true
-		v.heard = true
+		v.Heard = true
 		r.to.answer(m.Index, v)
 	}
-	if r.until == 0 || v.answer == Granted || v.notMine() || r.obsolete(m.Index, m.Now()) {
+	if r.until == 0 || v.Answer == script.Granted || v.NotMine() || r.obsolete(m.Index, m.Now()) {
 		return
 	}
 	m.mu.Lock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Defaults and bounds.
@@ -40,7 +41,7 @@ const (
 
 	// maxDuration bounds the durations that are added to others, which must not
 	// overflow.
-	maxDuration = 100 * 365 * 24 * time.Hour
+	maxDuration = script.MaxRemaining
 
 	// forever is the wait that ends with the context only.
 	forever time.Duration = math.MaxInt64

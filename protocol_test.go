@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // The token protocol against an adversary that owns time: the real scripts and
@@ -58,8 +59,8 @@ type gameAttempt struct {
 	hold   *hold
 	began  int
 	floor  fence.Token // the highest token of those that were complete when it began
-	votes  []vote
-	ballot []vote
+	votes  []script.Vote
+	ballot []script.Vote
 	token  fence.Token
 }
 
@@ -67,20 +68,22 @@ func (g *quorumGame) note(format string, args ...any) {
 	g.trace = append(g.trace, fmt.Sprintf("%3d ", g.now)+fmt.Sprintf(format, args...))
 }
 
-func (g *quorumGame) call(master int, c call) vote { return g.callIn(batchSource, master, c) }
+func (g *quorumGame) call(master int, c script.Call) script.Vote {
+	return g.callIn(script.BatchSource, master, c)
+}
 
-func (g *quorumGame) callIn(source string, master int, c call) vote {
+func (g *quorumGame) callIn(source string, master int, c script.Call) script.Vote {
 	v, _ := callIn(source, g.masters[master], c)
-	v.heard = true
+	v.Heard = true
 	return v
 }
 
 func (g *quorumGame) begin() *gameAttempt {
 	g.started++
 	h := &hold{owner: fmt.Sprint("owner-", g.started)}
-	h.keys = keysOf(DefaultPrefix, g.name, h.owner)
+	h.keys = script.KeysOf(DefaultPrefix, g.name, h.owner)
 	n := len(g.masters)
-	return &gameAttempt{hold: h, began: g.now, floor: g.last, votes: make([]vote, n)}
+	return &gameAttempt{hold: h, began: g.now, floor: g.last, votes: make([]script.Vote, n)}
 }
 
 // step lets the adversary do one thing to one attempt; it reports whether the
@@ -92,10 +95,10 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 	acquire := a.hold.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere)
 	switch p := g.rnd.IntN(100); {
 	case p < 25: // the lock vanishes there
-		g.masters[i].Del(context.Background(), a.hold.keys.lock)
+		g.masters[i].Del(context.Background(), a.hold.keys.Lock)
 		g.note("master %d forgets its lock", i)
 		return false, nil
-	case p < 30 && a.votes[i].heard && (g.out[i] == nil || !g.rules.admit): // an acquire is resent, or arrives again
+	case p < 30 && a.votes[i].Heard && (g.out[i] == nil || !g.rules.admit): // an acquire is resent, or arrives again
 		v := g.call(i, acquire)
 		g.note("%s: acquire again on %d: %v", a.hold.owner, i, v)
 		return false, nil
@@ -117,7 +120,7 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 		if g.out[i] != nil && g.rules.admit {
 			return false, nil
 		}
-		if !a.votes[i].heard {
+		if !a.votes[i].Heard {
 			a.votes[i] = g.call(i, acquire)
 			g.note("%s: acquire on %d: %v", a.hold.owner, i, a.votes[i])
 		}
@@ -135,7 +138,7 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 		case undecided:
 			return false, nil
 		}
-	} else if !a.ballot[i].heard && (g.out[i] == nil || !g.rules.admit) {
+	} else if !a.ballot[i].Heard && (g.out[i] == nil || !g.rules.admit) {
 		a.ballot[i] = g.confirm(a, i)
 		g.note("%s: confirm on %d: %v", a.hold.owner, i, a.ballot[i])
 	}
@@ -149,8 +152,8 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 }
 
 // confirm is the confirm script, or a weakened one.
-func (g *quorumGame) confirm(a *gameAttempt, i int) vote {
-	source := batchSource
+func (g *quorumGame) confirm(a *gameAttempt, i int) script.Vote {
+	source := script.BatchSource
 	guard := "holder ~= owner or stands ~= grant"
 	if !strings.Contains(source, guard) {
 		panic("confirm.lua no longer has the guard that this test weakens")
@@ -161,11 +164,11 @@ func (g *quorumGame) confirm(a *gameAttempt, i int) vote {
 	case 0:
 		source = strings.Replace(source, guard, "false", 1)
 	}
-	return g.callIn(source, i, a.hold.confirmCall(a.votes[i].grant))
+	return g.callIn(source, i, a.hold.confirmCall(a.votes[i].Grant))
 }
 
 func (g *quorumGame) admissionKeys() []string {
-	return []string{DefaultPrefix + ":admitted", keysOf(DefaultPrefix, g.name, "").fence}
+	return []string{DefaultPrefix + ":admitted", script.KeysOf(DefaultPrefix, g.name, "").Fence}
 }
 
 // lose makes master i restart with an older state, or with none, if the others
@@ -196,7 +199,7 @@ func (g *quorumGame) lose(i int) {
 }
 
 func (g *quorumGame) survey(of, by int) {
-	reply, err := redis.NewScript(surveySource).Run(context.Background(), g.masters[of], g.admissionKeys(), "no", surveyNotes).StringSlice()
+	reply, err := redis.NewScript(script.SurveySource).Run(context.Background(), g.masters[of], g.admissionKeys(), "no", surveyNotes).StringSlice()
 	if err != nil {
 		panic(err)
 	}
@@ -233,7 +236,7 @@ func (g *quorumGame) readmit(i int) {
 		floor = 10
 	}
 	s := o.surveys[i]
-	err := redis.NewScript(admitSource).Run(context.Background(), g.masters[i], g.admissionKeys(), s.run, s.since, admittedValue(s.run, notDurable), floor).Err()
+	err := redis.NewScript(script.AdmitSource).Run(context.Background(), g.masters[i], g.admissionKeys(), s.run, s.since, admittedValue(s.run, notDurable), floor).Err()
 	g.note("master %d is readmitted at %d: %v", i, floor, err)
 	if err == nil {
 		g.out[i] = nil

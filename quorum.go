@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Answer is what one master said to one question.
@@ -22,25 +22,8 @@ const (
 
 // String returns the answer in lower case.
 func (a Answer) String() string {
-	return [...]string{"unknown", "granted", "held", "refused"}[a]
+	return script.Answer(a).String()
 }
-
-// vote is one master's answer to one request, as its room (master.go) reports
-// it. The zero vote is pending: asked, and not heard of.
-type vote struct {
-	heard     bool
-	answer    Answer
-	sent, got clock.Instant // just before the write, just after the reply
-	grant     int64         // acquire, granted: the grant number
-	remaining time.Duration // acquire, held: of the other's lease; extend, granted: before it was extended
-	ticket    int64         // acquire, held: the place in line that was asked for, us
-	err       error         // unknown and refused: why
-	doubt     bool          // the request may be executed yet, or again
-}
-
-// notMine reports that the master said for certain that the lock is not the
-// asker's there.
-func (v vote) notMine() bool { return v.answer == Held || v.err == errNotMine }
 
 // verdict is what the votes so far decide.
 type verdict uint8
@@ -57,13 +40,13 @@ func quorumOf(masters int) int { return masters/2 + 1 }
 
 // decide tells what the votes decide as soon as it is certain, whatever the
 // pending ones will be.
-func decide(votes []vote, need int) verdict {
+func decide(votes []script.Vote, need int) verdict {
 	granted, pending := 0, 0
 	for i := range votes {
 		switch {
-		case !votes[i].heard:
+		case !votes[i].Heard:
 			pending++
-		case votes[i].answer == Granted:
+		case votes[i].Answer == script.Granted:
 			granted++
 		}
 	}
@@ -78,10 +61,10 @@ func decide(votes []vote, need int) verdict {
 
 // disowned reports that so many masters said "not yours" that the others are
 // no quorum, whatever they say.
-func disowned(votes []vote, need int) bool {
+func disowned(votes []script.Vote, need int) bool {
 	no := 0
 	for i := range votes {
-		if votes[i].heard && votes[i].notMine() {
+		if votes[i].Heard && votes[i].NotMine() {
 			no++
 		}
 	}
@@ -92,14 +75,14 @@ func disowned(votes []vote, need int) bool {
 // them a quorum of masters could have granted. A verdict that fell early counts
 // those that were not heard by then among them. freeIn is how long it takes, at the
 // least, until a quorum can be free: the need-th smallest remaining time.
-func contended(votes []vote, need int) (freeIn time.Duration, yes bool) {
+func contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
 	early := decide(votes, need) == lost
 	left := make([]time.Duration, 0, len(votes))
 	for i := range votes {
 		switch v := &votes[i]; {
-		case v.answer == Held:
-			left = append(left, v.remaining)
-		case v.answer == Granted, early && !v.heard:
+		case v.Answer == script.Held:
+			left = append(left, v.Remaining)
+		case v.Answer == script.Granted, early && !v.Heard:
 			left = append(left, 0)
 		}
 	}

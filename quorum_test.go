@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -155,5 +154,3 @@ func TestQuorumth(t *testing.T) {
 }
 
 func (v verdict) String() string { return [...]string{"undecided", "won", "lost"}[v] }
-
-func (v vote) String() string { return fmt.Sprintf("%v/%d", v.answer, v.grant) }

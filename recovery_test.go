@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Masters that restart or lose data, on redis-server processes.
@@ -197,8 +198,8 @@ func TestALostCounterComesBack(t *testing.T) {
 	c := d.founded(recoveryOptions()...)
 	must(t, mustTry(t, c, "job").Unlock(background))
 	requireFree(t, d, "job")
-	k := keysOf(DefaultPrefix, "job", "")
-	must(t, d.raw[0].Del(background, k.fence).Err())
+	k := script.KeysOf(DefaultPrefix, "job", "")
+	must(t, d.raw[0].Del(background, k.Fence).Err())
 	d.masters[1].die()
 	_, err := c.TryLock(background, "job")
 	requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
@@ -208,7 +209,7 @@ func TestALostCounterComesBack(t *testing.T) {
 		if lock, err := c.TryLock(background, "job"); err == nil {
 			must(t, lock.Unlock(background))
 		}
-		n, err := d.raw[0].Get(background, k.fence).Int64()
+		n, err := d.raw[0].Get(background, k.Fence).Int64()
 		return err == nil && n > time.Now().Add(-time.Hour).UnixMilli()
 	})
 }
@@ -355,8 +356,8 @@ func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
 				eventually(t, "it is noted that it lost all", func() bool { return strings.HasPrefix(state(), "out") })
 				mark := time.Now().Add(-set).UnixMilli()
 				var moved []any
-				for b := range buckets {
-					moved = append(moved, fenceKey(DefaultPrefix, b), fmt.Sprint("lost ", mark))
+				for b := range script.Buckets {
+					moved = append(moved, script.FenceKey(DefaultPrefix, b), fmt.Sprint("lost ", mark))
 				}
 				must(t, d.raw[0].MSet(background, moved...).Err())
 				run := strings.Fields(state())[1]
@@ -484,8 +485,8 @@ func TestLateRepairCannotStand(t *testing.T) {
 	d, proxies := proxied(t, 3)
 	c := d.founded(WithRequestTimeout(faultRequest), WithTTL(faultTTL))
 	lock := mustTry(t, c, "job")
-	late := proxies[0].Add(on(repairScript, 1, faultproxy.HoldRequest))
-	freed := proxies[0].Add(on(undoScript, 1, faultproxy.Pass))
+	late := proxies[0].Add(on(script.Repair, 1, faultproxy.HoldRequest))
+	freed := proxies[0].Add(on(script.Undo, 1, faultproxy.Pass))
 	d.drop(c, "job", 0)
 	within(t, "late Seen", late.Seen())
 	must(t, lock.Unlock(background))
@@ -557,10 +558,10 @@ func TestALateAdmissionDoesNoHarm(t *testing.T) {
 	d := processes(t, 1, redisproc.Config{})
 	c := d.founded(recoveryOptions()...)
 	m := c.masters[0]
-	must(t, d.raw[0].Del(background, fenceKey(DefaultPrefix, 7)).Err())
+	must(t, d.raw[0].Del(background, script.FenceKey(DefaultPrefix, 7)).Err())
 	early, err := c.admission.survey(m, notDurable)
 	must(t, err)
-	floors := make([]int64, buckets)
+	floors := make([]int64, script.Buckets)
 	floors[7] = 1000
 	must(t, c.admission.raise(m, early, floors))
 	late := c.admission.raise(m, early, floors)

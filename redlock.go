@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Client locks names on a quorum of independent Redis masters. Make one with
@@ -135,7 +136,7 @@ func (c *Client) acquire(ctx context.Context, name string, cfg lockConfig) (*Loc
 type attempt struct {
 	h     *hold
 	asked round
-	call  call
+	call  script.Call
 	in    place
 	start clock.Instant
 }
@@ -168,14 +169,14 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
 	// forgotten either: handOver, below, gives them a receiver.
 	err := c.await(ctx, &a.asked, deadline)
-	var room [5]vote
+	var room [5]script.Vote
 	votes := a.asked.tally(room[:]...)
 	if err != nil || decide(votes, c.need) != won {
 		err = joinWait(err, c.notGranted(opAcquire, h.name, votes))
 	}
 
 	// 3. The token: the highest grant number, once a quorum stands at it.
-	var standing []vote
+	var standing []script.Vote
 	if err == nil {
 		h.token = highestGrant(votes)
 		standing, err = c.confirm(ctx, h, votes, deadline)
@@ -208,7 +209,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 // from the start; else the masters that granted a lower number are asked to raise
 // their counters, if the grant they gave still stands. A vote whose grant does not
 // is struck out of votes. It returns who stands at the token.
-func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline clock.Instant) (standing []vote, err error) {
+func (c *Client) confirm(ctx context.Context, h *hold, votes []script.Vote, deadline clock.Instant) (standing []script.Vote, err error) {
 	if planted.Bug.Confirmed(lowestGrant(votes) == h.token) {
 		return votes, nil // all that granted stand at it
 	}
@@ -218,17 +219,17 @@ func (c *Client) confirm(ctx context.Context, h *hold, votes []vote, deadline cl
 	}
 	r := newRound(ballot, c.need)
 	for i, v := range votes {
-		if v.answer == Granted && v.grant < int64(h.token) {
-			c.masters[i].submit(&request{order: h.name, call: h.confirmCall(v.grant), to: r})
+		if v.Answer == script.Granted && v.Grant < int64(h.token) {
+			c.masters[i].submit(&request{order: h.name, call: h.confirmCall(v.Grant), to: r})
 		}
 	}
 	err = c.await(ctx, r, deadline)
 	ballot = r.tally()
 	for i, v := range ballot {
-		if v.heard && v.err == errNotMine {
+		if v.Heard && v.Err == script.ErrNotMine {
 			// The grant is gone, but not the acquire: a second copy of it may have been
 			// granted again, or may be yet.
-			v.doubt = true
+			v.Doubt = true
 			votes[i] = v
 		}
 	}
@@ -294,7 +295,7 @@ func (c *Client) putBack(t *time.Timer) {
 }
 
 // notGranted says why the votes are no yes.
-func (c *Client) notGranted(op, name string, votes []vote) error {
+func (c *Client) notGranted(op, name string, votes []script.Vote) error {
 	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: c.need, Votes: c.publish(votes)}
 	if disowned(votes, c.need) && op != opAcquire {
 		e.Reason = ErrLost
@@ -305,10 +306,10 @@ func (c *Client) notGranted(op, name string, votes []vote) error {
 }
 
 // publish makes votes readable for the caller.
-func (c *Client) publish(votes []vote) []Vote {
+func (c *Client) publish(votes []script.Vote) []Vote {
 	public := make([]Vote, len(votes))
 	for i, v := range votes {
-		public[i] = Vote{Master: c.masters[i].Name, Answer: v.answer, Grant: uint64(v.grant), Remaining: v.remaining, Err: printable.Error(v.err)}
+		public[i] = Vote{Master: c.masters[i].Name, Answer: Answer(v.Answer), Grant: uint64(v.Grant), Remaining: v.Remaining, Err: printable.Error(v.Err)}
 	}
 	return public
 }

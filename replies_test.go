@@ -19,6 +19,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // noHello is what a server says to the greeting of go-redis that knows none.
@@ -292,7 +293,7 @@ func readAll(m *master) (all []error) {
 	for n := range 2 {
 		live := make([]*request, n+1)
 		for i := range live {
-			live[i] = &request{call: verifyScript.call([]*string{&m.Name}, 1)}
+			live[i] = &request{call: script.Verify.Call([]*string{&m.Name}, 1)}
 		}
 		l.conn = m.redis.Conn()
 		_ = l.exchange(live)
@@ -382,7 +383,7 @@ func FuzzSurvey(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(s.counters) != 1 || s.counters[0] < 0 || s.counters[0] > maxCounter {
+		if len(s.counters) != 1 || s.counters[0] < 0 || s.counters[0] > script.MaxCounter {
 			t.Errorf("%q is read as %+v", reply, s)
 		}
 		planAdmission([]*survey{s, nil, {counters: []int64{1}}}, nil, 2, time.Minute, 1)

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // asker puts a question to masters. Its methods are called by the masters'
@@ -21,13 +22,13 @@ type asker interface {
 
 	// answer is called once for every request that began, and for those that
 	// failed before.
-	answer(master int, v vote)
+	answer(master int, v script.Vote)
 }
 
 // request is one call to one master.
 type request struct {
 	order string // requests with the same one leave in the order in which they were queued
-	call  call
+	call  script.Call
 	to    asker
 
 	// until is set on a request that must arrive: it is sent again until the master
@@ -54,7 +55,7 @@ type policy interface {
 
 	// prepare returns the call to send, which is given or another in its place;
 	// resent tells whether an earlier copy may be under way.
-	prepare(master int, given call, resent bool) call
+	prepare(master int, given script.Call, resent bool) script.Call
 }
 
 // obsolete reports that r is of no use any more.
@@ -85,16 +86,16 @@ func (r *request) prepare(master int) {
 }
 
 // read turns the reply into a vote.
-func (r *request) read() vote {
+func (r *request) read() script.Vote {
 	switch {
 	case r.err == nil:
-		return r.call.read(r.reply)
+		return r.call.Read(r.reply)
 	case redis.HasErrorPrefix(r.err, "NOTADMITTED"):
-		return vote{answer: Refused, err: fmt.Errorf("%w: %s", ErrNotAdmitted, strings.TrimPrefix(r.err.Error(), "NOTADMITTED "))}
+		return script.Vote{Answer: script.Refused, Err: fmt.Errorf("%w: %s", script.ErrNotAdmitted, strings.TrimPrefix(r.err.Error(), "NOTADMITTED "))}
 	case isReply(r.err):
-		return vote{answer: Refused, err: r.err}
+		return script.Vote{Answer: script.Refused, Err: r.err}
 	}
-	return vote{answer: Unknown, err: r.err}
+	return script.Vote{Answer: script.Unknown, Err: r.err}
 }
 
 // replyError is an error that an operation replied.

@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"sync"
+
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // round is one question put to all masters, and the votes it brings in. Who
@@ -15,17 +17,17 @@ type round struct {
 	// Each may be nil, is set before the first request is submitted (weigh also by
 	// handOver), is called by the masters' goroutines without mu, and must not
 	// block. weigh gets every vote before it counts, and returns what counts.
-	weigh func(master int, v vote) vote
+	weigh func(master int, v script.Vote) script.Vote
 	then  func(verdict)
 
 	mu      sync.Mutex
-	votes   []vote
+	votes   []script.Vote
 	verdict verdict
 	fell    chan<- struct{} // gets something with the verdict; nil: nobody waits
 	over    bool            // requests that have not left yet need not
 
 	// Where the votes and the requests of the usual number of masters are.
-	fewVotes    [few]vote
+	fewVotes    [few]script.Vote
 	fewRequests [few]request
 }
 
@@ -57,7 +59,7 @@ func (r *round) init(c *Client) {
 func (r *round) requests(n int) []request { return inPlace(&r.fewRequests, n) }
 
 // newRound returns a round with the votes that are in already.
-func newRound(votes []vote, need int) *round {
+func newRound(votes []script.Vote, need int) *round {
 	r := &round{need: need, votes: votes}
 	r.judge()
 	return r
@@ -81,12 +83,12 @@ func (r *round) begin(master int) bool {
 	leave := wanted && !r.over
 	r.mu.Unlock()
 	if !leave {
-		r.answer(master, vote{heard: true, answer: Refused, err: errNotSent})
+		r.answer(master, script.Vote{Heard: true, Answer: script.Refused, Err: errNotSent})
 	}
 	return leave
 }
 
-func (r *round) answer(master int, v vote) {
+func (r *round) answer(master int, v script.Vote) {
 	r.mu.Lock()
 	if weigh := r.weigh; weigh != nil {
 		r.mu.Unlock()
@@ -126,7 +128,7 @@ func (r *round) won() bool {
 // tally returns a copy of the votes so far, in room if they fit. Those still pending
 // have, as far as the asker is concerned, given no answer in time, or none that it
 // had to wait for.
-func (r *round) tally(room ...vote) []vote {
+func (r *round) tally(room ...script.Vote) []script.Vote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	votes := append(room[:0], r.votes...)
@@ -135,8 +137,8 @@ func (r *round) tally(room ...vote) []vote {
 		pending = errNotAwaited
 	}
 	for i := range votes {
-		if !votes[i].heard {
-			votes[i].err = pending
+		if !votes[i].Heard {
+			votes[i].Err = pending
 		}
 	}
 	return votes
@@ -145,12 +147,12 @@ func (r *round) tally(room ...vote) []vote {
 // handOver makes weigh the receiver of every vote, those that are in already among
 // them. With over, requests that have not left yet never will: they answer that they
 // were not sent.
-func (r *round) handOver(over bool, weigh func(master int, v vote) vote) {
+func (r *round) handOver(over bool, weigh func(master int, v script.Vote) script.Vote) {
 	r.mu.Lock()
 	r.over, r.weigh = over, weigh
 	var in [maxMasters]bool // a vote that is in does not change any more
 	for i := range r.votes {
-		in[i] = r.votes[i].heard
+		in[i] = r.votes[i].Heard
 	}
 	r.mu.Unlock()
 	for i := range r.votes {

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // BenchmarkBatch tells what a pair of acquire and release costs a master by its own
@@ -27,16 +28,16 @@ func BenchmarkBatch(b *testing.B) {
 	b.Cleanup(func() { _ = servers[0].Stop() })
 	r := redis.NewClient(&redis.Options{Addr: servers[0].Addr()})
 	b.Cleanup(func() { _ = r.Close() })
-	if err := r.ScriptLoad(b.Context(), batchSource).Err(); err != nil {
+	if err := r.ScriptLoad(b.Context(), script.BatchSource).Err(); err != nil {
 		b.Fatal(err)
 	}
 	for _, size := range []int{1, 8, 32, 64, 128, 256, 512} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
-			var acquires, releases []call
+			var acquires, releases []script.Call
 			for i := range size {
 				h := &hold{owner: fmt.Sprintf("the-owner-of-benchmark-%020d", i), depth: 1}
-				h.keys = keysOf(DefaultPrefix, fmt.Sprint("job", i), h.owner)
-				if err := r.Set(b.Context(), h.keys.fence, 1_000_000, 0).Err(); err != nil {
+				h.keys = script.KeysOf(DefaultPrefix, fmt.Sprint("job", i), h.owner)
+				if err := r.Set(b.Context(), h.keys.Fence, 1_000_000, 0).Err(); err != nil {
 					b.Fatal(err)
 				}
 				acquires = append(acquires, h.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere))
@@ -57,16 +58,16 @@ func BenchmarkBatch(b *testing.B) {
 }
 
 // grantAll runs the calls in one batch; each must be granted.
-func grantAll(b *testing.B, r *redis.Client, calls []call) {
+func grantAll(b *testing.B, r *redis.Client, calls []script.Call) {
 	b.Helper()
-	words := []any{"evalsha", batchSHA, 0}
+	words := []any{"evalsha", script.BatchSHA, 0}
 	for _, c := range calls {
-		words = append(words, c.keyWords()...)
+		words = append(words, c.Keys()...)
 	}
 	words[2] = len(words) - 3
 	words = append(words, DefaultMaxTTL.Milliseconds())
 	for _, c := range calls {
-		words = append(words, c.argWords()...)
+		words = append(words, c.Args()...)
 	}
 	replies, err := r.Do(b.Context(), words...).Slice()
 	if err != nil {
@@ -74,7 +75,7 @@ func grantAll(b *testing.B, r *redis.Client, calls []call) {
 	}
 	for i, reply := range replies {
 		if n, ok := reply.(int64); !ok || n <= 0 {
-			b.Fatalf("%v: %v", calls[i].words, reply)
+			b.Fatalf("%v: %v", calls[i].Args(), reply)
 		}
 	}
 }

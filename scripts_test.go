@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // The embedded masters stand in for Redis in virtual time: every script must say
@@ -34,24 +35,24 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 		}()
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		k := keysOf(DefaultPrefix, "job", "")
+		k := script.KeysOf(DefaultPrefix, "job", "")
 		for _, r := range both {
 			if err := r.FlushAll(background).Err(); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.Set(background, k.fence, 1000, 0).Err(); err != nil {
+			if err := r.Set(background, k.Fence, 1000, 0).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range rapid.IntRange(1, 25).Draw(t, "calls") {
 			h := &hold{owner: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner"), token: 1005}
-			h.keys = keysOf(DefaultPrefix, "job", h.owner)
+			h.keys = script.KeysOf(DefaultPrefix, "job", h.owner)
 			h.depth = rapid.IntRange(1, 3).Draw(t, "depth")
 			terms := termsOf(time.Duration(rapid.IntRange(10, 60).Draw(t, "ttl"))*time.Second, 0, 0)
 			channel := rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(t, "channel") // x and y are subscribed to
 			ticket := rapid.SampledFrom([]string{"1400000000000000", "1500000000000000"}).Draw(t, "ticket")
 			in := place{&channel, &ticket}
-			var one call
+			var one script.Call
 			switch rapid.SampledFrom([]string{"acquire", "reenter", "confirm", "extend", "exit", "release", "pass", "undo", "mark", "repair", "verify", "leave", "lose", "persist"}).Draw(t, "call") {
 			case "acquire":
 				one = h.acquireCall(terms, rapid.SampledFrom([]place{nowhere, in}).Draw(t, "place"))
@@ -74,36 +75,36 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			case "repair":
 				one = h.repairCall(terms)
 			case "verify":
-				one = verifyScript.call([]*string{&h.keys.lock}, uint64(1000+h.depth))
+				one = script.Verify.Call([]*string{&h.keys.Lock}, uint64(1000+h.depth))
 			case "leave":
-				one = leaveScript.call([]*string{&h.keys.lock, &h.keys.queue}, &channel)
+				one = script.Leave.Call([]*string{&h.keys.Lock, &h.keys.Queue}, &channel)
 			case "persist":
 				for _, r := range both {
-					r.Persist(background, k.lock)
+					r.Persist(background, k.Lock)
 				}
 				continue
 			case "lose":
 				for _, r := range both {
-					r.Del(background, k.fence)
+					r.Del(background, k.Fence)
 				}
 				continue
 			}
 			var said [2]string
 			var left [2]map[string]string
 			for i, r := range both {
-				v, err := callIn(batchSource, r, one)
-				said[i] = fmt.Sprint(v.answer, v.grant, v.notMine(), v.remaining.Round(time.Second), err != nil)
-				left[i] = map[string]string{"lock": r.Get(background, k.lock).Val()}
-				left[i]["fence"] = r.Get(background, k.fence).Val()
+				v, err := callIn(script.BatchSource, r, one)
+				said[i] = fmt.Sprint(v.Answer, v.Grant, v.NotMine(), v.Remaining.Round(time.Second), err != nil)
+				left[i] = map[string]string{"lock": r.Get(background, k.Lock).Val()}
+				left[i]["fence"] = r.Get(background, k.Fence).Val()
 				if len(left[i]["fence"]) > 5 {
 					left[i]["fence"] = left[i]["fence"][:5] // "lost " and a time
 				}
-				left[i]["ttl"] = r.PTTL(background, k.lock).Val().Round(time.Second).String()
-				left[i]["queue"] = fmt.Sprint(r.ZRange(background, k.queue, 0, -1).Val())
-				left[i]["gone"] = fmt.Sprint(r.Exists(background, h.keys.gone).Val())
+				left[i]["ttl"] = r.PTTL(background, k.Lock).Val().Round(time.Second).String()
+				left[i]["queue"] = fmt.Sprint(r.ZRange(background, k.Queue, 0, -1).Val())
+				left[i]["gone"] = fmt.Sprint(r.Exists(background, h.keys.Gone).Val())
 			}
 			if said[0] != said[1] || !maps.Equal(left[0], left[1]) {
-				t.Fatalf("%s %v\nembedded: %s %v\nredis:    %s %v", one.name, one.words, said[0], left[0], said[1], left[1])
+				t.Fatalf("%s %v\nembedded: %s %v\nredis:    %s %v", one.Name, one.Args(), said[0], left[0], said[1], left[1])
 			}
 		}
 	})
@@ -115,23 +116,23 @@ func TestWhoComesLateIsStillFirst(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
 		d.founded()
-		ask := func(owner, channel, ticket string) Answer {
-			h := &hold{owner: owner, keys: keysOf(DefaultPrefix, "job", owner)}
-			v, err := callIn(batchSource, d.raw[0], h.acquireCall(termsOf(DefaultTTL, 0, 0), place{&channel, &ticket}))
+		ask := func(owner, channel, ticket string) script.Answer {
+			h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner)}
+			v, err := callIn(script.BatchSource, d.raw[0], h.acquireCall(termsOf(DefaultTTL, 0, 0), place{&channel, &ticket}))
 			must(t, err)
-			return v.answer
+			return v.Answer
 		}
 		sub := d.raw[0].Subscribe(background, "second")
 		t.Cleanup(func() { _ = sub.Close() })
 		_, err := sub.Receive(background)
 		must(t, err)
-		must(t, d.raw[0].ZAdd(background, keysOf(DefaultPrefix, "job", "").queue, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
-		if n := ask("c", "third", "1600000000000000"); n != Held {
+		must(t, d.raw[0].ZAdd(background, script.KeysOf(DefaultPrefix, "job", "").Queue, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
+		if n := ask("c", "third", "1600000000000000"); n != script.Held {
 			t.Errorf("the third is told %v, before the second", n)
 		}
 		time.Sleep(time.Second) // the second was called, and has not come
-		must(t, d.raw[0].ZAdd(background, keysOf(DefaultPrefix, "job", "").queue, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
-		if n := ask("a", "first", "1400000000000000"); n != Granted {
+		must(t, d.raw[0].ZAdd(background, script.KeysOf(DefaultPrefix, "job", "").Queue, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
+		if n := ask("a", "first", "1400000000000000"); n != script.Granted {
 			t.Errorf("the first is told %v, for the second's sake", n)
 		}
 	})
@@ -149,38 +150,38 @@ func TestAReleaseCallsWhoWaits(t *testing.T) {
 		must(t, err)
 		channel, first, ticket := "waiter", "first", "1500000000000000"
 		terms := termsOf(DefaultTTL, 0, 0)
-		a := &hold{owner: "a", keys: keysOf(DefaultPrefix, "job", "a"), depth: 1, token: 1 << 41}
-		b := &hold{owner: "b", keys: keysOf(DefaultPrefix, "job", "b")}
+		a := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "job", "a"), depth: 1, token: 1 << 41}
+		b := &hold{owner: "b", keys: script.KeysOf(DefaultPrefix, "job", "b")}
 		acquire, enqueue := a.acquireCall(terms, nowhere), b.acquireCall(terms, place{&channel, &ticket})
-		queued := func() { must(t, r.ZAdd(background, a.keys.queue, redis.Z{Score: 1, Member: channel}).Err()) }
-		for what, before := range map[string]func() []call{
-			"refused":                      func() []call { return []call{acquire, enqueue} },
-			"refused twice":                func() []call { return []call{acquire, enqueue, enqueue} },
-			"refused, and then re-entered": func() []call { return []call{acquire, enqueue, a.reenterCall(2, terms), a.exitCall(1)} },
-			"refused, and then confirmed": func() []call {
-				grant, err := callIn(batchSource, r, acquire)
+		queued := func() { must(t, r.ZAdd(background, a.keys.Queue, redis.Z{Score: 1, Member: channel}).Err()) }
+		for what, before := range map[string]func() []script.Call{
+			"refused":                      func() []script.Call { return []script.Call{acquire, enqueue} },
+			"refused twice":                func() []script.Call { return []script.Call{acquire, enqueue, enqueue} },
+			"refused, and then re-entered": func() []script.Call { return []script.Call{acquire, enqueue, a.reenterCall(2, terms), a.exitCall(1)} },
+			"refused, and then confirmed": func() []script.Call {
+				grant, err := callIn(script.BatchSource, r, acquire)
 				must(t, err)
-				return []call{enqueue, a.confirmCall(grant.grant)}
+				return []script.Call{enqueue, a.confirmCall(grant.Grant)}
 			},
-			"there before the repair": func() []call { queued(); return []call{a.repairCall(terms)} },
-			"there before the acquire": func() []call {
+			"there before the repair": func() []script.Call { queued(); return []script.Call{a.repairCall(terms)} },
+			"there before the acquire": func() []script.Call {
 				queued()
-				must(t, r.Set(background, a.keys.lock, " "+first, 0).Err())
-				return []call{a.acquireCall(terms, place{&first, &ticket})}
+				must(t, r.Set(background, a.keys.Lock, " "+first, 0).Err())
+				return []script.Call{a.acquireCall(terms, place{&first, &ticket})}
 			},
 		} {
 			for _, one := range before() {
-				if _, err := callIn(batchSource, r, one); err != nil {
-					t.Errorf("%s: %s: %v", what, one.name, err)
+				if _, err := callIn(script.BatchSource, r, one); err != nil {
+					t.Errorf("%s: %s: %v", what, one.Name, err)
 				}
 			}
-			must(t, callError(callIn(batchSource, r, a.releaseCall())))
-			if value := r.Get(background, a.keys.lock).Val(); value != " "+channel {
+			must(t, callError(callIn(script.BatchSource, r, a.releaseCall())))
+			if value := r.Get(background, a.keys.Lock).Val(); value != " "+channel {
 				t.Errorf("%s: after the release the lock is %q; want it kept for the waiter", what, value)
 			}
-			must(t, r.Del(background, a.keys.lock, a.keys.queue).Err())
+			must(t, r.Del(background, a.keys.Lock, a.keys.Queue).Err())
 		}
 	})
 }
 
-func callError(_ vote, err error) error { return err }
+func callError(_ script.Vote, err error) error { return err }

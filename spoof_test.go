@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Anybody who may publish on a client's channel can call it. However often that is
@@ -21,13 +22,13 @@ func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 		key  func(d *deployment) string
 		most int // calls to a master in that time
 	}{
-		"of one master":         {[]int{0}, func(*deployment) string { return keysOf(DefaultPrefix, "job", "").lock }, 20},
-		"of a quorum":           {[]int{0, 1}, func(*deployment) string { return keysOf(DefaultPrefix, "job", "").lock }, 20},
-		"of all masters":        {[]int{0, 1, 2}, func(*deployment) string { return keysOf(DefaultPrefix, "job", "").lock }, 20},
-		"for a name not waited": {[]int{0, 1, 2}, func(*deployment) string { return keysOf(DefaultPrefix, "other", "").lock }, 20 + (seconds+1)*maxUnwanted},
+		"of one master":         {[]int{0}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "job", "").Lock }, 20},
+		"of a quorum":           {[]int{0, 1}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "job", "").Lock }, 20},
+		"of all masters":        {[]int{0, 1, 2}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "job", "").Lock }, 20},
+		"for a name not waited": {[]int{0, 1, 2}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "other", "").Lock }, 20 + (seconds+1)*maxUnwanted},
 		"for another bucket":    {[]int{0, 1, 2}, func(*deployment) string { return DefaultPrefix + ":{7}:lock:job" }, 20},
 		"for a giant name": {[]int{0, 1, 2}, func(*deployment) string {
-			return keysOf(DefaultPrefix, strings.Repeat("x", MaxNameLen+1), "").lock
+			return script.KeysOf(DefaultPrefix, strings.Repeat("x", MaxNameLen+1), "").Lock
 		}, 20},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -12,15 +12,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // What admission asks of a master, past its queue.
 
 var (
-	surveySource = assembled("counter", "survey")
-	admitSource  = assembled("counter", "admit")
-	surveyScript = newSideScript(surveySource)
-	admitScript  = newSideScript(admitSource)
+	surveyScript = newSideScript(script.SurveySource)
+	admitScript  = newSideScript(script.AdmitSource)
 )
 
 // hello is what a server says when a connection to it is new.
@@ -49,7 +48,7 @@ func readHello(replies []reply) (hello, error) {
 	}
 	info := parseInfo(replies[0].string())
 	if why := info.unfit(); why != "" {
-		return hello{}, fmt.Errorf("%w: %s", ErrNotAdmitted, why)
+		return hello{}, fmt.Errorf("%w: %s", script.ErrNotAdmitted, why)
 	}
 	admitted := replies[1].string()
 	if err := replies[1].err(); hasPrefix(err, "WRONGTYPE") {
@@ -90,7 +89,7 @@ func (a *admission) hello(m *master) (hello, error) {
 // survey asks a master that may not vote, or lost a counter, what it has, and notes
 // on it since when.
 func (a *admission) survey(m *master, d durability) (*survey, error) {
-	s, err := a.surveyed(m, surveyNotes, d, buckets)
+	s, err := a.surveyed(m, surveyNotes, d, script.Buckets)
 	if err == nil && !s.may() && !s.forgotNothing() {
 		s.outFor = min(s.outFor, firstSeen.outFor(s.run+" "+m.Name+" "+a.prefix, s.since, a.now()))
 	}
@@ -99,7 +98,7 @@ func (a *admission) survey(m *master, d durability) (*survey, error) {
 
 // look is survey, but for that it changes nothing.
 func (a *admission) look(m *master, d durability) (*survey, error) {
-	return a.surveyed(m, surveyLooks, d, buckets)
+	return a.surveyed(m, surveyLooks, d, script.Buckets)
 }
 
 // glance is look without the counters: whether the master can be looked into.
@@ -166,7 +165,7 @@ func parseSurvey(reply []string, counters int) (s *survey, err error) {
 	}
 	s.outFor = time.Duration(now-since) * time.Millisecond
 	for b, text := range reply[4:] {
-		if s.counters[b], err = number(text, maxCounter); err != nil {
+		if s.counters[b], err = number(text, script.MaxCounter); err != nil {
 			return nil, fmt.Errorf("counter %d: %w", b, err)
 		}
 	}
@@ -241,10 +240,10 @@ func doOne(m *master, c command) (string, error) {
 }
 
 func (a *admission) keys() []string {
-	keys := make([]string, 1, 1+buckets)
+	keys := make([]string, 1, 1+script.Buckets)
 	keys[0] = a.prefix + ":admitted"
-	for b := range buckets {
-		keys = append(keys, fenceKey(a.prefix, b))
+	for b := range script.Buckets {
+		keys = append(keys, script.FenceKey(a.prefix, b))
 	}
 	return keys
 }

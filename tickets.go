@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 const (
@@ -42,10 +43,10 @@ type reading struct {
 // refined returns the reading with one more answer. The truth lies in what both
 // allow; an answer that has nothing in common with those before is of a clock that
 // was set, or another server's.
-func (r reading) refined(v vote) reading {
+func (r reading) refined(v script.Vote) reading {
 	us := func(t clock.Instant) int64 { return time.Duration(t).Microseconds() }
-	now := reading{least: v.ticket - us(v.got), most: v.ticket - us(v.sent), got: v.got, every: firstRelearn}
-	apart := 1 + int64(slew*float64(us(v.got)-us(r.got))) // 1 for the fractions of us
+	now := reading{least: v.Ticket - us(v.Got), most: v.Ticket - us(v.Sent), got: v.Got, every: firstRelearn}
+	apart := 1 + int64(slew*float64(us(v.Got)-us(r.got))) // 1 for the fractions of us
 	least, most := max(now.least, r.least-apart), min(now.most, r.most+apart)
 	if r.every > 0 && least <= most {
 		now.least, now.most, now.every = least, most, min(2*r.every, relearn)
@@ -54,8 +55,8 @@ func (r reading) refined(v vote) reading {
 }
 
 // learn takes a master's answer to a request for a ticket.
-func (t *masterTime) learn(master int, v vote) {
-	if v.ticket == 0 {
+func (t *masterTime) learn(master int, v script.Vote) {
+	if v.Ticket == 0 {
 		return
 	}
 	t.mu.Lock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // acquisition is a completed one, on one clock.
@@ -53,14 +54,14 @@ func TestTokensOfConcurrentClientsGrow(t *testing.T) {
 	for range workers {
 		clients = append(clients, faultClient(d))
 	}
-	k := keysOf(DefaultPrefix, "job", "")
+	k := script.KeysOf(DefaultPrefix, "job", "")
 	for _, r := range d.raw {
-		must(t, r.IncrBy(background, k.fence, rand.Int64N(1000)).Err())
+		must(t, r.IncrBy(background, k.Fence, rand.Int64N(1000)).Err())
 	}
 	for _, p := range proxies {
 		for nth := 10; nth < 300; nth += 10 {
-			p.Add(on(acquireScript, nth, faultproxy.DuplicateRequest))
-			p.Add(on(acquireScript, nth+5, faultproxy.CutAfterRequest))
+			p.Add(on(script.Acquire, nth, faultproxy.DuplicateRequest))
+			p.Add(on(script.Acquire, nth+5, faultproxy.CutAfterRequest))
 		}
 	}
 	ctx, cancel := context.WithTimeout(background, 20*time.Second)
@@ -70,7 +71,7 @@ func TestTokensOfConcurrentClientsGrow(t *testing.T) {
 		for ctx.Err() == nil {
 			for _, r := range d.raw {
 				if rand.IntN(3) > 0 {
-					r.Del(background, k.lock)
+					r.Del(background, k.Lock)
 				}
 			}
 			time.Sleep(time.Duration(rand.IntN(4)) * time.Millisecond)

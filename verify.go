@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Verdict is what Verify found.
@@ -43,9 +44,9 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 	}
 	defer c.calls.Done()
 	deadline := c.now().Add(c.requestTimeout)
-	lock := keysOf(c.prefix, name, "").lock
+	lock := script.KeysOf(c.prefix, name, "").Lock
 	asked := c.newRound()
-	question := verifyScript.call([]*string{&lock}, uint64(token))
+	question := script.Verify.Call([]*string{&lock}, uint64(token))
 	for _, m := range c.masters {
 		m.submit(&request{order: name, call: question, to: asked})
 	}

@@ -5,15 +5,16 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 5, redisproc.Config{})
 	a, b := d.founded(), d.founded()
-	k := keysOf(DefaultPrefix, "job", "")
+	k := script.KeysOf(DefaultPrefix, "job", "")
 	for i := range 3 { // skewed, so that the token has to be confirmed
-		must(t, d.raw[i].IncrBy(background, k.fence, int64(10*i)).Err())
+		must(t, d.raw[i].IncrBy(background, k.Fence, int64(10*i)).Err())
 	}
 	expect := func(what string, token fence.Token, want Verdict) {
 		t.Helper()

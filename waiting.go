@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 const (
@@ -260,12 +262,12 @@ func (c *Client) leaveLines(name string, had *Lock) {
 // obsoleteIf is the policy of a request that is not wanted any more when it says so.
 type obsoleteIf func(master int) bool
 
-func (f obsoleteIf) obsolete(master int, _ bool) bool     { return f(master) }
-func (obsoleteIf) prepare(_ int, given call, _ bool) call { return given }
+func (f obsoleteIf) obsolete(master int, _ bool) bool                   { return f(master) }
+func (obsoleteIf) prepare(_ int, given script.Call, _ bool) script.Call { return given }
 
 func (c *Client) leaveRequest(name string) request {
-	k := keysOf(c.prefix, name, "")
-	return request{order: name, call: leaveScript.call([]*string{&k.lock, &k.queue}, &c.notices.channel), to: nobody{}}
+	k := script.KeysOf(c.prefix, name, "")
+	return request{order: name, call: script.Leave.Call([]*string{&k.Lock, &k.Queue}, &c.notices.channel), to: nobody{}}
 }
 
 // called is told what a master's notice says: the key of a lock that it keeps for
@@ -273,7 +275,7 @@ func (c *Client) leaveRequest(name string) request {
 // whom this client is the first.
 func (c *Client) called(master int, notice string) {
 	lockKey, standby := strings.CutPrefix(notice, "standby ")
-	name, ok := nameOf(lockKey, c.prefix)
+	name, ok := script.NameOf(lockKey, c.prefix, MaxNameLen)
 	switch {
 	case !ok:
 	case standby:

@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 func wokenByARelease(t *testing.T, d *deployment) {
@@ -95,7 +96,7 @@ func servedInOrderAcrossClients(t *testing.T, d *deployment) {
 // and does not come (a process that was stopped) when its time is up.
 func aGoneWaiterIsPassedOver(t *testing.T, d *deployment) {
 	a, b := d.founded(), d.client()
-	k := keysOf(DefaultPrefix, "job", "")
+	k := script.KeysOf(DefaultPrefix, "job", "")
 	for _, x := range []struct {
 		ghost  string
 		within time.Duration
@@ -110,7 +111,7 @@ func aGoneWaiterIsPassedOver(t *testing.T, d *deployment) {
 				_, err := sub.Receive(background)
 				must(t, err)
 			}
-			must(t, r.ZAdd(background, k.queue, redis.Z{Score: 1, Member: x.ghost}).Err())
+			must(t, r.ZAdd(background, k.Queue, redis.Z{Score: 1, Member: x.ghost}).Err())
 		}
 		start := time.Now()
 		must(t, held.Unlock(background))
@@ -231,8 +232,8 @@ func aRepairComesBeforeACall(t *testing.T, d *deployment) {
 	c := d.founded()
 	lock := mustTry(t, c, "job")
 	d.drop(c, "job", 0)
-	k := keysOf(DefaultPrefix, "job", "")
-	must(t, d.raw[0].Set(background, k.lock, " somebody", 0).Err())
+	k := script.KeysOf(DefaultPrefix, "job", "")
+	must(t, d.raw[0].Set(background, k.Lock, " somebody", 0).Err())
 	must(t, lock.Extend(background, DefaultTTL)) // finds out
 	settled(t, c)
 	must(t, lock.Extend(background, DefaultTTL)) // repairs
@@ -448,14 +449,14 @@ func TestWhoIsCalledAndDoesNotComeCostsAMoment(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		a, b := d.founded(), d.client()
-		k := keysOf(DefaultPrefix, "job", "")
+		k := script.KeysOf(DefaultPrefix, "job", "")
 		held := mustTry(t, a, "job")
 		for _, r := range d.raw {
 			sub := r.Subscribe(background, "stopped")
 			t.Cleanup(func() { _ = sub.Close() })
 			_, err := sub.Receive(background)
 			must(t, err)
-			must(t, r.ZAdd(background, k.queue, redis.Z{Score: 1, Member: "stopped"}).Err())
+			must(t, r.ZAdd(background, k.Queue, redis.Z{Score: 1, Member: "stopped"}).Err())
 		}
 		got := goLock(t, b, "job")
 		d.inLine("job", 2)
@@ -564,7 +565,7 @@ func TestTicketsFollowTheMiddleClock(t *testing.T) {
 	} {
 		m := masterTime{need: 3}
 		for i, us := range x.told {
-			m.learn(i, vote{heard: true, answer: Held, ticket: us, sent: 1, got: 1})
+			m.learn(i, script.Vote{Heard: true, Answer: script.Held, Ticket: us, Sent: 1, Got: 1})
 		}
 		if got := *m.ticket(clock.Instant(firstRelearn / 2)); got != x.want {
 			t.Errorf("%s: ticket %s, want %s", x.claim, got, x.want)
@@ -579,8 +580,8 @@ func TestTicketsFollowTheMiddleClock(t *testing.T) {
 // has said before tells which.
 func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
 	t.Parallel()
-	said := func(us int64, at clock.Instant) vote {
-		return vote{heard: true, answer: Held, ticket: us + time.Duration(at).Microseconds(), sent: at, got: at}
+	said := func(us int64, at clock.Instant) script.Vote {
+		return script.Vote{Heard: true, Answer: script.Held, Ticket: us + time.Duration(at).Microseconds(), Sent: at, Got: at}
 	}
 	for _, wrong := range []int64{1e15, 3e15} {
 		m := masterTime{need: 2}
@@ -599,19 +600,21 @@ func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
 func TestReadingsGetBetter(t *testing.T) {
 	t.Parallel()
 	ms := func(n int64) clock.Instant { return clock.Instant(n) * clock.Instant(time.Millisecond) }
-	answer := func(sent, got, tells int64) vote { return vote{ticket: tells * 1000, sent: ms(sent), got: ms(got)} }
+	answer := func(sent, got, tells int64) script.Vote {
+		return script.Vote{Ticket: tells * 1000, Sent: ms(sent), Got: ms(got)}
+	}
 	const ahead = 5_000_000
 	for _, x := range []struct {
 		claim       string
-		answers     []vote
+		answers     []script.Vote
 		least, most int64 // ms
 		every       time.Duration
 	}{
-		{"one answer tells as well as it was fast", []vote{answer(10, 30, ahead+20)}, ahead - 10, ahead + 10, firstRelearn},
-		{"a faster one tells better", []vote{answer(10, 30, ahead+20), answer(40, 42, ahead+41)}, ahead - 1, ahead + 1, 2 * firstRelearn},
-		{"a slower one takes nothing away", []vote{answer(10, 12, ahead+11), answer(20, 90, ahead+50)}, ahead - 1, ahead + 1, 2 * firstRelearn},
-		{"two tell more than each", []vote{answer(10, 30, ahead+12), answer(40, 60, ahead+58)}, ahead - 2, ahead + 2, 2 * firstRelearn},
-		{"a clock that is set is followed", []vote{answer(10, 12, ahead+11), answer(20, 22, 2*ahead+21)}, 2*ahead - 1, 2*ahead + 1, firstRelearn},
+		{"one answer tells as well as it was fast", []script.Vote{answer(10, 30, ahead+20)}, ahead - 10, ahead + 10, firstRelearn},
+		{"a faster one tells better", []script.Vote{answer(10, 30, ahead+20), answer(40, 42, ahead+41)}, ahead - 1, ahead + 1, 2 * firstRelearn},
+		{"a slower one takes nothing away", []script.Vote{answer(10, 12, ahead+11), answer(20, 90, ahead+50)}, ahead - 1, ahead + 1, 2 * firstRelearn},
+		{"two tell more than each", []script.Vote{answer(10, 30, ahead+12), answer(40, 60, ahead+58)}, ahead - 2, ahead + 2, 2 * firstRelearn},
+		{"a clock that is set is followed", []script.Vote{answer(10, 12, ahead+11), answer(20, 22, 2*ahead+21)}, 2*ahead - 1, 2*ahead + 1, firstRelearn},
 	} {
 		var r reading
 		for _, v := range x.answers {
@@ -635,11 +638,11 @@ func TestReadingsGetBetter(t *testing.T) {
 func TestNameOf(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"job", "a:b", "}:lock:", "{7}"} {
-		if got, ok := nameOf(keysOf(DefaultPrefix, name, "").lock, DefaultPrefix); !ok || got != name {
+		if got, ok := script.NameOf(script.KeysOf(DefaultPrefix, name, "").Lock, DefaultPrefix, MaxNameLen); !ok || got != name {
 			t.Errorf("%q reads as %q, %v", name, got, ok)
 		}
 	}
-	if got, ok := nameOf("something else", DefaultPrefix); ok {
+	if got, ok := script.NameOf("something else", DefaultPrefix, MaxNameLen); ok {
 		t.Errorf("a key that is no lock reads as %q", got)
 	}
 }
@@ -663,7 +666,7 @@ func TestAWaiterStandsInAllLines(t *testing.T) {
 	d.masters[1].die()
 	_, err := b.TryLock(background, "job") // notices
 	requireErr(t, err, ErrHeld)
-	busy := []*faultproxy.Fault{proxies[3].Add(on(acquireScript, 1, faultproxy.HoldReply)), proxies[4].Add(on(acquireScript, 1, faultproxy.HoldReply))}
+	busy := []*faultproxy.Fault{proxies[3].Add(on(script.Acquire, 1, faultproxy.HoldReply)), proxies[4].Add(on(script.Acquire, 1, faultproxy.HoldReply))}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -672,16 +675,16 @@ func TestAWaiterStandsInAllLines(t *testing.T) {
 	for _, f := range busy {
 		within(t, "the way to two masters is busy", f.Seen())
 	}
-	before := proxies[2].Count(faultproxy.Match("evalsha", enqueueScript.name, "job"))
+	before := proxies[2].Count(faultproxy.Match("evalsha", script.Enqueue.Name, "job"))
 	got = goLock(t, b, "job")
 	eventually(t, "in the line of the third", func() bool {
-		return d.raw[2].ZCard(background, keysOf(DefaultPrefix, "job", "").queue).Val() == 1
+		return d.raw[2].ZCard(background, script.KeysOf(DefaultPrefix, "job", "").Queue).Val() == 1
 	})
 	for _, f := range busy {
 		f.Release()
 	}
 	d.inLine("job", 1)
-	if n := proxies[2].Count(faultproxy.Match("evalsha", enqueueScript.name, "job")) - before; n != 1 {
+	if n := proxies[2].Count(faultproxy.Match("evalsha", script.Enqueue.Name, "job")) - before; n != 1 {
 		t.Errorf("in all lines after %d attempts", n)
 	}
 	must(t, held.Unlock(background))

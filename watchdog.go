@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 const (
@@ -84,7 +85,7 @@ func (h *hold) extend(t terms) *round {
 	r := c.newRound()
 	r.during = h
 	var repairs [maxMasters]bool
-	r.weigh = func(i int, v vote) vote { return h.weigh(i, v, t, repairs[i]) }
+	r.weigh = func(i int, v script.Vote) script.Vote { return h.weigh(i, v, t, repairs[i]) }
 	r.then = func(verdict) {
 		switch votes := r.tally(); {
 		case decide(votes, c.need) == won:
@@ -115,7 +116,7 @@ func (h *hold) extend(t terms) *round {
 
 // weigh takes one master's answer to an extend or a repair, and returns what
 // counts of it.
-func (h *hold) weigh(i int, v vote, t terms, repair bool) vote {
+func (h *hold) weigh(i int, v script.Vote, t terms, repair bool) script.Vote {
 	jumped := time.Duration(0)
 	h.mu.Lock()
 	s := &h.standing[i]
@@ -123,41 +124,41 @@ func (h *hold) weigh(i int, v vote, t terms, repair bool) vote {
 		s.repairs--
 	}
 	switch {
-	case repair && v.answer == Unknown:
+	case repair && v.Answer == script.Unknown:
 		s.doubt = true // it may be written back yet: the release must leave a mark
-	case v.notMine():
+	case v.NotMine():
 		s.granted, s.until, s.lost = false, 0, true
-	case repair && v.answer == Granted:
+	case repair && v.Answer == script.Granted:
 		// The vote counts from the next round on: in this one, the master may have
 		// been another's between the last extend and the repair.
 		s.granted, s.grant, s.lost = true, int64(h.token), false
-		s.expiry = expiryAfter(v.sent, v.got, t.keyTTL())
-		v = vote{heard: true, answer: Refused, err: errRepaired}
+		s.expiry = expiryAfter(v.Sent, v.Got, t.keyTTL())
+		v = script.Vote{Heard: true, Answer: script.Refused, Err: errRepaired}
 	case repair, !h.alive():
-	case v.answer == Granted:
+	case v.Answer == script.Granted:
 		jumped = h.extendedAt(i, v, t)
-	case v.answer == Unknown:
-		s.expiry.hi = max(s.expiry.hi, v.got.Add(t.keyTTL())) // it may have been extended
+	case v.Answer == script.Unknown:
+		s.expiry.hi = max(s.expiry.hi, v.Got.Add(t.keyTTL())) // it may have been extended
 	}
 	h.mu.Unlock()
 	if jumped != 0 {
 		h.client.observer.ClockJumped(h.client.masters[i].Name, h.name, jumped)
-		return vote{heard: true, answer: Refused, err: errClockJumped}
+		return script.Vote{Heard: true, Answer: script.Refused, Err: errClockJumped}
 	}
 	return v
 }
 
 // extendedAt counts the vote of a master that extended, unless its clock jumped
 // since it did so the last time; it returns by how much. The caller holds mu.
-func (h *hold) extendedAt(i int, v vote, t terms) (jumped time.Duration) {
+func (h *hold) extendedAt(i int, v script.Vote, t terms) (jumped time.Duration) {
 	s := &h.standing[i]
 	if s.granted {
-		jumped = s.expiry.jump(v.remaining, v.sent, v.got, t.drift)
+		jumped = s.expiry.jump(v.Remaining, v.Sent, v.Got, t.drift)
 	}
 	s.granted = true
-	s.expiry = expiryAfter(v.sent, v.got, max(v.remaining, t.keyTTL()))
+	s.expiry = expiryAfter(v.Sent, v.Got, max(v.Remaining, t.keyTTL()))
 	if jumped == 0 {
-		s.until = max(s.until, t.validUntil(v.sent))
+		s.until = max(s.until, t.validUntil(v.Sent))
 	}
 	return jumped
 }

@@ -1,0 +1,56 @@
+package script
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Buckets is how many counters a master has. Names share them, so that they
+// cost a bounded amount of memory. Clients of one deployment must agree on it.
+const Buckets = 4096
+
+// Keys are the names of everything about one lock on a master. All share the
+// hash tag of the bucket.
+type Keys struct {
+	Lock  string // who has it: scripts/lock.lua
+	Fence string // the bucket's counter
+	Gone  string // this owner gave up here
+	Queue string // sorted set: who waits
+}
+
+// KeysOf makes them in one allocation: they are slices of one string.
+func KeysOf(prefix, name, owner string) Keys {
+	var scratch [256]byte
+	all := scratch[:0]
+	var ends [4]int
+	for i, kind := range [4][2]string{{"lock:", name}, {"fence", ""}, {"gone:", owner}, {"queue:", name}} {
+		all = append(append(all, prefix...), ":{"...)
+		all = append(strconv.AppendInt(all, int64(bucketOf(name)), 10), "}:"...)
+		all = append(append(all, kind[0]...), kind[1]...)
+		ends[i] = len(all)
+	}
+	s := string(all)
+	return Keys{Lock: s[:ends[0]], Fence: s[ends[0]:ends[1]], Gone: s[ends[1]:ends[2]], Queue: s[ends[2]:]}
+}
+
+// NameOf returns the name, of maxLen bytes at most, that a lock key is of, if it is
+// one.
+func NameOf(lockKey, prefix string, maxLen int) (name string, ok bool) {
+	_, name, _ = strings.Cut(strings.TrimPrefix(lockKey, prefix), "}:lock:")
+	return name, name != "" && len(name) <= maxLen && KeysOf(prefix, name, "").Lock == lockKey
+}
+
+// FenceKey is the key of a bucket's counter.
+func FenceKey(prefix string, bucket int) string {
+	return prefix + ":{" + strconv.Itoa(bucket) + "}:fence"
+}
+
+// bucketOf is the 32-bit FNV-1a hash of name, mod buckets: stable over
+// versions and languages, and written out because hash/fnv allocates.
+func bucketOf(name string) int {
+	h := uint32(2166136261)
+	for i := range len(name) {
+		h = (h ^ uint32(name[i])) * 16777619
+	}
+	return int(h % Buckets)
+}

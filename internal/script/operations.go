@@ -1,0 +1,122 @@
+package script
+
+import (
+	"fmt"
+	"time"
+)
+
+// Operation is one of those that batch.lua knows, and how its integer reads as a vote.
+// The heads of scripts/*.lua say what they take, reply and keep true.
+type Operation struct {
+	Name string
+	keys int
+	Read func(reply int64) Vote
+}
+
+// The operations.
+var (
+	Acquire = &Operation{"acquire", 4, readAcquire}
+	Enqueue = &Operation{"enqueue", 4, readAcquire}
+	Reenter = &Operation{"reenter", 4, readAcquire}
+	Confirm = &Operation{"confirm", 2, yesOrNotMine}
+	Extend  = &Operation{"extend", 1, func(n int64) Vote {
+		switch {
+		case n == -1:
+			return Vote{Answer: Refused, Err: ErrNotMine}
+		case n >= 0 && n <= MaxRemaining.Milliseconds():
+			return Vote{Answer: Granted, Remaining: time.Duration(n) * time.Millisecond}
+		}
+		return impossible(n)
+	}}
+	Repair  = &Operation{"repair", 3, yesOrNotMine}
+	Verify  = &Operation{"verify", 1, yesOrNotMine}
+	Exit    = &Operation{"exit", 1, readRelease}
+	Release = &Operation{"release", 2, readRelease}
+	Pass    = &Operation{"pass", 2, readRelease}
+	Undo    = &Operation{"undo", 3, readRelease}
+	Leave   = &Operation{"leave", 2, yesOrNotMine}
+)
+
+// MaxRemaining bounds the remaining times that a master can tell.
+const MaxRemaining = 100 * 365 * 24 * time.Hour
+
+func readAcquire(n int64) Vote {
+	switch {
+	case n > MaxCounter:
+		return Vote{Answer: Refused, Err: fmt.Errorf("%w: its fencing counter is corrupt: grant number %d is above %d", ErrNotAdmitted, n, int64(MaxCounter))}
+	case n > 0:
+		return Vote{Answer: Granted, Grant: n}
+	case n == 0:
+		return Vote{Answer: Refused, Err: ErrNotMine}
+	case n >= -1-MaxRemaining.Milliseconds():
+		return Vote{Answer: Held, Remaining: time.Duration(-1-n) * time.Millisecond}
+	case n < -MinTicket && n >= -maxTicket:
+		return Vote{Answer: Held, Ticket: -n}
+	}
+	return impossible(n)
+}
+
+func readRelease(n int64) Vote {
+	if n == -1 {
+		return Vote{Answer: Held}
+	}
+	return yesOrNotMine(n)
+}
+
+const (
+	// MinTicket is below every ticket and above every remaining time, in their units.
+	MinTicket = 1e14
+
+	// maxTicket is the last one that a sorted set orders exactly, in the year 2255.
+	maxTicket = 1 << 53
+)
+
+func yesOrNotMine(n int64) Vote {
+	switch n {
+	case 1:
+		return Vote{Answer: Granted}
+	case 0:
+		return Vote{Answer: Refused, Err: ErrNotMine}
+	}
+	return impossible(n)
+}
+
+// impossible is the vote of a server that replied what the script never does.
+func impossible(n int64) Vote {
+	return Vote{Answer: Refused, Err: fmt.Errorf("it replied %d, which no master does", n)}
+}
+
+const (
+	// MaxCounter is the highest value of a counter, and so the highest token. Lua
+	// counts in doubles, of which those above 2^53 repeat: a counter beyond the bound
+	// was written by something else, and counts for nothing.
+	MaxCounter = 1 << 52
+
+	// MaxFloor is how far Init may go: it leaves the counters as many grants again,
+	// more than a deployment ever gives.
+	MaxFloor = 1 << 51
+)
+
+// Call is an operation with what it is to be run on. Masters share it, so nothing
+// may write to it afterwards.
+type Call struct {
+	*Operation
+	words []any // the keys, the operation's name, its arguments
+}
+
+// Call returns one. What changes from call to call is given by pointers: unlike
+// values they are put into an interface without an allocation.
+func (o *Operation) Call(keys []*string, arguments ...any) Call {
+	words := make([]any, 0, len(keys)+1+len(arguments))
+	for _, key := range keys {
+		words = append(words, key)
+	}
+	words = append(words, &o.Name)
+	return Call{o, append(words, arguments...)}
+}
+
+// Keys are what the call's operation works on.
+func (c Call) Keys() []any { return c.words[:c.keys] }
+
+// Args are the operation's name and its arguments.
+func (c Call) Args() []any { return c.words[c.keys:] }

@@ -1,0 +1,49 @@
+package script
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+)
+
+// Answer is what one master said to one question.
+type Answer uint8
+
+// The answers. No answer is Unknown, not a no: the master may have done what
+// it was asked.
+const (
+	Unknown Answer = iota // no answer: it may have been done or not
+	Granted               // yes
+	Held                  // no: another owner holds the lock there
+	Refused               // no: the master did not do it, Err says why
+)
+
+// String returns the answer in lower case.
+func (a Answer) String() string {
+	return [...]string{"unknown", "granted", "held", "refused"}[a]
+}
+
+// Vote is one master's answer to one request, as internal/master reports
+// it. The zero vote is pending: asked, and not heard of.
+type Vote struct {
+	Heard     bool
+	Answer    Answer
+	Sent, Got clock.Instant // just before the write, just after the reply
+	Grant     int64         // acquire, granted: the grant number
+	Remaining time.Duration // acquire, held: of the other's lease; extend, granted: before it was extended
+	Ticket    int64         // acquire, held: the place in line that was asked for, us
+	Err       error         // unknown and refused: why
+	Doubt     bool          // the request may be executed yet, or again
+}
+
+// NotMine reports that the master said for certain that the lock is not the
+// asker's there.
+func (v Vote) NotMine() bool { return v.Answer == Held || v.Err == ErrNotMine }
+
+// ErrNotMine is the reason of a vote: the master said for certain that the lock is
+// not the asker's.
+var ErrNotMine = errors.New("the lock is not this owner's there")
+
+// ErrNotAdmitted is the reason of a vote: the master may not vote.
+var ErrNotAdmitted = errors.New("redlock: master not admitted")
