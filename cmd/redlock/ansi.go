@@ -1,10 +1,6 @@
 package main
 
-import (
-	"slices"
-	"strings"
-	"unicode/utf8"
-)
+import "github.com/charmbracelet/x/ansi"
 
 // tone is what a piece of text means, which its color says too.
 type tone int
@@ -18,59 +14,23 @@ const (
 	bad
 )
 
-var colors = [...]string{plain: "", strong: "\x1b[1m", faint: "\x1b[2m", good: "\x1b[32m", warn: "\x1b[33m", bad: "\x1b[31m"}
-
-const (
-	resetColor = "\x1b[0m"
-	hideCursor = "\x1b[?25l"
-	showCursor = "\x1b[?25h"
-	upLine     = "\x1b[A"
-	clearBelow = "\r\x1b[J"
-	clearRight = "\x1b[K"
-)
-
-// span is a piece of a line.
-type span struct {
-	tone tone
-	text string
+var styles = [...]ansi.Style{
+	plain:  {},
+	strong: ansi.Style{}.Bold(),
+	faint:  ansi.Style{}.Faint(),
+	good:   ansi.Style{}.ForegroundColor(ansi.Green),
+	warn:   ansi.Style{}.ForegroundColor(ansi.Yellow),
+	bad:    ansi.Style{}.ForegroundColor(ansi.Red),
 }
 
-// render returns a line of at most width characters: one that wrapped would
-// make the next redraw begin in the wrong place.
-func render(line []span, width int, color bool) string {
-	var b strings.Builder
-	for _, s := range cut(line, width) {
-		text := s.text
-		if color && s.tone != plain && text != "" {
-			text = colors[s.tone] + text + resetColor
-		}
-		b.WriteString(text)
-	}
-	return b.String()
-}
+// of returns text with t's style.
+func (t tone) of(text string) string { return styles[t].Styled(text) }
 
-// cut shortens a line to width characters. The last of them tells that there is
-// more.
-func cut(line []span, width int) []span {
-	whole := 0
-	for _, s := range line {
-		whole += utf8.RuneCountInString(s.text)
+// fit returns a line of at most width columns: one that wrapped would make the next
+// redraw begin in the wrong place. The last column tells that there is more.
+func fit(line string, width int, color bool) string {
+	if !color {
+		line = ansi.Strip(line)
 	}
-	if whole <= width {
-		return line
-	}
-	if width <= 0 {
-		return nil
-	}
-	last := 0
-	for {
-		n := utf8.RuneCountInString(line[last].text)
-		if n >= width {
-			break
-		}
-		width -= n
-		last++
-	}
-	end := span{line[last].tone, string([]rune(line[last].text)[:width-1]) + "…"}
-	return append(slices.Clip(line[:last]), end)
+	return ansi.Truncate(line, width, "…")
 }

@@ -5,6 +5,9 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
 )
 
 // frame is how often a view is brought up to date.
@@ -23,12 +26,17 @@ func newView(cfg *demoConfig, kind string) view {
 	if cfg.JSON {
 		return noView{}
 	}
-	if columns, rows, ok := terminalSize(os.Stdout); ok && columns >= panelColumns && rows >= panelRows && os.Getenv("TERM") != "dumb" {
+	columns, rows, err := term.GetSize(int(os.Stdout.Fd()))
+	if err == nil && columns >= panelColumns && rows >= panelRows && redraws(os.Getenv("TERM")) {
 		return &panelView{out: os.Stdout, color: os.Getenv("NO_COLOR") == "", headline: headline, whole: cfg.Duration}
 	}
 	fmt.Println("redlock demo: " + headline)
 	return &lineView{out: os.Stdout}
 }
+
+// redraws reports whether a terminal of this name knows the escape sequences of the
+// panel. One without a name may be a Windows console, which prints them.
+func redraws(terminal string) bool { return terminal != "" && terminal != "dumb" }
 
 // show draws until the performance is over.
 func show(v view, s *stage, over <-chan struct{}) {
@@ -66,30 +74,30 @@ func (l *lineView) draw(now scene) {
 
 func (l *lineView) conclude(v verdict) {
 	for _, line := range verdictLines(v) {
-		fmt.Fprintln(l.out, render(line, 1<<20, false))
+		fmt.Fprintln(l.out, ansi.Strip(line))
 	}
 }
 
 // verdictLines is the verdict for people.
-func verdictLines(v verdict) [][]span {
-	outcome := span{good, "PASSED"}
+func verdictLines(v verdict) []string {
+	outcome := good.of("PASSED")
 	switch {
 	case v.Interrupted:
-		outcome = span{bad, "INTERRUPTED"}
+		outcome = bad.of("INTERRUPTED")
 	case !v.OK:
-		outcome = span{bad, "FAILED"}
+		outcome = bad.of("FAILED")
 	}
-	lines := [][]span{{}, {{strong, "verdict       "}, outcome, {plain, fmt.Sprintf(" after %.1f s", float64(v.TookMS)/1000)}}}
+	lines := []string{"", strong.of("verdict       ") + outcome + fmt.Sprintf(" after %.1f s", float64(v.TookMS)/1000)}
 	for _, c := range v.Checks {
-		mark := span{good, "ok     "}
+		mark := good.of("ok     ")
 		if !c.OK {
-			mark = span{bad, "failed "}
+			mark = bad.of("failed ")
 		}
-		lines = append(lines, []span{{plain, fmt.Sprintf("%-14s", c.Name)}, mark, {plain, c.Detail}})
+		lines = append(lines, fmt.Sprintf("%-14s", c.Name)+mark+c.Detail)
 	}
 	return append(lines,
-		[]span{{faint, fmt.Sprintf("without fence        %d done, %d found: %d lost", v.UnfencedDone, v.UnfencedFound, v.UnfencedLost)}},
-		[]span{{faint, fmt.Sprintf("faults               of masters %s and %s, of holders %s",
-			counted(v.MastersKilled, "kill"), counted(v.MastersFrozen, "freeze"), counted(v.HoldersPaused, "pause"))}},
-		[]span{{faint, fmt.Sprintf("longest wait         %.2f s", float64(v.LongestWaitMS)/1000)}})
+		faint.of(fmt.Sprintf("without fence        %d done, %d found: %d lost", v.UnfencedDone, v.UnfencedFound, v.UnfencedLost)),
+		faint.of(fmt.Sprintf("faults               of masters %s and %s, of holders %s",
+			counted(v.MastersKilled, "kill"), counted(v.MastersFrozen, "freeze"), counted(v.HoldersPaused, "pause"))),
+		faint.of(fmt.Sprintf("longest wait         %.2f s", float64(v.LongestWaitMS)/1000)))
 }

@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/sys/unix"
 )
 
@@ -172,5 +174,76 @@ func TestJobControl(t *testing.T) {
 	}
 	if got := run.line("status"); got != "0" {
 		t.Errorf("status %s, want 0", got)
+	}
+}
+
+// The demo redraws a panel where it can, and prints lines elsewhere. Either way it
+// leaves a terminal with a cursor and no color.
+func TestDemoOnATerminal(t *testing.T) {
+	t.Parallel()
+	color := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	for _, c := range []struct {
+		name         string
+		columns      uint16
+		env          []string
+		panel, color bool
+	}{
+		{"panel", 80, []string{"TERM=xterm", "NO_COLOR="}, true, true},
+		{"as small as can be", panelColumns, []string{"TERM=xterm", "NO_COLOR="}, true, true},
+		{"NO_COLOR", 80, []string{"TERM=xterm", "NO_COLOR=yes"}, true, false},
+		{"dumb", 80, []string{"TERM=dumb", "NO_COLOR="}, false, false},
+		{"no name", 80, []string{"TERM=", "NO_COLOR="}, false, false},
+		{"narrow", panelColumns - 1, []string{"TERM=xterm", "NO_COLOR="}, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := command(t, "demo", "--duration=1h")
+			cmd.Env = append(cmd.Env, c.env...)
+			screen := terminalOf(t, cmd)
+			tty := cmd.Stdin.(*os.File)
+			must(t, unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: c.columns, Row: 24}))
+			cmd.Stdout, cmd.Stderr = tty, tty
+			must(t, cmd.Start())
+			must(t, tty.Close()) // so that reading ends with the command
+
+			var shown strings.Builder
+			interrupted := false
+			for b := make([]byte, 4096); ; {
+				n, err := screen.Read(b)
+				shown.Write(b[:n])
+				if err != nil {
+					break
+				}
+				if !interrupted && strings.Contains(shown.String(), "worker 1") {
+					interrupted = true
+					must(t, cmd.Process.Signal(syscall.SIGINT))
+				}
+			}
+			_ = cmd.Wait()
+			if status := cmd.ProcessState.ExitCode(); status != 130 {
+				t.Errorf("status %d, want 130", status)
+			}
+			out := shown.String()
+			if !strings.Contains(out, "INTERRUPTED") {
+				t.Errorf("no verdict in %q", out)
+			}
+			if got := strings.Contains(out, ansi.HideCursor); got != c.panel {
+				t.Errorf("a panel: %v, want %v", got, c.panel)
+			}
+			if !c.panel && strings.Contains(out, "\x1b") {
+				t.Errorf("escape sequences in %q", out)
+			}
+			if got := color.MatchString(out); got != c.color {
+				t.Errorf("colors: %v, want %v", got, c.color)
+			}
+			if c.panel && strings.LastIndex(out, ansi.ShowCursor) < strings.LastIndex(out, ansi.HideCursor) {
+				t.Error("the cursor stays hidden")
+			}
+			for text := range strings.SplitSeq(out, "\n") {
+				if c.panel && ansi.StringWidth(text) > int(c.columns) {
+					t.Errorf("%d columns are wider than %d: %q", ansi.StringWidth(text), c.columns, text)
+				}
+			}
+		})
 	}
 }
