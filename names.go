@@ -32,6 +32,8 @@ type waiter struct {
 	// one when it leaves. Only the head reads and writes it.
 	ticket *string       // what the masters order it by
 	queued bool          // it asked to stand in the lines
+	began  clock.Instant // when its last attempt did
+	placed bool          // that one asked for places in the lines
 	asked  clock.Instant // when it last failed
 	askAt  clock.Instant // when to ask next, unless called
 	inVain int           // how often in a row it was called, but not by a quorum, and asked in vain
@@ -140,6 +142,7 @@ func (n *names) leave(name string, w *waiter, nobodyLeft func()) (untaken *attem
 	if len(l.waiters) > 0 && len(l.holds) == 0 && w.queued && w.handed == nil {
 		heir := l.waiters[0]
 		heir.ticket, heir.queued, heir.asked, heir.askAt = w.ticket, true, w.asked, w.askAt
+		heir.began, heir.placed = w.began, w.placed
 		heir.inVain, heir.misled = w.inVain, w.misled
 		heir.before, w.before = w.before, nil
 		heir.called, heir.heir = w.called, true
@@ -261,17 +264,6 @@ func (n *names) sleeper(w *waiter) <-chan struct{} {
 		}
 	}
 	return w.wake
-}
-
-// rouse wakes the heads of all lines.
-func (n *names) rouse() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, l := range n.byName {
-		if len(l.waiters) > 0 {
-			l.waiters[0].rouse()
-		}
-	}
 }
 
 func without[T comparable](all []T, one T) []T {

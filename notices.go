@@ -3,7 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
-	"math/bits"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,21 +21,40 @@ type notices struct {
 	need    int
 	masters []*master
 	called  func(master int, lockKey string)
-	rouse   func() // a quorum of masters can call now
+	now     func() clock.Instant
 
 	mu          sync.Mutex
 	users       int
 	stop        context.CancelFunc // nil while there are no subscriptions
 	idle        *time.Timer
-	up          uint64 // the masters, as bits, whose subscription stands
+	up          [maxMasters]subscription // by master
+	reach       reach
 	closed      bool
 	vain        [maxMasters]tally // by master: its calls for names that nobody waits for
 	subscribers sync.WaitGroup
 }
 
-// listen makes sure that w's client subscribes for as long as w waits, and reports
-// whether a quorum of masters can call it.
-func (n *notices) listen(w *waiter) bool {
+// subscription is one master's.
+type subscription struct {
+	stands bool
+	since  clock.Instant
+}
+
+// reach tells whether masters can call this client. A notice does not get lost on a
+// subscription that stands without a break: it comes on one connection, and a master
+// that cannot deliver closes that.
+type reach struct {
+	quorum  bool          // a quorum of masters can
+	since   clock.Instant // and without a break from then on
+	changed chan struct{} // closed when one of these changes
+}
+
+// covers reports whether whoever stood in the lines at t has missed no call of a
+// quorum of masters.
+func (r reach) covers(t clock.Instant) bool { return r.quorum && !r.since.After(t) }
+
+// listen makes sure that w's client subscribes for as long as w waits.
+func (n *notices) listen(w *waiter) reach {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !w.listens && !n.closed {
@@ -49,7 +68,7 @@ func (n *notices) listen(w *waiter) bool {
 			}
 		}
 	}
-	return n.quorate()
+	return n.reach
 }
 
 // rest is the end of listen.
@@ -94,7 +113,8 @@ func (n *notices) retire() {
 	defer n.mu.Unlock()
 	if n.users == 0 && n.stop != nil {
 		n.stop()
-		n.stop, n.up = nil, 0
+		n.stop, n.up = nil, [maxMasters]subscription{}
+		n.assess()
 	}
 }
 
@@ -109,41 +129,63 @@ func (n *notices) close() {
 	n.subscribers.Wait()
 }
 
-// listening reports whether a quorum of masters can call this client.
-func (n *notices) listening() bool {
+// reached tells how far the masters can call this client.
+func (n *notices) reached() reach {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.quorate()
+	return n.reach
 }
 
-func (n *notices) quorate() bool { return bits.OnesCount64(n.up) >= n.need }
+// assess finds out whether and since when a quorum of subscriptions stands. The
+// caller holds mu.
+func (n *notices) assess() {
+	var since []clock.Instant
+	for _, s := range n.up {
+		if s.stands {
+			since = append(since, s.since)
+		}
+	}
+	var now reach
+	if len(since) >= n.need {
+		slices.Sort(since)
+		now.quorum, now.since = true, since[n.need-1]
+	}
+	if now.quorum != n.reach.quorum || now.since != n.reach.since {
+		close(n.reach.changed)
+		now.changed = make(chan struct{})
+		n.reach = now
+	}
+}
+
+// crowd is how many callers wait that masters are to call.
+func (n *notices) crowd() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.users
+}
 
 // quorum is how many masters must call before it is worth asking: as many as
 // decide, or all that can call if they are fewer.
 func (n *notices) quorum() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return max(1, min(n.need, bits.OnesCount64(n.up)))
+	up := 0
+	for _, s := range n.up {
+		if s.stands {
+			up++
+		}
+	}
+	return max(1, min(n.need, up))
 }
 
 // set notes whether a master's subscription stands, unless it is one that was
 // given up.
 func (n *notices) set(ctx context.Context, master int, up bool) {
 	n.mu.Lock()
-	if ctx.Err() != nil {
-		n.mu.Unlock()
-		return
-	}
-	before := n.quorate()
-	if up {
-		n.up |= 1 << master
-	} else {
-		n.up &^= 1 << master
-	}
-	now := n.quorate()
-	n.mu.Unlock()
-	if now && !before {
-		n.rouse()
+	defer n.mu.Unlock()
+	if ctx.Err() == nil {
+		n.up[master] = subscription{stands: up, since: n.now()}
+		n.assess()
 	}
 }
 

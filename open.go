@@ -167,7 +167,8 @@ func newClient(endpoints []endpoint, cfg config, errs []error) (*Client, error) 
 		need:    c.need,
 		masters: c.masters,
 		called:  c.called,
-		rouse:   c.names.rouse,
+		now:     cfg.now,
+		reach:   reach{changed: make(chan struct{})},
 	}
 	for _, m := range c.masters {
 		m.start()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -18,10 +19,18 @@ const (
 	maxPause   = 250 * time.Millisecond
 
 	// A waiter whom the masters call asks by itself at the end of the holder's lease,
-	// but not more often than twice in askInterval, and once in an interval of up to
-	// maxAskInterval between these (askEvery). It is what helps when a notice was lost.
-	askInterval    = time.Second
-	maxAskInterval = 5 * time.Second
+	// but not more often than twice in askInterval, and once in coveredInterval between
+	// these: it helps when somebody deleted the lock, and keeps its place in the lines.
+	// One that may not stand in the lines of a quorum asks once in an interval of
+	// askInterval to maxAskInterval (askEvery).
+	askInterval     = time.Second
+	maxAskInterval  = 5 * time.Second
+	coveredInterval = 20 * time.Second
+	askTogether     = 100 * time.Millisecond // what leaves together costs much less
+
+	// When all waiters of a client have to ask, because subscriptions broke or came
+	// back, they do so one after the other, so far apart.
+	spreadEach = 200 * time.Microsecond
 
 	// standByPause is how long a waiter gives the one before it, who was called, to
 	// take the lock: longer than masters keep it.
@@ -44,7 +53,7 @@ const (
 
 	// lineTTL is how long a line outlasts the last waiter that asked: for some of its
 	// intervals. The scripts have it too (scripts/queue.lua).
-	lineTTL = 15 * time.Second
+	lineTTL = 3 * coveredInterval
 
 	// keepFor bounds how long one client hands a name that others wait for from
 	// caller to caller. Each change of client costs a notice on top.
@@ -90,14 +99,17 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 		defer timer.Stop()
 		patience = timer.C
 	}
-	every := askEvery(w.cfg.ttl)
 	last := ErrNotAcquired // and nothing more is known
 	for try := 0; ; {
 		var pause time.Duration = -1 // until woken
+		var reached reach            // what the pause rests on
 		heard := c.names.calls(w)
 		mine, early, handed, rival := c.names.turn(name, w)
+		if early = mine && early && handed == nil; early {
+			reached = c.notices.listen(w)
+		}
 		switch {
-		case mine && early && handed == nil && c.notices.listen(w) && c.now().Before(w.askAt):
+		case early && w.covered(reached) && c.now().Before(w.askAt):
 			pause = max(0, w.askAt.Sub(c.now())) // negative would be until woken
 			last = &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.need}
 		case mine:
@@ -116,26 +128,97 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			}
 			w.disappointed(heard, c.notices.quorum())
 			c.observer.Waiting(name, err)
-			quiet := time.Duration(-1)
-			now := c.now()
-			if c.notices.listen(w) {
-				quiet = max(0, w.asked.Add(askInterval).Sub(now))
-				w.asked = now
-			}
-			pause = retryPause(try, err, quiet, every, rand.Float64())
-			last, w.askAt = err, now.Add(pause)
+			reached = c.notices.listen(w)
+			pause = c.pauseAfter(w, try, err, reached)
+			last = err
 			try++
 		case rival != nil:
 			last = c.heldHere(rival)
 			try = 0
 		}
-		err := c.sleep(ctx, w, pause, patience)
+		err := c.idle(ctx, w, pause, patience, reached)
 		if err == nil {
 			err = c.heed(ctx, w, patience)
 		}
 		if err != nil {
 			return nil, joinWait(err, last)
 		}
+	}
+}
+
+// pauseAfter is how long w waits after its try-th failure in a row (from 0), unless
+// it is called.
+func (c *Client) pauseAfter(w *waiter, try int, err error, reached reach) time.Duration {
+	now := c.now()
+	quiet, every := time.Duration(-1), askEvery(w.cfg.ttl)
+	if reached.quorum {
+		quiet = max(0, w.asked.Add(askInterval).Sub(now))
+		w.asked = now
+	}
+	if inLines(err, c.need) {
+		every = coveredPause(now, rand.Float64())
+	}
+	pause := retryPause(try, err, quiet, every, rand.Float64())
+	switch {
+	case !reached.quorum:
+		pause = max(pause, time.Duration(float64(c.spread())*(1+rand.Float64())/2))
+	case !w.covered(reached):
+		pause = c.soon() // a release may have come before the subscriptions
+	}
+	w.askAt = now.Add(pause)
+	return pause
+}
+
+// coveredPause is how long a waiter that misses no call pauses from now on: drawn by
+// random (in [0,1)) from the last quarter of coveredInterval, so that not all ask at
+// once, and on to the next of the moments that are askTogether apart.
+func coveredPause(now clock.Instant, random float64) time.Duration {
+	at := now.Add(time.Duration(float64(coveredInterval-askTogether) * (3 + random) / 4))
+	return at.Add(askTogether - time.Duration(at)%askTogether).Sub(now)
+}
+
+// inLines reports whether the masters that refused a waiter for another's hold are a
+// quorum. It stands in their lines, if it asked for that.
+func inLines(err error, need int) bool {
+	q, ok := errors.AsType[*QuorumError](err)
+	if !ok {
+		return false
+	}
+	for _, v := range q.Votes {
+		if v.Answer == Held {
+			need--
+		}
+	}
+	return need <= 0
+}
+
+// covered reports whether w has missed no call of a quorum of masters since it last
+// asked.
+func (w *waiter) covered(r reach) bool { return w.placed && r.covers(w.began) }
+
+// spread is the time within which all who wait ask, when all have to.
+func (c *Client) spread() time.Duration {
+	return min(time.Duration(c.notices.crowd())*spreadEach, maxAskInterval)
+}
+
+// soon is a moment in that time.
+func (c *Client) soon() time.Duration { return time.Duration(float64(c.spread()) * rand.Float64()) }
+
+// idle sleeps until w is woken, for at most pause if that is not negative. When
+// subscriptions break or come back meanwhile, such that a call of w may have been
+// lost or may come from now on, the pause is soon over.
+func (c *Client) idle(ctx context.Context, w *waiter, pause time.Duration, patience <-chan time.Time, reached reach) error {
+	for {
+		changed, err := c.sleep(ctx, w, pause, patience, reached.changed)
+		if err != nil || !changed {
+			return err
+		}
+		now := c.now()
+		if reached = c.notices.reached(); !w.covered(reached) {
+			w.askAt = min(w.askAt, now.Add(c.soon()))
+			reached.changed = nil
+		}
+		pause = max(0, w.askAt.Sub(now)) // negative would be until woken
 	}
 }
 
@@ -150,7 +233,7 @@ func (c *Client) heed(ctx context.Context, w *waiter, patience <-chan time.Time)
 		if pause -= c.now().Sub(since); pause <= 0 {
 			return nil
 		}
-		if err := c.sleep(ctx, w, pause, patience); err != nil {
+		if _, err := c.sleep(ctx, w, pause, patience, nil); err != nil {
 			return err
 		}
 	}
@@ -194,6 +277,7 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 		a = c.prepare(name, w.cfg, c.placeOf(w))
 		a.h.send(&a.asked, a.call)
 	}
+	w.began, w.placed = a.start, a.in != nowhere
 	lock, err = c.conclude(ctx, a)
 	if err == nil {
 		return lock, false, nil
@@ -218,7 +302,7 @@ func (w *waiter) abandon() {
 // placeOf returns where w stands in the masters' lines: nowhere as long as its
 // client could not be called.
 func (c *Client) placeOf(w *waiter) place {
-	if !c.notices.listening() {
+	if !c.notices.reached().quorum {
 		return nowhere
 	}
 	w.queued = true
@@ -291,8 +375,9 @@ func (c *Client) called(master int, notice string) {
 	}
 }
 
-// sleep waits to be woken, for at most pause if that is not negative.
-func (c *Client) sleep(ctx context.Context, w *waiter, pause time.Duration, patience <-chan time.Time) error {
+// sleep waits to be woken, for at most pause if that is not negative, or until
+// changed is closed.
+func (c *Client) sleep(ctx context.Context, w *waiter, pause time.Duration, patience <-chan time.Time, changed <-chan struct{}) (didChange bool, err error) {
 	var due <-chan time.Time
 	if pause >= 0 {
 		timer := c.timer(pause)
@@ -302,14 +387,16 @@ func (c *Client) sleep(ctx context.Context, w *waiter, pause time.Duration, pati
 	select {
 	case <-c.names.sleeper(w):
 	case <-due:
+	case <-changed:
+		return true, nil
 	case <-patience:
-		return context.DeadlineExceeded
+		return false, context.DeadlineExceeded
 	case <-ctx.Done():
-		return ended(ctx)
+		return false, ended(ctx)
 	case <-c.closed.Done():
-		return ErrClosed
+		return false, ErrClosed
 	}
-	return nil
+	return false, nil
 }
 
 // joinWait adds why the lock was not had to why the wait for it was over, if

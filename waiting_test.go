@@ -168,8 +168,8 @@ func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *deployment) {
 	d.masters[1].revive()
 	d.masters[2].revive()
 	d.inLine("job", 0)
-	if took := time.Since(back); took > lineTTL/2 {
-		t.Errorf("it stood in line for %v, want less than %v", took, lineTTL/2)
+	if took := time.Since(back); took > maxAskInterval {
+		t.Errorf("it stood in line for %v, want less than %v", took, maxAskInterval)
 	}
 	eventually(t, "the end of the lease", func() bool { return d.holders("job") == "000" })
 	must(t, mustTry(t, c, "job").Unlock(background))
@@ -421,18 +421,28 @@ func distant(t *testing.T, n int, oneWay time.Duration, opts ...Option) *Client 
 	return c
 }
 
-// A waiter whom the masters can call asks them seldom: at the ends of the leases that
-// it knows of, and once in its interval between these.
+// A waiter whom the masters can call asks them seldom, whatever its own ttl: at the
+// ends of the leases that it knows of, and once in coveredInterval between these. It
+// keeps its place in all lines by that.
 func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		var events recorder
-		a, b := d.founded(), d.client(WithObserver(Observer{Waiting: func(name string, err error) { events.note("asked") }}))
+		a, b := d.founded(), d.founded(WithTTL(time.Second), WithObserver(Observer{Waiting: func(name string, err error) { events.note("asked %s", name) }}))
 		held := mustTry(t, a, "job")
 		got := goLock(t, b, "job")
-		time.Sleep(2*time.Minute + time.Second) // not at a moment when it asks
-		if n, most := events.count("asked"), int(2*time.Minute/maxAskInterval)+3; n > most || n < 2 {
-			t.Errorf("it asked %d times in 2 minutes, want at most %d", n, most)
+		d.inLine("job", 1)
+		const minutes = 2
+		for second := range minutes * 60 {
+			time.Sleep(time.Second)
+			for i, r := range d.raw {
+				if n := r.ZCard(background, script.KeysOf(DefaultPrefix, "job", "").Queue).Val(); n != 1 {
+					t.Fatalf("%d stand in the line of master %d after %d s", n, i, second+1)
+				}
+			}
+		}
+		if n, most := events.count("asked job"), int(minutes*time.Minute/(coveredInterval*3/4))+3; n > most || n < 2 {
+			t.Errorf("it asked %d times in %d minutes, want at most %d", n, minutes, most)
 		}
 		start := time.Now()
 		must(t, held.Unlock(background))

@@ -5,7 +5,7 @@
 -- no rule of exclusion or of tokens rests on it.
 
 -- A queue outlasts the last word of those in it by so many ms.
-local queueTTL = 15000
+local queueTTL = 60000
 
 -- keep keeps a free lock for one that waits, for as long as a caller may take to come.
 local function keep(lock, channel)

@@ -1,0 +1,231 @@
+package redlock
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/clock"
+)
+
+// tappedMaster is a master whose clients' subscriptions can be broken, and nothing
+// else.
+type tappedMaster struct {
+	testMaster
+	mu   sync.Mutex
+	subs []net.Conn
+}
+
+type tappedConn struct {
+	net.Conn
+	master *tappedMaster
+}
+
+func (c tappedConn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("\r\nsubscribe\r\n")) {
+		c.master.mu.Lock()
+		c.master.subs = append(c.master.subs, c.Conn)
+		c.master.mu.Unlock()
+	}
+	return c.Conn.Write(p)
+}
+
+func (m *tappedMaster) options() *redis.Options {
+	o := m.testMaster.options()
+	dial := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return tappedConn{conn, m}, nil
+	}
+	return o
+}
+
+func (m *tappedMaster) breakSubscriptions() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, conn := range m.subs {
+		_ = conn.Close()
+	}
+	m.subs = nil
+}
+
+// tapped makes the masters of d such that what gives d.client from now on can be
+// broken, by the function that it returns.
+func tapped(d *deployment) (breakSubscriptions func()) {
+	var all []*tappedMaster
+	for i := range d.masters {
+		m := &tappedMaster{testMaster: d.masters[i]}
+		d.masters[i] = m
+		all = append(all, m)
+	}
+	return func() {
+		for _, m := range all {
+			m.breakSubscriptions()
+		}
+	}
+}
+
+// A waiter sleeps until it is called, for up to 20 s. A release at which its
+// subscriptions were broken must not cost it that.
+func TestACallThatIsLostIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		a := d.founded()
+		breakSubscriptions := tapped(d)
+		b := d.founded()
+		for range 3 {
+			held := mustTry(t, a, "job")
+			settled(t, a)
+			got := goLock(t, b, "job")
+			time.Sleep(maxAskInterval)
+			start := time.Now()
+			breakSubscriptions()
+			must(t, held.Unlock(background))
+			must(t, have(t, got).Unlock(background))
+			settled(t, b)
+			if took := time.Since(start); took > standByPause+gatherPause { // some masters may keep it for the subscription that broke
+				t.Errorf("it had the lock %v after the release", took)
+			}
+		}
+	})
+}
+
+// When subscriptions break, each waiter asks again soon, but not all at once.
+func TestWaitersAskOneAfterTheOtherWhenSubscriptionsBreak(t *testing.T) {
+	t.Parallel()
+	const names = 200
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		a := d.founded()
+		breakSubscriptions := tapped(d)
+		var mu sync.Mutex
+		var since time.Time
+		asked := map[string][]time.Duration{}
+		b := d.founded(WithObserver(Observer{Waiting: func(name string, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[name] = append(asked[name], time.Since(since))
+		}}))
+		ctx, giveUp := context.WithCancel(background)
+		var all sync.WaitGroup
+		for i := range names {
+			mustTry(t, a, strconv.Itoa(i))
+		}
+		settled(t, a) // all are held on all masters
+		for i := range names {
+			all.Go(func() { _, _ = b.Lock(ctx, strconv.Itoa(i)) })
+		}
+		time.Sleep(maxAskInterval)
+		mu.Lock()
+		since = time.Now()
+		clear(asked)
+		mu.Unlock()
+		breakSubscriptions()
+		time.Sleep(time.Second)
+		mu.Lock()
+		var first []time.Duration
+		for name, at := range asked {
+			if first = append(first, at[0]); len(at) > 3 {
+				t.Errorf("for %s it asked %d times", name, len(at))
+			}
+		}
+		mu.Unlock()
+		if len(first) != names {
+			t.Errorf("it asked for %d names of %d", len(first), names)
+		}
+		const share = names * spreadEach / 10
+		slices.Sort(first)
+		for i, at := range first {
+			if n := i + 1 - slices.IndexFunc(first, func(t time.Duration) bool { return t > at-share }); n > names/4 {
+				t.Errorf("it asked for %d names within %v, and for all %d within %v", n, share, names, first[len(first)-1])
+				break
+			}
+		}
+		giveUp()
+		all.Wait()
+	})
+}
+
+// The lock of a holder that died is had at the end of its lease, though nobody is
+// called and a waiter asks seldom.
+func TestADeadHoldersLockIsHadAtTheEndOfItsLease(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		a, b := d.founded(), d.founded()
+		for _, ttl := range []time.Duration{8 * time.Second, DefaultTTL, DefaultMaxTTL} {
+			start := time.Now()
+			mustTry(t, a, "job", WithTTL(ttl), WithoutWatchdog())
+			settled(t, a) // it holds the lock on all masters
+			must(t, have(t, goLock(t, b, "job")).Unlock(background))
+			settled(t, b)
+			if late := time.Since(start) - ttl; late < 0 || late > 5*time.Millisecond {
+				t.Errorf("ttl %v: had %v after its end", ttl, late)
+			}
+		}
+	})
+}
+
+// Since when a quorum of subscriptions stands without a break, whatever the others do.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	var now clock.Instant
+	n := notices{need: 3, now: func() clock.Instant { return now }, reach: reach{changed: make(chan struct{})}}
+	for i, step := range []struct {
+		master  int
+		up      bool
+		quorum  bool
+		since   clock.Instant
+		changed bool
+	}{
+		{0, true, false, 0, false},
+		{1, true, false, 0, false},
+		{2, true, true, 3, true},
+		{3, true, true, 3, false},
+		{4, true, true, 3, false},
+		{0, false, true, 4, true}, // the third that stands now, has stood since 4
+		{0, true, true, 4, false},
+		{0, false, true, 4, false}, // one that breaks again and again disturbs nobody
+		{1, false, true, 5, true},
+		{0, true, true, 5, false},
+		{2, false, true, 10, true}, // only with the one that came back last
+		{0, true, true, 12, true},  // it stands anew, without having been seen to break
+		{0, false, false, 0, true},
+	} {
+		now = clock.Instant(i + 1)
+		before := n.reach.changed
+		n.set(background, step.master, step.up)
+		changed := false
+		select {
+		case <-before:
+			changed = true
+		default:
+		}
+		if got := n.reached(); got.quorum != step.quorum || got.since != step.since || changed != step.changed {
+			t.Errorf("step %d: quorum %v since %v, changed %v; want %+v", i+1, got.quorum, got.since, changed, step)
+		}
+	}
+	if r := (reach{quorum: true, since: 5}); !r.covers(5) || r.covers(4) || (reach{}).covers(5) {
+		t.Error("covered is who asked since the subscriptions stand")
+	}
+}
+
+// Those who miss nothing ask in the last quarter of their interval, and many at once.
+func TestCoveredPause(t *testing.T) {
+	t.Parallel()
+	const now = clock.Instant(12345678987654321)
+	for _, random := range []float64{0, .1, .5, .999999} {
+		pause := coveredPause(now, random)
+		if pause <= (coveredInterval-askTogether)*3/4 || pause > coveredInterval || time.Duration(now.Add(pause))%askTogether != 0 {
+			t.Errorf("random %v: pauses for %v, until %v", random, pause, now.Add(pause))
+		}
+	}
+}
