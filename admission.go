@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -217,19 +218,19 @@ func planAdmission(surveys []*survey, missing error, need int, quarantine time.D
 			plan.floors[i] = make([]int64, len(s.counters))
 		case s.outFor < quarantine:
 			left := quarantine - s.outFor
-			again := min(left, maxOut)
-			if s.empty() && s.outFor < maxOut/4 {
-				again = min(left, maxRetry) // another client may be founding the deployment
+			again := min(left, master.MaxOut)
+			if s.empty() && s.outFor < master.MaxOut/4 {
+				again = min(left, master.MaxRetry) // another client may be founding the deployment
 			}
-			plan.out[i] = &notAdmittedError{fmt.Sprintf("it %s, and sits out what it may have forgotten for another %v", s.loss(), left.Round(time.Millisecond)), again}
+			plan.out[i] = master.NotAdmitted(fmt.Sprintf("it %s, and sits out what it may have forgotten for another %v", s.loss(), left.Round(time.Millisecond)), again)
 		case len(sources) >= need:
 			plan.floors[i] = highest(sources, 0)
 		case empty == n:
-			plan.out[i] = &notAdmittedError{fmt.Sprintf("all masters lost their data, and the last sits out what it may have forgotten for another %v", waiting.Round(time.Millisecond)), min(waiting, maxOut)}
+			plan.out[i] = master.NotAdmitted(fmt.Sprintf("all masters lost their data, and the last sits out what it may have forgotten for another %v", waiting.Round(time.Millisecond)), min(waiting, master.MaxOut))
 		case losers > n-need:
 			plan.out[i] = errNeedsInit
 		default:
-			plan.out[i] = &notAdmittedError{fmt.Sprintf("%d of %d masters may vote, too few to learn the counters from, and not all can be looked into: %v", len(sources), n, missing), maxRetry}
+			plan.out[i] = master.NotAdmitted(fmt.Sprintf("%d of %d masters may vote, too few to learn the counters from, and not all can be looked into: %v", len(sources), n, missing), master.MaxRetry)
 		}
 	}
 	return plan

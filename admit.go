@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -28,13 +29,13 @@ var knownDeployments sync.Map
 // says. It is the masters' gate.
 type admission struct {
 	admissionConfig
-	masters []*master // set before any of them is started
+	masters []*master.Master // set before any of them is started
 
-	mu       sync.Mutex                   // taken with nothing else, but that a master may be connecting
-	runs     map[*master]string           // the run id of its server process
-	apart    map[[2]*master]clock.Instant // when two that have the same run id were found to be two servers
-	founding looks                        // into masters that were never used
-	letting  looks                        // into others
+	mu       sync.Mutex                          // taken with nothing else, but that a master may be connecting
+	runs     map[*master.Master]string           // the run id of its server process
+	apart    map[[2]*master.Master]clock.Instant // when two that have the same run id were found to be two servers
+	founding looks                               // into masters that were never used
+	letting  looks                               // into others
 	once     singleflight.Group
 }
 
@@ -47,7 +48,7 @@ type admissionConfig struct {
 }
 
 func newAdmission(cfg admissionConfig) *admission {
-	return &admission{admissionConfig: cfg, runs: make(map[*master]string), apart: make(map[[2]*master]clock.Instant)}
+	return &admission{admissionConfig: cfg, runs: make(map[*master.Master]string), apart: make(map[[2]*master.Master]clock.Instant)}
 }
 
 // deployment names the deployment as this process knows it.
@@ -68,9 +69,9 @@ type looks struct {
 
 // greeting and greeted make admission a gate.
 
-func (a *admission) greeting() []command { return a.helloCommands() }
+func (a *admission) Greeting() []master.Command { return a.helloCommands() }
 
-func (a *admission) greeted(m *master, replies []reply) (session, error) {
+func (a *admission) Greeted(m *master.Master, replies []master.Reply) (master.Session, error) {
 	hello, err := readHello(replies)
 	return &visit{a, m, hello}, err
 }
@@ -78,12 +79,12 @@ func (a *admission) greeted(m *master, replies []reply) (session, error) {
 // visit is the session of a master's server that said hello.
 type visit struct {
 	*admission
-	master *master
+	master *master.Master
 	hello  hello
 }
 
 // admit leaves whatever may wait for another master to an inquiry.
-func (v *visit) admit() (*inquiry, error) {
+func (v *visit) Admit() (*master.Inquiry, error) {
 	later, err := v.mayVote()
 	if err == nil && later == nil {
 		knownDeployments.Store(v.deployment(), true)
@@ -91,10 +92,10 @@ func (v *visit) admit() (*inquiry, error) {
 	return later, err
 }
 
-func (v *visit) mayVote() (*inquiry, error) {
+func (v *visit) mayVote() (*master.Inquiry, error) {
 	run := v.hello.info["run_id"]
 	if other := v.claim(v.master, run, v.now()); other != nil {
-		return &inquiry{func() error { return v.tellApart(v.master, other) }, v.begin(&v.letting)}, nil
+		return &master.Inquiry{Ask: func() error { return v.tellApart(v.master, other) }, Over: v.begin(&v.letting)}, nil
 	}
 	in, err := readAdmitted(v.hello.admitted, run)
 	if err != nil || in && !(believedDurable(v.hello.admitted) && v.hello.durable == notDurable) {
@@ -102,17 +103,17 @@ func (v *visit) mayVote() (*inquiry, error) {
 	}
 	together := func() error { return v.together()[v.master.Index] }
 	if v.hello.admitted == "" {
-		return &inquiry{together, v.begin(&v.founding)}, nil
+		return &master.Inquiry{Ask: together, Over: v.begin(&v.founding)}, nil
 	}
 	if decided, err := v.readmitAlone(v.master, v.hello.durable); decided {
 		return nil, err
 	}
-	return &inquiry{together, v.begin(&v.letting)}, nil
+	return &master.Inquiry{Ask: together, Over: v.begin(&v.letting)}, nil
 }
 
 // readmit looks into a master that lost a counter. It returns nil when it is all right
 // now.
-func (v *visit) readmit() error {
+func (v *visit) Readmit() error {
 	if decided, err := v.readmitAlone(v.master, v.hello.durable); decided {
 		return err
 	}
@@ -121,11 +122,11 @@ func (v *visit) readmit() error {
 
 // claim notes which process the master is, and returns another one that says to be
 // that, unless it was just found not to be.
-func (a *admission) claim(m *master, run string, now clock.Instant) *master {
+func (a *admission) claim(m *master.Master, run string, now clock.Instant) *master.Master {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for other, its := range a.runs {
-		if at, apart := a.apart[[2]*master{m, other}]; other != m && its == run && !(apart && now.Before(at.Add(maxOut))) {
+		if at, apart := a.apart[[2]*master.Master{m, other}]; other != m && its == run && !(apart && now.Before(at.Add(master.MaxOut))) {
 			return other
 		}
 	}
@@ -136,17 +137,17 @@ func (a *admission) claim(m *master, run string, now clock.Instant) *master {
 // tellApart returns why m may not vote, though another master has the run id that it
 // says is its own: any server may say so, but what is written on one is not found on
 // another. For that both are asked, so it is for an inquiry.
-func (a *admission) tellApart(m, other *master) error {
+func (a *admission) tellApart(m, other *master.Master) error {
 	same, err := a.sameServer(m, other)
 	if err != nil {
-		return &notAdmittedError{fmt.Sprintf("it has the run id of %s, and whether it is the same server cannot be told: %v", other.Name, err), maxRetry}
+		return master.NotAdmitted(fmt.Sprintf("it has the run id of %s, and whether it is the same server cannot be told: %v", other.Name, err), master.MaxRetry)
 	}
 	if same {
-		return &notAdmittedError{fmt.Sprintf("it is the same server as %s: give every server once", other.Name), maxOut}
+		return master.NotAdmitted(fmt.Sprintf("it is the same server as %s: give every server once", other.Name), master.MaxOut)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.apart[[2]*master{m, other}] = a.now()
+	a.apart[[2]*master.Master{m, other}] = a.now()
 	return nil
 }
 
@@ -196,7 +197,7 @@ func (a *admission) settled(ctx context.Context, timeout time.Duration) bool {
 }
 
 // readmitAlone is readmit as far as that needs no other master.
-func (a *admission) readmitAlone(m *master, d durability) (decided bool, err error) {
+func (a *admission) readmitAlone(m *master.Master, d durability) (decided bool, err error) {
 	mine, err := a.survey(m, d)
 	if err != nil {
 		return true, err
@@ -227,7 +228,7 @@ func (a *admission) together() []error {
 			if missing := a.named(reasons); missing != nil {
 				out := make([]error, len(hellos))
 				for i := range out {
-					out[i] = &notAdmittedError{fmt.Sprintf("it was never used, and may vote when all masters can be looked into: %v", missing), maxRetry}
+					out[i] = master.NotAdmitted(fmt.Sprintf("it was never used, and may vote when all masters can be looked into: %v", missing), master.MaxRetry)
 				}
 				return orReasons(out, reasons), nil
 			}
@@ -281,7 +282,7 @@ func (a *admission) askAll() (hellos []*hello, reasons []error) {
 
 // surveyAll has one of survey, look and glance for each master that said hello. Those that
 // cannot be surveyed get a reason instead.
-func (a *admission) surveyAll(ask func(*master, durability) (*survey, error), hellos []*hello, reasons []error) []*survey {
+func (a *admission) surveyAll(ask func(*master.Master, durability) (*survey, error), hellos []*hello, reasons []error) []*survey {
 	surveys := make([]*survey, len(a.masters))
 	var asking errgroup.Group
 	for i, m := range a.masters {

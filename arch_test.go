@@ -1,7 +1,13 @@
 package redlock
 
 import (
+	"go/parser"
+	"go/token"
 	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -43,18 +49,63 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// Only a master's room may speak to go-redis, and what makes masters.
-func TestOnlyOneRoomSpeaksToRedis(t *testing.T) {
+// Imports among the packages of the lock have one direction: a package may import those
+// that are listed, and of the lock's files only those that are listed may import
+// go-redis.
+func TestImports(t *testing.T) {
 	t.Parallel()
-	rooms := map[string]bool{"master.go": true, "link.go": true, "request.go": true, "departures.go": true, "open.go": true, "dial.go": true, "urls.go": true, "side.go": true, "subscribe.go": true}
-	out, err := exec.Command("grep", "-l", "go-redis/v9", "--include=*.go", "-r", "--exclude-dir=internal", "--exclude-dir=bench", "--exclude-dir=guard", "--exclude-dir=cmd", ".").Output()
-	if err != nil {
-		t.Fatal(err)
+	const (
+		module  = "github.com/redlock-go/redlock"
+		goRedis = "github.com/redis/go-redis/v9"
+	)
+	may := map[string][]string{ // of our own packages, by directory
+		"scripts":            {},
+		"fence":              {},
+		"internal/clock":     {},
+		"internal/printable": {},
+		"internal/planted":   {"internal/clock"},
+		"internal/script":    {"internal/clock", "internal/planted", "scripts"},
+		"internal/master":    {"internal/clock", "internal/script"},
+		".":                  {"fence", "internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master"},
 	}
-	for file := range strings.FieldsSeq(string(out)) {
-		name := strings.TrimPrefix(file, "./")
-		if !strings.HasSuffix(name, "_test.go") && !rooms[name] {
-			t.Errorf("%s imports go-redis", name)
+	needGoRedis := map[string]bool{"open.go": true, "urls.go": true} // and all of internal/master
+	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{range .GoFiles}} {{.}}{{end}}{{end}}`, ".").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] != module && !strings.HasPrefix(fields[0], module+"/") {
+			continue
 		}
+		dir := path.Join(".", strings.TrimPrefix(fields[0], module+"/"))
+		if fields[0] == module {
+			dir = "."
+		}
+		allowed, known := may[dir]
+		if !known {
+			t.Errorf("%s is no package of the lock", dir)
+			continue
+		}
+		seen++
+		for _, name := range fields[1:] {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.ImportsOnly)
+			must(t, err)
+			for _, spec := range file.Imports {
+				imported, err := strconv.Unquote(spec.Path.Value)
+				must(t, err)
+				own, isOwn := strings.CutPrefix(imported, module+"/")
+				switch {
+				case isOwn && !slices.Contains(allowed, own), imported == module:
+					t.Errorf("%s/%s imports %s", dir, name, imported)
+				case strings.HasPrefix(imported, goRedis) && dir != "internal/master" && !(dir == "." && needGoRedis[name]):
+					t.Errorf("%s/%s imports go-redis", dir, name)
+				}
+			}
+		}
+	}
+	if seen != len(may) {
+		t.Errorf("%d packages were looked at, want %d", seen, len(may))
 	}
 }

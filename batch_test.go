@@ -1,10 +1,8 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,131 +101,6 @@ func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
 	}
 }
 
-// cutConn breaks after so many bytes to the server, or from it.
-type cutConn struct {
-	net.Conn
-	writes, reads *int // bytes left; negative: no end
-	broke         *bool
-}
-
-var errCut = errors.New("cut")
-
-func (c cutConn) Write(b []byte) (int, error) {
-	if *c.writes < 0 || len(b) <= *c.writes {
-		*c.writes -= min(len(b), max(0, *c.writes))
-		return c.Conn.Write(b)
-	}
-	n, _ := c.Conn.Write(b[:*c.writes])
-	*c.broke = true
-	_ = c.Close()
-	return n, errCut
-}
-
-func (c cutConn) Read(b []byte) (int, error) {
-	if *c.reads == 0 {
-		*c.broke = true
-		_ = c.Close()
-		return 0, errCut
-	}
-	if *c.reads > 0 && len(b) > *c.reads {
-		b = b[:*c.reads]
-	}
-	n, err := c.Conn.Read(b)
-	if *c.reads > 0 {
-		*c.reads -= n
-	}
-	return n, err
-}
-
-// A connection that is cut at any byte of a batch, on its way there or back, leaves
-// every operation of it unknown: none has an answer, least of all another's. A
-// resend on a new connection answers all.
-func TestABatchCutAtAnyByteIsUnknownWhole(t *testing.T) {
-	t.Parallel()
-	for _, resend := range []bool{false, true} {
-		for _, reply := range []bool{false, true} {
-			t.Run(fmt.Sprintf("reply=%v resend=%v", reply, resend), func(t *testing.T) {
-				t.Parallel()
-				inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
-					cutBatches(t, d, reply, resend)
-				})
-			})
-		}
-	}
-}
-
-func cutBatches(t *testing.T, d *deployment, reply, resend bool) {
-	d.founded()
-	const never = -1
-	cut := new(int) // bytes left of the connection in use
-	*cut = never
-	broke := false
-	o := d.masters[0].options()
-	dial := o.Dialer
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		whole := -1
-		if reply {
-			return cutConn{conn, &whole, cut, &broke}, nil
-		}
-		return cutConn{conn, cut, &whole, &broke}, nil
-	}
-	one := redis.NewClient(o)
-	defer one.Close()
-	c, err := New([]redis.UniversalClient{one}, clientOption(func(c *config) { c.now = d.now }))
-	must(t, err)
-	defer c.Close()
-	must(t, mustTry(t, c, "warm").Unlock(background))
-	m := c.masters[0]
-	terms := termsOf(DefaultTTL, 0, 0)
-	for at := 0; ; at++ {
-		answers := make([]script.Vote, 2)
-		var batch []*request
-		for i := range answers {
-			h := &hold{owner: fmt.Sprintf("%d-%d", at, i), keys: script.KeysOf(DefaultPrefix, fmt.Sprintf("job-%d-%d", at, i), "")}
-			batch = append(batch, &request{call: h.acquireCall(terms, nowhere), to: answerInto{&answers[i]}})
-		}
-		l := &link{master: m, inFlight: true}
-		must(t, l.greet())
-		l.served = resend
-		*cut, broke = at, false
-		l.serve(batch)
-		*cut = never
-		if l.conn != nil {
-			l.hangUp()
-		}
-		heard := 0
-		for i, v := range answers {
-			switch {
-			case v.Answer == script.Granted && v.Doubt != (resend && broke):
-				t.Fatalf("cut at %d: operation %d is granted, in doubt: %v", at, i, v.Doubt)
-			case v.Answer == script.Granted:
-				heard++
-			case v.Answer != script.Unknown:
-				t.Fatalf("cut at %d: operation %d is %v: %v", at, i, v.Answer, v.Err)
-			}
-		}
-		if heard != 0 && heard != len(answers) {
-			t.Fatalf("cut at %d: %d of %d operations have an answer", at, heard, len(answers))
-		}
-		if !broke && heard == len(answers) {
-			if at < 20 {
-				t.Fatalf("nothing was cut")
-			}
-			return // the batch is shorter than that
-		}
-	}
-}
-
-// answerInto is an asker that keeps the answer.
-type answerInto struct{ v *script.Vote }
-
-func (a answerInto) begin(int) bool              { return true }
-func (a answerInto) answer(_ int, v script.Vote) { *a.v = v }
-
 // A queue that is longer than a batch leaves as several, and every request in it gets
 // its answer.
 func TestALongQueueLeavesInBatches(t *testing.T) {
@@ -240,7 +113,7 @@ func TestALongQueueLeavesInBatches(t *testing.T) {
 		}
 		locks := make(chan held)
 		d.masters[0].freeze() // so that the queue grows
-		for i := range 3 * maxBatch {
+		for i := range 3 * 128 {
 			go func() {
 				lock, err := c.TryLock(background, fmt.Sprint("job-", i))
 				locks <- held{lock, err}
@@ -248,7 +121,7 @@ func TestALongQueueLeavesInBatches(t *testing.T) {
 		}
 		synctest.Wait() // all have asked
 		d.masters[0].thaw()
-		for range 3 * maxBatch {
+		for range 3 * 128 {
 			got := <-locks
 			if got.err != nil {
 				t.Error(got.err)

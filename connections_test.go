@@ -9,7 +9,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/rogue"
 )
 
 // urls are those of a deployment of processes, with userinfo and path in them.
@@ -121,7 +123,7 @@ func TestSettingsOfTheCallersClientsDoNotMatter(t *testing.T) {
 				for !allUp(c) {
 					work()
 				}
-				if took := time.Since(start); took > 3*maxRetry {
+				if took := time.Since(start); took > 3*master.MaxRetry {
 					t.Errorf("a master that is back was used after %v", took)
 				}
 				d.masters[0].die()
@@ -182,7 +184,7 @@ func TestADeadMasterIsToldOnceAndNotLogged(t *testing.T) {
 
 func TestARefusedDialKeepsItsError(t *testing.T) {
 	t.Parallel()
-	client := redis.NewClient(tuned(&redis.Options{Addr: "127.0.0.1:1"}, DefaultRequestTimeout))
+	client := redis.NewClient(master.Tuned(&redis.Options{Addr: "127.0.0.1:1"}, DefaultRequestTimeout))
 	defer client.Close()
 	conn := client.Conn()
 	defer conn.Close()
@@ -209,9 +211,9 @@ func TestServersThatAreNoMastersAreTold(t *testing.T) {
 		{"redis_version:7.2.4\r\nvalkey_version:8.1.1\r\nserver_mode:sentinel\r\n", "-ERR unknown command\r\n", "it is a Sentinel"},
 		{"redis_version:7.0.15\r\nredis_mode:cluster\r\nrole:master\r\n", "-CLUSTERDOWN Hash slot not served\r\n", "it is a node of a Redis Cluster"},
 	} {
-		c, err := Open([]string{"redis://" + rogue(t, func(args []string) string {
+		c, err := Open([]string{"redis://" + rogueServer(t, func(args []string) string {
 			if args[0] == "info" {
-				return bulk(server.info)
+				return rogue.Bulk(server.info)
 			}
 			return server.refusal
 		})})

@@ -175,15 +175,3 @@ func TestFarMastersKeepTheOrderOfAName(t *testing.T) {
 		}
 	})
 }
-
-// A pool that is small is not used up.
-func TestWidthLeavesConnectionsToOthers(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ pool, active, want int }{
-		{0, 0, 1}, {1, 0, 1}, {3, 0, 1}, {4, 0, 2}, {10, 0, 5}, {1024, 0, maxLinks}, {1024, 6, 3},
-	} {
-		if got := widthOf(&redis.Options{PoolSize: c.pool, MaxActiveConns: c.active}); got != c.want {
-			t.Errorf("widthOf(pool %d, active %d) = %d, want %d", c.pool, c.active, got, c.want)
-		}
-	}
-}

@@ -45,11 +45,10 @@
 // # Goroutines
 //
 // One for each master, from New to Close: it owns the connections and the queue
-// (master.run). One for each batch that is under way to a master half a
-// millisecond away or more (master.carry). While somebody waits, and for 5 s after, one more for each
-// master's subscription (notices.hearAgain). While it is looked into whether a master
-// may vote, or what a counter is that it lost, one more for that (master.lookInto,
-// master.mend), which may have one for each master to ask them.
+// (internal/master). One for each batch that is under way to a master half a
+// millisecond away or more. While somebody waits, and for 5 s after, one more for each
+// master's subscription (notices.keepSubscribed). While it is looked into whether a master
+// may vote, or what a counter is that it lost, one more for that, which may have one for each master to ask them.
 // A lock has none: its deadline and its renewals are timers, whose functions run
 // for microseconds (hold.tick, suspendCheck.check) and wait for nothing. Close
 // returns when all have ended.

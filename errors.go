@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -56,7 +57,7 @@ var (
 
 	// ErrClosed is returned by every call on a closed Client, and is the cause of
 	// the contexts of holds that Close ended.
-	ErrClosed = errors.New("redlock: client closed")
+	ErrClosed = master.ErrClosed
 
 	// ErrBadOption is returned when an option, a name or a master cannot be used.
 	// Nothing was sent to any master because of it.
@@ -70,7 +71,6 @@ var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
 var (
 	errNotAsked   = errors.New("not asked")
 	errNotSent    = errors.New("not sent: nobody waited for it any more")
-	errBacklog    = errors.New("not sent: the master's queue is full")
 	errNoAnswer   = errors.New("no answer yet")
 	errNotAwaited = errors.New("not waited for: the others had decided")
 )

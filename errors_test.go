@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -20,7 +21,7 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	c := &Client{config: defaultConfig(), need: 3}
 	for i := range 5 {
-		c.masters = append(c.masters, &master{masterConfig: masterConfig{Name: string(rune('a' + i))}})
+		c.masters = append(c.masters, &master.Master{Config: master.Config{Name: string(rune('a' + i))}})
 	}
 	all := []error{ErrNotAcquired, ErrHeld, ErrNoQuorum, ErrTooSlow, ErrNotAdmitted, ErrLost, ErrExpired, ErrReleased, ErrClosed, ErrBadOption, ErrNeedsInit}
 	for _, x := range []struct {
@@ -81,7 +82,7 @@ func contains(errs []error, e error) bool {
 func TestVotesSayWhatIsSo(t *testing.T) {
 	c := &Client{config: defaultConfig(), need: 3}
 	for i := range 5 {
-		c.masters = append(c.masters, &master{masterConfig: masterConfig{Name: string(rune('a' + i))}})
+		c.masters = append(c.masters, &master.Master{Config: master.Config{Name: string(rune('a' + i))}})
 	}
 	held := script.Vote{Heard: true, Answer: script.Held, Remaining: time.Second}
 	notKnown := script.Vote{Heard: true, Answer: script.Held, Ticket: 1e15}
@@ -95,7 +96,7 @@ func TestVotesSayWhatIsSo(t *testing.T) {
 	} {
 		r := newRound(make([]script.Vote, 5), c.need)
 		for i, v := range x.votes {
-			r.answer(i, v)
+			r.Answer(i, v)
 		}
 		text := c.notGranted(opAcquire, "job", r.tally()).Error()
 		for _, word := range x.says {
@@ -246,7 +247,7 @@ func TestAMastersWordsArePrintable(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), `EVIL \x1b]0;title\a\u009b2J`) || strings.ContainsAny(err.Error(), "\x1b\a\u009b") {
 			t.Errorf("%s: %q", what, err)
 		}
-		if !isReply(err) {
+		if !master.IsReply(err) {
 			t.Errorf("%s: %v is no reply of a server", what, err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -64,7 +65,7 @@ func (m processMaster) revive() { must(m.t, m.Restart()) }
 func (m processMaster) freeze() { must(m.t, m.Pause()) }
 func (m processMaster) thaw()   { must(m.t, m.Resume()) }
 func (m processMaster) options() *redis.Options {
-	return tuned(&redis.Options{Addr: m.Addr()}, DefaultRequestTimeout)
+	return master.Tuned(&redis.Options{Addr: m.Addr()}, DefaultRequestTimeout)
 }
 
 func must(t *testing.T, err error) {
@@ -180,7 +181,7 @@ func settled(t *testing.T, c *Client) {
 	t.Helper()
 	eventually(t, "everything is answered", func() bool {
 		for _, m := range c.masters {
-			if m.pending() > 0 {
+			if m.Pending() > 0 {
 				return false
 			}
 		}
@@ -190,7 +191,7 @@ func settled(t *testing.T, c *Client) {
 
 func allUp(c *Client) bool {
 	for _, m := range c.masters {
-		if !m.usable() {
+		if !m.Usable() {
 			return false
 		}
 	}
@@ -226,6 +227,12 @@ func runBatch(source string, r *redis.Client, calls ...script.Call) ([]any, erro
 	return r.Do(background, words...).Slice()
 }
 
+// replied is an error that an operation replied.
+type replied string
+
+func (e replied) Error() string { return string(e) }
+func (replied) RedisError()     {}
+
 // callIn is runBatch for one call, read as a vote.
 func callIn(source string, r *redis.Client, c script.Call) (script.Vote, error) {
 	replies, err := runBatch(source, r, c)
@@ -235,7 +242,7 @@ func callIn(source string, r *redis.Client, c script.Call) (script.Vote, error) 
 	if reply, ok := replies[0].(int64); ok {
 		return c.Read(reply), nil
 	}
-	err = replyError(replies[0].(string))
+	err = replied(replies[0].(string))
 	return script.Vote{Answer: script.Refused, Err: err}, err
 }
 
@@ -427,7 +434,7 @@ type proxiedMaster struct {
 }
 
 func (m proxiedMaster) options() *redis.Options {
-	return tuned(&redis.Options{Addr: m.Proxy.Addr()}, faultRequest)
+	return master.Tuned(&redis.Options{Addr: m.Proxy.Addr()}, faultRequest)
 }
 
 // proxied returns a deployment of processes with a proxy before each, which its

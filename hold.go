@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -121,8 +122,8 @@ func (h *hold) undoCall(mark time.Duration, in place) script.Call {
 func (h *hold) send(r *round, question script.Call) {
 	requests := r.requests(len(h.standing))
 	for i := range h.standing {
-		requests[i] = request{order: h.name, call: question, to: r}
-		h.client.masters[i].submit(&requests[i])
+		requests[i] = master.Request{Order: h.name, Call: question, To: r}
+		h.client.masters[i].Submit(&requests[i])
 	}
 }
 
@@ -247,12 +248,12 @@ func (h *hold) giveUp(asked *round, in place) {
 		keep := h.keep(v.Doubt, h.client.now())
 		h.mu.Unlock()
 		if (v.Answer == script.Granted || v.Doubt) && planted.Bug.GivesBack(v.Answer != script.Unknown) {
-			h.client.masters[i].submit(&request{
-				order:  h.name,
-				call:   undoing,
-				policy: releaseOf{h},
-				to:     nobody{},
-				until:  keep,
+			h.client.masters[i].Submit(&master.Request{
+				Order:  h.name,
+				Call:   undoing,
+				Policy: releaseOf{h},
+				To:     nobody{},
+				Until:  keep,
 			})
 		}
 		return v
@@ -285,20 +286,20 @@ func (h *hold) inDoubt(master int) bool {
 // nobody asks what is not waited for.
 type nobody struct{}
 
-func (nobody) begin(int) bool          { return true }
-func (nobody) answer(int, script.Vote) {}
+func (nobody) Begin(int) bool          { return true }
+func (nobody) Answer(int, script.Vote) {}
 
 // releaseOf is the policy of a release of the hold.
 type releaseOf struct{ *hold }
 
 // obsolete: a release is of use, where there turned out to be nothing to free, until
 // the asker has heard how the name stands.
-func (r releaseOf) obsolete(master int, answered bool) bool { return answered && r.absent(master) }
+func (r releaseOf) Obsolete(master int, answered bool) bool { return answered && r.absent(master) }
 
 // prepare decides whether the release leaves a gone mark. An acquire that went ahead
 // of it, on the same connection or answered by then, cannot be late; one whose
 // connection broke can.
-func (r releaseOf) prepare(master int, given script.Call, resent bool) script.Call {
+func (r releaseOf) Prepare(master int, given script.Call, resent bool) script.Call {
 	if resent || r.inDoubt(master) {
 		return r.undoCall(goneTTL, nowhere)
 	}
@@ -326,7 +327,7 @@ func (h *hold) keep(doubt bool, now clock.Instant) clock.Instant {
 func (h *hold) release(left int, next *attempt) *round {
 	r := h.client.newRound()
 	r.weigh = h.freed
-	var acquires []request
+	var acquires []master.Request
 	if next != nil {
 		acquires = next.asked.requests(len(h.standing))
 	}
@@ -343,19 +344,19 @@ func (h *hold) release(left int, next *attempt) *round {
 	now := h.client.now()
 	h.mu.Lock()
 	for i, s := range h.standing {
-		requests[i] = request{order: h.name, call: freeing, to: r}
+		requests[i] = master.Request{Order: h.name, Call: freeing, To: r}
 		if left == 0 && !s.never() {
-			requests[i].until, requests[i].policy = h.keep(s.doubt || !s.heard, now), releaseOf{h}
+			requests[i].Until, requests[i].Policy = h.keep(s.doubt || !s.heard, now), releaseOf{h}
 		}
 	}
 	h.mu.Unlock()
 	for i := range requests {
 		if next == nil {
-			h.client.masters[i].submit(&requests[i])
+			h.client.masters[i].Submit(&requests[i])
 			continue
 		}
-		acquires[i] = request{order: h.name, call: next.call, to: &next.asked}
-		h.client.masters[i].submit(&requests[i], &acquires[i])
+		acquires[i] = master.Request{Order: h.name, Call: next.call, To: &next.asked}
+		h.client.masters[i].Submit(&requests[i], &acquires[i])
 	}
 	return r
 }

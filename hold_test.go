@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -21,7 +22,7 @@ import (
 // quorum of the attempt's other votes may still be valid.
 func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 	const s = int64(time.Second)
-	c := &Client{config: defaultConfig(), need: 2, masters: make([]*master, 3)}
+	c := &Client{config: defaultConfig(), need: 2, masters: make([]*master.Master, 3)}
 	for _, x := range []struct {
 		claim  string
 		sent   [3]int64
@@ -93,7 +94,7 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 		must(t, err)
 		d.slept.Add(int64(DefaultTTL))
 		now := c.now()
-		a.asked.answer(2, script.Vote{Heard: true, Answer: script.Granted, Grant: int64(lock.Token()), Sent: now, Got: now})
+		a.asked.Answer(2, script.Vote{Heard: true, Answer: script.Granted, Grant: int64(lock.Token()), Sent: now, Got: now})
 		lock.h.mu.Lock()
 		s := lock.h.standing[2]
 		lock.h.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -56,7 +57,7 @@ func TestAMasterIsAdmittedBesideAHungOne(t *testing.T) {
 			r := late.newRound()
 			begin := time.Now()
 			h := newHold(late, fmt.Sprint("job ", i), "owner", late.config.lock)
-			late.masters[0].submit(&request{order: h.name, call: h.acquireCall(h.terms, nowhere), to: r})
+			late.masters[0].Submit(&master.Request{Order: h.name, Call: h.acquireCall(h.terms, nowhere), To: r})
 			eventually(t, "an answer", func() bool { return r.tally()[0].Heard })
 			if took := time.Since(begin); took > late.requestTimeout {
 				t.Errorf("it answered after %v: %v", took, r.tally()[0].Err)

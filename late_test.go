@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -46,20 +47,20 @@ func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 		d.masters[0].die()
 		dead := c.masters[0]
 		leave := c.leaveRequest("job")
-		leave.until = c.now().Add(lineTTL)
+		leave.Until = c.now().Add(lineTTL)
 		wanted := c.leaveRequest("wanted")
-		wanted.until, wanted.policy = leave.until, obsoleteIf(func(int) bool { return true })
-		dead.submit(&leave)
-		eventually(t, "kept", func() bool { return dead.pending() == 1 })
-		dead.submit(&wanted)
+		wanted.Until, wanted.Policy = leave.Until, obsoleteIf(func(int) bool { return true })
+		dead.Submit(&leave)
+		eventually(t, "kept", func() bool { return dead.Pending() == 1 })
+		dead.Submit(&wanted)
 		time.Sleep(lineTTL / 2)
 		synctest.Wait()
-		if n := dead.pending(); n != 1 {
+		if n := dead.Pending(); n != 1 {
 			t.Errorf("%d requests are kept, want the one that is of use", n)
 		}
 		time.Sleep(lineTTL)
 		synctest.Wait()
-		if n := dead.pending(); n != 0 {
+		if n := dead.Pending(); n != 0 {
 			t.Errorf("%d requests are kept for ever", n)
 		}
 	})
@@ -136,7 +137,7 @@ func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 
 // Which answers to a release mean that the name is free there.
 func TestFreed(t *testing.T) {
-	c := &Client{config: defaultConfig(), masters: make([]*master, 1)}
+	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 1)}
 	freed, nobodys, anothers := script.Release.Read(1), script.Release.Read(0), script.Release.Read(-1)
 	for _, x := range []struct {
 		claim   string

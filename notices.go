@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
 )
 
 // noticesIdle is how long the subscriptions stay when nobody waits any more.
@@ -19,7 +20,7 @@ const noticesIdle = 5 * time.Second
 type notices struct {
 	channel string
 	need    int
-	masters []*master
+	masters []*master.Master
 	called  func(master int, lockKey string)
 	now     func() clock.Instant
 
@@ -190,19 +191,19 @@ func (n *notices) set(ctx context.Context, master int, up bool) {
 }
 
 // hearAgain keeps one master's subscription until ctx ends.
-func (n *notices) keepSubscribed(ctx context.Context, m *master) {
-	for pause := minRetry; ctx.Err() == nil; pause = min(2*pause, maxRetry) {
+func (n *notices) keepSubscribed(ctx context.Context, m *master.Master) {
+	for pause := master.MinRetry; ctx.Err() == nil; pause = min(2*pause, master.MaxRetry) {
 		stood := false
-		err := m.subscribe(ctx, n.channel, func() {
+		err := m.Subscribe(ctx, n.channel, func() {
 			stood = true
 			n.set(ctx, m.Index, true)
 		}, n.called)
 		n.set(ctx, m.Index, false)
 		if stood {
-			pause = minRetry
+			pause = master.MinRetry
 		}
 		rest := pause
-		if _, giant := errors.AsType[*protocolError](err); giant || isReply(err) {
+		if _, giant := errors.AsType[*master.ProtocolError](err); giant || master.IsReply(err) {
 			rest = askInterval // it refuses, say for want of a permission, and will again; or somebody floods the channel
 		}
 		select {

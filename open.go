@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
@@ -41,7 +42,7 @@ import (
 func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	errs := []error{err}
-	endpoints := make([]endpoint, len(masters))
+	endpoints := make([]master.Endpoint, len(masters))
 	for i, m := range masters {
 		if endpoints[i], err = endpointOf(fmt.Sprintf("masters[%d]", i), m, cfg.requestTimeout); err != nil {
 			errs = append(errs, err)
@@ -61,14 +62,14 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 func Open(urls []string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	errs := []error{err}
-	endpoints := make([]endpoint, len(urls))
+	endpoints := make([]master.Endpoint, len(urls))
 	for i, s := range urls {
 		o, err := parseURL(fmt.Sprintf("urls[%d]", i), s)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		endpoints[i] = newEndpoint(o, cfg.requestTimeout)
+		endpoints[i] = master.NewEndpoint(o, cfg.requestTimeout)
 	}
 	return newClient(endpoints, cfg, errs)
 }
@@ -76,27 +77,27 @@ func Open(urls []string, opts ...Option) (*Client, error) {
 // endpointOf returns one for the server of a client that the caller brought. Only
 // clients of a single server can lend one connection of their pool, which is what
 // tells them from cluster and ring clients without naming their types.
-func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (endpoint, error) {
+func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (master.Endpoint, error) {
 	if c == nil || reflect.ValueOf(c).Kind() == reflect.Pointer && reflect.ValueOf(c).IsNil() {
-		return endpoint{}, &OptionError{field, nil, "it must not be nil"}
+		return master.Endpoint{}, &OptionError{field, nil, "it must not be nil"}
 	}
 	single, ok := c.(interface {
 		WithTimeout(time.Duration) *redis.Client
 		Conn() *redis.Conn
 	})
 	if !ok {
-		return endpoint{}, &OptionError{field, fmt.Sprintf("a %T", c), "give a *redis.Client of one server: cluster and ring clients spread keys over servers, and are no master"}
+		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("a %T", c), "give a *redis.Client of one server: cluster and ring clients spread keys over servers, and are no master"}
 	}
 	derived := single.WithTimeout(timeout)
 	o := derived.Options() // its own, no other client's
 	if o.Addr != sentinelAddr {
-		return newEndpoint(o, timeout), nil
+		return master.NewEndpoint(o, timeout), nil
 	}
-	if pool := poolOf(o); pool < minPool {
-		return endpoint{}, &OptionError{field, fmt.Sprintf("a client with %d connections", pool), fmt.Sprintf("its PoolSize, and MaxActiveConns if that is set, must be at least %d: one is kept, and another is needed to admit the master", minPool)}
+	if pool := master.PoolOf(o); pool < minPool {
+		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("a client with %d connections", pool), fmt.Sprintf("its PoolSize, and MaxActiveConns if that is set, must be at least %d: one is kept, and another is needed to admit the master", minPool)}
 	}
 	o.MaxRetries = 0
-	return endpoint{redis: derived, subscriber: c}, nil // a derived client of a pool cannot subscribe
+	return master.Endpoint{Redis: derived, Subscriber: c}, nil // a derived client of a pool cannot subscribe
 }
 
 // minPool is how many connections a pool that is shared must have.
@@ -108,16 +109,16 @@ const sentinelAddr = "FailoverClient"
 
 // newClient makes a Client of the endpoints of its masters, or reports errs, which are
 // the faults that were found, and its own.
-func newClient(endpoints []endpoint, cfg config, errs []error) (*Client, error) {
+func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, error) {
 	if len(endpoints) == 0 || len(endpoints) > maxMasters {
 		errs = slices.Insert(errs, 0, error(&OptionError{"masters", fmt.Sprint(len(endpoints)), fmt.Sprintf("give 1 to %d, 5 as a rule", maxMasters)}))
 	}
 	seen := map[string]int{}
 	for i, w := range endpoints {
-		if w.redis == nil {
+		if w.Redis == nil {
 			continue
 		}
-		addr := w.redis.Options().Addr
+		addr := w.Redis.Options().Addr
 		if j, twice := seen[addr]; twice && addr != sentinelAddr {
 			errs = append(errs, &OptionError{fmt.Sprintf("masters[%d]", i), addr, fmt.Sprintf("it is the same as masters[%d]: give every server once", j)})
 		}
@@ -125,8 +126,8 @@ func newClient(endpoints []endpoint, cfg config, errs []error) (*Client, error) 
 	}
 	if err := errors.Join(errs...); err != nil {
 		for _, w := range endpoints {
-			if w.own {
-				_ = w.redis.Close() // nothing was sent on it
+			if w.Own {
+				_ = w.Redis.Close() // nothing was sent on it
 			}
 		}
 		return nil, err
@@ -141,14 +142,14 @@ func newClient(endpoints []endpoint, cfg config, errs []error) (*Client, error) 
 	c.born = time.Now()
 	c.closed, c.close = context.WithCancelCause(context.Background())
 	for i, w := range endpoints {
-		if w.own {
-			c.owned = append(c.owned, w.redis)
+		if w.Own {
+			c.owned = append(c.owned, w.Redis)
 		}
-		name := w.redis.Options().Addr
+		name := w.Redis.Options().Addr
 		if name == sentinelAddr {
 			name = fmt.Sprintf("masters[%d] behind Sentinel", i)
 		}
-		c.masters = append(c.masters, newMaster(masterConfig{
+		c.masters = append(c.masters, master.New(master.Config{
 			Index:       i,
 			Name:        name,
 			Endpoint:    w,
@@ -171,7 +172,7 @@ func newClient(endpoints []endpoint, cfg config, errs []error) (*Client, error) 
 		reach:   reach{changed: make(chan struct{})},
 	}
 	for _, m := range c.masters {
-		m.start()
+		m.Start()
 	}
 	return c, nil
 }

@@ -134,7 +134,7 @@ func TestFailoverClientsAreMasters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range c.masters {
-		for _, used := range []*redis.Client{m.redis, m.side} {
+		for _, used := range []*redis.Client{m.Endpoint.Redis, m.Endpoint.Redis.WithTimeout(1)} {
 			if n := used.Options().MaxRetries; n != 0 {
 				t.Errorf("the driver retries our commands %d times", n)
 			}

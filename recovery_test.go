@@ -17,6 +17,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -38,7 +39,7 @@ func (d *deployment) on(masters []int, opts ...Option) *Client {
 			must(d.t, err)
 			p.Refuse(true)
 			d.t.Cleanup(func() { must(d.t, p.Close()) })
-			o = tuned(&redis.Options{Addr: p.Addr()}, DefaultRequestTimeout)
+			o = master.Tuned(&redis.Options{Addr: p.Addr()}, DefaultRequestTimeout)
 		}
 		one := redis.NewClient(o)
 		d.t.Cleanup(func() { _ = one.Close() })
@@ -364,9 +365,9 @@ func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
 				must(t, d.raw[0].Set(background, admitted, fmt.Sprint("out ", run, " ", mark), 0).Err())
 				begin := time.Now()
 				for strings.HasPrefix(state(), "out") && time.Since(begin) < patience {
-					time.Sleep(maxOut / 4)
+					time.Sleep(master.MaxOut / 4)
 				}
-				if took, least := time.Since(begin), c.quarantine(); took < least || took > least+2*maxOut {
+				if took, least := time.Since(begin), c.quarantine(); took < least || took > least+2*master.MaxOut {
 					t.Errorf("it was out for %v, want %v", took, least)
 				}
 			})

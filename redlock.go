@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
@@ -23,7 +24,7 @@ import (
 type Client struct {
 	config
 	need       int // quorum
-	masters    []*master
+	masters    []*master.Master
 	owned      []io.Closer // clients that are no caller's
 	names      names
 	notices    notices
@@ -220,7 +221,7 @@ func (c *Client) confirm(ctx context.Context, h *hold, votes []script.Vote, dead
 	r := newRound(ballot, c.need)
 	for i, v := range votes {
 		if v.Answer == script.Granted && v.Grant < int64(h.token) {
-			c.masters[i].submit(&request{order: h.name, call: h.confirmCall(v.Grant), to: r})
+			c.masters[i].Submit(&master.Request{Order: h.name, Call: h.confirmCall(v.Grant), To: r})
 		}
 	}
 	err = c.await(ctx, r, deadline)
@@ -417,10 +418,10 @@ func (c *Client) Close() error {
 	c.suspend.stop()
 	c.notices.close()
 	for _, m := range c.masters {
-		m.close()
+		m.Close()
 	}
 	for _, m := range c.masters {
-		m.wait()
+		m.Wait()
 	}
 	var errs []error
 	for _, r := range c.owned {

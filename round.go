@@ -3,6 +3,7 @@ package redlock
 import (
 	"sync"
 
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -28,7 +29,7 @@ type round struct {
 
 	// Where the votes and the requests of the usual number of masters are.
 	fewVotes    [few]script.Vote
-	fewRequests [few]request
+	fewRequests [few]master.Request
 }
 
 // few is the usual number of masters. What there is one of for each master has its
@@ -56,7 +57,7 @@ func (r *round) init(c *Client) {
 }
 
 // requests returns one to each of n masters. It is called once.
-func (r *round) requests(n int) []request { return inPlace(&r.fewRequests, n) }
+func (r *round) requests(n int) []master.Request { return inPlace(&r.fewRequests, n) }
 
 // newRound returns a round with the votes that are in already.
 func newRound(votes []script.Vote, need int) *round {
@@ -77,18 +78,18 @@ func (r *round) tellTo(fell chan<- struct{}) {
 
 // begin and answer make round an asker.
 
-func (r *round) begin(master int) bool {
+func (r *round) Begin(master int) bool {
 	wanted := r.during == nil || r.during.over() == nil
 	r.mu.Lock()
 	leave := wanted && !r.over
 	r.mu.Unlock()
 	if !leave {
-		r.answer(master, script.Vote{Heard: true, Answer: script.Refused, Err: errNotSent})
+		r.Answer(master, script.Vote{Heard: true, Answer: script.Refused, Err: errNotSent})
 	}
 	return leave
 }
 
-func (r *round) answer(master int, v script.Vote) {
+func (r *round) Answer(master int, v script.Vote) {
 	r.mu.Lock()
 	if weigh := r.weigh; weigh != nil {
 		r.mu.Unlock()

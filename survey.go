@@ -12,14 +12,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
 // What admission asks of a master, past its queue.
 
 var (
-	surveyScript = newSideScript(script.SurveySource)
-	admitScript  = newSideScript(script.AdmitSource)
+	surveyScript = master.NewScript(script.SurveySource)
+	admitScript  = master.NewScript(script.AdmitSource)
 )
 
 // hello is what a server says when a connection to it is new.
@@ -30,35 +31,35 @@ type hello struct {
 }
 
 // helloCommands ask for one. CONFIG GET has one parameter a command: Redis 6 knows no more.
-func (a *admission) helloCommands() []command {
-	return []command{
-		text("info"),
-		text("get", a.prefix+":admitted"),
-		pairs("config", "get", "appendonly"),
-		pairs("config", "get", "appendfsync"),
-		pairs("config", "get", "no-appendfsync-on-rewrite"),
+func (a *admission) helloCommands() []master.Command {
+	return []master.Command{
+		master.Text("info"),
+		master.Text("get", a.prefix+":admitted"),
+		master.Pairs("config", "get", "appendonly"),
+		master.Pairs("config", "get", "appendfsync"),
+		master.Pairs("config", "get", "no-appendfsync-on-rewrite"),
 	}
 }
 
 // readHello returns what the server said, or why it can be no master: a Sentinel and a
 // node of a cluster refuse the commands that come after INFO.
-func readHello(replies []reply) (hello, error) {
-	if err := replies[0].err(); err != nil {
+func readHello(replies []master.Reply) (hello, error) {
+	if err := replies[0].Err(); err != nil {
 		return hello{}, err
 	}
-	info := parseInfo(replies[0].string())
+	info := parseInfo(replies[0].Text())
 	if why := info.unfit(); why != "" {
 		return hello{}, fmt.Errorf("%w: %s", script.ErrNotAdmitted, why)
 	}
-	admitted := replies[1].string()
-	if err := replies[1].err(); hasPrefix(err, "WRONGTYPE") {
+	admitted := replies[1].Text()
+	if err := replies[1].Err(); master.HasPrefix(err, "WRONGTYPE") {
 		admitted = "corrupt" // and is repaired like any other text that nobody can have written
 	} else if err != nil {
 		return hello{}, err
 	}
 	config := make(map[string]string)
 	for _, r := range replies[2:] {
-		maps.Copy(config, r.values())
+		maps.Copy(config, r.Pairs())
 	}
 	said := hello{
 		info:     info,
@@ -78,8 +79,8 @@ func readHello(replies []reply) (hello, error) {
 var notDurableRuns sync.Map
 
 // hello asks for one past the master's queue.
-func (a *admission) hello(m *master) (hello, error) {
-	replies, err := m.do(a.helloCommands()...)
+func (a *admission) hello(m *master.Master) (hello, error) {
+	replies, err := m.Do(a.helloCommands()...)
 	if err != nil {
 		return hello{}, err
 	}
@@ -88,7 +89,7 @@ func (a *admission) hello(m *master) (hello, error) {
 
 // survey asks a master that may not vote, or lost a counter, what it has, and notes
 // on it since when.
-func (a *admission) survey(m *master, d durability) (*survey, error) {
+func (a *admission) survey(m *master.Master, d durability) (*survey, error) {
 	s, err := a.surveyed(m, surveyNotes, d, script.Buckets)
 	if err == nil && !s.may() && !s.forgotNothing() {
 		s.outFor = min(s.outFor, firstSeen.outFor(s.run+" "+m.Name+" "+a.prefix, s.since, a.now()))
@@ -97,12 +98,12 @@ func (a *admission) survey(m *master, d durability) (*survey, error) {
 }
 
 // look is survey, but for that it changes nothing.
-func (a *admission) look(m *master, d durability) (*survey, error) {
+func (a *admission) look(m *master.Master, d durability) (*survey, error) {
 	return a.surveyed(m, surveyLooks, d, script.Buckets)
 }
 
 // glance is look without the counters: whether the master can be looked into.
-func (a *admission) glance(m *master, d durability) (*survey, error) {
+func (a *admission) glance(m *master.Master, d durability) (*survey, error) {
 	return a.surveyed(m, surveyLooks, d, 0)
 }
 
@@ -111,8 +112,8 @@ const (
 	surveyLooks = "look"
 )
 
-func (a *admission) surveyed(m *master, mode string, d durability, counters int) (*survey, error) {
-	reply, err := m.evalTexts(surveyScript, a.keys()[:1+counters], string(d), mode)
+func (a *admission) surveyed(m *master.Master, mode string, d durability, counters int) (*survey, error) {
+	reply, err := m.EvalTexts(surveyScript, a.keys()[:1+counters], string(d), mode)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +186,7 @@ func number(text string, most int64) (int64, error) {
 }
 
 // raise lets the server vote that s surveyed, with its counters at floors at least.
-func (a *admission) raise(m *master, s *survey, floors []int64) error {
+func (a *admission) raise(m *master.Master, s *survey, floors []int64) error {
 	hello, err := a.hello(m)
 	if err != nil {
 		return err
@@ -195,9 +196,9 @@ func (a *admission) raise(m *master, s *survey, floors []int64) error {
 	for _, f := range floors {
 		args = append(args, f)
 	}
-	err = m.eval(admitScript, a.keys(), args...)
-	if hasPrefix(err, "NOTADMITTED") {
-		return &notAdmittedError{err.Error(), minRetry}
+	err = m.Eval(admitScript, a.keys(), args...)
+	if master.HasPrefix(err, "NOTADMITTED") {
+		return master.NotAdmitted(err.Error(), master.MinRetry)
 	}
 	return err
 }
@@ -207,7 +208,7 @@ const probeTTL = 2 * admissionTimeout
 
 // sameServer reports whether what is written on one of two masters is found on the
 // other. One direction is enough, if a server does not take part in the other.
-func (a *admission) sameServer(one, other *master) (same bool, err error) {
+func (a *admission) sameServer(one, other *master.Master) (same bool, err error) {
 	there, err1 := a.found(one, other)
 	back, err2 := a.found(other, one)
 	if err1 != nil && err2 != nil {
@@ -218,25 +219,25 @@ func (a *admission) sameServer(one, other *master) (same bool, err error) {
 
 // found reports whether a random value that is written on one master is there on the
 // other.
-func (a *admission) found(written, other *master) (bool, error) {
+func (a *admission) found(written, other *master.Master) (bool, error) {
 	key, value := a.prefix+":probe:"+uuid.NewString(), uuid.NewString()
-	if _, err := doOne(written, text("set", key, value, "ex", int(probeTTL.Seconds()))); err != nil {
+	if _, err := doOne(written, master.Text("set", key, value, "ex", int(probeTTL.Seconds()))); err != nil {
 		return false, err
 	}
-	there, err := doOne(other, text("get", key))
+	there, err := doOne(other, master.Text("get", key))
 	return there == value, err
 }
 
 // doOne sends a text command to a master, whose name is in the error.
-func doOne(m *master, c command) (string, error) {
-	replies, err := m.do(c)
+func doOne(m *master.Master, c master.Command) (string, error) {
+	replies, err := m.Do(c)
 	if err == nil {
-		err = replies[0].err()
+		err = replies[0].Err()
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", m.Name, err)
 	}
-	return replies[0].string(), nil
+	return replies[0].Text(), nil
 }
 
 func (a *admission) keys() []string {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -48,7 +49,7 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 	asked := c.newRound()
 	question := script.Verify.Call([]*string{&lock}, uint64(token))
 	for _, m := range c.masters {
-		m.submit(&request{order: name, call: question, to: asked})
+		m.Submit(&master.Request{Order: name, Call: question, To: asked})
 	}
 	if err := c.await(ctx, asked, deadline); err != nil {
 		asked.abandon()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -333,12 +334,12 @@ func (c *Client) quit(name string, w *waiter, lock *Lock) {
 func (c *Client) leaveLines(name string, had *Lock) {
 	knows := func(master int) bool { return had != nil && had.h.granted(master) }
 	leave := c.leaveRequest(name)
-	leave.until = c.now().Add(lineTTL)
-	leave.policy = obsoleteIf(func(master int) bool { return knows(master) || c.names.wanted(name) })
+	leave.Until = c.now().Add(lineTTL)
+	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.names.wanted(name) })
 	for i, m := range c.masters {
 		if !knows(i) {
 			one := leave
-			m.submit(&one)
+			m.Submit(&one)
 		}
 	}
 }
@@ -346,12 +347,12 @@ func (c *Client) leaveLines(name string, had *Lock) {
 // obsoleteIf is the policy of a request that is not wanted any more when it says so.
 type obsoleteIf func(master int) bool
 
-func (f obsoleteIf) obsolete(master int, _ bool) bool                   { return f(master) }
-func (obsoleteIf) prepare(_ int, given script.Call, _ bool) script.Call { return given }
+func (f obsoleteIf) Obsolete(master int, _ bool) bool                   { return f(master) }
+func (obsoleteIf) Prepare(_ int, given script.Call, _ bool) script.Call { return given }
 
-func (c *Client) leaveRequest(name string) request {
+func (c *Client) leaveRequest(name string) master.Request {
 	k := script.KeysOf(c.prefix, name, "")
-	return request{order: name, call: script.Leave.Call([]*string{&k.Lock, &k.Queue}, &c.notices.channel), to: nobody{}}
+	return master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue}, &c.notices.channel), To: nobody{}}
 }
 
 // called is told what a master's notice says: the key of a lock that it keeps for
@@ -370,7 +371,7 @@ func (c *Client) called(master int, notice string) {
 				return
 			}
 			leave := c.leaveRequest(name)
-			c.masters[master].submit(&leave)
+			c.masters[master].Submit(&leave)
 		})
 	}
 }

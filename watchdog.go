@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -100,16 +101,16 @@ func (h *hold) extend(t terms) *round {
 	h.longest = max(h.longest, t.keyTTL())
 	valid := start.Before(h.validUntil())
 	for i := range requests {
-		requests[i] = request{order: h.name, call: extending, to: r}
+		requests[i] = master.Request{Order: h.name, Call: extending, To: r}
 		if h.standing[i].lost && valid {
-			requests[i].call = h.repairCall(t)
+			requests[i].Call = h.repairCall(t)
 			h.standing[i].repairs++
 			repairs[i] = true
 		}
 	}
 	h.mu.Unlock()
 	for i := range requests {
-		c.masters[i].submit(&requests[i])
+		c.masters[i].Submit(&requests[i])
 	}
 	return r
 }

@@ -1,4 +1,4 @@
-package redlock
+package master
 
 import (
 	"context"
@@ -14,22 +14,22 @@ import (
 // life, so what was found out about the server when it was made (greet) holds for
 // every reply that comes on it. One goroutine at a time uses it.
 type link struct {
-	master  *master
+	master  *Master
 	conn    *redis.Conn
 	served  bool // it has carried requests: it may be stale by now
-	session session
+	session Session
 	trip    time.Duration // how long the last batch took; 0: it did not end well
 	argv    []any         // the command that it sends; kept for the next
 	keys    int           // how many of them are keys
 
 	// Guarded by the master's mu.
 	inFlight bool
-	batch    []*request // what it carries; kept for the next
+	batch    []*Request // what it carries; kept for the next
 	orders   []string   // of the requests in it, to a far master
 }
 
 // serve sends one batch and hands out the answers.
-func (l *link) serve(batch []*request) {
+func (l *link) serve(batch []*Request) {
 	m := l.master
 	l.trip = 0
 	if l.conn == nil {
@@ -40,7 +40,7 @@ func (l *link) serve(batch []*request) {
 			defer m.setFailFast(nil)
 			kept := batch[:0]
 			for _, r := range batch {
-				if r.until == 0 {
+				if r.Until == 0 {
 					m.tell(r, script.Vote{Answer: script.Refused, Err: err})
 				} else {
 					kept = append(kept, r)
@@ -92,19 +92,19 @@ func (l *link) serve(batch []*request) {
 // its reply. It drops the connection when it broke, or when the server answered
 // something that greet should look into. The error is that of the connection: every
 // call may have been run or not.
-func (l *link) exchange(live []*request) error {
+func (l *link) exchange(live []*Request) error {
 	if len(live) == 0 {
 		return nil
 	}
 	l.served = true
 	l.argv = append(l.argv[:0], "evalsha", &script.BatchSHA, &l.keys)
 	for _, r := range live {
-		l.argv = append(l.argv, r.call.Keys()...)
+		l.argv = append(l.argv, r.Call.Keys()...)
 	}
 	l.keys = len(l.argv) - 3
 	l.argv = append(l.argv, &l.master.maxTTL)
 	for _, r := range live {
-		l.argv = append(l.argv, r.call.Args()...)
+		l.argv = append(l.argv, r.Call.Args()...)
 	}
 	replies, err := l.run()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -122,7 +122,7 @@ func (l *link) exchange(live []*request) error {
 			r.reply, r.err = 0, err
 		}
 		l.hangUp()
-		if isReply(err) {
+		if IsReply(err) {
 			return nil
 		}
 		return err
@@ -134,7 +134,7 @@ func (l *link) exchange(live []*request) error {
 		case string:
 			r.reply, r.err = 0, replyError(reply)
 		default:
-			r.reply, r.err = 0, fmt.Errorf("%s: the reply is a %T", r.call.Name, reply)
+			r.reply, r.err = 0, fmt.Errorf("%s: the reply is a %T", r.Call.Name, reply)
 		}
 		switch {
 		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"):
@@ -172,7 +172,7 @@ func (l *link) spoil() {
 
 // connect makes sure that the link has a connection to a server that may be used.
 // After a failure it fails at once for a short, growing time.
-func (m *master) connect(l *link) error {
+func (m *Master) connect(l *link) error {
 	if l.conn != nil {
 		return nil
 	}
@@ -209,20 +209,20 @@ func (m *master) connect(l *link) error {
 func (l *link) greet() error {
 	m := l.master
 	l.conn, l.served = m.redis.Conn(), false
-	greeting := m.Gate.greeting()
-	replies, err := sendTogether(context.Background(), l.conn, append(greeting[:len(greeting):len(greeting)], text("script", "load", script.BatchSource)))
+	greeting := m.Gate.Greeting()
+	replies, err := sendTogether(context.Background(), l.conn, append(greeting[:len(greeting):len(greeting)], Text("script", "load", script.BatchSource)))
 	if err != nil {
 		return err
 	}
-	session, err := m.Gate.greeted(m, replies[:len(greeting)])
+	session, err := m.Gate.Greeted(m, replies[:len(greeting)])
 	if err != nil {
 		return err
 	}
-	if err := replies[len(greeting)].err(); err != nil {
+	if err := replies[len(greeting)].Err(); err != nil {
 		return err
 	}
 	l.session = session
-	later, err := session.admit()
+	later, err := session.Admit()
 	if err != nil || later == nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package redlock
+package master
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ const (
 func driving(call func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = &protocolError{fmt.Sprintf("one that go-redis panics on: %v", fault)}
+			err = &ProtocolError{fmt.Sprintf("one that go-redis panics on: %v", fault)}
 		}
 	}()
 	return call()
@@ -61,10 +61,10 @@ func (c *boundedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// protocolError tells that a server sent what is no reply, or a giant one.
-type protocolError struct{ why string }
+// ProtocolError tells that a server sent what is no reply, or a giant one.
+type ProtocolError struct{ why string }
 
-func (e *protocolError) Error() string { return "the server's reply is " + e.why }
+func (e *ProtocolError) Error() string { return "the server's reply is " + e.why }
 
 // replyGauge follows a stream of replies, of RESP2 or RESP3, which may be cut
 // anywhere. The zero value stands before a reply.
@@ -113,8 +113,8 @@ func (g *replyGauge) take(p []byte) (fine int, bad error) {
 }
 
 var (
-	errTooLarge = &protocolError{fmt.Sprintf("above %d bytes or %d values", maxReply, maxElements)}
-	errNoReply  = &protocolError{"not of the Redis protocol"}
+	errTooLarge = &ProtocolError{fmt.Sprintf("above %d bytes or %d values", maxReply, maxElements)}
+	errNoReply  = &ProtocolError{"not of the Redis protocol"}
 )
 
 // lineEnds reads what a line announces.

@@ -1,4 +1,4 @@
-package redlock
+package master
 
 import (
 	"context"
@@ -11,27 +11,27 @@ import (
 // What is asked of a server past its queue goes on connections of its own, because it
 // is asked when the queue has none that may be used.
 
-// command is one to be sent past the queue.
-type command struct {
+// Command is one to be sent past the queue.
+type Command struct {
 	words []any
 	pairs bool // the reply is keys and values
 }
 
-// text is a command whose reply is a string.
-func text(words ...any) command { return command{words: words} }
+// Text is a command whose reply is a string.
+func Text(words ...any) Command { return Command{words: words} }
 
-// pairs is a command whose reply is keys and values, as that of CONFIG GET.
-func pairs(words ...any) command { return command{words: words, pairs: true} }
+// Pairs is a command whose reply is keys and values, as that of CONFIG GET.
+func Pairs(words ...any) Command { return Command{words: words, pairs: true} }
 
-// reply is what a server replied to a command.
-type reply struct {
+// Reply is what a server replied to a command.
+type Reply struct {
 	text  *redis.StringCmd
 	pairs *redis.MapStringStringCmd
 }
 
-// err returns the error that the server replied, or nil. A key that is not there is no
+// Err returns the error that the server replied, or nil. A key that is not there is no
 // error.
-func (r reply) err() error {
+func (r Reply) Err() error {
 	err := error(nil)
 	if r.pairs != nil {
 		err = r.pairs.Err()
@@ -44,15 +44,15 @@ func (r reply) err() error {
 	return err
 }
 
-// string returns the reply to a text command, "" if it is none.
-func (r reply) string() string { return r.text.Val() }
+// Text returns the reply to a text command, "" if it is none.
+func (r Reply) Text() string { return r.text.Val() }
 
-// values returns the reply to a pairs command, nil if it is none.
-func (r reply) values() map[string]string { return r.pairs.Val() }
+// Pairs returns the reply to a pairs command, nil if it is none.
+func (r Reply) Pairs() map[string]string { return r.pairs.Val() }
 
 // sendTogether sends commands in one round trip, and returns their replies.
-func sendTogether(ctx context.Context, on redis.Cmdable, commands []command) ([]reply, error) {
-	replies := make([]reply, len(commands))
+func sendTogether(ctx context.Context, on redis.Cmdable, commands []Command) ([]Reply, error) {
+	replies := make([]Reply, len(commands))
 	err := driving(func() error {
 		cmds, err := on.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, c := range commands {
@@ -77,31 +77,32 @@ func sendTogether(ctx context.Context, on redis.Cmdable, commands []command) ([]
 // that reads like a reply, and that go-redis gives to none of the commands.
 func connErr(cmds []redis.Cmder, err error) error {
 	failed := func(c redis.Cmder) bool { return c.Err() != nil }
-	if isReply(err) && slices.ContainsFunc(cmds, failed) {
+	if IsReply(err) && slices.ContainsFunc(cmds, failed) {
 		return nil
 	}
 	return err
 }
 
-// do sends commands past the queue, in one round trip, and returns their replies.
-func (m *master) do(commands ...command) ([]reply, error) {
+// Do sends commands past the queue, in one round trip, and returns their replies.
+func (m *Master) Do(commands ...Command) ([]Reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), m.SideTimeout)
 	defer cancel()
 	return sendTogether(ctx, m.side, commands)
 }
 
-// sideScript is a script that is run past the queue.
-type sideScript struct{ script *redis.Script }
+// Script is a script that is run past the queue.
+type Script struct{ script *redis.Script }
 
-func newSideScript(source string) sideScript { return sideScript{redis.NewScript(source)} }
+// NewScript returns the script of this source.
+func NewScript(source string) Script { return Script{redis.NewScript(source)} }
 
-// eval runs a script past the queue, for its side effects only.
-func (m *master) eval(s sideScript, keys []string, args ...any) error {
+// Eval runs a script past the queue, for its side effects only.
+func (m *Master) Eval(s Script, keys []string, args ...any) error {
 	return m.evaluated(s, keys, args, func(*redis.Cmd) error { return nil })
 }
 
-// evalTexts is eval, and returns the strings that the script replied.
-func (m *master) evalTexts(s sideScript, keys []string, args ...any) (texts []string, err error) {
+// EvalTexts is eval, and returns the strings that the script replied.
+func (m *Master) EvalTexts(s Script, keys []string, args ...any) (texts []string, err error) {
 	err = m.evaluated(s, keys, args, func(c *redis.Cmd) (err error) {
 		texts, err = c.StringSlice()
 		return err
@@ -109,7 +110,7 @@ func (m *master) evalTexts(s sideScript, keys []string, args ...any) (texts []st
 	return texts, err
 }
 
-func (m *master) evaluated(s sideScript, keys []string, args []any, read func(*redis.Cmd) error) error {
+func (m *Master) evaluated(s Script, keys []string, args []any, read func(*redis.Cmd) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), m.SideTimeout)
 	defer cancel()
 	return driving(func() error {
@@ -121,5 +122,5 @@ func (m *master) evaluated(s sideScript, keys []string, args []any, read func(*r
 	})
 }
 
-// hasPrefix reports that err is what a server replied, and begins with the word.
-func hasPrefix(err error, word string) bool { return redis.HasErrorPrefix(err, word) }
+// HasPrefix reports that err is what a server replied, and begins with the word.
+func HasPrefix(err error, word string) bool { return redis.HasErrorPrefix(err, word) }

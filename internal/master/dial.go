@@ -1,4 +1,4 @@
-package redlock
+package master
 
 import (
 	"context"
@@ -10,26 +10,26 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// endpoint is how a master is reached.
-type endpoint struct {
-	redis      *redis.Client         // for requests; nil if the master was refused
-	subscriber redis.UniversalClient // for notices
-	own        bool                  // Close closes it
+// Endpoint is how a master is reached.
+type Endpoint struct {
+	Redis      *redis.Client         // for requests; nil if the master was refused
+	Subscriber redis.UniversalClient // for notices
+	Own        bool                  // Close closes it
 }
 
-// newEndpoint makes one on connections of our own.
-func newEndpoint(o *redis.Options, timeout time.Duration) endpoint {
-	c := redis.NewClient(tuned(o, timeout))
-	return endpoint{redis: c, subscriber: c, own: true}
+// NewEndpoint makes one on connections of our own.
+func NewEndpoint(o *redis.Options, timeout time.Duration) Endpoint {
+	c := redis.NewClient(Tuned(o, timeout))
+	return Endpoint{Redis: c, Subscriber: c, Own: true}
 }
 
 // poolSize is enough for the links, an admission and a look into lost counters.
 const poolSize = 2 * maxLinks
 
-// tuned makes of what tells how a server is reached the options of a client that
+// Tuned makes of what tells how a server is reached the options of a client that
 // does nothing by itself: it does not retry, keep idle connections or listen to
 // what nobody asked for, it keeps to the time-outs, and logs nothing.
-func tuned(o *redis.Options, timeout time.Duration) *redis.Options {
+func Tuned(o *redis.Options, timeout time.Duration) *redis.Options {
 	o.MaxRetries = -1
 	o.ReadTimeout, o.WriteTimeout = timeout, timeout
 	o.ContextTimeoutEnabled = true
@@ -92,8 +92,8 @@ func discardOnClose(conn net.Conn) {
 	}
 }
 
-// poolOf is how many connections the pool of a client has.
-func poolOf(o *redis.Options) int {
+// PoolOf is how many connections the pool of a client has.
+func PoolOf(o *redis.Options) int {
 	if o.MaxActiveConns > 0 {
 		return min(o.PoolSize, o.MaxActiveConns)
 	}

@@ -1,4 +1,4 @@
-package redlock
+package master
 
 import (
 	"time"
@@ -31,24 +31,24 @@ type departures struct {
 
 	// To a far master: the orders (see request) of the batches in flight, and what
 	// waits for each one's batch to come back.
-	keysInFlight map[string][]*request
+	keysInFlight map[string][]*Request
 	blocked      int // how many those are
 }
 
 func newDepartures(o *redis.Options) departures {
 	alarm := time.NewTimer(0)
 	alarm.Stop()
-	return departures{width: widthOf(o), keysInFlight: make(map[string][]*request), alarm: alarm}
+	return departures{width: widthOf(o), keysInFlight: make(map[string][]*Request), alarm: alarm}
 }
 
 // widthOf leaves at least half of a small connection pool to its other users.
 func widthOf(o *redis.Options) int {
-	return max(1, min(maxLinks, poolOf(o)/2))
+	return max(1, min(maxLinks, PoolOf(o)/2))
 }
 
 // next waits until requests may leave, and takes them and the link they leave on.
 // It returns none when the master is closing and nothing is left.
-func (m *master) next() (l *link, batch []*request, far bool) {
+func (m *Master) next() (l *link, batch []*Request, far bool) {
 	for {
 		m.mu.Lock()
 		pause := m.revive()
@@ -87,7 +87,7 @@ func sooner(a, b time.Duration) time.Duration {
 
 // revive queues the kept requests that failed, when their pause is over, or
 // returns how long it lasts yet. The caller holds mu.
-func (m *master) revive() time.Duration {
+func (m *Master) revive() time.Duration {
 	if len(m.retries) == 0 {
 		return 0
 	}
@@ -101,7 +101,7 @@ func (m *master) revive() time.Duration {
 
 // room returns a link that something may leave on now, or none and after how
 // long to look again (0: when a link is back). The caller holds mu.
-func (m *master) room() (l *link, pause time.Duration) {
+func (m *Master) room() (l *link, pause time.Duration) {
 	if m.inFlight > 0 {
 		if !m.far() || m.inFlight == m.width {
 			return nil, 0
@@ -123,16 +123,16 @@ func (m *master) room() (l *link, pause time.Duration) {
 // gap is how long after a batch the next one may leave. What the last ones took
 // more than the fastest is the time that the master or this machine is busy with
 // one: to leave earlier would be to wait in line there, with less gathered.
-func (m *master) gap() time.Duration {
+func (m *Master) gap() time.Duration {
 	return max(m.trip/time.Duration(m.width), m.recent-m.trip)
 }
 
-func (m *master) far() bool { return m.width > 1 && m.trip >= farTrip }
+func (m *Master) far() bool { return m.width > 1 && m.trip >= farTrip }
 
 // take takes from the queue what may leave on l. What has the order of a request
 // in flight has to wait: links do not keep the order among themselves. The caller
 // holds mu.
-func (m *master) take(l *link) []*request {
+func (m *Master) take(l *link) []*Request {
 	far := m.far()
 	batch, taken := l.batch[:0], 0
 	for _, r := range m.queue {
@@ -141,8 +141,8 @@ func (m *master) take(l *link) []*request {
 		}
 		taken++
 		if far {
-			if waiting, ahead := m.keysInFlight[r.order]; ahead {
-				m.keysInFlight[r.order] = append(waiting, r)
+			if waiting, ahead := m.keysInFlight[r.Order]; ahead {
+				m.keysInFlight[r.Order] = append(waiting, r)
 				m.blocked++
 				continue
 			}
@@ -160,8 +160,8 @@ func (m *master) take(l *link) []*request {
 	m.inFlight++
 	if far {
 		for _, r := range batch {
-			m.keysInFlight[r.order] = nil
-			l.orders = append(l.orders, r.order)
+			m.keysInFlight[r.Order] = nil
+			l.orders = append(l.orders, r.Order)
 		}
 		m.leftAt = m.Now()
 	}
@@ -169,7 +169,7 @@ func (m *master) take(l *link) []*request {
 }
 
 // carry serves a batch, after which the link is free again.
-func (m *master) carry(l *link, batch []*request) {
+func (m *Master) carry(l *link, batch []*Request) {
 	l.serve(batch)
 	clear(batch)
 	m.mu.Lock()
@@ -180,7 +180,7 @@ func (m *master) carry(l *link, batch []*request) {
 		m.recent += (l.trip - m.recent) / 8
 	}
 	far := len(l.orders) > 0
-	var next []*request // before what was queued since
+	var next []*Request // before what was queued since
 	for _, order := range l.orders {
 		next = append(next, m.keysInFlight[order]...)
 		delete(m.keysInFlight, order)
@@ -199,13 +199,13 @@ func (m *master) carry(l *link, batch []*request) {
 	}
 }
 
-func (m *master) forgetTrip() {
+func (m *Master) forgetTrip() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.trip = 0
 }
 
-func (m *master) hangUp() {
+func (m *Master) hangUp() {
 	for _, l := range m.links {
 		l.hangUp()
 	}

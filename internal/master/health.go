@@ -1,4 +1,4 @@
-package redlock
+package master
 
 import (
 	"sync"
@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// minRetry and maxRetry bound the pause after a master could not be reached.
+	// MinRetry and maxRetry bound the pause after a master could not be reached.
 	// It is short, because a dial that is refused costs little and a majority that
 	// comes back should be noticed at once.
-	minRetry = 5 * time.Millisecond
-	maxRetry = 100 * time.Millisecond
+	MinRetry = 5 * time.Millisecond
+	MaxRetry = 100 * time.Millisecond
 )
 
 // health is whether a server can be reached and used.
@@ -34,61 +34,61 @@ type health struct {
 }
 
 // errAsking is the answer while an inquiry into the server is under way.
-var errAsking = &notAdmittedError{"whether it may vote is being looked into", 0}
+var errAsking = NotAdmitted("whether it may vote is being looked into", 0)
 
-// maxOut bounds for how long a server is believed to be out: another client may have
+// MaxOut bounds for how long a server is believed to be out: another client may have
 // brought it back.
-const maxOut = 2 * time.Second
+const MaxOut = 2 * time.Second
 
 // failedLately returns why the master could not be reached a moment ago, if that
 // was so, or may not be used yet.
-func (m *master) failedLately() error {
+func (m *Master) failedLately() error {
 	h := &m.health
 	h.connecting <- struct{}{}
 	defer func() { <-h.connecting }()
 	if h.asking {
 		return errAsking
 	}
-	if h.downErr != nil && m.Now().Before(h.failedAt.Add(maxOut)) {
+	if h.downErr != nil && m.Now().Before(h.failedAt.Add(MaxOut)) {
 		return h.downErr
 	}
 	return nil
 }
 
 // failed notes that the master cannot be used, and why. The caller has connecting.
-func (m *master) failed(err error) {
+func (m *Master) failed(err error) {
 	h := &m.health
 	if h.up || h.downErr == nil {
 		h.up = false
 		m.Down(err)
 	}
-	h.pause = min(max(2*h.pause, minRetry), maxRetry)
+	h.pause = min(max(2*h.pause, MinRetry), MaxRetry)
 	h.failedAt = m.Now()
-	h.downTill = h.failedAt.Add(max(h.pause, againAfter(err)))
+	h.downTill = h.failedAt.Add(max(h.pause, retryIn(err)))
 	h.downErr = err
 }
 
 // ask has an inquiry find out whether the server may be used, and returns errAsking. It
 // may have to ask other masters, one of which may hang, so it has a goroutine of its
 // own, and the queue fails at once meanwhile. The caller has connecting.
-func (m *master) ask(later *inquiry) error {
+func (m *Master) ask(later *Inquiry) error {
 	h := &m.health
 	h.asking = true
 	m.inquiries.Go(func() {
-		err := later.ask()
+		err := later.Ask()
 		h.connecting <- struct{}{}
 		h.asking = false
 		if err != nil {
 			m.failed(err)
 		}
 		<-h.connecting
-		later.over()
+		later.Over()
 	})
 	return errAsking
 }
 
 // lost notes that the server refused a call that it may not answer.
-func (m *master) lost() {
+func (m *Master) lost() {
 	m.health.mu.Lock()
 	defer m.health.mu.Unlock()
 	m.health.lost = true
@@ -96,7 +96,7 @@ func (m *master) lost() {
 
 // recheck has that looked into, now and then, as ask does. The server is used
 // meanwhile: it answers other calls.
-func (m *master) recheck(s session, now clock.Instant) {
+func (m *Master) recheck(s Session, now clock.Instant) {
 	h := &m.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,11 +105,11 @@ func (m *master) recheck(s session, now clock.Instant) {
 	}
 	h.lost, h.rechecking = false, true
 	m.inquiries.Go(func() {
-		err := s.readmit()
+		err := s.Readmit()
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.rechecking = false
 		h.lost = h.lost || err != nil
-		h.recheckAt = m.Now().Add(maxOut)
+		h.recheckAt = m.Now().Add(MaxOut)
 	})
 }

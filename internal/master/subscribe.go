@@ -1,4 +1,4 @@
-package redlock
+package master
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 // long again without an answer it is given up.
 const pingAfter = 2 * time.Second
 
-// subscribe subscribes to channel, on a connection of its own, and listens until that
+// Subscribe subscribes to channel, on a connection of its own, and listens until that
 // breaks, and returns why, or ctx ends. It tells when the subscription stands, and
 // of every message.
-func (m *master) subscribe(ctx context.Context, channel string, stands func(), message func(master int, payload string)) error {
+func (m *Master) Subscribe(ctx context.Context, channel string, stands func(), message func(master int, payload string)) error {
 	sub := m.subscriber.Subscribe(ctx)
 	defer func() { _ = sub.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // ends the read under way

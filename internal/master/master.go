@@ -1,6 +1,7 @@
-package redlock
+package master
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -22,18 +23,23 @@ const (
 	maxBatch = 128
 )
 
-// masterConfig is what a master is made of.
-type masterConfig struct {
+// ErrClosed means that a master is closing, or its client closed.
+var ErrClosed = errors.New("redlock: client closed")
+
+var errBacklog = errors.New("not sent: the master's queue is full")
+
+// Config is what a master is made of.
+type Config struct {
 	Index    int    // its place among the masters: every answer carries it
 	Name     string // its address, for people
-	Endpoint endpoint
+	Endpoint Endpoint
 	Now      func() clock.Instant
 	MaxTTL   time.Duration // the longest of the deployment: every batch tells it
 
 	// SideTimeout bounds a command, or what goes out together, past the queue.
 	SideTimeout time.Duration
 
-	Gate gate
+	Gate Gate
 
 	// Up and Down are told when the server can be used, for the first time or again,
 	// and when it cannot any more, and why. They must return soon.
@@ -41,17 +47,17 @@ type masterConfig struct {
 	Down func(error)
 }
 
-// master is one independent Redis server. It has one queue, one goroutine (run), and
+// Master is one independent Redis server. It has one queue, one goroutine (run), and
 // links, which are the connections. What was queued while a batch was under way
 // leaves as the next batch, and a single request leaves as it is. To a far master
 // several batches are under way at once, but never two with requests of the same
 // order: a release follows its own acquire.
 //
 // Locks are taken in this order: health.connecting, then health.mu or mu. The gate is
-// called with connecting; answer, begin and the policies of requests are called
+// called with connecting; Answer, Begin and the policies of requests are called
 // without any of them.
-type master struct {
-	masterConfig
+type Master struct {
+	Config
 	maxTTL     string                // of the configuration, in ms
 	redis      *redis.Client         // for the queue
 	side       *redis.Client         // past the queue: go-redis's Conn and its client share options without a lock
@@ -60,8 +66,8 @@ type master struct {
 	inquiries  sync.WaitGroup // those that ask and recheck began
 
 	mu       sync.Mutex
-	queue    []*request
-	retries  []*request // kept requests that failed, waiting for retryAt
+	queue    []*Request
+	retries  []*Request // kept requests that failed, waiting for retryAt
 	retryAt  time.Time
 	failFast error // it failed a moment ago, and is being tried again: nobody has to wait for that
 	closing  bool
@@ -70,34 +76,34 @@ type master struct {
 	departures
 }
 
-// newMaster returns a master that does nothing before start.
-func newMaster(cfg masterConfig) *master {
-	r := cfg.Endpoint.redis
-	return &master{
-		masterConfig: cfg,
-		maxTTL:       strconv.FormatInt(cfg.MaxTTL.Milliseconds(), 10),
-		redis:        r,
-		side:         r.WithTimeout(cfg.SideTimeout),
-		subscriber:   cfg.Endpoint.subscriber,
-		health:       health{connecting: make(chan struct{}, 1)},
-		wake:         make(chan struct{}, 1),
-		stopped:      make(chan struct{}),
-		departures:   newDepartures(r.Options()),
+// New returns a master that does nothing before Start.
+func New(cfg Config) *Master {
+	r := cfg.Endpoint.Redis
+	return &Master{
+		Config:     cfg,
+		maxTTL:     strconv.FormatInt(cfg.MaxTTL.Milliseconds(), 10),
+		redis:      r,
+		side:       r.WithTimeout(cfg.SideTimeout),
+		subscriber: cfg.Endpoint.Subscriber,
+		health:     health{connecting: make(chan struct{}, 1)},
+		wake:       make(chan struct{}, 1),
+		stopped:    make(chan struct{}),
+		departures: newDepartures(r.Options()),
 	}
 }
 
-// start begins to serve the queue.
-func (m *master) start() { go m.run() }
+// Start begins to serve the queue.
+func (m *Master) Start() { go m.run() }
 
-// usable reports whether the server could be used when it was last tried.
-func (m *master) usable() bool {
+// Usable reports whether the server could be used when it was last tried.
+func (m *Master) Usable() bool {
 	m.health.connecting <- struct{}{}
 	defer func() { <-m.health.connecting }()
 	return m.health.up
 }
 
-// pending is how many requests have not been answered, or are kept.
-func (m *master) pending() int {
+// Pending is how many requests have not been answered, or are kept.
+func (m *Master) Pending() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := len(m.queue) + len(m.retries) + m.blocked
@@ -109,8 +115,8 @@ func (m *master) pending() int {
 	return n
 }
 
-// submit queues requests, to leave in this order. It never blocks.
-func (m *master) submit(all ...*request) {
+// Submit queues requests, to leave in this order. It never blocks.
+func (m *Master) Submit(all ...*Request) {
 	var refused [2]error
 	m.mu.Lock()
 	for i, r := range all {
@@ -128,9 +134,9 @@ func (m *master) submit(all ...*request) {
 }
 
 // refusal is why r cannot be queued, or nil. The caller holds mu.
-func (m *master) refusal(r *request) error {
+func (m *Master) refusal(r *Request) error {
 	switch {
-	case r.until != 0:
+	case r.Until != 0:
 		return nil
 	case m.closing:
 		return ErrClosed
@@ -142,30 +148,31 @@ func (m *master) refusal(r *request) error {
 	return nil
 }
 
-func (m *master) nudge() {
+func (m *Master) nudge() {
 	select {
 	case m.wake <- struct{}{}:
 	default:
 	}
 }
 
-// close lets run finish: what is queued is sent, what must arrive is tried once
+// Close lets run finish: what is queued is sent, what must arrive is tried once
 // more. wait then returns when it has.
-func (m *master) close() {
+func (m *Master) Close() {
 	m.mu.Lock()
 	m.closing = true
 	m.mu.Unlock()
 	m.nudge()
 }
 
-func (m *master) wait() {
+// Wait returns when all that was under way at Close is over.
+func (m *Master) Wait() {
 	<-m.stopped
 	m.inquiries.Wait()
 }
 
 // run serves the queue until close. To a near master nothing else may leave
 // meanwhile, so it carries the batch itself.
-func (m *master) run() {
+func (m *Master) run() {
 	defer close(m.stopped)
 	for {
 		l, batch, far := m.next()
@@ -181,20 +188,20 @@ func (m *master) run() {
 	}
 }
 
-func (m *master) setFailFast(err error) {
+func (m *Master) setFailFast(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.failFast = err
 }
 
 // tell gives the asker its answer, once, and keeps what must arrive.
-func (m *master) tell(r *request, v script.Vote) {
+func (m *Master) tell(r *Request, v script.Vote) {
 	if !r.answered {
 		r.answered = true
 		v.Heard = true
-		r.to.answer(m.Index, v)
+		r.To.Answer(m.Index, v)
 	}
-	if r.until == 0 || v.Answer == script.Granted || v.NotMine() || r.obsolete(m.Index, m.Now()) {
+	if r.Until == 0 || v.Answer == script.Granted || v.NotMine() || r.obsolete(m.Index, m.Now()) {
 		return
 	}
 	m.mu.Lock()
@@ -203,7 +210,7 @@ func (m *master) tell(r *request, v script.Vote) {
 		return // this was the last try
 	}
 	if len(m.retries) == 0 {
-		m.retryAt = time.Now().Add(maxRetry)
+		m.retryAt = time.Now().Add(MaxRetry)
 	}
 	m.retries = append(m.retries, r)
 }

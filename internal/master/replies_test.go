@@ -1,0 +1,163 @@
+package master
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/rogue"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// saidConn is a connection on which a server has said something already, and then
+// hangs up.
+type saidConn struct {
+	net.Conn
+	*bytes.Reader
+}
+
+func (s saidConn) Read(p []byte) (int, error)     { return s.Reader.Read(p) }
+func (saidConn) Write(p []byte) (int, error)      { return len(p), nil }
+func (saidConn) Close() error                     { return nil }
+func (saidConn) SetDeadline(time.Time) error      { return nil }
+func (saidConn) SetReadDeadline(time.Time) error  { return nil }
+func (saidConn) SetWriteDeadline(time.Time) error { return nil }
+func (saidConn) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+func (saidConn) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+
+// openGate lets every server in.
+type openGate struct{}
+
+func (openGate) Greeting() []Command {
+	return []Command{Text("info"), Text("get", "key"), Pairs("config", "get", "appendonly")}
+}
+func (openGate) Greeted(*Master, []Reply) (Session, error) { return openGate{}, nil }
+func (openGate) Admit() (*Inquiry, error)                  { return nil, nil }
+func (openGate) Readmit() error                            { return nil }
+
+// toldBy returns a master each of whose connections says text, and how many there
+// were.
+func toldBy(t testing.TB, said []byte, through func(net.Conn) net.Conn) (*Master, *int) {
+	dialled := new(int)
+	r := redis.NewClient(&redis.Options{
+		Addr: "rogue", Protocol: 2, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, DialerRetryTimeout: 1, PoolSize: 1,
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			*dialled++
+			return through(saidConn{Reader: bytes.NewReader(append([]byte(rogue.NoHello), said...))}), nil
+		},
+	})
+	t.Cleanup(func() { _ = r.Close() })
+	m := New(Config{
+		Name: "rogue", Endpoint: Endpoint{Redis: r, Subscriber: r}, Now: clock.Read, SideTimeout: time.Second, Gate: openGate{},
+		Up: func() {}, Down: func(error) {},
+	})
+	return m, dialled
+}
+
+// readAll reads what a server said as a reply to each thing that it is asked.
+func readAll(m *Master) (all []error) {
+	_, err := m.Do(openGate{}.Greeting()...)
+	all = append(all, err)
+	_, err = m.EvalTexts(NewScript("return {}"), nil)
+	all = append(all, err)
+	all = append(all, m.Eval(NewScript("return 1"), nil))
+	all = append(all, m.Subscribe(context.Background(), "channel", func() {}, func(int, string) {}))
+	l := &link{master: m}
+	all = append(all, l.greet())
+	l.hangUp()
+	for n := range 2 {
+		live := make([]*Request, n+1)
+		for i := range live {
+			live[i] = &Request{Call: script.Verify.Call([]*string{&m.Name}, 1)}
+		}
+		l.conn = m.redis.Conn()
+		_ = l.exchange(live)
+		l.hangUp()
+		for _, r := range live {
+			_ = r.read()
+			all = append(all, r.err)
+		}
+	}
+	return all
+}
+
+// Where the connections are not bounded, go-redis panics on some replies.
+func TestAPanicOfTheDriverBreaksTheConnection(t *testing.T) {
+	m, dialled := toldBy(t, []byte("$9223372036854775807\r\n:1\r\n"), func(conn net.Conn) net.Conn { return conn })
+	for i, err := range readAll(m) {
+		if _, ok := errors.AsType[*ProtocolError](err); !ok {
+			t.Errorf("reader %d: %v", i, err)
+		}
+	}
+	before := *dialled
+	l := &link{master: m, conn: m.redis.Conn(), argv: []any{"ping"}}
+	_, err := l.run()
+	if err == nil {
+		t.Error("no error")
+	}
+	l.hangUp()
+	_ = driving(func() error { return m.redis.Ping(context.Background()).Err() })
+	if *dialled == before {
+		t.Error("the connection was used again, in the middle of a reply")
+	}
+}
+
+// No bytes that a server sends make a reader panic.
+func FuzzReplies(f *testing.F) {
+	for _, said := range rogue.Absurd {
+		f.Add([]byte(said))
+		f.Add([]byte(rogue.Array(said, said)))
+		f.Add([]byte(":1\r\n" + said))
+	}
+	f.Add([]byte(rogue.Bulk("redis_version:7.0.15\r\nrole:master\r\n") + rogue.Bulk("key") + rogue.Array(rogue.Bulk("appendonly"), rogue.Bulk("yes")) + rogue.Bulk("sha")))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, _ := toldBy(t, text, bounded)
+		readAll(m)
+	})
+}
+
+// The bound on replies does not depend on how they are cut, lets all through that
+// are within it, and ends those that announce more before it comes.
+func TestRepliesAreBounded(t *testing.T) {
+	within := rogue.Array(strings.Repeat("x", 0)+rogue.Bulk(strings.Repeat("x", maxReply-100)), ":1\r\n")
+	for what, c := range map[string]struct {
+		stream string
+		ok     bool
+	}{
+		"a large string":         {within, true},
+		"two in a row":           {within + within, true},
+		"many small ones":        {strings.Repeat(":1\r\n+OK\r\n$2\r\nab\r\n$-1\r\n", 1<<16), true},
+		"an array":               {rogue.Array(strings.Split(strings.Repeat(":1\r\n ", maxElements-1), " ")...), true},
+		"nested":                 {strings.Repeat(rogue.Array(rogue.Array(":1\r\n", rogue.Array()), rogue.Bulk("\n*9\r\n"), "%1\r\n+a\r\n#t\r\n"), 1<<16), true},
+		"attributes":             {strings.Repeat("|1\r\n+a\r\n:1\r\n:2\r\n", 1<<16), true},
+		"a string of 1 MB":       {fmt.Sprintf("$%d\r\n", maxReply), false},
+		"too many values":        {fmt.Sprintf("*%d\r\n", maxElements+1), false},
+		"too many in two arrays": {fmt.Sprintf("*2\r\n*%d\r\n", maxElements-1), false},
+		"a long line":            {"+" + strings.Repeat("x", maxReply), false},
+		"too many bytes in all":  {"*2\r\n" + rogue.Bulk(strings.Repeat("x", maxReply/2)) + fmt.Sprintf("$%d\r\n", maxReply/2), false},
+		"no number":              {"$1x\r\n", false},
+		"a number too long":      {"$" + strings.Repeat("0", 30) + "1\r\n", false},
+		"below -1":               {"*-2\r\n", false},
+	} {
+		for _, size := range []int{1, 2, 7, 4096, len(c.stream)} {
+			var g replyGauge
+			var err error
+			for rest := []byte(c.stream); len(rest) > 0 && err == nil; {
+				n := min(size, len(rest))
+				_, err = g.take(rest[:n])
+				rest = rest[n:]
+			}
+			if (err == nil) != c.ok {
+				t.Errorf("%s, %d bytes at a time: %v", what, size, err)
+			}
+		}
+	}
+}
