@@ -59,14 +59,15 @@ func TestImports(t *testing.T) {
 		goRedis = "github.com/redis/go-redis/v9"
 	)
 	may := map[string][]string{ // of our own packages, by directory
-		"scripts":            {},
-		"fence":              {},
-		"internal/clock":     {},
-		"internal/printable": {},
-		"internal/planted":   {"internal/clock"},
-		"internal/script":    {"internal/clock", "internal/planted", "scripts"},
-		"internal/master":    {"internal/clock", "internal/script"},
-		".":                  {"fence", "internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master"},
+		"scripts":             {},
+		"fence":               {},
+		"internal/clock":      {},
+		"internal/printable":  {},
+		"internal/planted":    {"internal/clock"},
+		"internal/script":     {"internal/clock", "internal/planted", "scripts"},
+		"internal/master":     {"internal/clock", "internal/script"},
+		"internal/membership": {"internal/clock", "internal/printable", "internal/script", "internal/master"},
+		".":                   {"fence", "internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master", "internal/membership"},
 	}
 	needGoRedis := map[string]bool{"open.go": true, "urls.go": true} // and all of internal/master
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{range .GoFiles}} {{.}}{{end}}{{end}}`, ".").Output()

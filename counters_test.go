@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -168,15 +169,15 @@ func TestCountersStayInRange(t *testing.T) {
 
 			set()
 			keys := []string{DefaultPrefix + ":admitted", k.Fence}
-			reply, err := redis.NewScript(script.SurveySource).Run(background, r, keys, "no", surveyNotes).StringSlice()
+			reply, err := redis.NewScript(script.SurveySource).Run(background, r, keys, "no", "note").StringSlice()
 			must2(t, err)
-			s, err := parseSurvey(reply, 1)
+			s, err := membership.ParseSurvey(reply, 1)
 			must2(t, err)
-			if inRange && s.counters[0] != was || !inRange && s.counters[0] != 0 {
-				t.Fatalf("master %d, counter %d: surveyed as %d", kind, was, s.counters[0])
+			if inRange && s.Counters[0] != was || !inRange && s.Counters[0] != 0 {
+				t.Fatalf("master %d, counter %d: surveyed as %d", kind, was, s.Counters[0])
 			}
-			must2(t, redis.NewScript(script.AdmitSource).Run(background, r, keys, s.run, s.since, admittedValue(s.run, notDurable), int64(h.token)).Err())
-			if n, err := strconv.ParseInt(counter(), 10, 64); err != nil || n != max(s.counters[0], int64(h.token)) {
+			must2(t, redis.NewScript(script.AdmitSource).Run(background, r, keys, s.Run, s.Since, membership.AdmittedValue(s.Run, membership.NotDurable), int64(h.token)).Err())
+			if n, err := strconv.ParseInt(counter(), 10, 64); err != nil || n != max(s.Counters[0], int64(h.token)) {
 				t.Fatalf("master %d, counter %d: admitted with %s, at least %d", kind, was, counter(), h.token)
 			}
 		}

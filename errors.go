@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -41,7 +42,7 @@ var (
 	// ErrNeedsInit is returned (within ErrNoQuorum) when so many masters lost their
 	// counters that the others cannot tell what they were. Client.Init, or `redlock
 	// init`, is the operator's way out.
-	ErrNeedsInit = errors.New("redlock: a majority of masters lost its counters: an operator must run `redlock init`")
+	ErrNeedsInit = membership.ErrNeedsInit
 
 	// ErrLost is returned, and is the cause of a hold's context, when so many
 	// masters said that the lock is not this owner's that it cannot be held.

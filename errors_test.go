@@ -39,7 +39,7 @@ func TestErrors(t *testing.T) {
 		{"an extension of what is another's", c.notGranted(opExtend, "job", ballot("nnngg")), []error{ErrLost}, nil},
 		{"a wait that ended", joinWait(context.DeadlineExceeded, c.notGranted(opAcquire, "job", ballot("hhhhh"))), []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil},
 		{"bad input", &OptionError{"ttl", -1, "it must be positive"}, []error{ErrBadOption}, []string{"ttl", "-1", "positive"}},
-		{"a majority lost", errNeedsInit, []error{ErrNeedsInit, ErrNotAdmitted}, []string{"redlock init"}},
+		{"a majority lost", fmt.Errorf("%w (%w)", ErrNeedsInit, ErrNotAdmitted), []error{ErrNeedsInit, ErrNotAdmitted}, []string{"redlock init"}},
 	} {
 		for _, e := range x.is {
 			if !errors.Is(x.err, e) {

@@ -26,7 +26,7 @@ func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 		return err
 	}
 	defer c.calls.Done()
-	missing, err := c.admission.init(leastOf(floor))
+	missing, err := c.members.Init(leastOf(floor))
 	if missing != nil {
 		return initNeedsAll(missing)
 	}
@@ -59,7 +59,7 @@ func (c *Client) PlanInit(ctx context.Context, floor fence.Token) (InitPlan, err
 		return InitPlan{}, err
 	}
 	defer c.calls.Done()
-	states, missing := c.admission.inspect()
+	states, missing := c.members.Inspect()
 	plan := InitPlan{AtLeast: fence.Token(leastOf(floor))}
 	for _, state := range states {
 		plan.Masters = append(plan.Masters, InitMaster(state))

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
@@ -138,7 +139,7 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 		config: cfg,
 		need:   quorumOf(len(endpoints)),
 	}
-	c.admission = newAdmission(admissionConfig{prefix: cfg.prefix, need: c.need, quarantine: cfg.quarantine(), now: cfg.now})
+	c.members = membership.New(membership.Config{Prefix: cfg.prefix, Need: c.need, Quarantine: cfg.quarantine(), Now: cfg.now})
 	c.born = time.Now()
 	c.closed, c.close = context.WithCancelCause(context.Background())
 	for i, w := range endpoints {
@@ -155,13 +156,13 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 			Endpoint:    w,
 			Now:         cfg.now,
 			MaxTTL:      cfg.maxTTL,
-			SideTimeout: admissionTimeout,
-			Gate:        c.admission,
+			SideTimeout: membership.Timeout,
+			Gate:        c.members,
 			Up:          func() { c.observer.MasterUp(name) },
 			Down:        func(err error) { c.observer.MasterDown(name, printable.Error(err)) },
 		}))
 	}
-	c.admission.masters = c.masters
+	c.members.Masters = c.masters
 	c.masterTime.need = c.need
 	c.notices = notices{
 		channel: cfg.prefix + ":waits:" + uuid.NewString(),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -51,7 +52,7 @@ type quorumGame struct {
 // gameLoss is a master that lost data, and how far its readmission is.
 type gameLoss struct {
 	underWay map[*gameAttempt]bool // at the loss
-	surveys  []*survey
+	surveys  []*membership.Survey
 }
 
 // gameAttempt is one acquisition under way.
@@ -187,10 +188,10 @@ func (g *quorumGame) lose(i int) {
 	m := g.masters[i]
 	_ = m.FlushAll(ctx).Err()
 	if g.rnd.IntN(3) > 0 || !g.rules.admit {
-		_ = m.Set(ctx, keys[0], admittedValue("dead", notDurable), 0).Err()
+		_ = m.Set(ctx, keys[0], membership.AdmittedValue("dead", membership.NotDurable), 0).Err()
 		_ = m.Set(ctx, keys[1], 10, 0).Err()
 	}
-	g.out[i] = &gameLoss{underWay: map[*gameAttempt]bool{}, surveys: make([]*survey, len(g.masters))}
+	g.out[i] = &gameLoss{underWay: map[*gameAttempt]bool{}, surveys: make([]*membership.Survey, len(g.masters))}
 	for _, a := range g.running {
 		g.out[i].underWay[a] = true
 	}
@@ -199,11 +200,11 @@ func (g *quorumGame) lose(i int) {
 }
 
 func (g *quorumGame) survey(of, by int) {
-	reply, err := redis.NewScript(script.SurveySource).Run(context.Background(), g.masters[of], g.admissionKeys(), "no", surveyNotes).StringSlice()
+	reply, err := redis.NewScript(script.SurveySource).Run(context.Background(), g.masters[of], g.admissionKeys(), "no", "note").StringSlice()
 	if err != nil {
 		panic(err)
 	}
-	s, err := parseSurvey(reply, 1)
+	s, err := membership.ParseSurvey(reply, 1)
 	if err != nil {
 		panic(err)
 	}
@@ -225,18 +226,18 @@ func (g *quorumGame) readmit(i int) {
 			return
 		}
 	}
-	plan := planAdmission(o.surveys, nil, quorumOf(len(g.masters)), 0, 1)
-	if plan.floors[i] == nil {
+	plan := membership.MakePlan(o.surveys, nil, quorumOf(len(g.masters)), 0, 1)
+	if plan.Floors[i] == nil {
 		clear(o.surveys) // what was learned is of no use: begin again
 		g.survey(i, i)
 		return
 	}
-	floor := plan.floors[i][0]
+	floor := plan.Floors[i][0]
 	if !g.rules.raise {
 		floor = 10
 	}
 	s := o.surveys[i]
-	err := redis.NewScript(script.AdmitSource).Run(context.Background(), g.masters[i], g.admissionKeys(), s.run, s.since, admittedValue(s.run, notDurable), floor).Err()
+	err := redis.NewScript(script.AdmitSource).Run(context.Background(), g.masters[i], g.admissionKeys(), s.Run, s.Since, membership.AdmittedValue(s.Run, membership.NotDurable), floor).Err()
 	g.note("master %d is readmitted at %d: %v", i, floor, err)
 	if err == nil {
 		g.out[i] = nil
@@ -268,7 +269,7 @@ func play(t *testing.T, masters []*redis.Client, rules protocolRules, seed uint6
 	for i, m := range masters {
 		info, err := m.Info(ctx).Result()
 		must(t, err)
-		runs[i] = parseInfo(info)["run_id"]
+		runs[i] = membership.ParseInfo(info)["run_id"]
 	}
 	for s := range schedules {
 		g := &quorumGame{
@@ -280,7 +281,7 @@ func play(t *testing.T, masters []*redis.Client, rules protocolRules, seed uint6
 		keys := g.admissionKeys()
 		for i, m := range masters {
 			must(t, m.FlushAll(ctx).Err())
-			must(t, m.Set(ctx, keys[0], admittedValue(runs[i], notDurable), 0).Err())
+			must(t, m.Set(ctx, keys[0], membership.AdmittedValue(runs[i], membership.NotDurable), 0).Err())
 			must(t, m.Set(ctx, keys[1], 10+g.rnd.IntN(5), 0).Err()) // skewed
 		}
 		for g.now < 120 {

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
@@ -40,7 +41,7 @@ type Client struct {
 	ending  sync.Mutex // held by Close while it ends the holds, and by an Unlock after that
 	suspend suspendCheck
 
-	admission *admission
+	members *membership.Group
 }
 
 // TryLock asks every master once for the lock and returns as soon as the answer
@@ -118,7 +119,7 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption,
 // or the deployment founded.
 func (c *Client) once(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
 	lock, err := c.acquire(ctx, name, cfg)
-	if errors.Is(err, ErrNoQuorum) && c.admission.settled(ctx, c.requestTimeout) {
+	if errors.Is(err, ErrNoQuorum) && c.members.Settled(ctx, c.requestTimeout) {
 		return c.acquire(ctx, name, cfg)
 	}
 	return lock, err

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/rogue"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
-	"github.com/redlock-go/redlock/internal/script"
 )
 
 // rogueServer serves connections as an admitted master would, but for the commands that
@@ -63,7 +63,7 @@ func asAdmitted(args []string) string {
 	case "info":
 		return rogue.Bulk("redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nrun_id:" + rogue.RunID + "\r\nmaxmemory:0\r\n")
 	case "get":
-		return rogue.Bulk(admittedValue(rogue.RunID, notDurable))
+		return rogue.Bulk(membership.AdmittedValue(rogue.RunID, membership.NotDurable))
 	case "config":
 		return rogue.Array(rogue.Bulk(args[2]), rogue.Bulk("yes"))
 	case "script":
@@ -161,13 +161,13 @@ func TestAServerWithTheRunIDOfAnother(t *testing.T) {
 	d.founded()
 	info, err := d.raw[0].Info(background, "server").Result()
 	must(t, err)
-	run := parseInfo(info)["run_id"]
+	run := membership.ParseInfo(info)["run_id"]
 	impostor := rogueServer(t, func(args []string) string {
 		switch args[0] {
 		case "info":
 			return rogue.Bulk("redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nrun_id:" + run + "\r\n")
 		case "get":
-			return rogue.Bulk(admittedValue(run, notDurable))
+			return rogue.Bulk(membership.AdmittedValue(run, membership.NotDurable))
 		}
 		return ""
 	})
@@ -211,7 +211,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, c.Close()) }()
 	m, stood := c.masters[0], false
-	_, err = c.admission.hello(m)
+	_, err = m.Do(c.members.Greeting()...)
 	heard := m.Subscribe(background, "channel", func() { stood = true }, func(_ int, text string) { t.Errorf("heard %d bytes", len(text)) })
 	for _, err := range []error{err, heard} {
 		if _, ok := errors.AsType[*master.ProtocolError](err); !ok {
@@ -221,24 +221,4 @@ func TestConnectionsAreBounded(t *testing.T) {
 	if !stood {
 		t.Error("the subscription did not stand")
 	}
-}
-
-func FuzzSurvey(f *testing.F) {
-	f.Add(rogue.RunID, "", "1700000000000", "1700000000000", "0", 1)
-	f.Add(rogue.RunID, "in x 2 4096 yes", "9223372036854775807", "-9223372036854775808", "9223372036854775807", 1)
-	f.Add("", "out", "0", "", "-1", 0)
-	f.Fuzz(func(t *testing.T, run, admitted, now, since, counter string, counters int) {
-		reply := []string{run, admitted, now, since}
-		for range counters % 8 {
-			reply = append(reply, counter)
-		}
-		s, err := parseSurvey(reply, 1)
-		if err != nil {
-			return
-		}
-		if len(s.counters) != 1 || s.counters[0] < 0 || s.counters[0] > script.MaxCounter {
-			t.Errorf("%q is read as %+v", reply, s)
-		}
-		planAdmission([]*survey{s, nil, {counters: []int64{1}}}, nil, 2, time.Minute, 1)
-	})
 }

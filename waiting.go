@@ -290,7 +290,7 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 			return nil, true, err
 		}
 	}
-	return nil, errors.Is(err, ErrNoQuorum) && c.admission.settled(ctx, c.requestTimeout), err
+	return nil, errors.Is(err, ErrNoQuorum) && c.members.Settled(ctx, c.requestTimeout), err
 }
 
 // abandon drops what w's last attempt has not asked yet.

@@ -1,4 +1,4 @@
-package redlock
+package membership
 
 import (
 	"errors"
@@ -25,16 +25,16 @@ var (
 
 // hello is what a server says when a connection to it is new.
 type hello struct {
-	info     serverInfo
+	info     ServerInfo
 	admitted string
 	durable  durability
 }
 
 // helloCommands ask for one. CONFIG GET has one parameter a command: Redis 6 knows no more.
-func (a *admission) helloCommands() []master.Command {
+func (g *Group) helloCommands() []master.Command {
 	return []master.Command{
 		master.Text("info"),
-		master.Text("get", a.prefix+":admitted"),
+		master.Text("get", g.Prefix+":admitted"),
 		master.Pairs("config", "get", "appendonly"),
 		master.Pairs("config", "get", "appendfsync"),
 		master.Pairs("config", "get", "no-appendfsync-on-rewrite"),
@@ -47,7 +47,7 @@ func readHello(replies []master.Reply) (hello, error) {
 	if err := replies[0].Err(); err != nil {
 		return hello{}, err
 	}
-	info := parseInfo(replies[0].Text())
+	info := ParseInfo(replies[0].Text())
 	if why := info.unfit(); why != "" {
 		return hello{}, fmt.Errorf("%w: %s", script.ErrNotAdmitted, why)
 	}
@@ -66,10 +66,10 @@ func readHello(replies []master.Reply) (hello, error) {
 		admitted: admitted,
 		durable:  durabilityOf(config),
 	}
-	if said.durable == notDurable {
+	if said.durable == NotDurable {
 		notDurableRuns.Store(said.info["run_id"], true)
 	} else if _, seen := notDurableRuns.Load(admittedRun(said.admitted)); seen {
-		said.durable = notDurable
+		said.durable = NotDurable
 	}
 	return said, nil
 }
@@ -79,8 +79,8 @@ func readHello(replies []master.Reply) (hello, error) {
 var notDurableRuns sync.Map
 
 // hello asks for one past the master's queue.
-func (a *admission) hello(m *master.Master) (hello, error) {
-	replies, err := m.Do(a.helloCommands()...)
+func (g *Group) hello(m *master.Master) (hello, error) {
+	replies, err := m.Do(g.helloCommands()...)
 	if err != nil {
 		return hello{}, err
 	}
@@ -89,22 +89,22 @@ func (a *admission) hello(m *master.Master) (hello, error) {
 
 // survey asks a master that may not vote, or lost a counter, what it has, and notes
 // on it since when.
-func (a *admission) survey(m *master.Master, d durability) (*survey, error) {
-	s, err := a.surveyed(m, surveyNotes, d, script.Buckets)
+func (g *Group) survey(m *master.Master, d durability) (*Survey, error) {
+	s, err := g.surveyed(m, surveyNotes, d, script.Buckets)
 	if err == nil && !s.may() && !s.forgotNothing() {
-		s.outFor = min(s.outFor, firstSeen.outFor(s.run+" "+m.Name+" "+a.prefix, s.since, a.now()))
+		s.outFor = min(s.outFor, firstSeen.outFor(s.Run+" "+m.Name+" "+g.Prefix, s.Since, g.Now()))
 	}
 	return s, err
 }
 
 // look is survey, but for that it changes nothing.
-func (a *admission) look(m *master.Master, d durability) (*survey, error) {
-	return a.surveyed(m, surveyLooks, d, script.Buckets)
+func (g *Group) look(m *master.Master, d durability) (*Survey, error) {
+	return g.surveyed(m, surveyLooks, d, script.Buckets)
 }
 
 // glance is look without the counters: whether the master can be looked into.
-func (a *admission) glance(m *master.Master, d durability) (*survey, error) {
-	return a.surveyed(m, surveyLooks, d, 0)
+func (g *Group) glance(m *master.Master, d durability) (*Survey, error) {
+	return g.surveyed(m, surveyLooks, d, 0)
 }
 
 const (
@@ -112,12 +112,12 @@ const (
 	surveyLooks = "look"
 )
 
-func (a *admission) surveyed(m *master.Master, mode string, d durability, counters int) (*survey, error) {
-	reply, err := m.EvalTexts(surveyScript, a.keys()[:1+counters], string(d), mode)
+func (g *Group) surveyed(m *master.Master, mode string, d durability, counters int) (*Survey, error) {
+	reply, err := m.EvalTexts(surveyScript, g.keys()[:1+counters], string(d), mode)
 	if err != nil {
 		return nil, err
 	}
-	s, err := parseSurvey(reply, counters)
+	s, err := ParseSurvey(reply, counters)
 	if err != nil {
 		return nil, fmt.Errorf("survey of %s: %w", m.Name, err)
 	}
@@ -150,13 +150,13 @@ func (s *sightings) outFor(server, since string, now clock.Instant) time.Duratio
 	return now.Sub(first.at)
 }
 
-// parseSurvey reads survey.lua's reply about so many counters.
-func parseSurvey(reply []string, counters int) (s *survey, err error) {
+// ParseSurvey reads survey.lua's reply about so many counters.
+func ParseSurvey(reply []string, counters int) (s *Survey, err error) {
 	if len(reply) != 4+counters {
 		return nil, fmt.Errorf("%d values instead of %d", len(reply), 4+counters)
 	}
-	s = &survey{run: reply[0], admitted: reply[1], since: reply[3], counters: make([]int64, counters)}
-	if s.in, err = readAdmitted(reply[1], s.run); err != nil {
+	s = &Survey{Run: reply[0], admitted: reply[1], Since: reply[3], Counters: make([]int64, counters)}
+	if s.in, err = readAdmitted(reply[1], s.Run); err != nil {
 		return nil, err
 	}
 	now, err1 := number(reply[2], maxMillis)
@@ -166,7 +166,7 @@ func parseSurvey(reply []string, counters int) (s *survey, err error) {
 	}
 	s.outFor = time.Duration(now-since) * time.Millisecond
 	for b, text := range reply[4:] {
-		if s.counters[b], err = number(text, script.MaxCounter); err != nil {
+		if s.Counters[b], err = number(text, script.MaxCounter); err != nil {
 			return nil, fmt.Errorf("counter %d: %w", b, err)
 		}
 	}
@@ -186,17 +186,17 @@ func number(text string, most int64) (int64, error) {
 }
 
 // raise lets the server vote that s surveyed, with its counters at floors at least.
-func (a *admission) raise(m *master.Master, s *survey, floors []int64) error {
-	hello, err := a.hello(m)
+func (g *Group) raise(m *master.Master, s *Survey, floors []int64) error {
+	hello, err := g.hello(m)
 	if err != nil {
 		return err
 	}
 	args := make([]any, 0, 3+len(floors))
-	args = append(args, s.run, s.since, admittedValue(s.run, hello.durable))
+	args = append(args, s.Run, s.Since, AdmittedValue(s.Run, hello.durable))
 	for _, f := range floors {
 		args = append(args, f)
 	}
-	err = m.Eval(admitScript, a.keys(), args...)
+	err = m.Eval(admitScript, g.keys(), args...)
 	if master.HasPrefix(err, "NOTADMITTED") {
 		return master.NotAdmitted(err.Error(), master.MinRetry)
 	}
@@ -204,13 +204,13 @@ func (a *admission) raise(m *master.Master, s *survey, floors []int64) error {
 }
 
 // probeTTL is how long what sameServer writes is kept.
-const probeTTL = 2 * admissionTimeout
+const probeTTL = 2 * Timeout
 
 // sameServer reports whether what is written on one of two masters is found on the
 // other. One direction is enough, if a server does not take part in the other.
-func (a *admission) sameServer(one, other *master.Master) (same bool, err error) {
-	there, err1 := a.found(one, other)
-	back, err2 := a.found(other, one)
+func (g *Group) sameServer(one, other *master.Master) (same bool, err error) {
+	there, err1 := g.found(one, other)
+	back, err2 := g.found(other, one)
 	if err1 != nil && err2 != nil {
 		return false, errors.Join(err1, err2)
 	}
@@ -219,8 +219,8 @@ func (a *admission) sameServer(one, other *master.Master) (same bool, err error)
 
 // found reports whether a random value that is written on one master is there on the
 // other.
-func (a *admission) found(written, other *master.Master) (bool, error) {
-	key, value := a.prefix+":probe:"+uuid.NewString(), uuid.NewString()
+func (g *Group) found(written, other *master.Master) (bool, error) {
+	key, value := g.Prefix+":probe:"+uuid.NewString(), uuid.NewString()
 	if _, err := doOne(written, master.Text("set", key, value, "ex", int(probeTTL.Seconds()))); err != nil {
 		return false, err
 	}
@@ -240,11 +240,11 @@ func doOne(m *master.Master, c master.Command) (string, error) {
 	return replies[0].Text(), nil
 }
 
-func (a *admission) keys() []string {
+func (g *Group) keys() []string {
 	keys := make([]string, 1, 1+script.Buckets)
-	keys[0] = a.prefix + ":admitted"
+	keys[0] = g.Prefix + ":admitted"
 	for b := range script.Buckets {
-		keys = append(keys, script.FenceKey(a.prefix, b))
+		keys = append(keys, script.FenceKey(g.Prefix, b))
 	}
 	return keys
 }

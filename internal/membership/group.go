@@ -1,4 +1,4 @@
-package redlock
+package membership
 
 import (
 	"context"
@@ -17,73 +17,74 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// admissionTimeout bounds each step of an admission. It is rare, and touches all
+// Timeout bounds each step of an admission. It is rare, and touches all
 // counters of a master, so it may take longer than a request.
-const admissionTimeout = 5 * time.Second
+const Timeout = 5 * time.Second
 
 // knownDeployments has those, by deployment, of which a client of this
 // process has seen a master vote. They are not new, however empty they are.
 var knownDeployments sync.Map
 
-// admission brings masters in: it asks the servers, and does what planAdmission
-// says. It is the masters' gate.
-type admission struct {
-	admissionConfig
-	masters []*master.Master // set before any of them is started
+// Group is the masters of a deployment. It brings them in: it asks the servers, and does
+// what the plan says. It is the masters' Gate.
+type Group struct {
+	Config
+	Masters []*master.Master // set before any of them is started
 
 	mu       sync.Mutex                          // taken with nothing else, but that a master may be connecting
 	runs     map[*master.Master]string           // the run id of its server process
 	apart    map[[2]*master.Master]clock.Instant // when two that have the same run id were found to be two servers
-	founding looks                               // into masters that were never used
-	letting  looks                               // into others
+	founding inquiries                           // into masters that were never used
+	letting  inquiries                           // into others
 	once     singleflight.Group
 }
 
-// admissionConfig is what an admission goes by.
-type admissionConfig struct {
-	prefix     string
-	need       int           // quorum
-	quarantine time.Duration // how long a master that may have forgotten grants stays out
-	now        func() clock.Instant
+// Config is what a group goes by.
+type Config struct {
+	Prefix     string
+	Need       int           // quorum
+	Quarantine time.Duration // how long a master that may have forgotten grants stays out
+	Now        func() clock.Instant
 }
 
-func newAdmission(cfg admissionConfig) *admission {
-	return &admission{admissionConfig: cfg, runs: make(map[*master.Master]string), apart: make(map[[2]*master.Master]clock.Instant)}
+// New returns a group of masters, to be set before it is asked for anything.
+func New(cfg Config) *Group {
+	return &Group{Config: cfg, runs: make(map[*master.Master]string), apart: make(map[[2]*master.Master]clock.Instant)}
 }
 
 // deployment names the deployment as this process knows it.
-func (a *admission) deployment() string {
-	names := make([]string, len(a.masters))
-	for i, m := range a.masters {
+func (g *Group) deployment() string {
+	names := make([]string, len(g.Masters))
+	for i, m := range g.Masters {
 		names[i] = m.Name
 	}
 	slices.Sort(names)
-	return a.prefix + " " + strings.Join(names, " ")
+	return g.Prefix + " " + strings.Join(names, " ")
 }
 
-// looks are into masters, whether they may vote.
-type looks struct {
+// inquiries are into masters, whether they may vote.
+type inquiries struct {
 	under int
 	over  chan struct{} // closed when none is under way; nil if none is
 }
 
-// greeting and greeted make admission a gate.
+// Greeting asks for a hello.
+func (g *Group) Greeting() []master.Command { return g.helloCommands() }
 
-func (a *admission) Greeting() []master.Command { return a.helloCommands() }
-
-func (a *admission) Greeted(m *master.Master, replies []master.Reply) (master.Session, error) {
+// Greeted reads the hello.
+func (g *Group) Greeted(m *master.Master, replies []master.Reply) (master.Session, error) {
 	hello, err := readHello(replies)
-	return &visit{a, m, hello}, err
+	return &visit{g, m, hello}, err
 }
 
 // visit is the session of a master's server that said hello.
 type visit struct {
-	*admission
+	*Group
 	master *master.Master
 	hello  hello
 }
 
-// admit leaves whatever may wait for another master to an inquiry.
+// Admit leaves whatever may wait for another master to an inquiry.
 func (v *visit) Admit() (*master.Inquiry, error) {
 	later, err := v.mayVote()
 	if err == nil && later == nil {
@@ -94,11 +95,11 @@ func (v *visit) Admit() (*master.Inquiry, error) {
 
 func (v *visit) mayVote() (*master.Inquiry, error) {
 	run := v.hello.info["run_id"]
-	if other := v.claim(v.master, run, v.now()); other != nil {
+	if other := v.claim(v.master, run, v.Now()); other != nil {
 		return &master.Inquiry{Ask: func() error { return v.tellApart(v.master, other) }, Over: v.begin(&v.letting)}, nil
 	}
 	in, err := readAdmitted(v.hello.admitted, run)
-	if err != nil || in && !(believedDurable(v.hello.admitted) && v.hello.durable == notDurable) {
+	if err != nil || in && !(believedDurable(v.hello.admitted) && v.hello.durable == NotDurable) {
 		return nil, err
 	}
 	together := func() error { return v.together()[v.master.Index] }
@@ -111,7 +112,7 @@ func (v *visit) mayVote() (*master.Inquiry, error) {
 	return &master.Inquiry{Ask: together, Over: v.begin(&v.letting)}, nil
 }
 
-// readmit looks into a master that lost a counter. It returns nil when it is all right
+// Readmit looks into a master that lost a counter. It returns nil when it is all right
 // now.
 func (v *visit) Readmit() error {
 	if decided, err := v.readmitAlone(v.master, v.hello.durable); decided {
@@ -122,45 +123,45 @@ func (v *visit) Readmit() error {
 
 // claim notes which process the master is, and returns another one that says to be
 // that, unless it was just found not to be.
-func (a *admission) claim(m *master.Master, run string, now clock.Instant) *master.Master {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for other, its := range a.runs {
-		if at, apart := a.apart[[2]*master.Master{m, other}]; other != m && its == run && !(apart && now.Before(at.Add(master.MaxOut))) {
+func (g *Group) claim(m *master.Master, run string, now clock.Instant) *master.Master {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for other, its := range g.runs {
+		if at, apart := g.apart[[2]*master.Master{m, other}]; other != m && its == run && !(apart && now.Before(at.Add(master.MaxOut))) {
 			return other
 		}
 	}
-	a.runs[m] = run
+	g.runs[m] = run
 	return nil
 }
 
 // tellApart returns why m may not vote, though another master has the run id that it
 // says is its own: any server may say so, but what is written on one is not found on
 // another. For that both are asked, so it is for an inquiry.
-func (a *admission) tellApart(m, other *master.Master) error {
-	same, err := a.sameServer(m, other)
+func (g *Group) tellApart(m, other *master.Master) error {
+	same, err := g.sameServer(m, other)
 	if err != nil {
 		return master.NotAdmitted(fmt.Sprintf("it has the run id of %s, and whether it is the same server cannot be told: %v", other.Name, err), master.MaxRetry)
 	}
 	if same {
 		return master.NotAdmitted(fmt.Sprintf("it is the same server as %s: give every server once", other.Name), master.MaxOut)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.apart[[2]*master.Master{m, other}] = a.now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.apart[[2]*master.Master{m, other}] = g.Now()
 	return nil
 }
 
 // begin notes that a master is being looked into.
-func (a *admission) begin(l *looks) (end func()) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (g *Group) begin(l *inquiries) (end func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if l.under++; l.under == 1 {
 		l.over = make(chan struct{})
 	}
 	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		if l.under--; l.under == 0 {
 			close(l.over)
 			l.over = nil
@@ -168,14 +169,14 @@ func (a *admission) begin(l *looks) (end func()) {
 	}
 }
 
-// settled waits until no master is being looked into: an attempt would else fail for
+// Settled waits until no master is being looked into: an attempt would else fail for
 // the time that this takes. It waits as long as a deployment is being founded, and
 // else for timeout at most. It reports whether there was anything to wait for that is
 // over.
-func (a *admission) settled(ctx context.Context, timeout time.Duration) bool {
-	a.mu.Lock()
-	over, unfounded := a.letting.over, a.founding.over
-	a.mu.Unlock()
+func (g *Group) Settled(ctx context.Context, timeout time.Duration) bool {
+	g.mu.Lock()
+	over, unfounded := g.letting.over, g.founding.over
+	g.mu.Unlock()
 	var late <-chan time.Time
 	if unfounded != nil {
 		over = unfounded
@@ -197,35 +198,35 @@ func (a *admission) settled(ctx context.Context, timeout time.Duration) bool {
 }
 
 // readmitAlone is readmit as far as that needs no other master.
-func (a *admission) readmitAlone(m *master.Master, d durability) (decided bool, err error) {
-	mine, err := a.survey(m, d)
+func (g *Group) readmitAlone(m *master.Master, d durability) (decided bool, err error) {
+	mine, err := g.survey(m, d)
 	if err != nil {
 		return true, err
 	}
-	if !mine.forgotNothing() && mine.outFor >= a.quarantine {
+	if !mine.forgotNothing() && mine.outFor >= g.Quarantine {
 		return false, nil
 	}
-	alone := make([]*survey, len(a.masters))
+	alone := make([]*Survey, len(g.Masters))
 	alone[m.Index] = mine
-	plan := planAdmission(alone, nil, a.need, a.quarantine, 0)
-	if floors := plan.floors[m.Index]; floors != nil {
-		return true, a.raise(m, mine, floors)
+	plan := MakePlan(alone, nil, g.Need, g.Quarantine, 0)
+	if floors := plan.Floors[m.Index]; floors != nil {
+		return true, g.raise(m, mine, floors)
 	}
 	return true, plan.out[m.Index]
 }
 
 // together looks into all masters at once, and returns for each why it may not
 // vote. Calls at the same time share the work.
-func (a *admission) together() []error {
-	all, _, _ := a.once.Do("", func() (any, error) {
-		hellos, reasons := a.askAll()
-		_, known := knownDeployments.Load(a.deployment())
+func (g *Group) together() []error {
+	all, _, _ := g.once.Do("", func() (any, error) {
+		hellos, reasons := g.askAll()
+		_, known := knownDeployments.Load(g.deployment())
 		isNew := unused(hellos) && !known
 		if isNew {
 			// To survey is to note that they may not vote. Those that are missing shall not
 			// find a deployment that was used.
-			a.surveyAll(a.glance, hellos, reasons)
-			if missing := a.named(reasons); missing != nil {
+			g.surveyAll(g.glance, hellos, reasons)
+			if missing := g.named(reasons); missing != nil {
 				out := make([]error, len(hellos))
 				for i := range out {
 					out[i] = master.NotAdmitted(fmt.Sprintf("it was never used, and may vote when all masters can be looked into: %v", missing), master.MaxRetry)
@@ -233,14 +234,14 @@ func (a *admission) together() []error {
 				return orReasons(out, reasons), nil
 			}
 		}
-		surveys := a.surveyAll(a.survey, hellos, reasons)
+		surveys := g.surveyAll(g.survey, hellos, reasons)
 		for i, s := range surveys {
 			if s != nil {
-				s.fresh = isNew && hellos[i].info["run_id"] == s.run
+				s.fresh = isNew && hellos[i].info["run_id"] == s.Run
 			}
 		}
-		plan := planAdmission(surveys, a.named(reasons), a.need, a.quarantine, time.Now().UnixMilli())
-		return orReasons(a.carryOut(surveys, plan), reasons), nil
+		plan := MakePlan(surveys, g.named(reasons), g.Need, g.Quarantine, time.Now().UnixMilli())
+		return orReasons(g.carryOut(surveys, plan), reasons), nil
 	})
 	return all.([]error)
 }
@@ -260,12 +261,12 @@ func orReasons(out, reasons []error) []error {
 
 // askAll says hello to all masters. Those that cannot be asked, or are no masters,
 // have a reason instead.
-func (a *admission) askAll() (hellos []*hello, reasons []error) {
-	hellos, reasons = make([]*hello, len(a.masters)), make([]error, len(a.masters))
+func (g *Group) askAll() (hellos []*hello, reasons []error) {
+	hellos, reasons = make([]*hello, len(g.Masters)), make([]error, len(g.Masters))
 	var asking errgroup.Group
-	for i, m := range a.masters {
+	for i, m := range g.Masters {
 		asking.Go(func() error {
-			hello, err := a.hello(m)
+			hello, err := g.hello(m)
 			if err == nil {
 				_, err = readAdmitted(hello.admitted, "")
 			}
@@ -282,10 +283,10 @@ func (a *admission) askAll() (hellos []*hello, reasons []error) {
 
 // surveyAll has one of survey, look and glance for each master that said hello. Those that
 // cannot be surveyed get a reason instead.
-func (a *admission) surveyAll(ask func(*master.Master, durability) (*survey, error), hellos []*hello, reasons []error) []*survey {
-	surveys := make([]*survey, len(a.masters))
+func (g *Group) surveyAll(ask func(*master.Master, durability) (*Survey, error), hellos []*hello, reasons []error) []*Survey {
+	surveys := make([]*Survey, len(g.Masters))
 	var asking errgroup.Group
-	for i, m := range a.masters {
+	for i, m := range g.Masters {
 		if hellos[i] == nil {
 			continue
 		}
@@ -300,12 +301,12 @@ func (a *admission) surveyAll(ask func(*master.Master, durability) (*survey, err
 
 // carryOut does what the plan says, and returns for each master why it may not
 // vote.
-func (a *admission) carryOut(surveys []*survey, plan admissionPlan) []error {
+func (g *Group) carryOut(surveys []*Survey, plan Plan) []error {
 	var writing errgroup.Group
-	for i, floors := range plan.floors {
+	for i, floors := range plan.Floors {
 		if floors != nil {
 			writing.Go(func() error {
-				plan.out[i] = a.raise(a.masters[i], surveys[i], floors)
+				plan.out[i] = g.raise(g.Masters[i], surveys[i], floors)
 				return nil
 			})
 		}

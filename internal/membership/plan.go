@@ -1,8 +1,9 @@
-package redlock
+package membership
 
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -13,16 +14,17 @@ import (
 )
 
 // Which servers may vote is decided here, and by nothing but what the servers
-// say of themselves. All of it is pure; admit.go acts on it.
+// say of themselves. All of it is pure; group.go acts on it.
 
 // format is the layout of the keys. A deployment of another one is refused.
 const format = "2"
 
-// serverInfo is what INFO tells of a server.
-type serverInfo map[string]string
+// ServerInfo is what INFO tells of a server.
+type ServerInfo map[string]string
 
-func parseInfo(text string) serverInfo {
-	info := serverInfo{}
+// ParseInfo reads the reply to INFO.
+func ParseInfo(text string) ServerInfo {
+	info := ServerInfo{}
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for lines.Scan() {
 		if key, value, ok := strings.Cut(lines.Text(), ":"); ok {
@@ -33,7 +35,7 @@ func parseInfo(text string) serverInfo {
 }
 
 // unfit tells why a server can be no master, or returns "".
-func (s serverInfo) unfit() string {
+func (s ServerInfo) unfit() string {
 	var major int
 	_, _ = fmt.Sscanf(s["redis_version"], "%d", &major)
 	mode := cmp.Or(s["redis_mode"], s["server_mode"]) // the second is Valkey's
@@ -58,7 +60,7 @@ type durability string
 
 const (
 	durable    durability = "yes"
-	notDurable durability = "no"
+	NotDurable durability = "no"
 	unknown    durability = "unknown" // who may not read the configuration cannot tell
 )
 
@@ -69,16 +71,16 @@ func durabilityOf(config map[string]string) durability {
 		if value, told := config[name]; !told && all == durable {
 			all = unknown
 		} else if told && value != need {
-			all = notDurable
+			all = NotDurable
 		}
 	}
 	return all
 }
 
-// admittedValue is what stands in the key that says which process may vote.
-func admittedValue(run string, d durability) string {
+// AdmittedValue is what stands in the key that says which process may vote.
+func AdmittedValue(run string, d durability) string {
 	if d != durable {
-		d = notDurable
+		d = NotDurable
 	}
 	return fmt.Sprintf("in %s %s %d %s", run, format, script.Buckets, d)
 }
@@ -112,21 +114,21 @@ func readAdmitted(value, run string) (in bool, err error) {
 	return fields[1] == run, nil
 }
 
-// survey is what a server that may or may not vote has (scripts/survey.lua).
-type survey struct {
-	run      string
+// Survey is what a server that may or may not vote has (scripts/survey.lua).
+type Survey struct {
+	Run      string
 	admitted string
 	fresh    bool          // a moment before, nothing said that it had ever been used
 	in       bool          // this very process was admitted
 	outFor   time.Duration // how long ago it lost its vote, on its own clock and on ours
-	since    string        // when that was, on its own clock: for admit.lua
-	counters []int64       // by bucket; 0: lost
+	Since    string        // when that was, on its own clock: for admit.lua
+	Counters []int64       // by bucket; 0: lost
 }
 
 // lost returns how many counters are missing.
-func (s *survey) lost() int {
+func (s *Survey) lost() int {
 	n := 0
-	for _, c := range s.counters {
+	for _, c := range s.Counters {
 		if c == 0 {
 			n++
 		}
@@ -135,13 +137,13 @@ func (s *survey) lost() int {
 }
 
 // may reports that nothing keeps the server from voting.
-func (s *survey) may() bool { return s.in && s.lost() == 0 }
+func (s *Survey) may() bool { return s.in && s.lost() == 0 }
 
 // forgotNothing: it restarted with every write on disk before it was answered.
-func (s *survey) forgotNothing() bool { return s.since == "0" && s.lost() == 0 }
+func (s *Survey) forgotNothing() bool { return s.Since == "0" && s.lost() == 0 }
 
 // empty: nothing was ever here, or all of it is gone.
-func (s *survey) empty() bool { return !s.in && s.lost() == len(s.counters) }
+func (s *Survey) empty() bool { return !s.in && s.lost() == len(s.Counters) }
 
 // unused reports that of the masters that answered (nil: no answer) none was ever
 // used, as far as they know.
@@ -156,31 +158,31 @@ func unused(hellos []*hello) bool {
 
 // loss is what happened to a server that sits out. One that was never used looks
 // like one that lost everything.
-func (s *survey) loss() string {
+func (s *Survey) loss() string {
 	if s.empty() {
 		return "is new or lost all its data"
 	}
 	return "restarted or lost data"
 }
 
-// admissionPlan is what is to be done about one deployment: for each master the
+// Plan is what is to be done about one deployment: for each master the
 // least values of its counters, nil where nothing is to be done, or why it may
 // not vote.
-type admissionPlan struct {
-	floors [][]int64
+type Plan struct {
+	Floors [][]int64
 	out    []error
 }
 
-// planAdmission decides who may vote from what the masters said (nil: no answer, and
+// MakePlan decides who may vote from what the masters said (nil: no answer, and
 // missing tells why).
 // quarantine is how long one that may have forgotten grants stays out: until
 // everything that it may have forgotten is over. floor is above every token of a
 // deployment that lost them all (the Unix time in ms).
-func planAdmission(surveys []*survey, missing error, need int, quarantine time.Duration, floor int64) admissionPlan {
+func MakePlan(surveys []*Survey, missing error, need int, quarantine time.Duration, floor int64) Plan {
 	n := len(surveys)
-	plan := admissionPlan{floors: make([][]int64, n), out: make([]error, n)}
+	plan := Plan{Floors: make([][]int64, n), out: make([]error, n)}
 	answered, fresh, empty, losers, waiting := 0, 0, 0, 0, time.Duration(0)
-	var sources []*survey
+	var sources []*Survey
 	for _, s := range surveys {
 		if s == nil {
 			continue
@@ -207,7 +209,7 @@ func planAdmission(surveys []*survey, missing error, need int, quarantine time.D
 		// to learn from the others, and all that anybody may have forgotten is over.
 		together := highest(surveys, floor)
 		for i := range surveys {
-			plan.floors[i] = together
+			plan.Floors[i] = together
 		}
 		return plan
 	}
@@ -215,7 +217,7 @@ func planAdmission(surveys []*survey, missing error, need int, quarantine time.D
 		switch {
 		case s == nil || s.may():
 		case s.forgotNothing():
-			plan.floors[i] = make([]int64, len(s.counters))
+			plan.Floors[i] = make([]int64, len(s.Counters))
 		case s.outFor < quarantine:
 			left := quarantine - s.outFor
 			again := min(left, master.MaxOut)
@@ -224,11 +226,11 @@ func planAdmission(surveys []*survey, missing error, need int, quarantine time.D
 			}
 			plan.out[i] = master.NotAdmitted(fmt.Sprintf("it %s, and sits out what it may have forgotten for another %v", s.loss(), left.Round(time.Millisecond)), again)
 		case len(sources) >= need:
-			plan.floors[i] = highest(sources, 0)
+			plan.Floors[i] = highest(sources, 0)
 		case empty == n:
 			plan.out[i] = master.NotAdmitted(fmt.Sprintf("all masters lost their data, and the last sits out what it may have forgotten for another %v", waiting.Round(time.Millisecond)), min(waiting, master.MaxOut))
 		case losers > n-need:
-			plan.out[i] = errNeedsInit
+			plan.out[i] = errMajorityLost
 		default:
 			plan.out[i] = master.NotAdmitted(fmt.Sprintf("%d of %d masters may vote, too few to learn the counters from, and not all can be looked into: %v", len(sources), n, missing), master.MaxRetry)
 		}
@@ -236,16 +238,20 @@ func planAdmission(surveys []*survey, missing error, need int, quarantine time.D
 	return plan
 }
 
-// errNeedsInit is a majority's loss.
-var errNeedsInit = fmt.Errorf("%w (%w)", ErrNeedsInit, script.ErrNotAdmitted)
+// ErrNeedsInit means that so many masters lost their counters that the others cannot
+// tell what they were.
+var ErrNeedsInit = errors.New("redlock: a majority of masters lost its counters: an operator must run `redlock init`")
+
+// errMajorityLost is why a master may not vote then.
+var errMajorityLost = fmt.Errorf("%w (%w)", ErrNeedsInit, script.ErrNotAdmitted)
 
 // highest returns the highest value of each counter, and at least floor.
-func highest(surveys []*survey, floor int64) []int64 {
-	top := make([]int64, len(surveys[0].counters))
+func highest(surveys []*Survey, floor int64) []int64 {
+	top := make([]int64, len(surveys[0].Counters))
 	for b := range top {
 		top[b] = floor
 		for _, s := range surveys {
-			top[b] = max(top[b], s.counters[b])
+			top[b] = max(top[b], s.Counters[b])
 		}
 	}
 	return top

@@ -1,4 +1,4 @@
-package redlock
+package membership
 
 import (
 	"errors"
@@ -7,21 +7,25 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/rogue"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 func TestUnfitServers(t *testing.T) {
 	fit := "redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
 	valkey := strings.ReplaceAll(fit, "redis_mode", "server_mode")
-	if why := parseInfo(valkey).unfit(); why != "" {
+	if why := ParseInfo(valkey).unfit(); why != "" {
 		t.Errorf("a plain Valkey server is refused: %s", why)
 	}
 	for _, mode := range []string{"sentinel", "cluster"} {
 		says := map[string]string{"sentinel": "NewFailoverClient", "cluster": "Cluster"}[mode]
-		if why := parseInfo(valkey + "server_mode:" + mode + "\r\n").unfit(); !strings.Contains(why, says) {
+		if why := ParseInfo(valkey + "server_mode:" + mode + "\r\n").unfit(); !strings.Contains(why, says) {
 			t.Errorf("Valkey in the mode %s: %q does not say %q", mode, why, says)
 		}
 	}
-	if why := parseInfo(fit).unfit(); why != "" {
+	if why := ParseInfo(fit).unfit(); why != "" {
 		t.Errorf("a plain server is refused: %s", why)
 	}
 	for change, word := range map[string]string{
@@ -33,11 +37,11 @@ func TestUnfitServers(t *testing.T) {
 		"maxmemory:1\r\nmaxmemory_policy:allkeys-lru":    "noeviction",
 		"maxmemory:100\r\nmaxmemory_policy:volatile-ttl": "noeviction",
 	} {
-		if why := parseInfo(fit + change + "\r\n").unfit(); !strings.Contains(why, word) {
+		if why := ParseInfo(fit + change + "\r\n").unfit(); !strings.Contains(why, word) {
 			t.Errorf("%q: %q does not say %q", change, why, word)
 		}
 	}
-	if why := parseInfo(fit + "maxmemory_policy:allkeys-lru\r\n").unfit(); why != "" {
+	if why := ParseInfo(fit + "maxmemory_policy:allkeys-lru\r\n").unfit(); why != "" {
 		t.Errorf("without maxmemory nothing is evicted, but it is refused: %s", why)
 	}
 }
@@ -50,7 +54,7 @@ func TestReadAdmitted(t *testing.T) {
 		"out aa 17":                  {false, false},
 		"in aa 1 4096 yes":           {false, true},
 		"in aa 2 1024 no":            {false, true},
-		admittedValue("aa", durable): {true, false},
+		AdmittedValue("aa", durable): {true, false},
 	} {
 		if in, err := readAdmitted(value, "aa"); in != want.in || (err != nil) != want.bad {
 			t.Errorf("%q: %v, %v", value, in, err)
@@ -61,10 +65,10 @@ func TestReadAdmitted(t *testing.T) {
 func TestDurability(t *testing.T) {
 	for text, want := range map[string]durability{
 		"appendonly yes appendfsync always no-appendfsync-on-rewrite no":   durable,
-		"appendonly no appendfsync always no-appendfsync-on-rewrite no":    notDurable,
-		"appendonly yes appendfsync everysec no-appendfsync-on-rewrite no": notDurable,
-		"appendonly yes appendfsync always no-appendfsync-on-rewrite yes":  notDurable,
-		"appendonly yes appendfsync everysec":                              notDurable,
+		"appendonly no appendfsync always no-appendfsync-on-rewrite no":    NotDurable,
+		"appendonly yes appendfsync everysec no-appendfsync-on-rewrite no": NotDurable,
+		"appendonly yes appendfsync always no-appendfsync-on-rewrite yes":  NotDurable,
+		"appendonly yes appendfsync everysec":                              NotDurable,
 		"appendonly yes appendfsync always":                                unknown,
 		"":                                                                 unknown,
 	} {
@@ -84,29 +88,29 @@ func TestPlanAdmission(t *testing.T) {
 	// One letter a master: i in, with counters at 50 + its index; r restarted just now with old counters; R the same, a
 	// quarantine ago; a restarted with every write on disk; n never used; e empty just now; E the same, a quarantine ago; b in, but
 	// one of its two buckets lost just now; B the same, a quarantine ago; . no answer.
-	deployment := func(letters string) []*survey {
-		surveys := make([]*survey, len(letters))
+	deployment := func(letters string) []*Survey {
+		surveys := make([]*Survey, len(letters))
 		for i, l := range letters {
-			s := &survey{run: string(l), since: "1", counters: []int64{50 + int64(i), 70}}
+			s := &Survey{Run: string(l), Since: "1", Counters: []int64{50 + int64(i), 70}}
 			switch l {
 			case 'i':
-				s.in, s.since = true, "0"
+				s.in, s.Since = true, "0"
 			case 'r':
-				s.counters = []int64{7, 7}
+				s.Counters = []int64{7, 7}
 			case 'R':
-				s.counters, s.outFor = []int64{7, 7}, quarantine
+				s.Counters, s.outFor = []int64{7, 7}, quarantine
 			case 'a':
-				s.since, s.outFor = "0", 9*quarantine
+				s.Since, s.outFor = "0", 9*quarantine
 			case 'n':
-				s.counters, s.fresh = []int64{0, 0}, true
+				s.Counters, s.fresh = []int64{0, 0}, true
 			case 'e':
-				s.counters = []int64{0, 0}
+				s.Counters = []int64{0, 0}
 			case 'E':
-				s.counters, s.outFor = []int64{0, 0}, quarantine
+				s.Counters, s.outFor = []int64{0, 0}, quarantine
 			case 'b':
-				s.in, s.counters = true, []int64{0, 70}
+				s.in, s.Counters = true, []int64{0, 70}
 			case 'B':
-				s.in, s.counters, s.outFor = true, []int64{0, 70}, quarantine
+				s.in, s.Counters, s.outFor = true, []int64{0, 70}, quarantine
 			case '.':
 				s = nil
 			}
@@ -149,12 +153,12 @@ func TestPlanAdmission(t *testing.T) {
 		{"… and with it there are too few", "Rbii.", "w w = = ."},
 	} {
 		surveys := deployment(c.masters)
-		plan := planAdmission(surveys, errNotAsked, quorumOf(len(surveys)), quarantine, unix)
+		plan := MakePlan(surveys, errors.New("not asked"), len(surveys)/2+1, quarantine, unix)
 		for i, want := range strings.Fields(c.want) {
 			got := "="
 			switch {
-			case plan.floors[i] != nil:
-				got = fmt.Sprint(plan.floors[i][0])
+			case plan.Floors[i] != nil:
+				got = fmt.Sprint(plan.Floors[i][0])
 			case errors.Is(plan.out[i], ErrNeedsInit):
 				got = "!"
 			case plan.out[i] != nil:
@@ -165,7 +169,7 @@ func TestPlanAdmission(t *testing.T) {
 			if got != want {
 				t.Errorf("%s: %s: master %d: %s (%v), want %s", c.claim, c.masters, i, got, plan.out[i], want)
 			}
-			if plan.out[i] != nil && !errors.Is(plan.out[i], ErrNotAdmitted) {
+			if plan.out[i] != nil && !errors.Is(plan.out[i], script.ErrNotAdmitted) {
 				t.Errorf("%s: %v is no ErrNotAdmitted", c.claim, plan.out[i])
 			}
 		}
@@ -175,18 +179,57 @@ func TestPlanAdmission(t *testing.T) {
 func TestWhyAServerSitsOut(t *testing.T) {
 	for _, x := range []struct {
 		claim  string
-		survey survey
+		survey Survey
 		want   string
 	}{
-		{"it was never used", survey{fresh: true, counters: []int64{0, 0}}, "is new or lost all its data"},
-		{"it was emptied", survey{counters: []int64{0, 0}}, "is new or lost all its data"},
-		{"it restarted", survey{counters: []int64{5, 6}}, "restarted or lost data"},
-		{"it lost some counters", survey{counters: []int64{5, 0}}, "restarted or lost data"},
-		{"it lost all counters, and was not restarted", survey{in: true, counters: []int64{0, 0}}, "restarted or lost data"},
+		{"it was never used", Survey{fresh: true, Counters: []int64{0, 0}}, "is new or lost all its data"},
+		{"it was emptied", Survey{Counters: []int64{0, 0}}, "is new or lost all its data"},
+		{"it restarted", Survey{Counters: []int64{5, 6}}, "restarted or lost data"},
+		{"it lost some counters", Survey{Counters: []int64{5, 0}}, "restarted or lost data"},
+		{"it lost all counters, and was not restarted", Survey{in: true, Counters: []int64{0, 0}}, "restarted or lost data"},
 	} {
-		plan := planAdmission([]*survey{&x.survey, {in: true, counters: []int64{5, 6}}, {in: true, counters: []int64{5, 6}}}, nil, 2, time.Minute, 1)
+		plan := MakePlan([]*Survey{&x.survey, {in: true, Counters: []int64{5, 6}}, {in: true, Counters: []int64{5, 6}}}, nil, 2, time.Minute, 1)
 		if plan.out[0] == nil || !strings.Contains(plan.out[0].Error(), "it "+x.want+", and sits out") {
 			t.Errorf("%s: %v, want %q", x.claim, plan.out[0], x.want)
 		}
 	}
+}
+
+func TestSightings(t *testing.T) {
+	seen := sightings{of: make(map[string]sighting)}
+	for _, c := range []struct {
+		claim, server, since string
+		now                  time.Duration
+		want                 time.Duration
+	}{
+		{"first seen now", "a", "1", 5, 0},
+		{"four later", "a", "1", 9, 4},
+		{"another server", "b", "1", 9, 0},
+		{"it lost something again", "a", "2", 10, 0},
+		{"… and is out since then", "a", "2", 13, 3},
+	} {
+		if got := seen.outFor(c.server, c.since, clock.Instant(c.now)); got != c.want {
+			t.Errorf("%s: %v, want %v", c.claim, got, c.want)
+		}
+	}
+}
+
+func FuzzSurvey(f *testing.F) {
+	f.Add(rogue.RunID, "", "1700000000000", "1700000000000", "0", 1)
+	f.Add(rogue.RunID, "in x 2 4096 yes", "9223372036854775807", "-9223372036854775808", "9223372036854775807", 1)
+	f.Add("", "out", "0", "", "-1", 0)
+	f.Fuzz(func(t *testing.T, run, admitted, now, since, counter string, counters int) {
+		reply := []string{run, admitted, now, since}
+		for range counters % 8 {
+			reply = append(reply, counter)
+		}
+		s, err := ParseSurvey(reply, 1)
+		if err != nil {
+			return
+		}
+		if len(s.Counters) != 1 || s.Counters[0] < 0 || s.Counters[0] > script.MaxCounter {
+			t.Errorf("%q is read as %+v", reply, s)
+		}
+		MakePlan([]*Survey{s, nil, {Counters: []int64{1}}}, nil, 2, time.Minute, 1)
+	})
 }
