@@ -190,7 +190,7 @@ func (n *notices) set(ctx context.Context, master int, up bool) {
 	}
 }
 
-// hearAgain keeps one master's subscription until ctx ends.
+// keepSubscribed keeps one master's subscription until ctx ends.
 func (n *notices) keepSubscribed(ctx context.Context, m *master.Master) {
 	for pause := master.MinRetry; ctx.Err() == nil; pause = min(2*pause, master.MaxRetry) {
 		stood := false

@@ -212,7 +212,7 @@ func (g *quorumGame) survey(of, by int) {
 }
 
 // readmit takes one step of the readmission of master i: it surveys one master
-// after the other, and then does what planAdmission says.
+// after the other, and then does what membership.MakePlan says.
 func (g *quorumGame) readmit(i int) {
 	o := g.out[i]
 	for _, a := range g.running {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// MinRetry and maxRetry bound the pause after a master could not be reached.
+	// MinRetry and MaxRetry bound the pause after a master could not be reached.
 	// It is short, because a dial that is refused costs little and a majority that
 	// comes back should be noticed at once.
 	MinRetry = 5 * time.Millisecond

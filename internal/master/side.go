@@ -32,12 +32,11 @@ type Reply struct {
 // Err returns the error that the server replied, or nil. A key that is not there is no
 // error.
 func (r Reply) Err() error {
-	err := error(nil)
+	var cmd redis.Cmder = r.text
 	if r.pairs != nil {
-		err = r.pairs.Err()
-	} else {
-		err = r.text.Err()
+		cmd = r.pairs
 	}
+	err := cmd.Err()
 	if errors.Is(err, redis.Nil) {
 		return nil
 	}

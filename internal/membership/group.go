@@ -41,7 +41,7 @@ type Group struct {
 
 // Config is what a group goes by.
 type Config struct {
-	Prefix     string
+	Prefix     string        // of all keys
 	Need       int           // quorum
 	Quarantine time.Duration // how long a master that may have forgotten grants stays out
 	Now        func() clock.Instant

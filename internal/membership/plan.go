@@ -96,7 +96,7 @@ func believedDurable(admitted string) bool {
 	return strings.HasPrefix(admitted, "in ") && strings.HasSuffix(admitted, " "+string(durable))
 }
 
-// admittedFormat is what admittedValue makes, and what another format may.
+// admittedFormat is what AdmittedValue makes, and what another format may.
 var admittedFormat = regexp.MustCompile(`^in ([0-9a-f]+) (\d+) (\d+) (yes|no)$`)
 
 // readAdmitted reports whether the process run may vote, or why its data cannot

@@ -14,7 +14,7 @@ import (
 // each after what it needs, and then what runs them.
 var BatchSource = assembled("header", "lock", "queue", "counter", "raise", "acquire", "confirm", "extend", "release", "repair", "verify", "leave", "batch")
 
-// BatchSHA is what a master knows batchSource by.
+// BatchSHA is what a master knows BatchSource by.
 var BatchSHA = func() string {
 	sum := sha1.Sum([]byte(BatchSource))
 	return hex.EncodeToString(sum[:])
