@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -166,3 +167,23 @@ func (e *OptionError) Error() string {
 
 // Is reports that every OptionError is an ErrBadOption.
 func (e *OptionError) Is(target error) bool { return target == ErrBadOption }
+
+// notGranted says why the votes are no yes.
+func (c *Client) notGranted(op, name string, votes []script.Vote) error {
+	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: c.need, Votes: c.publish(votes)}
+	if disowned(votes, c.need) && op != opAcquire {
+		e.Reason = ErrLost
+	} else if freeIn, yes := contended(votes, c.need); yes {
+		e.Reason, e.FreeIn = ErrHeld, freeIn
+	}
+	return e
+}
+
+// publish makes votes readable for the caller.
+func (c *Client) publish(votes []script.Vote) []Vote {
+	public := make([]Vote, len(votes))
+	for i, v := range votes {
+		public[i] = Vote{Master: c.masters[i].Name, Answer: Answer(v.Answer), Grant: uint64(v.Grant), Remaining: v.Remaining, Err: printable.Error(v.Err)}
+	}
+	return public
+}

@@ -37,7 +37,7 @@ func TestErrors(t *testing.T) {
 		{"a re-entry of what is another's", c.notGranted(opReenter, "job", ballot("nnn..")), []error{ErrNotAcquired, ErrLost}, []string{"lost"}},
 		{"an extension unheard", c.notGranted(opExtend, "job", ballot("guuuu")), []error{ErrNoQuorum}, []string{"extend"}},
 		{"an extension of what is another's", c.notGranted(opExtend, "job", ballot("nnngg")), []error{ErrLost}, nil},
-		{"a wait that ended", joinWait(context.DeadlineExceeded, c.notGranted(opAcquire, "job", ballot("hhhhh"))), []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil},
+		{"a wait that ended", joinErrors(context.DeadlineExceeded, c.notGranted(opAcquire, "job", ballot("hhhhh"))), []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil},
 		{"bad input", &OptionError{"ttl", -1, "it must be positive"}, []error{ErrBadOption}, []string{"ttl", "-1", "positive"}},
 		{"a majority lost", fmt.Errorf("%w (%w)", ErrNeedsInit, ErrNotAdmitted), []error{ErrNeedsInit, ErrNotAdmitted}, []string{"redlock init"}},
 	} {
@@ -57,7 +57,7 @@ func TestErrors(t *testing.T) {
 			}
 		}
 	}
-	q, ok := errors.AsType[*QuorumError](joinWait(context.Canceled, c.notGranted(opAcquire, "job", ballot("ghru."))))
+	q, ok := errors.AsType[*QuorumError](joinErrors(context.Canceled, c.notGranted(opAcquire, "job", ballot("ghru."))))
 	if !ok || q.Need != 3 || len(q.Votes) != 5 {
 		t.Fatalf("no facts: %+v", q)
 	}

@@ -240,7 +240,7 @@ func TestLateGrantOfAWonLockCounts(t *testing.T) {
 	eventually(t, "the late grant is counted", func() bool {
 		lock.h.mu.Lock()
 		defer lock.h.mu.Unlock()
-		return lock.h.standing[2].granted && lock.h.standing[2].until > 0
+		return lock.h.masters[2].granted && lock.h.masters[2].until > 0
 	})
 	must(t, lock.Unlock(background))
 	requireFree(t, d, "job")

@@ -54,7 +54,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 		"extend": func(d *deployment, c *Client, lock *Lock) error {
 			now := c.now()
 			for i := range 3 {
-				expiry := lock.h.standing[i].expiry
+				expiry := lock.h.masters[i].expiry
 				lock.h.weigh(i, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.lo.Sub(now)}, lock.h.terms, false)
 			}
 			return lock.h.over()
@@ -96,7 +96,7 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 		now := c.now()
 		a.asked.Answer(2, script.Vote{Heard: true, Answer: script.Granted, Grant: int64(lock.Token()), Sent: now, Got: now})
 		lock.h.mu.Lock()
-		s := lock.h.standing[2]
+		s := lock.h.masters[2]
 		lock.h.mu.Unlock()
 		if s.until != 0 || !s.granted {
 			t.Errorf("counts until %v, granted: %v; want no vote and a grant", time.Duration(s.until), s.granted)
@@ -204,12 +204,12 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		h, now := lock.h, c.now()
 		for by, want := range map[time.Duration]script.Answer{0: script.Granted, time.Second: script.Refused, -time.Second: script.Refused} {
-			before := h.standing[0]
+			before := h.masters[0]
 			v := h.weigh(0, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: 7*time.Second - by}, h.terms, false)
-			if counts := h.standing[0].until > before.until; v.Answer != want || counts != (want == script.Granted) {
+			if counts := h.masters[0].until > before.until; v.Answer != want || counts != (want == script.Granted) {
 				t.Errorf("jumped by %v: %v, counts: %v", by, v, counts)
 			}
-			h.standing[0] = before
+			h.masters[0] = before
 		}
 		must(t, lock.Unlock(background))
 	})
@@ -224,7 +224,7 @@ func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
 		lock := mustTry(t, c, "job", WithTTL(10*time.Second))
 		synctest.Wait() // all have voted
 		lock.h.mu.Lock()
-		lock.h.standing[0].doubt = true
+		lock.h.masters[0].doubt = true
 		lock.h.mu.Unlock()
 		must(t, lock.Unlock(background))
 		synctest.Wait()

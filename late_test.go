@@ -121,7 +121,7 @@ func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 		h, now := lock.h, c.now()
 		h.weigh(0, script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: now, Got: now}, h.terms, false)
 		h.mu.Lock()
-		h.standing[0].repairs++
+		h.masters[0].repairs++
 		h.mu.Unlock()
 		h.weigh(0, script.Vote{Heard: true, Answer: script.Refused, Err: errNotSent}, h.terms, false)
 		if h.absent(0) {
@@ -159,7 +159,7 @@ func TestFreed(t *testing.T) {
 		{"not reached, where it never was", false, script.Vote{Answer: script.Refused, Err: errNotSent}, false, false},
 	} {
 		h := newHold(c, "job", "owner", c.config.lock)
-		h.standing[0] = standing{heard: true, granted: x.granted}
+		h.masters[0] = masterHold{heard: true, granted: x.granted}
 		x.answer.Heard, x.answer.Doubt = true, x.doubt
 		if got := h.freed(0, x.answer).Answer == script.Granted; got != x.want {
 			t.Errorf("%s: %v, want %v", x.claim, got, x.want)

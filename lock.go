@@ -129,7 +129,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 		return ErrReleased
 	}
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return contextError(ctx)
 	}
 	if !h.valid() {
 		return h.end(ErrExpired)
@@ -175,5 +175,5 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		return ErrReleased
 	}
 	l.cancel(ErrReleased)
-	return l.h.leave()
+	return l.h.unlock()
 }

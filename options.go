@@ -286,3 +286,27 @@ func validateName(name string) error {
 func (c *config) quarantine() time.Duration {
 	return planted.Bug.Quarantine(c.maxTTL + termsOf(c.maxTTL, 0, c.drift).drift + time.Second)
 }
+
+// configFor checks the input of an acquisition, and returns the client's settings,
+// changed by opts.
+func (c *Client) configFor(name string, opts []LockOption) (lockConfig, error) {
+	if len(opts) == 0 {
+		return c.config.lock, validateName(name)
+	}
+	return c.configWith(name, opts)
+}
+
+func (c *Client) configWith(name string, opts []LockOption) (lockConfig, error) {
+	cfg := c.config.lock
+	for i, o := range opts {
+		if o == nil {
+			return cfg, &OptionError{fmt.Sprintf("options[%d]", i), nil, "it must not be nil"}
+		}
+		o.applyLock(&cfg)
+	}
+	c.settle(&cfg)
+	if err := c.validateLock(cfg); err != nil {
+		return cfg, err
+	}
+	return cfg, validateName(name)
+}

@@ -104,7 +104,7 @@ func TestTheDefaultTTLFits(t *testing.T) {
 			t.Errorf("%s: %v", x.claim, err)
 			continue
 		}
-		got, err := (&Client{config: cfg}).with("job", x.call)
+		got, err := (&Client{config: cfg}).configFor("job", x.call)
 		if err != nil || got.ttl != x.want {
 			t.Errorf("%s: the ttl is %v (%v), want %v", x.claim, got.ttl, err, x.want)
 		}

@@ -322,7 +322,7 @@ func TestAHeldLockSurvivesARollingWipe(t *testing.T) {
 		eventually(t, fmt.Sprintf("counted on master %d", i), func() bool {
 			lock.h.mu.Lock()
 			defer lock.h.mu.Unlock()
-			return lock.h.client.now().Before(lock.h.standing[i].until)
+			return lock.h.client.now().Before(lock.h.masters[i].until)
 		})
 	}
 	if !lock.Valid() {
@@ -439,7 +439,7 @@ func TestRepairTopsUpAndCountsFromTheNextRound(t *testing.T) {
 		for countedAt == 0 {
 			time.Sleep(100 * time.Millisecond)
 			lock.h.mu.Lock()
-			s := lock.h.standing[2]
+			s := lock.h.masters[2]
 			lock.h.mu.Unlock()
 			if s.granted && repairedAt == 0 {
 				repairedAt = time.Since(start)

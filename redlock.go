@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/planted"
-	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -101,7 +99,7 @@ func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Cont
 func (c *Client) lock(ctx context.Context, name string, opts []LockOption,
 	fresh func(*Client, context.Context, string, lockConfig) (*Lock, error)) (*Lock, error) {
 	c.check(ctx)
-	cfg, err := c.with(name, opts)
+	cfg, err := c.configFor(name, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +167,12 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	h, deadline := a.h, a.start.Add(c.requestTimeout)
 
 	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
-	// forgotten either: handOver, below, gives them a receiver.
+	// forgotten either: receive, in begin and giveUp, gives them a receiver.
 	err := c.await(ctx, &a.asked, deadline)
 	var room [5]script.Vote
 	votes := a.asked.tally(room[:]...)
 	if err != nil || decide(votes, c.need) != won {
-		err = joinWait(err, c.notGranted(opAcquire, h.name, votes))
+		err = joinErrors(err, c.notGranted(opAcquire, h.name, votes))
 	}
 
 	// 3. The token: the highest grant number, once a quorum stands at it.
@@ -236,197 +234,7 @@ func (c *Client) confirm(ctx context.Context, h *hold, votes []script.Vote, dead
 		}
 	}
 	if err != nil || decide(ballot, c.need) != won {
-		err = joinWait(err, &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrNoQuorum, Need: c.need, Votes: c.publish(ballot)})
+		err = joinErrors(err, &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrNoQuorum, Need: c.need, Votes: c.publish(ballot)})
 	}
 	return ballot, err
-}
-
-// await waits until r is decided or the deadline has passed. It returns why when ctx
-// ends, or the client is closed, before.
-func (c *Client) await(ctx context.Context, r *round, deadline clock.Instant) error {
-	timer := c.timer(deadline.Sub(c.now()))
-	defer c.putBack(timer)
-	fell := c.listen(r)
-	defer c.stopListening(r, fell)
-	select {
-	case <-fell:
-	case <-timer.C:
-	case <-ctx.Done():
-		return ended(ctx)
-	case <-c.closed.Done():
-		return ErrClosed
-	}
-	return nil
-}
-
-// listen returns a channel from the client's pool that gets something when the
-// verdict of r falls.
-func (c *Client) listen(r *round) chan struct{} {
-	fell, ok := c.signals.Get().(chan struct{})
-	if !ok {
-		fell = make(chan struct{}, 1)
-	}
-	r.tellTo(fell)
-	return fell
-}
-
-// stopListening gives the channel back.
-func (c *Client) stopListening(r *round, fell chan struct{}) {
-	r.tellTo(nil)
-	select {
-	case <-fell:
-	default:
-	}
-	c.signals.Put(fell)
-}
-
-// timer returns one from the client's pool, set to d.
-func (c *Client) timer(d time.Duration) *time.Timer {
-	if t, ok := c.timers.Get().(*time.Timer); ok {
-		t.Reset(d)
-		return t
-	}
-	return time.NewTimer(d)
-}
-
-// putBack gives a timer back. (Since Go 1.23 one that was stopped or reset has
-// nothing left in its channel.)
-func (c *Client) putBack(t *time.Timer) {
-	t.Stop()
-	c.timers.Put(t)
-}
-
-// notGranted says why the votes are no yes.
-func (c *Client) notGranted(op, name string, votes []script.Vote) error {
-	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: c.need, Votes: c.publish(votes)}
-	if disowned(votes, c.need) && op != opAcquire {
-		e.Reason = ErrLost
-	} else if freeIn, yes := contended(votes, c.need); yes {
-		e.Reason, e.FreeIn = ErrHeld, freeIn
-	}
-	return e
-}
-
-// publish makes votes readable for the caller.
-func (c *Client) publish(votes []script.Vote) []Vote {
-	public := make([]Vote, len(votes))
-	for i, v := range votes {
-		public[i] = Vote{Master: c.masters[i].Name, Answer: Answer(v.Answer), Grant: uint64(v.Grant), Remaining: v.Remaining, Err: printable.Error(v.Err)}
-	}
-	return public
-}
-
-// check panics when a call cannot have been meant: nothing was asked of any master.
-func (c *Client) check(ctx context.Context) {
-	if c == nil || c.masters == nil {
-		panic("redlock: the Client is nil or zero: make one with New or Open")
-	}
-	if ctx == nil {
-		panic("redlock: nil context")
-	}
-}
-
-// enter begins a call: it checks that ctx has not ended and the client is open. The
-// caller must call c.calls.Done unless there was an error.
-func (c *Client) enter(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return ended(ctx)
-	}
-	if !c.open() {
-		return ErrClosed
-	}
-	return nil
-}
-
-// ended returns why ctx is over: its error, and its cause if that says more.
-func ended(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return errors.Join(err, cause)
-}
-
-// open reports that the client is not closed. Close waits then until the caller
-// calls c.calls.Done.
-func (c *Client) open() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed.Err() != nil {
-		return false
-	}
-	c.calls.Add(1)
-	return true
-}
-
-// unlocking runs the depart of an Unlock such that Close comes before it, and
-// releases the hold itself, or else sends what depart has submitted.
-func (c *Client) unlocking(depart func() (*round, error)) (*round, error) {
-	if c.open() {
-		defer c.calls.Done()
-	} else {
-		c.ending.Lock()
-		defer c.ending.Unlock()
-	}
-	return depart()
-}
-
-// with checks the input of an acquisition, and returns the client's settings,
-// changed by opts.
-func (c *Client) with(name string, opts []LockOption) (lockConfig, error) {
-	if len(opts) == 0 {
-		return c.config.lock, validateName(name)
-	}
-	return c.withOptions(name, opts)
-}
-
-func (c *Client) withOptions(name string, opts []LockOption) (lockConfig, error) {
-	cfg := c.config.lock
-	for i, o := range opts {
-		if o == nil {
-			return cfg, &OptionError{fmt.Sprintf("options[%d]", i), nil, "it must not be nil"}
-		}
-		o.applyLock(&cfg)
-	}
-	c.settle(&cfg)
-	if err := c.validateLock(cfg); err != nil {
-		return cfg, err
-	}
-	return cfg, validateName(name)
-}
-
-// Close ends every hold of the client (their contexts with ErrClosed), gives
-// back what is held or may be, and ends all goroutines and connections. Calls under way return ErrClosed. It waits for the masters that
-// answer; one that does not costs it at most two request timeouts and a dial, or
-// 5 s for each step of an admission that is under way.
-// Further calls return ErrClosed.
-func (c *Client) Close() error {
-	c.check(context.Background())
-	c.mu.Lock()
-	again := c.closed.Err() != nil
-	c.close(ErrClosed)
-	c.mu.Unlock()
-	if again {
-		return ErrClosed
-	}
-	c.calls.Wait()
-	c.ending.Lock()
-	for _, h := range c.names.holds() {
-		h.end(ErrClosed)
-		h.release(0, nil)
-	}
-	c.ending.Unlock()
-	c.suspend.stop()
-	c.notices.close()
-	for _, m := range c.masters {
-		m.Close()
-	}
-	for _, m := range c.masters {
-		m.Wait()
-	}
-	var errs []error
-	for _, r := range c.owned {
-		errs = append(errs, r.Close())
-	}
-	return errors.Join(errs...)
 }

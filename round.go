@@ -8,7 +8,7 @@ import (
 )
 
 // round is one question put to all masters, and the votes it brings in. Who
-// asks may wait for the verdict (Client.listen), be called with it (then), or both.
+// asks may wait for the verdict (Client.listen), be called with it (onVerdict), or both.
 type round struct {
 	need int
 
@@ -16,15 +16,16 @@ type round struct {
 	during *hold
 
 	// Each may be nil, is set before the first request is submitted (weigh also by
-	// handOver), is called by the masters' goroutines without mu, and must not
-	// block. weigh gets every vote before it counts, and returns what counts.
-	weigh func(master int, v script.Vote) script.Vote
-	then  func(verdict)
+	// receive), is called by the masters' goroutines without mu, and must not
+	// block. weigh gets every vote before it counts, and returns what counts; onVerdict
+	// gets the verdict.
+	weigh     func(master int, v script.Vote) script.Vote
+	onVerdict func(verdict)
 
 	mu      sync.Mutex
 	votes   []script.Vote
 	verdict verdict
-	fell    chan<- struct{} // gets something with the verdict; nil: nobody waits
+	decided chan<- struct{} // gets something with the verdict; nil: nobody waits
 	over    bool            // requests that have not left yet need not
 
 	// Where the votes and the requests of the usual number of masters are.
@@ -66,17 +67,17 @@ func newRound(votes []script.Vote, need int) *round {
 	return r
 }
 
-// tellTo makes fell, which has room for one, get something with the verdict.
-func (r *round) tellTo(fell chan<- struct{}) {
+// notify makes decided, which has room for one, get something with the verdict.
+func (r *round) notify(decided chan<- struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.fell = fell
-	if fell != nil && r.verdict != undecided {
-		fell <- struct{}{}
+	r.decided = decided
+	if decided != nil && r.verdict != undecided {
+		decided <- struct{}{}
 	}
 }
 
-// begin and answer make round an asker.
+// Begin and Answer make round an asker.
 
 func (r *round) Begin(master int) bool {
 	wanted := r.during == nil || r.during.over() == nil
@@ -97,15 +98,15 @@ func (r *round) Answer(master int, v script.Vote) {
 		r.mu.Lock()
 	}
 	r.votes[master] = v
-	fell := r.judge()
+	now := r.judge()
 	r.mu.Unlock()
-	if fell && r.then != nil {
-		r.then(r.verdict)
+	if now && r.onVerdict != nil {
+		r.onVerdict(r.verdict)
 	}
 }
 
-// judge takes the verdict as soon as it is certain, and reports whether it fell
-// now. The caller holds mu, or is the only one to know r.
+// judge takes the verdict as soon as it is certain, and reports whether it is
+// new. The caller holds mu, or is the only one to know r.
 func (r *round) judge() bool {
 	if r.verdict != undecided {
 		return false
@@ -113,8 +114,8 @@ func (r *round) judge() bool {
 	if r.verdict = decide(r.votes, r.need); r.verdict == undecided {
 		return false
 	}
-	if r.fell != nil {
-		r.fell <- struct{}{}
+	if r.decided != nil {
+		r.decided <- struct{}{}
 	}
 	return true
 }
@@ -145,10 +146,10 @@ func (r *round) tally(room ...script.Vote) []script.Vote {
 	return votes
 }
 
-// handOver makes weigh the receiver of every vote, those that are in already among
+// receive makes weigh the receiver of every vote, those that are in already among
 // them. With over, requests that have not left yet never will: they answer that they
 // were not sent.
-func (r *round) handOver(over bool, weigh func(master int, v script.Vote) script.Vote) {
+func (r *round) receive(over bool, weigh func(master int, v script.Vote) script.Vote) {
 	r.mu.Lock()
 	r.over, r.weigh = over, weigh
 	var in [maxMasters]bool // a vote that is in does not change any more

@@ -119,7 +119,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 				return lock, nil
 			}
 			if ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
-				err = joinWait(ended(ctx), err)
+				err = joinErrors(contextError(ctx), err)
 			}
 			if ctx.Err() != nil || c.closed.Err() != nil {
 				return nil, err
@@ -142,7 +142,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			err = c.heed(ctx, w, patience)
 		}
 		if err != nil {
-			return nil, joinWait(err, last)
+			return nil, joinErrors(err, last)
 		}
 	}
 }
@@ -352,7 +352,7 @@ func (obsoleteIf) Prepare(_ int, given script.Call, _ bool) script.Call { return
 
 func (c *Client) leaveRequest(name string) master.Request {
 	k := script.KeysOf(c.prefix, name, "")
-	return master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue}, &c.notices.channel), To: nobody{}}
+	return master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue}, &c.notices.channel), To: noAsker{}}
 }
 
 // called is told what a master's notice says: the key of a lock that it keeps for
@@ -381,8 +381,8 @@ func (c *Client) called(master int, notice string) {
 func (c *Client) sleep(ctx context.Context, w *waiter, pause time.Duration, patience <-chan time.Time, changed <-chan struct{}) (didChange bool, err error) {
 	var due <-chan time.Time
 	if pause >= 0 {
-		timer := c.timer(pause)
-		defer c.putBack(timer)
+		timer := c.getTimer(pause)
+		defer c.putTimer(timer)
 		due = timer.C
 	}
 	select {
@@ -393,16 +393,16 @@ func (c *Client) sleep(ctx context.Context, w *waiter, pause time.Duration, pati
 	case <-patience:
 		return false, context.DeadlineExceeded
 	case <-ctx.Done():
-		return false, ended(ctx)
+		return false, contextError(ctx)
 	case <-c.closed.Done():
 		return false, ErrClosed
 	}
 	return false, nil
 }
 
-// joinWait adds why the lock was not had to why the wait for it was over, if
+// joinErrors adds why the lock was not had to why the wait for it was over, if
 // either is known.
-func joinWait(over, why error) error {
+func joinErrors(over, why error) error {
 	switch {
 	case over == nil:
 		return why

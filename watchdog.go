@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
@@ -87,7 +86,7 @@ func (h *hold) extend(t terms) *round {
 	r.during = h
 	var repairs [maxMasters]bool
 	r.weigh = func(i int, v script.Vote) script.Vote { return h.weigh(i, v, t, repairs[i]) }
-	r.then = func(verdict) {
+	r.onVerdict = func(verdict) {
 		switch votes := r.tally(); {
 		case decide(votes, c.need) == won:
 			h.renewed(t, start)
@@ -102,9 +101,9 @@ func (h *hold) extend(t terms) *round {
 	valid := start.Before(h.validUntil())
 	for i := range requests {
 		requests[i] = master.Request{Order: h.name, Call: extending, To: r}
-		if h.standing[i].lost && valid {
+		if h.masters[i].lost && valid {
 			requests[i].Call = h.repairCall(t)
-			h.standing[i].repairs++
+			h.masters[i].repairs++
 			repairs[i] = true
 		}
 	}
@@ -120,7 +119,7 @@ func (h *hold) extend(t terms) *round {
 func (h *hold) weigh(i int, v script.Vote, t terms, repair bool) script.Vote {
 	jumped := time.Duration(0)
 	h.mu.Lock()
-	s := &h.standing[i]
+	s := &h.masters[i]
 	if repair {
 		s.repairs--
 	}
@@ -152,7 +151,7 @@ func (h *hold) weigh(i int, v script.Vote, t terms, repair bool) script.Vote {
 // extendedAt counts the vote of a master that extended, unless its clock jumped
 // since it did so the last time; it returns by how much. The caller holds mu.
 func (h *hold) extendedAt(i int, v script.Vote, t terms) (jumped time.Duration) {
-	s := &h.standing[i]
+	s := &h.masters[i]
 	if s.granted {
 		jumped = s.expiry.jump(v.Remaining, v.Sent, v.Got, t.drift)
 	}
@@ -196,55 +195,3 @@ func (h *hold) delay() time.Duration {
 	defer h.mu.Unlock()
 	return h.terms.delay
 }
-
-// suspendCheck notices that the machine was suspended. Go's timers count no
-// suspended time, so those of the holds would fire late by as much. Where the
-// clock counts none either (clock_other.go), it never finds anything.
-type suspendCheck struct {
-	mu    sync.Mutex
-	timer *time.Timer // nil while nothing is held
-	ahead time.Duration
-	ended bool
-}
-
-// start makes the check run until nothing is held any more.
-func (s *suspendCheck) start(c *Client) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.timer == nil && !s.ended {
-		s.ahead = c.ahead()
-		s.timer = time.AfterFunc(suspendInterval, func() { s.check(c) })
-	}
-}
-
-func (s *suspendCheck) check(c *Client) {
-	s.mu.Lock()
-	holds := c.names.holds()
-	if s.ended || len(holds) == 0 {
-		s.timer = nil
-		s.mu.Unlock()
-		return
-	}
-	before := s.ahead
-	s.ahead = c.ahead()
-	slept := s.ahead - before
-	s.timer.Reset(suspendInterval)
-	s.mu.Unlock()
-	if slept > time.Millisecond {
-		for _, h := range holds {
-			h.tick()
-		}
-	}
-}
-
-func (s *suspendCheck) stop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
-	if s.timer != nil {
-		s.timer.Stop()
-	}
-}
-
-// ahead is how much further the clock has run than Go's timers.
-func (c *Client) ahead() time.Duration { return time.Duration(c.now()) - time.Since(c.born) }

@@ -1,0 +1,63 @@
+package redlock
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+)
+
+// await waits until r is decided or the deadline has passed. It returns why when ctx
+// ends, or the client is closed, before.
+func (c *Client) await(ctx context.Context, r *round, deadline clock.Instant) error {
+	timer := c.getTimer(deadline.Sub(c.now()))
+	defer c.putTimer(timer)
+	decided := c.listen(r)
+	defer c.stopListening(r, decided)
+	select {
+	case <-decided:
+	case <-timer.C:
+	case <-ctx.Done():
+		return contextError(ctx)
+	case <-c.closed.Done():
+		return ErrClosed
+	}
+	return nil
+}
+
+// listen returns a channel from the client's pool that gets something when the
+// verdict of r falls.
+func (c *Client) listen(r *round) chan struct{} {
+	decided, ok := c.signals.Get().(chan struct{})
+	if !ok {
+		decided = make(chan struct{}, 1)
+	}
+	r.notify(decided)
+	return decided
+}
+
+// stopListening gives the channel back.
+func (c *Client) stopListening(r *round, decided chan struct{}) {
+	r.notify(nil)
+	select {
+	case <-decided:
+	default:
+	}
+	c.signals.Put(decided)
+}
+
+// getTimer returns one from the client's pool, set to d.
+func (c *Client) getTimer(d time.Duration) *time.Timer {
+	if t, ok := c.timers.Get().(*time.Timer); ok {
+		t.Reset(d)
+		return t
+	}
+	return time.NewTimer(d)
+}
+
+// putTimer gives a timer back. (Since Go 1.23 one that was stopped or reset has
+// nothing left in its channel.)
+func (c *Client) putTimer(t *time.Timer) {
+	t.Stop()
+	c.timers.Put(t)
+}

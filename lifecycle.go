@@ -1,0 +1,97 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+)
+
+// check panics when a call cannot have been meant: nothing was asked of any master.
+func (c *Client) check(ctx context.Context) {
+	if c == nil || c.masters == nil {
+		panic("redlock: the Client is nil or zero: make one with New or Open")
+	}
+	if ctx == nil {
+		panic("redlock: nil context")
+	}
+}
+
+// enter begins a call: it checks that ctx has not ended and the client is open. The
+// caller must call c.calls.Done unless there was an error.
+func (c *Client) enter(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return contextError(ctx)
+	}
+	if !c.begin() {
+		return ErrClosed
+	}
+	return nil
+}
+
+// contextError returns why ctx is over: its error, and its cause if that says more.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return errors.Join(err, cause)
+}
+
+// begin reports that the client is not closed. Close waits then until the caller
+// calls c.calls.Done.
+func (c *Client) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed.Err() != nil {
+		return false
+	}
+	c.calls.Add(1)
+	return true
+}
+
+// unlocking runs the depart of an Unlock such that Close comes before it, and
+// releases the hold itself, or else sends what depart has submitted.
+func (c *Client) unlocking(depart func() (*round, error)) (*round, error) {
+	if c.begin() {
+		defer c.calls.Done()
+	} else {
+		c.ending.Lock()
+		defer c.ending.Unlock()
+	}
+	return depart()
+}
+
+// Close ends every hold of the client (their contexts with ErrClosed), gives
+// back what is held or may be, and ends all goroutines and connections. Calls under way return ErrClosed. It waits for the masters that
+// answer; one that does not costs it at most two request timeouts and a dial, or
+// 5 s for each step of an admission that is under way.
+// Further calls return ErrClosed.
+func (c *Client) Close() error {
+	c.check(context.Background())
+	c.mu.Lock()
+	again := c.closed.Err() != nil
+	c.close(ErrClosed)
+	c.mu.Unlock()
+	if again {
+		return ErrClosed
+	}
+	c.calls.Wait()
+	c.ending.Lock()
+	for _, h := range c.names.holds() {
+		h.end(ErrClosed)
+		h.release(0, nil)
+	}
+	c.ending.Unlock()
+	c.suspend.stop()
+	c.notices.close()
+	for _, m := range c.masters {
+		m.Close()
+	}
+	for _, m := range c.masters {
+		m.Wait()
+	}
+	var errs []error
+	for _, r := range c.owned {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
+}

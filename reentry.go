@@ -1,0 +1,102 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// reenter enters a hold again: the masters are told the new depth, and a quorum
+// must agree that the lock is still this owner's.
+func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
+	c := h.client
+	if !cfg.ttlGiven || cfg.ttl == c.config.lock.ttl { // nobody asked for it here
+		cfg.ttl = min(cfg.ttl, c.maxTTL-h.delay())
+	}
+	if err := c.validateTTL(cfg.ttl, h.delay()); err != nil {
+		return nil, err
+	}
+	deadline := c.now().Add(c.requestTimeout)
+	h.mu.Lock()
+	switch {
+	case h.ended != nil:
+		defer h.mu.Unlock()
+		return nil, errors.Join(ErrNotAcquired, h.ended)
+	case h.depth == 0: // the last Unlock is about to end it
+		h.mu.Unlock()
+		return nil, errors.Join(ErrNotAcquired, ErrReleased)
+	}
+	h.depth++
+	depth := h.depth
+	t := termsOf(cfg.ttl, h.terms.delay, c.drift)
+	h.longest = max(h.longest, t.keyTTL())
+	h.mu.Unlock()
+
+	asked := c.newRound()
+	asked.weigh = func(i int, v script.Vote) script.Vote {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.alive() {
+			v = h.acquired(i, v, t)
+		}
+		return v
+	}
+	h.send(asked, h.reenterCall(depth, t))
+	err := c.await(ctx, asked, deadline)
+	if err != nil {
+		asked.abandon()
+	}
+	votes := asked.tally()
+	if err != nil || decide(votes, c.need) != won {
+		why := c.notGranted(opReenter, h.name, votes)
+		if errors.Is(why, ErrLost) {
+			h.end(ErrLost)
+		}
+		err = joinErrors(err, why)
+	}
+	if err == nil && !h.valid() {
+		err = errors.Join(ErrNotAcquired, h.end(ErrExpired))
+	}
+	if err != nil {
+		h.exit()
+		return nil, err
+	}
+	// ctx may have another lock's token by now.
+	inner, cancel := context.WithCancelCause(fence.WithToken(ctx, h.token))
+	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
+	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }}, nil
+}
+
+// holdContext is the context of a hold. It tells a Lock call which holds it is
+// made under.
+type holdContext struct {
+	context.Context
+	hold *hold
+}
+
+type holdKey struct{}
+
+func (c *holdContext) Value(key any) any {
+	if key == (holdKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// heldBy returns the hold of name that ctx was derived from, or nil. One that was
+// released is none any more; one that was lost still is, so that it is not
+// acquired afresh without anybody noticing.
+func heldBy(ctx context.Context, c *Client, name string) *hold {
+	for {
+		inner, ok := ctx.Value(holdKey{}).(*holdContext)
+		if !ok {
+			return nil
+		}
+		if h := inner.hold; h.client == c && h.name == name && h.over() != ErrReleased {
+			return h
+		}
+		ctx = inner.Context
+	}
+}

@@ -1,0 +1,217 @@
+package redlock
+
+import (
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// giveUp is for an acquisition that failed: what was granted is released, and
+// what may have been is too, with a mark that keeps a late acquire out. Who waits
+// on keeps its place, and takes it where it has not asked yet.
+func (h *hold) giveUp(asked *round, in place) {
+	undoing := h.undoCall(0, in)
+	undo := func(i int, v script.Vote) script.Vote {
+		h.client.masterTime.learn(i, v)
+		h.mu.Lock()
+		h.acquired(i, v, h.terms)
+		keep := h.retryUntil(v.Doubt, h.client.now())
+		h.mu.Unlock()
+		if (v.Answer == script.Granted || v.Doubt) && planted.Bug.GivesBack(v.Answer != script.Unknown) {
+			h.client.masters[i].Submit(&master.Request{
+				Order:  h.name,
+				Call:   undoing,
+				Policy: releaseOf{h},
+				To:     noAsker{},
+				Until:  keep,
+			})
+		}
+		return v
+	}
+	asked.receive(in == nowhere, undo)
+}
+
+// granted reports whether the master had granted the lock when last heard.
+func (h *hold) granted(master int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.masters[master].granted
+}
+
+// absent reports whether the master does not have the lock, and never will.
+func (h *hold) absent(master int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.masters[master].absent()
+}
+
+// inDoubt reports whether an acquire of this owner may be executed on the master
+// yet.
+func (h *hold) inDoubt(master int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.masters[master].doubt
+}
+
+// retryUntil is until when a release that starts now is worth sending: as long as the
+// masters may have the lock. Where an acquire may be executed yet, say by a master
+// that goes on after a freeze, longer by the time for which its mark is needed. The
+// caller holds mu.
+func (h *hold) retryUntil(doubt bool, now clock.Instant) clock.Instant {
+	until := now.Add(h.longest)
+	if doubt {
+		until = until.Add(goneTTL)
+	}
+	return until
+}
+
+// release tells the masters that so many entries are left. With 0 left it is kept
+// until it arrived or is of no use any more, but not where the hold never was. Such a
+// master is asked once, behind all that this client has sent it for the name, and
+// counts if the name is free there: it may be another's, or that of this client's
+// hold before. The attempt of a caller of this client whose turn it is next, if
+// there is one, goes along: both leave at once, in this order.
+func (h *hold) release(left int, next *attempt) *round {
+	r := h.client.newRound()
+	r.weigh = h.freed
+	var acquires []master.Request
+	if next != nil {
+		acquires = next.asked.requests(len(h.masters))
+	}
+	var freeing script.Call
+	switch {
+	case left > 0:
+		freeing = h.exitCall(left)
+	case next != nil && next.h.since != 0:
+		freeing = h.passCall(&h.client.notices.channel)
+	default:
+		freeing = h.releaseCall()
+	}
+	requests := r.requests(len(h.masters))
+	now := h.client.now()
+	h.mu.Lock()
+	for i, s := range h.masters {
+		requests[i] = master.Request{Order: h.name, Call: freeing, To: r}
+		if left == 0 && !s.absent() {
+			requests[i].Until, requests[i].Policy = h.retryUntil(s.doubt || !s.heard, now), releaseOf{h}
+		}
+	}
+	h.mu.Unlock()
+	for i := range requests {
+		if next == nil {
+			h.client.masters[i].Submit(&requests[i])
+			continue
+		}
+		acquires[i] = master.Request{Order: h.name, Call: next.call, To: &next.asked}
+		h.client.masters[i].Submit(&requests[i], &acquires[i])
+	}
+	return r
+}
+
+// freed makes a yes of a release's "not yours" that means that the name is free.
+// Where the hold was, the first copy of this release may have freed it; where it
+// was not, the name is free unless another has it.
+func (h *hold) freed(master int, v script.Vote) script.Vote {
+	if !v.NotMine() {
+		return v
+	}
+	free := v.Answer != script.Held
+	if h.granted(master) {
+		free = v.Doubt
+	}
+	if free {
+		v.Answer, v.Err = script.Granted, nil
+	}
+	return v
+}
+
+// nextAttempt prepares the attempt of the caller of this client who comes after h. As
+// long as this client may keep the name, the masters keep it for that one whoever
+// else waits.
+func (h *hold) nextAttempt(w *waiter) *attempt {
+	c := h.client
+	in := c.placeOf(w)
+	a := c.prepare(h.name, w.cfg, in)
+	if in != nowhere && !w.cfg.fair && c.now().Before(h.since.Add(keepFor)) {
+		a.h.since = h.since
+	}
+	return a
+}
+
+// exit takes one entry back, and tells the masters. The last one ends
+// the hold. It returns the masters' answers to come, and why the hold was over
+// before if it was.
+func (h *hold) exit() (freed *round, ended error) {
+	h.mu.Lock()
+	h.depth--
+	left := h.depth
+	ended = h.ended
+	h.mu.Unlock()
+	var next *attempt
+	if left == 0 && ended == nil {
+		if ended = h.end(ErrReleased); ended == ErrReleased {
+			ended = nil
+			next = h.client.names.handOver(h, h.nextAttempt)
+		}
+	}
+	if ended != nil {
+		return h.release(0, nil), ended // whatever the other handles think
+	}
+	return h.release(left, next), nil
+}
+
+// unlock is exit, and waits until a quorum of masters has done it.
+func (h *hold) unlock() error {
+	c := h.client
+	freed, ended := c.unlocking(h.exit)
+	if ended != nil {
+		return ended // nobody can tell by now what a release would have found
+	}
+	// The caller's context is often dead by now, which is why it is not asked; and
+	// Close lets releases finish.
+	timer := c.getTimer(c.requestTimeout)
+	defer c.putTimer(timer)
+	decided := c.listen(freed)
+	defer c.stopListening(freed, decided)
+	select {
+	case <-decided:
+	case <-timer.C:
+	}
+	if freed.won() {
+		return nil
+	}
+	votes := freed.tally()
+	reason := ErrNoQuorum
+	if disowned(votes, c.need) {
+		reason = ErrLost
+	}
+	return &QuorumError{Op: opRelease, Name: h.name, Reason: reason, Need: c.need, Votes: c.publish(votes)}
+}
+
+// releaseOf is the policy of a release of the hold.
+type releaseOf struct{ *hold }
+
+// Obsolete: a release is of use, where there turned out to be nothing to free, until
+// the asker has heard how the name stands.
+func (r releaseOf) Obsolete(master int, answered bool) bool { return answered && r.absent(master) }
+
+// Prepare decides whether the release leaves a gone mark. An acquire that went ahead
+// of it, on the same connection or answered by then, cannot be late; one whose
+// connection broke can.
+func (r releaseOf) Prepare(master int, given script.Call, resent bool) script.Call {
+	if resent || r.inDoubt(master) {
+		return r.undoCall(goneTTL, nowhere)
+	}
+	return given
+}
+
+// noAsker is the asker of what nobody waits for.
+type noAsker struct{}
+
+func (noAsker) Begin(int) bool { return true }
+
+func (noAsker) Answer(int, script.Vote) {}
+
+// absent reports that the master does not have the lock, and never will.
+func (s masterHold) absent() bool { return s.heard && !s.granted && !s.doubt && s.repairs == 0 }
