@@ -226,3 +226,36 @@ func TestUnlockDoesNotCountWhatAnotherHas(t *testing.T) {
 	must(t, mustTry(t, rival, "job").Unlock(background))
 	others.Release()
 }
+
+// Where there is nothing to free, a release is of use until the round has its verdict.
+func TestAReleaseIsOfNoUse(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.founded()
+		h := newHold(c, "job", "owner", c.config.lock)
+		h.masters[0] = masterHold{heard: true, granted: true}
+		h.masters[1] = masterHold{heard: true, granted: true}
+		h.masters[2] = masterHold{heard: true}
+		r := c.newRound()
+		r.releases = h
+		policy := (*releasePolicy)(r)
+		obsolete := func(answered bool) (all [3]bool) {
+			for i := range all {
+				all[i] = policy.Obsolete(i, answered)
+			}
+			return all
+		}
+		granted := script.Vote{Heard: true, Answer: script.Granted}
+		r.Answer(0, granted)
+		if got := obsolete(false); got != [3]bool{} {
+			t.Errorf("one of three has freed it: of no use on %v", got)
+		}
+		if got := obsolete(true); got != [3]bool{2: true} {
+			t.Errorf("answered: of no use on %v, want the last", got)
+		}
+		r.Answer(1, granted)
+		if got := obsolete(false); got != [3]bool{2: true} {
+			t.Errorf("two of three have freed it: of no use on %v, want the last", got)
+		}
+	})
+}

@@ -68,13 +68,13 @@ func (h *hold) retryUntil(doubt bool, now clock.Instant) clock.Instant {
 
 // release tells the masters that so many entries are left. With 0 left it is kept
 // until it arrived or is of no use any more, but not where the hold never was. Such a
-// master is asked once, behind all that this client has sent it for the name, and
-// counts if the name is free there: it may be another's, or that of this client's
-// hold before. The attempt of a caller of this client whose turn it is next, if
+// master is asked once, behind all that this client has sent it for the name, unless
+// the others have decided by then. It counts if the name is free there: it may be
+// another's, or that of this client's hold before. The attempt of a caller of this client whose turn it is next, if
 // there is one, goes along: both leave at once, in this order.
 func (h *hold) release(left int, next *attempt) *round {
 	r := h.client.newRound()
-	r.weigh = h.freed
+	r.releases = h
 	var acquires []master.Request
 	if next != nil {
 		acquires = next.asked.requests(len(h.masters))
@@ -93,8 +93,12 @@ func (h *hold) release(left int, next *attempt) *round {
 	h.mu.Lock()
 	for i, s := range h.masters {
 		requests[i] = master.Request{Order: h.name, Call: freeing, To: r}
-		if left == 0 && !s.absent() {
-			requests[i].Until, requests[i].Policy = h.retryUntil(s.doubt || !s.heard, now), releaseOf{h}
+		if left > 0 {
+			continue
+		}
+		requests[i].Policy = (*releasePolicy)(r)
+		if !s.absent() {
+			requests[i].Until = h.retryUntil(s.doubt || !s.heard, now)
 		}
 	}
 	h.mu.Unlock()
@@ -189,11 +193,24 @@ func (h *hold) unlock() error {
 	return &QuorumError{Op: opRelease, Name: h.name, Reason: reason, Need: c.need, Votes: c.publish(votes)}
 }
 
-// releaseOf is the policy of a release of the hold.
+// releasePolicy is the policy of the requests of a release.
+type releasePolicy round
+
+// Obsolete: where there turned out to be nothing to free, a release is of use until the
+// asker has heard how the name stands, from this master or from the others.
+func (p *releasePolicy) Obsolete(master int, answered bool) bool {
+	r := (*round)(p)
+	return (answered || r.isDecided()) && r.releases.absent(master)
+}
+
+func (p *releasePolicy) Prepare(master int, given script.Call, resent bool) script.Call {
+	return releaseOf{p.releases}.Prepare(master, given, resent)
+}
+
+// releaseOf is the policy of a release that nobody waits for.
 type releaseOf struct{ *hold }
 
-// Obsolete: a release is of use, where there turned out to be nothing to free, until
-// the asker has heard how the name stands.
+// Obsolete reports that there turned out to be nothing to free.
 func (r releaseOf) Obsolete(master int, answered bool) bool { return answered && r.absent(master) }
 
 // Prepare decides whether the release leaves a gone mark. An acquire that went ahead

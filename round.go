@@ -15,6 +15,9 @@ type round struct {
 	// Requests leave only as long as this hold is not over; nil: always.
 	during *hold
 
+	// It is a release of this hold, which weighs the votes; nil: it is none.
+	releases *hold
+
 	// Each may be nil, is set before the first request is submitted (weigh also by
 	// receive), is called by the masters' goroutines without mu, and must not
 	// block. weigh gets every vote before it counts, and returns what counts; onVerdict
@@ -91,6 +94,9 @@ func (r *round) Begin(master int) bool {
 }
 
 func (r *round) Answer(master int, v script.Vote) {
+	if r.releases != nil {
+		v = r.releases.freed(master, v)
+	}
 	r.mu.Lock()
 	if weigh := r.weigh; weigh != nil {
 		r.mu.Unlock()
@@ -118,6 +124,13 @@ func (r *round) judge() bool {
 		r.decided <- struct{}{}
 	}
 	return true
+}
+
+// isDecided reports that there is a verdict.
+func (r *round) isDecided() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.verdict != undecided
 }
 
 // won reports that a quorum has granted.
