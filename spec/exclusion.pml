@@ -1,37 +1,38 @@
 /*
  * Exclusion: who holds the lock, when time behaves.
  *
- * Promise: while a hold is believed valid, no other acquisition of the name is
- * complete that was not complete before. So no two holds at once, and none that
- * comes back to life after another one had the lock.
+ * Promise: once another acquisition of the name is complete, no earlier hold is
+ * believed valid. So there are no two holds at once, and no hold comes back to life
+ * after another one had the lock.
  *
- * Time is discrete here and runs alike for everybody (the drift allowance pays for
- * clocks that do not). A lock goes only by its ttl, by a release of an owner that
- * is through with it, or with a master that loses it. A message arrives when it
- * likes, or never; so does its answer. Counters and tokens are not in this model:
- * they are in tokens.pml.
+ * Time is discrete here, and is the same for everybody. (The drift allowance covers
+ * clocks for which it is not.) A lock vanishes only when its ttl ends, when its
+ * owner has finished and releases it, or with a master that loses it. A message may
+ * arrive at any time, or never; so may its answer. Counters and tokens are not in
+ * this model: they are in tokens.pml.
  *
  *   ADMIT        1  a master that lost something votes only after readmission
  *                0  at once
  *   QUARANTINE   1  readmission waits for the longest ttl
  *                0  it does not
  *   FOUNDING     1  when all masters are empty, they are admitted at once only if
- *                   nobody has noted on any of them that it lost something
- *                0  then all are admitted at once
- *   NOTED        1  it is noted on one that came back empty before all are empty (this
- *                   is no rule of the code: clients at work note it when they next
- *                   connect)
- *                0  or later, or never
+ *                   no master has a mark that it lost something
+ *                0  they are always admitted at once
+ *   NOTED        1  before all masters are empty, at least one that came back empty
+ *                   has that mark (this is not a rule of the code but an assumption:
+ *                   clients write the mark when they next connect)
+ *                0  the mark may come later, or never
  *   LEASE        1  a hold that was not renewed in time is over: an answer that
- *                   comes when it is not valid any more does not count
- *                0  it ends when its timer fires, and an answer may come before
+ *                   comes after the end of the lease does not count
+ *                0  the hold ends when its timer fires, and an answer that comes
+ *                   before that counts
  *   REPAIRCOUNT  1  a repaired lock counts from the next round on
  *                0  it counts in the round that made it
  *   REENTRY      1  a re-entry never creates a lock
- *                0  it does, where there is none
+ *                0  it creates one where there is none
  *
- * LEASE covers REPAIRCOUNT and REENTRY here: with it no assertion fails whatever
- * they are, and without it they do not help enough (docs/MODEL.md).
+ * LEASE covers REPAIRCOUNT and REENTRY here. With LEASE no assertion fails, whatever
+ * the other two are. Without LEASE the other two are not enough (docs/MODEL.md).
  */
 
 #ifndef ADMIT
@@ -56,7 +57,7 @@
 #define REENTRY 1
 #endif
 
-/* Bounds. Time, renewals and repairs have none. */
+/* Bounds. Time, renewals and repairs have no bound. */
 #ifndef N
 #define N 3         /* masters */
 #endif
@@ -67,7 +68,7 @@
 #define LOSSES 1    /* a master restarts without its locks, or with them */
 #endif
 #ifndef TTL
-#define TTL 2       /* ticks; also the longest one */
+#define TTL 2       /* in ticks; it is also the longest ttl of the deployment */
 #endif
 #ifndef UNHEARD
 #define UNHEARD 1   /* answers may be lost */
@@ -77,7 +78,7 @@
 #endif
 
 #ifndef SYMMETRY
-#define SYMMETRY 1  /* 0: masters keep their numbers, so that a story can be read */
+#define SYMMETRY 1  /* 0: masters keep their numbers, so that one can follow a story */
 #endif
 
 #define QUORUM (N / 2 + 1)
@@ -85,8 +86,8 @@
 /* Masters. */
 byte lock[N];       /* the attempt that owns the lock; 0: none */
 byte left[N];       /* ticks until it expires */
-byte out[N];        /* ticks until it is admitted again; 0: it is */
-byte bare[N];       /* 1: it came back without anything; 2: and that is noted on it */
+byte out[N];        /* ticks until it is admitted again; 0: it is admitted */
+byte bare[N];       /* 1: it came back empty; 2: and has a mark that says so */
 
 /* Attempts, which become holds. They begin in the order of their numbers. */
 #define IDLE   0
@@ -94,16 +95,16 @@ byte bare[N];       /* 1: it came back without anything; 2: and that is noted on
 #define HELD   2
 #define OVER   3
 byte phase[ATTEMPTS + 1];
-byte until[(ATTEMPTS + 1) * N];     /* the votes: ticks for which each counts */
-byte acquireLeft[ATTEMPTS + 1];     /* ticks for which votes for the acquire count */
-byte extendLeft[ATTEMPTS + 1];      /* the same of the last renewal, or re-entry */
-byte acquiring[ATTEMPTS + 1];       /* sets of masters on which these are yet to be executed */
+byte until[(ATTEMPTS + 1) * N];     /* the votes: the ticks for which each counts */
+byte acquireLeft[ATTEMPTS + 1];     /* the ticks for which votes for the acquire count */
+byte extendLeft[ATTEMPTS + 1];      /* the same for the last renewal, or re-entry */
+byte acquiring[ATTEMPTS + 1];       /* sets of masters on which these have not been executed yet */
 byte extending[ATTEMPTS + 1];
 byte repairing[ATTEMPTS + 1];
-bool passed[ATTEMPTS + 1];          /* another acquisition was complete since this one was */
+bool passed[ATTEMPTS + 1];          /* another acquisition became complete after this one */
 byte losses;
 
-/* Scratch; 0 between two steps. */
+/* Scratch variables; 0 between two steps. */
 byte a, m, i, x, n;
 bool noted;
 int  key[N], k;
@@ -117,8 +118,8 @@ inline someMaster()  { m = 0; do :: m < N - 1 -> m++ :: break od }
 
 inline countValid(who) { n = 0; x = 0; do :: x < N -> n = n + (UNTIL(who, x) > 0); x++ :: else -> break od; x = 0 }
 
-/* Whatever it has on masters, or on the way there, is in nobody's way: at worst it
- * keeps others out for a while, and they might as well have been slow. */
+/* The attempt is over. The model drops what it has on masters, and on the way to them:
+ * that could only keep others out for a while, and they may be slow in any case. */
 inline end(who) {
   phase[who] = OVER;
   x = 0;
@@ -128,7 +129,7 @@ inline end(who) {
   passed[who] = 0
 }
 
-/* No hold is believed valid that another acquisition has passed. */
+/* If another acquisition has passed a hold, the hold is not believed valid. */
 inline promise() {
   i = 1;
   do
@@ -138,7 +139,7 @@ inline promise() {
   i = 0; n = 0
 }
 
-/* A yes of master m to attempt a counts for so many ticks. */
+/* The yes of master m to attempt a counts for this number of ticks. */
 inline count(ticks) {
   countValid(a);
   if
@@ -159,7 +160,8 @@ inline count(ticks) {
   n = 0
 }
 
-/* Those that are empty, but for one, and whether that is noted on any of them. */
+/* Counts the empty masters, except one, and finds out whether any of them has the mark
+ * that it lost something. */
 inline countBare(but) {
   n = 0; noted = 0; x = 0;
   do
@@ -202,9 +204,10 @@ inline tick() {
   a = 0; n = 0; printf("a tick\n")
 }
 
-/* Masters are alike: after each step they are put in the order of what they have,
- * so that two states that differ only by their numbers are one. Any order will
- * do; that it is no other state rests on swapping everything that two have. */
+/* Masters are alike. After each step they are sorted by what they have, so that two
+ * states that differ only in the numbers of the masters become one state. Any order
+ * will do. The state stays the same only because everything that two masters have is
+ * swapped. */
 inline swapBits(set) { if :: HAS(set, x) != HAS(set, x + 1) -> set = set ^ (3 << x) :: else fi }
 inline swap(one, other) { n = one; one = other; other = n }
 

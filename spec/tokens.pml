@@ -1,44 +1,47 @@
 /*
- * Tokens: minting, admission, repair and re-entry, against an adversary that
- * owns time.
+ * Tokens: how they are made, admission, repair and re-entry, against an adversary
+ * that controls time.
  *
  * Promise: tokens of completed acquisitions are unique, and each is above every
- * token that was complete before its attempt began. And: a re-entry succeeds
- * only while no higher token is complete. No clock
- * is read: any lock may vanish at any moment (expiry, a jump of a master's clock,
- * a paused holder, a release), any message may be late or be executed twice.
+ * token that was complete before its attempt began. A re-entry succeeds only while
+ * no higher token is complete. No clock is read. Any lock may vanish at any moment
+ * (expiry, a jump of a master's clock, a paused holder, a release). Any message may
+ * be late, or be executed twice.
  *
- * Each rule of the protocol has a switch, with the same word as in the Go tests.
- * With all of them as they stand here no assertion fails; weaken one, and one does
- * (docs/MODEL.md has the stories).
+ * Each rule of the protocol has a switch, with the same name as in the Go tests.
+ * With all switches as they are here, no assertion fails. If one is weakened, an
+ * assertion fails (docs/MODEL.md).
  *
- *   CONFIRM      1  a grant whose votes disagree counts once a quorum of masters
- *                   stands at the token: laggards raise their counter to it
- *                0  token = highest vote, done
- *   STANDING     2  a laggard confirms only while the very grant that voted stands
- *                1  while the caller owns the lock there
- *                0  always
+ *   CONFIRM      1  an acquisition whose votes have different grant numbers counts
+ *                   once a quorum of masters stands at the token: a master below it
+ *                   (a laggard) confirms, which raises its counter to the token
+ *                0  it counts at once, with the highest grant number as its token
+ *   STANDING     2  a laggard confirms only while the same grant that voted stands
+ *                1  it confirms while the caller owns the lock there
+ *                0  it always confirms
  *   ADMIT        1  a master that lost something votes only after readmission
  *                0  at once
- *   QUARANTINE   1  readmission begins when every vote given before the loss has
- *                   lapsed (votes are valid for the ttl)
- *                0  at once
- *   LAPSE        1  a vote that lapsed does not stand for a token either
- *                0  it does, if a quorum of the attempt's other votes is valid
- *   RAISE        1  readmission raises the counter to the highest of a quorum of
+ *   QUARANTINE   1  readmission begins when every vote that was given before the
+ *                   loss has lapsed (votes are valid for the ttl)
+ *                0  it begins at once
+ *   LAPSE        1  a vote that lapsed no longer stands for a token
+ *                0  it still stands, if a quorum of the attempt's votes is valid
+ *   RAISE        1  readmission raises the counter to the highest one of a quorum of
  *                   the other admitted masters
- *                0  of any one of them
- *   FLOOR        1  when a majority is out, all counters go to the Unix time too
- *                0  only to the highest counter of all masters
- *   SAMEPROCESS  2  the admitting write is refused if the master lost anything
- *                   since it was surveyed
- *                1  if its process is another one: FLUSHALL or DEL goes unnoticed
- *                0  never refused
+ *                0  it raises the counter to that of any one of them
+ *   FLOOR        1  when a majority is out, all counters are raised to the highest
+ *                   counter of all masters, and to the Unix time
+ *                0  they are raised only to the highest counter
+ *   SAMEPROCESS  2  the write that admits a master is refused if the master lost
+ *                   anything since the survey
+ *                1  it is refused if the server is another process: FLUSHALL and DEL
+ *                   are not noticed
+ *                0  it is never refused
  *   REENTRY      1  a re-entry never creates a lock
- *                0  it does, where there is none
+ *                0  it creates one where there is none
  *
- * One process; each branch of its loop is one thing that may happen next, and
- * each is atomic because a script is atomic on its master.
+ * The model is one process. Each branch of its loop is one thing that may happen
+ * next. Each is atomic, because a script is atomic on its master.
  */
 
 #ifndef CONFIRM
@@ -77,63 +80,63 @@
 #define ATTEMPTS 2  /* fresh acquisitions; all of them may be under way at once */
 #endif
 #ifndef SKEW
-#define SKEW 2      /* counters differ by up to so much at the start */
+#define SKEW 2      /* the most by which counters differ at the start */
 #endif
 #ifndef GHOSTS
-#define GHOSTS 1    /* acquires that are granted, and nobody counts the vote */
+#define GHOSTS 1    /* acquires that are granted, but nobody counts the vote */
 #endif
 #ifndef LOSSES
-#define LOSSES 0    /* a master restarts empty or with an older state, or is emptied */
+#define LOSSES 0    /* times that a master restarts empty or with an older state, or is emptied */
 #endif
 #ifndef SURVEYS
-#define SURVEYS LOSSES /* readmissions, all of which may be under way at once */
+#define SURVEYS LOSSES /* readmissions; all of them may be under way at once */
 #endif
 #ifndef REPAIRS
 #define REPAIRS 0   /* locks written back */
 #endif
 #ifndef REENTRIES
-#define REENTRIES 0 /* only counted where REENTRY is 0: else they change nothing */
+#define REENTRIES 0 /* counted only where REENTRY is 0: otherwise they change nothing */
 #endif
 
 #define QUORUM (N / 2 + 1)
-#define ALL N       /* the target of a survey that readmits everybody */
+#define ALL N       /* the target of a survey that readmits all masters */
 
 /* Masters. */
-byte counter[N];    /* the fence; 0: missing */
-byte lock[N];       /* the attempt whose grant stands; 0: none, or of nobody who is left to ask */
-bool very[N];       /* it is the grant that voted, and not one made by a resent acquire */
+byte counter[N];    /* the fence counter; 0: missing */
+byte lock[N];       /* the attempt whose grant stands; 0: none, or that of an owner that asks no more */
+bool very[N];       /* it is the grant that voted, and not the grant of a resent acquire */
 bool admitted[N];
-byte forgot[N];     /* set of attempts whose votes it gave before it lost something */
+byte forgot[N];     /* set of attempts that it voted for before it lost something */
 
-/* Attempts, which become holds. They begin in the order of their numbers: which
- * client makes which is of no importance to the masters. */
+/* Attempts, which become holds. They begin in the order of their numbers: it makes
+ * no difference to the masters which client makes which attempt. */
 #define IDLE    0
 #define ASKING  1
-#define PENDING 2   /* the token is known, a quorum does not stand at it yet */
+#define PENDING 2   /* the token is known, but no quorum stands at it yet */
 #define HELD    3
 #define OVER    4
 byte phase[ATTEMPTS + 1];
 byte token[ATTEMPTS + 1];
-byte floor[ATTEMPTS + 1];           /* highest token that was complete when it began */
+byte floor[ATTEMPTS + 1];           /* the highest token that was complete when the attempt began */
 byte grant[(ATTEMPTS + 1) * N];     /* the votes; 0: none */
 byte voted[ATTEMPTS + 1];           /* set of masters that granted */
-byte lapsed[ATTEMPTS + 1];          /* set of masters whose vote is not valid any more */
+byte lapsed[ATTEMPTS + 1];          /* set of masters whose vote is no longer valid */
 byte stand[ATTEMPTS + 1];           /* set of masters that stand at the token */
 
-/* Surveys: a client that readmits a master, or all. */
+/* Surveys. In each, a client readmits one master, or all. */
 #define SPENT 2
 byte surveying[SURVEYS + 1];        /* IDLE, ASKING, SPENT */
 byte target[SURVEYS + 1];
-byte heard[SURVEYS + 1];            /* set of masters whose counter was read; of ALL: still to be admitted */
+byte heard[SURVEYS + 1];            /* set of masters whose counter was read; for ALL: those still to be admitted */
 byte highest[SURVEYS + 1];
 
 /* History. */
-byte minted;                        /* highest counter ever: the Unix time is no lower */
-byte complete;                      /* highest token that a caller has */
-int  handedOut;                     /* set of tokens that callers have */
+byte minted;                        /* the highest counter ever: the Unix time is never lower */
+byte complete;                      /* the highest token that a caller has */
+int  handedOut;                     /* the set of tokens that callers have */
 byte ghosts, losses, surveys, repairs, reentries;
 
-/* Scratch; 0 between two steps. */
+/* Scratch variables; 0 between two steps. */
 byte a, m, x, n, c;
 
 #define HAS(set, i)   (((set) >> (i)) & 1)
@@ -143,7 +146,7 @@ byte a, m, x, n, c;
 #define STANDS(a, m)  (STANDING == 0 || (lock[m] == a && (very[m] || STANDING == 1)))
 #define BEGINS(a)     (phase[a] == IDLE && (a == 1 || phase[a - 1] != IDLE))
 
-/* How many masters are in the set? */
+/* Counts the masters in the set. */
 inline tally(set) { n = 0; x = 0; do :: x < N -> n = n + HAS(set, x); x++ :: else -> break od; x = 0 }
 
 inline someAttempt() { a = 1; do :: a < ATTEMPTS -> a++ :: break od }
@@ -158,8 +161,9 @@ inline incr() {
   if :: minted < counter[m] -> minted = counter[m] :: else fi
 }
 
-/* What it knew is of no use any more. Its locks may stand on: an acquire takes a
- * lock over as soon as it vanished, and nobody else asks for this owner. */
+/* Drops what the attempt knew: it is not needed any more. The locks of a hold still
+ * stand, but they keep nobody out: any lock may vanish, so an acquire of another attempt
+ * may take it over at any time. And no other attempt asks for this owner. */
 inline forget(i) {
   x = 0;
   do
@@ -169,8 +173,8 @@ inline forget(i) {
   x = 0; voted[i] = 0; lapsed[i] = 0; stand[i] = 0; floor[i] = 0
 }
 
-/* An attempt that has its token, but no master left where it could confirm, will
- * not do anything any more. */
+/* Ends an attempt that has its token, but has no master left where it could confirm:
+ * it can do nothing more. */
 inline stuck() {
   c = 1;
   do
@@ -206,9 +210,9 @@ inline hold() {
 
 inline acquire() {
   d_step {
-    /* An attempt begins with its first grant: beginning earlier only lowers what
-     * is asked of its token. If another's lock stood here, it vanished just now:
-     * when it did makes no difference to anybody. */
+    /* An attempt begins with its first grant: an earlier beginning would only
+     * demand less of its token. If the lock of another attempt stood here, it has
+     * just vanished: the exact moment makes no difference. */
     if :: phase[a] == IDLE -> phase[a] = ASKING; floor[a] = complete :: else fi;
     incr();
     lock[m] = a; very[m] = 1; VOTE(a, m) = counter[m];
@@ -216,8 +220,8 @@ inline acquire() {
     voted[a] = voted[a] | (1 << m);
     tally(voted[a])
   }
-  /* A quorum granted: decide with these votes, or wait for one more. (Deciding
-   * reads nothing but the votes, so it may as well be done at once.) */
+  /* A quorum granted: decide with these votes, or wait for one more. (The decision
+   * reads only the votes, so it can be made at once.) */
   if
   :: n < N
   :: n >= QUORUM -> d_step {
@@ -242,9 +246,10 @@ inline confirm() {
   settle()
 }
 
-/* A grant of this name, which takes the lock over, or of another name that shares
- * the counter. A resent acquire that is granted anew is told from any other ghost only by a
- * rule that asks for the owner. */
+/* A ghost is a grant whose vote nobody counts. It is a grant of this name, which takes
+ * the lock over, or of another name that shares the counter. A resent acquire that is
+ * granted again is a ghost too. Only a rule that asks for the owner can tell it from
+ * another ghost. */
 inline ghost(takes) {
   ghosts++; incr();
   printf("a ghost is granted %d on master %d\n", counter[m], m);
@@ -256,14 +261,14 @@ inline resent() {
   printf("a resent acquire of attempt %d is granted %d on master %d\n", a, counter[m], m)
 }
 
-/* The master comes back with an older counter, or none. Which locks come back
- * with it is of no importance: their votes have lapsed before it votes again. */
+/* The master comes back with an older counter, or none. It makes no difference which
+ * locks come back with it: their votes have lapsed before it votes again. */
 inline lose(sameProcess) {
   losses++;
   counter[m] = c; lock[m] = 0; very[m] = 0; admitted[m] = 0;
   x = 1;
   do :: x <= ATTEMPTS -> forgot[m] = forgot[m] | (HAS(voted[x], m) << x); x++ :: else -> break od;
-  /* Surveys of this master whose write would be refused have no effect. */
+  /* If the write of a survey of this master would be refused, the survey has no effect. */
   x = 1;
   do
   :: x <= SURVEYS ->
@@ -283,7 +288,7 @@ inline lose(sameProcess) {
 
 inline spend(i) { surveying[i] = SPENT; target[i] = 0; heard[i] = 0; highest[i] = 0 }
 
-/* Its quarantine is over: what it voted for before has lapsed. */
+/* The quarantine of a master is over: its votes from before the loss have lapsed. */
 inline outOfQuarantine() {
   n = 1;
   do
@@ -297,8 +302,8 @@ inline outside() { n = 0; x = 0; do :: x < N -> n = n + !admitted[x]; x++ :: els
 
 init {
   atomic {
-    /* Counters differ: of what was before, nothing else is left. Masters are
-     * alike, so it is enough to have them in ascending order. */
+    /* At the start only the counters differ: nothing else is left of earlier
+     * acquisitions. Masters are alike, so ascending order is enough. */
     m = 0; c = 1;
     do
     :: m < N ->
@@ -310,7 +315,7 @@ init {
   }
 
   do
-  /* minting */
+  /* making tokens */
   :: atomic { someAttempt(); someMaster();
        if
        :: (phase[a] == ASKING || BEGINS(a)) && VOTES(m) && VOTE(a, m) == 0 -> acquire()
@@ -380,8 +385,9 @@ init {
 #endif
 
 #if REPAIRS > 0
-  /* repair: as far as tokens go, an acquire that raises instead of counting.
-   * When the repaired lock may count is a matter of time: exclusion.pml. */
+  /* repair: for tokens, it is an acquire that raises the counter and does not
+   * increment it. When the repaired lock may count depends on time, and is in
+   * exclusion.pml. */
   :: atomic { repairs < REPAIRS; someAttempt(); someMaster();
        if
        :: phase[a] == HELD && VOTES(m) && lock[m] != a ->
@@ -390,8 +396,9 @@ init {
        fi; a = 0; m = 0 }
 #endif
 
-  /* re-entry: a quorum says "mine", with the grant that voted. All at once is no
-   * loss: a grant that stood when a master was asked stood when the first was. */
+  /* re-entry: a quorum says that the lock is still this owner's, with the grant
+   * that voted. Here all masters are asked at once. That loses no case: a grant that
+   * stood when its master was asked also stood when the first master was asked. */
   :: atomic { someAttempt();
        if
        :: phase[a] == HELD && REENTRY ->
