@@ -1,7 +1,3 @@
-// Package planted holds bugs that a chaos run must find. Each is in a file of its
-// own, which only its build tag (planted_drift, …) builds in. A lock client without
-// a tag has none of them: Bug returns what it is given then, and the compiler leaves
-// no trace of the calls.
 package planted
 
 import (

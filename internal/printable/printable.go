@@ -1,4 +1,3 @@
-// Package printable makes text fit for a terminal or a log.
 package printable
 
 import (

@@ -1,5 +1,3 @@
-// Package rogue has replies that no Redis server sends, for tests. It knows nothing of
-// who reads them.
 package rogue
 
 import (
