@@ -3,7 +3,7 @@
 -- KEYS  the keys of each operation
 -- ARGV  the header, then the name of each operation, followed by its arguments
 --
--- The usual operations are short forms: each word costs a master as much as a third of a redis.call.
+-- Most operations are short forms of a function: each word costs a master as much as a third of a redis.call.
 --
 --            keys                      arguments
 --   acquire  lock fence gone queue     owner ttl                 fresh, does not wait
@@ -17,7 +17,7 @@
 --   release  lock queue                owner                     altogether
 --   pass     lock queue                owner channel             and keeps the lock for this waiter
 --   undo     lock gone queue           owner mark channel ticket an acquire that failed
---   leave    lock queue                channel
+--   leave    lock queue                channel                   a waiter
 --
 -- Replies an array with the reply of each operation: an integer, or the text of an error. (As a text, because go-redis
 -- stops reading an array at an error that it knows, OOM say, and takes the rest for the reply to the next command.)
@@ -29,43 +29,13 @@ local k, a, last = 1, 2, #ARGV
 while a <= last do
   local operation, _, reply = ARGV[a], nil, nil
   if operation == 'acquire' then
-    _, reply = pcall(acquire, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], ARGV[a + 1], '1', ARGV[a + 2], '', '')
+    _, reply = pcall(acquire, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], ARGV[a + 1], ARGV[a + 2])
     k, a = k + 4, a + 3
   elseif operation == 'release' then
-    _, reply = pcall(release, KEYS[k], nil, KEYS[k + 1], ARGV[a + 1], '0', '0', '', '')
+    _, reply = pcall(release, KEYS[k], KEYS[k + 1], ARGV[a + 1])
     k, a = k + 2, a + 2
-  elseif operation == 'extend' then
-    _, reply = pcall(extend, KEYS[k], ARGV[a + 1], ARGV[a + 2])
-    k, a = k + 1, a + 3
-  elseif operation == 'enqueue' then
-    _, reply = pcall(acquire, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
-      ARGV[a + 1], '1', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
-    k, a = k + 4, a + 5
-  elseif operation == 'pass' then
-    _, reply = pcall(release, KEYS[k], nil, KEYS[k + 1], ARGV[a + 1], '0', '0', ARGV[a + 2], '')
-    k, a = k + 2, a + 3
-  elseif operation == 'confirm' then
-    _, reply = pcall(confirm, KEYS[k], KEYS[k + 1], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
-    k, a = k + 2, a + 4
-  elseif operation == 'undo' then
-    _, reply = pcall(release, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], '0', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
-    k, a = k + 3, a + 5
-  elseif operation == 'leave' then
-    _, reply = pcall(leave, KEYS[k], KEYS[k + 1], ARGV[a + 1])
-    k, a = k + 2, a + 2
-  elseif operation == 'reenter' then
-    _, reply = pcall(acquire, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
-      ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], '', '')
-    k, a = k + 4, a + 4
-  elseif operation == 'exit' then
-    _, reply = pcall(release, KEYS[k], nil, nil, ARGV[a + 1], ARGV[a + 2], '0', '', '')
-    k, a = k + 1, a + 3
-  elseif operation == 'repair' then
-    _, reply = pcall(repair, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
-    k, a = k + 3, a + 5
-  else -- verify
-    _, reply = pcall(verify, KEYS[k], ARGV[a + 1])
-    k, a = k + 1, a + 2
+  else
+    reply, k, a = more().run(operation, k, a)
   end
   if type(reply) == 'table' then
     reply = reply.err -- what redis.call raises in Redis 6 is this text already

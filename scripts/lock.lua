@@ -13,18 +13,3 @@ local function isOwner(value, owner)
   return value and string.find(value, owner, 1, true) == 1 and string.byte(value, #owner + 1) == 32 -- ' '
 end
 
--- read returns the parts of the value of an owned lock: owner, depth, grant, token, and '+' or ''. It returns nil for any other.
-local function read(value)
-  return string.match(value or '', '^(%S+) (%d+) (%d+) (%d*)(%+?)$')
-end
-
--- channelOf returns the channel of the waiter for whom the lock is kept, or nil.
-local function channelOf(value)
-  return string.match(value, '^ (.+)$')
-end
-
--- rewrite replaces the value of an owned lock, and leaves its ttl.
-local function rewrite(lock, owner, depth, grant, token, waited)
-  redis.call('SET', lock, string.format('%s %s %s %s%s', owner, depth, grant, token, waited), 'KEEPTTL')
-end
-

@@ -1,42 +1,16 @@
--- release: leave the lock one level, or altogether.
+-- release: leave the lock altogether. It is the usual case of unlock (unlock.lua), which tells what is replied and kept
+-- true.
 --
--- Keys       lock, gone (mark of this owner; nil without a mark), queue (nil with a depth)
+-- Keys       lock, queue
 -- Arguments  owner
---            depth            left, absolute; 0 frees
---            mark             ttl of the gone mark, ms; 0: no mark
---            channel, ticket  ''     , ''      the first in the queue is called
---                             channel, ''      this waiter's acquire follows on this connection: the lock is kept for it
---                             channel, ticket  a waiter gives back what it had in vain: it returns to its place in the queue
---
--- Replies 1, done; 0, nobody has the lock; -1, another has it, or it is kept for one.
---
--- Invariants: frees nobody else's lock. After a release with a mark, an acquire of this owner that is still
--- under way is refused. The mark is a key of its own, because a rival's lock may stand here now and be gone
--- when the late acquire comes.
-local function release(lock, gone, queue, owner, depth, mark, channel, ticket)
-  if mark ~= '0' then
-    redis.call('SET', gone, '', 'PX', mark)
-  end
+local function release(lock, queue, owner)
   local value = redis.call('GET', lock)
   if not isOwner(value, owner) then
     return value and -1 or 0
   end
-  if depth ~= '0' then
-    local _, _, grant, token, waited = read(value)
-    rewrite(lock, owner, depth, grant, token, waited)
-    return 1
-  end
   redis.call('DEL', lock)
-  if ticket ~= '' then
-    redis.call('ZADD', queue, ticket, channel)
-    redis.call('PEXPIRE', queue, queueTTL)
-    callNext(lock, queue)
-  elseif string.byte(value, -1) == 43 then -- '+'
-    if channel == '' then
-      callNext(lock, queue)
-    elseif redis.call('EXISTS', queue) == 1 then
-      keep(lock, channel)
-    end
+  if string.byte(value, -1) == 43 then -- '+'
+    more().callNext(lock, queue)
   end
   return 1
 end

@@ -10,11 +10,18 @@ type countedReentry struct{ honest }
 
 func (countedReentry) Script(name, source string) string {
 	switch name {
-	case "acquire":
+	case "enter":
 		return replaced(source, `local _, _, grant, token, waited = read(value)
-      rewrite(lock, owner, depth, grant, token, waited)`, `local _, was, grant, token, waited = read(value)
-      rewrite(lock, owner, was + 1, grant, token, waited)`)
+    rewrite(lock, owner, depth, grant, token, waited)`, `local _, was, grant, token, waited = read(value)
+    rewrite(lock, owner, was + 1, grant, token, waited)`)
 	case "release":
+		return replaced(source, `redis.call('DEL', lock)`, `local holder, was, grant, token, waited = string.match(value, '^(%S+) (%d+) (%d+) (%d*)(%+?)$')
+  if tonumber(was) > 1 then
+    redis.call('SET', lock, string.format('%s %d %s %s%s', holder, was - 1, grant, token, waited), 'KEEPTTL')
+    return 1
+  end
+  redis.call('DEL', lock)`)
+	case "unlock":
 		return replaced(source, `if depth ~= '0' then
     local _, _, grant, token, waited = read(value)
     rewrite(lock, owner, depth, grant, token, waited)`, `local _, was, grant, token, waited = read(value)

@@ -9,7 +9,7 @@ var Bug releaseAnyone
 type releaseAnyone struct{ honest }
 
 func (releaseAnyone) Script(name, source string) string {
-	if name != "release" {
+	if name != "release" && name != "unlock" {
 		return source
 	}
 	return replaced(source, `not isOwner(value, owner)`, `not value`)

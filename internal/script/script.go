@@ -10,9 +10,18 @@ import (
 	"github.com/redlock-go/redlock/scripts"
 )
 
-// BatchSource is the one script that masters are asked to run: all operations,
-// each after what it needs, and then what runs them.
-var BatchSource = assembled("header", "lock", "queue", "counter", "raise", "acquire", "confirm", "extend", "release", "repair", "verify", "leave", "batch")
+// bound tells the scripts MaxCounter.
+var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
+
+// BatchSource is the one script that masters are asked to run: the operations, each
+// after what it needs, and then what runs them. All but the usual ones are defined
+// within a function (more, see header.lua), when a batch first needs them.
+var BatchSource = bound +
+	files("header", "lock", "grant", "acquire", "release") +
+	"local defined\nmore = function()\nif not defined then\ndefined = (function()\n" +
+	files("value", "queue", "counter", "raise", "lost", "enter", "unlock", "confirm", "extend", "repair", "verify", "leave", "run") +
+	"end)()\nend\nreturn defined\nend\n" +
+	files("batch")
 
 // BatchSHA is what a master knows BatchSource by.
 var BatchSHA = func() string {
@@ -22,20 +31,19 @@ var BatchSHA = func() string {
 
 // The scripts of an admission, each run for itself.
 var (
-	SurveySource = assembled("counter", "survey")
-	AdmitSource  = assembled("counter", "admit")
+	SurveySource = bound + files("counter", "survey")
+	AdmitSource  = bound + files("counter", "admit")
 )
 
-// assembled returns a script made of these files, to which it tells MaxCounter.
-func assembled(files ...string) string {
+// files returns the sources of these files, one after the other.
+func files(names ...string) string {
 	var all strings.Builder
-	fmt.Fprintf(&all, "local maxCounter = %d\n", int64(MaxCounter))
-	for _, file := range files {
-		source, err := scripts.Files.ReadFile(file + ".lua")
+	for _, name := range names {
+		source, err := scripts.Files.ReadFile(name + ".lua")
 		if err != nil {
 			panic(err) // it is built in
 		}
-		all.WriteString(planted.Bug.Script(file, string(source)))
+		all.WriteString(planted.Bug.Script(name, string(source)))
 	}
 	return all.String()
 }

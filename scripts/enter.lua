@@ -1,0 +1,82 @@
+-- enter: enter the lock, fresh or again.
+--
+-- Keys       lock, fence, gone (mark of this owner), queue
+-- Arguments  owner
+--            depth    absolute; 1 is a fresh acquisition
+--            ttl      ms
+--            channel  of the waiter; '': it does not wait, or not here
+--            ticket   its place in the queue, us since 1970 by the masters' time; '0' asks for this master's time
+--
+-- Replies an integer:
+--   grant number   granted: the INCR of this grant, or the stored one if the lock is the owner's already
+--   0              lost: a re-entry (depth > 1), and the lock is not this owner's
+--   -1 - remaining held by another, or kept for one, for so many ms more
+--   -time          the same, when the time was asked for: us, above 1e14
+-- Errors: NOTADMITTED, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
+--
+-- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never
+-- shrinks. A re-entry never creates a lock. An owner that gave up is never granted. A waiter that is refused stands in
+-- the queue from then on. Every lock that somebody is refused for ends by its ttl.
+local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket)
+  local free = false
+  local value = redis.call('GET', lock)
+  if isOwner(value, owner) then
+    local _, _, grant, token, waited = read(value)
+    rewrite(lock, owner, depth, grant, token, waited)
+    if redis.call('PTTL', lock) < tonumber(ttl) then
+      redis.call('PEXPIRE', lock, ttl)
+    end
+    return tonumber(grant)
+  end
+  local keptFor = value and channelOf(value)
+  if keptFor or not value then
+    if redis.call('EXISTS', gone) == 1 then
+      return redis.error_reply('GONE this owner gave up here')
+    end
+    if keptFor then
+      free = keptFor == channel
+    else
+      -- Who was called is not in the queue any more, and may come when the 200 ms are over: its ticket tells.
+      local first = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
+      local before = channel ~= '' and ticket ~= '0' and first[2] and tonumber(ticket) <= tonumber(first[2])
+      free = first[1] == channel or before or not callNext(lock, queue)
+    end
+  end
+  if depth ~= '1' then
+    return 0
+  end
+  if free then
+    redis.call('ZREM', queue, channel)
+    return grant(lock, fence, owner, ttl, '+')
+  end
+
+  if channel ~= '' and read(value) and string.byte(value, -1) ~= 43 then -- '+'
+    redis.call('APPEND', lock, '+')
+  end
+  if channel ~= '' and ticket == '0' then
+    local time = redis.call('TIME')
+    local now = string.format('%.0f', time[1] * 1000000 + time[2])
+    redis.call('ZADD', queue, 'NX', now, channel)
+    redis.call('PEXPIRE', queue, queueTTL)
+    return -tonumber(now)
+  elseif channel ~= '' then
+    redis.call('ZADD', queue, 'CH', ticket, channel)
+    redis.call('PEXPIRE', queue, queueTTL)
+  end
+  local remaining = redis.call('PTTL', lock)
+  if remaining < 0 then
+    -- It lost its ttl (PERSIST, a restored dump). Its owner may be valid for the longest lease yet, and renew before that.
+    remaining = maxTTL
+    redis.call('PEXPIRE', lock, remaining)
+  end
+  return -1 - remaining
+end
+
+local function enter(lock, fence, gone, queue, owner, depth, ttl, channel, ticket)
+  if redis.call('EXISTS', lock, gone, queue) ~= 0 then
+    return contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket)
+  elseif depth ~= '1' then
+    return 0
+  end
+  return grant(lock, fence, owner, ttl, '')
+end

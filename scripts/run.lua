@@ -1,0 +1,43 @@
+-- run: the operations that are not run by batch.lua itself. It stands behind all of them.
+
+-- run runs the operation whose keys begin at k and whose name stands at a. Replies what it replied, and where the next
+-- one begins.
+local function run(operation, k, a)
+  local _, reply
+  if operation == 'extend' then
+    _, reply = pcall(extend, KEYS[k], ARGV[a + 1], ARGV[a + 2])
+    k, a = k + 1, a + 3
+  elseif operation == 'enqueue' then
+    _, reply = pcall(enter, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
+      ARGV[a + 1], '1', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
+    k, a = k + 4, a + 5
+  elseif operation == 'pass' then
+    _, reply = pcall(unlock, KEYS[k], nil, KEYS[k + 1], ARGV[a + 1], '0', '0', ARGV[a + 2], '')
+    k, a = k + 2, a + 3
+  elseif operation == 'confirm' then
+    _, reply = pcall(confirm, KEYS[k], KEYS[k + 1], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
+    k, a = k + 2, a + 4
+  elseif operation == 'undo' then
+    _, reply = pcall(unlock, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], '0', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
+    k, a = k + 3, a + 5
+  elseif operation == 'leave' then
+    _, reply = pcall(leave, KEYS[k], KEYS[k + 1], ARGV[a + 1])
+    k, a = k + 2, a + 2
+  elseif operation == 'reenter' then
+    _, reply = pcall(enter, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
+      ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], '', '')
+    k, a = k + 4, a + 4
+  elseif operation == 'exit' then
+    _, reply = pcall(unlock, KEYS[k], nil, nil, ARGV[a + 1], ARGV[a + 2], '0', '', '')
+    k, a = k + 1, a + 3
+  elseif operation == 'repair' then
+    _, reply = pcall(repair, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
+    k, a = k + 3, a + 5
+  else -- verify
+    _, reply = pcall(verify, KEYS[k], ARGV[a + 1])
+    k, a = k + 1, a + 2
+  end
+  return reply, k, a
+end
+
+return {run = run, contend = contend, callNext = callNext, lost = lost}

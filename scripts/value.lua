@@ -1,0 +1,17 @@
+-- value: the value of a lock key in its parts; see lock.lua. It stands before all that use it.
+
+-- read returns the parts of the value of an owned lock: owner, depth, grant, token, and '+' or ''. It returns nil for any other.
+local function read(value)
+  return string.match(value or '', '^(%S+) (%d+) (%d+) (%d*)(%+?)$')
+end
+
+-- channelOf returns the channel of the waiter for whom the lock is kept, or nil.
+local function channelOf(value)
+  return string.match(value, '^ (.+)$')
+end
+
+-- rewrite replaces the value of an owned lock, and leaves its ttl.
+local function rewrite(lock, owner, depth, grant, token, waited)
+  redis.call('SET', lock, string.format('%s %s %s %s%s', owner, depth, grant, token, waited), 'KEEPTTL')
+end
+
