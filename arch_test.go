@@ -67,7 +67,8 @@ func TestImports(t *testing.T) {
 		"internal/script":     {"internal/clock", "internal/planted", "scripts"},
 		"internal/master":     {"internal/clock", "internal/script"},
 		"internal/membership": {"internal/clock", "internal/printable", "internal/script", "internal/master"},
-		".":                   {"fence", "internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master", "internal/membership"},
+		"internal/waitqueue":  {"internal/clock"},
+		".":                   {"fence", "internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master", "internal/membership", "internal/waitqueue"},
 	}
 	needGoRedis := map[string]bool{"open.go": true, "urls.go": true} // and all of internal/master
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{range .GoFiles}} {{.}}{{end}}{{end}}`, ".").Output()

@@ -528,7 +528,7 @@ func lockGivesUp(t *testing.T, d *deployment) {
 			gaveUp <- err
 		}()
 		if c == a {
-			eventually(t, "it waits for the holder", func() bool { return c.names.waiting("job") == 1 })
+			eventually(t, "it waits for the holder", func() bool { return c.queues.Waiting("job") == 1 })
 		} else {
 			d.ticketOf(c, "job")
 			settled(t, c)
@@ -573,7 +573,7 @@ func firstComeFirstServed(t *testing.T, d *deployment) {
 				t.Error(err)
 			}
 		})
-		eventually(t, "in line", func() bool { return c.names.waiting("job") == i+1 })
+		eventually(t, "in line", func() bool { return c.queues.Waiting("job") == i+1 })
 	}
 	must(t, held.Unlock(background))
 	all.Wait()
@@ -663,7 +663,7 @@ func closeReleases(t *testing.T, d *deployment) {
 		_, err := a.Lock(background, "job")
 		waiting <- err
 	}()
-	eventually(t, "in line", func() bool { return a.names.waiting("job") == 1 })
+	eventually(t, "in line", func() bool { return a.queues.Waiting("job") == 1 })
 	must(t, a.Close())
 	requireErr(t, <-waiting, ErrClosed)
 	if cause := context.Cause(lock.Context()); cause != ErrClosed || lock.Valid() {

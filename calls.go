@@ -10,10 +10,10 @@ import (
 
 func (h *hold) acquireCall(t terms, in place) script.Call {
 	keys := []*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone, &h.keys.Queue}
-	if in == nowhere {
+	if !in.waits() {
 		return script.Acquire.Call(keys, &h.owner, t.keyTTL().Milliseconds())
 	}
-	return script.Enqueue.Call(keys, &h.owner, t.keyTTL().Milliseconds(), in.channel, in.ticket)
+	return script.Enqueue.Call(keys, &h.owner, t.keyTTL().Milliseconds(), in.channel, in.ticket.Text())
 }
 
 func (h *hold) reenterCall(depth int, t terms) script.Call {
@@ -44,6 +44,13 @@ func (h *hold) passCall(channel *string) script.Call {
 	return script.Pass.Call([]*string{&h.keys.Lock, &h.keys.Queue}, &h.owner, channel)
 }
 
+// noText is sent for what there is none of.
+var noText = ""
+
 func (h *hold) undoCall(mark time.Duration, in place) script.Call {
-	return script.Undo.Call([]*string{&h.keys.Lock, &h.keys.Gone, &h.keys.Queue}, &h.owner, mark.Milliseconds(), in.channel, in.ticket)
+	channel, ticket := &noText, &noText
+	if in.waits() {
+		channel, ticket = in.channel, in.ticket.Text()
+	}
+	return script.Undo.Call([]*string{&h.keys.Lock, &h.keys.Gone, &h.keys.Queue}, &h.owner, mark.Milliseconds(), channel, ticket)
 }

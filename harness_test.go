@@ -354,12 +354,6 @@ func (d *deployment) drop(c *Client, name string, masters ...int) {
 	}
 }
 
-func (n *names) waiting(name string) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.of(name).waiters)
-}
-
 // inLine waits until so many clients stand in the line of a quorum of masters (the
 // holder may not have all), or none does anywhere.
 func (d *deployment) inLine(name string, n int64) {
@@ -383,7 +377,7 @@ func (d *deployment) ticketOf(c *Client, name string) float64 {
 	eventually(d.t, "it stands in line with its ticket", func() bool {
 		masters := map[float64]int{}
 		for _, r := range d.raw {
-			score, err := r.ZScore(background, script.KeysOf(DefaultPrefix, name, "").Queue, c.notices.channel).Result()
+			score, err := r.ZScore(background, script.KeysOf(DefaultPrefix, name, "").Queue, c.channel).Result()
 			if err != nil {
 				continue
 			}

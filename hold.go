@@ -28,6 +28,7 @@ type hold struct {
 	watchdog bool
 	maxHold  time.Duration
 	since    clock.Instant // when this client got the name from another; 0: begin sets it
+	older    *hold         // of the same name; guarded by the client's holds
 
 	// Set by begin, then constant.
 	ctx    context.Context
@@ -171,9 +172,10 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
 	t := h.terms
 	h.mu.Unlock()
-	h.client.names.add(h)
+	h.client.queues.Block(h.name)
+	h.client.holds.add(h)
 	if h.over() != nil {
-		h.client.names.remove(h) // it ended before it was there to be removed
+		h.client.forget(h) // it ended before it was there to be removed
 	}
 	h.client.suspend.start(h.client)
 
@@ -217,7 +219,7 @@ func (h *hold) end(cause error) error {
 	}
 	h.cancel(cause)
 	if cause != ErrReleased {
-		h.client.names.remove(h) // else handOver does it, with the release
+		h.client.forget(h) // else handOver does it, with the release
 	}
 	h.client.observer.Ended(h.name, h.token, cause)
 	return cause

@@ -76,13 +76,13 @@ func (c *Client) Close() error {
 	}
 	c.calls.Wait()
 	c.ending.Lock()
-	for _, h := range c.names.holds() {
+	for _, h := range c.holds.all() {
 		h.end(ErrClosed)
 		h.release(0, nil)
 	}
 	c.ending.Unlock()
 	c.suspend.stop()
-	c.notices.close()
+	c.notices.Close()
 	for _, m := range c.masters {
 		m.Close()
 	}

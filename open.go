@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // New returns a Client that locks on the given masters: an odd number of Redis
@@ -163,15 +164,9 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 		}))
 	}
 	c.members.Masters = c.masters
-	c.masterTime.need = c.need
-	c.notices = notices{
-		channel: cfg.prefix + ":waits:" + uuid.NewString(),
-		need:    c.need,
-		masters: c.masters,
-		called:  c.called,
-		now:     cfg.now,
-		reach:   reach{changed: make(chan struct{})},
-	}
+	c.channel = cfg.prefix + ":waits:" + uuid.NewString()
+	c.tickets = waitqueue.NewTickets(len(c.masters), c.need)
+	c.notices = waitqueue.NewNotices(len(c.masters), c.need, cfg.now, c.keepSubscribed)
 	for _, m := range c.masters {
 		m.Start()
 	}

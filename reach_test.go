@@ -93,7 +93,7 @@ func TestACallThatIsLostIsMadeUpFor(t *testing.T) {
 			must(t, held.Unlock(background))
 			must(t, have(t, got).Unlock(background))
 			settled(t, b)
-			if took := time.Since(start); took > standByPause+gatherPause { // some masters may keep it for the subscription that broke
+			if took := time.Since(start); took > standByPause+20*time.Millisecond { // some masters may keep it for the subscription that broke
 				t.Errorf("it had the lock %v after the release", took)
 			}
 		}
@@ -172,50 +172,6 @@ func TestADeadHoldersLockIsHadAtTheEndOfItsLease(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Since when a quorum of subscriptions stands without a break, whatever the others do.
-func TestReach(t *testing.T) {
-	t.Parallel()
-	var now clock.Instant
-	n := notices{need: 3, now: func() clock.Instant { return now }, reach: reach{changed: make(chan struct{})}}
-	for i, step := range []struct {
-		master  int
-		up      bool
-		quorum  bool
-		since   clock.Instant
-		changed bool
-	}{
-		{0, true, false, 0, false},
-		{1, true, false, 0, false},
-		{2, true, true, 3, true},
-		{3, true, true, 3, false},
-		{4, true, true, 3, false},
-		{0, false, true, 4, true}, // the third that stands now, has stood since 4
-		{0, true, true, 4, false},
-		{0, false, true, 4, false}, // one that breaks again and again disturbs nobody
-		{1, false, true, 5, true},
-		{0, true, true, 5, false},
-		{2, false, true, 10, true}, // only with the one that came back last
-		{0, true, true, 12, true},  // it stands anew, without having been seen to break
-		{0, false, false, 0, true},
-	} {
-		now = clock.Instant(i + 1)
-		before := n.reach.changed
-		n.set(background, step.master, step.up)
-		changed := false
-		select {
-		case <-before:
-			changed = true
-		default:
-		}
-		if got := n.reached(); got.quorum != step.quorum || got.since != step.since || changed != step.changed {
-			t.Errorf("step %d: quorum %v since %v, changed %v; want %+v", i+1, got.quorum, got.since, changed, step)
-		}
-	}
-	if r := (reach{quorum: true, since: 5}); !r.covers(5) || r.covers(4) || (reach{}).covers(5) {
-		t.Error("covered is who asked since the subscriptions stand")
-	}
 }
 
 // Those who miss nothing ask in the last quarter of their interval, and many at once.

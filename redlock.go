@@ -16,20 +16,23 @@ import (
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // Client locks names on a quorum of independent Redis masters. Make one with
 // New or Open, share it between goroutines, and Close it.
 type Client struct {
 	config
-	need       int // quorum
-	masters    []*master.Master
-	owned      []io.Closer // clients that are no caller's
-	names      names
-	notices    notices
-	masterTime masterTime
-	timers     sync.Pool // of *time.Timer
-	signals    sync.Pool // of chan struct{}
+	need    int // quorum
+	masters []*master.Master
+	owned   []io.Closer // clients that are no caller's
+	channel string      // on which the masters call this client
+	holds   holds
+	queues  waitqueue.Queues[lockConfig, attempt]
+	notices *waitqueue.Notices
+	tickets *waitqueue.Tickets
+	timers  sync.Pool // of *time.Timer
+	signals sync.Pool // of chan struct{}
 
 	born    time.Time
 	closed  context.Context // ends when Close begins

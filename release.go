@@ -5,6 +5,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // giveUp is for an acquisition that failed: what was granted is released, and
@@ -13,7 +14,7 @@ import (
 func (h *hold) giveUp(asked *round, in place) {
 	undoing := h.undoCall(0, in)
 	undo := func(i int, v script.Vote) script.Vote {
-		h.client.masterTime.learn(i, v)
+		h.client.learnTime(i, v)
 		h.mu.Lock()
 		h.acquired(i, v, h.terms)
 		keep := h.retryUntil(v.Doubt, h.client.now())
@@ -29,7 +30,7 @@ func (h *hold) giveUp(asked *round, in place) {
 		}
 		return v
 	}
-	asked.receive(in == nowhere, undo)
+	asked.receive(!in.waits(), undo)
 }
 
 // granted reports whether the master had granted the lock when last heard.
@@ -84,7 +85,7 @@ func (h *hold) release(left int, next *attempt) *round {
 	case left > 0:
 		freeing = h.exitCall(left)
 	case next != nil && next.h.since != 0:
-		freeing = h.passCall(&h.client.notices.channel)
+		freeing = h.passCall(&h.client.channel)
 	default:
 		freeing = h.releaseCall()
 	}
@@ -130,14 +131,14 @@ func (h *hold) freed(master int, v script.Vote) script.Vote {
 	return v
 }
 
-// nextAttempt prepares the attempt of the caller of this client who comes after h. As
-// long as this client may keep the name, the masters keep it for that one whoever
-// else waits.
-func (h *hold) nextAttempt(w *waiter) *attempt {
+// nextAttempt prepares the attempt of the caller of this client who comes after h, and
+// has this ticket. As long as this client may keep the name, the masters keep it for
+// that one whoever else waits.
+func (h *hold) nextAttempt(cfg lockConfig, ticket waitqueue.Ticket) *attempt {
 	c := h.client
-	in := c.placeOf(w)
-	a := c.prepare(h.name, w.cfg, in)
-	if in != nowhere && !w.cfg.fair && c.now().Before(h.since.Add(keepFor)) {
+	in := c.placeFor(ticket)
+	a := c.prepare(h.name, cfg, in)
+	if in.waits() && !cfg.fair && c.now().Before(h.since.Add(keepFor)) {
 		a.h.since = h.since
 	}
 	return a
@@ -156,7 +157,7 @@ func (h *hold) exit() (freed *round, ended error) {
 	if left == 0 && ended == nil {
 		if ended = h.end(ErrReleased); ended == ErrReleased {
 			ended = nil
-			next = h.client.names.handOver(h, h.nextAttempt)
+			next = h.client.handOver(h)
 		}
 	}
 	if ended != nil {

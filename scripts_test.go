@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // The embedded masters stand in for Redis in virtual time: every script must say
@@ -51,7 +52,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			terms := termsOf(time.Duration(rapid.IntRange(10, 60).Draw(t, "ttl"))*time.Second, 0, 0)
 			channel := rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(t, "channel") // x and y are subscribed to
 			ticket := rapid.SampledFrom([]string{"1400000000000000", "1500000000000000"}).Draw(t, "ticket")
-			in := place{&channel, &ticket}
+			in := place{&channel, waitqueue.TicketOf(ticket)}
 			var one script.Call
 			switch rapid.SampledFrom([]string{"acquire", "reenter", "confirm", "extend", "exit", "release", "pass", "undo", "mark", "repair", "verify", "leave", "lose", "persist"}).Draw(t, "call") {
 			case "acquire":
@@ -118,7 +119,7 @@ func TestWhoComesLateIsStillFirst(t *testing.T) {
 		d.founded()
 		ask := func(owner, channel, ticket string) script.Answer {
 			h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner)}
-			v, err := callIn(script.BatchSource, d.raw[0], h.acquireCall(termsOf(DefaultTTL, 0, 0), place{&channel, &ticket}))
+			v, err := callIn(script.BatchSource, d.raw[0], h.acquireCall(termsOf(DefaultTTL, 0, 0), place{&channel, waitqueue.TicketOf(ticket)}))
 			must(t, err)
 			return v.Answer
 		}
@@ -152,7 +153,7 @@ func TestAReleaseCallsWhoWaits(t *testing.T) {
 		terms := termsOf(DefaultTTL, 0, 0)
 		a := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "job", "a"), depth: 1, token: 1 << 41}
 		b := &hold{owner: "b", keys: script.KeysOf(DefaultPrefix, "job", "b")}
-		acquire, enqueue := a.acquireCall(terms, nowhere), b.acquireCall(terms, place{&channel, &ticket})
+		acquire, enqueue := a.acquireCall(terms, nowhere), b.acquireCall(terms, place{&channel, waitqueue.TicketOf(ticket)})
 		queued := func() { must(t, r.ZAdd(background, a.keys.Queue, redis.Z{Score: 1, Member: channel}).Err()) }
 		for what, before := range map[string]func() []script.Call{
 			"refused":                      func() []script.Call { return []script.Call{acquire, enqueue} },
@@ -167,7 +168,7 @@ func TestAReleaseCallsWhoWaits(t *testing.T) {
 			"there before the acquire": func() []script.Call {
 				queued()
 				must(t, r.Set(background, a.keys.Lock, " "+first, 0).Err())
-				return []script.Call{a.acquireCall(terms, place{&first, &ticket})}
+				return []script.Call{a.acquireCall(terms, place{&first, waitqueue.TicketOf(ticket)})}
 			},
 		} {
 			for _, one := range before() {

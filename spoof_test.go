@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // Anybody who may publish on a client's channel can call it. However often that is
@@ -25,7 +26,7 @@ func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 		"of one master":         {[]int{0}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "job", "").Lock }, 20},
 		"of a quorum":           {[]int{0, 1}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "job", "").Lock }, 20},
 		"of all masters":        {[]int{0, 1, 2}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "job", "").Lock }, 20},
-		"for a name not waited": {[]int{0, 1, 2}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "other", "").Lock }, 20 + (seconds+1)*maxUnwanted},
+		"for a name not waited": {[]int{0, 1, 2}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "other", "").Lock }, 20 + (seconds+1)*waitqueue.MaxUnwanted},
 		"for another bucket":    {[]int{0, 1, 2}, func(*deployment) string { return DefaultPrefix + ":{7}:lock:job" }, 20},
 		"for a giant name": {[]int{0, 1, 2}, func(*deployment) string {
 			return script.KeysOf(DefaultPrefix, strings.Repeat("x", MaxNameLen+1), "").Lock
@@ -47,7 +48,7 @@ func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 			for _, i := range x.on {
 				all.Go(func() {
 					for ctx.Err() == nil {
-						d.raw[i].Publish(background, b.notices.channel, x.key(d))
+						d.raw[i].Publish(background, b.channel, x.key(d))
 						time.Sleep(time.Millisecond)
 					}
 				})
@@ -61,41 +62,5 @@ func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 			must(t, held.Unlock(background))
 			must(t, have(t, got).Unlock(background))
 		})
-	}
-}
-
-// Which calls are followed at once, and how long the others wait.
-func TestCallPause(t *testing.T) {
-	const quorum = 3
-	for _, x := range []struct {
-		claim          string
-		heard          int
-		inVain, misled int
-		want           time.Duration
-	}{
-		{"not called", 0, 9, 9, 0},
-		{"called by a quorum", 3, 0, 0, 0},
-		{"… by more", 5, 0, 0, 0},
-		{"… whatever some masters did before", 3, 9, 0, 0},
-		{"… once in vain", 3, 0, 1, 0},
-		{"… twice in vain", 3, 0, 2, gatherPause},
-		{"… three times", 3, 0, 3, 2 * gatherPause},
-		{"… always", 3, 0, 1000, askInterval},
-		{"called by some", 2, 0, 0, gatherPause},
-		{"… once in vain", 1, 1, 0, 2 * gatherPause},
-		{"… always", 1, 1000, 0, askInterval},
-	} {
-		w := &waiter{inVain: x.inVain, misled: x.misled}
-		if got := w.callPause(x.heard, quorum); got != x.want {
-			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
-		}
-	}
-	w := &waiter{}
-	for _, x := range []struct{ heard, inVain, misled int }{
-		{1, 1, 0}, {2, 2, 0}, {3, 0, 1}, {1, 1, 1}, {4, 0, 2}, {0, 0, 0},
-	} {
-		if w.disappointed(x.heard, quorum); w.inVain != x.inVain || w.misled != x.misled {
-			t.Errorf("called by %d in vain: %d and %d, want %d and %d", x.heard, w.inVain, w.misled, x.inVain, x.misled)
-		}
 	}
 }

@@ -27,7 +27,7 @@ func (s *suspendCheck) start(c *Client) {
 
 func (s *suspendCheck) check(c *Client) {
 	s.mu.Lock()
-	holds := c.names.holds()
+	holds := c.holds.all()
 	if s.ended || len(holds) == 0 {
 		s.timer = nil
 		s.mu.Unlock()

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 const (
@@ -21,8 +22,8 @@ const (
 
 	// A waiter whom the masters call asks by itself at the end of the holder's lease,
 	// but not more often than twice in askInterval, and once in coveredInterval between
-	// these: it helps when somebody deleted the lock, and keeps its place in the lines.
-	// One that may not stand in the lines of a quorum asks once in an interval of
+	// these: it helps when somebody deleted the lock, and keeps its place in the queues.
+	// One that may not stand in the queues of a quorum asks once in an interval of
 	// askInterval to maxAskInterval (askEvery).
 	askInterval     = time.Second
 	maxAskInterval  = 5 * time.Second
@@ -37,45 +38,32 @@ const (
 	// take the lock: longer than masters keep it.
 	standByPause = 250 * time.Millisecond
 
-	// gatherPause is how long a waiter that some masters called waits for a quorum
-	// of them: the same release reaches them at different times. It doubles while
-	// they do not become one, say because a holder has the others.
-	gatherPause = 20 * time.Millisecond
-
-	// trustedCalls is how often in a row a waiter follows a quorum's calls in vain
-	// before it pauses likewise. Anybody may have sent them; but once or twice another
-	// with a lower ticket may have come before.
-	trustedCalls = 2
-
-	// maxUnwanted bounds how many calls of one master for names that nobody here
-	// waits for are answered in a second. Who comes after the others waits 200 ms
-	// longer for those that are not.
-	maxUnwanted = 50
-
-	// lineTTL is how long a line outlasts the last waiter that asked: for some of its
-	// intervals. The scripts have it too (scripts/queue.lua).
-	lineTTL = 3 * coveredInterval
+	// queueTTL is how long a master's queue outlasts the last waiter that asked: for some
+	// of its intervals. The scripts have it too (scripts/queue.lua).
+	queueTTL = 3 * coveredInterval
 
 	// keepFor bounds how long one client hands a name that others wait for from
 	// caller to caller. Each change of client costs a notice on top.
 	keepFor = 10 * time.Millisecond
 )
 
-// place is where a fresh acquisition stands in the masters' lines.
+// waiter is one call of Lock in the queue of its name.
+type waiter = waitqueue.Waiter[lockConfig, attempt]
+
+// place is where a fresh acquisition stands in the masters' queues. The zero value does
+// not wait.
 type place struct {
-	channel *string // on which this client is called; empty: it does not stand there
-	ticket  *string
+	channel *string // on which this client is called
+	ticket  waitqueue.Ticket
 }
 
-var (
-	nobodyWaits = ""
-	noTicket    = "0" // asks the masters for one
-	nowhere     = place{&nobodyWaits, &nobodyWaits}
-)
+var nowhere place
+
+func (p place) waits() bool { return p.channel != nil }
 
 // kept is the place of a waiter who has one already.
 func (p place) kept() place {
-	if p.ticket == &noTicket {
+	if !p.ticket.Known() {
 		return nowhere
 	}
 	return p
@@ -86,7 +74,7 @@ func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (*Lock, 
 	if cfg.wait == 0 {
 		return c.once(ctx, name, cfg)
 	}
-	w := c.names.join(name, cfg)
+	w := c.queues.Join(name, cfg)
 	lock, err := c.waitAs(ctx, name, w)
 	c.quit(name, w, lock)
 	return lock, err
@@ -95,51 +83,51 @@ func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (*Lock, 
 // waitAs asks the masters whenever it is w's turn, until w has the lock.
 func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, error) {
 	var patience <-chan time.Time
-	if w.cfg.wait != forever {
-		timer := time.NewTimer(w.cfg.wait)
+	if w.Want.wait != forever {
+		timer := time.NewTimer(w.Want.wait)
 		defer timer.Stop()
 		patience = timer.C
 	}
 	last := ErrNotAcquired // and nothing more is known
 	for try := 0; ; {
-		var pause time.Duration = -1 // until woken
-		var reached reach            // what the pause rests on
-		heard := c.names.calls(w)
-		mine, early, handed, rival := c.names.turn(name, w)
-		if early = mine && early && handed == nil; early {
-			reached = c.notices.listen(w)
-		}
+		calls := c.queues.Calls(w)
+		turn := c.queues.TurnOf(w)
+		reached, early := c.early(w, turn)
+		var err error
 		switch {
-		case early && w.covered(reached) && c.now().Before(w.askAt):
-			pause = max(0, w.askAt.Sub(c.now())) // negative would be until woken
+		case early:
 			last = &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.need}
-		case mine:
-			lock, again, err := c.tryFor(ctx, name, w, handed)
-			if err == nil {
+			err = c.idle(ctx, w, patience, reached)
+		case turn.Ask:
+			lock, again, failed := c.tryFor(ctx, name, w, turn.Handed)
+			if failed == nil {
 				return lock, nil
 			}
-			if ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
-				err = joinErrors(contextError(ctx), err)
+			if ctx.Err() != nil && !errors.Is(failed, context.Cause(ctx)) {
+				failed = joinErrors(contextError(ctx), failed)
 			}
 			if ctx.Err() != nil || c.closed.Err() != nil {
-				return nil, err
+				return nil, failed
 			}
 			if again {
 				continue
 			}
-			w.disappointed(heard, c.notices.quorum())
-			c.observer.Waiting(name, err)
-			reached = c.notices.listen(w)
-			pause = c.pauseAfter(w, try, err, reached)
-			last = err
+			w.Failed(calls, c.notices.Quorum())
+			c.observer.Waiting(name, failed)
+			reached = c.notices.Listen(&w.Listener)
+			w.AskAt = c.now().Add(c.pauseAfter(w, try, failed, reached))
+			last = failed
 			try++
-		case rival != nil:
-			last = c.heldHere(rival)
-			try = 0
+			err = c.idle(ctx, w, patience, reached)
+		default:
+			if turn.Blocked {
+				last = c.heldHere(name, last)
+				try = 0
+			}
+			_, err = c.sleep(ctx, w, nil, patience, nil)
 		}
-		err := c.idle(ctx, w, pause, patience, reached)
 		if err == nil {
-			err = c.heed(ctx, w, patience)
+			err = c.followCalls(ctx, w, patience)
 		}
 		if err != nil {
 			return nil, joinErrors(err, last)
@@ -147,27 +135,37 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 	}
 }
 
+// early reports whether w, whose turn it is, need not ask yet: its place is that of
+// another, who has asked, and it misses no call with this reach.
+func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitqueue.Reach, early bool) {
+	if !turn.Ask || !turn.Inherited || turn.Handed != nil {
+		return waitqueue.Reach{}, false
+	}
+	reached = c.notices.Listen(&w.Listener)
+	return reached, w.Covered(reached) && c.now().Before(w.AskAt)
+}
+
 // pauseAfter is how long w waits after its try-th failure in a row (from 0), unless
 // it is called.
-func (c *Client) pauseAfter(w *waiter, try int, err error, reached reach) time.Duration {
-	now := c.now()
-	quiet, every := time.Duration(-1), askEvery(w.cfg.ttl)
-	if reached.quorum {
-		quiet = max(0, w.asked.Add(askInterval).Sub(now))
-		w.asked = now
+func (c *Client) pauseAfter(w *waiter, try int, err error, reached waitqueue.Reach) time.Duration {
+	if !reached.Quorum {
+		spread := time.Duration(float64(c.spread()) * (1 + rand.Float64()) / 2)
+		return max(retryPause(try, err, rand.Float64()), spread)
 	}
-	if inLines(err, c.need) {
+	now := c.now()
+	quiet := max(0, w.NotBefore.Sub(now))
+	w.NotBefore = now.Add(askInterval)
+	if !w.Covered(reached) {
+		return c.soon() // a release may have come before the subscriptions
+	}
+	every := askEvery(w.Want.ttl)
+	if refusedByQuorum(err, c.need) {
 		every = coveredPause(now, rand.Float64())
 	}
-	pause := retryPause(try, err, quiet, every, rand.Float64())
-	switch {
-	case !reached.quorum:
-		pause = max(pause, time.Duration(float64(c.spread())*(1+rand.Float64())/2))
-	case !w.covered(reached):
-		pause = c.soon() // a release may have come before the subscriptions
+	if pause, held := calledPause(err, quiet, every); held {
+		return pause
 	}
-	w.askAt = now.Add(pause)
-	return pause
+	return retryPause(try, err, rand.Float64())
 }
 
 // coveredPause is how long a waiter that misses no call pauses from now on: drawn by
@@ -178,9 +176,9 @@ func coveredPause(now clock.Instant, random float64) time.Duration {
 	return at.Add(askTogether - time.Duration(at)%askTogether).Sub(now)
 }
 
-// inLines reports whether the masters that refused a waiter for another's hold are a
-// quorum. It stands in their lines, if it asked for that.
-func inLines(err error, need int) bool {
+// refusedByQuorum reports whether the masters that refused a waiter for another's hold
+// are a quorum. It stands in their queues, if it asked for that.
+func refusedByQuorum(err error, need int) bool {
 	q, ok := errors.AsType[*QuorumError](err)
 	if !ok {
 		return false
@@ -193,77 +191,47 @@ func inLines(err error, need int) bool {
 	return need <= 0
 }
 
-// covered reports whether w has missed no call of a quorum of masters since it last
-// asked.
-func (w *waiter) covered(r reach) bool { return w.placed && r.covers(w.began) }
-
 // spread is the time within which all who wait ask, when all have to.
 func (c *Client) spread() time.Duration {
-	return min(time.Duration(c.notices.crowd())*spreadEach, maxAskInterval)
+	return min(time.Duration(c.notices.Listeners())*spreadEach, maxAskInterval)
 }
 
 // soon is a moment in that time.
 func (c *Client) soon() time.Duration { return time.Duration(float64(c.spread()) * rand.Float64()) }
 
-// idle sleeps until w is woken, for at most pause if that is not negative. When
+// idle sleeps until w is woken, but not beyond the moment when it is to ask. When
 // subscriptions break or come back meanwhile, such that a call of w may have been
-// lost or may come from now on, the pause is soon over.
-func (c *Client) idle(ctx context.Context, w *waiter, pause time.Duration, patience <-chan time.Time, reached reach) error {
+// lost or may come from now on, that is soon.
+func (c *Client) idle(ctx context.Context, w *waiter, patience <-chan time.Time, reached waitqueue.Reach) error {
+	changed := reached.Changed()
 	for {
-		changed, err := c.sleep(ctx, w, pause, patience, reached.changed)
-		if err != nil || !changed {
+		didChange, err := c.sleepFor(ctx, w, w.AskAt.Sub(c.now()), patience, changed)
+		if err != nil || !didChange {
 			return err
 		}
-		now := c.now()
-		if reached = c.notices.reached(); !w.covered(reached) {
-			w.askAt = min(w.askAt, now.Add(c.soon()))
-			reached.changed = nil
+		reached = c.notices.Reach()
+		changed = reached.Changed()
+		if !w.Covered(reached) {
+			w.AskAt = min(w.AskAt, c.now().Add(c.soon()))
+			changed = nil
 		}
-		pause = max(0, w.askAt.Sub(now)) // negative would be until woken
 	}
 }
 
-// heed waits until it is worth following the calls that w has heard, if there are
+// followCalls waits until it is worth following the calls that w has had, if there are
 // any, or until another who was called has had its time.
-func (c *Client) heed(ctx context.Context, w *waiter, patience <-chan time.Time) error {
+func (c *Client) followCalls(ctx context.Context, w *waiter, patience <-chan time.Time) error {
 	for since := c.now(); ; {
-		pause := w.callPause(c.names.calls(w), c.notices.quorum())
-		if c.names.standsBy(w) {
+		pause := w.CallPause(c.queues.Calls(w), c.notices.Quorum())
+		if c.queues.StandsBy(w) {
 			pause = standByPause
 		}
 		if pause -= c.now().Sub(since); pause <= 0 {
 			return nil
 		}
-		if _, err := c.sleep(ctx, w, pause, patience, nil); err != nil {
+		if _, err := c.sleepFor(ctx, w, pause, patience, nil); err != nil {
 			return err
 		}
-	}
-}
-
-// callPause is how long w waits before it asks, when so many masters called it.
-func (w *waiter) callPause(heard, quorum int) time.Duration {
-	vain := w.inVain
-	switch {
-	case heard == 0:
-		return 0
-	case heard >= quorum && w.misled < trustedCalls:
-		return 0
-	case heard >= quorum:
-		vain = w.misled - trustedCalls
-	}
-	return min(gatherPause<<min(vain, 6), askInterval)
-}
-
-// disappointed notes that w asked in vain, after so many masters had called it.
-func (w *waiter) disappointed(heard, quorum int) {
-	switch {
-	case heard == 0:
-		w.inVain, w.misled = 0, 0
-	case heard < quorum:
-		w.inVain++
-	default:
-		w.inVain = 0
-		w.misled++
 	}
 }
 
@@ -271,71 +239,104 @@ func (w *waiter) disappointed(heard, quorum int) {
 // that it is worth another at once: the deployment was just founded, or the waiter
 // has got its ticket now.
 func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (lock *Lock, again bool, err error) {
-	w.abandon()
-	w.askAt = 0 // an heir that comes in the middle of this has to ask
+	abandonLast(w)
+	w.AskAt = 0 // who inherits the place in the middle of this has to ask
 	a := handed
 	if a == nil {
-		a = c.prepare(name, w.cfg, c.placeOf(w))
+		a = c.prepare(name, w.Want, c.placeFor(w.Ticket))
 		a.h.send(&a.asked, a.call)
 	}
-	w.began, w.placed = a.start, a.in != nowhere
+	if w.Began, w.Asked = a.start, a.in.waits(); w.Asked {
+		w.EverAsked, w.Ticket = true, a.in.ticket
+	}
 	lock, err = c.conclude(ctx, a)
 	if err == nil {
 		return lock, false, nil
 	}
-	w.before = &a.asked
-	if w.ticket == &noTicket {
-		w.ticket = c.masterTime.ticket(c.now())
-		if w.ticket != &noTicket {
+	w.Last = a
+	if w.EverAsked && !w.Ticket.Known() {
+		w.Ticket = c.tickets.Next(c.now())
+		if w.Ticket.Known() {
 			return nil, true, err
 		}
 	}
 	return nil, errors.Is(err, ErrNoQuorum) && c.members.Settled(ctx, c.requestTimeout), err
 }
 
-// abandon drops what w's last attempt has not asked yet.
-func (w *waiter) abandon() {
-	if w.before != nil {
-		w.before.abandon()
+// abandonLast drops what w's last attempt has not asked yet.
+func abandonLast(w *waiter) {
+	if w.Last != nil {
+		w.Last.asked.abandon()
 	}
 }
 
-// placeOf returns where w stands in the masters' lines: nowhere as long as its
-// client could not be called.
-func (c *Client) placeOf(w *waiter) place {
-	if !c.notices.reached().quorum {
+// placeFor returns the place in the masters' queues of a waiter with that ticket, which
+// gets one if it has none: nowhere as long as its client could not be called.
+func (c *Client) placeFor(ticket waitqueue.Ticket) place {
+	if !c.notices.Reach().Quorum {
 		return nowhere
 	}
-	w.queued = true
-	if w.ticket == nil || w.ticket == &noTicket {
-		w.ticket = c.masterTime.ticket(c.now())
+	if !ticket.Known() {
+		ticket = c.tickets.Next(c.now())
 	}
-	return place{&c.notices.channel, w.ticket}
+	return place{&c.channel, ticket}
 }
 
-// quit takes w out of all lines, with the lock or without.
+// learnTime takes what a master's vote tells of its time.
+func (c *Client) learnTime(master int, v script.Vote) {
+	if v.Ticket != 0 {
+		c.tickets.Learn(master, waitqueue.Answer{Time: v.Ticket, Sent: v.Sent, Got: v.Got})
+	}
+}
+
+// handOver ends h for the waiters of this client, and returns the attempt of the one
+// whose turn it is then, if there is one and it does not ask for itself. The caller
+// sends the attempt.
+func (c *Client) handOver(h *hold) *attempt {
+	if !c.holds.remove(h) {
+		return nil
+	}
+	w, ticket := c.queues.Next(h.name)
+	if w == nil {
+		return nil
+	}
+	a := h.nextAttempt(w.Want, ticket)
+	if !c.queues.Hand(w, a) {
+		return nil // it has left
+	}
+	return a
+}
+
+// forget ends h for the waiters of this client.
+func (c *Client) forget(h *hold) {
+	if c.holds.remove(h) {
+		c.queues.Unblock(h.name)
+	}
+}
+
+// quit takes w out of all queues, with the lock or without.
 func (c *Client) quit(name string, w *waiter, lock *Lock) {
-	untaken := c.names.leave(name, w, func() {
-		if w.queued {
-			c.leaveLines(name, lock)
+	untaken := c.queues.Leave(w, func(untaken *attempt) {
+		if w.EverAsked || untaken != nil && untaken.in.waits() {
+			c.leaveQueues(name, lock)
 		}
 	})
-	w.abandon()
+	abandonLast(w)
 	if untaken != nil {
 		untaken.h.giveUp(&untaken.asked, nowhere)
 	}
-	c.notices.rest(w)
+	c.notices.Rest(&w.Listener)
 }
 
-// leaveLines tells the masters that nobody of this client waits for name, but those
+// leaveQueues tells the masters that nobody of this client waits for name, but those
 // that granted the lock that was had, which know. One that cannot be reached is told
 // when it can, unless somebody waits again: it would else keep the free lock for
 // this client first when another asks for it.
-func (c *Client) leaveLines(name string, had *Lock) {
+func (c *Client) leaveQueues(name string, had *Lock) {
 	knows := func(master int) bool { return had != nil && had.h.granted(master) }
 	leave := c.leaveRequest(name)
-	leave.Until = c.now().Add(lineTTL)
-	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.names.wanted(name) })
+	leave.Until = c.now().Add(queueTTL)
+	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.queues.Waiting(name) > 0 })
 	for i, m := range c.masters {
 		if !knows(i) {
 			one := leave
@@ -352,41 +353,13 @@ func (obsoleteIf) Prepare(_ int, given script.Call, _ bool) script.Call { return
 
 func (c *Client) leaveRequest(name string) master.Request {
 	k := script.KeysOf(c.prefix, name, "")
-	return master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue}, &c.notices.channel), To: noAsker{}}
+	return master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue}, &c.channel), To: noAsker{}}
 }
 
-// called is told what a master's notice says: the key of a lock that it keeps for
-// this client, or "standby" and the key of one that it keeps for another, behind
-// whom this client is the first.
-func (c *Client) called(master int, notice string) {
-	lockKey, standby := strings.CutPrefix(notice, "standby ")
-	name, ok := script.NameOf(lockKey, c.prefix, MaxNameLen)
-	switch {
-	case !ok:
-	case standby:
-		c.names.standBy(name)
-	default:
-		c.names.called(name, master, c.notices.quorum(), func() {
-			if !c.notices.unwanted(master, c.now()) {
-				return
-			}
-			leave := c.leaveRequest(name)
-			c.masters[master].Submit(&leave)
-		})
-	}
-}
-
-// sleep waits to be woken, for at most pause if that is not negative, or until
-// changed is closed.
-func (c *Client) sleep(ctx context.Context, w *waiter, pause time.Duration, patience <-chan time.Time, changed <-chan struct{}) (didChange bool, err error) {
-	var due <-chan time.Time
-	if pause >= 0 {
-		timer := c.getTimer(pause)
-		defer c.putTimer(timer)
-		due = timer.C
-	}
+// sleep waits until w is woken, due gets something, or changed is closed.
+func (c *Client) sleep(ctx context.Context, w *waiter, due, patience <-chan time.Time, changed <-chan struct{}) (didChange bool, err error) {
 	select {
-	case <-c.names.sleeper(w):
+	case <-c.queues.Woken(w):
 	case <-due:
 	case <-changed:
 		return true, nil
@@ -398,6 +371,13 @@ func (c *Client) sleep(ctx context.Context, w *waiter, pause time.Duration, pati
 		return false, ErrClosed
 	}
 	return false, nil
+}
+
+// sleepFor is sleep for at most pause.
+func (c *Client) sleepFor(ctx context.Context, w *waiter, pause time.Duration, patience <-chan time.Time, changed <-chan struct{}) (didChange bool, err error) {
+	timer := c.getTimer(pause)
+	defer c.putTimer(timer)
+	return c.sleep(ctx, w, timer.C, patience, changed)
 }
 
 // joinErrors adds why the lock was not had to why the wait for it was over, if
@@ -413,11 +393,15 @@ func joinErrors(over, why error) error {
 }
 
 // heldHere is what a waiter is told that gave up while another caller of this
-// client held the lock.
-func (c *Client) heldHere(h *hold) error {
+// client held the lock: or else, when that is over by now, what is known from before.
+func (c *Client) heldHere(name string, last error) error {
+	h := c.holds.latest(name)
+	if h == nil {
+		return last
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrHeld, Need: c.need, FreeIn: max(0, h.validUntil().Sub(c.now()))}
+	return &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.need, FreeIn: max(0, h.validUntil().Sub(c.now()))}
 }
 
 // askEvery is how often a waiter asks by itself that the masters call. The shorter
@@ -425,30 +409,28 @@ func (c *Client) heldHere(h *hold) error {
 // that the holder died.
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, askInterval), maxAskInterval) }
 
-// retryPause is how long to wait after the try-th failure in a row (from 0). It
+// calledPause is how long a waiter that is called when the lock is free waits, while
+// another holds it: to the moment from which a quorum can be free, or for every, but at
+// least for quiet.
+func calledPause(err error, quiet, every time.Duration) (pause time.Duration, held bool) {
+	q, ok := errors.AsType[*QuorumError](err)
+	if !ok || q.Reason != ErrHeld {
+		return 0, false
+	}
+	return max(min(q.FreeIn+time.Millisecond, every), quiet), true
+}
+
+// retryPause is how long any other waits after the try-th failure in a row (from 0). It
 // doubles, is drawn by random (in [0,1)) from its upper half, so that contenders
 // do not fall into lockstep, and does not go beyond the moment from which a quorum
-// can be free. A waiter that is called when the lock is free waits for that
-// moment, or for every, but at least for quiet; that is negative for any other.
-func retryPause(try int, err error, quiet, every time.Duration, random float64) time.Duration {
-	base := minPause
-	free := time.Duration(0)
-	split := false
+// can be free.
+func retryPause(try int, err error, random float64) time.Duration {
+	base, most := minPause, maxPause
 	if q, ok := errors.AsType[*QuorumError](err); ok && q.Reason == ErrHeld {
-		free = q.FreeIn + time.Millisecond
-		for _, v := range q.Votes {
-			split = split || v.Answer == Granted
+		most = min(most, q.FreeIn+time.Millisecond)
+		if slices.ContainsFunc(q.Votes, func(v Vote) bool { return v.Answer == Granted }) {
+			base = splitPause
 		}
 	}
-	if split {
-		base = splitPause
-	}
-	pause := min(base<<min(try, 16), maxPause)
-	switch {
-	case free > 0 && quiet >= 0:
-		return max(min(free, every), quiet)
-	case free > 0:
-		pause = min(pause, free)
-	}
-	return time.Duration(float64(pause) * (1 + random) / 2)
+	return time.Duration(float64(min(base<<min(try, 16), most)) * (1 + random) / 2)
 }

@@ -14,10 +14,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 func wokenByARelease(t *testing.T, d *deployment) {
@@ -192,7 +192,7 @@ func oneClientKeepsANameForSoLong(t *testing.T, d *deployment) {
 			}
 		})
 	}
-	eventually(t, "busy", func() bool { return a.names.waiting("job") >= 2 })
+	eventually(t, "busy", func() bool { return a.queues.Waiting("job") >= 2 })
 	warm := have(t, goLock(t, b, "job")) // subscribes
 	must(t, warm.Unlock(background))
 	slack := d.either(time.Millisecond, time.Second)
@@ -259,7 +259,7 @@ func subscriptionsEndWithTheWaiting(t *testing.T, d *deployment) {
 		}
 		return true
 	})
-	if kept := time.Since(start); kept < noticesIdle/2 {
+	if kept := time.Since(start); kept < waitqueue.SubscriptionsIdle/2 {
 		t.Errorf("the next to wait would have had to subscribe after %v", kept)
 	}
 }
@@ -276,7 +276,7 @@ func TestWithoutSubscriptionsWaitersPoll(t *testing.T) {
 		held := mustTry(t, a, "job")
 		start := time.Now()
 		got := goLock(t, b, "job")
-		eventually(t, "it waits", func() bool { return b.names.waiting("job") == 1 })
+		eventually(t, "it waits", func() bool { return b.queues.Waiting("job") == 1 })
 		time.Sleep(2 * askInterval) // in which it must not try again and again
 		for i, r := range d.raw {
 			stats, err := r.Info(background, "commandstats").Result()
@@ -488,7 +488,7 @@ func TestAHandOverIsOneRoundTrip(t *testing.T) {
 	held := have(t, goLock(t, c, "job"))
 	for range 3 {
 		got := goLock(t, c, "job")
-		eventually(t, "it waits", func() bool { return c.names.waiting("job") == 1 })
+		eventually(t, "it waits", func() bool { return c.queues.Waiting("job") == 1 })
 		start := time.Now()
 		must(t, held.Unlock(background))
 		held = have(t, got)
@@ -541,107 +541,34 @@ func TestRetryPause(t *testing.T) {
 		claim string
 		try   int
 		err   error
-		quiet time.Duration
 		want  time.Duration // without the random half
 	}{
-		{"nothing known: doubles", 2, ErrNoQuorum, -1, 4 * minPause},
-		{"to a bound", 20, ErrNoQuorum, -1, maxPause},
-		{"not beyond the end of the lease", 20, held(ms(50)), -1, ms(51)},
-		{"split votes start low", 0, held(0, Vote{Answer: Granted}), -1, splitPause},
-		{"called, split: who is next will be called", 0, held(0, Vote{Answer: Granted}), ms(400), ms(400)},
-		{"called: until the end of the lease", 0, held(ms(300)), ms(0), ms(301)},
-		{"called: at the most", 0, held(ms(30000)), ms(0), askInterval},
-		{"called, asked in vain: not more often", 20, held(ms(10)), ms(400), ms(400)},
+		{"nothing known: doubles", 2, ErrNoQuorum, 4 * minPause},
+		{"to a bound", 20, ErrNoQuorum, maxPause},
+		{"not beyond the end of the lease", 20, held(ms(50)), ms(51)},
+		{"split votes start low", 0, held(0, Vote{Answer: Granted}), splitPause},
 	} {
-		if got := retryPause(x.try, x.err, x.quiet, askInterval, 1); got != x.want {
+		if got := retryPause(x.try, x.err, 1); got != x.want {
 			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
 		}
 	}
-}
-
-// The middle one of the clocks decides, and two clients that ask one after the
-// other get tickets in that order, whatever a minority of clocks shows.
-func TestTicketsFollowTheMiddleClock(t *testing.T) {
-	t.Parallel()
 	for _, x := range []struct {
 		claim string
-		told  []int64 // by each master, at once
-		want  string  // 250 ms later
+		err   error
+		quiet time.Duration
+		want  time.Duration
 	}{
-		{"they agree", []int64{2e15, 2e15, 2e15, 2e15, 2e15}, "2000000000250000"},
-		{"two are far ahead", []int64{9e15, 2e15, 2e15, 9e15, 2e15}, "2000000000250000"},
-		{"a quorum answered", []int64{2e15, 0, 2e15, 2e15, 0}, "2000000000250000"},
-		{"a minority answered", []int64{2e15, 2e15, 0, 0, 0}, noTicket},
+		{"split: who is next will be called", held(0, Vote{Answer: Granted}), ms(400), ms(400)},
+		{"until the end of the lease", held(ms(300)), 0, ms(301)},
+		{"at the most", held(ms(30000)), 0, askInterval},
+		{"asked in vain: not more often", held(ms(10)), ms(400), ms(400)},
 	} {
-		m := masterTime{need: 3}
-		for i, us := range x.told {
-			m.learn(i, script.Vote{Heard: true, Answer: script.Held, Ticket: us, Sent: 1, Got: 1})
-		}
-		if got := *m.ticket(clock.Instant(firstRelearn / 2)); got != x.want {
-			t.Errorf("%s: ticket %s, want %s", x.claim, got, x.want)
-		}
-		if got := *m.ticket(clock.Instant(firstRelearn + 1)); got != noTicket {
-			t.Errorf("%s: ticket %s of an old reading", x.claim, got)
+		if got, held := calledPause(x.err, x.quiet, askInterval); got != x.want || !held {
+			t.Errorf("called, %s: %v, %v; want %v", x.claim, got, held, x.want)
 		}
 	}
-}
-
-// Of three masters two answer in time, and one of those is wrong: what the third
-// has said before tells which.
-func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
-	t.Parallel()
-	said := func(us int64, at clock.Instant) script.Vote {
-		return script.Vote{Heard: true, Answer: script.Held, Ticket: us + time.Duration(at).Microseconds(), Sent: at, Got: at}
-	}
-	for _, wrong := range []int64{1e15, 3e15} {
-		m := masterTime{need: 2}
-		m.learn(2, said(2e15, 1))
-		later := clock.Instant(2 * firstRelearn)
-		m.learn(0, said(wrong, later))
-		m.learn(1, said(2e15, later))
-		if got, want := *m.ticket(later), "2000000001000000"; got != want {
-			t.Errorf("one says %d: ticket %s, want %s", wrong, got, want)
-		}
-	}
-}
-
-// What a client knows of a master's clock gets no worse by an answer that took
-// long, is not asked for more and more often, and follows a clock that is set.
-func TestReadingsGetBetter(t *testing.T) {
-	t.Parallel()
-	ms := func(n int64) clock.Instant { return clock.Instant(n) * clock.Instant(time.Millisecond) }
-	answer := func(sent, got, tells int64) script.Vote {
-		return script.Vote{Ticket: tells * 1000, Sent: ms(sent), Got: ms(got)}
-	}
-	const ahead = 5_000_000
-	for _, x := range []struct {
-		claim       string
-		answers     []script.Vote
-		least, most int64 // ms
-		every       time.Duration
-	}{
-		{"one answer tells as well as it was fast", []script.Vote{answer(10, 30, ahead+20)}, ahead - 10, ahead + 10, firstRelearn},
-		{"a faster one tells better", []script.Vote{answer(10, 30, ahead+20), answer(40, 42, ahead+41)}, ahead - 1, ahead + 1, 2 * firstRelearn},
-		{"a slower one takes nothing away", []script.Vote{answer(10, 12, ahead+11), answer(20, 90, ahead+50)}, ahead - 1, ahead + 1, 2 * firstRelearn},
-		{"two tell more than each", []script.Vote{answer(10, 30, ahead+12), answer(40, 60, ahead+58)}, ahead - 2, ahead + 2, 2 * firstRelearn},
-		{"a clock that is set is followed", []script.Vote{answer(10, 12, ahead+11), answer(20, 22, 2*ahead+21)}, 2*ahead - 1, 2*ahead + 1, firstRelearn},
-	} {
-		var r reading
-		for _, v := range x.answers {
-			r = r.refined(v)
-		}
-		const fractions = 20 // us, and what the clocks run apart
-		near := func(got, want int64) bool { return got >= want*1000-fractions && got <= want*1000+fractions }
-		if !near(r.least, x.least) || !near(r.most, x.most) || r.every != x.every {
-			t.Errorf("%s: %+v, want %d to %d ms, again after %v", x.claim, r, x.least, x.most, x.every)
-		}
-	}
-	var r reading
-	for range 20 {
-		r = r.refined(answer(10, 10, ahead+10))
-	}
-	if r.every != relearn {
-		t.Errorf("asked for every %v in the end, want %v", r.every, relearn)
+	if _, held := calledPause(&QuorumError{Reason: ErrNoQuorum}, 0, askInterval); held {
+		t.Error("nobody holds the lock when there is no quorum")
 	}
 }
 

@@ -1,0 +1,52 @@
+package waitqueue
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redlock-go/redlock/internal/clock"
+)
+
+// Since when a quorum of subscriptions stands without a break, whatever the others do.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	var now clock.Instant
+	n := NewNotices(5, 3, func() clock.Instant { return now }, nil)
+	for i, step := range []struct {
+		master  int
+		up      bool
+		quorum  bool
+		since   clock.Instant
+		changed bool
+	}{
+		{0, true, false, 0, false},
+		{1, true, false, 0, false},
+		{2, true, true, 3, true},
+		{3, true, true, 3, false},
+		{4, true, true, 3, false},
+		{0, false, true, 4, true}, // the third that stands now, has stood since 4
+		{0, true, true, 4, false},
+		{0, false, true, 4, false}, // one that breaks again and again disturbs nobody
+		{1, false, true, 5, true},
+		{0, true, true, 5, false},
+		{2, false, true, 10, true}, // only with the one that came back last
+		{0, true, true, 12, true},  // it stands anew, without having been seen to break
+		{0, false, false, 0, true},
+	} {
+		now = clock.Instant(i + 1)
+		before := n.Reach().Changed()
+		n.Set(context.Background(), step.master, step.up)
+		changed := false
+		select {
+		case <-before:
+			changed = true
+		default:
+		}
+		if got := n.Reach(); got.Quorum != step.quorum || got.since != step.since || changed != step.changed {
+			t.Errorf("step %d: quorum %v since %v, changed %v; want %+v", i+1, got.Quorum, got.since, changed, step)
+		}
+	}
+	if r := (Reach{Quorum: true, since: 5}); !r.covers(5) || r.covers(4) || (Reach{}).covers(5) {
+		t.Error("covered is who asked since the subscriptions stand")
+	}
+}
