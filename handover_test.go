@@ -6,7 +6,7 @@ import (
 )
 
 // A first whose context ends in the middle of an attempt may have been called for
-// it: the next in line has that from nobody, and must ask.
+// it: the next waiter has that from nobody, and must ask.
 func TestWhoInheritsAnAttemptAsks(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
@@ -18,10 +18,10 @@ func TestWhoInheritsAnAttemptAsks(t *testing.T) {
 		cancel()
 		_, _, err := c.tryFor(ctx, "job", first, nil)
 		requireErr(t, err, context.Canceled)
-		c.quit("job", first, nil)
+		c.stopWaiting("job", first, nil)
 		if turn := c.queues.TurnOf(next); !turn.Ask || turn.Inherited && c.now().Before(next.AskAt) {
 			t.Errorf("it is the next one's turn: %v; it may only ask in %v", turn.Ask, next.AskAt.Sub(c.now()))
 		}
-		c.quit("job", next, nil)
+		c.stopWaiting("job", next, nil)
 	})
 }

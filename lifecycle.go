@@ -48,16 +48,16 @@ func (c *Client) begin() bool {
 	return true
 }
 
-// unlocking runs the depart of an Unlock such that Close comes before it, and
-// releases the hold itself, or else sends what depart has submitted.
-func (c *Client) unlocking(depart func() (*round, error)) (*round, error) {
+// unlocking runs the exit of an Unlock. Either Close comes before it, and releases the
+// hold itself, or Close waits for what exit has submitted.
+func (c *Client) unlocking(exit func() (*round, error)) (*round, error) {
 	if c.begin() {
 		defer c.calls.Done()
 	} else {
 		c.ending.Lock()
 		defer c.ending.Unlock()
 	}
-	return depart()
+	return exit()
 }
 
 // Close ends every hold of the client (their contexts with ErrClosed), gives

@@ -71,8 +71,9 @@ func (h *hold) retryUntil(doubt bool, now clock.Instant) clock.Instant {
 // until it arrived or is of no use any more, but not where the hold never was. Such a
 // master is asked once, behind all that this client has sent it for the name, unless
 // the others have decided by then. It counts if the name is free there: it may be
-// another's, or that of this client's hold before. The attempt of a caller of this client whose turn it is next, if
-// there is one, goes along: both leave at once, in this order.
+// another's, or that of this client's hold before. The attempt of the caller of this
+// client whose turn it is next, if there is one, goes along: both leave at once, in this
+// order.
 func (h *hold) release(left int, next *attempt) *round {
 	r := h.client.newRound()
 	r.releases = h

@@ -76,7 +76,7 @@ func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (*Lock, 
 	}
 	w := c.queues.Join(name, cfg)
 	lock, err := c.waitAs(ctx, name, w)
-	c.quit(name, w, lock)
+	c.stopWaiting(name, w, lock)
 	return lock, err
 }
 
@@ -314,8 +314,8 @@ func (c *Client) forget(h *hold) {
 	}
 }
 
-// quit takes w out of all queues, with the lock or without.
-func (c *Client) quit(name string, w *waiter, lock *Lock) {
+// stopWaiting takes w out of all queues, with the lock or without.
+func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
 	untaken := c.queues.Leave(w, func(untaken *attempt) {
 		if w.EverAsked || untaken != nil && untaken.in.waits() {
 			c.leaveQueues(name, lock)

@@ -122,7 +122,7 @@ func (m *Master) room() (l *link, pause time.Duration) {
 
 // gap is how long after a batch the next one may leave. What the last ones took
 // more than the fastest is the time that the master or this machine is busy with
-// one: to leave earlier would be to wait in line there, with less gathered.
+// one: to leave earlier would be to wait in its queue there, with less gathered.
 func (m *Master) gap() time.Duration {
 	return max(m.trip/time.Duration(m.width), m.recent-m.trip)
 }

@@ -61,17 +61,17 @@ func readHello(replies []master.Reply) (hello, error) {
 	for _, r := range replies[2:] {
 		maps.Copy(config, r.Pairs())
 	}
-	said := hello{
+	h := hello{
 		info:     info,
 		admitted: admitted,
 		durable:  durabilityOf(config),
 	}
-	if said.durable == NotDurable {
-		notDurableRuns.Store(said.info["run_id"], true)
-	} else if _, seen := notDurableRuns.Load(admittedRun(said.admitted)); seen {
-		said.durable = NotDurable
+	if h.durable == NotDurable {
+		notDurableRuns.Store(h.info["run_id"], true)
+	} else if _, seen := notDurableRuns.Load(admittedRun(h.admitted)); seen {
+		h.durable = NotDurable
 	}
-	return said, nil
+	return h, nil
 }
 
 // notDurableRuns has the server processes of which this one has seen that they were
