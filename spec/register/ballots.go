@@ -1,0 +1,145 @@
+package register
+
+// How a table is proposed, accepted, pushed and learned: rules R2 and R4, as the model
+// tokens has them.
+
+func (m *tokens) committed(s *tokensState, version uint8) bool {
+	b := &s.ballot[version]
+	return b.decided && b.accepted.majorityOf(b.table.members()) && (m.Commit == 0 || b.accepted.majorityOf(b.prev))
+}
+
+// evidence that a version is committed: it was accepted by both majorities, or a member
+// that accepted it carries the mark.
+func (m *tokens) evidence(s *tokensState, version uint8) bool {
+	if m.committed(s, version) {
+		return true
+	}
+	for i := range m.servers() {
+		if v := &s.master[i]; v.learned && v.accepted == version {
+			return true
+		}
+	}
+	return false
+}
+
+// propose: ballot b collects promises, or is decided.
+func (m *tokens) propose(s *tokensState, b uint8, to func(*tokensState, move)) {
+	switch {
+	case s.ballot[b].decided:
+	case m.Serial == 1:
+		if m.committed(s, b-1) {
+			m.change(s, b, b-1, to)
+		}
+	default:
+		for i := range m.servers() {
+			v := &s.master[i]
+			if b <= v.promised {
+				continue
+			}
+			next := *s
+			next.master[i].promised = b
+			next.ballot[b].promises |= one(s.id[i])
+			next.ballot[b].found = max(s.ballot[b].found, v.accepted)
+			to(&next, move{promise, b, i, v.accepted})
+		}
+		m.decide(s, b, to)
+	}
+}
+
+// decide: ballot b has promises for what it found.
+func (m *tokens) decide(s *tokensState, b uint8, to func(*tokensState, move)) {
+	base, promises := s.ballot[b].found, s.ballot[b].promises
+	if base == 0 {
+		return
+	}
+	found := &s.ballot[base]
+	if !promises.majorityOf(found.table.members()) {
+		return
+	}
+	known := m.evidence(s, base)
+	before := m.Prev == 0 || promises.majorityOf(found.prev)
+	// A proposer may also not know what is committed.
+	if before && (base != 1 || m.Founded == 0) {
+		m.put(s, b, base, unchanged, 0, found.table, found.prev, &s.fleet, to)
+	}
+	if known || m.Unchanged == 0 && before {
+		m.change(s, b, base, to)
+	}
+}
+
+// change: ballot b is a change of a version.
+func (m *tokens) change(s *tokensState, b, base uint8, to func(*tokensState, move)) {
+	t := s.ballot[base].table
+	m.each(&s.fleet, t, s.ready, m.removable(s, base), func(changed table, f *fleet, change, id uint8) {
+		m.put(s, b, base, change, id, changed, t.members(), f, to)
+	})
+}
+
+func (m *tokens) put(s *tokensState, b, base, change, id uint8, t table, prev ids, f *fleet, to func(*tokensState, move)) {
+	next := *s
+	next.fleet = *f
+	next.ballot[b] = ballot{decided: true, base: base, table: t, prev: prev}
+	to(&next, move{decide, b, change, id})
+}
+
+// accept: server i takes the table of ballot b, because it is proposed, or is pushed.
+func (m *tokens) accept(s *tokensState, b, i uint8, to func(*tokensState, move)) {
+	v, p := &s.master[i], &s.ballot[b]
+	if !p.decided || v.accepted == b || !(p.table.members() | p.prev).has(s.id[i]) {
+		return
+	}
+	next := *s
+	next.ballot[b].accepted |= one(s.id[i])
+	next.master[i].accepted = b
+	if m.Reset == 1 {
+		next.master[i].learned = false
+	}
+	switch {
+	case b >= v.promised || m.Promised == 0 && b > v.accepted:
+		next.master[i].promised = b
+		to(&next, move{takeTable, b, i, 0})
+	case b > v.accepted && m.mayPush(s, b):
+		if m.Raise == 1 {
+			next.master[i].promised = max(v.promised, b)
+		}
+		to(&next, move{push, b, i, 0})
+	}
+}
+
+func (m *tokens) mayPush(s *tokensState, b uint8) bool {
+	switch m.Push {
+	case 0:
+		return true
+	case 1:
+		return s.ballot[b].accepted.majorityOf(s.ballot[b].table.members())
+	}
+	return m.evidence(s, b)
+}
+
+func (m *tokens) learn(s *tokensState, i uint8, to func(*tokensState, move)) {
+	if v := &s.master[i]; m.Marks == 1 && !v.learned && v.accepted != 0 && m.evidence(s, v.accepted) {
+		next := *s
+		next.master[i].learned = true
+		to(&next, move{learn, i, v.accepted, 0})
+	}
+}
+
+// lose: server i comes back without its data, or with old ones.
+func (m *tokens) lose(s *tokensState, i uint8, to func(*tokensState, move)) {
+	v := &s.master[i]
+	if int(s.losses) >= m.Losses || !m.first(&s.fleet, i) || v.promised == 0 {
+		return
+	}
+	next := *s
+	m.changing.lose(&next.fleet, i)
+	for counter := uint8(0); counter == 0 || m.Old == 1 && counter <= v.counter; counter++ {
+		next.master[i] = master{counter: counter}
+		if counter > 0 && counter == v.counter {
+			next.master[i].lock = v.lock
+		}
+		if m.Wipe == 0 {
+			next.master[i].promised, next.master[i].accepted = v.promised, v.accepted
+		}
+		to(&next, move{kind: lose, a: i})
+	}
+}

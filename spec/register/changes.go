@@ -1,0 +1,201 @@
+package register
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	maxFleet  = 7 // servers
+	maxLosses = 2
+)
+
+// fleet is which server has which member id, and how often what has happened to them. It
+// is part of the states of tokens and exclusion.
+type fleet struct {
+	id     [maxFleet]uint8  // the member id that each server has now
+	lost   [maxLosses]uint8 // the servers that lost data, in order: each got the next id
+	losses uint8
+	// changes that were decided
+	replaces, adds, suspends, removes uint8
+}
+
+// changing is rule R3: which changes of a table there are. It is part of the models
+// tokens and exclusion.
+type changing struct {
+	// New: a member that takes a lost or replaced one's place, or is added, is new.
+	// 0: it is voting at once.
+	New int `full:"1"`
+	// Void: a server that lost anything has a new id: the old one is void. 0: it goes on
+	// under the old one.
+	Void int `full:"1"`
+	// Guard: replacing, suspending or adding leaves a quorum voting. 0: it need not.
+	Guard int `full:"1"`
+	// Removable: a member is removed only when it is suspended or new. 0: while it votes.
+	Removable int `full:"1"`
+
+	Members  int `bound:"3"` // of the first table
+	Spares   int `bound:"0"` // servers that are not in the first table
+	Losses   int `bound:"0"` // times that a server loses data
+	Replaces int `bound:"0"` // members that an operator replaces with a spare
+	Adds     int `bound:"0"`
+	Suspends int `bound:"0"`
+	Removes  int `bound:"0"`
+	Several  int `bound:"0"` // 1: one change may make several new members voting
+}
+
+func (c *changing) servers() uint8 { return uint8(c.Members + c.Spares) }
+
+func (c *changing) firstFleet() (f fleet) {
+	for i := range c.servers() {
+		f.id[i] = i
+	}
+	return f
+}
+
+// firstTable has all the first members, all voting.
+func (c *changing) firstTable() table { return table{voting: one(uint8(c.Members)) - 1} }
+
+// server is the one that has an id now, or had it.
+func (c *changing) server(f *fleet, id uint8) uint8 {
+	if id < c.servers() {
+		return id
+	}
+	return f.lost[id-c.servers()]
+}
+
+func (c *changing) nameOf(f *fleet, id uint8) string {
+	return name(c.server(f, id)) + strings.Repeat("'", c.times(f, id))
+}
+
+// times is how often the server had lost data when it got the id.
+func (c *changing) times(f *fleet, id uint8) (n int) {
+	for i := range f.losses {
+		if c.servers()+i <= id && f.lost[i] == c.server(f, id) {
+			n++
+		}
+	}
+	return n
+}
+
+// first: the first servers are alike until something happens to one of them. So the first
+// to which something happens is the last of them: that loses no story.
+func (c *changing) first(f *fleet, server uint8) bool {
+	touched := f.losses + f.replaces + f.suspends + f.removes
+	return touched > 0 || server == uint8(c.Members-1) || server >= uint8(c.Members)
+}
+
+// lose gives a server that lost data its new id.
+func (c *changing) lose(f *fleet, server uint8) {
+	f.lost[f.losses] = server
+	if c.Void == 1 {
+		f.id[server] = c.servers() + f.losses
+	}
+	f.losses++
+}
+
+// The changes of a table.
+const (
+	unchanged = iota
+	replaceLost
+	replace
+	add
+	suspend
+	resume
+	remove
+	makeVoting
+)
+
+// each calls to for every change of table t. The members that may become voting, and
+// those that may be removed, are the model's to say.
+func (c *changing) each(f *fleet, t table, ready, removable ids, to func(t table, f *fleet, change, id uint8)) {
+	for id := range uint8(maxIDs) {
+		if t.members().has(id) {
+			c.ofMember(f, t, id, removable, to)
+		}
+	}
+	if some := t.new & ready; some != 0 {
+		c.toVoting(f, t, some, to)
+	}
+	if spare, ok := c.spare(f); ok && int(f.adds) < c.Adds && c.guarded(t.voting, t.members()|one(spare)) {
+		next := *f
+		next.adds++
+		to(c.join(t, spare), &next, add, spare)
+	}
+}
+
+// ofMember are the changes of one member.
+func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(t table, f *fleet, change, id uint8)) {
+	server := c.server(f, id)
+	for i := range f.losses {
+		if newer := c.servers() + i; c.Void == 1 && newer > id && f.lost[i] == server && !t.members().has(newer) {
+			to(c.join(t.without(id), newer), f, replaceLost, newer)
+		}
+	}
+	if t.suspended.has(id) {
+		to(t.makeVoting(one(id)), f, resume, id)
+	}
+	if !c.first(f, server) {
+		return
+	}
+	next := *f
+	if spare, ok := c.spare(f); ok && int(f.replaces) < c.Replaces && c.guarded(t.voting&^one(id), t.members()) {
+		next.replaces = f.replaces + 1
+		to(c.join(t.without(id), spare), &next, replace, spare)
+		next.replaces = f.replaces
+	}
+	if t.voting.has(id) && int(f.suspends) < c.Suspends && c.guarded(t.voting&^one(id), t.members()) {
+		next.suspends = f.suspends + 1
+		to(t.suspend(id), &next, suspend, id)
+		next.suspends = f.suspends
+	}
+	if (c.Removable == 0 || !t.voting.has(id)) && int(f.removes) < c.Removes && removable.has(id) && t.members() != one(id) {
+		next.removes = f.removes + 1
+		to(t.without(id), &next, remove, id)
+	}
+}
+
+// toVoting makes some of the new members voting: one of them, or any number.
+func (c *changing) toVoting(f *fleet, t table, ready ids, to func(t table, f *fleet, change, id uint8)) {
+	for some := ready; some != 0; some = (some - 1) & ready {
+		if c.Several == 1 || some.len() == 1 {
+			to(t.makeVoting(some), f, makeVoting, some.lowest())
+		}
+	}
+}
+
+func (c *changing) guarded(voting, members ids) bool {
+	return c.Guard == 0 || voting.majorityOf(members)
+}
+
+func (c *changing) join(t table, id uint8) table {
+	if c.New == 0 {
+		return t.makeVoting(one(id))
+	}
+	return t.addNew(id)
+}
+
+// spare is the id of the next server that no table has had.
+func (c *changing) spare(f *fleet) (id uint8, ok bool) {
+	next := uint8(c.Members) + f.replaces + f.adds
+	if next >= c.servers() {
+		return 0, false
+	}
+	return f.id[next], true
+}
+
+// describe says what a change does.
+func (c *changing) describe(f *fleet, change, id uint8, t table) string {
+	who := c.nameOf(f, id)
+	what := [...]string{
+		unchanged:   "the same table",
+		replaceLost: "the lost id of " + name(c.server(f, id)) + " gives its place to " + who,
+		replace:     who + " replaces a member",
+		add:         who + " is added",
+		suspend:     who + " is suspended",
+		resume:      who + " is resumed",
+		remove:      who + " is removed",
+		makeVoting:  "new members become voting",
+	}[change]
+	return fmt.Sprintf("%s: %s", what, t.text(func(id uint8) string { return c.nameOf(f, id) }))
+}

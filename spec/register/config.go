@@ -1,0 +1,61 @@
+package register
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// A model is a struct of int fields. A field with the tag full is a rule: the tag is the
+// level that the design has. A field with the tag bound is a bound: the tag is what holds
+// unless something else is said. Texts write them in capitals: "PUSH=1 LOSSES=2".
+
+// configure sets all rules and bounds of the model that m points to as their tags say,
+// and then those that the text names.
+func configure(m any, text string) error {
+	v := reflect.ValueOf(m).Elem()
+	named := map[string]reflect.Value{}
+	for _, f := range settings(m) {
+		level, err := strconv.Atoi(f.Tag.Get("full") + f.Tag.Get("bound"))
+		if err != nil {
+			return fmt.Errorf("%s has no level: %w", f.Name, err)
+		}
+		field := v.FieldByIndex(f.Index)
+		field.SetInt(int64(level))
+		named[strings.ToUpper(f.Name)] = field
+	}
+	for word := range strings.FieldsSeq(text) {
+		name, text, _ := strings.Cut(word, "=")
+		level, err := strconv.Atoi(text)
+		field, ok := named[name]
+		if err != nil || !ok {
+			return fmt.Errorf("%q is no setting of this model", word)
+		}
+		field.SetInt(int64(level))
+	}
+	return nil
+}
+
+// weakenings lists every level of every rule of the model that is below that of the
+// design.
+func weakenings(m any) []string {
+	var all []string
+	for _, f := range settings(m) {
+		full, _ := strconv.Atoi(f.Tag.Get("full")) // a bound has none, and no levels either
+		for level := range full {
+			all = append(all, fmt.Sprintf("%s=%d", strings.ToUpper(f.Name), level))
+		}
+	}
+	return all
+}
+
+func settings(m any) []reflect.StructField {
+	var fields []reflect.StructField
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(m).Elem()) {
+		if !f.Anonymous {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}

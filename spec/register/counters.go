@@ -1,0 +1,101 @@
+package register
+
+// What happens to the counters before a member becomes voting, and before one is removed:
+// of rule R3, as the model tokens has it.
+
+// readFor: the counter of one member is read for server i, which is new.
+func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
+	id := s.id[i]
+	if s.ready.has(id) {
+		return
+	}
+	for j := range m.servers() {
+		from := &s.master[j]
+		if j == i || from.accepted == 0 || !s.ballot[from.accepted].table.intact().has(s.id[j]) {
+			continue
+		}
+		at := from.accepted
+		if m.ReadBarrier == 0 {
+			at = m.newest(s, id)
+		}
+		if !s.ballot[at].table.new.has(id) || m.ReadBarrier == 2 && !m.evidence(s, at) {
+			continue
+		}
+		next := *s
+		v := &next.master[i]
+		if v.readAt != at {
+			if v.readAt > at {
+				continue // the version before: that was to be read first
+			}
+			v.readAt = at
+			if m.ReadOne == 1 {
+				v.read = 0
+			}
+		}
+		if v.read.has(s.id[j]) {
+			continue
+		}
+		v.read |= one(s.id[j])
+		v.counter = max(v.counter, from.counter)
+		if m.ReadQuorum == 0 || v.read.majorityOf(s.ballot[at].table.members()) {
+			next.ready |= one(id)
+			v.read, v.readAt = 0, 0
+		}
+		to(&next, move{read, i, j, at})
+	}
+}
+
+// newest is the newest version that has a new member as new, or 0.
+func (m *tokens) newest(s *tokensState, id uint8) uint8 {
+	for b := uint8(m.Ballots); b > 0; b-- {
+		if s.ballot[b].table.new.has(id) {
+			return b
+		}
+	}
+	return 0
+}
+
+// beforeRemoval: the counter of server i is read, or raised.
+func (m *tokens) beforeRemoval(s *tokensState, i uint8, to func(*tokensState, move)) {
+	v, id := &s.master[i], s.id[i]
+	at := v.accepted
+	if m.Floor == 0 || int(s.removes) >= m.Removes || at == 0 || at < s.floor.base || !m.evidence(s, at) {
+		return
+	}
+	t := s.ballot[at].table
+	if !t.intact().has(id) || m.Removable == 1 && t.voting == t.members() {
+		return
+	}
+	next := *s
+	f := &next.floor
+	if f.base != at {
+		*f = raising{base: at}
+	}
+	switch {
+	case !f.read.majorityOf(t.members()):
+		if f.read.has(id) {
+			return
+		}
+		f.read |= one(id)
+		f.highest = max(f.highest, v.counter)
+		to(&next, move{readFloor, i, at, 0})
+	case t.voting.has(id) && !f.raised.has(id):
+		f.raised |= one(id)
+		next.master[i].counter = max(v.counter, f.highest)
+		to(&next, move{raiseFloor, i, at, 0})
+	}
+}
+
+// removable are the members that may be removed from a version: of the others, a quorum
+// was raised.
+func (m *tokens) removable(s *tokensState, base uint8) (some ids) {
+	members := s.ballot[base].table.members()
+	for id := range uint8(maxIDs) {
+		rest := members &^ one(id)
+		right := s.floor.base == base || m.Base == 0 && s.floor.base != 0
+		if m.Floor == 0 || right && s.floor.raised.majorityOf(rest) {
+			some |= one(id)
+		}
+	}
+	return some
+}

@@ -1,0 +1,446 @@
+package register
+
+import "fmt"
+
+// exclusion is the model of who holds the lock while the members change. Time is discrete,
+// and the same for everybody but for a server whose clock is wrong. The register is what
+// the model tokens found it to be: one chain, each table made from the committed one before.
+//
+// Promise: no two attempts hold the lock at once.
+type exclusion struct {
+	changing
+
+	// Acquire: a master executes acquires of the version that it accepted only. 1: also
+	// of those before. 0: of any.
+	Acquire int `full:"2"`
+	// Extend: the same for renewals.
+	Extend int `full:"2"`
+	// Apart: a hold is valid for as long as the votes of some one version prove. 0: votes
+	// of all versions are added up, to a quorum of the version of the last round.
+	Apart int `full:"1"`
+	// Quorum: a majority of all members of the table. 0: of the voting ones.
+	Quorum int `full:"1"`
+	// Use: a round uses a version only with evidence that it is committed. 0: any that was
+	// proposed.
+	Use int `full:"1"`
+
+	// Quarantine: a new member becomes voting the longest ttl after members learned that
+	// the base of the change is committed. 1: after they accepted it. 0: at once.
+	Quarantine int `full:"2"`
+	// RemoveQuarantine: a member is removed after the same time. 0: at once.
+	RemoveQuarantine int `full:"1"`
+	// Marks: a quorum of members must have learned it that long ago. 0: one is enough.
+	Marks int `full:"1"`
+	// Reset: whoever accepts another version loses the mark. 0: it stays.
+	Reset int `full:"1"`
+
+	Versions int `bound:"3"`
+	TTL      int `bound:"2"` // in ticks, 3 at most; also the longest ttl of the deployment
+	Jumps    int `bound:"0"` // 1: the clock of one server may jump
+	Renews   int `bound:"1"` // 0: holders do not renew
+	Repairs  int `bound:"0"` // 1: holders repair
+}
+
+const maxVersions = 5
+
+type exclusionState struct {
+	fleet
+	server  [maxFleet]server
+	version [maxVersions + 1]version // from 1 on
+	hold    [2]hold
+	wrong   uint8 // the server whose clock is wrong, counted from 1
+}
+
+type server struct {
+	accepted uint8
+	owner    uint8 // of the lock, counted from 1; 0: it is free
+	left     uint8 // ticks until the lock expires
+	learned  bool  // the mark
+	since    uint8 // ticks since then, up to the ttl
+}
+
+type version struct {
+	decided  bool
+	table    table
+	prev     ids
+	accepted ids
+}
+
+// hold is an attempt, and what it becomes.
+type hold struct {
+	phase uint8
+	round uint8 // its version; 0: none is under way
+	first bool  // it is the round of acquires
+	left  uint8 // for how many ticks the votes of the round count
+	asked ids   // who executed the request of the round
+	votes [maxVersions + 1]ticks
+}
+
+// renew begins a round of extends, or ends one.
+func (h *hold) renew(version, left uint8) {
+	h.round, h.first, h.left, h.asked = version, false, left, 0
+}
+
+const (
+	idle = iota
+	asking
+	held
+	over
+)
+
+// ticks are the ticks for which the vote of each member counts, two bits for each.
+type ticks uint16
+
+func (t ticks) of(id uint8) uint8 { return uint8(t>>(2*id)) & 3 }
+
+func (t ticks) raise(id, n uint8) ticks {
+	return t&^(3<<(2*id)) | ticks(max(n, t.of(id)))<<(2*id)
+}
+
+// less is a tick later.
+func (t ticks) less() (l ticks) {
+	for id := range uint8(maxIDs) {
+		if n := t.of(id); n > 0 {
+			l |= ticks(n-1) << (2 * id)
+		}
+	}
+	return l
+}
+
+// valid are the members whose vote counts still.
+func (t ticks) valid() (some ids) {
+	for id := range uint8(maxIDs) {
+		if t.of(id) > 0 {
+			some |= one(id)
+		}
+	}
+	return some
+}
+
+func (m *exclusion) start() (s exclusionState) {
+	s.fleet = m.firstFleet()
+	first := m.firstTable()
+	s.version[1] = version{decided: true, table: first, prev: first.members(), accepted: first.members()}
+	for i := range m.Members {
+		s.server[i] = server{accepted: 1, learned: true, since: uint8(m.TTL)} // for long
+	}
+	return s
+}
+
+const (
+	tick = iota
+	jump
+	decideVersion
+	takeVersion
+	learnVersion
+	loseLocks
+	acquire
+	extend
+	repair
+)
+
+func (m *exclusion) steps(s *exclusionState, to func(*exclusionState, move)) {
+	m.tick(s, to)
+	m.propose(s, to)
+	for i := range m.servers() {
+		m.accept(s, i, to)
+		m.learn(s, i, to)
+		m.jump(s, i, to)
+		m.lose(s, i, to)
+		for k := range uint8(len(s.hold)) {
+			m.acquire(s, k, i, to)
+			m.extend(s, k, i, to)
+			m.repair(s, k, i, to)
+		}
+	}
+}
+
+func (m *exclusion) tick(s *exclusionState, to func(*exclusionState, move)) {
+	next := *s
+	for i := range m.servers() {
+		v := &next.server[i]
+		if v.left > 0 {
+			v.left--
+		}
+		if v.left == 0 {
+			v.owner = 0
+		}
+		if v.learned {
+			v.since = min(v.since+1, uint8(m.TTL))
+		}
+	}
+	for k := range next.hold {
+		h := &next.hold[k]
+		for v := range h.votes {
+			h.votes[v] = h.votes[v].less()
+		}
+		if h.left > 0 {
+			h.left--
+		}
+		if h.left == 0 && h.phase == held {
+			h.renew(0, 0)
+		}
+		if h.phase == asking && h.left == 0 || h.phase == held && !m.valid(&next, h) {
+			m.end(&next, uint8(k))
+		}
+	}
+	to(&next, move{kind: tick})
+}
+
+// end: the attempt is over, and its locks are gone.
+func (m *exclusion) end(s *exclusionState, k uint8) {
+	s.hold[k] = hold{phase: over}
+	for i := range s.server {
+		if s.server[i].owner == k+1 {
+			s.server[i].owner, s.server[i].left = 0, 0
+		}
+	}
+}
+
+// The register.
+
+func (m *exclusion) committed(s *exclusionState, version uint8) bool {
+	v := &s.version[version]
+	return v.decided && v.accepted.majorityOf(v.table.members()) && v.accepted.majorityOf(v.prev)
+}
+
+// propose: the next version is decided, when the one before is committed.
+func (m *exclusion) propose(s *exclusionState, to func(*exclusionState, move)) {
+	base := uint8(1)
+	for base < uint8(m.Versions) && s.version[base+1].decided {
+		base++
+	}
+	if base == uint8(m.Versions) || !m.committed(s, base) {
+		return
+	}
+	t := s.version[base].table
+	var ready, removable ids
+	past := m.past(s, base)
+	if past || m.Quarantine == 0 {
+		ready = t.new
+	}
+	if past || m.Quarantine == 0 || m.RemoveQuarantine == 0 {
+		removable = t.members()
+	}
+	m.each(&s.fleet, t, ready, removable, func(changed table, f *fleet, change, id uint8) {
+		next := *s
+		next.fleet = *f
+		next.version[base+1] = version{decided: true, table: changed, prev: t.members()}
+		to(&next, move{decideVersion, base + 1, change, id})
+	})
+}
+
+// past: the quarantine on a version is over.
+func (m *exclusion) past(s *exclusionState, base uint8) bool {
+	var some ids
+	for i := range m.servers() {
+		if v := &s.server[i]; v.accepted == base && v.learned && int(v.since) >= m.TTL {
+			some |= one(s.id[i])
+		}
+	}
+	members := s.version[base].table.members()
+	if m.Marks == 0 {
+		return some&members != 0
+	}
+	return some.majorityOf(members)
+}
+
+func (m *exclusion) accept(s *exclusionState, i uint8, to func(*exclusionState, move)) {
+	for b := s.server[i].accepted + 1; b <= uint8(m.Versions); b++ {
+		if p := &s.version[b]; !p.decided || !(p.table.members() | p.prev).has(s.id[i]) {
+			continue
+		}
+		next := *s
+		next.version[b].accepted |= one(s.id[i])
+		v := &next.server[i]
+		v.accepted = b
+		if m.Reset == 1 {
+			v.learned, v.since = m.Quarantine == 1, 0
+		}
+		to(&next, move{takeVersion, i, b, 0})
+	}
+}
+
+func (m *exclusion) learn(s *exclusionState, i uint8, to func(*exclusionState, move)) {
+	v := &s.server[i]
+	if v.learned || v.accepted == 0 || !m.committed(s, v.accepted) {
+		return
+	}
+	next := *s
+	next.server[i].learned, next.server[i].since = true, 0
+	to(&next, move{learnVersion, i, v.accepted, 0})
+}
+
+// jump: the clock of one server says that the quarantine is over.
+func (m *exclusion) jump(s *exclusionState, i uint8, to func(*exclusionState, move)) {
+	v := &s.server[i]
+	if m.Jumps == 0 || s.wrong != 0 && s.wrong != i+1 || !v.learned || int(v.since) == m.TTL {
+		return
+	}
+	next := *s
+	next.wrong = i + 1
+	next.server[i].since = uint8(m.TTL)
+	to(&next, move{kind: jump, a: i})
+}
+
+func (m *exclusion) lose(s *exclusionState, i uint8, to func(*exclusionState, move)) {
+	if int(s.losses) >= m.Losses || !m.first(&s.fleet, i) || s.server[i].accepted == 0 {
+		return
+	}
+	next := *s
+	m.changing.lose(&next.fleet, i)
+	next.server[i] = server{}
+	to(&next, move{kind: loseLocks, a: i})
+}
+
+// Rounds.
+
+func (m *exclusion) quorum(s *exclusionState, version uint8, some ids) bool {
+	t := s.version[version].table
+	if m.Quorum == 0 {
+		return some.majorityOf(t.voting)
+	}
+	return some.len() >= t.members().majority()
+}
+
+// valid: the votes of some one version prove that the hold has the lock still.
+func (m *exclusion) valid(s *exclusionState, h *hold) bool {
+	var all ids
+	var newest uint8
+	for v := uint8(1); v <= uint8(m.Versions); v++ {
+		some := h.votes[v].valid()
+		if some != 0 && m.quorum(s, v, some) {
+			return true
+		}
+		if all |= some; some != 0 {
+			newest = v
+		}
+	}
+	return m.Apart == 0 && all != 0 && m.quorum(s, newest, all)
+}
+
+// executes: server i executes a request of a version.
+func (m *exclusion) executes(s *exclusionState, i, version uint8, rule int) bool {
+	at := s.server[i].accepted
+	if at == 0 || !s.version[at].table.voting.has(s.id[i]) {
+		return false
+	}
+	return at == version || rule == 0 || rule == 1 && version < at
+}
+
+// usable are the versions that a round may begin with.
+func (m *exclusion) usable(s *exclusionState, version uint8) bool {
+	return s.version[version].decided && (m.Use == 0 || m.committed(s, version))
+}
+
+// acquire: server i grants the lock. An attempt begins with its first grant: an earlier
+// beginning would only make its votes count for less.
+func (m *exclusion) acquire(s *exclusionState, k, i uint8, to func(*exclusionState, move)) {
+	h := &s.hold[k]
+	if s.server[i].owner != 0 {
+		return
+	}
+	switch {
+	case h.first && !h.asked.has(i) && m.executes(s, i, h.round, m.Acquire):
+		m.vote(s, k, i, acquire, to)
+	case h.phase == idle && (k == 0 || s.hold[k-1].phase != idle): // they are alike
+		for v := uint8(1); v <= uint8(m.Versions); v++ {
+			if m.usable(s, v) && m.executes(s, i, v, m.Acquire) {
+				next := *s
+				next.hold[k] = hold{phase: asking, round: v, first: true, left: uint8(m.TTL)}
+				m.vote(&next, k, i, acquire, to)
+			}
+		}
+	}
+}
+
+// extend: server i renews the lock. A round, too, begins with the first that does.
+func (m *exclusion) extend(s *exclusionState, k, i uint8, to func(*exclusionState, move)) {
+	h := &s.hold[k]
+	if m.Renews == 0 || h.phase != held || s.server[i].owner != k+1 {
+		return
+	}
+	if h.round != 0 && !h.first && !h.asked.has(i) && m.executes(s, i, h.round, m.Extend) {
+		m.vote(s, k, i, extend, to)
+	}
+	for v := uint8(1); v <= uint8(m.Versions); v++ {
+		if m.usable(s, v) && m.executes(s, i, v, m.Extend) {
+			next := *s
+			next.hold[k].renew(v, uint8(m.TTL))
+			m.vote(&next, k, i, extend, to)
+		}
+	}
+}
+
+func (m *exclusion) vote(s *exclusionState, k, i, kind uint8, to func(*exclusionState, move)) {
+	next := *s
+	next.server[i].owner, next.server[i].left = k+1, uint8(m.TTL)
+	h := &next.hold[k]
+	h.asked |= one(i)
+	h.votes[h.round] = h.votes[h.round].raise(s.id[i], h.left)
+	by := move{kind, k, i, h.round}
+	if h.phase == asking && m.valid(&next, h) {
+		h.phase = held
+	}
+	if h.phase == held && h.asked == m.everybody() {
+		h.renew(0, 0)
+	}
+	to(&next, by)
+}
+
+func (m *exclusion) everybody() ids { return one(m.servers()) - 1 }
+
+// repair: server i, which lost the lock of a hold, gets it back. That is no vote.
+func (m *exclusion) repair(s *exclusionState, k, i uint8, to func(*exclusionState, move)) {
+	h := &s.hold[k]
+	if m.Repairs == 0 || h.phase != held || h.round == 0 || s.server[i].owner != 0 || !m.executes(s, i, h.round, m.Extend) {
+		return
+	}
+	next := *s
+	next.server[i].owner, next.server[i].left = k+1, uint8(m.TTL)
+	to(&next, move{repair, k, i, h.round})
+}
+
+func (m *exclusion) broken(s *exclusionState) string {
+	if s.hold[0].phase == held && s.hold[1].phase == held {
+		return "two attempts hold the lock"
+	}
+	return ""
+}
+
+func (m *exclusion) tell(s *exclusionState, by move) string {
+	switch by.kind {
+	case tick:
+		return "a tick"
+	case jump:
+		return fmt.Sprintf("the clock of %s jumps ahead", name(by.a))
+	case decideVersion:
+		return fmt.Sprintf("version %d is decided: %s", by.a, m.describe(&s.fleet, by.b, by.c, s.version[by.a].table))
+	case takeVersion:
+		return fmt.Sprintf("%s accepts version %d%s", name(by.a), by.b, m.nowCommitted(s, by.b))
+	case learnVersion:
+		return fmt.Sprintf("%s learns that version %d is committed", name(by.a), by.b)
+	case loseLocks:
+		return fmt.Sprintf("%s loses its data, and comes back as %s", name(by.a), m.nameOf(&s.fleet, s.id[by.a]))
+	case acquire:
+		return fmt.Sprintf("attempt %d, of version %d: %s, at version %d, grants%s", by.a, by.c, name(by.b), s.server[by.b].accepted, m.nowHeld(s, by.a))
+	case extend:
+		return fmt.Sprintf("attempt %d, at version %d: %s, at version %d, extends", by.a, by.c, name(by.b), s.server[by.b].accepted)
+	default:
+		return fmt.Sprintf("attempt %d, of version %d: %s is repaired", by.a, by.c, name(by.b))
+	}
+}
+
+func (m *exclusion) nowCommitted(s *exclusionState, version uint8) string {
+	if m.committed(s, version) {
+		return ": it is committed"
+	}
+	return ""
+}
+
+func (m *exclusion) nowHeld(s *exclusionState, k uint8) string {
+	if s.hold[k].phase == held {
+		return ": it holds"
+	}
+	return ""
+}

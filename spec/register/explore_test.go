@@ -1,0 +1,95 @@
+package register
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// clockwork is a model of two hands: each goes from 0 to its end, in any order.
+type clockwork struct {
+	Ends     int `bound:"3"`
+	Together int `full:"1"` // 0: that both are at their ends breaks the promise
+}
+
+type hands [2]uint8
+
+func (m *clockwork) start() hands { return hands{} }
+
+func (m *clockwork) steps(s *hands, to func(*hands, move)) {
+	for i := range s {
+		if int(s[i]) < m.Ends {
+			next := *s
+			next[i]++
+			to(&next, move{a: uint8(i)})
+		}
+	}
+}
+
+func (m *clockwork) broken(s *hands) string {
+	if m.Together == 0 && int(s[0]) == m.Ends && int(s[1]) == m.Ends {
+		return "both are at their ends"
+	}
+	return ""
+}
+
+func (m *clockwork) tell(s *hands, by move) string { return fmt.Sprintf("hand %d: %d", by.a, s[by.a]) }
+
+func TestAllStatesAreVisitedOnce(t *testing.T) {
+	for _, ends := range []int{0, 1, 3, 100} { // 100: the table of hashes grows
+		m := &clockwork{Ends: ends, Together: 1}
+		want := (ends + 1) * (ends + 1)
+		for name, r := range map[string]result{"breadth": breadthFirst(m, time.Minute), "depth": depthFirst(m, time.Minute)} {
+			if !r.complete || r.states != want || r.transitions != 2*ends*(ends+1) {
+				t.Errorf("%s first, %d: complete %t, %d states and not %d, %d transitions", name, ends, r.complete, r.states, want, r.transitions)
+			}
+		}
+	}
+}
+
+func TestAStoryIsAShortestOne(t *testing.T) {
+	m := &clockwork{Ends: 2}
+	r := breadthFirst(m, time.Minute)
+	if r.complete || r.broken == "" || len(r.story) != 4 {
+		t.Fatalf("complete %t:\n%s", r.complete, r)
+	}
+	if again := follow(m, time.Minute, r.story); again.broken == "" || !slices.Equal(again.story, r.story) {
+		t.Errorf("the story cannot be followed:\n%s", again)
+	}
+	if r := depthFirst(m, time.Minute); r.complete || r.broken == "" {
+		t.Errorf("depth first, the violation is not found")
+	}
+	wrong := append(slices.Clone(r.story[:3]), "something else")
+	if r := follow(m, time.Minute, wrong); r.broken != "" {
+		t.Errorf("another story leads there as well:\n%s", r)
+	}
+}
+
+func TestAnExplorationThatIsCutIsNotComplete(t *testing.T) {
+	m := &clockwork{Ends: 200, Together: 1}
+	if r := breadthFirst(m, 0); r.complete {
+		t.Errorf("breadth first: complete with no time")
+	}
+	if r := depthFirst(m, 0); r.complete {
+		t.Errorf("depth first: complete with no time")
+	}
+}
+
+func TestSettings(t *testing.T) {
+	m := new(tokens)
+	if err := configure(m, "PUSH=1 LOSSES=2"); err != nil {
+		t.Fatal(err)
+	}
+	if m.Push != 1 || m.Losses != 2 || m.Members != 3 || m.Commit != 1 {
+		t.Errorf("PUSH=1 LOSSES=2 is %+v", *m)
+	}
+	for _, text := range []string{"LOSS=2", "LOSSES", "LOSSES=two", "losses=2"} {
+		if configure(m, text) == nil {
+			t.Errorf("%q is taken for a setting", text)
+		}
+	}
+	if all := weakenings(m); !slices.Contains(all, "PUSH=1") || !slices.Contains(all, "PUSH=0") || !slices.Contains(all, "VOID=0") || slices.Contains(all, "LOSSES=0") {
+		t.Errorf("the weakenings are %q", all)
+	}
+}

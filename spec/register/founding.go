@@ -1,0 +1,286 @@
+package register
+
+import "fmt"
+
+// founding is the model of init. Runs of init over lists of blank servers claim all
+// servers of the list, and then bring version 1 to them. Any run may stop at any step:
+// then it takes no further one. Any message may come late, and again.
+//
+// Promises: no two servers ever have different first tables, whichever runs made them.
+// And a run of init that nobody disturbs finishes what it finds, unless a server of its
+// list is claimed for another list.
+type founding struct {
+	// All: version 1 is brought to servers when all servers of the list carried the
+	// claim. 0: when a majority did.
+	All int `full:"1"`
+	// Twice: before that, all of them are asked once more, and carry the claim still, with
+	// the same ids. So there was a moment when all of them carried it. 0: that is not asked.
+	Twice int `full:"1"`
+	// Claimed: a server takes version 1 only while it carries the claim of the run that
+	// made it. 0: whatever it carries.
+	Claimed int `full:"1"`
+	// Lower: a claim gives way only to one of a lower deployment id. 0: to any.
+	Lower int `full:"1"`
+	// Taken: a server that took version 1 is claimed no more. 0: it is, and forgets it.
+	Taken int `full:"1"`
+	// SameList: a claim gives way only to one with the same list. 0: whatever its list.
+	SameList int `full:"1"`
+	// Member: a server takes version 1 only if its member id is in the table.
+	// 0: whatever its id.
+	Member int `full:"1"`
+	// Own: each run claims under a deployment id of its own. 0: one that finds a claim
+	// may go on under the id of it.
+	Own int `full:"1"`
+	// Finish: who finds that a server took version 1 may bring it to servers that carry
+	// another claim. 0: only to those that carry its own.
+	Finish int `full:"1"`
+
+	Runs   int `bound:"2"` // runs of init
+	Lists  int `bound:"1"` // 2: every second run has a list of its own, with two servers of the first
+	Losses int `bound:"0"` // servers that lose all they have
+}
+
+const (
+	maxServers = 4
+	maxRuns    = 3
+)
+
+type foundingState struct {
+	server [maxServers]blank
+	run    [maxRuns + 1]run // from 1 on: 0 means none
+	losses uint8
+}
+
+type blank struct {
+	id    uint8 // its member id, in this place
+	claim uint8 // the run whose deployment id and list it carries
+	took  uint8 // the run whose table it accepted
+}
+
+// run is a run of init. The deployment id is the number of the run that chose it: lower
+// is lower.
+type run struct {
+	deployment uint8
+	seen       [maxServers]uint8 // the ids of the servers that said that they carry its claim
+	again      ids               // those that said so once more, when all had said so
+}
+
+// list is the set of servers that a run was given.
+func (m *founding) list(r uint8) ids {
+	if m.Lists == 2 && r%2 == 0 {
+		return 0b1110
+	}
+	return 0b0111
+}
+
+func (m *founding) start() (s foundingState) {
+	for i := range s.server {
+		s.server[i].id = 1
+	}
+	return s
+}
+
+const (
+	claims = iota
+	unheard
+	takesOver
+	asks
+	accepts
+	finishes
+	loses
+)
+
+func (m *founding) steps(s *foundingState, to func(*foundingState, move)) {
+	for r := uint8(1); r <= uint8(m.Runs); r++ {
+		for i := range s.server {
+			if !m.list(r).has(uint8(i)) {
+				continue
+			}
+			m.claim(s, r, i, to)
+			m.ask(s, r, i, to)
+			m.take(s, r, i, to)
+		}
+	}
+	for i := range s.server {
+		if int(s.losses) < m.Losses {
+			next := *s
+			next.server[i] = blank{id: s.server[i].id + 1}
+			next.losses++
+			to(&next, move{loses, uint8(i), 0, 0})
+		}
+	}
+}
+
+// claim: run r claims server i, under its own deployment id, or goes on under the one it
+// finds there.
+func (m *founding) claim(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
+	v := s.server[i]
+	if v.took != 0 && m.Taken == 1 {
+		return
+	}
+	if m.Own == 0 && s.run[r].deployment == 0 && v.claim != 0 && m.list(v.claim) == m.list(r) {
+		next := *s
+		next.run[r].deployment = s.run[v.claim].deployment
+		next.run[r].seen[i], next.run[r].again = v.id, 0
+		to(&next, move{takesOver, r, uint8(i), s.run[v.claim].deployment})
+	}
+	deployment := s.run[r].deployment
+	if deployment == 0 {
+		deployment = r
+	}
+	if v.claim != 0 {
+		if m.SameList == 1 && m.list(v.claim) != m.list(r) {
+			return
+		}
+		if m.Lower == 1 && s.run[v.claim].deployment < deployment {
+			return
+		}
+	}
+	next := *s
+	next.run[r].deployment = deployment
+	next.server[i].claim, next.server[i].took = r, 0
+	to(&next, move{unheard, r, uint8(i), deployment})
+	if next.run[r].seen[i] != v.id {
+		next.run[r].seen[i], next.run[r].again = v.id, 0
+	}
+	to(&next, move{claims, r, uint8(i), deployment})
+}
+
+// carries: the server carries the claim of the deployment of the run.
+func (m *founding) carries(s *foundingState, r uint8, i int) bool {
+	c := s.server[i].claim
+	return c != 0 && s.run[c].deployment == s.run[r].deployment
+}
+
+// ask: run r asks once more what server i carries.
+func (m *founding) ask(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
+	it := s.run[r]
+	if m.Twice == 0 || it.again.has(uint8(i)) || !m.enough(r, it.claimed()) || !m.carries(s, r, i) || it.seen[i] != s.server[i].id {
+		return
+	}
+	next := *s
+	next.run[r].again |= one(uint8(i))
+	to(&next, move{asks, r, uint8(i), 0})
+}
+
+// take: server i takes the table of run r, from the run or from somebody who found it on
+// another server.
+func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
+	it := s.run[r]
+	if !m.mayTake(s, r, i) {
+		return
+	}
+	next := *s
+	next.server[i].claim, next.server[i].took = r, r
+	if m.enough(r, it.claimed()) && (m.Twice == 0 || m.enough(r, it.again)) && (m.Claimed == 0 || m.carries(s, r, i)) {
+		to(&next, move{accepts, r, uint8(i), 0})
+	}
+	if m.found(s, r) && (m.Finish == 1 || m.carries(s, r, i)) {
+		to(&next, move{finishes, r, uint8(i), 0})
+	}
+}
+
+// claimed are the servers that said that they carry the claim.
+func (r run) claimed() (some ids) {
+	for i, id := range r.seen {
+		if id != 0 {
+			some |= one(uint8(i))
+		}
+	}
+	return some
+}
+
+// enough servers of the list of the run.
+func (m *founding) enough(r uint8, some ids) bool {
+	if m.All == 0 {
+		return some.majorityOf(m.list(r))
+	}
+	return some == m.list(r)
+}
+
+// mayTake: the server has no table yet, and is in that of the run.
+func (m *founding) mayTake(s *foundingState, r uint8, i int) bool {
+	return s.server[i].took == 0 && (m.Member == 0 || s.run[r].seen[i] == s.server[i].id)
+}
+
+// found: a server has the table of the run.
+func (m *founding) found(s *foundingState, r uint8) bool {
+	for _, v := range s.server {
+		if v.took == r {
+			return true
+		}
+	}
+	return false
+}
+
+// same: the two runs have the same table for the same deployment.
+func (m *founding) same(s *foundingState, q, r uint8) bool {
+	return s.run[q].deployment == s.run[r].deployment && s.run[q].seen == s.run[r].seen
+}
+
+func (m *founding) broken(s *foundingState) string {
+	for i, v := range s.server {
+		for j, w := range s.server[:i] {
+			if v.took != 0 && w.took != 0 && !m.same(s, v.took, w.took) {
+				return fmt.Sprintf("%s and %s have different first tables", name(uint8(j)), name(uint8(i)))
+			}
+		}
+	}
+	for r := uint8(1); r <= uint8(m.Runs); r++ {
+		if s.run[r].deployment != 0 && !m.finishable(s, m.list(r)) {
+			return "no run of init can finish"
+		}
+	}
+	return ""
+}
+
+// finishable: one more run with this list, alone and with a deployment id that is lower
+// than all, brings a table to a majority. What other servers need, the register does.
+func (m *founding) finishable(s *foundingState, list ids) bool {
+	var table uint8
+	for i, v := range s.server {
+		if !list.has(uint8(i)) {
+			continue
+		}
+		if v.claim != 0 && m.list(v.claim) != list {
+			return true // not promised
+		}
+		if v.took != 0 {
+			table = v.took
+		}
+	}
+	if table == 0 {
+		return true // it claims all of them, and brings its own table
+	}
+	var has, lost ids
+	for i, v := range s.server {
+		switch {
+		case s.run[table].seen[i] != v.id:
+			lost |= one(uint8(i))
+		case v.took != 0 && m.same(s, v.took, table):
+			has |= one(uint8(i))
+		case m.mayTake(s, table, i) && (m.Finish == 1 || m.carries(s, table, i)):
+			has |= one(uint8(i))
+		}
+	}
+	return (has&list).len() >= list.majority() || (lost&list).len() >= list.majority()
+}
+
+func (m *founding) tell(s *foundingState, by move) string {
+	switch by.kind {
+	case claims:
+		return fmt.Sprintf("run %d claims %s (id %d) for deployment %d", by.a, name(by.b), s.server[by.b].id, by.c)
+	case unheard:
+		return fmt.Sprintf("run %d claims %s (id %d) for deployment %d, and does not hear of it", by.a, name(by.b), s.server[by.b].id, by.c)
+	case takesOver:
+		return fmt.Sprintf("run %d finds the claim of deployment %d on %s (id %d), and goes on with it", by.a, by.c, name(by.b), s.server[by.b].id)
+	case asks:
+		return fmt.Sprintf("run %d asks %s again: it carries the claim still", by.a, name(by.b))
+	case accepts:
+		return fmt.Sprintf("%s takes the first table from run %d", name(by.b), by.a)
+	case finishes:
+		return fmt.Sprintf("%s takes the first table of run %d from somebody who found it", name(by.b), by.a)
+	default:
+		return fmt.Sprintf("%s loses all it has", name(by.a))
+	}
+}

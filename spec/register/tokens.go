@@ -1,0 +1,425 @@
+package register
+
+import "fmt"
+
+// tokens is the model of the register and of how tokens are made. It has no clock. A
+// lock may vanish at any moment: a grant takes the lock whoever has it. Any message may
+// come late, or never. A proposer is a ballot, and one that stops takes no further step.
+//
+// Promises: the committed tables form one chain, each made from the one before. Tokens of
+// completed attempts are unique, and each is above every token that was complete before its
+// attempt began. A re-entry finds a quorum with the grants of an attempt only while no
+// higher token is complete. A mark says "learned" only of a committed version. And in a committed
+// table a quorum may vote, as long as no server lost data.
+type tokens struct {
+	changing
+
+	// Promised: a member takes an accept only of a ballot that is not below the one that
+	// it promised. 0: of any that is above what it accepted.
+	Promised int `full:"1"`
+	// Prev: a change needs promises from a majority of the highest table found, and of
+	// the members before it unless it is known to be committed. 0: of the first only.
+	Prev int `full:"1"`
+	// Unchanged: a table that is not known to be committed is proposed again, unchanged.
+	// 0: it is changed.
+	Unchanged int `full:"1"`
+	// Commit: a version is committed when a majority of its members and a majority of the
+	// members before it accepted it. 0: a majority of its members is enough.
+	Commit int `full:"1"`
+	// Push: a table is pushed to members with evidence that it is committed. 1: when a
+	// majority of its members accepted it. 0: when it was proposed.
+	Push int `full:"2"`
+	// Raise: a push raises the promise to the version pushed. 0: it leaves it.
+	Raise int `full:"1"`
+	// Reset: whoever accepts another version loses the mark "learned". 0: it stays.
+	Reset int `full:"1"`
+	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: it keeps
+	// that.
+	Wipe int `full:"1"`
+
+	// Version: a master executes acquires of the version that it accepted only.
+	// 1: also of those before. 0: of any, whatever it accepted and even if nothing.
+	Version int `full:"2"`
+	// Voting: it does so only while its own id is voting in that table. 0: while it is a
+	// member.
+	Voting int `full:"1"`
+	// Round: a round asks for votes of one version. 0: of the version that each master
+	// has.
+	Round int `full:"1"`
+	// Confirm: a confirm carries the version too. 0: it does not.
+	Confirm int `full:"1"`
+	// Quorum: a majority of all members of the table. 0: of the voting ones.
+	Quorum int `full:"1"`
+	// Use: an attempt uses a version only with evidence that it is committed. 0: any that
+	// was proposed.
+	Use int `full:"1"`
+
+	// ReadQuorum: the counters for a new member are read from a quorum. 0: from one.
+	ReadQuorum int `full:"1"`
+	// ReadBarrier: they are read at a committed version that has the new member as new.
+	// 1: at one that need not be committed. 0: when there is one, of members at any version.
+	ReadBarrier int `full:"2"`
+	// ReadOne: all at one version. 0: each at a version of its own.
+	ReadOne int `full:"1"`
+	// Floor: before a removal the counters are read from a quorum at the base version,
+	// and a quorum of those that remain is raised to the highest. 0: they are not.
+	Floor int `full:"1"`
+	// Base: the removal is then made on exactly that base. 0: on a later one as well.
+	Base int `full:"1"`
+
+	Ballots  int `bound:"3"` // 1 is the first version
+	Founded  int `bound:"1"` // 0: the first version was not accepted by anybody yet
+	Serial   int `bound:"1"` // 1: each change is decided at once, on the committed version before; 0: by prepare and promise
+	Attempts int `bound:"2"`
+	Ghosts   int `bound:"0"` // grants that nobody counts
+	Old      int `bound:"0"` // 1: a server that loses data may come back with old counters and locks; 0: only empty
+	Reenter  int `bound:"0"` // 1: the locks of complete attempts stay, for re-entries
+	Usable   int `bound:"1"` // 0: that a quorum may vote is not looked at
+	Marks    int `bound:"0"` // 1: members learn what is committed
+}
+
+const (
+	maxBallots  = 7
+	maxAttempts = 2
+)
+
+type tokensState struct {
+	fleet
+	master  [maxFleet]master
+	ballot  [maxBallots + 1]ballot // from 1 on
+	attempt [maxAttempts]attempt
+	highest uint8 // token that was completed
+	ghosts  uint8
+	ready   ids     // new members whose counters were read
+	floor   raising // before a removal
+}
+
+// master is one server. The promise is never below what was accepted, unless a rule is
+// weakened.
+type master struct {
+	promised, accepted uint8
+	learned            bool
+	counter            uint8
+	lock               uint8 // the attempt whose grant stands, counted from 1; 0: none
+	read               ids   // whose counters were read for it
+	readAt             uint8 // at which version
+}
+
+// ballot is one run of a proposer, and the version that it proposes.
+type ballot struct {
+	promises ids   // who promised, until it is decided
+	found    uint8 // the highest version among the answers, until it is decided
+	decided  bool
+	base     uint8
+	table    table
+	prev     ids // the members of the table before
+	accepted ids // who ever accepted it
+}
+
+// attempt is one fresh acquisition.
+type attempt struct {
+	version uint8 // 0: it has not begun
+	votes   [maxIDs]uint8
+	token   uint8 // 0: not known yet
+	stands  ids   // who stands at the token
+	floor   uint8 // the highest token that was complete when it began
+	done    bool
+}
+
+// raising is what somebody does before a removal.
+type raising struct {
+	base    uint8
+	read    ids
+	highest uint8
+	raised  ids
+}
+
+func (m *tokens) start() (s tokensState) {
+	s.fleet = m.firstFleet()
+	first := m.firstTable()
+	s.ballot[1] = ballot{decided: true, table: first, prev: first.members()}
+	if m.Founded == 0 {
+		return s
+	}
+	s.ballot[1].accepted = first.members()
+	for i := range m.Members {
+		s.master[i] = master{promised: 1, accepted: 1}
+	}
+	return s
+}
+
+const (
+	promise = iota
+	decide
+	takeTable
+	push
+	learn
+	lose
+	grant
+	ghost
+	choose
+	confirm
+	read
+	readFloor
+	raiseFloor
+)
+
+func (m *tokens) steps(s *tokensState, to func(*tokensState, move)) {
+	for b := uint8(1); b <= uint8(m.Ballots); b++ {
+		m.propose(s, b, to)
+		for i := range m.servers() {
+			m.accept(s, b, i, to)
+		}
+	}
+	for i := range m.servers() {
+		m.learn(s, i, to)
+		m.lose(s, i, to)
+		m.readFor(s, i, to)
+		m.beforeRemoval(s, i, to)
+		m.grant(s, i, to)
+		m.confirm(s, i, to)
+	}
+	for k := range s.attempt {
+		m.choose(s, k, to)
+	}
+}
+
+// mayVote: server i executes operations of its version.
+func (m *tokens) mayVote(s *tokensState, i uint8) bool {
+	t := &s.ballot[s.master[i].accepted].table
+	switch {
+	case m.Version == 0:
+		return i < uint8(m.Members)
+	case m.Voting == 0:
+		return t.members().has(s.id[i])
+	}
+	return t.voting.has(s.id[i])
+}
+
+// grant: server i grants the lock to an attempt, or to somebody who does not count it.
+func (m *tokens) grant(s *tokensState, i uint8, to func(*tokensState, move)) {
+	if !m.mayVote(s, i) {
+		return
+	}
+	v := &s.master[i]
+	if int(s.ghosts) < m.Ghosts {
+		next := *s
+		next.ghosts++
+		next.master[i].counter++
+		next.master[i].lock = 0
+		to(&next, move{kind: ghost, a: i})
+	}
+	for k := range uint8(m.Attempts) {
+		a := &s.attempt[k]
+		if a.done || a.token != 0 || a.votes[s.id[i]] != 0 {
+			continue
+		}
+		if a.version != 0 {
+			if a.version == v.accepted || m.Round == 0 || m.Version == 0 || m.Version == 1 && a.version < v.accepted {
+				m.vote(s, k, i, a.version, to)
+			}
+			continue
+		}
+		if k > 0 && s.attempt[k-1].version == 0 {
+			continue // attempts are alike: they begin in the order of their numbers
+		}
+		for version := uint8(1); version <= uint8(m.Ballots); version++ {
+			fits := version == v.accepted || m.Version == 1 && version < v.accepted || m.Version == 0
+			if fits && s.ballot[version].decided && (m.Use == 0 || m.evidence(s, version)) {
+				m.vote(s, k, i, version, to)
+			}
+		}
+	}
+}
+
+func (m *tokens) vote(s *tokensState, k, i, version uint8, to func(*tokensState, move)) {
+	next := *s
+	a, v := &next.attempt[k], &next.master[i]
+	if a.version == 0 {
+		a.version, a.floor = version, s.highest
+	}
+	v.counter++
+	v.lock = k + 1
+	a.votes[s.id[i]] = v.counter
+	to(&next, move{grant, k, i, version})
+}
+
+// choose: a quorum granted, and the highest grant number is the token.
+func (m *tokens) choose(s *tokensState, k int, to func(*tokensState, move)) {
+	a := &s.attempt[k]
+	if a.version == 0 || a.token != 0 || a.done {
+		return
+	}
+	var voted, stands ids
+	var token uint8
+	for id, n := range a.votes {
+		if n > 0 {
+			voted |= one(uint8(id))
+		}
+		token = max(token, n)
+	}
+	if !m.quorum(s, a.version, voted) {
+		return
+	}
+	for id, n := range a.votes {
+		if n == token {
+			stands |= one(uint8(id))
+		}
+	}
+	next := *s
+	next.attempt[k].token, next.attempt[k].stands = token, stands
+	m.settle(&next, k)
+	to(&next, move{choose, uint8(k), token, 0})
+}
+
+// confirm: server i comes to stand at the token of an attempt whose grant stands there.
+func (m *tokens) confirm(s *tokensState, i uint8, to func(*tokensState, move)) {
+	v, id := &s.master[i], s.id[i]
+	if v.lock == 0 {
+		return
+	}
+	k := v.lock - 1
+	a := &s.attempt[k]
+	if a.done || a.token == 0 || a.votes[id] == 0 || a.stands.has(id) {
+		return
+	}
+	if m.Confirm == 1 && !(m.mayVote(s, i) && (a.version == v.accepted || m.Round == 0 || m.Version == 0 || m.Version == 1 && a.version < v.accepted)) {
+		return
+	}
+	next := *s
+	next.master[i].counter = max(v.counter, a.token)
+	next.attempt[k].stands |= one(id)
+	m.settle(&next, int(k))
+	to(&next, move{confirm, k, i, a.token})
+}
+
+func (m *tokens) quorum(s *tokensState, version uint8, some ids) bool {
+	t := s.ballot[version].table
+	if m.Quorum == 0 {
+		return some.majorityOf(t.voting)
+	}
+	return some.len() >= t.members().majority()
+}
+
+// settle: the attempt is complete if a quorum stands at its token. What it had is
+// forgotten then: nobody asks for it any more.
+func (m *tokens) settle(s *tokensState, k int) {
+	a := &s.attempt[k]
+	if !m.quorum(s, a.version, a.stands) {
+		return
+	}
+	*a = attempt{version: a.version, token: a.token, floor: a.floor, done: true}
+	s.highest = max(s.highest, a.token)
+	for i := range s.master {
+		if m.Reenter == 0 && s.master[i].lock == uint8(k+1) {
+			s.master[i].lock = 0
+		}
+	}
+}
+
+// reenters: at some version that is committed, a quorum has the grant of an attempt.
+func (m *tokens) reenters(s *tokensState, k uint8) bool {
+	for b := uint8(1); b <= uint8(m.Ballots); b++ {
+		var has ids
+		for i := range m.servers() {
+			if v := &s.master[i]; v.accepted == b && v.lock == k+1 && m.mayVote(s, i) {
+				has |= one(s.id[i])
+			}
+		}
+		if has != 0 && m.quorum(s, b, has) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *tokens) broken(s *tokensState) string {
+	for k := range s.attempt {
+		a := &s.attempt[k]
+		if !a.done {
+			continue
+		}
+		if a.token <= a.floor {
+			return fmt.Sprintf("attempt %d is complete with token %d, and token %d was before it began", k, a.token, a.floor)
+		}
+		if a.token < s.highest && m.reenters(s, uint8(k)) {
+			return fmt.Sprintf("attempt %d, with token %d, can be re-entered when token %d is complete", k, a.token, s.highest)
+		}
+		for j := range k {
+			if s.attempt[j].done && s.attempt[j].token == a.token {
+				return fmt.Sprintf("attempts %d and %d are both complete with token %d", j, k, a.token)
+			}
+		}
+	}
+	var before uint8
+	for b := uint8(1); b <= uint8(m.Ballots); b++ {
+		if !m.committed(s, b) {
+			continue
+		}
+		t := s.ballot[b].table
+		if m.Usable == 1 && s.losses == 0 && !t.voting.majorityOf(t.members()) {
+			return fmt.Sprintf("version %d is committed, and no quorum may vote", b)
+		}
+		from := b
+		for from > before {
+			from = s.ballot[from].base
+		}
+		if before != 0 && from != before {
+			return fmt.Sprintf("versions %d and %d are committed, and the second was not made from the first", before, b)
+		}
+		before = b
+	}
+	for i := range m.servers() {
+		if v := &s.master[i]; v.learned && !m.committed(s, v.accepted) {
+			return fmt.Sprintf("%s carries the mark that version %d is committed, and it is not", name(i), v.accepted)
+		}
+	}
+	return ""
+}
+
+func (m *tokens) tell(s *tokensState, by move) string {
+	switch by.kind {
+	case promise:
+		return fmt.Sprintf("%s promises ballot %d, and answers version %d", name(by.b), by.a, by.c)
+	case decide:
+		b := &s.ballot[by.a]
+		return fmt.Sprintf("ballot %d decides, on version %d: %s", by.a, b.base, m.describe(&s.fleet, by.b, by.c, b.table))
+	case takeTable:
+		return fmt.Sprintf("%s accepts version %d%s", name(by.b), by.a, m.nowCommitted(s, by.a))
+	case push:
+		return fmt.Sprintf("version %d is pushed to %s%s", by.a, name(by.b), m.nowCommitted(s, by.a))
+	case learn:
+		return fmt.Sprintf("%s learns that version %d is committed", name(by.a), by.b)
+	case lose:
+		return fmt.Sprintf("%s comes back with counter %d, as %s", name(by.a), s.master[by.a].counter, m.nameOf(&s.fleet, s.id[by.a]))
+	case grant:
+		return fmt.Sprintf("attempt %d, of version %d: %s, at version %d, grants %d",
+			by.a, by.c, name(by.b), s.master[by.b].accepted, s.master[by.b].counter)
+	case ghost:
+		return fmt.Sprintf("%s grants %d to somebody who does not count it", name(by.a), s.master[by.a].counter)
+	case choose:
+		return fmt.Sprintf("attempt %d has a quorum of votes, token %d%s", by.a, by.b, m.nowComplete(s, by.a))
+	case confirm:
+		return fmt.Sprintf("attempt %d: %s, at version %d, confirms %d%s", by.a, name(by.b), s.master[by.b].accepted, by.c, m.nowComplete(s, by.a))
+	case read:
+		return fmt.Sprintf("the counter of %s, at version %d, is read for %s: %d", name(by.b), s.master[by.b].accepted, name(by.a), s.master[by.b].counter)
+	case readFloor:
+		return fmt.Sprintf("before a removal, the counter of %s is read at version %d: %d", name(by.a), by.b, s.master[by.a].counter)
+	default:
+		return fmt.Sprintf("before a removal, the counter of %s is raised at version %d to %d", name(by.a), by.b, s.master[by.a].counter)
+	}
+}
+
+func (m *tokens) nowCommitted(s *tokensState, version uint8) string {
+	if m.committed(s, version) {
+		return ": it is committed"
+	}
+	return ""
+}
+
+func (m *tokens) nowComplete(s *tokensState, k uint8) string {
+	if s.attempt[k].done {
+		return ": it is complete"
+	}
+	return ""
+}
