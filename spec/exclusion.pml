@@ -6,22 +6,12 @@
  * after another one had the lock.
  *
  * Time is discrete here, and is the same for everybody. (The drift allowance covers
- * clocks for which it is not.) A lock vanishes only when its ttl ends, when its
- * owner has finished and releases it, or with a master that loses it. A message may
- * arrive at any time, or never; so may its answer. Counters and tokens are not in
- * this model: they are in tokens.pml.
+ * clocks for which it is not.) A lock vanishes only when its ttl ends, or when its
+ * owner has finished and releases it. A message may arrive at any time, or never; so
+ * may its answer. Counters and tokens are not in this model: they are in tokens.pml.
+ * Nothing is lost and no member changes: that is in the package register, beside this
+ * file.
  *
- *   ADMIT        1  a master that lost something votes only after readmission
- *                0  at once
- *   QUARANTINE   1  readmission waits for the longest ttl
- *                0  it does not
- *   FOUNDING     1  when all masters are empty, they are admitted at once only if
- *                   no master has a mark that it lost something
- *                0  they are always admitted at once
- *   NOTED        1  before all masters are empty, at least one that came back empty
- *                   has that mark (this is not a rule of the code but an assumption:
- *                   clients write the mark when they next connect)
- *                0  the mark may come later, or never
  *   LEASE        1  a hold that was not renewed in time is over: an answer that
  *                   comes after the end of the lease does not count
  *                0  the hold ends when its timer fires, and an answer that comes
@@ -35,18 +25,6 @@
  * the other two are. Without LEASE the other two are not enough (docs/MODEL.md).
  */
 
-#ifndef ADMIT
-#define ADMIT 1
-#endif
-#ifndef QUARANTINE
-#define QUARANTINE 1
-#endif
-#ifndef FOUNDING
-#define FOUNDING 1
-#endif
-#ifndef NOTED
-#define NOTED 1
-#endif
 #ifndef LEASE
 #define LEASE 1
 #endif
@@ -64,11 +42,8 @@
 #ifndef ATTEMPTS
 #define ATTEMPTS 2  /* fresh acquisitions; all of them may be under way at once */
 #endif
-#ifndef LOSSES
-#define LOSSES 1    /* a master restarts without its locks, or with them */
-#endif
 #ifndef TTL
-#define TTL 2       /* in ticks; it is also the longest ttl of the deployment */
+#define TTL 2       /* in ticks */
 #endif
 #ifndef UNHEARD
 #define UNHEARD 1   /* answers may be lost */
@@ -86,8 +61,6 @@
 /* Masters. */
 byte lock[N];       /* the attempt that owns the lock; 0: none */
 byte left[N];       /* ticks until it expires */
-byte out[N];        /* ticks until it is admitted again; 0: it is admitted */
-byte bare[N];       /* 1: it came back empty; 2: and has a mark that says so */
 
 /* Attempts, which become holds. They begin in the order of their numbers. */
 #define IDLE   0
@@ -102,15 +75,12 @@ byte acquiring[ATTEMPTS + 1];       /* sets of masters on which these have not b
 byte extending[ATTEMPTS + 1];
 byte repairing[ATTEMPTS + 1];
 bool passed[ATTEMPTS + 1];          /* another acquisition became complete after this one */
-byte losses;
 
 /* Scratch variables; 0 between two steps. */
 byte a, m, i, x, n;
-bool noted;
 int  key[N], k;
 
 #define HAS(set, i) (((set) >> (i)) & 1)
-#define VOTES(m)    (out[m] == 0 || !ADMIT)
 #define UNTIL(a, m) until[(a) * N + (m)]
 
 inline someAttempt() { a = 1; do :: a < ATTEMPTS -> a++ :: break od }
@@ -160,17 +130,6 @@ inline count(ticks) {
   n = 0
 }
 
-/* Counts the empty masters, except one, and finds out whether any of them has the mark
- * that it lost something. */
-inline countBare(but) {
-  n = 0; noted = 0; x = 0;
-  do
-  :: x < N -> if :: x != but && bare[x] > 0 -> n++; noted = noted || bare[x] == 2 :: else fi; x++
-  :: else -> break
-  od;
-  x = 0
-}
-
 inline take() {
   lock[m] = a;
   left[m] = TTL
@@ -181,7 +140,6 @@ inline tick() {
   do
   :: m < N ->
      if :: left[m] > 0 -> left[m]--; if :: left[m] == 0 -> lock[m] = 0 :: else fi :: else fi;
-     if :: out[m] > 0 -> out[m]--; if :: out[m] == 0 -> bare[m] = 0 :: else fi :: else fi;
      a = 1;
      do :: a <= ATTEMPTS -> if :: UNTIL(a, m) > 0 -> UNTIL(a, m)-- :: else fi; a++ :: else -> break od;
      m++
@@ -215,7 +173,7 @@ inline order() {
   x = 0;
   do
   :: x < N && SYMMETRY ->
-     k = lock[x] + 4 * (left[x] + 4 * (out[x] + 4 * bare[x]));
+     k = lock[x] + 4 * left[x];
      i = 1;
      do
      :: i <= ATTEMPTS -> k = k * 32 + UNTIL(i, x) + 4 * HAS(acquiring[i], x) + 8 * HAS(extending[i], x) + 16 * HAS(repairing[i], x); i++
@@ -232,7 +190,7 @@ inline order() {
      :: x > 0 && key[x - 1] > key[x] ->
         x--;
         k = key[x]; key[x] = key[x + 1]; key[x + 1] = k;
-        swap(lock[x], lock[x + 1]); swap(left[x], left[x + 1]); swap(out[x], out[x + 1]); swap(bare[x], bare[x + 1]);
+        swap(lock[x], lock[x + 1]); swap(left[x], left[x + 1]);
         i = 1;
         do
         :: i <= ATTEMPTS ->
@@ -248,7 +206,7 @@ inline order() {
   od;
   x = 0;
   do :: x < N -> key[x] = 0; x++ :: else -> break od;
-  a = 0; m = 0; i = 0; x = 0; n = 0; k = 0; noted = 0
+  a = 0; m = 0; i = 0; x = 0; n = 0; k = 0
 }
 
 init {
@@ -276,25 +234,25 @@ init {
   /* a request is executed, and answered */
   :: atomic { someAttempt(); someMaster();
        if
-       :: VOTES(m) && HAS(acquiring[a], m) && lock[m] == 0 ->
+       :: HAS(acquiring[a], m) && lock[m] == 0 ->
           d_step { acquiring[a] = acquiring[a] & ~(1 << m); take(); printf("attempt %d acquires on master %d\n", a, m) }
           if
           :: d_step { count(acquireLeft[a]) }
           :: UNHEARD -> printf("(unheard)\n")
           fi
-       :: VOTES(m) && HAS(extending[a], m) && (lock[m] == a || (lock[m] == 0 && !REENTRY)) ->
+       :: HAS(extending[a], m) && (lock[m] == a || (lock[m] == 0 && !REENTRY)) ->
           d_step { extending[a] = extending[a] & ~(1 << m); take(); printf("attempt %d extends on master %d\n", a, m) }
           if
           :: d_step { count(extendLeft[a]) }
           :: UNHEARD -> printf("(unheard)\n")
           fi
-       :: VOTES(m) && HAS(extending[a], m) && lock[m] != a ->
+       :: HAS(extending[a], m) && lock[m] != a ->
           d_step {
             extending[a] = extending[a] & ~(1 << m); UNTIL(a, m) = 0;
             printf("attempt %d does not have master %d\n", a, m);
             if :: REPAIR && lock[m] == 0 -> repairing[a] = repairing[a] | (1 << m) :: else fi
           }
-       :: VOTES(m) && HAS(repairing[a], m) && lock[m] == 0 ->
+       :: HAS(repairing[a], m) && lock[m] == 0 ->
           d_step { repairing[a] = repairing[a] & ~(1 << m); take(); printf("attempt %d repairs master %d\n", a, m) }
           if
           :: d_step { if :: !REPAIRCOUNT -> count(extendLeft[a]) :: else fi }
@@ -302,27 +260,5 @@ init {
           fi
        :: else
        fi; d_step { order() } }
-
-  /* loss and admission */
-  :: atomic { losses < LOSSES; someMaster();
-       losses++; out[m] = (QUARANTINE -> TTL : 0); countBare(m);
-       if
-       :: !NOTED || n < N - 1 || noted -> d_step { lock[m] = 0; left[m] = 0; bare[m] = (out[m] > 0); printf("master %d comes back empty\n", m) }
-       :: printf("master %d comes back with its lock\n", m)
-       fi; d_step { order() } }
-  :: atomic { someMaster();
-       d_step {
-         if :: bare[m] == 1 -> bare[m] = 2; printf("it is noted on master %d\n", m) :: else fi;
-         order() } }
-  :: atomic {
-       d_step {
-         countBare(N);
-         if
-         :: n == N && (!noted || !FOUNDING) ->
-            x = 0;
-            do :: x < N -> bare[x] = 0; out[x] = 0; x++ :: else -> break od;
-            printf("all are empty: founded\n")
-         :: else
-         fi; order() } }
   od
 }
