@@ -75,7 +75,8 @@ func (m *tokens) change(s *tokensState, b, base uint8, to func(*tokensState, mov
 	})
 }
 
-func (m *tokens) put(s *tokensState, b, base, change, id uint8, t table, prev ids, f *fleet, to func(*tokensState, move)) {
+func (m *tokens) put(s *tokensState, b, base, change, id uint8, t table, prev ids, f *fleet,
+	to func(*tokensState, move)) {
 	next := *s
 	next.fleet = *f
 	next.ballot[b] = ballot{decided: true, base: base, table: t, prev: prev}

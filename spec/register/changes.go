@@ -34,14 +34,15 @@ type changing struct {
 	// Removable: a member is removed only when it is suspended or new. 0: while it votes.
 	Removable int `full:"1"`
 
-	Members  int `bound:"3"` // of the first table
-	Spares   int `bound:"0"` // servers that are not in the first table
-	Losses   int `bound:"0"` // times that a server loses data
-	Replaces int `bound:"0"` // members that an operator replaces with a spare
-	Adds     int `bound:"0"`
-	Suspends int `bound:"0"`
-	Removes  int `bound:"0"`
-	Several  int `bound:"0"` // 1: one change may make several new members voting
+	Members   int `bound:"3"` // of the first table
+	Newcomers int `bound:"0"` // the last of them, which are new
+	Spares    int `bound:"0"` // servers that are not in the first table
+	Losses    int `bound:"0"` // times that a server loses data
+	Replaces  int `bound:"0"` // members that an operator replaces with a spare
+	Adds      int `bound:"0"`
+	Suspends  int `bound:"0"`
+	Removes   int `bound:"0"`
+	Several   int `bound:"0"` // 1: one change may make several new members voting
 }
 
 func (c *changing) servers() uint8 { return uint8(c.Members + c.Spares) }
@@ -53,8 +54,10 @@ func (c *changing) firstFleet() (f fleet) {
 	return f
 }
 
-// firstTable has all the first members, all voting.
-func (c *changing) firstTable() table { return table{voting: one(uint8(c.Members)) - 1} }
+func (c *changing) firstTable() table {
+	all, old := one(uint8(c.Members))-1, one(uint8(c.Members-c.Newcomers))-1
+	return table{voting: old, new: all &^ old}
+}
 
 // server is the one that has an id now, or had it.
 func (c *changing) server(f *fleet, id uint8) uint8 {
@@ -78,11 +81,11 @@ func (c *changing) times(f *fleet, id uint8) (n int) {
 	return n
 }
 
-// first: the first servers are alike until something happens to one of them. So the first
-// to which something happens is the last of them: that loses no story.
+// first: the first voting servers are alike until something happens to one of them. So the
+// first of them to which something happens is the last one: that loses no story.
 func (c *changing) first(f *fleet, server uint8) bool {
 	touched := f.losses + f.replaces + f.suspends + f.removes
-	return touched > 0 || server == uint8(c.Members-1) || server >= uint8(c.Members)
+	return touched > 0 || int(server) >= c.Members-c.Newcomers-1
 }
 
 // lose gives a server that lost data its new id.

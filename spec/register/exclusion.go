@@ -409,6 +409,7 @@ func (m *exclusion) broken(s *exclusionState) string {
 }
 
 func (m *exclusion) tell(s *exclusionState, by move) string {
+	at := func(i uint8) string { return fmt.Sprintf("%s, at version %d,", name(i), s.server[i].accepted) }
 	switch by.kind {
 	case tick:
 		return "a tick"
@@ -423,9 +424,9 @@ func (m *exclusion) tell(s *exclusionState, by move) string {
 	case loseLocks:
 		return fmt.Sprintf("%s loses its data, and comes back as %s", name(by.a), m.nameOf(&s.fleet, s.id[by.a]))
 	case acquire:
-		return fmt.Sprintf("attempt %d, of version %d: %s, at version %d, grants%s", by.a, by.c, name(by.b), s.server[by.b].accepted, m.nowHeld(s, by.a))
+		return fmt.Sprintf("attempt %d, of version %d: %s grants%s", by.a, by.c, at(by.b), m.nowHeld(s, by.a))
 	case extend:
-		return fmt.Sprintf("attempt %d, at version %d: %s, at version %d, extends", by.a, by.c, name(by.b), s.server[by.b].accepted)
+		return fmt.Sprintf("attempt %d, at version %d: %s extends", by.a, by.c, at(by.b))
 	default:
 		return fmt.Sprintf("attempt %d, of version %d: %s is repaired", by.a, by.c, name(by.b))
 	}

@@ -42,7 +42,8 @@ func TestAllStatesAreVisitedOnce(t *testing.T) {
 		want := (ends + 1) * (ends + 1)
 		for name, r := range map[string]result{"breadth": breadthFirst(m, time.Minute), "depth": depthFirst(m, time.Minute)} {
 			if !r.complete || r.states != want || r.transitions != 2*ends*(ends+1) {
-				t.Errorf("%s first, %d: complete %t, %d states and not %d, %d transitions", name, ends, r.complete, r.states, want, r.transitions)
+				t.Errorf("%s first, %d: complete %t, %d states and not %d, %d transitions",
+					name, ends, r.complete, r.states, want, r.transitions)
 			}
 		}
 	}
@@ -89,7 +90,10 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%q is taken for a setting", text)
 		}
 	}
-	if all := weakenings(m); !slices.Contains(all, "PUSH=1") || !slices.Contains(all, "PUSH=0") || !slices.Contains(all, "VOID=0") || slices.Contains(all, "LOSSES=0") {
+	if all, want := weakenings(new(clockwork)), []string{"TOGETHER=0"}; !slices.Equal(all, want) {
+		t.Errorf("the weakenings are %q and not %q", all, want)
+	}
+	if all := weakenings(m); !slices.Contains(all, "PUSH=1") || !slices.Contains(all, "VOID=0") {
 		t.Errorf("the weakenings are %q", all)
 	}
 }

@@ -155,7 +155,8 @@ func (m *founding) carries(s *foundingState, r uint8, i int) bool {
 // ask: run r asks once more what server i carries.
 func (m *founding) ask(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	it := s.run[r]
-	if m.Twice == 0 || it.again.has(uint8(i)) || !m.enough(r, it.claimed()) || !m.carries(s, r, i) || it.seen[i] != s.server[i].id {
+	mayAsk := m.Twice == 1 && !it.again.has(uint8(i)) && m.enough(r, it.claimed())
+	if !mayAsk || !m.carries(s, r, i) || it.seen[i] != s.server[i].id {
 		return
 	}
 	next := *s
@@ -267,13 +268,14 @@ func (m *founding) finishable(s *foundingState, list ids) bool {
 }
 
 func (m *founding) tell(s *foundingState, by move) string {
+	server := func(i uint8) string { return fmt.Sprintf("%s (id %d)", name(i), s.server[i].id) }
 	switch by.kind {
 	case claims:
-		return fmt.Sprintf("run %d claims %s (id %d) for deployment %d", by.a, name(by.b), s.server[by.b].id, by.c)
+		return fmt.Sprintf("run %d claims %s for deployment %d", by.a, server(by.b), by.c)
 	case unheard:
-		return fmt.Sprintf("run %d claims %s (id %d) for deployment %d, and does not hear of it", by.a, name(by.b), s.server[by.b].id, by.c)
+		return fmt.Sprintf("run %d claims %s for deployment %d, and does not hear of it", by.a, server(by.b), by.c)
 	case takesOver:
-		return fmt.Sprintf("run %d finds the claim of deployment %d on %s (id %d), and goes on with it", by.a, by.c, name(by.b), s.server[by.b].id)
+		return fmt.Sprintf("run %d goes on with the claim of deployment %d, which it finds on %s", by.a, by.c, server(by.b))
 	case asks:
 		return fmt.Sprintf("run %d asks %s again: it carries the claim still", by.a, name(by.b))
 	case accepts:

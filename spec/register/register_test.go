@@ -69,6 +69,8 @@ var holding = []config{
 		claim: "a member is replaced, and renewals go on at the new versions"},
 	{model: exclusive, bounds: "SUSPENDS=1 REMOVES=1 TTL=1",
 		claim: "a member is suspended and removed"},
+	{model: exclusive, bounds: "LOSSES=2 SEVERAL=1 VERSIONS=4 TTL=1",
+		claim: "two of three lose their data, and one change makes both voting"},
 	{model: foundings, bounds: "RUNS=3",
 		claim: "three runs of init with one list, each may stop at any step"},
 	{model: foundings, bounds: "RUNS=3 LISTS=2",
@@ -176,7 +178,8 @@ var failing = []config{
 		claim: "the quarantine begins before the version is committed, and votes at the version before go on"},
 	{model: exclusive, weak: "QUARANTINE=0", bounds: "LOSSES=1",
 		claim: "nobody waits for the leases that rest on the lost votes"},
-	{model: exclusive, weak: "REMOVEQUARANTINE=0", bounds: "MEMBERS=5 SUSPENDS=2 REMOVES=2 VERSIONS=5", story: "removequarantine",
+	{model: exclusive, weak: "REMOVEQUARANTINE=0", bounds: "MEMBERS=5 SUSPENDS=2 REMOVES=2 VERSIONS=5",
+		story: "removequarantine",
 		claim: "two of the three that granted are removed, and the other two are a quorum"},
 	{model: exclusive, weak: "MARKS=0", bounds: "LOSSES=1 JUMPS=1",
 		claim: "one wrong clock ends a quarantine"},
@@ -295,7 +298,8 @@ func explore(t *testing.T, configs []config, check func(*testing.T, result)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%s: %.2g states, %.2g transitions, depth %d, %.1f s", c.claim, float64(r.states), float64(r.transitions), r.depth, r.seconds)
+			t.Logf("%s: %.2g states, %.2g transitions, depth %d, %.1f s",
+				c.claim, float64(r.states), float64(r.transitions), r.depth, r.seconds)
 			check(t, r)
 		})
 	}

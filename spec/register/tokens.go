@@ -184,7 +184,7 @@ func (m *tokens) steps(s *tokensState, to func(*tokensState, move)) {
 	}
 }
 
-// mayVote: server i executes operations of its version.
+// mayVote: server i executes operations of the version that it accepted.
 func (m *tokens) mayVote(s *tokensState, i uint8) bool {
 	t := &s.ballot[s.master[i].accepted].table
 	switch {
@@ -196,12 +196,17 @@ func (m *tokens) mayVote(s *tokensState, i uint8) bool {
 	return t.voting.has(s.id[i])
 }
 
+// executes: server i executes operations of a version.
+func (m *tokens) executes(s *tokensState, i, version uint8) bool {
+	at := s.master[i].accepted
+	return m.mayVote(s, i) && (version == at || m.Version == 0 || m.Version == 1 && version < at)
+}
+
 // grant: server i grants the lock to an attempt, or to somebody who does not count it.
 func (m *tokens) grant(s *tokensState, i uint8, to func(*tokensState, move)) {
 	if !m.mayVote(s, i) {
 		return
 	}
-	v := &s.master[i]
 	if int(s.ghosts) < m.Ghosts {
 		next := *s
 		next.ghosts++
@@ -215,7 +220,7 @@ func (m *tokens) grant(s *tokensState, i uint8, to func(*tokensState, move)) {
 			continue
 		}
 		if a.version != 0 {
-			if a.version == v.accepted || m.Round == 0 || m.Version == 0 || m.Version == 1 && a.version < v.accepted {
+			if m.Round == 0 || m.executes(s, i, a.version) {
 				m.vote(s, k, i, a.version, to)
 			}
 			continue
@@ -224,8 +229,8 @@ func (m *tokens) grant(s *tokensState, i uint8, to func(*tokensState, move)) {
 			continue // attempts are alike: they begin in the order of their numbers
 		}
 		for version := uint8(1); version <= uint8(m.Ballots); version++ {
-			fits := version == v.accepted || m.Version == 1 && version < v.accepted || m.Version == 0
-			if fits && s.ballot[version].decided && (m.Use == 0 || m.evidence(s, version)) {
+			usable := s.ballot[version].decided && (m.Use == 0 || m.evidence(s, version))
+			if usable && m.executes(s, i, version) {
 				m.vote(s, k, i, version, to)
 			}
 		}
@@ -283,7 +288,7 @@ func (m *tokens) confirm(s *tokensState, i uint8, to func(*tokensState, move)) {
 	if a.done || a.token == 0 || a.votes[id] == 0 || a.stands.has(id) {
 		return
 	}
-	if m.Confirm == 1 && !(m.mayVote(s, i) && (a.version == v.accepted || m.Round == 0 || m.Version == 0 || m.Version == 1 && a.version < v.accepted)) {
+	if m.Confirm == 1 && !m.executes(s, i, a.version) && !(m.Round == 0 && m.mayVote(s, i)) {
 		return
 	}
 	next := *s
@@ -378,6 +383,8 @@ func (m *tokens) broken(s *tokensState) string {
 }
 
 func (m *tokens) tell(s *tokensState, by move) string {
+	at := func(i uint8) string { return fmt.Sprintf("%s, at version %d,", name(i), s.master[i].accepted) }
+	counter := func(i uint8) uint8 { return s.master[i].counter }
 	switch by.kind {
 	case promise:
 		return fmt.Sprintf("%s promises ballot %d, and answers version %d", name(by.b), by.a, by.c)
@@ -391,22 +398,21 @@ func (m *tokens) tell(s *tokensState, by move) string {
 	case learn:
 		return fmt.Sprintf("%s learns that version %d is committed", name(by.a), by.b)
 	case lose:
-		return fmt.Sprintf("%s comes back with counter %d, as %s", name(by.a), s.master[by.a].counter, m.nameOf(&s.fleet, s.id[by.a]))
+		return fmt.Sprintf("%s comes back with counter %d, as %s", name(by.a), counter(by.a), m.nameOf(&s.fleet, s.id[by.a]))
 	case grant:
-		return fmt.Sprintf("attempt %d, of version %d: %s, at version %d, grants %d",
-			by.a, by.c, name(by.b), s.master[by.b].accepted, s.master[by.b].counter)
+		return fmt.Sprintf("attempt %d, of version %d: %s grants %d", by.a, by.c, at(by.b), counter(by.b))
 	case ghost:
-		return fmt.Sprintf("%s grants %d to somebody who does not count it", name(by.a), s.master[by.a].counter)
+		return fmt.Sprintf("%s grants %d to somebody who does not count it", name(by.a), counter(by.a))
 	case choose:
 		return fmt.Sprintf("attempt %d has a quorum of votes, token %d%s", by.a, by.b, m.nowComplete(s, by.a))
 	case confirm:
-		return fmt.Sprintf("attempt %d: %s, at version %d, confirms %d%s", by.a, name(by.b), s.master[by.b].accepted, by.c, m.nowComplete(s, by.a))
+		return fmt.Sprintf("attempt %d: %s confirms %d%s", by.a, at(by.b), by.c, m.nowComplete(s, by.a))
 	case read:
-		return fmt.Sprintf("the counter of %s, at version %d, is read for %s: %d", name(by.b), s.master[by.b].accepted, name(by.a), s.master[by.b].counter)
+		return fmt.Sprintf("the counter of %s is read for %s: %d", at(by.b), name(by.a), counter(by.b))
 	case readFloor:
-		return fmt.Sprintf("before a removal, the counter of %s is read at version %d: %d", name(by.a), by.b, s.master[by.a].counter)
+		return fmt.Sprintf("before a removal, the counter of %s is read at version %d: %d", name(by.a), by.b, counter(by.a))
 	default:
-		return fmt.Sprintf("before a removal, the counter of %s is raised at version %d to %d", name(by.a), by.b, s.master[by.a].counter)
+		return fmt.Sprintf("before a removal, the counter of %s is raised at version %d to %d", name(by.a), by.b, counter(by.a))
 	}
 }
 
