@@ -18,8 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// LAPSE (spec/tokens.pml): a vote that lapsed does not stand for a token, though a
-// quorum of the attempt's other votes may still be valid.
+// A vote that lapsed does not stand for a token, though a quorum of the attempt's other
+// votes may still be valid.
 func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 	const s = int64(time.Second)
 	c := &Client{config: defaultConfig(), need: 2, masters: make([]*master.Master, 3)}

@@ -43,8 +43,8 @@ func (r result) String() string {
 }
 
 // visited are the hashes of the states that were seen, each with the hash of the state
-// it was reached from. Two states with the same hash of 64 bits count as one: with n
-// states one is missed with a probability of about n*n/2^65, less than 1 in 10^5 for 2e7.
+// it was reached from. Two states with the same hash of 63 bits count as one: with n
+// states, one is missed with a probability of about n*n/2^64, less than 1 in 10^5 for 10^7.
 type visited struct {
 	hash, from []uint64 // from is nil if nobody will ask for a story
 	n          int

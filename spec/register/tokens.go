@@ -74,7 +74,6 @@ type tokens struct {
 	Ghosts   int `bound:"0"` // grants that nobody counts
 	Old      int `bound:"0"` // 1: a server that loses data may come back with old counters and locks; 0: only empty
 	Reenter  int `bound:"0"` // 1: the locks of complete attempts stay, for re-entries
-	Usable   int `bound:"1"` // 0: that a quorum may vote is not looked at
 	Marks    int `bound:"0"` // 1: members learn what is committed
 }
 
@@ -362,7 +361,7 @@ func (m *tokens) broken(s *tokensState) string {
 			continue
 		}
 		t := s.ballot[b].table
-		if m.Usable == 1 && s.losses == 0 && !t.voting.majorityOf(t.members()) {
+		if s.losses == 0 && !t.voting.majorityOf(t.members()) {
 			return fmt.Sprintf("version %d is committed, and no quorum may vote", b)
 		}
 		from := b
