@@ -66,7 +66,7 @@ func TestImports(t *testing.T) {
 		"internal/planted":    {"internal/clock"},
 		"internal/script":     {"internal/clock", "internal/planted", "scripts"},
 		"internal/master":     {"internal/clock", "internal/script"},
-		"internal/membership": {"internal/clock", "internal/printable", "internal/script", "internal/master"},
+		"internal/membership": {"internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master"},
 		"internal/waitqueue":  {"internal/clock"},
 		".":                   {"fence", "internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master", "internal/membership", "internal/waitqueue"},
 	}

@@ -25,6 +25,20 @@ func (c *Client) await(ctx context.Context, r *round, deadline clock.Instant) er
 	return nil
 }
 
+// pause waits for d. It returns why when ctx ends, or the client is closed, before.
+func (c *Client) pause(ctx context.Context, d time.Duration) error {
+	timer := c.getTimer(d)
+	defer c.putTimer(timer)
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return contextError(ctx)
+	case <-c.closed.Done():
+		return ErrClosed
+	}
+}
+
 // listen returns a channel from the client's pool that gets something when the
 // verdict of r falls.
 func (c *Client) listen(r *round) chan struct{} {

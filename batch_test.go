@@ -30,21 +30,22 @@ func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 		what, err string
 		harm      func(k script.Keys, r *redis.Client) error
 		calls     func(h *hold) []script.Call
+		out       bool // the master is no member any more
 	}{
 		{"wrong type of lock", "WRONGTYPE", func(k script.Keys, r *redis.Client) error { return r.RPush(background, k.Lock, "x").Err() },
 			func(h *hold) []script.Call {
 				return []script.Call{h.acquireCall(terms, nowhere), h.confirmCall(1), h.extendCall(terms), h.repairCall(terms), h.releaseCall()}
-			}},
-		{"missing counter", "NOTADMITTED", func(k script.Keys, r *redis.Client) error { return r.Del(background, k.Fence).Err() },
-			func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
-		{"counter that is no number", "NOTADMITTED", func(k script.Keys, r *redis.Client) error { return r.Set(background, k.Fence, "abc", 0).Err() },
-			func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
-		{"wrong type of counter", "NOTADMITTED", func(k script.Keys, r *redis.Client) error {
+			}, false},
+		{"missing counter", "NOTMEMBER", func(k script.Keys, r *redis.Client) error { return r.Del(background, k.Fence).Err() },
+			func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }, true},
+		{"counter that is no number", "NOTMEMBER", func(k script.Keys, r *redis.Client) error { return r.Set(background, k.Fence, "abc", 0).Err() },
+			func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }, true},
+		{"wrong type of counter", "NOTMEMBER", func(k script.Keys, r *redis.Client) error {
 			return errors.Join(r.Del(background, k.Fence).Err(), r.RPush(background, k.Fence, "x").Err())
-		}, func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }},
+		}, func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }, true},
 		{"an owner that gave up", "GONE", func(k script.Keys, r *redis.Client) error {
 			return errors.Join(r.Set(background, k.Gone, "", 0).Err(), r.ZAdd(background, k.Queue, redis.Z{Member: "nobody"}).Err())
-		}, func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere)} }},
+		}, func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere)} }, false},
 	} {
 		for kind, r := range both {
 			t.Run(one.what+"/"+kind, func(t *testing.T) {
@@ -53,13 +54,20 @@ func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 				for _, h := range []*hold{before, harmed, behind} {
 					must(t, r.Set(background, h.keys.Fence, 1000, 0).Err())
 				}
-				must(t, one.harm(harmed.keys, r))
 				for _, bad := range one.calls(harmed) {
+					must(t, memberOfOne(r))
+					must(t, one.harm(harmed.keys, r))
 					calls := []script.Call{before.acquireCall(terms, nowhere), bad, behind.acquireCall(terms, nowhere), behind.releaseCall()}
 					replies, err := runBatch(script.BatchSource, r, calls...)
 					must(t, err)
 					if len(replies) != len(calls) {
 						t.Fatalf("%s: %d replies: %v", bad.Name, len(replies), replies)
+					}
+					if one.out {
+						if replies[2] != "VERSION 1" {
+							t.Errorf("%s: it votes on: %v", bad.Name, replies)
+						}
+						replies[2], replies[3] = int64(1), int64(1)
 					}
 					for _, i := range []int{0, 2, 3} {
 						if n, ok := replies[i].(int64); !ok || n <= 0 {
@@ -80,6 +88,7 @@ func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
 	t.Parallel()
 	r := processes(t, 1, redisproc.Config{}).raw[0]
+	must(t, memberOfOne(r))
 	terms := termsOf(DefaultTTL, 0, 0)
 	held := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "held", "a")}
 	fresh := &hold{owner: "b", keys: script.KeysOf(DefaultPrefix, "fresh", "b")}
@@ -106,7 +115,7 @@ func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
 func TestALongQueueLeavesInBatches(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		type held struct {
 			lock *Lock
 			err  error

@@ -116,7 +116,7 @@ func oneHolderAtATime(t *testing.T, d *deployment) {
 }
 
 func tokensGrow(t *testing.T, d *deployment) {
-	clients := []*Client{d.founded(), d.founded()}
+	clients := []*Client{d.reached(), d.reached()}
 	last := fence.Token(0)
 	for i := range 20 {
 		lock := mustTry(t, clients[i%2], "job")
@@ -134,7 +134,7 @@ func tokensGrow(t *testing.T, d *deployment) {
 // A minority that is dead or hung stops nothing, and costs nothing either: the
 // others are enough.
 func minorityDown(t *testing.T, d *deployment) {
-	c := d.founded(WithRequestTimeout(d.request()), WithTTL(d.ttl()))
+	c := d.reached(WithRequestTimeout(d.request()), WithTTL(d.ttl()))
 	n := len(d.masters)
 	for _, how := range []struct {
 		name       string
@@ -143,7 +143,7 @@ func minorityDown(t *testing.T, d *deployment) {
 		{"dead", testMaster.die, testMaster.revive},
 		{"hung", testMaster.freeze, testMaster.thaw},
 	} {
-		for i := range n - quorumOf(n) {
+		for i := range n - (n/2 + 1) {
 			how.hurt(d.masters[i])
 		}
 		for range 10 {
@@ -157,14 +157,14 @@ func minorityDown(t *testing.T, d *deployment) {
 				t.Errorf("%s: with Unlock it took %v", how.name, took)
 			}
 		}
-		for i := range n - quorumOf(n) {
+		for i := range n - (n/2 + 1) {
 			how.heal(d.masters[i])
 		}
 	}
 }
 
 func majorityDown(t *testing.T, d *deployment) {
-	c := d.founded(WithRequestTimeout(d.request()), WithTTL(d.ttl()))
+	c := d.reached(WithRequestTimeout(d.request()), WithTTL(d.ttl()))
 	n := len(d.masters)
 	for _, how := range []struct {
 		name       string
@@ -173,7 +173,7 @@ func majorityDown(t *testing.T, d *deployment) {
 		{"hung", testMaster.freeze, testMaster.thaw},
 		{"dead", testMaster.die, testMaster.revive},
 	} {
-		for i := range quorumOf(n) {
+		for i := range n/2 + 1 {
 			how.hurt(d.masters[i])
 		}
 		name := "job-" + how.name // one that no straggler holds
@@ -186,7 +186,7 @@ func majorityDown(t *testing.T, d *deployment) {
 		if took := time.Since(start); took > d.request()+d.request()/2 {
 			t.Errorf("%s: the error took %v, the request timeout is %v", how.name, took, d.request())
 		}
-		for i := range quorumOf(n) {
+		for i := range n/2 + 1 {
 			how.heal(d.masters[i])
 		}
 		// What was asked of the hung ones is rolled back, so the name is free well
@@ -198,7 +198,7 @@ func majorityDown(t *testing.T, d *deployment) {
 }
 
 func reEntry(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.founded()
+	a, b := d.reached(), d.reached()
 	outer := mustTry(t, a, "job")
 	inner, err := a.TryLock(outer.Context(), "job")
 	must(t, err)
@@ -244,7 +244,7 @@ func reEntry(t *testing.T, d *deployment) {
 // Redlocks that count +1 and -1 on each master free the lock at the first Unlock
 // where the re-entry was missed.
 func reEntryMissingOnOneMaster(t *testing.T, d *deployment) {
-	a, b := d.founded(WithRequestTimeout(d.request())), d.founded(WithRequestTimeout(d.request()))
+	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
 	outer := mustTry(t, a, "job")
 	settled(t, a)
 	d.masters[0].die()
@@ -262,7 +262,7 @@ func reEntryMissingOnOneMaster(t *testing.T, d *deployment) {
 }
 
 func reEntryNeverShortens(t *testing.T, d *deployment) {
-	c := d.founded()
+	c := d.reached()
 	outer := mustTry(t, c, "job", WithTTL(30*time.Second), WithoutWatchdog())
 	before := outer.Until()
 	inner, err := c.TryLock(outer.Context(), "job", WithTTL(time.Second))
@@ -280,7 +280,7 @@ func reEntryNeverShortens(t *testing.T, d *deployment) {
 }
 
 func fixedLeaseExpires(t *testing.T, d *deployment) {
-	a, b := d.founded(WithRequestTimeout(d.request())), d.founded(WithRequestTimeout(d.request()))
+	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
 	start := time.Now()
 	lock := mustTry(t, a, "job", WithTTL(d.ttl()), WithoutWatchdog())
 	if !lock.Valid() {
@@ -314,10 +314,10 @@ func fixedLeaseExpires(t *testing.T, d *deployment) {
 
 func watchdogRenews(t *testing.T, d *deployment) {
 	events := &recorder{}
-	a := d.founded(WithRequestTimeout(d.request()), WithObserver(Observer{
+	a := d.reached(WithRequestTimeout(d.request()), WithObserver(Observer{
 		Renewed: func(string, fence.Token, time.Duration) { events.note("renewed") },
 	}))
-	b := d.founded(WithRequestTimeout(d.request()))
+	b := d.reached(WithRequestTimeout(d.request()))
 	lock := mustTry(t, a, "job", WithTTL(d.ttl()))
 	end := time.Now().Add(3 * d.ttl())
 	for time.Now().Before(end) {
@@ -337,7 +337,7 @@ func watchdogRenews(t *testing.T, d *deployment) {
 }
 
 func maxHold(t *testing.T, d *deployment) {
-	c := d.founded(WithRequestTimeout(d.request()))
+	c := d.reached(WithRequestTimeout(d.request()))
 	start := time.Now()
 	lock := mustTry(t, c, "job", WithTTL(d.ttl()), WithMaxHold(2*d.ttl()))
 	<-lock.Context().Done()
@@ -357,7 +357,7 @@ func maxHold(t *testing.T, d *deployment) {
 }
 
 func lockDelay(t *testing.T, d *deployment) {
-	a, b := d.founded(WithRequestTimeout(d.request())), d.founded(WithRequestTimeout(d.request()))
+	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
 	start := time.Now()
 	lock := mustTry(t, a, "job", WithTTL(d.ttl()), WithLockDelay(d.ttl()), WithoutWatchdog())
 	<-lock.Context().Done()
@@ -374,7 +374,7 @@ func lockDelay(t *testing.T, d *deployment) {
 }
 
 func extendLengthens(t *testing.T, d *deployment) {
-	c := d.founded(WithRequestTimeout(d.request()))
+	c := d.reached(WithRequestTimeout(d.request()))
 	lock := mustTry(t, c, "job", WithTTL(d.ttl()), WithoutWatchdog())
 	must(t, lock.Extend(background, 20*time.Second))
 	if left := time.Until(lock.Until()); left < 19*time.Second {
@@ -398,7 +398,7 @@ func extendLengthens(t *testing.T, d *deployment) {
 }
 
 func lostOnAMajority(t *testing.T, d *deployment) {
-	c := d.founded(WithRequestTimeout(d.request()))
+	c := d.reached(WithRequestTimeout(d.request()))
 	lock := mustTry(t, c, "job", WithTTL(d.ttl()))
 	until := lock.Until()
 	d.drop(c, "job", 0, 1, 2)
@@ -435,7 +435,7 @@ func lostOnAMajority(t *testing.T, d *deployment) {
 }
 
 func lostOnAMinority(t *testing.T, d *deployment) {
-	c := d.founded(WithRequestTimeout(d.request()))
+	c := d.reached(WithRequestTimeout(d.request()))
 	lock := mustTry(t, c, "job", WithTTL(d.ttl()))
 	d.drop(c, "job", 0, 1)
 	select {
@@ -477,7 +477,7 @@ func lockWithoutTTL(t *testing.T, d *deployment) {
 }
 
 func unlockTwice(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.founded()
+	a, b := d.reached(), d.reached()
 	lock := mustTry(t, a, "job")
 	must(t, lock.Unlock(background))
 	next := mustTry(t, b, "job")
@@ -492,7 +492,7 @@ func unlockTwice(t *testing.T, d *deployment) {
 }
 
 func lockWaits(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.founded()
+	a, b := d.reached(), d.reached()
 	lock := mustTry(t, a, "job")
 	got := make(chan *Lock)
 	go func() {
@@ -517,7 +517,7 @@ func lockWaits(t *testing.T, d *deployment) {
 }
 
 func lockGivesUp(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.founded()
+	a, b := d.reached(), d.reached()
 	held := mustTry(t, a, "job")
 	stop := errors.New("the user pressed stop")
 	for _, c := range []*Client{a, b} {
@@ -554,7 +554,7 @@ func lockGivesUp(t *testing.T, d *deployment) {
 }
 
 func firstComeFirstServed(t *testing.T, d *deployment) {
-	c := d.founded()
+	c := d.reached()
 	held := mustTry(t, c, "job")
 	var mu sync.Mutex
 	var order []int
@@ -585,7 +585,7 @@ func firstComeFirstServed(t *testing.T, d *deployment) {
 }
 
 func doUnlocks(t *testing.T, d *deployment) {
-	c := d.founded(WithRequestTimeout(d.request()))
+	c := d.reached(WithRequestTimeout(d.request()))
 	wrong := errors.New("work failed")
 	var saw context.Context
 	err := c.Do(background, "job", func(ctx context.Context, token fence.Token) error {
@@ -618,7 +618,7 @@ func doUnlocks(t *testing.T, d *deployment) {
 }
 
 func deadContextDoesNotStopUnlock(t *testing.T, d *deployment) {
-	c := d.founded()
+	c := d.reached()
 	ctx, cancel := context.WithCancel(background)
 	lock, err := c.TryLock(ctx, "job")
 	must(t, err)
@@ -634,7 +634,7 @@ func deadContextDoesNotStopUnlock(t *testing.T, d *deployment) {
 }
 
 func cancelledAttemptLeavesNothing(t *testing.T, d *deployment) {
-	c := d.founded(WithRequestTimeout(d.request() * 3))
+	c := d.reached(WithRequestTimeout(d.request() * 3))
 	for i := range 3 {
 		d.masters[i].freeze()
 	}
@@ -656,7 +656,7 @@ func cancelledAttemptLeavesNothing(t *testing.T, d *deployment) {
 }
 
 func closeReleases(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.founded()
+	a, b := d.reached(), d.reached()
 	lock := mustTry(t, a, "job")
 	waiting := make(chan error)
 	go func() {
@@ -677,7 +677,7 @@ func closeReleases(t *testing.T, d *deployment) {
 }
 
 func oneHandleManyGoroutines(t *testing.T, d *deployment) {
-	c := d.founded()
+	c := d.reached()
 	lock := mustTry(t, c, "job")
 	var entered atomic.Int64
 	var all sync.WaitGroup
@@ -724,7 +724,7 @@ func suspendedHolder(t *testing.T, d *deployment) {
 		t.Log("a machine cannot be suspended here: shown in virtual time only, and by SIGSTOP in the demo's test")
 		return
 	}
-	c := d.founded()
+	c := d.reached()
 	lock := mustTry(t, c, "job", WithTTL(10*time.Second))
 	d.slept.Add(int64(time.Minute))
 	if lock.Valid() {

@@ -65,6 +65,7 @@ func TestRefusedConnectionsSayWhy(t *testing.T) {
 	c, err := Open(d.urls(":secret@", ""))
 	must(t, err)
 	defer c.Close()
+	must(t, c.Init(background, 0))
 	must(t, mustTry(t, c, "job").Unlock(background))
 	d.requirePassword("rotated")
 	eventually(t, "the rotated password is told", func() bool {
@@ -91,7 +92,7 @@ func (m adjusted) options() *redis.Options {
 	return o
 }
 
-// A pool of one connection, which a link kept, left none to admit the master with.
+// A pool of one connection, which a link kept, left none to ask past the queue with.
 // Retries of commands and of dials kept Close waiting, and a master that was back
 // from being used.
 func TestSettingsOfTheCallersClientsDoNotMatter(t *testing.T) {
@@ -109,7 +110,7 @@ func TestSettingsOfTheCallersClientsDoNotMatter(t *testing.T) {
 				for i, m := range d.masters {
 					d.masters[i] = adjusted{m, change}
 				}
-				c := d.founded(WithRequestTimeout(d.request()))
+				c := d.reached(WithRequestTimeout(d.request()))
 				work := func() {
 					time.Sleep(50 * time.Millisecond)
 					must(t, mustTry(t, c, "job").Unlock(background))
@@ -156,9 +157,10 @@ func TestADeadMasterIsToldOnceAndNotLogged(t *testing.T) {
 	made, err := New(clients, watch)
 	must(t, err)
 	defer made.Close()
+	must(t, opened.Init(background, 0))
 	eventually(t, "all masters are up", func() bool {
 		for _, c := range []*Client{opened, made} {
-			lock, err := c.Lock(background, "founding", WithWait(20*time.Second))
+			lock, err := c.Lock(background, "reaching", WithWait(20*time.Second))
 			must(t, err)
 			must(t, lock.Unlock(background))
 		}
@@ -211,7 +213,7 @@ func TestServersThatAreNoMastersAreTold(t *testing.T) {
 		{"redis_version:7.2.4\r\nvalkey_version:8.1.1\r\nserver_mode:sentinel\r\n", "-ERR unknown command\r\n", "it is a Sentinel"},
 		{"redis_version:7.0.15\r\nredis_mode:cluster\r\nrole:master\r\n", "-CLUSTERDOWN Hash slot not served\r\n", "it is a node of a Redis Cluster"},
 	} {
-		c, err := Open([]string{"redis://" + rogueServer(t, func(args []string) string {
+		c, err := Open([]string{"redis://" + rogueServer(t, nil, func(args []string) string {
 			if args[0] == "info" {
 				return rogue.Bulk(server.info)
 			}
@@ -220,10 +222,10 @@ func TestServersThatAreNoMastersAreTold(t *testing.T) {
 		must(t, err)
 		defer c.Close()
 		_, err = c.TryLock(background, "job")
-		requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+		requireErr(t, err, ErrNoQuorum, ErrNotMember)
 		requireSays(t, err, server.says)
 		err = c.Init(background, 0)
-		requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+		requireErr(t, err, ErrNoQuorum, ErrNotMember)
 		requireSays(t, err, server.says)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,13 +41,13 @@ var corruptions = map[string]func(r *redis.Client, key string) error{
 	},
 }
 
-// A counter out of range is as good as lost: its master does not vote in that
-// bucket and says why, nobody takes the number over, and after the quarantine
-// it is raised to those of the others.
+// A counter out of range is as good as lost: its master does not vote and says why,
+// nobody takes the number over, and when it is a member again it has those of the
+// others.
 func TestACorruptCounterIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 3, redisproc.Config{AppendFsync: "always"})
-	c := d.founded(recoveryOptions()...)
+	c := d.reached(recoveryOptions()...)
 	before := map[string]fence.Token{}
 	for name, corrupt := range corruptions {
 		lock := mustTry(t, c, name)
@@ -60,8 +59,8 @@ func TestACorruptCounterIsNotBelieved(t *testing.T) {
 	d.masters[1].die()
 	for name := range corruptions {
 		_, err := c.TryLock(background, name)
-		requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
-		if !strings.Contains(err.Error(), "is corrupt") && !strings.Contains(err.Error(), "is missing") { // MGET sees no list
+		requireErr(t, err, ErrNoQuorum, ErrNotMember)
+		if !strings.Contains(err.Error(), "is missing or corrupt") && !strings.Contains(err.Error(), "it lost") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -94,21 +93,21 @@ func TestACorruptCounterIsNotBelieved(t *testing.T) {
 	})
 }
 
-// Of counters that are corrupt on a majority nobody can tell what they were: Init
+// Of counters that are corrupt on a majority nobody can tell what they were: ForceInit
 // does not take the numbers over either.
 func TestInitRepairsCorruptCounters(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 3, redisproc.Config{})
-	c := d.founded(recoveryOptions()...)
+	c := d.reached(recoveryOptions()...)
 	for name, corrupt := range corruptions {
 		for _, i := range []int{0, 2} {
 			must(t, corrupt(d.raw[i], script.KeysOf(DefaultPrefix, name, "").Fence))
 		}
 		_, err := c.TryLock(background, name)
-		requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+		requireErr(t, err, ErrNoQuorum)
 	}
-	requireOptionError(t, c.Init(background, script.MaxFloor+1), "floor")
-	must(t, c.Init(background, script.MaxFloor))
+	requireOptionError(t, c.ForceInit(background, script.MaxFloor+1), "floor")
+	must(t, c.ForceInit(background, script.MaxFloor))
 	for name := range corruptions {
 		lock, err := c.Lock(background, name, WithWait(20*time.Second))
 		must(t, err)
@@ -141,6 +140,7 @@ func TestCountersStayInRange(t *testing.T) {
 		for kind, r := range both {
 			set := func() {
 				must2(t, r.FlushAll(background).Err())
+				must2(t, memberOfOne(r))
 				must2(t, r.Set(background, k.Fence, was, 0).Err())
 			}
 			counter := func() string { return r.Get(background, k.Fence).Val() }
@@ -148,7 +148,7 @@ func TestCountersStayInRange(t *testing.T) {
 			set()
 			v, err := callIn(script.BatchSource, r, h.acquireCall(terms, nowhere))
 			if able := was >= 1 && was < script.MaxCounter; able && (err != nil || v.Answer != script.Granted || v.Grant != was+1) ||
-				!able && !redis.HasErrorPrefix(err, "NOTADMITTED") {
+				!able && !redis.HasErrorPrefix(err, "NOTMEMBER") {
 				t.Fatalf("master %d, counter %d: acquire says %+v, %v", kind, was, v, err)
 			}
 			if v.Answer == script.Granted && err == nil {
@@ -156,32 +156,46 @@ func TestCountersStayInRange(t *testing.T) {
 				if err != nil || v.Answer != script.Granted || counter() != fmt.Sprint(max(was+1, int64(h.token))) {
 					t.Fatalf("master %d, counter %d: confirm of %d says %+v, %v, and leaves %s", kind, was, h.token, v, err, counter())
 				}
-			} else if strings.Trim(counter(), "0123456789") != "lost " && strings.Trim(counter(), "0123456789") != "corrupt " {
-				t.Fatalf("master %d, counter %d: not granted, and left at %s", kind, was, counter())
+			} else if r.HExists(background, script.RegisterKey(DefaultPrefix), "votes").Val() {
+				t.Fatalf("master %d, counter %d: not granted, and it votes on", kind, was)
 			}
 
 			set()
 			v, err = callIn(script.BatchSource, r, h.repairCall(terms))
 			if inRange && (err != nil || v.Answer != script.Granted || counter() != fmt.Sprint(max(was, int64(h.token)))) ||
-				!inRange && (!redis.HasErrorPrefix(err, "NOTADMITTED") || counter() != fmt.Sprint(was)) {
+				!inRange && (!redis.HasErrorPrefix(err, "NOTMEMBER") || counter() != fmt.Sprint(was)) {
 				t.Fatalf("master %d, counter %d: repair at %d says %+v, %v, and leaves %s", kind, was, h.token, v, err, counter())
 			}
 
 			set()
-			keys := []string{DefaultPrefix + ":admitted", k.Fence}
-			reply, err := redis.NewScript(script.SurveySource).Run(background, r, keys, "no", "note").StringSlice()
-			must2(t, err)
-			s, err := membership.ParseSurvey(reply, 1)
-			must2(t, err)
-			if inRange && s.Counters[0] != was || !inRange && s.Counters[0] != 0 {
-				t.Fatalf("master %d, counter %d: surveyed as %d", kind, was, s.Counters[0])
+			keys := []string{script.RegisterKey(DefaultPrefix), k.Fence}
+			told, err := redis.NewScript(script.CountersSource).Run(background, r, keys, "one", "1").StringSlice()
+			if inRange && (err != nil || told[0] != fmt.Sprint(was)) || !inRange && !redis.HasErrorPrefix(err, "NOTMEMBER") {
+				t.Fatalf("master %d, counter %d: told as %v, %v", kind, was, told, err)
 			}
-			must2(t, redis.NewScript(script.AdmitSource).Run(background, r, keys, s.Run, s.Since, membership.AdmittedValue(s.Run, membership.NotDurable), int64(h.token)).Err())
-			if n, err := strconv.ParseInt(counter(), 10, 64); err != nil || n != max(s.Counters[0], int64(h.token)) {
-				t.Fatalf("master %d, counter %d: admitted with %s, at least %d", kind, was, counter(), h.token)
+			set()
+			must2(t, redis.NewScript(script.SyncSource).Run(background, r, keys, "one", "1", "", int64(h.token)).Err())
+			least := int64(h.token)
+			if inRange && was < script.MaxCounter { // one at its bound can count no more
+				least = max(least, was)
+			}
+			if counter() != fmt.Sprint(least) {
+				t.Fatalf("master %d, counter %d: raised to %s, at least %d", kind, was, counter(), h.token)
 			}
 		}
 	})
+}
+
+// memberOfOne makes a server the only member of a deployment: its id is "one", the version
+// "1".
+func memberOfOne(r *redis.Client) error {
+	info, err := r.Info(background).Result()
+	if err != nil {
+		return err
+	}
+	table := `{"format":"3","buckets":4096,"maxTTL":60000,"drift":0.01,"members":[{"id":"one","state":"voting","address":"a"}],"prev":["one"]}`
+	return r.HSet(background, script.RegisterKey(DefaultPrefix), "deployment", "d", "id", "one", "run", membership.ParseInfo(info)["run_id"],
+		"durable", "no", "promised", "1", "version", "1", "table", table, "maxTTL", "60000", "votes", "1").Err()
 }
 
 func must2(t *rapid.T, err error) {
@@ -225,7 +239,7 @@ func TestGrantsOutOfRangeAreRefused(t *testing.T) {
 		if granted != (v.Answer == script.Granted) || granted == (v.Err != nil) {
 			t.Errorf("grant number %d: %+v", n, v)
 		}
-		if !granted && (!errors.Is(v.Err, ErrNotAdmitted) || !strings.Contains(v.Err.Error(), "corrupt")) {
+		if !granted && (!errors.Is(v.Err, ErrNotMember) || !strings.Contains(v.Err.Error(), "corrupt")) {
 			t.Errorf("grant number %d: %v", n, v.Err)
 		}
 	}

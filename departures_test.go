@@ -95,7 +95,7 @@ func TestFarMasters(t *testing.T) {
 				t.Parallel()
 				inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 					d.moveAway(func() time.Duration { return trip })
-					c := d.founded()
+					c := d.reached()
 					var pairs, inSteps atomic.Int64
 					work := func(until time.Time) {
 						var working sync.WaitGroup
@@ -148,7 +148,7 @@ func TestFarMastersKeepTheOrderOfAName(t *testing.T) {
 			defer mu.Unlock()
 			return time.Millisecond + time.Duration(random.Int64N(int64(20*time.Millisecond)))
 		})
-		c := d.founded(WithObserver(Observer{Acquired: func(_ string, _ fence.Token, _ time.Duration, votes []Vote) {
+		c := d.reached(WithObserver(Observer{Acquired: func(_ string, _ fence.Token, _ time.Duration, votes []Vote) {
 			for _, v := range votes {
 				if v.Answer == Held {
 					refused.Add(1)

@@ -34,16 +34,24 @@ var (
 	// the lease was left. The grants are given back.
 	ErrTooSlow = errors.New("redlock: too slow, too little of the lease was left")
 
-	// ErrNotAdmitted is returned (within ErrNoQuorum) when a master may not vote:
-	// because it is a replica, may evict keys, or is the same server as another; or
-	// because it restarted or lost data, and may have forgotten what it granted; one
-	// that is new beside others that are not cannot be told from that.
-	ErrNotAdmitted = script.ErrNotAdmitted
+	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote: because
+	// it is none of the members of the deployment, is new among them, is suspended, or
+	// lost its data; because it is a replica or may evict keys; or because it is the same
+	// server as another.
+	ErrNotMember = script.ErrNotMember
 
-	// ErrNeedsInit is returned (within ErrNoQuorum) when so many masters lost their
-	// counters that the others cannot tell what they were. Client.Init, or `redlock
-	// init`, is the operator's way out.
-	ErrNeedsInit = membership.ErrNeedsInit
+	// ErrNeedsInit is returned (within ErrNoQuorum) when the masters belong to no
+	// deployment: they are new, and `redlock init` (Client.Init) founds one. Or they were
+	// emptied; then so many lost their counters that the others cannot tell what they
+	// were, and it is an operator's decision what to do: see Client.Init.
+	ErrNeedsInit = errors.New("redlock: the masters belong to no deployment, or a majority of its members lost its data: an operator must run `redlock init`")
+
+	// ErrNotFounded is returned by Init when the masters cannot be founded as one
+	// deployment, say because one is another's.
+	ErrNotFounded = errors.New("redlock: not founded")
+
+	// ErrChangeRefused is returned by ChangeMembers when the change is not made.
+	ErrChangeRefused = errors.New("redlock: the members were not changed")
 
 	// ErrLost is returned, and is the cause of a hold's context, when so many
 	// masters said that the lock is not this owner's that it cannot be held.
@@ -100,11 +108,14 @@ func (v Vote) String() string {
 // QuorumError tells why masters did not agree to something. errors.Is finds
 // Reason, the masters' own errors and, for an acquisition, ErrNotAcquired.
 type QuorumError struct {
-	Op     string // "acquire", "re-enter", "extend", "release" or "verify"
-	Name   string // of the lock
+	Op     string // "acquire", "re-enter", "extend", "release", "verify" or "learn the members"
+	Name   string // of the lock; "" if it is about none
 	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost
 	Need   int    // masters that had to agree
 	Votes  []Vote // one a master, in the order they were given; empty if none was asked
+
+	// Lacks has the addresses of members that none of the client's masters is.
+	Lacks []string
 
 	// FreeIn is, when others hold the name, how long it takes at the least until a
 	// quorum of masters can be free, were nothing released or renewed before.
@@ -115,7 +126,10 @@ type QuorumError struct {
 // Error names the lock, the reason and every vote.
 func (e *QuorumError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v (%s %q", e.Reason, e.Op, e.Name)
+	fmt.Fprintf(&b, "%v (%s", e.Reason, e.Op)
+	if e.Name != "" {
+		fmt.Fprintf(&b, " %q", e.Name)
+	}
 	if e.FreeIn > 0 {
 		fmt.Fprintf(&b, ", free in %v at the earliest", e.FreeIn)
 	}
@@ -124,6 +138,9 @@ func (e *QuorumError) Error() string {
 	}
 	for i, v := range e.Votes {
 		b.WriteString([]string{": ", "; "}[min(i, 1)] + v.String())
+	}
+	if len(e.Lacks) > 0 {
+		fmt.Fprintf(&b, "; members that the client's masters lack: %s", strings.Join(e.Lacks, ", "))
 	}
 	b.WriteByte(')')
 	return b.String()
@@ -151,6 +168,7 @@ const (
 	opExtend  = "extend"
 	opRelease = "release"
 	opVerify  = "verify"
+	opMembers = "learn the members"
 )
 
 // OptionError tells which input was refused; errors.Is finds ErrBadOption.
@@ -169,12 +187,15 @@ func (e *OptionError) Error() string {
 func (e *OptionError) Is(target error) bool { return target == ErrBadOption }
 
 // notGranted says why the votes are no yes.
-func (c *Client) notGranted(op, name string, votes []script.Vote) error {
-	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: c.need, Votes: c.publish(votes)}
-	if disowned(votes, c.need) && op != opAcquire {
+func (c *Client) notGranted(v *membership.View, op, name string, votes []script.Vote) error {
+	q := quorumOf(v)
+	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: q.need, Votes: c.publish(votes), Lacks: v.Lacks}
+	if disowned(votes, q) && op != opAcquire {
 		e.Reason = ErrLost
-	} else if freeIn, yes := contended(votes, c.need); yes {
+	} else if freeIn, yes := contended(votes, q.need); yes {
 		e.Reason, e.FreeIn = ErrHeld, freeIn
+	} else if v.NeedsInit {
+		return errors.Join(e, ErrNeedsInit)
 	}
 	return e
 }

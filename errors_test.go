@@ -19,27 +19,27 @@ import (
 // Trap 16: why a lock was not had, as errors.Is and errors.As tell it.
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	c := &Client{config: defaultConfig(), need: 3}
+	c := &Client{config: defaultConfig()}
 	for i := range 5 {
 		c.masters = append(c.masters, &master.Master{Config: master.Config{Name: string(rune('a' + i))}})
 	}
-	all := []error{ErrNotAcquired, ErrHeld, ErrNoQuorum, ErrTooSlow, ErrNotAdmitted, ErrLost, ErrExpired, ErrReleased, ErrClosed, ErrBadOption, ErrNeedsInit}
+	all := []error{ErrNotAcquired, ErrHeld, ErrNoQuorum, ErrTooSlow, ErrNotMember, ErrLost, ErrExpired, ErrReleased, ErrClosed, ErrBadOption, ErrNeedsInit}
 	for _, x := range []struct {
 		claim string
 		err   error
 		is    []error
 		says  []string
 	}{
-		{"held by one", c.notGranted(opAcquire, "job", ballot("hhh..")), []error{ErrNotAcquired, ErrHeld}, []string{`"job"`, "free in 1s", "need 3 of 5", "a held for 1s"}},
-		{"split", c.notGranted(opAcquire, "job", ballot("gghhh")), []error{ErrNotAcquired, ErrHeld}, []string{"held"}},
-		{"unreachable", c.notGranted(opAcquire, "job", ballot("uuugg")), []error{ErrNotAcquired, ErrNoQuorum}, []string{"a unknown: no answer"}},
-		{"refused", c.notGranted(opAcquire, "job", ballot("rrrgg")), []error{ErrNotAcquired, ErrNoQuorum, ErrNotAdmitted}, []string{"a refused"}},
-		{"a re-entry of what is another's", c.notGranted(opReenter, "job", ballot("nnn..")), []error{ErrNotAcquired, ErrLost}, []string{"lost"}},
-		{"an extension unheard", c.notGranted(opExtend, "job", ballot("guuuu")), []error{ErrNoQuorum}, []string{"extend"}},
-		{"an extension of what is another's", c.notGranted(opExtend, "job", ballot("nnngg")), []error{ErrLost}, nil},
-		{"a wait that ended", joinErrors(context.DeadlineExceeded, c.notGranted(opAcquire, "job", ballot("hhhhh"))), []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil},
+		{"held by one", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("hhh..")), []error{ErrNotAcquired, ErrHeld}, []string{`"job"`, "free in 1s", "need 3 of 5", "a held for 1s"}},
+		{"split", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("gghhh")), []error{ErrNotAcquired, ErrHeld}, []string{"held"}},
+		{"unreachable", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("uuugg")), []error{ErrNotAcquired, ErrNoQuorum}, []string{"a unknown: no answer"}},
+		{"refused", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("rrrgg")), []error{ErrNotAcquired, ErrNoQuorum, ErrNotMember}, []string{"a refused"}},
+		{"a re-entry of what is another's", c.notGranted(viewOfAll(5), opReenter, "job", ballot("nnn..")), []error{ErrNotAcquired, ErrLost}, []string{"lost"}},
+		{"an extension unheard", c.notGranted(viewOfAll(5), opExtend, "job", ballot("guuuu")), []error{ErrNoQuorum}, []string{"extend"}},
+		{"an extension of what is another's", c.notGranted(viewOfAll(5), opExtend, "job", ballot("nnngg")), []error{ErrLost}, nil},
+		{"a wait that ended", joinErrors(context.DeadlineExceeded, c.notGranted(viewOfAll(5), opAcquire, "job", ballot("hhhhh"))), []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil},
 		{"bad input", &OptionError{"ttl", -1, "it must be positive"}, []error{ErrBadOption}, []string{"ttl", "-1", "positive"}},
-		{"a majority lost", fmt.Errorf("%w (%w)", ErrNeedsInit, ErrNotAdmitted), []error{ErrNeedsInit, ErrNotAdmitted}, []string{"redlock init"}},
+		{"a majority lost", fmt.Errorf("%w (%w)", ErrNeedsInit, ErrNotMember), []error{ErrNeedsInit, ErrNotMember}, []string{"redlock init"}},
 	} {
 		for _, e := range x.is {
 			if !errors.Is(x.err, e) {
@@ -57,7 +57,7 @@ func TestErrors(t *testing.T) {
 			}
 		}
 	}
-	q, ok := errors.AsType[*QuorumError](joinErrors(context.Canceled, c.notGranted(opAcquire, "job", ballot("ghru."))))
+	q, ok := errors.AsType[*QuorumError](joinErrors(context.Canceled, c.notGranted(viewOfAll(5), opAcquire, "job", ballot("ghru."))))
 	if !ok || q.Need != 3 || len(q.Votes) != 5 {
 		t.Fatalf("no facts: %+v", q)
 	}
@@ -80,7 +80,7 @@ func contains(errs []error, e error) bool {
 // An error says of a master what is so: a time only if it is known, and that it did
 // not answer only if it was waited for.
 func TestVotesSayWhatIsSo(t *testing.T) {
-	c := &Client{config: defaultConfig(), need: 3}
+	c := &Client{config: defaultConfig()}
 	for i := range 5 {
 		c.masters = append(c.masters, &master.Master{Config: master.Config{Name: string(rune('a' + i))}})
 	}
@@ -94,11 +94,11 @@ func TestVotesSayWhatIsSo(t *testing.T) {
 		{"decided", []script.Vote{held, held, notKnown}, []string{"a held for 1s;", "c held;", "d unknown: not waited for"}, []string{"no answer", "0s"}},
 		{"the time was up", []script.Vote{held, held}, []string{"c unknown: no answer yet", "e unknown: no answer yet"}, []string{"not waited for"}},
 	} {
-		r := newRound(make([]script.Vote, 5), c.need)
+		r := newRound(viewOfAll(5))
 		for i, v := range x.votes {
 			r.Answer(i, v)
 		}
-		text := c.notGranted(opAcquire, "job", r.tally()).Error()
+		text := c.notGranted(viewOfAll(5), opAcquire, "job", r.tally()).Error()
 		for _, word := range x.says {
 			if !strings.Contains(text, word) {
 				t.Errorf("%s: %q does not say %q", x.claim, text, word)
@@ -117,7 +117,7 @@ func TestVotesSayWhatIsSo(t *testing.T) {
 func TestEveryFailedAcquisitionIsNotAcquired(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c, closed := d.founded(), d.founded()
+		c, closed := d.reached(), d.reached()
 		must(t, closed.Close())
 		stop := errors.New("the user pressed stop")
 		stopped, cancel := context.WithCancelCause(background)
@@ -168,7 +168,7 @@ func TestEveryFailedAcquisitionIsNotAcquired(t *testing.T) {
 func TestAWaiterThatNeverAskedIsNotAcquired(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded(WithRequestTimeout(2 * time.Second))
+		c := d.reached(WithRequestTimeout(2 * time.Second))
 		for _, m := range d.masters {
 			m.freeze()
 		}
@@ -187,7 +187,7 @@ func TestAWaiterThatNeverAskedIsNotAcquired(t *testing.T) {
 func TestTooSlowIsNoHold(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded(WithTTL(300*time.Millisecond), WithRequestTimeout(290*time.Millisecond))
+		c := d.reached(WithTTL(300*time.Millisecond), WithRequestTimeout(290*time.Millisecond))
 		for _, slow := range []struct {
 			by   time.Duration
 			want error

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -15,7 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// masters stands in for five servers of yours.
+// masters stands in for five servers of yours, of which redlock init made a deployment.
 func masters() (urls []string, stop func()) {
 	var servers []*embedded.Server
 	for range 5 {
@@ -25,6 +26,13 @@ func masters() (urls []string, stop func()) {
 		}
 		servers = append(servers, s)
 		urls = append(urls, "redis://"+s.Addr())
+	}
+	client, err := redlock.Open(urls)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := errors.Join(client.Init(context.Background(), 0), client.Close()); err != nil {
+		log.Fatal(err)
 	}
 	return urls, func() {
 		for _, s := range servers {

@@ -71,7 +71,7 @@ func TestARefusingMinorityStopsNothing(t *testing.T) {
 			for i := range n {
 				must(t, d.raw[i].ConfigSet(background, "maxmemory", "1").Err()) // OOM
 				lock, err := c.TryLock(background, fmt.Sprint("job-", i))
-				if minority := i+1 <= n-quorumOf(n); minority {
+				if minority := i+1 <= n-majorityOf(n); minority {
 					must(t, err)
 					must(t, lock.Unlock(background))
 				} else {
@@ -99,7 +99,7 @@ func TestOneServerGivenTwiceIsRefused(t *testing.T) {
 	must(t, err)
 	defer c.Close()
 	_, err = c.TryLock(background, "another job")
-	requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
+	requireErr(t, err, ErrNoQuorum, ErrNotMember)
 	if !strings.Contains(err.Error(), "same server") {
 		t.Error(err)
 	}
@@ -121,6 +121,7 @@ func TestClientsWithDefaultSettingsAreBounded(t *testing.T) {
 			c, err := New(clients, WithRequestTimeout(faultRequest))
 			must(t, err)
 			defer c.Close()
+			must(t, c.Init(background, 0))
 			must(t, mustTry(t, c, "job").Unlock(background))
 			for i := range frozen {
 				d.masters[i].freeze()
@@ -250,7 +251,7 @@ func TestLateGrantOfAWonLockCounts(t *testing.T) {
 func TestLateGrantOfALostLockGoes(t *testing.T) {
 	t.Parallel()
 	d, proxies := proxied(t, 3)
-	a, b := d.founded(WithRequestTimeout(2*time.Second), WithTTL(faultTTL)), faultClient(d)
+	a, b := d.reached(WithRequestTimeout(2*time.Second), WithTTL(faultTTL)), faultClient(d)
 	rival := mustTry(t, b, "job")
 	d.drop(b, "job", 2)
 	late := proxies[2].Add(on(script.Acquire, 1, faultproxy.HoldReply))
@@ -365,9 +366,8 @@ func TestDriverRetriesCountOnce(t *testing.T) {
 	c, err := New(clients, WithRequestTimeout(faultRequest), WithTTL(faultTTL))
 	must(t, err)
 	defer c.Close()
-	founding, err := c.Lock(background, "founding", WithWait(20*time.Second))
-	must(t, err)
-	must(t, founding.Unlock(background))
+	must(t, c.Init(background, 0))
+	must(t, mustTry(t, c, "reaching").Unlock(background))
 	for _, p := range proxies {
 		p.Add(on(script.Acquire, 1, faultproxy.CutAfterRequest))
 		p.Add(on(script.Release, 1, faultproxy.CutAfterRequest))
@@ -389,7 +389,7 @@ func TestDriverRetriesCountOnce(t *testing.T) {
 func TestScriptFlushGoesUnnoticed(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 3, redisproc.Config{})
-	c := d.founded()
+	c := d.reached()
 	stop := make(chan struct{})
 	var flushing sync.WaitGroup
 	flushing.Go(func() {
@@ -498,7 +498,7 @@ func TestTransientSilenceIsSurvived(t *testing.T) {
 func TestUnlockRacingRenewal(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 3, redisproc.Config{})
-	c := d.founded(WithRequestTimeout(2*time.Second), WithTTL(faultTTL))
+	c := d.reached(WithRequestTimeout(2*time.Second), WithTTL(faultTTL))
 	const workers, pairs = 200, 50
 	var all sync.WaitGroup
 	for w := range workers {
@@ -538,7 +538,7 @@ func TestSplitVotesResolve(t *testing.T) {
 	d := processes(t, 5, redisproc.Config{})
 	clients := make([]*Client, 8)
 	for i := range clients {
-		clients[i] = d.founded()
+		clients[i] = d.reached()
 	}
 	for round := range 10 {
 		name := fmt.Sprint("job-", round)
@@ -576,7 +576,7 @@ func TestContendersDoNotWaitForAHungMaster(t *testing.T) {
 	d := processes(t, 5, redisproc.Config{})
 	var clients []*Client
 	for range 5 {
-		clients = append(clients, d.founded(WithRequestTimeout(time.Second)))
+		clients = append(clients, d.reached(WithRequestTimeout(time.Second)))
 	}
 	d.masters[0].die()
 	d.masters[1].freeze()
@@ -643,6 +643,7 @@ func TestNoConnectionOutlivesClose(t *testing.T) {
 	before := count()
 	c, err := Open(urls)
 	must(t, err)
+	must(t, c.Init(background, 0))
 	lock := mustTry(t, c, "job")
 	_, err = c.TryLock(background, "job")
 	requireErr(t, err, ErrHeld)

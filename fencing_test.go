@@ -38,7 +38,7 @@ func TestTokenIsTheHighestGrantThatAQuorumStandsAt(t *testing.T) {
 			t.Errorf("%s: token %d, want %d", c.claim, token, c.token)
 		}
 		ballot := standings(c.votes, token)
-		if got := decide(ballot, quorumOf(len(c.votes))); got != c.stand {
+		if got := decide(ballot, majorityOf(len(c.votes))); got != c.stand {
 			t.Errorf("%s: %v, want %v", c.claim, got, c.stand)
 		}
 		ask := 0

@@ -10,7 +10,7 @@ import (
 func TestWhoInheritsAnAttemptAsks(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		first := c.queues.Join("job", c.config.lock)
 		next := c.queues.Join("job", c.config.lock)
 		first.EverAsked, first.AskAt = true, c.now().Add(askInterval)

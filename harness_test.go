@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"regexp"
 	"strings"
@@ -39,6 +40,7 @@ type deployment struct {
 	masters []testMaster
 	raw     []*redis.Client // for looking at the masters past the library
 	virtual bool
+	founded bool         // or not to be: the first client founds it
 	slept   atomic.Int64 // what a suspension added to the clock, in virtual time
 	epoch   time.Time
 	aofSize int64 // of a master whose log is to be truncated
@@ -138,8 +140,20 @@ func (d *deployment) now() clock.Instant {
 	return clock.Instant(time.Since(d.epoch) + time.Duration(d.slept.Load()))
 }
 
-// client returns a Client on all masters, closed at the end of the test.
+// client returns a Client on all masters, closed at the end of the test. The first one
+// founds the deployment.
 func (d *deployment) client(opts ...Option) *Client {
+	d.t.Helper()
+	c := d.stranger(opts...)
+	if !d.founded {
+		d.founded = true
+		must(d.t, c.Init(background, 0))
+	}
+	return c
+}
+
+// stranger is client, but founds nothing.
+func (d *deployment) stranger(opts ...Option) *Client {
 	d.t.Helper()
 	clients := make([]redis.UniversalClient, len(d.masters))
 	for i, m := range d.masters {
@@ -158,14 +172,13 @@ func (d *deployment) client(opts ...Option) *Client {
 	return c
 }
 
-// founded returns a client, of a deployment that has been used before, that has
-// reached all masters, and to which all have answered: one that was slow when it was
-// admitted is else left out of the first rounds.
-func (d *deployment) founded(opts ...Option) *Client {
+// reached returns a client, of a deployment that has been used before, that has
+// reached all masters, and to which all have answered.
+func (d *deployment) reached(opts ...Option) *Client {
 	d.t.Helper()
 	c := d.client(opts...)
 	eventually(d.t, "all masters are up", func() bool {
-		lock, err := c.Lock(background, "founding", WithWait(20*time.Second))
+		lock, err := c.Lock(background, "reaching", WithWait(20*time.Second))
 		must(d.t, err)
 		must(d.t, lock.Unlock(background))
 		return allUp(c)
@@ -215,12 +228,21 @@ func (d *deployment) holders(name string) string {
 
 // runBatch runs calls on a master, past the library, in one batch of this source.
 func runBatch(source string, r *redis.Client, calls ...script.Call) ([]any, error) {
-	words := []any{"eval", source, 0}
+	version, err := r.HGet(background, script.RegisterKey(DefaultPrefix), "votes").Result()
+	if err != nil {
+		return nil, err
+	}
+	return runBatchAt(source, r, version, calls...)
+}
+
+// runBatchAt is runBatch at a version of the table of members.
+func runBatchAt(source string, r *redis.Client, version string, calls ...script.Call) ([]any, error) {
+	words := []any{"eval", source, 0, script.RegisterKey(DefaultPrefix)}
 	for _, c := range calls {
 		words = append(words, c.Keys()...)
 	}
 	words[2] = len(words) - 3
-	words = append(words, DefaultMaxTTL.Milliseconds())
+	words = append(words, version)
 	for _, c := range calls {
 		words = append(words, c.Args()...)
 	}
@@ -236,6 +258,16 @@ func (replied) RedisError()     {}
 // callIn is runBatch for one call, read as a vote.
 func callIn(source string, r *redis.Client, c script.Call) (script.Vote, error) {
 	replies, err := runBatch(source, r, c)
+	return readVote(c, replies, err)
+}
+
+// callAt is callIn at a version of the table of members.
+func callAt(source string, r *redis.Client, version string, c script.Call) (script.Vote, error) {
+	replies, err := runBatchAt(source, r, version, c)
+	return readVote(c, replies, err)
+}
+
+func readVote(c script.Call, replies []any, err error) (script.Vote, error) {
 	if err != nil {
 		return script.Vote{Answer: script.Refused, Err: err}, err
 	}
@@ -365,7 +397,7 @@ func (d *deployment) inLine(name string, n int64) {
 				so++
 			}
 		}
-		return so == len(d.raw) || n > 0 && so >= quorumOf(len(d.raw))
+		return so == len(d.raw) || n > 0 && so >= majorityOf(len(d.raw))
 	})
 }
 
@@ -381,7 +413,7 @@ func (d *deployment) ticketOf(c *Client, name string) float64 {
 			if err != nil {
 				continue
 			}
-			if masters[score]++; masters[score] >= quorumOf(len(d.raw)) {
+			if masters[score]++; masters[score] >= majorityOf(len(d.raw)) {
 				ticket = score
 				return true
 			}
@@ -448,7 +480,7 @@ func proxied(t *testing.T, n int) (*deployment, []*faultproxy.Proxy) {
 }
 
 func faultClient(d *deployment, opts ...Option) *Client {
-	return d.founded(append([]Option{WithRequestTimeout(faultRequest), WithTTL(faultTTL)}, opts...)...)
+	return d.reached(append([]Option{WithRequestTimeout(faultRequest), WithTTL(faultTTL)}, opts...)...)
 }
 
 // on makes a rule for the batches that have an operation in them.
@@ -505,7 +537,7 @@ func ballot(s string) []script.Vote {
 		case 'h':
 			votes[i] = script.Vote{Heard: true, Answer: script.Held, Remaining: time.Duration(i+1) * time.Second}
 		case 'r':
-			votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: ErrNotAdmitted}
+			votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: ErrNotMember}
 		case 'u':
 			votes[i] = script.Vote{Heard: true, Answer: script.Unknown, Err: errNoAnswer}
 		case 'n':
@@ -513,4 +545,53 @@ func ballot(s string) []script.Vote {
 		}
 	}
 	return votes
+}
+
+// mortal returns a client on all masters whose process dies after so many messages: what
+// it writes then never leaves, and its connections are gone.
+func (d *deployment) mortal(messages int, opts ...Option) *Client {
+	d.t.Helper()
+	var left atomic.Int64
+	left.Store(int64(messages))
+	whole := d.masters
+	defer func() { d.masters = whole }()
+	d.masters = nil
+	for _, m := range whole {
+		d.masters = append(d.masters, mortalMaster{m, &left})
+	}
+	return d.stranger(opts...)
+}
+
+type mortalMaster struct {
+	testMaster
+	left *atomic.Int64
+}
+
+func (m mortalMaster) options() *redis.Options {
+	o := m.testMaster.options()
+	dial := o.Dialer
+	if dial == nil {
+		dial = redis.NewDialer(o)
+	}
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return mortalConn{conn, m.left}, nil
+	}
+	return o
+}
+
+type mortalConn struct {
+	net.Conn
+	left *atomic.Int64
+}
+
+func (c mortalConn) Write(p []byte) (int, error) {
+	if c.left.Add(-1) < 0 {
+		_ = c.Close()
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(p)
 }

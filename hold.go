@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -27,6 +28,7 @@ type hold struct {
 	token    fence.Token // set before begin, then constant
 	watchdog bool
 	maxHold  time.Duration
+	drift    float64
 	since    clock.Instant // when this client got the name from another; 0: begin sets it
 	older    *hold         // of the same name; guarded by the client's holds
 
@@ -45,6 +47,9 @@ type hold struct {
 	timer   *time.Timer
 	renewAt clock.Instant
 	renewal *round        // the watchdog's last one
+	version string        // of the table of members, at which masters' votes count
+	quorum                // of that table
+	proved  clock.Instant // until when votes at earlier versions prove the hold, by themselves
 	longest time.Duration // key ttl ever asked for: after that no master has the lock
 }
 
@@ -60,7 +65,7 @@ type masterHold struct {
 	expiry  expiry        // of the key
 }
 
-func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
+func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) *hold {
 	h := &hold{
 		client:   c,
 		name:     name,
@@ -68,9 +73,12 @@ func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
 		keys:     script.KeysOf(c.prefix, name, owner),
 		watchdog: cfg.watchdog,
 		maxHold:  cfg.maxHold,
-		terms:    termsOf(cfg.ttl, cfg.delay, c.drift),
+		drift:    c.driftOf(v),
+		version:  v.Version,
+		quorum:   quorumOf(v),
 		depth:    1,
 	}
+	h.terms = termsOf(cfg.ttl, cfg.delay, h.drift)
 	h.masters = inPlace(&h.few, len(c.masters))
 	h.longest = h.terms.keyTTL()
 	return h
@@ -80,9 +88,23 @@ func newHold(c *Client, name, owner string, cfg lockConfig) *hold {
 func (h *hold) send(r *round, call script.Call) {
 	requests := r.requests(len(h.masters))
 	for i := range h.masters {
-		requests[i] = master.Request{Order: h.name, Call: call, To: r}
-		h.client.masters[i].Submit(&requests[i])
+		requests[i] = master.Request{Order: h.name, Call: call, Version: r.view.Version, To: r}
 	}
+	r.ask(h.client, requests)
+}
+
+// counts reports whether votes at the view's version count. Those of different versions
+// are never added up: from the first one at a newer version on, the older ones prove what
+// they have proved, and no more. The caller holds mu.
+func (h *hold) counts(v *membership.View) bool {
+	if v.Version > h.version {
+		h.proved = h.validByVotes()
+		h.version, h.quorum = v.Version, quorumOf(v)
+		for i := range h.masters {
+			h.masters[i].until = 0
+		}
+	}
+	return v.Version == h.version
 }
 
 // count takes the votes of the acquisition, and returns until when a quorum of
@@ -93,12 +115,12 @@ func (h *hold) count(votes, standing []script.Vote) clock.Instant {
 	defer h.mu.Unlock()
 	var until [maxMasters]clock.Instant
 	for i, v := range votes {
-		h.acquired(i, v, h.terms)
+		h.acquired(i, v, h.terms, true)
 		if standing[i].Heard && standing[i].Answer == script.Granted {
 			until[i] = h.masters[i].until
 		}
 	}
-	return quorumth(until[:len(votes)], h.client.need)
+	return quorumth(until[:len(votes)], h.need)
 }
 
 // alive reports whether the lease is running. What is over stays over: an answer
@@ -109,8 +131,8 @@ func (h *hold) alive() bool {
 }
 
 // acquired takes one answer to an acquire, fresh or again, and returns what counts
-// of it. The caller holds mu.
-func (h *hold) acquired(i int, v script.Vote, t terms) script.Vote {
+// of it. counts tells whether a yes does, for the lease. The caller holds mu.
+func (h *hold) acquired(i int, v script.Vote, t terms, counts bool) script.Vote {
 	s := &h.masters[i]
 	if !v.Heard {
 		return v
@@ -135,7 +157,9 @@ func (h *hold) acquired(i int, v script.Vote, t terms) script.Vote {
 	}
 	s.granted, s.grant = true, v.Grant
 	v.Sent = planted.Bug.CountsFrom(v.Sent, v.Got)
-	s.until = max(s.until, t.validUntil(v.Sent))
+	if counts {
+		s.until = max(s.until, t.validUntil(v.Sent))
+	}
 	s.expiry = was.atLeast(expiryAfter(v.Sent, v.Got, t.keyTTL()))
 	return v
 }
@@ -143,15 +167,20 @@ func (h *hold) acquired(i int, v script.Vote, t terms) script.Vote {
 // validUntil is the end of the lease: until then a quorum of votes counts. The
 // caller holds mu.
 func (h *hold) validUntil() clock.Instant {
-	var until [maxMasters]clock.Instant
-	for i, s := range h.masters {
-		until[i] = s.until
-	}
-	end := quorumth(until[:len(h.masters)], h.client.need)
+	end := h.validByVotes()
 	if h.limit != 0 {
 		end = min(end, h.limit)
 	}
 	return end
+}
+
+// validByVotes is validUntil without the bound of MaxHold.
+func (h *hold) validByVotes() clock.Instant {
+	var until [maxMasters]clock.Instant
+	for i, s := range h.masters {
+		until[i] = s.until
+	}
+	return max(h.proved, quorumth(until[:len(h.masters)], h.need))
 }
 
 // begin makes the acquisition a hold: from here on it has a context, a watchdog,
@@ -184,7 +213,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 		defer h.mu.Unlock()
 		if s := &h.masters[i]; !s.heard {
 			if h.alive() {
-				h.acquired(i, v, t)
+				h.acquired(i, v, t, h.counts(asked.view))
 			} else {
 				s.heard, s.granted, s.doubt = v.Heard, v.Answer == script.Granted, v.Doubt
 			}
@@ -213,7 +242,7 @@ func (h *hold) end(cause error) error {
 
 	if planted.Bug.RenewsLate() && cause == ErrReleased {
 		time.AfterFunc(h.terms.ttl/renewals, func() {
-			late := h.client.newRound()
+			late := newRound(h.client.members.View())
 			h.send(late, h.repairCall(h.terms))
 		})
 	}
@@ -235,7 +264,7 @@ func (h *hold) unproved() error {
 			lost++
 		}
 	}
-	if lost > len(h.masters)-h.client.need {
+	if lost > h.of-h.need {
 		return ErrLost
 	}
 	return ErrExpired

@@ -22,7 +22,7 @@ import (
 // votes may still be valid.
 func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 	const s = int64(time.Second)
-	c := &Client{config: defaultConfig(), need: 2, masters: make([]*master.Master, 3)}
+	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
 	for _, x := range []struct {
 		claim  string
 		sent   [3]int64
@@ -33,7 +33,7 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 		{"the latest stands lower: it does not count", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 4}, 1 * s},
 		{"the earliest stands lower", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{4, 5, 5}, 2 * s},
 	} {
-		h := newHold(c, "job", "owner", c.config.lock)
+		h := newHold(c, viewOfAll(3), "job", "owner", c.config.lock)
 		votes := make([]script.Vote, 3)
 		for i := range votes {
 			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: x.grants[i], Sent: clock.Instant(x.sent[i]), Got: clock.Instant(x.sent[i])}
@@ -55,7 +55,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 			now := c.now()
 			for i := range 3 {
 				expiry := lock.h.masters[i].expiry
-				lock.h.weigh(i, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.lo.Sub(now)}, lock.h.terms, false)
+				lock.h.weigh(i, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.lo.Sub(now)}, lock.h.terms, c.members.View(), false)
 			}
 			return lock.h.over()
 		},
@@ -67,7 +67,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-				c := d.founded()
+				c := d.reached()
 				lock := mustTry(t, c, "job", WithTTL(10*time.Second), WithLockDelay(45*time.Second), WithoutWatchdog())
 				synctest.Wait()                      // all have voted
 				d.slept.Add(int64(20 * time.Second)) // the timer knows nothing of it yet
@@ -86,9 +86,9 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 func TestALateAcquireRevivesNothing(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		d.masters[2].freeze()
-		a := c.prepare("job", c.config.lock, nowhere)
+		a := c.prepare(c.members.View(), "job", c.config.lock, nowhere)
 		a.h.send(&a.asked, a.call)
 		lock, err := c.conclude(background, a)
 		must(t, err)
@@ -114,7 +114,7 @@ func TestALeaseCountsFromTheFirstSending(t *testing.T) {
 		var broken atomic.Bool
 		d.masters[0] = brokenMaster{d.masters[0], d, &broken}
 		c := d.client(WithTTL(10*time.Second), WithoutWatchdog())
-		must(t, mustTry(t, c, "founding").Unlock(background))
+		must(t, mustTry(t, c, "reaching").Unlock(background))
 		synctest.Wait()
 		broken.Store(true)
 		start, sentAt := c.now(), time.Now()
@@ -173,7 +173,7 @@ func (c brokenConn) Read(p []byte) (int, error) {
 func TestAReEntryAsksForTheGrant(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		for granted, want := range map[int]error{1: nil, 2: ErrNotAcquired} {
 			name := fmt.Sprint("job ", granted)
 			lock := mustTry(t, c, name, WithoutWatchdog())
@@ -198,14 +198,14 @@ func TestAReEntryAsksForTheGrant(t *testing.T) {
 func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		lock := mustTry(t, c, "job", WithTTL(10*time.Second), WithoutWatchdog())
 		synctest.Wait() // all have voted
 		time.Sleep(3 * time.Second)
 		h, now := lock.h, c.now()
 		for by, want := range map[time.Duration]script.Answer{0: script.Granted, time.Second: script.Refused, -time.Second: script.Refused} {
 			before := h.masters[0]
-			v := h.weigh(0, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: 7*time.Second - by}, h.terms, false)
+			v := h.weigh(0, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: 7*time.Second - by}, h.terms, h.client.members.View(), false)
 			if counts := h.masters[0].until > before.until; v.Answer != want || counts != (want == script.Granted) {
 				t.Errorf("jumped by %v: %v, counts: %v", by, v, counts)
 			}
@@ -220,7 +220,7 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		lock := mustTry(t, c, "job", WithTTL(10*time.Second))
 		synctest.Wait() // all have voted
 		lock.h.mu.Lock()
@@ -246,7 +246,7 @@ func acquireAgain(d *deployment, master int, h *hold) error {
 func TestALostHoldIsNotCalledExpired(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		for _, x := range []struct {
 			lost int
 			want error
@@ -255,7 +255,7 @@ func TestALostHoldIsNotCalledExpired(t *testing.T) {
 			synctest.Wait() // all five have voted
 			now := c.now()
 			for i := range x.lost {
-				lock.h.weigh(i, script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: now, Got: now}, lock.h.terms, false)
+				lock.h.weigh(i, script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: now, Got: now}, lock.h.terms, c.members.View(), false)
 			}
 			if err := lock.Unlock(background); err != x.want {
 				t.Errorf("%d of 5 said \"not yours\": got %v, want %v", x.lost, err, x.want)
@@ -269,9 +269,9 @@ func TestALostHoldIsNotCalledExpired(t *testing.T) {
 func TestAConfirmsNoIsADoubt(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		must(t, d.raw[2].IncrBy(background, script.KeysOf(DefaultPrefix, "job", "").Fence, 100).Err())
-		a := c.prepare("job", c.config.lock, nowhere)
+		a := c.prepare(c.members.View(), "job", c.config.lock, nowhere)
 		a.h.send(&a.asked, a.call)
 		// All have voted when it is settled, 0 and 1 too low.
 		d.drop(c, "job", 0)

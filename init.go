@@ -2,70 +2,90 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Init makes a deployment usable of which a majority of masters lost its counters
-// (ErrNeedsInit), or raises the counters of one that is in use. All masters must
-// answer. Every counter goes to the highest of all masters', of the Unix time in
-// ms, and of floor; all masters may vote at once. Counters that are missing or
-// corrupt, and a note of who may vote that is, are written anew. PlanInit tells what
-// it would do.
+// Init founds a deployment: from then on the client's masters are its members, with its
+// MaxTTL and drift. Once is enough; it is not left to the first client that comes, because
+// a mistyped list of masters would found a second deployment, and masters that were
+// all emptied would pass for new.
 //
-// It is an operator's decision, because nothing that is left can tell whether it
-// is right: no lock may be held any more (wait for the longest ttl after the
-// loss), and floor must be at or above every token that was handed out, if they
-// were handed out at more than 1 000 a second over the deployment's life. If it
-// fails half-way, do it again.
+// All masters must answer, and belong to no deployment. An Init that failed half-way
+// is finished by another one. Of a deployment that is founded already it raises all
+// counters to floor at least, and changes nothing else.
+//
+// Every counter goes to the highest of all masters', to the Unix time in ms, and to floor
+// at least. floor must be at or above every token that was handed out before, if these
+// masters were used before, and more than 1 000 were handed out a second.
+//
+// Errors: ErrNotFounded, with the reason, if these masters cannot be founded.
 func (c *Client) Init(ctx context.Context, floor fence.Token) error {
+	return c.init(ctx, floor, false)
+}
+
+// ForceInit makes a new deployment of masters whatever they belong to: it is the way out
+// when a majority of the members lost its data (ErrNeedsInit). All masters must answer.
+//
+// It is an operator's decision, because nothing that is left can tell whether it is right:
+// no lock may be held any more (wait for the max ttl after the loss), floor must be as
+// Init wants it, and members that are not among the client's masters must be gone.
+func (c *Client) ForceInit(ctx context.Context, floor fence.Token) error {
+	return c.init(ctx, floor, true)
+}
+
+func (c *Client) init(ctx context.Context, floor fence.Token, force bool) error {
 	if err := c.beginInit(ctx, floor); err != nil {
 		return err
 	}
 	defer c.calls.Done()
-	missing, err := c.members.Init(leastOf(floor))
-	if missing != nil {
-		return initNeedsAll(missing)
+	err := c.members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), force)
+	if why, refused := errors.AsType[*membership.RefusedError](err); refused {
+		return fmt.Errorf("%w: %w", ErrNotFounded, why)
+	} else if err != nil {
+		return fmt.Errorf("%w: Init needs all masters: %w", ErrNoQuorum, err)
 	}
-	return err
+	return nil
 }
 
-// InitPlan is what Init would do, and to what.
+// InitPlan is what Init would find.
 type InitPlan struct {
-	// Every counter would go to the highest of all masters', and to AtLeast at
-	// least.
-	AtLeast fence.Token
-
 	Masters []InitMaster // in the order they were given
+	AtLeast fence.Token  // no counter would be below it
+
+	// Does is what Init would do: "found" a deployment, "finish" one that an Init began, or
+	// "raise" the counters of one that is founded. "" if a master does not answer.
+	Does string
+
+	// Refused is why Init would not be done; nil if it would. ForceInit asks only that all
+	// masters answer.
+	Refused error
 }
 
 // InitMaster is a master before Init.
 type InitMaster struct {
-	Master   string // its address
-	State    string // in words: whether it may vote, or what became of it
-	Lost     int    // of its Counters, how many are missing or corrupt
-	Counters int
-	Err      error // why Init cannot do without it; the rest is not known then
+	Master string // its address
+	State  string // in words: what it belongs to, or what became of it
+	Err    error  // why nothing is known of it
 }
 
-// PlanInit returns what Init with this floor would do, and changes nothing. The error
-// is the one that Init would return for the same reason; the plan tells of the masters
-// all the same, if they were asked.
+// PlanInit returns what Init with this floor would find and do, and changes nothing.
 func (c *Client) PlanInit(ctx context.Context, floor fence.Token) (InitPlan, error) {
 	if err := c.beginInit(ctx, floor); err != nil {
 		return InitPlan{}, err
 	}
 	defer c.calls.Done()
-	states, missing := c.members.Inspect()
-	plan := InitPlan{AtLeast: fence.Token(leastOf(floor))}
+	states, does, refused := c.members.Inspect(ctx)
+	plan := InitPlan{Does: does, AtLeast: max(fence.Token(membership.FoundingFloor()), floor)}
 	for _, state := range states {
 		plan.Masters = append(plan.Masters, InitMaster(state))
 	}
-	if missing != nil {
-		return plan, initNeedsAll(missing)
+	if refused != nil {
+		plan.Refused = fmt.Errorf("%w: %w", ErrNotFounded, refused)
 	}
 	return plan, nil
 }
@@ -77,12 +97,4 @@ func (c *Client) beginInit(ctx context.Context, floor fence.Token) error {
 		return &OptionError{"floor", floor, fmt.Sprintf("it must be at most %d: the counters end at %d", int64(script.MaxFloor), int64(script.MaxCounter))}
 	}
 	return c.enter(ctx)
-}
-
-// leastOf is what every counter goes to.
-func leastOf(floor fence.Token) int64 { return max(time.Now().UnixMilli(), int64(floor)) }
-
-// initNeedsAll is the error of Init when masters are missing.
-func initNeedsAll(missing error) error {
-	return fmt.Errorf("%w: Init needs all masters: %w", ErrNoQuorum, missing)
 }

@@ -1,8 +1,10 @@
 package redlock
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,124 +14,222 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// What somebody may have written where it is noted who may vote.
-var malformed = map[string]func(r *redis.Client, key string) error{
-	"no words":      func(r *redis.Client, key string) error { return r.Set(background, key, "\x00\x1b[31m", 0).Err() },
-	"no format":     func(r *redis.Client, key string) error { return r.Set(background, key, "in ff x y yes", 0).Err() },
-	"too few words": func(r *redis.Client, key string) error { return r.Set(background, key, "in ff", 0).Err() },
-	"no number":     func(r *redis.Client, key string) error { return r.Set(background, key, "out ff -1", 0).Err() },
-	"a hash": func(r *redis.Client, key string) error {
-		_, err := r.TxPipelined(background, func(p redis.Pipeliner) error {
-			p.Del(background, key)
-			p.HSet(background, key, "in", "ff")
-			return nil
-		})
-		return err
-	},
+// clientOn returns a client on these servers.
+func clientOn(t *testing.T, servers []*redis.Client, opts ...Option) *Client {
+	t.Helper()
+	var masters []redis.UniversalClient
+	for _, r := range servers {
+		masters = append(masters, r)
+	}
+	c, err := New(masters, opts...)
+	must(t, err)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil && !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return c
 }
 
-// What nobody can have written is repaired: by Init at once, on a majority too.
-func TestInitRepairsWhatWasNotedOfMasters(t *testing.T) {
+// Blank masters are nobody's: the error names the command, and Init founds them, with the
+// client's settings. Once more changes nothing.
+func TestFounding(t *testing.T) {
 	t.Parallel()
-	for what, write := range malformed {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			d := processes(t, 3, redisproc.Config{})
-			first := d.founded(recoveryOptions()...)
-			before := mustTry(t, first, "job")
-			must(t, before.Unlock(background))
-			requireFree(t, d, "job")
-			for _, i := range []int{0, 1} {
-				must(t, write(d.raw[i], DefaultPrefix+":admitted"))
-			}
-			c := d.client(recoveryOptions()...)
-			err := c.mustFail(t, "job")
-			requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
-			must(t, c.Init(background, 0))
-			lock, err := c.Lock(background, "job", WithWait(patience))
-			must(t, err)
-			if lock.Token() <= before.Token() {
-				t.Errorf("token %d after %d", lock.Token(), before.Token())
-			}
-			must(t, lock.Unlock(background))
-		})
+	d := processes(t, 3, redisproc.Config{})
+	c := d.stranger(recoveryOptions()...)
+	err := c.mustFail(t, "job")
+	requireErr(t, err, ErrNoQuorum, ErrNotMember, ErrNeedsInit)
+	if !strings.Contains(err.Error(), "redlock init") || !strings.Contains(err.Error(), "it belongs to no deployment") {
+		t.Error(err)
+	}
+	_, err = c.Members(background)
+	requireErr(t, err, ErrNoQuorum, ErrNeedsInit)
+	must(t, c.Init(background, 0))
+	must(t, mustTry(t, c, "job").Unlock(background))
+	before := d.register(0)
+	m, err := c.Members(background)
+	must(t, err)
+	if m.MaxTTL != recoveryMaxTTL || m.Drift != DefaultDrift || m.Need != 2 || len(m.Members) != 3 || len(m.Others) != 0 || m.Unfinished {
+		t.Errorf("%+v", m)
+	}
+	for i, is := range m.Members {
+		if is.State != MemberVoting || is.Address != d.raw[i].Options().Addr || is.Master != is.Address || is.Err != nil {
+			t.Errorf("%+v", is)
+		}
+	}
+	must(t, d.stranger(recoveryOptions()...).Init(background, 0))
+	for _, field := range []string{"deployment", "id", "version", "votes"} {
+		if after := d.register(0); after[field] != before[field] || before[field] == "" {
+			t.Errorf("%s was %q and is %q", field, before[field], after[field])
+		}
 	}
 }
 
-// Why a master cannot be looked into comes through, in a lock's error and in Init's.
-func TestWhyAMasterIsNotAdmitted(t *testing.T) {
+// What cannot be founded together is refused, with the reason, and nothing is changed.
+func TestWhatIsNotFounded(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 5, redisproc.Config{})
+	must(t, clientOn(t, d.raw[:3]).Init(background, 0))
+	for claim, x := range map[string]struct {
+		servers []*redis.Client
+		says    string
+	}{
+		"another deployment's, and blank ones": {d.raw[2:], "is a member of deployment"},
+		"some of a deployment":                 {d.raw[:2], "give these, or change the members"},
+	} {
+		c := clientOn(t, x.servers)
+		plan, err := c.PlanInit(background, 0)
+		must(t, err)
+		for _, err := range []error{plan.Refused, c.Init(background, 0)} {
+			requireErr(t, err, ErrNotFounded)
+			if !strings.Contains(err.Error(), x.says) {
+				t.Errorf("%s: %v", claim, err)
+			}
+		}
+	}
+	for i := 3; i < 5; i++ {
+		if n := d.raw[i].DBSize(background).Val(); n != 0 {
+			t.Errorf("%d keys were written", n)
+		}
+	}
+	d.masters[4].die()
+	err := clientOn(t, d.raw[3:]).Init(background, 0)
+	requireErr(t, err, ErrNoQuorum)
+	if !strings.Contains(err.Error(), d.raw[4].Options().Addr) || d.raw[3].DBSize(background).Val() != 0 {
+		t.Errorf("one does not answer: %v", err)
+	}
+	plan, err := clientOn(t, d.raw[3:]).PlanInit(background, script.MaxFloor)
+	must(t, err)
+	if plan.Refused == nil || plan.Masters[0].Err != nil || plan.Masters[1].Err == nil || plan.AtLeast != script.MaxFloor {
+		t.Errorf("%+v", plan)
+	}
+	requireOptionError(t, clientOn(t, d.raw[3:]).Init(background, script.MaxFloor+1), "floor")
+}
+
+// Why a server cannot be asked comes through, in a lock's error and in Init's.
+func TestWhyAMasterCannotBeFounded(t *testing.T) {
 	t.Parallel()
 	for cause, spoil := range map[string]func(r *redis.Client) error{
 		"NOPERM": func(r *redis.Client) error {
 			return r.Do(background, "acl", "setuser", "default", "-eval", "-evalsha").Err()
 		},
-		"keys are of format 7": func(r *redis.Client) error {
-			return r.Set(background, DefaultPrefix+":admitted", fmt.Sprintf("in ff 7 %d yes", script.Buckets), 0).Err()
+		"another type": func(r *redis.Client) error {
+			return r.Set(background, script.RegisterKey(DefaultPrefix), "words", 0).Err()
+		},
+		"keys are of format": func(r *redis.Client) error {
+			return r.HSet(background, script.RegisterKey(DefaultPrefix), "deployment", "d", "id", "one", "version", "1", "table", `{"format":"7"}`).Err()
+		},
+		"cannot be read": func(r *redis.Client) error {
+			return r.HSet(background, script.RegisterKey(DefaultPrefix), "deployment", "d", "id", "one", "version", "1", "table", "words").Err()
 		},
 	} {
 		t.Run(cause, func(t *testing.T) {
 			t.Parallel()
 			d := processes(t, 3, redisproc.Config{})
 			must(t, spoil(d.raw[1]))
-			c := d.client(recoveryOptions()...) // of new masters: all are needed
-			err := c.mustFail(t, "job")
-			requireErr(t, err, ErrNoQuorum, ErrNotAdmitted)
-			if !strings.Contains(err.Error(), cause) {
-				t.Errorf("TryLock: %v", err)
-			}
-			err = c.Init(background, 0)
-			requireErr(t, err, ErrNoQuorum)
-			if !strings.Contains(err.Error(), cause) || !strings.Contains(err.Error(), d.raw[1].Options().Addr) {
+			c := d.stranger(recoveryOptions()...)
+			requireErr(t, c.mustFail(t, "job"), ErrNoQuorum)
+			err := c.Init(background, 0)
+			if !strings.Contains(fmt.Sprint(err), cause) || !strings.Contains(err.Error(), d.raw[1].Options().Addr) {
 				t.Errorf("Init: %v", err)
 			}
-			if noted := d.raw[0].Exists(background, DefaultPrefix+":admitted").Val(); noted != 0 && cause != "NOPERM" {
-				t.Error("Init noted that a new master may not vote")
+			if cause != "NOPERM" {
+				must(t, c.ForceInit(background, 0))
+				must(t, mustTry(t, c, "job").Unlock(background))
 			}
 		})
 	}
 }
 
-// PlanInit tells of each master, and changes nothing.
-func TestPlanInit(t *testing.T) {
+// An Init whose process dies at any message is finished by the next one.
+func TestAnInitThatDiesIsFinished(t *testing.T) {
 	t.Parallel()
-	d := processes(t, 3, redisproc.Config{})
-	c := d.founded(recoveryOptions()...)
-	must(t, d.raw[0].FlushAll(background).Err())
-	must(t, d.raw[1].Set(background, script.FenceKey(DefaultPrefix, 7), "abc", 0).Err())
-	must(t, d.raw[1].Set(background, DefaultPrefix+":admitted", "\x1b[31m", 0).Err())
-	plan, err := c.PlanInit(background, script.MaxFloor)
-	must(t, err)
-	want := []InitMaster{
-		{State: "was never used, or lost all its data", Lost: script.Buckets, Counters: script.Buckets},
-		{State: `its note of who may vote is corrupt: "\x1b[31m"`, Lost: 1, Counters: script.Buckets},
-		{State: "may vote", Counters: script.Buckets},
+	died := 0
+	for at := 0; at < 144; at += 4 {
+		t.Run(fmt.Sprint("at message ", at), func(t *testing.T) {
+			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+				dying := d.mortal(at, recoveryOptions()...)
+				err := dying.Init(background, 0)
+				if err != nil {
+					died++
+				}
+				must(t, dying.Close())
+				c := d.stranger(recoveryOptions()...)
+				must(t, c.Init(background, 0))
+				must(t, mustTry(t, c, "job").Unlock(background))
+				one := d.register(0)
+				for i := range d.masters {
+					if is := d.register(i); is["version"] != one["version"] || is["deployment"] != one["deployment"] || is["votes"] == "" || is["claim"] != "" {
+						t.Errorf("after %v: %v", err, is)
+					}
+				}
+			})
+		})
 	}
-	for i, is := range plan.Masters {
-		want[i].Master = d.raw[i].Options().Addr
-		if is != want[i] {
-			t.Errorf("%+v, want %+v", is, want[i])
-		}
-	}
-	if plan.AtLeast != script.MaxFloor {
-		t.Errorf("at least %d", plan.AtLeast)
-	}
-	if keys := d.raw[0].DBSize(background).Val(); keys != 0 {
-		t.Errorf("%d keys were written", keys)
-	}
-	if counter := d.raw[1].Get(background, script.FenceKey(DefaultPrefix, 7)).Val(); counter != "abc" {
-		t.Errorf("a counter is %q now", counter)
-	}
-	requireOptionError(t, second(c.PlanInit(background, script.MaxFloor+1)), "floor")
-
-	d.masters[2].die()
-	plan, err = c.PlanInit(background, 0)
-	requireErr(t, err, ErrNoQuorum)
-	if len(plan.Masters) != 3 || plan.Masters[0].Err != nil || plan.Masters[2].Err == nil {
-		t.Errorf("%+v", plan)
-	}
-	if now := time.Now().UnixMilli(); int64(plan.AtLeast) > now || int64(plan.AtLeast) < now-time.Hour.Milliseconds() {
-		t.Errorf("at least %d", plan.AtLeast)
+	if died < 10 || died == 36 {
+		t.Errorf("%d of 36 died", died)
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+// Two Inits at once found one deployment, or none; one more finishes.
+func TestTwoInitsAtOnce(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() { _ = d.stranger(recoveryOptions()...).Init(background, 0) })
+	}
+	both.Wait()
+	c := d.stranger(recoveryOptions()...)
+	must(t, c.Init(background, 0))
+	must(t, mustTry(t, c, "job").Unlock(background))
+	for i := range d.masters {
+		if is, one := d.register(i), d.register(0); is["version"] != one["version"] || is["deployment"] != one["deployment"] {
+			t.Errorf("%v and %v", is, one)
+		}
+	}
+}
+
+// A client that asks for a lock while the masters are claimed, and belong to nothing yet,
+// locks when they are founded.
+func TestAClientThatLooksInTheMiddleOfAnInit(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached(recoveryOptions()...)
+		for _, r := range d.raw {
+			must(t, r.FlushAll(background).Err())
+		}
+		requireErr(t, c.mustFail(t, "job"), ErrNoQuorum)
+		for at := 20; at < 100; at += 10 { // dies after some of its steps
+			dying := d.mortal(at, recoveryOptions()...)
+			_ = dying.ForceInit(background, 0)
+			_ = dying.Close()
+			if lock, err := c.TryLock(background, "job"); err == nil {
+				must(t, lock.Unlock(background))
+			}
+		}
+		must(t, d.stranger(recoveryOptions()...).ForceInit(background, 0))
+		begin := time.Now()
+		must(t, mustTry(t, c, "job").Unlock(background))
+		if took := time.Since(begin); took > c.requestTimeout {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// Of servers that lost a majority of their data, ForceInit makes a new deployment, and
+// clients that run go on with it. Tokens go on growing.
+func TestForceInitWhileClientsRun(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	running := d.reached(recoveryOptions()...)
+	before := mustTry(t, running, "job")
+	must(t, before.Unlock(background))
+	must(t, d.stranger(recoveryOptions()...).ForceInit(background, before.Token()+1_000_000))
+	lock, err := running.Lock(background, "job", WithWait(patience))
+	must(t, err)
+	if lock.Token() <= before.Token()+1_000_000 {
+		t.Errorf("token %d after %d", lock.Token(), before.Token())
+	}
+	must(t, lock.Unlock(background))
+}

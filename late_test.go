@@ -18,7 +18,7 @@ import (
 func TestExtendThatComesTooLate(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded(WithRequestTimeout(2 * time.Second))
+		c := d.reached(WithRequestTimeout(2 * time.Second))
 		lock := mustTry(t, c, "job", WithTTL(3*time.Second), WithLockDelay(10*time.Second), WithoutWatchdog())
 		time.Sleep(2 * time.Second)
 		for _, m := range d.masters {
@@ -43,7 +43,7 @@ func TestExtendThatComesTooLate(t *testing.T) {
 func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		d.masters[0].die()
 		dead := c.masters[0]
 		leave := c.leaveRequest("job")
@@ -70,7 +70,7 @@ func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 func TestUnlockBesideClose(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		lock := mustTry(t, c, "job")
 		for _, m := range d.masters {
 			m.freeze()
@@ -96,7 +96,7 @@ func TestUnlockBesideClose(t *testing.T) {
 func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded(WithObserver(Observer{Ended: func(string, fence.Token, error) { time.Sleep(time.Second) }}))
+		c := d.reached(WithObserver(Observer{Ended: func(string, fence.Token, error) { time.Sleep(time.Second) }}))
 		lock := mustTry(t, c, "job")
 		synctest.Wait() // all have voted
 		var unlocking sync.WaitGroup
@@ -115,19 +115,19 @@ func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		lock := mustTry(t, c, "job", WithoutWatchdog())
 		synctest.Wait()
 		h, now := lock.h, c.now()
-		h.weigh(0, script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: now, Got: now}, h.terms, false)
+		h.weigh(0, script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: now, Got: now}, h.terms, h.client.members.View(), false)
 		h.mu.Lock()
 		h.masters[0].repairs++
 		h.mu.Unlock()
-		h.weigh(0, script.Vote{Heard: true, Answer: script.Refused, Err: errNotSent}, h.terms, false)
+		h.weigh(0, script.Vote{Heard: true, Answer: script.Refused, Err: errNotSent}, h.terms, h.client.members.View(), false)
 		if h.absent(0) {
 			t.Error("a master that is being sent a repair is taken for one that will not have the lock")
 		}
-		v := h.weigh(0, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, true)
+		v := h.weigh(0, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, h.client.members.View(), true)
 		if v.Answer == script.Granted || !h.granted(0) {
 			t.Errorf("the repair counts as %v; the lock stands there: %v", v, h.granted(0))
 		}
@@ -158,7 +158,7 @@ func TestFreed(t *testing.T) {
 		{"no answer", true, script.Vote{Answer: script.Unknown, Err: errNoAnswer}, true, false},
 		{"not reached, where it never was", false, script.Vote{Answer: script.Refused, Err: errNotSent}, false, false},
 	} {
-		h := newHold(c, "job", "owner", c.config.lock)
+		h := newHold(c, viewOfAll(3), "job", "owner", c.config.lock)
 		h.masters[0] = masterHold{heard: true, granted: x.granted}
 		x.answer.Heard, x.answer.Doubt = true, x.doubt
 		if got := h.freed(0, x.answer).Answer == script.Granted; got != x.want {
@@ -231,12 +231,12 @@ func TestUnlockDoesNotCountWhatAnotherHas(t *testing.T) {
 func TestAReleaseIsOfNoUse(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
-		h := newHold(c, "job", "owner", c.config.lock)
+		c := d.reached()
+		h := newHold(c, viewOfAll(3), "job", "owner", c.config.lock)
 		h.masters[0] = masterHold{heard: true, granted: true}
 		h.masters[1] = masterHold{heard: true, granted: true}
 		h.masters[2] = masterHold{heard: true}
-		r := c.newRound()
+		r := newRound(viewOfAll(3))
 		r.releases = h
 		policy := (*releasePolicy)(r)
 		obsolete := func(answered bool) (all [3]bool) {

@@ -63,7 +63,7 @@ func (c *Client) unlocking(exit func() (*round, error)) (*round, error) {
 // Close ends every hold of the client (their contexts with ErrClosed), gives
 // back what is held or may be, and ends all goroutines and connections. Calls under way return ErrClosed. It waits for the masters that
 // answer; one that does not costs it at most two request timeouts and a dial, or
-// 5 s for each step of an admission that is under way.
+// 5 s if the counters of a member are being read.
 // Further calls return ErrClosed.
 func (c *Client) Close() error {
 	c.check(context.Background())
@@ -74,6 +74,7 @@ func (c *Client) Close() error {
 	if again {
 		return ErrClosed
 	}
+	c.members.Stop()
 	c.calls.Wait()
 	c.ending.Lock()
 	for _, h := range c.holds.all() {
@@ -89,6 +90,7 @@ func (c *Client) Close() error {
 	for _, m := range c.masters {
 		m.Wait()
 	}
+	c.members.Wait()
 	var errs []error
 	for _, r := range c.owned {
 		errs = append(errs, r.Close())

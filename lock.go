@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/membership"
 )
 
 // Lock is a handle on a held lock: one for every successful TryLock or Lock. Its
@@ -125,6 +126,9 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := c.validateTTL(ttl, h.delay()); err != nil {
 		return err
 	}
+	if err := c.suits(c.members.View(), &lockConfig{ttl: ttl, ttlGiven: true, delay: h.delay()}); err != nil {
+		return err
+	}
 	if l.done() {
 		return ErrReleased
 	}
@@ -134,23 +138,26 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if !h.valid() {
 		return h.end(ErrExpired)
 	}
-	t := termsOf(ttl, h.delay(), c.drift)
-	r := h.extend(t)
-	if err := c.await(ctx, r, c.now().Add(c.requestTimeout)); err != nil {
-		return err
-	}
-	votes := r.tally()
-	if decide(votes, c.need) == won {
-		h.extended(t, c.now())
-		if !h.valid() {
-			return h.end(ErrExpired) // the answers came too late to count
+	t := termsOf(ttl, h.delay(), h.drift)
+	deadline := c.now().Add(c.requestTimeout)
+	return c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
+		r := h.extend(v, t)
+		if err := c.await(ctx, r, deadline); err != nil {
+			return err
 		}
-		return nil
-	}
-	if ended := h.over(); ended != nil {
-		return ended
-	}
-	return c.notGranted(opExtend, h.name, votes)
+		votes := r.tally()
+		if decide(votes, r.need) == won {
+			h.extended(t, c.now())
+			if !h.valid() {
+				return h.end(ErrExpired) // the answers came too late to count
+			}
+			return nil
+		}
+		if ended := h.over(); ended != nil {
+			return ended
+		}
+		return c.notGranted(v, opExtend, h.name, votes)
+	})
 }
 
 // Unlock leaves the lock: handles of one hold may be unlocked in any order, and

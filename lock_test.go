@@ -41,7 +41,7 @@ func TestALockPrintsItsNameAndToken(t *testing.T) {
 func TestUntilOfWhatIsOverIsOver(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		const ago = 20 * time.Second
 		for claim, x := range map[string]struct {
 			end  func(l *Lock)
@@ -83,7 +83,7 @@ func TestGoVetKnowsThatALockIsNotCopied(t *testing.T) {
 func TestWhatCannotBeMeantPanics(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		lock := mustTry(t, c, "job")
 		var none context.Context
 		work := func(context.Context, fence.Token) error { return nil }

@@ -35,6 +35,18 @@ type Observer struct {
 
 	// MasterUp: a master answered, for the first time or again.
 	MasterUp func(master string)
+
+	// VersionLearned: the client goes by this version of the table of members from now on.
+	VersionLearned func(version int)
+
+	// MemberChanged: the member at address has another state since the version before, or
+	// a server with another id has its place; "" for one that is no member any more, or
+	// was none. It comes before VersionLearned.
+	MemberChanged func(address string, from, to MemberState)
+
+	// NotAMember: a master may not vote in the deployment, and why: it is none of its
+	// members, is new or suspended, or lost its data. Told once for each reason.
+	NotAMember func(master string, err error)
 }
 
 // withDefaults fills in what is missing, so that no call has to ask; but for
@@ -57,6 +69,15 @@ func (o Observer) withDefaults() Observer {
 	}
 	if o.MasterUp == nil {
 		o.MasterUp = func(string) {}
+	}
+	if o.VersionLearned == nil {
+		o.VersionLearned = func(int) {}
+	}
+	if o.MemberChanged == nil {
+		o.MemberChanged = func(string, MemberState, MemberState) {}
+	}
+	if o.NotAMember == nil {
+		o.NotAMember = func(string, error) {}
 	}
 	return o
 }

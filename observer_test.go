@@ -13,7 +13,7 @@ func TestObserverWaiting(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		var why []error
-		c := d.founded(WithObserver(Observer{Waiting: func(name string, err error) {
+		c := d.reached(WithObserver(Observer{Waiting: func(name string, err error) {
 			if name == "a" {
 				why = append(why, err)
 			}
@@ -33,7 +33,7 @@ func TestObserverWaiting(t *testing.T) {
 				}
 			}
 		}
-		held := mustTry(t, d.founded(), "a")
+		held := mustTry(t, d.reached(), "a")
 		fails(ErrHeld)
 		must(t, held.Unlock(t.Context()))
 		synctest.Wait() // the third master is free as well

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -26,7 +27,7 @@ import (
 // them. New takes from their options how each server is reached (address, TLS, user,
 // database, OnConnect and such), and makes connections of its own: one to each
 // master, to one half a millisecond away or more up to 8, one for notices while
-// somebody waits, and a few for an admission. So the clients' pools, retries and
+// somebody waits, and a few to learn who votes. So the clients' pools, retries and
 // hooks do not matter here: a request has WithRequestTimeout, and one that is lost
 // is an unknown vote, never executed twice. go-redis logs nothing about a master
 // that is down: Observer.MasterDown tells.
@@ -96,7 +97,7 @@ func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (m
 		return master.NewEndpoint(o, timeout), nil
 	}
 	if pool := master.PoolOf(o); pool < minPool {
-		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("a client with %d connections", pool), fmt.Sprintf("its PoolSize, and MaxActiveConns if that is set, must be at least %d: one is kept, and another is needed to admit the master", minPool)}
+		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("a client with %d connections", pool), fmt.Sprintf("its PoolSize, and MaxActiveConns if that is set, must be at least %d: one is kept, and another is needed to ask the master who votes", minPool)}
 	}
 	o.MaxRetries = 0
 	return master.Endpoint{Redis: derived, Subscriber: c}, nil // a derived client of a pool cannot subscribe
@@ -136,11 +137,10 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 	}
 
 	cfg.observer = cfg.observer.withDefaults()
-	c := &Client{
-		config: cfg,
-		need:   quorumOf(len(endpoints)),
-	}
-	c.members = membership.New(membership.Config{Prefix: cfg.prefix, Need: c.need, Quarantine: cfg.quarantine(), Now: cfg.now})
+	c := &Client{config: cfg}
+	c.members = membership.NewGroup(membership.Config{
+		Prefix: cfg.prefix, Timeout: cfg.requestTimeout, MaxTTL: cfg.maxTTL, Drift: cfg.drift, Now: cfg.now, Learned: c.learned,
+	})
 	c.born = time.Now()
 	c.closed, c.close = context.WithCancelCause(context.Background())
 	for i, w := range endpoints {
@@ -156,17 +156,18 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 			Name:        name,
 			Endpoint:    w,
 			Now:         cfg.now,
-			MaxTTL:      cfg.maxTTL,
+			Register:    script.RegisterKey(cfg.prefix),
 			SideTimeout: membership.Timeout,
 			Gate:        c.members,
 			Up:          func() { c.observer.MasterUp(name) },
 			Down:        func(err error) { c.observer.MasterDown(name, printable.Error(err)) },
 		}))
 	}
-	c.members.Masters = c.masters
+	c.members.SetMasters(c.masters)
 	c.channel = cfg.prefix + ":waits:" + uuid.NewString()
-	c.tickets = waitqueue.NewTickets(len(c.masters), c.need)
-	c.notices = waitqueue.NewNotices(len(c.masters), c.need, cfg.now, c.keepSubscribed)
+	most := len(c.masters)/2 + 1 // until the members are known
+	c.tickets = waitqueue.NewTickets(len(c.masters), most)
+	c.notices = waitqueue.NewNotices(len(c.masters), most, cfg.now, c.keepSubscribed)
 	for _, m := range c.masters {
 		m.Start()
 	}

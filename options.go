@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -63,8 +62,10 @@ type LockOption interface {
 type config struct {
 	prefix         string
 	drift          float64
+	driftGiven     bool // else it is the deployment's
 	requestTimeout time.Duration
 	maxTTL         time.Duration
+	maxTTLGiven    bool // else it is the deployment's, if that is shorter
 	observer       Observer
 	lock           lockConfig
 	now            func() clock.Instant
@@ -160,17 +161,20 @@ func WithRequestTimeout(d time.Duration) Option {
 	return clientOption(func(c *config) { c.requestTimeout = d })
 }
 
-// WithMaxTTL sets the longest ttl plus lock delay that the deployment uses. A
-// master that restarted and may have forgotten grants stays out for that long,
-// so all clients of a deployment must give the same. Default DefaultMaxTTL.
+// WithMaxTTL sets the longest ttl plus lock delay that this client uses; Init founds a
+// deployment with it. A member that takes the place of another does not vote for that
+// long. A client whose max ttl is above the deployment's is refused, with an error that
+// names both. Default DefaultMaxTTL.
 func WithMaxTTL(d time.Duration) Option {
-	return clientOption(func(c *config) { c.maxTTL = d })
+	return clientOption(func(c *config) { c.maxTTL, c.maxTTLGiven = d, true })
 }
 
 // WithDrift sets by which share of a ttl a master's clock may outrun this
-// process's; 2 ms are always added. Default DefaultDrift; from 0 to below 1.
+// process's; 2 ms are always added. Init founds a deployment with it, and a client whose
+// drift is below the deployment's is refused. Default the deployment's, which is
+// DefaultDrift by default; from 0 to below 1.
 func WithDrift(factor float64) Option {
-	return clientOption(func(c *config) { c.drift = factor })
+	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }
 
 // WithPrefix sets what every key begins with, followed by a colon. All clients
@@ -278,13 +282,6 @@ func validateName(name string) error {
 		return &OptionError{"name", fmt.Sprintf("%d bytes long", len(name)), fmt.Sprintf("it must be at most %d bytes", MaxNameLen)}
 	}
 	return nil
-}
-
-// quarantine is how long a master that may have forgotten grants stays out: the
-// longest ttl, what our clocks may differ by, and a second because servers tell
-// their uptime in whole ones.
-func (c *config) quarantine() time.Duration {
-	return planted.Bug.Quarantine(c.maxTTL + termsOf(c.maxTTL, 0, c.drift).drift + time.Second)
 }
 
 // configFor checks the input of an acquisition, and returns the client's settings,

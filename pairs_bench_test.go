@@ -32,6 +32,9 @@ func BenchmarkPairs(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = c.Close() })
+	if err := c.Init(background, 0); err != nil {
+		b.Fatal(err)
+	}
 	for _, workers := range []int{1, 64, 512} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
 			pair := func(name string) {
@@ -43,7 +46,7 @@ func BenchmarkPairs(b *testing.B) {
 					b.Error(err)
 				}
 			}
-			pair("founding")
+			pair("reaching")
 			b.ReportAllocs()
 			before := cpuTime(b)
 			b.ResetTimer()

@@ -51,7 +51,7 @@ func beHolder(urls string) {
 func TestStoppedHolderKnowsWhenItGoesOn(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 3, redisproc.Config{})
-	rival := d.founded()
+	rival := d.reached()
 	var urls []string
 	for _, m := range d.masters {
 		urls = append(urls, m.(processMaster).URL())

@@ -1,9 +1,10 @@
 package redlock
 
 import (
-	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,110 +21,139 @@ import (
 // the real decisions (highestGrant, standings, decide), but every message is
 // delivered when, as often and in the order that the adversary likes, and any
 // lock may vanish at any moment (which covers expiry, clock jumps, pauses of the
-// holder, releases). The rules have the names of spec/tokens.pml; each weakened
-// must be found out, or the test is vacuous.
+// holder, releases). Masters lose their data, and take their place again as new
+// members, with no quarantine: tokens need none. The rules have the names of spec/; each
+// weakened must be found out, or the test is vacuous.
 
 // protocolRules are the rules that can be weakened.
 type protocolRules struct {
-	confirm    bool // CONFIRM: votes that disagree are confirmed before they count
-	standing   int  // STANDING: 2, only while the very grant stands; 1, while the owner holds; 0, always
-	admit      bool // ADMIT: a master that lost data does not vote until it is readmitted
-	quarantine bool // QUARANTINE: readmission waits for the attempts that were under way at the loss
-	raise      bool // RAISE: readmission raises the counters to those of a quorum of others
+	confirm  bool // votes that disagree are confirmed before they count
+	standing int  // 2, a confirm counts only while the very grant stands; 1, while the owner holds; 0, always
+	version  bool // a master executes what is asked at its own version only
+	isNew    bool // a server that lost its data does not vote before it has counters
+	raise    bool // its counters are raised to those that were read
+	barrier  bool // which are read at the version that lists it
 }
 
-var fullProtocol = protocolRules{confirm: true, standing: 2, admit: true, quarantine: true, raise: true}
+var fullProtocol = protocolRules{confirm: true, standing: 2, version: true, isNew: true, raise: true, barrier: true}
 
 // quorumGame is one schedule.
 type quorumGame struct {
 	rules   protocolRules
+	source  string // of the batch script
 	rnd     *rand.Rand
 	masters []*redis.Client
+	runs    []string // by master: its process
 	name    string
 	started int // attempts so far, for owners
-	now     int // steps so far: real time
+	now     int // steps so far
 	running []*gameAttempt
-	out     []*gameLoss // by master; nil: it may vote
 	last    fence.Token
 	seen    map[fence.Token]bool
 	trace   []string
+
+	versions int
+	version  string    // the last one that is committed
+	table    gameTable // its table
+	pending  *gameChange
+	ids      []string     // by master: its member id; "" when it lost its data
+	read     map[int]bool // masters whose counters were read for the new member
+	highest  int64        // of what was read
+	synced   bool         // it has its counters
 }
 
-// gameLoss is a master that lost data, and how far its readmission is.
-type gameLoss struct {
-	underWay map[*gameAttempt]bool // at the loss
-	surveys  []*membership.Survey
+// gameTable is a table of members, as the register has it.
+type gameTable struct {
+	Members []gameMember `json:"members"`
+	Prev    []string     `json:"prev"`
+	MaxTTL  int          `json:"maxTTL"`
+}
+
+type gameMember struct {
+	ID    string `json:"id"`
+	State string `json:"state"`
+}
+
+// gameChange is a table that is being accepted.
+type gameChange struct {
+	version  string
+	table    gameTable
+	accepted map[int]bool
 }
 
 // gameAttempt is one acquisition under way.
 type gameAttempt struct {
-	hold   *hold
-	began  int
-	floor  fence.Token // the highest token of those that were complete when it began
-	votes  []script.Vote
-	ballot []script.Vote
-	token  fence.Token
+	hold    *hold
+	version string
+	began   int
+	floor   fence.Token // the highest token of those that were complete when it began
+	votes   []script.Vote
+	ballot  []script.Vote
+	token   fence.Token
 }
 
 func (g *quorumGame) note(format string, args ...any) {
 	g.trace = append(g.trace, fmt.Sprintf("%3d ", g.now)+fmt.Sprintf(format, args...))
 }
 
-func (g *quorumGame) call(master int, c script.Call) script.Vote {
-	return g.callIn(script.BatchSource, master, c)
+func (g *quorumGame) call(master int, version string, c script.Call) script.Vote {
+	return g.callIn(g.source, master, version, c)
 }
 
-func (g *quorumGame) callIn(source string, master int, c script.Call) script.Vote {
-	v, _ := callIn(source, g.masters[master], c)
+func (g *quorumGame) callIn(source string, master int, version string, c script.Call) script.Vote {
+	v, err := callAt(source, g.masters[master], version, c)
+	if redis.HasErrorPrefix(err, "VERSION") {
+		v.Err = script.ErrVersion
+	}
 	v.Heard = true
 	return v
+}
+
+func (g *quorumGame) register() string { return script.RegisterKey(DefaultPrefix) }
+
+func (g *quorumGame) fence() string { return script.KeysOf(DefaultPrefix, g.name, "").Fence }
+
+// run runs a script of the register on a master.
+func (g *quorumGame) run(source string, master int, args ...any) error {
+	return redis.NewScript(source).Run(background, g.masters[master], []string{g.register(), g.fence()}, args...).Err()
 }
 
 func (g *quorumGame) begin() *gameAttempt {
 	g.started++
 	h := &hold{owner: fmt.Sprint("owner-", g.started)}
 	h.keys = script.KeysOf(DefaultPrefix, g.name, h.owner)
-	n := len(g.masters)
-	return &gameAttempt{hold: h, began: g.now, floor: g.last, votes: make([]script.Vote, n)}
+	return &gameAttempt{hold: h, version: g.version, began: g.now, floor: g.last, votes: make([]script.Vote, len(g.masters))}
 }
 
-// step lets the adversary do one thing to one attempt; it reports whether the
-// attempt is over.
+// step lets the adversary do one thing; it reports whether the attempt is over.
 func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 	g.now++
 	i := g.rnd.IntN(len(g.masters))
-	need := quorumOf(len(g.masters))
+	need := majorityOf(len(g.masters))
 	acquire := a.hold.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere)
 	switch p := g.rnd.IntN(100); {
 	case p < 25: // the lock vanishes there
-		g.masters[i].Del(context.Background(), a.hold.keys.Lock)
+		g.masters[i].Del(background, a.hold.keys.Lock)
 		g.note("master %d forgets its lock", i)
 		return false, nil
-	case p < 30 && a.votes[i].Heard && (g.out[i] == nil || !g.rules.admit): // an acquire is resent, or arrives again
-		v := g.call(i, acquire)
-		g.note("%s: acquire again on %d: %v", a.hold.owner, i, v)
+	case p < 30 && a.votes[i].Heard: // an acquire is resent, or arrives again
+		v := g.call(i, a.version, acquire)
+		g.note("%s: acquire again on %d: %v %v", a.hold.owner, i, v.Answer, v.Grant)
 		return false, nil
-	case p < 35: // it gives up
+	case p < 31: // it gives up
 		g.note("%s gives up", a.hold.owner)
 		return true, nil
-	case p < 38:
+	case p < 34:
 		g.lose(i)
 		return false, nil
-	case p < 50:
-		for i := range g.out {
-			if g.out[i] != nil {
-				g.readmit(i)
-			}
-		}
+	case p < 60:
+		g.changeMembers(i)
 		return false, nil
 	}
 	if a.ballot == nil {
-		if g.out[i] != nil && g.rules.admit {
-			return false, nil
-		}
 		if !a.votes[i].Heard {
-			a.votes[i] = g.call(i, acquire)
-			g.note("%s: acquire on %d: %v", a.hold.owner, i, a.votes[i])
+			a.votes[i] = g.call(i, a.version, acquire)
+			g.note("%s: acquire on %d: %v %v %v", a.hold.owner, i, a.votes[i].Answer, a.votes[i].Grant, a.votes[i].Err)
 		}
 		switch decide(a.votes, need) {
 		case lost:
@@ -139,9 +169,9 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 		case undecided:
 			return false, nil
 		}
-	} else if !a.ballot[i].Heard && (g.out[i] == nil || !g.rules.admit) {
+	} else if !a.ballot[i].Heard {
 		a.ballot[i] = g.confirm(a, i)
-		g.note("%s: confirm on %d: %v", a.hold.owner, i, a.ballot[i])
+		g.note("%s: confirm on %d: %v %v", a.hold.owner, i, a.ballot[i].Answer, a.ballot[i].Err)
 	}
 	switch decide(a.ballot, need) {
 	case lost:
@@ -154,7 +184,7 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 
 // confirm is the confirm script, or a weakened one.
 func (g *quorumGame) confirm(a *gameAttempt, i int) script.Vote {
-	source := script.BatchSource
+	source := g.source
 	guard := "holder ~= owner or stands ~= grant"
 	if !strings.Contains(source, guard) {
 		panic("confirm.lua no longer has the guard that this test weakens")
@@ -165,86 +195,139 @@ func (g *quorumGame) confirm(a *gameAttempt, i int) script.Vote {
 	case 0:
 		source = strings.Replace(source, guard, "false", 1)
 	}
-	return g.callIn(source, i, a.hold.confirmCall(a.votes[i].Grant))
+	return g.callIn(source, i, a.version, a.hold.confirmCall(a.votes[i].Grant))
 }
 
-func (g *quorumGame) admissionKeys() []string {
-	return []string{DefaultPrefix + ":admitted", script.KeysOf(DefaultPrefix, g.name, "").Fence}
-}
-
-// lose makes master i restart with an older state, or with none, if the others
-// are a quorum yet.
+// lose makes master i lose its data, or come back with older data, if the others are a
+// quorum of voting members yet.
 func (g *quorumGame) lose(i int) {
-	lost := 0
-	for _, o := range g.out {
-		if o != nil {
-			lost++
+	intact := 0
+	for j, m := range g.table.Members {
+		if j != i && m.State == "voting" && g.ids[j] == m.ID {
+			intact++
 		}
 	}
-	if lost >= len(g.masters)-quorumOf(len(g.masters)) && g.out[i] == nil {
+	if intact < majorityOf(len(g.masters)) {
 		return
 	}
-	ctx, keys := context.Background(), g.admissionKeys()
 	m := g.masters[i]
-	_ = m.FlushAll(ctx).Err()
-	if g.rnd.IntN(3) > 0 || !g.rules.admit {
-		_ = m.Set(ctx, keys[0], membership.AdmittedValue("dead", membership.NotDurable), 0).Err()
-		_ = m.Set(ctx, keys[1], 10, 0).Err()
+	_ = m.FlushAll(background).Err()
+	if g.rnd.IntN(3) > 0 || !g.rules.isNew {
+		_ = m.Set(background, g.fence(), 10, 0).Err()
 	}
-	g.out[i] = &gameLoss{underWay: map[*gameAttempt]bool{}, surveys: make([]*membership.Survey, len(g.masters))}
-	for _, a := range g.running {
-		g.out[i].underWay[a] = true
-	}
+	g.ids[i] = ""
 	g.note("master %d loses its data", i)
-	g.survey(i, i) // somebody notices
 }
 
-func (g *quorumGame) survey(of, by int) {
-	reply, err := redis.NewScript(script.SurveySource).Run(context.Background(), g.masters[of], g.admissionKeys(), "no", "note").StringSlice()
-	if err != nil {
-		panic(err)
+// changeMembers takes one step of what brings a server that lost its data back.
+func (g *quorumGame) changeMembers(i int) {
+	lost := slices.Index(g.ids, "")
+	isNew := func(m gameMember) bool { return m.State == "new" }
+	added := slices.IndexFunc(g.table.Members, isNew)
+	switch {
+	case g.pending != nil:
+		if added := slices.IndexFunc(g.pending.table.Members, isNew); added >= 0 && !g.rules.barrier && g.rnd.IntN(2) == 0 {
+			g.readFor(added, i)
+		} else {
+			g.accept(i)
+		}
+	case lost >= 0:
+		g.replace(lost)
+	case added >= 0 && g.synced:
+		g.propose(added, gameMember{g.ids[added], "voting"})
+	case added >= 0:
+		g.readFor(added, i)
 	}
-	s, err := membership.ParseSurvey(reply, 1)
-	if err != nil {
-		panic(err)
-	}
-	g.out[by].surveys[of] = s
 }
 
-// readmit takes one step of the readmission of master i: it surveys one master
-// after the other, and then does what membership.MakePlan says.
-func (g *quorumGame) readmit(i int) {
-	o := g.out[i]
-	for _, a := range g.running {
-		if o.underWay[a] && g.rules.quarantine {
-			return
-		}
+// replace gives the place of a member that lost its data to a new id.
+func (g *quorumGame) replace(i int) {
+	id := fmt.Sprint("m", i, "-", g.now)
+	if err := g.run(script.EnrollSource, i, g.runs[i], "", "d", id, "no", g.version); err != nil {
+		panic(err)
 	}
-	for of, s := range o.surveys {
-		if s == nil && of != i {
-			g.survey(of, i)
-			return
-		}
+	g.ids[i] = id
+	state := "new"
+	if !g.rules.isNew {
+		state = "voting"
 	}
-	plan := membership.MakePlan(o.surveys, nil, quorumOf(len(g.masters)), 0, 1)
-	if plan.Floors[i] == nil {
-		clear(o.surveys) // what was learned is of no use: begin again
-		g.survey(i, i)
+	g.read, g.highest, g.synced = map[int]bool{}, 10, false
+	g.propose(i, gameMember{id, state})
+}
+
+// propose begins to change one member. Every member promises at once: what happens when
+// several propose is for spec/register.
+func (g *quorumGame) propose(i int, m gameMember) {
+	g.versions++
+	next := gameTable{MaxTTL: 60_000}
+	for _, before := range g.table.Members {
+		next.Prev = append(next.Prev, before.ID)
+	}
+	next.Members = slices.Clone(g.table.Members)
+	next.Members[i] = m
+	g.pending = &gameChange{fmt.Sprintf("%010d.x", g.versions), next, map[int]bool{}}
+	g.note("version %s: %v", g.pending.version, next.Members)
+}
+
+// accept has a master accept what is proposed, and notices when that is committed.
+func (g *quorumGame) accept(i int) {
+	p := g.pending
+	text, _ := json.Marshal(p.table)
+	if g.run(script.AcceptSource, i, g.ids[i], p.version, string(text)) != nil {
 		return
 	}
-	floor := plan.Floors[i][0]
+	p.accepted[i] = true
+	g.note("master %d accepts %s", i, p.version)
+	now, before := 0, 0
+	for j := range p.accepted {
+		if g.ids[j] == p.table.Members[j].ID {
+			now++
+		}
+		if g.ids[j] == g.table.Members[j].ID {
+			before++
+		}
+	}
+	if need := majorityOf(len(g.masters)); now >= need && before >= need {
+		g.version, g.table, g.pending = p.version, p.table, nil
+		g.note("version %s is committed", p.version)
+	}
+}
+
+// readFor reads the counter of master i for the new member j, and raises j's when a quorum
+// was read.
+func (g *quorumGame) readFor(j, i int) {
+	if i == j || g.ids[i] == "" {
+		return
+	}
+	if g.rules.barrier {
+		reply, err := redis.NewScript(script.CountersSource).Run(background, g.masters[i], []string{g.register(), g.fence()}, g.ids[i], g.version).Int64Slice()
+		if err != nil {
+			g.tell(i)
+			return
+		}
+		g.highest = max(g.highest, reply[0])
+	} else {
+		n, _ := g.masters[i].Get(background, g.fence()).Int64()
+		g.highest = max(g.highest, n)
+	}
+	g.read[i] = true
+	g.note("the counter of %d is read, the highest is %d", i, g.highest)
+	if len(g.read) < majorityOf(len(g.masters)) {
+		return
+	}
+	floor := g.highest
 	if !g.rules.raise {
 		floor = 10
 	}
-	s := o.surveys[i]
-	err := redis.NewScript(script.AdmitSource).Run(context.Background(), g.masters[i], g.admissionKeys(), s.Run, s.Since, membership.AdmittedValue(s.Run, membership.NotDurable), floor).Err()
-	g.note("master %d is readmitted at %d: %v", i, floor, err)
-	if err == nil {
-		g.out[i] = nil
-		return
+	g.synced = g.run(script.SyncSource, j, g.ids[j], g.version, "", floor) == nil
+}
+
+// tell tells a master that lags behind what is committed.
+func (g *quorumGame) tell(i int) {
+	text, _ := json.Marshal(g.table)
+	if g.run(script.LearnSource, i, g.ids[i], g.version, string(text)) == nil {
+		g.note("master %d learns %s", i, g.version)
 	}
-	clear(o.surveys)
-	g.survey(i, i)
 }
 
 // complete hands a token to a caller, and checks what is promised of it.
@@ -264,27 +347,28 @@ func (g *quorumGame) complete(a *gameAttempt) error {
 // play runs schedules until one violates the promise, or all are done.
 func play(t *testing.T, masters []*redis.Client, rules protocolRules, seed uint64, schedules int) error {
 	t.Helper()
-	ctx := context.Background()
 	runs := make([]string, len(masters))
 	for i, m := range masters {
-		info, err := m.Info(ctx).Result()
+		info, err := m.Info(background).Result()
 		must(t, err)
 		runs[i] = membership.ParseInfo(info)["run_id"]
 	}
+	source := script.BatchSource
+	if !rules.version {
+		const check = "'votes') == ARGV[1]"
+		if !strings.Contains(source, check) {
+			panic("header.lua no longer has the check that this test weakens")
+		}
+		source = strings.Replace(source, check, "'votes') ~= false", 1)
+	}
 	for s := range schedules {
 		g := &quorumGame{
-			rules: rules, masters: masters, name: "job",
+			rules: rules, source: source, masters: masters, runs: runs, name: "job",
 			rnd:  rand.New(rand.NewPCG(seed, uint64(s))),
-			out:  make([]*gameLoss, len(masters)),
 			seen: map[fence.Token]bool{},
 		}
-		keys := g.admissionKeys()
-		for i, m := range masters {
-			must(t, m.FlushAll(ctx).Err())
-			must(t, m.Set(ctx, keys[0], membership.AdmittedValue(runs[i], membership.NotDurable), 0).Err())
-			must(t, m.Set(ctx, keys[1], 10+g.rnd.IntN(5), 0).Err()) // skewed
-		}
-		for g.now < 120 {
+		g.start(t)
+		for g.now < 160 {
 			if len(g.running) < 3 && (len(g.running) == 0 || g.rnd.IntN(8) == 0) {
 				g.running = append(g.running, g.begin())
 			}
@@ -299,6 +383,25 @@ func play(t *testing.T, masters []*redis.Client, rules protocolRules, seed uint6
 		}
 	}
 	return nil
+}
+
+// start makes the masters the members of a deployment, all voting.
+func (g *quorumGame) start(t *testing.T) {
+	t.Helper()
+	g.versions, g.version, g.table = 1, "0000000001.x", gameTable{MaxTTL: 60_000}
+	for i := range g.masters {
+		g.ids = append(g.ids, fmt.Sprint("m", i))
+		g.table.Members = append(g.table.Members, gameMember{g.ids[i], "voting"})
+	}
+	g.table.Prev = g.ids
+	g.ids = slices.Clone(g.ids)
+	text, _ := json.Marshal(g.table)
+	for i, m := range g.masters {
+		must(t, m.FlushAll(background).Err())
+		must(t, m.HSet(background, g.register(), "deployment", "d", "id", g.ids[i], "run", g.runs[i], "durable", "no").Err())
+		must(t, g.run(script.LearnSource, i, g.ids[i], g.version, string(text)))
+		must(t, m.Set(background, g.fence(), 10+g.rnd.IntN(5), 0).Err()) // skewed
+	}
 }
 
 func gameMasters(t *testing.T, n int, real bool) []*redis.Client {
@@ -337,12 +440,13 @@ func TestTokensGrowWhateverTheAdversaryDoes(t *testing.T) {
 func TestWeakenedRulesAreFoundOut(t *testing.T) {
 	t.Parallel()
 	for name, weaken := range map[string]func(*protocolRules){
-		"CONFIRM=0":    func(r *protocolRules) { r.confirm = false },
-		"STANDING=1":   func(r *protocolRules) { r.standing = 1 }, // the rarest: needs a resend between two rivals
-		"STANDING=0":   func(r *protocolRules) { r.standing = 0 },
-		"ADMIT=0":      func(r *protocolRules) { r.admit = false },
-		"QUARANTINE=0": func(r *protocolRules) { r.quarantine = false },
-		"RAISE=0":      func(r *protocolRules) { r.raise = false },
+		"CONFIRM=0":  func(r *protocolRules) { r.confirm = false },
+		"STANDING=1": func(r *protocolRules) { r.standing = 1 }, // the rarest: needs a resend between two rivals
+		"STANDING=0": func(r *protocolRules) { r.standing = 0 },
+		"VERSION=0":  func(r *protocolRules) { r.version = false },
+		"NEW=0":      func(r *protocolRules) { r.isNew = false },
+		"RAISE=0":    func(r *protocolRules) { r.raise = false },
+		"BARRIER=0":  func(r *protocolRules) { r.barrier = false },
 	} {
 		rules := fullProtocol
 		weaken(&rules)

@@ -34,9 +34,9 @@ const (
 	lost              // a quorum is out of reach
 )
 
-// quorumOf returns the number of masters that decide: more than half of those
-// configured, whatever number can be reached.
-func quorumOf(masters int) int { return masters/2 + 1 }
+// quorum is how many members decide: more than half of all that the table has, whatever
+// number of them can be reached, or is among the client's masters.
+type quorum struct{ need, of int }
 
 // decide tells what the votes decide as soon as it is certain, whatever the
 // pending ones will be.
@@ -59,16 +59,16 @@ func decide(votes []script.Vote, need int) verdict {
 	return undecided
 }
 
-// disowned reports that so many masters said "not yours" that the others are
+// disowned reports that so many members said "not yours" that the others are
 // no quorum, whatever they say.
-func disowned(votes []script.Vote, need int) bool {
+func disowned(votes []script.Vote, q quorum) bool {
 	no := 0
 	for i := range votes {
 		if votes[i].Heard && votes[i].NotMine() {
 			no++
 		}
 	}
-	return no > len(votes)-need
+	return no > q.of-q.need
 }
 
 // contended reports that a failed acquisition failed for others' holds: without
@@ -94,9 +94,12 @@ func contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
 }
 
 // quorumth returns the need-th largest value: at least need of them are no
-// smaller.
+// smaller. It is the zero value if there are fewer.
 func quorumth[T cmp.Ordered](values []T, need int) T {
 	var scratch [maxMasters]T
+	if need > len(values) {
+		return scratch[0]
+	}
 	sorted := scratch[:copy(scratch[:], values)]
 	slices.Sort(sorted)
 	return sorted[len(sorted)-need]

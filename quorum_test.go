@@ -10,7 +10,7 @@ import (
 
 func TestQuorumIsOfTheConfigured(t *testing.T) {
 	for masters, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 7: 4} {
-		if got := quorumOf(masters); got != want {
+		if got := majorityOf(masters); got != want {
 			t.Errorf("quorum of %d masters is %d, want %d", masters, got, want)
 		}
 	}
@@ -37,7 +37,7 @@ func TestDecide(t *testing.T) {
 		{"with two masters one grant does not win", "g.", undecided},
 		{"unreachable masters do not shrink the quorum", "uuugg", lost},
 	} {
-		if got := decide(ballot(c.votes), quorumOf(len(c.votes))); got != c.want {
+		if got := decide(ballot(c.votes), majorityOf(len(c.votes))); got != c.want {
 			t.Errorf("%s: %q decides %v, want %v", c.claim, c.votes, got, c.want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestDecideAsSoonAsCertain(t *testing.T) {
 				want = v
 			}
 		}
-		if got := decide(ballot(votes), quorumOf(len(votes))); got != want {
+		if got := decide(ballot(votes), majorityOf(len(votes))); got != want {
 			t.Fatalf("%q decides %v, want %v", votes, got, want)
 		}
 	})
@@ -97,7 +97,7 @@ func TestDisowned(t *testing.T) {
 		{"two of four leave no quorum", "nn..", true},
 		{"another's hold is a no", "hhn..", true},
 	} {
-		if got := disowned(ballot(c.votes), quorumOf(len(c.votes))); got != c.want {
+		if got := disowned(ballot(c.votes), quorum{majorityOf(len(c.votes)), len(c.votes)}); got != c.want {
 			t.Errorf("%s: %q: %v, want %v", c.claim, c.votes, got, c.want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestContended(t *testing.T) {
 		{"three are away: nothing can be had whoever holds", "rrrh.", 0, false},
 		{"the time was up: who did not answer by then is away", "hg...", 0, false},
 	} {
-		freeIn, got := contended(ballot(c.votes), quorumOf(len(c.votes)))
+		freeIn, got := contended(ballot(c.votes), majorityOf(len(c.votes)))
 		if freeIn != c.freeIn || got != c.want {
 			t.Errorf("%s: %q: %v, %v; want %v, %v", c.claim, c.votes, freeIn, got, c.freeIn, c.want)
 		}
@@ -132,7 +132,7 @@ func TestContended(t *testing.T) {
 func TestQuorumth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 9).Draw(t, "values")
-		need := quorumOf(len(values))
+		need := majorityOf(len(values))
 		got := quorumth(values, need)
 		least := slices.IndexFunc(values, func(v int) bool { return v == got })
 		atLeast := 0

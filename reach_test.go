@@ -80,9 +80,9 @@ func tapped(d *deployment) (breakSubscriptions func()) {
 func TestACallThatIsLostIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		a := d.founded()
+		a := d.reached()
 		breakSubscriptions := tapped(d)
-		b := d.founded()
+		b := d.reached()
 		for range 3 {
 			held := mustTry(t, a, "job")
 			settled(t, a)
@@ -105,12 +105,12 @@ func TestWaitersAskOneAfterTheOtherWhenSubscriptionsBreak(t *testing.T) {
 	t.Parallel()
 	const names = 200
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		a := d.founded()
+		a := d.reached()
 		breakSubscriptions := tapped(d)
 		var mu sync.Mutex
 		var since time.Time
 		asked := map[string][]time.Duration{}
-		b := d.founded(WithObserver(Observer{Waiting: func(name string, err error) {
+		b := d.reached(WithObserver(Observer{Waiting: func(name string, err error) {
 			mu.Lock()
 			defer mu.Unlock()
 			asked[name] = append(asked[name], time.Since(since))
@@ -160,7 +160,7 @@ func TestWaitersAskOneAfterTheOtherWhenSubscriptionsBreak(t *testing.T) {
 func TestADeadHoldersLockIsHadAtTheEndOfItsLease(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		a, b := d.founded(), d.founded()
+		a, b := d.reached(), d.reached()
 		for _, ttl := range []time.Duration{8 * time.Second, DefaultTTL, DefaultMaxTTL} {
 			start := time.Now()
 			mustTry(t, a, "job", WithTTL(ttl), WithoutWatchdog())

@@ -23,7 +23,6 @@ import (
 // New or Open, share it between goroutines, and Close it.
 type Client struct {
 	config
-	need    int // quorum
 	masters []*master.Master
 	owned   []io.Closer // clients that are no caller's
 	channel string      // on which the masters call this client
@@ -48,8 +47,7 @@ type Client struct {
 // TryLock asks every master once for the lock and returns as soon as the answer
 // is certain: with the lock held, or with an error that wraps ErrNotAcquired and
 // one of ErrHeld, ErrNoQuorum and ErrTooSlow (a *QuorumError). It takes at most
-// the request timeout; three times that when it finds that a master is just being
-// let in, and on new masters until they are founded.
+// the request timeout, also when it finds that the members have changed.
 // When ctx ends first, its error and its cause are joined to that one; what was
 // granted by then is given back in the background. Bad input is an *OptionError, and
 // no ErrNotAcquired: trying again would not help.
@@ -116,22 +114,28 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption,
 	return fresh(c, ctx, name, cfg)
 }
 
-// once is one attempt, which is made again when a master was being let in meanwhile,
-// or the deployment founded.
+// once is one attempt by a caller that does not wait. It is made again when the members
+// have changed meanwhile.
 func (c *Client) once(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
-	lock, err := c.acquire(ctx, name, cfg)
-	if errors.Is(err, ErrNoQuorum) && c.members.Settled(ctx, c.requestTimeout) {
-		return c.acquire(ctx, name, cfg)
+	deadline := c.now().Add(c.requestTimeout)
+	if err := c.mayAsk(ctx, opAcquire, name, &cfg); err != nil {
+		return nil, err
 	}
+	var lock *Lock
+	var ours *attempt // the last one, which may not be given back everywhere yet
+	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) (err error) {
+		for pause := splitPause; ; pause *= 2 {
+			a := c.prepare(v, name, cfg, nowhere)
+			a.deadline = deadline
+			a.h.send(&a.asked, a.call)
+			lock, err = c.conclude(ctx, a)
+			if ours == nil || !errors.Is(err, ErrHeld) || deadline.Sub(c.now()) < pause || c.pause(ctx, pause) != nil {
+				ours = a
+				return err
+			}
+		}
+	})
 	return lock, err
-}
-
-// acquire makes one attempt at a fresh acquisition, by a caller that does not
-// wait.
-func (c *Client) acquire(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
-	a := c.prepare(name, cfg, nowhere)
-	a.h.send(&a.asked, a.call)
-	return c.conclude(ctx, a)
 }
 
 // attempt is one attempt at a fresh acquisition. This is the algorithm; the
@@ -141,15 +145,17 @@ type attempt struct {
 	asked round
 	call  script.Call
 	in    place
-	start clock.Instant
+
+	start, deadline clock.Instant
 }
 
 // prepare does what comes before the first request: 1. one owner for each fresh
 // acquisition, and the same question for all masters, to be sent to them at once.
-func (c *Client) prepare(name string, cfg lockConfig, in place) *attempt {
-	h := newHold(c, name, newOwner(), cfg)
+func (c *Client) prepare(v *membership.View, name string, cfg lockConfig, in place) *attempt {
+	h := newHold(c, v, name, newOwner(), cfg)
 	a := &attempt{h: h, call: h.acquireCall(h.terms, in), in: in, start: c.now()}
-	a.asked.init(c)
+	a.deadline = a.start.Add(c.requestTimeout)
+	a.asked.init(v)
 	a.asked.during = h
 	return a
 }
@@ -167,28 +173,28 @@ func newOwner() string {
 
 // conclude awaits the votes, and makes a hold of them or gives up.
 func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
-	h, deadline := a.h, a.start.Add(c.requestTimeout)
+	h, v := a.h, a.asked.view
 
 	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
 	// forgotten either: receive, in begin and giveUp, gives them a receiver.
-	err := c.await(ctx, &a.asked, deadline)
+	err := c.await(ctx, &a.asked, a.deadline)
 	var room [5]script.Vote
 	votes := a.asked.tally(room[:]...)
-	if err != nil || decide(votes, c.need) != won {
-		err = joinErrors(err, c.notGranted(opAcquire, h.name, votes))
+	if err != nil || decide(votes, a.asked.need) != won {
+		err = joinErrors(err, c.notGranted(v, opAcquire, h.name, votes))
 	}
 
 	// 3. The token: the highest grant number, once a quorum stands at it.
 	var standing []script.Vote
 	if err == nil {
 		h.token = highestGrant(votes)
-		standing, err = c.confirm(ctx, h, votes, deadline)
+		standing, err = c.confirm(ctx, v, h, votes, a.deadline)
 	}
 
 	// 4. Valid until a quorum of the votes that stand at the token is: each counts
 	// from before it was sent.
 	if err == nil && h.count(votes, standing).Sub(c.now()) < h.terms.minLeft() {
-		err = &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrTooSlow, Need: c.need, Votes: c.publish(votes)}
+		err = &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrTooSlow, Need: a.asked.need, Votes: c.publish(votes)}
 	}
 
 	// 5. Failed: give back whatever was granted, and whatever may have been. The
@@ -212,32 +218,32 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 // from the start; else the masters that granted a lower number are asked to raise
 // their counters, if the grant they gave still stands. A vote whose grant does not
 // is struck out of votes. It returns who stands at the token.
-func (c *Client) confirm(ctx context.Context, h *hold, votes []script.Vote, deadline clock.Instant) (standing []script.Vote, err error) {
+func (c *Client) confirm(ctx context.Context, v *membership.View, h *hold, votes []script.Vote, deadline clock.Instant) (standing []script.Vote, err error) {
 	if planted.Bug.Confirmed(lowestGrant(votes) == h.token) {
 		return votes, nil // all that granted stand at it
 	}
 	ballot := standings(votes, h.token)
-	if decide(ballot, c.need) == won {
+	r := newBallot(ballot, v)
+	if r.won() {
 		return ballot, nil
 	}
-	r := newRound(ballot, c.need)
-	for i, v := range votes {
-		if v.Answer == script.Granted && v.Grant < int64(h.token) {
-			c.masters[i].Submit(&master.Request{Order: h.name, Call: h.confirmCall(v.Grant), To: r})
+	for i, vote := range votes {
+		if vote.Answer == script.Granted && vote.Grant < int64(h.token) {
+			c.masters[i].Submit(&master.Request{Order: h.name, Call: h.confirmCall(vote.Grant), Version: v.Version, To: r})
 		}
 	}
 	err = c.await(ctx, r, deadline)
 	ballot = r.tally()
-	for i, v := range ballot {
-		if v.Heard && v.Err == script.ErrNotMine {
+	for i, vote := range ballot {
+		if vote.Heard && vote.Err == script.ErrNotMine {
 			// The grant is gone, but not the acquire: a second copy of it may have been
 			// granted again, or may be yet.
-			v.Doubt = true
-			votes[i] = v
+			vote.Doubt = true
+			votes[i] = vote
 		}
 	}
-	if err != nil || decide(ballot, c.need) != won {
-		err = joinErrors(err, &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrNoQuorum, Need: c.need, Votes: c.publish(ballot)})
+	if err != nil || decide(ballot, r.need) != won {
+		err = joinErrors(err, &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrNoQuorum, Need: r.need, Votes: c.publish(ballot), Lacks: v.Lacks})
 	}
 	return ballot, err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -30,31 +32,15 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	}
 	h.depth++
 	depth := h.depth
-	t := termsOf(cfg.ttl, h.terms.delay, c.drift)
+	t := termsOf(cfg.ttl, h.terms.delay, h.drift)
 	h.longest = max(h.longest, t.keyTTL())
 	h.mu.Unlock()
 
-	asked := c.newRound()
-	asked.weigh = func(i int, v script.Vote) script.Vote {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.alive() {
-			v = h.acquired(i, v, t)
-		}
-		return v
-	}
-	h.send(asked, h.reenterCall(depth, t))
-	err := c.await(ctx, asked, deadline)
-	if err != nil {
-		asked.abandon()
-	}
-	votes := asked.tally()
-	if err != nil || decide(votes, c.need) != won {
-		why := c.notGranted(opReenter, h.name, votes)
-		if errors.Is(why, ErrLost) {
-			h.end(ErrLost)
-		}
-		err = joinErrors(err, why)
+	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
+		return h.enterAgain(ctx, v, depth, t, deadline)
+	})
+	if errors.Is(err, ErrLost) {
+		h.end(ErrLost)
 	}
 	if err == nil && !h.valid() {
 		err = errors.Join(ErrNotAcquired, h.end(ErrExpired))
@@ -67,6 +53,29 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	inner, cancel := context.WithCancelCause(fence.WithToken(ctx, h.token))
 	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
 	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }}, nil
+}
+
+// enterAgain asks the masters once to enter the hold again.
+func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, t terms, deadline clock.Instant) error {
+	c := h.client
+	asked := newRound(v)
+	asked.weigh = func(i int, vote script.Vote) script.Vote {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.alive() {
+			vote = h.acquired(i, vote, t, h.counts(v))
+		}
+		return vote
+	}
+	h.send(asked, h.reenterCall(depth, t))
+	err := c.await(ctx, asked, deadline)
+	if err != nil {
+		asked.abandon()
+	}
+	if votes := asked.tally(); err != nil || decide(votes, asked.need) != won {
+		err = joinErrors(err, c.notGranted(v, opReenter, h.name, votes))
+	}
+	return err
 }
 
 // holdContext is the context of a hold. It tells a Lock call which holds it is

@@ -13,7 +13,7 @@ func TestShortReEntriesDisturbNoRenewal(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		jumps := 0
-		c := d.founded(WithObserver(Observer{ClockJumped: func(string, string, time.Duration) { jumps++ }}))
+		c := d.reached(WithObserver(Observer{ClockJumped: func(string, string, time.Duration) { jumps++ }}))
 		outer := mustTry(t, c, "job", WithTTL(30*time.Second))
 		for range 60 {
 			time.Sleep(2 * time.Second)
@@ -34,7 +34,7 @@ func TestUnansweredReEntryIsNoJump(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		jumps := 0
-		c := d.founded(WithObserver(Observer{ClockJumped: func(string, string, time.Duration) { jumps++ }}))
+		c := d.reached(WithObserver(Observer{ClockJumped: func(string, string, time.Duration) { jumps++ }}))
 		outer := mustTry(t, c, "job", WithTTL(10*time.Second), WithoutWatchdog())
 		d.masters[0].freeze()
 		inner, err := c.TryLock(outer.Context(), "job", WithTTL(30*time.Second))
@@ -55,7 +55,7 @@ func TestUnansweredReEntryIsNoJump(t *testing.T) {
 func TestReEnteredContextCarriesItsOwnToken(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		other := mustTry(t, c, "other")
 		must(t, other.Unlock(background)) // its bucket is ahead of the first one's
 		x := mustTry(t, c, "x")
@@ -75,7 +75,7 @@ func TestReEnteredContextCarriesItsOwnToken(t *testing.T) {
 func TestReEntryKeepsToMaxTTL(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded(WithMaxTTL(time.Minute))
+		c := d.reached(WithMaxTTL(time.Minute))
 		outer := mustTry(t, c, "job", WithTTL(10*time.Second), WithLockDelay(40*time.Second))
 		_, err := c.TryLock(outer.Context(), "job", WithTTL(31*time.Second), WithLockDelay(0))
 		requireErr(t, err, ErrBadOption)
@@ -91,7 +91,7 @@ func TestReEntryKeepsToMaxTTL(t *testing.T) {
 func TestReEntryBesideTheLastUnlock(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.founded()
+		c := d.reached()
 		lock := mustTry(t, c, "job")
 		lock.h.mu.Lock()
 		lock.h.depth--

@@ -16,7 +16,7 @@ func (h *hold) giveUp(asked *round, in place) {
 	undo := func(i int, v script.Vote) script.Vote {
 		h.client.learnTime(i, v)
 		h.mu.Lock()
-		h.acquired(i, v, h.terms)
+		h.acquired(i, v, h.terms, true)
 		keep := h.retryUntil(v.Doubt, h.client.now())
 		h.mu.Unlock()
 		if (v.Answer == script.Granted || v.Doubt) && planted.Bug.GivesBack(v.Answer != script.Unknown) {
@@ -75,7 +75,7 @@ func (h *hold) retryUntil(doubt bool, now clock.Instant) clock.Instant {
 // client whose turn it is next, if there is one, goes along: both leave at once, in this
 // order.
 func (h *hold) release(left int, next *attempt) *round {
-	r := h.client.newRound()
+	r := newRound(h.client.members.View())
 	r.releases = h
 	var acquires []master.Request
 	if next != nil {
@@ -104,12 +104,16 @@ func (h *hold) release(left int, next *attempt) *round {
 		}
 	}
 	h.mu.Unlock()
+	if next == nil {
+		r.ask(h.client, requests)
+		return r
+	}
 	for i := range requests {
-		if next == nil {
+		if next.asked.refused(i) {
 			h.client.masters[i].Submit(&requests[i])
 			continue
 		}
-		acquires[i] = master.Request{Order: h.name, Call: next.call, To: &next.asked}
+		acquires[i] = master.Request{Order: h.name, Call: next.call, Version: next.asked.view.Version, To: &next.asked}
 		h.client.masters[i].Submit(&requests[i], &acquires[i])
 	}
 	return r
@@ -138,7 +142,7 @@ func (h *hold) freed(master int, v script.Vote) script.Vote {
 func (h *hold) nextAttempt(cfg lockConfig, ticket waitqueue.Ticket) *attempt {
 	c := h.client
 	in := c.placeFor(ticket)
-	a := c.prepare(h.name, cfg, in)
+	a := c.prepare(c.members.View(), h.name, cfg, in)
 	if in.waits() && !cfg.fair && c.now().Before(h.since.Add(keepFor)) {
 		a.h.since = h.since
 	}
@@ -189,10 +193,10 @@ func (h *hold) unlock() error {
 	}
 	votes := freed.tally()
 	reason := ErrNoQuorum
-	if disowned(votes, c.need) {
+	if disowned(votes, freed.quorum) {
 		reason = ErrLost
 	}
-	return &QuorumError{Op: opRelease, Name: h.name, Reason: reason, Need: c.need, Votes: c.publish(votes)}
+	return &QuorumError{Op: opRelease, Name: h.name, Reason: reason, Need: freed.need, Votes: c.publish(votes), Lacks: freed.view.Lacks}
 }
 
 // releasePolicy is the policy of the requests of a release.

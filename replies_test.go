@@ -5,7 +5,6 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -13,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/rogue"
+	"github.com/redlock-go/redlock/internal/script"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,9 +21,9 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// rogueServer serves connections as an admitted master would, but for the commands that
-// reply has an answer to. It returns its address.
-func rogueServer(t *testing.T, reply func(args []string) string) string {
+// rogueServer serves connections as a member with this register would, but for the
+// commands that reply has an answer to. It returns its address.
+func rogueServer(t *testing.T, register map[string]string, reply func(args []string) string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -44,7 +43,7 @@ func rogueServer(t *testing.T, reply func(args []string) string) string {
 					}
 					said := reply(args)
 					if said == "" {
-						said = asAdmitted(args)
+						said = asMember(register, args)
 					}
 					if _, err := conn.Write([]byte(said)); err != nil {
 						return
@@ -56,14 +55,21 @@ func rogueServer(t *testing.T, reply func(args []string) string) string {
 	return listener.Addr().String()
 }
 
-func asAdmitted(args []string) string {
+func asMember(register map[string]string, args []string) string {
 	switch args[0] {
 	case "hello":
 		return rogue.NoHello
 	case "info":
 		return rogue.Bulk("redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nrun_id:" + rogue.RunID + "\r\nmaxmemory:0\r\n")
-	case "get":
-		return rogue.Bulk(membership.AdmittedValue(rogue.RunID, membership.NotDurable))
+	case "hgetall":
+		var all []string
+		for field, value := range register {
+			if field == "run" {
+				value = rogue.RunID
+			}
+			all = append(all, rogue.Bulk(field), rogue.Bulk(value))
+		}
+		return rogue.Array(all...)
 	case "config":
 		return rogue.Array(rogue.Bulk(args[2]), rogue.Bulk("yes"))
 	case "script":
@@ -107,18 +113,20 @@ func readCommand(in *bufio.Reader) ([]string, error) {
 // process goes on.
 func TestNoReplyOfAServerHurts(t *testing.T) {
 	t.Parallel()
-	d := processes(t, 2, redisproc.Config{})
-	must(t, d.founded().Close())
-	holder := besides(t, d, rogueServer(t, func([]string) string { return "" }))
+	d := processes(t, 3, redisproc.Config{})
+	must(t, d.reached().Close())
+	register, err := d.raw[2].HGetAll(background, script.RegisterKey(DefaultPrefix)).Result()
+	must(t, err)
+	holder := besides(t, d, rogueServer(t, register, func([]string) string { return "" }))
 	t.Cleanup(func() { _ = holder.Close() })
-	for _, command := range []string{"evalsha", "eval", "survey", "get", "info", "config", "script", "subscribe", "all"} {
+	for _, command := range []string{"evalsha", "eval", "hgetall", "info", "config", "script", "subscribe", "all"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			for what, said := range rogue.Absurd {
 				asked := make(chan struct{}, 1)
-				addr := rogueServer(t, func(args []string) string {
+				addr := rogueServer(t, register, func(args []string) string {
 					switch {
-					case command == args[0], command == "all", command == "survey" && args[0] == "evalsha":
+					case command == args[0], command == "all":
 						select {
 						case asked <- struct{}{}:
 						default:
@@ -126,8 +134,6 @@ func TestNoReplyOfAServerHurts(t *testing.T) {
 						return said
 					case command == "eval" && args[0] == "evalsha":
 						return "-NOSCRIPT no\r\n"
-					case command == "survey" && args[0] == "get":
-						return "$-1\r\n"
 					}
 					return ""
 				})
@@ -154,32 +160,6 @@ func TestNoReplyOfAServerHurts(t *testing.T) {
 	}
 }
 
-// A server that says to be another one takes no vote from it.
-func TestAServerWithTheRunIDOfAnother(t *testing.T) {
-	t.Parallel()
-	d := processes(t, 2, redisproc.Config{AppendFsync: "always"})
-	d.founded()
-	info, err := d.raw[0].Info(background, "server").Result()
-	must(t, err)
-	run := membership.ParseInfo(info)["run_id"]
-	impostor := rogueServer(t, func(args []string) string {
-		switch args[0] {
-		case "info":
-			return rogue.Bulk("redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nrun_id:" + run + "\r\n")
-		case "get":
-			return rogue.Bulk(membership.AdmittedValue(run, membership.NotDurable))
-		}
-		return ""
-	})
-	for i := range 10 {
-		c := besides(t, d, impostor)
-		lock, err := c.Lock(background, fmt.Sprint("job ", i), WithWait(patience))
-		must(t, err)
-		must(t, lock.Unlock(background))
-		must(t, c.Close())
-	}
-}
-
 // besides returns a client on the masters of d and one more server.
 func besides(t *testing.T, d *deployment, addr string) *Client {
 	t.Helper()
@@ -198,12 +178,12 @@ func besides(t *testing.T, d *deployment, addr string) *Client {
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 2<<20)
-	addr := rogueServer(t, func(args []string) string {
+	addr := rogueServer(t, nil, func(args []string) string {
 		switch args[0] {
 		case "info":
 			return rogue.Bulk(large)
 		case "subscribe":
-			return asAdmitted(args) + rogue.Array(rogue.Bulk("message"), rogue.Bulk(args[1]), rogue.Bulk(large))
+			return asMember(nil, args) + rogue.Array(rogue.Bulk("message"), rogue.Bulk(args[1]), rogue.Bulk(large))
 		}
 		return ""
 	})
@@ -211,7 +191,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, c.Close()) }()
 	m, stood := c.masters[0], false
-	_, err = m.Do(c.members.Greeting()...)
+	_, err = m.Do(background, c.members.Greeting()...)
 	heard := m.Subscribe(background, "channel", func() { stood = true }, func(_ int, text string) { t.Errorf("heard %d bytes", len(text)) })
 	for _, err := range []error{err, heard} {
 		if _, ok := errors.AsType[*master.ProtocolError](err); !ok {

@@ -4,13 +4,17 @@ import (
 	"sync"
 
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
 // round is one question put to all masters, and the votes it brings in. Who
 // asks may wait for the verdict (Client.listen), be called with it (onVerdict), or both.
 type round struct {
-	need int
+	// The votes of one version of the table of members count, and only those of its
+	// voting members.
+	view *membership.View
+	quorum
 
 	// Requests leave only as long as this hold is not over; nil: always.
 	during *hold
@@ -48,24 +52,46 @@ func inPlace[T any](place *[few]T, n int) []T {
 	return make([]T, n)
 }
 
-// newRound returns a round in which all masters are to vote.
-func (c *Client) newRound() *round {
+// newRound returns a round in which all masters are to vote, at the view's version.
+func newRound(v *membership.View) *round {
 	r := new(round)
-	r.init(c)
+	r.init(v)
 	return r
 }
 
-func (r *round) init(c *Client) {
-	r.need = c.need
-	r.votes = inPlace(&r.fewVotes, len(c.masters))
+func (r *round) init(v *membership.View) {
+	r.view, r.quorum = v, quorumOf(v)
+	r.votes = inPlace(&r.fewVotes, len(v.Out))
+}
+
+// quorumOf is the quorum of a view's table.
+func quorumOf(v *membership.View) quorum { return quorum{v.Table.Quorum(), len(v.Table.Members)} }
+
+// ask sends each request to its master, but not one that needs a vote to a master that
+// has none.
+func (r *round) ask(c *Client, requests []master.Request) {
+	for i := range requests {
+		if requests[i].Call.NoVote || !r.refused(i) {
+			c.masters[i].Submit(&requests[i])
+		}
+	}
+}
+
+// refused answers for a master that has no vote.
+func (r *round) refused(master int) bool {
+	out := r.view.Out[master]
+	if out != nil {
+		r.Answer(master, script.Vote{Heard: true, Answer: script.Refused, Err: out})
+	}
+	return out != nil
 }
 
 // requests returns one to each of n masters. It is called once.
 func (r *round) requests(n int) []master.Request { return inPlace(&r.fewRequests, n) }
 
-// newRound returns a round with the votes that are in already.
-func newRound(votes []script.Vote, need int) *round {
-	r := &round{need: need, votes: votes}
+// newBallot returns a round with the votes that are in already.
+func newBallot(votes []script.Vote, v *membership.View) *round {
+	r := &round{view: v, quorum: quorumOf(v), votes: votes}
 	r.judge()
 	return r
 }
@@ -102,6 +128,9 @@ func (r *round) Answer(master int, v script.Vote) {
 		r.mu.Unlock()
 		v = weigh(master, v)
 		r.mu.Lock()
+	}
+	if out := r.view.Out[master]; out != nil {
+		v = script.Vote{Heard: true, Answer: script.Refused, Err: out, Doubt: v.Doubt}
 	}
 	r.votes[master] = v
 	now := r.judge()

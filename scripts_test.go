@@ -116,7 +116,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 func TestWhoComesLateIsStillFirst(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
-		d.founded()
+		d.reached()
 		ask := func(owner, channel, ticket string) script.Answer {
 			h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner)}
 			v, err := callIn(script.BatchSource, d.raw[0], h.acquireCall(termsOf(DefaultTTL, 0, 0), place{&channel, waitqueue.TicketOf(ticket)}))
@@ -143,7 +143,7 @@ func TestWhoComesLateIsStillFirst(t *testing.T) {
 func TestAReleaseCallsWhoWaits(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
-		d.founded()
+		d.reached()
 		r := d.raw[0]
 		sub := r.Subscribe(background, "waiter")
 		t.Cleanup(func() { _ = sub.Close() })

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -46,22 +47,32 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 	defer c.calls.Done()
 	deadline := c.now().Add(c.requestTimeout)
 	lock := script.KeysOf(c.prefix, name, "").Lock
-	asked := c.newRound()
 	question := script.Verify.Call([]*string{&lock}, uint64(token))
-	for _, m := range c.masters {
-		m.Submit(&master.Request{Order: name, Call: question, To: asked})
+	verdict := VerifyUnknown
+	if err := c.mayAsk(ctx, opVerify, name, nil); err != nil {
+		return verdict, err
 	}
-	if err := c.await(ctx, asked, deadline); err != nil {
+	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
+		asked := newRound(v)
+		requests := asked.requests(len(c.masters))
+		for i := range requests {
+			requests[i] = master.Request{Order: name, Call: question, Version: v.Version, To: asked}
+		}
+		asked.ask(c, requests)
+		err := c.await(ctx, asked, deadline)
 		asked.abandon()
-		return VerifyUnknown, err
-	}
-	asked.abandon()
-	switch votes := asked.tally(); {
-	case decide(votes, c.need) == won:
-		return VerifyValid, nil
-	case disowned(votes, c.need):
-		return VerifyStale, nil
-	default:
-		return VerifyUnknown, c.notGranted(opVerify, name, votes)
-	}
+		if err != nil {
+			return err
+		}
+		switch votes := asked.tally(); {
+		case decide(votes, asked.need) == won:
+			verdict = VerifyValid
+		case disowned(votes, asked.quorum):
+			verdict = VerifyStale
+		default:
+			return c.notGranted(v, opVerify, name, votes)
+		}
+		return nil
+	})
+	return verdict, err
 }

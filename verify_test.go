@@ -11,7 +11,7 @@ import (
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 5, redisproc.Config{})
-	a, b := d.founded(), d.founded()
+	a, b := d.reached(), d.reached()
 	k := script.KeysOf(DefaultPrefix, "job", "")
 	for i := range 3 { // skewed, so that the token has to be confirmed
 		must(t, d.raw[i].IncrBy(background, k.Fence, int64(10*i)).Err())

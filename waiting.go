@@ -96,12 +96,15 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 		var err error
 		switch {
 		case early:
-			last = &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.need}
+			last = &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.needed()}
 			err = c.idle(ctx, w, patience, reached)
 		case turn.Ask:
 			lock, again, failed := c.tryFor(ctx, name, w, turn.Handed)
 			if failed == nil {
 				return lock, nil
+			}
+			if errors.Is(failed, ErrBadOption) {
+				return nil, failed
 			}
 			if ctx.Err() != nil && !errors.Is(failed, context.Cause(ctx)) {
 				failed = joinErrors(contextError(ctx), failed)
@@ -159,7 +162,7 @@ func (c *Client) pauseAfter(w *waiter, try int, err error, reached waitqueue.Rea
 		return c.soon() // a release may have come before the subscriptions
 	}
 	every := askEvery(w.Want.ttl)
-	if refusedByQuorum(err, c.need) {
+	if refusedByQuorum(err) {
 		every = coveredPause(now, rand.Float64())
 	}
 	if pause, held := calledPause(err, quiet, every); held {
@@ -178,11 +181,12 @@ func coveredPause(now clock.Instant, random float64) time.Duration {
 
 // refusedByQuorum reports whether the masters that refused a waiter for another's hold
 // are a quorum. It stands in their queues, if it asked for that.
-func refusedByQuorum(err error, need int) bool {
+func refusedByQuorum(err error) bool {
 	q, ok := errors.AsType[*QuorumError](err)
 	if !ok {
 		return false
 	}
+	need := q.Need
 	for _, v := range q.Votes {
 		if v.Answer == Held {
 			need--
@@ -236,14 +240,17 @@ func (c *Client) followCalls(ctx context.Context, w *waiter, patience <-chan tim
 }
 
 // tryFor makes one attempt, or concludes the one that was handed over. again tells
-// that it is worth another at once: the deployment was just founded, or the waiter
-// has got its ticket now.
+// that it is worth another at once: the members have changed, or the waiter has got its
+// ticket now.
 func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (lock *Lock, again bool, err error) {
 	abandonLast(w)
 	w.AskAt = 0 // who inherits the place in the middle of this has to ask
 	a := handed
 	if a == nil {
-		a = c.prepare(name, w.Want, c.placeFor(w.Ticket))
+		if err := c.mayAsk(ctx, opAcquire, name, &w.Want); err != nil {
+			return nil, false, err
+		}
+		a = c.prepare(c.members.View(), name, w.Want, c.placeFor(w.Ticket))
 		a.h.send(&a.asked, a.call)
 	}
 	if w.Began, w.Asked = a.start, a.in.waits(); w.Asked {
@@ -260,7 +267,7 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 			return nil, true, err
 		}
 	}
-	return nil, errors.Is(err, ErrNoQuorum) && c.members.Settled(ctx, c.requestTimeout), err
+	return nil, c.newerView(ctx, err, a.asked.view, a.deadline) != nil, err
 }
 
 // abandonLast drops what w's last attempt has not asked yet.
@@ -401,7 +408,7 @@ func (c *Client) heldHere(name string, last error) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.need, FreeIn: max(0, h.validUntil().Sub(c.now()))}
+	return &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.needed(), FreeIn: max(0, h.validUntil().Sub(c.now()))}
 }
 
 // askEvery is how often a waiter asks by itself that the masters call. The shorter

@@ -21,7 +21,7 @@ import (
 )
 
 func wokenByARelease(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.client()
+	a, b := d.reached(), d.client()
 	var took time.Duration
 	for range 3 {
 		held := mustTry(t, a, "job")
@@ -43,7 +43,7 @@ func wokenByARelease(t *testing.T, d *deployment) {
 }
 
 func wokenByTheEndOfALease(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.client()
+	a, b := d.reached(), d.client()
 	held := mustTry(t, a, "job", WithTTL(2*time.Second), WithoutWatchdog())
 	start := time.Now()
 	got := goLock(t, b, "job")
@@ -56,7 +56,7 @@ func wokenByTheEndOfALease(t *testing.T, d *deployment) {
 }
 
 func servedInOrderAcrossClients(t *testing.T, d *deployment) {
-	d.founded()
+	d.reached()
 	for _, opts := range [][]LockOption{nil, {WithFair()}} {
 		holder := d.client()
 		held := mustTry(t, holder, "job")
@@ -95,7 +95,7 @@ func servedInOrderAcrossClients(t *testing.T, d *deployment) {
 // aGoneWaiterIsPassedOver: one whose connection is gone at once, one that hears
 // and does not come (a process that was stopped) when its time is up.
 func aGoneWaiterIsPassedOver(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.client()
+	a, b := d.reached(), d.client()
 	k := script.KeysOf(DefaultPrefix, "job", "")
 	for _, x := range []struct {
 		ghost  string
@@ -124,7 +124,7 @@ func aGoneWaiterIsPassedOver(t *testing.T, d *deployment) {
 }
 
 func aWaiterThatGivesUpLeaves(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.client()
+	a, b := d.reached(), d.client()
 	held := mustTry(t, a, "job")
 	ctx, cancel := context.WithCancel(background)
 	gaveUp := make(chan error, 1)
@@ -148,7 +148,7 @@ func aWaiterThatGivesUpLeaves(t *testing.T, d *deployment) {
 // A master that was down when a waiter gave up hears of it when it is back: the lock
 // that is free there is not kept for one who does not come.
 func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *deployment) {
-	a, b, c := d.founded(), d.client(), d.founded()
+	a, b, c := d.reached(), d.client(), d.reached()
 	held := mustTry(t, a, "job", WithTTL(d.ttl()), WithoutWatchdog())
 	ctx, giveUp := context.WithCancel(background)
 	gone := make(chan struct{})
@@ -176,7 +176,7 @@ func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *deployment) {
 }
 
 func oneClientKeepsANameForSoLong(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.client()
+	a, b := d.reached(), d.client()
 	ctx, cancel := context.WithCancel(background)
 	var busy sync.WaitGroup
 	for range 4 {
@@ -211,7 +211,7 @@ func oneClientKeepsANameForSoLong(t *testing.T, d *deployment) {
 // aFreeMasterMisleadsNobody: one that the holder does not have calls the waiter
 // again and again, in vain; the others' call must not be missed for that.
 func aFreeMasterMisleadsNobody(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.client()
+	a, b := d.reached(), d.client()
 	held := d.either(25*time.Second, time.Second)
 	lock := mustTry(t, a, "job", WithTTL(29*time.Second), WithoutWatchdog())
 	d.drop(a, "job", 4)
@@ -229,7 +229,7 @@ func aFreeMasterMisleadsNobody(t *testing.T, d *deployment) {
 // aRepairComesBeforeACall: what is kept for one who waits belongs to nobody, and
 // must not keep a holder from getting back what it lost.
 func aRepairComesBeforeACall(t *testing.T, d *deployment) {
-	c := d.founded()
+	c := d.reached()
 	lock := mustTry(t, c, "job")
 	d.drop(c, "job", 0)
 	k := script.KeysOf(DefaultPrefix, "job", "")
@@ -244,7 +244,7 @@ func aRepairComesBeforeACall(t *testing.T, d *deployment) {
 }
 
 func subscriptionsEndWithTheWaiting(t *testing.T, d *deployment) {
-	a, b := d.founded(), d.client()
+	a, b := d.reached(), d.client()
 	held := mustTry(t, a, "job")
 	got := goLock(t, b, "job")
 	d.inLine("job", 1)
@@ -269,7 +269,7 @@ func subscriptionsEndWithTheWaiting(t *testing.T, d *deployment) {
 func TestWithoutSubscriptionsWaitersPoll(t *testing.T) {
 	t.Parallel()
 	onProcesses(t, 3, func(t *testing.T, d *deployment) {
-		a, b := d.founded(), d.client()
+		a, b := d.reached(), d.client()
 		for _, r := range d.raw {
 			must(t, r.Do(background, "acl", "setuser", "default", "resetchannels").Err())
 		}
@@ -302,7 +302,7 @@ func TestWithoutSubscriptionsWaitersPoll(t *testing.T) {
 func TestBrokenSubscriptions(t *testing.T) {
 	t.Parallel()
 	onProcesses(t, 3, func(t *testing.T, d *deployment) {
-		d.founded()
+		d.reached()
 		ctx, cancel := context.WithCancel(background)
 		var breaking sync.WaitGroup
 		for _, r := range d.raw {
@@ -346,12 +346,12 @@ func TestBlockedWaitersAreQuiet(t *testing.T) {
 
 func blockedWaitersAreQuiet(t *testing.T, d *deployment, dead int) {
 	const clients, callers, seconds = 3, 5, 4
-	holder := d.founded()
+	holder := d.reached()
 	ctx, cancel := context.WithCancel(background)
 	held := mustTry(t, holder, "job", WithTTL(900*time.Millisecond)) // short, so that waiters look out for its end
 	var all sync.WaitGroup
 	for range clients {
-		c := d.founded()
+		c := d.reached()
 		all.Go(func() { // callers that come and go
 			for ctx.Err() == nil {
 				if _, err := c.Lock(ctx, "job", WithWait(100*time.Millisecond)); err == nil {
@@ -415,9 +415,8 @@ func distant(t *testing.T, n int, oneWay time.Duration, opts ...Option) *Client 
 	c, err := New(clients, append([]Option{WithRequestTimeout(2 * time.Second)}, opts...)...)
 	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	founding, err := c.Lock(background, "founding", WithWait(20*time.Second))
-	must(t, err)
-	must(t, founding.Unlock(background))
+	must(t, c.Init(background, 0))
+	must(t, mustTry(t, c, "reaching").Unlock(background))
 	return c
 }
 
@@ -428,7 +427,7 @@ func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		var events recorder
-		a, b := d.founded(), d.founded(WithTTL(time.Second), WithObserver(Observer{Waiting: func(name string, err error) { events.note("asked %s", name) }}))
+		a, b := d.reached(), d.reached(WithTTL(time.Second), WithObserver(Observer{Waiting: func(name string, err error) { events.note("asked %s", name) }}))
 		held := mustTry(t, a, "job")
 		got := goLock(t, b, "job")
 		d.inLine("job", 1)
@@ -458,7 +457,7 @@ func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 func TestWhoIsCalledAndDoesNotComeCostsAMoment(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		a, b := d.founded(), d.client()
+		a, b := d.reached(), d.client()
 		k := script.KeysOf(DefaultPrefix, "job", "")
 		held := mustTry(t, a, "job")
 		for _, r := range d.raw {
@@ -503,10 +502,10 @@ func TestAHandOverIsOneRoundTrip(t *testing.T) {
 func TestNoWaitIsOneAttempt(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		a := d.founded()
+		a := d.reached()
 		held := mustTry(t, a, "job")
 		for wait, want := range map[time.Duration]time.Duration{0: 0, -time.Second: 0, time.Second: time.Second} {
-			for at, b := range map[string]*Client{"at the call": d.founded(), "at construction": d.founded(WithWait(wait))} {
+			for at, b := range map[string]*Client{"at the call": d.reached(), "at construction": d.reached(WithWait(wait))} {
 				var opts []LockOption
 				if at == "at the call" {
 					opts = []LockOption{WithWait(wait)}

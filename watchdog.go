@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -65,7 +66,7 @@ func (h *hold) untilNextTick(now clock.Instant) time.Duration {
 // renew starts a renewal, and drops what has not left yet of the one before: a
 // master that hangs has one of them in its queue, not all.
 func (h *hold) renew(t terms) {
-	r := h.extend(t)
+	r := h.extend(h.client.members.View(), t)
 	h.mu.Lock()
 	before := h.renewal
 	h.renewal = r
@@ -75,22 +76,34 @@ func (h *hold) renew(t terms) {
 	}
 }
 
+// membersChanged renews the hold at once if the members changed in the middle of its last
+// renewal.
+func (h *hold) membersChanged() {
+	h.mu.Lock()
+	again := h.ended == nil && h.renewal != nil && !h.renewal.won()
+	t := h.terms
+	h.mu.Unlock()
+	if again {
+		h.renew(t)
+	}
+}
+
 // extend asks all masters to extend the lease. What has not left when the hold
 // ends never will. A master that did not have the lock the last time is sent a
 // repair instead, which writes it back: as long as a quorum renews without it, a
 // lock survives any number of masters losing it one after the other.
-func (h *hold) extend(t terms) *round {
+func (h *hold) extend(v *membership.View, t terms) *round {
 	c := h.client
 	start := c.now()
-	r := c.newRound()
+	r := newRound(v)
 	r.during = h
 	var repairs [maxMasters]bool
-	r.weigh = func(i int, v script.Vote) script.Vote { return h.weigh(i, v, t, repairs[i]) }
+	r.weigh = func(i int, vote script.Vote) script.Vote { return h.weigh(i, vote, t, v, repairs[i]) }
 	r.onVerdict = func(verdict) {
 		switch votes := r.tally(); {
-		case decide(votes, c.need) == won:
+		case decide(votes, r.need) == won:
 			h.renewed(t, start)
-		case disowned(votes, c.need):
+		case disowned(votes, r.quorum):
 			h.end(ErrLost)
 		}
 	}
@@ -100,23 +113,21 @@ func (h *hold) extend(t terms) *round {
 	h.longest = max(h.longest, t.keyTTL())
 	valid := start.Before(h.validUntil())
 	for i := range requests {
-		requests[i] = master.Request{Order: h.name, Call: extending, To: r}
-		if h.masters[i].lost && valid {
+		requests[i] = master.Request{Order: h.name, Call: extending, Version: v.Version, To: r}
+		if h.masters[i].lost && valid && v.Out[i] == nil {
 			requests[i].Call = h.repairCall(t)
 			h.masters[i].repairs++
 			repairs[i] = true
 		}
 	}
 	h.mu.Unlock()
-	for i := range requests {
-		c.masters[i].Submit(&requests[i])
-	}
+	r.ask(c, requests)
 	return r
 }
 
 // weigh takes one master's answer to an extend or a repair, and returns what
 // counts of it.
-func (h *hold) weigh(i int, v script.Vote, t terms, repair bool) script.Vote {
+func (h *hold) weigh(i int, v script.Vote, t terms, at *membership.View, repair bool) script.Vote {
 	jumped := time.Duration(0)
 	h.mu.Lock()
 	s := &h.masters[i]
@@ -136,7 +147,7 @@ func (h *hold) weigh(i int, v script.Vote, t terms, repair bool) script.Vote {
 		v = script.Vote{Heard: true, Answer: script.Refused, Err: errRepaired}
 	case repair, !h.alive():
 	case v.Answer == script.Granted:
-		jumped = h.extendedAt(i, v, t)
+		jumped = h.extendedAt(i, v, t, h.counts(at))
 	case v.Answer == script.Unknown:
 		s.expiry.hi = max(s.expiry.hi, v.Got.Add(t.keyTTL())) // it may have been extended
 	}
@@ -149,15 +160,16 @@ func (h *hold) weigh(i int, v script.Vote, t terms, repair bool) script.Vote {
 }
 
 // extendedAt counts the vote of a master that extended, unless its clock jumped
-// since it did so the last time; it returns by how much. The caller holds mu.
-func (h *hold) extendedAt(i int, v script.Vote, t terms) (jumped time.Duration) {
+// since it did so the last time; it returns by how much. counts tells whether a vote at
+// its version does. The caller holds mu.
+func (h *hold) extendedAt(i int, v script.Vote, t terms, counts bool) (jumped time.Duration) {
 	s := &h.masters[i]
 	if s.granted {
 		jumped = s.expiry.jump(v.Remaining, v.Sent, v.Got, t.drift)
 	}
 	s.granted = true
 	s.expiry = expiryAfter(v.Sent, v.Got, max(v.Remaining, t.keyTTL()))
-	if jumped == 0 {
+	if jumped == 0 && counts {
 		s.until = max(s.until, t.validUntil(v.Sent))
 	}
 	return jumped

@@ -1,6 +1,6 @@
 -- batch: run operations, in order. It stands behind all of them, and is what a master runs.
 --
--- KEYS  the keys of each operation
+-- KEYS  the header, then the keys of each operation
 -- ARGV  the header, then the name of each operation, followed by its arguments
 --
 -- Most operations are short forms of a function: each word costs a master as much as a third of a redis.call.
@@ -22,13 +22,16 @@
 -- Replies an array with the reply of each operation: an integer, or the text of an error. (As a text, because go-redis
 -- stops reading an array at an error that it knows, OOM say, and takes the rest for the reply to the next command.)
 --
+-- All but exit, release, pass, undo and leave need that this master votes at the version of the header. Else they reply
+-- VERSION and the version that it has accepted.
+--
 -- Invariants: an operation that fails does not stop those behind it. The script as a whole fails only when it did
 -- nothing: it is unknown here (NOSCRIPT), say, or may not be called.
 local replies = {}
-local k, a, last = 1, 2, #ARGV
+local k, a, last = 2, 2, #ARGV
 while a <= last do
   local operation, _, reply = ARGV[a], nil, nil
-  if operation == 'acquire' then
+  if operation == 'acquire' and votes then
     _, reply = pcall(acquire, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], ARGV[a + 1], ARGV[a + 2])
     k, a = k + 4, a + 3
   elseif operation == 'release' then

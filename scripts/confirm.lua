@@ -4,7 +4,7 @@
 -- Arguments  owner, grant (number of the vote), token
 --
 -- Notes the token in the lock, for verify. Replies 1, the counter is at the token or above; 0, the grant no longer stands.
--- Errors: NOTADMITTED, the bucket's counter is missing or corrupt.
+-- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
 -- Invariants: the counter never falls. It asks for the grant and not only for the owner, because an
 -- acquire that was resent may have been granted twice, with a rival's grant between.

@@ -12,7 +12,7 @@
 --   0              lost: a re-entry (depth > 1), and the lock is not this owner's
 --   -1 - remaining held by another, or kept for one, for so many ms more
 --   -time          the same, when the time was asked for: us, above 1e14
--- Errors: NOTADMITTED, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
+-- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
 -- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never
 -- shrinks. A re-entry never creates a lock. An owner that gave up is never granted. A waiter that is refused stands in
@@ -66,7 +66,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
   local remaining = redis.call('PTTL', lock)
   if remaining < 0 then
     -- It lost its ttl (PERSIST, a restored dump). Its owner may be valid for the longest lease yet, and renew before that.
-    remaining = maxTTL
+    remaining = tonumber(redis.call('HGET', KEYS[1], 'maxTTL'))
     redis.call('PEXPIRE', lock, remaining)
   end
   return -1 - remaining

@@ -3,9 +3,10 @@
 -- raise brings the bucket's counter to the token, if it is lower: it never falls. Replies the error that the counter is
 -- missing or corrupt, or nil.
 local function raise(fence, token)
-  local counter = valueOf(redis.call('GET', fence))
+  local stands = redis.pcall('GET', fence)
+  local counter = type(stands) == 'string' and valueOf(stands)
   if not counter then
-    return redis.error_reply('NOTADMITTED the fencing counter ' .. fence .. ' is missing or corrupt')
+    return lost(fence)
   end
   if counter < tonumber(token) then
     redis.call('SET', fence, token)

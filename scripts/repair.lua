@@ -4,7 +4,7 @@
 -- Arguments  owner, depth, token, ttl (ms)
 --
 -- Replies 1, the lock is the owner's here; 0, another's, or the owner gave up here.
--- Errors: NOTADMITTED, the bucket's counter is missing or corrupt.
+-- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
 -- Invariants: never takes a lock from anybody. The counter is at the token or above before the lock stands, so
 -- whoever is granted here afterwards gets a higher number. Only a holder whose lease is valid may send it.

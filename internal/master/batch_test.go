@@ -91,11 +91,14 @@ func cutBatches(t *testing.T, reply, resend bool) {
 		return cutConn{conn, cut, &whole, &broke}, nil
 	}
 	m := New(Config{
-		Name: "embedded", Endpoint: NewEndpoint(o, time.Second), MaxTTL: time.Hour, SideTimeout: time.Second, Gate: openGate{},
+		Name: "embedded", Endpoint: NewEndpoint(o, time.Second), Register: "register", SideTimeout: time.Second, Gate: openGate{},
 		Now: func() clock.Instant { return clock.Instant(time.Since(epoch)) },
 		Up:  func() {}, Down: func(error) {},
 	})
 	defer func() { _ = m.redis.Close() }()
+	if err := raw.HSet(context.Background(), m.Register, "votes", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
 	for at := 0; ; at++ {
 		answers := make([]script.Vote, 2)
 		var batch []*Request
@@ -106,7 +109,7 @@ func cutBatches(t *testing.T, reply, resend bool) {
 				t.Fatal(err)
 			}
 			acquire := script.Acquire.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, &owner, 30_000)
-			batch = append(batch, &Request{Call: acquire, To: answerInto{&answers[i]}})
+			batch = append(batch, &Request{Call: acquire, Version: "1", To: answerInto{&answers[i]}})
 		}
 		l := &link{master: m, inFlight: true}
 		if err := l.greet(); err != nil {

@@ -23,7 +23,7 @@ func NewEndpoint(o *redis.Options, timeout time.Duration) Endpoint {
 	return Endpoint{Redis: c, Subscriber: c, Own: true}
 }
 
-// poolSize is enough for the links, an admission and a look into lost counters.
+// poolSize is enough for the links and for what is asked past the queue.
 const poolSize = 2 * maxLinks
 
 // Tuned makes of what tells how a server is reached the options of a client that
@@ -37,8 +37,9 @@ func Tuned(o *redis.Options, timeout time.Duration) *redis.Options {
 		o.DialTimeout = timeout
 	}
 	o.PoolSize, o.MaxConcurrentDials = poolSize, 0
-	o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.PoolTimeout = 0, 0, 0, 0
-	o.Protocol = 2 // nothing is pushed to us; 3 looks for it before each reply
+	o.MinIdleConns, o.MaxActiveConns, o.PoolTimeout = 0, 0, 0
+	o.MaxIdleConns = 1 // each may be stale when it is used: see onceMore
+	o.Protocol = 2     // nothing is pushed to us; 3 looks for it before each reply
 	o.PushNotificationProcessor = nil
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.DisableIdentity = true

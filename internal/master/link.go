@@ -16,11 +16,11 @@ import (
 type link struct {
 	master  *Master
 	conn    *redis.Conn
-	served  bool // it has carried requests: it may be stale by now
-	session Session
+	served  bool          // it has carried requests: it may be stale by now
 	trip    time.Duration // how long the last batch took; 0: it did not end well
 	argv    []any         // the command that it sends; kept for the next
 	keys    int           // how many of them are keys
+	version string        // that it carries
 
 	// Guarded by the master's mu.
 	inFlight bool
@@ -58,8 +58,11 @@ func (l *link) serve(batch []*Request) {
 	m.setFailFast(nil)
 	now := m.Now()
 	live := batch[:0]
+	l.version = newestVersion(batch)
 	for _, r := range batch {
-		if r.begin(m.Index, now) {
+		if r.Version != "" && r.Version != l.version {
+			m.tell(r, script.Vote{Answer: script.Refused, Err: script.ErrVersion})
+		} else if r.begin(m.Index, now) {
 			live = append(live, r)
 		}
 	}
@@ -85,7 +88,6 @@ func (l *link) serve(batch []*Request) {
 		v.Sent, v.Got, v.Doubt = r.sent, got, v.Answer == script.Unknown || r.resent
 		m.tell(r, v)
 	}
-	m.recheck(l.session, got)
 }
 
 // exchange has the master run the requests' calls, as one script, and gives each
@@ -97,12 +99,12 @@ func (l *link) exchange(live []*Request) error {
 		return nil
 	}
 	l.served = true
-	l.argv = append(l.argv[:0], "evalsha", &script.BatchSHA, &l.keys)
+	l.argv = append(l.argv[:0], "evalsha", &script.BatchSHA, &l.keys, &l.master.Register)
 	for _, r := range live {
 		l.argv = append(l.argv, r.Call.Keys()...)
 	}
 	l.keys = len(l.argv) - 3
-	l.argv = append(l.argv, &l.master.maxTTL)
+	l.argv = append(l.argv, &l.version)
 	for _, r := range live {
 		l.argv = append(l.argv, r.Call.Args()...)
 	}
@@ -127,6 +129,7 @@ func (l *link) exchange(live []*Request) error {
 		}
 		return err
 	}
+	refused := false
 	for i, r := range live {
 		switch reply := replies[i].(type) {
 		case int64:
@@ -138,13 +141,25 @@ func (l *link) exchange(live []*Request) error {
 		}
 		switch {
 		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"):
-		case redis.HasErrorPrefix(r.err, "NOTADMITTED"):
-			l.master.lost()
+		case redis.HasErrorPrefix(r.err, "VERSION"), redis.HasErrorPrefix(r.err, "NOTMEMBER"):
+			refused = true
 		default:
 			l.hangUp()
 		}
 	}
+	if refused {
+		l.master.Gate.Refused(l.master)
+	}
 	return nil
+}
+
+// newestVersion is the version that a batch carries.
+func newestVersion(batch []*Request) string {
+	newest := ""
+	for _, r := range batch {
+		newest = max(newest, r.Version)
+	}
+	return newest
 }
 
 // run sends the words and returns the array that is the reply.
@@ -179,9 +194,6 @@ func (m *Master) connect(l *link) error {
 	h := &m.health
 	h.connecting <- struct{}{}
 	defer func() { <-h.connecting }()
-	if h.asking {
-		return errAsking
-	}
 	if m.Now().Before(h.downTill) {
 		return h.downErr
 	}
@@ -198,9 +210,7 @@ func (m *Master) connect(l *link) error {
 		return nil
 	}
 	l.hangUp()
-	if err != errAsking {
-		m.failed(err)
-	}
+	m.failed(err)
 	return err
 }
 
@@ -208,25 +218,22 @@ func (m *Master) connect(l *link) error {
 // be used. It is one round trip. The caller has connecting.
 func (l *link) greet() error {
 	m := l.master
-	l.conn, l.served = m.redis.Conn(), false
 	greeting := m.Gate.Greeting()
-	replies, err := sendTogether(context.Background(), l.conn, append(greeting[:len(greeting):len(greeting)], Text("script", "load", script.BatchSource)))
+	commands := append(greeting[:len(greeting):len(greeting)], Text("script", "load", script.BatchSource))
+	var replies []Reply
+	err := onceMore(func() (err error) {
+		l.hangUp()
+		l.conn, l.served = m.redis.Conn(), false
+		replies, err = sendTogether(context.Background(), l.conn, commands)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	session, err := m.Gate.Greeted(m, replies[:len(greeting)])
-	if err != nil {
+	if err := m.Gate.Greeted(m, replies[:len(greeting)]); err != nil {
 		return err
 	}
-	if err := replies[len(greeting)].Err(); err != nil {
-		return err
-	}
-	l.session = session
-	later, err := session.Admit()
-	if err != nil || later == nil {
-		return err
-	}
-	return m.ask(later)
+	return replies[len(greeting)].Err()
 }
 
 func (l *link) hangUp() {

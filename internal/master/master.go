@@ -2,7 +2,6 @@ package master
 
 import (
 	"errors"
-	"strconv"
 	"sync"
 	"time"
 
@@ -34,7 +33,7 @@ type Config struct {
 	Name     string // its address, for people
 	Endpoint Endpoint
 	Now      func() clock.Instant
-	MaxTTL   time.Duration // the longest of the deployment: every batch tells it
+	Register string // the key of the register of members
 
 	// SideTimeout bounds a command, or what goes out together, past the queue.
 	SideTimeout time.Duration
@@ -53,17 +52,15 @@ type Config struct {
 // several batches are under way at once, but never two with requests of the same
 // order: a release follows its own acquire.
 //
-// Locks are taken in this order: health.connecting, then health.mu or mu. The gate is
+// Locks are taken in this order: health.connecting, then mu. The gate's Greeted is
 // called with connecting; Answer, Begin and the policies of requests are called
 // without any of them.
 type Master struct {
 	Config
-	maxTTL     string                // of the configuration, in ms
 	redis      *redis.Client         // for the queue
 	side       *redis.Client         // past the queue: go-redis's Conn and its client share options without a lock
 	subscriber redis.UniversalClient // for subscriptions
 	health     health
-	inquiries  sync.WaitGroup // those that ask and recheck began
 
 	mu       sync.Mutex
 	queue    []*Request
@@ -81,7 +78,6 @@ func New(cfg Config) *Master {
 	r := cfg.Endpoint.Redis
 	return &Master{
 		Config:     cfg,
-		maxTTL:     strconv.FormatInt(cfg.MaxTTL.Milliseconds(), 10),
 		redis:      r,
 		side:       r.WithTimeout(cfg.SideTimeout),
 		subscriber: cfg.Endpoint.Subscriber,
@@ -165,10 +161,7 @@ func (m *Master) Close() {
 }
 
 // Wait returns when all that was under way at Close is over.
-func (m *Master) Wait() {
-	<-m.stopped
-	m.inquiries.Wait()
-}
+func (m *Master) Wait() { <-m.stopped }
 
 // run serves the queue until close. To a near master nothing else may leave
 // meanwhile, so it carries the batch itself.

@@ -39,9 +39,8 @@ type openGate struct{}
 func (openGate) Greeting() []Command {
 	return []Command{Text("info"), Text("get", "key"), Pairs("config", "get", "appendonly")}
 }
-func (openGate) Greeted(*Master, []Reply) (Session, error) { return openGate{}, nil }
-func (openGate) Admit() (*Inquiry, error)                  { return nil, nil }
-func (openGate) Readmit() error                            { return nil }
+func (openGate) Greeted(*Master, []Reply) error { return nil }
+func (openGate) Refused(*Master)                {}
 
 // toldBy returns a master each of whose connections says text, and how many there
 // were.
@@ -64,11 +63,11 @@ func toldBy(t testing.TB, said []byte, through func(net.Conn) net.Conn) (*Master
 
 // readAll reads what a server said as a reply to each thing that it is asked.
 func readAll(m *Master) (all []error) {
-	_, err := m.Do(openGate{}.Greeting()...)
+	_, err := m.Do(context.Background(), openGate{}.Greeting()...)
 	all = append(all, err)
-	_, err = m.EvalTexts(NewScript("return {}"), nil)
+	_, err = m.EvalTexts(context.Background(), NewScript("return {}"), nil)
 	all = append(all, err)
-	all = append(all, m.Eval(NewScript("return 1"), nil))
+	all = append(all, m.Eval(context.Background(), NewScript("return 1"), nil))
 	all = append(all, m.Subscribe(context.Background(), "channel", func() {}, func(int, string) {}))
 	l := &link{master: m}
 	all = append(all, l.greet())

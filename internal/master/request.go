@@ -31,6 +31,10 @@ type Request struct {
 	Call  script.Call
 	To    Asker
 
+	// Version is that of the table of members which the master must have to run the
+	// call; "" for one that it runs at any.
+	Version string
+
 	// Until is set on a request that must arrive: it is sent again until the master
 	// has answered yes or "not yours", or this instant has passed.
 	Until clock.Instant
@@ -90,8 +94,10 @@ func (r *Request) read() script.Vote {
 	switch {
 	case r.err == nil:
 		return r.Call.Read(r.reply)
-	case redis.HasErrorPrefix(r.err, "NOTADMITTED"):
-		return script.Vote{Answer: script.Refused, Err: fmt.Errorf("%w: %s", script.ErrNotAdmitted, strings.TrimPrefix(r.err.Error(), "NOTADMITTED "))}
+	case redis.HasErrorPrefix(r.err, "NOTMEMBER"):
+		return script.Vote{Answer: script.Refused, Err: fmt.Errorf("%w: %s", script.ErrNotMember, strings.TrimPrefix(r.err.Error(), "NOTMEMBER "))}
+	case redis.HasErrorPrefix(r.err, "VERSION"):
+		return script.Vote{Answer: script.Refused, Err: script.ErrVersion}
 	case IsReply(r.err):
 		return script.Vote{Answer: script.Refused, Err: r.err}
 	}

@@ -83,10 +83,25 @@ func connErr(cmds []redis.Cmder, err error) error {
 }
 
 // Do sends commands past the queue, in one round trip, and returns their replies.
-func (m *Master) Do(commands ...Command) ([]Reply, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), m.SideTimeout)
+func (m *Master) Do(ctx context.Context, commands ...Command) ([]Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
 	defer cancel()
-	return sendTogether(ctx, m.side, commands)
+	var replies []Reply
+	err := onceMore(func() (err error) {
+		replies, err = sendTogether(ctx, m.side, commands)
+		return err
+	})
+	return replies, err
+}
+
+// onceMore sends again what broke the connection: it had been idle, and may have been
+// closed long ago. All that is sent past the queue may be executed twice.
+func onceMore(send func() error) error {
+	err := send()
+	if err != nil && !IsReply(err) && !isTimeout(err) {
+		err = send()
+	}
+	return err
 }
 
 // Script is a script that is run past the queue.
@@ -96,28 +111,48 @@ type Script struct{ script *redis.Script }
 func NewScript(source string) Script { return Script{redis.NewScript(source)} }
 
 // Eval runs a script past the queue, for its side effects only.
-func (m *Master) Eval(s Script, keys []string, args ...any) error {
-	return m.evaluated(s, keys, args, func(*redis.Cmd) error { return nil })
+func (m *Master) Eval(ctx context.Context, s Script, keys []string, args ...any) error {
+	return m.evaluated(ctx, s, keys, args, func(*redis.Cmd) error { return nil })
 }
 
-// EvalTexts is eval, and returns the strings that the script replied.
-func (m *Master) EvalTexts(s Script, keys []string, args ...any) (texts []string, err error) {
-	err = m.evaluated(s, keys, args, func(c *redis.Cmd) (err error) {
+// EvalInt is Eval, and returns the integer that the script replied.
+func (m *Master) EvalInt(ctx context.Context, s Script, keys []string, args ...any) (n int64, err error) {
+	err = m.evaluated(ctx, s, keys, args, func(c *redis.Cmd) (err error) {
+		n, err = c.Int64()
+		return err
+	})
+	return n, err
+}
+
+// EvalText is Eval, and returns the string that the script replied.
+func (m *Master) EvalText(ctx context.Context, s Script, keys []string, args ...any) (text string, err error) {
+	err = m.evaluated(ctx, s, keys, args, func(c *redis.Cmd) (err error) {
+		text, err = c.Text()
+		return err
+	})
+	return text, err
+}
+
+// EvalTexts is Eval, and returns the strings that the script replied.
+func (m *Master) EvalTexts(ctx context.Context, s Script, keys []string, args ...any) (texts []string, err error) {
+	err = m.evaluated(ctx, s, keys, args, func(c *redis.Cmd) (err error) {
 		texts, err = c.StringSlice()
 		return err
 	})
 	return texts, err
 }
 
-func (m *Master) evaluated(s Script, keys []string, args []any, read func(*redis.Cmd) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), m.SideTimeout)
+func (m *Master) evaluated(ctx context.Context, s Script, keys []string, args []any, read func(*redis.Cmd) error) error {
+	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
 	defer cancel()
-	return driving(func() error {
-		cmd := s.script.Run(ctx, m.side, keys, args...)
-		if err := cmd.Err(); err != nil {
-			return err
-		}
-		return read(cmd)
+	return onceMore(func() error {
+		return driving(func() error {
+			cmd := s.script.Run(ctx, m.side, keys, args...)
+			if err := cmd.Err(); err != nil {
+				return err
+			}
+			return read(cmd)
+		})
 	})
 }
 

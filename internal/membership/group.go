@@ -4,313 +4,572 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Timeout bounds each step of an admission. It is rare, and touches all
-// counters of a master, so it may take longer than a request.
+// Timeout bounds what touches all counters of a master.
 const Timeout = 5 * time.Second
-
-// knownDeployments has those, by deployment, of which a client of this
-// process has seen a master vote. They are not new, however empty they are.
-var knownDeployments sync.Map
-
-// Group is the masters of a deployment. It brings them in: it asks the servers, and does
-// what the plan says. It is the masters' Gate.
-type Group struct {
-	Config
-	Masters []*master.Master // set before any of them is started
-
-	mu       sync.Mutex                          // taken with nothing else, but that a master may be connecting
-	runs     map[*master.Master]string           // the run id of its server process
-	apart    map[[2]*master.Master]clock.Instant // when two that have the same run id were found to be two servers
-	founding inquiries                           // into masters that were never used
-	letting  inquiries                           // into others
-	once     singleflight.Group
-}
 
 // Config is what a group goes by.
 type Config struct {
-	Prefix     string        // of all keys
-	Need       int           // quorum
-	Quarantine time.Duration // how long a master that may have forgotten grants stays out
-	Now        func() clock.Instant
+	Prefix  string        // of all keys
+	Timeout time.Duration // for one server to report, or to take its part in a change
+	MaxTTL  time.Duration // of a deployment that is founded
+	Drift   float64       // of one that is founded
+	Now     func() clock.Instant
+	Learned func(before, now *View) // told of each view; before is nil for the first
 }
 
-// New returns a group of masters, to be set before it is asked for anything.
-func New(cfg Config) *Group {
-	return &Group{Config: cfg, runs: make(map[*master.Master]string), apart: make(map[[2]*master.Master]clock.Instant)}
+// Group is the masters of a client. It learns from them who may vote, and brings back
+// those that lost their data.
+type Group struct {
+	Config
+	Masters []*master.Master // set before any of them is started
+	key     string           // of the register
+	names   []string
+
+	view atomic.Pointer[View]
+
+	mu       sync.Mutex // held over no call
+	reports  []*report  // by master: the last one; nil: none
+	failures []error    // by master: why it did not report when it was asked last
+	looking  []bool     // by master: it is being asked
+	known    *evidence
+	bound    map[string]binding
+	conflict error
+	changed  chan struct{} // closed, and made anew, when any of these changes
+	working  bool
+	again    bool // something happened since work looked
+	pushing  []bool
+	timer    *time.Timer
+	closed   bool
+
+	ctx   context.Context // ends with Stop
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
 }
 
-// deployment names the deployment as this process knows it.
-func (g *Group) deployment() string {
-	names := make([]string, len(g.Masters))
-	for i, m := range g.Masters {
-		names[i] = m.Name
+// binding is the master that is a member.
+type binding struct {
+	index int
+	left  clock.Instant // when it was found to be another's; 0: it is not
+}
+
+// NewGroup returns a group, to be given its masters before it is asked for anything.
+func NewGroup(cfg Config) *Group {
+	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), known: newEvidence(), bound: map[string]binding{}, changed: make(chan struct{})}
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	return g
+}
+
+// SetMasters gives the group its masters.
+func (g *Group) SetMasters(masters []*master.Master) {
+	g.Masters = masters
+	g.reports, g.failures = make([]*report, len(masters)), make([]error, len(masters))
+	g.looking, g.pushing = make([]bool, len(masters)), make([]bool, len(masters))
+	for _, m := range masters {
+		g.names = append(g.names, m.Name)
 	}
-	slices.Sort(names)
-	return g.Prefix + " " + strings.Join(names, " ")
 }
 
-// inquiries are into masters, whether they may vote.
-type inquiries struct {
-	under int
-	over  chan struct{} // closed when none is under way; nil if none is
-}
-
-// Greeting asks for a hello.
-func (g *Group) Greeting() []master.Command { return g.helloCommands() }
-
-// Greeted reads the hello.
-func (g *Group) Greeted(m *master.Master, replies []master.Reply) (master.Session, error) {
-	hello, err := readHello(replies)
-	return &visit{g, m, hello}, err
-}
-
-// visit is the session of a master's server that said hello.
-type visit struct {
-	*Group
-	master *master.Master
-	hello  hello
-}
-
-// Admit leaves whatever may wait for another master to an inquiry.
-func (v *visit) Admit() (*master.Inquiry, error) {
-	later, err := v.mayVote()
-	if err == nil && later == nil {
-		knownDeployments.Store(v.deployment(), true)
+// Stop ends what is under way. Nothing more is done, but for what masters still say.
+func (g *Group) Stop() {
+	g.mu.Lock()
+	g.closed = true
+	if g.timer != nil {
+		g.timer.Stop()
 	}
-	return later, err
+	g.mu.Unlock()
+	g.stop()
 }
 
-func (v *visit) mayVote() (*master.Inquiry, error) {
-	run := v.hello.info["run_id"]
-	if other := v.claim(v.master, run, v.Now()); other != nil {
-		return &master.Inquiry{Ask: func() error { return v.tellApart(v.master, other) }, Over: v.begin(&v.letting)}, nil
+// Wait waits for the end of what was under way at Stop.
+func (g *Group) Wait() { g.tasks.Wait() }
+
+// task runs f in a goroutine that Wait waits for, but not after Stop.
+func (g *Group) task(f func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.tasks.Go(f)
 	}
-	in, err := readAdmitted(v.hello.admitted, run)
-	if err != nil || in && !(believedDurable(v.hello.admitted) && v.hello.durable == NotDurable) {
-		return nil, err
-	}
-	together := func() error { return v.together()[v.master.Index] }
-	if v.hello.admitted == "" {
-		return &master.Inquiry{Ask: together, Over: v.begin(&v.founding)}, nil
-	}
-	if decided, err := v.readmitAlone(v.master, v.hello.durable); decided {
-		return nil, err
-	}
-	return &master.Inquiry{Ask: together, Over: v.begin(&v.letting)}, nil
+	return !g.closed
 }
 
-// Readmit looks into a master that lost a counter. It returns nil when it is all right
-// now.
-func (v *visit) Readmit() error {
-	if decided, err := v.readmitAlone(v.master, v.hello.durable); decided {
+// Greeting asks for a report.
+func (g *Group) Greeting() []master.Command { return greeting(g.key) }
+
+// Greeted reads the report of a server on a new connection.
+func (g *Group) Greeted(m *master.Master, replies []master.Reply) error {
+	r, err := readReport(replies)
+	if err != nil {
 		return err
 	}
-	return v.together()[v.master.Index]
-}
-
-// claim notes which process the master is, and returns another one that says to be
-// that, unless it was just found not to be.
-func (g *Group) claim(m *master.Master, run string, now clock.Instant) *master.Master {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for other, its := range g.runs {
-		if at, apart := g.apart[[2]*master.Master{m, other}]; other != m && its == run && !(apart && now.Before(at.Add(master.MaxOut))) {
-			return other
-		}
-	}
-	g.runs[m] = run
-	return nil
-}
-
-// tellApart returns why m may not vote, though another master has the run id that it
-// says is its own: any server may say so, but what is written on one is not found on
-// another. For that both are asked, so it is for an inquiry.
-func (g *Group) tellApart(m, other *master.Master) error {
-	same, err := g.sameServer(m, other)
-	if err != nil {
-		return master.NotAdmitted(fmt.Sprintf("it has the run id of %s, and whether it is the same server cannot be told: %v", other.Name, err), master.MaxRetry)
-	}
-	if same {
-		return master.NotAdmitted(fmt.Sprintf("it is the same server as %s: give every server once", other.Name), master.MaxOut)
+	g.settle(m, r)
+	g.note(m.Index, r)
+	if !r.intact() {
+		g.Kick()
+		return master.NotMember(r.fault(), master.MaxOut)
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.apart[[2]*master.Master{m, other}] = g.Now()
-	return nil
-}
-
-// begin notes that a master is being looked into.
-func (g *Group) begin(l *inquiries) (end func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if l.under++; l.under == 1 {
-		l.over = make(chan struct{})
-	}
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if l.under--; l.under == 0 {
-			close(l.over)
-			l.over = nil
-		}
-	}
-}
-
-// Settled waits until no master is being looked into: an attempt would else fail for
-// the time that this takes. It waits as long as a deployment is being founded, and
-// else for timeout at most. It reports whether there was anything to wait for that is
-// over.
-func (g *Group) Settled(ctx context.Context, timeout time.Duration) bool {
-	g.mu.Lock()
-	over, unfounded := g.letting.over, g.founding.over
+	first := g.bound[r.id].index
 	g.mu.Unlock()
-	var late <-chan time.Time
-	if unfounded != nil {
-		over = unfounded
-	} else if over == nil {
-		return false
-	} else {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		late = timer.C
+	if first != m.Index {
+		return master.NotMember(sameServer(g.names[first]), master.MaxOut)
 	}
-	select {
-	case <-over:
-		return true
-	case <-late:
-		return false
-	case <-ctx.Done():
-		return false
+	return nil
+}
+
+// Refused makes sure that the group learns why.
+func (g *Group) Refused(*master.Master) { g.Kick() }
+
+// notDurableRuns has the server processes of which this one has seen that they were
+// not durable. That is noted on the server as well, but such a server may lose the note.
+var notDurableRuns sync.Map
+
+// settle has a server that restarted and forgot nothing keep its id, and notes on one that
+// is not durable any more that it is not.
+func (g *Group) settle(m *master.Master, r *report) {
+	if r.durable == NotDurable {
+		notDurableRuns.Store(r.run, true)
+	}
+	if _, seen := notDurableRuns.Load(r.idRun); seen && r.idRun != r.run {
+		r.wasDurable = false
+	}
+	if !r.adoptable() && !r.weakened() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
+	defer cancel()
+	if m.Eval(ctx, adoptScript, []string{g.key}, r.run, r.id, string(r.durable)) == nil {
+		r.idRun = r.run
 	}
 }
 
-// readmitAlone is readmit as far as that needs no other master.
-func (g *Group) readmitAlone(m *master.Master, d durability) (decided bool, err error) {
-	mine, err := g.survey(m, d)
-	if err != nil {
-		return true, err
+// look asks a master for its report, unless that is under way.
+func (g *Group) look(i int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.looking[i] || g.closed {
+		return
 	}
-	if !mine.forgotNothing() && mine.outFor >= g.Quarantine {
-		return false, nil
-	}
-	alone := make([]*Survey, len(g.Masters))
-	alone[m.Index] = mine
-	plan := MakePlan(alone, nil, g.Need, g.Quarantine, 0)
-	if floors := plan.Floors[m.Index]; floors != nil {
-		return true, g.raise(m, mine, floors)
-	}
-	return true, plan.out[m.Index]
-}
-
-// together looks into all masters at once, and returns for each why it may not
-// vote. Calls at the same time share the work.
-func (g *Group) together() []error {
-	all, _, _ := g.once.Do("", func() (any, error) {
-		hellos, reasons := g.askAll()
-		_, known := knownDeployments.Load(g.deployment())
-		isNew := unused(hellos) && !known
-		if isNew {
-			// To survey is to note that they may not vote. Those that are missing shall not
-			// find a deployment that was used.
-			g.surveyAll(g.glance, hellos, reasons)
-			if missing := g.named(reasons); missing != nil {
-				out := make([]error, len(hellos))
-				for i := range out {
-					out[i] = master.NotAdmitted(fmt.Sprintf("it was never used, and may vote when all masters can be looked into: %v", missing), master.MaxRetry)
-				}
-				return orReasons(out, reasons), nil
-			}
+	g.looking[i] = true
+	g.tasks.Go(func() {
+		r, err := g.report(g.Masters[i])
+		g.mu.Lock()
+		g.looking[i] = false
+		g.failures[i] = err
+		g.mu.Unlock()
+		if err == nil {
+			g.note(i, r)
+		} else {
+			g.tell()
 		}
-		surveys := g.surveyAll(g.survey, hellos, reasons)
-		for i, s := range surveys {
-			if s != nil {
-				s.fresh = isNew && hellos[i].info["run_id"] == s.Run
-			}
-		}
-		plan := MakePlan(surveys, g.named(reasons), g.Need, g.Quarantine, time.Now().UnixMilli())
-		return orReasons(g.carryOut(surveys, plan), reasons), nil
 	})
-	return all.([]error)
 }
 
-// orReasons puts the reasons why masters cannot be asked in the place of what was
-// planned without them.
-func orReasons(out, reasons []error) []error {
-	for i, reason := range reasons {
-		if errors.Is(reason, script.ErrNotAdmitted) {
-			out[i] = reason
-		} else if reason != nil {
-			out[i] = fmt.Errorf("%w: it cannot be looked into: %w", script.ErrNotAdmitted, reason)
+// report asks a master for one.
+func (g *Group) report(m *master.Master) (*report, error) {
+	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
+	defer cancel()
+	replies, err := m.Do(ctx, g.Greeting()...)
+	if err != nil {
+		return nil, err
+	}
+	r, err := readReport(replies)
+	if err == nil {
+		g.settle(m, r)
+	}
+	return r, err
+}
+
+// tell wakes all who wait for a change.
+func (g *Group) tell() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// note takes a report, and learns from it.
+func (g *Group) note(i int, r *report) {
+	g.mu.Lock()
+	g.reports[i], g.failures[i] = r, nil
+	if r.intact() {
+		g.bind(i, r.id)
+		if r.version != "" {
+			g.known.add(r.id, r.version, r.table, r.learned)
 		}
 	}
-	return out
+	g.mu.Unlock()
+	g.relearn()
 }
 
-// askAll says hello to all masters. Those that cannot be asked, or are no masters,
-// have a reason instead.
-func (g *Group) askAll() (hellos []*hello, reasons []error) {
-	hellos, reasons = make([]*hello, len(g.Masters)), make([]error, len(g.Masters))
-	var asking errgroup.Group
-	for i, m := range g.Masters {
-		asking.Go(func() error {
-			hello, err := g.hello(m)
-			if err == nil {
-				_, err = readAdmitted(hello.admitted, "")
-			}
-			if err == nil {
-				hellos[i] = &hello
-			}
-			reasons[i] = err
-			return nil
-		})
+// bind notes which member a master is. The caller holds mu.
+func (g *Group) bind(i int, id string) {
+	now := g.Now()
+	for other, b := range g.bound {
+		if b.index == i && other != id && b.left == 0 {
+			b.left = now
+			g.bound[other] = b
+		}
 	}
-	_ = asking.Wait()
-	return hellos, reasons
+	if b, is := g.bound[id]; !is || b.index == i || b.left != 0 && now.Sub(b.left) > g.longestLease() {
+		g.bound[id] = binding{index: i}
+	}
 }
 
-// surveyAll has one of survey, look and glance for each master that said hello. Those that
-// cannot be surveyed get a reason instead.
-func (g *Group) surveyAll(ask func(*master.Master, durability) (*Survey, error), hellos []*hello, reasons []error) []*Survey {
-	surveys := make([]*Survey, len(g.Masters))
-	var asking errgroup.Group
-	for i, m := range g.Masters {
-		if hellos[i] == nil {
+// longestLease is for how long a vote of this deployment may count. The caller holds mu.
+func (g *Group) longestLease() time.Duration {
+	if v := g.view.Load(); v != nil {
+		return v.Table.Quarantine()
+	}
+	return g.MaxTTL
+}
+
+// relearn makes the view what the reports tell by now, and has all members know it.
+func (g *Group) relearn() {
+	g.mu.Lock()
+	before := g.view.Load()
+	had, need := before.had()
+	l := learn(g.reports, g.known)
+	deployment, err := l.deployment(had, need)
+	g.conflict = err
+	now := before
+	version := l.committed[deployment]
+	if before != nil && deployment == had {
+		version = max(version, before.Version)
+	}
+	if version != "" {
+		t := g.known.tables[version]
+		if t == nil {
+			t = before.Table
+		}
+		now = viewOf(deployment, version, t, g.reports, g.names, func(id string) int { return g.bound[id].index })
+		if now.same(before) {
+			now = before
+		} else {
+			g.view.Store(now)
+			if before == nil || before.Deployment == deployment {
+				g.known.forget(version)
+			}
+		}
+	}
+	g.mu.Unlock()
+	g.tell()
+	if now != nil {
+		g.push(now)
+	}
+	if now != before {
+		for i := range g.Masters {
+			if before == nil || now.Version != before.Version || now.Out[i] == nil {
+				g.task(g.Masters[i].Retry)
+			}
+		}
+		g.Learned(before, now)
+		g.Kick()
+	}
+}
+
+// push tells members that do not know that the view's version is committed.
+func (g *Group) push(v *View) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, r := range g.reports {
+		if r == nil || !r.intact() || r.deployment != v.Deployment || !v.Table.concerns(r.id) || g.pushing[i] || g.closed ||
+			r.version > v.Version || r.version == v.Version && r.learned {
 			continue
 		}
-		asking.Go(func() error {
-			surveys[i], reasons[i] = ask(m, hellos[i].durable)
-			return nil
+		g.pushing[i] = true
+		g.tasks.Go(func() {
+			_, err := g.tellLearned(i, r.id, v)
+			g.mu.Lock()
+			g.pushing[i] = false
+			g.mu.Unlock()
+			if err != nil {
+				return
+			}
+			told := *r
+			told.version, told.table, told.learned = v.Version, v.Table, true
+			g.mu.Lock()
+			stale := g.reports[i] != r
+			g.mu.Unlock()
+			if !stale {
+				g.note(i, &told)
+			}
 		})
 	}
-	_ = asking.Wait()
-	return surveys
 }
 
-// carryOut does what the plan says, and returns for each master why it may not
-// vote.
-func (g *Group) carryOut(surveys []*Survey, plan Plan) []error {
-	var writing errgroup.Group
-	for i, floors := range plan.Floors {
-		if floors != nil {
-			writing.Go(func() error {
-				plan.out[i] = g.raise(g.Masters[i], surveys[i], floors)
-				return nil
-			})
+// tellLearned tells a member that a version is committed, and returns for how long it has
+// known, by its own clock; below 0 if it is ahead.
+func (g *Group) tellLearned(i int, id string, v *View) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
+	defer cancel()
+	ms, err := g.Masters[i].EvalInt(ctx, learnScript, []string{g.key}, id, v.Version, v.Table.text())
+	return time.Duration(ms) * time.Millisecond, err
+}
+
+// View returns what is known; nil if nothing is.
+func (g *Group) View() *View { return g.view.Load() }
+
+// First returns the view as soon as there is one, or nil when all masters have been asked
+// and there is none, or ctx or the time for it ends.
+func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
+	if v := g.view.Load(); v != nil {
+		return v
+	}
+	for i := range g.Masters {
+		g.look(i)
+	}
+	g.Kick()
+	g.until(ctx, timeout, func() bool { return g.view.Load() != nil || !g.busy() && !slices.Contains(g.looking, true) })
+	return g.view.Load()
+}
+
+// Settled waits until there is a view of another version than before's, or what was seen of
+// the members has been looked into. It returns the view then, or nil if that takes longer
+// than the time for it.
+func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration) *View {
+	settled := func() bool { return g.view.Load().Version != before.Version || !g.busy() }
+	g.until(ctx, timeout, settled)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if ctx.Err() != nil || g.closed || !settled() {
+		return nil
+	}
+	return g.view.Load()
+}
+
+// busy reports that what masters said is being looked into. The caller holds mu.
+func (g *Group) busy() bool { return g.working || g.again }
+
+// until waits until done, which is called with mu held, or the end of ctx or of the time.
+func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bool) {
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	for {
+		g.mu.Lock()
+		over, changed := done() || g.closed, g.changed
+		g.mu.Unlock()
+		if over {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		case <-g.ctx.Done():
+			return
 		}
 	}
-	_ = writing.Wait()
-	return plan.out
+}
+
+// Faults returns for each master why it could not vote when it was asked last; nil
+// where nothing is known.
+func (g *Group) Faults() []error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	faults := make([]error, len(g.Masters))
+	for i, r := range g.reports {
+		switch {
+		case g.failures[i] != nil:
+			faults[i] = g.failures[i]
+		case r != nil && !r.intact():
+			faults[i] = fmt.Errorf("%w: %s", script.ErrNotMember, r.fault())
+		case g.conflict != nil:
+			faults[i] = g.conflict
+		case r != nil && g.view.Load() == nil:
+			faults[i] = errTooFew
+		}
+	}
+	return faults
+}
+
+// errTooFew is what a member's answer is of no use for.
+var errTooFew = errors.New("too few of the other masters answer to tell who votes")
+
+// NeedsInit reports that the masters belong to no deployment of which a version is known.
+func (g *Group) NeedsInit() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	unfounded := 0
+	for _, r := range g.reports {
+		if r != nil && r.table == nil {
+			unfounded++
+		}
+	}
+	return g.view.Load() == nil && unfounded > len(g.reports)/2
+}
+
+// Kick has the group look at all masters, and do what is to be done.
+func (g *Group) Kick() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.again = true
+	if g.working || g.closed {
+		return
+	}
+	g.working = true
+	g.tasks.Go(g.work)
+}
+
+const (
+	// lookPatience is how long a step waits for masters that do not report.
+	lookPatience = 100 * time.Millisecond
+
+	// finishAfter is how long a version that is not known to be committed is left to who
+	// proposed it; up to as long again is added, so that not all step in at once.
+	finishAfter = 100 * time.Millisecond
+
+	// actAfter is how long at most a client waits, at random, before it does what all
+	// clients may do.
+	actAfter = 200 * time.Millisecond
+
+	// workPause is between two looks at what does not go forward.
+	workPause = 10 * time.Millisecond
+)
+
+// work looks at the masters, and does what is to be done, until there is nothing.
+func (g *Group) work() {
+	var disputed string // a version that is not known to be committed
+	var since clock.Instant
+	var patience time.Duration
+	rested := false
+	for g.ctx.Err() == nil {
+		g.mu.Lock()
+		g.again = false
+		g.mu.Unlock()
+		g.lookAll(g.ctx)
+		s := g.next()
+		switch s := s.(type) {
+		case finish:
+			if s.version != disputed {
+				disputed, since = s.version, g.Now()
+				patience = finishAfter + rand.N(finishAfter)
+			}
+			if g.Now().Sub(since) < patience {
+				g.sleep(workPause)
+				continue
+			}
+			_ = g.change(g.ctx, nil, nil) // the next look tells what came of it
+			disputed = ""
+			continue
+		case nothing:
+			if g.rest(s.wait) {
+				return
+			}
+		case promote:
+			left, err := g.promote(g.ctx, s.view)
+			if err == nil && left > 0 && g.rest(left) {
+				return
+			}
+			if err != nil {
+				g.sleep(workPause + rand.N(finishAfter))
+			}
+		default:
+			if !rested {
+				rested = true
+				g.sleep(rand.N(actAfter))
+				continue
+			}
+			rested = false
+			if err := g.do(g.ctx, s); err != nil {
+				g.sleep(workPause + rand.N(finishAfter))
+			}
+		}
+	}
+	g.mu.Lock()
+	g.working = false
+	g.mu.Unlock()
+	g.tell()
+}
+
+// rest ends the work until something happens, or so much time has passed (0: for good). It
+// reports false if something has happened already.
+func (g *Group) rest(wait time.Duration) bool {
+	g.mu.Lock()
+	if g.again {
+		g.mu.Unlock()
+		return false
+	}
+	g.working = false
+	switch wait += rand.N(actAfter); {
+	case wait < actAfter || g.closed:
+	case g.timer == nil:
+		g.timer = time.AfterFunc(wait, g.Kick)
+	default:
+		g.timer.Reset(wait)
+	}
+	g.mu.Unlock()
+	g.tell()
+	return true
+}
+
+func (g *Group) sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-g.ctx.Done():
+	}
+}
+
+// lookAll asks all masters for reports, and waits for them, but not for long.
+func (g *Group) lookAll(ctx context.Context) {
+	for i := range g.Masters {
+		g.look(i)
+	}
+	g.until(ctx, lookPatience, func() bool {
+		return !slices.Contains(g.looking, true) && !slices.Contains(g.pushing, true)
+	})
+}
+
+// lookFully is lookAll, and waits for as long as a master may take to report.
+func (g *Group) lookFully(ctx context.Context) {
+	g.lookAll(ctx)
+	g.until(ctx, g.Timeout, func() bool { return !slices.Contains(g.looking, true) })
+}
+
+// situation is what the steps are decided on.
+func (g *Group) situation() situation {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := situation{view: g.view.Load(), names: g.names, reports: append([]*report(nil), g.reports...)}
+	for i, err := range g.failures {
+		if err != nil {
+			s.reports[i] = nil // nothing that it said before holds for sure
+		}
+	}
+	l := learn(s.reports, g.known)
+	if deployment, err := l.deployment(s.view.had()); err == nil && deployment != "" {
+		s.highest = l.accepted[deployment]
+		if s.highest > l.committed[deployment] && (s.view == nil || s.highest > s.view.Version) {
+			s.uncommitted = s.highest
+		}
+	}
+	return s
+}
+
+func (g *Group) next() step { return g.situation().next() }
+
+// do carries out a step.
+func (g *Group) do(ctx context.Context, s step) error {
+	switch s := s.(type) {
+	case enroll:
+		return g.enroll(ctx, s.master, s.view)
+	case syncCounters:
+		return g.syncNew(ctx, s.master, s.view)
+	case propose:
+		return g.change(ctx, s.view, s.table)
+	}
+	return errors.New("nothing to do")
 }

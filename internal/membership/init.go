@@ -1,81 +1,307 @@
 package membership
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Init lets all masters vote, with their counters at the highest of all, and at floor
-// at least. All must answer: missing tells which do not.
-func (g *Group) Init(floor int64) (missing, err error) {
-	hellos, reasons := g.askAll()
-	if missing := g.named(reasons); missing != nil {
-		return missing, nil // before anything is noted on those that are there
+// Init founds a deployment of the group's masters, or finishes to: spec/register has the
+// model. Every counter goes to the highest of all masters', and to floor at least. Of a
+// deployment that is founded it raises the counters to floor. With force it takes the
+// masters from whatever they belong to. The error is a *RefusedError if they cannot be
+// founded.
+func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
+	reports, err := g.inspect(ctx)
+	if err != nil {
+		return err
 	}
-	surveys := g.surveyAll(g.survey, hellos, reasons)
-	if missing := g.named(reasons); missing != nil {
-		return missing, nil
+	if err := g.foundable(reports, force); err != nil {
+		return err
 	}
-	plan := Plan{Floors: make([][]int64, len(surveys)), out: make([]error, len(surveys))}
-	together := highest(surveys, floor)
-	for i := range surveys {
-		plan.Floors[i] = together
-	}
-	return nil, g.named(g.carryOut(surveys, plan))
-}
-
-// State is what is known of a master before init.
-type State struct {
-	Master   string // its address
-	State    string // in words: whether it may vote, or what became of it
-	Lost     int    // of its Counters, how many are missing or corrupt
-	Counters int
-	Err      error // why init cannot do without it; the rest is not known then
-}
-
-// Inspect tells of all masters, and changes nothing. missing tells which do not answer.
-func (g *Group) Inspect() (states []State, missing error) {
-	hellos, reasons := g.askAll()
-	surveys := g.surveyAll(g.look, hellos, reasons)
-	for i, m := range g.Masters {
-		is := State{Master: m.Name, Err: printable.Error(reasons[i])}
-		if s := surveys[i]; s != nil {
-			is.State, is.Lost, is.Counters = s.state(), s.lost(), len(s.Counters)
+	if i := slices.IndexFunc(reports, func(r *report) bool { return r.table != nil }); i >= 0 && !force {
+		if err := g.finishInit(ctx, reports, reports[i]); err != nil {
+			return err
 		}
-		states = append(states, is)
+		return g.raiseMembers(ctx, floor)
 	}
-	return states, g.named(reasons)
+	var ballots []string
+	for _, r := range reports {
+		ballots = append(ballots, r.promised, r.claimed)
+	}
+	c := claim{deployment: uuid.NewString(), ballot: versionAfter(ballots...), force: force, ids: make([]string, len(reports))}
+	for i, r := range reports {
+		if c.ids[i], err = g.claimOne(ctx, i, r, c); err != nil {
+			return err
+		}
+	}
+	if err := g.raiseAll(ctx, c.ids, floor); err != nil {
+		return err
+	}
+	// Only what all masters say after the last of them was claimed shows that no other
+	// init can have gone on: one may have lost its claim with its data meanwhile.
+	if reports, err = g.inspect(ctx); err != nil {
+		return err
+	}
+	table := &Table{Format: format, Buckets: script.Buckets, MaxTTL: g.MaxTTL.Milliseconds(), Drift: g.Drift, Prev: c.ids}
+	for i, r := range reports {
+		if !r.intact() || r.deployment != c.deployment || r.id != c.ids[i] || r.claimed != c.ballot || r.claim == "" {
+			return refused("%s: another init is under way, or it lost its data meanwhile: run it again", g.names[i])
+		}
+		table.Members = append(table.Members, Member{ID: c.ids[i], State: Voting, Address: g.names[i]})
+	}
+	for i, id := range c.ids {
+		if err := g.found(ctx, i, c.deployment, id, c.ballot, table, ""); err != nil {
+			return err
+		}
+	}
+	g.lookAll(ctx)
+	return nil
 }
 
-// named joins errors, one a master, each with its master's name.
-func (g *Group) named(errs []error) (all error) {
-	for i, err := range errs {
+// claim is that of one init.
+type claim struct {
+	deployment string
+	ballot     string
+	force      bool
+	ids        []string // by master: its member id
+}
+
+// finishInit brings the table that one master has accepted to those that have accepted none.
+func (g *Group) finishInit(ctx context.Context, reports []*report, accepted *report) error {
+	for i, r := range reports {
 		switch {
-		case err == nil:
-		case all == nil:
-			all = fmt.Errorf("%s: %w", g.Masters[i].Name, printable.Error(err))
+		case r.claim == "":
+		case accepted.table.find(r.id) == nil || !r.intact():
+			return refused("%s: another init has claimed it by force, or it lost its data: run init with force", g.names[i])
 		default:
-			all = fmt.Errorf("%w; %s: %w", all, g.Masters[i].Name, printable.Error(err))
+			if err := g.found(ctx, i, accepted.deployment, r.id, accepted.version, accepted.table, "finish"); err != nil {
+				return err
+			}
 		}
+	}
+	g.lookAll(ctx)
+	return nil
+}
+
+func (g *Group) found(ctx context.Context, i int, deployment, id, ballot string, table *Table, how string) error {
+	err := g.Masters[i].Eval(ctx, foundScript, []string{g.key}, deployment, id, ballot, table.text(), how)
+	if master.HasPrefix(err, "CLAIMED") {
+		return refused("%s: another init or change was faster: run it again", g.names[i])
+	} else if err != nil {
+		return fmt.Errorf("%s: %w", g.names[i], err)
+	}
+	return nil
+}
+
+// claimed is what a master says of an init of these masters.
+func (g *Group) claimed() string {
+	names := slices.Clone(g.names)
+	slices.Sort(names)
+	return strings.Join(names, "\n")
+}
+
+// inspect asks all masters for reports; all must give one.
+func (g *Group) inspect(ctx context.Context) ([]*report, error) {
+	reports, failures := make([]*report, len(g.Masters)), make([]error, len(g.Masters))
+	var all []int
+	for i := range g.Masters {
+		all = append(all, i)
+	}
+	each(ctx, g, all, func(_ context.Context, i int) (struct{}, error) {
+		r, err := g.report(g.Masters[i])
+		reports[i], failures[i] = r, err
+		return struct{}{}, err
+	}, func(int, struct{}) bool { return false })
+	var err error
+	for i, r := range reports {
+		if failure := failures[i]; r == nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", g.names[i], printable.Error(failure)))
+		}
+	}
+	return reports, err
+}
+
+// foundable returns why the masters cannot be founded together, or nil.
+func (g *Group) foundable(reports []*report, force bool) error {
+	if force {
+		return g.distinct(reports)
+	}
+	members := 0
+	for i, r := range reports {
+		switch {
+		case r.bad != nil:
+			return refused("%s: %v", g.names[i], r.bad)
+		case r.blank():
+		case r.claim != "" && r.claim != g.claimed():
+			return refused("%s: an init of other masters includes it, and was not finished: %s. Finish that one, or take the master from it with force",
+				g.names[i], strings.ReplaceAll(r.claim, "\n", ", "))
+		case r.claim != "":
+		case r.table == nil:
+			return refused("%s belongs to deployment %s, but is no member of it: empty it to use it elsewhere; or take it with force, if that deployment lost its data", g.names[i], r.deployment)
+		case !slices.Equal(sorted(g.names), sorted(addressesOf(r.table))):
+			return refused("%s is a member of deployment %s, whose members are %s: give these, or change the members", g.names[i], r.deployment, r.table.addresses())
+		default:
+			members++
+		}
+	}
+	for i, r := range reports {
+		if members > 0 && r.blank() {
+			return refused("%s belongs to no deployment, others are founded: it comes back by itself if they are a majority", g.names[i])
+		}
+	}
+	return g.distinct(reports)
+}
+
+func sorted(s []string) []string {
+	s = slices.Clone(s)
+	slices.Sort(s)
+	return s
+}
+
+func addressesOf(t *Table) []string {
+	var all []string
+	for _, m := range t.Members {
+		all = append(all, m.Address)
 	}
 	return all
 }
 
-// state tells an operator what became of the server.
-func (s *Survey) state() string {
-	switch {
-	case s.in:
-		return "may vote"
-	case s.admitted == "":
-		return "was never used, or lost all its data"
-	case slices.Equal(strings.Fields(s.admitted), []string{"out", s.Run, s.Since}):
-		return fmt.Sprintf("restarted or lost data %v ago", s.outFor.Round(time.Second))
-	case admittedFormat.MatchString(s.admitted), strings.HasPrefix(s.admitted, "out "):
-		return "restarted"
+// distinct refuses masters of which two are one server process.
+func (g *Group) distinct(reports []*report) error {
+	seen := map[string]int{}
+	for i, r := range reports {
+		if j, twice := seen[r.run]; twice {
+			return refused("%s is the same server as %s: give every server once", g.names[i], g.names[j])
+		}
+		seen[r.run] = i
 	}
-	return fmt.Sprintf("its note of who may vote is corrupt: %q", s.admitted)
+	return nil
 }
+
+// claimOne claims a master, and returns its member id.
+func (g *Group) claimOne(ctx context.Context, i int, r *report, c claim) (string, error) {
+	how := ""
+	if c.force {
+		how = "force"
+	}
+	id, err := g.Masters[i].EvalText(ctx, claimScript, []string{g.key}, r.run, c.deployment, uuid.NewString(), durableNote(r.durable), g.claimed(), c.ballot, how)
+	switch {
+	case master.HasPrefix(err, "CLAIMED"), master.HasPrefix(err, "BELONGS"):
+		return "", refused("%s: another init was faster: run it again", g.names[i])
+	case err != nil:
+		return "", fmt.Errorf("%s: %w", g.names[i], err)
+	}
+	return id, nil
+}
+
+// raiseAll raises all counters of all masters to the highest of them, and to floor.
+func (g *Group) raiseAll(ctx context.Context, ids []string, floor int64) error {
+	floors := make([]int64, script.Buckets)
+	for i := range g.Masters {
+		present, err := g.present(ctx, i, ids[i])
+		if err != nil {
+			return fmt.Errorf("%s: %w", g.names[i], err)
+		}
+		for b := range floors {
+			floors[b] = max(floors[b], present[b], floor)
+		}
+	}
+	for i := range g.Masters {
+		if err := g.raise(ctx, i, ids[i], "", false, floors); err != nil {
+			return fmt.Errorf("%s: %w", g.names[i], err)
+		}
+	}
+	return nil
+}
+
+// raiseMembers raises all counters of all members to floor at least.
+func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
+	reports, err := g.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	floors := make([]int64, script.Buckets)
+	for b := range floors {
+		floors[b] = floor
+	}
+	for i, r := range reports {
+		if r.table == nil {
+			continue
+		}
+		if err := g.raise(ctx, i, r.id, r.version, true, floors); err != nil {
+			return fmt.Errorf("%s: %w", g.names[i], err)
+		}
+	}
+	return nil
+}
+
+// Inspect tells of all masters, and changes nothing. does is what Init would do, and
+// refused why it would not be done, without force.
+func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string, refused error) {
+	g.lookFully(ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	reports := slices.Clone(g.reports)
+	for i, name := range g.names {
+		state := MasterState{Master: name}
+		switch r := reports[i]; {
+		case g.failures[i] != nil:
+			state.Err = printable.Error(g.failures[i])
+		case r == nil:
+			state.Err = errors.New("no answer")
+		default:
+			state.State = r.state()
+		}
+		if state.Err != nil {
+			refused = errors.Join(refused, fmt.Errorf("%s: %w", name, state.Err))
+		}
+		states = append(states, state)
+	}
+	if refused != nil {
+		return states, "", refused
+	}
+	does = "found"
+	switch founded := func(r *report) bool { return r.table != nil }; {
+	case !slices.ContainsFunc(reports, founded):
+	case slices.ContainsFunc(reports, func(r *report) bool { return !founded(r) }):
+		does = "finish"
+	default:
+		does = "raise"
+	}
+	return states, does, g.foundable(reports, false)
+}
+
+// MasterState is what is known of a master before Init.
+type MasterState struct {
+	Master string // its address
+	State  string // in words
+	Err    error  // why nothing is known
+}
+
+// state tells an operator what became of the server.
+func (r *report) state() string {
+	switch why := r.fault(); {
+	case why != "":
+		return why
+	case r.table == nil:
+		return "it belongs to deployment " + r.deployment + ", but is no member"
+	case r.table.find(r.id) == nil:
+		return "it was a member of deployment " + r.deployment
+	}
+	return fmt.Sprintf("it is a %s member of deployment %s, version %d", r.table.stateOf(r.id), r.deployment, versionNumber(r.version))
+}
+
+// FoundingFloor is what counters start at: far above 1, so that one that counts from the
+// beginning again is seen, and above every token of a deployment that was lost, if it gave
+// less than 1 000 a second.
+func FoundingFloor() int64 { return time.Now().UnixMilli() }

@@ -7,7 +7,7 @@ import "time"
 // Bug is the one that is built in.
 var Bug noQuarantine
 
-// noQuarantine: a master that lost data votes at once.
+// noQuarantine: a new member votes as soon as it has the counters.
 type noQuarantine struct{ honest }
 
 func (noQuarantine) Quarantine(time.Duration) time.Duration { return 0 }

@@ -40,6 +40,9 @@ func NameOf(lockKey, prefix string, maxLen int) (name string, ok bool) {
 	return name, name != "" && len(name) <= maxLen && KeysOf(prefix, name, "").Lock == lockKey
 }
 
+// RegisterKey is the key of a master's part of the register of members.
+func RegisterKey(prefix string) string { return prefix + ":member" }
+
 // FenceKey is the key of a bucket's counter.
 func FenceKey(prefix string, bucket int) string {
 	return prefix + ":{" + strconv.Itoa(bucket) + "}:fence"

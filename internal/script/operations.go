@@ -8,18 +8,19 @@ import (
 // Operation is one of those that batch.lua knows, and how its integer reads as a vote.
 // The heads of scripts/*.lua say what they take, reply and keep true.
 type Operation struct {
-	Name string
-	keys int
-	Read func(reply int64) Vote
+	Name   string
+	keys   int
+	NoVote bool // a master runs it at whatever version
+	Read   func(reply int64) Vote
 }
 
 // The operations.
 var (
-	Acquire = &Operation{"acquire", 4, readAcquire}
-	Enqueue = &Operation{"enqueue", 4, readAcquire}
-	Reenter = &Operation{"reenter", 4, readAcquire}
-	Confirm = &Operation{"confirm", 2, yesOrNotMine}
-	Extend  = &Operation{"extend", 1, func(n int64) Vote {
+	Acquire = &Operation{Name: "acquire", keys: 4, Read: readAcquire}
+	Enqueue = &Operation{Name: "enqueue", keys: 4, Read: readAcquire}
+	Reenter = &Operation{Name: "reenter", keys: 4, Read: readAcquire}
+	Confirm = &Operation{Name: "confirm", keys: 2, Read: yesOrNotMine}
+	Extend  = &Operation{Name: "extend", keys: 1, Read: func(n int64) Vote {
 		switch {
 		case n == -1:
 			return Vote{Answer: Refused, Err: ErrNotMine}
@@ -28,13 +29,13 @@ var (
 		}
 		return impossible(n)
 	}}
-	Repair  = &Operation{"repair", 3, yesOrNotMine}
-	Verify  = &Operation{"verify", 1, yesOrNotMine}
-	Exit    = &Operation{"exit", 1, readRelease}
-	Release = &Operation{"release", 2, readRelease}
-	Pass    = &Operation{"pass", 2, readRelease}
-	Undo    = &Operation{"undo", 3, readRelease}
-	Leave   = &Operation{"leave", 2, yesOrNotMine}
+	Repair  = &Operation{Name: "repair", keys: 3, Read: yesOrNotMine}
+	Verify  = &Operation{Name: "verify", keys: 1, Read: yesOrNotMine}
+	Exit    = &Operation{Name: "exit", keys: 1, NoVote: true, Read: readRelease}
+	Release = &Operation{Name: "release", keys: 2, NoVote: true, Read: readRelease}
+	Pass    = &Operation{Name: "pass", keys: 2, NoVote: true, Read: readRelease}
+	Undo    = &Operation{Name: "undo", keys: 3, NoVote: true, Read: readRelease}
+	Leave   = &Operation{Name: "leave", keys: 2, NoVote: true, Read: yesOrNotMine}
 )
 
 // MaxRemaining bounds the remaining times that a master can tell.
@@ -43,7 +44,7 @@ const MaxRemaining = 100 * 365 * 24 * time.Hour
 func readAcquire(n int64) Vote {
 	switch {
 	case n > MaxCounter:
-		return Vote{Answer: Refused, Err: fmt.Errorf("%w: its fencing counter is corrupt: grant number %d is above %d", ErrNotAdmitted, n, int64(MaxCounter))}
+		return Vote{Answer: Refused, Err: fmt.Errorf("%w: its fencing counter is corrupt: grant number %d is above %d", ErrNotMember, n, int64(MaxCounter))}
 	case n > 0:
 		return Vote{Answer: Granted, Grant: n}
 	case n == 0:

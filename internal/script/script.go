@@ -19,7 +19,7 @@ var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 var BatchSource = bound +
 	files("header", "lock", "grant", "acquire", "release") +
 	"local defined\nmore = function()\nif not defined then\ndefined = (function()\n" +
-	files("value", "queue", "counter", "raise", "lost", "enter", "unlock", "confirm", "extend", "repair", "verify", "leave", "run") +
+	files("value", "queue", "counter", "lost", "raise", "enter", "unlock", "confirm", "extend", "repair", "verify", "leave", "run") +
 	"end)()\nend\nreturn defined\nend\n" +
 	files("batch")
 
@@ -29,10 +29,17 @@ var BatchSHA = func() string {
 	return hex.EncodeToString(sum[:])
 }()
 
-// The scripts of an admission, each run for itself.
+// The scripts of the register, each run for itself.
 var (
-	SurveySource = bound + files("counter", "survey")
-	AdmitSource  = bound + files("counter", "admit")
+	EnrollSource   = files("member", "enroll")
+	AdoptSource    = files("member", "adopt")
+	PromiseSource  = files("member", "promise")
+	AcceptSource   = files("member", "accept")
+	LearnSource    = files("member", "learn")
+	CountersSource = bound + files("member", "counter", "counters")
+	SyncSource     = bound + files("member", "counter", "sync")
+	ClaimSource    = files("member", "claim")
+	FoundSource    = files("member", "found")
 )
 
 // files returns the sources of these files, one after the other.

@@ -45,5 +45,9 @@ func (v Vote) NotMine() bool { return v.Answer == Held || v.Err == ErrNotMine }
 // not the asker's.
 var ErrNotMine = errors.New("the lock is not this owner's there")
 
-// ErrNotAdmitted is the reason of a vote: the master may not vote.
-var ErrNotAdmitted = errors.New("redlock: master not admitted")
+// ErrNotMember is the reason of a vote: the master may not vote.
+var ErrNotMember = errors.New("redlock: master is no voting member")
+
+// ErrVersion is the reason of a vote: the master votes at another version of the table
+// of members, if at all.
+var ErrVersion = errors.New("it is at another version of the table of members")

@@ -22,11 +22,12 @@ const (
 // Notices has the client subscribe to the masters' notices while somebody waits, and
 // knows which masters can call it.
 type Notices struct {
-	need      int
 	now       func() clock.Instant
 	subscribe func(ctx context.Context, master int)
 
 	mu            sync.Mutex
+	need          int
+	silent        []bool // by master: its calls do not count
 	listeners     int
 	stop          context.CancelFunc // nil while there are no subscriptions
 	idle          *time.Timer
@@ -55,6 +56,7 @@ type tally struct {
 func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx context.Context, master int)) *Notices {
 	return &Notices{
 		need:          need,
+		silent:        make([]bool, masters),
 		now:           now,
 		subscribe:     subscribe,
 		subscriptions: make([]subscription, masters),
@@ -152,12 +154,24 @@ func (n *Notices) Set(ctx context.Context, master int, stands bool) {
 	}
 }
 
+// SetQuorum tells that need masters are a quorum, of those that are not silent.
+func (n *Notices) SetQuorum(need int, silent []bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.need, n.silent = need, silent
+	n.assess()
+}
+
+// counts reports whether a master's subscription stands, and its calls count. The caller
+// holds mu.
+func (n *Notices) counts(master int) bool { return n.subscriptions[master].stands && !n.silent[master] }
+
 // assess finds out whether and since when a quorum of subscriptions stands. The caller
 // holds mu.
 func (n *Notices) assess() {
 	var since []clock.Instant
-	for _, s := range n.subscriptions {
-		if s.stands {
+	for i, s := range n.subscriptions {
+		if n.counts(i) {
 			since = append(since, s.since)
 		}
 	}
@@ -193,8 +207,8 @@ func (n *Notices) Quorum() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	standing := 0
-	for _, s := range n.subscriptions {
-		if s.stands {
+	for i := range n.subscriptions {
+		if n.counts(i) {
 			standing++
 		}
 	}

@@ -1,0 +1,284 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Change is what an operator wants of the members.
+type Change struct {
+	Kind     string // one of the below
+	Address  string // of the member
+	Replaced string // Replace: of the one whose place it takes
+}
+
+// The kinds of changes.
+const (
+	Add     = "add"
+	Replace = "replace"
+	Suspend = "suspend"
+	Resume  = "resume"
+	Remove  = "remove"
+)
+
+// RefusedError tells why a change is not made.
+type RefusedError struct{ Why string }
+
+func (e *RefusedError) Error() string { return e.Why }
+
+func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
+
+// The steps of an operator's change, besides those that any client takes.
+type (
+	// done: the change was made.
+	done struct{}
+
+	// waitFor: nothing can be done now, and why.
+	waitFor struct{ why string }
+
+	// remove: take the member out when the quarantine is over and the others have the
+	// counters.
+	remove struct {
+		view *View
+		id   string
+	}
+)
+
+// toward returns the next step of a change, or why it is not made.
+func (s situation) toward(c Change) (step, error) {
+	if s.uncommitted != "" {
+		return finish{s.uncommitted}, nil
+	}
+	if s.view == nil {
+		return nothing{}, nil
+	}
+	t := s.view.Table
+	switch c.Kind {
+	case Add:
+		return s.adding(t, c.Address)
+	case Replace:
+		return s.placing(t, c.Replaced, c.Address)
+	}
+	m := t.at(c.Address)
+	if m == nil {
+		if c.Kind == Remove {
+			return done{}, nil
+		}
+		return nil, refused("%s is no member: the members are %s", c.Address, t.addresses())
+	}
+	next := t.next()
+	switch {
+	case c.Kind == Suspend && m.State == Suspended, c.Kind == Resume && m.State == Voting:
+		return done{}, nil
+	case c.Kind == Resume && m.State == New:
+		return nil, refused("%s is new: it votes when it has its counters and the quarantine is over", m.Address)
+	case c.Kind == Resume:
+		next.find(m.ID).State = Voting
+		return propose{s.view, next}, nil
+	case c.Kind == Suspend && m.State == New:
+		return nil, refused("%s is new, and does not vote anyway", m.Address)
+	case c.Kind == Remove && m.State != Voting:
+		return remove{s.view, m.ID}, nil
+	}
+	next.find(m.ID).State = Suspended
+	if err := enough(next, fmt.Sprintf("%s %s", c.Kind, m.Address)); err != nil {
+		return nil, err
+	}
+	return propose{s.view, next}, nil
+}
+
+// enough refuses a table in which no quorum votes.
+func enough(t *Table, change string) error {
+	if t.voting() < t.Quorum() {
+		return refused("cannot %s: only %d of %d members would vote, and %d are needed", change, t.voting(), len(t.Members), t.Quorum())
+	}
+	return nil
+}
+
+// adding returns the next step of adding the server at address.
+func (s situation) adding(t *Table, address string) (step, error) {
+	if m := t.at(address); m != nil {
+		return s.awaiting(*m)
+	}
+	next := t.next()
+	next.Members = append(next.Members, Member{State: New, Address: address})
+	if err := enough(next, "add "+address); err != nil {
+		return nil, err
+	}
+	id, first, err := s.joining(address)
+	if first != nil || err != nil {
+		return first, err
+	}
+	if m := t.find(id); m != nil {
+		return nil, refused("%s is a member already, as %s", address, m.Address)
+	}
+	next.at(address).ID = id
+	return propose{s.view, next}, nil
+}
+
+// placing returns the next step of putting the server at address in the place of another.
+func (s situation) placing(t *Table, replaced, address string) (step, error) {
+	old := t.at(replaced)
+	if old == nil {
+		if m := t.at(address); m != nil {
+			return s.awaiting(*m)
+		}
+		return nil, refused("%s is no member: the members are %s", replaced, t.addresses())
+	}
+	if t.at(address) != nil && address != replaced {
+		return nil, refused("%s is a member already", address)
+	}
+	next := t.next()
+	place := next.find(old.ID)
+	*place = Member{State: New, Address: address}
+	if err := enough(next, "replace "+replaced); err != nil && address != replaced {
+		return nil, err
+	}
+	id, first, err := s.joining(address)
+	if first != nil || err != nil {
+		return first, err
+	}
+	if m := t.find(id); m != nil {
+		if address == replaced {
+			return s.awaiting(*old)
+		}
+		return nil, refused("%s is a member already, as %s", address, m.Address)
+	}
+	place.ID = id
+	return propose{s.view, next}, nil
+}
+
+// awaiting returns what is to be done until a member votes.
+func (s situation) awaiting(m Member) (step, error) {
+	if m.State == New {
+		if s.serving(m.ID) < 0 && s.replacing(m) < 0 {
+			return waitFor{m.Address + " is a new member, but does not answer"}, nil
+		}
+		if n, need := s.sources(), s.view.Table.Quorum(); n < need {
+			return waitFor{fmt.Sprintf("%d members that have counters can be reached, and %d are needed", n, need)}, nil
+		}
+		return s.next(), nil
+	}
+	return done{}, nil
+}
+
+// joining returns the id of the server at address, or the step that gives it one.
+func (s situation) joining(address string) (id string, first step, err error) {
+	i := slices.Index(s.names, address)
+	if i < 0 {
+		return "", nil, refused("%s is none of the masters that were given", address)
+	}
+	r := s.reports[i]
+	switch {
+	case r == nil:
+		return "", waitFor{address + " does not answer"}, nil
+	case r.bad != nil, r.claim != "":
+		return "", nil, refused("%s: %s", address, r.fault())
+	case r.deployment != "" && r.deployment != s.view.Deployment:
+		return "", nil, refused("%s belongs to another deployment, %s", address, r.deployment)
+	case s.view.Table.find(r.id) == nil && !r.isNew(), !r.intact():
+		return "", enroll{i, s.view}, nil
+	}
+	return r.id, nil, nil
+}
+
+// Make makes a change, from wherever it stands, and returns when it is done. progress is
+// told what it waits for. When ctx ends it can be made again.
+func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error {
+	var last error
+	for ctx.Err() == nil {
+		g.lookAll(ctx)
+		s, err := g.situation().toward(c)
+		if err != nil {
+			return err
+		}
+		pause := workPause
+		switch s := s.(type) {
+		case done:
+			return nil
+		case finish:
+			last = g.change(ctx, nil, nil)
+		case nothing:
+			pause = lookAgain / 4
+			if s.wait == 0 {
+				last = errors.New("the members are not known")
+			}
+			progress("waiting for the masters")
+		case waitFor:
+			pause = lookAgain / 4
+			last = nil
+			progress(s.why)
+		case promote:
+			pause, last = g.waited(ctx, progress, "votes", func() (time.Duration, error) { return g.promote(ctx, s.view) })
+		case remove:
+			pause, last = g.waited(ctx, progress, "is removed", func() (time.Duration, error) { return g.removeFrom(ctx, s.view, s.id) })
+		default:
+			last = g.do(ctx, s)
+		}
+		if _, final := errors.AsType[*RefusedError](last); final {
+			return last
+		}
+		if last != nil {
+			progress(last.Error())
+		}
+		pause = max(pause, workPause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	return errors.Join(context.Cause(ctx), last)
+}
+
+// waited takes a step that has to wait for the quarantine, and returns how long to wait
+// before it is taken again.
+func (g *Group) waited(ctx context.Context, progress func(string), what string, take func() (time.Duration, error)) (time.Duration, error) {
+	left, err := take()
+	if err == nil && left > 0 {
+		progress(fmt.Sprintf("it %s in %v, when all that was granted before is over", what, left.Round(time.Second)))
+		return min(left, time.Second), nil
+	}
+	return 0, err
+}
+
+// removeFrom takes a member out of the view's table, if the quarantine is over; else it
+// returns how much of it is left. First a quorum of those that stay get the counters of
+// a quorum at this very version: the smaller table has smaller quorums.
+func (g *Group) removeFrom(ctx context.Context, v *View, id string) (left time.Duration, err error) {
+	if len(v.Table.Members) == 1 {
+		return 0, refused("the last member cannot be removed")
+	}
+	s := g.situation()
+	if left, err = g.quarantine(ctx, s, v); err != nil || left > 0 {
+		return left, err
+	}
+	floors, err := g.readCounters(ctx, s, v)
+	if err != nil {
+		return 0, err
+	}
+	next := v.Table.next()
+	next.Members = slices.DeleteFunc(next.Members, func(m Member) bool { return m.ID == id })
+	if err := enough(next, "remove "+v.Table.find(id).Address); err != nil {
+		return 0, err
+	}
+	var staying []int
+	for i, r := range s.reports {
+		if r != nil && r.intact() && r.version == v.Version && next.stateOf(r.id) == Voting {
+			staying = append(staying, i)
+		}
+	}
+	raised := 0
+	fault := each(ctx, g, staying, func(ctx context.Context, i int) (struct{}, error) {
+		return struct{}{}, g.raise(ctx, i, s.reports[i].id, v.Version, true, floors)
+	}, func(int, struct{}) (enough bool) {
+		raised++
+		return raised >= next.Quorum()
+	})
+	if raised < next.Quorum() {
+		return 0, errors.Join(fmt.Errorf("the counters of %d members can be raised, and %d are needed", raised, next.Quorum()), fault)
+	}
+	return 0, g.change(ctx, v, next)
+}

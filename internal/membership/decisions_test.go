@@ -1,0 +1,389 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// The decisions are pure: what follows from what servers report.
+
+// table returns one of members that are written "a", "b:new", "c:suspended". Their ids and
+// addresses are the letters. Of "a=x", x is the id.
+func table(members string) *Table {
+	t := &Table{Format: format, Buckets: script.Buckets, MaxTTL: 60_000, Drift: 0.01}
+	for text := range strings.FieldsSeq(members) {
+		address, state, _ := strings.Cut(text, ":")
+		address, id, other := strings.Cut(address, "=")
+		if !other {
+			id = address
+		}
+		if state == "" {
+			state = string(Voting)
+		}
+		t.Members = append(t.Members, Member{ID: id, State: State(state), Address: address})
+	}
+	t.Prev = t.ids()
+	return t
+}
+
+func (t *Table) String() string {
+	var all []string
+	for _, m := range t.Members {
+		text := m.Address
+		if m.ID != m.Address {
+			text += "=" + m.ID
+		}
+		if m.State != Voting {
+			text += ":" + string(m.State)
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, " ")
+}
+
+// at is the report of an intact server at a version.
+func at(id, version string, t *Table) *report {
+	return &report{run: "r", idRun: "r", deployment: "d", id: id, version: version, table: t}
+}
+
+// blank and lost are reports of servers that have nothing, and of one that restarted.
+var blank = &report{run: "r"}
+
+func lost(id string) *report { return &report{run: "r", idRun: "before", deployment: "d", id: id} }
+
+func TestTablesAreReadAsTheyAreWritten(t *testing.T) {
+	want := table("a b:new c:suspended")
+	got, err := parseTable(want.text())
+	if err != nil || got.String() != want.String() || !slices.Equal(got.Prev, want.Prev) || got.MaxTTL != want.MaxTTL || got.Drift != want.Drift {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got.Quarantine() != time.Minute+600*time.Millisecond+2*time.Millisecond {
+		t.Error(got.Quarantine())
+	}
+	for text, says := range map[string]string{
+		"":               "cannot be read",
+		`{"format":"2"}`: "keys are of format",
+		strings.Replace(want.text(), "4096", "1024", 1):     "with 1024 buckets",
+		strings.Replace(want.text(), "60000", "0", 1):       "impossible",
+		strings.Replace(want.text(), "60000", "1e300", 1):   "cannot be read",
+		strings.Replace(want.text(), "0.01", "1.5", 1):      "impossible",
+		strings.Replace(want.text(), `"members"`, `"m"`, 1): "has none",
+	} {
+		if _, err := parseTable(text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.40q: %v", text, err)
+		}
+	}
+}
+
+func TestVersionsGrow(t *testing.T) {
+	last := ""
+	for n := range 20 {
+		next := versionAfter(last, "")
+		if next <= last || len(next) != 10+1+36 || versionNumber(next) != n+1 {
+			t.Errorf("%q after %q", next, last)
+		}
+		last = next
+	}
+}
+
+func TestWhatIsCommitted(t *testing.T) {
+	change := table("a b c=n")
+	change.Prev = []string{"a", "b", "c"}
+	grown := table("a b c d:new")
+	grown.Prev = []string{"a", "b", "c"}
+	for _, x := range []struct {
+		table    *Table
+		accepted string
+		want     bool
+	}{
+		{change, "a b", true},
+		{change, "a n", false}, // a majority of the members, but not of those before
+		{change, "a c", false},
+		{change, "a n c", true},
+		{grown, "a b", false},
+		{grown, "a b d", true},
+		{grown, "b c d", true},
+		{grown, "c d x y", false},
+	} {
+		accepted := map[string]bool{}
+		for id := range strings.FieldsSeq(x.accepted) {
+			accepted[id] = true
+		}
+		if got := x.table.committed(accepted); got != x.want {
+			t.Errorf("%v after %v, accepted by %s: %v", x.table, x.table.Prev, x.accepted, got)
+		}
+	}
+}
+
+// What a client takes for committed needs evidence: majorities that have accepted, at any
+// time, or a member that knows.
+func TestEvidence(t *testing.T) {
+	one, two := table("a b c"), table("a b c:suspended")
+	known := newEvidence()
+	for _, id := range []string{"a", "b", "c"} {
+		known.add(id, "1", one, true)
+	}
+	reports := []*report{at("a", "2", two), at("b", "1", one), at("c", "1", one)}
+	known.add("a", "2", two, false)
+	if l := learn(reports, known); l.committed["d"] != "1" || l.accepted["d"] != "2" {
+		t.Errorf("one of three has accepted: %+v", l)
+	}
+	known.add("b", "2", two, false)
+	if l := learn(reports, known); l.committed["d"] != "2" {
+		t.Errorf("two of three have, one of which says so no more: %+v", l)
+	}
+	known.forget("2")
+	if len(known.tables) != 1 || known.tables["2"] != two {
+		t.Errorf("%+v", known)
+	}
+	late := newEvidence()
+	late.add("a", "5", two, true)
+	if l := learn([]*report{at("a", "5", two), nil, nil}, late); l.committed["d"] != "5" {
+		t.Errorf("one that knows is enough: %+v", l)
+	}
+}
+
+// Clients with the same masters choose one deployment, whatever answers first.
+func TestWhichDeployment(t *testing.T) {
+	of := func(deployments string) (reports []*report) {
+		for d := range strings.FieldsSeq(deployments) {
+			switch d {
+			case "?":
+				reports = append(reports, nil)
+			case "-":
+				reports = append(reports, blank)
+			default:
+				r := at(fmt.Sprint(len(reports)), "1", table("0 1 2"))
+				r.deployment = d
+				reports = append(reports, r)
+			}
+		}
+		return reports
+	}
+	for _, x := range []struct {
+		masters, had, want string
+		conflict           bool
+	}{
+		{"x x x", "", "x", false},
+		{"x x ?", "", "x", false},
+		{"x ? ?", "", "", false}, // the others may be another's
+		{"x - -", "", "x", false},
+		{"x x y", "", "x", false},
+		{"x y ?", "", "", true},
+		{"x x y y", "", "", true},
+		{"x x ? y", "x", "x", false},
+		{"x y y", "x", "y", false}, // x has no quorum any more
+		{"x y ?", "x", "x", false}, // but nothing else is better
+		{"? ? ?", "x", "x", false},
+		{"- - -", "", "", false},
+	} {
+		got, err := learn(of(x.masters), newEvidence()).deployment(x.had, 2)
+		if got != x.want || (err != nil) != x.conflict || err != nil && !errors.Is(err, script.ErrNotMember) {
+			t.Errorf("%s, had %q: %q, %v", x.masters, x.had, got, err)
+		}
+	}
+}
+
+func TestWhoIsOut(t *testing.T) {
+	names := []string{"a", "b", "c", "x", "localhost:a"}
+	stranger := at("s", "1", table("s"))
+	stranger.deployment = "other"
+	first := func(id string) int { return slices.Index([]string{"a", "b", "c", "s"}, id) }
+	v := viewOf("d", "1", table("a b:suspended c:new e"), []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil), stranger, at("a", "1", nil)}, names, first)
+	for i, says := range []string{"", "suspended", "new", "another deployment", "the same server as a"} {
+		if got := fmt.Sprint(v.Out[i]); says == "" && v.Out[i] != nil || !strings.Contains(got, says) {
+			t.Errorf("%s: %s, want %q", names[i], got, says)
+		}
+	}
+	if !slices.Equal(v.Lacks, []string{"e"}) || v.NeedsInit {
+		t.Errorf("%+v", v)
+	}
+	v = viewOf("d", "1", table("a b c"), []*report{at("a", "1", nil), blank, lost("c"), nil, nil}, names, first)
+	if v.Out[1] == nil || v.Out[2] == nil || v.Out[3] != nil || !v.NeedsInit || v.Lacks != nil {
+		t.Errorf("%+v", v)
+	}
+}
+
+// What any client does by itself.
+func TestNextSteps(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	three := table("a b c")
+	synced := at("n", "1", nil)
+	synced.synced = "1"
+	adoptable := lost("c")
+	adoptable.wasDurable, adoptable.durable = true, durable
+	claimed := &report{run: "r", idRun: "r", id: "k", deployment: "e", claim: "a"}
+	elsewhere := at("k", "", nil)
+	elsewhere.deployment = "e"
+	former := at("c0", "0", table("c0"))
+	for _, x := range []struct {
+		what    string
+		table   *Table
+		reports []*report
+		want    string
+	}{
+		{"all is well", three, []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil)}, "nothing"},
+		{"two are of a deployment that is being founded", three, []*report{at("a", "1", nil), elsewhere, elsewhere}, "nothing again"},
+		{"one does not answer", three, []*report{at("a", "1", nil), at("b", "1", nil), nil}, "nothing"},
+		{"one is blank", three, []*report{at("a", "1", nil), at("b", "1", nil), blank}, "enroll 2"},
+		{"one restarted", three, []*report{at("a", "1", nil), lost("b"), at("c", "1", nil)}, "enroll 1"},
+		{"one restarted, and forgot nothing", three, []*report{at("a", "1", nil), at("b", "1", nil), adoptable}, "nothing again"},
+		{"one was a member before", three, []*report{at("a", "1", nil), at("b", "1", nil), former}, "enroll 2"},
+		{"one has a new id", three, []*report{at("a", "1", nil), at("b", "1", nil), at("n", "", nil)}, "propose a b c=n:new"},
+		{"an init is under way on one", three, []*report{at("a", "1", nil), at("b", "1", nil), claimed}, "nothing"},
+		{"a member is at another's address", three, []*report{at("a", "1", nil), at("c", "1", nil), blank}, "nothing again"},
+		{"a new member has no counters", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), at("n", "1", nil)}, "sync 2"},
+		{"nor can it get any", table("a b c=n:new"), []*report{at("a", "1", nil), nil, at("n", "1", nil)}, "nothing again"},
+		{"nor from one that lags behind", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "0", nil), at("n", "1", nil)}, "nothing again"},
+		{"a suspended one has counters", table("a b:suspended c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), at("n", "1", nil)}, "sync 2"},
+		{"it has its counters", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), synced}, "promote"},
+		{"it does not answer", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), nil}, "nothing again"},
+		{"suspended stays so", table("a b c:suspended"), []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil)}, "nothing"},
+	} {
+		s := situation{view: &View{Deployment: "d", Version: "1", Table: x.table}, names: names, reports: x.reports}
+		if got := name(s.next()); got != x.want {
+			t.Errorf("%s: %s, want %s", x.what, got, x.want)
+		}
+		s.uncommitted = "2"
+		if got := name(s.next()); got != "finish" {
+			t.Errorf("%s, and a version is not known to be committed: %s", x.what, got)
+		}
+	}
+	if got := name(situation{}.next()); got != "nothing" {
+		t.Errorf("nothing is known: %s", got)
+	}
+}
+
+// name is a step in words.
+func name(s step) string {
+	switch s := s.(type) {
+	case finish:
+		return "finish"
+	case enroll:
+		return fmt.Sprint("enroll ", s.master)
+	case syncCounters:
+		return fmt.Sprint("sync ", s.master)
+	case promote:
+		return "promote"
+	case propose:
+		return "propose " + s.table.String()
+	case remove:
+		return "remove " + s.id
+	case waitFor:
+		return "wait: " + s.why
+	case done:
+		return "done"
+	case nothing:
+		if s.wait > 0 {
+			return "nothing again"
+		}
+		return "nothing"
+	}
+	return fmt.Sprintf("%T", s)
+}
+
+// What an operator's change does, from wherever it stands.
+func TestStepsTowardAChange(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e"}
+	all := func(last ...*report) []*report {
+		return append([]*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil)}, last...)
+	}
+	other := at("x", "1", table("x"))
+	other.deployment = "o"
+	synced := at("d", "1", nil)
+	synced.synced = "1"
+	for _, x := range []struct {
+		change  Change
+		table   string
+		reports []*report
+		want    string
+	}{
+		{Change{Add, "d", ""}, "a b c", all(blank), "enroll 3"},
+		{Change{Add, "d", ""}, "a b c", all(at("d", "", nil)), "propose a b c d:new"},
+		{Change{Add, "d", ""}, "a b c d:new", all(at("d", "1", nil)), "sync 3"},
+		{Change{Add, "d", ""}, "a b c d:new", all(synced), "promote"},
+		{Change{Add, "d", ""}, "a b c d", all(synced), "done"},
+		{Change{Add, "d", ""}, "a b c", all(nil), "wait: d does not answer"},
+		{Change{Add, "d", ""}, "a b c", all(other), "refused: d belongs to another deployment, o"},
+		{Change{Add, "z", ""}, "a b c", all(), "refused: z is none of the masters that were given"},
+		{Change{Add, "d", ""}, "a b c:suspended", all(blank), "refused: cannot add d: only 2 of 4 members would vote, and 3 are needed"},
+		{Change{Replace, "d", "c"}, "a b c", all(blank), "enroll 3"},
+		{Change{Replace, "d", "c"}, "a b c", all(at("d", "", nil)), "propose a b d:new"},
+		{Change{Replace, "d", "c"}, "a b d:new", all(synced), "promote"},
+		{Change{Replace, "d", "c"}, "a b d", all(synced), "done"},
+		{Change{Replace, "d", "z"}, "a b c", all(blank), "refused: z is no member: the members are a, b, c"},
+		{Change{Replace, "b", "c"}, "a b c", all(), "refused: b is a member already"},
+		{Change{Replace, "d", "c"}, "a b:suspended c", all(blank), "refused: cannot replace c: only 1 of 3 members would vote, and 2 are needed"},
+		{Change{Suspend, "c", ""}, "a b c", all(), "propose a b c:suspended"},
+		{Change{Suspend, "c", ""}, "a b c:suspended", all(), "done"},
+		{Change{Suspend, "b", ""}, "a b c:suspended", all(), "refused: cannot suspend b: only 1 of 3 members would vote, and 2 are needed"},
+		{Change{Suspend, "c", ""}, "a b c:new", all(), "refused: c is new, and does not vote anyway"},
+		{Change{Suspend, "z", ""}, "a b c", all(), "refused: z is no member: the members are a, b, c"},
+		{Change{Resume, "c", ""}, "a b c:suspended", all(), "propose a b c"},
+		{Change{Resume, "c", ""}, "a b c", all(), "done"},
+		{Change{Resume, "c", ""}, "a b c:new", all(), "refused: c is new: it votes when it has its counters and the quarantine is over"},
+		{Change{Remove, "c", ""}, "a b c", all(), "propose a b c:suspended"},
+		{Change{Remove, "c", ""}, "a b c:suspended", all(), "remove c"},
+		{Change{Remove, "c", ""}, "a b c:new", all(), "remove c"},
+		{Change{Remove, "c", ""}, "a b", all(), "done"},
+		{Change{Remove, "b", ""}, "a b c:suspended", all(), "refused: cannot remove b: only 1 of 3 members would vote, and 2 are needed"},
+	} {
+		for len(x.reports) < len(names) {
+			x.reports = append(x.reports, nil)
+		}
+		s := situation{view: &View{Deployment: "d", Version: "1", Table: table(x.table)}, names: names, reports: x.reports}
+		step, err := s.toward(x.change)
+		got := name(step)
+		if err != nil {
+			got = "refused: " + err.Error()
+		}
+		if got != x.want {
+			t.Errorf("%+v of %s: %s, want %s", x.change, x.table, got, x.want)
+		}
+	}
+}
+
+// A proposer speaks only when no other version can be committed behind its back.
+func TestPromisesThatAreEnough(t *testing.T) {
+	old := table("a b c")
+	replaced := table("a b c=n:new")
+	replaced.Prev = []string{"a", "b", "c"}
+	twice := table("a b=m:new c=n:new")
+	twice.Prev = replaced.ids()
+	for _, x := range []struct {
+		what     string
+		promises []*report
+		known    string // to be committed
+		base     string
+		may      bool
+	}{
+		{"a majority of the table that is known", []*report{at("a", "1", old), at("b", "1", old)}, "1", "1", true},
+		{"one of three", []*report{at("a", "1", old)}, "1", "1", false},
+		{"of a higher table, and of the one before", []*report{at("a", "2", replaced), at("b", "1", old)}, "1", "2", true},
+		{"of a higher table, but not of the one before", []*report{at("a", "2", replaced), at("n", "2", replaced)}, "1", "2", false},
+		{"the same, but that it is committed", []*report{at("a", "2", replaced), at("n", "2", replaced)}, "2", "2", true},
+		{"of the one before that, which does not count", []*report{at("a", "3", twice), at("b", "1", old), at("c", "1", old)}, "1", "3", false},
+	} {
+		b := ballot{promised: map[string]bool{}, base: "1", table: old, committed: true}
+		for _, r := range x.promises {
+			b.take(r, r.version <= x.known)
+		}
+		if b.base != x.base || b.mayPropose() != x.may {
+			t.Errorf("%s: on %s, may propose: %v", x.what, b.base, b.mayPropose())
+		}
+	}
+}
+
+func TestWhatBecameOfMembers(t *testing.T) {
+	got := fmt.Sprint(Changes(table("a b c"), table("a:suspended b c=n:new d")))
+	want := fmt.Sprint([]StateChange{{"a", Voting, Suspended}, {"c", Voting, ""}, {"c", "", New}, {"d", "", Voting}})
+	if got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,191 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// A server becomes a member in three steps: it gets an id; it gets the counters of a
+// quorum, read after a version that lists it as new is committed; and it votes when
+// everything is over that was granted before (R3 and R5 in docs/PROTOCOL.md).
+
+// enroll gives the server of a master, which the view does not list, a new member id, unless
+// it has one.
+func (g *Group) enroll(ctx context.Context, i int, v *View) error {
+	r, err := g.report(g.Masters[i])
+	if err != nil {
+		return err
+	}
+	if !r.isNew() {
+		err = g.Masters[i].Eval(ctx, enrollScript, []string{g.key}, r.run, r.id, v.Deployment, uuid.NewString(), durableNote(r.durable), v.Version)
+		if err != nil {
+			return err
+		}
+		if r, err = g.report(g.Masters[i]); err != nil {
+			return err
+		}
+	}
+	g.note(i, r)
+	return nil
+}
+
+// durableNote is what a register says of whether its server is durable.
+func durableNote(d durability) string {
+	if d == durable {
+		return string(durable)
+	}
+	return string(NotDurable)
+}
+
+// syncNew raises the counters of a new member to the highest of a quorum at the view's
+// version, which lists it.
+func (g *Group) syncNew(ctx context.Context, i int, v *View) error {
+	s := g.situation()
+	if s.reports[i] == nil {
+		return errMoved
+	}
+	floors, err := g.readCounters(ctx, s, v)
+	if err != nil {
+		return err
+	}
+	if err := g.raise(ctx, i, s.reports[i].id, v.Version, false, floors); err != nil {
+		return err
+	}
+	told := *s.reports[i]
+	told.synced = v.Version
+	g.note(i, &told)
+	return nil
+}
+
+// readCounters reads the counters of a quorum of members at the view's version, and
+// returns the highest of each.
+func (g *Group) readCounters(ctx context.Context, s situation, v *View) ([]int64, error) {
+	var sources []int
+	for i, r := range s.reports {
+		if r.tells(v) {
+			sources = append(sources, i)
+		}
+	}
+	floors, read := make([]int64, script.Buckets), 0
+	fault := each(ctx, g, sources, func(ctx context.Context, i int) ([]int64, error) {
+		reply, err := g.Masters[i].EvalTexts(ctx, countersScript, g.keys(), s.reports[i].id, v.Version)
+		if err != nil {
+			return nil, err
+		}
+		return parseCounters(reply, 1)
+	}, func(_ int, counters []int64) (enough bool) {
+		for b, counter := range counters {
+			floors[b] = max(floors[b], counter)
+		}
+		read++
+		return read >= v.Table.Quorum()
+	})
+	if read < v.Table.Quorum() {
+		return nil, errors.Join(fmt.Errorf("the counters of %d members can be read, and %d are needed", read, v.Table.Quorum()), fault)
+	}
+	return floors, nil
+}
+
+// present reads the counters of a server that is being founded; 0 for what is missing.
+func (g *Group) present(ctx context.Context, i int, id string) ([]int64, error) {
+	reply, err := g.Masters[i].EvalTexts(ctx, countersScript, g.keys(), id, "")
+	if err != nil {
+		return nil, err
+	}
+	return parseCounters(reply, 0)
+}
+
+// parseCounters reads the reply of counters.lua, in which none is below least.
+func parseCounters(reply []string, least int64) ([]int64, error) {
+	if len(reply) != script.Buckets {
+		return nil, fmt.Errorf("%d counters instead of %d", len(reply), script.Buckets)
+	}
+	counters := make([]int64, len(reply))
+	for b, text := range reply {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < least || n > script.MaxCounter {
+			return nil, fmt.Errorf("counter %d is %.40q, which is no number from %d to %d", b, text, least, int64(script.MaxCounter))
+		}
+		counters[b] = n
+	}
+	return counters, nil
+}
+
+// raise raises the counters of a server to floors at least, and notes the version at which
+// these were read. With at, the server must be at that version.
+func (g *Group) raise(ctx context.Context, i int, id, version string, at bool, floors []int64) error {
+	args := make([]any, 0, 3+len(floors))
+	args = append(args, id, version, "")
+	if at {
+		args[2] = "1"
+	}
+	for _, f := range floors {
+		args = append(args, f)
+	}
+	return g.Masters[i].Eval(ctx, syncScript, g.keys(), args...)
+}
+
+// keys are those of the register and all counters.
+func (g *Group) keys() []string {
+	keys := make([]string, 1, 1+script.Buckets)
+	keys[0] = g.key
+	for b := range script.Buckets {
+		keys = append(keys, script.FenceKey(g.Prefix, b))
+	}
+	return keys
+}
+
+// promote lets all new members vote that have their counters, if the quarantine of the
+// view is over; else it returns how much of it is left.
+func (g *Group) promote(ctx context.Context, v *View) (left time.Duration, err error) {
+	s := g.situation()
+	next, ready := v.Table.next(), 0
+	for _, r := range s.reports {
+		if r != nil && r.intact() && r.synced != "" && next.stateOf(r.id) == New {
+			next.find(r.id).State = Voting
+			ready++
+		}
+	}
+	if ready == 0 {
+		return 0, errMoved
+	}
+	if left, err = g.quarantine(ctx, s, v); err != nil || left > 0 {
+		return left, err
+	}
+	return 0, g.change(ctx, v, next)
+}
+
+// quarantine returns how much is left of the quarantine of the view: it lasts until a
+// quorum of members, by their own clocks, have known for long enough that the version
+// is committed.
+func (g *Group) quarantine(ctx context.Context, s situation, v *View) (left time.Duration, err error) {
+	var members []int
+	for i, r := range s.reports {
+		if r != nil && r.intact() && v.Table.find(r.id) != nil {
+			members = append(members, i)
+		}
+	}
+	var known []time.Duration
+	fault := each(ctx, g, members, func(_ context.Context, i int) (time.Duration, error) {
+		return g.tellLearned(i, s.reports[i].id, v)
+	}, func(_ int, since time.Duration) (enough bool) {
+		if since >= 0 {
+			known = append(known, since)
+		}
+		return false
+	})
+	if len(known) < v.Table.Quorum() {
+		return 0, errors.Join(errMoved, fault)
+	}
+	slices.Sort(known)
+	return planted.Bug.Quarantine(v.Table.Quarantine()) - known[len(known)-v.Table.Quorum()], nil
+}

@@ -1,0 +1,151 @@
+package membership
+
+import "time"
+
+// situation is what the next step is decided on: what is known, and what the servers of
+// the client's masters report (nil: nothing now).
+type situation struct {
+	view        *View // nil: no version is known to be committed
+	highest     string
+	uncommitted string // the highest version that a server has accepted, if it is not known to be committed
+	names       []string
+	reports     []*report
+}
+
+// step is one of those below.
+type step any
+
+type (
+	// finish: propose the uncommitted version again, as it is.
+	finish struct{ version string }
+
+	// enroll: give the server of a master a new id.
+	enroll struct {
+		master int
+		view   *View // which does not list it
+	}
+
+	// syncCounters: raise the counters of a new member to those of a quorum.
+	syncCounters struct {
+		master int
+		view   *View
+	}
+
+	// promote: let the new members vote that may, as soon as the quarantine is over.
+	promote struct{ view *View }
+
+	// propose: change the view's table to another.
+	propose struct {
+		view  *View
+		table *Table
+	}
+
+	// nothing is to be done, but to look again after so long (0: for good).
+	nothing struct{ wait time.Duration }
+)
+
+// lookAgain is how often a client looks at members that it cannot help now.
+const lookAgain = 2 * time.Second
+
+// next returns what any client does by itself: it finishes what was begun, gives the place
+// of a member that lost its data to the server at its address, and lets new members
+// vote.
+func (s situation) next() step {
+	if s.uncommitted != "" {
+		return finish{s.uncommitted}
+	}
+	v := s.view
+	if v == nil {
+		return nothing{}
+	}
+	for _, m := range v.Table.Members {
+		i := s.replacing(m)
+		if i < 0 {
+			continue
+		}
+		if !s.reports[i].isNew() {
+			return enroll{i, v}
+		}
+		next := v.Table.next()
+		*next.find(m.ID) = Member{ID: s.reports[i].id, State: New, Address: m.Address}
+		return propose{v, next}
+	}
+	wait := time.Duration(0)
+	for _, m := range v.Table.Members {
+		if m.State != New {
+			continue
+		}
+		if i := s.serving(m.ID); i >= 0 && s.reports[i].synced == "" {
+			if s.sources() >= v.Table.Quorum() {
+				return syncCounters{i, v}
+			}
+		} else if i >= 0 {
+			return promote{v}
+		}
+		wait = lookAgain
+	}
+	votes := 0
+	for _, r := range s.reports {
+		switch {
+		case r == nil:
+		case !r.intact():
+			wait = lookAgain
+		case r.deployment == v.Deployment && v.Table.stateOf(r.id) == Voting:
+			votes++
+		}
+	}
+	if votes < v.Table.Quorum() {
+		wait = lookAgain
+	}
+	return nothing{wait}
+}
+
+// replacing returns the master at the address of a member that no server is, whose server
+// is free to take its place; -1 if there is none.
+func (s situation) replacing(m Member) int {
+	if s.serving(m.ID) >= 0 {
+		return -1
+	}
+	for i, r := range s.reports {
+		if s.names[i] != m.Address || r == nil || r.bad != nil || r.claim != "" {
+			continue
+		}
+		if r.deployment != "" && r.deployment != s.view.Deployment || r.adoptable() {
+			continue
+		}
+		if !r.intact() || s.view.Table.find(r.id) == nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// serving returns the master whose server is the member; -1 if there is none.
+func (s situation) serving(id string) int {
+	for i, r := range s.reports {
+		if r != nil && r.intact() && r.id == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// sources is how many members can tell the counters at the view's version.
+func (s situation) sources() int {
+	n := 0
+	for _, r := range s.reports {
+		if r.tells(s.view) {
+			n++
+		}
+	}
+	return n
+}
+
+// tells reports that the server's counters at the view's version are complete.
+func (r *report) tells(v *View) bool {
+	if r == nil || !r.intact() || r.version != v.Version {
+		return false
+	}
+	state := v.Table.stateOf(r.id)
+	return state == Voting || state == Suspended
+}

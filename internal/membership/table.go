@@ -1,0 +1,182 @@
+package membership
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// State is what a table says of a member.
+type State string
+
+// The states of a member.
+const (
+	Voting    State = "voting"
+	New       State = "new"       // it may lack counters: it does not vote yet
+	Suspended State = "suspended" // it lacks nothing, but does not vote
+)
+
+// Member is one place in a table.
+type Member struct {
+	ID      string `json:"id"` // random, of one server's data: a server that lost its data gets another
+	State   State  `json:"state"`
+	Address string `json:"address"` // the canonical one: as the operator gave it
+}
+
+// Table is who may vote, and what all clients of the deployment have to agree on.
+type Table struct {
+	Format  string   `json:"format"` // of the keys
+	Buckets int      `json:"buckets"`
+	MaxTTL  int64    `json:"maxTTL"` // ms
+	Drift   float64  `json:"drift"`
+	Members []Member `json:"members"`
+	Prev    []string `json:"prev"` // the ids of the members of the table before
+}
+
+// format is the layout of the keys. A deployment of another one is refused.
+const format = "3"
+
+// parseTable reads the text of one.
+func parseTable(text string) (*Table, error) {
+	var t Table
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return nil, fmt.Errorf("the table of members cannot be read: %w", err)
+	}
+	switch {
+	case t.Format != format || t.Buckets != script.Buckets:
+		return nil, fmt.Errorf("its keys are of format %.20q with %d buckets, this library's are of format %s with %d", t.Format, t.Buckets, format, script.Buckets)
+	case len(t.Members) == 0 || t.MaxTTL <= 0 || t.MaxTTL > script.MaxRemaining.Milliseconds() || !(t.Drift >= 0 && t.Drift < 1):
+		return nil, errors.New("the table of members has none, or impossible settings")
+	}
+	return &t, nil
+}
+
+// text is what parseTable reads.
+func (t *Table) text() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return string(text)
+}
+
+// Quorum is how many members decide: more than half of all, whatever their state.
+func (t *Table) Quorum() int { return len(t.Members)/2 + 1 }
+
+// MaxLease is the longest ttl of the deployment.
+func (t *Table) MaxLease() time.Duration { return time.Duration(t.MaxTTL) * time.Millisecond }
+
+// Quarantine is how long after a change is known to be committed everything is over
+// that was granted before: the longest ttl, and what a master's clock may be ahead of a
+// client's over it. (A millisecond is for the resolution of expiry, one for that of
+// the marks.)
+func (t *Table) Quarantine() time.Duration {
+	return t.MaxLease() + time.Duration(float64(t.MaxLease())*t.Drift) + 2*time.Millisecond
+}
+
+func (t *Table) find(id string) *Member {
+	for i := range t.Members {
+		if t.Members[i].ID == id && id != "" {
+			return &t.Members[i]
+		}
+	}
+	return nil
+}
+
+func (t *Table) at(address string) *Member {
+	for i := range t.Members {
+		if t.Members[i].Address == address {
+			return &t.Members[i]
+		}
+	}
+	return nil
+}
+
+// stateOf is the state of a member, "" if id is none.
+func (t *Table) stateOf(id string) State {
+	if m := t.find(id); m != nil {
+		return m.State
+	}
+	return ""
+}
+
+func (t *Table) ids() []string {
+	ids := make([]string, len(t.Members))
+	for i, m := range t.Members {
+		ids[i] = m.ID
+	}
+	return ids
+}
+
+// concerns reports that the server of this id has a say in whether t is committed.
+func (t *Table) concerns(id string) bool { return t.find(id) != nil || slices.Contains(t.Prev, id) }
+
+func (t *Table) voting() int {
+	n := 0
+	for _, m := range t.Members {
+		if m.State == Voting {
+			n++
+		}
+	}
+	return n
+}
+
+// addresses are those of the members, for people.
+func (t *Table) addresses() string {
+	all := make([]string, len(t.Members))
+	for i, m := range t.Members {
+		all[i] = m.Address
+	}
+	return strings.Join(all, ", ")
+}
+
+// next returns a copy of t, to be changed into the table after it.
+func (t *Table) next() *Table {
+	n := *t
+	n.Members = slices.Clone(t.Members)
+	n.Prev = t.ids()
+	return &n
+}
+
+// committed reports that t is, if the servers with these ids have accepted it: a
+// majority of its members, and a majority of the members of the table before.
+func (t *Table) committed(accepted map[string]bool) bool {
+	return majority(t.ids(), accepted) && majority(t.Prev, accepted)
+}
+
+func majority(ids []string, said map[string]bool) bool {
+	n := 0
+	for _, id := range ids {
+		if said[id] {
+			n++
+		}
+	}
+	return n > len(ids)/2
+}
+
+// StateChange is what became of a member from one table to another.
+type StateChange struct {
+	Address  string
+	From, To State // "": no member
+}
+
+// Changes are those from one table to another.
+func Changes(before, now *Table) []StateChange {
+	var all []StateChange
+	for _, m := range before.Members {
+		if to := now.stateOf(m.ID); to != m.State {
+			all = append(all, StateChange{m.Address, m.State, to})
+		}
+	}
+	for _, m := range now.Members {
+		if before.find(m.ID) == nil {
+			all = append(all, StateChange{m.Address, "", m.State})
+		}
+	}
+	return all
+}

@@ -1,0 +1,184 @@
+package membership
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// View is what a client goes by: a version that is committed, its table, and which of the
+// client's masters vote in it. Nothing writes to one.
+type View struct {
+	Deployment string
+	Version    string
+	Table      *Table
+
+	Out   []error  // by master: why it does not vote; nil if it does, or is not known yet
+	Lacks []string // addresses of members that none of the masters is
+
+	// NeedsInit: so many members lost their data that the others cannot tell what it was.
+	NeedsInit bool
+}
+
+// Number is the part of the version that people are told.
+func (v *View) Number() int { return versionNumber(v.Version) }
+
+// Short reports that fewer of the client's masters vote than are needed, as far as is known.
+func (v *View) Short() bool {
+	votes := 0
+	for _, out := range v.Out {
+		if out == nil {
+			votes++
+		}
+	}
+	return votes < v.Table.Quorum()
+}
+
+// had is the deployment of a view, which may be nil, and the quorum of its table.
+func (v *View) had() (deployment string, need int) {
+	if v == nil {
+		return "", 0
+	}
+	return v.Deployment, v.Table.Quorum()
+}
+
+// learned is what the reports of servers tell.
+type learned struct {
+	committed, accepted map[string]string // by deployment: the highest version that is known to be committed, that a server has accepted
+	servers             map[string]int    // by deployment: how many belong to it
+	silent              int               // servers of which it is not known what they belong to
+}
+
+// evidence is what was ever seen accepted. Who accepted once has accepted, whatever
+// becomes of it, so this only grows.
+type evidence struct {
+	accepted  map[string]map[string]bool // by version: ids of members
+	committed map[string]bool
+	tables    map[string]*Table
+}
+
+func newEvidence() *evidence {
+	return &evidence{map[string]map[string]bool{}, map[string]bool{}, map[string]*Table{}}
+}
+
+// add notes that the member has accepted the table, and whether it knows that it is
+// committed.
+func (e *evidence) add(id, version string, t *Table, committed bool) {
+	if e.accepted[version] == nil {
+		e.accepted[version] = map[string]bool{}
+	}
+	e.accepted[version][id] = true
+	e.tables[version] = t
+	if committed || t.committed(e.accepted[version]) {
+		e.committed[version] = true
+	}
+}
+
+// forget drops what is below the version.
+func (e *evidence) forget(version string) {
+	for v := range e.tables {
+		if v < version {
+			delete(e.accepted, v)
+			delete(e.committed, v)
+			delete(e.tables, v)
+		}
+	}
+}
+
+// learn reads the reports (nil: none) by what is known.
+func learn(reports []*report, known *evidence) learned {
+	l := learned{committed: map[string]string{}, accepted: map[string]string{}, servers: map[string]int{}}
+	for _, r := range reports {
+		switch {
+		case r == nil || r.bad != nil:
+			l.silent++
+		case r.deployment != "" && r.claim == "":
+			l.servers[r.deployment]++
+		}
+		if r == nil || !r.intact() || r.version == "" {
+			continue
+		}
+		l.accepted[r.deployment] = max(l.accepted[r.deployment], r.version)
+		if known.committed[r.version] {
+			l.committed[r.deployment] = max(l.committed[r.deployment], r.version)
+		}
+	}
+	return l
+}
+
+// deployment chooses the one that a client with these reports belongs to: the one that it
+// had, as long as need servers are its; else the one that has more servers than belong to
+// others, or are not known. So clients with the same masters do not choose different ones.
+// The error is why there is none to choose.
+func (l learned) deployment(had string, need int) (string, error) {
+	if had != "" && l.servers[had] >= need {
+		return had, nil
+	}
+	all := l.silent
+	for _, n := range l.servers {
+		all += n
+	}
+	for deployment, n := range l.servers {
+		if 2*n > all {
+			return deployment, nil
+		}
+	}
+	if had != "" || len(l.servers) < 2 {
+		return had, nil
+	}
+	return "", fmt.Errorf("%w: the masters belong to %d deployments: give those of one", script.ErrNotMember, len(l.servers))
+}
+
+// viewOf returns the view of a version by the client's masters: what they report (nil:
+// nothing), their names, and which of them was the first to be this member.
+func viewOf(deployment, version string, t *Table, reports []*report, names []string, first func(id string) int) *View {
+	v := &View{Deployment: deployment, Version: version, Table: t, Out: make([]error, len(reports))}
+	for i, r := range reports {
+		if r == nil {
+			continue
+		}
+		why := ""
+		switch state := t.stateOf(r.id); {
+		case !r.intact():
+			why = r.fault()
+		case state == "" && r.deployment == deployment && t.at(names[i]) != nil:
+			why = "it lost its data, and is to take its place again as a new member"
+		case r.deployment != deployment:
+			why = fmt.Sprintf("it belongs to another deployment, %.40q", r.deployment)
+		case state == "":
+			why = "it is none of the members, which are " + t.addresses()
+		case first(r.id) != i:
+			why = sameServer(names[first(r.id)])
+		case state == New:
+			why = "it is new, and does not vote yet"
+		case state == Suspended:
+			why = "it is suspended"
+		}
+		if why != "" {
+			v.Out[i] = fmt.Errorf("%w: %s", script.ErrNotMember, why)
+		}
+	}
+	lost := 0
+	for _, m := range t.Members {
+		i := slices.IndexFunc(reports, func(r *report) bool { return r != nil && r.intact() && r.id == m.ID })
+		if m.State == New && (i < 0 || reports[i].synced == "") || (situation{view: v, names: names, reports: reports}).replacing(m) >= 0 {
+			lost++
+		}
+		if i < 0 && !slices.Contains(names, m.Address) {
+			v.Lacks = append(v.Lacks, m.Address)
+		}
+	}
+	v.NeedsInit = lost > len(t.Members)-t.Quorum()
+	return v
+}
+
+func sameServer(other string) string {
+	return fmt.Sprintf("it is the same server as %s: give every server once", other)
+}
+
+// same reports that two views tell the same.
+func (v *View) same(other *View) bool {
+	return other != nil && v.Version == other.Version && v.NeedsInit == other.NeedsInit && slices.Equal(v.Lacks, other.Lacks) &&
+		slices.EqualFunc(v.Out, other.Out, func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
+}

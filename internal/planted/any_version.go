@@ -1,0 +1,16 @@
+//go:build planted_any_version
+
+package planted
+
+// Bug is the one that is built in.
+var Bug anyVersion
+
+// anyVersion: a member that votes does so for requests of every version.
+type anyVersion struct{ honest }
+
+func (anyVersion) Script(name, source string) string {
+	if name != "header" {
+		return source
+	}
+	return replaced(source, `redis.call('HGET', KEYS[1], 'votes') == ARGV[1]`, `redis.call('HEXISTS', KEYS[1], 'votes') == 1`)
+}

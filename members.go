@@ -1,0 +1,152 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// The members of a deployment are learned from the masters, whatever list of them the
+// client was given. What it goes by is a view: see internal/membership.
+
+// mayAsk makes sure that the members are known, and that an acquisition with cfg (nil:
+// something else) suits the deployment.
+func (c *Client) mayAsk(ctx context.Context, op, name string, cfg *lockConfig) error {
+	v := c.members.First(ctx, c.requestTimeout)
+	if v == nil {
+		if ctx.Err() != nil {
+			return errors.Join(contextError(ctx), ErrNotAcquired)
+		}
+		if c.closed.Err() != nil {
+			return errors.Join(ErrNotAcquired, ErrClosed)
+		}
+		return c.unknownMembers(op, name)
+	}
+	return c.suits(v, cfg)
+}
+
+// unknownMembers is why nothing can be asked of the masters.
+func (c *Client) unknownMembers(op, name string) error {
+	faults := c.members.Faults()
+	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: len(c.masters)/2 + 1}
+	for i, m := range c.masters {
+		v := Vote{Master: m.Name, Answer: Unknown, Err: errNoAnswer}
+		if faults[i] != nil {
+			v.Err = printable.Error(faults[i])
+		}
+		if master.IsReply(faults[i]) || errors.Is(faults[i], ErrNotMember) {
+			v.Answer = Refused
+		}
+		e.Votes = append(e.Votes, v)
+	}
+	if c.members.NeedsInit() {
+		return errors.Join(e, ErrNeedsInit)
+	}
+	return e
+}
+
+// suits reports what in the settings of the client, or of an acquisition, the deployment
+// does not allow. It makes the default ttl fit.
+func (c *Client) suits(v *membership.View, cfg *lockConfig) error {
+	most := v.Table.MaxLease()
+	if cfg != nil && !cfg.ttlGiven {
+		cfg.ttl = min(cfg.ttl, most-cfg.delay)
+	}
+	switch {
+	case c.maxTTLGiven && c.maxTTL > most:
+		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("it must be at most the deployment's (%v)", most)}
+	case c.driftGiven && c.drift < v.Table.Drift:
+		return &OptionError{"drift", c.drift, fmt.Sprintf("it must be at least the deployment's (%v)", v.Table.Drift)}
+	case cfg != nil && cfg.ttl+cfg.delay > most:
+		return &OptionError{"ttl", cfg.ttl, fmt.Sprintf("with the lock delay (%v) it must be at most the deployment's max ttl (%v)", cfg.delay, most)}
+	}
+	return nil
+}
+
+// driftOf is the drift that the client goes by.
+func (c *Client) driftOf(v *membership.View) float64 {
+	if c.driftGiven {
+		return c.drift
+	}
+	return v.Table.Drift
+}
+
+// needed is how many members decide, as far as is known.
+func (c *Client) needed() int {
+	if v := c.members.View(); v != nil {
+		return v.Table.Quorum()
+	}
+	return len(c.masters)/2 + 1
+}
+
+// newerView returns the view at which to ask again what ended with err at v, because the
+// members changed meanwhile, or some of the masters had not learned v's version yet; or nil.
+func (c *Client) newerView(ctx context.Context, err error, v *membership.View, deadline clock.Instant) *membership.View {
+	left := deadline.Sub(c.now())
+	if !errors.Is(err, ErrNoQuorum) || ctx.Err() != nil || left <= 0 {
+		return nil
+	}
+	short := v.Short()
+	if short { // nothing was asked of those that were out: look whether they are yet
+		c.members.Kick()
+	}
+	now := c.members.Settled(ctx, v, left)
+	if short && now != nil && !now.Short() {
+		return now
+	}
+	if now != nil && now.Version == v.Version && !errors.Is(err, script.ErrVersion) {
+		return nil
+	}
+	return now
+}
+
+// whileMembersChange asks at the newest view, and again as long as it fails because the
+// members have changed meanwhile. There must be a view.
+func (c *Client) whileMembersChange(ctx context.Context, deadline clock.Instant, ask func(*membership.View) error) error {
+	for v := c.members.View(); ; {
+		err := ask(v)
+		if v = c.newerView(ctx, err, v, deadline); v == nil {
+			return err
+		}
+	}
+}
+
+// learned is told of each view.
+func (c *Client) learned(before, now *membership.View) {
+	latest := c.members.View() // it may be told of two at once
+	silent := make([]bool, len(latest.Out))
+	for i, out := range latest.Out {
+		silent[i] = out != nil
+	}
+	c.notices.SetQuorum(latest.Table.Quorum(), silent)
+	c.tellMembers(before, now)
+	if before == nil || before.Version != now.Version {
+		for _, h := range c.holds.all() {
+			h.membersChanged()
+		}
+	}
+}
+
+// tellMembers tells the observer what is new in a view.
+func (c *Client) tellMembers(before, now *membership.View) {
+	for i, out := range now.Out {
+		if out != nil && (before == nil || fmt.Sprint(before.Out[i]) != out.Error()) {
+			c.observer.NotAMember(c.masters[i].Name, printable.Error(out))
+		}
+	}
+	if before != nil && before.Version == now.Version {
+		return
+	}
+	if before != nil {
+		for _, change := range membership.Changes(before.Table, now.Table) {
+			c.observer.MemberChanged(change.Address, MemberState(change.From), MemberState(change.To))
+		}
+	}
+	c.observer.VersionLearned(now.Number())
+}

@@ -1,0 +1,520 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+func (d *deployment) address(i int) string { return d.raw[i].Options().Addr }
+
+// Two services with different lists: whatever they are given, the members of the
+// deployment decide. They never both hold, tokens never repeat, and each is told what is
+// wrong with its list.
+func TestDifferentListsOfMasters(t *testing.T) {
+	t.Parallel()
+	for claim, x := range map[string]struct {
+		members, one, other []int   // of six servers
+		works               [2]bool // one and other can lock
+		says                func(d *deployment) []string
+	}{
+		"3 of 5, and all":        {[]int{0, 1, 2, 3, 4}, []int{0, 1, 2}, []int{0, 1, 2, 3, 4}, [2]bool{true, true}, nil},
+		"1 2 3, and 3 4 5, of 5": {[]int{0, 1, 2, 3, 4}, []int{0, 1, 2}, []int{2, 3, 4}, [2]bool{true, true}, nil},
+		"1 2 3, and 3 4 5, of 3": {[]int{0, 1, 2}, []int{0, 1, 2}, []int{2, 3, 4}, [2]bool{true, false}, func(d *deployment) []string {
+			return []string{d.address(3) + " refused: redlock: master is no voting member: it belongs to no deployment", "the client's masters lack: " + d.address(0) + ", " + d.address(1)}
+		}},
+		"a host that was replaced in one": {[]int{0, 1, 2}, []int{0, 1, 2}, []int{0, 1, 5}, [2]bool{true, true}, nil},
+		"two hosts that were replaced in one": {[]int{0, 1, 2}, []int{0, 1, 2}, []int{0, 4, 5}, [2]bool{true, false}, func(d *deployment) []string {
+			return []string{d.address(4) + " refused: redlock: master is no voting member: it belongs to no deployment", "the client's masters lack: " + d.address(1) + ", " + d.address(2)}
+		}},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			d := processes(t, 6, redisproc.Config{})
+			pick := func(which []int) (servers []*redis.Client) {
+				for _, i := range which {
+					servers = append(servers, d.raw[i])
+				}
+				return servers
+			}
+			opts := recoveryOptions()
+			must(t, clientOn(t, pick(x.members), opts...).Init(background, 0))
+			clients := []*Client{clientOn(t, pick(x.one), opts...), clientOn(t, pick(x.other), opts...)}
+			var holders atomic.Int32
+			var mu sync.Mutex
+			var tokens []fence.Token
+			var both sync.WaitGroup
+			for i, c := range clients {
+				both.Go(func() {
+					for range 20 {
+						lock, err := c.Lock(background, "job", WithWait(time.Second))
+						if (err == nil) != x.works[i] {
+							t.Errorf("client %d: %v", i, err)
+							return
+						}
+						if err != nil {
+							requireSaysAll(t, err, x.says(d))
+							return
+						}
+						if holders.Add(1) > 1 {
+							t.Error("two holders")
+						}
+						mu.Lock()
+						tokens = append(tokens, lock.Token())
+						mu.Unlock()
+						holders.Add(-1)
+						check(t, lock.Unlock(background))
+					}
+				})
+			}
+			both.Wait()
+			if !slices.IsSorted(tokens) || len(slices.Compact(slices.Clone(tokens))) != len(tokens) {
+				t.Errorf("tokens %v", tokens)
+			}
+		})
+	}
+}
+
+func requireSaysAll(t *testing.T, err error, words []string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%v\ndoes not say %q", err, word)
+		}
+	}
+}
+
+// A master of another deployment, or of another prefix's, does not vote, and says so.
+func TestAMasterOfAnotherDeployment(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 6, redisproc.Config{})
+	opts := recoveryOptions()
+	must(t, clientOn(t, d.raw[:3], opts...).Init(background, 0))
+	must(t, clientOn(t, d.raw[3:4], opts...).Init(background, 0))
+	must(t, clientOn(t, d.raw[4:5], recoveryOptions(WithPrefix("other"))...).Init(background, 0))
+	c := clientOn(t, []*redis.Client{d.raw[0], d.raw[1], d.raw[2], d.raw[4]}, opts...)
+	var told recorder
+	c.observer.NotAMember = func(master string, err error) { told.note("%s: %v", master, err) }
+	must(t, mustTry(t, c, "job").Unlock(background))
+	d.masters[0].die()
+	d.masters[1].die()
+	requireSaysAll(t, c.mustFail(t, "job"), []string{d.address(4) + " refused: redlock: master is no voting member: it belongs to no deployment"})
+	for _, i := range []int{0, 1} {
+		d.masters[i].revive()
+	}
+	// Of two deployments neither is chosen before it is known which is meant.
+	mixed := clientOn(t, []*redis.Client{d.raw[2], d.raw[3]}, opts...)
+	requireSaysAll(t, mixed.mustFail(t, "job"), []string{"the masters belong to 2 deployments"})
+}
+
+// One server under two addresses has one vote.
+func TestAServerThatIsGivenTwice(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	must(t, d.stranger(recoveryOptions()...).Init(background, 0))
+	alias := redis.NewClient(&redis.Options{Addr: strings.Replace(d.address(0), "127.0.0.1", "localhost", 1)})
+	t.Cleanup(func() { _ = alias.Close() })
+	c := clientOn(t, []*redis.Client{d.raw[0], alias}, recoveryOptions()...)
+	for range 10 {
+		requireSaysAll(t, c.mustFail(t, "job"), []string{"it is the same server as", "the client's masters lack"})
+	}
+	err := c.Init(background, 0)
+	requireErr(t, err, ErrNotFounded)
+	requireSaysAll(t, clientOn(t, []*redis.Client{d.raw[0], alias}, recoveryOptions(WithPrefix("new"))...).Init(background, 0), []string{"the same server"})
+}
+
+// A client whose settings do not fit the deployment is told what would be right.
+func TestSettingsOfTheDeployment(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		must(t, d.stranger(WithMaxTTL(time.Minute), WithDrift(0.02)).Init(background, 0))
+		for field, c := range map[string]*Client{
+			"max ttl": d.stranger(WithMaxTTL(2 * time.Minute)),
+			"drift":   d.stranger(WithDrift(0.01)),
+		} {
+			_, err := c.TryLock(background, "job")
+			requireOptionError(t, err, field)
+			_, err = c.Lock(background, "job")
+			requireOptionError(t, err, field)
+		}
+		for _, c := range []*Client{d.stranger(), d.stranger(WithMaxTTL(40 * time.Second)), d.stranger(WithDrift(0.5))} {
+			must(t, mustTry(t, c, "job").Unlock(background))
+		}
+		small := d.stranger(WithPrefix("small"), WithMaxTTL(10*time.Second))
+		must(t, small.Init(background, 0))
+		_, err := d.stranger(WithPrefix("small")).TryLock(background, "job", WithTTL(30*time.Second))
+		requireOptionError(t, err, "ttl")
+		lock := mustTry(t, d.stranger(WithPrefix("small")), "job") // the default fits
+		requireOptionError(t, lock.Extend(background, 20*time.Second), "ttl")
+		must(t, lock.Unlock(background))
+	})
+}
+
+// crowd is clients that lock names of their own and a common one, renew, and look whether
+// all that is promised is kept.
+type crowd struct {
+	t       *testing.T
+	stop    chan struct{}
+	all     sync.WaitGroup
+	holders atomic.Int32
+	mu      sync.Mutex
+	last    fence.Token
+	slowest atomic.Int64
+	done    atomic.Int64
+	held    []*Lock
+}
+
+// newCrowd starts workers on each of the clients. Each client holds a lock, renewed all the
+// time.
+func newCrowd(t *testing.T, workers int, clients ...*Client) *crowd {
+	w := &crowd{t: t, stop: make(chan struct{})}
+	for i, c := range clients {
+		w.held = append(w.held, mustTry(t, c, fmt.Sprintf("held %p %d", w, i)))
+		for n := range workers {
+			w.all.Go(func() { w.work(c, fmt.Sprintf("own %p %d %d", w, i, n), n == 0) })
+		}
+	}
+	return w
+}
+
+func (w *crowd) work(c *Client, name string, common bool) {
+	for {
+		select {
+		case <-w.stop:
+			return
+		default:
+		}
+		begin := time.Now()
+		lock, err := c.TryLock(background, name)
+		if err != nil {
+			w.t.Errorf("%s: %v", name, err)
+			return
+		}
+		w.slowest.Store(max(w.slowest.Load(), int64(time.Since(begin))))
+		w.done.Add(1)
+		check(w.t, lock.Unlock(background))
+		if !common {
+			continue
+		}
+		lock, err = c.Lock(background, fmt.Sprintf("common %p", w), WithWait(patience))
+		if err != nil {
+			w.t.Errorf("common: %v", err)
+			return
+		}
+		if w.holders.Add(1) > 1 && lock.Valid() {
+			w.t.Error("two holders")
+		}
+		w.mu.Lock()
+		if lock.Token() <= w.last {
+			w.t.Errorf("token %d after %d", lock.Token(), w.last)
+		}
+		w.last = lock.Token()
+		w.mu.Unlock()
+		w.holders.Add(-1)
+		check(w.t, lock.Unlock(background))
+	}
+}
+
+// end stops the workers, and reports what they found.
+func (w *crowd) end() {
+	w.t.Helper()
+	close(w.stop)
+	w.all.Wait()
+	for _, lock := range w.held {
+		if cause := context.Cause(lock.Context()); cause != nil {
+			w.t.Errorf("%v was lost: %v", lock, cause)
+		}
+		check(w.t, lock.Unlock(background))
+	}
+	w.t.Logf("%d acquisitions, the slowest took %v", w.done.Load(), time.Duration(w.slowest.Load()))
+}
+
+// Members are replaced, added, suspended, resumed and removed while clients lock and renew:
+// nothing that is promised fails, no hold is lost, and no acquisition fails.
+func TestMembersChangeUnderLoad(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 6, redisproc.Config{})
+	opts := recoveryOptions(WithRequestTimeout(time.Second))
+	must(t, clientOn(t, d.raw[:3], opts...).Init(background, 0))
+	operator := clientOn(t, d.raw, opts...)
+	w := newCrowd(t, 16, clientOn(t, d.raw, opts...), clientOn(t, d.raw[:5], opts...), clientOn(t, d.raw, opts...))
+	old := newCrowd(t, 16, clientOn(t, d.raw[:3], opts...)) // as long as a majority of its masters are members
+	for _, step := range []struct {
+		change MemberChange
+		want   string
+	}{
+		{ReplaceMember(d.address(2), d.address(3)), "0 1 3"},
+		{SuspendMember(d.address(3)), "0 1 (3)"},
+		{ResumeMember(d.address(3)), "0 1 3"},
+		{AddMember(d.address(4)), "0 1 3 4"},
+		{AddMember(d.address(2)), "0 1 3 4 2"},
+		{RemoveMember(d.address(4)), "0 1 3 2"},
+		{RemoveMember(d.address(3)), "0 1 2"},
+	} {
+		if step.want == "0 1 3 4" {
+			old.end()
+		}
+		before := w.done.Load()
+		must(t, operator.ChangeMembers(background, step.change, nil))
+		if got := d.members(operator); got != step.want {
+			t.Errorf("%+v: the members are %s, want %s", step.change, got, step.want)
+		}
+		eventually(t, "the load goes on", func() bool { return w.done.Load() > before+100 || t.Failed() })
+	}
+	w.end()
+	if slowest := time.Duration(w.slowest.Load()); slowest > time.Second {
+		t.Errorf("an acquisition took %v", slowest)
+	}
+}
+
+// members tells who they are, by the place of their servers; those that do not vote in
+// parentheses.
+func (d *deployment) members(c *Client) string {
+	m, err := c.Members(background)
+	must(d.t, err)
+	var all []string
+	for _, is := range m.Members {
+		i := slices.IndexFunc(d.raw, func(r *redis.Client) bool { return r.Options().Addr == is.Address })
+		text := fmt.Sprint(i)
+		if is.State != MemberVoting {
+			text = "(" + text + ")"
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, " ")
+}
+
+// A change whose operator dies at any message is finished when it is made again; meanwhile
+// locks are had and kept.
+func TestAnOperatorThatDies(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(d *deployment) MemberChange{
+		"replace": func(d *deployment) MemberChange { return ReplaceMember(d.address(2), d.address(3)) },
+		"add":     func(d *deployment) MemberChange { return AddMember(d.address(3)) },
+		"suspend": func(d *deployment) MemberChange { return SuspendMember(d.address(2)) },
+		"remove":  func(d *deployment) MemberChange { return RemoveMember(d.address(2)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for at := 8; at < 80; at += 4 {
+				inVirtualTime(t, 4, func(t *testing.T, d *deployment) {
+					d.founded = true
+					must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(background, 0))
+					c := d.stranger(recoveryOptions()...)
+					held := mustTry(t, c, "held")
+					ctx, cancel := context.WithTimeout(background, 3*recoveryMaxTTL)
+					dying := d.mortal(at, recoveryOptions()...)
+					err := dying.ChangeMembers(ctx, change(d), nil)
+					cancel()
+					_ = dying.Close()
+					must(t, mustTry(t, c, "job").Unlock(background))
+					must(t, d.stranger(recoveryOptions()...).ChangeMembers(background, change(d), nil))
+					must(t, mustTry(t, c, "job").Unlock(background))
+					if !held.Valid() {
+						t.Errorf("at message %d, %v: the hold was lost: %v", at, err, context.Cause(held.Context()))
+					}
+					must(t, held.Unlock(background))
+				})
+			}
+		})
+	}
+}
+
+// Two operators at once: both changes are made, one after the other.
+func TestTwoOperatorsAtOnce(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 6, redisproc.Config{})
+	opts := recoveryOptions()
+	must(t, clientOn(t, d.raw[:3], opts...).Init(background, 0))
+	w := newCrowd(t, 4, clientOn(t, d.raw, opts...))
+	var both sync.WaitGroup
+	for _, change := range []MemberChange{AddMember(d.address(3)), AddMember(d.address(4))} {
+		both.Go(func() { check(t, clientOn(t, d.raw, opts...).ChangeMembers(background, change, nil)) })
+	}
+	both.Wait()
+	m, err := clientOn(t, d.raw, opts...).Members(background)
+	must(t, err)
+	if len(m.Members) != 5 || slices.ContainsFunc(m.Members, func(is Member) bool { return is.State != MemberVoting }) {
+		t.Errorf("%+v", m)
+	}
+	w.end()
+}
+
+// Changes that would leave too few members that vote, or do not fit, are refused.
+func TestChangesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 4, func(t *testing.T, d *deployment) {
+		opts := d.inTime(recoveryOptions()...)
+		must(t, clientOn(t, d.raw[:3], opts...).Init(background, 0))
+		c := clientOn(t, d.raw, opts...)
+		must(t, c.ChangeMembers(background, SuspendMember(d.address(0)), nil))
+		must(t, c.ChangeMembers(background, SuspendMember(d.address(0)), nil)) // it is
+		for says, change := range map[string]MemberChange{
+			"only 1 of 3 members would vote": SuspendMember(d.address(1)),
+			"only 2 of 4 members would vote": AddMember(d.address(3)),
+			"is no member":                   SuspendMember(d.address(3)),
+			"is a member already":            ReplaceMember(d.address(1), d.address(0)),
+			"elsewhere:6379 is no member":    ReplaceMember("elsewhere:6379", d.address(3)),
+		} {
+			err := c.ChangeMembers(background, change, nil)
+			requireErr(t, err, ErrChangeRefused)
+			requireSaysAll(t, err, []string{says})
+		}
+		must(t, c.ChangeMembers(background, ResumeMember(d.address(0)), nil))
+		requireSaysAll(t, c.ChangeMembers(background, AddMember("elsewhere:6379"), nil), []string{"is none of the masters"})
+		must(t, mustTry(t, c, "job").Unlock(background))
+		d.masters[3].die()
+		ctx, cancel := context.WithTimeout(background, 3*time.Second)
+		defer cancel()
+		var told recorder
+		err := c.ChangeMembers(ctx, AddMember(d.address(3)), func(text string) { told.note("%s", text) })
+		requireErr(t, err, context.DeadlineExceeded)
+		if !strings.Contains(fmt.Sprint(told.events), "does not answer") {
+			t.Error(told.events)
+		}
+		one := clientOn(t, d.raw[:1], d.inTime(recoveryOptions(WithPrefix("one"))...)...)
+		must(t, one.Init(background, 0))
+		two := clientOn(t, d.raw[:2], d.inTime(recoveryOptions(WithPrefix("one"))...)...)
+		requireErr(t, two.ChangeMembers(background, AddMember(d.address(1)), nil), ErrChangeRefused)
+	})
+}
+
+// inTime adds the deployment's clock to options.
+func (d *deployment) inTime(opts ...Option) []Option {
+	return append([]Option{clientOption(func(c *config) { c.now = d.now })}, opts...)
+}
+
+// A client that sleeps through changes learns the newest version in one round: its next
+// acquisition, and its next renewal, go on within the request timeout.
+func TestAClientThatSleptThroughChanges(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		c, operator := d.reached(WithRequestTimeout(250*time.Millisecond)), d.reached()
+		held := mustTry(t, c, "held", WithoutWatchdog())
+		for i := range 5 {
+			change := SuspendMember(d.address(i % 2))
+			if i%2 == 1 {
+				change = ResumeMember(d.address((i - 1) % 2))
+			}
+			must(t, operator.ChangeMembers(background, change, nil))
+		}
+		before := c.members.View().Number()
+		begin := time.Now()
+		must(t, mustTry(t, c, "job").Unlock(background))
+		must(t, held.Extend(background, 20*time.Second))
+		if took := time.Since(begin); took > 50*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		if after := c.members.View(); after.Number() < before+5 || after.Version != operator.members.View().Version {
+			t.Errorf("version %d, after %d", after.Number(), before)
+		}
+		must(t, held.Unlock(background))
+	})
+}
+
+// An operator that dies when some members have accepted a version, and no majority, or
+// before anybody knows that a majority has, leaves nothing that a caller waits for longer
+// than the request timeout.
+func TestAVersionThatIsNotKnownToBeCommitted(t *testing.T) {
+	t.Parallel()
+	for accepted := 1; accepted <= 5; accepted++ {
+		t.Run(fmt.Sprint(accepted), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+				c := d.reached(WithRequestTimeout(500 * time.Millisecond))
+				v := c.members.View()
+				table := strings.Replace(d.register(0)["table"], `"voting"`, `"suspended"`, 1)
+				table = strings.Replace(table, `"prev":`, `"before":`, 1)
+				table = strings.TrimSuffix(table, "}") + `,"prev":[` + quoted(v.Table.Members[0].ID, v.Table.Members[1].ID, v.Table.Members[2].ID, v.Table.Members[3].ID, v.Table.Members[4].ID) + `]}`
+				ballot := "0000000099.00000000-0000-4000-8000-000000000000"
+				for i := range accepted {
+					must(t, redis.NewScript(script.AcceptSource).Run(background, d.raw[i], []string{script.RegisterKey(DefaultPrefix)}, v.Table.Members[i].ID, ballot, table).Err())
+				}
+				begin := time.Now()
+				must(t, mustTry(t, c, "job").Unlock(background))
+				if took := time.Since(begin); took > c.requestTimeout {
+					t.Errorf("it took %v", took)
+				}
+				eventually(t, "all members are at one version", func() bool {
+					must(t, mustTry(t, c, "job").Unlock(background))
+					one := d.register(0)
+					for i := range d.masters {
+						if is := d.register(i); is["version"] != one["version"] || is["learned"] == "" {
+							return false
+						}
+					}
+					return true
+				})
+			})
+		})
+	}
+}
+
+func quoted(words ...string) string { return `"` + strings.Join(words, `","`) + `"` }
+
+// A server that was a member before joins again under a new id, and gets the counters anew.
+func TestAMemberThatLeftJoinsAnew(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 4, redisproc.Config{})
+	opts := recoveryOptions()
+	must(t, clientOn(t, d.raw[:3], opts...).Init(background, 0))
+	c := clientOn(t, d.raw, opts...)
+	before := d.register(2)["id"]
+	must(t, c.ChangeMembers(background, ReplaceMember(d.address(2), d.address(3)), nil))
+	var last fence.Token
+	for range 10 {
+		lock := mustTry(t, c, "job")
+		last = lock.Token()
+		must(t, lock.Unlock(background))
+	}
+	must(t, c.ChangeMembers(background, ReplaceMember(d.address(3), d.address(2)), nil))
+	is := d.register(2)
+	n, err := d.raw[2].Get(background, script.KeysOf(DefaultPrefix, "job", "").Fence).Uint64()
+	if is["id"] == before || err != nil || fence.Token(n) < last {
+		t.Errorf("id %s, it was %s; counter %d, the last token was %d", is["id"], before, n, last)
+	}
+}
+
+// The observer is told of the versions that are learned, and of what became of members.
+func TestObserverOfMembers(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		operator := d.reached()
+		var told recorder
+		c := d.client(WithObserver(Observer{
+			VersionLearned: func(version int) { told.note("version %d", version) },
+			MemberChanged:  func(address string, from, to MemberState) { told.note("%s: %q to %q", address, from, to) },
+			NotAMember:     func(master string, err error) { told.note("%s is out", master) },
+		}))
+		must(t, mustTry(t, c, "job").Unlock(background))
+		first := c.members.View().Number()
+		must(t, operator.ChangeMembers(background, SuspendMember(d.address(0)), nil))
+		must(t, mustTry(t, c, "job").Unlock(background))
+		then := c.members.View().Number()
+		want := []string{
+			fmt.Sprint("version ", first),
+			fmt.Sprintf(`%s: "voting" to "suspended"`, d.address(0)), fmt.Sprint("version ", then), d.address(0) + " is out",
+		}
+		eventually(t, "all is told", func() bool {
+			told.mu.Lock()
+			defer told.mu.Unlock()
+			for _, event := range want {
+				if !slices.Contains(told.events, event) {
+					return false
+				}
+			}
+			return true
+		})
+	})
+}

@@ -1,0 +1,144 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/membership"
+)
+
+// Membership is who may vote in a deployment, as its masters say.
+type Membership struct {
+	Deployment string        // its id
+	Version    int           // of the table of members: each change has a higher one
+	MaxTTL     time.Duration // the longest ttl plus lock delay
+	Drift      float64       // the least that clients may allow for
+	Need       int           // how many members decide: more than half
+	Members    []Member
+	Others     []OtherMaster // those of the client's masters that are no members
+
+	// Unfinished: a change was begun that is not known to have been made. Any client that
+	// runs finishes it.
+	Unfinished bool
+}
+
+// MemberState is what the table says of a member.
+type MemberState string
+
+// The states of a member.
+const (
+	MemberVoting    = MemberState(membership.Voting)    // it votes
+	MemberNew       = MemberState(membership.New)       // it does not vote before it has the counters, and the quarantine is over
+	MemberSuspended = MemberState(membership.Suspended) // it does not vote until it is resumed
+)
+
+// Member is one of them. More than half of all must vote for anything to be decided,
+// whatever their states.
+type Member struct {
+	ID      string // of its data: a server that lost its data comes back as another
+	Address string // as it was given to Init or ChangeMembers
+	State   MemberState
+	Master  string        // which of the client's masters it is; "" if none
+	Left    time.Duration // new: until it may vote; suspended: until it may be removed; 0: it may, or it is not known
+	Err     error         // why it does not answer
+}
+
+// OtherMaster is a master that is no member.
+type OtherMaster struct {
+	Master string // its address
+	State  string // in words
+	Err    error  // why nothing is known of it
+}
+
+// Members asks the masters who may vote. Errors: ctx's error and cause; ErrClosed; or a
+// *QuorumError that tells why the members are not known.
+func (c *Client) Members(ctx context.Context) (Membership, error) {
+	c.check(ctx)
+	if err := c.enter(ctx); err != nil {
+		return Membership{}, err
+	}
+	defer c.calls.Done()
+	if c.members.First(ctx, c.requestTimeout) == nil {
+		return Membership{}, c.unknownMembers(opMembers, "")
+	}
+	d, err := c.members.Describe(ctx)
+	if err != nil {
+		return Membership{}, c.unknownMembers(opMembers, "")
+	}
+	t := d.View.Table
+	m := Membership{
+		Deployment: d.View.Deployment, Version: d.View.Number(), MaxTTL: t.MaxLease(), Drift: t.Drift, Need: t.Quorum(), Unfinished: d.Uncommitted,
+	}
+	for _, is := range d.Members {
+		m.Members = append(m.Members, Member{ID: is.ID, Address: is.Address, State: MemberState(is.State), Master: is.Master, Left: is.Left, Err: is.Err})
+	}
+	for _, other := range d.Others {
+		m.Others = append(m.Others, OtherMaster(other))
+	}
+	return m, nil
+}
+
+// MemberChange is a change of the members: see ChangeMembers.
+type MemberChange struct{ change membership.Change }
+
+// AddMember makes the master at address a member. It votes after the quarantine.
+func AddMember(address string) MemberChange {
+	return MemberChange{membership.Change{Kind: membership.Add, Address: address}}
+}
+
+// ReplaceMember gives the place of the member at old to the master at new, which votes after
+// the quarantine. old need not answer.
+func ReplaceMember(old, new string) MemberChange {
+	return MemberChange{membership.Change{Kind: membership.Replace, Replaced: old, Address: new}}
+}
+
+// SuspendMember takes the vote from the member at address.
+func SuspendMember(address string) MemberChange {
+	return MemberChange{membership.Change{Kind: membership.Suspend, Address: address}}
+}
+
+// ResumeMember gives it back.
+func ResumeMember(address string) MemberChange {
+	return MemberChange{membership.Change{Kind: membership.Resume, Address: address}}
+}
+
+// RemoveMember takes the member at address out: it suspends it, waits for the quarantine,
+// and then makes the deployment smaller by one.
+func RemoveMember(address string) MemberChange {
+	return MemberChange{membership.Change{Kind: membership.Remove, Address: address}}
+}
+
+// ChangeMembers changes who may vote while locks are held. It returns when the change is
+// done; for a member that is to vote, or to be removed, that takes the deployment's max ttl
+// and a little more. progress, if not nil, is told what it waits for. It may be interrupted
+// anywhere: made again, it goes on from where it stood, and nothing that is left
+// hinders more than a dead master would.
+//
+// The client's masters must include a majority of the members after the change, not counting
+// the one that joins, and that one.
+//
+// Errors: ErrChangeRefused, with the reason, if the change would leave too few members that
+// vote, or does not fit the members; ctx's error and cause; ErrClosed; a *QuorumError if the members are not known.
+func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progress func(string)) error {
+	c.check(ctx)
+	if progress == nil {
+		progress = func(string) {}
+	}
+	if err := c.enter(ctx); err != nil {
+		return err
+	}
+	defer c.calls.Done()
+	if c.members.First(ctx, c.requestTimeout) == nil {
+		return c.unknownMembers(opMembers, "")
+	}
+	err := c.members.Make(ctx, change.change, progress)
+	if why, refused := errors.AsType[*membership.RefusedError](err); refused {
+		return fmt.Errorf("%w: %w", ErrChangeRefused, why)
+	}
+	if err != nil && c.closed.Err() != nil {
+		return errors.Join(ErrClosed, err)
+	}
+	return err
+}

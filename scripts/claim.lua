@@ -1,0 +1,29 @@
+-- claim: the first step of an init: the server is to be a member of a deployment that does not exist yet.
+--
+-- KEYS  1 the register
+-- ARGV  1 run id   2 the deployment   3 a new member id   4 'yes' if every write is on disk before it is answered
+--       5 the addresses of all servers, one a line   6 the ballot   7 'force': take it from whatever it belongs to
+--
+-- Replies the member's id, which stays as long as the server keeps its data.
+-- Errors: CLAIMED, an init with a higher ballot, or of other servers, has it; BELONGS, it belongs to a deployment.
+--
+-- Invariants: of two inits of the same servers the one with the higher ballot goes on. What was founded is not claimed
+-- again, but by force.
+if run ~= ARGV[1] then
+  return redis.error_reply('CLAIMED it restarted meanwhile')
+end
+local forced, id = ARGV[7] == 'force', ARGV[3]
+if not stored.claim and stored.deployment and not forced then
+  return redis.error_reply('BELONGS ' .. stored.deployment)
+elseif stored.claim and stored.claim ~= ARGV[5] and not forced then
+  return redis.error_reply('CLAIMED ' .. stored.claim)
+elseif stored.claim and not above(ARGV[6], stored.claimed) then
+  return redis.error_reply('CLAIMED another init is under way')
+end
+if stored.claim and isIntact(stored.id) then
+  id = stored.id
+end
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'deployment', ARGV[2], 'id', id, 'run', run, 'durable', ARGV[4], 'claim', ARGV[5],
+  'claimed', ARGV[6])
+return id

@@ -1,0 +1,27 @@
+-- counters: read all counters of a member, for one that is new; or of a server that is being founded.
+--
+-- KEYS  1 the register   2… the counters of all buckets
+-- ARGV  1 the member's id   2 the version; '' for a server that is being founded: then what is missing is 0
+--
+-- Replies an array of the counters. Errors: NOTMEMBER, the data is another's, the member is at another version, or lacks
+-- counters itself.
+--
+-- Invariants: the version is a barrier: every grant at an earlier one is in what is read.
+local founding = ARGV[2] == ''
+if not isIntact(ARGV[1]) or (stored.version or '') ~= ARGV[2] or not founding and stateOf(stored.table, ARGV[1]) == 'new' then
+  return redis.error_reply('NOTMEMBER it is at another version, or has nothing to tell')
+end
+local reply = {}
+for first = 2, #KEYS, 512 do -- unpack has a limit
+  local counters = redis.call('MGET', unpack(KEYS, first, math.min(first + 511, #KEYS)))
+  for i, counter in ipairs(counters) do
+    if founding then
+      counter = valueOf(counter) and tonumber(counter) < maxCounter and counter or '0'
+    elseif not valueOf(counter) then
+      redis.call('HDEL', KEYS[1], 'votes', 'id')
+      return redis.error_reply('NOTMEMBER the fencing counter ' .. KEYS[first + i - 1] .. ' is missing or corrupt')
+    end
+    reply[#reply + 1] = counter
+  end
+end
+return reply

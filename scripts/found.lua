@@ -1,0 +1,26 @@
+-- found: the second step of an init: the server accepts the first table.
+--
+-- KEYS  1 the register
+-- ARGV  1 the deployment   2 the member's id   3 the ballot   4 the table
+--       5 'finish': another server has accepted this table
+--
+-- Replies 1. Errors: CLAIMED, another init has claimed the server since, or it lost its data, or it has promised a higher
+-- ballot.
+--
+-- Invariants: the first server accepts the table when all servers of it carry the claim of this ballot. Then it is the only
+-- one that any of them can accept, and is taken whatever claims came later.
+if stored.version == ARGV[3] then
+  return 1
+end
+if not stored.claim or not isIntact(ARGV[2]) or not stateOf(ARGV[4], ARGV[2]) then
+  return redis.error_reply('CLAIMED it lost its data, or belongs to a deployment')
+end
+if ARGV[5] ~= 'finish' and (stored.deployment ~= ARGV[1] or stored.claimed ~= ARGV[3]) then
+  return redis.error_reply('CLAIMED another init has it now')
+end
+if stored.promised and above(stored.promised, ARGV[3]) then
+  return redis.error_reply('CLAIMED the members are being changed')
+end
+redis.call('HSET', KEYS[1], 'deployment', ARGV[1])
+take(ARGV[3], ARGV[4])
+return 1

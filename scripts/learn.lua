@@ -1,0 +1,30 @@
+-- learn: tell a member that a version is committed, and give it the table if it does not have it. Only who has evidence
+-- may send it.
+--
+-- KEYS  1 the register
+-- ARGV  1 the member's id   2 the version   3 the table
+--
+-- Replies for how long the member has known it, ms by its own clock; -1 if it is at a higher version.
+-- Errors: NOTMEMBER, the data is another's, or the table does not concern the member.
+--
+-- Invariants: the version never goes down. A clock that was set back since makes the moment one to come: then it is now.
+if not isIntact(ARGV[1]) or not concerns(ARGV[3], ARGV[1]) then
+  return redis.error_reply('NOTMEMBER its data is not that of this member')
+end
+if stored.version ~= ARGV[2] then
+  if stored.version and above(stored.version, ARGV[2]) then
+    return -1
+  end
+  local promised = stored.promised
+  take(ARGV[2], ARGV[3])
+  if promised and above(promised, ARGV[2]) then
+    redis.call('HSET', KEYS[1], 'promised', promised)
+  end
+  stored.learned = nil
+end
+local time = now()
+if not stored.learned or tonumber(stored.learned) > time then
+  redis.call('HSET', KEYS[1], 'learned', string.format('%.0f', time))
+  return 0
+end
+return time - tonumber(stored.learned)

@@ -1,0 +1,81 @@
+-- member: what the scripts of the register share. It stands before each of them.
+--
+-- A master's part of the register is one hash, so that it is lost as a whole:
+--
+--   deployment  id of the deployment
+--   id          of the member whose data this is; random, never used twice. Missing after a counter was lost
+--   run         run id of the process that has this id; another process may have older data
+--   durable     'yes': every write is on disk before it is answered. Such a server keeps its id when it restarts
+--   promised    the highest ballot that it promised not to go below
+--   version     ballot of the table that it accepted last
+--   table       that table, as JSON
+--   maxTTL      of that table, ms
+--   votes       the version, if the table says that this member votes; else missing. It is what each batch compares
+--   learned     when it learned that the version is committed, ms by its own clock; else missing
+--   synced      the version at which its counters were raised to those of a quorum; else missing
+--   claim       addresses of an init that is under way; else missing. Nothing was accepted then
+--   claimed     the ballot of that init
+--
+-- KEYS[1] is the key of the hash.
+local stored = {}
+do
+  local all = redis.pcall('HGETALL', KEYS[1])
+  if all.err then
+    stored.deployment = 'something else' -- of another type: only an init by force takes it
+  end
+  for i = 1, #all, 2 do
+    stored[all[i]] = all[i + 1]
+  end
+end
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- above reports whether ballot a is above b. Both are of one length; '<' of Lua compares as the locale says.
+local function above(a, b)
+  for i = 1, b and #a or 0 do
+    local x, y = string.byte(a, i), string.byte(b, i) or 0
+    if x ~= y then
+      return x > y
+    end
+  end
+  return not b
+end
+
+-- isIntact reports whether the data is that of the member with this id.
+local function isIntact(id)
+  return stored.id == id and stored.run == run
+end
+
+-- stateOf returns the state of a member in a table, or nil.
+local function stateOf(tableText, id)
+  for _, member in ipairs(cjson.decode(tableText).members) do
+    if member.id == id then
+      return member.state
+    end
+  end
+end
+
+-- concerns reports whether the member is in the table or was in the one before.
+local function concerns(tableText, id)
+  for _, before in ipairs(cjson.decode(tableText).prev) do
+    if before == id then
+      return true
+    end
+  end
+  return stateOf(tableText, id) ~= nil
+end
+
+-- take accepts a table under a ballot.
+local function take(ballot, tableText)
+  redis.call('HDEL', KEYS[1], 'learned', 'votes', 'claim', 'claimed')
+  redis.call('HSET', KEYS[1], 'promised', ballot, 'version', ballot, 'table', tableText,
+    'maxTTL', string.format('%.0f', cjson.decode(tableText).maxTTL))
+  if stateOf(tableText, stored.id) == 'voting' then
+    redis.call('HSET', KEYS[1], 'votes', ballot)
+  end
+end
+

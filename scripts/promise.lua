@@ -1,0 +1,17 @@
+-- promise: the first half of a change of the table: no ballot below this one is accepted any more.
+--
+-- KEYS  1 the register
+-- ARGV  1 the member's id   2 the ballot
+--
+-- Replies an array: version, table, '1' if the version is known to be committed ('' each if there is none).
+-- Errors: NOTMEMBER, the data is another's; PROMISED, a ballot as high was promised: it follows.
+--
+-- Invariants: a promise is never taken back, but with the id.
+if not isIntact(ARGV[1]) then
+  return redis.error_reply('NOTMEMBER its data is not that of this member')
+end
+if not above(ARGV[2], stored.promised) then
+  return redis.error_reply('PROMISED ' .. stored.promised)
+end
+redis.call('HSET', KEYS[1], 'promised', ARGV[2])
+return {stored.version or '', stored.table or '', stored.learned and '1' or ''}
