@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -17,7 +18,8 @@ import (
 type arguments struct {
 	Run     runConfig     `cmd:"" help:"Run a command while holding a lock."`
 	Demo    demoConfig    `cmd:"" help:"See it work, and what the fencing token is for."`
-	Init    initConfig    `cmd:"" help:"Let masters vote again after a majority of them lost its data."`
+	Init    initConfig    `cmd:"" help:"Make a deployment of new masters, once."`
+	Members membersConfig `cmd:"" help:"Tell who may vote in a deployment, and change it."`
 	Version versionConfig `cmd:"" help:"Tell from what redlock was built."`
 	Help    helpConfig    `cmd:"" help:"Tell all flags and exit statuses of a command."`
 
@@ -26,9 +28,10 @@ type arguments struct {
 
 const description = `redlock holds a lock on a quorum of independent Redis masters.
 
+  redlock init --masters URL,URL,... --yes
   redlock run --masters URL,URL,... --name NAME -- COMMAND ...
-  redlock demo
-  redlock init --masters URL,URL,... --yes`
+  redlock members --masters URL,URL,...
+  redlock demo`
 
 // subcommand is what the arguments lead to.
 type subcommand interface {
@@ -37,7 +40,9 @@ type subcommand interface {
 }
 
 func newParser() *kong.Kong {
-	return kong.Must(&arguments{},
+	all := &arguments{}
+	all.Members.join()
+	return kong.Must(all,
 		kong.Name("redlock"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 80}),
@@ -76,33 +81,40 @@ func inWords(err error, args []string) error {
 	switch {
 	case chosen != nil && strings.HasPrefix(err.Error(), "unexpected argument"):
 		// The argument is not shown: it may be a URL with a password.
-		return fmt.Errorf("there is an argument too many: redlock help %s tells what it takes", chosen.Name)
+		return fmt.Errorf("there is an argument too many: redlock help %s tells what it takes", topicOf(chosen))
 	case chosen != nil:
-		return fmt.Errorf("%w (redlock help %s tells all flags)", err, chosen.Name)
+		return fmt.Errorf("%w (redlock help %s tells all flags)", err, topicOf(chosen))
 	case strings.HasPrefix(args[0], "-"):
 		return fmt.Errorf("%w (redlock help tells more)", err)
 	}
-	return fmt.Errorf("unknown command %q: give run, demo, init, version or help", args[0])
+	return fmt.Errorf("unknown command %q: give run, demo, init, members, version or help", args[0])
+}
+
+// topicOf is what to ask help for on a command.
+func topicOf(node *kong.Node) string {
+	_, topic, _ := strings.Cut(node.FullPath(), " ")
+	return topic
 }
 
 // helpConfig is redlock help.
 type helpConfig struct {
-	Topic string `arg:"" optional:"" help:"run, demo or init."`
+	Topic   string `arg:"" optional:"" help:"run, demo, init or members."`
+	Command string `arg:"" optional:"" help:"Of members: list, add, replace, suspend, resume or remove."`
 }
 
 func (h *helpConfig) check() error {
+	if h.Command != "" && (h.Topic != "members" || !slices.Contains(memberCommands, h.Command)) {
+		return errors.New("there is an argument too many: ask for help on one command")
+	}
 	switch h.Topic {
-	case "", "run", "demo", "init":
+	case "", "run", "demo", "init", "members":
 		return nil
 	}
-	return fmt.Errorf("no help on %q: ask for run, demo or init", h.Topic)
+	return fmt.Errorf("no help on %q: ask for run, demo, init or members", h.Topic)
 }
 
 func (h *helpConfig) run() int {
-	args := []string{"--help"}
-	if h.Topic != "" {
-		args = []string{h.Topic, "--help"}
-	}
+	args := slices.DeleteFunc([]string{h.Topic, h.Command, "--help"}, func(arg string) bool { return arg == "" })
 	_, _ = newParser().Parse(args) // prints it, and exits
 	return exitOK
 }

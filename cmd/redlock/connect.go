@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -35,16 +36,22 @@ func connect(cfg *runConfig, waiting func(name string, err error)) (*redlock.Cli
 		observer = teller()
 	}
 	observer.Waiting = waiting
-	client, err := redlock.Open(urls, append(cfg.options(),
-		redlock.WithTTL(cfg.TTL), redlock.WithLockDelay(cfg.Grace), redlock.WithObserver(observer))...)
+	client, err := redlock.Open(urls, append(cfg.options(), redlock.WithObserver(observer))...)
 	if err != nil {
 		stop()
 		return nil, nil, err
 	}
-	return client, func() {
+	end := func() {
 		_ = client.Close() // all it can report is a connection that was broken before
 		stop()
-	}, nil
+	}
+	if cfg.Embedded {
+		if err := found(client); err != nil {
+			end()
+			return nil, nil, err
+		}
+	}
+	return client, end, nil
 }
 
 // startEmbedded starts masters that other processes can reach too.
@@ -87,6 +94,11 @@ func teller() redlock.Observer {
 		},
 		MasterDown: func(master string, err error) { say("%s is down: %s", master, oneLine(err)) },
 		MasterUp:   func(master string) { say("%s is up", master) },
+		NotAMember: func(master string, err error) { say("%s does not vote: %s", master, oneLine(err)) },
+		MemberChanged: func(address string, from, to redlock.MemberState) {
+			say("member %s: %s, was %s", address, cmp.Or(to, "none"), cmp.Or(from, "none"))
+		},
+		VersionLearned: func(version int) { say("the table of members has version %d", version) },
 	}
 }
 

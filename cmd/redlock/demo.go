@@ -134,9 +134,7 @@ func newDemo(cfg *demoConfig) (*demo, error) {
 		}
 		d.workers = append(d.workers, w)
 	}
-	// The first acquisition on empty masters writes their counters, which takes
-	// longer than any other: it is no part of the show.
-	if err := d.workers[0].found(); err != nil {
+	if err := found(d.workers[0].client); err != nil {
 		d.close()
 		return nil, fmt.Errorf("the masters cannot be used: %w", err)
 	}

@@ -49,15 +49,6 @@ func newWorker(id int, seed uint64, masters []testMaster, book *ledger, st *stag
 	return w, nil
 }
 
-// found makes the masters usable: they are empty.
-func (w *worker) found() error {
-	lock, err := w.client.Lock(context.Background(), "foundation", redlock.WithWait(patience))
-	if err != nil {
-		return err
-	}
-	return lock.Unlock(context.Background())
-}
-
 func (w *worker) close() {
 	_ = w.client.Close()
 	_ = w.closeConns() // the show is over

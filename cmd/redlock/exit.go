@@ -17,6 +17,7 @@ const (
 	exitUsage       = 64  // EX_USAGE: bad input, nothing was done
 	exitUnavailable = 69  // EX_UNAVAILABLE: masters of our own could not be started
 	exitNotObtained = 75  // EX_TEMPFAIL: the lock was not obtained, nothing was run
+	exitNotDone     = 75  // EX_TEMPFAIL: the masters do not answer, or cannot be used for it now
 	exitLost        = 76  // the lock was lost while the command ran
 	exitCannotRun   = 126 // found, but cannot be run
 	exitNotFound    = 127
@@ -59,5 +60,6 @@ func lines(err error) []string {
 // oneLine is an error as it may be printed: some of its words may be a server's.
 func oneLine(err error) string {
 	text := strings.TrimPrefix(err.Error(), "redlock: ")
+	text = strings.ReplaceAll(text, "\n", "; ") // between errors that were joined
 	return printable.Text(strings.Join(strings.Fields(text), " "))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
@@ -12,83 +14,155 @@ import (
 // initConfig is redlock init, as the arguments ask for it.
 type initConfig struct {
 	deployment
-	Floor fence.Token `placeholder:"N" help:"Every token to come is above N."`
-	Yes   bool        `help:"Do it: it is right now. Without, tell what would be done, and do nothing."`
+	MaxTTL time.Duration `placeholder:"TIME" default:"${max_ttl}" help:"The longest --ttl and --grace together of any client, for a deployment that is made. A member that takes the place of another does not vote for so long. Default ${default}."`
+	Floor  fence.Token   `placeholder:"N" help:"Every token to come is above N."`
+	Force  bool          `help:"Make a new deployment of these masters, whatever they belong to: see below."`
+	Yes    bool          `help:"Do it. Without, tell what would be done, and do nothing."`
 }
 
 // Help is the long part of the help.
 func (*initConfig) Help() string {
-	return `Or raise the fencing counters of a deployment that is in use. All masters must answer. Every counter goes to the highest of all masters', of the Unix time in ms, and of --floor, and all masters may vote at once. Counters that are missing or corrupt, and a note of who may vote that is, are written anew.
+	return `Once for each deployment, before anybody locks: these masters become its members. All must answer, and must be new. An init that was interrupted is finished by running it again. Of a deployment that is there already it raises the fencing counters to --floor, and to the Unix time in ms, at least, and changes nothing else.
 
-Without --yes it tells what state each master is in and what would be done to it.
+Without --yes it tells what state each master is in and what would be done.
 
-New masters need no init: the first client that reaches them all founds them. Nor does a minority that lost its data, which comes back by itself.
+Why masters are not used as they come:
 
-Nobody can tell but you whether it is right now:
+  - A list of masters with a mistake in it would make a second deployment,
+    whose holders and tokens know nothing of those of the first.
+  - Masters that were all emptied would pass for new ones, and their tokens
+    might begin below those that were handed out.
 
-  - No lock may be held any more. Wait for the longest ttl (--max-ttl)
-    after the loss, or see to it that no holder runs.
-  - The tokens must go on above all that were handed out. They do, with the
-    time for a floor, unless there were more than 1000 a second over the
-    whole life of the deployment; then give the highest token that your
-    stores have seen.
+Give an odd number of masters, 5 or 3. One or two cannot get back by themselves what one of them has lost, and one cannot become more. The addresses by which clients reach the masters are the best to give: a master that lost its data gets its place back by itself if a client reaches it at the address that was given here.
+
+When all masters lost their data:
+
+Wait for the max ttl of the deployment after the loss, so that no lock is held any more. Then init, as for new masters: with --floor if there were ever more than 1000 acquisitions a second over the whole life of the deployment, and then with the highest token that your stores have seen.
+
+When a majority lost its data (and not all):
+
+Nothing that is left can tell what the majority knew. --force makes a new deployment of the masters that are given, if you know that
+
+  - no lock is held any more: wait for the max ttl after the loss, or see to it
+    that no holder runs;
+  - the tokens go on above all that were handed out: as above, with --floor if
+    there were more than 1000 a second;
+  - members of the old deployment that are not among these masters are gone
+    for good.
+
+A minority that lost its data needs no init: its servers get their places back by themselves while a client runs. See redlock members.
 ` + statusHelp(
 		statusRow{exitOK, "done; without --yes, it could be done"},
 		statusRow{exitUsage, "bad input, nothing was done"},
-		statusRow{exitNotObtained, "not done, a master does not answer or cannot be used"},
+		statusRow{exitNotDone, "not done, a master does not answer or cannot be used"},
 	)
 }
 
 func (cfg *initConfig) check() error {
-	return cfg.deployment.check(false)
+	return errors.Join(cfg.deployment.check(false), checkMaxTTL(cfg.MaxTTL))
 }
 
 // run is redlock init.
 func (cfg *initConfig) run() int {
-	client, err := redlock.Open(cfg.Masters, cfg.options()...)
+	client, err := redlock.Open(cfg.Masters, redlock.WithPrefix(cfg.Prefix), redlock.WithMaxTTL(cfg.MaxTTL),
+		redlock.WithRequestTimeout(min(operatorTimeout, cfg.MaxTTL/2)))
 	if err != nil {
 		complain(err)
 		return exitUsage
 	}
 	defer client.Close()
-	if cfg.Yes {
-		err = client.Init(context.Background(), cfg.Floor)
-	} else {
+	switch {
+	case !cfg.Yes:
 		err = cfg.tell(client)
+	case cfg.Force:
+		err = client.ForceInit(context.Background(), cfg.Floor)
+	default:
+		err = client.Init(context.Background(), cfg.Floor)
 	}
 	if err != nil {
-		complain(fmt.Errorf("not done: %w", err))
-		if errors.Is(err, redlock.ErrBadOption) {
-			return exitUsage
-		}
-		return exitNotObtained
+		return cfg.notDone(err)
 	}
-	if !cfg.Yes {
-		return exitOK
+	if cfg.Yes {
+		cfg.report(client)
 	}
+	return exitOK
+}
+
+// notDone says why, and what may be done about it.
+func (cfg *initConfig) notDone(err error) int {
+	complain(fmt.Errorf("not done: %s", oneLine(err)))
+	switch {
+	case errors.Is(err, redlock.ErrBadOption):
+		return exitUsage
+	case errors.Is(err, redlock.ErrNotFounded) && !cfg.Force:
+		complain(errors.New("give exactly the masters of one deployment, or new ones; redlock members tells who its members are, and changes them. If what these masters belong to is lost, --force makes a new deployment of them: redlock help init tells when that is right"))
+	case errors.Is(err, redlock.ErrNoQuorum):
+		complain(errors.New("run it again when all masters answer: it goes on from where it stands"))
+	}
+	return exitNotDone
+}
+
+// report tells what became of the masters.
+func (cfg *initConfig) report(client *redlock.Client) {
 	above := "the Unix time in ms"
 	if cfg.Floor > 0 {
 		above += fmt.Sprintf(" and above %d", cfg.Floor)
 	}
-	fmt.Printf("%s may vote, and every token to come is above %s\n", counted(len(cfg.Masters), "master"), above)
-	return exitOK
+	now, err := membersOf(context.Background(), client)
+	if err != nil { // they were there a moment ago
+		fmt.Printf("done: every token to come is above %s\n", above)
+		return
+	}
+	fmt.Printf("deployment %s: %s, %d of them decide, and every token to come is above %s\n",
+		now.Deployment, counted(len(now.Members), "member"), now.Need, above)
 }
 
 // tell prints what Init would do.
 func (cfg *initConfig) tell(client *redlock.Client) error {
-	plan, err := client.PlanInit(context.Background(), cfg.Floor)
-	for _, m := range plan.Masters {
-		switch {
-		case m.Err != nil:
-			fmt.Printf("%s: cannot be used: %s\n", m.Master, oneLine(m.Err))
-		default:
-			fmt.Printf("%s: %s; %d of %s missing or corrupt\n", m.Master, m.State, m.Lost, counted(m.Counters, "counter"))
-		}
-	}
+	plan, err := planOf(context.Background(), client, cfg.Floor)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("With --yes, every counter goes to the highest of all masters', and to %d at least, and %s may vote at once. Locks that are held are not waited for. Nothing was done.\n",
-		plan.AtLeast, counted(len(plan.Masters), "master"))
+	for _, m := range plan.Masters {
+		if m.Err != nil {
+			fmt.Printf("%s: cannot be used: %s\n", m.Master, oneLine(m.Err))
+		} else {
+			fmt.Printf("%s: %s\n", m.Master, m.State)
+		}
+	}
+	if plan.Refused != nil && (!cfg.Force || slices.ContainsFunc(plan.Masters, unknown)) {
+		return plan.Refused
+	}
+	now, err := membersOf(context.Background(), client)
+	founded := err == nil && allServe(now)
+	whole := fmt.Sprintf(`
+  - %d of %s decide
+  - the longest ttl and grace of any client is %v (--max-ttl)
+  - clocks may differ by %.4g %%
+  - every fencing counter goes to the highest of all masters', and to %d at least
+`, len(cfg.Masters)/2+1, counted(len(cfg.Masters), "member"), cfg.MaxTTL, 100*redlock.DefaultDrift, plan.AtLeast)
+	switch {
+	case cfg.Force:
+		fmt.Printf(`With --yes, a new deployment is made of these masters, whatever they belong to:%sNothing that is left can tell whether that is right. You must know that
+  - no lock is held any more: the max ttl has passed since the loss
+  - every token that was handed out is below %d
+  - members that are not among these masters are gone for good
+`, whole, plan.AtLeast)
+	case founded:
+		fmt.Printf(`They are the members of one deployment already. With --yes:
+  - every fencing counter goes to %d at least
+  - nothing else is changed: the max ttl stays %v
+`, plan.AtLeast, now.MaxTTL)
+	default:
+		fmt.Printf("With --yes, a deployment is made of these masters, or finished if it was begun:%s", whole)
+	}
+	fmt.Println("Nothing was done.")
 	return nil
+}
+
+func unknown(m redlock.InitMaster) bool { return m.Err != nil }
+
+// allServe reports that each member is one of the masters, and there are no others.
+func allServe(m redlock.Membership) bool {
+	return len(m.Others) == 0 && !slices.ContainsFunc(m.Members, func(m redlock.Member) bool { return m.Master == "" })
 }

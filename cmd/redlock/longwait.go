@@ -3,9 +3,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/redlock-go/redlock"
 )
 
 const (
@@ -19,10 +22,27 @@ const (
 // longWait tells the user that the lock is not there yet, and why. Each pause
 // between two words is twice as long as the one before.
 type longWait struct {
-	cfg     *runConfig
-	failure atomic.Pointer[error] // of the latest attempt
-	began   time.Time
-	words   int
+	cfg      *runConfig
+	failure  atomic.Pointer[error] // of the latest attempt
+	hopeless chan struct{}         // gets something when it may be in vain
+	began    time.Time
+	words    int
+}
+
+func newLongWait(cfg *runConfig) *longWait {
+	return &longWait{cfg: cfg, hopeless: make(chan struct{}, 1)}
+}
+
+// failed takes why an attempt failed. Two reasons do not go away: the masters belong to no
+// deployment, or the deployment does not allow what is asked for.
+func (w *longWait) failed(_ string, err error) {
+	w.failure.Store(&err)
+	if errors.Is(err, redlock.ErrNeedsInit) || errors.Is(err, redlock.ErrBadOption) {
+		select {
+		case w.hopeless <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // next returns the channel on which the next word is due.

@@ -35,7 +35,7 @@ func TestALongWaitIsTold(t *testing.T) {
 	for _, c := range []struct {
 		what, masters, says string
 	}{
-		{"all masters are down", down, "no quorum of masters (acquire \"held\", need 2 of 3: 127.0.0.1:1 refused: dial tcp"},
+		{"all masters are down", down, "no quorum of masters (acquire \"held\", need 2 of 3: 127.0.0.1:1 unknown: dial tcp"},
 		{"another holds the lock", mastersFlag(masters), "held by another"},
 	} {
 		t.Run(c.what, func(t *testing.T) {

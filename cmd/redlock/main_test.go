@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -137,8 +136,16 @@ func (r *running) status() int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-// realMasters starts redis-server processes.
+// realMasters starts redis-server processes, and founds a deployment of them.
 func realMasters(t *testing.T, n int) []*redisproc.Server {
+	t.Helper()
+	servers := blankMasters(t, n)
+	must(t, found(rival(t, servers)))
+	return servers
+}
+
+// blankMasters starts redis-server processes.
+func blankMasters(t *testing.T, n int) []*redisproc.Server {
 	t.Helper()
 	servers, err := redisproc.StartN(n, redisproc.Config{})
 	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
@@ -213,12 +220,19 @@ func TestTopLevel(t *testing.T) {
 		{[]string{"run", "--help"}, 0, "Exit status", ""},
 		{[]string{"help", "demo"}, 0, "--duration", ""},
 		{[]string{"demo", "-h"}, 0, "--duration", ""},
-		{[]string{"help", "foo"}, exitUsage, "", `redlock: no help on "foo": ask for run, demo or init`},
+		{[]string{"help", "foo"}, exitUsage, "", `redlock: no help on "foo": ask for run, demo, init or members`},
+		{[]string{"help", "members"}, 0, "leftMillis", ""},
+		{[]string{"members", "--help"}, 0, "leftMillis", ""},
+		{[]string{"help", "members", "list"}, 0, "--json", ""},
+		{[]string{"help", "members", "replace"}, 0, "<OLD> <NEW>", ""},
+		{[]string{"help", "members", "foo"}, exitUsage, "", "redlock: there is an argument too many"},
+		{[]string{"help", "init", "add"}, exitUsage, "", "redlock: there is an argument too many"},
+		{[]string{"members", "add", "--foo"}, exitUsage, "", "redlock: unknown flag --foo (redlock help members add tells all flags)"},
 		{[]string{"help", "run", "redis://a"}, exitUsage, "", "redlock: there is an argument too many"},
 		{[]string{"help", "init"}, 0, "--max-ttl=TIME", ""},
 		{[]string{"--foo"}, exitUsage, "", "redlock: unknown flag --foo (redlock help tells more)"},
 		{[]string{"--version"}, 0, "go1.", ""},
-		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, demo, init, version or help`},
+		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, demo, init, members, version or help`},
 		{[]string{"version"}, 0, "go1.", ""},
 	} {
 		r := redlockEnds(t, c.args...)
@@ -226,49 +240,6 @@ func TestTopLevel(t *testing.T) {
 		if !strings.Contains(r.stdout, c.stdout) || !strings.Contains(r.stderr, c.stderr) || (r.stdout != "") == (r.stderr != "") {
 			t.Errorf("%q: stdout %q, stderr %q; want %q and %q", c.args, r.stdout, r.stderr, c.stdout, c.stderr)
 		}
-	}
-}
-
-// A majority loses its data: refused until init, and then above the floor.
-func TestInit(t *testing.T) {
-	t.Parallel()
-	servers := realMasters(t, 3)
-	urls := strings.Join(urls(servers), ",")
-	for _, bad := range [][]string{{"init", "--yes"}, {"init", "--masters", urls, "--floor", "-1"}, {"init", "--masters", urls, "--yes", "--floor", "-1"}, {"init", "--masters", urls, "--yes", "all"}} {
-		redlockEnds(t, bad...).wants(t, exitUsage)
-	}
-	r := redlockEnds(t, "init", "--masters", urls, "--floor", "2000000000000000")
-	r.wants(t, exitOK)
-	for _, want := range []string{
-		servers[2].Addr() + ": was never used, or lost all its data; 4096 of 4096 counters missing or corrupt\n",
-		"to 2000000000000000 at least, and 3 masters may vote at once", "Nothing was done.",
-	} {
-		if !strings.Contains(r.stdout, want) {
-			t.Errorf("it says %q, want %q in it", r.stdout, want)
-		}
-	}
-	r = redlockEnds(t, "init", "--masters", urls, "--yes", "--floor", "2000000000000000")
-	r.wants(t, exitOK)
-	if want := "3 masters may vote, and every token to come is above the Unix time in ms and above 2000000000000000\n"; r.stdout != want {
-		t.Errorf("it says %q, want %q", r.stdout, want)
-	}
-	r = redlockEnds(t, "run", "--masters", urls, "--name", "a", "--", "sh", "-c", "echo $REDLOCK_TOKEN")
-	r.wants(t, exitOK)
-	if token, err := fence.Parse(strings.TrimSpace(r.stdout)); err != nil || token <= 2000000000000000 {
-		t.Errorf("token %q (%v) is not above the floor", r.stdout, err)
-	}
-	servers[0].Kill()
-	redlockEnds(t, "init", "--masters", urls, "--yes").wants(t, exitNotObtained)
-	r = redlockEnds(t, "init", "--masters", urls)
-	r.wants(t, exitNotObtained)
-	if want := servers[0].Addr() + ": cannot be used: "; !strings.Contains(r.stdout, want) {
-		t.Errorf("it says %q, want %q in it", r.stdout, want)
-	}
-
-	r = redlockEnds(t, "init", mastersFlag(realMasters(t, 1)), "--yes")
-	r.wants(t, exitOK)
-	if want := "1 master may vote, and every token to come is above the Unix time in ms\n"; r.stdout != want {
-		t.Errorf("it says %q, want %q", r.stdout, want)
 	}
 }
 
@@ -294,6 +265,8 @@ func TestNoPasswordIsPrinted(t *testing.T) {
 			{"init", "--yes", "--maters=" + masters},
 			{"run", "-masters", masters, "--name=a", "--", "true"},
 			{"version", masters},
+			{"members", masters},
+			{"members", "add", "--masters", masters, "redis://127.0.0.1:1"},
 		} {
 			cmd := command(t, args...)
 			cmd.Env = append(cmd.Env, mastersVariable+"="+masters)
@@ -301,6 +274,13 @@ func TestNoPasswordIsPrinted(t *testing.T) {
 			r.wants(t, exitUsage)
 			if strings.Contains(r.stdout+r.stderr, "hunter2") {
 				t.Errorf("%q, %s=%s: the password is printed: %s%s", args, mastersVariable, masters, r.stdout, r.stderr)
+			}
+		}
+		// Some of them are URLs, if there is but one.
+		for _, args := range [][]string{{"add", masters}, {"suspend", masters}} {
+			r := redlockEnds(t, append([]string{"members", "--masters=redis://127.0.0.1:1"}, args...)...)
+			if r.status != exitUsage && r.status != exitNotDone || strings.Contains(r.stdout+r.stderr, "hunter2") {
+				t.Errorf("%q: status %d: %s%s", args, r.status, r.stdout, r.stderr)
 			}
 		}
 	}
@@ -312,6 +292,7 @@ func TestRefusedPasswordIsTold(t *testing.T) {
 	wrong := strings.ReplaceAll(strings.Join(urls(realMasters(t, 3)), ","), "redis://", "redis://nobody:wrong@")
 	for _, args := range [][]string{
 		{"init", "--masters", wrong, "--yes"},
+		{"members", "--masters", wrong},
 		{"run", "--masters", wrong, "--name=a", "--wait=0", "--", "true"},
 	} {
 		r := redlockEnds(t, args...)

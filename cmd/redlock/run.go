@@ -23,8 +23,8 @@ func (cfg *runConfig) run() int {
 		complain(err) // before the wait: it would be in vain
 		return cannotRun(err)
 	}
-	waiting := &longWait{cfg: cfg}
-	client, closeClient, err := connect(cfg, func(_ string, err error) { waiting.failure.Store(&err) })
+	waiting := newLongWait(cfg)
+	client, closeClient, err := connect(cfg, waiting.failed)
 	if err != nil {
 		complain(err)
 		if errors.Is(err, redlock.ErrBadOption) {
@@ -69,8 +69,9 @@ func cannotRun(err error) int {
 	return exitCannotRun
 }
 
-// obtain waits for the lock, or for a signal that ends the wait, for which it
-// calls giveUp. Without a lock the status says which.
+// obtain waits for the lock, or for what ends the wait, for which it calls giveUp: a
+// signal, or that there is nothing to wait for. Without a lock the status says
+// which.
 func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *runConfig, waiting *longWait, signals <-chan os.Signal) (*redlock.Lock, int) {
 	type outcome struct {
 		lock *redlock.Lock
@@ -81,6 +82,12 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 		lock, err := client.Lock(ctx, cfg.Name, cfg.lockOptions()...)
 		done <- outcome{lock, err}
 	}()
+	abandon := func() {
+		giveUp()
+		if o := <-done; o.lock != nil {
+			_ = o.lock.Unlock(context.Background()) // nothing ran, so nothing depends on it
+		}
+	}
 	waiting.began = time.Now()
 	due := waiting.next()
 	for {
@@ -88,37 +95,50 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 		case <-due:
 			waiting.speak()
 			due = waiting.next()
+		case <-waiting.hopeless:
+			err := *waiting.failure.Load()
+			if !errors.Is(err, redlock.ErrBadOption) {
+				_, err = client.Members(ctx)
+				if !errors.Is(err, redlock.ErrNeedsInit) {
+					continue // a deployment whose majority lost its data may be repaired yet
+				}
+			}
+			abandon()
+			return nil, explain(err, cfg)
 		case o := <-done:
 			if o.err != nil {
-				explain(o.err, cfg)
-				return nil, exitNotObtained
+				return nil, explain(o.err, cfg)
 			}
 			return o.lock, exitOK
 		case s := <-signals:
 			if !ends(s) {
 				continue
 			}
-			giveUp()
-			if o := <-done; o.lock != nil {
-				_ = o.lock.Unlock(context.Background()) // nothing ran, so nothing depends on it
-			}
+			abandon()
 			return nil, exitSignal + int(s.(syscall.Signal))
 		}
 	}
 }
 
-// explain says why the lock was not obtained.
-func explain(err error, cfg *runConfig) {
+// explain says why the lock was not obtained, and returns the status for that.
+func explain(err error, cfg *runConfig) int {
 	within := ""
 	if cfg.Wait != nil && *cfg.Wait > 0 {
 		within = fmt.Sprintf(" within %v", *cfg.Wait)
 	}
 	complain(fmt.Errorf("%q not obtained%s: %s", cfg.Name, within, reason(err, cfg.Verbose)))
+	if errors.Is(err, redlock.ErrBadOption) {
+		return exitUsage
+	}
+	return exitNotObtained
 }
 
 // reason is why an attempt failed. Masters that did not answer are the news then,
 // so they are named; that all of them say "held" is not.
 func reason(err error, verbose bool) string {
+	if errors.Is(err, redlock.ErrNeedsInit) && !verbose {
+		return oneLine(redlock.ErrNeedsInit)
+	}
 	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
 		err = q
 		if errors.Is(q.Reason, redlock.ErrHeld) && !verbose {

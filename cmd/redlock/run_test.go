@@ -142,10 +142,8 @@ func TestCommandSeesItsHold(t *testing.T) {
 func TestPrefixAndMaxTTL(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
-	const prefix, maxTTL = "app", 5 * time.Minute
-	client, err := redlock.Open(urls(masters), redlock.WithPrefix(prefix), redlock.WithMaxTTL(maxTTL))
-	must(t, err)
-	t.Cleanup(func() { _ = client.Close() })
+	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--max-ttl=5m", "--yes").wants(t, 0)
+	client := rival(t, masters, redlock.WithPrefix("app"))
 	lock, err := client.Lock(t.Context(), "job")
 	must(t, err)
 	run := func(flags ...string) result {

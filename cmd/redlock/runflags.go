@@ -17,6 +17,7 @@ const defaultGrace = 5 * time.Second
 // runConfig is redlock run, as the arguments ask for it.
 type runConfig struct {
 	deployment
+	MaxTTL   *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together, at most that of the deployment: see redlock help init. Default ${max_ttl}, or that of the deployment if it is shorter."`
 	Embedded bool           `help:"Start five masters inside this process instead, for a try, and print their URLs."`
 	Name     string         `placeholder:"NAME" help:"What to lock."`
 	Wait     *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m; 0 or less tries once. Default: until it is there. After 3s, and then more and more seldom, stderr tells what it waits for."`
@@ -30,9 +31,9 @@ type runConfig struct {
 func (*runConfig) Help() string {
 	return `Runs COMMAND and returns its exit status. COMMAND finds REDLOCK_NAME and REDLOCK_TOKEN in its environment: hand the token to the stores that COMMAND writes to, and let them refuse lower ones.
 ` + statusHelp(
-		statusRow{exitUsage, "bad input, nothing was done"},
+		statusRow{exitUsage, "bad input, or a ttl that the deployment does not allow; nothing\n            was done"},
 		statusRow{exitUnavailable, "--embedded could not start its masters"},
-		statusRow{exitNotObtained, "the lock was not obtained, because another holds it or no\n            quorum of masters answers; COMMAND was not run"},
+		statusRow{exitNotObtained, "the lock was not obtained, because another holds it, no quorum\n            of masters answers, or they belong to no deployment: see redlock\n            help init; COMMAND was not run"},
 		statusRow{exitLost, "the lock was lost before COMMAND had ended; it was stopped"},
 		statusRow{fmt.Sprintf("%d, %d", exitCannotRun, exitNotFound), "COMMAND cannot be run, is not found"},
 		statusRow{fmt.Sprintf("%d + N", exitSignal), "signal N ended COMMAND, or the wait for the lock"},
@@ -50,7 +51,7 @@ A COMMAND that changes its user, such as sudo, cannot be signalled, nor stopped 
 
 When the lock is lost:
 
-It is when it could not be renewed for --ttl. The group gets SIGTERM at once, and SIGKILL before anybody else can have the lock: the masters keep it for --ttl and --grace after the last renewal, and redlock believes in it for --ttl less 1 % and 2ms. SIGKILL comes --grace after that, less a tenth of it (at most 500ms, or a fiftieth if that is more), for clocks that differ and for processes to end. --ttl and --grace together are at most --max-ttl, as masters that may have forgotten locks sit out for so long.
+It is when it could not be renewed for --ttl. The group gets SIGTERM at once, and SIGKILL before anybody else can have the lock: the masters keep it for --ttl and --grace after the last renewal, and redlock believes in it for --ttl less 1 % and 2ms. SIGKILL comes --grace after that, less a tenth of it (at most 500ms, or a fiftieth if that is more), for clocks that differ and for processes to end. --ttl and --grace together are at most --max-ttl, as a master that may have forgotten locks does not vote for so long.
 
 There is no such time, and SIGKILL comes at once, when the masters say that another has the lock (somebody deleted ours), and when redlock itself did not run meanwhile (a suspended machine, SIGSTOP). What COMMAND did until then only a store that compares tokens can refuse.`
 }
@@ -66,15 +67,29 @@ func (cfg *runConfig) check() error {
 		}
 	}
 	errs = append(errs, cfg.deployment.check(cfg.Embedded))
+	maxTTL := redlock.DefaultMaxTTL
+	if cfg.MaxTTL != nil {
+		maxTTL = *cfg.MaxTTL
+		errs = append(errs, checkMaxTTL(maxTTL))
+	}
 	refuse(cfg.Name == "", "--name is missing: it must name the lock")
 	refuse(len(cfg.Name) > redlock.MaxNameLen, "--name is %d bytes long: it must be at most %d", len(cfg.Name), redlock.MaxNameLen)
 	refuse(cfg.TTL <= redlock.DefaultRequestTimeout,
 		"--ttl is %v: it must be above %v, the time that a master may take to answer", cfg.TTL, redlock.DefaultRequestTimeout)
 	refuse(cfg.Grace < 0, "--grace is %v: it must not be negative", cfg.Grace)
-	refuse(cfg.TTL > cfg.MaxTTL || cfg.Grace > cfg.MaxTTL-cfg.TTL,
-		"--ttl is %v and --grace %v: together they must be at most --max-ttl, %v", cfg.TTL, cfg.Grace, cfg.MaxTTL)
+	refuse(cfg.TTL > maxTTL || cfg.Grace > maxTTL-cfg.TTL,
+		"--ttl is %v and --grace %v: together they must be at most --max-ttl, %v", cfg.TTL, cfg.Grace, maxTTL)
 	refuse(len(cfg.Command) == 0, "command is missing: it must follow the flags, as in redlock run … -- make deploy")
 	return errors.Join(errs...)
+}
+
+// options are those of the client.
+func (cfg *runConfig) options() []redlock.Option {
+	options := []redlock.Option{redlock.WithPrefix(cfg.Prefix), redlock.WithTTL(cfg.TTL), redlock.WithLockDelay(cfg.Grace)}
+	if cfg.MaxTTL != nil {
+		options = append(options, redlock.WithMaxTTL(*cfg.MaxTTL))
+	}
+	return options
 }
 
 // lockOptions are those for the lock itself.
@@ -85,11 +100,10 @@ func (cfg *runConfig) lockOptions() []redlock.LockOption {
 	return []redlock.LockOption{redlock.WithWait(*cfg.Wait)}
 }
 
-// deployment is what all clients of the same masters must agree on.
+// deployment is which masters a command is about.
 type deployment struct {
-	Masters []string      `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Without it REDLOCK_MASTERS is read, which keeps passwords out of the list of processes; COMMAND does not get it. Every contender must name the same ones."`
-	Prefix  string        `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with. Default ${default}."`
-	MaxTTL  time.Duration `placeholder:"TIME" default:"${max_ttl}" help:"The longest --ttl and --grace together of any client. Every contender must have the same --prefix and --max-ttl, as WithPrefix and WithMaxTTL say in Go. Default ${default}."`
+	Masters []string `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Without it REDLOCK_MASTERS is read, which keeps passwords out of the list of processes; a COMMAND does not get it."`
+	Prefix  string   `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with; another prefix is another deployment, on the same masters too. Default ${default}."`
 }
 
 // check takes the masters apart, and reports what is wrong.
@@ -102,14 +116,15 @@ func (d *deployment) check(embedded bool) error {
 	if d.Prefix == "" || strings.ContainsAny(d.Prefix, "{}") {
 		errs = append(errs, fmt.Errorf("--prefix is %q: it must not be empty or contain a brace", d.Prefix))
 	}
-	if d.MaxTTL <= redlock.DefaultRequestTimeout {
-		errs = append(errs, fmt.Errorf("--max-ttl is %v: it must be above %v, the time that a master may take to answer", d.MaxTTL, redlock.DefaultRequestTimeout))
-	}
 	return errors.Join(errs...)
 }
 
-func (d *deployment) options() []redlock.Option {
-	return []redlock.Option{redlock.WithPrefix(d.Prefix), redlock.WithMaxTTL(d.MaxTTL)}
+// checkMaxTTL reports what is wrong with one.
+func checkMaxTTL(d time.Duration) error {
+	if d <= redlock.DefaultRequestTimeout {
+		return fmt.Errorf("--max-ttl is %v: it must be above %v, the time that a master may take to answer", d, redlock.DefaultRequestTimeout)
+	}
+	return nil
 }
 
 // mastersVariable has the URLs of the masters when no flag gives them.

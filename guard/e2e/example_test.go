@@ -20,16 +20,25 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// masters are made once: to found a deployment takes embedded ones long.
+// masters stand in for servers of yours, of which redlock init made a deployment: once, as
+// that takes embedded ones long.
 var masters = sync.OnceValue(func() []*embedded.Server {
-	return []*embedded.Server{embedded.New(), embedded.New(), embedded.New()}
+	servers := []*embedded.Server{embedded.New(), embedded.New(), embedded.New()}
+	locks, stop := openOn(servers)
+	defer stop()
+	if err := locks.Init(context.Background(), 0); err != nil {
+		panic(err)
+	}
+	return servers
 })
 
 // openLocks stands in for redlock.Open with the URLs of servers of yours.
-func openLocks() (locks *redlock.Client, stop func()) {
+func openLocks() (locks *redlock.Client, stop func()) { return openOn(masters()) }
+
+func openOn(servers []*embedded.Server) (locks *redlock.Client, stop func()) {
 	var clients []redis.UniversalClient
-	for _, master := range masters() {
-		clients = append(clients, redis.NewClient(master.Options()))
+	for _, server := range servers {
+		clients = append(clients, redis.NewClient(server.Options()))
 	}
 	locks, err := redlock.New(clients)
 	if err != nil {

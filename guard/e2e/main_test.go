@@ -60,8 +60,21 @@ func startServers() (*servers, error) {
 	for _, master := range running[:3] {
 		s.masters = append(s.masters, master.URL())
 	}
-	s.client, err = redlock.Open(s.masters, redlock.WithRequestTimeout(requestTimeout))
-	return s, err
+	if s.client, err = redlock.Open(s.masters, redlock.WithRequestTimeout(requestTimeout)); err != nil {
+		return s, err
+	}
+	return s, found(s.client)
+}
+
+// found makes the masters a deployment. One that does not answer in time on a busy machine
+// is asked again.
+func found(client *redlock.Client) (err error) {
+	for range 20 {
+		if err = client.Init(context.Background(), 0); !errors.Is(err, redlock.ErrNoQuorum) {
+			return err
+		}
+	}
+	return err
 }
 
 func stopServers() (errs []error) {

@@ -15,7 +15,6 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/internal/reexec"
 	"github.com/redlock-go/redlock/bench/internal/usage"
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -150,7 +149,7 @@ func StartRedis(cfg RedisConfig) (_ *Running, err error) {
 	return r, err
 }
 
-// found makes a new deployment usable: the first acquisition waits for that.
+// found makes the masters a deployment.
 func found(urls []string) error {
 	c, err := redlock.Open(urls)
 	if err != nil {
@@ -158,8 +157,7 @@ func found(urls []string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	err = c.Do(ctx, "found", func(context.Context, fence.Token) error { return nil })
-	return errors.Join(err, c.Close())
+	return errors.Join(c.Init(ctx, 0), c.Close())
 }
 
 // distance puts a network before some of the targets, or all.

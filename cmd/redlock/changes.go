@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+)
+
+// The changes of the members. Each is what the arguments ask for.
+type (
+	addConfig struct {
+		in  *deployment
+		URL string `arg:"" name:"URL" help:"Of the new server, as in --masters."`
+	}
+	replaceConfig struct {
+		in  *deployment
+		Old string `arg:"" name:"OLD" help:"The member: its address or URL. It need not answer."`
+		New string `arg:"" name:"NEW" help:"URL of the server that takes its place, as in --masters."`
+	}
+	memberConfig struct {
+		in     *deployment
+		Member string `arg:"" name:"ADDRESS" help:"The member: its address or URL."`
+	}
+	suspendConfig struct{ memberConfig }
+	resumeConfig  struct{ memberConfig }
+	removeConfig  struct{ memberConfig }
+)
+
+func (*addConfig) Help() string {
+	return `The server must belong to no deployment. It becomes a member at once, so that more may have to agree, and votes when the max ttl of the deployment has passed. So add two to have an odd number again. A deployment of one cannot grow: its only member would not decide alone any more.
+` + changeStatuses()
+}
+
+func (*replaceConfig) Help() string {
+	return `The server at NEW must belong to no deployment. It votes when the max ttl of the deployment has passed; OLD does not vote any more from the beginning on.
+` + changeStatuses()
+}
+
+func (*suspendConfig) Help() string {
+	return `At once, and with no loss: a member that is suspended keeps what it knows. That is for work on its machine, for which it should not be counted on.
+` + changeStatuses()
+}
+
+func (*resumeConfig) Help() string { return "At once.\n" + changeStatuses() }
+
+func (*removeConfig) Help() string {
+	return `It is suspended first, and taken out when the max ttl of the deployment has passed. It need not answer.
+` + changeStatuses()
+}
+
+func (cfg *addConfig) check() error {
+	return errors.Join(cfg.in.check(false), checkURL("URL", cfg.URL))
+}
+
+func (cfg *replaceConfig) check() error {
+	return errors.Join(cfg.in.check(false), checkAddress("OLD", cfg.Old), checkURL("NEW", cfg.New))
+}
+
+func (cfg *memberConfig) check() error {
+	return errors.Join(cfg.in.check(false), checkAddress("ADDRESS", cfg.Member))
+}
+
+func (cfg *addConfig) run() int {
+	address := addressOf(cfg.URL)
+	return cfg.in.change(redlock.AddMember(address), cfg.URL,
+		fmt.Sprintf("%s is a member, and votes; clients need it among their masters to count on its vote", address))
+}
+
+func (cfg *replaceConfig) run() int {
+	old, address := addressOf(cfg.Old), addressOf(cfg.New)
+	return cfg.in.change(redlock.ReplaceMember(old, address), cfg.New,
+		fmt.Sprintf("%s has the place of %s, and votes; clients need it among their masters to count on its vote", address, old))
+}
+
+func (cfg *suspendConfig) run() int {
+	address := addressOf(cfg.Member)
+	return cfg.in.change(redlock.SuspendMember(address), "", fmt.Sprintf("%s does not vote until it is resumed", address))
+}
+
+func (cfg *resumeConfig) run() int {
+	address := addressOf(cfg.Member)
+	return cfg.in.change(redlock.ResumeMember(address), "", fmt.Sprintf("%s votes", address))
+}
+
+func (cfg *removeConfig) run() int {
+	address := addressOf(cfg.Member)
+	return cfg.in.change(redlock.RemoveMember(address), "", fmt.Sprintf("%s is no member", address))
+}
+
+// change makes a change, for which the server at the URL joins, unless that is "".
+func (d *deployment) change(change redlock.MemberChange, joins, done string) int {
+	var more []string
+	if joins != "" && !slices.ContainsFunc(d.Masters, func(master string) bool { return addressOf(master) == addressOf(joins) }) {
+		more = append(more, joins)
+	}
+	client, err := d.open(more...)
+	if err != nil {
+		complain(err)
+		return exitUsage
+	}
+	defer client.Close()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	changed := make(chan error, 1)
+	go func() {
+		err := d.sameDeployment(ctx, client, len(more) > 0)
+		if err == nil {
+			err = makeChange(ctx, client, change, joins)
+		}
+		changed <- err
+	}()
+	select {
+	case err = <-changed:
+	case s := <-signals:
+		cancel()
+		if err = <-changed; err != nil {
+			complain(errors.New("interrupted: what was done stays, and the same command goes on from there"))
+			return exitSignal + int(s.(syscall.Signal))
+		}
+	}
+	if err != nil {
+		complain(fmt.Errorf("not done: %s", oneLine(err)))
+		if errors.Is(err, redlock.ErrChangeRefused) || errors.Is(err, redlock.ErrBadOption) {
+			return exitUsage
+		}
+		return exitNotDone
+	}
+	fmt.Println(done)
+	return exitOK
+}
+
+// sameDeployment refuses a server that joins if the client with it belongs to another
+// deployment than the masters without it: then it is that server's own.
+func (d *deployment) sameDeployment(ctx context.Context, client *redlock.Client, joins bool) error {
+	if !joins {
+		return nil
+	}
+	without, err := d.open()
+	if err != nil {
+		return err
+	}
+	defer without.Close()
+	mine, err := without.Members(ctx)
+	if err != nil {
+		return err
+	}
+	with, err := client.Members(ctx)
+	if err == nil && with.Deployment != mine.Deployment {
+		err = fmt.Errorf("%w: the server that joins belongs to another deployment, %s", redlock.ErrChangeRefused, with.Deployment)
+	}
+	return err
+}
+
+// makeChange makes it when the server that joins has answered. It warns of members that
+// cannot be reached: fewer may answer than are needed.
+func makeChange(ctx context.Context, client *redlock.Client, change redlock.MemberChange, joins string) error {
+	now, err := membersOf(ctx, client)
+	if err != nil {
+		return err
+	}
+	for _, m := range now.Members {
+		if m.Err != nil {
+			complain(fmt.Errorf("warning: the member %s: %s", m.Address, oneLine(m.Err)))
+		}
+	}
+	if joins != "" {
+		plan, err := planOf(ctx, client, 0)
+		if err != nil {
+			return err
+		}
+		for _, m := range plan.Masters {
+			if m.Master == addressOf(joins) && m.Err != nil {
+				return fmt.Errorf("%s: %w", m.Master, m.Err)
+			}
+		}
+	}
+	return client.ChangeMembers(ctx, change, (&progress{say: complain, now: time.Now}).tell)
+}
+
+// progress tells what a change waits for, when that is another thing, and not too often.
+type progress struct {
+	say  func(error)
+	now  func() time.Time
+	last string
+	at   time.Time // when it was told
+}
+
+// progressEvery is the least time between two words.
+const progressEvery = 3 * time.Second
+
+func (p *progress) tell(text string) {
+	if now := p.now(); text != p.last && (p.last == "" || now.Sub(p.at) >= progressEvery) {
+		p.last, p.at = text, now
+		p.say(errors.New(text))
+	}
+}
+
+// checkURL reports what is wrong with the URL of a server that joins. redlock.Open, which
+// is given it too, says more.
+func checkURL(what, text string) error {
+	if !strings.Contains(text, "://") {
+		return fmt.Errorf("%s must be the URL of the server, such as redis://user:password@host:6379", what)
+	}
+	return checkAddress(what, text)
+}
+
+// checkAddress reports what is wrong with the name of a member. It is not shown: it may be
+// a URL with a password.
+func checkAddress(what, text string) error {
+	if text = strings.TrimSpace(text); text == "" {
+		return fmt.Errorf("%s is empty", what)
+	}
+	if strings.Contains(text, "://") {
+		if _, err := redis.ParseURL(text); err != nil {
+			return fmt.Errorf("%s is a URL that cannot be read; it is not shown, because it may hold a password", what)
+		}
+	} else if strings.Contains(text, "@") && !strings.HasPrefix(text, "/") {
+		return fmt.Errorf("%s must be an address such as 10.0.0.1:6379, or a URL; it is not shown, because it may hold a password", what)
+	}
+	return nil
+}
+
+// addressOf is the address of a server as the library names it, of its URL or as it is.
+func addressOf(text string) string {
+	text = strings.TrimSpace(text)
+	if !strings.Contains(text, "://") {
+		return text
+	}
+	o, err := redis.ParseURL(text)
+	if err != nil {
+		return "" // of a master that redlock.Open refuses
+	}
+	return o.Addr
+}

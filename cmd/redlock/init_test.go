@@ -1,0 +1,276 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/embedded"
+)
+
+// server is a master that loses its data when it is killed.
+type server struct {
+	addr    string
+	kill    func()
+	restart func() error
+}
+
+func (s server) url() string { return "redis://" + s.addr }
+
+// flagOf is the argument that names the servers.
+func flagOf(servers ...server) string {
+	var all []string
+	for _, s := range servers {
+		all = append(all, s.url())
+	}
+	return "--masters=" + strings.Join(all, ",")
+}
+
+// onBlankMasters runs a test on n masters of each kind that belong to no deployment.
+func onBlankMasters(t *testing.T, n int, test func(t *testing.T, servers []server)) {
+	t.Helper()
+	t.Parallel()
+	t.Run("redis-server", func(t *testing.T) {
+		t.Parallel()
+		test(t, blankServers(t, n))
+	})
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		var servers []server
+		for range n {
+			s, err := embedded.NewListening("127.0.0.1:0")
+			must(t, err)
+			t.Cleanup(s.Close)
+			servers = append(servers, server{s.Addr(), func() { s.Kill(true) }, s.Restart})
+		}
+		test(t, servers)
+	})
+}
+
+// blankServers are redis-server processes.
+func blankServers(t *testing.T, n int) []server {
+	t.Helper()
+	var servers []server
+	for _, s := range blankMasters(t, n) {
+		servers = append(servers, server{s.Addr(), s.Kill, s.Restart})
+	}
+	return servers
+}
+
+// initialise founds a deployment with redlock init.
+func initialise(t *testing.T, flags ...string) {
+	t.Helper()
+	redlockEnds(t, append([]string{"init", "--yes"}, flags...)...).wants(t, exitOK)
+}
+
+// says fails unless all of the words are in it.
+func says(t *testing.T, what, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("%s says %q, want %q in it", what, text, word)
+		}
+	}
+}
+
+// tokenOf is the token of an acquisition now.
+func tokenOf(t *testing.T, flags ...string) fence.Token {
+	t.Helper()
+	r := redlockEnds(t, append(append([]string{"run", "--name=a"}, flags...), "--", "sh", "-c", "echo $REDLOCK_TOKEN")...)
+	r.wants(t, exitOK)
+	token, err := fence.Parse(strings.TrimSpace(r.stdout))
+	must(t, err)
+	return token
+}
+
+// New masters are of no use before init, which does nothing without --yes.
+func TestInit(t *testing.T) {
+	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
+		masters := flagOf(servers...)
+		run := redlockEnds(t, "run", masters, "--name=a", "--", "echo", "ran") // and does not wait
+		run.wants(t, exitNotObtained)
+		says(t, "run", run.stderr, `"a" not obtained: `, "belong to no deployment", "`redlock init`")
+
+		for range 2 {
+			plan := redlockEnds(t, "init", masters, "--max-ttl=2m", "--floor=2000000000000000")
+			plan.wants(t, exitOK)
+			says(t, "the plan", plan.stdout, servers[2].addr+": it belongs to no deployment",
+				"a deployment is made of these masters", "2 of 3 members decide", "is 2m0s", "may differ by 1 %", "to 2000000000000000 at least", "Nothing was done.")
+		}
+		r := redlockEnds(t, "init", masters, "--max-ttl=2m", "--floor=2000000000000000", "--yes")
+		r.wants(t, exitOK)
+		says(t, "init", r.stdout, "deployment ", ": 3 members, 2 of them decide, and every token to come is above the Unix time in ms and above 2000000000000000\n")
+		if token := tokenOf(t, masters, "--max-ttl=2m", "--ttl=100s"); token <= 2_000_000_000_000_000 {
+			t.Errorf("token %v is not above the floor", token)
+		}
+
+		plan := redlockEnds(t, "init", masters, "--floor=2100000000000000")
+		plan.wants(t, exitOK)
+		says(t, "the second plan", plan.stdout, servers[0].addr+": it is a voting member of deployment ", "members of one deployment already",
+			"to 2100000000000000 at least", "the max ttl stays 2m0s", "Nothing was done.")
+		if token := tokenOf(t, masters); token >= 2_100_000_000_000_000 {
+			t.Errorf("token %v: the plan raised the counters", token)
+		}
+		initialise(t, masters, "--floor=2100000000000000")
+		if token := tokenOf(t, masters); token <= 2_100_000_000_000_000 {
+			t.Errorf("token %v is not above the second floor", token)
+		}
+	})
+}
+
+// What the deployment does not allow is said at once, whatever the wait.
+func TestTTLOfTheDeployment(t *testing.T) {
+	t.Parallel()
+	masters := flagOf(blankServers(t, 3)...)
+	initialise(t, masters, "--max-ttl=10s")
+	for flag, want := range map[string]string{
+		"--ttl=8s":     "ttl is 8s: with the lock delay (5s) it must be at most the deployment's max ttl (10s)",
+		"--max-ttl=1m": "max ttl is 1m0s: it must be at most the deployment's (10s)",
+	} {
+		r := redlockEnds(t, "run", masters, "--name=a", flag, "--", "true")
+		r.wants(t, exitUsage)
+		says(t, flag, r.stderr, `redlock: "a" not obtained: `+want)
+	}
+	redlockEnds(t, "run", masters, "--name=a", "--ttl=5s", "--", "true").wants(t, exitOK)
+}
+
+func TestInitBadInput(t *testing.T) {
+	t.Parallel()
+	const masters = "--masters=redis://127.0.0.1:1"
+	for _, bad := range [][]string{
+		{"--yes"}, {masters, "--floor=-1"}, {masters, "--yes", "--floor=-1"}, {masters, "--yes", "--floor=99999999999999999"},
+		{masters, "--yes", "all"}, {masters, "--max-ttl=0s"}, {masters, "--yes", "--max-ttl=500ms"}, {masters, "--prefix={a}"},
+	} {
+		redlockEnds(t, append([]string{"init"}, bad...)...).wants(t, exitUsage)
+	}
+}
+
+// All masters must answer.
+func TestInitNeedsAllMasters(t *testing.T) {
+	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
+		servers[1].kill()
+		masters := flagOf(servers...)
+		for _, force := range [][]string{nil, {"--force"}} {
+			plan := redlockEnds(t, append([]string{"init", masters}, force...)...)
+			plan.wants(t, exitNotDone)
+			says(t, "the plan", plan.stdout, servers[0].addr+": it belongs to no deployment", servers[1].addr+": cannot be used: ")
+			r := redlockEnds(t, append([]string{"init", masters, "--yes"}, force...)...)
+			r.wants(t, exitNotDone)
+			says(t, "init", r.stderr, "redlock: not done: ", servers[1].addr, "run it again when all masters answer")
+		}
+		must(t, servers[1].restart())
+		initialise(t, masters)
+	})
+}
+
+// An init that died half-way holds nobody up but those who want its masters for another.
+func TestInitFinishesWhatWasBegun(t *testing.T) {
+	t.Parallel()
+	servers := blankServers(t, 4)
+	three := flagOf(servers[:3]...)
+	other := flagOf(servers[0], servers[1], servers[3])
+	const begun = "00000000-0000-4000-8000-000000000000"
+	claim(t, servers[:3], begun)
+
+	run := redlockEnds(t, "run", three, "--name=a", "--wait=0", "--", "true")
+	run.wants(t, exitNotObtained)
+	says(t, "run", run.stderr, "`redlock init`")
+	plan := redlockEnds(t, "init", three)
+	plan.wants(t, exitOK)
+	says(t, "the plan", plan.stdout, servers[0].addr+": an init that includes it was not finished", "or finished if it was begun")
+	for _, more := range [][]string{nil, {"--yes"}} {
+		r := redlockEnds(t, append([]string{"init", other}, more...)...)
+		r.wants(t, exitNotDone)
+		says(t, "init of other masters", r.stderr, "an init of other masters includes it", servers[2].addr, "--force")
+	}
+	r := redlockEnds(t, "init", three, "--yes")
+	r.wants(t, exitOK)
+	says(t, "init", r.stdout, "deployment "+begun+": 3 members")
+	tokenOf(t, three)
+}
+
+// claim leaves the first server as an init of all of them does that dies there.
+func claim(t *testing.T, servers []server, deployment string) {
+	t.Helper()
+	first := redis.NewClient(&redis.Options{Addr: servers[0].addr})
+	defer first.Close()
+	info, err := first.InfoMap(t.Context(), "server").Result()
+	must(t, err)
+	var names []string
+	for _, s := range servers {
+		names = append(names, s.addr)
+	}
+	slices.Sort(names)
+	must(t, first.HSet(t.Context(), redlock.DefaultPrefix+":member", "deployment", deployment, "id", "11111111-1111-4111-8111-111111111111",
+		"run", info["Server"]["run_id"], "durable", "no", "claim", strings.Join(names, "\n")).Err())
+}
+
+// A master of another deployment is left alone, but by force.
+func TestInitOfAForeignMaster(t *testing.T) {
+	onBlankMasters(t, 4, func(t *testing.T, servers []server) {
+		mine, theirs := flagOf(servers[:3]...), flagOf(servers[3])
+		mixed := flagOf(servers[1:]...)
+		initialise(t, mine, "--floor=2000000000000000")
+		initialise(t, theirs)
+		before := tokenOf(t, mine)
+		for _, more := range [][]string{nil, {"--yes"}} {
+			r := redlockEnds(t, append([]string{"init", mixed}, more...)...)
+			r.wants(t, exitNotDone)
+			says(t, "init", r.stderr, "redlock: not done: not founded: "+servers[1].addr+" is a member of deployment ", "redlock members tells", "--force")
+		}
+		tokenOf(t, theirs)
+
+		plan := redlockEnds(t, "init", mixed, "--force")
+		plan.wants(t, exitOK)
+		says(t, "the plan", plan.stdout, "a new deployment is made", "whatever they belong to", "You must know that",
+			"no lock is held any more", "every token that was handed out is below", "not among these masters are gone for good", "Nothing was done.")
+		tokenOf(t, mine)
+		initialise(t, mixed, "--force")
+		if after := tokenOf(t, mixed); after <= before {
+			t.Errorf("token %v comes after %v", after, before)
+		}
+		if _, err := deploymentOf(t, mixed); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A majority loses its data: nobody locks until init is forced, and then above all tokens.
+func TestForceAfterTheLossOfAMajority(t *testing.T) {
+	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
+		masters := flagOf(servers...)
+		initialise(t, masters)
+		before := tokenOf(t, masters)
+		for _, s := range servers[:2] {
+			s.kill()
+			must(t, s.restart())
+		}
+		eventually(t, "run says that a majority lost its data", func() bool {
+			r := redlockEnds(t, "run", masters, "--name=a", "--wait=0", "--", "true")
+			r.wants(t, exitNotObtained)
+			return strings.Contains(r.stderr, "a majority of its members lost its data: an operator must run `redlock init`")
+		})
+		r := redlockEnds(t, "init", masters, "--yes")
+		r.wants(t, exitNotDone)
+		says(t, "init", r.stderr, "redlock: not done: not founded: ", "--force")
+		initialise(t, masters, "--force")
+		if after := tokenOf(t, masters); after <= before {
+			t.Errorf("token %v comes after %v", after, before)
+		}
+	})
+}
+
+// deploymentOf is what redlock members --json tells.
+func deploymentOf(t *testing.T, flags ...string) (membershipJSON, error) {
+	t.Helper()
+	r := redlockEnds(t, append([]string{"members", "--json"}, flags...)...)
+	if r.status != exitOK {
+		return membershipJSON{}, errors.New(r.stderr)
+	}
+	return decode(t, r.stdout), nil
+}

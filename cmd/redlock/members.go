@@ -1,0 +1,221 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// membersConfig is redlock members and the changes that it makes. The flags before a
+// change are its own too.
+type membersConfig struct {
+	deployment
+	List    listConfig    `cmd:"" default:"withargs" help:"Tell who may vote: the same as members alone."`
+	Add     addConfig     `cmd:"" help:"Make the server at URL a member."`
+	Replace replaceConfig `cmd:"" help:"Give the place of the member OLD to the server at NEW."`
+	Suspend suspendConfig `cmd:"" help:"Take the vote from a member, until it is resumed."`
+	Resume  resumeConfig  `cmd:"" help:"Give it back."`
+	Remove  removeConfig  `cmd:"" help:"Take a member out: the deployment gets smaller by one."`
+}
+
+// memberCommands are those, for help.
+var memberCommands = []string{"list", "add", "replace", "suspend", "resume", "remove"}
+
+// join gives all of them the flags that they share.
+func (cfg *membersConfig) join() {
+	d := &cfg.deployment
+	cfg.List.in, cfg.Add.in, cfg.Replace.in, cfg.Suspend.in, cfg.Resume.in, cfg.Remove.in = d, d, d, d, d, d
+}
+
+// Help is the long part of the help.
+func (*membersConfig) Help() string {
+	return `Prints the table of the deployment's members, which decides who may vote, whatever list of masters a client was given: more than half of all members decide, whatever their states. A member is
+
+  voting     or
+  new        it took a place that was empty, or another's, and does not vote
+             before it has the fencing counters of the others and the max ttl
+             of the deployment has passed; or
+  suspended  it does not vote until it is resumed.
+
+SERVED BY is which of the given masters has the member's data. Masters in the list that are no members follow, and why.
+
+A minority of members that lost their data needs no command: the servers get their places back by themselves, as new, while a client runs that reaches them at the addresses in the table.
+
+The commands change the table while locks are held. --masters gives the present members: a majority of them must answer. ADDRESS is as the table shows it, or a URL that has it. Each change waits until it is done, which takes the max ttl where a vote begins or ends for good. It may be interrupted at any time: run again, it goes on from where it stands, and what is left hinders no more than a dead master would. None is made that would leave too few members that vote.
+
+Clients find members only among their own --masters: give them those that join too. A client whose list differs has fewer votes to count on, and is never wrong.
+
+--json prints one object:
+
+  deployment    its id
+  version       of the table; each change has a higher one
+  maxTtlMillis  the longest ttl and grace of any client
+  drift         the share by which clocks may differ
+  need          how many members decide
+  unfinished    a change was begun, and is not known to be made; any client
+                that runs finishes it
+  members       an array, of each member: address; state; master, which of
+                the given ones it is, or ""; id, of its data; leftMillis, for
+                how long at least it does not vote if it is new, and cannot be
+                removed if it is suspended, 0 if that is over or not known;
+                error, why it does not answer, or ""
+  others        an array, of each given master that is no member: master;
+                state, in words; error
+` + changeStatuses()
+}
+
+func changeStatuses() string {
+	return statusHelp(
+		statusRow{exitOK, "done"},
+		statusRow{exitUsage, "bad input, or a change that is refused as it is"},
+		statusRow{exitNotDone, "not done: too few masters answer, or the one that joins does not"},
+		statusRow{fmt.Sprintf("%d + N", exitSignal), "interrupted by signal N"},
+	)
+}
+
+// listConfig is redlock members list, or redlock members alone.
+type listConfig struct {
+	in   *deployment
+	JSON bool `name:"json" help:"As one JSON object, for scripts: redlock help members describes it."`
+}
+
+func (cfg *listConfig) check() error { return cfg.in.check(false) }
+
+func (cfg *listConfig) run() int {
+	client, err := cfg.in.open()
+	if err != nil {
+		complain(err)
+		return exitUsage
+	}
+	defer client.Close()
+	now, err := membersOf(context.Background(), client)
+	if err != nil {
+		complain(err)
+		return exitNotDone
+	}
+	if cfg.JSON {
+		out := json.NewEncoder(os.Stdout)
+		out.SetIndent("", "  ")
+		_ = out.Encode(jsonOf(now)) // to a closed pipe: nobody reads it
+		return exitOK
+	}
+	printMembers(os.Stdout, now, time.Now())
+	return exitOK
+}
+
+// open returns a client for an operator.
+func (d *deployment) open(more ...string) (*redlock.Client, error) {
+	return redlock.Open(append(d.Masters[:len(d.Masters):len(d.Masters)], more...),
+		redlock.WithPrefix(d.Prefix), redlock.WithRequestTimeout(operatorTimeout))
+}
+
+// printMembers prints the table for people.
+func printMembers(w io.Writer, m redlock.Membership, now time.Time) {
+	voting := 0
+	for _, member := range m.Members {
+		if member.State == redlock.MemberVoting {
+			voting++
+		}
+	}
+	fmt.Fprintf(w, "deployment %s, version %d\nmax ttl %v, clocks may differ by %.4g %%\n%d of %s decide, %d may vote\n\n",
+		m.Deployment, m.Version, m.MaxTTL, 100*m.Drift, m.Need, counted(len(m.Members), "member"), voting)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "MEMBER\tSTATE\tSERVED BY\tREMARKS")
+	for _, member := range m.Members {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", member.Address, member.State, cmp.Or(member.Master, "-"), remarks(member, now))
+	}
+	_ = table.Flush()
+	if len(m.Others) > 0 {
+		fmt.Fprintln(w, "\nThese masters are no members:")
+	}
+	for _, other := range m.Others {
+		why := other.State
+		if other.Err != nil {
+			why = oneLine(other.Err)
+		}
+		fmt.Fprintf(w, "%s: %s\n", other.Master, cmp.Or(why, "it has not answered yet"))
+	}
+	if m.Unfinished {
+		fmt.Fprintln(w, "\nA change was begun, and is not known to be made. Any client that runs finishes it.")
+	}
+}
+
+// remarks are what is to be said of a member besides its state.
+func remarks(m redlock.Member, now time.Time) string {
+	left := m.Left.Round(100 * time.Millisecond)
+	at := now.Add(m.Left).Format(time.TimeOnly)
+	text := ""
+	switch {
+	case m.State == redlock.MemberNew && m.Left > 0:
+		text = fmt.Sprintf("does not vote for %v, until %s", left, at)
+	case m.State == redlock.MemberNew:
+		text = "does not vote before it has the counters of the others"
+	case m.State == redlock.MemberSuspended && m.Left > 0:
+		text = fmt.Sprintf("does not vote until it is resumed; may be removed in %v, at %s", left, at)
+	case m.State == redlock.MemberSuspended:
+		text = "does not vote until it is resumed"
+	}
+	if m.Err == nil {
+		return text
+	}
+	if text != "" {
+		text += "; "
+	}
+	return text + oneLine(m.Err)
+}
+
+// The object that --json prints. The help describes it; scripts rely on its names.
+type (
+	membershipJSON struct {
+		Deployment   string       `json:"deployment"`
+		Version      int          `json:"version"`
+		MaxTTLMillis int64        `json:"maxTtlMillis"`
+		Drift        float64      `json:"drift"`
+		Need         int          `json:"need"`
+		Unfinished   bool         `json:"unfinished"`
+		Members      []memberJSON `json:"members"`
+		Others       []otherJSON  `json:"others"`
+	}
+	memberJSON struct {
+		Address    string `json:"address"`
+		State      string `json:"state"`
+		Master     string `json:"master"`
+		ID         string `json:"id"`
+		LeftMillis int64  `json:"leftMillis"`
+		Error      string `json:"error"`
+	}
+	otherJSON struct {
+		Master string `json:"master"`
+		State  string `json:"state"`
+		Error  string `json:"error"`
+	}
+)
+
+func jsonOf(m redlock.Membership) membershipJSON {
+	out := membershipJSON{
+		Deployment: m.Deployment, Version: m.Version, MaxTTLMillis: m.MaxTTL.Milliseconds(), Drift: m.Drift,
+		Need: m.Need, Unfinished: m.Unfinished, Members: []memberJSON{}, Others: []otherJSON{},
+	}
+	for _, m := range m.Members {
+		out.Members = append(out.Members, memberJSON{m.Address, string(m.State), m.Master, m.ID, m.Left.Milliseconds(), textOf(m.Err)})
+	}
+	for _, o := range m.Others {
+		out.Others = append(out.Others, otherJSON{o.Master, o.State, textOf(o.Err)})
+	}
+	return out
+}
+
+// textOf is an error in one line, "" if there is none.
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return oneLine(err)
+}
