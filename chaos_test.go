@@ -5,6 +5,7 @@ package redlock_test
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,23 +18,71 @@ var chaos = struct {
 	duration            *time.Duration
 	seed                *uint64
 	faults, engine, out *string
-	tags                *string
+	tags, scenario      *string
 }{
-	flag.Duration("chaos.duration", 100*time.Second, "of all rounds of TestChaos, without starting and checking; give -timeout=0 for long ones"),
+	flag.Duration("chaos.duration", 80*time.Second, "of all rounds of TestChaos, without starting and checking; give -timeout=0 for long ones"),
 	flag.Uint64("chaos.seed", 0, "of TestChaos's faults and clients; 0: another each time"),
 	flag.String("chaos.faults", "", "a schedule that a run of TestChaos has printed"),
 	flag.String("chaos.engine", "auto", "of the masters of TestChaos: auto, docker or process; in CI, auto is docker"),
 	flag.String("chaos.out", "", "folder for the history and the report of TestChaos"),
 	flag.String("chaos.tags", "", "to build TestChaos's clients with, such as those of a planted bug"),
+	flag.String("chaos.scenario", "", "one of TestChaosScenarios, for TestChaos to play it in the place of faults that are drawn"),
 }
 
 // TestChaos lets client processes contend for locks and write under them while
 // masters, clocks, networks and clients fail, and judges everything that they saw:
-// docs/CHAOS.md. It takes about two minutes; with -v it tells how it goes.
+// docs/CHAOS.md. It takes a minute and a half; with -v it tells how it goes.
 func TestChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
 	}
+	c := chaosConfig(t)
+	c.Scenario = *chaos.scenario
+	c.Log = os.Stderr
+	if deadline, ok := t.Deadline(); ok {
+		if left := time.Until(deadline); left < c.Duration+2*time.Minute {
+			t.Fatalf("-chaos.duration=%v does not fit into the %v that are left of -timeout: give -timeout=0", c.Duration, left.Round(time.Second))
+		}
+	}
+	t.Logf("seed %d", c.Seed)
+
+	res := playChaos(t, c)
+	switch missing := res.Missing(); {
+	case missing == "" || t.Failed():
+	case c.Faults != "" || c.Scenario != "":
+		t.Log(missing) // nor need it: whoever pastes faults asks something else
+	default:
+		t.Errorf("%s\nto run it again: -chaos.seed=%d", missing, c.Seed)
+	}
+}
+
+// TestChaosScenarios plays what clients and operators must survive, whatever else
+// happens: each in a round of its own.
+func TestChaosScenarios(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
+	}
+	t.Parallel()
+	for _, s := range run.Scenarios {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			c := chaosConfig(t)
+			c.Scenario, c.Faults, c.Log = s.Name, "", t.Output()
+			res := playChaos(t, c)
+			if res.Holds == 0 {
+				t.Error("nothing was ever locked")
+			}
+			if res.Inits < s.Inits || s.Inits == 0 && res.Inits > 0 {
+				t.Errorf("the members were founded by force %d times, want %d at least, or none if that is 0", res.Inits, s.Inits)
+			}
+		})
+	}
+}
+
+// chaosConfig is what the flags say, with a seed, and a folder that is removed unless the
+// test fails.
+func chaosConfig(t *testing.T) run.Config {
+	t.Helper()
 	c := run.Config{
 		Duration:     *chaos.duration,
 		Seed:         *chaos.seed,
@@ -43,26 +92,32 @@ func TestChaos(t *testing.T) {
 		Source:       "internal/chaos/client",
 		Tags:         *chaos.tags,
 		NeedDatabase: os.Getenv("CI") != "",
-		Log:          os.Stderr,
 	}
 	if c.Seed == 0 {
 		c.Seed = uint64(time.Now().Unix())
 	}
-	keep := c.Out != ""
-	if !keep {
-		dir, err := os.MkdirTemp("", "redlock-chaos-out-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Out = dir
+	if c.Out != "" {
+		c.Out = filepath.Join(c.Out, filepath.Base(t.Name()))
+		return c
 	}
-	if deadline, ok := t.Deadline(); ok {
-		if left := time.Until(deadline); left < c.Duration+2*time.Minute {
-			t.Fatalf("-chaos.duration=%v does not fit into the %v that are left of -timeout: give -timeout=0", c.Duration, left.Round(time.Second))
-		}
+	var err error
+	if c.Out, err = os.MkdirTemp("", "redlock-chaos-out-"); err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("seed %d", c.Seed)
+	t.Cleanup(func() {
+		if t.Failed() {
+			return
+		}
+		if err := os.RemoveAll(c.Out); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
 
+// playChaos runs it, and fails the test for each violation.
+func playChaos(t *testing.T, c run.Config) run.Result {
+	t.Helper()
 	res, err := run.Run(t.Context(), c)
 	for _, line := range res.Summary() {
 		t.Log(line)
@@ -78,16 +133,5 @@ func TestChaos(t *testing.T) {
 		t.Errorf("round %d: %d violations:\n%s\nhistory and report: %s\nto run it again:\n%s",
 			f.Round, len(f.Violations), strings.Join(lines, "\n"), f.Dir, f.Command)
 	}
-	switch missing := res.Missing(); {
-	case missing == "" || t.Failed():
-	case c.Faults != "":
-		t.Log(missing) // nor need it: whoever pastes faults asks something else
-	default:
-		t.Errorf("%s\nto run it again: -chaos.seed=%d", missing, c.Seed)
-	}
-	if !keep && !t.Failed() {
-		if err := os.RemoveAll(c.Out); err != nil {
-			t.Error(err)
-		}
-	}
+	return res
 }

@@ -59,6 +59,10 @@ func good() *story {
 	s.reads("c1", history.Unguarded, "a", 18, 5, 2200, 2210, "")
 	s.reads("c0", guardedStore, "a", 0, 2, 2220, 2230, "")
 	third.leaves(2250, 2260, 0)
+	// Renewals that brought too few votes each added up: the hold was longer than they said.
+	longer := s.holds("c0", "rare", 19, 2300, 2310, 2400)
+	longer.add(2800, history.Event{Kind: history.Told, Err: history.ErrExpired, Until: 2800 * ms})
+	longer.leaves(2810, 2820, 0)
 	// An unknown outcome: the write comes late, or never.
 	fourth := s.holds("c1", "a", 20, 3000, 3010, 3400)
 	s.writes("c1", guardedStore, "a", 20, 6, 3020, 3030, history.ErrUnknown)
@@ -92,7 +96,7 @@ func TestGoodHistory(t *testing.T) {
 	}
 	v.FaultsByKind = nil
 	want := Counts{
-		Operations: 34, Holds: 10, Reentries: 1, Renewals: 1, Failed: 2, ToldOf: 2, Killed: 1, Overlaps: 1, Refused: 1,
+		Operations: 36, Holds: 11, Reentries: 1, Renewals: 1, Failed: 2, ToldOf: 3, Killed: 1, Overlaps: 1, Refused: 1,
 		Stale: 1, LostUpdates: 1, Unknown: 1, Faults: 1, Linearized: v.Linearized,
 		LongestWait: 405 * ms, LongestRelock: 510 * ms, LongestTakeover: 100 * ms,
 	}
@@ -133,6 +137,12 @@ func TestBadHistories(t *testing.T) {
 			s.holds("c1", "a", 24, 5400, 5500, 5800).leaves(5700, 5710, 0)
 			h.leaves(5550, 5560, 0)
 		}, Exclusion, "until 5.55s"},
+		{"a hold was longer than its renewals said", func(s *story) {
+			h := s.holds("c0", "a", 22, 5000, 5010, 5400)
+			s.holds("c1", "a", 24, 5400, 5500, 5520).leaves(5510, 5515, 0)
+			h.add(5600, history.Event{Kind: history.Told, Err: history.ErrExpired, Until: 5600 * ms})
+			h.leaves(5650, 5660, 0)
+		}, Exclusion, "until 5.6s"},
 		{"a dead holder's lease is not over", func(s *story) {
 			s.holds("c3", "b", 22, 5000, 5010, 5400)
 			s.holds("c1", "b", 24, 5020, 5030, 5100).leaves(5035, 5036, 0)

@@ -150,6 +150,7 @@ func (p *parser) change(e history.Event, key callKey) {
 	case history.Told:
 		p.verdict.ToldOf++
 		h.told = min(h.told, e.At)
+		h.until = max(h.until, e.Until)
 	case history.UnlockBegins:
 		h.leaves = append(h.leaves, leave{e.At, never, e.Depth})
 		if e.Depth == 0 {

@@ -16,6 +16,7 @@ const (
 	Starvation   = "starvation"    // a waiter did not get what others got, or hangs
 	Outlived     = "outlived"      // a lock was there long after its owner had died
 	Leftover     = "leftover"      // a lock was there long after it was given back
+	Members      = "members"       // the members could not be restored after all was healed
 	Recovery     = "recovery"      // a name was not lockable after all was healed
 	Linear       = "linear"        // no order of the calls explains what they returned
 	Undecided    = "undecided"     // Porcupine could not tell in time

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,9 +32,13 @@ func TestHistoryOfAClient(t *testing.T) {
 		stores:  places{redis: startRedis(t)},
 		history: filepath.Join(dir, "c2-3"+history.Ext),
 	}
+	var founders []string
 	for range 3 {
-		c.masters = append(c.masters, startRedis(t))
+		url := startRedis(t)
+		founders = append(founders, url)
+		c.masters = append(c.masters, both(url))
 	}
+	found(t, founders...)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
 	if err := run(ctx, c); err != nil {
@@ -87,6 +92,24 @@ func TestHistoryOfAClient(t *testing.T) {
 	}
 }
 
+// both returns the master at url as one that has no front.
+func both(url string) string {
+	address := strings.TrimPrefix(url, "redis://")
+	return address + "=" + address
+}
+
+// found founds a deployment of masters.
+func found(t *testing.T, urls ...string) {
+	t.Helper()
+	founder, err := redlock.Open(urls, redlock.WithMaxTTL(2*time.Second))
+	if err == nil {
+		err = errors.Join(founder.Init(t.Context(), 0), founder.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A holder whose lease runs out is told, and one that unlocks is not.
 func TestTold(t *testing.T) {
 	t.Parallel()
@@ -97,7 +120,9 @@ func TestTold(t *testing.T) {
 	}
 	calls := newRecorder(out, 0, 1)
 	held := &holds{calls: calls}
-	client, err := redlock.Open([]string{startRedis(t)}, redlock.WithTTL(time.Second), redlock.WithoutWatchdog(),
+	master := startRedis(t)
+	found(t, master)
+	client, err := redlock.Open([]string{master}, redlock.WithTTL(time.Second), redlock.WithoutWatchdog(),
 		redlock.WithRequestTimeout(500*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +161,7 @@ func TestTold(t *testing.T) {
 
 func TestWhatCannotRun(t *testing.T) {
 	dir := t.TempDir()
-	good := config{masters: list{"redis://127.0.0.1:1"}, stores: places{redis: "redis://127.0.0.1:1"}, ttl: 400 * time.Millisecond,
+	good := config{masters: list{"127.0.0.1:1=127.0.0.1:1"}, stores: places{redis: "redis://127.0.0.1:1"}, ttl: 400 * time.Millisecond,
 		maxTTL: time.Second, request: 100 * time.Millisecond}
 	for _, c := range []struct {
 		name, clock string
@@ -145,6 +170,7 @@ func TestWhatCannotRun(t *testing.T) {
 		{"clock", "", func(*config) {}},
 		{"store", "0", func(c *config) { c.stores.redis = "nonsense" }},
 		{"masters", "0", func(c *config) { c.masters = list{"nonsense"} }},
+		{"master twice", "0", func(c *config) { c.masters = append(c.masters, c.masters[0]) }},
 		{"folder", "0", func(c *config) { c.history = filepath.Join(dir, "none", "c0") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func (h *holds) begin(e entry) {
 	context.AfterFunc(e.lock.Context(), func() {
 		switch cause := context.Cause(e.lock.Context()); {
 		case errors.Is(cause, redlock.ErrLost), errors.Is(cause, redlock.ErrExpired):
-			e.log(history.Event{Kind: history.Told, Err: lockClass(cause)})
+			e.log(history.Event{Kind: history.Told, Err: lockClass(cause), Until: endOf(e.lock, h.calls.out.Clock())})
 		}
 	})
 }

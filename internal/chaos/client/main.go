@@ -6,12 +6,15 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/chaos/history"
@@ -23,7 +26,7 @@ type config struct {
 	life     int // which start of that client this is, from 1
 	seed     uint64
 	workers  int
-	masters  list
+	masters  list // address=front: clients name a master by its address, and reach it through the front
 	names    list
 	ttl      time.Duration
 	maxTTL   time.Duration
@@ -49,7 +52,7 @@ func main() {
 	flag.IntVar(&c.life, "life", 1, "which start of the client this is, from 1")
 	flag.Uint64Var(&c.seed, "seed", 1, "of all that workers choose")
 	flag.IntVar(&c.workers, "workers", 3, "that contend at the same time")
-	flag.Var(&c.masters, "masters", "URLs of the masters, with commas")
+	flag.Var(&c.masters, "masters", "address=front of each master, with commas: it is named by the address, and reached through the front")
 	flag.Var(&c.names, "names", "of the locks, with commas")
 	flag.DurationVar(&c.ttl, "ttl", 400*time.Millisecond, "of a lease")
 	flag.DurationVar(&c.maxTTL, "max-ttl", time.Second, "of all leases of the deployment")
@@ -83,7 +86,11 @@ func run(ctx context.Context, c config) error {
 	}
 	calls := newRecorder(out, c.number, c.life)
 	held := &holds{calls: calls}
-	client, err := redlock.Open(c.masters,
+	masters, err := c.clients()
+	if err != nil {
+		return errors.Join(err, closeStores(), out.Close())
+	}
+	client, err := redlock.New(masters,
 		redlock.WithTTL(c.ttl),
 		redlock.WithMaxTTL(c.maxTTL),
 		redlock.WithRequestTimeout(c.request),
@@ -114,6 +121,25 @@ func run(ctx context.Context, c config) error {
 	err = client.Close()
 	held.wait()
 	return errors.Join(err, closeStores(), out.Close())
+}
+
+// clients returns one for each master. Its address is the one by which the founder of
+// the deployment named it too; what is sent goes through the front.
+func (c config) clients() (all []redis.UniversalClient, err error) {
+	for _, text := range c.masters {
+		address, front, both := strings.Cut(text, "=")
+		if !both {
+			return nil, fmt.Errorf("master %q is no address=front", text)
+		}
+		all = append(all, redis.NewClient(&redis.Options{
+			Addr: address,
+			Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				d := net.Dialer{Timeout: c.request}
+				return d.DialContext(ctx, network, front)
+			},
+		}))
+	}
+	return all, nil
 }
 
 // say writes a line for people who look into a run: no check reads it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,7 +82,7 @@ func (s scene) play(t *testing.T, r *rig) {
 }
 
 func allScenes() []scene {
-	return append(append(masterScenes(), clockScenes()...), append(networkScenes(), clientScenes()...)...)
+	return slices.Concat(masterScenes(), clockScenes(), networkScenes(), clientScenes(), memberScenes())
 }
 
 // says returns a step that asks m0, and compares.
@@ -308,14 +309,53 @@ func networkScenes() []scene {
 	}
 }
 
-func clientScenes() []scene {
-	calls := func(text string) func(*testing.T, *rig) {
-		return func(t *testing.T, r *rig) {
-			if _, got := r.seen(); got != text {
-				t.Errorf("calls %q, want %q", got, text)
-			}
+// calls returns a step that compares what was called.
+func calls(text string) func(*testing.T, *rig) {
+	return func(t *testing.T, r *rig) {
+		t.Helper()
+		if _, got := r.seen(); got != text {
+			t.Errorf("calls %q, want %q", got, text)
 		}
 	}
+}
+
+func memberScenes() []scene {
+	return []scene{
+		{"suspend(m1,0s,50ms)", nil, nil, calls("suspend m1, resume m1"), ""},
+		{"replace(m0,m1,0s,50ms)", nil, nil, calls("replace m0 m1, replace m1 m0"), ""},
+		{"add(m1,0s,50ms)", nil, nil, calls("add m1, remove m1"), ""},
+		{"remove(m0,0s,50ms)", nil, nil, calls("remove m0, add m0"), ""},
+		{"init(m0+m1)", nil, nil, calls("init m0 m1"), ""},
+	}
+}
+
+// An operator that is killed is followed by another one, and one that does not come to an end is given up.
+func TestOperatorsAreKilled(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		killed time.Duration
+		ends   int // the operator that comes to an end; those before it do not
+		calls  int
+	}{{0, 1, 1}, {20 * time.Millisecond, 1, 1}, {20 * time.Millisecond, 2, 2}} {
+		n := 0
+		err := insist(t.Context(), c.killed, func(ctx context.Context) error {
+			if n++; n < c.ends {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		})
+		if err != nil || n != c.calls {
+			t.Errorf("killed after %v: %d operators, %v; want %d", c.killed, n, err, c.calls)
+		}
+	}
+	refused := errors.New("refused")
+	if err := insist(t.Context(), time.Minute, func(context.Context) error { return refused }); err != refused {
+		t.Errorf("%v, want what the operator said", err)
+	}
+}
+
+func clientScenes() []scene {
 	return []scene{
 		{"stop-client(c1,100ms)", nil, nil, calls("stop c1, continue c1"), "client-stopped c1, client-goes-on c1"},
 		{"kill-client(c0,100ms)", nil, nil, calls("kill c0, restart c0"), "client-killed c0, client-starts c0"},
@@ -367,6 +407,7 @@ func TestFaultsThatCannotBe(t *testing.T) {
 			"kill(m1,kept,1s)":         "no master m1",
 			"partition(c9,m0,both,1s)": "no client c9",
 			"duplicate(c0,m0+m5,1,1s)": "no master m5",
+			"replace(m0,m6,0s,1s)":     "no master m6",
 		} {
 			if err := r.begin(t.Context(), t, text)(); err == nil || !strings.Contains(err.Error(), why) {
 				t.Errorf("%s: %v; want an error with %q", text, err, why)

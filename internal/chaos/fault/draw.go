@@ -7,6 +7,11 @@ import (
 // draw makes a fault of the kind, unless it would hurt too many masters now.
 func (g *generator) draw(k Kind) (f Fault, can bool) {
 	f = g.parameters(k)
+	if k == Replace || k == Add {
+		if f.Spare, can = g.spare(); !can {
+			return Fault{}, false
+		}
+	}
 	if k != StopClient && k != KillClient {
 		if f.Masters, can = g.pick(f); !can {
 			return Fault{}, false
@@ -16,6 +21,9 @@ func (g *generator) draw(k Kind) (f Fault, can bool) {
 		f.Clients = g.clients()
 	}
 	g.remember(f)
+	if k == Add {
+		f.Spare = 0 // it is the one that is added
+	}
 	return f, true
 }
 
@@ -49,6 +57,8 @@ func (g *generator) parameters(k Kind) Fault {
 		f.Every = 1 + g.rand.IntN(10)
 	case Cut:
 		f.Direction, f.Bytes, f.Every = oneOf(g, ToServer, ToClient), g.rand.IntN(200), 1+g.rand.IntN(10)
+	case Suspend, Replace, Add, Remove:
+		f.Span, f.Delay = g.between(0, g.TTL*4), oneOf(g, 0, g.between(time.Millisecond, max(g.Quarantine/2, g.TTL)))
 	case StopClient:
 		f.Span = g.between(g.TTL*3/2, g.TTL*3)
 	}
@@ -60,17 +70,37 @@ func (g *generator) parameters(k Kind) Fault {
 func (g *generator) pick(f Fault) (some Masters, can bool) {
 	all := MastersOf(g.rand.Perm(g.Plan.Masters)...)
 	switch {
+	case f.Kind == Add:
+		return f.Spare, !g.InModel || (f.Spare|g.unwell()).Count() <= minority(g.Plan.Masters)
+	case f.Kind.changes() && !g.InModel:
+		return g.some(1), true
+	case f.Kind == Replace || f.Kind == Remove:
+		some = g.some(1)
+		return some, (some | g.unwell()).Count() <= minority(g.Plan.Masters)
 	case f.Kind == RollingRestart:
 		return all, !g.InModel || g.unwell() == 0 && minority(g.Plan.Masters) > 0
 	case f.Kind.hitsClients() || f.Kind == ScriptFlush || f.allowedFor():
-		return g.some(all.Count()), true
+		return g.drag(g.some(all.Count())), true
 	case !g.InModel && (f.forgets() || f.misleads()):
-		return g.sized(minority(g.Plan.Masters)+1, all.Count()), true
+		return g.drag(g.sized(minority(g.Plan.Masters)+1, all.Count())), true
 	case !g.InModel:
-		return g.some(all.Count()), true
+		return g.drag(g.some(all.Count())), true
 	}
 	some = g.some(max(minority(g.Plan.Masters), 1))
+	if !f.Kind.changes() {
+		some = g.drag(some)
+	}
 	return some, (some | g.unwell()).Count() <= minority(g.Plan.Masters)
+}
+
+// spare returns one that no change has in its hands.
+func (g *generator) spare() (Masters, bool) {
+	for n := g.Plan.Masters; n < g.Plan.Masters+g.Spares; n++ {
+		if g.used[n] <= g.now {
+			return MastersOf(n), true
+		}
+	}
+	return 0, false
 }
 
 // some returns from 1 to most masters.
@@ -79,6 +109,16 @@ func (g *generator) some(most int) Masters { return g.sized(1, most) }
 func (g *generator) sized(least, most int) Masters {
 	n := least + g.rand.IntN(most-least+1)
 	return MastersOf(g.rand.Perm(g.Plan.Masters)[:n]...)
+}
+
+// drag adds spares that stand for a member to what hits any masters.
+func (g *generator) drag(some Masters) Masters {
+	for n := g.Plan.Masters; n < g.Plan.Masters+g.Spares; n++ {
+		if g.used[n] > g.now && g.rand.IntN(2) == 0 {
+			some |= MastersOf(n)
+		}
+	}
+	return some
 }
 
 // clients returns all, or some.
@@ -107,12 +147,14 @@ func (g *generator) unwell() Masters {
 
 // remember notes until when the masters of the fault are not to be relied on.
 func (g *generator) remember(f Fault) {
-	if !f.hinders() && !f.forgets() {
-		return
+	until := g.now
+	if some, during := f.unsure(g.Quarantine); some != 0 {
+		until += during
+	} else if f.hinders() {
+		until += f.Lasts() + Slack
 	}
-	until := g.now + f.Lasts() + Slack
-	if f.forgets() {
-		until += g.Quarantine
+	for _, n := range f.Spare.Numbers() {
+		g.used[n] = until
 	}
 	for _, n := range f.Masters.Numbers() {
 		g.hurt[n] = max(g.hurt[n], until)

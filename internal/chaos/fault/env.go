@@ -20,12 +20,28 @@ type Processes interface {
 	Restart(client string) error  // after Kill; no error when it runs
 }
 
+// Operator changes who may vote. Each call is an operator of its own, by the addresses of masters. One whose ctx ends is
+// like one that was killed, and returns ctx's error. That a change is refused is no error: another one may be under way.
+type Operator interface {
+	Suspend(ctx context.Context, member string) error
+	Resume(ctx context.Context, member string) error
+	Replace(ctx context.Context, member, spare string) error
+	Add(ctx context.Context, server string) error
+	Remove(ctx context.Context, member string) error
+
+	// Init founds the masters by force when they need it, and does nothing when their locks can be had.
+	Init(ctx context.Context, masters []string) error
+}
+
 // Env is what faults are applied to. Set the fields once; an Env is not to be copied after the first use.
 type Env struct {
 	Cluster *cluster.Cluster
 
 	// Processes may be nil when no fault is for clients. Its clients are those of the cluster.
 	Processes Processes
+
+	// Operator may be nil when no fault changes members.
+	Operator Operator
 
 	// Emit takes the events. At is 0: they happen when they are emitted. It must be safe for concurrent use.
 	Emit func(history.Event)

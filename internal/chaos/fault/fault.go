@@ -43,6 +43,17 @@ const (
 	KillClient Kind = "kill-client" // (clients, span): SIGKILL; then started again
 )
 
+// Changes of the members, which an operator makes past the fronts, each master's by an operator of its own. An operator
+// is killed after the given time, unless that is 0, and its change is made again later. What is changed is changed back
+// after the span.
+const (
+	Suspend Kind = "suspend" // (masters, killed, span): resumed after the span
+	Replace Kind = "replace" // (master, spare, killed, span): the spare gives the place back
+	Add     Kind = "add"     // (masters, killed, span): removed
+	Remove  Kind = "remove"  // (masters, killed, span): added
+	Init    Kind = "init"    // (masters): when a majority of the members lost its data, they are founded by force
+)
+
 // Data says what is left of a master's data.
 type Data string
 
@@ -66,6 +77,7 @@ type Fault struct {
 	Kind      Kind
 	Clients   Clients
 	Masters   Masters
+	Spare     Masters // that replaces
 	Data      Data
 	Direction Direction
 	Bytes     int
@@ -73,7 +85,7 @@ type Fault struct {
 	Offset    time.Duration // of a clock
 	Period    time.Duration // of a strobe
 	Percent   float64       // of a drift
-	Delay     time.Duration // of the network; the lag of a replica
+	Delay     time.Duration // of the network; the lag of a replica; until an operator is killed
 	Span      time.Duration
 }
 
@@ -89,7 +101,9 @@ func (f Fault) InModel(masters int) bool {
 }
 
 // outside reports whether no fault of the kind is within the model.
-func (k Kind) outside() bool { return k == StopClient || k == Truncate || k == Clock || k == Strobe }
+func (k Kind) outside() bool {
+	return k == StopClient || k == Truncate || k == Clock || k == Strobe || k == Init
+}
 
 func minority(masters int) int { return (masters - 1) / 2 }
 
@@ -103,6 +117,21 @@ func (f Fault) forgets() bool {
 	default:
 		return false
 	}
+}
+
+// changes reports whether its masters are members for a time that are not otherwise, or the reverse. One that becomes a
+// member has nothing to tell before it votes.
+func (k Kind) changes() bool { return k == Suspend || k == Replace || k == Add || k == Remove }
+
+// unsure returns the masters that do not count for a time, which begins at its start: they forget, or are no members that vote.
+func (f Fault) unsure(quarantine time.Duration) (some Masters, during time.Duration) {
+	switch {
+	case f.Kind.changes():
+		return f.Masters, f.Lasts() + Slack + 2*quarantine // one for the change, and one for the way back
+	case f.forgets():
+		return f.Masters, f.Lasts() + Slack + quarantine
+	}
+	return 0, 0
 }
 
 // misleads reports whether the clocks of its masters are wrong, by more than what clients allow for.

@@ -9,7 +9,8 @@ import (
 
 // Plan says what Generate is to make.
 type Plan struct {
-	Masters int
+	Masters int           // the founding members
+	Spares  int           // more masters, for changes of the members; 0: there are no such changes
 	Clients []string      // none: no faults of the network and of clients
 	For     time.Duration // when the last fault begins at the latest
 	TTL     time.Duration // what the clients use; faults last about as long
@@ -45,6 +46,7 @@ type generator struct {
 	deck []Kind // what has still to come before any comes again
 
 	hurt [64]time.Duration // until when each master is not to be relied on
+	used [64]time.Duration // until when each spare is in the hands of a change
 }
 
 // fill makes groups of faults that begin together, each when the one before is over, up to the given time.
@@ -84,6 +86,8 @@ func (g *generator) group(n int) []Fault {
 func (g *generator) shuffled() []Kind {
 	deck := slices.DeleteFunc(Kinds(), func(k Kind) bool {
 		return k == Thaw || // it comes with freezes
+			k == Init || // it is for schedules
+			g.Spares == 0 && k.changes() ||
 			slices.Contains(g.Without, k) ||
 			g.InModel && k.outside() ||
 			len(g.Clients) == 0 && k.hitsClients()

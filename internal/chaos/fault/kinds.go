@@ -38,6 +38,11 @@ func init() {
 		DropReply:      {[]param{clients, masters, every, span}, applyRule},
 		Duplicate:      {[]param{clients, masters, every, span}, applyRule},
 		Cut:            {[]param{clients, masters, direction, count, every, span}, applyRule},
+		Suspend:        {[]param{masters, killed, span}, applyChange},
+		Replace:        {[]param{masters, spare, killed, span}, applyChange},
+		Add:            {[]param{masters, killed, span}, applyChange},
+		Remove:         {[]param{masters, killed, span}, applyChange},
+		Init:           {[]param{masters}, applyInit},
 		StopClient:     {[]param{clients, span}, applyStopClient},
 		KillClient:     {[]param{clients, span}, applyKillClient},
 	}

@@ -51,7 +51,7 @@ func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 				}
 			})
 			r := &rig{}
-			r.Env = &Env{Cluster: c, Processes: r, Emit: r.emit}
+			r.Env = &Env{Cluster: c, Processes: r, Operator: r, Emit: r.emit}
 			test(t, r)
 		})
 	}
@@ -81,6 +81,40 @@ func (r *rig) Stop(client string) error     { return r.call("stop", client) }
 func (r *rig) Continue(client string) error { return r.call("continue", client) }
 func (r *rig) Kill(client string) error     { return r.call("kill", client) }
 func (r *rig) Restart(client string) error  { return r.call("restart", client) }
+
+// The rig is an operator too.
+
+func (r *rig) Suspend(_ context.Context, member string) error {
+	return r.call("suspend", r.nameOf(member))
+}
+func (r *rig) Resume(_ context.Context, member string) error {
+	return r.call("resume", r.nameOf(member))
+}
+func (r *rig) Add(_ context.Context, server string) error { return r.call("add", r.nameOf(server)) }
+func (r *rig) Remove(_ context.Context, member string) error {
+	return r.call("remove", r.nameOf(member))
+}
+
+func (r *rig) Replace(_ context.Context, member, spare string) error {
+	return r.call("replace", r.nameOf(member)+" "+r.nameOf(spare))
+}
+
+func (r *rig) Init(_ context.Context, masters []string) error {
+	var names []string
+	for _, address := range masters {
+		names = append(names, r.nameOf(address))
+	}
+	return r.call("init", strings.Join(names, " "))
+}
+
+func (r *rig) nameOf(address string) string {
+	for _, m := range r.Cluster.Masters() {
+		if m.Addr() == address {
+			return m.Name()
+		}
+	}
+	return address
+}
 
 func (r *rig) forget() {
 	r.mu.Lock()

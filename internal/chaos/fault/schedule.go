@@ -74,19 +74,20 @@ func (s Schedule) Run(ctx context.Context, env *Env) error {
 	return errors.Join(errs...)
 }
 
-// InModel reports whether each fault is in the model, and at no time more than a minority of the masters has forgotten
-// something, or had so less than a quarantine ago. Every fault may take Slack longer than its span.
+// InModel reports whether each fault is in the model, and at no time more than a minority of so many members has forgotten
+// something, had so less than a quarantine ago, or is being changed. Every fault may take Slack longer than its span.
 func (s Schedule) InModel(masters int, quarantine time.Duration) bool {
 	var until [64]time.Duration
 	for _, t := range s {
 		if !t.Fault.InModel(masters) {
 			return false
 		}
-		if !t.Fault.forgets() {
+		some, during := t.Fault.unsure(quarantine)
+		if some == 0 {
 			continue
 		}
-		for _, n := range t.Fault.Masters.Numbers() {
-			until[n] = max(until[n], t.At+t.Fault.Lasts()+Slack+quarantine)
+		for _, n := range some.Numbers() {
+			until[n] = max(until[n], t.At+during)
 		}
 		unsure := 0
 		for _, end := range until {

@@ -13,6 +13,7 @@ import (
 func anyPlan(t *rapid.T) Plan {
 	return Plan{
 		Masters:    rapid.SampledFrom([]int{1, 3, 5, 7}).Draw(t, "masters"),
+		Spares:     rapid.IntRange(0, 2).Draw(t, "spares"),
 		Clients:    [][]string{nil, {"c0"}, {"c0", "c1", "c2"}}[rapid.IntRange(0, 2).Draw(t, "clients")],
 		For:        time.Duration(rapid.IntRange(0, 120).Draw(t, "for")) * time.Second,
 		TTL:        time.Duration(rapid.IntRange(100, 5000).Draw(t, "ttl")) * time.Millisecond,
@@ -40,6 +41,9 @@ func TestSchedules(t *testing.T) {
 			if f := one.Fault; slices.Contains(p.Without, f.Kind) || f.Clients != "" && p.Clients == nil {
 				t.Fatalf("%s was not wanted", f)
 			}
+			if f := one.Fault; f.Kind.changes() && p.Spares == 0 || f.Masters|f.Spare >= 1<<(p.Masters+p.Spares) {
+				t.Fatalf("%s, and there are %d spares", f, p.Spares)
+			}
 			if one.Fault.Kind != Thaw && one.At > p.For {
 				t.Fatalf("%s begins after %s, at %s", one.Fault, p.For, one.At)
 			}
@@ -60,7 +64,7 @@ func TestEveryKindComes(t *testing.T) {
 	t.Parallel()
 	for _, inModel := range []bool{true, false} {
 		p := Plan{
-			Masters: 5, Clients: []string{"c0", "c1"}, For: 5 * time.Minute, TTL: time.Second,
+			Masters: 5, Spares: 2, Clients: []string{"c0", "c1"}, For: 5 * time.Minute, TTL: time.Second,
 			InModel: inModel, Quarantine: 3 * time.Second,
 		}
 		came := map[Kind]bool{}
@@ -72,7 +76,7 @@ func TestEveryKindComes(t *testing.T) {
 			}
 		}
 		for _, k := range Kinds() {
-			if !came[k] && !(inModel && k.outside()) {
+			if !came[k] && k != Init && !(inModel && k.outside()) {
 				t.Errorf("in model %t: no %s", inModel, k)
 			}
 		}
@@ -118,6 +122,12 @@ func TestLossesInTurn(t *testing.T) {
 	}
 	if s.InModel(5, 8*time.Second) || !s.InModel(5, 6*time.Second) {
 		t.Error("the first loss is over after 3 s and a quarantine")
+	}
+	if s, err = ParseSchedule("0s replace(m0,m5,0s,1s)\n10s flushall(m1+m2)\n"); err != nil {
+		t.Fatal(err)
+	}
+	if s.InModel(5, 4*time.Second) || !s.InModel(5, 3*time.Second) {
+		t.Error("a replaced member is back after 3 s and two quarantines")
 	}
 }
 

@@ -18,6 +18,10 @@ var (
 		func(f Fault) string { return f.Masters.String() },
 		func(f *Fault, text string) (err error) { f.Masters, err = parseMasters(text); return err },
 	}
+	spare = param{
+		func(f Fault) string { return f.Spare.String() },
+		func(f *Fault, text string) (err error) { f.Spare, err = parseMasters(text); return err },
+	}
 	clients = param{
 		func(f Fault) string { return string(f.Clients) },
 		func(f *Fault, text string) (err error) { f.Clients, err = parseClients(text); return err },
@@ -29,6 +33,7 @@ var (
 	offset    = duration(func(f *Fault) *time.Duration { return &f.Offset }, true)
 	period    = duration(func(f *Fault) *time.Duration { return &f.Period }, false)
 	delay     = duration(func(f *Fault) *time.Duration { return &f.Delay }, false)
+	killed    = delay
 	span      = duration(func(f *Fault) *time.Duration { return &f.Span }, false)
 	percent   = param{
 		func(f Fault) string { return strconv.FormatFloat(f.Percent, 'g', -1, 64) + "%" },
@@ -119,6 +124,9 @@ func Parse(text string) (Fault, error) {
 	}
 	if f.Kind == Cut && f.Direction == Both {
 		return fail(fmt.Errorf("a cut has one direction"))
+	}
+	if f.Kind == Replace && (f.Masters.Count() != 1 || f.Spare.Count() != 1) {
+		return fail(fmt.Errorf("one master is replaced, by one spare"))
 	}
 	return f, nil
 }

@@ -27,6 +27,9 @@ func anyFault(t *rapid.T) Fault {
 	if names := rapid.SliceOf(rapid.StringMatching(`[A-Za-z0-9_-]{1,5}`)).Draw(t, "clients"); len(names) > 0 {
 		any.Clients = ClientsOf(names...)
 	}
+	if any.Spare = MastersOf(rapid.IntRange(0, 63).Draw(t, "spare")); f.Kind == Replace {
+		any.Masters = MastersOf(rapid.IntRange(0, 63).Draw(t, "master"))
+	}
 	if f.Kind == Cut && any.Direction == Both {
 		any.Direction = ToClient
 	}
@@ -56,6 +59,8 @@ func TestPrintedForm(t *testing.T) {
 		"clock(m0+m1+m2,-30s,2s)":              {Kind: Clock, Masters: 7, Offset: -30 * time.Second, Span: 2 * time.Second},
 		"drift(m1,-0.5%,2s)":                   {Kind: Drift, Masters: 2, Percent: -0.5, Span: 2 * time.Second},
 		"cut(c1+c2,m0,to-client,7,3,1s)":       {Kind: Cut, Clients: ClientsOf("c2", "c1", "c2"), Masters: 1, Direction: ToClient, Bytes: 7, Every: 3, Span: time.Second},
+		"replace(m1,m5,40ms,2s)":               {Kind: Replace, Masters: MastersOf(1), Spare: MastersOf(5), Delay: 40 * time.Millisecond, Span: 2 * time.Second},
+		"suspend(m1+m2,0s,2s)":                 {Kind: Suspend, Masters: 6, Span: 2 * time.Second},
 		"flushall(m63)":                        {Kind: FlushAll, Masters: MastersOf(63)},
 		"stop-client(*,3s)":                    {Kind: StopClient, Clients: All, Span: 3 * time.Second},
 		"strobe(m0,1m0s,200ms,1s)":             {Kind: Strobe, Masters: 1, Offset: time.Minute, Period: 200 * time.Millisecond, Span: time.Second},
@@ -95,6 +100,7 @@ func TestWhatIsNoFault(t *testing.T) {
 		"partition(c 1,m0,both,1s)":    "no client",
 		"partition(c1,m0,sideways,1s)": "none of",
 		"cut(c1,m0,both,1,1,1s)":       "one direction",
+		"replace(m0+m1,m5,0s,1s)":      "one master is replaced",
 	} {
 		if f, err := Parse(text); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q was read as %v, %v; want an error with %q", text, f, err, why)

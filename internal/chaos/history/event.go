@@ -22,7 +22,8 @@ const (
 	// Renewed: Name, Token, Until. Call is that of the LockHeld.
 	Renewed Kind = "renewed"
 	// Told: the context of the hold ended before the client left: Name, Token, Err
-	// (lost, expired). Call is that of the LockHeld.
+	// (lost, expired), Until (votes of renewals that did not succeed count too, and add
+	// up). Call is that of the LockHeld.
 	Told Kind = "told"
 	// UnlockBegins and UnlockEnds: Name, Token, Depth (entries left after it), Err
 	// (empty: freed in time). Call is that of the LockHeld of that entry.

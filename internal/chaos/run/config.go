@@ -23,6 +23,9 @@ type Config struct {
 	// for each round from the seed.
 	Faults string
 
+	// Scenario is one of Scenarios, by its name, for every round; empty: none.
+	Scenario string
+
 	// Engine that runs the masters.
 	Engine cluster.Engine
 
@@ -53,10 +56,9 @@ const (
 	nameCount      = 6
 )
 
-// A master that may have forgotten something votes again once its quarantine is over
-// (maxTTL and a second, as servers tell their uptime in whole ones) and a client has
-// come by to admit it. Until then the schedule counts on it as little as on one that
-// is down.
+// A master that lost its data votes again once its quarantine (maxTTL and the drift) is
+// over and a client has come by; so does a new member. Until then the schedule counts on
+// it as little as on one that is down.
 const quarantine = maxTTL + 3*time.Second
 
 // A round of a long run takes about roundTime: its history is kept in memory.
@@ -90,6 +92,9 @@ func (p phases) total() time.Duration { return p.inModel + p.outOfModel + p.heal
 // as the bound on recovery and a little, and the side outside of the fault model a
 // quarter of the rest.
 func (c Config) plan() (rounds int, p phases) {
+	if s := c.scenario(); s != nil {
+		return 1, phases{s.InModel, s.OutOfModel, c.bounds().Recovery + 2*time.Second}
+	}
 	rounds = max(1, int((c.Duration+roundTime/2)/roundTime))
 	p.healed = c.bounds().Recovery + 2*time.Second
 	left := max(c.Duration/time.Duration(rounds)-p.healed, shortestRound)

@@ -16,6 +16,7 @@ import (
 type Result struct {
 	check.Verdict
 	Rounds int
+	Inits  int // of members that were founded by force
 
 	// Failed tells of each round with violations how to run it again.
 	Failed []Failure
@@ -33,6 +34,11 @@ type Failure struct {
 // next one begins, so that what is left are the failed ones and the last. The error
 // says why the run could not be run.
 func Run(ctx context.Context, c Config) (res Result, err error) {
+	if c.Scenario != "" {
+		if _, err := FindScenario(c.Scenario); err != nil {
+			return res, err
+		}
+	}
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return res, fmt.Errorf("chaos: %w", err)
 	}
@@ -64,6 +70,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 			return res, fmt.Errorf("chaos: round %d, to be run again with: %s: %w", r.number, r.command(), err)
 		}
 		res.Rounds++
+		res.Inits += r.members.inits
 		res.Add(v)
 		passed = r.dir
 		if failure != nil {
@@ -79,7 +86,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 // are out of the model, and nobody is there to overlap.
 func (c Config) provesTooLittle(res Result) bool {
 	missing := res.Missing()
-	if missing == "" || c.Faults != "" || len(res.Failed) > 0 {
+	if missing == "" || c.Faults != "" || c.Scenario != "" || len(res.Failed) > 0 {
 		return false
 	}
 	fmt.Fprintf(c.Log, "chaos: %s: one round more\n", missing)
@@ -111,6 +118,9 @@ func (r *round) command() string {
 	tags := ""
 	if r.Tags != "" {
 		tags = " -chaos.tags=" + r.Tags
+	}
+	if r.Scenario != "" {
+		tags += " -chaos.scenario=" + r.Scenario
 	}
 	return fmt.Sprintf("go test -run 'TestChaos$' . -chaos.seed=%d -chaos.duration=%v -chaos.engine=%s%s -chaos.faults='%s'",
 		r.seed, r.phases.total(), r.Engine, tags, printFaults(r.faults))

@@ -93,6 +93,46 @@ func TestFaultsThatCannotBePasted(t *testing.T) {
 	}
 }
 
+// Scenarios say what they mean: their faults can be read, and hit only masters and clients
+// that there are.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	for _, s := range Scenarios {
+		c := Config{Scenario: s.Name}
+		rounds, p := c.plan()
+		if rounds != 1 || p.inModel+p.outOfModel == 0 {
+			t.Errorf("%s: %d rounds of %+v", s.Name, rounds, p)
+		}
+		faults, err := c.schedule(1, p)
+		if err != nil {
+			t.Errorf("%s: %v", s.Name, err)
+		}
+		for _, f := range faults {
+			if f.At > p.inModel+p.outOfModel || f.Fault.Masters|f.Fault.Spare >= 1<<(masterCount+spareCount) {
+				t.Errorf("%s: %v is too late, or hits masters that there are not", s.Name, f)
+			}
+		}
+		for i := range clientCount {
+			if list := c.scenario().list(i); len(list) < masterCount/2+1 {
+				t.Errorf("%s: client %d names only %v", s.Name, i, list)
+			}
+		}
+	}
+	if _, err := Run(t.Context(), Config{Scenario: "nonsense"}); err == nil || !strings.Contains(err.Error(), "no scenario") {
+		t.Errorf("%v, want that there is no such scenario", err)
+	}
+}
+
+func TestLists(t *testing.T) {
+	t.Parallel()
+	var none *Scenario
+	for i, want := range []int{masterCount, masterCount, masterCount + 1, masterCount + 2} {
+		if got := none.list(i); len(got) != want {
+			t.Errorf("client %d names %v, want %d masters", i, got, want)
+		}
+	}
+}
+
 func TestCommandOfARound(t *testing.T) {
 	t.Parallel()
 	r := round{Config: Config{Engine: "process", Tags: "bug"}, seed: 3, phases: phases{time.Minute, time.Second, time.Second}}

@@ -3,6 +3,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,21 +13,25 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-const masterCount = 5
+// The masters are the founders of the deployment, and spares.
+const (
+	masterCount = 5
+	spareCount  = 2
+)
 
 // schedule returns the faults of a round, since its start; those that begin before
 // p.inModel are within the fault model. They are the ones that were pasted, or drawn
 // from the seed.
 func (c Config) schedule(seed uint64, p phases) (fault.Schedule, error) {
-	if c.Faults != "" {
-		s, err := parseFaults(c.Faults)
-		if err == nil && !before(s, p.inModel).InModel(masterCount, maxTTL) {
+	if sc := c.scenario(); sc != nil || c.Faults != "" {
+		s, err := parseFaults(cmp.Or(c.Faults, sc.faults()))
+		if err == nil && sc == nil && !before(s, p.inModel).InModel(masterCount, maxTTL) {
 			err = fmt.Errorf("chaos: the faults before %v are to be within the fault model, and are not", p.inModel)
 		}
 		return s, err
 	}
 	within := fault.Plan{
-		Masters: masterCount, Clients: clientNames(), TTL: ttl, InModel: true, Quarantine: quarantine,
+		Masters: masterCount, Spares: spareCount, Clients: clientNames(), TTL: ttl, InModel: true, Quarantine: quarantine,
 		For: p.inModel - fault.Slack,
 	}
 	provoked := p.outOfModel * 2 / 3

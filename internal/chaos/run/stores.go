@@ -29,6 +29,9 @@ func startStores(ctx context.Context, c Config, b binaries) (*stores, error) {
 		return nil, err
 	}
 	s := &stores{redis: redis}
+	if c.Scenario != "" {
+		return s, nil // it is about masters, and short
+	}
 	s.database, err = startDatabase(b.database)
 	switch {
 	case errors.Is(err, errNoDatabase) && !c.NeedDatabase:

@@ -1,0 +1,97 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/cluster"
+)
+
+// patience is for one change of the members, which waits for a quarantine and for masters that other faults have. What is
+// not done by then is left as it stands.
+const patience = 10 * time.Second
+
+var errNoOperator = errors.New("there is no operator")
+
+func applyChange(ctx context.Context, f Fault, env *Env) error {
+	all, err := env.mastersOf(f)
+	if err != nil {
+		return err
+	}
+	if env.Operator == nil {
+		return errNoOperator
+	}
+	return each(all, func(m cluster.Master) error {
+		there, back, err := f.change(env, m)
+		if err == nil {
+			err = insist(ctx, f.Delay, there)
+		}
+		if err != nil {
+			return err
+		}
+		wait(ctx, f.Span)
+		return insist(ctx, f.Delay, back)
+	})
+}
+
+// change returns how the master's place among the members is changed, and how it is changed back.
+func (f Fault) change(env *Env, m cluster.Master) (there, back func(context.Context) error, err error) {
+	o, member := env.Operator, m.Addr()
+	one := func(change func(context.Context, string) error) func(context.Context) error {
+		return func(ctx context.Context) error { return change(ctx, member) }
+	}
+	switch f.Kind {
+	case Suspend:
+		return one(o.Suspend), one(o.Resume), nil
+	case Add:
+		return one(o.Add), one(o.Remove), nil
+	case Remove:
+		return one(o.Remove), one(o.Add), nil
+	}
+	spares, err := env.mastersOf(Fault{Masters: f.Spare})
+	if err != nil {
+		return nil, nil, err
+	}
+	spare := spares[0].Addr()
+	there = func(ctx context.Context) error { return o.Replace(ctx, member, spare) }
+	back = func(ctx context.Context) error { return o.Replace(ctx, spare, member) }
+	return there, back, nil
+}
+
+// insist has a change made by an operator that is killed after a time, unless that is 0, and then by another one.
+func insist(ctx context.Context, killed time.Duration, change func(context.Context) error) error {
+	if killed > 0 {
+		if over, err := within(ctx, killed, change); !over {
+			return err
+		}
+		wait(ctx, killed)
+	}
+	if over, err := within(ctx, patience, change); !over {
+		return err
+	}
+	return nil
+}
+
+// within lets a change take so long, and reports whether that was over before it.
+func within(ctx context.Context, d time.Duration, change func(context.Context) error) (over bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	err = change(ctx)
+	return ctx.Err() != nil, err
+}
+
+func applyInit(ctx context.Context, f Fault, env *Env) error {
+	all, err := env.mastersOf(f)
+	if err != nil {
+		return err
+	}
+	if env.Operator == nil {
+		return errNoOperator
+	}
+	var addresses []string
+	for _, m := range all {
+		addresses = append(addresses, m.Addr())
+	}
+	return env.Operator.Init(ctx, addresses)
+}
