@@ -372,7 +372,7 @@ func TestLines(t *testing.T) {
 	t.Parallel()
 	a, b := errors.New("redlock: one\n  and more"), errors.New("redlock: two")
 	got := lines(errors.Join(a, errors.Join(b)))
-	if len(got) != 2 || got[0] != "one and more" || got[1] != "two" {
+	if len(got) != 2 || got[0] != "one; and more" || got[1] != "two" {
 		t.Errorf("%q", got)
 	}
 }
