@@ -125,6 +125,7 @@ func (c *Client) learned(before, now *membership.View) {
 		silent[i] = out != nil
 	}
 	c.notices.SetQuorum(latest.Table.Quorum(), silent)
+	c.tickets.SetQuorum(latest.Table.Quorum())
 	c.tellMembers(before, now)
 	if before == nil || before.Version != now.Version {
 		for _, h := range c.holds.all() {

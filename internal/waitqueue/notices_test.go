@@ -50,3 +50,29 @@ func TestReach(t *testing.T) {
 		t.Error("covered is who asked since the subscriptions stand")
 	}
 }
+
+// Who is no voting member is not counted, however its subscription stands; the quorum is
+// that of the members.
+func TestReachOfMembers(t *testing.T) {
+	t.Parallel()
+	n := NewNotices(4, 3, func() clock.Instant { return 1 }, nil)
+	n.Set(context.Background(), 0, true)
+	n.Set(context.Background(), 3, true)
+	if n.Reach().Quorum || n.Quorum() != 2 {
+		t.Errorf("two of four: %+v, %d", n.Reach(), n.Quorum())
+	}
+	n.SetQuorum(2, []bool{false, false, false, true})
+	if n.Reach().Quorum || n.Quorum() != 1 {
+		t.Errorf("one of three members: %+v, %d", n.Reach(), n.Quorum())
+	}
+	before := n.Reach().Changed()
+	n.SetQuorum(2, make([]bool, 4))
+	if !n.Reach().Quorum || n.Quorum() != 2 {
+		t.Errorf("two, which are enough now: %+v, %d", n.Reach(), n.Quorum())
+	}
+	select {
+	case <-before:
+	default:
+		t.Error("nobody was told")
+	}
+}

@@ -50,15 +50,21 @@ const (
 // monotonic clock. So all masters order those who wait alike, and neither a client's
 // wall clock nor a single master's decides.
 type Tickets struct {
-	need int
-
 	mu    sync.Mutex
+	need  int
 	ahead []reading // by master
 }
 
 // NewTickets returns those of so many masters, of which need are a quorum.
 func NewTickets(masters, need int) *Tickets {
 	return &Tickets{need: need, ahead: make([]reading, masters)}
+}
+
+// SetQuorum tells that need masters are a quorum.
+func (t *Tickets) SetQuorum(need int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.need = need
 }
 
 // Answer is what a master told of its time, in us, to a request that was sent and

@@ -37,6 +37,23 @@ func TestTicketsFollowTheMiddleClock(t *testing.T) {
 	}
 }
 
+// A client whose list has more masters than the deployment has members gets its tickets from
+// a quorum of these.
+func TestTicketsOfMembers(t *testing.T) {
+	t.Parallel()
+	m := NewTickets(6, 4)
+	for i := range 2 {
+		m.Learn(i, Answer{Time: 2e15, Sent: 1, Got: 1})
+	}
+	if got := m.Next(2); got.Known() {
+		t.Errorf("two of six gave %v", got)
+	}
+	m.SetQuorum(2)
+	if got := m.Next(2); !got.Known() {
+		t.Error("two of three members gave none")
+	}
+}
+
 // Of three masters two answer in time, and one of those is wrong: what the third
 // has said before tells which.
 func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
