@@ -434,6 +434,33 @@ func TestAClientThatSleptThroughChanges(t *testing.T) {
 	})
 }
 
+// A renewal that meets a new version goes on at once, not with the next one.
+func TestARenewalThatMeetsANewVersion(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		operator := d.reached()
+		var renewed []time.Time
+		var mu sync.Mutex
+		c := d.client(WithObserver(Observer{Renewed: func(string, fence.Token, time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			renewed = append(renewed, time.Now())
+		}}))
+		lock := mustTry(t, c, "job", WithTTL(30*time.Second))
+		begin := time.Now()
+		for _, change := range []MemberChange{SuspendMember(d.address(0)), ResumeMember(d.address(0)), SuspendMember(d.address(1))} {
+			must(t, operator.ChangeMembers(background, change, nil))
+		}
+		time.Sleep(time.Until(begin.Add(10*time.Second + c.requestTimeout)))
+		mu.Lock()
+		defer mu.Unlock()
+		if len(renewed) != 1 || c.members.View().Version != operator.members.View().Version {
+			t.Errorf("it was renewed at %v, it was due 10 s after %v", renewed, begin)
+		}
+		must(t, lock.Unlock(background))
+	})
+}
+
 // An operator that dies when some members have accepted a version, and no majority, or
 // before anybody knows that a majority has, leaves nothing that a caller waits for longer
 // than the request timeout.

@@ -387,3 +387,25 @@ func TestWhatBecameOfMembers(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// Whatever a server says that its table is, it is read or refused, and what is read can be
+// gone by.
+func FuzzTable(f *testing.F) {
+	f.Add(table("a b:new c:suspended").text())
+	f.Add(`{"format":"3","buckets":4096,"maxTTL":1,"drift":0,"members":[{}],"prev":null}`)
+	f.Add(`{"format":"3","buckets":4096,"maxTTL":1e300}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		read, err := parseTable(text)
+		if err != nil {
+			return
+		}
+		if q := read.Quarantine(); q <= 0 || read.Quorum() < 1 {
+			t.Errorf("%q: quorum %d, quarantine %v", text, read.Quorum(), q)
+		}
+		again, err := parseTable(read.text())
+		if err != nil || again.String() != read.String() {
+			t.Errorf("%q: %v, %v", text, again, err)
+		}
+		viewOf("d", "1", read, []*report{at("a", "1", read)}, []string{"a"}, func(string) int { return 0 })
+	})
+}
