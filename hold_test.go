@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -41,6 +42,40 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 		got := h.count(votes, standings(votes, highestGrant(votes)))
 		if want := h.terms.validUntil(clock.Instant(x.want)); got != want {
 			t.Errorf("%s: valid until %v, want %v", x.claim, time.Duration(got), time.Duration(want))
+		}
+	}
+}
+
+// APART (spec/register): votes of different versions of the table of members are never added
+// up; what the votes of an earlier one have proved stays.
+func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
+	const s = int64(time.Second)
+	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
+	one, two := viewOfAll(3), viewOfAll(5)
+	two.Version = "2"
+	h := newHold(c, one, "job", "owner", c.config.lock)
+	for i, step := range []struct {
+		at     *membership.View
+		master int
+		sent   int64 // of a vote
+		want   int64 // when the vote that decides was sent; 0: the hold is not proved
+	}{
+		{one, 0, 1 * s, 0},
+		{one, 1, 2 * s, 1 * s},
+		{two, 2, 3 * s, 1 * s}, // one vote of five is no quorum, with two of another version either
+		{two, 0, 4 * s, 1 * s},
+		{one, 1, 5 * s, 1 * s}, // too late: the hold is at a newer version
+		{two, 1, 6 * s, 3 * s}, // three of five
+		{two, 2, 7 * s, 4 * s},
+	} {
+		v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: clock.Instant(step.sent), Got: clock.Instant(step.sent)}
+		h.acquired(step.master, v, h.terms, h.counts(step.at))
+		want := clock.Instant(0)
+		if step.want > 0 {
+			want = h.terms.validUntil(clock.Instant(step.want))
+		}
+		if got := h.validUntil(); got != want {
+			t.Errorf("step %d: valid until %v, want %v", i+1, time.Duration(got), time.Duration(want))
 		}
 	}
 }
