@@ -155,11 +155,17 @@ func (o *operator) force(ctx context.Context, founders []string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(client.ForceInit(ctx, 0), client.Close()); err != nil {
-		return err
+	defer func() { _ = client.Close() }()
+	for end := time.Now().Add(needPatience); ; sleep(ctx, 100*time.Millisecond) {
+		err := client.ForceInit(ctx, 0)
+		if err == nil {
+			o.count(&o.inits)
+			return nil
+		}
+		if ctx.Err() != nil || time.Now().After(end) { // another operator was at work, or a master was restarted: run it again
+			return err
+		}
 	}
-	o.count(&o.inits)
-	return nil
 }
 
 // restore makes the founders the members again, all of which vote, within the time for it.
