@@ -107,6 +107,14 @@ func TestAMasterOfAnotherDeployment(t *testing.T) {
 	var told recorder
 	c.observer.NotAMember = func(master string, err error) { told.note("%s: %v", master, err) }
 	must(t, mustTry(t, c, "job").Unlock(background))
+	// Of a list that has some masters of another one, all clients choose the same.
+	for range 20 {
+		c := clientOn(t, d.raw[:4], opts...)
+		must(t, mustTry(t, c, "job").Unlock(background))
+		if len(c.members.View().Table.Members) != 3 {
+			t.Fatalf("it went by %v", c.members.View())
+		}
+	}
 	d.masters[0].die()
 	d.masters[1].die()
 	requireSaysAll(t, c.mustFail(t, "job"), []string{d.address(4) + " refused: redlock: master is no voting member: it belongs to no deployment"})

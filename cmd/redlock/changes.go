@@ -115,13 +115,7 @@ func (d *deployment) change(change redlock.MemberChange, joins, done string) int
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	changed := make(chan error, 1)
-	go func() {
-		err := d.sameDeployment(ctx, client, len(more) > 0)
-		if err == nil {
-			err = makeChange(ctx, client, change, joins)
-		}
-		changed <- err
-	}()
+	go func() { changed <- makeChange(ctx, client, change, joins) }()
 	select {
 	case err = <-changed:
 	case s := <-signals:
@@ -142,32 +136,10 @@ func (d *deployment) change(change redlock.MemberChange, joins, done string) int
 	return exitOK
 }
 
-// sameDeployment refuses a server that joins if the client with it belongs to another
-// deployment than the masters without it: then it is that server's own.
-func (d *deployment) sameDeployment(ctx context.Context, client *redlock.Client, joins bool) error {
-	if !joins {
-		return nil
-	}
-	without, err := d.open()
-	if err != nil {
-		return err
-	}
-	defer without.Close()
-	mine, err := without.Members(ctx)
-	if err != nil {
-		return err
-	}
-	with, err := client.Members(ctx)
-	if err == nil && with.Deployment != mine.Deployment {
-		err = fmt.Errorf("%w: the server that joins belongs to another deployment, %s", redlock.ErrChangeRefused, with.Deployment)
-	}
-	return err
-}
-
 // makeChange makes it when the server that joins has answered. It warns of members that
 // cannot be reached: fewer may answer than are needed.
 func makeChange(ctx context.Context, client *redlock.Client, change redlock.MemberChange, joins string) error {
-	now, err := membersOf(ctx, client)
+	now, err := client.Members(ctx)
 	if err != nil {
 		return err
 	}
@@ -177,7 +149,7 @@ func makeChange(ctx context.Context, client *redlock.Client, change redlock.Memb
 		}
 	}
 	if joins != "" {
-		plan, err := planOf(ctx, client, 0)
+		plan, err := client.PlanInit(ctx, 0)
 		if err != nil {
 			return err
 		}

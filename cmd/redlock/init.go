@@ -108,7 +108,7 @@ func (cfg *initConfig) report(client *redlock.Client) {
 	if cfg.Floor > 0 {
 		above += fmt.Sprintf(" and above %d", cfg.Floor)
 	}
-	now, err := membersOf(context.Background(), client)
+	now, err := client.Members(context.Background())
 	if err != nil { // they were there a moment ago
 		fmt.Printf("done: every token to come is above %s\n", above)
 		return
@@ -119,7 +119,7 @@ func (cfg *initConfig) report(client *redlock.Client) {
 
 // tell prints what Init would do.
 func (cfg *initConfig) tell(client *redlock.Client) error {
-	plan, err := planOf(context.Background(), client, cfg.Floor)
+	plan, err := client.PlanInit(context.Background(), cfg.Floor)
 	if err != nil {
 		return err
 	}
@@ -133,8 +133,6 @@ func (cfg *initConfig) tell(client *redlock.Client) error {
 	if plan.Refused != nil && (!cfg.Force || slices.ContainsFunc(plan.Masters, unknown)) {
 		return plan.Refused
 	}
-	now, err := membersOf(context.Background(), client)
-	founded := err == nil && allServe(now)
 	whole := fmt.Sprintf(`
   - %d of %s decide
   - the longest ttl and grace of any client is %v (--max-ttl)
@@ -148,21 +146,18 @@ func (cfg *initConfig) tell(client *redlock.Client) error {
   - every token that was handed out is below %d
   - members that are not among these masters are gone for good
 `, whole, plan.AtLeast)
-	case founded:
+	case plan.Does == "raise":
 		fmt.Printf(`They are the members of one deployment already. With --yes:
   - every fencing counter goes to %d at least
-  - nothing else is changed: the max ttl stays %v
-`, plan.AtLeast, now.MaxTTL)
+  - nothing else is changed
+`, plan.AtLeast)
+	case plan.Does == "finish":
+		fmt.Println("They are being made a deployment by an init that did not end. With --yes, it is finished.")
 	default:
-		fmt.Printf("With --yes, a deployment is made of these masters, or finished if it was begun:%s", whole)
+		fmt.Printf("With --yes, a deployment is made of these masters:%s", whole)
 	}
 	fmt.Println("Nothing was done.")
 	return nil
 }
 
 func unknown(m redlock.InitMaster) bool { return m.Err != nil }
-
-// allServe reports that each member is one of the masters, and there are no others.
-func allServe(m redlock.Membership) bool {
-	return len(m.Others) == 0 && !slices.ContainsFunc(m.Members, func(m redlock.Member) bool { return m.Master == "" })
-}

@@ -33,11 +33,11 @@ func newLongWait(cfg *runConfig) *longWait {
 	return &longWait{cfg: cfg, hopeless: make(chan struct{}, 1)}
 }
 
-// failed takes why an attempt failed. Two reasons do not go away: the masters belong to no
-// deployment, or the deployment does not allow what is asked for.
+// failed takes why an attempt failed. One reason does not go away: the masters belong to no
+// deployment.
 func (w *longWait) failed(_ string, err error) {
 	w.failure.Store(&err)
-	if errors.Is(err, redlock.ErrNeedsInit) || errors.Is(err, redlock.ErrBadOption) {
+	if errors.Is(err, redlock.ErrNeedsInit) {
 		select {
 		case w.hopeless <- struct{}{}:
 		default:

@@ -13,6 +13,10 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
+// operatorTimeout is how long a master may take over a request of an operator, who
+// would rather wait than do it again.
+const operatorTimeout = 2 * time.Second
+
 // membersConfig is redlock members and the changes that it makes. The flags before a
 // change are its own too.
 type membersConfig struct {
@@ -95,7 +99,7 @@ func (cfg *listConfig) run() int {
 		return exitUsage
 	}
 	defer client.Close()
-	now, err := membersOf(context.Background(), client)
+	now, err := client.Members(context.Background())
 	if err != nil {
 		complain(err)
 		return exitNotDone

@@ -264,11 +264,7 @@ func TestInterruptedChange(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	m := table(t, flagOf(servers...), "the fourth is new", func(m membershipJSON) bool { return m.states()[servers[3].addr] == "new" })
-	began := time.Now()
 	redlockEnds(t, args...).wants(t, exitOK)
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it began again: it took %v", took)
-	}
 	after := table(t, flagOf(servers...), "the fourth votes", func(m membershipJSON) bool { return m.states()[servers[3].addr] == "voting" })
 	if after.Members[0].ID != m.Members[0].ID {
 		t.Errorf("the new member is another: %+v, was %+v", after.Members[0], m.Members[0])

@@ -96,12 +96,9 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 			waiting.speak()
 			due = waiting.next()
 		case <-waiting.hopeless:
-			err := *waiting.failure.Load()
-			if !errors.Is(err, redlock.ErrBadOption) {
-				_, err = client.Members(ctx)
-				if !errors.Is(err, redlock.ErrNeedsInit) {
-					continue // a deployment whose majority lost its data may be repaired yet
-				}
+			_, err := client.Members(ctx)
+			if !errors.Is(err, redlock.ErrNeedsInit) {
+				continue // a deployment whose majority lost its data may be repaired yet
 			}
 			abandon()
 			return nil, explain(err, cfg)
