@@ -237,7 +237,13 @@ func runBatch(source string, r *redis.Client, calls ...script.Call) ([]any, erro
 
 // runBatchAt is runBatch at a version of the table of members.
 func runBatchAt(source string, r *redis.Client, version string, calls ...script.Call) ([]any, error) {
-	words := []any{"eval", source, 0, script.RegisterKey(DefaultPrefix)}
+	return sendBatch(r, "eval", source, version, calls)
+}
+
+// sendBatch runs calls on a master, past the library, by a command and the batch script as
+// that wants it.
+func sendBatch(r *redis.Client, command, source, version string, calls []script.Call) ([]any, error) {
+	words := []any{command, source, 0, script.RegisterKey(DefaultPrefix)}
 	for _, c := range calls {
 		words = append(words, c.Keys()...)
 	}

@@ -47,18 +47,18 @@ func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 		d.masters[0].die()
 		dead := c.masters[0]
 		leave := c.leaveRequest("job")
-		leave.Until = c.now().Add(queueTTL)
+		leave.Until = c.now().Add(script.QueueTTL)
 		wanted := c.leaveRequest("wanted")
 		wanted.Until, wanted.Policy = leave.Until, obsoleteIf(func(int) bool { return true })
 		dead.Submit(&leave)
 		eventually(t, "kept", func() bool { return dead.Pending() == 1 })
 		dead.Submit(&wanted)
-		time.Sleep(queueTTL / 2)
+		time.Sleep(script.QueueTTL / 2)
 		synctest.Wait()
 		if n := dead.Pending(); n != 1 {
 			t.Errorf("%d requests are kept, want the one that is of use", n)
 		}
-		time.Sleep(queueTTL)
+		time.Sleep(script.QueueTTL)
 		synctest.Wait()
 		if n := dead.Pending(); n != 0 {
 			t.Errorf("%d requests are kept for ever", n)

@@ -14,10 +14,10 @@ type Answer uint8
 // The answers. No answer is Unknown, not a no: the master may have done what
 // it was asked.
 const (
-	Unknown Answer = iota // no answer: it may have been done or not
-	Granted               // yes
-	Held                  // no: another owner holds the lock there
-	Refused               // no: the master did not do it, Vote.Err says why
+	Unknown = Answer(script.Unknown) // no answer: it may have been done or not
+	Granted = Answer(script.Granted) // yes
+	Held    = Answer(script.Held)    // no: another owner holds the lock there
+	Refused = Answer(script.Refused) // no: the master did not do it, Vote.Err says why
 )
 
 // String returns the answer in lower case.

@@ -27,7 +27,7 @@ const (
 	// askInterval to maxAskInterval (askEvery).
 	askInterval     = time.Second
 	maxAskInterval  = 5 * time.Second
-	coveredInterval = 20 * time.Second
+	coveredInterval = script.QueueTTL / 3
 	askTogether     = 100 * time.Millisecond // what leaves together costs much less
 
 	// When all waiters of a client have to ask, because subscriptions broke or came
@@ -37,10 +37,6 @@ const (
 	// standByPause is how long a waiter gives the one before it, who was called, to
 	// take the lock: longer than masters keep it.
 	standByPause = 250 * time.Millisecond
-
-	// queueTTL is how long a master's queue outlasts the last waiter that asked: for some
-	// of its intervals. The scripts have it too (scripts/queue.lua).
-	queueTTL = 3 * coveredInterval
 
 	// keepFor bounds how long one client hands a name that others wait for from
 	// caller to caller. Each change of client costs a notice on top.
@@ -342,7 +338,7 @@ func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
 func (c *Client) leaveQueues(name string, had *Lock) {
 	knows := func(master int) bool { return had != nil && had.h.granted(master) }
 	leave := c.leaveRequest(name)
-	leave.Until = c.now().Add(queueTTL)
+	leave.Until = c.now().Add(script.QueueTTL)
 	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.queues.Waiting(name) > 0 })
 	for i, m := range c.masters {
 		if !knows(i) {

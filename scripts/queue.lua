@@ -4,8 +4,7 @@
 -- lock that is free while somebody waits is kept for the first of them. Nobody owns it then and it grants nothing, so
 -- no rule of exclusion or of tokens rests on it.
 
--- A queue outlasts the last word of those in it by so many ms.
-local queueTTL = 60000
+-- A queue outlasts the last word of those in it by queueTTL, in ms, which stands before this file.
 
 -- keep keeps a free lock for one that waits, for as long as a caller may take to come.
 local function keep(lock, channel)

@@ -38,6 +38,9 @@ var (
 	Leave   = &Operation{Name: "leave", keys: 2, NoVote: true, Read: yesOrNotMine}
 )
 
+// QueueTTL is how long a queue on a master outlasts the last word of those in it.
+const QueueTTL = time.Minute
+
 // MaxRemaining bounds the remaining times that a master can tell.
 const MaxRemaining = 100 * 365 * 24 * time.Hour
 

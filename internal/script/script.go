@@ -17,6 +17,7 @@ var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 // after what it needs, and then what runs them. All but the usual ones are defined
 // within a function (more, see header.lua), when a batch first needs them.
 var BatchSource = bound +
+	fmt.Sprintf("local queueTTL = %d\n", QueueTTL.Milliseconds()) +
 	files("header", "lock", "grant", "acquire", "release") +
 	"local defined\nmore = function()\nif not defined then\ndefined = (function()\n" +
 	files("value", "queue", "counter", "lost", "raise", "enter", "unlock", "confirm", "extend", "repair", "verify", "leave", "run") +
