@@ -55,6 +55,16 @@ func (m *Master) failed(err error) {
 	h.downErr = err
 }
 
+// Unusable notes why the server cannot be used, unless it is in use. It is for what was found
+// out past the queue, before anything was sent.
+func (m *Master) Unusable(err error) {
+	m.health.connecting <- struct{}{}
+	defer func() { <-m.health.connecting }()
+	if !m.health.up {
+		m.failed(err)
+	}
+}
+
 // Retry lets the next request try the server, whatever it was a moment ago.
 func (m *Master) Retry() {
 	m.health.connecting <- struct{}{}

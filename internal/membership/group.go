@@ -171,8 +171,16 @@ func (g *Group) look(i int) {
 		if err != nil {
 			g.failures[i] = err
 		}
+		unknown := g.view.Load() == nil // then nothing else is sent to the masters
 		g.mu.Unlock()
 		g.tell()
+		switch {
+		case !unknown:
+		case err != nil:
+			g.Masters[i].Unusable(err)
+		case !r.intact():
+			g.Masters[i].Unusable(master.NotMember(r.fault(), 0))
+		}
 	})
 }
 
