@@ -319,15 +319,19 @@ func (d *deployment) members(c *Client) string {
 // locks are had and kept.
 func TestAnOperatorThatDies(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(d *deployment) MemberChange{
-		"replace": func(d *deployment) MemberChange { return ReplaceMember(d.address(2), d.address(3)) },
-		"add":     func(d *deployment) MemberChange { return AddMember(d.address(3)) },
-		"suspend": func(d *deployment) MemberChange { return SuspendMember(d.address(2)) },
-		"remove":  func(d *deployment) MemberChange { return RemoveMember(d.address(2)) },
+	for first, x := range []struct {
+		name   string
+		change func(d *deployment) MemberChange
+	}{
+		{"replace", func(d *deployment) MemberChange { return ReplaceMember(d.address(2), d.address(3)) }},
+		{"add", func(d *deployment) MemberChange { return AddMember(d.address(3)) }},
+		{"suspend", func(d *deployment) MemberChange { return SuspendMember(d.address(2)) }},
+		{"remove", func(d *deployment) MemberChange { return RemoveMember(d.address(2)) }},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			for at := 8; at < 80; at += 4 {
+			change := x.change
+			for at := 8 + 3*first; at < 80; at += 12 {
 				inVirtualTime(t, 4, func(t *testing.T, d *deployment) {
 					d.founded = true
 					must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(background, 0))
