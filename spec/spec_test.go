@@ -25,6 +25,8 @@ var large = flag.Bool("spec.large", false, "also explore the large configuration
 const (
 	tokens    = "tokens.pml"
 	exclusion = "exclusion.pml"
+	sets      = "sets.pml"
+	readwrite = "readwrite.pml"
 )
 
 // config is one model with its bounds, and rules that are weakened.
@@ -54,7 +56,19 @@ var holding = []config{
 		claim: "two rivals, renewals, repairs"},
 	{model: exclusion, bounds: "TTL=3",
 		claim: "the same, with a finer clock"},
+	{model: sets,
+		claim: "three sets, each overlapping both others, and a loss"},
+	{model: readwrite, bounds: "UNHEARD=0",
+		claim: "two readers or writers, renewals, downgrades"},
+	{model: readwrite, bounds: "ATTEMPTS=3 RENEW=0 UNHEARD=0",
+		claim: "three readers or writers, downgrades"},
+	{model: readwrite, bounds: "ATTEMPTS=3 RENEW=0 TURN=0 UNHEARD=0 SHORT=1",
+		claim: "three, one of them with a shorter ttl"},
+	{model: readwrite, bounds: "RENEW=1 TURN=0 UNHEARD=0 DIE=1",
+		claim: "two, that may die"},
 
+	{model: readwrite, large: true,
+		claim: "two readers or writers, and answers that are lost"},
 	{model: tokens, bounds: "ATTEMPTS=4 GHOSTS=0 SKEW=1", large: true,
 		claim: "four rivals"},
 	{model: exclusion, bounds: "N=5", large: true,
@@ -80,6 +94,29 @@ var failing = []config{
 		claim: "the same, by a late repair"},
 	{model: exclusion, weak: "LEASE=0 REENTRY=0", bounds: "UNHEARD=0",
 		claim: "the same, by a late re-entry"},
+
+	{model: sets, weak: "ORDER=0", bounds: "LOSSES=0",
+		claim: "three sets wait for each other in a circle"},
+	{model: sets, weak: "ROLLBACK=0", bounds: "LOSSES=0",
+		claim: "what a failed attempt was granted keeps everybody out"},
+	{model: sets, weak: "WHOLE=0",
+		claim: "a set is believed held whose name another set has"},
+	{model: sets, weak: "EACH=0 JOINT=0", bounds: "LOSSES=0",
+		claim: "the same, of a set that never had it"},
+	{model: readwrite, weak: "READER=0", bounds: "UNHEARD=0 TURN=0 RENEW=0",
+		claim: "a quorum of readers beside a writer"},
+	{model: readwrite, weak: "WRITER=0", bounds: "UNHEARD=0 TURN=0 RENEW=0",
+		claim: "a writer beside a quorum of readers"},
+	{model: readwrite, weak: "OWN=1", bounds: "ATTEMPTS=3 DIE=1 TURN=0 UNHEARD=0",
+		claim: "a reader that lives keeps one on that died, for ever"},
+	{model: readwrite, weak: "OWN=0", bounds: "ATTEMPTS=3 SHORT=1 TURN=0 RENEW=0 UNHEARD=0",
+		claim: "a reader with a short ttl takes another along when it ends"},
+	{model: readwrite, weak: "LEAVE=0", bounds: "ATTEMPTS=3 TURN=0 RENEW=0 UNHEARD=0",
+		claim: "a reader that leaves takes others along"},
+	{model: readwrite, weak: "DOWNGRADE=0", bounds: "UNHEARD=0",
+		claim: "a writer gets in between the two steps of a downgrade"},
+	{model: readwrite, weak: "LEASE=0", bounds: "UNHEARD=0 TURN=0",
+		claim: "a late answer revives a reader after a writer came and went"},
 }
 
 // covered are weakened, and nothing fails, because another rule sees to it.
@@ -88,6 +125,10 @@ var covered = []config{
 		claim: "LEASE covers it: an answer counts only while the hold is valid, and then the repair was made while it was"},
 	{model: exclusion, weak: "REENTRY=0",
 		claim: "LEASE covers it likewise; for tokens it is needed"},
+	{model: sets, weak: "JOINT=0",
+		claim: "it is no rule of safety, and the order sees to progress"},
+	{model: sets, weak: "EACH=0",
+		claim: "JOINT covers it: as long as no master fails between two of its grants, the names have the same quorum"},
 }
 
 func TestTheFullProtocolKeepsItsPromises(t *testing.T) {
@@ -123,7 +164,7 @@ func TestEachRuleIsWeakened(t *testing.T) {
 			weakened[c.model+" "+rule] = true
 		}
 	}
-	for _, model := range []string{tokens, exclusion} {
+	for _, model := range []string{tokens, exclusion, readwrite, sets} {
 		source, err := os.ReadFile(model)
 		if err != nil {
 			t.Fatal(err)

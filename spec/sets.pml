@@ -1,0 +1,186 @@
+/*
+ * Sets: several names that are held together, when sets overlap.
+ *
+ * Promise: no two sets that share a name are believed held at once; each set is served in
+ * the end, whatever the others do; and when all are done, no lock is left.
+ *
+ * Each name of a set is a hold of its own, and what makes one safe is in tokens.pml and
+ * exclusion.pml. So an acquisition that waits in line is one step here: it takes the name
+ * when a quorum of masters is free. What is new in a set is that it asks for all its
+ * names at once, one master after the other, holds a part while it waits for the rest,
+ * and gives back a part.
+ *
+ *   ORDER     1  the names are taken one after the other in an order that all share
+ *             0  in the order in which they were given
+ *   ROLLBACK  1  an attempt at all names that failed gives back what it was granted
+ *             0  it gives back nothing
+ *   WHOLE     1  the loss of one name is the loss of all: the others are released
+ *             0  the set goes on with the others
+ *   EACH      1  a set is held when each of its names has a quorum
+ *             0  when one of them has
+ *   JOINT     1  a master grants all names or none
+ *             0  it grants those that are free
+ *
+ * JOINT is no rule of safety: nothing fails without it alone. It keeps attempts from
+ * taking from each other what they give back a moment later. It covers EACH here, where
+ * nothing is lost while an attempt asks; the library needs EACH, and does not rest on JOINT.
+ */
+
+#ifndef ORDER
+#define ORDER 1
+#endif
+#ifndef ROLLBACK
+#define ROLLBACK 1
+#endif
+#ifndef WHOLE
+#define WHOLE 1
+#endif
+#ifndef EACH
+#define EACH 1
+#endif
+#ifndef JOINT
+#define JOINT 1
+#endif
+
+/* Bounds. Three sets of two of three names, each overlapping both others: 0 1, 1 2, 2 0. */
+#ifndef LOSSES
+#define LOSSES 1    /* names that are lost while a set has them */
+#endif
+#define N 3         /* masters */
+#define SETS 3
+
+/* Masters. */
+byte lock[9];       /* by name and master: the set that owns it, from 1; 4 to 6: its attempt that failed; 0: none */
+
+byte losses;
+byte done;          /* sets */
+bool held[SETS];    /* they are believed to be */
+
+#define LOCK(n, m) lock[(n) * N + (m)]
+#define FREE(n)    ((LOCK(n, 0) == 0) + (LOCK(n, 1) == 0) + (LOCK(n, 2) == 0))
+#define HAS(n)     ((LOCK(n, 0) == s + 1) + (LOCK(n, 1) == s + 1) + (LOCK(n, 2) == s + 1))
+#define QUORUM     2
+
+/* change makes locks of one value those of another. */
+inline change(n, from, to) {
+    m = 0;
+    do
+    :: m < N ->
+        if
+        :: LOCK(n, m) == from -> LOCK(n, m) = to
+        :: else
+        fi;
+        m++
+    :: else -> break
+    od;
+    m = 0
+}
+
+inline ask(n) {
+    if
+    :: LOCK(n, m) == 0 -> LOCK(n, m) = s + 1
+    :: else
+    fi
+}
+
+proctype Set(byte s) {
+    byte first, second, m, asked;
+    d_step {
+        first = s;
+        second = (s + 1) % 3;
+        if
+        :: ORDER && second < first -> first = second; second = s
+        :: else
+        fi
+    }
+
+    /* All at once, one master after the other; the attempt may end early. */
+    do
+    :: asked != 7 ->
+        atomic {
+            if
+            :: !(asked & 1) -> m = 0
+            :: !(asked & 2) -> m = 1
+            :: !(asked & 4) -> m = 2
+            fi;
+            asked = asked | (1 << m);
+            if
+            :: JOINT && (LOCK(first, m) != 0 || LOCK(second, m) != 0)
+            :: else -> ask(first); ask(second)
+            fi;
+            m = 0
+        }
+    :: asked != 0 -> break
+    od;
+    asked = 0;
+    atomic {
+        if
+        :: HAS(first) >= QUORUM && HAS(second) >= QUORUM ||
+           !EACH && (HAS(first) >= QUORUM || HAS(second) >= QUORUM) ->
+            printf("set %d has its names at once\n", s);
+            goto complete
+        :: else ->
+            printf("set %d does not get its names at once\n", s);
+            if
+            :: ROLLBACK -> change(first, s + 1, 0); change(second, s + 1, 0)
+            :: else -> change(first, s + 1, s + 4); change(second, s + 1, s + 4) /* another owner */
+            fi
+        fi
+    };
+
+inOrder:
+    atomic {
+        FREE(first) >= QUORUM -> change(first, 0, s + 1);
+        printf("set %d has name %d, and waits for %d\n", s, first, second)
+    };
+    if
+    :: atomic {
+        FREE(second) >= QUORUM -> change(second, 0, s + 1);
+        printf("set %d has name %d\n", s, second)
+       }
+    :: atomic {
+        losses < LOSSES -> losses++; change(first, s + 1, 0);
+        printf("set %d loses name %d, and begins anew\n", s, first);
+        goto inOrder
+       }
+    fi;
+
+complete:
+    atomic {
+        held[s] = true;
+        printf("set %d is held\n", s);
+        assert(held[0] + held[1] + held[2] <= 1) /* each two sets share a name */
+    };
+    if
+    :: skip
+    :: atomic {
+        losses < LOSSES -> losses++; change(first, s + 1, 0);
+        printf("set %d loses name %d\n", s, first);
+        if
+        :: WHOLE -> held[s] = false
+        :: else
+        fi
+       }
+    fi;
+    atomic {
+        change(first, s + 1, 0); change(second, s + 1, 0);
+        printf("set %d is over\n", s);
+        held[s] = false;
+        done++
+    }
+}
+
+init {
+    byte i;
+    atomic { run Set(0); run Set(1); run Set(2) };
+    if
+    :: done == SETS ->
+        d_step {
+            do
+            :: i < 9 -> assert(lock[i] == 0); i++
+            :: else -> break
+            od
+        }
+    :: timeout -> assert(done == SETS) /* all wait for each other */
+    fi
+}
