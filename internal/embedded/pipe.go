@@ -5,13 +5,15 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 )
 
 // newPipe returns the two ends of a connection on which writes never block, as with a kernel's buffers but without a
 // limit. net.Pipe would not do: a write to a paused master would fail there, and the request would never arrive.
 func newPipe(addr string) (client, server net.Conn) {
-	up, down := newStream(), newStream()
+	up, down := &stream{}, &stream{}
 	return &end{in: down, out: up, peer: address(addr)}, &end{in: up, out: down, peer: address(addr)}
 }
 
@@ -27,19 +29,20 @@ type stream struct {
 	buf      []byte
 	eof      bool          // the writing end is closed: readers get the rest, then io.EOF
 	gone     bool          // the reading end is closed: nothing is kept for it any more
+	reset    bool          // the writing end has reset the connection: what was not read is lost
 	deadline time.Time     // of reads; zero for none
-	changed  chan struct{} // closed and replaced when any of the above changes
+	changed  chan struct{} // nil, or what somebody waits for: closed when any of the above changes
 }
-
-func newStream() *stream { return &stream{changed: make(chan struct{})} }
 
 // update changes the stream and wakes those who wait for it.
 func (s *stream) update(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
-	close(s.changed)
-	s.changed = make(chan struct{})
+	if s.changed != nil {
+		close(s.changed)
+		s.changed = nil
+	}
 }
 
 // take reads without waiting. With neither bytes nor an error it returns what to wait for, and until when.
@@ -49,6 +52,8 @@ func (s *stream) take(p []byte) (n int, changed <-chan struct{}, deadline time.T
 	switch {
 	case s.gone:
 		err = net.ErrClosed
+	case s.reset:
+		err = os.NewSyscallError("read", syscall.ECONNRESET)
 	case !s.deadline.IsZero() && !time.Now().Before(s.deadline):
 		err = os.ErrDeadlineExceeded
 	case len(s.buf) > 0:
@@ -56,6 +61,8 @@ func (s *stream) take(p []byte) (n int, changed <-chan struct{}, deadline time.T
 		s.buf = s.buf[n:]
 	case s.eof:
 		err = io.EOF
+	case s.changed == nil:
+		s.changed = make(chan struct{})
 	}
 	return n, s.changed, s.deadline, err
 }
@@ -107,6 +114,7 @@ func (s *stream) write(p []byte) (n int, err error) {
 type end struct {
 	in, out *stream
 	peer    address
+	abrupt  atomic.Bool // Close resets
 }
 
 func (e *end) Read(p []byte) (int, error) {
@@ -125,9 +133,22 @@ func (e *end) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the other end what was written before, and then io.EOF; what it writes from now on is lost.
-func (e *end) Close() error {
+// CloseWrite gives the other end what was written before, and then io.EOF.
+func (e *end) CloseWrite() error {
 	e.out.update(func() { e.out.eof = true })
+	return nil
+}
+
+// SetLinger makes Close reset the connection if sec is 0, as that of a net.TCPConn does.
+func (e *end) SetLinger(sec int) error {
+	e.abrupt.Store(sec == 0)
+	return nil
+}
+
+// Close is CloseWrite, and what the other end writes from now on is lost. With SetLinger(0), what it has not read yet
+// is lost too, and it gets ECONNRESET.
+func (e *end) Close() error {
+	e.out.update(func() { e.out.eof, e.out.reset = true, e.abrupt.Load() })
 	e.in.update(func() { e.in.gone, e.in.buf = true, nil })
 	return nil
 }

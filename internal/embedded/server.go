@@ -1,19 +1,15 @@
 package embedded
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
@@ -33,13 +29,16 @@ var servers atomic.Int64 // made so far, for their names
 type Server struct {
 	name   string
 	listen string // the TCP address, empty for none
-	mini   *miniredis.Miniredis
+	data   *store
+	engine *engine // guarded by the mutex of data
 
 	// life is held, by having put a value in, while the master goes up or down. It is a channel and not a mutex
 	// because that waits for connections to end, and who waits for a mutex stops the clock of a bubble.
 	life   chan struct{}
 	closed bool // guarded by life
 
+	offset    atomic.Int64 // of its clock, ns
+	promoted  atomic.Bool  // the next run was a replica
 	forgetful atomic.Bool
 
 	mu  sync.Mutex
@@ -63,43 +62,29 @@ func NewListening(addr string) (*Server, error) {
 	if err := s.start(); err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
-	s.listen = s.mini.Addr()
 	return s, nil
 }
 
 func newServer() *Server {
-	s := &Server{
+	return &Server{
 		name: fmt.Sprintf("embedded-%d", servers.Add(1)),
-		mini: miniredis.NewMiniRedis(),
+		data: newStore(), engine: newEngine(),
 		life: make(chan struct{}, 1),
 	}
-	s.mini.ClockTTL(true)
-	return s
 }
 
 // start brings the master up. The caller holds life, or has the Server for itself.
 func (s *Server) start() error {
+	r := newRun(s.data, s.engine, &s.offset, &s.forgetful, s.promoted.Swap(false))
 	if s.listen != "" {
-		if err := s.mini.StartAddr(s.listen); err != nil {
-			return err
-		}
-	} else {
-		// Only Dial starts a miniredis that does not listen; the connection itself is of no use.
-		conn, err := s.mini.Dial()
+		addr, err := r.listen(s.listen)
 		if err != nil {
 			return err
 		}
-		if err := conn.Close(); err != nil {
-			return err
+		if s.listen != addr.String() { // the port was to be any
+			s.listen = addr.String()
 		}
 	}
-
-	srv := s.mini.Server()
-	// No Redis keeps its scripts over a crash.
-	srv.Dispatch(server.NewPeer(bufio.NewWriter(io.Discard)), []string{"SCRIPT", "FLUSH"})
-	r := newRun(s.mini, &s.forgetful)
-	srv.SetPreHook(r.hook)
-
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.run = r
@@ -122,14 +107,12 @@ func (s *Server) Dialer() func(ctx context.Context, network, addr string) (net.C
 		if err := ctx.Err(); err != nil {
 			return nil, s.dialError(err)
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.run == nil {
-			return nil, s.dialError(os.NewSyscallError("connect", syscall.ECONNREFUSED))
+		if r := s.current(); r != nil {
+			if conn := r.connect(s.Addr()); conn != nil {
+				return conn, nil
+			}
 		}
-		client, server := newPipe(s.Addr())
-		s.run.srv.ServeConn(server) // under mu: a Kill must not miss this connection
-		return client, nil
+		return nil, s.dialError(os.NewSyscallError("connect", syscall.ECONNREFUSED))
 	}
 }
 
@@ -163,7 +146,7 @@ func (s *Server) Kill(wipe bool) {
 	defer func() { <-s.life }()
 	s.stop()
 	if wipe {
-		s.mini.FlushAll()
+		s.FlushAll()
 	}
 }
 
@@ -173,11 +156,9 @@ func (s *Server) stop() {
 	r := s.run
 	s.run = nil
 	s.mu.Unlock()
-	if r == nil {
-		return
+	if r != nil {
+		r.end()
 	}
-	close(r.dead)
-	s.mini.Close()
 }
 
 // Restart brings a master that is down up again, with a new run_id and the data that the Kill left. One that is up is
@@ -191,10 +172,6 @@ func (s *Server) Restart() error {
 	if s.Running() {
 		return nil
 	}
-
-	s.mini.Lock()
-	s.mini.Ctx, s.mini.CtxCancel = context.WithCancel(context.Background()) // Close cancels it and Start does not care
-	s.mini.Unlock()
 	if err := s.start(); err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
@@ -205,14 +182,14 @@ func (s *Server) Restart() error {
 // command that has begun still ends. Nothing happens to a master that is down.
 func (s *Server) Pause() {
 	if r := s.current(); r != nil {
-		r.pause()
+		r.gate.setPaused(true)
 	}
 }
 
 // Resume ends a pause: all that waits is served, in order on each connection, also that of clients that are gone.
 func (s *Server) Resume() {
 	if r := s.current(); r != nil {
-		r.resume()
+		r.gate.setPaused(false)
 	}
 }
 
@@ -231,12 +208,11 @@ func (s *Server) Running() bool { return s.current() != nil }
 func (s *Server) SetForgetful(on bool) { s.forgetful.Store(on) }
 
 // FlushAll removes all data, behind the back of the clients.
-func (s *Server) FlushAll() { s.mini.FlushAll() }
-
-// Miniredis returns what is underneath, to look at data or to set a clock. Use none of its methods that start, stop,
-// dial or set an error: those belong to this package. With a password set there, INFO is answered without it, and
-// scripts survive a Kill.
-func (s *Server) Miniredis() *miniredis.Miniredis { return s.mini }
+func (s *Server) FlushAll() {
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	s.data.flush()
+}
 
 // Close brings the master down for good and returns once nothing runs any more. It can be called again.
 func (s *Server) Close() {

@@ -1,0 +1,96 @@
+package embedded
+
+import (
+	"sync"
+	"time"
+)
+
+// busyAfter is how long a script runs before other clients are told.
+const busyAfter = 50 * time.Millisecond
+
+// gate is what stands before the commands of clients: they wait there while the master is paused or, for a while,
+// busy. What has passed it goes on to its end.
+type gate struct {
+	mu      sync.Mutex
+	shut    chan struct{} // closed for good by a kill
+	resumed chan struct{} // nil, or closed at the end of a pause
+	idle    chan struct{} // nil, or closed at the end of a busy script
+	since   time.Time     // when that began
+}
+
+func newGate() *gate { return &gate{shut: make(chan struct{})} }
+
+func (g *gate) close() { close(g.shut) }
+
+func (g *gate) isShut() bool {
+	select {
+	case <-g.shut:
+		return true
+	default:
+		return false
+	}
+}
+
+func (g *gate) setPaused(on bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change(&g.resumed, on)
+}
+
+// setBusy reports whether that is a change.
+func (g *gate) setBusy(on bool) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !change(&g.idle, on) {
+		return false
+	}
+	g.since = time.Now()
+	return true
+}
+
+// change makes a channel to wait for, or closes it. It reports whether that is a change.
+func change(end *chan struct{}, on bool) bool {
+	switch {
+	case on == (*end != nil):
+		return false
+	case on:
+		*end = make(chan struct{})
+	default:
+		close(*end)
+		*end = nil
+	}
+	return true
+}
+
+// pass waits until a command may run, or is to be told that the master is busy. Who may be told so minds. It returns
+// alive false once the master is dead: then nothing may run any more, not even what was read from a connection before.
+func (g *gate) pass(minds bool) (busy, alive bool) {
+	for {
+		g.mu.Lock()
+		resumed, idle, tellAt := g.resumed, g.idle, g.since.Add(busyAfter)
+		g.mu.Unlock()
+		switch {
+		case g.isShut():
+			return false, false
+		case resumed != nil:
+			g.wait(resumed, nil)
+		case idle == nil || !minds:
+			return false, true
+		case !time.Now().Before(tellAt):
+			return true, true
+		default:
+			timer := time.NewTimer(time.Until(tellAt))
+			g.wait(idle, timer.C)
+			timer.Stop()
+		}
+	}
+}
+
+// wait returns when the channel is closed, the timer has fired or the master is dead.
+func (g *gate) wait(end <-chan struct{}, timer <-chan time.Time) {
+	select {
+	case <-end:
+	case <-timer:
+	case <-g.shut:
+	}
+}
