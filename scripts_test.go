@@ -46,7 +46,8 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 25).Draw(t, "calls") {
-			h := &hold{owner: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner"), token: 1005}
+			h := &hold{owner: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner"), token: 1005, last: 1005}
+			h.reading.Store(rapid.Bool().Draw(t, "reads"))
 			h.keys = script.KeysOf(DefaultPrefix, "job", h.owner)
 			h.depth = rapid.IntRange(1, 3).Draw(t, "depth")
 			terms := termsOf(time.Duration(rapid.IntRange(10, 60).Draw(t, "ttl"))*time.Second, 0, 0)
@@ -54,7 +55,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			ticket := rapid.SampledFrom([]string{"1400000000000000", "1500000000000000"}).Draw(t, "ticket")
 			in := place{&channel, waitqueue.TicketOf(ticket)}
 			var one script.Call
-			switch rapid.SampledFrom([]string{"acquire", "reenter", "confirm", "extend", "exit", "release", "pass", "undo", "mark", "repair", "verify", "leave", "lose", "persist"}).Draw(t, "call") {
+			switch rapid.SampledFrom([]string{"acquire", "reenter", "confirm", "extend", "exit", "release", "pass", "undo", "mark", "repair", "verify", "leave", "joint", "cut", "linger", "lose", "persist"}).Draw(t, "call") {
 			case "acquire":
 				one = h.acquireCall(terms, rapid.SampledFrom([]place{nowhere, in}).Draw(t, "place"))
 			case "reenter":
@@ -77,8 +78,14 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 				one = h.repairCall(terms)
 			case "verify":
 				one = script.Verify.Call([]*string{&h.keys.Lock}, uint64(1000+h.depth))
+			case "joint":
+				one = h.jointCall(terms, 1)
+			case "cut":
+				one = h.jointCall(terms, rapid.SampledFrom([]int{0, 2}).Draw(t, "group"))
 			case "leave":
 				one = script.Leave.Call([]*string{&h.keys.Lock, &h.keys.Queue}, &channel)
+			case "linger":
+				one = h.lingerCall(terms.ttl, rapid.SampledFrom([]time.Duration{0, goneTTL}).Draw(t, "mark"))
 			case "persist":
 				for _, r := range both {
 					r.Persist(background, k.Lock)
@@ -101,7 +108,11 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 					left[i]["fence"] = left[i]["fence"][:5] // "lost " and a time
 				}
 				left[i]["ttl"] = r.PTTL(background, k.Lock).Val().Round(time.Second).String()
-				left[i]["queue"] = fmt.Sprint(r.ZRange(background, k.Queue, 0, -1).Val())
+				left[i]["queue"] = fmt.Sprint(r.ZRangeWithScores(background, k.Queue, 0, -1).Val())
+				left[i]["readers"] = ""
+				for _, reader := range r.ZRangeWithScores(background, k.Lock, 0, -1).Val() {
+					left[i]["readers"] += fmt.Sprint(reader.Member, " ", time.Until(time.UnixMilli(int64(reader.Score))).Round(time.Second), " ")
+				}
 				left[i]["gone"] = fmt.Sprint(r.Exists(background, h.keys.Gone).Val())
 			}
 			if said[0] != said[1] || !maps.Equal(left[0], left[1]) {

@@ -8,21 +8,27 @@
 --            keys                      arguments
 --   acquire  lock fence gone queue     owner ttl                 fresh, does not wait
 --   enqueue  lock fence gone queue     owner ttl channel ticket  fresh, stands in the queue if it is refused
+--   joint    lock fence gone queue     owner ttl group           fresh, all of a group or none; does not wait
 --   reenter  lock fence gone queue     owner depth ttl
 --   confirm  lock fence                owner grant token
 --   extend   lock                      owner ttl
 --   repair   lock fence gone           owner depth token ttl
 --   verify   lock                      token
+--   share    lock fence gone queue     owner ttl channel ticket  fresh, for reading; channel and ticket are '' if it does not wait
+--   stay     lock queue                owner ttl                 extend, or re-enter, for reading; or turn from writing to reading
+--   know     fence                     token                     a reader's confirm
+--   restore  lock gone queue           owner ttl                 a reader's repair
 --   exit     lock                      owner depth               one level
 --   release  lock queue                owner                     altogether
 --   pass     lock queue                owner channel             and keeps the lock for this waiter
 --   undo     lock gone queue           owner mark channel ticket an acquire that failed
+--   linger   lock gone queue           owner ttl mark            and stays taken for so long
 --   leave    lock queue                channel                   a waiter
 --
 -- Replies an array with the reply of each operation: an integer, or the text of an error. (As a text, because go-redis
 -- stops reading an array at an error that it knows, OOM say, and takes the rest for the reply to the next command.)
 --
--- All but exit, release, pass, undo and leave need that this master votes at the version of the header. Else they reply
+-- All but exit, release, pass, undo, linger and leave need that this master votes at the version of the header. Else they reply
 -- VERSION and the version that it has accepted.
 --
 -- Invariants: an operation that fails does not stop those behind it. The script as a whole fails only when it did
@@ -35,7 +41,11 @@ while a <= last do
     _, reply = pcall(acquire, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], ARGV[a + 1], ARGV[a + 2])
     k, a = k + 4, a + 3
   elseif operation == 'release' then
-    _, reply = pcall(release, KEYS[k], KEYS[k + 1], ARGV[a + 1])
+    local done
+    done, reply = pcall(release, KEYS[k], KEYS[k + 1], ARGV[a + 1])
+    if not done then -- it is no string: readers have it
+      _, reply = pcall(more().unlock, KEYS[k], nil, KEYS[k + 1], ARGV[a + 1], '0', '0', '', '')
+    end
     k, a = k + 2, a + 2
   else
     reply, k, a = more().run(operation, k, a)

@@ -9,7 +9,7 @@
 -- Invariants: the counter never falls. It asks for the grant and not only for the owner, because an
 -- acquire that was resent may have been granted twice, with a rival's grant between.
 local function confirm(lock, fence, owner, grant, token)
-  local holder, depth, stands, _, waited = read(redis.call('GET', lock))
+  local holder, depth, stands, _, waited = read(valueAt(lock))
   if holder ~= owner or stands ~= grant then
     return 0
   end

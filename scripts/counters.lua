@@ -18,8 +18,7 @@ for first = 2, #KEYS, 512 do -- unpack has a limit
     if founding then
       counter = valueOf(counter) and tonumber(counter) < maxCounter and counter or '0'
     elseif not valueOf(counter) then
-      redis.call('HDEL', KEYS[1], 'votes', 'id')
-      return redis.error_reply('NOTMEMBER the fencing counter ' .. KEYS[first + i - 1] .. ' is missing or corrupt')
+      return disown(KEYS[first + i - 1])
     end
     reply[#reply + 1] = counter
   end

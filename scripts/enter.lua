@@ -1,4 +1,4 @@
--- enter: enter the lock, fresh or again.
+-- enter: enter the lock, fresh or again, for writing.
 --
 -- Keys       lock, fence, gone (mark of this owner), queue
 -- Arguments  owner
@@ -10,7 +10,7 @@
 -- Replies an integer:
 --   grant number   granted: the INCR of this grant, or the stored one if the lock is the owner's already
 --   0              lost: a re-entry (depth > 1), and the lock is not this owner's
---   -1 - remaining held by another, or kept for one, for so many ms more
+--   -1 - remaining held by another or by readers, or kept for one, for so many ms more
 --   -time          the same, when the time was asked for: us, above 1e14
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
 --
@@ -19,7 +19,7 @@
 -- the queue from then on. Every lock that somebody is refused for ends by its ttl.
 local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket)
   local free = false
-  local value = redis.call('GET', lock)
+  local value = valueAt(lock)
   if isOwner(value, owner) then
     local _, _, grant, token, waited = read(value)
     rewrite(lock, owner, depth, grant, token, waited)
@@ -28,8 +28,9 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     end
     return tonumber(grant)
   end
+  local left = not value and shared().sweep(lock) -- for so long readers have it
   local keptFor = value and channelOf(value)
-  if keptFor or not value then
+  if keptFor or not value and not left then
     if redis.call('EXISTS', gone) == 1 then
       return redis.error_reply('GONE this owner gave up here')
     end
@@ -43,33 +44,20 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     end
   end
   if depth ~= '1' then
-    return 0
+    return left and shared().stay(lock, owner, ttl) >= 0 and 1 or 0 -- it became a reader just now
   end
   if free then
     redis.call('ZREM', queue, channel)
     return grant(lock, fence, owner, ttl, '+')
   end
 
-  if channel ~= '' and read(value) and string.byte(value, -1) ~= 43 then -- '+'
-    redis.call('APPEND', lock, '+')
+  local time = standInLine(lock, value, queue, channel, ticket, '')
+  if time then
+    return -time
+  elseif left then
+    return -1 - shared().bounded(lock, left, ttl)
   end
-  if channel ~= '' and ticket == '0' then
-    local time = redis.call('TIME')
-    local now = string.format('%.0f', time[1] * 1000000 + time[2])
-    redis.call('ZADD', queue, 'NX', now, channel)
-    redis.call('PEXPIRE', queue, queueTTL)
-    return -tonumber(now)
-  elseif channel ~= '' then
-    redis.call('ZADD', queue, 'CH', ticket, channel)
-    redis.call('PEXPIRE', queue, queueTTL)
-  end
-  local remaining = redis.call('PTTL', lock)
-  if remaining < 0 then
-    -- It lost its ttl (PERSIST, a restored dump). Its owner may be valid for the longest lease yet, and renew before that.
-    remaining = tonumber(redis.call('HGET', KEYS[1], 'maxTTL'))
-    redis.call('PEXPIRE', lock, remaining)
-  end
-  return -1 - remaining
+  return -1 - endOf(lock, ttl)
 end
 
 local function enter(lock, fence, gone, queue, owner, depth, ttl, channel, ticket)

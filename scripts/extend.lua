@@ -7,8 +7,9 @@
 --
 -- Invariants: never creates a lock, never shortens one (an older extend may arrive after a newer one).
 local function extend(lock, owner, ttl)
-  if not isOwner(redis.call('GET', lock), owner) then
-    return -1
+  local value = valueAt(lock)
+  if not isOwner(value, owner) then
+    return value and -1 or shared().stay(lock, owner, ttl) -- it became a reader just now
   end
   local remaining = redis.call('PTTL', lock)
   if remaining < tonumber(ttl) then

@@ -8,10 +8,13 @@
 -- Invariants: frees nothing that is owned.
 local function leave(lock, queue, channel)
   redis.call('ZREM', queue, channel)
-  local value = redis.call('GET', lock)
-  if value and channelOf(value) == channel then
+  local value = valueAt(lock)
+  local keptFor = value and channelOf(value)
+  if keptFor and (keptFor == channel or keptFor == '{read}' .. channel) then
     redis.call('DEL', lock)
     callNext(lock, queue)
+  elseif not value and shared().sweep(lock) then
+    shared().callReaders(lock, queue) -- it may be a writer that stood before them
   end
   return 1
 end

@@ -5,7 +5,11 @@
 --   '<owner> <depth> <grant> <token>'   owned. token is empty until a confirm wrote it: then it is the grant number.
 --   the same with a '+' at its end      owned, and others may wait: a release has to look into the queue.
 --   ' <channel>'                        kept for the waiter who is called on this channel; nobody owns it.
+--   '- <owner> <grant> <token>'         lingers: this owner left it, and it stays taken until it expires. Nobody owns it.
+--   ' {read}<channel>'                  kept for the reader who is called on this channel; without one, for several readers.
+--                                       (A channel begins with the prefix, which has no brace.)
 --
+-- A lock that readers have is a sorted set; see readers.lua. So a name is free, written, kept or read: never two of these.
 -- A value of any other form was written by something else, and is taken for another's until it expires.
 
 -- isOwner reports whether the value is of a lock of this owner.

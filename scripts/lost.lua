@@ -9,7 +9,6 @@ local function lost(fence, number)
     return number -- out of memory, say
   end
   votes = false
-  redis.call('HDEL', KEYS[1], 'votes', 'id')
-  return redis.error_reply('NOTMEMBER the fencing counter ' .. fence .. ' is missing or corrupt')
+  return disown(fence)
 end
 

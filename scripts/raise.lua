@@ -1,4 +1,4 @@
--- raise: what confirm and repair share. It stands before each of them.
+-- raise: what confirm, repair and know share. It stands before each of them.
 
 -- raise brings the bucket's counter to the token, if it is lower: it never falls. Replies the error that the counter is
 -- missing or corrupt, or nil.

@@ -9,10 +9,11 @@
 -- Invariants: never takes a lock from anybody. The counter is at the token or above before the lock stands, so
 -- whoever is granted here afterwards gets a higher number. Only a holder whose lease is valid may send it.
 local function repair(lock, fence, gone, owner, depth, token, ttl)
-  local value = redis.call('GET', lock)
-  local taken = value and not channelOf(value)
+  local value = valueAt(lock)
+  local left = not value and shared().sweep(lock)
+  local taken = left or value and not channelOf(value)
   if taken or redis.call('EXISTS', gone) == 1 then
-    return taken and isOwner(value, owner) and 1 or 0
+    return taken and (isOwner(value, owner) or left and redis.call('ZSCORE', lock, owner)) and 1 or 0
   end
   local missing = raise(fence, token)
   if missing then

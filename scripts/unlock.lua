@@ -1,4 +1,4 @@
--- unlock: leave the lock one level, or altogether.
+-- unlock: leave the lock one level, or altogether. A reader has one level here, whatever its depth.
 --
 -- Keys       lock, gone (mark of this owner; nil without a mark), queue (nil with a depth)
 -- Arguments  owner
@@ -17,21 +17,34 @@ local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket)
   if mark ~= '0' then
     redis.call('SET', gone, '', 'PX', mark)
   end
-  local value = redis.call('GET', lock)
-  if not isOwner(value, owner) then
-    return value and -1 or 0
+  local value = valueAt(lock)
+  local left = not value and shared().sweep(lock)
+  local reads = left and redis.call('ZSCORE', lock, owner)
+  if not reads and not isOwner(value, owner) then
+    return (value or left) and -1 or 0
   end
   if depth ~= '0' then
-    local _, _, grant, token, waited = read(value)
-    rewrite(lock, owner, depth, grant, token, waited)
+    if not reads then
+      local _, _, grant, token, waited = read(value)
+      rewrite(lock, owner, depth, grant, token, waited)
+    end
     return 1
   end
-  redis.call('DEL', lock)
+  if reads then
+    redis.call('ZREM', lock, owner)
+    left = shared().without(lock, queue, reads)
+  else
+    redis.call('DEL', lock)
+  end
   if ticket ~= '' then
     redis.call('ZADD', queue, ticket, channel)
     redis.call('PEXPIRE', queue, queueTTL)
+  end
+  if left then
+    return 1 -- the last of the readers calls
+  elseif ticket ~= '' then
     callNext(lock, queue)
-  elseif string.byte(value, -1) == 43 then -- '+'
+  elseif reads or string.byte(value, -1) == 43 then -- '+'
     if channel == '' then
       callNext(lock, queue)
     elseif redis.call('EXISTS', queue) == 1 then

@@ -1,5 +1,11 @@
 -- value: the value of a lock key in its parts; see lock.lua. It stands before all that use it.
 
+-- valueAt returns the value of a lock key; false if it is free, or readers have it. (GET fails on what is not a string. MGET
+-- does not.)
+local function valueAt(lock)
+  return redis.call('MGET', lock)[1]
+end
+
 -- read returns the parts of the value of an owned lock: owner, depth, grant, token, and '+' or ''. It returns nil for any other.
 local function read(value)
   return string.match(value or '', '^(%S+) (%d+) (%d+) (%d*)(%+?)$')

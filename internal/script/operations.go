@@ -18,23 +18,26 @@ type Operation struct {
 var (
 	Acquire = &Operation{Name: "acquire", keys: 4, Read: readAcquire}
 	Enqueue = &Operation{Name: "enqueue", keys: 4, Read: readAcquire}
+	Joint   = &Operation{Name: "joint", keys: 4, Read: func(n int64) Vote {
+		if n == 0 {
+			return Vote{Answer: Held, Err: ErrWithheld}
+		}
+		return readAcquire(n)
+	}}
 	Reenter = &Operation{Name: "reenter", keys: 4, Read: readAcquire}
 	Confirm = &Operation{Name: "confirm", keys: 2, Read: yesOrNotMine}
-	Extend  = &Operation{Name: "extend", keys: 1, Read: func(n int64) Vote {
-		switch {
-		case n == -1:
-			return Vote{Answer: Refused, Err: ErrNotMine}
-		case n >= 0 && n <= MaxRemaining.Milliseconds():
-			return Vote{Answer: Granted, Remaining: time.Duration(n) * time.Millisecond}
-		}
-		return impossible(n)
-	}}
+	Extend  = &Operation{Name: "extend", keys: 1, Read: readExtend}
 	Repair  = &Operation{Name: "repair", keys: 3, Read: yesOrNotMine}
 	Verify  = &Operation{Name: "verify", keys: 1, Read: yesOrNotMine}
 	Exit    = &Operation{Name: "exit", keys: 1, NoVote: true, Read: readRelease}
 	Release = &Operation{Name: "release", keys: 2, NoVote: true, Read: readRelease}
 	Pass    = &Operation{Name: "pass", keys: 2, NoVote: true, Read: readRelease}
 	Undo    = &Operation{Name: "undo", keys: 3, NoVote: true, Read: readRelease}
+	Linger  = &Operation{Name: "linger", keys: 3, NoVote: true, Read: readRelease}
+	Share   = &Operation{Name: "share", keys: 4, Read: readAcquire}
+	Stay    = &Operation{Name: "stay", keys: 2, Read: readExtend}
+	Know    = &Operation{Name: "know", keys: 1, Read: yesOrNotMine}
+	Restore = &Operation{Name: "restore", keys: 3, Read: yesOrNotMine}
 	Leave   = &Operation{Name: "leave", keys: 2, NoVote: true, Read: yesOrNotMine}
 )
 
@@ -60,6 +63,16 @@ func readAcquire(n int64) Vote {
 	return impossible(n)
 }
 
+func readExtend(n int64) Vote {
+	switch {
+	case n == -1:
+		return Vote{Answer: Refused, Err: ErrNotMine}
+	case n >= 0 && n <= MaxRemaining.Milliseconds():
+		return Vote{Answer: Granted, Remaining: time.Duration(n) * time.Millisecond}
+	}
+	return impossible(n)
+}
+
 func readRelease(n int64) Vote {
 	if n == -1 {
 		return Vote{Answer: Held}
@@ -71,8 +84,9 @@ const (
 	// MinTicket is below every ticket and above every remaining time, in their units.
 	MinTicket = 1e14
 
-	// maxTicket is the last one that a sorted set orders exactly, in the year 2255.
-	maxTicket = 1 << 53
+	// maxTicket is the last one that a sorted set orders exactly, with the half of a reader's:
+	// in the year 2112.
+	maxTicket = 1 << 52
 )
 
 func yesOrNotMine(n int64) Vote {

@@ -15,14 +15,22 @@ var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 
 // BatchSource is the one script that masters are asked to run: the operations, each
 // after what it needs, and then what runs them. All but the usual ones are defined
-// within a function (more, see header.lua), when a batch first needs them.
+// within a function (more, see header.lua), when a batch first needs them. So are, within
+// that, those of locks that readers have (shared).
 var BatchSource = bound +
 	fmt.Sprintf("local queueTTL = %d\n", QueueTTL.Milliseconds()) +
 	files("header", "lock", "grant", "acquire", "release") +
-	"local defined\nmore = function()\nif not defined then\ndefined = (function()\n" +
-	files("value", "queue", "counter", "lost", "raise", "enter", "unlock", "confirm", "extend", "repair", "verify", "leave", "run") +
-	"end)()\nend\nreturn defined\nend\n" +
+	lazily("more", "local shared\n"+
+		files("value", "queue", "counter", "lost", "raise")+
+		lazily("shared", files("readers", "share", "stay", "know", "restore"))+
+		files("enter", "unlock", "confirm", "extend", "repair", "verify", "leave", "joint", "linger", "run")) +
 	files("batch")
+
+// lazily returns the definition of a function of this name, which is declared already. It
+// runs source when it is called first, and returns what that returned.
+func lazily(name, source string) string {
+	return "do\nlocal defined\n" + name + " = function()\nif not defined then\ndefined = (function()\n" + source + "end)()\nend\nreturn defined\nend\nend\n"
+}
 
 // BatchSHA is what a master knows BatchSource by.
 var BatchSHA = func() string {
@@ -42,6 +50,9 @@ var (
 	ClaimSource    = files("member", "claim")
 	FoundSource    = files("member", "found")
 )
+
+// InspectSource is a script that tells how a lock stands, and changes nothing.
+var InspectSource = files("member", "inspect")
 
 // files returns the sources of these files, one after the other.
 func files(names ...string) string {

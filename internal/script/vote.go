@@ -45,6 +45,10 @@ func (v Vote) NotMine() bool { return v.Answer == Held || v.Err == ErrNotMine }
 // not the asker's.
 var ErrNotMine = errors.New("the lock is not this owner's there")
 
+// ErrWithheld is the reason of a vote: the name is free there, but another one of those
+// that are to be had with it is not.
+var ErrWithheld = errors.New("free, but another of the names is not")
+
 // ErrNotMember is the reason of a vote: the master may not vote.
 var ErrNotMember = errors.New("redlock: master is no voting member")
 

@@ -1,0 +1,51 @@
+package script
+
+import (
+	"regexp"
+	"strconv"
+)
+
+// Stored is the value of a lock key in its parts; scripts/lock.lua tells its forms.
+type Stored struct {
+	Owner   string
+	Depth   int
+	Grant   int64
+	Token   int64  // 0: no confirm wrote it; then it is the grant number
+	Lingers bool   // the owner left it, and it stays taken
+	KeptFor string // nobody owns the lock, and it is kept for the waiter on this channel
+	Other   bool   // something else wrote it
+}
+
+var (
+	storedOwned = regexp.MustCompile(`^(\S+) (\d+) (\d+) (\d*)\+?$`)
+	storedLeft  = regexp.MustCompile(`^- (\S+)() (\d+) (\d*)$`)
+	storedKept  = regexp.MustCompile(`^ (.+)$`)
+)
+
+// ParseStored reads the value of a lock key; "" is one that is not there.
+func ParseStored(value string) Stored {
+	if m := storedKept.FindStringSubmatch(value); m != nil {
+		return Stored{KeptFor: m[1]}
+	}
+	m := storedOwned.FindStringSubmatch(value)
+	left := m == nil
+	if left {
+		m = storedLeft.FindStringSubmatch(value)
+	}
+	if m == nil {
+		return Stored{Other: value != ""}
+	}
+	s := Stored{Owner: m[1], Lingers: left}
+	var errs [3]error
+	if !left {
+		s.Depth, errs[0] = strconv.Atoi(m[2])
+	}
+	s.Grant, errs[1] = strconv.ParseInt(m[3], 10, 64)
+	if m[4] != "" {
+		s.Token, errs[2] = strconv.ParseInt(m[4], 10, 64)
+	}
+	if errs != [3]error{} {
+		return Stored{Other: true}
+	}
+	return s
+}

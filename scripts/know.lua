@@ -1,0 +1,11 @@
+-- know: raise this master's counter to the newest writer's token that a reader was told of.
+--
+-- Keys       fence
+-- Arguments  token
+--
+-- Replies 1, the counter is at the token or above. Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
+--
+-- Invariants: the counter never falls. A writer that is granted here afterwards gets a higher number.
+local function know(fence, token)
+  return raise(fence, token) or 1
+end

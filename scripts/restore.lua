@@ -1,0 +1,24 @@
+-- restore: write a reader back to a master that lost it, or never had it.
+--
+-- Keys       lock, gone (mark of this owner), queue
+-- Arguments  owner, ttl (ms)
+--
+-- Replies 1, the owner reads here; 0, a writer holds the lock, or the owner gave up here.
+--
+-- Invariants: never takes a lock from anybody. Only a holder whose lease is valid may send it.
+local function restore(lock, gone, queue, owner, ttl)
+  if turn(lock, queue, owner, ttl) >= 0 then
+    return 1
+  end
+  local value = valueAt(lock)
+  if value and not channelOf(value) or redis.call('EXISTS', gone) == 1 then
+    return 0
+  end
+  if value then
+    redis.call('DEL', lock) -- it was kept for one that waits, who is called again when the readers go
+  end
+  put(lock, owner, ttl)
+  return 1
+end
+
+return {sweep = sweep, without = without, bounded = bounded, callReaders = callReaders, share = share, stay = stay, turn = turn, know = know, restore = restore}

@@ -1,0 +1,68 @@
+-- share: enter the lock for reading, fresh.
+--
+-- Keys       lock, fence, gone (mark of this owner), queue
+-- Arguments  owner
+--            ttl      ms
+--            channel  of the waiter; '': it does not wait, or not here
+--            ticket   its place in the queue, us since 1970 by the masters' time, and a half; '0' asks for this master's time;
+--                     '': it does not wait
+--
+-- Replies an integer:
+--   counter        granted: the bucket's counter
+--   -1 - remaining a writer holds it, or it is kept for one, or stands in line before, for so many ms more
+--   -time          the same, when the time was asked for: us, above 1e14
+-- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
+--
+-- Invariants: a reader is granted only where no writer is. It does not count. Running it again changes nothing but the time of
+-- this reader, which never shrinks. An owner that gave up is never granted. A reader that is refused stands in the queue from
+-- then on. Nobody is granted before a writer that came before; but who was called has left the queue, and its ticket tells.
+
+-- A writer that stands in line may give up at any moment, or die: then a reader has to ask again. Its client is told only of
+-- the first.
+local behindWriter = 1000 -- ms
+
+local function share(lock, fence, gone, queue, owner, ttl, channel, ticket)
+  local stands = redis.pcall('GET', fence)
+  local counter = type(stands) == 'string' and valueOf(stands)
+  if not counter then
+    return lost(fence)
+  end
+  if redis.call('EXISTS', lock, gone, queue) == 0 then
+    put(lock, owner, ttl)
+    return counter
+  end
+  local value = valueAt(lock)
+  local left = not value and sweep(lock)
+  if left and redis.call('ZSCORE', lock, owner) then
+    put(lock, owner, ttl)
+    return counter
+  end
+  local keptFor = value and channelOf(value)
+  local written = value and not keptFor
+  if not written and redis.call('EXISTS', gone) == 1 then
+    return redis.error_reply('GONE this owner gave up here')
+  end
+  local called = keptFor and channel ~= '' and (keptFor == channel or keptFor == '{read}' .. channel)
+  local forReaders = left or not value or keptFor and string.find(keptFor, '{read}', 1, true) == 1
+  local behind = not called and forReaders and writerBefore(queue, channel, ticket)
+  if called or forReaders and not behind then
+    if keptFor then
+      redis.call('DEL', lock)
+    end
+    redis.call('ZREM', queue, channel)
+    put(lock, owner, ttl)
+    callReaders(lock, queue)
+    return counter
+  end
+
+  if not value and not left then
+    callNext(lock, queue) -- the lock has expired
+  end
+  local time = standInLine(lock, value, queue, channel, ticket, '.5')
+  if time then
+    return -time
+  elseif left then
+    return -1 - math.min(bounded(lock, left, ttl), behindWriter)
+  end
+  return -1 - endOf(lock, ttl)
+end

@@ -1,0 +1,33 @@
+-- stay: extend a reader's hold, enter it again, or make a reader of the writer that the owner was.
+--
+-- Keys       lock, queue
+-- Arguments  owner, ttl (ms)
+--
+-- Replies the remaining ms before it was extended; -1, the lock is not this owner's.
+--
+-- Invariants: never creates a lock, never shortens one, touches no other reader's time. A writer becomes a reader in one step:
+-- at no moment is the lock free. The readers that are first in line are called then.
+
+-- stay is that for an owner that reads already. The lock must be no string.
+local function stay(lock, owner, ttl)
+  if not sweep(lock) or not redis.call('ZSCORE', lock, owner) then
+    return -1
+  end
+  return put(lock, owner, ttl)
+end
+
+-- turn is stay, for one that reads or writes.
+local function turn(lock, queue, owner, ttl)
+  local value = valueAt(lock)
+  if not value then
+    return stay(lock, owner, ttl)
+  end
+  if not isOwner(value, owner) then
+    return -1
+  end
+  local remaining = math.max(redis.call('PTTL', lock), 0)
+  redis.call('DEL', lock)
+  put(lock, owner, math.max(remaining, tonumber(ttl)))
+  callReaders(lock, queue)
+  return remaining
+end
