@@ -48,6 +48,10 @@ func CutReplyAt(n int) Action { return Action(fmt.Sprintf("%s %d", cutReplyAt, m
 // DelayRequest keeps the request from the master for d. Later ones of the connection wait behind it.
 func DelayRequest(d time.Duration) Action { return Action(fmt.Sprintf("%s %s", delayRequest, d)) }
 
+// CopyRequest sends the request, and d later a copy of it, on a connection of its own: what was sent in between was there
+// before it. The reply to the copy is swallowed.
+func CopyRequest(d time.Duration) Action { return Action(fmt.Sprintf("%s %s", copyRequest, d)) }
+
 // DelayReply keeps the reply from the client for d. Later ones of the connection wait behind it.
 func DelayReply(d time.Duration) Action { return Action(fmt.Sprintf("%s %s", delayReply, d)) }
 
@@ -57,6 +61,7 @@ const (
 	cutReplyAt   Action = "cut reply at"
 	delayRequest Action = "delay request"
 	delayReply   Action = "delay reply"
+	copyRequest  Action = "copy request"
 )
 
 // step is a decoded action: one of the constants above, and its number.
@@ -92,7 +97,7 @@ func (a Action) decode() (step, error) {
 			return step{do: do, bytes: n}, nil
 		}
 	}
-	for _, do := range []Action{delayRequest, delayReply} {
+	for _, do := range []Action{delayRequest, delayReply, copyRequest} {
 		if number, ok := strings.CutPrefix(string(a), string(do)+" "); ok {
 			d, err := time.ParseDuration(number)
 			if err != nil {

@@ -162,6 +162,27 @@ func TestDuplicateRequest(t *testing.T) {
 	}
 }
 
+func TestCopyRequest(t *testing.T) {
+	p, m, u := setup(t)
+	f := p.Add(Rule{On: Match("set"), Do: CopyRequest(10 * time.Millisecond)})
+	u.does("get a", "set a")
+	m.gets("get a", "set a", "set a")
+	u.does("get b")
+	m.gets("get b")
+	u.seesSilence()
+	if n := p.Count(Match("set")); n != 2 || f.Hits() != 1 {
+		t.Errorf("%d requests, %d hits", n, f.Hits())
+	}
+}
+
+func TestACopyIsLate(t *testing.T) {
+	p, m, u := setup(t)
+	p.Add(Rule{On: Match("set"), Do: CopyRequest(time.Hour)})
+	u.does("set a", "get b")
+	m.gets("set a", "get b")
+	p.Close() // nor does the proxy wait for it
+}
+
 func TestCuts(t *testing.T) {
 	whole := len(encode("set", "a"))
 	for _, c := range []struct {

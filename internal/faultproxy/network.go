@@ -20,6 +20,7 @@ type network struct {
 	mu      sync.Mutex
 	now     *era
 	latency time.Duration
+	jitter  func() time.Duration // nil: none
 	refuse  bool
 }
 
@@ -75,7 +76,11 @@ func (n *network) cross(ctx context.Context, toServer bool) bool {
 func (n *network) due() time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return time.Now().Add(n.latency)
+	d := n.latency
+	if n.jitter != nil {
+		d += n.jitter()
+	}
+	return time.Now().Add(d)
 }
 
 func (n *network) refuses() bool {
@@ -113,6 +118,14 @@ func (p *Proxy) Latency(d time.Duration) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()
 	p.net.latency = d
+}
+
+// Jitter adds what the function returns to the Latency of each request and reply. Calls of it are made one at a time.
+// nil, the default, turns it off.
+func (p *Proxy) Jitter(more func() time.Duration) {
+	p.net.mu.Lock()
+	defer p.net.mu.Unlock()
+	p.net.jitter = more
 }
 
 // Refuse makes the proxy reset each new connection as soon as it has accepted it, or stop doing so. Those that exist

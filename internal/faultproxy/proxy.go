@@ -12,8 +12,8 @@ import (
 
 // Proxy stands before one master. All methods may be called at any time and from several goroutines.
 type Proxy struct {
-	target   string
 	listener net.Listener
+	dialer   func(context.Context) (net.Conn, error)
 	net      network
 
 	ctx    context.Context // ended by Close
@@ -22,6 +22,7 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	faults []*Fault
+	counts bool       // or nothing is added to passed
 	passed [][]string // requests that were sent to the master whole
 	links  map[*link]bool
 	conns  map[net.Conn]bool // all that are open; nil once closed
@@ -34,16 +35,25 @@ func New(target string) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("faultproxy: %w", err)
 	}
+	return NewOn(listener, func(ctx context.Context) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", target)
+	}), nil
+}
+
+// NewOn is New for clients that listener accepts, and a master that dial connects to. Connections need not be of TCP:
+// those that have the methods CloseWrite and SetLinger of a net.TCPConn are closed by them in the same way.
+func NewOn(listener net.Listener, dial func(context.Context) (net.Conn, error)) *Proxy {
 	p := &Proxy{
-		target:   target,
 		listener: listener,
+		dialer:   dial,
+		counts:   true,
 		net:      network{now: newEra(passes, passes)},
 		links:    map[*link]bool{},
 		conns:    map[net.Conn]bool{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.wg.Go(p.accept)
-	return p, nil
+	return p
 }
 
 // Addr returns "127.0.0.1:port".
@@ -121,7 +131,7 @@ func (p *Proxy) closeConn(conn net.Conn) {
 
 // reset closes a connection such that its peer gets a reset at once, even when all was read.
 func reset(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
+	if tcp, ok := conn.(interface{ SetLinger(int) error }); ok {
 		_ = tcp.SetLinger(0)
 	}
 	_ = conn.Close()
@@ -129,7 +139,7 @@ func reset(conn net.Conn) {
 
 // dial connects to the master.
 func (p *Proxy) dial() (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(p.ctx, "tcp", p.target)
+	conn, err := p.dialer(p.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -196,12 +206,14 @@ func (p *Proxy) pick(args []string) []*Fault {
 func (p *Proxy) log(args []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.passed = append(p.passed, args)
+	if p.counts {
+		p.passed = append(p.passed, args)
+	}
 }
 
 // Count returns how many requests that m picks were sent to the master whole, since the start or the last Forget. One
 // that was duplicated counts twice; whether the master came to read it, Answered tells. The proxy keeps the arguments
-// of all requests for this: in a long run, call Forget, or count with the Hits of a rule that passes.
+// of all requests for this: for a long run, call DoNotCount, and count with the Hits of a rule that passes.
 func (p *Proxy) Count(m Matcher) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -219,6 +231,13 @@ func (p *Proxy) Forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.passed = nil
+}
+
+// DoNotCount lets the proxy forget the requests, and keep none from now on.
+func (p *Proxy) DoNotCount() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counts, p.passed = false, nil
 }
 
 // CutAll resets every connection, on both sides. What a rule holds or delays at this moment still goes to the master;

@@ -21,6 +21,7 @@ func TestRulesArePrintedAndReadAgain(t *testing.T) {
 		`"get": cut request at 0`:                    {On: Match("get"), Do: CutRequestAt(-1)},
 		`"get": cut reply at 7`:                      {On: Match("get"), Do: CutReplyAt(7)},
 		`"get": delay request 50ms`:                  {On: Match("get"), Do: DelayRequest(50 * time.Millisecond)},
+		`"get": copy request 50ms`:                   {On: Match("get"), Do: CopyRequest(50 * time.Millisecond)},
 		`"get": delay reply 1m0.5s`:                  {On: Match("get"), Do: DelayReply(time.Minute + time.Second/2)},
 	} {
 		if got := rule.String(); got != text {

@@ -1,5 +1,7 @@
 package faultproxy
 
+import "time"
+
 // sendRequests takes the client's requests one after the other through the delay line, the rules and the network to the
 // master. When the client is gone it goes on until all is done.
 func (l *link) sendRequests() {
@@ -40,6 +42,7 @@ func (l *link) finish(silent bool) {
 type plan struct {
 	late   bool // it was held or delayed, and goes on even when client and connection are gone
 	copies int
+	repeat []*Fault   // those that send a copy later
 	bytes  int        // how many of them are sent, of the last copy
 	cut    bool       // the client is reset after sending
 	after  []*Fault   // those that have acted once all is sent
@@ -79,6 +82,10 @@ func (l *link) sendOne(req request) bool {
 		// A reply that is faster than the cut must not reach the client either.
 		l.transmit(req, bytes, todo.late, expectation{faults: faults, swallow: i > 0 || todo.cut})
 	}
+	for _, f := range todo.repeat {
+		f.hit()
+		l.p.wg.Go(func() { l.p.sendLater(req, f.step.wait) })
+	}
 	if todo.cut {
 		l.cutClient()
 	}
@@ -116,6 +123,8 @@ func (l *link) apply(faults []*Fault, req request) plan {
 		case DuplicateRequest:
 			todo.copies++
 			todo.after = append(todo.after, f)
+		case copyRequest:
+			todo.repeat = append(todo.repeat, f)
 		case CutAfterRequest:
 			todo.cut = true
 			todo.after = append(todo.after, f)
@@ -145,4 +154,20 @@ func (l *link) transmit(req request, bytes int, late bool, exp expectation) {
 	if up, err := l.connect(); err == nil {
 		_ = up.send(req, bytes, exp) // the second time is the last
 	}
+}
+
+// sendLater sends a copy of a request after d on a connection of its own, and waits for the answer.
+func (p *Proxy) sendLater(req request, d time.Duration) {
+	if !p.sleep(time.Now().Add(d)) || !p.net.cross(p.ctx, true) {
+		return
+	}
+	conn, err := p.dial()
+	if err != nil {
+		return
+	}
+	up := &upstream{p: p, conn: conn, numbered: true}
+	if up.send(req, len(req.raw), expectation{}) == nil {
+		up.closeWrite()
+	}
+	up.readReplies(nil)
 }

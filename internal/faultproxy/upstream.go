@@ -97,7 +97,7 @@ func (u *upstream) match(kind byte) expectation {
 // closeWrite tells the master that no more comes. What was sent stays valid, as it would not with a reset, and the
 // master still answers it before it closes.
 func (u *upstream) closeWrite() {
-	if tcp, ok := u.conn.(*net.TCPConn); ok {
+	if tcp, ok := u.conn.(interface{ CloseWrite() error }); ok {
 		_ = tcp.CloseWrite()
 	}
 }

@@ -52,7 +52,9 @@ func (m *Master) next() (l *link, batch []*Request, far bool) {
 	for {
 		m.mu.Lock()
 		pause := m.revive()
-		if len(m.queue) > 0 {
+		if m.gathering > 0 && m.ripe == 0 {
+			pause = 0 // until Gather nudges
+		} else if len(m.queue) > 0 {
 			var gap time.Duration
 			if l, gap = m.room(); l != nil {
 				if batch = m.take(l); len(batch) > 0 {
@@ -135,23 +137,25 @@ func (m *Master) far() bool { return m.width > 1 && m.trip >= farTrip }
 func (m *Master) take(l *link) []*Request {
 	far := m.far()
 	batch, taken := l.batch[:0], 0
-	for _, r := range m.queue {
-		if len(batch) == maxBatch {
+	for taken < len(m.queue) {
+		group := m.queue[taken : taken+1+m.queue[taken].behind]
+		if len(batch)+len(group) > maxBatch {
 			break
 		}
-		taken++
+		taken += len(group)
 		if far {
-			if waiting, ahead := m.keysInFlight[r.Order]; ahead {
-				m.keysInFlight[r.Order] = append(waiting, r)
-				m.blocked++
+			if order, ahead := m.orderInFlight(group); ahead {
+				m.keysInFlight[order] = append(m.keysInFlight[order], group...)
+				m.blocked += len(group)
 				continue
 			}
 		}
-		batch = append(batch, r)
+		batch = append(batch, group...)
 	}
 	rest := copy(m.queue, m.queue[taken:])
 	clear(m.queue[rest:])
 	m.queue = m.queue[:rest]
+	m.ripe = max(0, m.ripe-taken)
 	l.batch = batch
 	if len(batch) == 0 {
 		return nil
@@ -166,6 +170,17 @@ func (m *Master) take(l *link) []*Request {
 		m.leftAt = m.Now()
 	}
 	return batch
+}
+
+// orderInFlight returns an order of these requests that is in flight, if one is. The
+// caller holds mu.
+func (m *Master) orderInFlight(group []*Request) (order string, is bool) {
+	for _, r := range group {
+		if _, is := m.keysInFlight[r.Order]; is {
+			return r.Order, true
+		}
+	}
+	return "", false
 }
 
 // carry serves a batch, after which the link is free again.
@@ -187,6 +202,7 @@ func (m *Master) carry(l *link, batch []*Request) {
 	}
 	if len(next) > 0 {
 		m.blocked -= len(next)
+		m.ripe += len(next)
 		m.queue = append(next, m.queue...)
 	}
 	clear(l.orders)

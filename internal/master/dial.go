@@ -53,9 +53,25 @@ func Tuned(o *redis.Options, timeout time.Duration) *redis.Options {
 			return refusedConn{&dialError{err}}, nil
 		}
 		discardOnClose(conn)
+		closeWith(ctx, conn)
 		return bounded(conn), nil
 	}
 	return o
+}
+
+// untilEnd returns a ctx that closes the connections which are made with it when it ends. go-redis holds a mutex while it
+// sets up a subscription, so that closing that would wait for a server that does not answer.
+func untilEnd(ctx context.Context) context.Context {
+	return context.WithValue(ctx, endKey{}, ctx)
+}
+
+type endKey struct{}
+
+// closeWith closes conn when the ctx ends that untilEnd was given. (The one of a dial ends with the dial.)
+func closeWith(ctx context.Context, conn net.Conn) {
+	if whole, ok := ctx.Value(endKey{}).(context.Context); ok {
+		context.AfterFunc(whole, func() { _ = conn.Close() })
+	}
 }
 
 // refusedConn stands for a connection that could not be made. It fails when it is

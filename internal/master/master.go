@@ -62,14 +62,16 @@ type Master struct {
 	subscriber redis.UniversalClient // for subscriptions
 	health     health
 
-	mu       sync.Mutex
-	queue    []*Request
-	retries  []*Request // kept requests that failed, waiting for retryAt
-	retryAt  time.Time
-	failFast error // it failed a moment ago, and is being tried again: nobody has to wait for that
-	closing  bool
-	wake     chan struct{} // capacity 1
-	stopped  chan struct{} // closed when run has returned
+	mu        sync.Mutex
+	queue     []*Request
+	retries   []*Request // kept requests that failed, waiting for retryAt
+	retryAt   time.Time
+	failFast  error // it failed a moment ago, and is being tried again: nobody has to wait for that
+	closing   bool
+	gathering int           // calls of Gather under way
+	ripe      int           // requests at the head of the queue that no such call has to do with
+	wake      chan struct{} // capacity 1
+	stopped   chan struct{} // closed when run has returned
 	departures
 }
 

@@ -42,6 +42,7 @@ type Request struct {
 	// Policy, if not nil, is asked before each sending.
 	Policy Policy
 
+	behind   int   // so many requests stand right behind it and leave with it: SubmitGroup
 	reply    int64 // what the call replied, or why there is no reply
 	err      error
 	sent     clock.Instant

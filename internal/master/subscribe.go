@@ -17,6 +17,7 @@ const pingAfter = 2 * time.Second
 // breaks, and returns why, or ctx ends. It tells when the subscription stands, and
 // of every message.
 func (m *Master) Subscribe(ctx context.Context, channel string, stands func(), message func(master int, payload string)) error {
+	ctx = untilEnd(ctx)
 	sub := m.subscriber.Subscribe(ctx)
 	defer func() { _ = sub.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // ends the read under way

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/planted"
 )
 
 // Change is what an operator wants of the members.
@@ -84,18 +87,36 @@ func (s situation) toward(c Change) (step, error) {
 		return remove{s.view, m.ID}, nil
 	}
 	next.find(m.ID).State = Suspended
-	if err := enough(next, fmt.Sprintf("%s %s", c.Kind, m.Address)); err != nil {
-		return nil, err
+	if first, err := s.ready(next, fmt.Sprintf("%s %s", c.Kind, m.Address)); first != nil || err != nil {
+		return first, err
 	}
 	return propose{s.view, next}, nil
 }
 
-// enough refuses a table in which no quorum votes.
-func enough(t *Table, change string) error {
+// enough refuses a change after which no quorum votes.
+func (t *Table) enough(change string) error {
 	if t.voting() < t.Quorum() {
 		return refused("cannot %s: only %d of %d members would vote, and %d are needed", change, t.voting(), len(t.Members), t.Quorum())
 	}
 	return nil
+}
+
+// ready refuses a change after which no quorum votes. When one does, but without its members whose servers do not answer
+// as such, the change waits for these: they may have lost their data, and then nobody could tell what it was.
+func (s situation) ready(t *Table, change string) (first step, err error) {
+	if err := t.enough(change); err != nil {
+		return nil, err
+	}
+	answer := 0
+	for _, m := range t.Members {
+		if m.State == Voting && (s.serving(m.ID) >= 0 || !slices.Contains(s.names, m.Address)) {
+			answer++
+		}
+	}
+	if answer < t.Quorum() {
+		return waitFor{fmt.Sprintf("of the members that would vote, %d answer, and %d are needed", answer, t.Quorum())}, nil
+	}
+	return nil, nil
 }
 
 // adding returns the next step of adding the server at address.
@@ -105,8 +126,8 @@ func (s situation) adding(t *Table, address string) (step, error) {
 	}
 	next := t.next()
 	next.Members = append(next.Members, Member{State: New, Address: address})
-	if err := enough(next, "add "+address); err != nil {
-		return nil, err
+	if first, err := s.ready(next, "add "+address); first != nil || err != nil {
+		return first, err
 	}
 	id, first, err := s.joining(address)
 	if first != nil || err != nil {
@@ -134,8 +155,8 @@ func (s situation) placing(t *Table, replaced, address string) (step, error) {
 	next := t.next()
 	place := next.find(old.ID)
 	*place = Member{State: New, Address: address}
-	if err := enough(next, "replace "+replaced); err != nil && address != replaced {
-		return nil, err
+	if first, err := s.ready(next, "replace "+replaced); (first != nil || err != nil) && address != replaced {
+		return first, err
 	}
 	id, first, err := s.joining(address)
 	if first != nil || err != nil {
@@ -189,32 +210,32 @@ func (s situation) joining(address string) (id string, first step, err error) {
 // told what it waits for. When ctx ends it can be made again.
 func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error {
 	var last error
+	tries := workPause // grows while nothing goes forward: masters cannot be reached, or other operators are in the way
 	for ctx.Err() == nil {
 		g.lookAll(ctx)
 		s, err := g.situation().toward(c)
 		if err != nil {
 			return err
 		}
-		pause := workPause
+		pause, stuck := time.Duration(0), false
 		switch s := s.(type) {
 		case done:
 			return nil
 		case finish:
 			last = g.change(ctx, nil, nil)
 		case nothing:
-			pause = lookAgain / 4
+			stuck = true
 			if s.wait == 0 {
 				last = errors.New("the members are not known")
 			}
 			progress("waiting for the masters")
 		case waitFor:
-			pause = lookAgain / 4
-			last = nil
+			stuck, last = true, nil
 			progress(s.why)
 		case promote:
-			pause, last = g.waited(ctx, progress, "votes", func() (time.Duration, error) { return g.promote(ctx, s.view) })
+			pause, last = waited(progress, "votes", func() (time.Duration, error) { return g.promote(ctx, s.view) })
 		case remove:
-			pause, last = g.waited(ctx, progress, "is removed", func() (time.Duration, error) { return g.removeFrom(ctx, s.view, s.id) })
+			pause, last = waited(progress, "is removed", func() (time.Duration, error) { return g.removeFrom(ctx, s.view, s.id) })
 		default:
 			last = g.do(ctx, s)
 		}
@@ -224,9 +245,13 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 		if last != nil {
 			progress(last.Error())
 		}
-		pause = max(pause, workPause)
+		if stuck || last != nil {
+			pause, tries = tries/2+rand.N(tries), min(2*tries, lookAgain)
+		} else {
+			tries = workPause
+		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(max(pause, workPause)):
 		case <-ctx.Done():
 		}
 	}
@@ -235,7 +260,7 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 
 // waited takes a step that has to wait for the quarantine, and returns how long to wait
 // before it is taken again.
-func (g *Group) waited(ctx context.Context, progress func(string), what string, take func() (time.Duration, error)) (time.Duration, error) {
+func waited(progress func(string), what string, take func() (time.Duration, error)) (time.Duration, error) {
 	left, err := take()
 	if err == nil && left > 0 {
 		progress(fmt.Sprintf("it %s in %v, when all that was granted before is over", what, left.Round(time.Second)))
@@ -259,9 +284,10 @@ func (g *Group) removeFrom(ctx context.Context, v *View, id string) (left time.D
 	if err != nil {
 		return 0, err
 	}
+	floors = planted.Bug.Floors(floors)
 	next := v.Table.next()
 	next.Members = slices.DeleteFunc(next.Members, func(m Member) bool { return m.ID == id })
-	if err := enough(next, "remove "+v.Table.find(id).Address); err != nil {
+	if err := next.enough("remove " + v.Table.find(id).Address); err != nil {
 		return 0, err
 	}
 	var staying []int

@@ -210,6 +210,27 @@ func TestWhoIsOut(t *testing.T) {
 	}
 }
 
+// A client that knows no version tells that only an init helps, as soon as that is sure.
+func TestWhenNothingCanBeLearned(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	six := table("a b c d e f")
+	for _, x := range []struct {
+		claim   string
+		reports []*report
+		want    bool
+	}{
+		{"half of six lost their data", []*report{at("a", "7", six), at("b", "7", six), at("c", "7", six), lost("d"), lost("e"), blank}, true},
+		{"one of them does not answer", []*report{at("a", "7", six), at("b", "7", six), at("c", "7", six), lost("d"), lost("e"), nil}, false},
+		{"two of six", []*report{at("a", "7", six), at("b", "7", six), at("c", "7", six), nil, lost("e"), blank}, false},
+		{"of the table before they are no members", []*report{at("a", "7", six), at("b", "7", six), at("c", "6", table("a b c")), lost("d"), lost("e"), blank}, false},
+		{"no table at all", []*report{blank, blank, blank, blank, blank, blank}, false},
+	} {
+		if got := unlearnable(names, x.reports); got != x.want {
+			t.Errorf("%s: %t, want %t", x.claim, got, x.want)
+		}
+	}
+}
+
 // What any client does by itself.
 func TestNextSteps(t *testing.T) {
 	names := []string{"a", "b", "c"}
@@ -243,6 +264,7 @@ func TestNextSteps(t *testing.T) {
 		{"nor from one that lags behind", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "0", nil), at("n", "1", nil)}, "nothing again"},
 		{"a suspended one has counters", table("a b:suspended c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), at("n", "1", nil)}, "sync 2"},
 		{"it has its counters", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), synced}, "promote"},
+		{"it has, and another new one before it has none", table("a b:new c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), synced}, "promote"},
 		{"it does not answer", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), nil}, "nothing again"},
 		{"suspended stays so", table("a b c:suspended"), []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil)}, "nothing"},
 	} {
@@ -320,6 +342,9 @@ func TestStepsTowardAChange(t *testing.T) {
 		{Change{Replace, "d", "z"}, "a b c", all(blank), "refused: z is no member: the members are a, b, c"},
 		{Change{Replace, "b", "c"}, "a b c", all(), "refused: b is a member already"},
 		{Change{Replace, "d", "c"}, "a b:suspended c", all(blank), "refused: cannot replace c: only 1 of 3 members would vote, and 2 are needed"},
+		{Change{Replace, "d", "c"}, "a b c", []*report{at("a", "1", nil), lost("b"), at("c", "1", nil), blank}, "wait: of the members that would vote, 1 answer, and 2 are needed"},
+		{Change{Suspend, "c", ""}, "a b c", []*report{at("a", "1", nil), nil, at("c", "1", nil)}, "wait: of the members that would vote, 1 answer, and 2 are needed"},
+		{Change{Suspend, "c", ""}, "a b c z", all(), "propose a b c:suspended z"},
 		{Change{Suspend, "c", ""}, "a b c", all(), "propose a b c:suspended"},
 		{Change{Suspend, "c", ""}, "a b c:suspended", all(), "done"},
 		{Change{Suspend, "b", ""}, "a b c:suspended", all(), "refused: cannot suspend b: only 1 of 3 members would vote, and 2 are needed"},

@@ -37,19 +37,21 @@ type Group struct {
 
 	view atomic.Pointer[View]
 
-	mu       sync.Mutex // held over no call
-	reports  []*report  // by master: the last one; nil: none
-	failures []error    // by master: why it did not report when it was asked last
-	looking  []bool     // by master: it is being asked
-	known    *evidence
-	bound    map[string]binding
-	conflict error
-	changed  chan struct{} // closed, and made anew, when any of these changes
-	working  bool
-	again    bool // something happened since work looked
-	pushing  []bool
-	timer    *time.Timer
-	closed   bool
+	mu          sync.Mutex // held over no call
+	reports     []*report  // by master: the last one; nil: none
+	failures    []error    // by master: why it did not report when it was asked last
+	looking     []bool     // by master: it is being asked
+	known       *evidence
+	bound       map[string]binding
+	conflict    error
+	changed     chan struct{} // closed, and made anew, when any of these changes
+	working     bool
+	again       bool          // something happened since work looked
+	kicked      chan struct{} // holds a value when it did while work was under way
+	pushing     []bool
+	unableUntil []clock.Instant // a step failed there before
+	timer       *time.Timer
+	closed      bool
 
 	ctx   context.Context // ends with Stop
 	stop  context.CancelFunc
@@ -64,7 +66,7 @@ type binding struct {
 
 // NewGroup returns a group, to be given its masters before it is asked for anything.
 func NewGroup(cfg Config) *Group {
-	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), known: newEvidence(), bound: map[string]binding{}, changed: make(chan struct{})}
+	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), known: newEvidence(), bound: map[string]binding{}, changed: make(chan struct{}), kicked: make(chan struct{}, 1)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
 }
@@ -73,7 +75,7 @@ func NewGroup(cfg Config) *Group {
 func (g *Group) SetMasters(masters []*master.Master) {
 	g.Masters = masters
 	g.reports, g.failures = make([]*report, len(masters)), make([]error, len(masters))
-	g.looking, g.pushing = make([]bool, len(masters)), make([]bool, len(masters))
+	g.looking, g.pushing, g.unableUntil = make([]bool, len(masters)), make([]bool, len(masters)), make([]clock.Instant, len(masters))
 	for _, m := range masters {
 		g.names = append(g.names, m.Name)
 	}
@@ -335,9 +337,6 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 	if v := g.view.Load(); v != nil {
 		return v
 	}
-	for i := range g.Masters {
-		g.look(i)
-	}
 	g.Kick()
 	g.until(ctx, timeout, func() bool { return g.view.Load() != nil || !g.busy() && !slices.Contains(g.looking, true) })
 	return g.view.Load()
@@ -407,15 +406,15 @@ func (g *Group) Faults() []error {
 // errTooFew is what a member's answer is of no use for.
 var errTooFew = errors.New("too few of the other masters answer to tell who votes")
 
-// NeedsInit reports that the masters belong to no deployment of which a version is known.
+// NeedsInit reports that the masters belong to no deployment of which a version is known, or
+// can be.
 func (g *Group) NeedsInit() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	s := g.situation()
 	unfounded := 0
-	for _, r := range g.reports {
+	for _, r := range s.reports {
 		if r != nil && r.table == nil {
 			unfounded++
 		}
 	}
-	return g.view.Load() == nil && unfounded > len(g.reports)/2
+	return s.view == nil && (unfounded > len(s.reports)/2 || unlearnable(s.names, s.reports))
 }

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,11 +105,7 @@ func (g *Group) found(ctx context.Context, i int, deployment, id, ballot string,
 }
 
 // claimed is what a master says of an init of these masters.
-func (g *Group) claimed() string {
-	names := slices.Clone(g.names)
-	slices.Sort(names)
-	return strings.Join(names, "\n")
-}
+func (g *Group) claimed() string { return strings.Join(sorted(g.names), "\n") }
 
 // inspect asks all masters for reports; all must give one.
 func (g *Group) inspect(ctx context.Context) ([]*report, error) {
@@ -117,14 +114,21 @@ func (g *Group) inspect(ctx context.Context) ([]*report, error) {
 	for i := range g.Masters {
 		all = append(all, i)
 	}
-	each(ctx, g, all, func(_ context.Context, i int) (struct{}, error) {
+	type answer struct {
+		report *report
+		err    error
+	}
+	ended := each(ctx, g, all, func(_ context.Context, i int) (answer, error) {
 		r, err := g.report(g.Masters[i])
-		reports[i], failures[i] = r, err
-		return struct{}{}, err
-	}, func(int, struct{}) bool { return false })
+		return answer{r, err}, nil
+	}, func(i int, a answer) (enough bool) {
+		reports[i], failures[i] = a.report, a.err
+		return false
+	})
 	var err error
 	for i, r := range reports {
-		if failure := failures[i]; r == nil {
+		if r == nil {
+			failure := cmp.Or(failures[i], ended, context.Canceled) // the last one: the group was closed
 			err = errors.Join(err, fmt.Errorf("%s: %w", g.names[i], printable.Error(failure)))
 		}
 	}
@@ -162,19 +166,7 @@ func (g *Group) foundable(reports []*report, force bool) error {
 	return g.distinct(reports)
 }
 
-func sorted(s []string) []string {
-	s = slices.Clone(s)
-	slices.Sort(s)
-	return s
-}
-
-func addressesOf(t *Table) []string {
-	var all []string
-	for _, m := range t.Members {
-		all = append(all, m.Address)
-	}
-	return all
-}
+func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
 // distinct refuses masters of which two are one server process.
 func (g *Group) distinct(reports []*report) error {

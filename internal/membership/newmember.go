@@ -35,6 +35,9 @@ func (g *Group) enroll(ctx context.Context, i int, v *View) error {
 		}
 	}
 	g.note(i, r)
+	if planted.Bug.SyncsEarly() {
+		return g.syncNew(ctx, i, v)
+	}
 	return nil
 }
 
@@ -145,9 +148,18 @@ func (g *Group) keys() []string {
 }
 
 // promote lets all new members vote that have their counters, if the quarantine of the
-// view is over; else it returns how much of it is left.
+// view is over; else it returns how much of it is left. A change of the members begins a
+// quarantine, so all that can get their counters get them before: else each would wait for
+// the others. One that cannot keeps nobody waiting.
 func (g *Group) promote(ctx context.Context, v *View) (left time.Duration, err error) {
 	s := g.situation()
+	if s.view != nil && s.view.Version == v.Version {
+		lacking, _ := s.newMembers()
+		for _, i := range lacking {
+			_ = g.do(ctx, syncCounters{i, v})
+		}
+		s = g.situation()
+	}
 	next, ready := v.Table.next(), 0
 	for _, r := range s.reports {
 		if r != nil && r.intact() && r.synced != "" && next.stateOf(r.id) == New {

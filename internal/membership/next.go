@@ -1,6 +1,9 @@
 package membership
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // situation is what the next step is decided on: what is known, and what the servers of
 // the client's masters report (nil: nothing now).
@@ -10,7 +13,10 @@ type situation struct {
 	uncommitted string // the highest version that a server has accepted, if it is not known to be committed
 	names       []string
 	reports     []*report
+	unable      []bool // by master: a step failed there lately; nil: nowhere
 }
+
+func (s situation) isUnable(master int) bool { return s.unable != nil && s.unable[master] }
 
 // step is one of those below.
 type step any
@@ -31,7 +37,8 @@ type (
 		view   *View
 	}
 
-	// promote: let the new members vote that may, as soon as the quarantine is over.
+	// promote: let the new members vote that may, as soon as the quarantine is over. Those that lack their counters get
+	// them first.
 	promote struct{ view *View }
 
 	// propose: change the view's table to another.
@@ -60,7 +67,7 @@ func (s situation) next() step {
 	}
 	for _, m := range v.Table.Members {
 		i := s.replacing(m)
-		if i < 0 {
+		if i < 0 || s.isUnable(i) {
 			continue
 		}
 		if !s.reports[i].isNew() {
@@ -70,18 +77,15 @@ func (s situation) next() step {
 		*next.find(m.ID) = Member{ID: s.reports[i].id, State: New, Address: m.Address}
 		return propose{v, next}
 	}
+	lacking, ready := s.newMembers()
+	switch {
+	case ready > 0:
+		return promote{v}
+	case len(lacking) > 0 && s.sources() >= v.Table.Quorum():
+		return syncCounters{lacking[0], v}
+	}
 	wait := time.Duration(0)
-	for _, m := range v.Table.Members {
-		if m.State != New {
-			continue
-		}
-		if i := s.serving(m.ID); i >= 0 && s.reports[i].synced == "" {
-			if s.sources() >= v.Table.Quorum() {
-				return syncCounters{i, v}
-			}
-		} else if i >= 0 {
-			return promote{v}
-		}
+	if slices.ContainsFunc(v.Table.Members, func(m Member) bool { return m.State == New }) {
 		wait = lookAgain
 	}
 	votes := 0
@@ -128,6 +132,21 @@ func (s situation) serving(id string) int {
 		}
 	}
 	return -1
+}
+
+// newMembers returns the masters that are new members, lack their counters and may get them, and how many have them.
+func (s situation) newMembers() (lacking []int, ready int) {
+	for i, r := range s.reports {
+		switch {
+		case r == nil || !r.intact() || s.view.Table.stateOf(r.id) != New:
+		case r.synced == "" && !s.isUnable(i):
+			lacking = append(lacking, i)
+		case r.synced == "":
+		default:
+			ready++
+		}
+	}
+	return lacking, ready
 }
 
 // sources is how many members can tell the counters at the view's version.

@@ -127,12 +127,14 @@ func (t *Table) voting() int {
 }
 
 // addresses are those of the members, for people.
-func (t *Table) addresses() string {
+func (t *Table) addresses() string { return strings.Join(addressesOf(t), ", ") }
+
+func addressesOf(t *Table) []string {
 	all := make([]string, len(t.Members))
 	for i, m := range t.Members {
 		all[i] = m.Address
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
 // next returns a copy of t, to be changed into the table after it.

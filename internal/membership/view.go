@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -70,7 +71,7 @@ func (e *evidence) add(id, version string, t *Table, committed bool) {
 	}
 	e.accepted[version][id] = true
 	e.tables[version] = t
-	if committed || t.committed(e.accepted[version]) {
+	if committed || planted.Bug.Committed(t.committed(e.accepted[version])) {
 		e.committed[version] = true
 	}
 }
@@ -159,18 +160,43 @@ func viewOf(deployment, version string, t *Table, reports []*report, names []str
 			v.Out[i] = fmt.Errorf("%w: %s", script.ErrNotMember, why)
 		}
 	}
-	lost := 0
+	s := situation{view: v, names: names, reports: reports}
 	for _, m := range t.Members {
-		i := slices.IndexFunc(reports, func(r *report) bool { return r != nil && r.intact() && r.id == m.ID })
-		if m.State == New && (i < 0 || reports[i].synced == "") || (situation{view: v, names: names, reports: reports}).replacing(m) >= 0 {
-			lost++
-		}
-		if i < 0 && !slices.Contains(names, m.Address) {
+		if s.serving(m.ID) < 0 && !slices.Contains(names, m.Address) {
 			v.Lacks = append(v.Lacks, m.Address)
 		}
 	}
-	v.NeedsInit = lost > len(t.Members)-t.Quorum()
+	v.NeedsInit = s.beyondRepair()
 	return v
+}
+
+// beyondRepair reports that so many members of the view's table lost their data, or have none yet, that the others
+// cannot tell what it was.
+func (s situation) beyondRepair() bool {
+	t, lost := s.view.Table, 0
+	for _, m := range t.Members {
+		i := s.serving(m.ID)
+		if m.State == New && (i < 0 || s.reports[i].synced == "") || s.replacing(m) >= 0 {
+			lost++
+		}
+	}
+	return lost > len(t.Members)-t.Quorum()
+}
+
+// unlearnable reports that no committed version can be learned from these reports: there are tables, and by each
+// that a member has, too many lost their data.
+func unlearnable(names []string, reports []*report) bool {
+	tables := 0
+	for _, r := range reports {
+		if r == nil || !r.intact() || r.table == nil {
+			continue
+		}
+		tables++
+		if !(situation{view: &View{Deployment: r.deployment, Version: r.version, Table: r.table}, names: names, reports: reports}).beyondRepair() {
+			return false
+		}
+	}
+	return tables > 0
 }
 
 func sameServer(other string) string {

@@ -16,6 +16,10 @@ func (g *Group) Kick() {
 	defer g.mu.Unlock()
 	g.again = true
 	if g.working || g.closed {
+		select {
+		case g.kicked <- struct{}{}:
+		default:
+		}
 		return
 	}
 	g.working = true
@@ -27,7 +31,8 @@ const (
 	lookPatience = 100 * time.Millisecond
 
 	// finishAfter is how long a version that is not known to be committed is left to who
-	// proposed it; up to as long again is added, so that not all step in at once.
+	// proposed it; up to as long again is added, so that not all step in at once. Each try
+	// that does not finish it doubles that, up to lookAgain.
 	finishAfter = 100 * time.Millisecond
 
 	// actAfter is how long at most a client waits, at random, before it does what all
@@ -44,25 +49,37 @@ func (g *Group) work() {
 	var since clock.Instant
 	var patience time.Duration
 	rested := false
+	failing := workPause // grows while steps fail: others do the same, or too few masters answer
+	var notBefore clock.Instant
+	failed := func() {
+		failing = min(2*failing, lookAgain/2)
+		notBefore = g.Now().Add(failing/2 + rand.N(failing))
+	}
 	for g.ctx.Err() == nil {
 		g.mu.Lock()
 		g.again = false
 		g.mu.Unlock()
 		g.lookAll(g.ctx)
 		s := g.next()
+		if left := notBefore.Sub(g.Now()); left > 0 {
+			switch s.(type) {
+			case promote, enroll, syncCounters, propose:
+				g.nap(left)
+				continue
+			}
+		}
 		switch s := s.(type) {
 		case finish:
 			if s.version != disputed {
 				disputed, since = s.version, g.Now()
 				patience = finishAfter + rand.N(finishAfter)
 			}
-			if g.Now().Sub(since) < patience {
-				g.sleep(workPause)
+			if left := patience - g.Now().Sub(since); left > 0 {
+				g.nap(min(left, patience/8))
 				continue
 			}
 			_ = g.change(g.ctx, nil, nil) // the next look tells what came of it
-			disputed = ""
-			continue
+			since, patience = g.Now(), min(2*patience, lookAgain)
 		case nothing:
 			if g.rest(s.wait) {
 				return
@@ -73,7 +90,7 @@ func (g *Group) work() {
 				return
 			}
 			if err != nil {
-				g.sleep(workPause + rand.N(finishAfter))
+				failed()
 			}
 		default:
 			if !rested {
@@ -83,7 +100,9 @@ func (g *Group) work() {
 			}
 			rested = false
 			if err := g.do(g.ctx, s); err != nil {
-				g.sleep(workPause + rand.N(finishAfter))
+				failed()
+			} else {
+				failing = workPause
 			}
 		}
 	}
@@ -115,6 +134,22 @@ func (g *Group) rest(wait time.Duration) bool {
 	return true
 }
 
+// nap waits before the next look, but not much longer than until a Kick: there is
+// something to learn then.
+func (g *Group) nap(d time.Duration) {
+	g.sleep(min(d, workPause))
+	if d -= workPause; d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-g.kicked:
+	case <-g.ctx.Done():
+	}
+}
+
 func (g *Group) sleep(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -142,7 +177,10 @@ func (g *Group) lookFully(ctx context.Context) {
 func (g *Group) situation() situation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := situation{view: g.view.Load(), names: g.names, reports: append([]*report(nil), g.reports...)}
+	s := situation{view: g.view.Load(), names: g.names, reports: append([]*report(nil), g.reports...), unable: make([]bool, len(g.reports))}
+	for i, until := range g.unableUntil {
+		s.unable[i] = g.Now().Before(until)
+	}
 	for i, err := range g.failures {
 		if err != nil {
 			s.reports[i] = nil // nothing that it said before holds for sure
@@ -160,13 +198,22 @@ func (g *Group) situation() situation {
 
 func (g *Group) next() step { return g.situation().next() }
 
-// do carries out a step.
+// do carries out a step. A master at which it fails is left alone for a while: the others
+// do not wait for one that has no memory, say.
 func (g *Group) do(ctx context.Context, s step) error {
+	at := func(master int, err error) error {
+		if err != nil {
+			g.mu.Lock()
+			g.unableUntil[master] = g.Now().Add(lookAgain)
+			g.mu.Unlock()
+		}
+		return err
+	}
 	switch s := s.(type) {
 	case enroll:
-		return g.enroll(ctx, s.master, s.view)
+		return at(s.master, g.enroll(ctx, s.master, s.view))
 	case syncCounters:
-		return g.syncNew(ctx, s.master, s.view)
+		return at(s.master, g.syncNew(ctx, s.master, s.view))
 	case propose:
 		return g.change(ctx, s.view, s.table)
 	}

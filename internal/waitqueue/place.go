@@ -15,6 +15,7 @@ type Place struct {
 	Began     clock.Instant // when the last attempt did
 	Asked     bool          // that one asked for places
 	EverAsked bool          // one of them did
+	Reads     bool          // it was for a reader
 	NotBefore clock.Instant // when to ask by itself again, at the earliest
 	AskAt     clock.Instant // when to ask by itself, unless called
 

@@ -128,20 +128,21 @@ func (q *Queues[W, A]) Hand(w *Waiter[W, A], a *A) bool {
 	return true
 }
 
-// Join puts a caller at the end of the queue of name.
-func (q *Queues[W, A]) Join(name string, want W) *Waiter[W, A] {
+// Join puts a caller at the end of the queue of name. ticket is its own, if it has one before it
+// asks.
+func (q *Queues[W, A]) Join(name string, want W, ticket Ticket) *Waiter[W, A] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := &Waiter[W, A]{Want: want, name: name}
+	w := &Waiter[W, A]{Want: want, Place: Place{Ticket: ticket}, name: name}
 	l := q.of(name)
 	l.waiters = append(l.waiters, w)
 	return w
 }
 
-// Leave takes w out of its queue. When nobody is left there, nobodyLeft is called, before
+// Leave takes w out of its queue. Unless it was served, the next one has its place. When nobody is left there, nobodyLeft is called, before
 // anybody else can come, with the attempt that w was handed and did not take, or nil.
 // Leave returns that too.
-func (q *Queues[W, A]) Leave(w *Waiter[W, A], nobodyLeft func(untaken *A)) (untaken *A) {
+func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, nobodyLeft func(untaken *A)) (untaken *A) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l := q.of(w.name)
@@ -155,7 +156,7 @@ func (q *Queues[W, A]) Leave(w *Waiter[W, A], nobodyLeft func(untaken *A)) (unta
 	if !first {
 		return w.handed
 	}
-	if len(l.waiters) > 0 && l.blocked == 0 && w.EverAsked && w.handed == nil && !promised {
+	if len(l.waiters) > 0 && l.blocked == 0 && !served && w.EverAsked && w.handed == nil && !promised {
 		next := l.waiters[0]
 		next.Place, next.called, next.inherited = w.Place, w.called, true
 		next.Last, w.Last = w.Last, nil

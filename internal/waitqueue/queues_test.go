@@ -18,7 +18,7 @@ type queues = Queues[want, attempt]
 func TestNoHandedAttemptIsForgotten(t *testing.T) {
 	t.Parallel()
 	var q queues
-	w := q.Join("job", want{})
+	w := q.Join("job", want{}, Ticket{})
 	first := &attempt{1}
 	q.Block("job")
 	q.Block("job")
@@ -43,7 +43,7 @@ func TestNoHandedAttemptIsForgotten(t *testing.T) {
 func TestCallsOutliveAHandedAttempt(t *testing.T) {
 	t.Parallel()
 	var q queues
-	w := q.Join("job", want{})
+	w := q.Join("job", want{}, Ticket{})
 	q.Block("job")
 	q.Next("job")
 	q.Hand(w, &attempt{})
@@ -69,7 +69,7 @@ func TestCallsOutliveAHandedAttempt(t *testing.T) {
 func TestWhoIsPromisedAnAttempt(t *testing.T) {
 	t.Parallel()
 	var q queues
-	first, second := q.Join("job", want{}), q.Join("job", want{})
+	first, second := q.Join("job", want{}, Ticket{}), q.Join("job", want{}, Ticket{})
 	q.Block("job")
 	if turn := q.TurnOf(first); turn.Ask || !turn.Blocked {
 		t.Fatalf("while the name is blocked: %+v", turn)
@@ -82,7 +82,7 @@ func TestWhoIsPromisedAnAttempt(t *testing.T) {
 		t.Errorf("it is promised an attempt: %+v", turn)
 	}
 	first.EverAsked = true
-	if untaken := q.Leave(first, func(*attempt) { t.Error("another is left") }); untaken != nil {
+	if untaken := q.Leave(first, false, func(*attempt) { t.Error("another is left") }); untaken != nil {
 		t.Error("nothing was handed")
 	}
 	if q.Hand(first, &attempt{}) {
@@ -103,13 +103,13 @@ func TestWhoIsPromisedAnAttempt(t *testing.T) {
 func TestWhoLeavesWithAnAttempt(t *testing.T) {
 	t.Parallel()
 	var q queues
-	w := q.Join("job", want{})
+	w := q.Join("job", want{}, Ticket{})
 	q.Block("job")
 	q.Next("job")
 	a := &attempt{}
 	q.Hand(w, a)
 	told := 0
-	untaken := q.Leave(w, func(untaken *attempt) {
+	untaken := q.Leave(w, false, func(untaken *attempt) {
 		if told++; untaken != a {
 			t.Error("told of another")
 		}

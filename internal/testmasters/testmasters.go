@@ -1,0 +1,133 @@
+// Package testmasters has masters for the tests and examples of packages that use the lock by its public API: embedded
+// ones, also in virtual time, or redis-server processes. They are a deployment already. Only tests may import it.
+package testmasters
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// Deployment is the masters, of one of both kinds.
+type Deployment struct {
+	Embedded []*embedded.Server
+	Servers  []*redisproc.Server
+
+	t     *testing.T
+	epoch time.Time
+}
+
+// Virtual runs test in a bubble, on n embedded masters.
+func Virtual(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		d := &Deployment{t: t, epoch: time.Now()}
+		for range n {
+			s := embedded.New()
+			t.Cleanup(s.Close)
+			d.Embedded = append(d.Embedded, s)
+		}
+		d.found()
+		test(t, d)
+	})
+}
+
+// Processes returns n redis-server processes.
+func Processes(t *testing.T, n int) *Deployment {
+	t.Helper()
+	servers, err := redisproc.StartN(n, redisproc.Config{AppendFsync: "always"})
+	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
+		t.Skipf("NOT RUN, no redis-server: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Deployment{t: t, Servers: servers}
+	for _, s := range servers {
+		t.Cleanup(func() {
+			if err := s.Stop(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	d.found()
+	return d
+}
+
+func (d *Deployment) found() {
+	d.t.Helper()
+	if err := d.Client().Init(context.Background(), 0); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// URLs are those of processes.
+func (d *Deployment) URLs() (urls []string) {
+	for _, s := range d.Servers {
+		urls = append(urls, s.URL())
+	}
+	return urls
+}
+
+// Client returns a client of all masters, closed at the end of the test.
+func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
+	d.t.Helper()
+	var c *redlock.Client
+	var err error
+	if d.Embedded == nil {
+		c, err = redlock.Open(d.URLs(), opts...)
+	} else {
+		var masters []redis.UniversalClient
+		for _, s := range d.Embedded {
+			one := redis.NewClient(s.Options())
+			d.t.Cleanup(func() { _ = one.Close() })
+			masters = append(masters, one)
+		}
+		now := func() clock.Instant { return clock.Instant(time.Since(d.epoch)) }
+		c, err = redlock.New(masters, append([]redlock.Option{clock.Option(now).(redlock.Option)}, opts...)...)
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() {
+		if err := c.Close(); err != nil && !errors.Is(err, redlock.ErrClosed) {
+			d.t.Error(err)
+		}
+	})
+	return c
+}
+
+// URLs returns those of n embedded masters that listen on the loopback, for examples.
+func URLs(n int) (urls []string, stop func()) {
+	var servers []*embedded.Server
+	for range n {
+		s, err := embedded.NewListening("127.0.0.1:0")
+		if err != nil {
+			panic(err)
+		}
+		servers = append(servers, s)
+		urls = append(urls, "redis://"+s.Addr())
+	}
+	client, err := redlock.Open(urls)
+	if err == nil {
+		err = errors.Join(client.Init(context.Background(), 0), client.Close())
+	}
+	if err != nil {
+		panic(err)
+	}
+	return urls, func() {
+		for _, s := range servers {
+			s.Close()
+		}
+	}
+}
