@@ -29,6 +29,10 @@ func TestDependencies(t *testing.T) {
 			"golang.org/x/sys/",
 			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous", // go-redis's own
 		}, "the root stays small: adapters, peers and tools live in modules of their own"},
+		{"./leader", []string{
+			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
+			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
+		}, "an election needs no more than the lock"},
 		{"./fence", []string{"github.com/redlock-go/redlock/fence"}, "a store's service must not need a lock client"},
 		{"./guard/httpguard", []string{"github.com/redlock-go/redlock/fence", "github.com/redlock-go/redlock/guard/httpguard"}, "a guard knows fence, and no lock client"},
 	} {
@@ -45,6 +49,18 @@ func TestDependencies(t *testing.T) {
 			if !ok || !any {
 				t.Errorf("%s needs %s: %s", c.pkg, dep, c.why)
 			}
+		}
+	}
+}
+
+// An election is made of the lock's API: whoever wants another can make it too.
+func TestLeaderNeedsOnlyTheAPI(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, "./leader").Output()
+	must(t, err)
+	for imported := range strings.FieldsSeq(string(out)) {
+		if strings.Contains(imported, ".") && imported != "github.com/redlock-go/redlock" && imported != "github.com/redlock-go/redlock/fence" {
+			t.Errorf("leader imports %s", imported)
 		}
 	}
 }

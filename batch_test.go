@@ -34,7 +34,7 @@ func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 	}{
 		{"wrong type of lock", "WRONGTYPE", func(k script.Keys, r *redis.Client) error { return r.RPush(background, k.Lock, "x").Err() },
 			func(h *hold) []script.Call {
-				return []script.Call{h.acquireCall(terms, nowhere), h.confirmCall(1), h.extendCall(terms), h.repairCall(terms), h.releaseCall()}
+				return []script.Call{h.acquireCall(terms, nowhere), h.extendCall(terms), h.repairCall(terms), h.releaseCall()} // for a confirm it is another's
 			}, false},
 		{"missing counter", "NOTMEMBER", func(k script.Keys, r *redis.Client) error { return r.Del(background, k.Fence).Err() },
 			func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }, true},

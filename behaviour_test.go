@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/redlock-go/redlock/fence"
+
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -41,6 +43,7 @@ var behaviours = []behaviour{
 	{"LostOnAMajority", 5, lostOnAMajority},
 	{"LostOnAMinority", 5, lostOnAMinority},
 	{"LockWithoutTTL", 3, lockWithoutTTL},
+	{"LockFromTheFuture", 3, lockFromTheFuture},
 	{"UnlockTwice", 3, unlockTwice},
 	{"LockWaits", 3, lockWaits},
 	{"LockGivesUp", 3, lockGivesUp},
@@ -51,6 +54,25 @@ var behaviours = []behaviour{
 	{"Close", 3, closeReleases},
 	{"OneHandleManyGoroutines", 3, oneHandleManyGoroutines},
 	{"SuspendedHolder", 3, suspendedHolder},
+
+	// Of locks_test.go.
+	{"AllOrNone", 5, allOrNone},
+	{"NoneOnAnyMaster", 3, noneOnAnyMaster},
+	{"SetRenews", 3, setRenews},
+	{"SetExtends", 3, setExtends},
+	{"LossOfOneIsLossOfAll", 5, lossOfOneIsLossOfAll},
+	{"SetRepairs", 3, setRepairs},
+	{"SetMaxHold", 3, setMaxHold},
+	{"SetReEntry", 3, setReEntry},
+	{"SetWaitsInOrder", 3, setWaitsInOrder},
+	{"SetLosesAPart", 3, setLosesAPart},
+	{"SetGivesUp", 3, setGivesUp},
+	{"CloseReleasesSets", 3, closeReleasesSets},
+
+	// Of slots_test.go.
+	{"SlotsAdmitSoMany", 3, slotsAdmitSoMany},
+	{"AnySlotEndsTheWait", 3, anySlotEndsTheWait},
+	{"SlotsServeAll", 3, slotsServeAll},
 
 	// Of waiting_test.go.
 	{"WokenByARelease", 5, wokenByARelease},
@@ -63,6 +85,40 @@ var behaviours = []behaviour{
 	{"AFreeMasterMisleadsNobody", 5, aFreeMasterMisleadsNobody},
 	{"ARepairComesBeforeACall", 3, aRepairComesBeforeACall},
 	{"SubscriptionsEndWithTheWaiting", 3, subscriptionsEndWithTheWaiting},
+
+	// Of inspect_test.go.
+	{"InspectNamesTheHolder", 5, inspectNamesTheHolder},
+	{"InspectNamesReaders", 5, inspectNamesReaders},
+	{"InspectNamesNobodyWithoutAMajority", 5, inspectNamesNobodyWithoutAMajority},
+
+	// Of linger_test.go.
+	{"HoldAtLeast", 5, holdAtLeast},
+	{"LingersAfterAnOutage", 3, lingersAfterAnOutage},
+	{"LingersBeyondClose", 3, lingersBeyondClose},
+	// Of readers_test.go.
+	{"ManyReadersOrOneWriter", 5, manyReadersOrOneWriter},
+	{"ReadersExpireAlone", 3, readersExpireAlone},
+	{"DeadReaderIsWaitedForNoLonger", 3, deadReaderIsWaitedForNoLonger},
+	{"WritersAreNotStarved", 5, writersAreNotStarved},
+	{"ReadersAreCalledUpToTheFirstWriter", 5, readersAreCalledUpToTheFirstWriter},
+	{"ReadersOfOneClientGoTogether", 3, readersOfOneClientGoTogether},
+	{"ReadersAreCalledWhenAWriterGivesUp", 3, readersAreCalledWhenAWriterGivesUp},
+	{"Downgrade", 5, downgrade},
+	{"DowngradeKeepsWritersOut", 5, downgradeKeepsWritersOut},
+	{"DowngradeInAMix", 5, downgradeInAMix},
+	{"UpgradeIsRefused", 3, upgradeIsRefused},
+	{"ReEntryOfReadersAndWriters", 3, reEntryOfReadersAndWriters},
+	{"LastTokenTellsOfWriters", 5, lastTokenTellsOfWriters},
+	{"GuardsRefuseReaders", 3, guardsRefuseReaders},
+	{"DoRead", 3, doReads},
+	{"ReaderIsLostOrRepaired", 5, readerIsLostOrRepaired},
+	{"ReadersAndWritersContend", 5, readersAndWritersContend},
+	{"ReadersAreGivenBack", 3, readersAreGivenBack},
+	{"AReEnteredReaderThatDies", 3, aReEnteredReaderThatDies},
+	{"ManyReadersAreRenewed", 3, manyReadersAreRenewed},
+	{"AShortReaderCutsNoOther", 3, aShortReaderCutsNoOther},
+	{"AnUnlockedReaderIsNotRenewed", 3, anUnlockedReaderIsNotRenewed},
+	{"AReleaseWakesTheWriters", 3, aReleaseWakesTheWriters},
 }
 
 func TestBehaviourEmbedded(t *testing.T) {
@@ -449,6 +505,15 @@ func lostOnAMinority(t *testing.T, d *deployment) {
 // A lock that lost its ttl is held, until its owner's lease must have ended,
 // however short those of its rivals are: the owner may be valid, and renew later.
 func lockWithoutTTL(t *testing.T, d *deployment) {
+	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error { return r.Persist(background, lock).Err() })
+}
+
+// So is one that was written while the masters' clocks were ahead, which were set back since.
+func lockFromTheFuture(t *testing.T, d *deployment) {
+	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error { return r.PExpire(background, lock, time.Hour).Err() })
+}
+
+func lockWithWrongTTL(t *testing.T, d *deployment, spoil func(r *redis.Client, lock string) error) {
 	longest := 4 * d.ttl()
 	settings := []Option{WithRequestTimeout(d.request()), WithMaxTTL(longest), WithTTL(d.ttl())}
 	owner, rival := d.client(settings...), d.client(settings...)
@@ -457,7 +522,7 @@ func lockWithoutTTL(t *testing.T, d *deployment) {
 	settled(t, owner) // else a master sets the ttl after it was taken away
 	for _, name := range []string{"abandoned", "job"} {
 		for _, r := range d.raw {
-			must(t, r.Persist(background, script.KeysOf(DefaultPrefix, name, "").Lock).Err())
+			must(t, spoil(r, script.KeysOf(DefaultPrefix, name, "").Lock))
 		}
 		_, err := rival.TryLock(background, name)
 		requireErr(t, err, ErrNotAcquired, ErrHeld)

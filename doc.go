@@ -3,6 +3,7 @@
 // masters holds the lock. The lock is renewed while the work runs, and its holder is
 // told in time when it can no longer prove its hold. The lock carries a fencing
 // token: a number that grows with every fresh acquisition, for stores to compare.
+// LockAll holds several names at a time; WithSlots lets several hold one name.
 //
 //	err := client.Do(ctx, "payroll", func(ctx context.Context, token fence.Token) error {
 //		// Stop when ctx ends. Pass token to every store that you write to.
@@ -49,6 +50,10 @@
 //     millisecond or more to answer (carry in internal/master).
 //   - One for each master's subscription (keepSubscribed), while a caller waits and
 //     for 5 s after.
+//   - One for each slot of a name, while a caller waits for one (waitForSlot).
+//   - One for each master that is told who this client is: when it comes up, and then
+//     seldom, at last once an hour (announcer.tell). One for each master that Inspect
+//     asks (lookAt).
 //   - One for each inquiry into a master: whether it may vote, or what a counter is
 //     that it lost (ask and recheck in internal/master). An inquiry may start one for
 //     each master, to ask them all (internal/membership). So may Init and PlanInit,

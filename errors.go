@@ -61,6 +61,14 @@ var (
 	// ran out, or MaxHold was reached, before the lock was released.
 	ErrExpired = errors.New("redlock: lease expired")
 
+	// ErrUpgrade is returned at once when a holder that reads asks for the same lock to write:
+	// two that do so would wait for each other for ever. Unlock first.
+	ErrUpgrade = errors.New("redlock: a lock that is held for reading cannot be locked for writing")
+
+	// ErrWriters is returned by Downgrade when other handles of the hold were locked for
+	// writing, and are not unlocked.
+	ErrWriters = errors.New("redlock: other handles of the hold are for writing")
+
 	// ErrReleased is returned when a handle that was unlocked is used again, and
 	// is the cause of a hold's context after its last Unlock.
 	ErrReleased = errors.New("redlock: already released")
@@ -108,7 +116,7 @@ func (v Vote) String() string {
 // QuorumError tells why masters did not agree to something. errors.Is finds
 // Reason, the masters' own errors and, for an acquisition, ErrNotAcquired.
 type QuorumError struct {
-	Op     string // "acquire", "re-enter", "extend", "release", "verify" or "learn the members"
+	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "verify", "inspect" or "learn the members"
 	Name   string // of the lock; "" if it is about none
 	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost
 	Need   int    // masters that had to agree
@@ -163,12 +171,14 @@ func (e *QuorumError) Unwrap() []error {
 
 // The operations that a QuorumError names.
 const (
-	opAcquire = "acquire"
-	opReenter = "re-enter"
-	opExtend  = "extend"
-	opRelease = "release"
-	opVerify  = "verify"
-	opMembers = "learn the members"
+	opAcquire   = "acquire"
+	opReenter   = "re-enter"
+	opExtend    = "extend"
+	opDowngrade = "downgrade"
+	opRelease   = "release"
+	opVerify    = "verify"
+	opInspect   = "inspect"
+	opMembers   = "learn the members"
 )
 
 // OptionError tells which input was refused; errors.Is finds ErrBadOption.

@@ -139,6 +139,61 @@ func ExampleLock_Context() {
 	// Output: the same token: true
 }
 
+// Hold two accounts at a time, whoever else moves money between them in the other direction.
+func ExampleClient_LockAll() {
+	urls, stop := masters()
+	defer stop()
+	client, err := redlock.Open(urls)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	locks, err := client.LockAll(ctx, []string{"account 7", "account 3"}, redlock.WithWait(time.Minute))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Unlock(ctx)
+	// Each account is a resource of its own, with a token of its own.
+	for _, name := range locks.Names() {
+		err := ledger.Do(locks.Context(), name, locks.Token(name), func() error { return pay(locks.Context()) })
+		fmt.Println(name, err)
+	}
+	// Output:
+	// paid
+	// account 3 <nil>
+	// paid
+	// account 7 <nil>
+}
+
+// Let three workers at a time use a licence.
+func ExampleWithSlots() {
+	urls, stop := masters()
+	defer stop()
+	client, err := redlock.Open(urls, redlock.WithSlots(3)) // for all its locks, so that all callers agree
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	for range 4 {
+		lock, err := client.TryLock(ctx, "licence")
+		if err != nil {
+			fmt.Println("all in use:", errors.Is(err, redlock.ErrHeld))
+			break
+		}
+		defer lock.Unlock(ctx)
+		fmt.Println("a slot of 3:", lock.Slot() >= 1 && lock.Slot() <= 3, lock.Name() == fmt.Sprint("licence~slot", lock.Slot()))
+	}
+	// Output:
+	// a slot of 3: true true
+	// a slot of 3: true true
+	// a slot of 3: true true
+	// all in use: true
+}
+
 // Ask whether a token that came with a request is still its holder's.
 func ExampleClient_Verify() {
 	urls, stop := masters()
@@ -164,4 +219,85 @@ func ExampleClient_Verify() {
 	// Output:
 	// while it is held: valid
 	// afterwards: stale
+}
+
+// Find out who holds a lock.
+func ExampleClient_Inspect() {
+	urls, stop := masters()
+	defer stop()
+	client, err := redlock.Open(urls, redlock.WithName("ledger service"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	lock, err := client.Lock(ctx, "ledger")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lock.Unlock(ctx)
+	in, err := client.Inspect(ctx, "ledger")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(in.Quorum.State, "with the same token:", in.Quorum.Token == lock.Token())
+	// in.Quorum.Holder is "ledger service, process 4711 on host-7", as soon as the masters know it.
+
+	// Output: held with the same token: true
+}
+
+// Run a short job once, though several schedulers start it at nearly the same time.
+func ExampleHoldAtLeast() {
+	urls, stop := masters()
+	defer stop()
+	client, err := redlock.Open(urls)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	for range 3 { // what three schedulers do, one shortly after the other
+		err := client.Do(ctx, "ping", func(context.Context, fence.Token) error {
+			fmt.Println("ping")
+			return nil
+		}, redlock.HoldAtLeast(5*time.Second), redlock.WithWait(0))
+		if errors.Is(err, redlock.ErrHeld) {
+			fmt.Println("somebody else did it")
+		}
+	}
+	// Output:
+	// ping
+	// somebody else did it
+	// somebody else did it
+}
+
+// Read what others may read at the same time, and nobody writes meanwhile.
+func ExampleClient_RLock() {
+	urls, stop := masters()
+	defer stop()
+	client, err := redlock.Open(urls)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	one, err := client.RLock(ctx, "prices")
+	if err != nil {
+		log.Fatal(err)
+	}
+	other, err := client.RLock(ctx, "prices")
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = client.TryLock(ctx, "prices")
+	fmt.Println("a writer is refused:", errors.Is(err, redlock.ErrHeld))
+	fmt.Println("nobody wrote between:", one.LastToken() == other.LastToken())
+	fmt.Println("unlocked:", errors.Join(one.Unlock(ctx), other.Unlock(ctx)))
+	// Output:
+	// a writer is refused: true
+	// nobody wrote between: true
+	// unlocked: <nil>
 }

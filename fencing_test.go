@@ -23,19 +23,23 @@ func TestTokenIsTheHighestGrantThatAQuorumStandsAt(t *testing.T) {
 		claim string
 		votes []script.Vote
 		token int64
+		low   int64 // the lowest number granted
 		stand verdict
 		ask   int // masters to confirm
 	}{
-		{"equal votes stand by themselves", granted(5, 5, 5, 0, 0), 5, won, 0},
-		{"one above the others must be confirmed", granted(9, 2, 2, 0, 0), 9, undecided, 2},
-		{"a quorum at the top is enough", granted(9, 9, 9, 1, 1), 9, won, 2},
-		{"masters that did not grant cannot confirm", granted(9, 2, 2, -1, -1), 9, undecided, 2},
-		{"three of three, one low", granted(4, 4, 3), 4, won, 1},
-		{"one master", granted(1), 1, won, 0},
+		{"equal votes stand by themselves", granted(5, 5, 5, 0, 0), 5, 5, won, 0},
+		{"one above the others must be confirmed", granted(9, 2, 2, 0, 0), 9, 2, undecided, 2},
+		{"a quorum at the top is enough", granted(9, 9, 9, 1, 1), 9, 1, won, 2},
+		{"masters that did not grant cannot confirm", granted(9, 2, 2, -1, -1), 9, 2, undecided, 2},
+		{"three of three, one low", granted(4, 4, 3), 4, 3, won, 1},
+		{"one master", granted(1), 1, 1, won, 0},
 	} {
 		token := highestGrant(c.votes)
 		if int64(token) != c.token {
 			t.Errorf("%s: token %d, want %d", c.claim, token, c.token)
+		}
+		if low := lowestGrant(c.votes); int64(low) != c.low {
+			t.Errorf("%s: the lowest is %d, want %d", c.claim, low, c.low)
 		}
 		ballot := standings(c.votes, token)
 		if got := decide(ballot, majorityOf(len(c.votes))); got != c.stand {

@@ -3,6 +3,8 @@ package redlock
 import (
 	"context"
 	"testing"
+
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // A first whose context ends in the middle of an attempt may have been called for
@@ -11,8 +13,8 @@ func TestWhoInheritsAnAttemptAsks(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.reached()
-		first := c.queues.Join("job", c.config.lock)
-		next := c.queues.Join("job", c.config.lock)
+		first := c.queues.Join("job", c.config.lock, waitqueue.Ticket{})
+		next := c.queues.Join("job", c.config.lock, waitqueue.Ticket{})
 		first.EverAsked, first.AskAt = true, c.now().Add(askInterval)
 		ctx, cancel := context.WithCancel(background)
 		cancel()

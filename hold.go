@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
@@ -25,9 +26,12 @@ type hold struct {
 	name     string
 	owner    string
 	keys     script.Keys
-	token    fence.Token // set before begin, then constant
+	token    fence.Token // set before begin, then constant; 0 for one that was acquired for reading
+	last     fence.Token // likewise: the token, or the newest writer's that a reader knows
+	reading  atomic.Bool // it reads, else it writes; set before its first request, or by Downgrade
 	watchdog bool
 	maxHold  time.Duration
+	set      *Locks // it is one of several that are held together; nil: it stands alone
 	drift    float64
 	since    clock.Instant // when this client got the name from another; 0: begin sets it
 	older    *hold         // of the same name; guarded by the client's holds
@@ -37,11 +41,15 @@ type hold struct {
 	cancel context.CancelCauseFunc
 	limit  clock.Instant // of MaxHold; 0: none
 
-	mu      sync.Mutex // never held over I/O, a channel or a call of the client's
-	terms   terms      // of the next renewal
+	mu      sync.Mutex    // never held over I/O, a channel or a call of the client's
+	began   clock.Instant // by begin
+	atLeast time.Duration // after that it stays taken for so long; 0: not
+	terms   terms         // of the next renewal
 	masters []masterHold
 	few     [few]masterHold // where they are if there are no more
 	depth   int             // handles that are not unlocked, and re-entries under way
+	writers int             // those of them that write
+	blocks  bool            // other callers of this client do not ask for the name
 	ended   error           // why it is over; nil while held
 	endedAt clock.Instant
 	timer   *time.Timer
@@ -73,11 +81,14 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 		keys:     script.KeysOf(c.prefix, name, owner),
 		watchdog: cfg.watchdog,
 		maxHold:  cfg.maxHold,
+		set:      cfg.set,
+		atLeast:  cfg.atLeast,
 		drift:    c.driftOf(v),
 		version:  v.Version,
 		quorum:   quorumOf(v),
 		depth:    1,
 	}
+	h.reading.Store(cfg.reads)
 	h.terms = termsOf(cfg.ttl, cfg.delay, h.drift)
 	h.masters = inPlace(&h.few, len(c.masters))
 	h.longest = h.terms.keyTTL()
@@ -97,6 +108,9 @@ func (h *hold) send(r *round, call script.Call) {
 // are never added up: from the first one at a newer version on, the older ones prove what
 // they have proved, and no more. The caller holds mu.
 func (h *hold) counts(v *membership.View) bool {
+	if planted.Bug.SameVersion(v.Version == h.version) {
+		return true
+	}
 	if v.Version > h.version {
 		h.proved = h.validByVotes()
 		h.version, h.quorum = v.Version, quorumOf(v)
@@ -145,10 +159,11 @@ func (h *hold) acquired(i int, v script.Vote, t terms, counts bool) script.Vote 
 		return v
 	case v.Answer != script.Granted:
 		return v
-	case s.granted && s.grant != v.Grant:
+	case s.granted && s.grant != v.Grant && !h.reading.Load(): // a reader is given no number
 		// Not the grant that voted: the key expired and was granted again, to a late
 		// copy of our own acquire. What stood between may have been a rival's.
-		s.granted, s.until, s.doubt = false, 0, true
+		h.strike(s)
+		s.doubt = true
 		return script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
 	}
 	was := s.expiry
@@ -162,6 +177,16 @@ func (h *hold) acquired(i int, v script.Vote, t terms, counts bool) script.Vote 
 	}
 	s.expiry = was.atLeast(expiryAfter(v.Sent, v.Got, t.keyTTL()))
 	return v
+}
+
+// strike takes back what a master granted: its vote counts until now. If too few are left, the hold is over, and the
+// timer says so at once. The caller holds mu.
+func (h *hold) strike(s *masterHold) {
+	now := h.client.now()
+	s.granted, s.until = false, min(s.until, now)
+	if h.timer != nil && h.ended == nil {
+		h.timer.Reset(h.untilNextTick(now))
+	}
 }
 
 // validUntil is the end of the lease: until then a quorum of votes counts. The
@@ -188,23 +213,33 @@ func (h *hold) validByVotes() clock.Instant {
 func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 	inner, cancel := context.WithCancelCause(ctx)
 	h.cancel = cancel
-	h.ctx = &holdContext{fence.WithToken(inner, h.token), h}
+	h.ctx = h.contextIn(inner)
 	now := h.client.now()
 	h.mu.Lock()
 	if h.since == 0 {
 		h.since = now
 	}
+	h.began = now
 	if h.maxHold > 0 {
 		h.limit = now.Add(h.maxHold)
 	}
 	h.renewAt = now.Add(h.terms.ttl / renewals)
 	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
 	t := h.terms
+	if !h.reading.Load() {
+		h.writers, h.blocks = 1, true
+	}
+	blocks := h.blocks
 	h.mu.Unlock()
-	h.client.queues.Block(h.name)
+	if blocks {
+		h.client.queues.Block(h.name)
+	}
 	h.client.holds.add(h)
 	if h.over() != nil {
 		h.client.forget(h) // it ended before it was there to be removed
+	}
+	if h.set != nil {
+		h.set.joined(h)
 	}
 	h.client.suspend.start(h.client)
 
@@ -221,7 +256,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 		return v
 	}
 	asked.receive(false, late)
-	return &Lock{h: h, ctx: h.ctx, cancel: func(error) {}}
+	return &Lock{h: h, ctx: h.ctx, cancel: func(error) {}, writes: blocks}
 }
 
 // end makes the hold be over, once, and returns why it is: cause, or what came
@@ -246,12 +281,29 @@ func (h *hold) end(cause error) error {
 			h.send(late, h.repairCall(h.terms))
 		})
 	}
-	h.cancel(cause)
+	if late := planted.Bug.TellsAfter(); late > 0 && cause != ErrReleased {
+		time.AfterFunc(late, func() { h.cancel(cause) })
+	} else {
+		h.cancel(cause)
+	}
 	if cause != ErrReleased {
 		h.client.forget(h) // else handOver does it, with the release
 	}
 	h.client.observer.Ended(h.name, h.token, cause)
+	if h.set != nil {
+		h.set.ended(cause)
+	}
 	return cause
+}
+
+// unblocks reports, once, that other callers of this client may ask for the name now, and
+// could not before.
+func (h *hold) unblocks() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	did := h.blocks
+	h.blocks = false
+	return did
 }
 
 // unproved is why a lease is not running: a quorum cannot be reached without the

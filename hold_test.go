@@ -250,6 +250,32 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 	})
 }
 
+// When a master says "not yours", and too few others are left, the holder is told then, and not when the next renewal is
+// due; nor before, when enough are left.
+func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		lock := mustTry(t, c, "job", WithTTL(9*time.Second))
+		synctest.Wait() // all have voted
+		disown := func(master int) {
+			time.Sleep(time.Millisecond)
+			now := c.now()
+			lock.h.weigh(master, script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: now, Got: now}, lock.h.terms, c.members.View(), false)
+			synctest.Wait()
+		}
+		disown(0)
+		must(t, context.Cause(lock.Context()))
+		disown(1)
+		if cause := context.Cause(lock.Context()); cause != ErrLost {
+			t.Errorf("two of three say \"not yours\", and the context has ended with %v", cause)
+		}
+		if over := time.Since(lock.Until()); over != 0 {
+			t.Errorf("the lease was over %v ago, want now", over)
+		}
+	})
+}
+
 // A driver with go-redis's defaults may write a request for the last time after
 // four dials of 5 s and three replies that did not come in 3 s.
 func TestAMarkOutlastsWhatADriverHas(t *testing.T) {

@@ -8,8 +8,8 @@ type holds struct {
 	byName map[string]*hold
 }
 
-// add adds h, the latest of its name. (There are two only when one has expired without
-// being told yet.)
+// add adds h, the latest of its name. (There are others when they read, or one has expired
+// without being told yet.)
 func (s *holds) add(h *hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

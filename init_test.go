@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -66,6 +67,24 @@ func TestFounding(t *testing.T) {
 }
 
 // What cannot be founded together is refused, with the reason, and nothing is changed.
+// The end of ctx ends an Init that waits for a master, and the error names that one. It can be run again.
+func TestAnInitWhoseContextEnds(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	c := d.stranger(recoveryOptions()...)
+	d.masters[1].freeze()
+	ctx, cancel := context.WithTimeout(background, 50*time.Millisecond)
+	defer cancel()
+	err := c.Init(ctx, 0)
+	requireErr(t, err, ErrNoQuorum, context.DeadlineExceeded)
+	if name := d.raw[1].Options().Addr + ": context deadline exceeded"; !strings.Contains(err.Error(), name) {
+		t.Errorf("got %q, want an error with %q", err, name)
+	}
+	d.masters[1].thaw()
+	must(t, c.Init(background, 0))
+	must(t, mustTry(t, c, "job").Unlock(background))
+}
+
 func TestWhatIsNotFounded(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 5, redisproc.Config{})

@@ -83,6 +83,7 @@ func (c *Client) Close() error {
 	}
 	c.ending.Unlock()
 	c.suspend.stop()
+	c.announce.stop()
 	c.notices.Close()
 	for _, m := range c.masters {
 		m.Close()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
 )
 
@@ -26,6 +27,7 @@ type Lock struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	unlocked bool // guarded by h.mu
+	writes   bool // guarded by h.mu
 }
 
 // noCopy makes go vet report a Lock that is copied: the copy would not know of an
@@ -43,6 +45,9 @@ func (l *Lock) String() string {
 	if l.none() {
 		return "no lock"
 	}
+	if l.h.reading.Load() {
+		return fmt.Sprintf("lock %q, for reading", l.h.name)
+	}
 	return fmt.Sprintf("lock %q, token %v", l.h.name, l.h.token)
 }
 
@@ -57,12 +62,12 @@ func (l *Lock) Name() string {
 // Token returns the fencing token of this hold: the same for all its re-entries,
 // above that of every hold of the name that was completed before this one was
 // asked for. That rests on a majority of masters keeping its counters, and on no
-// clock.
+// clock. A hold that reads has the zero token, which guards refuse; see LastToken.
 func (l *Lock) Token() fence.Token {
 	if l.none() {
 		return 0
 	}
-	return l.h.token
+	return l.h.fencing()
 }
 
 // Context returns a context, derived from the one given to Lock, that ends when
@@ -122,11 +127,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	h, c := l.h, l.h.client
 	c.check(ctx)
-	ttl = ttl.Truncate(time.Millisecond)
-	if err := c.validateTTL(ttl, h.delay()); err != nil {
-		return err
-	}
-	if err := c.suits(c.members.View(), &lockConfig{ttl: ttl, ttlGiven: true, delay: h.delay()}); err != nil {
+	ttl, err := h.mayExtend(ttl)
+	if err != nil {
 		return err
 	}
 	if l.done() {
@@ -138,30 +140,51 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if !h.valid() {
 		return h.end(ErrExpired)
 	}
-	t := termsOf(ttl, h.delay(), h.drift)
+	return h.extendNow(ctx, opExtend, termsOf(ttl, h.delay(), h.drift))
+}
+
+// extendNow extends the lease, and waits until a quorum of masters has done it.
+func (h *hold) extendNow(ctx context.Context, op string, t terms) error {
+	c := h.client
 	deadline := c.now().Add(c.requestTimeout)
 	return c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
-		r := h.extend(v, t)
-		if err := c.await(ctx, r, deadline); err != nil {
-			return err
-		}
-		votes := r.tally()
-		if decide(votes, r.need) == won {
-			h.extended(t, c.now())
-			if !h.valid() {
-				return h.end(ErrExpired) // the answers came too late to count
-			}
-			return nil
-		}
-		if ended := h.over(); ended != nil {
-			return ended
-		}
-		return c.notGranted(v, opExtend, h.name, votes)
+		return h.awaitExtended(ctx, op, h.extend(v, t), t, deadline)
 	})
 }
 
+// mayExtend returns the ttl of an extension, to the millisecond, if it may be that long.
+func (h *hold) mayExtend(ttl time.Duration) (time.Duration, error) {
+	c := h.client
+	ttl = ttl.Truncate(time.Millisecond)
+	if err := c.validateTTL(ttl, h.delay()); err != nil {
+		return 0, err
+	}
+	return ttl, c.suits(c.members.View(), &lockConfig{ttl: ttl, ttlGiven: true, delay: h.delay()})
+}
+
+// awaitExtended waits until a round of extends is decided.
+func (h *hold) awaitExtended(ctx context.Context, op string, r *round, t terms, deadline clock.Instant) error {
+	c := h.client
+	if err := c.await(ctx, r, deadline); err != nil {
+		return err
+	}
+	votes := r.tally()
+	if decide(votes, r.need) == won {
+		h.extended(t, c.now())
+		if !h.valid() {
+			return h.end(ErrExpired) // the answers came too late to count
+		}
+		return nil
+	}
+	if ended := h.over(); ended != nil {
+		return ended
+	}
+	return c.notGranted(r.view, op, h.name, votes)
+}
+
 // Unlock leaves the lock: handles of one hold may be unlocked in any order, and
-// the last one frees it. It returns once a quorum of masters has freed it, after
+// the last one frees it. (With HoldAtLeast the masters may keep the name taken for a
+// while: so read "freed" here.) It returns once a quorum of masters has freed it, after
 // the request timeout at the latest; masters that did not answer are told for as
 // long as the lease could have lasted. Because it is mostly deferred, when ctx has
 // ended already, the end of ctx does not stop it.
@@ -175,12 +198,12 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		return errNoLock
 	}
 	l.h.mu.Lock()
-	again := l.unlocked
+	again, writes := l.unlocked, l.writes
 	l.unlocked = true
 	l.h.mu.Unlock()
 	if again {
 		return ErrReleased
 	}
 	l.cancel(ErrReleased)
-	return l.h.unlock()
+	return l.h.unlock(writes)
 }

@@ -34,7 +34,7 @@ func (c *Client) mayAsk(ctx context.Context, op, name string, cfg *lockConfig) e
 // unknownMembers is why nothing can be asked of the masters.
 func (c *Client) unknownMembers(op, name string) error {
 	faults := c.members.Faults()
-	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: len(c.masters)/2 + 1}
+	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: c.needed()}
 	for i, m := range c.masters {
 		v := Vote{Master: m.Name, Answer: Unknown, Err: errNoAnswer}
 		if faults[i] != nil {
@@ -65,6 +65,8 @@ func (c *Client) suits(v *membership.View, cfg *lockConfig) error {
 		return &OptionError{"drift", c.drift, fmt.Sprintf("it must be at least the deployment's (%v)", v.Table.Drift)}
 	case cfg != nil && cfg.ttl+cfg.delay > most:
 		return &OptionError{"ttl", cfg.ttl, fmt.Sprintf("with the lock delay (%v) it must be at most the deployment's max ttl (%v)", cfg.delay, most)}
+	case cfg != nil:
+		return atLeastFits(cfg.atLeast, most, c.driftOf(v))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -173,6 +174,7 @@ func TestSettingsOfTheDeployment(t *testing.T) {
 // all that is promised is kept.
 type crowd struct {
 	t       *testing.T
+	lack    bool // a member may come that is none of the clients' masters
 	stop    chan struct{}
 	all     sync.WaitGroup
 	holders atomic.Int32
@@ -185,8 +187,8 @@ type crowd struct {
 
 // newCrowd starts workers on each of the clients. Each client holds a lock, renewed all the
 // time.
-func newCrowd(t *testing.T, workers int, clients ...*Client) *crowd {
-	w := &crowd{t: t, stop: make(chan struct{})}
+func newCrowd(t *testing.T, workers int, lack bool, clients ...*Client) *crowd {
+	w := &crowd{t: t, lack: lack, stop: make(chan struct{})}
 	for i, c := range clients {
 		w.held = append(w.held, mustTry(t, c, fmt.Sprintf("held %p %d", w, i)))
 		for n := range workers {
@@ -230,7 +232,11 @@ func (w *crowd) work(c *Client, name string, common bool) {
 		w.last = lock.Token()
 		w.mu.Unlock()
 		w.holders.Add(-1)
-		check(w.t, lock.Unlock(background))
+		// A client that lacks one of three members needs both others. Where the hold was never had, because
+		// a rival is asking there, a release is no vote.
+		if err := lock.Unlock(background); !w.lack || !errors.Is(err, ErrNoQuorum) {
+			check(w.t, err)
+		}
 	}
 }
 
@@ -250,8 +256,7 @@ func (w *crowd) end() {
 
 // Members are replaced, added, suspended, resumed and removed while clients lock and renew:
 // nothing that is promised fails, no hold is lost, and no acquisition fails.
-func TestMembersChangeUnderLoad(t *testing.T) {
-	t.Parallel()
+func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 64 clients need the machine
 	d := processes(t, 6, redisproc.Config{})
 	const timeout = 3 * time.Second // 64 clients in one process may keep a small machine from answering for long
 	opts := []Option{WithMaxTTL(8 * time.Second), WithTTL(7 * time.Second), WithRequestTimeout(timeout)}
@@ -263,8 +268,8 @@ func TestMembersChangeUnderLoad(t *testing.T) {
 		}
 		return all
 	}
-	w := newCrowd(t, 1, clients(48, d.raw)...)
-	old := newCrowd(t, 1, clients(16, d.raw[:3])...) // as long as a majority of its masters are members
+	w := newCrowd(t, 1, false, clients(48, d.raw)...)
+	old := newCrowd(t, 1, true, clients(16, d.raw[:3])...) // as long as a majority of its masters are members
 	for _, step := range []struct {
 		change MemberChange
 		want   string
@@ -361,7 +366,7 @@ func TestTwoOperatorsAtOnce(t *testing.T) {
 	d := processes(t, 6, redisproc.Config{})
 	opts := recoveryOptions()
 	must(t, clientOn(t, d.raw[:3], opts...).Init(background, 0))
-	w := newCrowd(t, 4, clientOn(t, d.raw, opts...))
+	w := newCrowd(t, 4, false, clientOn(t, d.raw, opts...))
 	var both sync.WaitGroup
 	for _, change := range []MemberChange{AddMember(d.address(3)), AddMember(d.address(4))} {
 		both.Go(func() { check(t, clientOn(t, d.raw, opts...).ChangeMembers(background, change, nil)) })

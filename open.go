@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/master"
@@ -143,6 +142,8 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 	})
 	c.born = time.Now()
 	c.closed, c.close = context.WithCancelCause(context.Background())
+	c.id = newClientID()
+	c.announce.as(c)
 	for i, w := range endpoints {
 		if w.Own {
 			c.owned = append(c.owned, w.Redis)
@@ -159,15 +160,17 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 			Register:    script.RegisterKey(cfg.prefix),
 			SideTimeout: membership.Timeout,
 			Gate:        c.members,
-			Up:          func() { c.observer.MasterUp(name) },
-			Down:        func(err error) { c.observer.MasterDown(name, printable.Error(err)) },
+			Up: func() {
+				c.announce.to(i)
+				c.observer.MasterUp(name)
+			},
+			Down: func(err error) { c.observer.MasterDown(name, printable.Error(err)) },
 		}))
 	}
 	c.members.SetMasters(c.masters)
-	c.channel = cfg.prefix + ":waits:" + uuid.NewString()
-	most := len(c.masters)/2 + 1 // until the members are known
-	c.tickets = waitqueue.NewTickets(len(c.masters), most)
-	c.notices = waitqueue.NewNotices(len(c.masters), most, cfg.now, c.keepSubscribed)
+	c.channel = channelOf(cfg.prefix, c.id)
+	c.tickets = waitqueue.NewTickets(len(c.masters), c.needed())
+	c.notices = waitqueue.NewNotices(len(c.masters), c.needed(), cfg.now, c.keepSubscribed)
 	for _, m := range c.masters {
 		m.Start()
 	}

@@ -67,6 +67,7 @@ type config struct {
 	maxTTL         time.Duration
 	maxTTLGiven    bool // else it is the deployment's, if that is shorter
 	observer       Observer
+	name           string
 	lock           lockConfig
 	now            func() clock.Instant
 }
@@ -76,14 +77,24 @@ type lockConfig struct {
 	ttlGiven bool // else it is the default
 	delay    time.Duration
 	maxHold  time.Duration
+	atLeast  time.Duration
 	wait     time.Duration
 	fair     bool
 	watchdog bool
+	slots    int    // WithSlots; 0: none
+	set      *Locks // that the hold is one of; nil: it stands alone
+	reads    bool   // no option: RLock, not Lock
 }
 
 type clientOption func(*config)
 
 func (o clientOption) applyClient(c *config) { o(c) }
+
+func init() {
+	clock.Option = func(now func() clock.Instant) any {
+		return clientOption(func(c *config) { c.now = now })
+	}
+}
 
 type lockOption func(*lockConfig)
 
@@ -184,6 +195,12 @@ func WithPrefix(prefix string) Option {
 	return clientOption(func(c *config) { c.prefix = prefix })
 }
 
+// WithName sets what Inspect calls this client, beside its host and process: the name of
+// the program, or an address at which it can be reached. Default none; at most 256 bytes. See SetName.
+func WithName(name string) Option {
+	return clientOption(func(c *config) { c.name = name })
+}
+
 // WithObserver sets functions that are told of what happens; see Observer.
 func WithObserver(o Observer) Option {
 	return clientOption(func(c *config) { c.observer = o })
@@ -230,6 +247,9 @@ func (c *config) validate() error {
 	refuse(c.prefix == "" || strings.ContainsAny(c.prefix, "{}"), "prefix", fmt.Sprintf("%q", c.prefix),
 		"it must not be empty or contain a brace")
 	refuse(!(c.drift >= 0 && c.drift < 1), "drift", c.drift, "it must be at least 0 and below 1")
+	if err := validateProgramName(c.name); err != nil {
+		errs = append(errs, err)
+	}
 	refuse(c.requestTimeout < time.Millisecond, "request timeout", c.requestTimeout, "it must be at least 1ms")
 	refuse(c.maxTTL < MinTTL || c.maxTTL > maxDuration, "max ttl", c.maxTTL, fmt.Sprintf("it must be from %v to %v", MinTTL, maxDuration))
 	if len(errs) == 0 {
@@ -249,6 +269,8 @@ func (c *config) validateLock(l lockConfig) error {
 	}
 	refuse(l.delay < 0, "lock delay", l.delay, "it must not be negative")
 	refuse(l.maxHold < 0 || l.maxHold > maxDuration, "max hold", max(l.maxHold, 0), fmt.Sprintf("it must be positive, and at most %v", maxDuration))
+	refuse(l.slots < 0 || l.slots > MaxSlots, "slots", max(l.slots, 0), fmt.Sprintf("there must be 1 to %d", MaxSlots))
+	errs = append(errs, c.validateAtLeast(l.atLeast))
 	err := c.validateTTL(l.ttl, max(l.delay, 0))
 	if o, bad := err.(*OptionError); bad && !l.ttlGiven {
 		o.Value = fmt.Sprintf("%v by default (at most the max ttl, %v, less the lock delay, %v)", l.ttl, c.maxTTL, l.delay)
@@ -288,7 +310,7 @@ func validateName(name string) error {
 // changed by opts.
 func (c *Client) configFor(name string, opts []LockOption) (lockConfig, error) {
 	if len(opts) == 0 {
-		return c.config.lock, validateName(name)
+		return c.config.lock, validateLockName(name, c.config.lock.slots)
 	}
 	return c.configWith(name, opts)
 }
@@ -305,5 +327,5 @@ func (c *Client) configWith(name string, opts []LockOption) (lockConfig, error) 
 	if err := c.validateLock(cfg); err != nil {
 		return cfg, err
 	}
-	return cfg, validateName(name)
+	return cfg, validateLockName(name, cfg.slots)
 }

@@ -201,6 +201,81 @@ func TestTwoOfFiveWipedComeBack(t *testing.T) {
 	})
 }
 
+// Masters that lost their data at the same time come back together, and not each after a
+// quarantine of its own; one that cannot get its counters keeps nobody waiting.
+func TestThoseWipedTogetherComeBackTogether(t *testing.T) {
+	t.Parallel()
+	for _, full := range []bool{false, true} {
+		inVirtualTime(t, 7, func(t *testing.T, d *deployment) {
+			c := d.reached(WithMaxTTL(20*time.Second), WithTTL(10*time.Second))
+			must(t, mustTry(t, c, "job").Unlock(background))
+			for _, i := range []int{0, 2, 3} {
+				must(t, d.raw[i].FlushAll(background).Err())
+			}
+			came := 3
+			if full {
+				must(t, d.raw[0].ConfigSet(background, "maxmemory", "1").Err())
+				came = 2
+			}
+			for waited := time.Duration(0); ; waited += 100 * time.Millisecond {
+				if lock, err := c.TryLock(background, "job"); err == nil { // somebody notices
+					must(t, lock.Unlock(background))
+				}
+				is, err := c.Members(background)
+				must(t, err)
+				votes := 0
+				for _, m := range is.Members {
+					if m.State == MemberVoting {
+						votes++
+					}
+				}
+				if waited > time.Second && votes >= 4+came {
+					break
+				}
+				if waited > 25*time.Second {
+					t.Fatalf("with a master that is full %t: %d members vote after %v", full, votes, waited)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+	}
+}
+
+// A client that tried again and again to bring a master back learns at once what another one
+// made of it, however long it pauses by then.
+func TestAClientThatPausesLearnsAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+			first, second := d.reached(), d.reached()
+			for _, i := range []int{1, 2} {
+				d.masters[i].freeze()
+			}
+			must(t, d.raw[0].FlushAll(background).Err())
+			for _, c := range []*Client{first, second} {
+				_, _ = c.TryLock(background, "job") // it notices, and cannot change the members
+			}
+			time.Sleep(20 * time.Second)
+			for _, i := range []int{1, 2} {
+				d.masters[i].thaw()
+			}
+			var other *Client
+			eventually(t, "one of them gave the master its place again", func() bool {
+				switch {
+				case first.members.View().Table.Members[0].State == membership.New:
+					other = second
+				case second.members.View().Table.Members[0].State == membership.New:
+					other = first
+				}
+				return other != nil
+			})
+			lock, err := other.TryLock(background, "job")
+			must(t, err)
+			must(t, lock.Unlock(background))
+		})
+	}
+}
+
 // A master that lost one counter lost data: it comes back as a new member.
 func TestAMasterThatLostACounterComesBack(t *testing.T) {
 	t.Parallel()

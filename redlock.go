@@ -2,13 +2,10 @@ package redlock
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
@@ -25,6 +22,7 @@ type Client struct {
 	config
 	masters []*master.Master
 	owned   []io.Closer // clients that are no caller's
+	id      string      // random; see newOwner
 	channel string      // on which the masters call this client
 	holds   holds
 	queues  waitqueue.Queues[lockConfig, attempt]
@@ -41,7 +39,8 @@ type Client struct {
 	ending  sync.Mutex // held by Close while it ends the holds, and by an Unlock after that
 	suspend suspendCheck
 
-	members *membership.Group
+	members  *membership.Group
+	announce announcer
 }
 
 // TryLock asks every master once for the lock and returns as soon as the answer
@@ -57,7 +56,7 @@ type Client struct {
 //
 // It is not safe to assume that the lock is held until Unlock: see Lock.Context.
 func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
-	return c.lock(ctx, name, opts, (*Client).once)
+	return c.lock(ctx, name, opts, false, false)
 }
 
 // Lock is TryLock, again and again, until it has the lock or ctx ends; then it
@@ -69,7 +68,7 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 // work under the lock should stop, but the lock is held, and renewed, until Unlock.
 // To bound only the wait, use WithWait.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
-	return c.lock(ctx, name, opts, (*Client).wait)
+	return c.lock(ctx, name, opts, false, true)
 }
 
 // Do runs work while holding the lock, and unlocks whatever work does (also
@@ -88,30 +87,43 @@ func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Cont
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if unlockErr := lock.Unlock(ctx); unlockErr != nil {
-			err = errors.Join(err, unlockErr)
-		}
-	}()
+	defer lock.unlockAfter(ctx, &err)
 	return work(lock.Context(), lock.Token())
 }
 
+// unlockAfter unlocks, and joins what is wrong with that to err.
+func (l *Lock) unlockAfter(ctx context.Context, err *error) {
+	if unlockErr := l.Unlock(ctx); unlockErr != nil {
+		*err = errors.Join(*err, unlockErr)
+	}
+}
+
 // lock re-enters the hold that ctx carries, or else acquires afresh.
-func (c *Client) lock(ctx context.Context, name string, opts []LockOption,
-	fresh func(*Client, context.Context, string, lockConfig) (*Lock, error)) (*Lock, error) {
+func (c *Client) lock(ctx context.Context, name string, opts []LockOption, reads, mayWait bool) (*Lock, error) {
 	c.check(ctx)
 	cfg, err := c.configFor(name, opts)
 	if err != nil {
 		return nil, err
 	}
+	if reads {
+		if err := cfg.read(); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.enter(ctx); err != nil {
 		return nil, errors.Join(ErrNotAcquired, err)
 	}
 	defer c.calls.Done()
-	if h := heldBy(ctx, c, name); h != nil {
+	if cfg.slots > 0 {
+		return c.lockSlot(ctx, name, cfg, mayWait && cfg.wait > 0)
+	}
+	if h := heldBy(ctx, c, name); h != nil && planted.Bug.Reenters(h.reading.Load() && !reads) {
 		return h.reenter(ctx, cfg)
 	}
-	return fresh(c, ctx, name, cfg)
+	if mayWait {
+		return c.wait(ctx, name, cfg)
+	}
+	return c.once(ctx, name, cfg)
 }
 
 // once is one attempt by a caller that does not wait. It is made again when the members
@@ -152,23 +164,12 @@ type attempt struct {
 // prepare does what comes before the first request: 1. one owner for each fresh
 // acquisition, and the same question for all masters, to be sent to them at once.
 func (c *Client) prepare(v *membership.View, name string, cfg lockConfig, in place) *attempt {
-	h := newHold(c, v, name, newOwner(), cfg)
+	h := newHold(c, v, name, newOwner(c.id), cfg)
 	a := &attempt{h: h, call: h.acquireCall(h.terms, in), in: in, start: c.now()}
 	a.deadline = a.start.Add(c.requestTimeout)
 	a.asked.init(v)
 	a.asked.during = h
 	return a
-}
-
-// newOwner returns a random UUID, as uuid.NewString does, with one allocation less.
-// Each is read from the system, so that two copies of a virtual machine never make the
-// same one.
-func newOwner() string {
-	var id uuid.UUID
-	_, _ = rand.Read(id[:]) // it never fails
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	return id.String()
 }
 
 // conclude awaits the votes, and makes a hold of them or gives up.
@@ -184,10 +185,14 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 		err = joinErrors(err, c.notGranted(v, opAcquire, h.name, votes))
 	}
 
-	// 3. The token: the highest grant number, once a quorum stands at it.
+	// 3. The token: the highest grant number, once a quorum stands at it. A reader gets none;
+	// what it is told of, the highest counter, counts by the same rule.
 	var standing []script.Vote
 	if err == nil {
-		h.token = highestGrant(votes)
+		h.last = highestGrant(votes)
+		if !h.reading.Load() {
+			h.token = h.last
+		}
 		standing, err = c.confirm(ctx, v, h, votes, a.deadline)
 	}
 
@@ -214,26 +219,42 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	return lock, nil
 }
 
-// confirm makes a quorum of masters stand at the hold's token. Usually one does
+// confirm makes a quorum of masters stand at the hold's token, or at the one that a reader is
+// told of. Usually one does
 // from the start; else the masters that granted a lower number are asked to raise
 // their counters, if the grant they gave still stands. A vote whose grant does not
 // is struck out of votes. It returns who stands at the token.
 func (c *Client) confirm(ctx context.Context, v *membership.View, h *hold, votes []script.Vote, deadline clock.Instant) (standing []script.Vote, err error) {
-	if planted.Bug.Confirmed(lowestGrant(votes) == h.token) {
+	standing, asked := c.askToConfirm(v, h, votes)
+	if asked == nil {
+		return standing, nil
+	}
+	return c.confirmed(ctx, h, asked, votes, deadline)
+}
+
+// askToConfirm is the first half of confirm. When no quorum stands at the token, it asks
+// the masters and returns the round.
+func (c *Client) askToConfirm(v *membership.View, h *hold, votes []script.Vote) (standing []script.Vote, asked *round) {
+	if planted.Bug.Confirmed(lowestGrant(votes) == h.last) {
 		return votes, nil // all that granted stand at it
 	}
-	ballot := standings(votes, h.token)
+	ballot := standings(votes, h.last)
 	r := newBallot(ballot, v)
 	if r.won() {
 		return ballot, nil
 	}
 	for i, vote := range votes {
-		if vote.Answer == script.Granted && vote.Grant < int64(h.token) {
+		if vote.Answer == script.Granted && vote.Grant < int64(h.last) {
 			c.masters[i].Submit(&master.Request{Order: h.name, Call: h.confirmCall(vote.Grant), Version: v.Version, To: r})
 		}
 	}
+	return nil, r
+}
+
+// confirmed is the second half of confirm.
+func (c *Client) confirmed(ctx context.Context, h *hold, r *round, votes []script.Vote, deadline clock.Instant) (standing []script.Vote, err error) {
 	err = c.await(ctx, r, deadline)
-	ballot = r.tally()
+	ballot := r.tally()
 	for i, vote := range ballot {
 		if vote.Heard && vote.Err == script.ErrNotMine {
 			// The grant is gone, but not the acquire: a second copy of it may have been
@@ -243,7 +264,7 @@ func (c *Client) confirm(ctx context.Context, v *membership.View, h *hold, votes
 		}
 	}
 	if err != nil || decide(ballot, r.need) != won {
-		err = joinErrors(err, &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrNoQuorum, Need: r.need, Votes: c.publish(ballot), Lacks: v.Lacks})
+		err = joinErrors(err, &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrNoQuorum, Need: r.need, Votes: c.publish(ballot), Lacks: r.view.Lacks})
 	}
 	return ballot, err
 }

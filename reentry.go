@@ -3,10 +3,12 @@ package redlock
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -20,6 +22,9 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	if err := c.validateTTL(cfg.ttl, h.delay()); err != nil {
 		return nil, err
 	}
+	if err := atLeastFits(cfg.atLeast, c.members.View().Table.MaxLease(), h.drift); err != nil {
+		return nil, err
+	}
 	deadline := c.now().Add(c.requestTimeout)
 	h.mu.Lock()
 	switch {
@@ -30,8 +35,15 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 		h.mu.Unlock()
 		return nil, errors.Join(ErrNotAcquired, ErrReleased)
 	}
+	if h.reading.Load() && !cfg.reads {
+		h.mu.Unlock()
+		return nil, errors.Join(ErrNotAcquired, ErrUpgrade)
+	}
 	h.depth++
 	depth := h.depth
+	if !cfg.reads {
+		h.writers++
+	}
 	t := termsOf(cfg.ttl, h.terms.delay, h.drift)
 	h.longest = max(h.longest, t.keyTTL())
 	h.mu.Unlock()
@@ -46,13 +58,16 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 		err = errors.Join(ErrNotAcquired, h.end(ErrExpired))
 	}
 	if err != nil {
-		h.exit()
+		h.exit(!cfg.reads)
 		return nil, err
 	}
+	h.mu.Lock()
+	h.atLeast = max(h.atLeast, cfg.atLeast)
+	h.mu.Unlock()
 	// ctx may have another lock's token by now.
-	inner, cancel := context.WithCancelCause(fence.WithToken(ctx, h.token))
+	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
 	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
-	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }}, nil
+	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }, writes: !cfg.reads}, nil
 }
 
 // enterAgain asks the masters once to enter the hold again.
@@ -72,7 +87,11 @@ func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, t 
 	if err != nil {
 		asked.abandon()
 	}
-	if votes := asked.tally(); err != nil || decide(votes, asked.need) != won {
+	votes := asked.tally()
+	if planted.Bug.OneDisowns() && slices.ContainsFunc(votes, script.Vote.NotMine) {
+		h.end(ErrLost)
+	}
+	if err != nil || decide(votes, asked.need) != won {
 		err = joinErrors(err, c.notGranted(v, opReenter, h.name, votes))
 	}
 	return err
@@ -87,9 +106,17 @@ type holdContext struct {
 
 type holdKey struct{}
 
+// contextIn returns a context, derived from ctx, of an entry into the hold.
+func (h *hold) contextIn(ctx context.Context) context.Context {
+	return &holdContext{fence.WithToken(ctx, h.token), h}
+}
+
 func (c *holdContext) Value(key any) any {
-	if key == (holdKey{}) {
+	switch {
+	case key == (holdKey{}):
 		return c
+	case c.hold.reading.Load():
+		return fence.WithToken(c.Context, 0).Value(key) // it may have had one before a Downgrade
 	}
 	return c.Context.Value(key)
 }

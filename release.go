@@ -75,6 +75,9 @@ func (h *hold) retryUntil(doubt bool, now clock.Instant) clock.Instant {
 // client whose turn it is next, if there is one, goes along: both leave at once, in this
 // order.
 func (h *hold) release(left int, next *attempt) *round {
+	if left == 0 && next == nil && h.lingers() {
+		return h.linger()
+	}
 	r := newRound(h.client.members.View())
 	r.releases = h
 	var acquires []master.Request
@@ -149,12 +152,15 @@ func (h *hold) nextAttempt(cfg lockConfig, ticket waitqueue.Ticket) *attempt {
 	return a
 }
 
-// exit takes one entry back, and tells the masters. The last one ends
+// exit takes one entry back, of one that writes or reads, and tells the masters. The last one ends
 // the hold. It returns the masters' answers to come, and why the hold was over
 // before if it was.
-func (h *hold) exit() (freed *round, ended error) {
+func (h *hold) exit(writes bool) (freed *round, ended error) {
 	h.mu.Lock()
 	h.depth--
+	if writes {
+		h.writers--
+	}
 	left := h.depth
 	ended = h.ended
 	h.mu.Unlock()
@@ -162,7 +168,11 @@ func (h *hold) exit() (freed *round, ended error) {
 	if left == 0 && ended == nil {
 		if ended = h.end(ErrReleased); ended == ErrReleased {
 			ended = nil
-			next = h.client.handOver(h)
+			if h.lingers() {
+				defer h.client.forget(h) // those of this client that wait ask after it was told
+			} else {
+				next = h.client.handOver(h)
+			}
 		}
 	}
 	if ended != nil {
@@ -172,15 +182,20 @@ func (h *hold) exit() (freed *round, ended error) {
 }
 
 // unlock is exit, and waits until a quorum of masters has done it.
-func (h *hold) unlock() error {
+func (h *hold) unlock(writes bool) error {
 	c := h.client
-	freed, ended := c.unlocking(h.exit)
+	freed, ended := c.unlocking(func() (*round, error) { return h.exit(writes) })
 	if ended != nil {
 		return ended // nobody can tell by now what a release would have found
 	}
+	return c.awaitFreed(h, freed, c.now().Add(c.requestTimeout))
+}
+
+// awaitFreed waits until a quorum of masters has done what a release asked for.
+func (c *Client) awaitFreed(h *hold, freed *round, deadline clock.Instant) error {
 	// The caller's context is often dead by now, which is why it is not asked; and
 	// Close lets releases finish.
-	timer := c.getTimer(c.requestTimeout)
+	timer := c.getTimer(deadline.Sub(c.now()))
 	defer c.putTimer(timer)
 	decided := c.listen(freed)
 	defer c.stopListening(freed, decided)

@@ -70,8 +70,20 @@ func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (*Lock, 
 	if cfg.wait == 0 {
 		return c.once(ctx, name, cfg)
 	}
-	w := c.queues.Join(name, cfg)
+	var ticket waitqueue.Ticket
+	switch {
+	case cfg.set != nil:
+		ticket = cfg.set.ticket
+	case cfg.reads:
+		// Readers of one client go together, as far as no writer came between them: each has the
+		// ticket of when it came.
+		ticket = c.tickets.Next(c.now())
+	}
+	w := c.queues.Join(name, cfg, ticket)
 	lock, err := c.waitAs(ctx, name, w)
+	if cfg.set != nil && err == nil && w.Ticket.Known() {
+		cfg.set.ticket = w.Ticket
+	}
 	c.stopWaiting(name, w, lock)
 	return lock, err
 }
@@ -137,7 +149,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 // early reports whether w, whose turn it is, need not ask yet: its place is that of
 // another, who has asked, and it misses no call with this reach.
 func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitqueue.Reach, early bool) {
-	if !turn.Ask || !turn.Inherited || turn.Handed != nil {
+	if !turn.Ask || !turn.Inherited || turn.Handed != nil || w.Reads != w.Want.reads {
 		return waitqueue.Reach{}, false
 	}
 	reached = c.notices.Listen(&w.Listener)
@@ -250,7 +262,7 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 		a.h.send(&a.asked, a.call)
 	}
 	if w.Began, w.Asked = a.start, a.in.waits(); w.Asked {
-		w.EverAsked, w.Ticket = true, a.in.ticket
+		w.EverAsked, w.Ticket, w.Reads = true, a.in.ticket, w.Want.reads
 	}
 	lock, err = c.conclude(ctx, a)
 	if err == nil {
@@ -296,7 +308,7 @@ func (c *Client) learnTime(master int, v script.Vote) {
 // whose turn it is then, if there is one and it does not ask for itself. The caller
 // sends the attempt.
 func (c *Client) handOver(h *hold) *attempt {
-	if !c.holds.remove(h) {
+	if !c.holds.remove(h) || !h.unblocks() {
 		return nil
 	}
 	w, ticket := c.queues.Next(h.name)
@@ -312,14 +324,14 @@ func (c *Client) handOver(h *hold) *attempt {
 
 // forget ends h for the waiters of this client.
 func (c *Client) forget(h *hold) {
-	if c.holds.remove(h) {
+	if c.holds.remove(h) && h.unblocks() {
 		c.queues.Unblock(h.name)
 	}
 }
 
 // stopWaiting takes w out of all queues, with the lock or without.
 func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
-	untaken := c.queues.Leave(w, func(untaken *attempt) {
+	untaken := c.queues.Leave(w, lock != nil, func(untaken *attempt) {
 		if w.EverAsked || untaken != nil && untaken.in.waits() {
 			c.leaveQueues(name, lock)
 		}

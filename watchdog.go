@@ -7,6 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -44,12 +45,17 @@ func (h *hold) tick() {
 	}
 	due := h.watchdog && !now.Before(h.renewAt)
 	t := h.terms
+	first := h.renewal == nil
 	if due {
 		h.renewAt = now.Add(t.ttl / renewRetries) // unless this round succeeds
 	}
 	h.timer.Reset(h.untilNextTick(now))
 	h.mu.Unlock()
-	if due {
+	switch {
+	case !due || !planted.Bug.Renews(first):
+	case h.set != nil:
+		h.set.renew(now, t.ttl)
+	default:
 		h.renew(t)
 	}
 }
@@ -138,7 +144,8 @@ func (h *hold) weigh(i int, v script.Vote, t terms, at *membership.View, repair 
 	case repair && v.Answer == script.Unknown:
 		s.doubt = true // it may be written back yet: the release must leave a mark
 	case v.NotMine():
-		s.granted, s.until, s.lost = false, 0, true
+		h.strike(s)
+		s.lost = true
 	case repair && v.Answer == script.Granted:
 		// The vote counts from the next round on: in this one, the master may have
 		// been another's between the last extend and the repair.

@@ -1,0 +1,190 @@
+package redlock
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+const (
+	// The masters are told who a client is again and again: at first after
+	// minAnnounce, then after twice as long each time, up to maxAnnounce. Each word
+	// lasts for announceLife times as long as it takes to the next. So a client that
+	// lived for a moment is forgotten within minutes, and one that lives on costs
+	// nothing.
+	minAnnounce  = time.Minute
+	maxAnnounce  = time.Hour
+	announceLife = 4
+
+	// maxProgramName bounds WithName, in bytes.
+	maxProgramName = 256
+)
+
+// newID returns 128 random bits. Each is read from the system, so that two copies of a
+// virtual machine never make the same one.
+func newID() (id [16]byte) {
+	_, _ = rand.Read(id[:]) // it never fails
+	return id
+}
+
+const idLen = 22
+
+var idText = base64.RawURLEncoding
+
+func newClientID() string {
+	id := newID()
+	return idText.EncodeToString(id[:])
+}
+
+// newOwner returns a random id for a fresh acquisition. It begins with the client's, so
+// that who holds a lock can be told at no cost for the lock.
+func newOwner(client string) string {
+	var owner [2*idLen + 1]byte
+	id := newID()
+	n := copy(owner[:], client)
+	owner[n] = '.'
+	idText.Encode(owner[n+1:], id[:])
+	return string(owner[:])
+}
+
+// clientOf is the client in an owner id. What was made otherwise is told as a whole.
+func clientOf(owner string) string {
+	client, _, _ := strings.Cut(owner, ".")
+	return client
+}
+
+const waits = ":waits:"
+
+// channelOf is the channel on which masters call a client.
+func channelOf(prefix, client string) string { return prefix + waits + client }
+
+// identity is who a client is, as the masters have it.
+type identity struct {
+	Host string `json:"host"`
+	PID  int    `json:"pid"`
+	Name string `json:"name,omitempty"`
+}
+
+// announcer tells the masters who its client is, whenever one comes up and seldom after
+// that. It does so beside the queue of requests, so that no operation waits for it, and
+// whether a master takes it matters to nobody but Inspect.
+type announcer struct {
+	client *Client
+	key    string
+	who    string // identity, as JSON
+
+	mu    sync.Mutex
+	pause time.Duration // until the next time
+	timer *time.Timer   // nil before a master was up
+	ended bool
+	under sync.WaitGroup
+}
+
+// as sets whom to announce.
+func (a *announcer) as(c *Client) {
+	a.client, a.key, a.who = c, script.ClientKey(c.prefix, c.id), identityOf(c.name)
+	a.pause = minAnnounce
+}
+
+func identityOf(name string) string {
+	host, _ := os.Hostname() // "" will do
+	who, err := json.Marshal(identity{Host: host, PID: os.Getpid(), Name: name})
+	if err != nil {
+		panic(err) // there is nothing in it that has no JSON
+	}
+	return string(who)
+}
+
+func validateProgramName(name string) error {
+	if len(name) <= maxProgramName {
+		return nil
+	}
+	return &OptionError{"client's name", fmt.Sprintf("%d bytes long", len(name)), fmt.Sprintf("it must be at most %d bytes", maxProgramName)}
+}
+
+// SetName changes the name that WithName gave. The masters are told in the background.
+//
+// Errors: ErrBadOption; ErrClosed.
+func (c *Client) SetName(name string) error {
+	c.check(context.Background())
+	if err := validateProgramName(name); err != nil {
+		return err
+	}
+	return c.announce.rename(identityOf(name))
+}
+
+// rename changes whom to announce.
+func (a *announcer) rename(who string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return ErrClosed
+	}
+	a.who = who
+	if a.timer != nil { // else no master has been told
+		a.tellAll()
+	}
+	return nil
+}
+
+// to tells one master.
+func (a *announcer) to(index int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return
+	}
+	if a.timer == nil {
+		a.timer = time.AfterFunc(a.pause, a.again)
+	}
+	a.tell(index)
+}
+
+// again tells all masters, and sets the timer for the next time.
+func (a *announcer) again() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return
+	}
+	a.pause = min(2*a.pause, maxAnnounce)
+	a.timer.Reset(a.pause)
+	a.tellAll()
+}
+
+// tellAll tells all masters. The caller holds mu.
+func (a *announcer) tellAll() {
+	for i := range a.client.masters {
+		a.tell(i)
+	}
+}
+
+// tell starts telling a master. The caller holds mu.
+func (a *announcer) tell(index int) {
+	who, life := a.who, announceLife*a.pause
+	a.under.Go(func() {
+		ctx, cancel := context.WithTimeout(a.client.closed, a.client.requestTimeout)
+		defer cancel()
+		_, _ = a.client.masters[index].Do(ctx, master.Text("set", a.key, who, "px", life.Milliseconds()))
+	})
+}
+
+// stop waits for what is under way.
+func (a *announcer) stop() {
+	a.mu.Lock()
+	a.ended = true
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	a.mu.Unlock()
+	a.under.Wait()
+}

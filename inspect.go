@@ -1,0 +1,369 @@
+package redlock
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// Inspection is how a lock stood when its masters were asked.
+type Inspection struct {
+	Name    string
+	Need    int          // how many members decide: more than half
+	Quorum  LockView     // what they agree on
+	Masters []MasterView // what each of the client's masters said, in the order in which they were given
+}
+
+// LockState is how a lock stands.
+type LockState string
+
+// The states of a lock.
+const (
+	LockUnknown LockState = "unknown" // on a master: it did not say; for the quorum: no majority says the same
+	LockFree    LockState = "free"    // nobody has it
+	LockHeld    LockState = "held"    // its holder has it, or asked for it at this moment
+	LockRead    LockState = "read"    // readers have it, or asked for it at this moment
+	LockLingers LockState = "lingers" // its holder is through with it, and it stays taken for so long: HoldAtLeast
+	LockKept    LockState = "kept"    // nobody has it: for a moment a master keeps it for the waiter it called
+)
+
+// LockView is what is known of a lock, by one master or by the quorum.
+type LockView struct {
+	State     LockState
+	Owner     string        // the id of the acquisition; "" if nobody has the lock
+	Holder    Holder        // whose it is; or for whom it is kept
+	Grant     uint64        // the grant number, of one master
+	Token     fence.Token   // 0: not known
+	Depth     int           // entries that are not unlocked
+	Remaining time.Duration // until it is free, if nobody renews it; 0: not known
+	Waiting   int           // clients that wait; each may have many callers
+	Readers   []ReaderView  // that have it; of one master the 100 at most that have it for longest
+}
+
+// ReaderView is what is known of a reader.
+type ReaderView struct {
+	Owner     string // the id of the acquisition
+	Holder    Holder
+	Remaining time.Duration // until it is over, if nobody renews it
+}
+
+// MasterView is what one master said.
+type MasterView struct {
+	Master string // its address
+	Err    error  // why it said nothing, or may not vote: then what it said does not count
+	LockView
+}
+
+// Holder is a client. Host, PID and Name are as it told them; "" and 0 if no master knows
+// them any more, or yet.
+type Holder struct {
+	Client string // its id, random
+	Name   string // that of WithName
+	Host   string
+	PID    int
+}
+
+// String returns what is known, for people.
+func (h Holder) String() string {
+	switch {
+	case h.Client == "":
+		return "nobody"
+	case h.Host == "" && h.PID == 0 && h.Name == "":
+		return "client " + h.Client
+	}
+	process := fmt.Sprintf("process %d on %s", h.PID, h.Host)
+	if h.Name == "" {
+		return process
+	}
+	return h.Name + ", " + process
+}
+
+// Inspect asks the masters who holds a lock. Any process may ask, of any name. It changes
+// nothing, and takes at most the request timeout, which it waits for masters that do not answer.
+//
+// A holder is named when a majority of the members says the same owner, and a lock is free
+// when a majority says that nobody has it. Else, while contenders split the votes say, the
+// state is LockUnknown, with what each master said. A holder that is named may be asking yet:
+// then the token is not known. Nor does it know for certain that it holds: only Verify with its
+// token tells that.
+//
+// It tells of one moment, which is over when it returns, and is for people, and for finding
+// the holder. No decision about a lock may rest on it.
+//
+// Errors: bad input; ctx's error and cause; ErrClosed; a *QuorumError if too few masters
+// answered. With the last one, the inspection has what they said.
+func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
+	c.check(ctx)
+	if err := validateName(name); err != nil {
+		return Inspection{}, err
+	}
+	if err := c.enter(ctx); err != nil {
+		return Inspection{}, err
+	}
+	defer c.calls.Done()
+	deadline := c.now().Add(c.requestTimeout)
+	if err := c.mayAsk(ctx, opInspect, name, nil); err != nil {
+		return Inspection{}, err
+	}
+	in := Inspection{Name: name}
+	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
+		views, err := c.lookAt(ctx, v, name, deadline.Sub(c.now()))
+		if err != nil {
+			return err
+		}
+		q := quorumOf(v)
+		in.Need, in.Masters, in.Quorum = q.need, views, agreed(views, q.need)
+		if answered(views) >= q.need {
+			return nil
+		}
+		e := &QuorumError{Op: opInspect, Name: name, Reason: ErrNoQuorum, Need: q.need, Lacks: v.Lacks}
+		for _, m := range views {
+			e.Votes = append(e.Votes, voteOf(m))
+		}
+		return e
+	})
+	return in, err
+}
+
+func voteOf(m MasterView) Vote {
+	vote := Vote{Master: m.Master, Answer: Granted, Err: m.Err}
+	switch {
+	case errors.Is(m.Err, ErrNotMember), errors.Is(m.Err, script.ErrVersion):
+		vote.Answer = Refused
+	case m.Err != nil:
+		vote.Answer = Unknown
+	}
+	return vote
+}
+
+// lookAt asks all masters, past the queue.
+func (c *Client) lookAt(ctx context.Context, v *membership.View, name string, timeout time.Duration) ([]MasterView, error) {
+	type answer struct {
+		master int
+		view   MasterView
+	}
+	answers := make(chan answer, len(c.masters))
+	asking, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	views := make([]MasterView, len(c.masters))
+	for i, m := range c.masters {
+		views[i] = MasterView{Master: m.Name, Err: errNoAnswer, LockView: LockView{State: LockUnknown}}
+		c.calls.Go(func() { answers <- answer{i, c.lookAtOne(asking, v, name, i)} })
+	}
+	for range views {
+		select {
+		case a := <-answers:
+			views[a.master] = a.view
+		case <-c.closed.Done():
+			return nil, ErrClosed
+		case <-asking.Done():
+			if ctx.Err() != nil {
+				return nil, contextError(ctx)
+			}
+			return views, nil
+		}
+	}
+	return views, nil
+}
+
+var inspectScript = master.NewScript(script.InspectSource)
+
+// lookAtOne asks one master, and who its holder is.
+func (c *Client) lookAtOne(ctx context.Context, v *membership.View, name string, index int) MasterView {
+	m := c.masters[index]
+	k := script.KeysOf(c.prefix, name, "")
+	view := MasterView{Master: m.Name, LockView: LockView{State: LockUnknown}}
+	texts, err := m.EvalTexts(ctx, inspectScript, []string{script.RegisterKey(c.prefix), k.Lock, k.Queue})
+	if err == nil && (len(texts) < 4 || len(texts)%2 != 0) {
+		err = fmt.Errorf("it replied %d values, which no master does", len(texts))
+	}
+	if err != nil {
+		view.Err = printable.Error(err)
+		return view
+	}
+	switch {
+	case v.Out[index] != nil:
+		view.Err = v.Out[index]
+	case texts[0] != v.Version:
+		view.Err = script.ErrVersion
+	}
+	view.LockView = c.lockView(texts[1], texts[2], texts[3], texts[4:])
+	c.nameHolders(ctx, m, &view.LockView)
+	return view
+}
+
+// nameHolders asks a master who the clients are that it has named by their ids.
+func (c *Client) nameHolders(ctx context.Context, m *master.Master, view *LockView) {
+	owners, holders := []*string{&view.Owner}, []*Holder{&view.Holder}
+	for i := range view.Readers {
+		owners, holders = append(owners, &view.Readers[i].Owner), append(holders, &view.Readers[i].Holder)
+	}
+	var asked []master.Command
+	var who []*Holder
+	for _, h := range holders {
+		if h.Client != "" {
+			asked, who = append(asked, master.Text("get", script.ClientKey(c.prefix, h.Client))), append(who, h)
+		}
+	}
+	if len(asked) > 0 {
+		if replies, err := m.Do(ctx, asked...); err == nil {
+			for i, h := range who {
+				h.tell(replies[i].Text())
+			}
+		}
+	}
+	for i, h := range holders {
+		h.Client, *owners[i] = printable.Text(h.Client), printable.Text(*owners[i])
+	}
+}
+
+// lockView reads what a master has of a lock.
+func (c *Client) lockView(value, pttl, waiting string, readers []string) LockView {
+	stored := script.ParseStored(value)
+	view := LockView{State: LockFree}
+	view.Waiting, _ = strconv.Atoi(waiting)
+	view.Remaining = remainingOf(pttl)
+	for i := 0; i < len(readers); i += 2 {
+		view.Readers = append(view.Readers, ReaderView{readers[i], Holder{Client: clientOf(readers[i])}, remainingOf(readers[i+1])})
+	}
+	switch {
+	case len(view.Readers) > 0:
+		view.State = LockRead
+	case stored.Other:
+		view.State = LockUnknown
+	case stored.KeptFor != "":
+		view.State = LockKept
+		view.Holder.Client = strings.TrimPrefix(stored.KeptFor, channelOf(c.prefix, ""))
+	case stored.Owner != "":
+		view.State, view.Owner = LockHeld, stored.Owner
+		if stored.Lingers {
+			view.State = LockLingers
+		}
+		view.Holder.Client = clientOf(stored.Owner)
+		view.Depth, view.Grant, view.Token = stored.Depth, uint64(stored.Grant), fence.Token(stored.Token)
+	}
+	return view
+}
+
+// remainingOf reads a time in ms; 0 if it is none.
+func remainingOf(text string) time.Duration {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms < 0 {
+		return 0
+	}
+	return time.Duration(min(ms, script.MaxRemaining.Milliseconds())) * time.Millisecond
+}
+
+// tell takes what a master has of the client.
+func (h *Holder) tell(text string) {
+	var who identity
+	if json.Unmarshal([]byte(text), &who) == nil {
+		h.Name, h.Host, h.PID = printable.Text(who.Name), printable.Text(who.Host), who.PID
+	}
+}
+
+// answered is how many masters said what counts.
+func answered(views []MasterView) (n int) {
+	for _, m := range views {
+		if m.Err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// agreed is what need masters say.
+func agreed(views []MasterView, need int) LockView {
+	byOwner := map[string][]LockView{}
+	all := []LockView{}
+	for _, m := range views {
+		if m.Err != nil || m.State == LockUnknown {
+			continue
+		}
+		all = append(all, m.LockView)
+		if m.State != LockRead {
+			byOwner[m.Owner] = append(byOwner[m.Owner], m.LockView)
+		}
+	}
+	view := LockView{State: LockUnknown, Waiting: quorumth(valuesOf(all, func(v LockView) int { return v.Waiting }), need)}
+	if view.Readers = agreedReaders(all, need); len(view.Readers) > 0 {
+		view.State, view.Remaining = LockRead, view.Readers[len(view.Readers)-1].Remaining
+		return view
+	}
+	for owner, same := range byOwner {
+		if len(same) < need {
+			continue
+		}
+		if owner == "" {
+			view.State = LockFree
+			return view
+		}
+		view.State, view.Owner, view.Holder = LockHeld, owner, same[0].Holder
+		view.Depth = quorumth(valuesOf(same, func(v LockView) int { return v.Depth }), need)
+		view.Remaining = quorumth(valuesOf(same, func(v LockView) time.Duration { return v.Remaining }), need)
+		tokens := map[fence.Token]int{}
+		for _, v := range same {
+			if v.Holder.Host != "" {
+				view.Holder = v.Holder
+			}
+			if v.State == LockLingers {
+				view.State = LockLingers // its Unlock is under way, or was
+			}
+			token := max(v.Token, fence.Token(v.Grant))
+			if tokens[token]++; tokens[token] >= need {
+				view.Token = token
+			}
+		}
+	}
+	return view
+}
+
+// agreedReaders are the readers that need masters have, by when they end.
+func agreedReaders(views []LockView, need int) []ReaderView {
+	byOwner := map[string][]ReaderView{}
+	for _, v := range views {
+		for _, r := range v.Readers {
+			byOwner[r.Owner] = append(byOwner[r.Owner], r)
+		}
+	}
+	var agreed []ReaderView
+	for owner, same := range byOwner {
+		if len(same) < need {
+			continue
+		}
+		reader := ReaderView{Owner: owner, Holder: same[0].Holder}
+		var ends []time.Duration
+		for _, r := range same {
+			ends = append(ends, r.Remaining)
+			if r.Holder.Host != "" {
+				reader.Holder = r.Holder
+			}
+		}
+		reader.Remaining = quorumth(ends, need)
+		agreed = append(agreed, reader)
+	}
+	slices.SortFunc(agreed, func(a, b ReaderView) int {
+		return cmp.Or(cmp.Compare(a.Remaining, b.Remaining), cmp.Compare(a.Owner, b.Owner))
+	})
+	return agreed
+}
+
+func valuesOf[T any](views []LockView, value func(LockView) T) []T {
+	values := make([]T, len(views))
+	for i, v := range views {
+		values[i] = value(v)
+	}
+	return values
+}

@@ -1,0 +1,57 @@
+// Package leader elects one process among many, for a role that is held for days: a
+// scheduler, the one writer, the owner of a shard. An Elector campaigns, leads while it
+// holds the lock of the election's name, steps down when the term is lost, and campaigns again.
+//
+//	elector, err := leader.New(client, "scheduler")
+//	...
+//	err = elector.Run(ctx, func(ctx context.Context, token fence.Token) error {
+//		// ctx ends with the term. Pass token to every store that you write to.
+//		return schedule(ctx, token)
+//	})
+//
+// # What is promised
+//
+//   - What package redlock promises of the lock of that name: at most one leader at a time as long
+//     as clocks run at the same rate within the drift; and tokens that grow from term to term, which depends on no clock.
+//   - One process calls its function once at a time, however late it returns.
+//   - A leader that died is replaced when its ttl is over (WithLock, redlock.WithTTL; by default 30 s),
+//     one that resigned or returned at once.
+//
+// # What is not promised
+//
+//   - That two functions never overlap in time. A process that is paused past its lease acts
+//     before it knows; only a store that compares tokens can refuse it.
+//   - That IsLeader, Leader and Watch are true by the time the caller acts on them.
+//   - An order among candidates, unless WithFair is given.
+//
+// # Beside others
+//
+//	                         here                           client-go leaderelection    redlease                etcd Election
+//	rests on                 a majority of Redis masters    the Kubernetes API          one Redis               an etcd cluster
+//	fencing token            yes, no clock in it            no                          yes, of that Redis      the revision
+//	lease, renewal           WithTTL, at a third of it      LeaseDuration,              TTL, RenewInterval      session's ttl
+//	                                                        RenewDeadline
+//	who waits                is called at a release         polls: RetryPeriod          polls                   watches
+//	campaigns again          Run, after WithPause           no: Run returns             Run                     no: Campaign again
+//	function's context       ends with the lease's proof    ends when a renewal failed  ends likewise           none: Session.Done
+//	function that hangs      is waited for; Overdue         may lead twice              is waited for           -
+//	release at the end       after the function returned    ReleaseOnCancel: before     yes                     Resign
+//	resign                   Resign, then a pause           no                          Resign, no pause        Resign
+//	who leads                Leader, Of: any process        GetLeader: candidates       no                      Leader
+//	changes of leader        NewLeader, Watch (polled)      OnNewLeader (polled)        OnFollower: another     Observe (pushed)
+//	leader's own value       redlock.WithName, SetName      Identity                    InstanceID              Campaign, Proclaim
+//	liveness probe           Overdue                        WatchDog                    no                      no
+//	without a function       a nil one, and Token           no                          a nil one, and Token    always
+//	after a restart          a new term, and a new token    the same Identity goes on   a new term              ResumeElection
+//	guarded writes           guard/redisguard, sqlguard,    no                          Fence… (Redis)          Txn on the revision
+//	                         httpguard
+//
+// What others have and this has not: a term outlives no process, because a token that two processes
+// use fences neither (ResumeElection); changes of the leader are polled, not pushed; and there is no leader chosen by
+// a version or a priority (client-go's coordinated election).
+//
+// # Goroutines
+//
+// Run calls the function itself. While it runs, one goroutine asks who leads if Callbacks.NewLeader is
+// set. It ends before Run returns.
+package leader

@@ -1,0 +1,319 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+)
+
+// The errors of an Elector. The causes of a term's end are, beside the first two, the
+// redlock package's ErrLost, ErrExpired and ErrClosed, and that of Run's context.
+var (
+	// ErrReturned is why a term ended whose function returned; the function's error is joined.
+	ErrReturned = errors.New("leader: the function returned")
+
+	// ErrResigned is why a term ended that Resign ended.
+	ErrResigned = errors.New("leader: resigned")
+
+	// ErrPanicked is why a term ended whose function panicked, or ended its goroutine.
+	ErrPanicked = errors.New("leader: the function panicked")
+
+	// ErrNotLeading is returned by Resign when there is no term to end.
+	ErrNotLeading = errors.New("leader: not leading")
+
+	// ErrRunning is returned by Run when a Run of the same Elector has not returned.
+	ErrRunning = errors.New("leader: it runs already")
+
+	// ErrNoLeader is returned by Leader and Of when no leader is named by a majority of the masters.
+	ErrNoLeader = errors.New("leader: nobody leads for sure")
+)
+
+// Elector is a candidate of one election. Make one with New.
+type Elector struct {
+	config
+	client *redlock.Client
+	name   string
+
+	mu      sync.Mutex // held over no call
+	running bool
+	term    *term // nil while not leading, and until the function of the last term has returned
+}
+
+// term is one time of leading.
+type term struct {
+	lock *redlock.Lock
+	ctx  context.Context // of the function
+	end  context.CancelCauseFunc
+	over chan struct{} // closed when the name is released
+
+	mu      sync.Mutex
+	endedAt time.Time   // when ctx ended; zero before that
+	overdue *time.Timer // after that
+	done    bool        // the function has returned
+}
+
+// New returns a candidate of the election of that name, which is the name of a lock. All
+// candidates give the same one.
+//
+// Errors: *redlock.OptionError for bad input, joined.
+func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) {
+	if client == nil {
+		panic("leader: nil client")
+	}
+	cfg, err := newConfig(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Elector{config: cfg, client: client, name: name}, nil
+}
+
+// Run campaigns, calls lead when it is elected, and campaigns again when the term is over,
+// until ctx ends. It calls lead in its own goroutine, so there is never more than one call
+// of it under way.
+//
+// The context that lead gets ends with the term: when the lease was lost or ran out (its
+// cause is redlock.ErrLost or ErrExpired), when ctx ended, the client was closed, or Resign
+// was called. It carries the token (fence.FromContext). lead must stop then, and pass the token to each
+// store that it writes to. Until lead has returned the name is kept, if the term ended
+// for another reason than a lost lease; if lead does not return, Callbacks.Overdue tells,
+// and this process does not campaign.
+//
+// When lead returns by itself, with an error or without, the term is over: the name is
+// released, and Run campaigns again after the pause (WithPause). A panic of lead releases the
+// name and goes on through Run. With a nil lead the term lasts until something else ends it, and
+// the work is done elsewhere, with Token.
+//
+// Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption (bad lock options); ErrRunning.
+func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token fence.Token) error) error {
+	if ctx == nil {
+		panic("leader: nil context")
+	}
+	if !e.start() {
+		return ErrRunning
+	}
+	defer e.stop()
+	watching, endWatch := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer endWatch()
+	if tell := e.callbacks.NewLeader; tell != nil {
+		watch.Go(func() { _ = Watch(watching, e.client, e.name, e.poll, tell) })
+	}
+	for {
+		lock, err := e.client.Lock(ctx, e.name, e.lock...)
+		switch {
+		case ctx.Err() != nil && err == nil:
+			return errors.Join(endOf(ctx), lock.Unlock(ctx))
+		case ctx.Err() != nil:
+			return endOf(ctx)
+		case errors.Is(err, redlock.ErrClosed), errors.Is(err, redlock.ErrBadOption):
+			return err
+		}
+		pause := e.pause
+		if err != nil { // its options bound the wait
+			pause = max(pause, retryAfter)
+		} else if cause := e.serve(lock, lead); !errors.Is(cause, ErrReturned) && !errors.Is(cause, ErrResigned) {
+			pause = 0
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// retryAfter is the least pause after a campaign that failed.
+const retryAfter = 250 * time.Millisecond
+
+func (e *Elector) start() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ran := e.running
+	e.running = true
+	return !ran
+}
+
+func (e *Elector) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running = false
+}
+
+// endOf is why ctx is over: its error, and its cause if that says more.
+func endOf(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return errors.Join(ctx.Err(), cause)
+	}
+	return ctx.Err()
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if ctx.Err() == nil && d > 0 {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil {
+		return endOf(ctx)
+	}
+	return nil
+}
+
+// serve leads for one term, and returns why that ended.
+func (e *Elector) serve(lock *redlock.Lock, lead func(context.Context, fence.Token) error) (cause error) {
+	t := &term{lock: lock, over: make(chan struct{})}
+	t.ctx, t.end = context.WithCancelCause(lock.Context())
+	e.mu.Lock()
+	e.term = t
+	e.mu.Unlock()
+	watched := context.AfterFunc(t.ctx, func() { t.ended(e.callbacks.Overdue) })
+
+	cause = ErrPanicked // unless it returns
+	defer func() {
+		watched()
+		t.returned()
+		t.end(cause)
+		e.mu.Lock()
+		e.term = nil
+		e.mu.Unlock()
+		if err := lock.Unlock(context.Background()); err != nil && !errors.Is(cause, err) {
+			cause = errors.Join(cause, err)
+		}
+		defer close(t.over)
+		e.callbacks.SteppedDown(lock.Token(), cause)
+	}()
+	e.callbacks.Elected(lock.Token())
+	if lead == nil {
+		<-t.ctx.Done()
+		return context.Cause(t.ctx)
+	}
+	err := lead(t.ctx, lock.Token())
+	return causeOf(t.ctx, err)
+}
+
+// causeOf is why a term is over whose function returned err.
+func causeOf(ctx context.Context, err error) error {
+	cause := ErrReturned
+	if ctx.Err() != nil {
+		cause = context.Cause(ctx)
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, cause) {
+			err = nil // that is how a function says that it was told to stop
+		}
+	}
+	if err == nil {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", cause, err)
+}
+
+// overdueAfter is how long after the end of its term a function has to return before
+// Overdue is called; it is called again each time the wait has doubled.
+const overdueAfter = time.Second
+
+// ended notes that the context of the function has ended.
+func (t *term) ended(tell func(token fence.Token, by time.Duration)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done {
+		return
+	}
+	t.endedAt = time.Now()
+	by := time.Duration(0)
+	t.overdue = time.AfterFunc(overdueAfter, func() {
+		t.mu.Lock()
+		done := t.done
+		by += max(by, overdueAfter)
+		told := by
+		if !done {
+			t.overdue.Reset(told)
+		}
+		t.mu.Unlock()
+		if !done {
+			tell(t.lock.Token(), told)
+		}
+	})
+}
+
+// returned notes that the function has returned.
+func (t *term) returned() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.done = true
+	if t.overdue != nil {
+		t.overdue.Stop()
+	}
+}
+
+// current returns the term; nil if there is none.
+func (e *Elector) current() *term {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.term
+}
+
+// IsLeader reports that this candidate leads, as far as it can prove at this moment. It is
+// advisory: by the time the caller acts on it, it may not be so any more. It is for
+// displays and metrics; what writes needs Token, and a store that compares it.
+func (e *Elector) IsLeader() bool {
+	_, leads := e.Token()
+	return leads
+}
+
+// Token returns the token of the present term, and whether there is one. A store refuses it
+// once it has seen that of a later leader, so work outside the function may use it: that is what
+// makes it safe to find out too late that the term is over.
+func (e *Elector) Token() (token fence.Token, leads bool) {
+	t := e.current()
+	if t == nil || t.ctx.Err() != nil || !t.lock.Valid() {
+		return 0, false
+	}
+	return t.lock.Token(), true
+}
+
+// Overdue is how long ago the term ended whose function has not returned, by the process's
+// own clock; 0 if there is none. It is for a liveness probe: a process whose function does
+// not return neither leads nor campaigns, and may have to be restarted.
+func (e *Elector) Overdue() time.Duration {
+	t := e.current()
+	if t == nil {
+		return 0
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.done || t.endedAt.IsZero() {
+		return 0
+	}
+	return max(time.Since(t.endedAt), 1)
+}
+
+// Resign ends the term. It waits until the function has returned and the name is released, or
+// ctx ends: then the term ends all the same, but later. The candidate campaigns again after the pause;
+// to leave for good, end Run's context.
+//
+// The function itself returns instead of calling Resign, which waits for it.
+//
+// Errors: ErrNotLeading, also when the name was lost at that moment; ctx's error and cause.
+func (e *Elector) Resign(ctx context.Context) error {
+	if ctx == nil {
+		panic("leader: nil context")
+	}
+	t := e.current()
+	if t == nil {
+		return ErrNotLeading
+	}
+	t.end(ErrResigned)
+	if context.Cause(t.ctx) != ErrResigned {
+		return ErrNotLeading
+	}
+	select {
+	case <-t.over:
+		return nil
+	case <-ctx.Done():
+		return endOf(ctx)
+	}
+}

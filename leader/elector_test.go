@@ -1,0 +1,536 @@
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/leader"
+)
+
+var background = context.Background()
+
+const ttl = 5 * time.Second
+
+// candidate is an elector that runs, and what it was told.
+type candidate struct {
+	*leader.Elector
+	t      *testing.T
+	client *redlock.Client
+	stop   context.CancelCauseFunc
+	ended  chan struct{}
+	err    error // of Run
+
+	mu     sync.Mutex
+	told   []string
+	tokens []fence.Token
+}
+
+func (c *candidate) note(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = append(c.told, fmt.Sprintf(format, args...))
+}
+
+// said returns what it was told since it was last asked.
+func (c *candidate) said() string {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer func() { c.told = nil }()
+	return strings.Join(c.told, "; ")
+}
+
+func (c *candidate) says(want string) {
+	c.t.Helper()
+	if got := c.said(); got != want {
+		c.t.Errorf("it was told %q, want %q", got, want)
+	}
+}
+
+// terms are the tokens of its terms.
+func (c *candidate) terms() []fence.Token {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.tokens)
+}
+
+// last is the token of its last term.
+func (c *candidate) last() fence.Token {
+	if all := c.terms(); len(all) > 0 {
+		return all[len(all)-1]
+	}
+	return 0
+}
+
+type work = func(ctx context.Context, token fence.Token) error
+
+// untilTheEnd leads as long as it may.
+func untilTheEnd(ctx context.Context, _ fence.Token) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// newCandidate returns one that does not run.
+func newCandidate(t *testing.T, d *testmasters.Deployment, opts ...leader.Option) *candidate {
+	t.Helper()
+	c := &candidate{t: t, client: d.Client(redlock.WithTTL(ttl)), ended: make(chan struct{})}
+	var err error
+	c.Elector, err = leader.New(c.client, "role", append([]leader.Option{leader.WithCallbacks(leader.Callbacks{
+		Elected: func(token fence.Token) {
+			c.mu.Lock()
+			c.tokens = append(c.tokens, token)
+			c.mu.Unlock()
+			c.note("elected")
+		},
+		SteppedDown: func(token fence.Token, cause error) {
+			if token != c.last() {
+				t.Errorf("stepped down from term %v, which began as %v", token, c.last())
+			}
+			c.note("down: %v", cause)
+		},
+		Overdue: func(_ fence.Token, by time.Duration) { c.note("overdue %v", by) },
+	})}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// run makes it campaign until the end of the test, or stop.
+func (c *candidate) run(lead work) *candidate {
+	ctx, cancel := context.WithCancelCause(background)
+	c.stop = cancel
+	go func() {
+		defer close(c.ended)
+		c.err = c.Run(ctx, lead)
+	}()
+	c.t.Cleanup(func() {
+		cancel(nil)
+		<-c.ended
+	})
+	return c
+}
+
+func campaign(t *testing.T, d *testmasters.Deployment, lead work, opts ...leader.Option) *candidate {
+	t.Helper()
+	return newCandidate(t, d, opts...).run(lead)
+}
+
+// within waits for a state, and reports how long it took.
+func within(t *testing.T, most time.Duration, what string, state func() bool) time.Duration {
+	t.Helper()
+	start := time.Now()
+	for !state() {
+		if time.Since(start) > most {
+			t.Fatalf("not within %v: %s", most, what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return time.Since(start)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func requireErr(t *testing.T, err error, want ...error) {
+	t.Helper()
+	for _, w := range want {
+		if !errors.Is(err, w) {
+			t.Fatalf("got error %v; want one that is %v", err, w)
+		}
+	}
+}
+
+// One leads at a time. One that resigns is followed at once, and stays out of the way for the pause; tokens grow.
+func TestResign(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		requireErr(t, newCandidate(t, d).Resign(background), leader.ErrNotLeading)
+		a := campaign(t, d, untilTheEnd, leader.WithPause(time.Minute))
+		within(t, time.Second, "a leads", a.IsLeader)
+		b := campaign(t, d, untilTheEnd)
+		time.Sleep(3 * ttl) // it is renewed
+		if !a.IsLeader() || b.IsLeader() || b.last() != 0 {
+			t.Errorf("a leads: %v, b: %v", a.IsLeader(), b.IsLeader())
+		}
+		requireErr(t, b.Resign(background), leader.ErrNotLeading)
+		first := a.last()
+		if token, leads := a.Token(); token != first || !leads {
+			t.Errorf("its token is %v, %v; want %v", token, leads, first)
+		}
+
+		must(t, a.Resign(background))
+		a.says("elected; down: " + leader.ErrResigned.Error())
+		if _, leads := a.Token(); leads {
+			t.Error("it has a token yet")
+		}
+		requireErr(t, a.Resign(background), leader.ErrNotLeading) // in the pause
+		took := within(t, time.Second, "b leads", b.IsLeader)
+		if took > 50*time.Millisecond || b.last() <= first {
+			t.Errorf("b leads %v after, with token %v after %v", took, b.last(), first)
+		}
+
+		must(t, b.Resign(background)) // nobody else campaigns: a pauses
+		took = within(t, time.Minute, "b leads again", b.IsLeader)
+		if took < leader.DefaultPause || took > leader.DefaultPause+100*time.Millisecond || a.IsLeader() {
+			t.Errorf("b leads again after %v", took)
+		}
+		time.Sleep(time.Minute)
+		must(t, b.Resign(background))
+		within(t, time.Second, "a leads again", a.IsLeader)
+		if all := slices.Concat(a.terms()[:1], b.terms(), a.terms()[1:]); !slices.IsSorted(all) || len(all) != 4 {
+			t.Errorf("tokens %v", all)
+		}
+	})
+}
+
+// Who loses its term is told in time, and campaigns again at once.
+func TestALostTerm(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		causes := make(chan error, 2)
+		carried := make(chan fence.Token, 2)
+		a := campaign(t, d, func(ctx context.Context, token fence.Token) error {
+			inIt, _ := fence.FromContext(ctx)
+			carried <- inIt
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return fmt.Errorf("while leading: %w", ctx.Err())
+		}, leader.WithPause(time.Hour))
+		within(t, time.Second, "a leads", a.IsLeader)
+		first := a.last()
+		if got := <-carried; got != first {
+			t.Errorf("the context carries %v, want %v", got, first)
+		}
+		for _, m := range d.Embedded[:2] {
+			m.Kill(false)
+		}
+		took := within(t, 2*ttl, "it knows", func() bool { return !a.IsLeader() })
+		requireErr(t, <-causes, redlock.ErrExpired)
+		if took > ttl {
+			t.Errorf("after %v; its ttl is %v", took, ttl)
+		}
+		time.Sleep(time.Minute)
+		if got := a.said(); !strings.HasPrefix(got, "elected; down: "+redlock.ErrExpired.Error()) || strings.Contains(got, "while leading") {
+			t.Errorf("it was told %q", got)
+		}
+		for _, m := range d.Embedded[:2] {
+			must(t, m.Restart())
+		}
+		within(t, 10*time.Second, "it leads again", a.IsLeader)
+		if a.last() <= first {
+			t.Errorf("token %v after %v", a.last(), first)
+		}
+		a.says("elected")
+	})
+}
+
+// A function that returns ends its term: others follow at once, and it after the pause.
+func TestAFunctionThatReturns(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("out of paper")
+	for _, returns := range []error{nil, broken} {
+		testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+			var calls atomic.Int64
+			a := campaign(t, d, func(context.Context, fence.Token) error {
+				calls.Add(1)
+				return returns
+			}, leader.WithPause(10*time.Second))
+			time.Sleep(35 * time.Second)
+			if n := calls.Load(); n != 4 {
+				t.Errorf("in 35 s with a pause of 10 s it was called %d times", n)
+			}
+			want := "elected; down: " + leader.ErrReturned.Error()
+			if returns != nil {
+				want += ": out of paper"
+			}
+			a.says(strings.Join([]string{want, want, want, want}, "; "))
+			b := campaign(t, d, untilTheEnd)
+			if took := within(t, time.Second, "b leads", b.IsLeader); took > 50*time.Millisecond {
+				t.Errorf("b leads after %v", took)
+			}
+		})
+	}
+}
+
+// A panic goes on, and the name is free.
+func TestAFunctionThatPanics(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		a, b := newCandidate(t, d), newCandidate(t, d)
+		said := func() (said any) {
+			defer func() { said = recover() }()
+			return a.Run(background, func(context.Context, fence.Token) error { panic("ouch") })
+		}()
+		if said != "ouch" {
+			t.Errorf("Run ended with %v", said)
+		}
+		a.says("elected; down: " + leader.ErrPanicked.Error())
+		b.run(untilTheEnd)
+		if took := within(t, time.Second, "b leads", b.IsLeader); took > 50*time.Millisecond {
+			t.Errorf("b leads after %v", took)
+		}
+		must(t, b.Resign(background))
+		a.run(untilTheEnd) // it may run again
+		within(t, time.Second, "a leads", a.IsLeader)
+	})
+}
+
+// A function that does not return is waited for: its process leads no second time meanwhile.
+func TestAFunctionThatDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		hangs, under, most := make(chan struct{}), atomic.Int64{}, atomic.Int64{}
+		a := campaign(t, d, func(ctx context.Context, _ fence.Token) error {
+			most.Store(max(most.Load(), under.Add(1)))
+			defer under.Add(-1)
+			<-hangs
+			return nil
+		})
+		within(t, time.Second, "a leads", a.IsLeader)
+		if a.Overdue() != 0 {
+			t.Errorf("overdue by %v", a.Overdue())
+		}
+
+		// It resigned: the name is kept until it returned.
+		b := campaign(t, d, untilTheEnd)
+		short, cancel := context.WithTimeout(background, 7500*time.Millisecond)
+		defer cancel()
+		requireErr(t, a.Resign(short), context.DeadlineExceeded)
+		if got := a.Overdue(); got != 7500*time.Millisecond {
+			t.Errorf("overdue by %v", got)
+		}
+		if a.IsLeader() || b.IsLeader() {
+			t.Errorf("a leads: %v, b: %v", a.IsLeader(), b.IsLeader())
+		}
+		a.says("elected; overdue 1s; overdue 2s; overdue 4s")
+		hangs <- struct{}{}
+		within(t, time.Second, "b leads", b.IsLeader)
+		a.says("down: " + leader.ErrResigned.Error())
+		if a.Overdue() != 0 {
+			t.Errorf("overdue by %v", a.Overdue())
+		}
+		must(t, b.Resign(background))
+		within(t, 10*time.Second, "a leads", a.IsLeader)
+
+		// It lost the term: others lead meanwhile, and it does not campaign.
+		for _, m := range d.Embedded[:2] {
+			m.Kill(false)
+		}
+		within(t, 2*ttl, "a knows", func() bool { return !a.IsLeader() })
+		for _, m := range d.Embedded[:2] {
+			must(t, m.Restart())
+		}
+		within(t, 3*ttl, "b leads", b.IsLeader)
+		must(t, b.Resign(background))
+		time.Sleep(time.Minute)
+		if a.IsLeader() || most.Load() != 1 {
+			t.Errorf("a leads: %v, calls at once: %d", a.IsLeader(), most.Load())
+		}
+		close(hangs)
+	})
+}
+
+// ctx ends while others lead, before Run, and while it leads: then the name is kept until the function has returned.
+func TestTheEndOfTheContext(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		retire := errors.New("retired")
+		over, cancel := context.WithCancel(background)
+		cancel()
+		requireErr(t, newCandidate(t, d).Run(over, untilTheEnd), context.Canceled)
+
+		a := campaign(t, d, func(ctx context.Context, _ fence.Token) error {
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			return nil
+		})
+		within(t, time.Second, "a leads", a.IsLeader)
+		b, c := campaign(t, d, untilTheEnd), campaign(t, d, untilTheEnd)
+		time.Sleep(time.Second)
+		b.stop(retire)
+		<-b.ended
+		requireErr(t, b.err, context.Canceled, retire)
+		b.says("")
+
+		start := time.Now()
+		a.stop(retire)
+		<-a.ended
+		if took := time.Since(start); took < time.Minute || took > time.Minute+time.Second {
+			t.Errorf("Run returned after %v", took)
+		}
+		requireErr(t, a.err, context.Canceled, retire)
+		if got := a.said(); !strings.HasSuffix(got, "overdue 32s; down: retired") {
+			t.Errorf("it was told %q", got)
+		}
+		if took := within(t, time.Second, "c leads", c.IsLeader); took > 50*time.Millisecond {
+			t.Errorf("c leads after %v", took)
+		}
+		c.stop(nil)
+		<-c.ended
+		if c.err != context.Canceled {
+			t.Errorf("Run returned %v", c.err)
+		}
+	})
+}
+
+func TestTheClientCloses(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		a := campaign(t, d, untilTheEnd)
+		within(t, time.Second, "a leads", a.IsLeader)
+		b := campaign(t, d, untilTheEnd)
+		time.Sleep(time.Second)
+		for _, c := range []*candidate{b, a} {
+			must(t, c.client.Close())
+			<-c.ended
+			requireErr(t, c.err, redlock.ErrClosed)
+		}
+		a.says("elected; down: " + redlock.ErrClosed.Error())
+		b.says("")
+		requireErr(t, newCandidate(t, d).run(untilTheEnd).Resign(background), leader.ErrNotLeading)
+	})
+}
+
+func TestOneRunAtATime(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		a := campaign(t, d, nil) // it leads by its token
+		within(t, time.Second, "a leads", a.IsLeader)
+		requireErr(t, a.Run(background, untilTheEnd), leader.ErrRunning)
+		must(t, a.Resign(background))
+		within(t, time.Minute, "a leads again", a.IsLeader)
+		a.stop(nil)
+		<-a.ended
+		bounded, cancel := context.WithTimeout(background, time.Second)
+		defer cancel()
+		requireErr(t, a.Run(bounded, nil), context.DeadlineExceeded)
+		if n := len(a.terms()); n != 3 {
+			t.Errorf("it led %d times", n)
+		}
+	})
+}
+
+// Any process may ask who leads, and be told when that changes.
+func TestWhoLeads(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		asker := d.Client()
+		_, err := leader.Of(background, asker, "role")
+		requireErr(t, err, leader.ErrNoLeader)
+		_, err = leader.Of(background, asker, "")
+		requireErr(t, err, redlock.ErrBadOption)
+
+		var mu sync.Mutex
+		told := map[string][]string{}
+		tell := func(who string) func(leader.Leader) {
+			return func(l leader.Leader) {
+				mu.Lock()
+				defer mu.Unlock()
+				told[who] = append(told[who], fmt.Sprint(l.Name, " ", l.Token))
+			}
+		}
+		watching, cancel := context.WithCancel(background)
+		watched := make(chan error, 1)
+		go func() { watched <- leader.Watch(watching, asker, "role", 100*time.Millisecond, tell("asker")) }()
+
+		var all []string
+		var candidates []*candidate
+		for n := range 2 {
+			name := fmt.Sprint("node-", n)
+			c := newCandidate(t, d, leader.WithCallbacks(leader.Callbacks{NewLeader: tell(name)}), leader.WithPoll(time.Second), leader.WithPause(time.Hour))
+			must(t, c.client.SetName(name))
+			c.run(untilTheEnd)
+			candidates = append(candidates, c)
+			time.Sleep(10 * time.Second)
+		}
+		for n, c := range candidates {
+			token, leads := c.Token()
+			if !leads {
+				t.Fatalf("node-%d does not lead", n)
+			}
+			all = append(all, fmt.Sprint("node-", n, " ", token))
+			for _, who := range candidates {
+				l, err := who.Leader(background)
+				must(t, err)
+				if l.Name != fmt.Sprint("node-", n) || l.Token != token || l.Host == "" || l.Term == "" {
+					t.Errorf("node-%d leads, and the leader is %+v", n, l)
+				}
+			}
+			must(t, c.Resign(background))
+			time.Sleep(10 * time.Second)
+		}
+		_, err = candidates[0].Leader(background)
+		requireErr(t, err, leader.ErrNoLeader)
+		mu.Lock()
+		for _, who := range []string{"asker", "node-0", "node-1"} {
+			if !slices.Equal(told[who], all) {
+				t.Errorf("%s was told of %q, want %q", who, told[who], all)
+			}
+		}
+		mu.Unlock()
+		cancel()
+		requireErr(t, <-watched, context.Canceled)
+		requireErr(t, leader.Watch(background, asker, "", time.Second, nil), redlock.ErrBadOption)
+		must(t, asker.Close())
+		requireErr(t, leader.Watch(background, asker, "role", time.Second, nil), redlock.ErrClosed)
+		requireErr(t, asker.SetName("late"), redlock.ErrClosed)
+	})
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		client := d.Client()
+		for field, bad := range map[string]struct {
+			name string
+			opt  leader.Option
+		}{
+			"name is ":                  {"", nil},
+			"name is 1025 bytes long: ": {strings.Repeat("x", redlock.MaxNameLen+1), nil},
+			"options[0] is ":            {"role", nil},
+			"pause is -1ns: ":           {"role", leader.WithPause(-1)},
+			"poll is 1ms: ":             {"role", leader.WithPoll(time.Millisecond)},
+			"lock options[0] is ":       {"role", leader.WithLock(nil)},
+		} {
+			_, err := leader.New(client, bad.name, bad.opt)
+			requireErr(t, err, redlock.ErrBadOption)
+			if !strings.Contains(err.Error(), field) {
+				t.Errorf("%v; want %q in it", err, field)
+			}
+		}
+		requireErr(t, leader.Watch(background, client, "role", 0, nil), redlock.ErrBadOption)
+		e, err := leader.New(client, "role", leader.WithLock(redlock.WithTTL(time.Hour)))
+		must(t, err)
+		requireErr(t, e.Run(background, untilTheEnd), redlock.ErrBadOption)
+		requireErr(t, client.SetName(strings.Repeat("x", 257)), redlock.ErrBadOption)
+	})
+}
+
+// A campaign that its options bound fails, and is made again, but not in a loop without a pause.
+func TestABoundedCampaign(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		a := campaign(t, d, untilTheEnd)
+		within(t, time.Second, "a leads", a.IsLeader)
+		b := campaign(t, d, untilTheEnd, leader.WithPause(0), leader.WithLock(redlock.WithWait(0)))
+		time.Sleep(10 * time.Second)
+		must(t, a.Resign(background))
+		within(t, time.Second, "b leads", b.IsLeader)
+	})
+}

@@ -1,0 +1,107 @@
+package leader
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+)
+
+const (
+	// DefaultPause is how long a candidate that ended its own term stays away.
+	DefaultPause = 2 * time.Second
+
+	// DefaultPoll is how often it is asked who leads.
+	DefaultPoll = 2 * time.Second
+
+	// MinPoll is the shortest time between two such questions.
+	MinPoll = 10 * time.Millisecond
+)
+
+// Callbacks are told of what happens. Every field may be nil. They are called
+// synchronously, Elected and SteppedDown by Run and the others by goroutines of
+// their own: they must return soon, and must not call Resign.
+type Callbacks struct {
+	// Elected: a term begins. It is called before the function.
+	Elected func(token fence.Token)
+
+	// SteppedDown: the term is over, its function has returned, and the name is released or
+	// was lost. cause is ErrReturned, ErrResigned or ErrPanicked; redlock.ErrLost, ErrExpired
+	// or ErrClosed; or the cause of Run's context. What the function and the release returned is joined.
+	SteppedDown func(token fence.Token, cause error)
+
+	// Overdue: the term ended so long ago, and the function has not returned. It is called after
+	// 1 s, and each time that has doubled.
+	Overdue func(token fence.Token, by time.Duration)
+
+	// NewLeader: a term has begun, of whomever, this candidate too; the first one that is seen as well. It
+	// may come later than Elected, by the time between two questions (WithPoll), and who led for less
+	// than that may be missed. Without it nobody is asked.
+	NewLeader func(Leader)
+}
+
+type config struct {
+	lock      []redlock.LockOption
+	pause     time.Duration
+	poll      time.Duration
+	callbacks Callbacks
+}
+
+// Option is a setting of an Elector.
+type Option func(*config)
+
+// WithLock sets options of the lock that is the term: WithTTL, after which a leader that
+// died is replaced; WithMaxHold, the longest term; WithLockDelay, HoldAtLeast, WithFair.
+// They come after those of the client. They are checked when Run begins to campaign.
+func WithLock(opts ...redlock.LockOption) Option {
+	return func(c *config) { c.lock = append(c.lock, opts...) }
+}
+
+// WithPause sets for how long a candidate does not campaign after it ended its own term, by
+// Resign or because its function returned: time for another to take over, and for what made
+// the function fail to pass. After a term that was lost it campaigns at once. Default
+// DefaultPause; 0: no pause. Somebody who waits takes over at once, however long the pause is.
+func WithPause(d time.Duration) Option { return func(c *config) { c.pause = d } }
+
+// WithPoll sets how often the masters are asked who leads, for Callbacks.NewLeader. Default
+// DefaultPoll; at least MinPoll.
+func WithPoll(d time.Duration) Option { return func(c *config) { c.poll = d } }
+
+// WithCallbacks sets functions that are told of what happens.
+func WithCallbacks(told Callbacks) Option { return func(c *config) { c.callbacks = told } }
+
+func newConfig(name string, opts []Option) (config, error) {
+	c := config{pause: DefaultPause, poll: DefaultPoll}
+	var errs []error
+	refuse := func(bad bool, field string, value any, rule string) {
+		if bad {
+			errs = append(errs, &redlock.OptionError{Field: field, Value: value, Rule: rule})
+		}
+	}
+	for i, o := range opts {
+		if o == nil {
+			refuse(true, fmt.Sprintf("options[%d]", i), nil, "it must not be nil")
+			continue
+		}
+		o(&c)
+	}
+	refuse(name == "", "name", `""`, "it must not be empty")
+	refuse(len(name) > redlock.MaxNameLen, "name", fmt.Sprintf("%d bytes long", len(name)), fmt.Sprintf("it must be at most %d bytes", redlock.MaxNameLen))
+	refuse(c.pause < 0, "pause", c.pause, "it must not be negative")
+	refuse(c.poll < MinPoll, "poll", c.poll, fmt.Sprintf("it must be at least %v", MinPoll))
+	for i, o := range c.lock {
+		refuse(o == nil, fmt.Sprintf("lock options[%d]", i), nil, "it must not be nil")
+	}
+	if c.callbacks.Elected == nil {
+		c.callbacks.Elected = func(fence.Token) {}
+	}
+	if c.callbacks.SteppedDown == nil {
+		c.callbacks.SteppedDown = func(fence.Token, error) {}
+	}
+	if c.callbacks.Overdue == nil {
+		c.callbacks.Overdue = func(fence.Token, time.Duration) {}
+	}
+	return c, errors.Join(errs...)
+}

@@ -1,0 +1,64 @@
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+)
+
+// Leader is who leads.
+type Leader struct {
+	redlock.Holder
+	Token fence.Token // 0: not known yet
+	Term  string      // an id of the term
+}
+
+// Leader asks the masters who leads: see Of.
+func (e *Elector) Leader(ctx context.Context) (Leader, error) { return Of(ctx, e.client, e.name) }
+
+// Of asks the masters who leads in the election of that name. Any process may ask, also one
+// that is no candidate. It is Client.Inspect, and as little to be relied on: it tells of one
+// moment, and is for finding the leader and for people.
+//
+// Errors: those of Client.Inspect; ErrNoLeader if no majority of masters names one: there is none, or it is
+// just being elected.
+func Of(ctx context.Context, client *redlock.Client, name string) (Leader, error) {
+	in, err := client.Inspect(ctx, name)
+	if err != nil {
+		return Leader{}, err
+	}
+	if in.Quorum.State != redlock.LockHeld {
+		return Leader{}, fmt.Errorf("%w: %q is %s", ErrNoLeader, name, in.Quorum.State)
+	}
+	return Leader{Holder: in.Quorum.Holder, Token: in.Quorum.Token, Term: in.Quorum.Owner}, nil
+}
+
+// Watch asks who leads, again and again, and tells of each new term, also of the same leader, and of
+// the first one that it sees, until ctx ends. Who leads for a shorter time than that between two questions may be missed.
+// While too few masters answer it goes on.
+//
+// Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption.
+func Watch(ctx context.Context, client *redlock.Client, name string, every time.Duration, tell func(Leader)) error {
+	if every < MinPoll {
+		return &redlock.OptionError{Field: "poll", Value: every, Rule: fmt.Sprintf("it must be at least %v", MinPoll)}
+	}
+	told, seen := "", ""
+	for {
+		now, err := Of(ctx, client, name)
+		switch {
+		case errors.Is(err, redlock.ErrClosed), errors.Is(err, redlock.ErrBadOption):
+			return err
+		case err == nil && now.Term != told && (now.Token.Valid() || now.Term == seen): // else it may be asking yet
+			told = now.Term
+			tell(now)
+		}
+		seen = now.Term
+		if err := sleep(ctx, every); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,359 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+const (
+	// MaxNames bounds how many names LockAll takes.
+	MaxNames = 64
+
+	// jointTries is how often LockAll asks for all names at once, before it takes them
+	// one after the other. The second and third time it waits first for a name that was
+	// not free, and keeps nobody from the others meanwhile.
+	jointTries = 3
+)
+
+// LockAll locks all of 1 to MaxNames different names, or none: again and again, until it
+// has them or ctx ends, as Lock does. When all are free it takes one round trip. Each
+// name has a token of its own, and the hold of each is what Lock's is. They have one
+// handle, one Context and one Unlock; the loss of one name is the loss of all.
+//
+// Sets that overlap, in whatever order their names are given, neither wait for each
+// other in a circle nor starve: after a few failures the names are taken one after the
+// other in the order of their bytes, each held while the next is waited for. That order
+// is kept only within one call. So take all names at once: who calls LockAll or Lock for
+// further names while it holds some can wait in a circle with others who do.
+//
+// It returns an *OptionError, and asks no master, for a name that is given twice, and for
+// one whose lock ctx carries already: a set does not re-enter, for it would wait for
+// itself. (A Lock of one name re-enters the set: see Locks.Context.) WithMaxHold counts
+// from when all names are held; WithWait bounds the whole wait; WithSlots is refused.
+func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
+	return c.lockAll(ctx, names, opts, (*Client).waitForAll)
+}
+
+// TryLockAll asks every master once for all names, and returns as TryLock does: with all
+// of them, or with the error about the first that was not to be had.
+func (c *Client) TryLockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
+	return c.lockAll(ctx, names, opts, (*Client).allOnce)
+}
+
+// DoAll is Do for several names: it runs work while holding all of them. The context
+// that work gets carries no token: tokens has one for each name.
+func (c *Client) DoAll(ctx context.Context, names []string, work func(ctx context.Context, tokens map[string]fence.Token) error, opts ...LockOption) (err error) {
+	if work == nil {
+		panic("redlock: nil work")
+	}
+	locks, err := c.LockAll(ctx, names, opts...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if unlockErr := locks.Unlock(ctx); unlockErr != nil {
+			err = errors.Join(err, unlockErr)
+		}
+	}()
+	return work(locks.Context(), locks.Tokens())
+}
+
+func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
+	fresh func(*Client, context.Context, []string, lockConfig) (*Locks, error)) (*Locks, error) {
+	c.check(ctx)
+	names, err := inOrder(names)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := c.configFor(names[0], opts)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.slots > 0 {
+		return nil, &OptionError{"slots", cfg.slots, "LockAll takes none: lock a name with slots by itself"}
+	}
+	if err := c.enter(ctx); err != nil {
+		return nil, errors.Join(ErrNotAcquired, err)
+	}
+	defer c.calls.Done()
+	for _, name := range names {
+		if heldBy(ctx, c, name) != nil {
+			return nil, &OptionError{"names", fmt.Sprintf("%q", names), fmt.Sprintf("the context carries the lock of %q already, and a set does not re-enter: leave it out", name)}
+		}
+	}
+	return fresh(c, ctx, names, cfg)
+}
+
+// inOrder returns the names in the order in which they are taken, the same for all
+// clients: that of their bytes.
+func inOrder(given []string) ([]string, error) {
+	if len(given) == 0 || len(given) > MaxNames {
+		return nil, &OptionError{"names", fmt.Sprintf("a list of %d", len(given)), fmt.Sprintf("there must be 1 to %d", MaxNames)}
+	}
+	for i, name := range given {
+		if err := validateLockName(name, 0); err != nil {
+			bad := err.(*OptionError)
+			return nil, &OptionError{fmt.Sprintf("names[%d]", i), bad.Value, bad.Rule}
+		}
+		if first := slices.Index(given, name); first < i {
+			return nil, &OptionError{fmt.Sprintf("names[%d]", i), fmt.Sprintf("%q", name), fmt.Sprintf("each name must be given once, and names[%d] is the same", first)}
+		}
+	}
+	names := slices.Clone(given)
+	if planted.Bug.Orders() {
+		slices.Sort(names)
+	}
+	return names, nil
+}
+
+// allOnce is one attempt at all names by a caller that does not wait.
+func (c *Client) allOnce(ctx context.Context, names []string, cfg lockConfig) (*Locks, error) {
+	s := c.newLocks(ctx, names, cfg, waitqueue.Ticket{})
+	if _, err := c.take(s, names); err != nil {
+		s.abandon()
+		return nil, err
+	}
+	return s.finish(cfg)
+}
+
+// waitForAll asks for all names at once, and then for one after the other.
+func (c *Client) waitForAll(ctx context.Context, names []string, cfg lockConfig) (*Locks, error) {
+	if cfg.wait == 0 {
+		return c.allOnce(ctx, names, cfg)
+	}
+	w := waitLimit{client: c, wait: cfg.wait, since: c.now()}
+	var ticket waitqueue.Ticket
+	blocked := -1 // which name was not free
+	for try := 0; ; try++ {
+		s := c.newLocks(ctx, names, cfg, ticket)
+		var err error
+		if try < jointTries {
+			blocked, err = c.takeJointly(s, names, blocked, &w)
+		} else {
+			err = c.takeInOrder(s, names, &w)
+		}
+		ticket = s.ticket
+		if err == nil {
+			var locks *Locks
+			if locks, err = s.finish(cfg); err == nil {
+				return locks, nil
+			}
+		} else {
+			s.abandon()
+		}
+		if errors.Is(err, ErrBadOption) {
+			return nil, err
+		}
+		if w.over(ctx) == nil {
+			c.observer.Waiting(names[max(0, blocked)], err)
+			if try >= jointTries || blocked < 0 {
+				_ = c.pause(ctx, min(retryPause(try, err, rand.Float64()), w.left()))
+			}
+		}
+		if over := w.over(ctx); over != nil {
+			if !errors.Is(err, ErrNotAcquired) { // it lost what it had
+				err = errors.Join(ErrNotAcquired, err)
+			}
+			return nil, joinErrors(over, err)
+		}
+	}
+}
+
+// takeJointly takes all names at once, after it has waited in line for the one that was
+// not free the last time. It returns which one is not free now.
+func (c *Client) takeJointly(s *Locks, names []string, blocked int, w *waitLimit) (int, error) {
+	rest := names
+	if blocked >= 0 {
+		if err := c.waitForOne(s, names[blocked], w); err != nil {
+			return -1, err
+		}
+		rest = slices.Delete(slices.Clone(names), blocked, blocked+1)
+	}
+	if len(rest) == 0 {
+		return -1, nil
+	}
+	at, err := c.take(s, rest)
+	if at >= 0 {
+		at = slices.Index(names, rest[at])
+	}
+	return at, err
+}
+
+// takeInOrder waits in line for one name after the other, and holds those that it has
+// meanwhile. What then is left and free is taken at once, for which nobody waits.
+func (c *Client) takeInOrder(s *Locks, names []string, w *waitLimit) error {
+	for i, name := range names {
+		if err := c.waitForOne(s, name, w); err != nil {
+			return err
+		}
+		if rest := names[i+1:]; len(rest) > 1 {
+			if _, err := c.take(s, rest); err == nil {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// waitForOne waits in line for one name of the set.
+func (c *Client) waitForOne(s *Locks, name string, w *waitLimit) error {
+	cfg := s.cfg
+	cfg.wait = max(w.left(), 1)
+	_, err := c.wait(s.base, name, cfg)
+	return err
+}
+
+// take is one attempt to take these names of the set at once: on each master all or none.
+// It returns which of them was the first that was not free, or -1.
+func (c *Client) take(s *Locks, names []string) (blocked int, err error) {
+	ctx, deadline := s.base, c.now().Add(c.requestTimeout)
+	again := false
+	blocked = -1
+	if err := c.mayAsk(ctx, opAcquire, names[0], &s.cfg); err != nil {
+		return -1, err
+	}
+	err = c.whileMembersChange(ctx, deadline, func(v *membership.View) (err error) {
+		for pause := splitPause; ; pause *= 2 {
+			blocked, err = c.takeAt(ctx, s, v, names, deadline)
+			// As in once: what an attempt at the version before was granted may not be
+			// given back yet.
+			if !again || !errors.Is(err, ErrHeld) || deadline.Sub(c.now()) < pause || c.pause(ctx, pause) != nil {
+				again = true
+				return err
+			}
+		}
+	})
+	return blocked, err
+}
+
+// takeAt is take at one version of the members. Each name has an attempt of its own, with
+// all that holds for one: they are sent together, and won or given up together.
+func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names []string, deadline clock.Instant) (blocked int, err error) {
+	attempts := c.askForAll(s, v, names, deadline)
+	votes := make([][]script.Vote, len(attempts))
+	failed := -1
+	for i, a := range attempts {
+		err = c.await(ctx, &a.asked, deadline)
+		votes[i] = a.asked.tally()
+		if err != nil || decide(votes[i], a.asked.need) != won {
+			failed = i
+			break
+		}
+	}
+	blocked = -1
+	if failed >= 0 {
+		for i, a := range attempts[failed:] { // the answers to all come together
+			votes[failed+i] = a.asked.tally()
+		}
+		blocked = slices.IndexFunc(votes, heldByOther)
+		if blocked >= 0 {
+			failed = blocked
+		}
+		err = joinErrors(err, c.notGranted(v, opAcquire, names[failed], votes[failed]))
+	} else {
+		err = c.makeTokens(ctx, v, attempts, votes, deadline)
+	}
+	if err != nil {
+		c.gather(func() {
+			for _, a := range attempts {
+				a.h.giveUp(&a.asked, nowhere)
+			}
+		})
+		return blocked, err
+	}
+	for i, a := range attempts {
+		a.h.begin(s.base, &a.asked)
+		if c.observer.Acquired != nil {
+			c.observer.Acquired(a.h.name, a.h.token, c.now().Sub(a.start), c.publish(votes[i]))
+		}
+	}
+	return -1, nil
+}
+
+// heldByOther reports that masters refused a name because of its own lock, and not
+// because of that of another name.
+func heldByOther(votes []script.Vote) bool {
+	return slices.ContainsFunc(votes, func(v script.Vote) bool { return v.Answer == script.Held && v.Err != script.ErrWithheld })
+}
+
+// askForAll asks each master for all names, in one operation.
+func (c *Client) askForAll(s *Locks, v *membership.View, names []string, deadline clock.Instant) []*attempt {
+	attempts := make([]*attempt, len(names))
+	for i, name := range names {
+		a := c.prepare(v, name, s.cfg, nowhere)
+		a.deadline = deadline
+		if len(names) > 1 {
+			group := 0
+			if i == 0 {
+				group = len(names)
+			}
+			a.call = a.h.jointCall(a.h.terms, group)
+		}
+		attempts[i] = a
+	}
+	groups := make([]*master.Request, len(c.masters)*len(names))
+	for i, a := range attempts {
+		requests := a.asked.requests(len(c.masters))
+		for m := range requests {
+			requests[m] = master.Request{Order: a.h.name, Call: a.call, Version: v.Version, To: &a.asked}
+			groups[m*len(names)+i] = &requests[m]
+		}
+	}
+	for m := range c.masters {
+		if v.Out[m] == nil {
+			c.masters[m].SubmitGroup(groups[m*len(names) : (m+1)*len(names)])
+			continue
+		}
+		for _, a := range attempts {
+			a.asked.refused(m)
+		}
+	}
+	return attempts
+}
+
+// makeTokens makes a quorum of masters stand at the token of each name, and checks that
+// enough is left of the shortest lease.
+func (c *Client) makeTokens(ctx context.Context, v *membership.View, attempts []*attempt, votes [][]script.Vote, deadline clock.Instant) error {
+	standing := make([][]script.Vote, len(attempts))
+	asked := make([]*round, len(attempts))
+	c.gather(func() {
+		for i, a := range attempts {
+			a.h.last = highestGrant(votes[i])
+			a.h.token = a.h.last
+			standing[i], asked[i] = c.askToConfirm(v, a.h, votes[i])
+		}
+	})
+	var failed error
+	for i, a := range attempts {
+		if asked[i] == nil {
+			continue
+		}
+		var err error
+		if standing[i], err = c.confirmed(ctx, a.h, asked[i], votes[i], deadline); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	for i, a := range attempts {
+		if a.h.count(votes[i], standing[i]).Sub(c.now()) < a.h.terms.minLeft() {
+			return &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrTooSlow, Need: a.asked.need, Votes: c.publish(votes[i])}
+		}
+	}
+	return nil
+}
+
+// gather lets what submit submits leave for each master in one batch.
+func (c *Client) gather(submit func()) { master.Gather(c.masters, submit) }

@@ -1,0 +1,365 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+// Locks is a handle on several names that are held together: see LockAll. Its methods
+// may be called from several goroutines. What is said of Lock is true of it: it is not
+// safe to assume that the names are held until Unlock.
+//
+// A failed acquisition returns a nil *Locks. Its methods do nothing: they return an
+// error that is ErrNotAcquired, or the zero value.
+type Locks struct {
+	_      noCopy
+	client *Client
+	names  []string // in order
+	cfg    lockConfig
+	ticket waitqueue.Ticket // of the first wait, for all of them; only LockAll's goroutine looks at it
+
+	base   context.Context // of the holds, ends with the first that is lost
+	cancel context.CancelCauseFunc
+	ctx    context.Context // set when all names are held, then constant
+
+	mu       sync.Mutex // held over no call
+	holds    []*hold    // that there are so far, or were
+	live     int        // of them are not over
+	complete bool
+	over     error // why it is lost
+	unlocked bool
+	renewAt  clock.Instant // not to be renewed before
+}
+
+// errNoLocks is what a nil *Locks returns.
+var errNoLocks = fmt.Errorf("%w: the *Locks is nil", ErrNotAcquired)
+
+// newLocks returns a set that has nothing yet.
+func (c *Client) newLocks(ctx context.Context, names []string, cfg lockConfig, ticket waitqueue.Ticket) *Locks {
+	s := &Locks{client: c, names: names, cfg: cfg, ticket: ticket}
+	s.base, s.cancel = context.WithCancelCause(ctx)
+	s.cfg.maxHold, s.cfg.atLeast = 0, 0 // finish sets them for all from the same moment
+	s.cfg.set = s
+	return s
+}
+
+// joined is told of each hold that begins.
+func (s *Locks) joined(h *hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holds = append(s.holds, h)
+	s.live++
+}
+
+// ended is told of each hold that is over. The loss of one is that of all: the others
+// are released.
+func (s *Locks) ended(cause error) {
+	s.mu.Lock()
+	s.live--
+	last := s.complete && s.live == 0
+	lost := cause != ErrReleased && s.over == nil
+	if lost {
+		s.over = cause
+	}
+	holds := slices.Clone(s.holds)
+	s.mu.Unlock()
+	switch {
+	case lost:
+		s.cancel(cause)
+	case last:
+		s.cancel(ErrReleased)
+	}
+	if !lost || !s.client.begin() { // Close ends and releases all holds by itself
+		return
+	}
+	defer s.client.calls.Done()
+	s.client.gather(func() {
+		for _, h := range holds {
+			if h.over() == nil {
+				h.end(cause)
+				h.release(0, nil)
+			}
+		}
+	})
+}
+
+// finish makes a handle of a set that has all its names. The handle's bound begins here,
+// and not while it waited for the others.
+func (s *Locks) finish(cfg lockConfig) (*Locks, error) {
+	now := s.client.now()
+	s.mu.Lock()
+	s.complete = true
+	over := s.over
+	holds := slices.Clone(s.holds)
+	s.mu.Unlock()
+	if over != nil {
+		s.abandon()
+		return nil, errors.Join(ErrNotAcquired, over)
+	}
+	// Which of the tokens a guard is to see, only the caller knows.
+	s.ctx = fence.WithToken(s.base, 0)
+	for _, h := range holds {
+		if h.over() == nil {
+			h.bound(now, cfg)
+			s.ctx = &holdContext{s.ctx, h}
+		}
+	}
+	return s, nil
+}
+
+// bound makes the bounds of a set's hold count from now.
+func (h *hold) bound(now clock.Instant, cfg lockConfig) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.began, h.atLeast = now, cfg.atLeast
+	if cfg.maxHold > 0 && h.ended == nil {
+		h.limit = now.Add(cfg.maxHold)
+		h.timer.Reset(h.untilNextTick(now))
+	}
+}
+
+// abandon gives back what a set has that did not get all.
+func (s *Locks) abandon() {
+	s.exit()
+	s.cancel(ErrNotAcquired)
+}
+
+// exit leaves all holds that are not over, and returns the masters' answers to come.
+func (s *Locks) exit() (held []*hold, freed []*round, ended error) {
+	s.mu.Lock()
+	all := slices.Clone(s.holds)
+	s.mu.Unlock()
+	s.client.gather(func() {
+		for _, h := range all {
+			r, err := h.exit(true)
+			if err != nil {
+				ended = err
+			}
+			held, freed = append(held, h), append(freed, r)
+		}
+	})
+	return held, freed, ended
+}
+
+// renew renews all of a set, in one batch for each master, because one is due that has
+// this ttl. The others' timers fire at the same time, and find nothing to do.
+func (s *Locks) renew(now clock.Instant, ttl time.Duration) {
+	s.mu.Lock()
+	if now.Before(s.renewAt) {
+		s.mu.Unlock()
+		return
+	}
+	s.renewAt = now.Add(ttl / (2 * renewRetries))
+	holds := slices.Clone(s.holds)
+	s.mu.Unlock()
+	s.client.gather(func() {
+		for i, h := range holds {
+			if h.over() == nil && planted.Bug.RenewsAt(i) {
+				h.renew(h.retryRenewal(now))
+			}
+		}
+	})
+}
+
+// retryRenewal returns the terms of a renewal that begins now, and has it tried again
+// soon unless it succeeds.
+func (h *hold) retryRenewal(now clock.Instant) terms {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.renewAt = now.Add(h.terms.ttl / renewRetries)
+	if h.ended == nil {
+		h.timer.Reset(h.untilNextTick(now))
+	}
+	return h.terms
+}
+
+func (s *Locks) none() bool { return s == nil || s.client == nil }
+
+// String returns the names and tokens, for logs.
+func (s *Locks) String() string {
+	if s.none() {
+		return "no locks"
+	}
+	var all []string
+	for _, name := range s.names {
+		all = append(all, fmt.Sprintf("%q, token %v", name, s.Token(name)))
+	}
+	return "locks " + strings.Join(all, "; ")
+}
+
+// Names returns the names that were locked, in order.
+func (s *Locks) Names() []string {
+	if s.none() {
+		return nil
+	}
+	return slices.Clone(s.names)
+}
+
+// Token returns the fencing token of the hold of name; 0 if that is none of the names.
+// Tokens of different names say nothing about each other.
+func (s *Locks) Token(name string) fence.Token {
+	if s.none() {
+		return 0
+	}
+	return s.Tokens()[name]
+}
+
+// Tokens returns the fencing token of each name.
+func (s *Locks) Tokens() map[string]fence.Token {
+	if s.none() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tokens := make(map[string]fence.Token, len(s.names))
+	for _, h := range s.holds {
+		tokens[h.name] = h.token
+	}
+	return tokens
+}
+
+// Context returns a context, derived from the one given to LockAll, that ends as soon as
+// the hold of one of the names can no longer be proved, as Lock.Context tells. The other
+// names are released then. It carries no token, because a guard could take it for that
+// of another name: use fence.WithToken and Token.
+//
+// A Lock or TryLock of one of the names with a context derived from this one re-enters
+// its hold.
+func (s *Locks) Context() context.Context {
+	if s.none() {
+		return nil
+	}
+	return s.ctx
+}
+
+// Until returns when the lease of the first of the names ends unless it is renewed, or
+// when its hold was over. It is for people to read: use Valid to decide.
+func (s *Locks) Until() time.Time {
+	var first time.Time
+	for _, h := range s.all() {
+		if until := (&Lock{h: h}).Until(); first.IsZero() || until.Before(first) {
+			first = until
+		}
+	}
+	return first
+}
+
+// Valid reads the clock and reports whether the holds of all names can be proved at this
+// moment.
+func (s *Locks) Valid() bool {
+	if s.none() {
+		return false
+	}
+	s.mu.Lock()
+	out := s.unlocked || s.over != nil
+	s.mu.Unlock()
+	return !out && !slices.ContainsFunc(s.all(), func(h *hold) bool { return !h.valid() })
+}
+
+// all returns the holds of the names.
+func (s *Locks) all() []*hold {
+	if s.none() {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.holds)
+}
+
+// Extend makes the lease of each name last at least ttl from now, as Lock.Extend does for
+// one. When it fails for some names, the leases of the others may be longer than they were.
+func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
+	if s.none() {
+		return errNoLocks
+	}
+	c, holds := s.client, s.all()
+	c.check(ctx)
+	ttl, err := holds[0].mayExtend(ttl)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	unlocked, over := s.unlocked, s.over
+	s.mu.Unlock()
+	switch {
+	case unlocked:
+		return ErrReleased
+	case over != nil:
+		return over
+	case ctx.Err() != nil:
+		return contextError(ctx)
+	}
+	for _, h := range holds {
+		if !h.valid() {
+			return h.end(ErrExpired)
+		}
+	}
+	deadline := c.now().Add(c.requestTimeout)
+	return c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
+		asked, t := make([]*round, len(holds)), make([]terms, len(holds))
+		c.gather(func() {
+			for i, h := range holds {
+				t[i] = termsOf(ttl, h.delay(), h.drift)
+				asked[i] = h.extend(v, t[i])
+			}
+		})
+		var errs []error
+		for i, h := range holds {
+			errs = append(errs, h.awaitExtended(ctx, opExtend, asked[i], t[i], deadline))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Unlock leaves all names. It returns as Lock.Unlock does, when for each of them a quorum
+// of masters has freed it. Names that were re-entered stay held until those handles are
+// unlocked too.
+//
+// Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold of one name was
+// over before, and so those of all; a *QuorumError with ErrNoQuorum for each name for
+// which not enough masters answered (its hold is over here all the same).
+func (s *Locks) Unlock(ctx context.Context) error {
+	if s.none() {
+		return errNoLocks
+	}
+	c := s.client
+	s.mu.Lock()
+	again := s.unlocked
+	s.unlocked = true
+	s.mu.Unlock()
+	if again {
+		return ErrReleased
+	}
+	var held []*hold
+	var freed []*round
+	_, ended := c.unlocking(func() (r *round, err error) {
+		held, freed, err = s.exit()
+		return nil, err
+	})
+	s.mu.Lock()
+	over := s.over
+	s.mu.Unlock()
+	switch {
+	case over != nil:
+		return over
+	case ended != nil:
+		return ended
+	}
+	deadline := c.now().Add(c.requestTimeout)
+	var errs []error
+	for i, h := range held {
+		errs = append(errs, c.awaitFreed(h, freed[i], deadline))
+	}
+	return errors.Join(errs...)
+}

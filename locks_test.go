@@ -1,0 +1,310 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+var three = []string{"c", "a", "b"}
+
+// mustAll returns the lock of all the names.
+func mustAll(t *testing.T, c *Client, names []string, opts ...LockOption) *Locks {
+	t.Helper()
+	locks, err := c.TryLockAll(background, names, opts...)
+	must(t, err)
+	return locks
+}
+
+// requireHolders waits until the names are locked as given, master by master.
+func requireHolders(t *testing.T, d *deployment, want string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		eventually(t, name+" is held on "+want, func() bool { return d.holders(name) == want })
+	}
+}
+
+func allOrNone(t *testing.T, d *deployment) {
+	a, b := d.reached(), d.reached()
+	locks := mustAll(t, a, three)
+	if got := locks.Names(); !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("names %q", got)
+	}
+	for _, name := range three {
+		if !locks.Token(name).Valid() || locks.Tokens()[name] != locks.Token(name) {
+			t.Errorf("token of %s: %v of %v", name, locks.Token(name), locks.Tokens())
+		}
+		verdict, err := b.Verify(background, name, locks.Token(name))
+		if must(t, err); verdict != VerifyValid {
+			t.Errorf("%s is %v", name, verdict)
+		}
+	}
+	if locks.Token("d") != 0 || !locks.Valid() || time.Until(locks.Until()) <= 0 {
+		t.Errorf("%v, valid %v, until %v", locks, locks.Valid(), locks.Until())
+	}
+	if _, is := fence.FromContext(locks.Context()); is {
+		t.Error("the context carries the token of one of the names")
+	}
+	_, err := b.TryLockAll(background, []string{"0", "b", "d"})
+	requireErr(t, err, ErrNotAcquired, ErrHeld)
+	if q, _ := errors.AsType[*QuorumError](err); q.Name != "b" || q.FreeIn <= 0 {
+		t.Errorf("it does not tell which name was held: %v", err)
+	}
+	free := strings.Repeat("0", len(d.masters))
+	requireHolders(t, d, free, "0", "d")
+	must(t, locks.Unlock(background))
+	if cause := context.Cause(locks.Context()); cause != ErrReleased || locks.Valid() {
+		t.Errorf("after Unlock: %v, valid %v", cause, locks.Valid())
+	}
+	requireErr(t, locks.Unlock(background), ErrReleased)
+	requireHolders(t, d, free, three...)
+
+	again := mustAll(t, b, []string{"a", "b", "d"})
+	for _, name := range []string{"a", "b"} {
+		if again.Token(name) <= locks.Token(name) {
+			t.Errorf("the token of %s went from %v to %v", name, locks.Token(name), again.Token(name))
+		}
+	}
+	must(t, again.Unlock(background))
+}
+
+// All of one attempt are granted on a master, or none: nothing is there to give back.
+func noneOnAnyMaster(t *testing.T, d *deployment) {
+	a, b := d.reached(), d.reached()
+	held := mustTry(t, a, "b")
+	settled(t, a)
+	before := make([]string, len(d.raw))
+	counter := func(i int) string { return d.raw[i].Get(background, script.KeysOf(DefaultPrefix, "a", "").Fence).Val() }
+	for i := range d.raw {
+		before[i] = counter(i)
+	}
+	_, err := b.TryLockAll(background, three)
+	requireErr(t, err, ErrHeld)
+	settled(t, b)
+	for i := range d.raw {
+		if counter(i) != before[i] {
+			t.Errorf("master %d granted a", i)
+		}
+	}
+	must(t, held.Unlock(background))
+}
+
+func setRenews(t *testing.T, d *deployment) {
+	c := d.reached(WithTTL(d.ttl()), WithRequestTimeout(d.request()))
+	locks := mustAll(t, c, three)
+	time.Sleep(3 * d.ttl())
+	for _, name := range three {
+		if got := d.holders(name); !strings.Contains(got, "1") {
+			t.Errorf("%s is held on %s", name, got)
+		}
+	}
+	if !locks.Valid() {
+		t.Errorf("it is over: %v", context.Cause(locks.Context()))
+	}
+	must(t, locks.Unlock(background))
+}
+
+func setExtends(t *testing.T, d *deployment) {
+	c := d.reached(WithRequestTimeout(d.request()))
+	locks := mustAll(t, c, three, WithTTL(d.ttl()), WithoutWatchdog())
+	requireOptionError(t, locks.Extend(background, 0), "ttl")
+	must(t, locks.Extend(background, 10*d.ttl()))
+	time.Sleep(2 * d.ttl())
+	if !locks.Valid() {
+		t.Errorf("it is over: %v", context.Cause(locks.Context()))
+	}
+	must(t, locks.Unlock(background))
+	requireErr(t, locks.Extend(background, d.ttl()), ErrReleased)
+
+	fixed := mustAll(t, c, three, WithTTL(d.ttl()), WithoutWatchdog())
+	within(t, "its end", fixed.Context().Done())
+	requireErr(t, fixed.Extend(background, d.ttl()), ErrExpired)
+	requireErr(t, fixed.Unlock(background), ErrExpired)
+}
+
+func lossOfOneIsLossOfAll(t *testing.T, d *deployment) {
+	c := d.reached(WithTTL(d.ttl()), WithRequestTimeout(d.request()))
+	locks := mustAll(t, c, three)
+	d.drop(c, "b", 0, 1, 2)
+	within(t, "the loss", locks.Context().Done())
+	if cause := context.Cause(locks.Context()); !errors.Is(cause, ErrLost) || locks.Valid() {
+		t.Errorf("%v, valid %v", cause, locks.Valid())
+	}
+	lost := time.Now()
+	requireHolders(t, d, strings.Repeat("0", len(d.masters)), "a", "c") // before Unlock
+	if took := time.Since(lost); took > d.ttl()/4 {
+		t.Errorf("the others are free after %v only: the ttl did it", took)
+	}
+	requireErr(t, locks.Unlock(background), ErrLost)
+}
+
+func setRepairs(t *testing.T, d *deployment) {
+	c := d.reached(WithTTL(d.ttl()), WithRequestTimeout(d.request()))
+	locks := mustAll(t, c, three)
+	d.drop(c, "b", 0)
+	eventually(t, "it is written back", func() bool { return d.holders("b") == strings.Repeat("1", len(d.masters)) })
+	must(t, locks.Unlock(background))
+	requireHolders(t, d, strings.Repeat("0", len(d.masters)), three...)
+}
+
+// The bound counts from when all names are held, however long the first was before.
+func setMaxHold(t *testing.T, d *deployment) {
+	a, b := d.reached(), d.reached()
+	held := mustTry(t, b, "c")
+	bound := d.either(100*time.Millisecond, time.Second)
+	cfg := a.config.lock
+	cfg.maxHold = bound
+	s := a.newLocks(background, []string{"a", "b", "c"}, cfg, waitqueue.Ticket{})
+	done := make(chan error, 1)
+	go func() {
+		done <- a.takeInOrder(s, s.names, &waitLimit{client: a, wait: forever, since: a.now()})
+	}()
+	d.inLine("c", 1)
+	time.Sleep(2 * bound)
+	must(t, held.Unlock(background))
+	must(t, <-done)
+	locks, err := s.finish(cfg)
+	must(t, err)
+	if !locks.Valid() {
+		t.Errorf("the wait counted: %v", context.Cause(locks.Context()))
+	}
+	within(t, "the bound", locks.Context().Done())
+	requireErr(t, context.Cause(locks.Context()), ErrExpired)
+	requireErr(t, locks.Unlock(background), ErrExpired)
+}
+
+func setReEntry(t *testing.T, d *deployment) {
+	c := d.reached()
+	locks := mustAll(t, c, three)
+	inner, err := c.Lock(locks.Context(), "b")
+	must(t, err)
+	if inner.Token() != locks.Token("b") {
+		t.Errorf("re-entered with %v, not %v", inner.Token(), locks.Token("b"))
+	}
+	_, err = c.LockAll(locks.Context(), []string{"z", "b"})
+	requireOptionError(t, err, "names")
+	single := mustTry(t, c, "single")
+	_, err = c.LockAll(single.Context(), []string{"z", "single"})
+	requireOptionError(t, err, "names")
+	must(t, single.Unlock(background))
+
+	must(t, locks.Unlock(background))
+	if inner.Context().Err() != nil || !inner.Valid() {
+		t.Errorf("the inner handle is over: %v", context.Cause(inner.Context()))
+	}
+	requireHolders(t, d, strings.Repeat("0", len(d.masters)), "a", "c")
+	if got := d.holders("b"); !strings.Contains(got, "1") {
+		t.Errorf("b is held on %s", got)
+	}
+	must(t, inner.Unlock(background))
+	if cause := context.Cause(locks.Context()); cause != ErrReleased {
+		t.Errorf("%v", cause)
+	}
+}
+
+// A set that takes its names in order holds those that it has while it waits for the next,
+// and renews them; and it gives them back when it gives up.
+func setWaitsInOrder(t *testing.T, d *deployment) {
+	a, b := d.reached(WithTTL(d.ttl()), WithRequestTimeout(d.request())), d.reached()
+	held := mustTry(t, b, "b")
+	ctx, cancel := context.WithCancel(background)
+	s := a.newLocks(ctx, []string{"a", "b", "c"}, a.config.lock, waitqueue.Ticket{})
+	done := make(chan error, 1)
+	go func() {
+		done <- a.takeInOrder(s, s.names, &waitLimit{client: a, wait: forever, since: a.now()})
+		s.abandon()
+	}()
+	d.inLine("b", 1)
+	time.Sleep(2 * d.ttl())
+	if got := d.holders("a"); !strings.Contains(got, "1") {
+		t.Errorf("a is held on %s while b is awaited", got)
+	}
+	if got := d.holders("c"); strings.Contains(got, "1") {
+		t.Errorf("c is held on %s while b is awaited", got)
+	}
+	cancel()
+	requireErr(t, <-done, context.Canceled)
+	requireHolders(t, d, strings.Repeat("0", len(d.masters)), "a", "c")
+	d.inLine("b", 0)
+	must(t, held.Unlock(background))
+}
+
+// A set that loses one name while it waits for another begins anew.
+func setLosesAPart(t *testing.T, d *deployment) {
+	a, b := d.reached(WithTTL(d.ttl()), WithRequestTimeout(d.request())), d.reached()
+	held := mustTry(t, b, "b")
+	s := a.newLocks(background, []string{"a", "b", "c"}, a.config.lock, waitqueue.Ticket{})
+	done := make(chan error, 1)
+	go func() {
+		done <- a.takeInOrder(s, s.names, &waitLimit{client: a, wait: forever, since: a.now()})
+	}()
+	d.inLine("b", 1)
+	eventually(t, "all masters have a", func() bool { return d.holders("a") == strings.Repeat("1", len(d.masters)) })
+	for _, r := range d.raw {
+		must(t, r.Del(background, script.KeysOf(DefaultPrefix, "a", "").Lock).Err())
+	}
+	requireErr(t, <-done, ErrLost)
+	s.abandon()
+	must(t, held.Unlock(background))
+	requireHolders(t, d, strings.Repeat("0", len(d.masters)), three...)
+}
+
+func setGivesUp(t *testing.T, d *deployment) {
+	a, b := d.reached(), d.reached()
+	held := mustTry(t, b, "b")
+	_, err := a.LockAll(background, three, WithWait(d.either(300*time.Millisecond, 600*time.Millisecond)))
+	requireErr(t, err, ErrNotAcquired, ErrHeld, context.DeadlineExceeded)
+	_, err = a.LockAll(background, three, WithWait(0))
+	requireErr(t, err, ErrNotAcquired, ErrHeld)
+	d.inLine("b", 0)
+	must(t, held.Unlock(background))
+	requireHolders(t, d, strings.Repeat("0", len(d.masters)), three...)
+	must(t, a.DoAll(background, three, func(ctx context.Context, tokens map[string]fence.Token) error {
+		if len(tokens) != 3 {
+			t.Errorf("tokens %v", tokens)
+		}
+		return ctx.Err()
+	}))
+}
+
+func closeReleasesSets(t *testing.T, d *deployment) {
+	c := d.reached()
+	locks := mustAll(t, c, three)
+	must(t, c.Close())
+	if cause := context.Cause(locks.Context()); cause != ErrClosed {
+		t.Errorf("%v", cause)
+	}
+	requireHolders(t, d, strings.Repeat("0", len(d.masters)), three...)
+}
+
+func TestLockAllRefuses(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
+		c := d.client()
+		for field, names := range map[string][]string{
+			"names":    nil,
+			"names[2]": {"a", "b", "a"},
+			"names[1]": {"a", ""},
+			"names[0]": {"jobs~slot3", "a"},
+		} {
+			_, err := c.LockAll(background, names)
+			requireOptionError(t, err, field)
+		}
+		_, err := c.LockAll(background, make([]string, MaxNames+1))
+		requireOptionError(t, err, "names")
+		_, err = c.TryLockAll(background, three, WithSlots(2))
+		requireOptionError(t, err, "slots")
+		var none *Locks
+		requireErr(t, errors.Join(none.Unlock(background), none.Extend(background, DefaultTTL)), ErrNotAcquired)
+		if none.Names() != nil || none.Token("a") != 0 || none.Tokens() != nil || none.Context() != nil || none.Valid() || !none.Until().IsZero() || none.String() != "no locks" {
+			t.Error("a nil *Locks has something")
+		}
+	})
+}

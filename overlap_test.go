@@ -1,0 +1,224 @@
+package redlock
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// The sets of these tests overlap: up to 4 of 5 names, in any order.
+const (
+	overlapNames = 5
+	overlapWork  = 2 * time.Millisecond
+)
+
+// drawSet returns different names, in any order.
+func drawSet(random *rand.Rand) []string {
+	var names []string
+	for _, i := range random.Perm(overlapNames)[:1+random.IntN(4)] {
+		names = append(names, fmt.Sprint("n", i))
+	}
+	return names
+}
+
+// servedWithin is the bound of docs/PROTOCOL.md ("Several names"): so many others, each of
+// which keeps what it has got for at most hold.
+func servedWithin(others, names int, hold time.Duration) time.Duration {
+	bound := jointTries * hold
+	for range names {
+		bound *= time.Duration(others + 1)
+	}
+	return bound
+}
+
+// overlapping is what the clients of one of these tests have and had.
+type overlapping struct {
+	t       *testing.T
+	mu      sync.Mutex
+	holder  map[string]int         // by name
+	token   map[string]fence.Token // the highest seen
+	granted map[string]int         // by name, ever
+	line    []map[string]int       // by client and name: granted when it was first told to wait
+	turns   int                    // the most that others had while one was in line for a name
+	longest time.Duration
+}
+
+// observer follows a client through the lines.
+func (o *overlapping) observer(client int) Observer {
+	return Observer{
+		Waiting: func(name string, err error) {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			if _, in := o.line[client][name]; !in {
+				o.line[client][name] = o.granted[name]
+			}
+		},
+		Acquired: func(name string, _ fence.Token, _ time.Duration, _ []Vote) {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			if since, in := o.line[client][name]; in {
+				o.turns = max(o.turns, o.granted[name]-since)
+				delete(o.line[client], name)
+			}
+			o.granted[name]++
+		},
+	}
+}
+
+// hold checks that the client has its names alone, with newer tokens than before.
+func (o *overlapping) hold(client int, locks *Locks, waited time.Duration) {
+	o.mu.Lock()
+	o.longest = max(o.longest, waited)
+	for _, name := range locks.Names() {
+		if other, held := o.holder[name]; held {
+			o.t.Errorf("%s is held by %d and %d", name, other, client)
+		}
+		if locks.Token(name) <= o.token[name] {
+			o.t.Errorf("token %v of %s after %v", locks.Token(name), name, o.token[name])
+		}
+		o.holder[name], o.token[name] = client, locks.Token(name)
+	}
+	o.mu.Unlock()
+	time.Sleep(overlapWork)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, name := range locks.Names() {
+		delete(o.holder, name)
+	}
+	clear(o.line[client])
+}
+
+// Sets that overlap exclude each other, and each is served within the bound, in turns and
+// in time: 8 clients, 1000 sets.
+func TestOverlappingSetsAreServed(t *testing.T) {
+	t.Parallel()
+	const clients = 8
+	sets := 1000 / clients
+	if testing.Short() {
+		sets /= 4
+	}
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		o := &overlapping{t: t, holder: map[string]int{}, token: map[string]fence.Token{}, granted: map[string]int{}}
+		var all []*Client
+		for i := range clients {
+			o.line = append(o.line, map[string]int{})
+			all = append(all, d.reached(WithObserver(o.observer(i))))
+		}
+		bound := servedWithin(clients-1, overlapNames, overlapWork+time.Millisecond)
+		seed := rand.Uint64()
+		var done sync.WaitGroup
+		for i, c := range all {
+			done.Go(func() {
+				random := rand.New(rand.NewPCG(seed, uint64(i)))
+				for range sets {
+					began := time.Now()
+					locks, err := c.LockAll(background, drawSet(random), WithWait(bound))
+					if err != nil {
+						t.Errorf("seed %d, client %d: %v", seed, i, err)
+						return
+					}
+					o.hold(i, locks, time.Since(began))
+					check(t, locks.Unlock(background))
+				}
+			})
+		}
+		done.Wait()
+		if usual := time.Duration(clients*jointTries*overlapNames) * (overlapWork + time.Millisecond); o.longest > usual {
+			t.Errorf("the longest wait was %v, which is far from usual: seed %d", o.longest, seed)
+		}
+		t.Logf("the longest wait was %v, of %v; the most turns of others in line for a name %d", o.longest, bound, o.turns)
+		if most := (clients - 1) * jointTries; o.turns > most {
+			t.Errorf("others had a name %d times while one was in line for it, above %d: seed %d", o.turns, most, seed)
+		}
+	})
+}
+
+const (
+	overlapMasters = "REDLOCK_TEST_OVERLAP_MASTERS"
+	overlapSets    = 12
+)
+
+// The same with a process for each client, on redis-server processes.
+func TestOverlappingSetsOfProcesses(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	d.reached()
+	var urls []string
+	for _, m := range d.masters {
+		urls = append(urls, "redis://"+m.(processMaster).Addr())
+	}
+	const clients = 8
+	var done sync.WaitGroup
+	for i := range clients {
+		done.Go(func() {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=TestOverlappingSetsOfAProcess$", "-test.v")
+			cmd.Env = append(os.Environ(), overlapMasters+"="+strings.Join(urls, ","), "REDLOCK_TEST_OVERLAP_SEED="+strconv.Itoa(i))
+			said, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(said), "served") {
+				t.Errorf("%v\n%s", err, said)
+			}
+		})
+	}
+	done.Wait()
+	for i := range overlapNames {
+		requireHolders(t, d, "000", fmt.Sprint("n", i))
+	}
+	// Each set has incremented a count for each of its names, which takes two steps.
+	counted := 0
+	for i := range overlapNames {
+		n, _ := d.raw[0].Get(background, fmt.Sprint("count-n", i)).Int()
+		counted += n
+	}
+	drawn := 0
+	for i := range clients {
+		random := rand.New(rand.NewPCG(uint64(i), 0))
+		for range overlapSets {
+			drawn += len(drawSet(random))
+		}
+	}
+	if counted != drawn {
+		t.Errorf("%d names were held one after the other, want %d: some at the same time", counted, drawn)
+	}
+}
+
+// TestOverlappingSetsOfAProcess is one of those processes.
+func TestOverlappingSetsOfAProcess(t *testing.T) {
+	masters, seed := os.Getenv(overlapMasters), os.Getenv("REDLOCK_TEST_OVERLAP_SEED")
+	if masters == "" {
+		t.Skip("it is run by TestOverlappingSetsOfProcesses")
+	}
+	c, err := Open(strings.Split(masters, ","))
+	must(t, err)
+	defer c.Close()
+	n, err := strconv.ParseUint(seed, 10, 64)
+	must(t, err)
+	random := rand.New(rand.NewPCG(n, 0))
+	options, err := redis.ParseURL(strings.Split(masters, ",")[0])
+	must(t, err)
+	store := redis.NewClient(options)
+	defer store.Close()
+	longest := time.Duration(0)
+	for range overlapSets {
+		began := time.Now()
+		locks, err := c.LockAll(background, drawSet(random), WithWait(servedWithin(7, overlapNames, overlapWork)))
+		must(t, err)
+		longest = max(longest, time.Since(began))
+		for _, name := range locks.Names() {
+			count, _ := store.Get(background, "count-"+name).Int()
+			must(t, store.Set(background, "count-"+name, count+1, 0).Err())
+		}
+		must(t, locks.Unlock(background))
+	}
+	fmt.Println("served: the longest wait was", longest)
+}

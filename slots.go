@@ -1,0 +1,159 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+const (
+	// MaxSlots bounds the slots of a name.
+	MaxSlots = 64
+
+	// slotMark stands in the name of a slot, between the name that has slots and the
+	// number. No other name may end so.
+	slotMark = "~slot"
+)
+
+// WithSlots lets k callers hold the name at a time, 1 to MaxSlots. It is k locks, named
+// "<name>~slot1" to "<name>~slot<k>", of which Lock, TryLock and Do take one that is free;
+// Lock.Slot tells which. The token is that slot's: tokens of different slots say nothing
+// about each other, so a store has to guard each slot as a resource of its own, by
+// Lock.Name. Such names cannot be locked directly.
+//
+// Lock waits in line for all slots at once when none is free, and takes the first that is.
+// TryLock asks for one slot after the other, and may take k times as long as without slots.
+// With a ctx that carries the lock of one of the slots it re-enters that one.
+//
+// All callers must agree on k. That is not checked: where they do not, as many can hold
+// the name as the largest k says. With and without WithSlots a name is two different ones.
+func WithSlots(k int) LockOption {
+	return lockOption(func(l *lockConfig) {
+		l.slots = k
+		if k == 0 {
+			l.slots = -1 // asked for, and refused by validate; unset is 0
+		}
+	})
+}
+
+// Slot returns which slot of its name the lock is, from 1; 0 if it was taken without
+// WithSlots.
+func (l *Lock) Slot() int {
+	_, slot := slotOf(l.Name())
+	return slot
+}
+
+func slotName(name string, slot int) string { return name + slotMark + strconv.Itoa(slot) }
+
+// slotOf takes the name of a slot apart; slot is 0 if it is none.
+func slotOf(name string) (of string, slot int) {
+	i := strings.LastIndex(name, slotMark)
+	if i < 0 {
+		return name, 0
+	}
+	of, number := name[:i], name[i+len(slotMark):]
+	slot, err := strconv.Atoi(number)
+	if err != nil || slot < 1 || slot > MaxSlots || strconv.Itoa(slot) != number || of == "" {
+		return name, 0
+	}
+	return of, slot
+}
+
+// validateLockName checks a name that is to be locked, with so many slots or none.
+func validateLockName(name string, slots int) error {
+	if err := validateName(name); err != nil {
+		return err
+	}
+	if slots > 0 && len(slotName(name, MaxSlots)) > MaxNameLen {
+		return &OptionError{"name", fmt.Sprintf("%d bytes long", len(name)), fmt.Sprintf("with slots it must be at most %d bytes", MaxNameLen-len(slotName("", MaxSlots)))}
+	}
+	if last := name[len(name)-1]; last < '0' || last > '9' {
+		return nil
+	}
+	if of, slot := slotOf(name); slot > 0 {
+		return &OptionError{"name", fmt.Sprintf("%q", name), fmt.Sprintf("that is slot %d of %q: lock %q with WithSlots", slot, of, of)}
+	}
+	return nil
+}
+
+// lockSlot re-enters the slot of name that ctx carries, or else takes a free one, or waits
+// for one.
+func (c *Client) lockSlot(ctx context.Context, name string, cfg lockConfig, mayWait bool) (*Lock, error) {
+	k := cfg.slots
+	for slot := range MaxSlots {
+		if h := heldBy(ctx, c, slotName(name, slot+1)); h != nil {
+			return h.reenter(ctx, cfg)
+		}
+	}
+	var lock *Lock
+	var err error
+	// From a random one on: all that come at once would else ask for the same.
+	for first, i := rand.IntN(k), 0; i < k; i++ {
+		lock, err = c.once(ctx, slotName(name, (first+i)%k+1), cfg)
+		if !errors.Is(err, ErrHeld) || ctx.Err() != nil {
+			break
+		}
+	}
+	if err == nil || !mayWait || errors.Is(err, ErrBadOption) {
+		return lock, err
+	}
+	return c.waitForSlot(ctx, name, cfg)
+}
+
+// waitForSlot waits in line for all slots, and takes the first that it is granted. One
+// that waited for a single slot would not hear of the others.
+func (c *Client) waitForSlot(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
+	type result struct {
+		slot int
+		lock *Lock
+		err  error
+	}
+	results := make(chan result, cfg.slots)
+	leave := make([]context.CancelFunc, cfg.slots)
+	for slot := range cfg.slots {
+		waiting, cancel := context.WithCancel(ctx)
+		leave[slot] = cancel
+		go func() {
+			lock, err := c.wait(waiting, slotName(name, slot+1), cfg)
+			results <- result{slot, lock, err}
+		}()
+	}
+	var taken *Lock
+	var failed error
+	for range cfg.slots {
+		r := <-results
+		switch {
+		case r.err != nil:
+			leave[r.slot]()
+			if failed == nil {
+				failed = r.err
+			}
+		case taken != nil:
+			r.lock.h.giveBack() // another was faster
+			leave[r.slot]()
+		default:
+			taken = r.lock
+			for other, leave := range leave {
+				if other != r.slot {
+					leave()
+				}
+			}
+			context.AfterFunc(taken.ctx, leave[r.slot])
+		}
+	}
+	if taken == nil {
+		return nil, failed
+	}
+	return taken, nil
+}
+
+// giveBack frees a lock under which nothing was done. Nobody waits for that.
+func (h *hold) giveBack() {
+	h.mu.Lock()
+	h.atLeast = 0
+	h.mu.Unlock()
+	h.exit(true)
+}
