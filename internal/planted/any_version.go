@@ -1,9 +1,6 @@
-//go:build planted_any_version
+//go:build planted
 
 package planted
-
-// Bug is the one that is built in.
-var Bug anyVersion
 
 // anyVersion: a member that votes does so for requests of every version.
 type anyVersion struct{ honest }

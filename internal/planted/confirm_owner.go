@@ -1,9 +1,6 @@
-//go:build planted_confirm_owner
+//go:build planted
 
 package planted
-
-// Bug is the one that is built in.
-var Bug confirmOwner
 
 // confirmOwner: a confirm asks for the owner, not for the grant.
 type confirmOwner struct{ honest }

@@ -1,9 +1,6 @@
-//go:build planted_counted_reentry
+//go:build planted
 
 package planted
-
-// Bug is the one that is built in.
-var Bug countedReentry
 
 // countedReentry: entries are counted one by one, so that a resent one counts twice.
 type countedReentry struct{ honest }
@@ -23,9 +20,13 @@ func (countedReentry) Script(name, source string) string {
   redis.call('DEL', lock)`)
 	case "unlock":
 		return replaced(source, `if depth ~= '0' then
-    local _, _, grant, token, waited = read(value)
-    rewrite(lock, owner, depth, grant, token, waited)`, `local _, was, grant, token, waited = read(value)
-  if tonumber(was) > 1 then
+    if not reads then
+      local _, _, grant, token, waited = read(value)
+      rewrite(lock, owner, depth, grant, token, waited)
+    end`, `local _, was, grant, token, waited = read(value)
+  if reads and depth ~= '0' then
+    return 1
+  elseif not reads and tonumber(was) > 1 then
     rewrite(lock, owner, was - 1, grant, token, waited)`)
 	}
 	return source

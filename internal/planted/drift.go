@@ -1,11 +1,8 @@
-//go:build planted_drift
+//go:build planted
 
 package planted
 
 import "time"
-
-// Bug is the one that is built in.
-var Bug drift
 
 // drift: the clocks' drift is not taken off a lease.
 type drift struct{ honest }

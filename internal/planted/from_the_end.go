@@ -1,11 +1,8 @@
-//go:build planted_from_the_end
+//go:build planted
 
 package planted
 
 import "github.com/redlock-go/redlock/internal/clock"
-
-// Bug is the one that is built in.
-var Bug fromTheEnd
 
 // fromTheEnd: a vote counts from when the answer came, not from when it was asked
 // for.

@@ -1,9 +1,6 @@
-//go:build planted_late_renewal
+//go:build planted
 
 package planted
-
-// Bug is the one that is built in.
-var Bug lateRenewal
 
 // lateRenewal: the watchdog writes the lock once more after Unlock.
 type lateRenewal struct{ honest }

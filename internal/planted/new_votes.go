@@ -1,9 +1,6 @@
-//go:build planted_new_votes
+//go:build planted
 
 package planted
-
-// Bug is the one that is built in.
-var Bug newVotes
 
 // newVotes: a new member votes at once.
 type newVotes struct{ honest }

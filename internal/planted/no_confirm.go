@@ -1,9 +1,6 @@
-//go:build planted_no_confirm
+//go:build planted
 
 package planted
-
-// Bug is the one that is built in.
-var Bug noConfirm
 
 // noConfirm: a token counts without a quorum standing at it.
 type noConfirm struct{ honest }

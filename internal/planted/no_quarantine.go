@@ -1,11 +1,8 @@
-//go:build planted_no_quarantine
+//go:build planted
 
 package planted
 
 import "time"
-
-// Bug is the one that is built in.
-var Bug noQuarantine
 
 // noQuarantine: a new member votes as soon as it has the counters.
 type noQuarantine struct{ honest }

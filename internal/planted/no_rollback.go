@@ -1,9 +1,6 @@
-//go:build planted_no_rollback
+//go:build planted
 
 package planted
-
-// Bug is the one that is built in.
-var Bug noRollback
 
 // noRollback: a failed acquisition gives nothing back.
 type noRollback struct{ honest }

@@ -1,9 +1,6 @@
-//go:build planted_no_sync
+//go:build planted
 
 package planted
-
-// Bug is the one that is built in.
-var Bug noSync
 
 // noSync: a new member that has counters keeps them as they are.
 type noSync struct{ honest }
@@ -12,5 +9,5 @@ func (noSync) Script(name, source string) string {
 	if name != "sync" {
 		return source
 	}
-	return replaced(source, `(valueOf(counter) or 0) < tonumber(least)`, `not valueOf(counter)`)
+	return replaced(source, `value < tonumber(least)`, `not valueOf(counter)`)
 }

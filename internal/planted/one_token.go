@@ -1,9 +1,6 @@
-//go:build planted_one_token
+//go:build planted
 
 package planted
-
-// Bug is the one that is built in.
-var Bug oneToken
 
 // oneToken: the token is the grant number of one master.
 type oneToken struct{ honest }

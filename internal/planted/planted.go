@@ -6,6 +6,10 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
+// Env is the environment variable that names the bug of a program that was built with the
+// tag planted.
+const Env = "REDLOCK_PLANTED"
+
 // honest has no bug. A bug embeds it, and overrides what it spoils.
 type honest struct{}
 
@@ -31,5 +35,39 @@ func (honest) GivesBack(answered bool) bool { return true }
 // RenewsLate reports whether the watchdog writes the lock once more after Unlock.
 func (honest) RenewsLate() bool { return false }
 
+// TellsAfter returns how long after the end of a hold its context ends.
+func (honest) TellsAfter() time.Duration { return 0 }
+
+// Renews reports whether the watchdog renews a hold, which it does for the first time or
+// not.
+func (honest) Renews(first bool) bool { return true }
+
+// OneDisowns reports whether a re-entry ends the hold when a single master disowns it.
+func (honest) OneDisowns() bool { return false }
+
+// Reenters reports whether a call under a hold enters that; upgrade tells that the hold reads,
+// and the call is to write.
+func (honest) Reenters(upgrade bool) bool { return true }
+
+// SameVersion reports whether a vote counts with those that a hold has, which are of the
+// same version of the members or not.
+func (honest) SameVersion(same bool) bool { return same }
+
+// SyncsEarly reports whether a server gets its counters before the version that lists it
+// is committed.
+func (honest) SyncsEarly() bool { return false }
+
+// Committed reports whether a version that a member has accepted is committed.
+func (honest) Committed(by bool) bool { return by }
+
+// Floors returns the counters that members must have before another one is removed.
+func (honest) Floors(read []int64) []int64 { return read }
+
 // Script returns the source of a script.
 func (honest) Script(name, source string) string { return source }
+
+// RenewsAt reports whether a set of names is renewed at its i-th one.
+func (honest) RenewsAt(i int) bool { return true }
+
+// Orders reports whether a set of names is taken in the order of the names.
+func (honest) Orders() bool { return true }

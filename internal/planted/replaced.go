@@ -1,4 +1,4 @@
-//go:build planted_release_anyone || planted_confirm_owner || planted_counted_reentry || planted_any_version || planted_new_votes || planted_no_sync
+//go:build planted
 
 package planted
 

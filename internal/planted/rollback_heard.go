@@ -1,9 +1,6 @@
-//go:build planted_rollback_heard
+//go:build planted
 
 package planted
-
-// Bug is the one that is built in.
-var Bug rollbackHeard
 
 // rollbackHeard: a failed acquisition gives back only where a master answered.
 type rollbackHeard struct{ honest }

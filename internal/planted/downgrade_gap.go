@@ -1,0 +1,17 @@
+//go:build planted
+
+package planted
+
+// downgradeGap: a downgrade frees the lock, and the next renewal makes the reader.
+type downgradeGap struct{ honest }
+
+func (downgradeGap) Script(name, source string) string {
+	if name != "stay" {
+		return source
+	}
+	source = replaced(source, `  put(lock, owner, math.max(remaining, tonumber(ttl)))
+  callReaders(lock, queue)
+`, `  callNext(lock, queue)
+`)
+	return replaced(source, `not sweep(lock) or not redis.call('ZSCORE', lock, owner)`, `sweep(lock) and false`)
+}
