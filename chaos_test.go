@@ -18,14 +18,14 @@ var chaos = struct {
 	duration            *time.Duration
 	seed                *uint64
 	faults, engine, out *string
-	tags, scenario      *string
+	planted, scenario   *string
 }{
 	flag.Duration("chaos.duration", 80*time.Second, "of all rounds of TestChaos, without starting and checking; give -timeout=0 for long ones"),
 	flag.Uint64("chaos.seed", 0, "of TestChaos's faults and clients; 0: another each time"),
 	flag.String("chaos.faults", "", "a schedule that a run of TestChaos has printed"),
 	flag.String("chaos.engine", "auto", "of the masters of TestChaos: auto, docker or process; in CI, auto is docker"),
 	flag.String("chaos.out", "", "folder for the history and the report of TestChaos"),
-	flag.String("chaos.tags", "", "to build TestChaos's clients with, such as those of a planted bug"),
+	flag.String("chaos.planted", "", "the bug of internal/planted that TestChaos's clients have"),
 	flag.String("chaos.scenario", "", "one of TestChaosScenarios, for TestChaos to play it in the place of faults that are drawn"),
 }
 
@@ -90,7 +90,7 @@ func chaosConfig(t *testing.T) run.Config {
 		Engine:       cluster.Engine(*chaos.engine),
 		Out:          *chaos.out,
 		Source:       "internal/chaos/client",
-		Tags:         *chaos.tags,
+		Planted:      *chaos.planted,
 		NeedDatabase: os.Getenv("CI") != "",
 	}
 	if c.Seed == 0 {

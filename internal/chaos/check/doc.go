@@ -1,6 +1,7 @@
 // Package check judges the history of a chaos run. It believes only what clients
-// saw: when a call began and ended, what it returned, and when a lease ended as its
-// holder had worked it out.
+// saw: when a call began and ended, what it returned, and when those who worked under
+// a hold were told that it is over. What excuses a failure are the faults, as their
+// text tells (package fault), and who the members were seen to be.
 //
 // The sweep (Sweep) goes over the history once for each rule and always decides;
 // it also judges a history that is not over yet, since it demands nothing whose

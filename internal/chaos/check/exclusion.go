@@ -1,25 +1,65 @@
 package check
 
-// exclusion: a claim begins after all earlier ones on the name have ended. A claim
-// that was over before its holder could know of it is none.
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// exclusion: a claim begins after all earlier ones on the name have ended, by those who
+// work under them: a claim lasts until they were told. Claims of readers may overlap each
+// other; that of a writer is a reader's from its downgrade on. Outside of the fault model, claims
+// that overlap by the leases that their holders know of are counted. A claim that was over
+// before its holder could know of it is none.
 func exclusion(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
-		var last *hold // of those before, the claim that ends last
+		var claims, leases occupied
 		for _, h := range r.holds[name] {
-			if h.end() <= h.held {
-				continue
+			if r.meets(history.InModel, h.held, h.held) || len(r.phases) == 0 {
+				v.HeldInModel++
 			}
-			if last != nil && last.end() > h.held {
-				if !r.inModel(h.held, b.Recovery) {
-					v.Overlaps++
-				} else {
-					v.violate(Exclusion, h.held, "%s: %s held it with token %d until %s, and was not told before; %s held it with token %d from %s",
-						name, last.client, last.token, seconds(last.end()), h.client, h.token, seconds(h.held))
-				}
+			claim := r.claim(h, b)
+			rival, lessee := claims.rivalOf(h), leases.rivalOf(h)
+			switch inModel := r.inModel(h.held, b.Recovery); {
+			case inModel && claim > h.held && rival != nil:
+				v.violate(Exclusion, h.held, "%s: %s held it %s until %s, and was not told before; %s held it %s from %s",
+					name, rival.client, rival.with(), seconds(min(rival.heard(), r.horizon)), h.client, h.with(), seconds(h.held))
+			case !inModel && h.valid() > h.held && lessee != nil:
+				v.Overlaps++
 			}
-			if last == nil || h.end() > last.end() {
-				last = h
+			if h.reads && rival == nil && claims.to > h.held {
+				v.Shared++
 			}
+			claims.add(h, claim)
+			leases.add(h, h.valid())
 		}
 	}
+}
+
+// occupied is until when a name is taken by the holds so far, and by which: for whatever, and
+// for writing.
+type occupied struct {
+	last, writer *hold
+	to, written  time.Duration
+}
+
+// add adds a hold that is over at a time.
+func (o *occupied) add(h *hold, to time.Duration) {
+	if to > h.held && to > o.to {
+		o.last, o.to = h, to
+	}
+	if to = min(to, h.down); !h.reads && to > h.held && to > o.written {
+		o.writer, o.written = h, to
+	}
+}
+
+// rivalOf returns the hold that leaves no place for h; nil if there is none.
+func (o *occupied) rivalOf(h *hold) *hold {
+	switch {
+	case h.reads && o.written > h.held:
+		return o.writer
+	case !h.reads && o.to > h.held:
+		return o.last
+	}
+	return nil
 }

@@ -9,15 +9,23 @@ import (
 // leftover: what was given back, or asked for in vain, is soon free. It is seen not
 // to be when somebody asks for a name, alone, and is told that it is held, though
 // for some time nobody has had it or asked for it, and no fault has kept a release
-// from arriving.
+// from arriving. Outside of the fault model, and until all has recovered from it, a clock
+// that was ahead may have left it for longer. Who is to read gets it also while others read. If a quorum was unhurt as well, then one try gets it: whatever else
+// it is told is as wrong.
 func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
-		if a.to == never || a.err != history.ErrHeld || a.depth != 1 || since < 0 || r.faulty(since, a.to) || r.used(a, since) {
+		if a.to == never || a.held || a.depth != 1 || since < 0 || !r.inModel(since, b.Recovery) || r.faulty(since, a.to) || r.used(a, since, b) {
 			continue
 		}
-		v.violate(Leftover, a.to, "%s: %s was told at %s that it is held; nobody had it or asked for it since %s, and there was no fault",
-			a.name, a.client, seconds(a.to), seconds(since))
+		switch {
+		case a.err == history.ErrHeld:
+			v.violate(Leftover, a.to, "%s: %s was told at %s that it is held; nobody had it or asked for it since %s, and there was no fault",
+				a.name, a.client, seconds(a.to), seconds(since))
+		case !a.waits && a.err != history.ErrCanceled && r.calm(a.client, since, a.to, b):
+			v.violate(Leftover, a.to, "%s: %s tried to get it at %s and was told: %s; nobody had it or asked for it since %s, and a quorum was unhurt",
+				a.name, a.client, seconds(a.from), a.err, seconds(since))
+		}
 	}
 }
 
@@ -32,11 +40,21 @@ func (r *record) faulty(from, to time.Duration) bool {
 }
 
 // used reports whether anybody but a had its name since, or asked for it. The lock of
-// one that died is as good as used until its lease would have ended.
-func (r *record) used(a *ask, since time.Duration) bool {
+// one that died is as good as used until its lease would have ended; so is what one was
+// granted that asked in vain, and died before it could give that back. Readers are in the
+// way of writers only.
+func (r *record) used(a *ask, since time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
-		if o != a && o.name == a.name && o.from <= a.to && o.to >= since {
+		if o == a || o.name != a.name || o.from > a.to || a.reads && o.reads {
+			continue
+		}
+		if o.to >= since {
 			return true
+		}
+		for _, died := range r.deaths[o.client] {
+			if !o.held && o.from <= died && died <= o.to+b.GiveBack && died+o.ttl >= since {
+				return true
+			}
 		}
 	}
 	for _, h := range r.holds[a.name] {
@@ -44,7 +62,7 @@ func (r *record) used(a *ask, since time.Duration) bool {
 		if h.died != never {
 			over = max(h.until, h.died)
 		}
-		if h.held <= a.to && over >= since {
+		if h.held <= a.to && over >= since && !(a.reads && h.reads) {
 			return true
 		}
 	}

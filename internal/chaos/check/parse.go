@@ -1,9 +1,9 @@
 package check
 
 import (
-	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
@@ -14,10 +14,16 @@ type parser struct {
 	verdict *Verdict
 
 	asking    map[callKey]*ask
-	entered   map[callKey]*hold // by the call of each entry
+	entered   map[callKey]handle // by the call of each entry
 	accessing map[callKey]*access
 	known     map[string]bool
 	failing   map[string][]int // the faults under way, by what they are called
+}
+
+// handle is an entry and the hold that it is of.
+type handle struct {
+	hold  *hold
+	entry *entry
 }
 
 // callKey names a call: of all clients, and of all lives of one, it is another.
@@ -33,15 +39,17 @@ func parse(events []history.Event, verdict *Verdict) *record {
 			holds:    map[string][]*hold{},
 			accesses: map[register][]*access{},
 			stops:    map[string][]span{},
+			deaths:   map[string][]time.Duration{},
+			reach:    map[string]fault.Masters{},
 		},
 		verdict:   verdict,
 		asking:    map[callKey]*ask{},
-		entered:   map[callKey]*hold{},
+		entered:   map[callKey]handle{},
 		accessing: map[callKey]*access{},
 		known:     map[string]bool{},
 		failing:   map[string][]int{},
 	}
-	verdict.FaultsByKind = map[string]int{}
+	verdict.FaultsByKind, verdict.FailedByKind = map[string]int{}, map[string]int{}
 	for _, e := range events {
 		p.take(e)
 	}
@@ -53,7 +61,10 @@ func (p *parser) take(e history.Event) {
 	key := callKey{e.Client, e.Call}
 	switch e.Kind {
 	case history.LockBegins:
-		a := &ask{client: e.Client, name: e.Name, waits: e.Waits, depth: e.Depth, from: e.At, to: never}
+		a := &ask{
+			client: e.Client, name: e.Name, waits: e.Waits, reads: e.Reads, depth: e.Depth, watched: e.Watched, ttl: e.TTL, from: e.At, to: never,
+			under: p.entered[callKey{e.Client, e.Of}].hold,
+		}
 		p.asking[key] = a
 		p.asks = append(p.asks, a)
 		if !p.known[e.Name] {
@@ -62,7 +73,7 @@ func (p *parser) take(e history.Event) {
 		}
 	case history.LockHeld, history.LockFailed:
 		p.answer(e, key)
-	case history.Renewed, history.Told, history.UnlockBegins, history.UnlockEnds:
+	case history.Renewed, history.Told, history.DowngradeBegins, history.DowngradeEnds, history.UnlockBegins, history.UnlockEnds:
 		p.change(e, key)
 	case history.WriteBegins, history.ReadBegins:
 		p.access(e, key)
@@ -73,15 +84,15 @@ func (p *parser) take(e history.Event) {
 			p.phases[n-1].to = e.At
 		}
 		p.phases = append(p.phases, phase{e.Phase, span{e.At, never}})
+	case history.Members:
+		p.members = append(p.members, membership{e.At, p.masters(e)})
 	case history.FaultBegins:
-		p.verdict.Faults++
-		p.verdict.FaultsByKind[kindOf(e.Fault)]++
-		p.failing[e.Fault] = append(p.failing[e.Fault], len(p.faults))
-		p.faults = append(p.faults, span{e.At, never})
+		p.faultBegins(e)
 	case history.FaultEnds:
-		if begun := p.failing[e.Fault]; len(begun) > 0 {
-			p.faults[begun[0]].to = e.At
-			p.failing[e.Fault] = begun[1:]
+		p.faultEnds(e)
+	case history.ClientStarts:
+		if e.Masters != "" {
+			p.reach[e.Client] = p.masters(e)
 		}
 	case history.ClientStopped:
 		p.stops[e.Client] = append(p.stops[e.Client], span{e.At, never})
@@ -90,10 +101,45 @@ func (p *parser) take(e history.Event) {
 	}
 }
 
-// kindOf returns the name of a fault without its parameters.
-func kindOf(fault string) string {
-	kind, _, _ := strings.Cut(fault, "(")
-	return kind
+func (p *parser) faultBegins(e history.Event) {
+	f, err := fault.Parse(e.Fault)
+	if err != nil {
+		p.broken(e, err.Error())
+	}
+	p.verdict.Faults++
+	p.verdict.FaultsByKind[string(fault.KindOf(e.Fault))]++
+	p.failing[e.Fault] = append(p.failing[e.Fault], len(p.faults))
+	p.faults = append(p.faults, trouble{f, span{e.At, never}})
+}
+
+// faultEnds ends a fault. One that could not be applied is none, to be counted; what
+// it did before it failed is in the way as that of others.
+func (p *parser) faultEnds(e history.Event) {
+	begun := p.failing[e.Fault]
+	if len(begun) == 0 {
+		p.broken(e, "no such fault is under way")
+		return
+	}
+	p.faults[begun[0]].to = e.At
+	p.failing[e.Fault] = begun[1:]
+	if e.Err != "" {
+		kind := string(fault.KindOf(e.Fault))
+		p.verdict.Faults--
+		if p.verdict.FaultsByKind[kind]--; p.verdict.FaultsByKind[kind] == 0 {
+			delete(p.verdict.FaultsByKind, kind)
+		}
+		p.verdict.Failures++
+		p.verdict.FailedByKind[kind]++
+	}
+}
+
+// masters returns those of an event.
+func (p *parser) masters(e history.Event) fault.Masters {
+	some, err := fault.ParseMasters(e.Masters)
+	if err != nil {
+		p.broken(e, err.Error())
+	}
+	return some
 }
 
 func (p *parser) answer(e history.Event, key callKey) {
@@ -110,61 +156,82 @@ func (p *parser) answer(e history.Event, key callKey) {
 	case a.depth == 1:
 		p.verdict.Holds++
 		a.hold = &hold{
-			client: e.Client, name: e.Name, token: e.Token, asked: a.from, held: e.At,
-			until: e.Until, told: never, left: never, freed: never, died: never,
+			client: e.Client, name: e.Name, token: e.Token, reads: a.reads, last: e.Last, watched: a.watched, ttl: a.ttl, asked: a.from, held: e.At,
+			until: e.Until, down: never, lost: never, left: never, freed: never, died: never,
 		}
-		p.entered[key] = a.hold
+		if a.reads {
+			p.verdict.Reads++
+		}
 		p.holds[e.Name] = append(p.holds[e.Name], a.hold)
+		p.enter(key, a)
 	default:
 		p.verdict.Reentries++
-		if a.hold = p.reentered(e); a.hold == nil {
+		if a.hold = a.under; a.hold == nil && e.Token != 0 {
+			a.hold = p.holdOf(e.Client, e.Name, e.Token)
+		}
+		if a.hold == nil || a.hold.name != e.Name {
 			p.broken(e, "it re-entered a hold that is not there")
 			return
 		}
 		a.hold.until = max(a.hold.until, e.Until)
-		p.entered[key] = a.hold
+		p.enter(key, a)
 	}
 }
 
-// reentered returns the latest hold of the client with that token.
-func (p *parser) reentered(e history.Event) *hold {
-	holds := p.holds[e.Name]
-	for i := len(holds) - 1; i >= 0; i-- {
-		if holds[i].client == e.Client && holds[i].token == e.Token {
-			return holds[i]
-		}
-	}
-	return nil
+// enter makes what was asked for an entry of its hold.
+func (p *parser) enter(key callKey, a *ask) {
+	one := &entry{depth: a.depth, token: a.token, told: never, left: never, freed: never}
+	a.hold.entries = append(a.hold.entries, one)
+	p.entered[key] = handle{a.hold, one}
 }
 
 func (p *parser) change(e history.Event, key callKey) {
-	h := p.entered[key]
-	if h == nil || h.token != e.Token {
+	at := p.entered[key]
+	if at.hold == nil || at.entry.token != e.Token {
 		p.broken(e, "nothing is held by that call")
 		return
 	}
+	h, one := at.hold, at.entry
 	switch e.Kind {
 	case history.Renewed:
 		p.verdict.Renewals++
 		h.until = max(h.until, e.Until)
 	case history.Told:
-		p.verdict.ToldOf++
-		h.told = min(h.told, e.At)
+		one.told = min(one.told, e.At)
 		h.until = max(h.until, e.Until)
+		if e.Err != history.ErrCanceled && h.lost == never {
+			p.verdict.ToldOf++
+			h.lost = e.At
+		}
+	case history.DowngradeBegins:
+		if !h.reads {
+			h.down = min(h.down, e.At)
+		}
+		h.downs = append(h.downs, span{e.At, never})
+	case history.DowngradeEnds:
+		n := len(h.downs)
+		if n == 0 || h.downs[n-1].to != never {
+			p.broken(e, "no downgrade is under way")
+			return
+		}
+		p.verdict.Operations++
+		h.downs[n-1].to = e.At
+		h.until = max(h.until, e.Until)
+		if e.Err == "" && !h.reads {
+			p.verdict.Downgrades++
+		}
 	case history.UnlockBegins:
-		h.leaves = append(h.leaves, leave{e.At, never, e.Depth})
+		one.left, one.after = e.At, e.Depth
+		h.until = max(h.until, e.Until)
 		if e.Depth == 0 {
 			h.left = e.At
 		}
 	case history.UnlockEnds:
 		p.verdict.Operations++
-		for i := range h.leaves {
-			if h.leaves[i].left == e.Depth && h.leaves[i].to == never {
-				h.leaves[i].to = e.At
-			}
-		}
+		one.freed = e.At
+		h.until = max(h.until, e.Until)
 		if e.Depth == 0 {
-			h.freed = e.At
+			h.freed, h.err = e.At, e.Err
 		}
 	}
 }
@@ -207,6 +274,7 @@ func (p *parser) goesOn(e history.Event) {
 	if e.Kind != history.ClientKilled {
 		return
 	}
+	p.deaths[e.Client] = append(p.deaths[e.Client], e.At)
 	for key, a := range p.asking {
 		if key.client == e.Client && a.to == never {
 			a.to, a.err = e.At, history.ErrCanceled
@@ -217,8 +285,8 @@ func (p *parser) goesOn(e history.Event) {
 			a.to = e.At
 		}
 	}
-	for key, h := range p.entered {
-		if key.client == e.Client && h.died == never && h.freed == never {
+	for key, at := range p.entered {
+		if h := at.hold; key.client == e.Client && h.died == never && h.freed == never {
 			h.died = e.At
 			if h.until > e.At {
 				p.verdict.Killed++

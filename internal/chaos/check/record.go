@@ -1,9 +1,12 @@
 package check
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
@@ -15,39 +18,77 @@ type ask struct {
 	client string
 	name   string
 	waits  bool
+	reads  bool // it is for reading
 	depth  int
-	from   time.Duration
-	to     time.Duration // never: it has not ended
-	held   bool
-	token  uint64
-	err    string
-	hold   *hold // what it entered
+	under  *hold // the hold that it is to re-enter, if the history tells
+
+	// What was asked for.
+	watched bool
+	ttl     time.Duration
+
+	from  time.Duration
+	to    time.Duration // never: it has not ended
+	held  bool
+	token uint64
+	err   string
+	hold  *hold // what it entered
 }
 
 // hold is a fresh acquisition with all that was done by it.
 type hold struct {
-	client string
-	name   string
-	token  uint64
-	asked  time.Duration // the acquisition began
-	held   time.Duration // and succeeded
-	until  time.Duration // the last end of the lease that its holder knew of
-	told   time.Duration // its holder was told that it is over
-	left   time.Duration // the last unlock began
-	freed  time.Duration // and ended
-	died   time.Duration // its process did
-	leaves []leave
+	client  string
+	name    string
+	token   uint64        // 0: of one that reads
+	reads   bool          // it was had for reading
+	last    uint64        // of one that reads: its LastToken
+	down    time.Duration // from then on it reads, by a downgrade
+	downs   []span        // the downgrades
+	watched bool          // it is renewed until the last unlock
+	ttl     time.Duration // by so much
+	asked   time.Duration // the acquisition began
+	held    time.Duration // and succeeded
+	until   time.Duration // the last end of the lease that its holder knew of
+	lost    time.Duration // somebody was told that it is over
+	left    time.Duration // the last unlock began
+	freed   time.Duration // and ended
+	err     string        // with that
+	died    time.Duration // its process did
+	entries []*entry
 }
 
-// leave is one unlock.
-type leave struct {
-	from, to time.Duration
-	left     int // entries after it
+// entry is one handle on a hold, which has a context of its own.
+type entry struct {
+	depth int
+	token uint64
+	told  time.Duration // its context ended before it was left
+	left  time.Duration // its unlock began
+	freed time.Duration // and ended
+	after int           // entries after that
 }
 
-// end is when the claim of the hold ends: from held to there, it is valid by all
-// that its holder can know.
-func (h *hold) end() time.Duration { return min(h.until, h.told, h.left, h.died) }
+// heard is when the last of those who work under the hold was told that it is over,
+// or left: until then there was work under it.
+func (h *hold) heard() time.Duration {
+	last := time.Duration(0)
+	for _, e := range h.entries {
+		last = max(last, min(e.told, e.left))
+	}
+	return min(last, h.died)
+}
+
+// valid is until when the hold is valid by all that its holder can know.
+func (h *hold) valid() time.Duration { return min(h.until, h.heard()) }
+
+// with tells of the hold what its holder has of it, as violations do.
+func (h *hold) with() string {
+	switch {
+	case h.reads:
+		return "for reading"
+	case h.down != never:
+		return fmt.Sprintf("with token %d (for reading from %s on)", h.token, seconds(h.down))
+	}
+	return fmt.Sprintf("with token %d", h.token)
+}
 
 // access is one write to a store, or read.
 type access struct {
@@ -68,14 +109,30 @@ type register struct{ store, name string }
 // record is a history, sorted by what the rules ask for.
 type record struct {
 	horizon   time.Duration // the last event: of later nothing is known
+	whole     bool          // nothing comes after it
 	phases    []phase
 	names     []string
 	asks      []*ask
 	holds     map[string][]*hold // by name, in the order of held
 	accesses  map[register][]*access
 	registers []register
-	stops     map[string][]span // of clients: stopped
-	faults    []span
+	stops     map[string][]span          // of clients: stopped
+	deaths    map[string][]time.Duration // of clients: killed
+	faults    []trouble
+	members   []membership
+	reach     map[string]fault.Masters // by client: the masters that it names, if that is known
+}
+
+// trouble is a fault and when it was.
+type trouble struct {
+	fault.Fault
+	span
+}
+
+// membership is that these were all the members at a moment, and voted.
+type membership struct {
+	at time.Duration
+	fault.Masters
 }
 
 // span is a time from and to.
@@ -108,6 +165,32 @@ func (r *record) inModel(at, recovery time.Duration) bool {
 		}
 	}
 	return len(r.phases) == 0
+}
+
+// claim returns when the claim of the hold ends: when those who work under it are
+// told. Who is told within a bound after the end of the lease is told in time; who is
+// stopped then, after going on.
+func (r *record) claim(h *hold, b Bounds) time.Duration {
+	heard, by := min(h.heard(), r.horizon), h.until
+	for _, s := range r.stops[h.client] {
+		if s.meets(h.until, heard) {
+			by = max(by, min(s.to, heard))
+		}
+	}
+	if heard-by <= b.Late {
+		return min(h.until, heard)
+	}
+	return heard - b.Late
+}
+
+// holdOf returns the latest hold of the client with that token; nil if there is none.
+func (r *record) holdOf(client, name string, token uint64) *hold {
+	for _, h := range slices.Backward(r.holds[name]) {
+		if h.client == client && h.token == token {
+			return h
+		}
+	}
+	return nil
 }
 
 // stopped reports whether the client was, at any time between.

@@ -9,9 +9,9 @@ import (
 )
 
 // stores goes over what was done to each register, and judges the guarded ones.
-func stores(r *record, _ Bounds, v *Verdict) {
+func stores(r *record, b Bounds, v *Verdict) {
 	for _, at := range r.registers {
-		s := sweep{register: at, verdict: v, writes: map[int64]*access{}}
+		s := sweep{register: at, record: r, bounds: b, verdict: v, writes: map[int64]*access{}}
 		s.over(r.accesses[at])
 	}
 }
@@ -20,6 +20,8 @@ func stores(r *record, _ Bounds, v *Verdict) {
 // before.
 type sweep struct {
 	register
+	record  *record
+	bounds  Bounds
 	verdict *Verdict
 
 	writes   map[int64]*access // that began, by value
@@ -73,6 +75,19 @@ func (s *sweep) begins(a *access) {
 	s.highest = max(s.highest, a.token)
 	if a.write {
 		s.writes[a.value] = a
+		s.mayWrite(a)
+	}
+}
+
+// mayWrite judges a write by who makes it: a reader makes none.
+func (s *sweep) mayWrite(a *access) {
+	if a.token == 0 {
+		s.verdict.violate(Wrote, a.from, "%s, %s: %s wrote %d without a token", s.store, s.name, a.client, a.value)
+		return
+	}
+	if h := s.record.holdOf(a.client, s.name, a.token); h != nil && h.down <= a.from {
+		s.verdict.violate(Wrote, a.from, "%s, %s: %s wrote %d with token %d, and has been a reader since %s",
+			s.store, s.name, a.client, a.value, a.token, seconds(h.down))
 	}
 }
 
@@ -82,11 +97,11 @@ func (s *sweep) ends(a *access, then sweep) {
 		s.verdict.violate(Fence, a.to, "%s, %s: %s was refused with token %d, and nobody had come with a higher one",
 			s.store, s.name, a.client, a.token)
 	}
-	if a.err != "" {
-		return
-	}
 	if a.token != 0 && then.accepted != nil && a.token < then.accepted.token {
 		s.stale(a, then.accepted)
+	}
+	if a.err != "" {
+		return
 	}
 	if !a.write {
 		s.read(a, then)
@@ -103,13 +118,20 @@ func (s *sweep) ends(a *access, then sweep) {
 }
 
 // stale takes note of an access with a lower token than one that was accepted
-// before it began.
+// before it began. A guard refuses it. In the fault model, there is none by a holder that
+// was not told yet: somebody else held the lock. Out of it, one that is let in where
+// there is no guard is the proof that a guard is needed.
 func (s *sweep) stale(a, newer *access) {
-	switch {
-	case s.store != history.Unguarded:
+	inModel := s.record.inModel(a.from, s.bounds.Recovery)
+	if a.err == "" && s.store != history.Unguarded {
 		s.verdict.violate(Fence, a.to, "%s, %s: %s came at %s with token %d and was let in, although %s had been with %d at %s",
 			s.store, s.name, a.client, seconds(a.from), a.token, newer.client, newer.token, seconds(newer.to))
-	case a.write:
+	}
+	if h := s.record.holdOf(a.client, s.name, a.token); inModel && h != nil && h.held <= a.from && a.from < s.record.claim(h, s.bounds) {
+		s.verdict.violate(Stale, a.to, "%s, %s: %s came at %s with token %d and was not told yet that its hold was over, although %s had been with %d at %s",
+			s.store, s.name, a.client, seconds(a.from), a.token, newer.client, newer.token, seconds(newer.to))
+	}
+	if a.err == "" && s.store == history.Unguarded && a.write && !inModel {
 		s.verdict.Stale++
 	}
 }

@@ -44,6 +44,69 @@ func (s *story) holds(client, name string, token uint64, asked, held, until time
 	return h
 }
 
+// renews is an acquisition of a hold that is renewed by 400 ms until its last unlock.
+func (s *story) renews(client, name string, token uint64, asked, held, until time.Duration) heldLock {
+	h := s.holds(client, name, token, asked, held, until)
+	begin := &s.events[len(s.events)-2]
+	begin.Watched, begin.TTL = true, 400*ms
+	return h
+}
+
+// readsIt is an acquisition for reading, which is told of the last token.
+func (s *story) readsIt(client, name string, last uint64, asked, held, until time.Duration) heldLock {
+	h := s.holds(client, name, 0, asked, held, until)
+	s.events[len(s.events)-2].Reads = true
+	s.events[len(s.events)-1].Last = last
+	return h
+}
+
+// renewsReading is a hold for reading that is renewed by 400 ms until its last unlock.
+func (s *story) renewsReading(client, name string, last uint64, asked, held, until time.Duration) heldLock {
+	h := s.readsIt(client, name, last, asked, held, until)
+	begin := &s.events[len(s.events)-2]
+	begin.Watched, begin.TTL = true, 400*ms
+	return h
+}
+
+// rereads is one more entry, for reading, with that token.
+func (h heldLock) rereads(token uint64, asked, held, until time.Duration, depth int) heldLock {
+	of := h.call
+	h.s.calls++
+	h.call, h.token = h.s.calls, token
+	h.add(asked, history.Event{Kind: history.LockBegins, Reads: true, Depth: depth, Of: of})
+	h.add(held, history.Event{Kind: history.LockHeld, Depth: depth, Until: until * ms})
+	return h
+}
+
+// upgrades is a try to write under a hold, which fails; or it is had, if there is no error, with
+// that token.
+func (h heldLock) upgrades(token uint64, asked, ends time.Duration, err string) heldLock {
+	of := h.call
+	h.s.calls++
+	h.call, h.token = h.s.calls, token
+	h.add(asked, history.Event{Kind: history.LockBegins, Waits: true, Depth: 2, Of: of})
+	e := history.Event{Kind: history.LockHeld, Depth: 2}
+	if err != "" {
+		e = history.Event{Kind: history.LockFailed, Err: err}
+	}
+	h.add(ends, e)
+	return h
+}
+
+// downgrades makes a reader of it.
+func (h heldLock) downgrades(begins, ends time.Duration, err string) {
+	h.add(begins, history.Event{Kind: history.DowngradeBegins})
+	if ends > 0 {
+		h.add(ends, history.Event{Kind: history.DowngradeEnds, Err: err})
+	}
+}
+
+// triesToRead is a try for reading that fails.
+func (s *story) triesToRead(client, name string, from, to time.Duration, err string) {
+	s.fails(client, name, false, from, to, err)
+	s.events[len(s.events)-2].Reads = true
+}
+
 func (h heldLock) add(at time.Duration, e history.Event) {
 	e.Client, e.Call, e.Name = h.client, h.call, h.name
 	if e.Kind != history.LockBegins && e.Kind != history.LockFailed {
@@ -69,16 +132,34 @@ func (h heldLock) told(at time.Duration) {
 	h.add(at, history.Event{Kind: history.Told, Err: history.ErrExpired})
 }
 
-func (h heldLock) leaves(from, to time.Duration, left int) {
+func (h heldLock) leaves(from, to time.Duration, left int) { h.leavesWith(from, to, left, "") }
+
+func (h heldLock) leavesWith(from, to time.Duration, left int, err string) {
 	h.add(from, history.Event{Kind: history.UnlockBegins, Depth: left})
-	h.add(to, history.Event{Kind: history.UnlockEnds, Depth: left})
+	h.add(to, history.Event{Kind: history.UnlockEnds, Depth: left, Err: err})
+}
+
+// fault is one that could be applied; it has not ended if to is 0.
+func (s *story) fault(from, to time.Duration, text string) {
+	s.add(from, history.Event{Kind: history.FaultBegins, Fault: text})
+	if to > 0 {
+		s.add(to, history.Event{Kind: history.FaultEnds, Fault: text})
+	}
+}
+
+func (s *story) members(at time.Duration, masters string) {
+	s.add(at, history.Event{Kind: history.Members, Masters: masters})
 }
 
 // fails is an acquisition that failed.
-func (s *story) fails(client, name string, waits bool, from, to time.Duration, err string) {
+func (s *story) fails(client, name string, waits bool, from, to time.Duration, err string, ttl ...time.Duration) {
 	s.calls++
 	h := heldLock{s, client, s.calls, name, 0}
-	h.add(from, history.Event{Kind: history.LockBegins, Waits: waits, Depth: 1})
+	asked := history.Event{Kind: history.LockBegins, Waits: waits, Depth: 1}
+	if len(ttl) > 0 {
+		asked.TTL = ttl[0]
+	}
+	h.add(from, asked)
 	if to > 0 {
 		h.add(to, history.Event{Kind: history.LockFailed, Err: err})
 	}

@@ -3,33 +3,71 @@ package check
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
-// tokens: each is new, and above all that were had before it was asked for.
+// tokens: each is new, and above all that were had before it was asked for. Readers have none,
+// but each is told of the last: it is not below that of any writer before, and above it is
+// that of every writer after.
 func tokens(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		seen := map[uint64]*hold{}
 		for _, h := range r.holds[name] {
+			if h.reads {
+				continue
+			}
 			if twin := seen[h.token]; twin != nil {
 				v.violate(Tokens, h.held, "%s: token %d was had by %s at %s, and again by %s at %s",
 					name, h.token, twin.client, seconds(twin.held), h.client, seconds(h.held))
 			}
 			seen[h.token] = h
 		}
-
-		byAsked := slices.SortedFunc(slices.Values(r.holds[name]), func(a, b *hold) int { return cmp.Compare(a.asked, b.asked) })
-		var highest *hold // of those had before
-		before := 0
-		for _, h := range byAsked {
-			for ; before < len(r.holds[name]) && r.holds[name][before].held < h.asked; before++ {
-				if o := r.holds[name][before]; highest == nil || o.token > highest.token {
-					highest = o
-				}
-			}
-			if highest != nil && h.token <= highest.token {
-				v.violate(Tokens, h.held, "%s: %s asked at %s and got token %d, but %s had got %d at %s already",
-					name, h.client, seconds(h.asked), h.token, highest.client, highest.token, seconds(highest.held))
-			}
+		tokensGrow(r.holds[name], v)
+	}
+	for _, a := range r.asks {
+		if !a.held || a.hold == nil {
+			continue
+		}
+		if token := a.hold.tokenAt(a.from); token != a.token {
+			v.violate(Tokens, a.to, "%s: %s got token %d at %s with entry %d, and that of its hold is %d",
+				a.name, a.client, a.token, seconds(a.to), a.depth, token)
 		}
 	}
+}
+
+// tokensGrow judges holds of one name, in the order of held.
+func tokensGrow(byHeld []*hold, v *Verdict) {
+	byAsked := slices.SortedFunc(slices.Values(byHeld), func(a, b *hold) int { return cmp.Compare(a.asked, b.asked) })
+	var writer, reader *hold // of those had before: with the highest token, and told of the highest
+	before := 0
+	for _, h := range byAsked {
+		for ; before < len(byHeld) && byHeld[before].held < h.asked; before++ {
+			switch o := byHeld[before]; {
+			case o.reads && (reader == nil || o.last > reader.last):
+				reader = o
+			case !o.reads && (writer == nil || o.token > writer.token):
+				writer = o
+			}
+		}
+		switch {
+		case h.reads && writer != nil && h.last < writer.token:
+			v.violate(Tokens, h.held, "%s: %s asked to read at %s and was told of token %d as the last, but %s had got %d at %s already",
+				h.name, h.client, seconds(h.asked), h.last, writer.client, writer.token, seconds(writer.held))
+		case h.reads:
+		case writer != nil && h.token <= writer.token:
+			v.violate(Tokens, h.held, "%s: %s asked at %s and got token %d, but %s had got %d at %s already",
+				h.name, h.client, seconds(h.asked), h.token, writer.client, writer.token, seconds(writer.held))
+		case reader != nil && h.token <= reader.last:
+			v.violate(Tokens, h.held, "%s: %s asked at %s and got token %d, but %s, who read, had been told of %d as the last at %s already",
+				h.name, h.client, seconds(h.asked), h.token, reader.client, reader.last, seconds(reader.held))
+		}
+	}
+}
+
+// tokenAt is the token that an entry gets which is asked for at that moment.
+func (h *hold) tokenAt(at time.Duration) uint64 {
+	if h.reads || h.down <= at {
+		return 0
+	}
+	return h.token
 }

@@ -1,18 +1,22 @@
 package check
 
-// told: a holder whose lease ran out hears of it soon, unless its process was
-// stopped then, or had left by itself. (That it hears of it before anybody else can
-// hold the lock is what exclusion demands.)
+// told: everybody who works under a hold hears soon that its lease ran out, unless the
+// process was stopped then, or they had left by themselves. Each entry has a context of
+// its own. (That they hear of it before anybody else can hold the lock is what exclusion
+// demands.)
 func told(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
 			by := h.until + b.Told
-			heard := min(h.told, h.freed)
-			if by > r.horizon || heard <= by || h.left <= h.until || h.died <= by || r.stopped(h.client, h.until, by) {
+			if by >= r.horizon || h.died <= by || r.stopped(h.client, h.until, by) {
 				continue
 			}
-			v.violate(Told, by, "%s: the lease of %s with token %d ended at %s, and it was not told until %s",
-				name, h.client, h.token, seconds(h.until), seconds(heard))
+			for _, e := range h.entries {
+				if heard := min(e.told, e.freed); heard > by && e.left > h.until {
+					v.violate(Told, by, "%s: the lease of %s %s ended at %s, and its entry %d was not told until %s",
+						name, h.client, h.with(), seconds(h.until), e.depth, seconds(heard))
+				}
+			}
 		}
 	}
 }

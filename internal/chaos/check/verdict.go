@@ -8,14 +8,18 @@ import (
 
 // The rules, by the names under which violations are reported.
 const (
-	Exclusion    = "exclusion"     // two valid claims on a name overlap
-	Tokens       = "tokens"        // a token came twice, or did not grow
+	Exclusion    = "exclusion"     // two valid claims on a name overlap, and not both are for reading
+	Tokens       = "tokens"        // a token came twice, or did not grow, or a reader had one
+	Upgrade      = "upgrade"       // who reads asked to write, and was not refused at once
+	Wrote        = "wrote"         // a reader wrote
 	Told         = "told"          // a holder was not told that its lease had ended
+	Lost         = "lost"          // a renewed hold was lost in spite of a quorum that nothing hurt
+	Stale        = "stale"         // a holder that was not told came to a store after a newer one
 	Fence        = "fence"         // a guard took a write that it had to refuse, or the reverse
 	Kept         = "kept"          // an acknowledged write was not there afterwards
 	Starvation   = "starvation"    // a waiter did not get what others got, or hangs
 	Outlived     = "outlived"      // a lock was there long after its owner had died
-	Leftover     = "leftover"      // a lock was there long after it was given back
+	Leftover     = "leftover"      // a lock was there long after it was given back, or could not be had
 	Members      = "members"       // the members could not be restored after all was healed
 	Recovery     = "recovery"      // a name was not lockable after all was healed
 	Linear       = "linear"        // no order of the calls explains what they returned
@@ -37,24 +41,32 @@ func (v Violation) String() string {
 
 // Counts are what a history has in it.
 type Counts struct {
-	Operations int // calls of clients that ended, on locks and stores
-	Holds      int // fresh acquisitions
-	Reentries  int
-	Renewals   int
-	Failed     int // acquisitions that failed
-	ToldOf     int // holders told that their lease had ended or was lost
-	Killed     int // holders that died holding
+	Operations  int // calls of clients that ended, on locks and stores
+	Holds       int // fresh acquisitions
+	Reads       int // of them, those for reading
+	Shared      int // of these, those that began while others read
+	Downgrades  int // of which a quorum of masters heard
+	Upgrades    int // that were refused
+	HeldInModel int // of them, those in the phase within the fault model
+	Calm        int // renewed holds that ended in calm: no fault would have excused their loss
+	Reentries   int
+	Renewals    int
+	Failed      int // acquisitions that failed
+	ToldOf      int // holders told that their lease had ended or was lost
+	Killed      int // holders that died holding
 
 	Overlaps      int // pairs of valid claims, outside of the fault model
 	Refused       int // stale writes and reads that a guard refused
-	Stale         int // stale writes that the unguarded store took
+	Stale         int // stale writes that the unguarded store took, outside of the fault model
 	LostUpdates   int // reads of the unguarded store that missed a newer holder's write
 	Unknown       int // accesses to stores of unknown outcome
 	Linearized    int // operations that Porcupine has put in order
-	Faults        int
+	Faults        int // that were applied
 	FaultsByKind  map[string]int
+	Failures      int // faults that could not be applied, or not as they should
+	FailedByKind  map[string]int
 	LongestWait   time.Duration // of a waiter that got the lock
-	LongestRelock time.Duration // of a name, from the end of all faults
+	LongestRelock time.Duration // of a name, from when it was first asked for after the end of all faults
 
 	// LongestTakeover is the longest from the end of the lease of a holder that died
 	// until the next had the lock.
@@ -76,6 +88,12 @@ func (v *Verdict) Add(o Verdict) {
 	v.Violations = append(v.Violations, o.Violations...)
 	v.Operations += o.Operations
 	v.Holds += o.Holds
+	v.Reads += o.Reads
+	v.Shared += o.Shared
+	v.Downgrades += o.Downgrades
+	v.Upgrades += o.Upgrades
+	v.HeldInModel += o.HeldInModel
+	v.Calm += o.Calm
 	v.Reentries += o.Reentries
 	v.Renewals += o.Renewals
 	v.Failed += o.Failed
@@ -88,21 +106,31 @@ func (v *Verdict) Add(o Verdict) {
 	v.Unknown += o.Unknown
 	v.Linearized += o.Linearized
 	v.Faults += o.Faults
-	if v.FaultsByKind == nil {
-		v.FaultsByKind = map[string]int{}
-	}
-	for kind, n := range o.FaultsByKind {
-		v.FaultsByKind[kind] += n
-	}
+	v.Failures += o.Failures
+	v.FaultsByKind = added(v.FaultsByKind, o.FaultsByKind)
+	v.FailedByKind = added(v.FailedByKind, o.FailedByKind)
 	v.LongestWait = max(v.LongestWait, o.LongestWait)
 	v.LongestRelock = max(v.LongestRelock, o.LongestRelock)
 	v.LongestTakeover = max(v.LongestTakeover, o.LongestTakeover)
+}
+
+func added(a, b map[string]int) map[string]int {
+	sum := map[string]int{}
+	for _, some := range []map[string]int{a, b} {
+		for kind, n := range some {
+			sum[kind] += n
+		}
+	}
+	return sum
 }
 
 // Missing returns what the run did not provoke and so does not prove; "" if it
 // proves both sides.
 func (v *Verdict) Missing() string {
 	var missing []string
+	if v.HeldInModel == 0 {
+		missing = append(missing, "nothing was held within the fault model")
+	}
 	if v.Overlaps == 0 {
 		missing = append(missing, "no two valid claims overlapped outside of the fault model")
 	}
@@ -110,7 +138,7 @@ func (v *Verdict) Missing() string {
 		missing = append(missing, "no stale write was refused by a guard")
 	}
 	if v.Stale == 0 {
-		missing = append(missing, "no stale write went through to the unguarded store")
+		missing = append(missing, "outside of the fault model, no stale write went through to the unguarded store")
 	}
 	if len(missing) == 0 {
 		return ""

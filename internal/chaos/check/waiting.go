@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // starvation: whoever waits as long as the most patient gets the lock, if others
-// do; and no call takes longer than it may.
+// do.
 func starvation(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		to := min(a.to, r.horizon)
@@ -16,42 +17,126 @@ func starvation(r *record, b Bounds, v *Verdict) {
 		if a.waits && a.held && a.depth == 1 {
 			v.LongestWait = max(v.LongestWait, took)
 		}
-		switch {
-		case r.stopped(a.client, a.from, to) || r.meets(history.OutOfModel, a.from, to):
-		case took > b.Patience+b.Hung:
-			v.violate(Starvation, to, "%s: the call of %s at %s hangs: it took %s and more",
-				a.name, a.client, seconds(a.from), seconds(took))
-		case a.waits && a.to != never && a.err == history.ErrHeld && took >= b.Patience:
+		if !a.waits || a.held || a.depth != 1 || a.to == never || took < b.Patience ||
+			r.stopped(a.client, a.from, to) || r.meets(history.OutOfModel, a.from, to) {
+			continue
+		}
+		switch o := r.overtook(a, b); {
+		case a.err == history.ErrHeld:
 			v.violate(Starvation, to, "%s: %s waited for it from %s to %s, and was told at last that others hold it",
 				a.name, a.client, seconds(a.from), seconds(a.to))
+		case o != nil:
+			v.violate(Starvation, to, "%s: %s waited for it from %s to %s, and was told at last: %s; %s asked at %s and got it at %s",
+				a.name, a.client, seconds(a.from), seconds(a.to), a.err, o.client, seconds(o.asked), seconds(o.held))
 		}
 	}
 }
 
+// overtook returns a hold of somebody who asked for the name after a did and got it before
+// a went away; nil if there is none. One that was had while the network kept a's client
+// from a quorum does not count.
+func (r *record) overtook(a *ask, b Bounds) *hold {
+	members := r.membersAt(a.from).Masters
+	for _, h := range r.holds[a.name] {
+		if h.asked <= a.from || h.held >= a.to {
+			continue
+		}
+		if missed := members & r.missed(a.client, h.asked, h.held, b, true); 2*missed.Count() < max(1, members.Count()) {
+			return h
+		}
+	}
+	return nil
+}
+
+// hung: no call takes longer than it may, and in a whole history every call has ended, if
+// its client was not killed. While a client is stopped, or faults are out of the model, no
+// time counts.
+func hung(r *record, b Bounds, v *Verdict) {
+	judge := func(client string, from, to, bound time.Duration, what, name string) {
+		began := from
+		for _, s := range r.excused(client) {
+			if s.meets(began, min(to, r.horizon)) {
+				began = min(s.to, to, r.horizon)
+			}
+		}
+		took := min(to, r.horizon) - began
+		if took > bound || to == never && r.whole {
+			v.violate(Starvation, min(to, r.horizon), "%s: the %s of %s at %s hangs: it took %s and more",
+				name, what, client, seconds(from), seconds(took))
+		}
+	}
+	for _, a := range r.asks {
+		bound := b.Hung
+		if a.waits {
+			bound += b.Patience
+		}
+		judge(a.client, a.from, a.to, bound, "call", a.name)
+	}
+	for _, name := range r.names {
+		for _, h := range r.holds[name] {
+			for _, e := range h.entries {
+				if e.left != never && h.died == never {
+					judge(h.client, e.left, e.freed, b.Hung, "unlock", name)
+				}
+			}
+			for _, d := range h.downs {
+				if d.to != never || h.died == never {
+					judge(h.client, d.from, d.to, b.Hung, "downgrade", name)
+				}
+			}
+		}
+	}
+	for _, at := range r.registers {
+		for _, a := range r.accesses[at] {
+			judge(a.client, a.from, a.to, b.Hung, "access", at.name)
+		}
+	}
+}
+
+// excused returns when calls of the client may take as long as they like.
+func (r *record) excused(client string) []span {
+	some := slices.Clone(r.stops[client])
+	for _, p := range r.phases {
+		if p.name == history.OutOfModel {
+			some = append(some, p.span)
+		}
+	}
+	slices.SortFunc(some, func(a, b span) int { return cmp.Compare(a.to, b.to) })
+	return some
+}
+
 // recovery: after the end of all faults every name becomes lockable. It is seen not
-// to be when somebody asks for it after the bound, or then still does, in vain.
+// to be when somebody asks for it after the bound, or then still does, in vain. How long
+// it took counts from when it is first asked for.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed || p.from+b.Recovery > r.horizon {
 			continue
 		}
 		for _, name := range r.names {
-			first := never
+			asked, first := never, never
+			for _, a := range r.asks {
+				if a.name == name && a.depth == 1 && a.to >= p.from {
+					asked = min(asked, max(a.from, p.from))
+				}
+			}
 			for _, h := range r.holds[name] {
 				if h.held >= p.from {
 					first = h.held
 					break
 				}
 			}
-			bound := p.from + b.Recovery
-			switch {
-			case first <= bound:
-				v.LongestRelock = max(v.LongestRelock, first-p.from)
-			case slices.ContainsFunc(r.asks, func(a *ask) bool {
+			if asked > r.horizon-b.Recovery {
+				continue
+			}
+			bound := asked + b.Recovery // a lock that a wrong clock has left is only cut when somebody asks
+			if first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
 				return a.name == name && bound <= a.to && a.to < first && (a.to != never || a.from <= bound)
-			}):
-				v.violate(Recovery, bound, "%s: all faults ended at %s, and nobody could lock it within %s",
-					name, seconds(p.from), b.Recovery)
+			}) {
+				v.violate(Recovery, bound, "%s: all faults ended at %s, it was asked for at %s, and nobody could lock it within %s",
+					name, seconds(p.from), seconds(asked), b.Recovery)
+			} else if first != never {
+				v.LongestRelock = max(v.LongestRelock, first-asked)
 			}
 		}
 	}
@@ -59,7 +144,7 @@ func recovery(r *record, b Bounds, v *Verdict) {
 
 // outlived: the lock of a holder that died is gone a bounded time after the end of
 // its lease. It is seen to be there when somebody asks after that, and is told that
-// it is held, while nobody else has got it or asked for it lately.
+// it is held, while nobody else has it, or has got it since, or asked for it lately.
 func outlived(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for i, h := range r.holds[name] {
@@ -68,20 +153,35 @@ func outlived(r *record, b Bounds, v *Verdict) {
 			}
 			next := never
 			if i+1 < len(r.holds[name]) {
-				next = r.holds[name][i+1].held
-				v.LongestTakeover = max(v.LongestTakeover, next-h.until)
+				after := r.holds[name][i+1]
+				next = after.held
+				if !h.reads || !after.reads {
+					v.LongestTakeover = max(v.LongestTakeover, next-h.until)
+				}
 			}
 			for _, a := range r.asks {
 				if a.name != name || a.from < h.until+b.Outlive || a.to >= next || a.err != history.ErrHeld {
 					continue
 				}
-				if !askedByOthers(r, a, b.Outlive) && !r.meets(history.OutOfModel, h.held, a.to) {
-					v.violate(Outlived, a.to, "%s: %s died at %s and its lease with token %d ended at %s; %s asked at %s, alone, and was told that it is held",
-						name, h.client, seconds(h.died), h.token, seconds(h.until), a.client, seconds(a.from))
+				if !askedByOthers(r, a, b.Outlive) && !r.readBeside(h, a.from-b.Outlive) && !r.meets(history.OutOfModel, h.held, a.to) {
+					v.violate(Outlived, a.to, "%s: %s died at %s and its lease %s ended at %s; %s asked at %s, alone, and was told that it is held",
+						name, h.client, seconds(h.died), h.with(), seconds(h.until), a.client, seconds(a.from))
 				}
 			}
 		}
 	}
+}
+
+// readBeside reports whether others read the name with h, and one of them still did at that
+// moment, or had died with a longer lease.
+func (r *record) readBeside(h *hold, at time.Duration) bool {
+	return slices.ContainsFunc(r.holds[h.name], func(o *hold) bool {
+		over := o.freed
+		if o.died != never {
+			over = o.until
+		}
+		return o != h && o.held <= h.held && over >= at
+	})
 }
 
 // askedByOthers reports whether anybody else asked for the name while a did, or so

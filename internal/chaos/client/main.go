@@ -5,12 +5,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -18,20 +16,16 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
 // config is what the harness wants of this process.
 type config struct {
-	number   int // of the client, from 0: it is called "c<number>"
-	life     int // which start of that client this is, from 1
-	seed     uint64
-	workers  int
+	work.Settings
 	masters  list // address=front: clients name a master by its address, and reach it through the front
-	names    list
-	ttl      time.Duration
-	maxTTL   time.Duration
+	user     string
+	password string
 	request  time.Duration
-	patience time.Duration
 	stores   places
 	history  string
 }
@@ -48,16 +42,20 @@ func (l *list) Set(text string) error {
 
 func main() {
 	var c config
-	flag.IntVar(&c.number, "number", 0, "of the client, from 0: it is called c<number>")
-	flag.IntVar(&c.life, "life", 1, "which start of the client this is, from 1")
-	flag.Uint64Var(&c.seed, "seed", 1, "of all that workers choose")
-	flag.IntVar(&c.workers, "workers", 3, "that contend at the same time")
+	flag.IntVar(&c.Number, "number", 0, "of the client, from 0: it is called c<number>")
+	flag.IntVar(&c.Life, "life", 1, "which start of the client this is, from 1")
+	flag.Uint64Var(&c.Seed, "seed", 1, "of all that workers choose")
+	flag.IntVar(&c.Workers, "workers", 3, "that contend at the same time")
 	flag.Var(&c.masters, "masters", "address=front of each master, with commas: it is named by the address, and reached through the front")
-	flag.Var(&c.names, "names", "of the locks, with commas")
-	flag.DurationVar(&c.ttl, "ttl", 400*time.Millisecond, "of a lease")
-	flag.DurationVar(&c.maxTTL, "max-ttl", time.Second, "of all leases of the deployment")
+	flag.StringVar(&c.user, "user", "", "to log in as on the masters; none if empty")
+	flag.StringVar(&c.password, "password", "", "of the user")
+	flag.Var((*list)(&c.Names), "names", "of the locks, with commas")
+	flag.DurationVar(&c.TTL, "ttl", 400*time.Millisecond, "of a lease")
+	flag.DurationVar(&c.MaxTTL, "max-ttl", time.Second, "of all leases of the deployment")
 	flag.DurationVar(&c.request, "request-timeout", 100*time.Millisecond, "of one request to a master")
-	flag.DurationVar(&c.patience, "patience", 40*time.Second, "of the waiters that wait longest")
+	flag.DurationVar(&c.Patience, "patience", 40*time.Second, "of the waiters that wait longest")
+	flag.IntVar(&c.Reads, "reads", 0, "of a hundred locks, how many are for reading")
+	flag.DurationVar(&c.Probe, "probe", 0, "how often a lock that nobody else wants is taken; never if 0")
 	flag.StringVar(&c.stores.redis, "redis", "", "URL of the Redis to write to")
 	flag.StringVar(&c.stores.postgres, "postgres", "", "data source of the PostgreSQL to write to; none if empty")
 	flag.StringVar(&c.history, "history", "", "file to write")
@@ -65,7 +63,7 @@ func main() {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
 	if err := run(ctx, c); err != nil {
-		fmt.Fprintf(os.Stderr, "chaos client c%d: %v\n", c.number, err)
+		fmt.Fprintf(os.Stderr, "chaos client c%d: %v\n", c.Number, err)
 		os.Exit(1)
 	}
 }
@@ -84,18 +82,17 @@ func run(ctx context.Context, c config) error {
 	if err != nil {
 		return errors.Join(err, out.Close())
 	}
-	calls := newRecorder(out, c.number, c.life)
-	held := &holds{calls: calls}
+	process := work.NewProcess(c.Settings, out)
 	masters, err := c.clients()
 	if err != nil {
 		return errors.Join(err, closeStores(), out.Close())
 	}
 	client, err := redlock.New(masters,
-		redlock.WithTTL(c.ttl),
-		redlock.WithMaxTTL(c.maxTTL),
+		redlock.WithTTL(c.TTL),
+		redlock.WithMaxTTL(c.MaxTTL),
 		redlock.WithRequestTimeout(c.request),
 		redlock.WithObserver(redlock.Observer{
-			Renewed:     held.renewed,
+			Renewed:     process.Renewed,
 			MasterDown:  func(master string, err error) { say(clock, "%s is down: %v", master, err) },
 			MasterUp:    func(master string) { say(clock, "%s is up", master) },
 			ClockJumped: func(master, name string, by time.Duration) { say(clock, "the clock of %s jumped by %v", master, by) },
@@ -104,22 +101,9 @@ func run(ctx context.Context, c config) error {
 		return errors.Join(err, closeStores(), out.Close())
 	}
 
-	var workers sync.WaitGroup
-	for i := range c.workers {
-		w := &worker{
-			config:  c,
-			private: fmt.Sprintf("%s-of-c%d-%d", c.names[0], c.number, i),
-			client:  client,
-			stores:  stores,
-			calls:   calls,
-			holds:   held,
-			chance:  rand.New(rand.NewPCG(c.seed, uint64(c.number)<<32|uint64(c.life)<<16|uint64(i))),
-		}
-		workers.Go(func() { w.run(ctx) })
-	}
-	workers.Wait()
+	process.Run(ctx, client, stores)
 	err = client.Close()
-	held.wait()
+	process.Wait()
 	return errors.Join(err, closeStores(), out.Close())
 }
 
@@ -132,7 +116,9 @@ func (c config) clients() (all []redis.UniversalClient, err error) {
 			return nil, fmt.Errorf("master %q is no address=front", text)
 		}
 		all = append(all, redis.NewClient(&redis.Options{
-			Addr: address,
+			Addr:     address,
+			Username: c.user,
+			Password: c.password,
 			Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				d := net.Dialer{Timeout: c.request}
 				return d.DialContext(ctx, network, front)

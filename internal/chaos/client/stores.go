@@ -12,23 +12,13 @@ import (
 	"github.com/redlock-go/redlock/guard/redisguard"
 	"github.com/redlock-go/redlock/guard/sqlguard"
 	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/chaos/work"
 )
-
-// store keeps one number for each resource, 0 at first.
-type store interface {
-	name() string
-
-	write(ctx context.Context, resource string, token fence.Token, value int64) error
-
-	// read returns the number. With a token it is a holder's: a guard claims for it
-	// in the same operation, so that what is read stands.
-	read(ctx context.Context, resource string, token fence.Token) (int64, error)
-}
 
 // places say where the stores are.
 type places struct{ redis, postgres string }
 
-func open(at places) (stores []store, closeAll func() error, err error) {
+func open(at places) (stores []work.Store, closeAll func() error, err error) {
 	options, err := redis.ParseURL(at.redis)
 	if err != nil {
 		return nil, nil, err
@@ -40,7 +30,7 @@ func open(at places) (stores []store, closeAll func() error, err error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, client.Close())
 	}
-	stores = []store{guardedRedis{client, guard}, unguarded{client}}
+	stores = []work.Store{guardedRedis{client, guard}, unguarded{client}}
 	if at.postgres == "" {
 		return stores, client.Close, nil
 	}
@@ -64,13 +54,13 @@ type guardedRedis struct {
 
 var claimAndGet = redisguard.NewScript(`return redis.call('GET', KEYS[1]) or '0'`)
 
-func (guardedRedis) name() string { return history.RedisGuarded }
+func (guardedRedis) Name() string { return history.RedisGuarded }
 
-func (s guardedRedis) write(ctx context.Context, resource string, token fence.Token, value int64) error {
+func (s guardedRedis) Write(ctx context.Context, resource string, token fence.Token, value int64) error {
 	return s.guard.Set(ctx, resource, token, resource, value, 0)
 }
 
-func (s guardedRedis) read(ctx context.Context, resource string, token fence.Token) (int64, error) {
+func (s guardedRedis) Read(ctx context.Context, resource string, token fence.Token) (int64, error) {
 	if token == 0 {
 		return get(ctx, s.client, resource)
 	}
@@ -80,13 +70,13 @@ func (s guardedRedis) read(ctx context.Context, resource string, token fence.Tok
 // unguarded takes every write: the store that shows what a guard is for.
 type unguarded struct{ client *redis.Client }
 
-func (unguarded) name() string { return history.Unguarded }
+func (unguarded) Name() string { return history.Unguarded }
 
-func (s unguarded) write(ctx context.Context, resource string, _ fence.Token, value int64) error {
+func (s unguarded) Write(ctx context.Context, resource string, _ fence.Token, value int64) error {
 	return s.client.Set(ctx, unguardedKey(resource), value, 0).Err()
 }
 
-func (s unguarded) read(ctx context.Context, resource string, _ fence.Token) (int64, error) {
+func (s unguarded) Read(ctx context.Context, resource string, _ fence.Token) (int64, error) {
 	return get(ctx, s.client, unguardedKey(resource))
 }
 
@@ -106,9 +96,9 @@ type guardedPostgres struct {
 	guard *sqlguard.Guard
 }
 
-func (guardedPostgres) name() string { return history.PostgresGuarded }
+func (guardedPostgres) Name() string { return history.PostgresGuarded }
 
-func (s guardedPostgres) write(ctx context.Context, resource string, token fence.Token, value int64) error {
+func (s guardedPostgres) Write(ctx context.Context, resource string, token fence.Token, value int64) error {
 	return s.guard.Do(ctx, resource, token, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO registers (resource, value) VALUES ($1, $2)
 			ON CONFLICT (resource) DO UPDATE SET value = $2`, resource, value)
@@ -116,7 +106,7 @@ func (s guardedPostgres) write(ctx context.Context, resource string, token fence
 	})
 }
 
-func (s guardedPostgres) read(ctx context.Context, resource string, token fence.Token) (value int64, err error) {
+func (s guardedPostgres) Read(ctx context.Context, resource string, token fence.Token) (value int64, err error) {
 	if token == 0 {
 		return selectValue(ctx, s.db, resource)
 	}

@@ -28,26 +28,26 @@ func TestStores(t *testing.T) {
 		t.Fatalf("%d stores, want 3", len(stores))
 	}
 	for _, s := range stores {
-		t.Run(s.name(), func(t *testing.T) {
+		t.Run(s.Name(), func(t *testing.T) {
 			saw := func(token fence.Token, want int64) {
 				t.Helper()
-				if got, err := s.read(t.Context(), "a", token); err != nil || got != want {
+				if got, err := s.Read(t.Context(), "a", token); err != nil || got != want {
 					t.Errorf("read %d, %v; want %d", got, err, want)
 				}
 			}
 			wrote := func(token fence.Token, value int64, refused bool) {
 				t.Helper()
-				if err := s.write(t.Context(), "a", token, value); errors.Is(err, fence.ErrStale) != refused || !refused && err != nil {
+				if err := s.Write(t.Context(), "a", token, value); errors.Is(err, fence.ErrStale) != refused || !refused && err != nil {
 					t.Errorf("write with token %d: %v; to be refused: %t", token, err, refused)
 				}
 			}
-			guarded := s.name() != history.Unguarded
+			guarded := s.Name() != history.Unguarded
 			saw(0, 0)
 			wrote(10, 1, false)
 			saw(10, 1)
 			saw(12, 1) // a claim
 			wrote(11, 2, guarded)
-			if _, err := s.read(t.Context(), "a", 11); errors.Is(err, fence.ErrStale) != guarded {
+			if _, err := s.Read(t.Context(), "a", 11); errors.Is(err, fence.ErrStale) != guarded {
 				t.Errorf("read with an older token: %v", err)
 			}
 			wrote(12, 3, false)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
 )
@@ -20,10 +19,8 @@ type Cluster struct {
 	clients []string
 	fronts  map[string][]*faultproxy.Proxy
 
-	closing   chan struct{}
 	closeOnce sync.Once
 	closeErr  error
-	forgetter sync.WaitGroup
 }
 
 // Start starts the masters and returns once all serve. The caller must call Close.
@@ -41,12 +38,10 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 		fsync:   cfg.Fsync,
 		clients: cfg.Clients,
 		fronts:  map[string][]*faultproxy.Proxy{},
-		closing: make(chan struct{}),
 	}
 	if err := c.start(ctx, cfg); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	c.forgetter.Go(c.forget)
 	return c, nil
 }
 
@@ -95,6 +90,7 @@ func (c *Cluster) startFronts() error {
 			if err != nil {
 				return err
 			}
+			p.DoNotCount()
 			c.fronts[client] = append(c.fronts[client], p)
 		}
 	}
@@ -123,29 +119,9 @@ func (c *Cluster) Clients() []string { return c.clients }
 // Config.Clients does not name it.
 func (c *Cluster) Front(client string) []*faultproxy.Proxy { return c.fronts[client] }
 
-// forget keeps the fronts from remembering the requests of hours.
-func (c *Cluster) forget() {
-	tick := time.NewTicker(10 * time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-c.closing:
-			return
-		}
-		for _, fronts := range c.fronts {
-			for _, p := range fronts {
-				p.Forget()
-			}
-		}
-	}
-}
-
 // Close ends everything and removes the data. It can be called again.
 func (c *Cluster) Close() error {
 	c.closeOnce.Do(func() {
-		close(c.closing)
-		c.forgetter.Wait()
 		c.closeErr = errors.Join(c.closeAll(), c.run.remove())
 	})
 	return c.closeErr

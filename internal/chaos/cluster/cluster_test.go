@@ -126,6 +126,69 @@ func TestCrashes(t *testing.T) {
 	})
 }
 
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, Config{N: 1}, func(t *testing.T, c *Cluster) {
+		m := c.Masters()[0]
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if err := m.Restore(); !errors.Is(err, ErrNoBackup) {
+			t.Errorf("Restore without a backup: %v", err)
+		}
+		restore := func() {
+			t.Helper()
+			check(t, m.Kill())
+			check(t, m.Restore())
+			check(t, m.Start())
+		}
+		want(t, m, "OK", "set a 1")
+		check(t, m.Backup())
+		if err := m.Restore(); !errors.Is(err, ErrRunning) {
+			t.Errorf("Restore of a running master: %v", err)
+		}
+		for range 2 { // the copy stays as it is
+			want(t, m, "OK", "set a 2")
+			want(t, m, "OK", "set b 2")
+			restore()
+			want(t, m, "[1 <nil>]", "mget a b")
+		}
+
+		check(t, m.Follow(ctx))
+		check(t, m.Promote())
+		want(t, m, "OK", "set a 3")
+		check(t, m.Backup()) // of what serves now
+		want(t, m, "OK", "set a 4")
+		restore()
+		want(t, m, "3", "get a")
+
+		check(t, m.Kill())
+		check(t, m.Backup())
+		check(t, m.Wipe())
+		restore()
+		want(t, m, "3", "get a")
+	})
+}
+
+func TestEvict(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, Config{N: 1}, func(t *testing.T, c *Cluster) {
+		m := c.Masters()[0]
+		for i := range 40 {
+			want(t, m, "OK", fmt.Sprintf("set a%d 1", i))
+		}
+		check(t, m.Evict(25))
+		want(t, m, "30", "dbsize")
+		check(t, m.Evict(0))
+		want(t, m, "30", "dbsize")
+		check(t, m.Evict(100))
+		want(t, m, "0", "dbsize")
+		check(t, m.Kill())
+		if err := m.Evict(1); err == nil {
+			t.Error("keys of a master that is down were evicted")
+		}
+	})
+}
+
 func TestFreeze(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, Config{N: 1}, func(t *testing.T, c *Cluster) {

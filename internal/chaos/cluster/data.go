@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 )
@@ -39,6 +40,22 @@ func truncate(data string, n int64) error {
 	}
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
+	}
+	return nil
+}
+
+// copyData puts a copy of the data of one folder in the place of that of another. Its files have the same owner: a server
+// in a container runs as another user.
+func copyData(from, to string) error {
+	if err := wipe(to); err != nil {
+		return err
+	}
+	source := filepath.Join(from, aofName)
+	if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if said, err := exec.Command("cp", "-a", source, to).CombinedOutput(); err != nil {
+		return fmt.Errorf("cluster: %w: %s", err, said)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@
 //   - The Docker engine needs a daemon on this machine, which sees its folders, and the host's network: it is for Linux.
 //     The process engine runs where redis-server does, without small disks and other clocks where the system has none.
 //   - Truncate, and nothing else, loses what a master has handed to the kernel: SIGKILL keeps the page cache.
+//   - Evict cannot be repeated: which keys there are depends on what happens meanwhile.
 //   - A full disk is full to the page: what still fits into the last page of an open file can be written.
 //   - A client process sees the masters through its fronts alone, and shares no front with another.
 //

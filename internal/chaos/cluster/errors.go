@@ -22,4 +22,5 @@ var (
 	ErrRunning    = errors.New("cluster: the master is running")
 	ErrNotRunning = errors.New("cluster: the master is not running")
 	ErrNoReplica  = errors.New("cluster: the master has no replica")
+	ErrNoBackup   = errors.New("cluster: the master has no backup")
 )

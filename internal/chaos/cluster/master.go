@@ -34,6 +34,17 @@ type Master interface {
 	// Fsync none there is no such file, and nothing is cut.
 	Truncate(n int64) error
 
+	// Backup copies the data of the master, which may run: then the copy lacks what is written meanwhile. It takes the place
+	// of the copy before. With Fsync none there is no data.
+	Backup() error
+
+	// Restore puts the last copy in the place of the data of a master that is down. It needs Backup.
+	Restore() error
+
+	// Evict removes percent of the keys of a running master, drawn at random: which ones cannot be repeated. What is
+	// written meanwhile may stay.
+	Evict(percent float64) error
+
 	// Freeze stops the process. Connections are still accepted by the kernel, and what arrives is served after Thaw.
 	Freeze() error
 
@@ -58,6 +69,10 @@ type Master interface {
 	// Promote kills the master and puts the replica in its place, on the same address: what was written after Lag is gone.
 	// Without Lag the replica may still lack what was written last, since replication is asynchronous. It needs Follow.
 	Promote() error
+
+	// Occupy keeps the server busy with a script that does not end: others wait for 50 ms, and are told BUSY. Call the
+	// function that it returns to end that.
+	Occupy() (release func() error, err error)
 
 	// Do sends one command straight to the server, not through a front.
 	Do(ctx context.Context, args ...any) (any, error)

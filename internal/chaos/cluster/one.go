@@ -24,11 +24,13 @@ type master struct {
 	disk   *disk
 	at     place
 	home   server
+	kept   string // the folder of the backup
 
 	// mu is held while the server is changed.
 	mu       sync.Mutex
 	replica  *replica
 	promoted *replica
+	backedUp bool
 
 	// state may be read while the server is changed.
 	state  sync.Mutex
@@ -65,6 +67,9 @@ func (m *master) furnish(run *folder, cfg Config, log func(string, ...any)) erro
 		return err
 	}
 	if m.at.control, err = run.sub(m.name, "control"); err != nil {
+		return err
+	}
+	if m.kept, err = run.sub(m.name, "backup"); err != nil {
 		return err
 	}
 	conf, err := docker.Files.ReadFile("redis/" + string(cfg.Fsync) + ".conf")
@@ -150,6 +155,30 @@ func (m *master) Truncate(n int64) error {
 		return err
 	}
 	return truncate(m.at.data, n)
+}
+
+func (m *master) Backup() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := m.at
+	if m.promoted != nil {
+		at = m.promoted.at
+	}
+	err := copyData(at.data, m.kept)
+	m.backedUp = err == nil
+	return err
+}
+
+func (m *master) Restore() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.backedUp {
+		return ErrNoBackup
+	}
+	if err := m.settle(); err != nil {
+		return err
+	}
+	return copyData(m.kept, m.at.data)
 }
 
 // settle makes sure that the master is down, and takes the data of a replica that was promoted home.

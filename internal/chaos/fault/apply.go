@@ -23,18 +23,21 @@ func (f Fault) Apply(ctx context.Context, env *Env) error {
 		defer env.release(keys)
 	}
 	env.Emit(history.Event{Kind: history.FaultBegins, Fault: f.String()})
-	defer env.Emit(history.Event{Kind: history.FaultEnds, Fault: f.String()})
-	if err := k.apply(ctx, f, env); err != nil {
-		return fmt.Errorf("fault: %s: %w", f, err)
+	err := k.apply(ctx, f, env)
+	end := history.Event{Kind: history.FaultEnds, Fault: f.String()}
+	if err != nil {
+		end.Err = err.Error()
+		err = fmt.Errorf("fault: %s: %w", f, err)
 	}
-	return nil
+	env.Emit(end)
+	return err
 }
 
 // needs returns what the fault has in its hands while it lasts.
 func (f Fault) needs(env *Env) []string {
 	var what string
 	switch f.Kind {
-	case Kill, Truncate, RollingRestart, Freeze, DiskFull, Promote, FlushAll, ScriptFlush, OOM, Busy:
+	case Kill, Truncate, Restore, RollingRestart, Freeze, DiskFull, Promote, FlushAll, Evict, ScriptFlush, OOM, Busy, Password, Refuse:
 		what = theProcess
 	case Clock, Strobe, Drift:
 		what = theClock
@@ -51,7 +54,7 @@ func (f Fault) needs(env *Env) []string {
 	hands := []string{what}
 	if f.Clients != "" {
 		hands = nil
-		for _, client := range f.Clients.names(env.Cluster.Clients()) {
+		for _, client := range f.Clients.Names(env.World.Clients()) {
 			hands = append(hands, client+" "+what)
 		}
 	}

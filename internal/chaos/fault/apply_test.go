@@ -44,7 +44,7 @@ func TestEveryFaultIsSeenAndHealed(t *testing.T) {
 }
 
 func (s scene) play(t *testing.T, r *rig) {
-	for n := range r.Cluster.Masters() {
+	for n := range r.World.Masters() {
 		want(t, r.direct(n, "flushall"), "+OK")
 	}
 	if s.before != nil {
@@ -71,8 +71,8 @@ func (s scene) play(t *testing.T, r *rig) {
 	if s.after != nil {
 		s.after(t, r)
 	}
-	for n := range r.Cluster.Masters() {
-		for _, client := range r.Cluster.Clients() {
+	for n := range r.World.Masters() {
+		for _, client := range r.World.Clients() {
 			want(t, r.through(client, n, "set probe 1"), "+OK")
 		}
 		if off := r.clock(t, n); off.Abs() > 500*time.Millisecond {
@@ -102,7 +102,6 @@ func answers(command, text string) func(*testing.T, *rig) {
 }
 
 func masterScenes() []scene {
-	var acked int
 	var runs [2]string
 	setBoth := func(t *testing.T, r *rig) {
 		want(t, r.direct(0, "set a 1"), "+OK")
@@ -158,20 +157,28 @@ func masterScenes() []scene {
 			says("mget a b", "*2 $1 1 $1 2"), "down m0, up m0",
 		},
 		{
-			"promote(m0,300ms)", nil,
+			"promote(m0,300ms)", nil, goesBack(), nil, "down m0 lost, up m0",
+		},
+		{
+			"restore(m0,500ms,0s)", nil, goesBack(), nil, "down m0 lost, up m0",
+		},
+		{
+			"evict(m0,50%)", setBoth, nil,
+			func(t *testing.T, r *rig) { says("dbsize", ":1")(t, r); want(t, r.direct(1, "dbsize"), ":0") }, "",
+		},
+		{
+			"password(m0,both)", nil, nil,
 			func(t *testing.T, r *rig) {
-				eventually(t, "the replica", func() bool {
-					reply := r.direct(0, "incr n")
-					if n, err := strconv.Atoi(strings.TrimPrefix(reply, ":")); err == nil {
-						if n <= acked {
-							return true // the count goes on from before the lag
-						}
-						acked = n
-					}
-					return false
-				})
-			},
-			nil, "down m0 lost, up m0",
+				want(t, r.direct(0, "auth worker old-password"), "+OK")
+				want(t, r.direct(0, "auth worker new-password"), "+OK")
+				want(t, r.direct(1, "acl getuser worker"), "$-1")
+			}, "",
+		},
+		{
+			"refuse(m0,300ms)",
+			func(t *testing.T, r *rig) { check(t, SetPasswords(r.master(0), New)) },
+			answers("auth worker new-password", "-WRONGPASS"),
+			says("auth worker new-password", "+OK"), "",
 		},
 		{"flushall(m0)", setBoth, nil, says("dbsize", ":0"), "wiped m0"},
 		{
@@ -184,6 +191,21 @@ func masterScenes() []scene {
 		},
 		{"oom(m0,300ms)", nil, answers("set a 1", "-OOM"), says("set a 1", "+OK"), ""},
 		{"busy(m0,500ms)", nil, answers("ping", "-BUSY"), says("ping", "+PONG"), ""},
+	}
+}
+
+// goesBack returns a step that counts on m0, until it counts again what it had counted before.
+func goesBack() func(*testing.T, *rig) {
+	acked := 0
+	return func(t *testing.T, r *rig) {
+		eventually(t, "an older count", func() bool {
+			n, err := strconv.Atoi(strings.TrimPrefix(r.direct(0, "incr n"), ":"))
+			if err != nil || n > acked {
+				acked = max(acked, n)
+				return false
+			}
+			return true
+		})
 	}
 }
 
@@ -273,13 +295,14 @@ func networkScenes() []scene {
 		hits("drop-request(c0,m0,1,300ms)", silence, never),
 		hits("drop-reply(c0,m0,1,300ms)", silence, once),
 		hits("duplicate(c0,m0,1,300ms)", ":1", twice),
+		hits("late-copy(c0,m0,20ms,1,300ms)", ":1", twice),
 		hits("cut(c0,m0,to-server,5,1,300ms)", reset, never),
 		hits("cut(c0,m0,to-client,2,1,300ms)", reset, once),
 		{
 			"duplicate(c0+c1,m0,3,1s)", nil,
 			func(t *testing.T, r *rig) {
 				begun(t, r, "duplicate")
-				for _, client := range r.Cluster.Clients() {
+				for _, client := range r.World.Clients() {
 					for range 6 {
 						r.through(client, 0, "incr "+client)
 						time.Sleep(40 * time.Millisecond) // for the rule to be there again
@@ -332,13 +355,14 @@ func memberScenes() []scene {
 // An operator that is killed is followed by another one, and one that does not come to an end is given up.
 func TestOperatorsAreKilled(t *testing.T) {
 	t.Parallel()
+	env := &Env{Patience: 10 * time.Second}
 	for _, c := range []struct {
 		killed time.Duration
 		ends   int // the operator that comes to an end; those before it do not
 		calls  int
 	}{{0, 1, 1}, {20 * time.Millisecond, 1, 1}, {20 * time.Millisecond, 2, 2}} {
 		n := 0
-		err := insist(t.Context(), c.killed, func(ctx context.Context) error {
+		err := insist(t.Context(), env, c.killed, func(ctx context.Context) error {
 			if n++; n < c.ends {
 				<-ctx.Done()
 				return ctx.Err()
@@ -350,7 +374,7 @@ func TestOperatorsAreKilled(t *testing.T) {
 		}
 	}
 	refused := errors.New("refused")
-	if err := insist(t.Context(), time.Minute, func(context.Context) error { return refused }); err != refused {
+	if err := insist(t.Context(), env, time.Minute, func(context.Context) error { return refused }); err != refused {
 		t.Errorf("%v, want what the operator said", err)
 	}
 }
@@ -416,8 +440,9 @@ func TestFaultsThatCannotBe(t *testing.T) {
 		if err := (Fault{}).Apply(t.Context(), r.Env); err == nil {
 			t.Error("a fault of no kind can be applied")
 		}
-		if events, _ := r.seen(); strings.Count(events, "fault ") != strings.Count(events, "healed ") {
-			t.Errorf("events %s", events)
+		events, _ := r.seen()
+		if n := strings.Count(events, "healed "); n != 4 || n != strings.Count(events, "fault ") || n != strings.Count(events, " (there is no ") {
+			t.Errorf("events %s; want that each fault began, and ended with why it could not be", events)
 		}
 	})
 }
@@ -429,12 +454,12 @@ func TestHealAll(t *testing.T) {
 		check(t, r.master(1).SetClock(time.Hour))
 		want(t, r.direct(1, "config set maxmemory 1"), "+OK")
 		check(t, r.master(1).Freeze())
-		r.Cluster.Front("c0")[0].Partition(true, true)
-		r.Cluster.Front("c1")[1].Latency(time.Hour)
-		r.Cluster.Front("c1")[0].Refuse(true)
+		r.World.Front("c0")[0].Partition(true, true)
+		r.World.Front("c1")[1].Latency(time.Hour)
+		r.World.Front("c1")[0].Refuse(true)
 		check(t, HealAll(t.Context(), r.Env))
-		for n := range r.Cluster.Masters() {
-			for _, client := range r.Cluster.Clients() {
+		for n := range r.World.Masters() {
+			for _, client := range r.World.Clients() {
 				want(t, r.through(client, n, "set a 1"), "+OK")
 			}
 			if off := r.clock(t, n); off.Abs() > time.Second {
@@ -457,15 +482,15 @@ func TestHealAll(t *testing.T) {
 func TestScheduleRuns(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, 3, func(t *testing.T, r *rig) {
-		p := Plan{Masters: 3, Clients: r.Cluster.Clients(), For: 2 * time.Second, TTL: 200 * time.Millisecond}
+		p := Plan{Masters: 3, Clients: r.World.Clients(), For: 2 * time.Second, TTL: 200 * time.Millisecond}
 		if os.Getuid() != 0 {
 			p.Without = []Kind{DiskFull}
 		}
 		s := Generate(1, p)
 		check(t, s.Run(t.Context(), r.Env))
 		check(t, HealAll(t.Context(), r.Env))
-		for n := range r.Cluster.Masters() {
-			for _, client := range r.Cluster.Clients() {
+		for n := range r.World.Masters() {
+			for _, client := range r.World.Clients() {
 				want(t, r.through(client, n, "set a 1"), "+OK")
 			}
 		}

@@ -12,10 +12,10 @@ func hurt(ctx context.Context, f Fault, env *Env, begin, end func(client string)
 	if env.Processes == nil {
 		return errors.New("there are no client processes")
 	}
-	clients := f.Clients.names(env.Cluster.Clients())
+	clients := f.Clients.Names(env.World.Clients())
 	err := each(clients, begin)
 	if err == nil {
-		wait(ctx, f.Span)
+		Wait(ctx, f.Span)
 	}
 	return errors.Join(err, each(clients, end))
 }

@@ -46,7 +46,7 @@ func applyStrobe(ctx context.Context, f Fault, env *Env) error {
 			if err := set(next); err != nil {
 				return err
 			}
-			wait(ctx, period)
+			Wait(ctx, period)
 		}
 		return nil
 	})
@@ -60,7 +60,7 @@ func applyDrift(ctx context.Context, f Fault, env *Env) error {
 			if err := set(time.Duration(float64(time.Since(began)) * f.Percent / 100)); err != nil {
 				return err
 			}
-			wait(ctx, step)
+			Wait(ctx, step)
 		}
 		return nil
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
@@ -39,6 +38,14 @@ func applyFlushAll(_ context.Context, f Fault, env *Env) error {
 	})
 }
 
+func applyEvict(_ context.Context, f Fault, env *Env) error {
+	all, err := env.mastersOf(f)
+	if err != nil {
+		return err
+	}
+	return each(all, func(m cluster.Master) error { return m.Evict(f.Percent) })
+}
+
 func applyScriptFlush(_ context.Context, f Fault, env *Env) error {
 	all, err := env.mastersOf(f)
 	if err != nil {
@@ -57,13 +64,10 @@ func applyOOM(ctx context.Context, f Fault, env *Env) error {
 	}
 	err = each(all, limit(1))
 	if err == nil {
-		wait(ctx, f.Span)
+		Wait(ctx, f.Span)
 	}
 	return errors.Join(err, each(all, limit(0)))
 }
-
-// endless writes nothing, so that SCRIPT KILL ends it.
-const endless = "while true do end"
 
 func applyBusy(ctx context.Context, f Fault, env *Env) error {
 	all, err := env.mastersOf(f)
@@ -71,31 +75,11 @@ func applyBusy(ctx context.Context, f Fault, env *Env) error {
 		return err
 	}
 	return each(all, func(m cluster.Master) error {
-		// From 50 ms on the server says BUSY to others; before, they wait.
-		if err := command(m, "config", "set", "lua-time-limit", 50); err != nil {
+		release, err := m.Occupy()
+		if err != nil {
 			return err
 		}
-		ended := make(chan error, 1)
-		go func() {
-			// The answer is that it was killed, or none when the span is longer than the patience of the client.
-			_, err := m.Do(context.Background(), "eval", endless, 0)
-			ended <- err
-		}()
-		wait(ctx, f.Span)
-		err := endScript(m)
-		<-ended
-		return errors.Join(err, command(m, "config", "set", "lua-time-limit", 5000))
+		Wait(ctx, f.Span)
+		return release()
 	})
-}
-
-// endScript ends a script of which the server has come to say BUSY.
-func endScript(m cluster.Master) error {
-	deadline := time.Now().Add(commandTimeout)
-	for {
-		err := command(m, "script", "kill")
-		if err == nil || !strings.Contains(err.Error(), "NOTBUSY") || time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond) // it was not yet begun
-	}
 }

@@ -39,8 +39,12 @@ func (g *generator) parameters(k Kind) Fault {
 		f.Span = g.between(0, g.TTL/4)
 	case Promote:
 		f.Span, f.Delay = 0, g.between(0, g.TTL)
+	case Restore:
+		f.Delay = g.between(0, g.TTL)
 	case FlushAll, ScriptFlush:
 		f.Span = 0
+	case Evict:
+		f.Span, f.Percent = 0, oneOf[float64](g, 10, 50, 90)
 	case Clock:
 		f.Offset = oneOf[time.Duration](g, 1, 1, -1) * oneOf(g, g.between(g.TTL, g.TTL*10), time.Hour)
 	case Strobe:
@@ -55,6 +59,8 @@ func (g *generator) parameters(k Kind) Fault {
 		f.Delay = g.between(time.Millisecond, 100*time.Millisecond)
 	case DropRequest, DropReply, Duplicate:
 		f.Every = 1 + g.rand.IntN(10)
+	case LateCopy:
+		f.Every, f.Delay = 1+g.rand.IntN(10), g.between(time.Millisecond, 100*time.Millisecond)
 	case Cut:
 		f.Direction, f.Bytes, f.Every = oneOf(g, ToServer, ToClient), g.rand.IntN(200), 1+g.rand.IntN(10)
 	case Suspend, Replace, Add, Remove:
@@ -71,26 +77,26 @@ func (g *generator) pick(f Fault) (some Masters, can bool) {
 	all := MastersOf(g.rand.Perm(g.Plan.Masters)...)
 	switch {
 	case f.Kind == Add:
-		return f.Spare, !g.InModel || (f.Spare|g.unwell()).Count() <= minority(g.Plan.Masters)
+		return f.Spare, !g.InModel || (f.Spare|g.unwell()).Count() <= Minority(g.Plan.Masters)
 	case f.Kind.changes() && !g.InModel:
 		return g.some(1), true
 	case f.Kind == Replace || f.Kind == Remove:
 		some = g.some(1)
-		return some, (some | g.unwell()).Count() <= minority(g.Plan.Masters)
+		return some, (some | g.unwell()).Count() <= Minority(g.Plan.Masters)
 	case f.Kind == RollingRestart:
-		return all, !g.InModel || g.unwell() == 0 && minority(g.Plan.Masters) > 0
+		return all, !g.InModel || g.unwell() == 0 && Minority(g.Plan.Masters) > 0
 	case f.Kind.hitsClients() || f.Kind == ScriptFlush || f.allowedFor():
 		return g.drag(g.some(all.Count())), true
 	case !g.InModel && (f.forgets() || f.misleads()):
-		return g.drag(g.sized(minority(g.Plan.Masters)+1, all.Count())), true
+		return g.drag(g.sized(Minority(g.Plan.Masters)+1, all.Count())), true
 	case !g.InModel:
 		return g.drag(g.some(all.Count())), true
 	}
-	some = g.some(max(minority(g.Plan.Masters), 1))
+	some = g.some(max(Minority(g.Plan.Masters), 1))
 	if !f.Kind.changes() {
 		some = g.drag(some)
 	}
-	return some, (some | g.unwell()).Count() <= minority(g.Plan.Masters)
+	return some, (some | g.unwell()).Count() <= Minority(g.Plan.Masters)
 }
 
 // spare returns one that no change has in its hands.

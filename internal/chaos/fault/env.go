@@ -30,18 +30,28 @@ type Operator interface {
 	Remove(ctx context.Context, member string) error
 
 	// Init founds the masters by force when they need it, and does nothing when their locks can be had.
-	Init(ctx context.Context, masters []string) error
+	Init(ctx context.Context, masters ...string) error
+}
+
+// World has masters, and the fronts through which clients reach them. A *cluster.Cluster is one.
+type World interface {
+	Masters() []cluster.Master               // "m0" first
+	Fsync() cluster.Fsync                    // of all masters
+	Clients() []string                       // their names
+	Front(client string) []*faultproxy.Proxy // by the masters' order; nil when there is no such client
 }
 
 // Env is what faults are applied to. Set the fields once; an Env is not to be copied after the first use.
 type Env struct {
-	Cluster *cluster.Cluster
+	World World
 
-	// Processes may be nil when no fault is for clients. Its clients are those of the cluster.
+	// Processes may be nil when no fault is for clients. Its clients are those of the World.
 	Processes Processes
 
-	// Operator may be nil when no fault changes members.
+	// Operator may be nil when no fault changes members. Patience is for each change, which waits for a quarantine and for
+	// masters that other faults have. What is not done by then is left as it stands.
 	Operator Operator
+	Patience time.Duration
 
 	// Emit takes the events. At is 0: they happen when they are emitted. It must be safe for concurrent use.
 	Emit func(history.Event)
@@ -106,7 +116,7 @@ func (e *Env) release(keys []string) {
 
 // mastersOf returns the masters that f names.
 func (e *Env) mastersOf(f Fault) ([]cluster.Master, error) {
-	all := e.Cluster.Masters()
+	all := e.World.Masters()
 	var some []cluster.Master
 	for _, n := range f.Masters.Numbers() {
 		if n >= len(all) {
@@ -123,8 +133,8 @@ func (e *Env) fronts(f Fault) ([]*faultproxy.Proxy, error) {
 		return nil, err
 	}
 	var some []*faultproxy.Proxy
-	for _, client := range f.Clients.names(e.Cluster.Clients()) {
-		fronts := e.Cluster.Front(client)
+	for _, client := range f.Clients.Names(e.World.Clients()) {
+		fronts := e.World.Front(client)
 		if fronts == nil {
 			return nil, fmt.Errorf("there is no client %s", client)
 		}
@@ -143,8 +153,8 @@ func (e *Env) clientEvent(kind history.Kind, client string) {
 	e.Emit(history.Event{Kind: kind, Client: client})
 }
 
-// wait returns after d, or as soon as ctx ends: then it is time to heal.
-func wait(ctx context.Context, d time.Duration) {
+// Wait returns after d, or as soon as ctx ends: then it is time to heal.
+func Wait(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -16,7 +16,9 @@ const (
 	Thaw           Kind = "thaw"            // (masters): ends a freeze before its time
 	DiskFull       Kind = "disk-full"       // (masters, span); started again when it ended over that
 	Promote        Kind = "promote"         // (masters, lag): replaced by a replica that lacks the writes of the lag
+	Restore        Kind = "restore"         // (masters, age, span): SIGKILL at that age of a backup, which is put back
 	FlushAll       Kind = "flushall"        // (masters)
+	Evict          Kind = "evict"           // (masters, percent): that share of the keys, drawn at random, is gone
 	ScriptFlush    Kind = "script-flush"    // (masters)
 	OOM            Kind = "oom"             // (masters, span): no write finds memory
 	Busy           Kind = "busy"            // (masters, span): a script that does not end
@@ -34,6 +36,7 @@ const (
 	DropRequest Kind = "drop-request" // (clients, masters, n, span)
 	DropReply   Kind = "drop-reply"   // (clients, masters, n, span)
 	Duplicate   Kind = "duplicate"    // (clients, masters, n, span): the request arrives twice
+	LateCopy    Kind = "late-copy"    // (clients, masters, delay, n, span): a copy of the request arrives later, on another connection
 	Cut         Kind = "cut"          // (clients, masters, direction, bytes, n, span): reset after so many bytes; not both
 )
 
@@ -54,12 +57,27 @@ const (
 	Init    Kind = "init"    // (masters): when a majority of the members lost its data, they are founded by force
 )
 
+// What operators do to the User as whom clients log in, whose connections are cut. Other clients have no such user.
+const (
+	Password Kind = "password" // (masters, old|both|new): what is accepted, until the next one
+	Refuse   Kind = "refuse"   // (masters, span): nothing is
+)
+
 // Data says what is left of a master's data.
 type Data string
 
 const (
 	Kept Data = "kept"
 	Lost Data = "lost"
+)
+
+// Passwords are those that masters accept from the User.
+type Passwords string
+
+const (
+	Old    Passwords = "old"
+	OldNew Passwords = "both"
+	New    Passwords = "new"
 )
 
 // Direction is that of what a fault of the network hits.
@@ -79,13 +97,14 @@ type Fault struct {
 	Masters   Masters
 	Spare     Masters // that replaces
 	Data      Data
+	Passwords Passwords
 	Direction Direction
 	Bytes     int
 	Every     int           // the n of "every n-th request"
 	Offset    time.Duration // of a clock
 	Period    time.Duration // of a strobe
-	Percent   float64       // of a drift
-	Delay     time.Duration // of the network; the lag of a replica; until an operator is killed
+	Percent   float64       // of a drift; of keys
+	Delay     time.Duration // of the network; the lag of a replica; the age of a backup; until an operator is killed
 	Span      time.Duration
 }
 
@@ -95,24 +114,34 @@ type Fault struct {
 //
 // Nor need it when one clock is wrong, or one log loses what it had acknowledged. A holder may have no more than a quorum,
 // its rival may get all other masters, and two quorums need have no more than one master in common: if that one lets a
-// lease end early, two hold. That masters forget in turn, each a minority, Schedule.InModel sees.
+// lease end early, two hold. The same is true of one that lost the key of a lock, or runs on an old copy of its data. That
+// masters forget in turn, each a minority, Schedule.InModel sees.
 func (f Fault) InModel(masters int) bool {
-	return !f.Kind.outside() && !f.misleads() && (!f.forgets() || f.Masters.Count() <= minority(masters))
+	return !f.Kind.outside() && !f.misleads() && (!f.forgets() || f.Masters.Count() <= Minority(masters))
 }
 
 // outside reports whether no fault of the kind is within the model.
 func (k Kind) outside() bool {
-	return k == StopClient || k == Truncate || k == Clock || k == Strobe || k == Init
+	switch k {
+	case StopClient, Truncate, Restore, Evict, Clock, Strobe, Init:
+		return true
+	default:
+		return false
+	}
 }
 
-func minority(masters int) int { return (masters - 1) / 2 }
+// isScripted reports whether only people write faults of the kind: none is drawn.
+func (k Kind) isScripted() bool { return k == Init || k == Password || k == Refuse }
+
+// Minority returns how many of these masters are the most that is no majority and leaves one.
+func Minority(masters int) int { return (masters - 1) / 2 }
 
 // forgets reports whether its masters lose what they acknowledged.
 func (f Fault) forgets() bool {
 	switch f.Kind {
 	case Kill:
 		return f.Data == Lost
-	case Truncate, FlushAll, Promote:
+	case Truncate, Restore, FlushAll, Evict, Promote:
 		return true
 	default:
 		return false
@@ -151,7 +180,7 @@ func (f Fault) allowedFor() bool {
 // hinders reports whether its masters do not serve for a time.
 func (f Fault) hinders() bool {
 	switch f.Kind {
-	case Kill, Truncate, RollingRestart, Freeze, DiskFull, Promote, OOM, Busy:
+	case Kill, Truncate, Restore, RollingRestart, Freeze, DiskFull, Promote, OOM, Busy, Refuse:
 		return true
 	default:
 		return false
@@ -163,6 +192,8 @@ func (f Fault) Lasts() time.Duration {
 	switch f.Kind {
 	case Promote:
 		return f.Delay
+	case Restore:
+		return f.Delay + f.Span
 	case RollingRestart:
 		return f.Span * time.Duration(f.Masters.Count())
 	default:
@@ -173,7 +204,7 @@ func (f Fault) Lasts() time.Duration {
 // hitsClients reports whether faults of the kind name clients.
 func (k Kind) hitsClients() bool {
 	switch k {
-	case Partition, Stall, Delay, DropRequest, DropReply, Duplicate, Cut, StopClient, KillClient:
+	case Partition, Stall, Delay, DropRequest, DropReply, Duplicate, LateCopy, Cut, StopClient, KillClient:
 		return true
 	default:
 		return false

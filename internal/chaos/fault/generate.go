@@ -86,7 +86,7 @@ func (g *generator) group(n int) []Fault {
 func (g *generator) shuffled() []Kind {
 	deck := slices.DeleteFunc(Kinds(), func(k Kind) bool {
 		return k == Thaw || // it comes with freezes
-			k == Init || // it is for schedules
+			k.isScripted() ||
 			g.Spares == 0 && k.changes() ||
 			slices.Contains(g.Without, k) ||
 			g.InModel && k.outside() ||

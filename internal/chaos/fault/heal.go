@@ -12,9 +12,9 @@ import (
 // network whole, client processes going on. Call it when no Apply is under way; after one that failed it is what mends
 // the rest. Client processes that are dead are started.
 func HealAll(ctx context.Context, env *Env) error {
-	err := each(env.Cluster.Masters(), func(m cluster.Master) error { return heal(ctx, env, m) })
-	for _, client := range env.Cluster.Clients() {
-		for _, p := range env.Cluster.Front(client) {
+	err := each(env.World.Masters(), func(m cluster.Master) error { return heal(ctx, env, m) })
+	for _, client := range env.World.Clients() {
+		for _, p := range env.World.Front(client) {
 			p.Heal()
 			p.Latency(0)
 			p.Refuse(false)

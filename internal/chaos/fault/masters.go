@@ -11,7 +11,7 @@ import (
 
 // kill tells the history before the master is gone, and whether what it knew is.
 func kill(env *Env, m cluster.Master, lost bool) error {
-	lost = lost || env.Cluster.Fsync() == cluster.None
+	lost = lost || env.World.Fsync() == cluster.None
 	env.Emit(history.Event{Kind: history.MasterDown, Master: m.Name(), Lost: lost})
 	return m.Kill()
 }
@@ -37,7 +37,7 @@ func crash(ctx context.Context, f Fault, env *Env, lost bool, down func(cluster.
 		return down(m)
 	})
 	if err == nil {
-		wait(ctx, f.Span)
+		Wait(ctx, f.Span)
 	}
 	return errors.Join(err, each(all, func(m cluster.Master) error { return start(env, m) }))
 }
@@ -51,6 +51,18 @@ func applyKill(ctx context.Context, f Fault, env *Env) error {
 
 func applyTruncate(ctx context.Context, f Fault, env *Env) error {
 	return crash(ctx, f, env, true, func(m cluster.Master) error { return m.Truncate(int64(f.Bytes)) })
+}
+
+func applyRestore(ctx context.Context, f Fault, env *Env) error {
+	all, err := env.mastersOf(f)
+	if err != nil {
+		return err
+	}
+	if err := each(all, cluster.Master.Backup); err != nil {
+		return err
+	}
+	Wait(ctx, f.Delay)
+	return crash(ctx, f, env, true, cluster.Master.Restore)
 }
 
 func applyRollingRestart(ctx context.Context, f Fault, env *Env) error {
@@ -80,7 +92,7 @@ func applyFreeze(ctx context.Context, f Fault, env *Env) error {
 		return nil
 	})
 	if err == nil {
-		wait(ctx, f.Span)
+		Wait(ctx, f.Span)
 	}
 	return errors.Join(err, each(all, func(m cluster.Master) error { return thaw(env, m) }))
 }
@@ -118,7 +130,7 @@ func applyPromote(ctx context.Context, f Fault, env *Env) error {
 	if err != nil {
 		return err
 	}
-	wait(ctx, f.Delay)
+	Wait(ctx, f.Delay)
 	return each(all, func(m cluster.Master) error {
 		env.Emit(history.Event{Kind: history.MasterDown, Master: m.Name(), Lost: true})
 		if err := m.Promote(); err != nil {
@@ -159,10 +171,10 @@ func watch(ctx context.Context, span time.Duration, env *Env, m cluster.Master) 
 	for time.Now().Before(over) && ctx.Err() == nil {
 		if !m.Running() {
 			env.masterEvent(history.MasterDown, m)
-			wait(ctx, time.Until(over))
+			Wait(ctx, time.Until(over))
 			return true
 		}
-		wait(ctx, 20*time.Millisecond)
+		Wait(ctx, 20*time.Millisecond)
 	}
 	return false
 }

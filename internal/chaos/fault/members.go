@@ -8,10 +8,6 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 )
 
-// patience is for one change of the members, which waits for a quarantine and for masters that other faults have. What is
-// not done by then is left as it stands.
-const patience = 10 * time.Second
-
 var errNoOperator = errors.New("there is no operator")
 
 func applyChange(ctx context.Context, f Fault, env *Env) error {
@@ -25,13 +21,13 @@ func applyChange(ctx context.Context, f Fault, env *Env) error {
 	return each(all, func(m cluster.Master) error {
 		there, back, err := f.change(env, m)
 		if err == nil {
-			err = insist(ctx, f.Delay, there)
+			err = insist(ctx, env, f.Delay, there)
 		}
 		if err != nil {
 			return err
 		}
-		wait(ctx, f.Span)
-		return insist(ctx, f.Delay, back)
+		Wait(ctx, f.Span)
+		return insist(ctx, env, f.Delay, back)
 	})
 }
 
@@ -60,14 +56,14 @@ func (f Fault) change(env *Env, m cluster.Master) (there, back func(context.Cont
 }
 
 // insist has a change made by an operator that is killed after a time, unless that is 0, and then by another one.
-func insist(ctx context.Context, killed time.Duration, change func(context.Context) error) error {
+func insist(ctx context.Context, env *Env, killed time.Duration, change func(context.Context) error) error {
 	if killed > 0 {
 		if over, err := within(ctx, killed, change); !over {
 			return err
 		}
-		wait(ctx, killed)
+		Wait(ctx, killed)
 	}
-	if over, err := within(ctx, patience, change); !over {
+	if over, err := within(ctx, env.Patience, change); !over {
 		return err
 	}
 	return nil
@@ -93,5 +89,5 @@ func applyInit(ctx context.Context, f Fault, env *Env) error {
 	for _, m := range all {
 		addresses = append(addresses, m.Addr())
 	}
-	return env.Operator.Init(ctx, addresses)
+	return env.Operator.Init(ctx, addresses...)
 }

@@ -16,7 +16,7 @@ func during(ctx context.Context, f Fault, env *Env, begin, end func(*faultproxy.
 	for _, p := range fronts {
 		begin(p)
 	}
-	wait(ctx, f.Span)
+	Wait(ctx, f.Span)
 	for _, p := range fronts {
 		end(p)
 	}
@@ -74,6 +74,8 @@ func (f Fault) action() faultproxy.Action {
 		return faultproxy.DropReply
 	case f.Kind == Duplicate:
 		return faultproxy.DuplicateRequest
+	case f.Kind == LateCopy:
+		return faultproxy.CopyRequest(f.Delay)
 	case f.Direction == ToClient:
 		return faultproxy.CutReplyAt(f.Bytes)
 	default:

@@ -51,7 +51,7 @@ func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 				}
 			})
 			r := &rig{}
-			r.Env = &Env{Cluster: c, Processes: r, Operator: r, Emit: r.emit}
+			r.Env = &Env{World: c, Processes: r, Operator: r, Patience: 10 * time.Second, Emit: r.emit}
 			test(t, r)
 		})
 	}
@@ -64,6 +64,9 @@ func (r *rig) emit(e history.Event) {
 	}
 	if e.Lost {
 		text += " lost"
+	}
+	if e.Err != "" {
+		text += " (" + e.Err + ")"
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +102,7 @@ func (r *rig) Replace(_ context.Context, member, spare string) error {
 	return r.call("replace", r.nameOf(member)+" "+r.nameOf(spare))
 }
 
-func (r *rig) Init(_ context.Context, masters []string) error {
+func (r *rig) Init(_ context.Context, masters ...string) error {
 	var names []string
 	for _, address := range masters {
 		names = append(names, r.nameOf(address))
@@ -108,7 +111,7 @@ func (r *rig) Init(_ context.Context, masters []string) error {
 }
 
 func (r *rig) nameOf(address string) string {
-	for _, m := range r.Cluster.Masters() {
+	for _, m := range r.World.Masters() {
 		if m.Addr() == address {
 			return m.Name()
 		}
@@ -138,7 +141,7 @@ func (r *rig) begin(ctx context.Context, t *testing.T, text string) (end func() 
 	return func() error { return <-done }
 }
 
-func (r *rig) master(n int) cluster.Master { return r.Cluster.Masters()[n] }
+func (r *rig) master(n int) cluster.Master { return r.World.Masters()[n] }
 
 // direct asks the master itself.
 func (r *rig) direct(n int, command string) string {
@@ -147,7 +150,7 @@ func (r *rig) direct(n int, command string) string {
 
 // through asks the master as the client does.
 func (r *rig) through(client string, n int, command string) string {
-	return ask(r.Cluster.Front(client)[n].Addr(), command, 100*time.Millisecond)
+	return ask(r.World.Front(client)[n].Addr(), command, 100*time.Millisecond)
 }
 
 // silence is what ask returns when the time is over.

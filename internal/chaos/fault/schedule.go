@@ -59,7 +59,7 @@ func (s Schedule) Run(ctx context.Context, env *Env) error {
 	errs := make([]error, len(s))
 	var wg sync.WaitGroup
 	for i, t := range s {
-		wait(ctx, t.At-time.Since(began))
+		Wait(ctx, t.At-time.Since(began))
 		if ctx.Err() != nil {
 			break
 		}
@@ -95,7 +95,7 @@ func (s Schedule) InModel(masters int, quarantine time.Duration) bool {
 				unsure++
 			}
 		}
-		if unsure > minority(masters) {
+		if unsure > Minority(masters) {
 			return false
 		}
 	}

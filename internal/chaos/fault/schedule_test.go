@@ -76,8 +76,12 @@ func TestEveryKindComes(t *testing.T) {
 			}
 		}
 		for _, k := range Kinds() {
-			if !came[k] && k != Init && !(inModel && k.outside()) {
+			scripted := k == Init || k == Password || k == Refuse
+			if !came[k] && !scripted && !(inModel && k.outside()) {
 				t.Errorf("in model %t: no %s", inModel, k)
+			}
+			if came[k] && scripted {
+				t.Errorf("in model %t: %s was drawn", inModel, k)
 			}
 		}
 		for at, n := range together {
@@ -110,6 +114,23 @@ func TestOutOfModelSchedulesAreOut(t *testing.T) {
 		}
 		if out < 5 || s.InModel(5, 0) {
 			t.Errorf("seed %d: %d faults out of the model", seed, out)
+		}
+	}
+}
+
+// Outside of the model a round has nothing that makes a majority forget without anybody noticing.
+func TestRoundsLoseOnlyWhatIsNoticed(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		p := Plan{Masters: 5, Spares: 2, Clients: []string{"c0", "c1"}, TTL: time.Second, Quarantine: 3 * time.Second}
+		s := Round(seed, p, time.Minute, time.Minute)
+		if within := s.Before(time.Minute); len(within) == 0 || !within.InModel(5, p.Quarantine) {
+			t.Errorf("seed %d: not in the model: %s", seed, within)
+		}
+		for _, one := range s.From(time.Minute) {
+			if k := one.Fault.Kind; k == Truncate || k == Promote || k == Restore {
+				t.Errorf("seed %d: %s", seed, one.Fault)
+			}
 		}
 	}
 }

@@ -43,7 +43,8 @@ func (m Masters) String() string {
 	return strings.Join(names, "+")
 }
 
-func parseMasters(text string) (Masters, error) {
+// ParseMasters reads what String has printed.
+func ParseMasters(text string) (Masters, error) {
 	var all Masters
 	for name := range strings.SplitSeq(text, "+") {
 		number, named := strings.CutPrefix(name, "m")
@@ -69,12 +70,17 @@ func ClientsOf(names ...string) Clients {
 	return Clients(strings.Join(slices.Compact(names), "+"))
 }
 
-// names returns those of the set, out of all that there are.
-func (c Clients) names(all []string) []string {
+// Names returns those of the set, out of all that there are.
+func (c Clients) Names(all []string) []string {
 	if c == All {
 		return all
 	}
 	return strings.Split(string(c), "+")
+}
+
+// has reports whether the client is in the set.
+func (c Clients) has(client string) bool {
+	return c == All || slices.Contains(strings.Split(string(c), "+"), client)
 }
 
 func parseClients(text string) (Clients, error) {

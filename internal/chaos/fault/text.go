@@ -16,17 +16,18 @@ type param struct {
 var (
 	masters = param{
 		func(f Fault) string { return f.Masters.String() },
-		func(f *Fault, text string) (err error) { f.Masters, err = parseMasters(text); return err },
+		func(f *Fault, text string) (err error) { f.Masters, err = ParseMasters(text); return err },
 	}
 	spare = param{
 		func(f Fault) string { return f.Spare.String() },
-		func(f *Fault, text string) (err error) { f.Spare, err = parseMasters(text); return err },
+		func(f *Fault, text string) (err error) { f.Spare, err = ParseMasters(text); return err },
 	}
 	clients = param{
 		func(f Fault) string { return string(f.Clients) },
 		func(f *Fault, text string) (err error) { f.Clients, err = parseClients(text); return err },
 	}
 	data      = word(func(f *Fault) *Data { return &f.Data }, Kept, Lost)
+	passwords = word(func(f *Fault) *Passwords { return &f.Passwords }, Old, OldNew, New)
 	direction = word(func(f *Fault) *Direction { return &f.Direction }, ToServer, ToClient, Both)
 	count     = number(func(f *Fault) *int { return &f.Bytes }, 0)
 	every     = number(func(f *Fault) *int { return &f.Every }, 1)
@@ -35,18 +36,23 @@ var (
 	delay     = duration(func(f *Fault) *time.Duration { return &f.Delay }, false)
 	killed    = delay
 	span      = duration(func(f *Fault) *time.Duration { return &f.Span }, false)
-	percent   = param{
+	percent   = percentage(-100, 1000)
+	share     = percentage(0, 100)
+)
+
+func percentage(least, most float64) param {
+	return param{
 		func(f Fault) string { return strconv.FormatFloat(f.Percent, 'g', -1, 64) + "%" },
 		func(f *Fault, text string) (err error) {
 			number, found := strings.CutSuffix(text, "%")
 			f.Percent, err = strconv.ParseFloat(number, 64)
-			if !found || err != nil || !(-100 < f.Percent && f.Percent < 1000) {
-				return fmt.Errorf("%q is no percentage from -100%% to 1000%%", text)
+			if !found || err != nil || !(least <= f.Percent && f.Percent <= most) {
+				return fmt.Errorf("%q is no percentage from %g%% to %g%%", text, least, most)
 			}
 			return nil
 		},
 	}
-)
+}
 
 func word[W ~string](of func(*Fault) *W, words ...W) param {
 	return param{
@@ -98,6 +104,12 @@ func (f Fault) String() string {
 		texts = append(texts, p.print(f))
 	}
 	return fmt.Sprintf("%s(%s)", f.Kind, strings.Join(texts, ","))
+}
+
+// KindOf returns the kind of a fault in what String has printed, one that is not known here too.
+func KindOf(text string) Kind {
+	kind, _, _ := strings.Cut(text, "(")
+	return Kind(kind)
 }
 
 // Parse reads what String has printed.

@@ -14,6 +14,7 @@ func anyFault(t *rapid.T) Fault {
 	any := Fault{
 		Clients:   All,
 		Masters:   Masters(rapid.Uint64Range(1, 1<<63).Draw(t, "masters")),
+		Passwords: rapid.SampledFrom([]Passwords{Old, OldNew, New}).Draw(t, "passwords"),
 		Data:      rapid.SampledFrom([]Data{Kept, Lost}).Draw(t, "data"),
 		Direction: rapid.SampledFrom([]Direction{ToServer, ToClient, Both}).Draw(t, "direction"),
 		Bytes:     rapid.IntRange(0, 1<<30).Draw(t, "bytes"),
@@ -29,6 +30,9 @@ func anyFault(t *rapid.T) Fault {
 	}
 	if any.Spare = MastersOf(rapid.IntRange(0, 63).Draw(t, "spare")); f.Kind == Replace {
 		any.Masters = MastersOf(rapid.IntRange(0, 63).Draw(t, "master"))
+	}
+	if f.Kind == Evict {
+		any.Percent = rapid.Float64Range(0, 100).Draw(t, "share")
 	}
 	if f.Kind == Cut && any.Direction == Both {
 		any.Direction = ToClient
@@ -68,6 +72,9 @@ func TestPrintedForm(t *testing.T) {
 		"drop-reply(*,m0+m1+m2+m3+m4,5,1m40s)": {Kind: DropReply, Clients: All, Masters: 31, Every: 5, Span: 100 * time.Second},
 		"rolling-restart(m0+m1,0s)":            {Kind: RollingRestart, Masters: 3},
 		"delay(a_B-9,m0,5ms,1s)":               {Kind: Delay, Clients: "a_B-9", Masters: 1, Delay: 5 * time.Millisecond, Span: time.Second},
+		"restore(m0+m2,1s,200ms)":              {Kind: Restore, Masters: 5, Delay: time.Second, Span: 200 * time.Millisecond},
+		"evict(m1,12.5%)":                      {Kind: Evict, Masters: 2, Percent: 12.5},
+		"password(m0,both)":                    {Kind: Password, Masters: 1, Passwords: OldNew},
 		"truncate(m0,37,0s)":                   {Kind: Truncate, Masters: 1, Bytes: 37},
 	} {
 		if got := f.String(); got != text {
@@ -94,8 +101,12 @@ func TestWhatIsNoFault(t *testing.T) {
 		"freeze(m0,-1s)":               "no duration",
 		"truncate(m0,-1,1s)":           "no number from 0",
 		"duplicate(c1,m0,0,1s)":        "no number from 1",
+		"late-copy(c1,m0,5ms,0,1s)":    "no number from 1",
 		"drift(m0,1,1s)":               "no percentage",
 		"drift(m0,NaN%,1s)":            "no percentage",
+		"evict(m0,101%)":               "no percentage",
+		"evict(m0,-1%)":                "no percentage",
+		"password(m0,some)":            "none of",
 		"partition(,m0,both,1s)":       "no client",
 		"partition(c 1,m0,both,1s)":    "no client",
 		"partition(c1,m0,sideways,1s)": "none of",
@@ -115,6 +126,10 @@ func TestInModel(t *testing.T) {
 		"kill(m0+m1,lost,1s)":                 true,
 		"kill(m0+m1+m2,lost,1s)":              false,
 		"truncate(m0,1,1s)":                   false,
+		"restore(m0,1s,1s)":                   false,
+		"evict(m0,1%)":                        false,
+		"password(m0+m1+m2,both)":             true,
+		"refuse(m0+m1+m2,1s)":                 true,
 		"flushall(m0+m1)":                     true,
 		"flushall(m0+m1+m2)":                  false,
 		"promote(m0+m1+m2,1s)":                false,

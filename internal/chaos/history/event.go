@@ -12,23 +12,34 @@ type Kind string
 
 // Written by client processes. Client and Call are always set.
 const (
-	// LockBegins: Name, Waits (Lock, not TryLock), Depth (above 1: a re-entry).
+	// LockBegins: Name, Waits (Lock, not TryLock), Reads (RLock or TryRLock), Depth
+	// (above 1: a re-entry), Of (of a re-entry: the call by which its hold was had), TTL,
+	// Watched (the lease is renewed until the last unlock).
 	LockBegins Kind = "lock"
-	// LockHeld ends it: Name, Token, Depth, Until (end of the lease as the holder
-	// computed it).
+	// LockHeld ends it: Name, Token (0: the hold reads), Last (of a fresh hold that
+	// reads: its LastToken), Depth, Until (end of the lease as the holder computed it).
 	LockHeld Kind = "held"
 	// LockFailed ends it: Name, Err.
 	LockFailed Kind = "failed"
 	// Renewed: Name, Token, Until. Call is that of the LockHeld.
 	Renewed Kind = "renewed"
-	// Told: the context of the hold ended before the client left: Name, Token, Err
-	// (lost, expired), Until (votes of renewals that did not succeed count too, and add
-	// up). Call is that of the LockHeld.
+	// Told: the context of an entry ended before the client left: Name, Token, Err
+	// (lost, expired, or canceled by the client itself), Until (votes of renewals that
+	// did not succeed count too, and add up). Call is that of the LockHeld of that
+	// entry.
 	Told Kind = "told"
 	// UnlockBegins and UnlockEnds: Name, Token, Depth (entries left after it), Err
-	// (empty: freed in time). Call is that of the LockHeld of that entry.
+	// (empty: freed in time), Until (votes of renewals that did not succeed count too;
+	// that of UnlockEnds is of the entries that are left).
+	// Call is that of the LockHeld of that entry.
 	UnlockBegins Kind = "unlock"
 	UnlockEnds   Kind = "unlocked"
+	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters
+	// has done it), Until. The hold reads from the begin on, or is over. Call is that of
+	// the LockHeld of an entry. Token is what that LockHeld had, here and in all events
+	// of the entry.
+	DowngradeBegins Kind = "downgrade"
+	DowngradeEnds   Kind = "downgraded"
 	// WriteBegins: Store, Name (the resource), Token, Value.
 	WriteBegins Kind = "write"
 	// WriteEnds: Store, Name, Token, Value, Err (empty, refused, unknown).
@@ -43,7 +54,10 @@ const (
 const (
 	// PhaseBegins: Phase.
 	PhaseBegins Kind = "phase"
-	// FaultBegins and FaultEnds: Fault, the printable name with its parameters.
+	// Members: Masters, those that are members now, all of which vote.
+	Members Kind = "members"
+	// FaultBegins and FaultEnds: Fault, the printable name with its parameters; and
+	// FaultEnds Err, why it could not be applied, or not as it should.
 	FaultBegins Kind = "fault"
 	FaultEnds   Kind = "healed"
 	// Of a master: Master; MasterClock also Offset, MasterDown also Lost.
@@ -53,7 +67,8 @@ const (
 	MasterThawed Kind = "thawed"
 	MasterClock  Kind = "clock"
 	MasterWiped  Kind = "wiped"
-	// Of a client process: Client.
+	// Of a client process: Client; ClientStarts also Masters, those that it names
+	// (empty: as when it was started before; all, if it was not).
 	ClientStarts  Kind = "client-starts"
 	ClientKilled  Kind = "client-killed"
 	ClientStopped Kind = "client-stopped" // SIGSTOP
@@ -83,9 +98,19 @@ const (
 	ErrLost     = "lost"
 	ErrExpired  = "expired"
 	ErrReleased = "released"
+	ErrUpgrade  = "upgrade" // who reads asked to write
 	ErrRefused  = "refused" // by a guard: a newer holder has claimed the resource
 	ErrUnknown  = "unknown" // the store gave no answer: it may have been done
 )
+
+// Log takes events. It must be safe for concurrent use.
+type Log interface {
+	// Write keeps the event. One whose At is 0 happens now.
+	Write(Event)
+
+	// Now returns the time since the start of the run.
+	Now() time.Duration
+}
 
 // Event is one thing that happened.
 type Event struct {
@@ -94,20 +119,26 @@ type Event struct {
 	At   time.Duration `json:"at"`
 	Kind Kind          `json:"kind"`
 
-	Client string        `json:"client,omitempty"`
-	Call   int64         `json:"call,omitempty"`
-	Name   string        `json:"name,omitempty"`
-	Waits  bool          `json:"waits,omitempty"`
-	Token  uint64        `json:"token,omitempty"`
-	Depth  int           `json:"depth,omitempty"`
-	Until  time.Duration `json:"until,omitempty"` // on At's clock
-	Err    string        `json:"err,omitempty"`
-	Store  string        `json:"store,omitempty"`
-	Value  int64         `json:"value,omitempty"`
+	Client  string        `json:"client,omitempty"`
+	Call    int64         `json:"call,omitempty"`
+	Name    string        `json:"name,omitempty"`
+	Waits   bool          `json:"waits,omitempty"`
+	Reads   bool          `json:"reads,omitempty"`
+	Of      int64         `json:"of,omitempty"`
+	Watched bool          `json:"watched,omitempty"`
+	TTL     time.Duration `json:"ttl,omitempty"`
+	Token   uint64        `json:"token,omitempty"`
+	Last    uint64        `json:"last,omitempty"`
+	Depth   int           `json:"depth,omitempty"`
+	Until   time.Duration `json:"until,omitempty"` // on At's clock
+	Err     string        `json:"err,omitempty"`
+	Store   string        `json:"store,omitempty"`
+	Value   int64         `json:"value,omitempty"`
 
-	Phase  string        `json:"phase,omitempty"`
-	Fault  string        `json:"fault,omitempty"`
-	Master string        `json:"master,omitempty"` // "m0", "m1", …
-	Lost   bool          `json:"lost,omitempty"`   // it went down, and what it knew is gone
-	Offset time.Duration `json:"offset,omitempty"` // of a master's clock
+	Phase   string        `json:"phase,omitempty"`
+	Fault   string        `json:"fault,omitempty"`
+	Master  string        `json:"master,omitempty"`  // "m0", "m1", …
+	Masters string        `json:"masters,omitempty"` // "m0+m1"
+	Lost    bool          `json:"lost,omitempty"`    // it went down, and what it knew is gone
+	Offset  time.Duration `json:"offset,omitempty"`  // of a master's clock
 }

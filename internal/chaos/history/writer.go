@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 )
 
 // Writer appends events to a file, one line of JSON each. Every line is handed to
@@ -43,6 +44,9 @@ func (w *Writer) Write(e Event) {
 		w.err = err
 	}
 }
+
+// Now returns the time since the start of the run.
+func (w *Writer) Now() time.Duration { return w.clock.Now() }
 
 // Clock returns the clock of the run.
 func (w *Writer) Clock() Clock { return w.clock }

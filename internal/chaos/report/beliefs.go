@@ -40,17 +40,33 @@ func findWrongBeliefs(all []*call, end time.Duration) {
 }
 
 // overlap notes with the older of two holds the time in which both behaved as the
-// holder, if there was any.
+// holder, if there was any, and not both as readers.
 func overlap(a, b *call, end time.Duration) {
 	older, newer := a, b
-	if b.token < a.token {
+	if b.order() < a.order() {
 		older, newer = b, a
 	}
 	from := max(older.held, newer.held)
-	to := min(older.acts(end), newer.acts(end))
+	to := min(older.acts(end), newer.acts(end), max(older.readsFrom(), newer.readsFrom()))
 	if from < to {
 		older.wrong = append(older.wrong, belief{from, to, newer})
 	}
+}
+
+// order grows from hold to hold: a reader comes right after the writer that it was told of.
+func (c *call) order() uint64 {
+	if c.reads {
+		return 2*c.last + 1
+	}
+	return 2 * c.token
+}
+
+// readsFrom is from when on the holder only reads.
+func (c *call) readsFrom() time.Duration {
+	if c.reads {
+		return c.held
+	}
+	return c.down
 }
 
 // actsLate notes the time from the end of the lease to the last use after it.

@@ -15,12 +15,16 @@ type call struct {
 	client string
 	name   string
 	waits  bool
+	reads  bool
+	of     int64 // of a re-entry: the call that brought the hold; 0: its token tells
+	last   uint64
 	token  uint64
 	depth  int
 	until  time.Duration // end of the lease, as last renewed; 0: not told
 	err    string        // of the end
 
 	begun, held, failed time.Duration
+	down                time.Duration // from then on it reads
 	told, leaves, left  time.Duration
 	died                time.Duration // the process
 
@@ -119,8 +123,8 @@ func (c *calls) take(e history.Event) {
 	id := callID{e.Client, e.Call}
 	switch e.Kind {
 	case history.LockBegins:
-		entry := &call{client: e.Client, name: e.Name, waits: e.Waits, depth: e.Depth, begun: e.At,
-			held: never, failed: never, told: never, leaves: never, left: never, died: never}
+		entry := &call{client: e.Client, name: e.Name, waits: e.Waits, reads: e.Reads, of: e.Of, depth: e.Depth, begun: e.At,
+			down: never, held: never, failed: never, told: never, leaves: never, left: never, died: never}
 		c.all = append(c.all, entry)
 		c.byID[id] = entry
 	case history.WriteBegins, history.ReadBegins:
@@ -143,11 +147,16 @@ func (c *calls) take(e history.Event) {
 func (c *calls) follow(entry *call, e history.Event) {
 	switch e.Kind {
 	case history.LockHeld:
-		entry.held, entry.token, entry.depth, entry.until = e.At, e.Token, e.Depth, e.Until
+		entry.held, entry.token, entry.last, entry.depth, entry.until = e.At, e.Token, e.Last, e.Depth, e.Until
 		id := holdID{e.Client, e.Token}
-		if outer := c.holds[id]; outer != nil && outer.name == e.Name && e.Depth > 1 {
+		outer := c.holds[id]
+		if entry.of > 0 {
+			outer = c.byID[callID{e.Client, entry.of}]
+		}
+		switch {
+		case outer != nil && outer.name == e.Name && e.Depth > 1:
 			outer.inner = append(outer.inner, entry)
-		} else {
+		case e.Token > 0: // readers have none
 			c.holds[id] = entry
 		}
 	case history.LockFailed:
@@ -157,6 +166,12 @@ func (c *calls) follow(entry *call, e history.Event) {
 		entry.renewals = append(entry.renewals, e)
 	case history.Told:
 		entry.told, entry.toldHow = e.At, e.Err
+	case history.DowngradeBegins:
+		outer := entry
+		if entry.of > 0 {
+			outer = c.byID[callID{e.Client, entry.of}]
+		}
+		outer.down = min(outer.down, e.At)
 	case history.UnlockBegins:
 		entry.leaves = e.At
 	case history.UnlockEnds:

@@ -63,7 +63,7 @@ func byNumber(a, b string) int {
 func (c *call) spans(row int, end time.Duration) []span {
 	var all []span
 	add := func(kind spanKind, from, to time.Duration) *span {
-		all = append(all, span{Kind: kind, From: micros(from), To: micros(max(from, to)), Row: row, Name: c.name, Token: c.token, Depth: c.depth})
+		all = append(all, span{Kind: kind, From: micros(from), To: micros(max(from, to)), Row: row, Name: c.name, Token: c.token, Reads: c.reads, Depth: c.depth})
 		return &all[len(all)-1]
 	}
 

@@ -22,7 +22,7 @@ func phases(events []history.Event, end time.Duration) []phase {
 
 // faults is one lane with the faults that were in force at a time below each
 // other; no lane if there was none. One that is over at once has two events of
-// the same time.
+// the same time. One that could not be applied says why.
 func faults(events []history.Event, end time.Duration) []lane {
 	var spans []span
 	open := map[string][]int{} // by name, the first to begin is the first to end
@@ -34,7 +34,7 @@ func faults(events []history.Event, end time.Duration) []lane {
 		case history.FaultEnds:
 			if began := open[e.Fault]; len(began) > 0 {
 				s := &spans[began[0]]
-				s.To, s.Open = micros(e.At), false
+				s.To, s.Open, s.Err = micros(e.At), false, e.Err
 				open[e.Fault] = began[1:]
 			}
 		}

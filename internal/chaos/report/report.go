@@ -3,8 +3,11 @@ package report
 import (
 	"cmp"
 	"embed"
+	"errors"
+	"fmt"
 	"html/template"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -21,6 +24,9 @@ type Run struct {
 
 	Figures    []Figure
 	Violations []string // empty: the run was right
+
+	Head []string   // of a table of how long locks took
+	Rows [][]string // of it; empty: there is none
 }
 
 // Figure is a number worth telling, as people read it.
@@ -36,6 +42,18 @@ var page = template.Must(template.ParseFS(assets, "assets/page.html"))
 // scripts in the order in which they are needed. They are one module in the page.
 var scripts = []string{"theme", "lanes", "window", "words", "paint", "overview", "point", "input", "main"}
 
+// Save writes the report of r to a file.
+func Save(path string, r Run) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if err := errors.Join(Write(file, r), file.Close()); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
 // Write writes the report of r as one HTML file.
 func Write(w io.Writer, r Run) error {
 	line := newTimeline(r.Events)
@@ -48,6 +66,8 @@ func Write(w io.Writer, r Run) error {
 		"Command":    r.Command,
 		"Figures":    r.Figures,
 		"Violations": r.Violations,
+		"Head":       r.Head,
+		"Rows":       r.Rows,
 		"Timeline":   line,
 		"Style":      template.CSS(asset("style.css")),
 		"Script":     template.JS(allScripts()),

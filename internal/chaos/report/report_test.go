@@ -38,7 +38,7 @@ func TestWriteEscapes(t *testing.T) {
 	t.Parallel()
 	const evil = `</script><script>alert("1")</script><!--`
 	text := written(t, Run{
-		Title: evil, Command: evil, Figures: []Figure{{evil, evil}}, Violations: []string{evil},
+		Title: evil, Command: evil, Figures: []Figure{{evil, evil}}, Violations: []string{evil}, Head: []string{evil}, Rows: [][]string{{evil, evil}},
 		Events: []history.Event{
 			{Kind: history.LockBegins, Client: evil, Call: 1, Name: evil},
 			{At: 5, Kind: history.FaultBegins, Fault: evil},
@@ -94,6 +94,19 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("%q is not listed", v)
 			}
 		}
+	}
+}
+
+func TestTimesAreATable(t *testing.T) {
+	t.Parallel()
+	text := written(t, Run{Head: []string{"faults", "p50"}, Rows: [][]string{{"kill", "3.1 ms"}, {"freeze", "4.2 ms"}}})
+	for _, want := range []string{`<th scope="col">p50</th>`, `<tr><th scope="row">kill</th><td>3.1 ms</td></tr>`, `<tr><th scope="row">freeze</th><td>4.2 ms</td></tr>`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in the page", want)
+		}
+	}
+	if text := written(t, Run{Head: []string{"faults"}}); strings.Contains(text, "<table") {
+		t.Error("a table without rows")
 	}
 }
 

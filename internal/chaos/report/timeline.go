@@ -56,6 +56,7 @@ type span struct {
 	Depth int    `json:"depth,omitempty"`
 	Until int64  `json:"until,omitempty"`
 	Waits bool   `json:"waits,omitempty"`
+	Reads bool   `json:"reads,omitempty"`
 	Err   string `json:"err,omitempty"`
 	Rival string `json:"rival,omitempty"` // who holds what this client believes to hold
 	Newer uint64 `json:"newer,omitempty,string"`

@@ -29,6 +29,9 @@ func picture(lanes []lane) string {
 			if s.Lost {
 				text += " lost"
 			}
+			if s.Kind == faultSpan && s.Err != "" {
+				text += " (" + s.Err + ")"
+			}
 			parts = append(parts, text+",")
 		}
 		for _, m := range l.Marks {
@@ -48,6 +51,11 @@ func TestTimeline(t *testing.T) {
 			{At: us * time.Duration(begun), Kind: history.LockBegins, Client: client, Call: call, Name: "a", Depth: 1, Waits: true},
 			{At: us * time.Duration(held), Kind: history.LockHeld, Client: client, Call: call, Name: "a", Token: token, Depth: 1, Until: us * time.Duration(until)},
 		}
+	}
+	reads := func(client string, call int64, last uint64, begun, held, until int64) []ev {
+		events := hold(client, call, 0, begun, held, until)
+		events[0].Reads, events[1].Last = true, last
+		return events
 	}
 	write := func(client, store string, token uint64, begun, ended int64, err string) []ev {
 		e := ev{At: us * time.Duration(begun), Kind: history.WriteBegins, Client: client, Call: 900 + begun, Store: store, Name: "a", Token: token}
@@ -85,11 +93,24 @@ func TestTimeline(t *testing.T) {
 			{{At: 12 * us, Kind: history.LockBegins, Client: "c1", Call: 2, Name: "a", Depth: 2}, {At: 13 * us, Kind: history.LockHeld, Client: "c1", Call: 2, Name: "a", Token: 7, Depth: 2, Until: 90 * us}},
 			at(20, history.UnlockBegins, "c1", 2), at(20, history.UnlockEnds, "c1", 2), write("c1", history.Unguarded, 7, 30, 31, ""), at(40, history.UnlockBegins, "c1", 1)},
 			"c1: waiting 0-10, holding 10-40, waiting/1 12-13, holding/1 13-20, leaving/1 20-20, leaving 40-40, wrote@31"},
+		{"readers beside each other", [][]ev{reads("c1", 1, 7, 0, 10, 50), reads("c2", 2, 7, 0, 20, 60), at(30, history.UnlockBegins, "c1", 1), at(40, history.UnlockBegins, "c2", 2)},
+			"c1: waiting 0-10, holding 10-30, leaving 30-40; c2: waiting 0-20, holding 20-40, leaving 40-40"},
+		{"a writer beside a reader", [][]ev{reads("c1", 1, 7, 0, 10, 50), hold("c2", 2, 8, 0, 20, 60), at(30, history.UnlockBegins, "c1", 1), at(40, history.UnlockBegins, "c2", 2)},
+			"c1: waiting 0-10, holding 10-30, wrong 20-30 c2, leaving 30-40; c2: waiting 0-20, holding 20-40, leaving 40-40"},
+		{"a reader beside a writer", [][]ev{hold("c1", 1, 7, 0, 10, 50), reads("c2", 2, 7, 0, 20, 60), at(30, history.UnlockBegins, "c1", 1), at(40, history.UnlockBegins, "c2", 2)},
+			"c1: waiting 0-10, holding 10-30, wrong 20-30 c2, leaving 30-40; c2: waiting 0-20, holding 20-40, leaving 40-40"},
+		{"a reader beside a writer that downgraded", [][]ev{hold("c1", 1, 7, 0, 10, 50), at(20, history.DowngradeBegins, "c1", 1), reads("c2", 2, 7, 0, 20, 60),
+			at(30, history.UnlockBegins, "c1", 1), at(40, history.UnlockBegins, "c2", 2)},
+			"c1: waiting 0-10, holding 10-30, leaving 30-40; c2: waiting 0-20, holding 20-40, leaving 40-40"},
+		{"a reader re-entered beside another hold", [][]ev{reads("c1", 1, 7, 0, 10, 90), reads("c1", 2, 7, 0, 11, 90),
+			{{At: 12 * us, Kind: history.LockBegins, Client: "c1", Call: 3, Name: "a", Reads: true, Depth: 2, Of: 1}, {At: 13 * us, Kind: history.LockHeld, Client: "c1", Call: 3, Name: "a", Depth: 2, Until: 90 * us}},
+			at(20, history.UnlockBegins, "c1", 1), at(25, history.UnlockBegins, "c1", 2), at(30, history.UnlockBegins, "c1", 3)},
+			"c1: waiting 0-10, waiting/1 0-11, holding 10-30, holding/1 11-25, waiting/2 12-13, holding/2 13-30, leaving 20-30, leaving/1 25-30, leaving/2 30-30"},
 		{"a master", [][]ev{master(5, history.MasterDown, 0, true), master(9, history.MasterUp, 0, false), master(10, history.MasterFrozen, 0, false), master(11, history.MasterClock, 3, false), master(12, history.MasterThawed, 0, false), master(14, history.MasterClock, 0, false), master(20, history.MasterWiped, 0, false)},
 			"m0: down 5-9 lost, frozen 10-12, clock 11-14, wiped@20"},
 		{"faults beside each other", [][]ev{
-			{{At: 1 * us, Kind: history.FaultBegins, Fault: "x"}, {At: 2 * us, Kind: history.FaultBegins, Fault: "y"}, {At: 4 * us, Kind: history.FaultEnds, Fault: "x"}, {At: 5 * us, Kind: history.FaultBegins, Fault: "z"}, {At: 9 * us, Kind: history.FaultEnds, Fault: "z"}}},
-			"faults: fault 1-4, fault/1 2-9, fault 5-9"},
+			{{At: 1 * us, Kind: history.FaultBegins, Fault: "x"}, {At: 2 * us, Kind: history.FaultBegins, Fault: "y"}, {At: 4 * us, Kind: history.FaultEnds, Fault: "x"}, {At: 5 * us, Kind: history.FaultBegins, Fault: "z"}, {At: 9 * us, Kind: history.FaultEnds, Fault: "z", Err: "no disk"}}},
+			"faults: fault 1-4, fault/1 2-9, fault 5-9 (no disk)"},
 	} {
 		var events []ev
 		for _, some := range c.events {

@@ -13,10 +13,14 @@ import (
 type binaries struct{ client, database string }
 
 // build builds them with the go command, since they are of another module.
-func build(ctx context.Context, source, tags, dir string) (binaries, error) {
+func build(ctx context.Context, source string, withBugs bool, dir string) (binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return binaries{}, fmt.Errorf("chaos: %w", err)
+	}
+	tags := ""
+	if withBugs {
+		tags = "planted"
 	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", dir+string(filepath.Separator), ".", "./database")
 	cmd.Dir = source

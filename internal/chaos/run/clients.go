@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/planted"
 )
 
 // clients are the client processes of a round: the fault.Processes, which write the
@@ -23,9 +24,10 @@ import (
 // goroutines.
 type clients struct {
 	binary  string
+	planted string // the bug that they have
 	dir     string // of the history
 	clock   history.Clock
-	options func(number int) []string // that all lives of a client share
+	options func(number, life int) []string
 
 	mu    sync.Mutex
 	procs []*process // by number
@@ -46,9 +48,9 @@ type process struct {
 
 var _ fault.Processes = (*clients)(nil)
 
-func newClients(n int, binary, dir string, clock history.Clock, options func(int) []string) *clients {
+func newClients(n int, binary, planted, dir string, clock history.Clock, options func(number, life int) []string) *clients {
 	return &clients{
-		binary: binary, dir: dir, clock: clock, options: options,
+		binary: binary, planted: planted, dir: dir, clock: clock, options: options,
 		procs: make([]*process, n), lives: make([]int, n),
 	}
 }
@@ -70,10 +72,10 @@ func (c *clients) Restart(name string) error {
 		return fmt.Errorf("chaos: %w", err)
 	}
 	p := &process{said: said, exited: make(chan struct{})}
-	p.cmd = exec.Command(c.binary, append(c.options(i),
+	p.cmd = exec.Command(c.binary, append(c.options(i, c.lives[i]),
 		"-number", fmt.Sprint(i), "-life", fmt.Sprint(c.lives[i]),
 		"-history", file+history.Ext)...)
-	p.cmd.Env = append(os.Environ(), history.ClockEnv+"="+c.clock.String())
+	p.cmd.Env = append(os.Environ(), history.ClockEnv+"="+c.clock.String(), planted.Env+"="+c.planted)
 	p.cmd.Stderr = said
 	p.cmd.SysProcAttr = endsWithUs()
 	if err := p.cmd.Start(); err != nil {

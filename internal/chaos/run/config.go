@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/chaos/check"
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
+	"github.com/redlock-go/redlock/internal/chaos/play"
 )
 
 // Config says what to run.
@@ -35,8 +36,8 @@ type Config struct {
 	// Source is the folder of the client's module.
 	Source string
 
-	// Tags for building the client, with commas.
-	Tags string
+	// Planted is the bug of package planted that the clients have; empty: none.
+	Planted string
 
 	// NeedDatabase makes it an error that PostgreSQL is not installed.
 	NeedDatabase bool
@@ -51,9 +52,11 @@ const (
 	maxTTL         = time.Second
 	requestTimeout = 150 * time.Millisecond
 	patience       = 40 * time.Second
+	probe          = 200 * time.Millisecond
 	clientCount    = 4
 	workers        = 3
 	nameCount      = 6
+	reads          = 15 // of a hundred locks
 )
 
 // A master that lost its data votes again once its quarantine (maxTTL and the drift) is
@@ -83,23 +86,18 @@ func numbered(prefix string, n int) (names []string) {
 	return names
 }
 
-// phases are how long each phase of a round takes.
-type phases struct{ inModel, outOfModel, healed time.Duration }
-
-func (p phases) total() time.Duration { return p.inModel + p.outOfModel + p.healed }
-
 // plan divides the time into rounds, and a round into phases. Healing takes as long
 // as the bound on recovery and a little, and the side outside of the fault model a
 // quarter of the rest.
-func (c Config) plan() (rounds int, p phases) {
+func (c Config) plan() (rounds int, p play.Phases) {
 	if s := c.scenario(); s != nil {
-		return 1, phases{s.InModel, s.OutOfModel, c.bounds().Recovery + 2*time.Second}
+		return 1, play.Phases{InModel: s.InModel, OutOfModel: s.OutOfModel, Healed: c.bounds().Recovery + 2*time.Second}
 	}
 	rounds = max(1, int((c.Duration+roundTime/2)/roundTime))
-	p.healed = c.bounds().Recovery + 2*time.Second
-	left := max(c.Duration/time.Duration(rounds)-p.healed, shortestRound)
-	p.outOfModel = left / 4
-	p.inModel = left - p.outOfModel
+	p.Healed = c.bounds().Recovery + 2*time.Second
+	left := max(c.Duration/time.Duration(rounds)-p.Healed, shortestRound)
+	p.OutOfModel = left / 4
+	p.InModel = left - p.OutOfModel
 	return rounds, p
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/check"
+	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
@@ -27,11 +28,10 @@ func (r *round) showProgress(ctx context.Context) (stop func()) {
 	reader := history.NewReader(r.dir)
 	shown.Go(func() {
 		for {
-			sleep(ctx, progressEvery)
+			fault.Wait(ctx, progressEvery)
 			if ctx.Err() != nil {
 				return
 			}
-			r.forget()
 			until := r.out.Clock().Now() - settled
 			events, err := reader.Read()
 			if err != nil {
@@ -53,15 +53,5 @@ func (r *round) showProgress(ctx context.Context) (stop func()) {
 
 func (r *round) show(v check.Verdict) {
 	fmt.Fprintf(r.Log, "chaos: round %d, %v of %v: %d faults, %d operations, %d overlaps provoked, %d stale accesses refused, %d violations\n",
-		r.number, time.Since(r.began).Round(time.Second), r.phases.total(), v.Faults, v.Operations, v.Overlaps, v.Refused, len(v.Violations))
-}
-
-// forget lets the fronts forget the requests that they have counted, which nobody
-// asks for here.
-func (r *round) forget() {
-	for _, client := range clientNames() {
-		for _, front := range r.cluster.Front(client) {
-			front.Forget()
-		}
-	}
+		r.number, time.Since(r.began).Round(time.Second), r.phases.Total(), v.Faults, v.Operations, v.Overlaps, v.Refused, len(v.Violations))
 }

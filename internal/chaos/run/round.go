@@ -3,19 +3,24 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/chaos/check"
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/chaos/latency"
+	"github.com/redlock-go/redlock/internal/chaos/operator"
+	"github.com/redlock-go/redlock/internal/chaos/play"
+	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
 // round is one round, from the start of its masters to its verdict.
@@ -23,7 +28,7 @@ type round struct {
 	Config
 	number   int
 	seed     uint64
-	phases   phases
+	phases   play.Phases
 	faults   fault.Schedule
 	binaries binaries
 	stores   *stores
@@ -32,11 +37,10 @@ type round struct {
 	began   time.Time
 	out     *history.Writer
 	cluster *cluster.Cluster
-	members *operator
+	members *operator.Operator
 	clients *clients
-	env     *fault.Env
-	healed  time.Duration     // when all faults had ended, on the run's clock
-	found   []check.Violation // that the history does not tell
+	found   []check.Violation // that package check does not find
+	times   latency.Times
 }
 
 // smallDisk is room for what a master writes in a round, and little enough to fill.
@@ -55,7 +59,7 @@ func (r *round) run(ctx context.Context) (events []history.Event, v check.Verdic
 	}
 	r.cluster, err = cluster.Start(ctx, cluster.Config{
 		Engine: r.Engine, N: masterCount + spareCount, Fsync: r.scenario().fsync(), Clients: clientNames(), SmallDisk: smallDisk,
-		Expire: 10*time.Minute + r.phases.total(), Log: r.Log,
+		Expire: 10*time.Minute + r.phases.Total(), Log: r.Log,
 	})
 	if err != nil {
 		return nil, v, errors.Join(err, r.out.Close())
@@ -70,122 +74,78 @@ func (r *round) run(ctx context.Context) (events []history.Event, v check.Verdic
 		return nil, v, err
 	}
 	v = check.All(events, r.bounds())
+	r.times = latency.Of(events, masterCount, work.IsProbe)
+	for _, slow := range r.times.Slow(requestTimeout) {
+		r.find(latency.Rule, "%s", slow)
+	}
 	v.Violations = append(v.Violations, r.found...)
+	v.Violations = append(v.Violations, unserved(events, r.scenario().serves())...)
 	return events, v, nil
 }
 
-// play founds the deployment, starts the clients and takes them through the phases.
+// play plays the round.
 func (r *round) play(ctx context.Context) error {
-	r.clients = newClients(clientCount, r.binaries.client, r.dir, r.out.Clock(), r.options)
-	r.members = &operator{masters: r.cluster.Masters(), log: r.Log}
-	r.env = &fault.Env{Cluster: r.cluster, Processes: r.clients, Operator: r.members, Emit: r.out.Write}
-	if err := r.misset(); err != nil {
+	r.clients = newClients(clientCount, r.binaries.client, r.Planted, r.dir, r.out.Clock(), r.options)
+	r.members = &operator.Operator{
+		Masters: r.cluster.Masters(), Founders: masterCount, MaxTTL: maxTTL, Patience: quarantine + 5*time.Second, Open: open, Log: r.Log,
+	}
+	if err := errors.Join(r.misset(), r.welcome(ctx)); err != nil {
 		return err
-	}
-	if err := r.members.found(ctx); err != nil {
-		return fmt.Errorf("chaos: founding the deployment: %w", err)
-	}
-	for _, name := range clientNames() {
-		r.out.Write(history.Event{Kind: history.ClientStarts, Client: name})
-		if err := r.clients.Restart(name); err != nil {
-			return err
-		}
 	}
 	stop := r.showProgress(ctx)
 	defer stop()
-
-	r.out.Write(history.Event{Kind: history.PhaseBegins, Phase: history.InModel})
-	r.harm(ctx, before(r.faults, r.phases.inModel), r.phases.inModel)
-	r.out.Write(history.Event{Kind: history.PhaseBegins, Phase: history.OutOfModel})
-	r.harm(ctx, from(r.faults, r.phases.inModel), r.phases.outOfModel)
-	if err := fault.HealAll(ctx, r.env); err != nil {
-		return err
+	var err error
+	r.found, err = (&play.Round{
+		Env: &fault.Env{
+			World: r.cluster, Processes: r.clients, Operator: r.members, Patience: quarantine + 6*time.Second, Emit: r.out.Write,
+		},
+		Operator: r.members, Faults: r.faults, Phases: r.phases, Recovery: r.bounds().Recovery, Names: lockNames(r.number), Lists: r.scenario().always,
+		Story: r.scenario() != nil, Soon: r.scenario() != nil, Log: r.out, Events: history.NewReader(r.dir).Read, Says: r.Log,
+	}).Play(ctx)
+	if made, want := r.members.Counts().Made, r.scenario().changes(); made < want && ctx.Err() == nil {
+		r.find(check.Members, "%d changes of the members were made, want %d at least", made, want)
 	}
-	r.out.Write(history.Event{Kind: history.PhaseBegins, Phase: history.Healed})
-	r.healed = r.out.Clock().Now()
-	if err := r.operate(ctx); err != nil {
-		return err
-	}
-	r.recover(ctx, r.phases.healed-(r.out.Clock().Now()-r.healed))
-	return errors.Join(ctx.Err(), r.clients.failed())
+	return errors.Join(err, r.clients.failed())
 }
 
-// recover waits for so long; in a scenario, only until every name was locked again, and by
-// every client something. Who locked nothing by the end did not recover.
-func (r *round) recover(ctx context.Context, d time.Duration) {
-	over, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	if r.scenario() == nil {
-		<-over.Done()
+// find adds a violation that package check does not find.
+func (r *round) find(rule, format string, args ...any) {
+	r.found = append(r.found, check.Violation{Rule: rule, At: r.out.Clock().Now(), Text: fmt.Sprintf(format, args...)})
+}
+
+// open returns an operator's client.
+func open(masters []cluster.Master) (*redlock.Client, error) {
+	return openPrefix(masters, redlock.DefaultPrefix)
+}
+
+func openPrefix(masters []cluster.Master, prefix string) (*redlock.Client, error) {
+	var urls []string
+	for _, m := range masters {
+		urls = append(urls, "redis://"+m.Addr())
 	}
-	since, locked := r.healed, map[string]bool{}
-	for reader := history.NewReader(r.dir); ; sleep(over, 100*time.Millisecond) {
-		events, err := reader.Read()
+	return redlock.Open(urls, redlock.WithTTL(ttl), redlock.WithMaxTTL(maxTTL), redlock.WithRequestTimeout(requestTimeout), redlock.WithPrefix(prefix))
+}
+
+// welcome founds the strangers, and lets the clients log in, as the scenario wants it.
+func (r *round) welcome(ctx context.Context) error {
+	masters := r.cluster.Masters()
+	for _, s := range r.scenario().strangers() {
+		client, err := openPrefix(masters[s.Master:s.Master+1], cmp.Or(s.Prefix, redlock.DefaultPrefix))
 		if err != nil {
-			return // the round reads it again, and says so
+			return err
 		}
-		for _, e := range events {
-			if e.Kind == history.LockHeld && e.At > since && (slices.Contains(lockNames(r.number), e.Name) || !locked[e.Client]) {
-				locked[e.Name], locked[e.Client] = true, true
-			}
-		}
-		if over.Err() != nil || r.recovered(locked) {
-			break
+		if err := errors.Join(client.Init(ctx, 0), client.Close()); err != nil {
+			return fmt.Errorf("chaos: founding a stranger: %w", err)
 		}
 	}
-	for _, client := range clientNames() {
-		if !locked[client] && ctx.Err() == nil {
-			r.found = append(r.found, check.Violation{
-				Rule: check.Recovery, At: r.out.Clock().Now(),
-				Text: fmt.Sprintf("all faults ended at %v, and %s locked nothing in the %v since", since.Round(time.Millisecond), client, d.Round(time.Second)),
-			})
+	if !r.scenario().hasPasswords() {
+		return nil
+	}
+	for _, m := range masters {
+		if err := fault.SetPasswords(m, fault.Old); err != nil {
+			return err
 		}
 	}
-}
-
-// recovered reports whether these, which were locked or did lock, are all names and clients.
-func (r *round) recovered(locked map[string]bool) bool {
-	missing := func(name string) bool { return !locked[name] }
-	return !slices.ContainsFunc(slices.Concat(lockNames(r.number), clientNames()), missing)
-}
-
-// harm lets the faults happen, and returns when the phase is over and they are
-// healed. What could not be done is said: the machine may lack something, or be too
-// busy; the round is then poorer, and no less right.
-func (r *round) harm(ctx context.Context, s fault.Schedule, phase time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, phase)
-	defer cancel()
-	err := s.Run(ctx, r.env)
-	<-ctx.Done()
-	if err != nil {
-		fmt.Fprintf(r.Log, "chaos: faults that could not be as they should: %v\n", err)
-		if r.scenario() != nil && !errors.Is(err, errors.ErrUnsupported) {
-			r.found = append(r.found, check.Violation{Rule: check.Members, At: r.out.Clock().Now(), Text: err.Error()})
-		}
-	}
-}
-
-// operate is what the operator does after all is healed. When a majority of the members
-// lost its data, which only happens outside of the fault model, nothing else makes the
-// deployment usable again. Then the founders become the members again: no change that was
-// left half-way hinders that.
-func (r *round) operate(ctx context.Context) error {
-	var founders []string
-	for _, m := range r.cluster.Masters()[:masterCount] {
-		founders = append(founders, m.Addr())
-	}
-	if err := r.members.Init(ctx, founders); err != nil {
-		fmt.Fprintf(r.Log, "chaos: after all was healed: %v\n", err) // the clients will tell whether it is lockable
-	}
-	if err := r.members.restore(ctx, r.bounds().Recovery); err != nil {
-		r.found = append(r.found, check.Violation{
-			Rule: check.Members, At: r.out.Clock().Now(),
-			Text: fmt.Sprintf("all faults ended, and within %v the members did not become the founders: %v", r.bounds().Recovery, err),
-		})
-	}
-	m := r.members
-	fmt.Fprintf(r.Log, "chaos: round %d: changes of the members: %d made, %d refused, %d operators killed; %d inits by force\n",
-		r.number, m.done, m.refused, m.unending, m.inits)
 	return nil
 }
 
@@ -203,30 +163,31 @@ func (r *round) misset() error {
 }
 
 // options are what a client is started with.
-func (r *round) options(number int) []string {
+func (r *round) options(number, life int) []string {
 	var masters []string
-	for _, n := range r.scenario().list(number) {
+	for _, n := range r.scenario().list(number, life) {
 		masters = append(masters, r.cluster.Masters()[n].Addr()+"="+r.cluster.Front(clientName(number))[n].Addr())
 	}
-	return []string{
+	options := []string{
 		"-seed", fmt.Sprint(r.seed),
 		"-workers", fmt.Sprint(workers),
+		"-reads", fmt.Sprint(reads),
 		"-masters", strings.Join(masters, ","),
 		"-names", strings.Join(lockNames(r.number), ","),
 		"-ttl", ttl.String(),
 		"-max-ttl", maxTTL.String(),
 		"-request-timeout", requestTimeout.String(),
 		"-patience", patience.String(),
+		"-probe", probe.String(),
 		"-redis", r.stores.redisURL(),
 		"-postgres", r.stores.databaseSource(),
 	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	if r.scenario().hasPasswords() {
+		password := fault.OldPassword
+		if life > 1 {
+			password = fault.NewPassword
+		}
+		options = append(options, "-user", fault.User, "-password", password)
 	}
+	return options
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/redlock-go/redlock/internal/chaos/check"
+	"github.com/redlock-go/redlock/internal/chaos/latency"
 )
 
 // Result is what a run found.
@@ -17,6 +18,7 @@ type Result struct {
 	check.Verdict
 	Rounds int
 	Inits  int // of members that were founded by force
+	Times  latency.Times
 
 	// Failed tells of each round with violations how to run it again.
 	Failed []Failure
@@ -47,7 +49,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		return res, fmt.Errorf("chaos: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(bin)) }()
-	binaries, err := build(ctx, c.Source, c.Tags, bin)
+	binaries, err := build(ctx, c.Source, c.Planted != "", bin)
 	if err != nil {
 		return res, err
 	}
@@ -57,6 +59,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
 
+	res.Times = latency.Times{}
 	rounds, phases := c.plan()
 	passed := "" // the folder of the round before, if it did
 	for i := 0; i < rounds || i == rounds && c.provesTooLittle(res); i++ {
@@ -70,8 +73,9 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 			return res, fmt.Errorf("chaos: round %d, to be run again with: %s: %w", r.number, r.command(), err)
 		}
 		res.Rounds++
-		res.Inits += r.members.inits
+		res.Inits += r.members.Counts().Inits
 		res.Add(v)
+		res.Times.Add(r.times)
 		passed = r.dir
 		if failure != nil {
 			res.Failed = append(res.Failed, *failure)
@@ -115,13 +119,13 @@ func (r *round) judge(ctx context.Context) (*Failure, check.Verdict, error) {
 
 // command is what to paste to run this round again, alone.
 func (r *round) command() string {
-	tags := ""
-	if r.Tags != "" {
-		tags = " -chaos.tags=" + r.Tags
+	flags := ""
+	if r.Planted != "" {
+		flags = " -chaos.planted=" + r.Planted
 	}
 	if r.Scenario != "" {
-		tags += " -chaos.scenario=" + r.Scenario
+		flags += " -chaos.scenario=" + r.Scenario
 	}
 	return fmt.Sprintf("go test -run 'TestChaos$' . -chaos.seed=%d -chaos.duration=%v -chaos.engine=%s%s -chaos.faults='%s'",
-		r.seed, r.phases.total(), r.Engine, tags, printFaults(r.faults))
+		r.seed, r.phases.Total(), r.Engine, flags, r.faults.Line())
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/check"
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/chaos/play"
 )
 
 func TestPlan(t *testing.T) {
@@ -32,10 +33,10 @@ func TestPlan(t *testing.T) {
 		if rounds != c.rounds {
 			t.Errorf("%v is %d rounds, want %d", c.duration, rounds, c.rounds)
 		}
-		if c.duration >= time.Minute && p.total() != c.duration/time.Duration(rounds) {
-			t.Errorf("%v: a round takes %v, want all together to take it", c.duration, p.total())
+		if c.duration >= time.Minute && p.Total() != c.duration/time.Duration(rounds) {
+			t.Errorf("%v: a round takes %v, want all together to take it", c.duration, p.Total())
 		}
-		if bound := (Config{}).bounds().Recovery; p.healed <= bound || p.inModel <= p.outOfModel || p.outOfModel <= 0 {
+		if bound := (Config{}).bounds().Recovery; p.Healed <= bound || p.InModel <= p.OutOfModel || p.OutOfModel <= 0 {
 			t.Errorf("%v: %+v, want more than %v for healing, and most of the rest within the fault model", c.duration, p, bound)
 		}
 	}
@@ -50,14 +51,14 @@ func TestSchedule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if within := before(s, p.inModel); !within.InModel(masterCount, maxTTL) || len(within) < 20 {
-			t.Errorf("seed %d: the first %d faults are not within the fault model, or few: %s", seed, len(within), printFaults(within))
+		if within := s.Before(p.InModel); !within.InModel(masterCount, maxTTL) || len(within) < 20 {
+			t.Errorf("seed %d: the first %d faults are not within the fault model, or few: %s", seed, len(within), within.Line())
 		}
 		var majority, stopped bool
-		for _, f := range from(s, p.inModel) {
+		for _, f := range s.From(p.InModel) {
 			majority = majority || f.Fault.Kind == fault.Clock && f.Fault.Masters.Count() > masterCount/2
 			stopped = stopped || f.Fault.Kind == fault.StopClient && f.Fault.Span > ttl
-			if f.At < 0 || f.At > p.outOfModel {
+			if f.At < 0 || f.At > p.OutOfModel {
 				t.Errorf("seed %d: %v is not in its phase", seed, f)
 			}
 		}
@@ -66,7 +67,7 @@ func TestSchedule(t *testing.T) {
 		}
 
 		pasted := c
-		pasted.Faults = printFaults(s)
+		pasted.Faults = s.Line()
 		again, err := pasted.schedule(0, p)
 		if err != nil || !slices.Equal(again, s) {
 			t.Errorf("seed %d: what is printed is read as %v, %v", seed, again, err)
@@ -100,7 +101,7 @@ func TestScenarios(t *testing.T) {
 	for _, s := range Scenarios {
 		c := Config{Scenario: s.Name}
 		rounds, p := c.plan()
-		if rounds != 1 || p.inModel+p.outOfModel == 0 {
+		if rounds != 1 || p.InModel+p.OutOfModel == 0 {
 			t.Errorf("%s: %d rounds of %+v", s.Name, rounds, p)
 		}
 		faults, err := c.schedule(1, p)
@@ -108,13 +109,20 @@ func TestScenarios(t *testing.T) {
 			t.Errorf("%s: %v", s.Name, err)
 		}
 		for _, f := range faults {
-			if f.At > p.inModel+p.outOfModel || f.Fault.Masters|f.Fault.Spare >= 1<<(masterCount+spareCount) {
+			if f.At > p.InModel+p.OutOfModel || f.Fault.Masters|f.Fault.Spare >= 1<<(masterCount+spareCount) {
 				t.Errorf("%s: %v is too late, or hits masters that there are not", s.Name, f)
 			}
 		}
 		for i := range clientCount {
-			if list := c.scenario().list(i); len(list) < masterCount/2+1 {
-				t.Errorf("%s: client %d names only %v", s.Name, i, list)
+			for life := range 2 {
+				if list := c.scenario().list(i, life+1); len(list) < masterCount/2+1 {
+					t.Errorf("%s: client %d names only %v", s.Name, i, list)
+				}
+			}
+		}
+		for _, service := range s.Serves {
+			if service.From >= service.To || service.To > p.InModel+p.OutOfModel {
+				t.Errorf("%s: no client can be served as %v", s.Name, service)
 			}
 		}
 	}
@@ -127,17 +135,27 @@ func TestLists(t *testing.T) {
 	t.Parallel()
 	var none *Scenario
 	for i, want := range []int{masterCount, masterCount, masterCount + 1, masterCount + 2} {
-		if got := none.list(i); len(got) != want {
+		if got := none.list(i, 1); len(got) != want {
 			t.Errorf("client %d names %v, want %d masters", i, got, want)
+		}
+	}
+}
+
+func TestListsOfLaterLives(t *testing.T) {
+	t.Parallel()
+	s := Scenario{Lists: [][]int{{0, 1, 2}, {1, 2, 3}}, Later: [][]int{{1, 2, 3}}}
+	for i, want := range [][]int{{1, 2}, {1, 2, 3}} {
+		if got := s.always(i); !slices.Equal(got, want) {
+			t.Errorf("client %d names %v in all its lives, want %v", i, got, want)
 		}
 	}
 }
 
 func TestCommandOfARound(t *testing.T) {
 	t.Parallel()
-	r := round{Config: Config{Engine: "process", Tags: "bug"}, seed: 3, phases: phases{time.Minute, time.Second, time.Second}}
+	r := round{Config: Config{Engine: "process", Planted: "bug"}, seed: 3, phases: play.Phases{InModel: time.Minute, OutOfModel: time.Second, Healed: time.Second}}
 	r.faults = fault.Schedule{{At: time.Second, Fault: fault.Fault{Kind: fault.FlushAll, Masters: fault.MastersOf(1)}}}
-	want := "go test -run 'TestChaos$' . -chaos.seed=3 -chaos.duration=1m2s -chaos.engine=process -chaos.tags=bug -chaos.faults='1s flushall(m1)'"
+	want := "go test -run 'TestChaos$' . -chaos.seed=3 -chaos.duration=1m2s -chaos.engine=process -chaos.planted=bug -chaos.faults='1s flushall(m1)'"
 	if got := r.command(); got != want {
 		t.Errorf("command is\n%s\nwant\n%s", got, want)
 	}
@@ -150,7 +168,7 @@ func script(t *testing.T, text string) *clients {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return newClients(1, path, t.TempDir(), history.StartClock(), func(int) []string { return nil })
+	return newClients(1, path, "", t.TempDir(), history.StartClock(), func(int, int) []string { return nil })
 }
 
 const obedient = `trap 'exit 0' TERM; while :; do sleep 0.05; done`
@@ -212,7 +230,7 @@ func TestNoDatabase(t *testing.T) {
 
 func TestBuild(t *testing.T) {
 	t.Parallel()
-	b, err := build(t.Context(), "../client", "", t.TempDir())
+	b, err := build(t.Context(), "../client", false, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +240,7 @@ func TestBuild(t *testing.T) {
 	if _, err := exec.LookPath(b.database); err != nil {
 		t.Error(err)
 	}
-	if _, err := build(t.Context(), t.TempDir(), "", t.TempDir()); err == nil {
+	if _, err := build(t.Context(), t.TempDir(), false, t.TempDir()); err == nil {
 		t.Error("a client was built out of nothing")
 	}
 }
@@ -231,11 +249,11 @@ func TestSummary(t *testing.T) {
 	t.Parallel()
 	res := Result{Rounds: 2}
 	res.Add(check.Verdict{
-		Counts:     check.Counts{Overlaps: 5, FaultsByKind: map[string]int{"kill": 3, "clock": 1}},
+		Counts:     check.Counts{Overlaps: 5, FaultsByKind: map[string]int{"kill": 3, "clock": 1}, Failures: 2, FailedByKind: map[string]int{"oom": 2}},
 		Violations: []check.Violation{{Rule: check.Tokens}},
 	})
 	text := strings.Join(res.Summary(), "\n")
-	for _, want := range []string{"2 rounds, 1 violations", "5 overlaps provoked", "[clock 1 kill 3]"} {
+	for _, want := range []string{"2 rounds, 1 violations", "5 overlaps provoked", "[clock 1 kill 3]", "2 faults that could not be applied", "could not be applied, by kind: [oom 2]"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("summary has no %q:\n%s", want, text)
 		}

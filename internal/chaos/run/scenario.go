@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
+	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
 // Scenario is a story that is played in one round, in the place of faults that are drawn. A
@@ -16,8 +17,14 @@ type Scenario struct {
 	Name string
 
 	Lists  [][]int         // by client: the masters that it names; nil: as in other rounds
+	Later  [][]int         // the same, of clients that were started again; nil: as before
 	Fsync  cluster.Fsync   // empty: every write is on disk
 	Clocks []time.Duration // by master: how far it is ahead from the start on
+
+	// Passwords: clients log in as fault.User, with the old password, and with the new one when they were started again.
+	Passwords bool
+
+	Strangers []Stranger
 
 	// Faults are as a run prints them. Those before InModel must leave no two claims
 	// overlap, whatever they are: fault.Schedule.InModel is not asked.
@@ -27,6 +34,21 @@ type Scenario struct {
 	// Inits is how often at least the members have to be founded by force. (Where losses come
 	// one after the other, it depends on the machine whether each is over before the next.)
 	Inits int
+
+	Changes int       // of the members, which at least must have been made when the faults are over
+	Serves  []Service // what must be served in spite of the faults
+}
+
+// Stranger is a spare that is another deployment.
+type Stranger struct {
+	Master int
+	Prefix string // empty: that of the clients
+}
+
+// Service is a time in which each of the clients must lock something. It counts from the first phase on.
+type Service struct {
+	Clients  fault.Clients
+	From, To time.Duration
 }
 
 // Scenarios are all that there are.
@@ -83,6 +105,63 @@ var Scenarios = []Scenario{
 			"7s replace(m0,m5,0s,20s); 7.2s partition(*,m1+m2,both,20s)",
 		InModel: 12 * time.Second,
 	},
+	{
+		// A new host takes the place of a member, and the old one is switched off. Half of the clients have the new list from
+		// the start on; the others get it when they are restarted, but for one, which goes on as long as it reaches a
+		// majority of the members.
+		Name:  "new-host",
+		Lists: [][]int{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4}, {5, 1, 2, 3, 4}, {5, 1, 2, 3, 4}},
+		Later: [][]int{{5, 1, 2, 3, 4}},
+		Faults: "500ms replace(m0,m5,200ms,1m); 1s kill-client(c0,200ms); 3s kill-client(c2,200ms); 4s kill(m0,kept,1m); " +
+			"5s kill(m1,kept,3s); 9s flushall(m5)",
+		InModel: 12 * time.Second,
+		Changes: 1,
+		Serves:  []Service{{"c1", 5 * time.Second, 8 * time.Second}, {fault.All, 5 * time.Second, 12 * time.Second}},
+	},
+	{
+		// The deployment grows to seven and shrinks back. Each spare is added, and later removed, by two operators at once,
+		// some of whom are killed.
+		Name: "grow-shrink",
+		Faults: "500ms add(m5,150ms,6s); 500ms add(m5,0s,6s); 600ms add(m6,400ms,6s); 600ms add(m6,0s,6s); " +
+			"1.5s kill(m0,kept,300ms); 5s kill(m2,lost,200ms); 9s kill(m1,kept,300ms)",
+		InModel: 15 * time.Second,
+		Changes: 4,
+		Serves:  []Service{{fault.All, 3 * time.Second, 9 * time.Second}},
+	},
+	{
+		// Backups of two members are put back, as operators are told to do it. No client reaches m0 until it is emptied;
+		// later it is needed for a quorum with m3 and m4, which no client reached since the backup was made. m1 was
+		// replaced before, and gets its place back.
+		Name:  "backup",
+		Lists: [][]int{{0, 1, 2, 3, 4}},
+		Faults: "0s partition(*,m3+m4,both,6s); 500ms restore(m0,3s,300ms); 600ms restore(m1,7s,300ms); 3.3s partition(*,m0,both,2700ms); " +
+			"3.6s flushall(m0); 6s replace(m1,m5,0s,4s); 9s partition(*,m1+m2,both,3s)",
+		InModel: 15 * time.Second,
+		Changes: 2,
+		Serves:  []Service{{fault.All, 0, 3300 * time.Millisecond}, {fault.All, 9 * time.Second, 12 * time.Second}},
+	},
+	{
+		// The password of the clients is changed: the new one is added, the clients are restarted with it, the old one is
+		// removed. Then a minority of the masters refuses it for a while, and a majority, and all.
+		Name:      "credentials",
+		Passwords: true,
+		Faults: "1s password(m0,both); 1.2s password(m1,both); 1.4s password(m2,both); 1.6s password(m3,both); 1.8s password(m4+m5+m6,both); " +
+			"2s kill-client(c0+c1,100ms); 3s kill-client(c2+c3,100ms); 4s password(m0+m1,new); 4.3s password(m2+m3+m4+m5+m6,new); " +
+			"6s refuse(m0+m1,3s); 7s refuse(m2,1s); 10s refuse(m0+m1+m2+m3+m4+m5+m6,1s)",
+		InModel: 11 * time.Second,
+		Serves: []Service{
+			{fault.All, 0, 2 * time.Second}, {fault.All, 4300 * time.Millisecond, 7 * time.Second}, {fault.All, 8 * time.Second, 10 * time.Second},
+		},
+	},
+	{
+		// In the place of members, most clients name masters of other deployments.
+		Name:      "stranger",
+		Strangers: []Stranger{{5, ""}, {6, "other"}},
+		Lists:     [][]int{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 5}, {6, 1, 2, 3, 4}, {0, 5, 2, 6, 4}},
+		Faults:    "1s kill(m0,kept,1s); 4s freeze(m1,500ms); 6s kill(m5,lost,100ms); 7s flushall(m6); 8s flushall(m3+m4)",
+		InModel:   11 * time.Second,
+		Serves:    []Service{{fault.All, 2 * time.Second, 6 * time.Second}},
+	},
 }
 
 // FindScenario returns the one of that name.
@@ -123,9 +202,35 @@ func (s *Scenario) clocks() []time.Duration {
 	return s.Clocks
 }
 
-// list returns the masters that a client names. Half of the clients know only the founders,
+func (s *Scenario) hasPasswords() bool { return s != nil && s.Passwords }
+
+func (s *Scenario) strangers() []Stranger {
+	if s == nil {
+		return nil
+	}
+	return s.Strangers
+}
+
+func (s *Scenario) changes() int {
+	if s == nil {
+		return 0
+	}
+	return s.Changes
+}
+
+func (s *Scenario) serves() []Service {
+	if s == nil {
+		return nil
+	}
+	return s.Serves
+}
+
+// list returns the masters that a client names in one of its lives, from 1. Half of the clients know only the founders,
 // one knows a spare, and one all.
-func (s *Scenario) list(client int) (masters []int) {
+func (s *Scenario) list(client, life int) (masters []int) {
+	if s != nil && s.Later != nil && life > 1 {
+		return slices.Clone(s.Later[client%len(s.Later)])
+	}
 	if s != nil && s.Lists != nil {
 		return slices.Clone(s.Lists[client%len(s.Lists)])
 	}
@@ -134,4 +239,10 @@ func (s *Scenario) list(client int) (masters []int) {
 		masters = append(masters, n)
 	}
 	return masters
+}
+
+// always returns the masters that a client names in all its lives.
+func (s *Scenario) always(client int) []int {
+	later := s.list(client, 2)
+	return slices.DeleteFunc(s.list(client, 1), func(n int) bool { return !slices.Contains(later, n) })
 }

@@ -130,6 +130,8 @@ function block(c, box, fill, inset) {
 }
 
 const entry = (s) => s.depth > 1 ? " ×" + s.depth : "";
+// grip is what its holder has of a lock: its token, or none if it reads.
+const grip = (s) => s.reads ? "reads" : "#" + s.token;
 
 const painters = {
   fault(c, box, s) {
@@ -158,14 +160,14 @@ const painters = {
   },
   holding(c, box, s) {
     block(c, box, colors.holding, 1.5);
-    write(c, box, colors["on-holding"], "#" + s.token + " " + s.name + entry(s), "#" + s.token + entry(s), "#" + s.token);
+    write(c, box, colors["on-holding"], grip(s) + " " + s.name + entry(s), grip(s) + entry(s), grip(s));
   },
   late(c, box) {
     block(c, box, hatches.late, 1.5);
   },
   wrong(c, box, s) {
     block(c, box, box.width < 8 ? colors.wrong : hatches.wrong, 0.5);
-    write(c, box, colors["on-wrong"], "#" + s.token + " " + s.name + ": believes wrongly", "#" + s.token + " wrongly", "#" + s.token);
+    write(c, box, colors["on-wrong"], grip(s) + " " + s.name + ": believes wrongly", grip(s) + " wrongly", grip(s));
   },
   leaving(c, box) {
     block(c, box, colors.leaving, 4);

@@ -43,6 +43,7 @@ function told(lane, item) {
   say("fault", item.text);
   say(item.store ? "resource" : "lock", item.name);
   say("token", item.token);
+  say("for", item.reads ? "reading" : "");
   say("newer token", item.newer);
   say("store", item.store);
   if (item.store) say("value", item.value ?? 0);

@@ -1,4 +1,4 @@
-package main
+package work
 
 import (
 	"context"
@@ -24,6 +24,7 @@ func TestClassesOfTheLock(t *testing.T) {
 		{errors.Join(context.Canceled, &redlock.QuorumError{Op: "acquire", Reason: redlock.ErrHeld}), history.ErrCanceled},
 		{redlock.ErrClosed, history.ErrCanceled},
 		{errors.Join(redlock.ErrNotAcquired, redlock.ErrExpired), history.ErrExpired},
+		{errors.Join(redlock.ErrNotAcquired, redlock.ErrUpgrade), history.ErrUpgrade},
 		{&redlock.QuorumError{Op: "release", Reason: redlock.ErrLost}, history.ErrLost},
 		{redlock.ErrReleased, history.ErrReleased},
 		{io.ErrUnexpectedEOF, "unexpected EOF"},

@@ -1,4 +1,4 @@
-package main
+package work
 
 import (
 	"context"
@@ -14,35 +14,37 @@ import (
 // entry is one handle on a hold, of the call that brought it.
 type entry struct {
 	call
-	lock *redlock.Lock
+	lock  *redlock.Lock
+	of    int64       // the call that brought the hold
+	token fence.Token // by which the Observer knows the hold: 0 if that was had for reading
+	reads bool        // it was had for reading
 }
 
 // holds are those of this process, to be found by the client's Observer.
 type holds struct {
 	calls *recorder
 
-	mu     sync.Mutex
-	byName map[holdKey]entry // the first entry of each
-	logs   sync.WaitGroup
+	mu   sync.Mutex
+	had  map[int64]entry // by entry.of: one entry of each that is not left
+	logs sync.WaitGroup
 }
 
-type holdKey struct {
-	name  string
-	token fence.Token
-}
-
-// begin notes a fresh hold, and writes down when its context ends before its time.
+// begin notes a fresh hold, or another entry of one.
 func (h *holds) begin(e entry) {
 	h.mu.Lock()
-	if h.byName == nil {
-		h.byName = map[holdKey]entry{}
+	defer h.mu.Unlock()
+	if h.had == nil {
+		h.had = map[int64]entry{}
 	}
-	h.byName[keyOf(e)] = e
-	h.mu.Unlock()
+	h.had[e.of] = e
+}
+
+// watch writes down when the context of an entry ends before it is left: each has one of
+// its own.
+func (e entry) watch() {
 	context.AfterFunc(e.lock.Context(), func() {
-		switch cause := context.Cause(e.lock.Context()); {
-		case errors.Is(cause, redlock.ErrLost), errors.Is(cause, redlock.ErrExpired):
-			e.log(history.Event{Kind: history.Told, Err: lockClass(cause), Until: endOf(e.lock, h.calls.out.Clock())})
+		if cause := context.Cause(e.lock.Context()); !errors.Is(cause, redlock.ErrReleased) {
+			e.log(history.Event{Kind: history.Told, Err: lockClass(cause), Until: endOf(e.lock, e.r.out)})
 		}
 	})
 }
@@ -51,34 +53,33 @@ func (h *holds) begin(e entry) {
 func (h *holds) end(e entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.byName, keyOf(e))
+	delete(h.had, e.of)
 }
 
 // renewed is the Observer's. It does not take the end of the lease from validFor:
 // this process may have been stopped since that was worked out, and an end that is
 // told too late would look like an overlap. An observer must not ask the lock; so
-// another goroutine does.
+// another goroutine does. Which of several holds for reading was renewed is not told: all
+// of them are asked.
 func (h *holds) renewed(name string, token fence.Token, _ time.Duration) {
 	h.mu.Lock()
-	e, ok := h.byName[holdKey{name, token}]
-	h.mu.Unlock()
-	if !ok {
-		return // it is only beginning, and will read the end of its lease yet
+	defer h.mu.Unlock()
+	for _, e := range h.had { // one that is only beginning is not there, and will read the end of its lease yet
+		if e.lock.Name() == name && e.token == token {
+			h.logs.Go(func() {
+				e.log(history.Event{Kind: history.Renewed, Until: endOf(e.lock, h.calls.out)})
+			})
+		}
 	}
-	h.logs.Go(func() {
-		e.log(history.Event{Kind: history.Renewed, Until: endOf(e.lock, h.calls.out.Clock())})
-	})
 }
 
 // wait returns when all is written. No call of the client may be under way.
 func (h *holds) wait() { h.logs.Wait() }
 
-func keyOf(e entry) holdKey { return holdKey{e.lock.Name(), e.lock.Token()} }
-
 // endOf returns when the lease ends, on the clock of the run. The two clocks are
 // read one after the other; a process that is stopped in between is too early by
 // that, never too late, and tries again.
-func endOf(lock *redlock.Lock, clock history.Clock) (until time.Duration) {
+func endOf(lock *redlock.Lock, clock history.Log) (until time.Duration) {
 	for range 5 {
 		now := clock.Now()
 		until = now + time.Until(lock.Until())

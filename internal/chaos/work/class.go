@@ -1,4 +1,4 @@
-package main
+package work
 
 import (
 	"context"
@@ -17,6 +17,7 @@ var classes = []struct {
 	class string
 }{
 	{redlock.ErrReleased, history.ErrReleased},
+	{redlock.ErrUpgrade, history.ErrUpgrade},
 	{redlock.ErrLost, history.ErrLost},
 	{redlock.ErrExpired, history.ErrExpired},
 	{context.Canceled, history.ErrCanceled},

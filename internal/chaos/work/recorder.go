@@ -1,4 +1,4 @@
-package main
+package work
 
 import (
 	"fmt"
@@ -13,13 +13,13 @@ const callsPerLife = 10_000_000
 
 // recorder numbers the calls of this process and writes down what becomes of them.
 type recorder struct {
-	out    *history.Writer
+	out    history.Log
 	client string
 	number int
 	last   atomic.Int64
 }
 
-func newRecorder(out *history.Writer, number, life int) *recorder {
+func newRecorder(out history.Log, number, life int) *recorder {
 	r := &recorder{out: out, client: fmt.Sprint("c", number), number: number}
 	r.last.Store(int64(life) * callsPerLife)
 	return r

@@ -1,0 +1,114 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/fault"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// lost: a hold that is renewed ends only by its unlock, if for a whole ttl before no
+// fault hurt a quorum that the client reaches.
+func lost(r *record, b Bounds, v *Verdict) {
+	for _, name := range r.names {
+		for _, h := range r.holds[name] {
+			end, how := r.ended(h, b)
+			if !h.watched || h.until <= h.held || end >= r.horizon || !r.calm(h.client, end-h.ttl-b.Calm, end, b) {
+				continue
+			}
+			v.Calm++
+			if how != "" {
+				v.violate(Lost, end, "%s: the hold of %s %s was renewed, and %s at %s; a quorum was there for it and unhurt since %s",
+					name, h.client, h.with(), how, seconds(end), seconds(end-h.ttl-b.Calm))
+			}
+		}
+	}
+}
+
+// ended returns when the hold was over, and by what: "" if its client left or died.
+func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
+	switch {
+	case h.lost < h.left:
+		return min(h.lost, h.until), "its holder was told that it is over"
+	case h.died != never:
+		return h.died, ""
+	case min(h.left, r.horizon) > h.until+b.Told:
+		return h.until, "its lease ended"
+	case h.freed != never && (h.err == history.ErrLost || h.err == history.ErrExpired):
+		return min(h.left, h.until), "its unlock found it " + h.err
+	}
+	return h.left, ""
+}
+
+// calm reports whether for all that time, within the fault model, the client had a
+// quorum of the members in its reach that no fault hurt, whoever the members were, and the
+// machine had time. Where nobody has looked at the members, nothing is calm.
+func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
+	if !r.inModel(from, b.Recovery) || !r.inModel(to, b.Recovery) || r.meets(history.OutOfModel, from, to) || r.stopped(client, from, to) {
+		return false
+	}
+	known, unsettled := r.membersAt(from), fault.Masters(0)
+	missed := r.missed(client, from, to, b, false)
+	for _, f := range r.faults {
+		if f.from <= to && f.to >= known.at {
+			unsettled |= f.Unsettles()
+		}
+	}
+	bad := (known.Masters | unsettled) & (missed | unsettled)
+	return (known.Masters&^bad).Count() > bad.Count() && !r.busy(from, to, b)
+}
+
+// busy reports whether the machine let somebody wait for a store, or for the end of a
+// try: masters may have been as slow.
+func (r *record) busy(from, to time.Duration, b Bounds) bool {
+	waited := func(began, ended time.Duration) bool {
+		return began <= to && ended >= from && min(ended, r.horizon)-began > b.Busy
+	}
+	if b.Busy == 0 {
+		return false
+	}
+	for _, at := range r.registers {
+		if slices.ContainsFunc(r.accesses[at], func(a *access) bool { return waited(a.from, a.to) }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.asks, func(a *ask) bool { return !a.waits && waited(a.from, a.to) })
+}
+
+// missed returns the masters that the client could not rely on for all that time: those
+// that a fault hurt, or only one of the network, and those that it does not name. A change
+// of the members hurts only its own masters any more when they are seen to vote.
+func (r *record) missed(client string, from, to time.Duration, b Bounds, network bool) (some fault.Masters) {
+	for _, f := range r.faults {
+		if network && f.Clients == "" {
+			continue
+		}
+		hurt, after := f.Hurts(client, b.Silent, b.Quarantine)
+		if own := f.Unsettles(); own != 0 && r.looked(f.to, from-b.Silent) {
+			hurt = own
+		}
+		if f.from <= to && (f.to == never || f.to+after >= from) {
+			some |= hurt
+		}
+	}
+	if named, known := r.reach[client]; known {
+		some |= ^named
+	}
+	return some
+}
+
+// membersAt returns who the members were when somebody looked for the last time before.
+func (r *record) membersAt(at time.Duration) (known membership) {
+	for _, m := range r.members {
+		if m.at <= at {
+			known = m
+		}
+	}
+	return known
+}
+
+// looked reports whether somebody looked at the members between.
+func (r *record) looked(from, to time.Duration) bool {
+	return slices.ContainsFunc(r.members, func(m membership) bool { return from <= m.at && m.at <= to })
+}

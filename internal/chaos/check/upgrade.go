@@ -1,0 +1,26 @@
+package check
+
+import "github.com/redlock-go/redlock/internal/chaos/history"
+
+// upgrades: who reads, and asks for the same lock to write, is refused at once: two that waited
+// would wait for each other. Or it hears that its hold is over.
+func upgrades(r *record, _ Bounds, v *Verdict) {
+	for _, a := range r.asks {
+		h := a.under
+		if h == nil || a.reads || a.to == never || !h.reads && h.down > a.from {
+			continue
+		}
+		switch a.err {
+		case history.ErrUpgrade:
+			v.Upgrades++
+			continue
+		case history.ErrLost, history.ErrExpired, history.ErrReleased, history.ErrCanceled:
+			continue
+		}
+		became := "got it"
+		if !a.held {
+			became = "was told: " + a.err
+		}
+		v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and %s", a.name, a.client, seconds(a.from), became)
+	}
+}

@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// endless writes nothing, so that SCRIPT KILL ends it.
+const endless = "while true do end"
+
+// Of lua-time-limit: ours, and what Redis has by default. In ms.
+const (
+	impatient = 50
+	patient   = 5000
+)
+
+func (m *master) Occupy() (release func() error, err error) {
+	if err := m.order("config", "set", "lua-time-limit", impatient); err != nil {
+		return nil, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// The answer is that it was killed, or none when it takes longer than the patience of the client.
+		_, _ = m.Do(context.Background(), "eval", endless, 0)
+	}()
+	return func() error {
+		err := m.endScript()
+		<-ended
+		return errors.Join(err, m.order("config", "set", "lua-time-limit", patient))
+	}, nil
+}
+
+// endScript ends a script of which the server has come to say BUSY.
+func (m *master) endScript() error {
+	deadline := time.Now().Add(orderTimeout)
+	for {
+		err := m.order("script", "kill")
+		if err == nil || !strings.Contains(err.Error(), "NOTBUSY") || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond) // it was not yet begun
+	}
+}
+
+// orderTimeout is for a server that should answer.
+const orderTimeout = 5 * time.Second
+
+func (m *master) order(args ...any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	if _, err := m.Do(ctx, args...); err != nil {
+		return fmt.Errorf("cluster: %s to %s: %w", args[0], m.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package fault
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redlock-go/redlock/internal/chaos/cluster"
+)
+
+// User is the one as whom clients log in where masters want passwords.
+const User = "worker"
+
+// The passwords of User.
+const (
+	OldPassword = "old-password"
+	NewPassword = "new-password"
+)
+
+// accepted are the passwords of each choice.
+var accepted = map[Passwords][]string{
+	Old:    {OldPassword},
+	OldNew: {OldPassword, NewPassword},
+	New:    {NewPassword},
+}
+
+// SetPasswords makes the master accept these from User, who may do anything else. What is connected as User is cut. A
+// server that is started again knows no User.
+func SetPasswords(m cluster.Master, p Passwords) error {
+	rule := []any{"on", "~*", "&*", "+@all", "resetpass"}
+	for _, password := range accepted[p] {
+		rule = append(rule, ">"+password)
+	}
+	return setUser(m, rule...)
+}
+
+func setUser(m cluster.Master, rule ...any) error {
+	if err := command(m, append([]any{"acl", "setuser", User}, rule...)...); err != nil {
+		return err
+	}
+	return command(m, "client", "kill", "user", User)
+}
+
+func applyPassword(_ context.Context, f Fault, env *Env) error {
+	all, err := env.mastersOf(f)
+	if err != nil {
+		return err
+	}
+	return each(all, func(m cluster.Master) error { return SetPasswords(m, f.Passwords) })
+}
+
+// applyRefuse makes the right password as good as a wrong one.
+func applyRefuse(ctx context.Context, f Fault, env *Env) error {
+	all, err := env.mastersOf(f)
+	if err != nil {
+		return err
+	}
+	err = each(all, func(m cluster.Master) error { return setUser(m, "off") })
+	if err == nil {
+		Wait(ctx, f.Span)
+	}
+	return errors.Join(err, each(all, func(m cluster.Master) error { return setUser(m, "on") }))
+}

@@ -1,0 +1,91 @@
+package fault
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Round makes the schedule of a round: faults within the fault model for so long, and then faults out of it. Those that
+// begin before inModel are within it. Without outOfModel there are no others.
+func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
+	within, without := p, p
+	within.InModel, within.For = true, inModel-Slack
+	if outOfModel == 0 {
+		return fewerAtOnce(seed, within)
+	}
+	provoked := outOfModel * 2 / 3
+	without.InModel, without.For = false, outOfModel-provoked-Slack
+	s := fewerAtOnce(seed, within)
+	s = append(s, provoke(seed, p, provoked).After(inModel)...)
+	return append(s, noticed(fewerAtOnce(seed+1, without)).After(inModel+provoked)...)
+}
+
+// noticed leaves out what makes masters forget without anybody noticing. Outside of
+// the model nothing bounds how many are hit at a time, and what tokens rest on holds
+// in all phases: a majority keeps its counters, or knows that it lost them.
+func noticed(s Schedule) Schedule {
+	return slices.DeleteFunc(s, func(t Timed) bool {
+		return t.Fault.Kind == Truncate || t.Fault.Kind == Promote || t.Fault.Kind == Restore
+	})
+}
+
+// fewerAtOnce is Generate with the last third of its schedule, in which all kinds
+// come at once, cut to a sixth: while they do, next to nothing is ever locked.
+func fewerAtOnce(seed uint64, p Plan) Schedule {
+	all := p.For
+	p.For = all * 5 / 4
+	return Generate(seed, p).Before(all)
+}
+
+// provoke returns what makes two hold at a time and writes stale, again and again: a
+// majority of the clocks jumps, which ends leases before their time; half of the
+// clients are stopped for longer than their leases. Drawn at random, they might not
+// come.
+func provoke(seed uint64, p Plan, within time.Duration) (s Schedule) {
+	stop, period := 5*p.TTL/2, 4*p.TTL
+	chance := rand.New(rand.NewPCG(seed, 1))
+	for at := p.TTL; at+period < within; at += period {
+		majority := MastersOf(chance.Perm(p.Masters)[:p.Masters/2+1]...)
+		var half []string
+		for _, i := range chance.Perm(len(p.Clients))[:len(p.Clients)/2] {
+			half = append(half, p.Clients[i])
+		}
+		s = append(s,
+			Timed{At: at, Fault: Fault{Kind: Clock, Masters: majority, Offset: 5 * p.TTL, Span: p.TTL}},
+			Timed{At: at + p.TTL, Fault: Fault{Kind: StopClient, Clients: ClientsOf(half...), Span: stop}})
+	}
+	return s
+}
+
+// Before returns the faults that begin before at.
+func (s Schedule) Before(at time.Duration) (part Schedule) {
+	for _, t := range s {
+		if t.At < at {
+			part = append(part, t)
+		}
+	}
+	return part
+}
+
+// From returns those that begin at or later, counted from there.
+func (s Schedule) From(at time.Duration) Schedule { return s[len(s.Before(at)):].After(-at) }
+
+// After returns the schedule, begun later by d.
+func (s Schedule) After(d time.Duration) (later Schedule) {
+	for _, t := range s {
+		later = append(later, Timed{At: t.At + d, Fault: t.Fault})
+	}
+	return later
+}
+
+// Line returns the schedule on one line, with semicolons between its faults, for a command line.
+func (s Schedule) Line() string {
+	return strings.ReplaceAll(strings.TrimSpace(s.String()), "\n", "; ")
+}
+
+// ParseLine reads what Line has printed.
+func ParseLine(text string) (Schedule, error) {
+	return ParseSchedule(strings.ReplaceAll(text, ";", "\n"))
+}

@@ -1,0 +1,282 @@
+// Package operator founds the deployment of a chaos run and changes its members, as people
+// do with the redlock command. It reaches the masters past the fronts.
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/chaos/cluster"
+	"github.com/redlock-go/redlock/internal/chaos/fault"
+)
+
+// Operator is all operators of a run: each change is made by a client of its own. Set the
+// fields once.
+type Operator struct {
+	Masters  []cluster.Master // the founders, then the spares
+	Founders int              // how many
+	MaxTTL   time.Duration    // of the deployment
+
+	// Patience is how long it takes at most to find out that a majority lost its data: the
+	// members that may have are given new ids before, and sit out their quarantine.
+	Patience time.Duration
+
+	// Open returns a client that names these masters.
+	Open func(masters []cluster.Master) (*redlock.Client, error)
+
+	Log io.Writer
+
+	mu     sync.Mutex
+	counts Counts
+}
+
+// Counts are what operators have done.
+type Counts struct {
+	Made    int // changes
+	Refused int // changes
+	Killed  int // operators that were, or gave up
+	Inits   int // by force
+}
+
+var _ fault.Operator = (*Operator)(nil)
+
+// Counts returns what was done until now.
+func (o *Operator) Counts() Counts {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.counts
+}
+
+// fewest is below how many members no operator goes.
+func (o *Operator) fewest() int { return o.Founders - 1 }
+
+// Found founds the deployment.
+func (o *Operator) Found(ctx context.Context) error {
+	client, err := o.Open(o.Masters[:o.Founders])
+	if err != nil {
+		return err
+	}
+	return errors.Join(client.Init(ctx, 0), client.Close())
+}
+
+func (o *Operator) Suspend(ctx context.Context, member string) error {
+	return o.change(ctx, redlock.SuspendMember(member), 0)
+}
+
+func (o *Operator) Resume(ctx context.Context, member string) error {
+	return o.change(ctx, redlock.ResumeMember(member), 0)
+}
+
+func (o *Operator) Replace(ctx context.Context, member, spare string) error {
+	return o.change(ctx, redlock.ReplaceMember(member, spare), 0)
+}
+
+func (o *Operator) Add(ctx context.Context, server string) error {
+	return o.change(ctx, redlock.AddMember(server), 0)
+}
+
+func (o *Operator) Remove(ctx context.Context, member string) error {
+	return o.change(ctx, redlock.RemoveMember(member), o.fewest()+1)
+}
+
+// change makes a change of at least so many members, and tries again as long as they
+// cannot be reached.
+func (o *Operator) change(ctx context.Context, change redlock.MemberChange, least int) error {
+	client, err := o.Open(o.Masters)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	for ; ctx.Err() == nil; fault.Wait(ctx, 50*time.Millisecond) {
+		if least > 0 {
+			is, err := client.Members(ctx)
+			if err != nil {
+				continue
+			}
+			if len(is.Members) < least {
+				o.count(&o.counts.Refused)
+				return nil
+			}
+		}
+		switch err := client.ChangeMembers(ctx, change, nil); {
+		case err == nil:
+			o.count(&o.counts.Made)
+			return nil
+		case errors.Is(err, redlock.ErrChangeRefused):
+			o.count(&o.counts.Refused)
+			return nil
+		}
+	}
+	o.count(&o.counts.Killed)
+	return ctx.Err()
+}
+
+// Voting returns the members, and whether all of them vote and no change is unfinished.
+func (o *Operator) Voting(ctx context.Context) (members fault.Masters, settled bool) {
+	client, err := o.Open(o.Masters)
+	if err != nil {
+		return 0, false
+	}
+	defer func() { _ = client.Close() }()
+	is, err := client.Members(ctx)
+	if err != nil || is.Unfinished {
+		return 0, false
+	}
+	number := map[string]int{}
+	for n, m := range o.Masters {
+		number[m.Addr()] = n
+	}
+	for _, m := range is.Members {
+		if m.State != redlock.MemberVoting {
+			return 0, false
+		}
+		members |= fault.MastersOf(number[m.Address])
+	}
+	return members, true
+}
+
+func (o *Operator) count(n *int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	*n++
+}
+
+// Init waits until somebody is told that the members need an operator, lets all that was
+// granted before be over, and founds them by force. When a lock can be had instead, nothing
+// is done.
+//
+// Without addresses, these are the founders.
+func (o *Operator) Init(ctx context.Context, founders ...string) error {
+	if len(founders) == 0 {
+		for _, m := range o.Masters[:o.Founders] {
+			founders = append(founders, m.Addr())
+		}
+	}
+	client, err := o.Open(o.Masters)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	for end := time.Now().Add(o.Patience); ; fault.Wait(ctx, 100*time.Millisecond) {
+		lock, err := client.TryLock(ctx, "operator")
+		switch {
+		case err == nil:
+			return lock.Unlock(ctx)
+		case errors.Is(err, redlock.ErrNeedsInit):
+			return o.force(ctx, founders)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Now().After(end):
+			return fmt.Errorf("chaos: nothing can be locked, and nobody is told that the masters need an init: %w", err)
+		}
+	}
+}
+
+// force founds the masters anew. The others are emptied: no server of the deployment before
+// may be left.
+func (o *Operator) force(ctx context.Context, founders []string) error {
+	fmt.Fprintf(o.Log, "chaos: a majority of the members lost its data: redlock init\n")
+	fault.Wait(ctx, o.MaxTTL)
+	var again []cluster.Master
+	for _, m := range o.Masters {
+		if slices.Contains(founders, m.Addr()) {
+			again = append(again, m)
+		} else if _, err := m.Do(ctx, "flushall"); err != nil {
+			return fmt.Errorf("chaos: emptying %s: %w", m.Name(), err)
+		}
+	}
+	client, err := o.Open(again)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	for end := time.Now().Add(o.Patience); ; fault.Wait(ctx, 100*time.Millisecond) {
+		err := client.ForceInit(ctx, 0)
+		if err == nil {
+			o.count(&o.counts.Inits)
+			return nil
+		}
+		if ctx.Err() != nil || time.Now().After(end) { // another operator was at work, or a master was restarted: run it again
+			return err
+		}
+	}
+}
+
+// Restore makes the founders the members again, all of which vote, within the time for it.
+// It returns what is not so by then.
+func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
+	client, err := o.Open(o.Masters)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	of, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	for {
+		is, err := client.Members(of)
+		var change *redlock.MemberChange
+		if err == nil {
+			if change, err = o.restoring(is); err == nil {
+				return nil
+			}
+		}
+		if change != nil {
+			if failed := client.ChangeMembers(of, *change, nil); failed != nil {
+				err = fmt.Errorf("%w: %w", err, failed)
+			}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if of.Err() != nil {
+			return err
+		}
+		fault.Wait(of, 50*time.Millisecond)
+	}
+}
+
+// restoring returns the next change to restore the members, if there is one, and what is
+// not as it was.
+func (o *Operator) restoring(is redlock.Membership) (*redlock.MemberChange, error) {
+	state := map[string]redlock.MemberState{}
+	for _, m := range is.Members {
+		state[m.Address] = m.State
+	}
+	members, spare := len(is.Members), "" // spare is a member that is none of the founders
+	for _, m := range o.Masters[o.Founders:] {
+		if state[m.Addr()] != "" {
+			spare = m.Addr()
+		}
+	}
+	next := func(c redlock.MemberChange, format string, args ...any) (*redlock.MemberChange, error) {
+		return &c, fmt.Errorf(format, args...)
+	}
+	for _, m := range o.Masters { // first, as the other changes need enough that vote
+		if state[m.Addr()] == redlock.MemberSuspended {
+			return next(redlock.ResumeMember(m.Addr()), "%s is suspended", m.Name())
+		}
+	}
+	for _, m := range o.Masters[:o.Founders] {
+		switch is := state[m.Addr()]; {
+		case is == "" && spare != "" && members >= o.Founders: // with fewer, too few would vote meanwhile
+			return next(redlock.ReplaceMember(spare, m.Addr()), "%s has its place taken", m.Name())
+		case is == "":
+			return next(redlock.AddMember(m.Addr()), "%s is no member", m.Name())
+		case is == redlock.MemberNew:
+			return nil, fmt.Errorf("%s is new", m.Name())
+		}
+	}
+	if spare != "" {
+		return next(redlock.RemoveMember(spare), "a spare is a member")
+	}
+	if is.Unfinished {
+		return nil, errors.New("a change is not finished")
+	}
+	return nil, nil
+}

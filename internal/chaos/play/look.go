@@ -1,0 +1,68 @@
+package play
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/fault"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// looks tell who the members are after each fault that changes them. The checks need it: a
+// change may have been refused, or be left half-way.
+type looks struct {
+	round  *Round
+	ctx    context.Context
+	cancel context.CancelFunc
+	all    sync.WaitGroup
+
+	mu      sync.Mutex
+	changes int // that have ended
+}
+
+// newLooks begins to look, until end is called.
+func newLooks(r *Round) *looks {
+	l := &looks{round: r}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	emit := r.Env.Emit
+	r.Env.Emit = func(e history.Event) {
+		f, err := fault.Parse(e.Fault)
+		if e.Kind != history.FaultEnds || err != nil || f.Unsettles() == 0 {
+			emit(e)
+			return
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		emit(e)
+		l.changes++
+		n := l.changes
+		l.all.Go(func() { l.look(n) })
+	}
+	return l
+}
+
+// end waits for those who look. No fault may be under way.
+func (l *looks) end() {
+	l.cancel()
+	l.all.Wait()
+}
+
+// look tells who the members are after n changes, once all of them vote. When another
+// change has ended, the look after that tells.
+func (l *looks) look(n int) {
+	const tries, pause = 10, 200 * time.Millisecond
+	for range tries {
+		fault.Wait(l.ctx, pause)
+		members, settled := l.round.Operator.Voting(l.ctx)
+		l.mu.Lock()
+		over := l.changes != n || l.ctx.Err() != nil
+		if settled && !over {
+			l.round.Log.Write(history.Event{Kind: history.Members, Masters: members.String()})
+		}
+		l.mu.Unlock()
+		if settled || over {
+			return
+		}
+	}
+}

@@ -1,0 +1,41 @@
+//go:build unix
+
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/check"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// Unserved is the rule that a client locks something in the times that a scenario names.
+const Unserved = "unserved"
+
+// unserved returns a violation for each client that locked nothing in a time in which it must.
+func unserved(events []history.Event, services []Service) (found []check.Violation) {
+	var began time.Duration
+	for _, e := range events {
+		if e.Kind == history.PhaseBegins {
+			began = e.At
+			break
+		}
+	}
+	for _, s := range services {
+		from, to := began+s.From, began+s.To
+		served := map[string]bool{}
+		for _, e := range events {
+			if e.Kind == history.LockHeld && from <= e.At && e.At <= to {
+				served[e.Client] = true
+			}
+		}
+		for _, client := range s.Clients.Names(clientNames()) {
+			if !served[client] {
+				found = append(found, check.Violation{Rule: Unserved, At: to,
+					Text: fmt.Sprintf("%s locked nothing from %v to %v", client, from.Round(time.Millisecond), to.Round(time.Millisecond))})
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/chaos/fault"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/chaos/work"
+)
+
+// clients are the client processes of a round.
+type clients struct {
+	setup
+	world   *world
+	log     history.Log
+	stores  []work.Store
+	options []redlock.Option
+	says    io.Writer
+
+	mu    sync.Mutex
+	live  []*process // by number; nil: killed, or not started
+	lives []int
+	all   sync.WaitGroup
+	errs  []error
+}
+
+var _ fault.Processes = (*clients)(nil)
+
+func newClients(s setup, w *world, log history.Log, options []redlock.Option, says io.Writer) *clients {
+	return &clients{
+		setup: s, world: w, log: log, stores: newStores(s.seed), options: options, says: says,
+		live: make([]*process, s.clients), lives: make([]int, s.clients),
+	}
+}
+
+func (c *clients) Stop(name string) error     { return c.do(name, (*process).stop) }
+func (c *clients) Continue(name string) error { return c.do(name, (*process).goOn) }
+
+func (c *clients) do(name string, what func(*process)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, err := c.number(name)
+	if err == nil && c.live[i] != nil {
+		what(c.live[i])
+	}
+	return err
+}
+
+func (c *clients) Kill(name string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, err := c.number(name)
+	if err == nil && c.live[i] != nil {
+		c.live[i].kill()
+		c.live[i] = nil
+	}
+	return err
+}
+
+func (c *clients) Restart(name string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i, err := c.number(name)
+	if err != nil || c.live[i] != nil {
+		return err
+	}
+	c.lives[i]++
+	p := newProcess(c.log)
+	w := work.NewProcess(work.Settings{
+		Number: i, Life: c.lives[i], Seed: c.seed, Workers: c.workers, Names: c.lockNames(),
+		TTL: c.ttl, MaxTTL: c.maxTTL, Patience: c.patience(), Reads: c.reads,
+	}, p)
+	var stores []work.Store
+	for _, s := range c.stores {
+		stores = append(stores, reaches{s, p})
+	}
+	var masters []redis.UniversalClient
+	for _, n := range c.list(i) {
+		o := c.world.masters[n].options()
+		o.Dialer = p.dialer(c.world.fronts[name][n].listener.Dial)
+		masters = append(masters, redis.NewClient(o))
+	}
+	client, err := redlock.New(masters, append(slices.Clone(c.options),
+		redlock.WithTTL(c.ttl), redlock.WithMaxTTL(c.maxTTL), redlock.WithRequestTimeout(c.request),
+		redlock.WithObserver(c.observer(name, w)))...)
+	if err != nil {
+		return fmt.Errorf("sim: %w", err)
+	}
+	c.live[i] = p
+	c.all.Go(func() {
+		defer close(p.ended)
+		w.Run(p.ctx, client, stores)
+		err := client.Close()
+		w.Wait()
+		for _, m := range masters {
+			err = errors.Join(err, m.Close())
+		}
+		if p.runs(nil) { // of a killed one, nothing matters any more
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.errs = append(c.errs, err)
+		}
+	})
+	return nil
+}
+
+// observer returns one that says what a client learns of the masters.
+func (c *clients) observer(name string, w *work.Process) redlock.Observer {
+	say := func(format string, args ...any) {
+		fmt.Fprintf(c.says, "%9.3fs %s: %s\n", c.log.Now().Seconds(), name, fmt.Sprintf(format, args...))
+	}
+	return redlock.Observer{
+		Renewed:        w.Renewed,
+		MasterDown:     func(master string, err error) { say("%s is down: %v", master, err) },
+		MasterUp:       func(master string) { say("%s is up", master) },
+		NotAMember:     func(master string, err error) { say("%s does not vote: %v", master, err) },
+		VersionLearned: func(version int) { say("the members are of version %d", version) },
+		MemberChanged:  func(address string, from, to redlock.MemberState) { say("%s was %s, and is %s", address, from, to) },
+	}
+}
+
+// number returns the client's. The caller holds mu.
+func (c *clients) number(name string) (int, error) {
+	if i := slices.Index(c.clientNames(), name); i >= 0 {
+		return i, nil
+	}
+	return 0, fmt.Errorf("sim: there is no client %q", name)
+}
+
+// end lets all clients finish, and returns those that have not after so long.
+func (c *clients) end(within time.Duration) (late []string, err error) {
+	c.mu.Lock()
+	live := slices.Clone(c.live)
+	c.mu.Unlock()
+	for _, p := range live {
+		if p != nil {
+			p.cancel()
+		}
+	}
+	over := time.After(within)
+	for i, p := range live {
+		if p == nil {
+			continue
+		}
+		select {
+		case <-p.ended:
+		case <-over:
+			late = append(late, c.clientNames()[i])
+		}
+	}
+	for _, p := range live {
+		if p != nil {
+			p.kill()
+		}
+	}
+	c.all.Wait()
+	return late, errors.Join(c.errs...)
+}

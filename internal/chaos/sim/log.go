@@ -1,0 +1,35 @@
+package sim
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// log keeps the history in memory. The order of events at the same moment is that in which they were written.
+type log struct {
+	start time.Time
+
+	mu     sync.Mutex
+	events []history.Event
+}
+
+func (l *log) Now() time.Duration { return time.Since(l.start) }
+
+func (l *log) Write(e history.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.At == 0 {
+		e.At = l.Now()
+	}
+	l.events = append(l.events, e)
+}
+
+// all returns the events that there are by now.
+func (l *log) all() ([]history.Event, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.events), nil
+}

@@ -1,0 +1,161 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/check"
+	"github.com/redlock-go/redlock/internal/chaos/fault"
+	"github.com/redlock-go/redlock/internal/chaos/play"
+)
+
+// What draws from a seed, each in a sequence of its own.
+const (
+	forSetup uint64 = iota << 32
+	forGuarded
+	forUnguarded
+	forWire
+)
+
+// spares are the masters that are no founders.
+const spares = 2
+
+// setup is the deployment of a round and those who use it.
+type setup struct {
+	seed     uint64
+	founders int
+	clients  int
+	workers  int // of each client
+	names    int
+	ttl      time.Duration
+	maxTTL   time.Duration
+	request  time.Duration // timeout
+	latency  time.Duration // one way, on average
+	length   int           // of the phase within the fault model, in ttls
+	outside  int           // of the phase out of it, in ttls
+	reads    int           // of a hundred locks, how many are for reading
+}
+
+// newSetup draws it from the seed.
+func newSetup(seed uint64, length int) setup {
+	chance := rand.New(rand.NewPCG(seed, forSetup))
+	ttl := oneOf(chance, 500*time.Millisecond, 2*time.Second, 5*time.Second, 10*time.Second, 30*time.Second, time.Minute)
+	request := min(ttl*3/10, 500*time.Millisecond)
+	outside := 0
+	if seed%3 == 0 {
+		outside = max(length/3, 12)
+	}
+	return setup{
+		seed:     seed,
+		founders: oneOf(chance, 3, 5, 5, 7),
+		clients:  2 + chance.IntN(3),
+		workers:  1 + chance.IntN(3),
+		names:    1 + chance.IntN(5),
+		ttl:      ttl,
+		maxTTL:   2 * ttl,
+		request:  request,
+		latency:  oneOf(chance, request/1000, request/100, request/20),
+		length:   length,
+		outside:  outside,
+		reads:    oneOf(chance, 0, 20, 50, 80),
+	}
+}
+
+func oneOf[T any](chance *rand.Rand, of ...T) T { return of[chance.IntN(len(of))] }
+
+// with returns the setup with what a text says in the place of what was drawn, such as
+// "founders=5 ttl=500ms".
+func (s setup) with(text string) (setup, error) {
+	for word := range strings.FieldsSeq(text) {
+		key, value, _ := strings.Cut(word, "=")
+		var err error
+		if n := s.numbers()[key]; n != nil {
+			*n, err = strconv.Atoi(value)
+		} else if d := s.durations()[key]; d != nil {
+			*d, err = time.ParseDuration(value)
+		} else {
+			err = errors.New("it must be one of founders, clients, workers, names, ttl, max-ttl, request, latency, outside and reads")
+		}
+		if err != nil {
+			return s, fmt.Errorf("sim: setup: %q: %w", word, err)
+		}
+	}
+	return s, nil
+}
+
+func (s *setup) numbers() map[string]*int {
+	return map[string]*int{"founders": &s.founders, "clients": &s.clients, "workers": &s.workers, "names": &s.names, "outside": &s.outside, "reads": &s.reads}
+}
+
+func (s *setup) durations() map[string]*time.Duration {
+	return map[string]*time.Duration{"ttl": &s.ttl, "max-ttl": &s.maxTTL, "request": &s.request, "latency": &s.latency}
+}
+
+// quarantine is until when a master that lost its data surely votes again: a client has to come by.
+func (s setup) quarantine() time.Duration { return s.maxTTL + s.ttl + 2*time.Second }
+
+// needsInit is within which time it is found out that a majority lost its data.
+func (s setup) needsInit() time.Duration { return s.quarantine() + 5*time.Second }
+
+// recovery is within which time after the end of all faults everything can be locked, also when a majority lost its data:
+// the operator waits for all leases to be over before he founds the members by force.
+func (s setup) recovery() time.Duration { return s.needsInit() + s.maxTTL + 10*time.Second }
+
+// restored is within which time after that the members are the founders again. Each spare that has a place gives it back,
+// and each that was added goes, after a quarantine.
+func (s setup) restored() time.Duration { return 2*spares*s.quarantine() + s.quarantine() }
+
+func (s setup) phases() play.Phases {
+	return play.Phases{
+		InModel:    time.Duration(s.length) * s.ttl,
+		OutOfModel: time.Duration(s.outside) * s.ttl,
+		Healed:     s.recovery() + s.restored() + 4*s.ttl,
+	}
+}
+
+func (s setup) bounds() check.Bounds {
+	return check.Bounds{
+		Patience:   s.patience(),
+		Hung:       2*s.ttl + 5*time.Second,
+		Outlive:    s.ttl + 3*time.Second,
+		GiveBack:   2*s.request + 10*s.latency,
+		Recovery:   s.recovery(),
+		Silent:     2*s.request + 10*s.latency,
+		Quarantine: s.quarantine(),
+		Grace:      2 * time.Second,
+		Decide:     time.Minute,
+	}
+}
+
+// patience is that of the waiters that wait longest.
+func (s setup) patience() time.Duration { return 80 * s.ttl }
+
+func (s setup) plan() fault.Plan {
+	return fault.Plan{
+		Masters: s.founders, Spares: spares, Clients: s.clientNames(), TTL: s.ttl, Quarantine: s.quarantine(),
+		Without: []fault.Kind{fault.Truncate, fault.DiskFull},
+	}
+}
+
+func (s setup) clientNames() []string { return numbered("c", s.clients) }
+func (s setup) lockNames() []string   { return numbered("n", s.names) }
+
+// list returns the masters that a client names: the first half of the clients only the founders, the next one spare more,
+// and so on, as with real masters.
+func (s setup) list(client int) (masters []int) {
+	for n := range min(s.founders+max(0, client-s.clients/2+1), s.founders+spares) {
+		masters = append(masters, n)
+	}
+	return masters
+}
+
+func numbered(prefix string, n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprint(prefix, i))
+	}
+	return names
+}

@@ -1,0 +1,82 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// Settings say what the workers of a client process do.
+type Settings struct {
+	Number   int // of the client, from 0: it is called "c<number>"
+	Life     int // which start of that client this is, from 1
+	Seed     uint64
+	Workers  int
+	Names    []string      // of the locks
+	TTL      time.Duration // of a lease
+	MaxTTL   time.Duration // of all leases of the deployment
+	Patience time.Duration // of the waiters that wait longest
+	Reads    int           // of a hundred locks, how many are for reading
+	Probe    time.Duration // how often a lock that nobody else wants is taken; 0: never
+}
+
+// Store keeps one number for each resource, 0 at first.
+type Store interface {
+	Name() string // one of those in package history
+
+	Write(ctx context.Context, resource string, token fence.Token, value int64) error
+
+	// Read returns the number. With a token it is a holder's: a guard claims for it
+	// in the same operation, so that what is read stands.
+	Read(ctx context.Context, resource string, token fence.Token) (int64, error)
+}
+
+// Process is one life of a client process: what its workers share.
+type Process struct {
+	settings Settings
+	calls    *recorder
+	holds    *holds
+}
+
+// NewProcess returns a Process that writes what happens to out.
+func NewProcess(s Settings, out history.Log) *Process {
+	calls := newRecorder(out, s.Number, s.Life)
+	return &Process{settings: s, calls: calls, holds: &holds{calls: calls}}
+}
+
+// Renewed is for the redlock.Observer of the process's client.
+func (p *Process) Renewed(name string, token fence.Token, validFor time.Duration) {
+	p.holds.renewed(name, token, validFor)
+}
+
+// Run lets the workers work until ctx ends, and returns when they have left.
+func (p *Process) Run(ctx context.Context, client *redlock.Client, stores []Store) {
+	var workers sync.WaitGroup
+	s := p.settings
+	for i := range s.Workers {
+		w := &worker{
+			Settings: s,
+			private:  fmt.Sprintf("%s-of-c%d-%d", s.Names[0], s.Number, i),
+			client:   client,
+			stores:   stores,
+			calls:    p.calls,
+			holds:    p.holds,
+			chance:   rand.New(rand.NewPCG(s.Seed, uint64(s.Number)<<32|uint64(s.Life)<<16|uint64(i))),
+		}
+		workers.Go(func() { w.run(ctx) })
+	}
+	if s.Probe > 0 {
+		probing := newProber(worker{Settings: s, client: client, calls: p.calls, holds: p.holds, chance: rand.New(rand.NewPCG(s.Seed, 0))})
+		workers.Go(func() { probing.run(ctx) })
+	}
+	workers.Wait()
+}
+
+// Wait returns when all is written. The client must be closed.
+func (p *Process) Wait() { p.holds.wait() }

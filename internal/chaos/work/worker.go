@@ -1,0 +1,258 @@
+package work
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// Times that grow with the ttl.
+
+// haste is the longest that most waiters wait; the others have Settings.Patience, before
+// which they must get the lock.
+func (s Settings) haste() time.Duration { return 4 * s.TTL }
+
+// gap is the most that passes between the look at the lock and a write: what stops the
+// process in it makes the write a stale one.
+func (s Settings) gap() time.Duration { return s.TTL * 6 / 100 }
+
+// idle is the most that passes between two holds of a worker.
+func (s Settings) idle() time.Duration { return s.TTL * 12 / 100 }
+
+// probeGap is between the two tries of a probe: longer than the checks give a release to
+// arrive (check.Bounds.GiveBack), shorter than a lease.
+func (s Settings) probeGap() time.Duration { return s.TTL }
+
+const (
+	// storeTimeout is long: a store is under no faults, and what is unknown is hard
+	// to check.
+	storeTimeout = 5 * time.Second
+
+	// deepest is how often a hold is entered at most.
+	deepest = 3
+)
+
+// worker takes one lock after the other. It has a goroutine of its own.
+type worker struct {
+	Settings
+	private string // the name of a lock that only this worker uses
+	client  *redlock.Client
+	stores  []Store
+	calls   *recorder
+	holds   *holds
+	chance  *rand.Rand
+}
+
+func (w *worker) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		name := w.Names[w.chance.IntN(len(w.Names))]
+		if w.oneIn(3) {
+			w.read(pick(w, w.stores), name, 0)
+		}
+		if e, ok := w.acquire(ctx, name, history.Event{Depth: 1, Reads: w.reads()}); ok {
+			w.hold(e)
+		}
+		if w.oneIn(4) {
+			w.probe(ctx)
+		}
+		w.sleep(ctx, w.upTo(w.idle()))
+	}
+}
+
+// probe takes a lock that only this worker uses, for as long as a lease may last,
+// and gives it back; then it tries again. What the first try left behind is in the
+// way of the second.
+func (w *worker) probe(ctx context.Context) {
+	for i := range 2 {
+		if i > 0 {
+			w.sleep(ctx, w.probeGap())
+		}
+		asked := history.Event{Depth: 1, TTL: w.MaxTTL}
+		if e, ok := w.lock(ctx, w.private, asked, redlock.WithTTL(w.MaxTTL), redlock.WithoutWatchdog()); ok {
+			w.leave([]entry{e})
+		}
+	}
+}
+
+// reads draws whether a lock is to be for reading.
+func (w *worker) reads() bool { return w.Reads > 0 && w.chance.IntN(100) < w.Reads }
+
+// acquire takes the lock, or enters it once more if ctx is a hold's. It draws what asked does
+// not tell.
+func (w *worker) acquire(ctx context.Context, name string, asked history.Event) (entry, bool) {
+	asked.Waits, asked.TTL, asked.Watched = w.oneIn(2), w.TTL, true
+	options := []redlock.LockOption{redlock.WithWait(w.upTo(w.haste()) + time.Millisecond)}
+	if w.oneIn(4) {
+		options[0] = redlock.WithWait(w.Patience)
+	}
+	if w.oneIn(2) {
+		options = append(options, redlock.WithoutWatchdog())
+		asked.Watched = false
+	}
+	return w.lock(ctx, name, asked, options...)
+}
+
+// lock takes a lock with options, which asked describes.
+func (w *worker) lock(ctx context.Context, name string, asked history.Event, options ...redlock.LockOption) (entry, bool) {
+	lockBy := w.client.TryLock
+	switch {
+	case asked.Reads && asked.Waits:
+		lockBy = w.client.RLock
+	case asked.Reads:
+		lockBy = w.client.TryRLock
+	case asked.Waits:
+		lockBy = w.client.Lock
+	}
+	c := w.calls.call(history.Event{Name: name})
+	asked.Kind = history.LockBegins
+	c.log(asked)
+	lock, err := lockBy(ctx, name, options...)
+	if err != nil {
+		c.log(history.Event{Kind: history.LockFailed, Err: lockClass(err)})
+		return entry{}, false
+	}
+	c.known.Token = uint64(lock.Token())
+	held := history.Event{Kind: history.LockHeld, Depth: asked.Depth, Until: endOf(lock, w.calls.out)}
+	e := entry{call: c, lock: lock, of: asked.Of, token: lock.Token(), reads: asked.Reads}
+	if asked.Depth == 1 {
+		e.of = c.known.Call
+		if asked.Reads {
+			held.Last = uint64(lock.LastToken())
+		}
+	}
+	c.log(held)
+	e.watch()
+	return e, true
+}
+
+// hold works under the lock, for longer or shorter than the lease, and leaves it.
+func (w *worker) hold(first entry) {
+	w.holds.begin(first)
+	defer w.holds.end(first)
+	entries, reading := []entry{first}, first.reads
+	over, leave := context.WithTimeout(first.lock.Context(), w.upTo(2*w.TTL))
+	defer leave()
+	for over.Err() == nil {
+		w.sleep(over, w.upTo(w.gap()))
+		w.work(entries[0].lock, reading)
+		switch {
+		case w.oneIn(8) && len(entries) < deepest:
+			if again, ok := w.reenter(first, len(entries)+1, reading); ok {
+				entries = append(entries, again)
+			}
+		case w.oneIn(8) && len(entries) > 1:
+			entries = w.leave(entries)
+		case w.oneIn(16):
+			_ = entries[0].lock.Extend(context.Background(), w.TTL) // Renewed tells when it worked
+		case w.Reads > 0 && w.oneIn(12):
+			reading = w.downgrade(entries) || reading
+		}
+	}
+	for len(entries) > 0 {
+		entries = w.leave(entries)
+	}
+}
+
+// reenter enters the hold once more. One that reads is asked now and then to write, which
+// it refuses.
+func (w *worker) reenter(first entry, depth int, reading bool) (entry, bool) {
+	asked := history.Event{Depth: depth, Of: first.of, Reads: w.reads()}
+	if reading {
+		asked.Reads = !w.oneIn(3)
+	}
+	again, ok := w.acquire(first.lock.Context(), first.lock.Name(), asked)
+	again.token = first.token
+	return again, ok
+}
+
+// downgrade makes a reader of the hold, unless two of its entries are for writing. Of one that
+// reads it renews the lease. It reports whether the hold reads now.
+func (w *worker) downgrade(entries []entry) bool {
+	writing := 0
+	for i, e := range entries {
+		if !e.reads {
+			writing++
+			entries[0], entries[i] = entries[i], entries[0]
+		}
+	}
+	if writing > 1 {
+		return false
+	}
+	e := entries[0]
+	e.log(history.Event{Kind: history.DowngradeBegins, Until: endOf(e.lock, w.calls.out)})
+	err := e.lock.Downgrade(context.Background())
+	e.log(history.Event{Kind: history.DowngradeEnds, Err: lockClass(err), Until: endOf(e.lock, w.calls.out)})
+	entries[0].reads = true
+	return true
+}
+
+// work looks at the lock, and later reads and writes the stores: as any code does, and as
+// no code can do better. A reader only reads.
+func (w *worker) work(lock *redlock.Lock, reading bool) {
+	if !lock.Valid() {
+		return
+	}
+	name, token := lock.Name(), lock.Token()
+	for _, i := range w.chance.Perm(len(w.stores)) {
+		s := w.stores[i]
+		w.sleep(context.Background(), w.upTo(w.gap()))
+		if reading || w.oneIn(2) {
+			w.read(s, name, token)
+		} else {
+			w.write(s, name, token)
+		}
+	}
+}
+
+func (w *worker) write(s Store, name string, token fence.Token) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	c := w.calls.call(history.Event{Name: name, Store: s.Name(), Token: uint64(token)})
+	c.log(history.Event{Kind: history.WriteBegins, Value: c.value()})
+	err := s.Write(ctx, name, token, c.value())
+	c.log(history.Event{Kind: history.WriteEnds, Value: c.value(), Err: storeClass(err)})
+}
+
+// read reads as the holder with token, or as anybody if that is 0.
+func (w *worker) read(s Store, name string, token fence.Token) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	c := w.calls.call(history.Event{Name: name, Store: s.Name(), Token: uint64(token)})
+	c.log(history.Event{Kind: history.ReadBegins})
+	value, err := s.Read(ctx, name, token)
+	c.log(history.Event{Kind: history.ReadEnds, Value: value, Err: storeClass(err)})
+}
+
+// leave unlocks one of the entries, whichever, and returns the others.
+func (w *worker) leave(entries []entry) []entry {
+	i := w.chance.IntN(len(entries))
+	e, left := entries[i], slices.Delete(slices.Clone(entries), i, i+1)
+	e.log(history.Event{Kind: history.UnlockBegins, Depth: len(left), Until: endOf(e.lock, w.calls.out)})
+	err := e.lock.Unlock(context.Background())
+	ends := history.Event{Kind: history.UnlockEnds, Depth: len(left), Err: lockClass(err)}
+	if len(left) > 0 { // e has no part in later renewals
+		w.holds.begin(left[0])
+		ends.Until = endOf(left[0].lock, w.calls.out)
+	}
+	e.log(ends)
+	return left
+}
+
+func (w *worker) oneIn(n int) bool                   { return w.chance.IntN(n) == 0 }
+func (w *worker) upTo(d time.Duration) time.Duration { return time.Duration(w.chance.Int64N(int64(d))) }
+
+func pick[T any](w *worker, from []T) T { return from[w.chance.IntN(len(from))] }
+
+func (w *worker) sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

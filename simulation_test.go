@@ -1,0 +1,168 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/chaos/check"
+	"github.com/redlock-go/redlock/internal/chaos/sim"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+var simulation = struct {
+	seed                 *uint64
+	seeds, length, again *int
+	faults, setup, out   *string
+	rare                 *bool
+}{
+	flag.Uint64("sim.seed", 0, "the first seed of TestSimulation; 0: another each time"),
+	flag.Int("sim.seeds", 4, "how many seeds TestSimulation plays"),
+	flag.Int("sim.length", 12, "how many ttls of each seed are within the fault model"),
+	flag.Int("sim.again", 10, "how often TestSimulation plays a seed that failed again"),
+	flag.String("sim.faults", "", "a schedule that a failing seed has printed"),
+	flag.String("sim.setup", "", "what TestSimulation does not draw of the deployment, such as 'founders=5 ttl=500ms': see sim.Config"),
+	flag.String("sim.out", "", "folder for the reports of seeds that fail"),
+	flag.Bool("sim.rare", false, "TestPlantedBugs looks for those too that take minutes to find"),
+}
+
+func init() {
+	flag.Func("sim.buckets", "how many counters a master has in the tests of this run: fewer make simulations with changes of members faster", func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return errors.New("it must be a number from 1")
+		}
+		script.Buckets = n
+		return nil
+	})
+}
+
+// TestSimulation plays rounds of chaos in virtual time, on masters in this process, and
+// judges everything that the clients saw: docs/CHAOS.md. With -v it tells how it goes.
+func TestSimulation(t *testing.T) { // not beside tests that watch the clock
+	first := *simulation.seed
+	if first == 0 {
+		first = uint64(time.Now().Unix())
+	}
+	var all simulated
+	stop := all.showProgress(*simulation.seeds)
+	t.Cleanup(func() {
+		stop()
+		t.Log(all.String())
+	})
+	for n := range *simulation.seeds {
+		seed := first + uint64(n)
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			t.Parallel()
+			r := simulate(t, seed)
+			all.add(r)
+			if len(r.Violations) > 0 {
+				tellOfSeed(t, seed, r)
+			}
+		})
+	}
+}
+
+// simulate plays the round of a seed.
+func simulate(t *testing.T, seed uint64) (r sim.Result) {
+	t.Helper()
+	var said strings.Builder
+	synctest.Test(t, func(t *testing.T) {
+		var err error
+		r, err = sim.Play(context.Background(), sim.Config{
+			Seed: seed, Length: *simulation.length, Faults: *simulation.faults, Setup: *simulation.setup, Options: []redlock.Option{redlock.InBubble()}, Says: &said,
+		})
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, said.String())
+		}
+	})
+	return r
+}
+
+// tellOfSeed says what is wrong with a round, how to play it again, and how often it fails then.
+func tellOfSeed(t *testing.T, seed uint64, r sim.Result) {
+	t.Helper()
+	lines := r.Texts()
+	lines = lines[:min(len(lines), 10)]
+	command := fmt.Sprintf("go test -run 'TestSimulation$' . -v -sim.seed=%d -sim.seeds=1 -sim.length=%d -sim.buckets=%d -sim.setup='%s' -sim.faults='%s'",
+		seed, *simulation.length, script.Buckets, *simulation.setup, *simulation.faults)
+	dir := *simulation.out
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	report := filepath.Join(dir, fmt.Sprintf("redlock-simulation-%d.html", seed))
+	if err := sim.WriteReport(report, seed, command, r); err != nil {
+		t.Error(err)
+	}
+	failed := 0
+	for range *simulation.again {
+		if len(simulate(t, seed).Violations) > 0 {
+			failed++
+		}
+	}
+	t.Errorf("%d violations:\n%s\nreport: %s\nplayed %d times more, it failed %d times; to play it again:\n%s",
+		len(r.Violations), strings.Join(lines, "\n"), report, *simulation.again, failed, command)
+}
+
+// simulated is what was played so far.
+type simulated struct {
+	mu     sync.Mutex
+	began  time.Time
+	seeds  int
+	failed int
+	hours  time.Duration
+	check.Verdict
+}
+
+func (s *simulated) add(r sim.Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seeds++
+	if len(r.Violations) > 0 {
+		s.failed++
+	}
+	s.hours += r.Simulated
+	s.Add(r.Verdict)
+}
+
+func (s *simulated) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fmt.Sprintf("%d seeds, %.1f simulated hours in %v: %d operations, %d holds (%d for reading, %d of them while others read), %d downgrades, %d faults, %d overlaps provoked, %d stale accesses refused; %d seeds failed",
+		s.seeds, s.hours.Hours(), time.Since(s.began).Round(time.Second), s.Operations, s.Holds, s.Reads, s.Shared, s.Downgrades, s.Faults, s.Overlaps, s.Refused, s.failed)
+}
+
+// showProgress writes a line every 10 s, until stop is called.
+func (s *simulated) showProgress(seeds int) (stop func()) {
+	s.began = time.Now()
+	done := make(chan struct{})
+	var shown sync.WaitGroup
+	shown.Go(func() {
+		tick := time.NewTicker(10 * time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				if testing.Verbose() {
+					fmt.Fprintf(os.Stderr, "simulation: of %d: %v\n", seeds, s)
+				}
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		close(done)
+		shown.Wait()
+	}
+}
