@@ -1,0 +1,181 @@
+package docs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"sync"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/testmasters"
+)
+
+// masters are three for all examples, because it takes embedded ones long to be founded.
+var masters = sync.OnceValue(func() []string {
+	urls, _ := testmasters.URLs(3) // they end with the process
+	return urls
+})
+
+// open stands in for redlock.Open with the URLs of your masters.
+func open() (client *redlock.Client, stop func()) {
+	client, err := redlock.Open(masters())
+	if err != nil {
+		log.Fatal(err)
+	}
+	return client, func() { _ = client.Close() }
+}
+
+// store stands in for a store with a guard.
+type store struct {
+	guard fence.Memory
+	rows  []string
+}
+
+// shown: FENCING.md
+
+// add knows nothing of locks: the token comes with the context.
+func (s *store) add(ctx context.Context, resource, row string) error {
+	token, ok := fence.FromContext(ctx)
+	if !ok {
+		return errors.New("no fencing token in the context: is the lock held?")
+	}
+	return s.guard.Do(ctx, resource, token, func() error {
+		s.rows = append(s.rows, row)
+		return nil
+	})
+}
+
+// end
+
+// The token reaches the store with the context.
+func Example_tokenInTheContext() {
+	client, stop := open()
+	defer stop()
+	ctx := context.Background()
+	var books store
+
+	// shown: FENCING.md
+	err := client.Do(ctx, "books", func(ctx context.Context, _ fence.Token) error {
+		return books.add(ctx, "books", "rent")
+	})
+	// end
+
+	fmt.Println(books.rows, err)
+	fmt.Println(books.add(ctx, "books", "no lock"))
+	// Output:
+	// [rent] <nil>
+	// no fencing token in the context: is the lock held?
+}
+
+// Two lock names for one resource: a valid holder is refused.
+func Example_twoNamesForOneResource() {
+	client, stop := open()
+	defer stop()
+	ctx := context.Background()
+	var db store
+	for range 3 { // hot is locked more often
+		if err := client.Do(ctx, "hot", func(context.Context, fence.Token) error { return nil }); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	// shown: FENCING.md
+	cold, err := client.Lock(ctx, "cold") // wrong: two names …
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cold.Unlock(ctx)
+	hot, err := client.Lock(ctx, "hot")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer hot.Unlock(ctx)
+	fmt.Println("hot writes:", db.add(hot.Context(), "db", "a row")) // … for one resource
+	err = db.add(cold.Context(), "db", "a row")
+	fmt.Println("cold is held:", cold.Valid(), "and refused:", errors.Is(err, fence.ErrStale))
+	// end
+
+	// Output:
+	// hot writes: <nil>
+	// cold is held: true and refused: true
+}
+
+// Whoever holds several names writes to each resource with the token of its name.
+func Example_tokensOfASet() {
+	client, stop := open()
+	defer stop()
+	ctx := context.Background()
+	var accounts store
+
+	// shown: FENCING.md
+	err := client.DoAll(ctx, []string{"account 3", "account 7"}, func(ctx context.Context, tokens map[string]fence.Token) error {
+		for name, token := range tokens {
+			if err := accounts.add(fence.WithToken(ctx, token), name, "moved"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	// end
+
+	fmt.Println(accounts.rows, err)
+	// Output: [moved moved] <nil>
+}
+
+// A slot is a resource of its own.
+func Example_tokenOfASlot() {
+	client, stop := open()
+	defer stop()
+	ctx := context.Background()
+	var licences store
+
+	// shown: FENCING.md
+	lock, err := client.Lock(ctx, "licence", redlock.WithSlots(3))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lock.Unlock(ctx)
+	err = licences.add(lock.Context(), lock.Name(), "in use") // "licence~slot2", say
+	// end
+
+	fmt.Println(licences.rows, err)
+	// Output: [in use] <nil>
+}
+
+// A reader keeps what it read for as long as nobody wrote.
+func Example_lastToken() {
+	client, stop := open()
+	defer stop()
+	ctx := context.Background()
+	reads := 0
+	readPrices := func(context.Context) string { reads++; return "prices" }
+
+	var kept string
+	// shown: FENCING.md
+	var keptFor fence.Token // of what is kept; it never goes to a guard
+	prices := func(ctx context.Context) (string, error) {
+		lock, err := client.RLock(ctx, "prices")
+		if err != nil {
+			return "", err
+		}
+		defer lock.Unlock(ctx)
+		if lock.LastToken() != keptFor {
+			kept, keptFor = readPrices(lock.Context()), lock.LastToken()
+		}
+		return kept, nil
+	}
+	// end
+
+	for range 3 {
+		_, err := prices(ctx)
+		fmt.Println(err)
+	}
+	fmt.Println("read once:", reads == 1)
+	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
+	// read once: true
+}
