@@ -20,6 +20,9 @@ for module in $modules; do
   (cd "$module" && go vet ./... && go run "$staticcheck" ./...)
 done
 
+echo "== the planted bugs: vet"
+go vet -tags planted ./...
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -33,6 +36,9 @@ go build -modfile="$scratch/newest.mod" ./...
 go vet -modfile="$scratch/newest.mod" ./...
 go test -modfile="$scratch/newest.mod" \
   -run 'RefusedConnectionsSayWhy|SettingsOfTheCallersClients|DeadMasterIsToldOnce|RefusedDialKeepsItsError|FailoverClientsAreMasters|DriverRetriesCountOnce|ScriptFlush' .
+
+echo "== chaos in virtual time: 200 seeds"
+GOGC=400 go test -run 'TestSimulation$' . -v -sim.seed=1 -sim.seeds=200 -sim.length=5 -sim.buckets=64 -timeout 20m | grep -v '^ *--- PASS\|^=== '
 
 # One package at a time (-p 1): they run processes and watch clocks, and each is
 # parallel in itself. gotestsum prints each test when it ends, and at the end what

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"syscall"
 	"time"
@@ -45,7 +46,7 @@ func lost(lock *redlock.Lock, c *child, grace time.Duration) int {
 	}
 	_ = c.signal(syscall.SIGCONT) // a stopped process would not see the SIGTERM
 	status, killed := c.endBy(func() bool {
-		return time.Now().After(lock.Until().Add(killAfter(grace)))
+		return errors.Is(cause, redlock.ErrLost) || time.Now().After(lock.Until().Add(killAfter(grace)))
 	})
 	c.takeTerminalBack()
 

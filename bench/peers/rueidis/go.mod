@@ -18,7 +18,6 @@ require (
 	github.com/redis/go-redis/v9 v9.22.0 // indirect
 	github.com/redlock-go/redlock v0.0.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
