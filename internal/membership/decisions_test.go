@@ -214,6 +214,10 @@ func TestWhoIsOut(t *testing.T) {
 func TestWhenNothingCanBeLearned(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f"}
 	six := table("a b c d e f")
+	changed := table("a b c d f=g") // e was removed; a new server took the place of f
+	changed.Prev = six.ids()
+	damaged := lost("e") // it still has the table
+	damaged.table = six
 	for _, x := range []struct {
 		claim   string
 		reports []*report
@@ -223,6 +227,8 @@ func TestWhenNothingCanBeLearned(t *testing.T) {
 		{"one of them does not answer", []*report{at("a", "7", six), at("b", "7", six), at("c", "7", six), lost("d"), lost("e"), nil}, false},
 		{"two of six", []*report{at("a", "7", six), at("b", "7", six), at("c", "7", six), nil, lost("e"), blank}, false},
 		{"of the table before they are no members", []*report{at("a", "7", six), at("b", "7", six), at("c", "6", table("a b c")), lost("d"), lost("e"), blank}, false},
+		{"half of the table before it lost their data", []*report{at("a", "8", changed), at("b", "7", six), at("c", "7", six), blank, damaged, at("g", "8", changed)}, true},
+		{"less than half of it", []*report{at("a", "8", changed), at("b", "7", six), at("c", "7", six), at("d", "7", six), damaged, at("g", "8", changed)}, false},
 		{"no table at all", []*report{blank, blank, blank, blank, blank, blank}, false},
 	} {
 		if got := unlearnable(names, x.reports); got != x.want {

@@ -107,6 +107,15 @@ func (s situation) next() step {
 // replacing returns the master at the address of a member that no server is, whose server
 // is free to take its place; -1 if there is none.
 func (s situation) replacing(m Member) int {
+	if i := s.forgotten(m); i >= 0 && (!s.reports[i].intact() || s.view.Table.find(s.reports[i].id) == nil) {
+		return i
+	}
+	return -1
+}
+
+// forgotten returns the master at the address of a member that no server is, whose server
+// has lost the member's data; -1 if there is none.
+func (s situation) forgotten(m Member) int {
 	if s.serving(m.ID) >= 0 {
 		return -1
 	}
@@ -117,9 +126,7 @@ func (s situation) replacing(m Member) int {
 		if r.deployment != "" && r.deployment != s.view.Deployment || r.adoptable() {
 			continue
 		}
-		if !r.intact() || s.view.Table.find(r.id) == nil {
-			return i
-		}
+		return i
 	}
 	return -1
 }

@@ -66,7 +66,9 @@ func (t *Table) text() string {
 }
 
 // Quorum is how many members decide: more than half of all, whatever their state.
-func (t *Table) Quorum() int { return len(t.Members)/2 + 1 }
+func (t *Table) Quorum() int { return majorityOf(len(t.Members)) }
+
+func majorityOf(n int) int { return n/2 + 1 }
 
 // MaxLease is the longest ttl of the deployment.
 func (t *Table) MaxLease() time.Duration { return time.Duration(t.MaxTTL) * time.Millisecond }
@@ -158,7 +160,7 @@ func majority(ids []string, said map[string]bool) bool {
 			n++
 		}
 	}
-	return n > len(ids)/2
+	return n >= majorityOf(len(ids))
 }
 
 // StateChange is what became of a member from one table to another.

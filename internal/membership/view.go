@@ -183,8 +183,8 @@ func (s situation) beyondRepair() bool {
 	return lost > len(t.Members)-t.Quorum()
 }
 
-// unlearnable reports that no committed version can be learned from these reports: there are tables, and by each
-// that a member has, too many lost their data.
+// unlearnable reports that no committed version can be learned from these reports: there are tables, and none of
+// them can be finished, or be of use then, because too many lost their data.
 func unlearnable(names []string, reports []*report) bool {
 	tables := 0
 	for _, r := range reports {
@@ -192,11 +192,29 @@ func unlearnable(names []string, reports []*report) bool {
 			continue
 		}
 		tables++
-		if !(situation{view: &View{Deployment: r.deployment, Version: r.version, Table: r.table}, names: names, reports: reports}).beyondRepair() {
+		s := situation{view: &View{Deployment: r.deployment, Version: r.version, Table: r.table}, names: names, reports: reports}
+		if !s.beyondRepair() && s.lost(r.table.Prev) <= len(r.table.Prev)-majorityOf(len(r.table.Prev)) {
 			return false
 		}
 	}
 	return tables > 0
+}
+
+// lost is how many of the members with these ids lost their data. Their addresses are in any table that lists them.
+func (s situation) lost(ids []string) int {
+	lost := 0
+	for _, id := range ids {
+		for _, r := range s.reports {
+			if r == nil || r.table == nil {
+				continue
+			}
+			if m := r.table.find(id); m != nil && s.forgotten(*m) >= 0 {
+				lost++
+				break
+			}
+		}
+	}
+	return lost
 }
 
 func sameServer(other string) string {
