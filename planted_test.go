@@ -26,7 +26,7 @@ type plantedBug struct {
 }
 
 // usual is the setup of all of them. What a bug says after it takes its place.
-const usual = "founders=5 clients=4 workers=3 names=3 ttl=500ms max-ttl=1s request=150ms latency=1ms reads=0 "
+const usual = "founders=5 clients=4 workers=3 names=3 ttl=500ms max-ttl=1s request=150ms latency=1ms reads=0 sets=0 "
 
 var plantedBugs = []plantedBug{
 	{name: "release_anyone", rule: "exclusion", seeds: 2, length: 30},
@@ -63,6 +63,8 @@ var plantedBugs = []plantedBug{
 	{name: "no_read_confirm", rule: "tokens", seeds: 3, length: 20, setup: "reads=50"},
 	{name: "readers_first", rule: "starvation", seeds: 2, length: 30, setup: "workers=1 names=1 reads=60", faults: "1s script-flush(m0)"},
 	{name: "renews_others", rule: "lost", seeds: 3, length: 30, setup: "names=1 reads=80", faults: "1s script-flush(m0)"},
+	{name: "set_renews_first", rule: "lost", seeds: 1, length: 20, setup: "sets=40 workers=2", faults: "1s script-flush(m0)"},
+	{name: "set_unordered", rule: "starvation", seeds: 2, length: 400, setup: "sets=100 clients=3 workers=2", faults: "1s script-flush(m0)"},
 	// A lock expires by a jump of the clocks when two of three masters have granted it, a rival comes and goes, and a late copy
 	// of the acquire is granted, before the confirm arrives: by then both have the same token.
 	{name: "confirm_owner", rule: "tokens", seeds: 60, length: 2, setup: "founders=3 clients=3 names=1 request=400ms outside=400", rare: true,
@@ -70,11 +72,9 @@ var plantedBugs = []plantedBug{
 			"1s late-copy(c0,m0,50ms,1,200s); 1s strobe(m0+m1+m2,5s,20ms,200s)"},
 }
 
-// Simulations lock one name at a time. These bugs are of several.
-var plantedInSets = []plantedBug{
+// These bugs are seen by nobody who locks: a test of the library finds them.
+var plantedUnseen = []plantedBug{
 	{name: "set_half", test: "TestBehaviourEmbedded/NoneOnAnyMaster"},
-	{name: "set_renews_first", test: "TestBehaviourEmbedded/SetRenews"},
-	{name: "set_unordered", test: "TestOverlappingSetsAreServed"},
 }
 
 // replaced has a member of every quorum of c0 and c1 replaced, and put back, three times.
@@ -107,7 +107,7 @@ func TestPlantedBugs(t *testing.T) {
 	}
 	everyBugIsLookedFor(t, with)
 	turns := make(chan struct{}, 2)
-	for _, b := range plantedInSets {
+	for _, b := range plantedUnseen {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			turns <- struct{}{}
@@ -168,7 +168,7 @@ func everyBugIsLookedFor(t *testing.T, binary string) {
 	said, _ := cmd.CombinedOutput()
 	_, list, _ := strings.Cut(strings.TrimSpace(string(said)), "there are: ")
 	want := slices.Clone(elsewhere)
-	for _, b := range slices.Concat(plantedBugs, plantedInSets) {
+	for _, b := range slices.Concat(plantedBugs, plantedUnseen) {
 		want = append(want, b.name)
 	}
 	slices.Sort(want)

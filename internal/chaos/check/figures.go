@@ -15,6 +15,7 @@ func (c Counts) Figures() []report.Figure {
 		number("holds", c.Holds),
 		number("of them for reading", c.Reads),
 		number("of these, while others read", c.Shared),
+		number("holds in sets of names", c.InSets),
 		number("downgrades", c.Downgrades),
 		number("upgrades refused", c.Upgrades),
 		number("holds in the phase within the fault model", c.HeldInModel),

@@ -15,7 +15,7 @@ import (
 func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
-		if a.to == never || a.held || a.depth != 1 || since < 0 || !r.inModel(since, b.Recovery) || r.faulty(since, a.to) || r.used(a, since, b) {
+		if a.to == never || a.held || a.set > 0 || a.depth != 1 || since < 0 || !r.inModel(since, b.Recovery) || r.faulty(since, a.to) || r.used(a, since, b) {
 			continue
 		}
 		switch {

@@ -2,11 +2,11 @@ package check
 
 // overtaken: readers that come later do not get the lock before a writer that waits. A writer
 // waits once it stands in line on a quorum of masters, which takes its time (Bounds.GiveBack); it
-// stands there by itself if nobody else of its client wants the name. While faults are under
+// stands there by itself if nobody else of its client wants the name. Who waits for several names stands in line for one of them. While faults are under
 // way, who comes first is not the same everywhere.
 func overtaken(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
-		if !a.waits || a.reads || a.depth != 1 {
+		if !a.waits || a.reads || a.set > 0 || a.depth != 1 {
 			continue
 		}
 		since := a.from - b.GiveBack

@@ -62,7 +62,7 @@ func (p *parser) take(e history.Event) {
 	switch e.Kind {
 	case history.LockBegins:
 		a := &ask{
-			client: e.Client, name: e.Name, waits: e.Waits, reads: e.Reads, depth: e.Depth, watched: e.Watched, ttl: e.TTL, from: e.At, to: never,
+			client: e.Client, name: e.Name, waits: e.Waits, reads: e.Reads, set: e.Set, depth: e.Depth, watched: e.Watched, ttl: e.TTL, from: e.At, to: never,
 			under: p.entered[callKey{e.Client, e.Of}].hold,
 		}
 		p.asking[key] = a
@@ -161,6 +161,9 @@ func (p *parser) answer(e history.Event, key callKey) {
 		}
 		if a.reads {
 			p.verdict.Reads++
+		}
+		if a.set > 0 {
+			p.verdict.InSets++
 		}
 		p.holds[e.Name] = append(p.holds[e.Name], a.hold)
 		p.enter(key, a)

@@ -19,6 +19,7 @@ type ask struct {
 	name   string
 	waits  bool
 	reads  bool // it is for reading
+	set    int  // above 0: it is one of so many names that are asked for together; that it is not had may be for another
 	depth  int
 	under  *hold // the hold that it is to re-enter, if the history tells
 

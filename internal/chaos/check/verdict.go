@@ -45,6 +45,7 @@ type Counts struct {
 	Holds       int // fresh acquisitions
 	Reads       int // of them, those for reading
 	Shared      int // of these, those that began while others read
+	InSets      int // of the holds, those of several names that were had together
 	Downgrades  int // of which a quorum of masters heard
 	Upgrades    int // that were refused
 	HeldInModel int // of them, those in the phase within the fault model
@@ -90,6 +91,7 @@ func (v *Verdict) Add(o Verdict) {
 	v.Holds += o.Holds
 	v.Reads += o.Reads
 	v.Shared += o.Shared
+	v.InSets += o.InSets
 	v.Downgrades += o.Downgrades
 	v.Upgrades += o.Upgrades
 	v.HeldInModel += o.HeldInModel

@@ -17,11 +17,15 @@ func starvation(r *record, b Bounds, v *Verdict) {
 		if a.waits && a.held && a.depth == 1 {
 			v.LongestWait = max(v.LongestWait, took)
 		}
-		if !a.waits || a.held || a.depth != 1 || a.to == never || took < b.Patience ||
+		if !a.waits || a.held || a.depth != 1 || a.to == never || took < a.patience(b) ||
 			r.stopped(a.client, a.from, to) || r.meets(history.OutOfModel, a.from, to) {
 			continue
 		}
-		switch o := r.overtook(a, b); {
+		var o *hold
+		if a.set == 0 { // else it may have been waiting for another name
+			o = r.overtook(a, b)
+		}
+		switch {
 		case a.err == history.ErrHeld:
 			v.violate(Starvation, to, "%s: %s waited for it from %s to %s, and was told at last that others hold it",
 				a.name, a.client, seconds(a.from), seconds(a.to))
@@ -31,6 +35,9 @@ func starvation(r *record, b Bounds, v *Verdict) {
 		}
 	}
 }
+
+// patience is how long those wait that wait longest: for several names, so long for each.
+func (a *ask) patience(b Bounds) time.Duration { return b.Patience * time.Duration(max(1, a.set)) }
 
 // overtook returns a hold of somebody who asked for the name after a did and got it before
 // a went away; nil if there is none. One that was had while the network kept a's client
@@ -68,7 +75,7 @@ func hung(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		bound := b.Hung
 		if a.waits {
-			bound += b.Patience
+			bound += a.patience(b)
 		}
 		judge(a.client, a.from, a.to, bound, "call", a.name)
 	}
@@ -160,7 +167,7 @@ func outlived(r *record, b Bounds, v *Verdict) {
 				}
 			}
 			for _, a := range r.asks {
-				if a.name != name || a.from < h.until+b.Outlive || a.to >= next || a.err != history.ErrHeld {
+				if a.name != name || a.set > 0 || a.from < h.until+b.Outlive || a.to >= next || a.err != history.ErrHeld {
 					continue
 				}
 				if !askedByOthers(r, a, b.Outlive) && !r.readBeside(h, a.from-b.Outlive) && !r.meets(history.OutOfModel, h.held, a.to) {

@@ -14,7 +14,8 @@ type Kind string
 const (
 	// LockBegins: Name, Waits (Lock, not TryLock), Reads (RLock or TryRLock), Depth
 	// (above 1: a re-entry), Of (of a re-entry: the call by which its hold was had), TTL,
-	// Watched (the lease is renewed until the last unlock).
+	// Watched (the lease is renewed until the last unlock), Set (above 0: it is one of so many
+	// names that are asked for together: each has a call of its own).
 	LockBegins Kind = "lock"
 	// LockHeld ends it: Name, Token (0: the hold reads), Last (of a fresh hold that
 	// reads: its LastToken), Depth, Until (end of the lease as the holder computed it).
@@ -125,6 +126,7 @@ type Event struct {
 	Waits   bool          `json:"waits,omitempty"`
 	Reads   bool          `json:"reads,omitempty"`
 	Of      int64         `json:"of,omitempty"`
+	Set     int           `json:"set,omitempty"`
 	Watched bool          `json:"watched,omitempty"`
 	TTL     time.Duration `json:"ttl,omitempty"`
 	Token   uint64        `json:"token,omitempty"`

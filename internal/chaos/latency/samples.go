@@ -53,7 +53,7 @@ func (h handOvers) take(e history.Event) (from time.Duration, ok bool) {
 	last := h.held[e.Name]
 	switch e.Kind {
 	case history.LockBegins:
-		if e.Waits && e.Depth == 1 {
+		if e.Waits && e.Depth == 1 && e.Set == 0 { // who wants several names may wait for another one
 			h.asked[key] = e.At
 		}
 	case history.LockFailed:

@@ -57,6 +57,7 @@ const (
 	workers        = 3
 	nameCount      = 6
 	reads          = 15 // of a hundred locks
+	sets           = 10 // of a hundred calls for locks
 )
 
 // A master that lost its data votes again once its quarantine (maxTTL and the drift) is

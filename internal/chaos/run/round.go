@@ -172,6 +172,7 @@ func (r *round) options(number, life int) []string {
 		"-seed", fmt.Sprint(r.seed),
 		"-workers", fmt.Sprint(workers),
 		"-reads", fmt.Sprint(reads),
+		"-sets", fmt.Sprint(sets),
 		"-masters", strings.Join(masters, ","),
 		"-names", strings.Join(lockNames(r.number), ","),
 		"-ttl", ttl.String(),

@@ -76,7 +76,7 @@ func (c *clients) Restart(name string) error {
 	p := newProcess(c.log)
 	w := work.NewProcess(work.Settings{
 		Number: i, Life: c.lives[i], Seed: c.seed, Workers: c.workers, Names: c.lockNames(),
-		TTL: c.ttl, MaxTTL: c.maxTTL, Patience: c.patience(), Reads: c.reads,
+		TTL: c.ttl, MaxTTL: c.maxTTL, Patience: c.patience(), Reads: c.reads, Sets: c.sets,
 	}, p)
 	var stores []work.Store
 	for _, s := range c.stores {

@@ -38,6 +38,7 @@ type setup struct {
 	length   int           // of the phase within the fault model, in ttls
 	outside  int           // of the phase out of it, in ttls
 	reads    int           // of a hundred locks, how many are for reading
+	sets     int           // of a hundred calls for locks, how many are for several names together
 }
 
 // newSetup draws it from the seed.
@@ -62,6 +63,7 @@ func newSetup(seed uint64, length int) setup {
 		length:   length,
 		outside:  outside,
 		reads:    oneOf(chance, 0, 20, 50, 80),
+		sets:     oneOf(chance, 0, 0, 10, 40),
 	}
 }
 
@@ -78,7 +80,7 @@ func (s setup) with(text string) (setup, error) {
 		} else if d := s.durations()[key]; d != nil {
 			*d, err = time.ParseDuration(value)
 		} else {
-			err = errors.New("it must be one of founders, clients, workers, names, ttl, max-ttl, request, latency, outside and reads")
+			err = errors.New("it must be one of founders, clients, workers, names, ttl, max-ttl, request, latency, outside, reads and sets")
 		}
 		if err != nil {
 			return s, fmt.Errorf("sim: setup: %q: %w", word, err)
@@ -88,7 +90,7 @@ func (s setup) with(text string) (setup, error) {
 }
 
 func (s *setup) numbers() map[string]*int {
-	return map[string]*int{"founders": &s.founders, "clients": &s.clients, "workers": &s.workers, "names": &s.names, "outside": &s.outside, "reads": &s.reads}
+	return map[string]*int{"founders": &s.founders, "clients": &s.clients, "workers": &s.workers, "names": &s.names, "outside": &s.outside, "reads": &s.reads, "sets": &s.sets}
 }
 
 func (s *setup) durations() map[string]*time.Duration {

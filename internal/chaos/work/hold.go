@@ -11,10 +11,18 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
+// lease is what a *redlock.Lock and a *redlock.Locks tell of what is held.
+type lease interface {
+	Context() context.Context
+	Until() time.Time
+	Valid() bool
+}
+
 // entry is one handle on a hold, of the call that brought it.
 type entry struct {
 	call
-	lock  *redlock.Lock
+	lock  *redlock.Lock // nil of one of several names
+	lease lease
 	of    int64       // the call that brought the hold
 	token fence.Token // by which the Observer knows the hold: 0 if that was had for reading
 	reads bool        // it was had for reading
@@ -42,9 +50,9 @@ func (h *holds) begin(e entry) {
 // watch writes down when the context of an entry ends before it is left: each has one of
 // its own.
 func (e entry) watch() {
-	context.AfterFunc(e.lock.Context(), func() {
-		if cause := context.Cause(e.lock.Context()); !errors.Is(cause, redlock.ErrReleased) {
-			e.log(history.Event{Kind: history.Told, Err: lockClass(cause), Until: endOf(e.lock, e.r.out)})
+	context.AfterFunc(e.lease.Context(), func() {
+		if cause := context.Cause(e.lease.Context()); !errors.Is(cause, redlock.ErrReleased) {
+			e.log(history.Event{Kind: history.Told, Err: lockClass(cause), Until: endOf(e.lease, e.r.out)})
 		}
 	})
 }
@@ -65,9 +73,9 @@ func (h *holds) renewed(name string, token fence.Token, _ time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.had { // one that is only beginning is not there, and will read the end of its lease yet
-		if e.lock.Name() == name && e.token == token {
+		if e.known.Name == name && e.token == token {
 			h.logs.Go(func() {
-				e.log(history.Event{Kind: history.Renewed, Until: endOf(e.lock, h.calls.out)})
+				e.log(history.Event{Kind: history.Renewed, Until: endOf(e.lease, h.calls.out)})
 			})
 		}
 	}
@@ -79,10 +87,10 @@ func (h *holds) wait() { h.logs.Wait() }
 // endOf returns when the lease ends, on the clock of the run. The two clocks are
 // read one after the other; a process that is stopped in between is too early by
 // that, never too late, and tries again.
-func endOf(lock *redlock.Lock, clock history.Log) (until time.Duration) {
+func endOf(of lease, clock history.Log) (until time.Duration) {
 	for range 5 {
 		now := clock.Now()
-		until = now + time.Until(lock.Until())
+		until = now + time.Until(of.Until())
 		if clock.Now()-now < time.Millisecond {
 			break
 		}

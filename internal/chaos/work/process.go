@@ -23,6 +23,7 @@ type Settings struct {
 	MaxTTL   time.Duration // of all leases of the deployment
 	Patience time.Duration // of the waiters that wait longest
 	Reads    int           // of a hundred locks, how many are for reading
+	Sets     int           // of a hundred calls for locks, how many are for several names together
 	Probe    time.Duration // how often a lock that nobody else wants is taken; 0: never
 }
 

@@ -54,7 +54,9 @@ func (w *worker) run(ctx context.Context) {
 		if w.oneIn(3) {
 			w.read(pick(w, w.stores), name, 0)
 		}
-		if e, ok := w.acquire(ctx, name, history.Event{Depth: 1, Reads: w.reads()}); ok {
+		if w.Sets > 0 && len(w.Names) > 1 && w.chance.IntN(100) < w.Sets {
+			w.set(ctx)
+		} else if e, ok := w.acquire(ctx, name, history.Event{Depth: 1, Reads: w.reads()}); ok {
 			w.hold(e)
 		}
 		if w.oneIn(4) {
@@ -85,16 +87,22 @@ func (w *worker) reads() bool { return w.Reads > 0 && w.chance.IntN(100) < w.Rea
 // acquire takes the lock, or enters it once more if ctx is a hold's. It draws what asked does
 // not tell.
 func (w *worker) acquire(ctx context.Context, name string, asked history.Event) (entry, bool) {
-	asked.Waits, asked.TTL, asked.Watched = w.oneIn(2), w.TTL, true
-	options := []redlock.LockOption{redlock.WithWait(w.upTo(w.haste()) + time.Millisecond)}
+	wait := w.upTo(w.haste()) + time.Millisecond
 	if w.oneIn(4) {
-		options[0] = redlock.WithWait(w.Patience)
+		wait = w.Patience
 	}
+	asked, options := w.asked(asked)
+	return w.lock(ctx, name, asked, append(options, redlock.WithWait(wait))...)
+}
+
+// asked draws what an event does not tell of a call for a lock, and returns its options.
+func (w *worker) asked(e history.Event) (history.Event, []redlock.LockOption) {
+	e.Waits, e.TTL, e.Watched = w.oneIn(2), w.TTL, true
 	if w.oneIn(2) {
-		options = append(options, redlock.WithoutWatchdog())
-		asked.Watched = false
+		e.Watched = false
+		return e, []redlock.LockOption{redlock.WithoutWatchdog()}
 	}
-	return w.lock(ctx, name, asked, options...)
+	return e, nil
 }
 
 // lock takes a lock with options, which asked describes.
@@ -118,7 +126,7 @@ func (w *worker) lock(ctx context.Context, name string, asked history.Event, opt
 	}
 	c.known.Token = uint64(lock.Token())
 	held := history.Event{Kind: history.LockHeld, Depth: asked.Depth, Until: endOf(lock, w.calls.out)}
-	e := entry{call: c, lock: lock, of: asked.Of, token: lock.Token(), reads: asked.Reads}
+	e := entry{call: c, lock: lock, lease: lock, of: asked.Of, token: lock.Token(), reads: asked.Reads}
 	if asked.Depth == 1 {
 		e.of = c.known.Call
 		if asked.Reads {
@@ -139,7 +147,7 @@ func (w *worker) hold(first entry) {
 	defer leave()
 	for over.Err() == nil {
 		w.sleep(over, w.upTo(w.gap()))
-		w.work(entries[0].lock, reading)
+		w.work(entries[0].lock, first.lock.Name(), entries[0].lock.Token(), reading)
 		switch {
 		case w.oneIn(8) && len(entries) < deepest:
 			if again, ok := w.reenter(first, len(entries)+1, reading); ok {
@@ -193,11 +201,10 @@ func (w *worker) downgrade(entries []entry) bool {
 
 // work looks at the lock, and later reads and writes the stores: as any code does, and as
 // no code can do better. A reader only reads.
-func (w *worker) work(lock *redlock.Lock, reading bool) {
-	if !lock.Valid() {
+func (w *worker) work(under lease, name string, token fence.Token, reading bool) {
+	if !under.Valid() {
 		return
 	}
-	name, token := lock.Name(), lock.Token()
 	for _, i := range w.chance.Perm(len(w.stores)) {
 		s := w.stores[i]
 		w.sleep(context.Background(), w.upTo(w.gap()))

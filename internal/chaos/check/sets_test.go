@@ -1,0 +1,93 @@
+package check
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// failsTogether is a wait for several names together that ends with the same error for all.
+func (s *story) failsTogether(client string, names []string, waits bool, from, to time.Duration, err string) {
+	for _, name := range names {
+		s.fails(client, name, waits, from, to, err)
+		s.events[len(s.events)-2].Set = len(names)
+	}
+}
+
+// lockable tells that names can be locked when all is healed.
+func (s *story) lockable(names ...string) {
+	for _, name := range names {
+		s.holds("c0", name, 38, 20_500, 20_510, 20_900).leaves(20_520, 20_530, 0)
+	}
+}
+
+func TestBadHistoriesOfSets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		tell func(s *story)
+		rule string
+		says string
+	}{
+		{"a set starves", func(s *story) {
+			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 31_100, history.ErrHeld)
+		}, Starvation, "c2 waited for it from 21s to 31.1s, and was told at last that others hold it"},
+		{"a set hangs", func(s *story) {
+			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 40_000, history.ErrNoQuorum)
+		}, Starvation, "the call of c2 at 21s hangs"},
+		{"a rival gets one of the names of a set", func(s *story) {
+			s.holds("c0", "b", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
+			s.holds("c0", "p", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
+			for i := range s.events {
+				if e := &s.events[i]; e.At == 5000*ms {
+					e.Set = 2
+				}
+			}
+			s.holds("c1", "p", 24, 5100, 5110, 5500).leaves(5200, 5210, 0)
+		}, Exclusion, "p: c0 held it with token 22 until 5.3s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			mustRefuse(t, c.tell, c.rule, c.says)
+		})
+	}
+}
+
+func TestHistoriesOfSetsThatPass(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		tell func(s *story)
+	}{
+		{"a set waits for as long as for each of its names", func(s *story) {
+			s.lockable("b", "p")
+			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 30_900, history.ErrHeld)
+		}},
+		{"a set waits in vain, and others get one of its names", func(s *story) {
+			s.lockable("b", "p")
+			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 31_100, history.ErrNoQuorum)
+			s.holds("c0", "b", 42, 25_000, 25_010, 25_400).leaves(25_020, 25_030, 0)
+		}},
+		{"a set is refused for another of its names", func(s *story) {
+			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
+			s.failsTogether("c1", []string{"b", "p"}, false, 5500, 5510, history.ErrHeld)
+		}},
+		{"a reader comes while a set waits for another name", func(s *story) {
+			s.readsIt("c0", "b", 20, 4900, 5000, 6000).leaves(5700, 5710, 0)
+			s.readsIt("c1", "b", 20, 5450, 5460, 5900).leaves(5500, 5510, 0)
+			s.failsTogether("c2", []string{"b", "p"}, true, 5010, 5720, history.ErrHeld)
+		}},
+		{"a set asks for the lock of one that died, and is refused for another name", func(s *story) {
+			s.holds("c3", "b", 22, 5000, 5010, 5400)
+			s.client(5050, history.ClientKilled, "c3")
+			s.failsTogether("c0", []string{"b", "p"}, false, 6500, 6510, history.ErrHeld)
+			s.holds("c0", "b", 24, 7000, 7010, 7400).leaves(7020, 7030, 0)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			mustPass(t, c.tell)
+		})
+	}
+}
