@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -390,6 +391,17 @@ func (d *deployment) drop(c *Client, name string, masters ...int) {
 	for _, i := range masters {
 		must(d.t, d.raw[i].Del(background, script.KeysOf(DefaultPrefix, name, "").Lock).Err())
 	}
+}
+
+// counted waits until the votes of these masters count for the lock: those that were
+// repaired do from the next renewal on.
+func counted(t *testing.T, lock *Lock, masters ...int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("masters %v count", masters), func() bool {
+		lock.h.mu.Lock()
+		defer lock.h.mu.Unlock()
+		return !slices.ContainsFunc(masters, func(i int) bool { return !lock.h.client.now().Before(lock.h.masters[i].until) })
+	})
 }
 
 // inLine waits until so many clients stand in the line of a quorum of masters (the

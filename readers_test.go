@@ -533,6 +533,7 @@ func readerIsLostOrRepaired(t *testing.T, d *deployment) {
 	if !lock.Valid() {
 		t.Error("lost on a minority, and it ended")
 	}
+	counted(t, lock, 0, 1)
 	d.drop(c, "job", 0, 1, 2)
 	<-lock.Context().Done()
 	if cause := context.Cause(lock.Context()); cause != ErrLost {
