@@ -129,7 +129,7 @@ func (h *hold) freed(master int, v script.Vote) script.Vote {
 	if !v.NotMine() {
 		return v
 	}
-	free := v.Answer != script.Held
+	free := planted.Bug.Freed(v.Answer != script.Held)
 	if h.granted(master) {
 		free = v.Doubt
 	}

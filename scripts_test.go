@@ -15,6 +15,32 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
+// A member that promised a ballot accepts none below it, and those from it on.
+func TestAPromiseIsKept(t *testing.T) {
+	t.Parallel()
+	fake := embedded.New()
+	t.Cleanup(fake.Close)
+	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
+	t.Cleanup(func() { _ = both["embedded"].Close() })
+	for kind, r := range both {
+		must(t, memberOfOne(r))
+		register := script.RegisterKey(DefaultPrefix)
+		is, err := r.HGetAll(background, register).Result()
+		must(t, err)
+		must(t, r.Eval(background, script.PromiseSource, []string{register}, is["id"], "3").Err())
+		accept := func(ballot string) error {
+			return r.Eval(background, script.AcceptSource, []string{register}, is["id"], ballot, is["table"]).Err()
+		}
+		if err := accept("2"); !redis.HasErrorPrefix(err, "PROMISED") {
+			t.Errorf("%s: it promised 3, and accepts 2: %v", kind, err)
+		}
+		must(t, accept("3"))
+		if err := r.Eval(background, script.PromiseSource, []string{register}, is["id"], "2").Err(); !redis.HasErrorPrefix(err, "PROMISED") {
+			t.Errorf("%s: it accepted 3, and promises 2: %v", kind, err)
+		}
+	}
+}
+
 // The embedded masters stand in for Redis in virtual time: every script must say
 // and leave behind the same on both.
 func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {

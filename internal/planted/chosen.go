@@ -24,6 +24,7 @@ type place interface {
 	Grant(grant, top int64) int64
 	Confirmed(stands bool) bool
 	GivesBack(answered bool) bool
+	Freed(free bool) bool
 	RenewsLate() bool
 	TellsAfter() time.Duration
 	Renews(first bool) bool
@@ -49,6 +50,8 @@ var bugs = map[string]place{
 	"removal_alone":    removalAlone{},
 	"broken_promise":   brokenPromise{},
 	"batch_error":      batchError{},
+	"beyond_range":     beyondRange{},
+	"freed_by_others":  freedByOthers{},
 	"any_version":      anyVersion{},
 	"confirm_owner":    confirmOwner{},
 	"counted_reentry":  countedReentry{},

@@ -32,6 +32,10 @@ func (honest) Confirmed(stands bool) bool { return stands }
 // granted, which answered or did not.
 func (honest) GivesBack(answered bool) bool { return true }
 
+// Freed reports whether a master that never had a hold counts for its unlock; free tells whether
+// anybody else has the name there.
+func (honest) Freed(free bool) bool { return free }
+
 // RenewsLate reports whether the watchdog writes the lock once more after Unlock.
 func (honest) RenewsLate() bool { return false }
 
