@@ -28,6 +28,7 @@ import (
 // protocolRules are the rules that can be weakened.
 type protocolRules struct {
 	confirm  bool // votes that disagree are confirmed before they count
+	know     bool // so is what a reader was told of
 	standing int  // 2, a confirm counts only while the very grant stands; 1, while the owner holds; 0, always
 	version  bool // a master executes what is asked at its own version only
 	isNew    bool // a server that lost its data does not vote before it has counters
@@ -35,11 +36,12 @@ type protocolRules struct {
 	barrier  bool // which are read at the version that lists it
 }
 
-var fullProtocol = protocolRules{confirm: true, standing: 2, version: true, isNew: true, raise: true, barrier: true}
+var fullProtocol = protocolRules{confirm: true, know: true, standing: 2, version: true, isNew: true, raise: true, barrier: true}
 
 // quorumGame is one schedule.
 type quorumGame struct {
 	rules   protocolRules
+	readers bool   // some attempts are to read
 	source  string // of the batch script
 	rnd     *rand.Rand
 	masters []*redis.Client
@@ -122,6 +124,7 @@ func (g *quorumGame) begin() *gameAttempt {
 	g.started++
 	h := &hold{owner: fmt.Sprint("owner-", g.started)}
 	h.keys = script.KeysOf(DefaultPrefix, g.name, h.owner)
+	h.reading.Store(g.readers && g.rnd.IntN(3) == 0)
 	return &gameAttempt{hold: h, version: g.version, began: g.now, floor: g.last, votes: make([]script.Vote, len(g.masters))}
 }
 
@@ -160,10 +163,10 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 			return true, nil
 		case won:
 			a.token = highestGrant(a.votes)
-			a.hold.token = a.token
+			a.hold.token, a.hold.last = a.token, a.token
 			a.ballot = standings(a.votes, a.token)
 			g.note("%s: token %d", a.hold.owner, a.token)
-			if !g.rules.confirm {
+			if reads := a.hold.reading.Load(); !reads && !g.rules.confirm || reads && !g.rules.know {
 				return true, g.complete(a)
 			}
 		case undecided:
@@ -330,9 +333,18 @@ func (g *quorumGame) tell(i int) {
 	}
 }
 
-// complete hands a token to a caller, and checks what is promised of it.
+// complete hands a token to a caller, and checks what is promised of it. A reader is only told of one; writers
+// that begin later must not get it.
 func (g *quorumGame) complete(a *gameAttempt) error {
-	g.note("%s: complete with %d, began when %d was", a.hold.owner, a.token, a.floor)
+	reads := a.hold.reading.Load()
+	g.note("%s: complete with %d (reads: %v), began when %d was", a.hold.owner, a.token, reads, a.floor)
+	if reads {
+		if a.token < a.floor {
+			return fmt.Errorf("a reader is told of %d, but %d was complete before it began", a.token, a.floor)
+		}
+		g.last = max(g.last, a.token)
+		return nil
+	}
 	if a.token <= a.floor {
 		return fmt.Errorf("token %d, but %d was complete before it began", a.token, a.floor)
 	}
@@ -345,7 +357,7 @@ func (g *quorumGame) complete(a *gameAttempt) error {
 }
 
 // play runs schedules until one violates the promise, or all are done.
-func play(t *testing.T, masters []*redis.Client, rules protocolRules, seed uint64, schedules int) error {
+func play(t *testing.T, masters []*redis.Client, rules protocolRules, readers bool, seed uint64, schedules int) error {
 	t.Helper()
 	runs := make([]string, len(masters))
 	for i, m := range masters {
@@ -363,7 +375,7 @@ func play(t *testing.T, masters []*redis.Client, rules protocolRules, seed uint6
 	}
 	for s := range schedules {
 		g := &quorumGame{
-			rules: rules, source: source, masters: masters, runs: runs, name: "job",
+			rules: rules, readers: readers, source: source, masters: masters, runs: runs, name: "job",
 			rnd:  rand.New(rand.NewPCG(seed, uint64(s))),
 			seen: map[fence.Token]bool{},
 		}
@@ -429,7 +441,7 @@ func TestTokensGrowWhateverTheAdversaryDoes(t *testing.T) {
 				if real {
 					schedules = 1000
 				}
-				if err := play(t, gameMasters(t, n, real), fullProtocol, rand.Uint64(), schedules); err != nil {
+				if err := play(t, gameMasters(t, n, real), fullProtocol, true, rand.Uint64(), schedules); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -441,6 +453,7 @@ func TestWeakenedRulesAreFoundOut(t *testing.T) {
 	t.Parallel()
 	for name, weaken := range map[string]func(*protocolRules){
 		"CONFIRM=0":  func(r *protocolRules) { r.confirm = false },
+		"KNOW=0":     func(r *protocolRules) { r.know = false },
 		"STANDING=1": func(r *protocolRules) { r.standing = 1 }, // the rarest: needs a resend between two rivals
 		"STANDING=0": func(r *protocolRules) { r.standing = 0 },
 		"VERSION=0":  func(r *protocolRules) { r.version = false },
@@ -452,7 +465,7 @@ func TestWeakenedRulesAreFoundOut(t *testing.T) {
 		weaken(&rules)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := play(t, gameMasters(t, 3, true), rules, 1, 20000)
+			err := play(t, gameMasters(t, 3, true), rules, !rules.know, 1, 20000)
 			if err == nil {
 				t.Fatal("no violation found: the test is vacuous")
 			}
