@@ -42,3 +42,32 @@ func TestAMemberComesBackBesideAHungOne(t *testing.T) {
 		must(t, held.Unlock(background))
 	})
 }
+
+// A client that waits for a member which hangs, to bring it back, learns of changes meanwhile.
+func TestAClientThatBringsBackAMemberLearnsOfChanges(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		c := d.reached(recoveryOptions()...)
+		operator := d.client(recoveryOptions()...)
+		lost := d.masters[0].(embeddedMaster)
+		lost.Kill(true)
+		must(t, lost.Restart())
+		for d.register(0)["table"] == "" { // until it is a new member
+			if lock, err := c.TryLock(background, "any"); err == nil {
+				must(t, lock.Unlock(background))
+			}
+			time.Sleep(time.Millisecond)
+		}
+		lost.freeze()
+		defer lost.thaw()
+		time.Sleep(300 * time.Millisecond) // clients act after 200 ms at the latest
+		must(t, operator.ChangeMembers(background, SuspendMember(d.address(4)), nil))
+		begin := time.Now()
+		lock, err := c.TryLock(background, "job")
+		must(t, err)
+		if took := time.Since(begin); took > 100*time.Millisecond {
+			t.Errorf("the change was learned of after %v", took)
+		}
+		must(t, lock.Unlock(background))
+	})
+}

@@ -46,6 +46,7 @@ type Group struct {
 	conflict    error
 	changed     chan struct{} // closed, and made anew, when any of these changes
 	working     bool
+	acting      bool          // a step is under way
 	again       bool          // something happened since work looked
 	kicked      chan struct{} // holds a value when it did while work was under way
 	pushing     []bool

@@ -10,20 +10,28 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Kick has the group look at all masters, and do what is to be done.
+// Kick has the group look at all masters, and do what is to be done. A step that is under way
+// may wait for a master that does not answer: the others are looked at beside it.
 func (g *Group) Kick() {
 	g.mu.Lock()
-	defer g.mu.Unlock()
+	acting := g.acting
 	g.again = true
-	if g.working || g.closed {
+	switch {
+	case g.working || g.closed:
 		select {
 		case g.kicked <- struct{}{}:
 		default:
 		}
-		return
+	default:
+		g.working = true
+		g.tasks.Go(g.work)
 	}
-	g.working = true
-	g.tasks.Go(g.work)
+	g.mu.Unlock()
+	if acting {
+		for i := range g.Masters {
+			g.look(i)
+		}
+	}
 }
 
 const (
@@ -78,14 +86,18 @@ func (g *Group) work() {
 				g.nap(min(left, patience/8))
 				continue
 			}
-			_ = g.change(g.ctx, nil, nil) // the next look tells what came of it
+			_ = g.act(func() error { return g.change(g.ctx, nil, nil) }) // the next look tells what came of it
 			since, patience = g.Now(), min(2*patience, lookAgain)
 		case nothing:
 			if g.rest(s.wait) {
 				return
 			}
 		case promote:
-			left, err := g.promote(g.ctx, s.view)
+			left := time.Duration(0)
+			err := g.act(func() (err error) {
+				left, err = g.promote(g.ctx, s.view)
+				return err
+			})
 			if err == nil && left > 0 && g.rest(left) {
 				return
 			}
@@ -99,7 +111,7 @@ func (g *Group) work() {
 				continue
 			}
 			rested = false
-			if err := g.do(g.ctx, s); err != nil {
+			if err := g.act(func() error { return g.do(g.ctx, s) }); err != nil {
 				failed()
 			} else {
 				failing = workPause
@@ -110,6 +122,18 @@ func (g *Group) work() {
 	g.working = false
 	g.mu.Unlock()
 	g.tell()
+}
+
+// act carries out a step.
+func (g *Group) act(step func() error) error {
+	acting := func(is bool) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.acting = is
+	}
+	acting(true)
+	defer acting(false)
+	return step()
 }
 
 // rest ends the work until something happens, or so much time has passed (0: for good). It

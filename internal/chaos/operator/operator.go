@@ -209,7 +209,7 @@ func (o *Operator) force(ctx context.Context, founders []string) error {
 }
 
 // Restore makes the founders the members again, all of which vote, within the time for it.
-// It returns what is not so by then.
+// It returns what is not so by then; and redlock.ErrNeedsInit as soon as it is told that.
 func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -235,6 +235,11 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 			return nil
 		}
 		if of.Err() != nil {
+			return err
+		}
+		if lock, err := client.TryLock(of, "operator"); err == nil {
+			_ = lock.Unlock(of)
+		} else if errors.Is(err, redlock.ErrNeedsInit) {
 			return err
 		}
 		fault.Wait(of, 50*time.Millisecond)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/chaos/check"
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
@@ -122,22 +123,30 @@ func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration)
 // outside of the fault model, nothing else makes the deployment usable again. Then the founders become the members again: no
 // change that was left half-way hinders that.
 func (r *Round) operate(ctx context.Context) {
-	before := r.Operator.Counts().Inits
-	if err := r.Operator.Init(ctx); err != nil && ctx.Err() == nil {
-		fmt.Fprintf(r.Says, "chaos: after all was healed: %v\n", err) // the clients will tell whether it is lockable
-	}
-	if r.operated && r.Operator.Counts().Inits == before || ctx.Err() != nil {
+	for begun := r.Log.Now(); ; {
+		before := r.Operator.Counts().Inits
+		if err := r.Operator.Init(ctx); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(r.Says, "chaos: after all was healed: %v\n", err) // the clients will tell whether it is lockable
+		}
+		if r.operated && r.Operator.Counts().Inits == before || ctx.Err() != nil {
+			return
+		}
+		r.operated = true
+		left := r.Recovery - (r.Log.Now() - begun)
+		err := r.Operator.Restore(ctx, left)
+		if errors.Is(err, redlock.ErrNeedsInit) && left > 0 {
+			continue // more masters have noticed meanwhile that they lost a counter
+		}
+		if err != nil {
+			r.violate(check.Members, "all faults ended, and within %v the members did not become the founders: %v", r.Recovery, err)
+		} else if ctx.Err() == nil {
+			r.founders()
+		}
+		is := r.Operator.Counts()
+		fmt.Fprintf(r.Says, "chaos: changes of the members: %d made, %d refused, %d operators killed; %d inits by force\n",
+			is.Made, is.Refused, is.Killed, is.Inits)
 		return
 	}
-	r.operated = true
-	if err := r.Operator.Restore(ctx, r.Recovery); err != nil {
-		r.violate(check.Members, "all faults ended, and within %v the members did not become the founders: %v", r.Recovery, err)
-	} else if ctx.Err() == nil {
-		r.founders()
-	}
-	is := r.Operator.Counts()
-	fmt.Fprintf(r.Says, "chaos: changes of the members: %d made, %d refused, %d operators killed; %d inits by force\n",
-		is.Made, is.Refused, is.Killed, is.Inits)
 }
 
 // recover waits until the last phase is over; with Soon, only until every name was locked again, and by every client
