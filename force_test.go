@@ -94,6 +94,7 @@ func forceTakesOnlyWhatWasShown(t *testing.T, d *deployment) {
 		t.Errorf("token %v, %v", token, err)
 	}
 	settled(t, operator)
+	d.inLine("job", 0)
 	for i, r := range d.raw {
 		want := second.h.owner
 		if i >= 3 {
@@ -105,7 +106,6 @@ func forceTakesOnlyWhatWasShown(t *testing.T, d *deployment) {
 	}
 	must(t, second.Extend(background, DefaultTTL))
 	must(t, second.Unlock(background))
-	d.inLine("job", 0)
 }
 
 // Two masters are down when the lock is taken, and have it yet when they come back. The old

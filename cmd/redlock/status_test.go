@@ -266,10 +266,35 @@ func TestStatusWatch(t *testing.T) {
 		if status := w.status(); status != exitOK {
 			t.Errorf("status %d", status)
 		}
-		for line := range w.lines { // nothing changed any more
-			if strings.Contains(line, `"nightly"`) {
-				t.Errorf("without a change it prints %q", line)
-			}
+	}
+}
+
+// What only grows older is no change.
+func TestWatcher(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	found := func(second int, waiting int) status {
+		v := foundLock("c.1", waiting)
+		v.Remaining = time.Duration(30-second) * time.Second
+		return status{at: at.Add(time.Duration(second) * time.Second), members: redlock.Membership{
+			Members: []redlock.Member{{State: redlock.MemberNew, Left: v.Remaining}},
+		}, locks: []lockStatus{{in: redlock.Inspection{Name: "a", Quorum: v, Masters: []redlock.MasterView{{LockView: v}}}}}}
+	}
+	for _, asJSON := range []bool{false, true} {
+		var out bytes.Buffer
+		w := &watcher{json: asJSON, out: &out}
+		w.show(found(0, 0))
+		first := out.String()
+		for second := range 5 {
+			w.show(found(second, 0))
+		}
+		if out.String() != first || first == "" {
+			t.Errorf("without a change it prints %q after %q", strings.TrimPrefix(out.String(), first), first)
+		}
+		w.show(found(5, 2))
+		says(t, "one waits", strings.TrimPrefix(out.String(), first), "12:00:05", map[bool]string{false: "waiting  2 clients", true: `"waiting":2`}[asJSON])
+		if lines := strings.Count(out.String(), "\n"); asJSON && lines != 2 {
+			t.Errorf("two objects in %d lines", lines)
 		}
 	}
 }
@@ -289,7 +314,7 @@ func TestVerify(t *testing.T) {
 			return r
 		}
 		verify(exitOK, "\"nightly\", token "+token+": valid: the hold with this token stands\n", "--token", token)
-		verify(exitStale, "\"nightly\", token 7: stale: no hold with this token stands\n", "--token=7")
+		verify(1, "\"nightly\", token 7: stale: no hold with this token stands\n", "--token=7")
 		r := redlockEnds(t, "verify", masters, "--name=nightly", "--token", token, "--json")
 		r.wants(t, exitOK)
 		if got, want := decodeAs[verifyJSON](t, r.stdout), (verifyJSON{"nightly", token, "valid", ""}); got != want {
@@ -299,7 +324,7 @@ func TestVerify(t *testing.T) {
 		if status := holder.status(); status != 1 { // of read, at the end of its input
 			t.Errorf("status %d", status)
 		}
-		verify(exitStale, "\"nightly\", token "+token+": stale: no hold with this token stands\n", "--token", token)
+		verify(1, "\"nightly\", token "+token+": stale: no hold with this token stands\n", "--token", token)
 		servers[0].kill()
 		servers[1].kill()
 		r = verify(exitNotDone, "", "--token", token)

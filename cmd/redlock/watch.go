@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -14,12 +15,13 @@ import (
 // watcher shows what redlock status --watch finds.
 type watcher struct {
 	json   bool
+	out    io.Writer
 	screen *screen // nil: there is a block at each change
 	last   string  // what was found, but for times
 }
 
 func newWatcher(asJSON bool) *watcher {
-	w := &watcher{json: asJSON}
+	w := &watcher{json: asJSON, out: os.Stdout}
 	if !asJSON {
 		w.screen = newScreen(panelColumns, 1)
 	}
@@ -38,14 +40,14 @@ func (w *watcher) show(s status) {
 	first := w.last == ""
 	w.last = string(found)
 	if w.json {
-		_ = json.NewEncoder(os.Stdout).Encode(jsonOfStatus(s)) // to a closed pipe: nobody reads it
+		_ = json.NewEncoder(w.out).Encode(jsonOfStatus(s)) // to a closed pipe: nobody reads it
 		return
 	}
 	if !first {
-		fmt.Println()
+		fmt.Fprintln(w.out)
 	}
-	fmt.Println("at " + s.at.Format(time.DateTime))
-	printStatus(os.Stdout, s)
+	fmt.Fprintln(w.out, "at "+s.at.Format(time.DateTime))
+	printStatus(w.out, s)
 }
 
 // redraw shows as much as the terminal has room for.
