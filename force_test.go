@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -275,6 +278,77 @@ func forceEndsLingering(t *testing.T, d *deployment) {
 	_, err = operator.ForceUnlock(background, shown)
 	must(t, err)
 	requireFree(t, d, "job")
+}
+
+// Clients contend, masters die, and an operator takes the lock again and again: each token is above
+// all that were known when it was asked for.
+func TestTokensGrowUnderForce(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		var known atomic.Uint64
+		grows := func(before uint64, token fence.Token) {
+			if uint64(token) <= before {
+				t.Errorf("token %v, and %v was known before it was asked for", token, before)
+			}
+			for was := known.Load(); was < uint64(token) && !known.CompareAndSwap(was, uint64(token)); was = known.Load() {
+			}
+		}
+		over, end := context.WithTimeout(background, 20*time.Second)
+		defer end()
+		var all sync.WaitGroup
+		var served, forced, lost atomic.Int64
+		for range 4 {
+			c := d.reached(WithTTL(d.ttl()), WithRequestTimeout(d.request()))
+			all.Go(func() {
+				for over.Err() == nil {
+					before := known.Load()
+					lock, err := c.Lock(over, "job")
+					if err != nil {
+						continue
+					}
+					grows(before, lock.Token())
+					served.Add(1)
+					time.Sleep(time.Duration(rand.IntN(int(d.ttl()))))
+					if err := lock.Unlock(background); errors.Is(err, ErrLost) {
+						lost.Add(1)
+					}
+				}
+			})
+		}
+		operator := d.reached(WithTTL(d.ttl()), WithRequestTimeout(d.request()))
+		all.Go(func() {
+			for over.Err() == nil {
+				time.Sleep(time.Duration(rand.IntN(int(d.ttl()))))
+				shown, err := operator.Inspect(over, "job")
+				if err != nil {
+					continue
+				}
+				time.Sleep(time.Duration(rand.IntN(int(100 * time.Millisecond))))
+				before := known.Load()
+				if token, _ := operator.ForceUnlock(over, shown); token.Valid() {
+					grows(before, token)
+					forced.Add(1)
+				}
+			}
+		})
+		all.Go(func() {
+			for over.Err() == nil {
+				for _, m := range d.masters[:2] {
+					m.die()
+					time.Sleep(time.Duration(rand.IntN(int(d.ttl()))))
+				}
+				for _, m := range d.masters[:2] {
+					m.revive()
+				}
+				time.Sleep(time.Duration(rand.IntN(int(d.ttl()))))
+			}
+		})
+		all.Wait()
+		t.Logf("%d were served, %d of them lost the lock, %d were forced", served.Load(), lost.Load(), forced.Load())
+		if served.Load() == 0 || forced.Load() == 0 || lost.Load() == 0 {
+			t.Error("nothing was tested")
+		}
+	})
 }
 
 // What the old holder has under way is refused for as long as its lease may last.

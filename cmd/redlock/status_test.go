@@ -112,11 +112,13 @@ func TestStatusForPeople(t *testing.T) {
   10.0.0.3:6379  free   -      -      -      -        0        
 `},
 		{lockStatus{unknown, errors.New("redlock: no quorum of masters")}, `"two\nlines": not known, because too few masters answer
-  error  no quorum of masters
   MASTER         STATE    OWNER  GRANT  DEPTH  FREE IN  WAITING  REMARKS
   10.0.0.1:6379  unknown  -      -      -      -        0        dial: refused
 `},
-		{lockStatus{in: read}, `"read": read by 1 client
+		{lockStatus{redlock.Inspection{Name: "a"}, errors.New("redlock: no quorum of masters")}, `"a": not known, because too few masters answer
+  error  no quorum of masters
+`},
+		{lockStatus{in: read}, `"read": held by 1 reader
   reader   payroll, process 4711 on db1, owner c.2, 1s left
   free in  1s, unless it is renewed
 `},

@@ -51,7 +51,7 @@ func printLock(w io.Writer, l lockStatus) {
 	row := func(what, format string, args ...any) {
 		fmt.Fprintf(table, "  %s\t%s\n", what, fmt.Sprintf(format, args...))
 	}
-	if l.err != nil {
+	if l.err != nil && len(l.in.Masters) == 0 { // else each master tells
 		row("error", "%s", oneLine(l.err))
 	}
 	if q.Owner != "" {
@@ -89,7 +89,7 @@ func stateWords(l lockStatus) string {
 	case q.State == redlock.LockUnknown:
 		return "not known, because no majority of the members says the same"
 	case q.State == redlock.LockRead:
-		return "read by " + counted(len(q.Readers), "client")
+		return "held by " + counted(len(q.Readers), "reader")
 	case q.State == redlock.LockLingers:
 		return "lingers: its holder left it, and it stays taken"
 	default:
