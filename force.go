@@ -98,7 +98,7 @@ func (in Inspection) taken() []taken {
 
 // takeOver is an attempt to which those that are shown are made to hand the lock over. On each
 // master their releases leave together with the acquire right behind them, for which the lock
-// is kept: so a master that granted has put them out.
+// is kept.
 func (c *Client) takeOver(ctx context.Context, v *membership.View, shown Inspection, cfg lockConfig, deadline clock.Instant) (*Lock, error) {
 	// Nobody hears this channel, so a place in a queue that is left behind is passed over. The
 	// ticket goes before all others.
@@ -115,15 +115,15 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, shown Inspect
 	})
 	lock, err := c.conclude(ctx, a)
 	a.h.leaveLine(&channel)
-	if err == nil {
-		return lock, nil
-	}
 	for _, r := range out {
 		if unheard := c.awaitOut(ctx, r, shown.Name, deadline); unheard != nil {
+			if lock != nil { // it was free there, and the mark was not left
+				lock.h.giveBack()
+			}
 			return nil, unheard
 		}
 	}
-	return nil, err
+	return lock, err
 }
 
 // leaveLine takes the channel out of the queues of the masters that refused.

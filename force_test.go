@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -374,6 +376,33 @@ func TestForcedOwnersAreMarked(t *testing.T) {
 			t.Errorf("held on %s", got)
 		}
 	})
+}
+
+// A token is worth nothing while one that was shown may come back: what puts it out was lost, and
+// the acquire, in another batch, was not.
+func TestForceUnlockNeedsAllToBeOut(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	c := faultClient(d)
+	shown := Inspection{Name: "job", Quorum: LockView{State: LockRead}}
+	for range master.MaxGroup { // the acquire leaves behind them, in a batch of its own
+		shown.Quorum.Readers = append(shown.Quorum.Readers, ReaderView{Owner: newOwner(newClientID())})
+	}
+	var cuts []*faultproxy.Fault
+	for _, p := range proxies[:2] {
+		cuts = append(cuts, p.Add(on(script.Undo, 0, faultproxy.CutBeforeRequest)))
+	}
+	token, err := c.ForceUnlock(background, shown)
+	requireErr(t, err, ErrNoQuorum)
+	if q, _ := errors.AsType[*QuorumError](err); token != 0 || q.Op != opForceUnlock {
+		t.Errorf("token %v, %v", token, err)
+	}
+	for _, cut := range cuts {
+		cut.Remove()
+	}
+	requireFree(t, d, "job")
+	_, err = c.ForceUnlock(background, shown)
+	must(t, err)
 }
 
 // A slot is a name like any other here, and the holder may be the client's own.
