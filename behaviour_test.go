@@ -95,6 +95,18 @@ var behaviours = []behaviour{
 	{"HoldAtLeast", 5, holdAtLeast},
 	{"LingersAfterAnOutage", 3, lingersAfterAnOutage},
 	{"LingersBeyondClose", 3, lingersBeyondClose},
+
+	// Of force_test.go.
+	{"ForceUnlock", 5, forceUnlock},
+	{"ForcedHolderIsTold", 3, forcedHolderIsTold},
+	{"ForceTakesOnlyWhatWasShown", 5, forceTakesOnlyWhatWasShown},
+	{"ForcedHolderStaysOut", 5, forcedHolderStaysOut},
+	{"ForceNeedsAQuorum", 5, forceNeedsAQuorum},
+	{"ForceTakesWhatMayHold", 5, forceTakesWhatMayHold},
+	{"ForceOutReaders", 5, forceOutReaders},
+	{"ForceEndsLingering", 5, forceEndsLingering},
+	{"NamesAreListed", 3, namesAreListed},
+
 	// Of readers_test.go.
 	{"ManyReadersOrOneWriter", 5, manyReadersOrOneWriter},
 	{"ReadersExpireAlone", 3, readersExpireAlone},

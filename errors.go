@@ -116,7 +116,7 @@ func (v Vote) String() string {
 // QuorumError tells why masters did not agree to something. errors.Is finds
 // Reason, the masters' own errors and, for an acquisition, ErrNotAcquired.
 type QuorumError struct {
-	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "verify", "inspect" or "learn the members"
+	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "force unlock", "verify", "inspect", "list the names" or "learn the members"
 	Name   string // of the lock; "" if it is about none
 	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost
 	Need   int    // masters that had to agree
@@ -171,14 +171,16 @@ func (e *QuorumError) Unwrap() []error {
 
 // The operations that a QuorumError names.
 const (
-	opAcquire   = "acquire"
-	opReenter   = "re-enter"
-	opExtend    = "extend"
-	opDowngrade = "downgrade"
-	opRelease   = "release"
-	opVerify    = "verify"
-	opInspect   = "inspect"
-	opMembers   = "learn the members"
+	opAcquire     = "acquire"
+	opReenter     = "re-enter"
+	opExtend      = "extend"
+	opDowngrade   = "downgrade"
+	opRelease     = "release"
+	opForceUnlock = "force unlock"
+	opVerify      = "verify"
+	opInspect     = "inspect"
+	opNames       = "list the names"
+	opMembers     = "learn the members"
 )
 
 // OptionError tells which input was refused; errors.Is finds ErrBadOption.

@@ -247,6 +247,38 @@ func ExampleClient_Inspect() {
 	// Output: held with the same token: true
 }
 
+// Take a lock from a holder that hangs. Stores are given the token that comes back: the holder
+// does not know yet that its lock is gone.
+func ExampleClient_ForceUnlock() {
+	urls, stop := masters()
+	defer stop()
+	client, err := redlock.Open(urls)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	hangs, err := client.Lock(ctx, "ledger")
+	if err != nil {
+		log.Fatal(err)
+	}
+	shown, err := client.Inspect(ctx, "ledger") // is it the one that hangs?
+	if err != nil {
+		log.Fatal(err)
+	}
+	token, err := client.ForceUnlock(ctx, shown)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("a store that has seen the token refuses the holder:", hangs.Token() < token)
+	fmt.Println("the holder was not told:", hangs.Valid())
+
+	// Output:
+	// a store that has seen the token refuses the holder: true
+	// the holder was not told: true
+}
+
 // Run a short job once, though several schedulers start it at nearly the same time.
 func ExampleHoldAtLeast() {
 	urls, stop := masters()

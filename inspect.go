@@ -91,7 +91,8 @@ func (h Holder) String() string {
 }
 
 // Inspect asks the masters who holds a lock. Any process may ask, of any name. It changes
-// nothing, and takes at most the request timeout, which it waits for masters that do not answer.
+// nothing, and takes at most the request timeout, which it waits for masters that do not answer;
+// as long again if it has to learn first who votes, and cannot.
 //
 // A holder is named when a majority of the members says the same owner, and a lock is free
 // when a majority says that nobody has it. Else, while contenders split the votes say, the
@@ -114,10 +115,10 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	}
 	defer c.calls.Done()
 	deadline := c.now().Add(c.requestTimeout)
-	if err := c.mayAsk(ctx, opInspect, name, nil); err != nil {
-		return Inspection{}, err
-	}
 	in := Inspection{Name: name}
+	if err := c.mayAsk(ctx, opInspect, name, nil); err != nil {
+		return c.inspectBlindly(ctx, in, err)
+	}
 	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
 		views, err := c.lookAt(ctx, v, name, deadline.Sub(c.now()))
 		if err != nil {
@@ -137,6 +138,22 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	return in, err
 }
 
+var errVotersUnknown = errors.New("it does not count: it is not known who votes")
+
+// inspectBlindly asks the masters though too few of them answer to tell who votes, which is why.
+func (c *Client) inspectBlindly(ctx context.Context, in Inspection, why error) (Inspection, error) {
+	q, ok := errors.AsType[*QuorumError](why)
+	if !ok {
+		return Inspection{}, why
+	}
+	views, err := c.lookAt(ctx, nil, in.Name, c.requestTimeout)
+	if err != nil {
+		return Inspection{}, err
+	}
+	in.Need, in.Masters, in.Quorum = q.Need, views, LockView{State: LockUnknown}
+	return in, why
+}
+
 func voteOf(m MasterView) Vote {
 	vote := Vote{Master: m.Master, Answer: Granted, Err: m.Err}
 	switch {
@@ -148,7 +165,7 @@ func voteOf(m MasterView) Vote {
 	return vote
 }
 
-// lookAt asks all masters, past the queue.
+// lookAt asks all masters, past the queue. The view is nil if it is not known who votes.
 func (c *Client) lookAt(ctx context.Context, v *membership.View, name string, timeout time.Duration) ([]MasterView, error) {
 	type answer struct {
 		master int
@@ -194,6 +211,8 @@ func (c *Client) lookAtOne(ctx context.Context, v *membership.View, name string,
 		return view
 	}
 	switch {
+	case v == nil:
+		view.Err = errVotersUnknown
 	case v.Out[index] != nil:
 		view.Err = v.Out[index]
 	case texts[0] != v.Version:

@@ -178,6 +178,11 @@ func inspectNamesNobodyWithoutAMajority(t *testing.T, d *deployment) {
 	if len(in.Masters) != 5 || in.Masters[3].State != LockFree || in.Quorum.State != LockUnknown || errors.Is(err, ErrNotAcquired) {
 		t.Errorf("two of five: %+v, %v", in, err)
 	}
+	in, err = d.client(WithRequestTimeout(d.request())).Inspect(background, "job") // by one who does not know who votes
+	requireErr(t, err, ErrNoQuorum)
+	if len(in.Masters) != 5 || in.Need != 3 || in.Masters[0].State != LockUnknown || in.Masters[4].State != LockKept || in.Masters[4].Err == nil || in.Quorum.State != LockUnknown {
+		t.Errorf("two of five, and nobody knows who votes: %+v, %v", in, err)
+	}
 }
 
 // A master that lost who a client is gets to know it again within the hour.

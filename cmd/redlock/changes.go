@@ -19,22 +19,37 @@ import (
 // The changes of the members. Each is what the arguments ask for.
 type (
 	addConfig struct {
-		in  *deployment
+		changeFlags
 		URL string `arg:"" name:"URL" help:"Of the new server, as in --masters."`
 	}
 	replaceConfig struct {
-		in  *deployment
+		changeFlags
 		Old string `arg:"" name:"OLD" help:"The member: its address or URL. It need not answer."`
 		New string `arg:"" name:"NEW" help:"URL of the server that takes its place, as in --masters."`
 	}
 	memberConfig struct {
-		in     *deployment
+		changeFlags
 		Member string `arg:"" name:"ADDRESS" help:"The member: its address or URL."`
 	}
 	suspendConfig struct{ memberConfig }
 	resumeConfig  struct{ memberConfig }
 	removeConfig  struct{ memberConfig }
 )
+
+// changeFlags is what all changes have.
+type changeFlags struct {
+	in   *deployment
+	JSON bool `name:"json" help:"Tell what came of it as one JSON object: redlock help members describes it."`
+}
+
+// changeJSON is the object that a change prints with --json. The help describes it.
+type changeJSON struct {
+	Change  string `json:"change"`
+	Member  string `json:"member"`
+	Address string `json:"address"`
+	Done    bool   `json:"done"`
+	Error   string `json:"error"`
+}
 
 func (*addConfig) Help() string {
 	return `The server must belong to no deployment. It becomes a member at once, so that more may have to agree, and votes when the max ttl of the deployment has passed. So add two to have an odd number again. A deployment of one cannot grow: its only member would not decide alone any more.
@@ -72,41 +87,59 @@ func (cfg *memberConfig) check() error {
 
 func (cfg *addConfig) run() int {
 	address := addressOf(cfg.URL)
-	return cfg.in.change(redlock.AddMember(address), cfg.URL,
+	return cfg.change(redlock.AddMember(address), cfg.URL, changeJSON{Change: "add", Member: address, Address: address},
 		fmt.Sprintf("%s is a member, and votes; clients need it among their masters to count on its vote", address))
 }
 
 func (cfg *replaceConfig) run() int {
 	old, address := addressOf(cfg.Old), addressOf(cfg.New)
-	return cfg.in.change(redlock.ReplaceMember(old, address), cfg.New,
+	return cfg.change(redlock.ReplaceMember(old, address), cfg.New, changeJSON{Change: "replace", Member: old, Address: address},
 		fmt.Sprintf("%s has the place of %s, and votes; clients need it among their masters to count on its vote", address, old))
 }
 
 func (cfg *suspendConfig) run() int {
-	address := addressOf(cfg.Member)
-	return cfg.in.change(redlock.SuspendMember(address), "", fmt.Sprintf("%s does not vote until it is resumed", address))
+	return cfg.changeOne("suspend", redlock.SuspendMember, "%s does not vote until it is resumed")
 }
 
 func (cfg *resumeConfig) run() int {
-	address := addressOf(cfg.Member)
-	return cfg.in.change(redlock.ResumeMember(address), "", fmt.Sprintf("%s votes", address))
+	return cfg.changeOne("resume", redlock.ResumeMember, "%s votes")
 }
 
 func (cfg *removeConfig) run() int {
-	address := addressOf(cfg.Member)
-	return cfg.in.change(redlock.RemoveMember(address), "", fmt.Sprintf("%s is no member", address))
+	return cfg.changeOne("remove", redlock.RemoveMember, "%s is no member")
 }
 
-// change makes a change, for which the server at the URL joins, unless that is "".
-func (d *deployment) change(change redlock.MemberChange, joins, done string) int {
+// changeOne makes a change for which no server joins.
+func (cfg *memberConfig) changeOne(what string, change func(address string) redlock.MemberChange, done string) int {
+	address := addressOf(cfg.Member)
+	return cfg.change(change(address), "", changeJSON{Change: what, Member: address, Address: address}, fmt.Sprintf(done, address))
+}
+
+// change makes a change, for which the server at the URL joins, unless that is "", and tells
+// what came of it.
+func (f *changeFlags) change(change redlock.MemberChange, joins string, what changeJSON, done string) int {
+	status, err := f.in.change(change, joins)
+	if err != nil {
+		complain(err)
+	}
+	if f.JSON {
+		what.Done, what.Error = err == nil, textOf(err)
+		printJSON(os.Stdout, what)
+	} else if err == nil {
+		fmt.Println(done)
+	}
+	return status
+}
+
+// change makes a change, and returns why it was not made.
+func (d *deployment) change(change redlock.MemberChange, joins string) (status int, err error) {
 	var more []string
 	if joins != "" && !slices.ContainsFunc(d.Masters, func(master string) bool { return addressOf(master) == addressOf(joins) }) {
 		more = append(more, joins)
 	}
 	client, err := d.open(more...)
 	if err != nil {
-		complain(err)
-		return exitUsage
+		return exitUsage, err
 	}
 	defer client.Close()
 
@@ -121,19 +154,18 @@ func (d *deployment) change(change redlock.MemberChange, joins, done string) int
 	case s := <-signals:
 		cancel()
 		if err = <-changed; err != nil {
-			complain(errors.New("interrupted: what was done stays, and the same command goes on from there"))
-			return exitSignal + int(s.(syscall.Signal))
+			return exitSignal + int(s.(syscall.Signal)), errors.New("interrupted: what was done stays, and the same command goes on from there")
 		}
 	}
-	if err != nil {
-		complain(fmt.Errorf("not done: %s", oneLine(err)))
-		if errors.Is(err, redlock.ErrChangeRefused) || errors.Is(err, redlock.ErrBadOption) {
-			return exitUsage
-		}
-		return exitNotDone
+	switch {
+	case err == nil:
+		return exitOK, nil
+	case errors.Is(err, redlock.ErrChangeRefused), errors.Is(err, redlock.ErrBadOption):
+		status = exitUsage
+	default:
+		status = exitNotDone
 	}
-	fmt.Println(done)
-	return exitOK
+	return status, fmt.Errorf("not done: %s", oneLine(err))
 }
 
 // makeChange makes it when the server that joins has answered. It warns of members that

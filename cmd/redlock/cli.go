@@ -20,6 +20,9 @@ type arguments struct {
 	Demo    demoConfig    `cmd:"" help:"See it work, and what the fencing token is for."`
 	Init    initConfig    `cmd:"" help:"Make a deployment of new masters, once."`
 	Members membersConfig `cmd:"" help:"Tell who may vote in a deployment, and change it."`
+	Status  statusConfig  `cmd:"" help:"Tell who holds a lock, and who may vote."`
+	Verify  verifyConfig  `cmd:"" help:"Ask whether the hold with a fencing token still stands."`
+	Unlock  unlockConfig  `cmd:"" help:"Take a lock from whoever has it."`
 	Version versionConfig `cmd:"" help:"Tell from what redlock was built."`
 	Help    helpConfig    `cmd:"" help:"Tell all flags and exit statuses of a command."`
 
@@ -31,7 +34,11 @@ const description = `redlock holds a lock on a quorum of independent Redis maste
   redlock init --masters URL,URL,... --yes
   redlock run --masters URL,URL,... --name NAME -- COMMAND ...
   redlock members --masters URL,URL,...
+  redlock status --masters URL,URL,... --name NAME
   redlock demo`
+
+// topics are the commands that there is help on.
+var topics = []string{"run", "demo", "init", "members", "status", "verify", "unlock"}
 
 // subcommand is what the arguments lead to.
 type subcommand interface {
@@ -49,6 +56,7 @@ func newParser() *kong.Kong {
 		kong.Vars{
 			"prefix": redlock.DefaultPrefix, "max_ttl": redlock.DefaultMaxTTL.String(), "ttl": redlock.DefaultTTL.String(),
 			"grace": defaultGrace.String(), "min_duration": minDuration.String(), "version": version(),
+			"topics": strings.Join(topics, ", "),
 		})
 }
 
@@ -87,7 +95,7 @@ func inWords(err error, args []string) error {
 	case strings.HasPrefix(args[0], "-"):
 		return fmt.Errorf("%w (redlock help tells more)", err)
 	}
-	return fmt.Errorf("unknown command %q: give run, demo, init, members, version or help", args[0])
+	return fmt.Errorf("unknown command %q: give %s, version or help", args[0], strings.Join(topics, ", "))
 }
 
 // topicOf is what to ask help for on a command.
@@ -98,7 +106,7 @@ func topicOf(node *kong.Node) string {
 
 // helpConfig is redlock help.
 type helpConfig struct {
-	Topic   string `arg:"" optional:"" help:"run, demo, init or members."`
+	Topic   string `arg:"" optional:"" help:"One of ${topics}."`
 	Command string `arg:"" optional:"" help:"Of members: list, add, replace, suspend, resume or remove."`
 }
 
@@ -106,11 +114,10 @@ func (h *helpConfig) check() error {
 	if h.Command != "" && (h.Topic != "members" || !slices.Contains(memberCommands, h.Command)) {
 		return errors.New("there is an argument too many: ask for help on one command")
 	}
-	switch h.Topic {
-	case "", "run", "demo", "init", "members":
+	if h.Topic == "" || slices.Contains(topics, h.Topic) {
 		return nil
 	}
-	return fmt.Errorf("no help on %q: ask for run, demo, init or members", h.Topic)
+	return fmt.Errorf("no help on %q: ask for one of %s", h.Topic, strings.Join(topics, ", "))
 }
 
 func (h *helpConfig) run() int {

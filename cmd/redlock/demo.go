@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -199,9 +198,7 @@ func (d *demo) record() record {
 // conclude prints the verdict.
 func (d *demo) conclude(v verdict) {
 	if d.cfg.JSON {
-		out := json.NewEncoder(os.Stdout)
-		out.SetIndent("", "  ")
-		_ = out.Encode(v) // to a closed pipe: the exit status still tells
+		printJSON(os.Stdout, v)
 		return
 	}
 	d.view.conclude(v)

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/term"
 )
 
 const (
@@ -22,13 +19,10 @@ const (
 
 // panelView redraws a panel in place.
 type panelView struct {
-	out      *os.File
-	color    bool
+	*screen
 	headline string
 	whole    time.Duration
-
-	drawn int // lines on the screen
-	last  scene
+	last     scene
 }
 
 func (p *panelView) draw(now scene) {
@@ -45,33 +39,6 @@ func (p *panelView) conclude(v verdict) {
 	verdict := verdictLines(v)
 	lines := append([]string{strong.of("redlock demo  ") + p.headline, ""}, p.story(p.last, rows-len(verdict)-3)...)
 	p.print("", append(lines, verdict...), ansi.ShowCursor)
-}
-
-// print replaces what was printed before. It is one write, so that no terminal
-// shows half of it.
-func (p *panelView) print(before string, lines []string, after string) {
-	columns, _ := p.size()
-	var b bytes.Buffer
-	b.WriteString(before)
-	if p.drawn > 0 {
-		b.WriteString(ansi.CursorUp(p.drawn))
-	}
-	b.WriteByte('\r')
-	for _, line := range lines {
-		b.WriteString(fit(line, columns, p.color) + ansi.EraseLineRight + "\n")
-	}
-	b.WriteString("\r" + ansi.EraseScreenBelow + after)
-	_, _ = p.out.Write(b.Bytes()) // to a closed terminal: nobody is looking
-	p.drawn = len(lines)
-}
-
-// size is asked each time: windows are resized.
-func (p *panelView) size() (columns, rows int) {
-	columns, rows, err := term.GetSize(int(p.out.Fd()))
-	if err != nil {
-		return panelColumns, panelRows // it has gone; what is written goes nowhere
-	}
-	return columns, rows
 }
 
 // panel is all but the story.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/term"
 )
 
 // frame is how often a view is brought up to date.
@@ -26,17 +25,12 @@ func newView(cfg *demoConfig, kind string) view {
 	if cfg.JSON {
 		return noView{}
 	}
-	columns, rows, err := term.GetSize(int(os.Stdout.Fd()))
-	if err == nil && columns >= panelColumns && rows >= panelRows && redraws(os.Getenv("TERM")) {
-		return &panelView{out: os.Stdout, color: os.Getenv("NO_COLOR") == "", headline: headline, whole: cfg.Duration}
+	if s := newScreen(panelColumns, panelRows); s != nil {
+		return &panelView{screen: s, headline: headline, whole: cfg.Duration}
 	}
 	fmt.Println("redlock demo: " + headline)
 	return &lineView{out: os.Stdout}
 }
-
-// redraws reports whether a terminal of this name knows the escape sequences of the
-// panel. One without a name may be a Windows console, which prints them.
-func redraws(terminal string) bool { return terminal != "" && terminal != "dumb" }
 
 // show draws until the performance is over.
 func show(v view, s *stage, over <-chan struct{}) {

@@ -14,6 +14,7 @@ import (
 const (
 	exitOK          = 0
 	exitFailed      = 1   // the demo's verdict
+	exitStale       = 1   // the hold that was asked for does not stand
 	exitUsage       = 64  // EX_USAGE: bad input, nothing was done
 	exitUnavailable = 69  // EX_UNAVAILABLE: masters of our own could not be started
 	exitNotObtained = 75  // EX_TEMPFAIL: the lock was not obtained, nothing was run

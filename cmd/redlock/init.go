@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ type initConfig struct {
 	Floor  fence.Token   `placeholder:"N" help:"Every token to come is above N."`
 	Force  bool          `help:"Make a new deployment of these masters, whatever they belong to: see below."`
 	Yes    bool          `help:"Do it. Without, tell what would be done, and do nothing."`
+	JSON   bool          `name:"json" help:"As one JSON object, see above."`
 }
 
 // Help is the long part of the help.
@@ -51,6 +53,17 @@ Nothing that is left can tell what the majority knew. --force makes a new deploy
     for good.
 
 A minority that lost its data needs no init: its servers get their places back by themselves while a client runs. See redlock members.
+
+--json prints one object:
+
+  does        what is done: "found" a deployment, "finish" one that an init
+              began, "raise" the counters of one that is there, or "force"; ""
+              if that is not known, because a master does not answer
+  done        whether it was done; without --yes it is not
+  masters     an array, of each as it was found: master; state, in words; error
+  atLeast     no counter is below this one then, as a string
+  deployment  the id; "" unless it was done
+  error       why it was not done, or could not be; or ""
 ` + statusHelp(
 		statusRow{exitOK, "done; without --yes, it could be done"},
 		statusRow{exitUsage, "bad input, nothing was done"},
@@ -71,21 +84,36 @@ func (cfg *initConfig) run() int {
 		return exitUsage
 	}
 	defer client.Close()
+	var plan redlock.InitPlan
+	if !cfg.Yes || cfg.JSON {
+		plan, err = client.PlanInit(context.Background(), cfg.Floor)
+	}
 	switch {
+	case err != nil:
+	case cfg.Yes:
+		err = cfg.do(client)
+	case plan.Refused != nil && (!cfg.Force || slices.ContainsFunc(plan.Masters, unknown)):
+		err = plan.Refused
+	}
+	switch {
+	case cfg.JSON:
+		cfg.tellJSON(client, plan, err)
 	case !cfg.Yes:
-		err = cfg.tell(client)
-	case cfg.Force:
-		err = client.ForceInit(context.Background(), cfg.Floor)
-	default:
-		err = client.Init(context.Background(), cfg.Floor)
+		cfg.tell(plan, err)
+	case err == nil:
+		cfg.report(client)
 	}
 	if err != nil {
 		return cfg.notDone(err)
 	}
-	if cfg.Yes {
-		cfg.report(client)
-	}
 	return exitOK
+}
+
+func (cfg *initConfig) do(client *redlock.Client) error {
+	if cfg.Force {
+		return client.ForceInit(context.Background(), cfg.Floor)
+	}
+	return client.Init(context.Background(), cfg.Floor)
 }
 
 // notDone says why, and what may be done about it.
@@ -117,12 +145,42 @@ func (cfg *initConfig) report(client *redlock.Client) {
 		now.Deployment, counted(len(now.Members), "member"), now.Need, above)
 }
 
-// tell prints what Init would do.
-func (cfg *initConfig) tell(client *redlock.Client) error {
-	plan, err := client.PlanInit(context.Background(), cfg.Floor)
-	if err != nil {
-		return err
+// The object that redlock init --json prints. The help describes it.
+type (
+	initJSON struct {
+		Does       string           `json:"does"`
+		Done       bool             `json:"done"`
+		Masters    []initMasterJSON `json:"masters"`
+		AtLeast    string           `json:"atLeast"`
+		Deployment string           `json:"deployment"`
+		Error      string           `json:"error"`
 	}
+	initMasterJSON struct {
+		Master string `json:"master"`
+		State  string `json:"state"`
+		Error  string `json:"error"`
+	}
+)
+
+// tellJSON prints what was planned, and what came of it.
+func (cfg *initConfig) tellJSON(client *redlock.Client, plan redlock.InitPlan, err error) {
+	out := initJSON{Does: plan.Does, Done: cfg.Yes && err == nil, Masters: []initMasterJSON{}, AtLeast: tokenText(uint64(plan.AtLeast)), Error: textOf(err)}
+	if cfg.Force && out.Does != "" {
+		out.Does = "force"
+	}
+	for _, m := range plan.Masters {
+		out.Masters = append(out.Masters, initMasterJSON{m.Master, m.State, textOf(m.Err)})
+	}
+	if out.Done {
+		if now, err := client.Members(context.Background()); err == nil { // they were there a moment ago
+			out.Deployment = now.Deployment
+		}
+	}
+	printJSON(os.Stdout, out)
+}
+
+// tell prints what Init would do, unless there is a reason not to.
+func (cfg *initConfig) tell(plan redlock.InitPlan, refused error) {
 	for _, m := range plan.Masters {
 		if m.Err != nil {
 			fmt.Printf("%s: cannot be used: %s\n", m.Master, oneLine(m.Err))
@@ -130,8 +188,8 @@ func (cfg *initConfig) tell(client *redlock.Client) error {
 			fmt.Printf("%s: %s\n", m.Master, m.State)
 		}
 	}
-	if plan.Refused != nil && (!cfg.Force || slices.ContainsFunc(plan.Masters, unknown)) {
-		return plan.Refused
+	if refused != nil {
+		return
 	}
 	whole := fmt.Sprintf(`
   - %d of %s decide
@@ -157,7 +215,6 @@ func (cfg *initConfig) tell(client *redlock.Client) error {
 		fmt.Printf("With --yes, a deployment is made of these masters:%s", whole)
 	}
 	fmt.Println("Nothing was done.")
-	return nil
 }
 
 func unknown(m redlock.InitMaster) bool { return m.Err != nil }

@@ -123,6 +123,42 @@ func TestInit(t *testing.T) {
 	})
 }
 
+// With --json it says the same.
+func TestInitJSON(t *testing.T) {
+	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
+		masters := flagOf(servers...)
+		init := func(status int, flags ...string) initJSON {
+			t.Helper()
+			r := redlockEnds(t, append([]string{"init", masters, "--json"}, flags...)...)
+			r.wants(t, status)
+			got := decodeAs[initJSON](t, r.stdout)
+			if len(got.Masters) != 3 || got.Masters[0].Master != servers[0].addr || (got.Error == "") != (status == exitOK) {
+				t.Errorf("%q: %+v", flags, got)
+			}
+			return got
+		}
+		plan := init(exitOK, "--floor=2000000000000000")
+		if plan.Does != "found" || plan.Done || plan.Deployment != "" || plan.AtLeast != "2000000000000000" || plan.Masters[0].State == "" || plan.Masters[0].Error != "" {
+			t.Errorf("%+v", plan)
+		}
+		if got := init(exitOK, "--yes"); got.Does != "found" || !got.Done || got.Deployment == "" {
+			t.Errorf("%+v", got)
+		}
+		if got := init(exitOK); got.Does != "raise" || got.Done {
+			t.Errorf("%+v", got)
+		}
+		if got := init(exitOK, "--force"); got.Does != "force" || got.Done {
+			t.Errorf("%+v", got)
+		}
+		servers[0].kill()
+		for _, flags := range [][]string{nil, {"--yes"}, {"--force"}} {
+			if got := init(exitNotDone, flags...); got.Does != "" || got.Done || got.Masters[0].Error == "" {
+				t.Errorf("%q: %+v", flags, got)
+			}
+		}
+	})
+}
+
 // What the deployment does not allow is said at once, whatever the wait.
 func TestTTLOfTheDeployment(t *testing.T) {
 	t.Parallel()

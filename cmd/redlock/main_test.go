@@ -220,7 +220,7 @@ func TestTopLevel(t *testing.T) {
 		{[]string{"run", "--help"}, 0, "Exit status", ""},
 		{[]string{"help", "demo"}, 0, "--duration", ""},
 		{[]string{"demo", "-h"}, 0, "--duration", ""},
-		{[]string{"help", "foo"}, exitUsage, "", `redlock: no help on "foo": ask for run, demo, init or members`},
+		{[]string{"help", "foo"}, exitUsage, "", `redlock: no help on "foo": ask for one of run, demo, init, members, status, verify, unlock`},
 		{[]string{"help", "members"}, 0, "leftMillis", ""},
 		{[]string{"members", "--help"}, 0, "leftMillis", ""},
 		{[]string{"help", "members", "list"}, 0, "--json", ""},
@@ -230,9 +230,12 @@ func TestTopLevel(t *testing.T) {
 		{[]string{"members", "add", "--foo"}, exitUsage, "", "redlock: unknown flag --foo (redlock help members add tells all flags)"},
 		{[]string{"help", "run", "redis://a"}, exitUsage, "", "redlock: there is an argument too many"},
 		{[]string{"help", "init"}, 0, "--max-ttl=TIME", ""},
+		{[]string{"help", "status"}, 0, "remainingMillis", ""},
+		{[]string{"help", "verify"}, 0, "no proof", ""},
+		{[]string{"help", "unlock"}, 0, "--force", ""},
 		{[]string{"--foo"}, exitUsage, "", "redlock: unknown flag --foo (redlock help tells more)"},
 		{[]string{"--version"}, 0, "go1.", ""},
-		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, demo, init, members, version or help`},
+		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, demo, init, members, status, verify, unlock, version or help`},
 		{[]string{"version"}, 0, "go1.", ""},
 	} {
 		r := redlockEnds(t, c.args...)
@@ -266,6 +269,10 @@ func TestNoPasswordIsPrinted(t *testing.T) {
 			{"run", "-masters", masters, "--name=a", "--", "true"},
 			{"version", masters},
 			{"members", masters},
+			{"status", "--masters", masters},
+			{"status", masters},
+			{"verify", "--masters", masters, "--name=a", "--token=1"},
+			{"unlock", "--masters", masters, "--name=a", "--force", "--yes"},
 			{"members", "add", "--masters", masters, "redis://127.0.0.1:1"},
 		} {
 			cmd := command(t, args...)
@@ -294,6 +301,8 @@ func TestRefusedPasswordIsTold(t *testing.T) {
 		{"init", "--masters", wrong, "--yes"},
 		{"members", "--masters", wrong},
 		{"run", "--masters", wrong, "--name=a", "--wait=0", "--", "true"},
+		{"verify", "--masters", wrong, "--name=a", "--token=1"},
+		{"unlock", "--masters", wrong, "--name=a", "--force", "--yes"},
 	} {
 		r := redlockEnds(t, args...)
 		r.wants(t, exitNotObtained)

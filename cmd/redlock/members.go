@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -56,7 +55,7 @@ The commands change the table while locks are held. --masters gives the present 
 
 Clients find members only among their own --masters: give them those that join too. A client whose list differs has fewer votes to count on, and is never wrong.
 
---json prints one object:
+--json prints one object, without a command or with list:
 
   deployment    its id
   version       of the table; each change has a higher one
@@ -72,6 +71,15 @@ Clients find members only among their own --masters: give them those that join t
                 error, why it does not answer, or ""
   others        an array, of each given master that is no member: master;
                 state, in words; error
+
+and behind a command that makes a change:
+
+  change        "add", "replace", "suspend", "resume" or "remove"
+  member        the address of the member that it is about
+  address       what is at that place then: of replace the address of NEW, else
+                as member
+  done          whether it was made
+  error         why not, or ""
 ` + changeStatuses()
 }
 
@@ -105,9 +113,7 @@ func (cfg *listConfig) run() int {
 		return exitNotDone
 	}
 	if cfg.JSON {
-		out := json.NewEncoder(os.Stdout)
-		out.SetIndent("", "  ")
-		_ = out.Encode(jsonOf(now)) // to a closed pipe: nobody reads it
+		printJSON(os.Stdout, jsonOf(now))
 		return exitOK
 	}
 	printMembers(os.Stdout, now, time.Now())

@@ -15,14 +15,10 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// decode reads what --json printed, which must have no other names.
+// decode reads what redlock members --json printed.
 func decode(t *testing.T, text string) membershipJSON {
 	t.Helper()
-	var m membershipJSON
-	in := json.NewDecoder(strings.NewReader(text))
-	in.DisallowUnknownFields()
-	must(t, in.Decode(&m))
-	return m
+	return decodeAs[membershipJSON](t, text)
 }
 
 // table waits until redlock members tells what is wanted.
@@ -169,6 +165,14 @@ func TestSuspendAndResume(t *testing.T) {
 			r := redlockEnds(t, append([]string{"members", masters}, args...)...)
 			r.wants(t, status)
 			return r
+		}
+		r := change(exitNotDone, "add", "--json", "redis://127.0.0.1:1")
+		if got := decodeAs[changeJSON](t, r.stdout); got.Done || got.Change != "add" || got.Member != "127.0.0.1:1" || got.Address != got.Member || got.Error == "" || r.stderr == "" {
+			t.Errorf("%+v, stderr %q", got, r.stderr)
+		}
+		r = change(exitOK, "suspend", "--json", servers[0].url())
+		if got, want := decodeAs[changeJSON](t, r.stdout), (changeJSON{"suspend", servers[0].addr, servers[0].addr, true, ""}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
 		}
 		for range 2 { // it may be done again
 			if r := change(exitOK, "suspend", servers[0].addr); r.stdout != servers[0].addr+" does not vote until it is resumed\n" {

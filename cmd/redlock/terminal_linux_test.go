@@ -247,3 +247,94 @@ func TestDemoOnATerminal(t *testing.T) {
 		})
 	}
 }
+
+// onScreen runs cmd on a terminal of 100 columns, and returns what it has shown, as it comes,
+// until it ends.
+func onScreen(t *testing.T, cmd *exec.Cmd) (keyboard *os.File, shown <-chan string) {
+	t.Helper()
+	cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=")
+	screen := terminalOf(t, cmd)
+	tty := cmd.Stdin.(*os.File)
+	must(t, unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 100, Row: 24}))
+	cmd.Stdout, cmd.Stderr = tty, tty
+	must(t, cmd.Start())
+	must(t, tty.Close()) // so that reading ends with the command
+	all := make(chan string, 1000)
+	go func() {
+		defer close(all)
+		var so strings.Builder
+		for b := make([]byte, 4096); ; {
+			n, err := screen.Read(b)
+			if so.Write(b[:n]); err != nil {
+				return
+			}
+			all <- so.String()
+		}
+	}()
+	return screen, all
+}
+
+// untilShown waits until the screen has shown a text, "" for the end, and returns all that it has.
+func untilShown(t *testing.T, shown <-chan string, text string) (all string) {
+	t.Helper()
+	for now := range shown {
+		if all = now; text != "" && strings.Contains(all, text) {
+			return all
+		}
+	}
+	if text != "" {
+		t.Fatalf("%q is not in %q", text, all)
+	}
+	return all
+}
+
+// The status is redrawn in place, and the cursor comes back.
+func TestStatusWatchOnATerminal(t *testing.T) {
+	t.Parallel()
+	masters := flagOf(blankServers(t, 3)...)
+	initialise(t, masters)
+	_, token, end := holderOf(t, "nightly", masters)
+	cmd := command(t, "status", masters, "--name=nightly", "--watch")
+	_, shown := onScreen(t, cmd)
+	untilShown(t, shown, token)
+	end()
+	if all := untilShown(t, shown, `"nightly": free`); !strings.Contains(all, ansi.HideCursor) || !strings.Contains(all, "\x1b[") {
+		t.Errorf("nothing is redrawn in %q", all)
+	}
+	must(t, cmd.Process.Signal(syscall.SIGINT))
+	if all := untilShown(t, shown, ""); !strings.HasSuffix(all, ansi.ShowCursor) {
+		t.Errorf("the cursor stays hidden: %q", all)
+	}
+	_ = cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != exitOK {
+		t.Errorf("status %d", status)
+	}
+}
+
+// On a terminal it asks, and whatever is not yes is no.
+func TestUnlockAsks(t *testing.T) {
+	t.Parallel()
+	masters := flagOf(blankServers(t, 3)...)
+	initialise(t, masters)
+	_, token, end := holderOf(t, "nightly", masters)
+	defer end()
+	for _, c := range []struct {
+		answer string
+		status int
+		holds  string
+	}{{"y\n", exitNotDone, "valid"}, {"\x04", exitNotDone, "valid"}, {"yes\n", exitOK, "stale"}} {
+		cmd := command(t, "unlock", masters, "--force", "--name=nightly")
+		keyboard, shown := onScreen(t, cmd)
+		says(t, "it", untilShown(t, shown, "Take the lock? [yes/no] "), token)
+		_, err := keyboard.WriteString(c.answer)
+		must(t, err)
+		untilShown(t, shown, "")
+		_ = cmd.Wait()
+		if status := cmd.ProcessState.ExitCode(); status != c.status {
+			t.Errorf("%q: status %d, want %d", c.answer, status, c.status)
+		}
+		if r := redlockEnds(t, "verify", masters, "--name=nightly", "--token", token); !strings.Contains(r.stdout, c.holds) {
+			t.Errorf("%q: %s", c.answer, r.stdout)
+		}
+	}
+}

@@ -44,6 +44,7 @@ func init() { // it refers to itself, by EVAL
 		"PEXPIRE":   writes(2, 2, expire("pexpire", 1)),
 		"PEXPIREAT": writes(2, 2, pexpireat),
 		"PTTL":      reads(1, 1, ttl(1)),
+		"SCAN":      reads(1, noLimit, scan),
 		"TIME":      reads(0, 0, timeNow),
 		"TTL":       reads(1, 1, ttl(1000)),
 		"TYPE":      reads(1, 1, typeOf),

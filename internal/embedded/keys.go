@@ -79,6 +79,33 @@ func keysLike(s *store, args []string) reply {
 	return texts(found)
 }
 
+// scan replies all keys that match at once: a server may look at more than it is asked to.
+func scan(s *store, args []string) reply {
+	pattern := "*"
+	if cursor, is := integerOf(args[0]); !is || cursor < 0 {
+		return failed("ERR invalid cursor")
+	}
+	for options := args[1:]; len(options) > 0; options = options[2:] {
+		switch {
+		case len(options) == 1:
+			return errSyntax
+		case strings.EqualFold(options[0], "MATCH"):
+			pattern = options[1]
+		case strings.EqualFold(options[0], "COUNT"):
+			n, is := integerOf(options[1])
+			if !is {
+				return errNoInteger
+			}
+			if n < 1 {
+				return errSyntax
+			}
+		default:
+			return errSyntax
+		}
+	}
+	return arrayOf(text("0"), keysLike(s, []string{pattern}))
+}
+
 func dbsize(s *store, _ []string) reply { return number(int64(len(s.keys()))) }
 
 func flushAll(s *store, args []string) reply {

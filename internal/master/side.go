@@ -94,6 +94,20 @@ func (m *Master) Do(ctx context.Context, commands ...Command) ([]Reply, error) {
 	return replies, err
 }
 
+// Scan returns some of the keys that match a pattern, of about so many that it looks at, and
+// the cursor at which to go on: 0 when there are no more. It begins at 0.
+func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count int64) (keys []string, next uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
+	defer cancel()
+	err = onceMore(func() error {
+		return driving(func() (err error) {
+			keys, next, err = m.side.Scan(ctx, cursor, pattern, count).Result()
+			return err
+		})
+	})
+	return keys, next, err
+}
+
 // onceMore sends again what broke the connection: it had been idle, and may have been
 // closed long ago. All that is sent past the queue may be executed twice.
 func onceMore(send func() error) error {

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+const (
+	// watchEvery is how often --watch looks.
+	watchEvery = time.Second
+
+	// mostNames bounds the names that are listed when none is given.
+	mostNames = 1000
+)
+
+// statusConfig is redlock status, as the arguments ask for it.
+type statusConfig struct {
+	deployment
+	Names []string `name:"name" sep:"none" placeholder:"NAME" help:"Tell who holds this name; may be given again for each. Default: list the names that are taken."`
+	Watch bool     `help:"Look every second until a signal comes: redraw on a terminal, else print what there is at each change."`
+	JSON  bool     `name:"json" help:"As one JSON object, see above. With --watch one a line, at each change."`
+}
+
+// Help is the long part of the help.
+func (*statusConfig) Help() string {
+	return `Tells the members, as redlock members does, and of each NAME who holds it: the name that the program gave itself, its process and host, the fencing token, the entries that are not unlocked (depth), how long the masters keep the lock if nobody renews it, and how many clients wait. It tells what more than half of the members say, and what each master says where one says otherwise. It changes nothing, and no decision about a lock may rest on it: see redlock verify.
+
+Since when it is held is not told: the masters do not keep that.
+
+Without --name it lists the names that are taken as one voting master has them, at most ` + fmt.Sprint(mostNames) + ` of the first 100000 keys. Holders that this master did not grant are not among them.
+
+Examples:
+
+  redlock status --masters redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3
+  redlock status --name nightly --name backup --watch
+  redlock status --name nightly --json | jq -r '.locks[0].holder.host'
+
+--json prints one object:
+
+  time     when, by this machine's clock
+  members  the object of redlock members --json; null if it is not known
+  error    why it is not known, or ""
+  locks    an array, of each NAME: name; error, why too few masters answered, or
+           ""; need, how many members decide; what they agree on: state, owner,
+           holder, token, depth, remainingMillis, waiting, readers; and masters,
+           an array of what each said: master, its address; error, why that
+           does not count, or ""; grant; and the same as of the quorum
+  names    without --name: master, whose they are; names; more, whether there
+           may be others; error. With --name null
+
+  state    held, free, read, lingers (its holder left it, and it stays taken),
+           kept (for a moment, for the one that was called), or unknown: no
+           majority says the same, or the master did not say
+  holder   client, its id; name, host and pid, as it told them, "" and 0 if no
+           master knows. Of state kept: for whom
+  token    a string; "" if there is none or it is not known
+  grant    the grant number of one master, a string
+  readers  an array: owner; holder; remainingMillis
+` + statusHelp(
+		statusRow{exitOK, "told; with --watch, ended by a signal"},
+		statusRow{exitUsage, "bad input"},
+		statusRow{exitNotDone, "too few masters answer, or they belong to no deployment; what is\n            known is told"},
+	)
+}
+
+func (cfg *statusConfig) check() error {
+	errs := []error{cfg.deployment.check(false)}
+	for _, name := range cfg.Names {
+		errs = append(errs, checkName(name))
+	}
+	return errors.Join(errs...)
+}
+
+// checkName reports what is wrong with the name of a lock.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return errors.New("--name is missing: it must name the lock")
+	case len(name) > redlock.MaxNameLen:
+		return fmt.Errorf("--name is %d bytes long: it must be at most %d", len(name), redlock.MaxNameLen)
+	}
+	return nil
+}
+
+// run is redlock status.
+func (cfg *statusConfig) run() int {
+	client, err := cfg.open()
+	if err != nil {
+		complain(err)
+		return exitUsage
+	}
+	defer client.Close()
+	if cfg.Watch {
+		return cfg.watch(client)
+	}
+	s := cfg.look(context.Background(), client)
+	if cfg.JSON {
+		printJSON(os.Stdout, jsonOfStatus(s))
+	} else {
+		printStatus(os.Stdout, s)
+	}
+	if s.incomplete() {
+		return exitNotDone
+	}
+	return exitOK
+}
+
+// watch looks again and again, until a signal comes.
+func (cfg *statusConfig) watch(client *redlock.Client) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	w := newWatcher(cfg.JSON)
+	defer w.end()
+	for {
+		s := cfg.look(ctx, client)
+		if ctx.Err() != nil {
+			return exitOK
+		}
+		w.show(s)
+		if !sleep(ctx, watchEvery) {
+			return exitOK
+		}
+	}
+}
+
+// status is what was found at a moment.
+type status struct {
+	at         time.Time
+	members    redlock.Membership
+	membersErr error
+	locks      []lockStatus
+	names      redlock.NameList
+	namesErr   error
+	listed     bool // names were asked for
+}
+
+type lockStatus struct {
+	in  redlock.Inspection
+	err error
+}
+
+// look asks for all at once: a master that hangs costs its time out only once.
+func (cfg *statusConfig) look(ctx context.Context, client *redlock.Client) status {
+	s := status{at: time.Now(), locks: make([]lockStatus, len(cfg.Names)), listed: len(cfg.Names) == 0}
+	var asked sync.WaitGroup
+	asked.Go(func() { s.members, s.membersErr = client.Members(ctx) })
+	for i, name := range cfg.Names {
+		asked.Go(func() {
+			s.locks[i].in, s.locks[i].err = client.Inspect(ctx, name)
+			s.locks[i].in.Name = name // also of one that cannot be asked for
+		})
+	}
+	if s.listed {
+		asked.Go(func() { s.names, s.namesErr = client.Names(ctx, mostNames) })
+	}
+	asked.Wait()
+	return s
+}
+
+// incomplete reports that no quorum answered to something.
+func (s status) incomplete() bool {
+	return s.membersErr != nil || slices.ContainsFunc(s.locks, func(l lockStatus) bool { return l.err != nil })
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// printStatus prints what was found for people.
+func printStatus(w io.Writer, s status) {
+	if s.membersErr != nil {
+		fmt.Fprintf(w, "The members are not known: %s\n", oneLine(s.membersErr))
+	} else {
+		printMembers(w, s.members, s.at)
+	}
+	for _, l := range s.locks {
+		fmt.Fprintln(w)
+		printLock(w, l)
+	}
+	if s.listed {
+		fmt.Fprintln(w)
+		printNames(w, s)
+	}
+}
+
+func printNames(w io.Writer, s status) {
+	if s.namesErr != nil {
+		fmt.Fprintf(w, "The names that are taken are not known: %s\n", oneLine(s.namesErr))
+		return
+	}
+	more := ""
+	if s.names.More {
+		more = "; there may be more"
+	}
+	fmt.Fprintf(w, "%s taken, as %s sees it, at most %d%s\n", counted(len(s.names.Names), "name"), s.names.Master, mostNames, more)
+	for _, name := range s.names.Names {
+		fmt.Fprintf(w, "  %q\n", name)
+	}
+}
+
+// printLock prints how a name stands: as the quorum sees it, and as each master does if they differ.
+func printLock(w io.Writer, l lockStatus) {
+	q := l.in.Quorum
+	fmt.Fprintf(w, "%q: %s\n", l.in.Name, stateWords(l))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(table, "  %s\t%s\n", what, fmt.Sprintf(format, args...))
+	}
+	if l.err != nil && len(l.in.Masters) == 0 { // else each master tells
+		row("error", "%s", oneLine(l.err))
+	}
+	if q.Owner != "" {
+		row("holder", "%v", q.Holder)
+		row("owner", "%s", q.Owner)
+		row("token", "%s", cmp.Or(tokenText(uint64(q.Token)), "not known"))
+	}
+	if q.State == redlock.LockHeld {
+		row("depth", "%d", q.Depth)
+	}
+	for _, r := range q.Readers {
+		row("reader", "%v, owner %s, %v left", r.Holder, r.Owner, shortly(r.Remaining))
+	}
+	switch {
+	case q.Owner == "" && len(q.Readers) == 0:
+	case q.State == redlock.LockLingers:
+		row("free in", "%v", shortly(q.Remaining))
+	default:
+		row("free in", "%v, unless it is renewed", shortly(q.Remaining))
+	}
+	if q.Waiting > 0 {
+		row("waiting", "%s", counted(q.Waiting, "client"))
+	}
+	_ = table.Flush()
+	if differ(l.in) {
+		printViews(w, l.in)
+	}
+}
+
+// stateWords is the state of a name as the quorum sees it.
+func stateWords(l lockStatus) string {
+	switch q := l.in.Quorum; {
+	case l.err != nil:
+		return "not known, because too few masters answer"
+	case q.State == redlock.LockUnknown:
+		return "not known, because no majority of the members says the same"
+	case q.State == redlock.LockRead:
+		return "held by " + counted(len(q.Readers), "reader")
+	case q.State == redlock.LockLingers:
+		return "lingers: its holder left it, and it stays taken"
+	default:
+		return string(q.State)
+	}
+}
+
+// differ reports that a master says something else than the quorum.
+func differ(in redlock.Inspection) bool {
+	return slices.ContainsFunc(in.Masters, func(m redlock.MasterView) bool {
+		return m.Err != nil || m.State != in.Quorum.State || m.Owner != in.Quorum.Owner || !slices.Equal(readersOf(m.LockView), readersOf(in.Quorum))
+	})
+}
+
+// readersOf are the owners that read, in order.
+func readersOf(v redlock.LockView) []string {
+	var owners []string
+	for _, r := range v.Readers {
+		owners = append(owners, r.Owner)
+	}
+	slices.Sort(owners)
+	return owners
+}
+
+// printViews prints what each master says.
+func printViews(w io.Writer, in redlock.Inspection) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "  MASTER\tSTATE\tOWNER\tGRANT\tDEPTH\tFREE IN\tWAITING\tREMARKS")
+	for _, m := range in.Masters {
+		who := cmp.Or(m.Owner, m.Holder.Client, "-")
+		if n := len(m.Readers); n > 0 {
+			who = counted(n, "reader")
+		}
+		depth, free := "-", "-"
+		if m.State == redlock.LockHeld {
+			depth = fmt.Sprint(m.Depth)
+		}
+		if m.Remaining > 0 {
+			free = shortly(m.Remaining).String()
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
+			m.Master, m.State, who, cmp.Or(tokenText(m.Grant), "-"), depth, free, m.Waiting, textOf(m.Err))
+	}
+	_ = table.Flush()
+}
+
+// shortly is a time to the tenth of a second.
+func shortly(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+)
+
+// unlockConfig is redlock unlock, as the arguments ask for it.
+type unlockConfig struct {
+	deployment
+	Name  string `placeholder:"NAME" help:"The lock."`
+	Force bool   `help:"Take it from whoever has it. There is no other way: a lock is released by its holder."`
+	Yes   bool   `help:"Do not ask. Without a terminal to ask on, it must be given."`
+	JSON  bool   `name:"json" help:"As one JSON object, see above. What is shown and asked goes to stderr."`
+}
+
+// Help is the long part of the help.
+func (*unlockConfig) Help() string {
+	return `Takes a lock from whoever has it, when its holder hangs and you cannot wait until its lease ends, or cannot stop it. It shows who has the lock, asks, and takes it from exactly those: who comes meanwhile keeps it. Who waits is called, as by a release.
+
+The holder is not told. It notices at its next renewal, as a rule a third of its ttl after the last, or else at the end of its lease. Until then it believes in its lock, and works on beside the next holder. So give the token that is printed to every store that the lock guards, or write something with it: then the store refuses whatever the old holder still writes. A store that compares no tokens is not safe from it: stop the old holder first.
+
+Readers are taken out all together. They have no token, and nothing refuses what they read. A lock that lingers (HoldAtLeast) is taken too, though it was to stay. Of a name that nobody has, only the token moves on. If no majority of the members names a holder, it is taken from all that the masters show.
+
+Example:
+
+  redlock status --name nightly
+  redlock unlock --force --name nightly
+
+--json prints one object:
+
+  lock   what was shown: one of the locks of redlock status --json
+  token  what stores must be given, a string; "" if it was not done
+  error  why it was not done, or what else is wrong; or ""
+` + statusHelp(
+		statusRow{exitOK, "done"},
+		statusRow{exitUsage, "bad input, nothing was done"},
+		statusRow{exitNotDone, "not done: the answer was no, too few masters answer, or another\n            holds the lock by now, and keeps it"},
+	)
+}
+
+func (cfg *unlockConfig) check() error {
+	errs := []error{cfg.deployment.check(false), checkName(cfg.Name)}
+	if !cfg.Force {
+		errs = append(errs, errors.New("--force is missing: redlock unlock only takes locks from others, as redlock help unlock tells"))
+	} else if !cfg.Yes && !term.IsTerminal(int(os.Stdin.Fd())) {
+		errs = append(errs, errors.New("--yes is missing: there is no terminal to ask on"))
+	}
+	return errors.Join(errs...)
+}
+
+// unlockJSON is the object that redlock unlock --json prints. The help describes it.
+type unlockJSON struct {
+	Lock  lockJSON `json:"lock"`
+	Token string   `json:"token"`
+	Error string   `json:"error"`
+}
+
+// run is redlock unlock.
+func (cfg *unlockConfig) run() int {
+	client, err := cfg.open()
+	if err != nil {
+		complain(err)
+		return exitUsage
+	}
+	defer client.Close()
+	var out io.Writer = os.Stdout
+	if cfg.JSON {
+		out = os.Stderr
+	}
+	var shown lockStatus
+	shown.in, shown.err = client.Inspect(context.Background(), cfg.Name)
+	shown.in.Name = cfg.Name
+	printLock(out, shown)
+	switch {
+	case shown.err != nil:
+		return cfg.conclude(shown, 0, fmt.Errorf("nothing was done: %s", oneLine(shown.err)))
+	case !cfg.Yes && !agrees(os.Stdin):
+		return cfg.conclude(shown, 0, errors.New("nothing was done"))
+	}
+	token, err := client.ForceUnlock(context.Background(), shown.in)
+	return cfg.conclude(shown, token, cfg.explained(token, err))
+}
+
+// agrees asks whether to go on.
+func agrees(keyboard io.Reader) bool {
+	fmt.Fprint(os.Stderr, "The holder may work on until it notices. Take the lock? [yes/no] ")
+	answer, _ := bufio.NewReader(keyboard).ReadString('\n') // at the end of the input it is no
+	return strings.EqualFold(strings.TrimSpace(answer), "yes")
+}
+
+// explained says what an error of ForceUnlock means.
+func (cfg *unlockConfig) explained(token fence.Token, err error) error {
+	q, _ := errors.AsType[*redlock.QuorumError](err)
+	switch {
+	case err == nil:
+		return nil
+	case token.Valid():
+		return fmt.Errorf("warning: some masters keep the name until the ttl has passed: %s", oneLine(err))
+	case errors.Is(err, redlock.ErrHeld):
+		return fmt.Errorf("who was shown does not hold %q any more, but another does, and keeps it: redlock status tells who: %s", cfg.Name, oneLine(err))
+	case q != nil && q.Op != "force unlock":
+		return fmt.Errorf("who was shown does not hold %q any more, but there is no new token: run it again for one: %s", cfg.Name, oneLine(err))
+	}
+	return fmt.Errorf("%q may still be held: run it again when more masters answer: %s", cfg.Name, oneLine(err))
+}
+
+// conclude tells what came of it.
+func (cfg *unlockConfig) conclude(shown lockStatus, token fence.Token, err error) int {
+	if err != nil {
+		complain(err)
+	}
+	if cfg.JSON {
+		printJSON(os.Stdout, unlockJSON{jsonOfLock(shown), tokenText(uint64(token)), textOf(err)})
+	}
+	if !token.Valid() {
+		return exitNotDone
+	}
+	if !cfg.JSON {
+		from := "taken from whoever is shown above"
+		if shown.in.Quorum.State == redlock.LockFree {
+			from = "nobody's"
+		}
+		fmt.Printf(`
+%q is %s. Its fencing token is %v now.
+
+Give this token to every store that the lock guards, or write something with it. Until then a store takes what the old holder still writes, which notices at its next renewal only.
+`, cfg.Name, from, token)
+	}
+	return exitOK
+}

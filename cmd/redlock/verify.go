@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+)
+
+// verifyConfig is redlock verify, as the arguments ask for it.
+type verifyConfig struct {
+	deployment
+	Name  string      `placeholder:"NAME" help:"The lock."`
+	Token fence.Token `placeholder:"N" help:"The fencing token that its holder got: REDLOCK_TOKEN of redlock run, Lock.Token in Go."`
+	JSON  bool        `name:"json" help:"As one JSON object, see above."`
+}
+
+// Help is the long part of the help.
+func (*verifyConfig) Help() string {
+	return `Asks a quorum of the masters whether the holder of NAME that got the token N holds it still. It changes nothing.
+
+This is advice, and no proof: it tells of one moment, which is over when it is printed. The holder may be overtaken before the next line of a script runs. Only the guard of a store proves anything, because it compares the token in the same atomic operation as the write.
+
+Example:
+
+  redlock verify --name nightly --token "$REDLOCK_TOKEN" || exit 1
+
+--json prints one object:
+
+  name     NAME
+  token    N, as a string
+  verdict  "valid", "stale", or "unknown"
+  error    why it is unknown, or ""
+` + statusHelp(
+		statusRow{exitOK, "valid: the hold with this token stands"},
+		statusRow{exitStale, "stale: it does not; it was released, taken over, or never was"},
+		statusRow{exitUsage, "bad input"},
+		statusRow{exitNotDone, "unknown: too few masters answer, or they do not agree"},
+	)
+}
+
+func (cfg *verifyConfig) check() error {
+	errs := []error{cfg.deployment.check(false), checkName(cfg.Name)}
+	if !cfg.Token.Valid() {
+		errs = append(errs, errors.New("--token is missing: it must be the fencing token of the hold"))
+	}
+	return errors.Join(errs...)
+}
+
+// verifyJSON is the object that redlock verify --json prints. The help describes it.
+type verifyJSON struct {
+	Name    string `json:"name"`
+	Token   string `json:"token"`
+	Verdict string `json:"verdict"`
+	Error   string `json:"error"`
+}
+
+// run is redlock verify.
+func (cfg *verifyConfig) run() int {
+	client, err := cfg.open()
+	if err != nil {
+		complain(err)
+		return exitUsage
+	}
+	defer client.Close()
+	verdict, err := client.Verify(context.Background(), cfg.Name, cfg.Token)
+	if cfg.JSON {
+		printJSON(os.Stdout, verifyJSON{cfg.Name, cfg.Token.String(), verdict.String(), textOf(err)})
+	}
+	switch verdict {
+	case redlock.VerifyValid:
+		cfg.say("valid: the hold with this token stands")
+		return exitOK
+	case redlock.VerifyStale:
+		cfg.say("stale: no hold with this token stands")
+		return exitStale
+	}
+	complain(fmt.Errorf("it is not known whether the hold of %q with token %v stands: %s", cfg.Name, cfg.Token, oneLine(err)))
+	return exitNotDone
+}
+
+func (cfg *verifyConfig) say(what string) {
+	if !cfg.JSON {
+		fmt.Printf("%q, token %v: %s\n", cfg.Name, cfg.Token, what)
+	}
+}

@@ -1,0 +1,170 @@
+package redlock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+// ForceUnlock takes a lock from whoever has it in an inspection, and moves its token on: it
+// acquires the lock itself in the same step, so that nobody comes in between, releases it
+// at once, which calls whoever waits, and returns the token that it got. That one is above
+// the token of each holder that it was taken from, and below that of the next.
+//
+// It takes the acquisitions that shown.Quorum names: the holder, or the readers, or the one
+// that left the lock to linger. If the quorum names none, it takes all that shown.Masters
+// have, one of which may be a holder whose other masters do not answer. It takes no
+// other: who came after the inspection keeps the lock. If shown has nobody, only the token
+// moves on.
+//
+// The holder is not told. It learns of it, as ErrLost, at its next renewal, and one that does
+// not renew, or reaches no quorum, ends with its lease. Until then its Valid is true and it
+// works on, while the next holder works too. So from here on exclusion rests on the token
+// alone: on the stores that refuse lower ones. A store does that once it has seen a higher one:
+// hand it the token that is returned. A reader has no token, and nothing refuses what it reads.
+//
+// The holder cannot get the lock back: on each master that answered, its requests are refused
+// for longer than its lease can last. ForceUnlock takes at most the request timeout, and as long
+// again for the release.
+//
+// Errors: bad input; ctx's error and cause; ErrClosed. A *QuorumError with Op "force unlock" if
+// too few masters answered: then who was shown may hold the lock yet, on some masters or on all. A
+// *QuorumError with another Op says that those that were shown do not hold the lock any
+// more, and no token is known to be above theirs: with ErrHeld another has it, whose token is.
+// A token with an error tells that the release did not reach a quorum.
+func (c *Client) ForceUnlock(ctx context.Context, shown Inspection) (fence.Token, error) {
+	c.check(ctx)
+	if err := validateName(shown.Name); err != nil {
+		return 0, err
+	}
+	if err := c.enter(ctx); err != nil {
+		return 0, err
+	}
+	defer c.calls.Done()
+	deadline := c.now().Add(c.requestTimeout)
+	cfg := lockConfig{ttl: c.config.lock.ttl}
+	if err := c.mayAsk(ctx, opForceUnlock, shown.Name, &cfg); err != nil {
+		return 0, err
+	}
+	var lock *Lock
+	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) (err error) {
+		for pause := splitPause; ; pause *= 2 {
+			lock, err = c.takeOver(ctx, v, shown, cfg, deadline)
+			if !errors.Is(err, ErrHeld) || refusedByQuorum(err) || deadline.Sub(c.now()) < pause || c.pause(ctx, pause) != nil {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	return lock.Token(), lock.Unlock(ctx)
+}
+
+// taken is an acquisition that is to be put out.
+type taken struct {
+	owner  string
+	stored string // what the value of its lock begins with
+}
+
+// taken are the acquisitions that ForceUnlock takes the lock from.
+func (in Inspection) taken() []taken {
+	views := []LockView{in.Quorum}
+	if in.Quorum.State == LockUnknown {
+		for _, m := range in.Masters {
+			views = append(views, m.LockView)
+		}
+	}
+	var all []taken
+	for _, v := range views {
+		if v.Owner != "" {
+			all = append(all, taken{v.Owner, v.Owner}, taken{v.Owner, "- " + v.Owner}) // it may linger by now
+		}
+		for _, r := range v.Readers {
+			all = append(all, taken{r.Owner, r.Owner})
+		}
+	}
+	slices.SortFunc(all, func(a, b taken) int { return cmp.Compare(a.stored, b.stored) })
+	return slices.Compact(all)
+}
+
+// takeOver is an attempt to which those that are shown are made to hand the lock over. On each
+// master their releases leave together with the acquire right behind them, for which the lock
+// is kept.
+func (c *Client) takeOver(ctx context.Context, v *membership.View, shown Inspection, cfg lockConfig, deadline clock.Instant) (*Lock, error) {
+	// Nobody hears this channel, so a place in a queue that is left behind is passed over. The
+	// ticket goes before all others.
+	channel, ticket := channelOf(c.prefix, newClientID()), waitqueue.TicketOf("1")
+	a := c.prepare(v, shown.Name, cfg, nowhere)
+	a.deadline = deadline
+	a.call = a.h.acquireCall(a.h.terms, place{&channel, ticket})
+	var out []*round
+	c.gather(func() {
+		for _, t := range shown.taken() {
+			out = append(out, c.putOut(v, shown.Name, t, &channel))
+		}
+		a.h.send(&a.asked, a.call)
+	})
+	lock, err := c.conclude(ctx, a)
+	a.h.leaveLine(&channel)
+	for _, r := range out {
+		if unheard := c.awaitOut(ctx, r, shown.Name, deadline); unheard != nil {
+			if lock != nil { // it was free there, and the mark was not left
+				lock.h.giveBack()
+			}
+			return nil, unheard
+		}
+	}
+	return lock, err
+}
+
+// leaveLine takes the channel out of the queues of the masters that refused.
+func (h *hold) leaveLine(channel *string) {
+	leaving := script.Leave.Call([]*string{&h.keys.Lock, &h.keys.Queue}, channel)
+	for i, m := range h.client.masters {
+		if !h.granted(i) {
+			m.Submit(&master.Request{Order: h.name, Call: leaving, To: noAsker{}})
+		}
+	}
+}
+
+// putOut asks all masters to release a lock, and to refuse its owner from then on, for as long
+// as its lease may last and a request of it may be under way. Without that it would write the
+// lock back where it misses it, as repair does.
+func (c *Client) putOut(v *membership.View, name string, t taken, channel *string) *round {
+	k := script.KeysOf(c.prefix, name, t.owner)
+	mark := lingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL
+	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue}, &t.stored, mark.Milliseconds(), channel, &noText)
+	r := newRound(v)
+	r.weigh = func(_ int, v script.Vote) script.Vote {
+		if v.NotMine() { // it is not there, and cannot come any more
+			v.Answer, v.Err = script.Granted, nil
+		}
+		return v
+	}
+	requests := r.requests(len(c.masters))
+	for i := range requests {
+		requests[i] = master.Request{Order: name, Call: call, To: r}
+	}
+	r.ask(c, requests)
+	return r
+}
+
+// awaitOut waits until a quorum of masters has put an owner out.
+func (c *Client) awaitOut(ctx context.Context, r *round, name string, deadline clock.Instant) error {
+	if err := c.await(ctx, r, deadline); err != nil {
+		return err
+	}
+	if r.won() {
+		return nil
+	}
+	return &QuorumError{Op: opForceUnlock, Name: name, Reason: ErrNoQuorum, Need: r.need, Votes: c.publish(r.tally()), Lacks: r.view.Lacks}
+}

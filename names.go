@@ -1,0 +1,95 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+const (
+	// Names looks at the keys of a master in steps of scanStep, and takes scanSteps of them at
+	// most: a master serves others between two, and one with millions of keys is not read whole.
+	// With the longest names, a step is half of the longest reply that is read.
+	scanStep  = 500
+	scanSteps = 200
+)
+
+// NameList is some of the names that are taken, as one master has them.
+type NameList struct {
+	Master string   // its address
+	Names  []string // in order
+	More   bool     // there may be others
+}
+
+// Names lists names that are taken: held, read, kept for a waiter, or lingering. It lists at
+// most so many, and looks at 100 000 keys at most, of one master that votes, in small steps that
+// keep nobody else from it.
+//
+// So it is for people: a name is missing if that master was not among those that granted, and
+// may be listed though its holder has lost it. Inspect tells how each stands.
+//
+// Errors: bad input; ctx's error and cause; ErrClosed; a *QuorumError that tells why no master
+// answered.
+func (c *Client) Names(ctx context.Context, most int) (NameList, error) {
+	c.check(ctx)
+	if most < 1 {
+		return NameList{}, &OptionError{"most", most, "it must be at least 1"}
+	}
+	if err := c.enter(ctx); err != nil {
+		return NameList{}, err
+	}
+	defer c.calls.Done()
+	if err := c.mayAsk(ctx, opNames, "", nil); err != nil {
+		return NameList{}, err
+	}
+	v := c.members.View()
+	e := &QuorumError{Op: opNames, Reason: ErrNoQuorum, Need: 1, Lacks: v.Lacks}
+	for i, m := range c.masters {
+		err := v.Out[i]
+		if err == nil {
+			var list NameList
+			if list, err = c.namesOn(ctx, i, most); err == nil {
+				return list, nil
+			}
+		}
+		if ctx.Err() != nil {
+			return NameList{}, contextError(ctx)
+		}
+		e.Votes = append(e.Votes, voteOf(MasterView{Master: m.Name, Err: printable.Error(err)}))
+	}
+	return NameList{}, e
+}
+
+// namesOn lists those of one master.
+func (c *Client) namesOn(ctx context.Context, index, most int) (NameList, error) {
+	m := c.masters[index]
+	list := NameList{Master: m.Name}
+	pattern := unglob.Replace(c.prefix) + ":{*}:lock:*"
+	cursor := uint64(0)
+	for range scanSteps {
+		keys, next, err := m.Scan(ctx, cursor, pattern, scanStep)
+		if err != nil {
+			return NameList{}, fmt.Errorf("its keys cannot be listed: %w", err)
+		}
+		for _, key := range keys {
+			if name, ok := script.NameOf(key, c.prefix, MaxNameLen); ok {
+				list.Names = append(list.Names, name)
+			}
+		}
+		slices.Sort(list.Names)
+		list.Names = slices.Compact(list.Names) // a key may come twice
+		if cursor = next; cursor == 0 || len(list.Names) >= most {
+			break
+		}
+	}
+	list.More = cursor != 0 || len(list.Names) > most
+	list.Names = list.Names[:min(most, len(list.Names))]
+	return list, nil
+}
+
+// unglob makes a text stand for itself in a pattern.
+var unglob = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`)
