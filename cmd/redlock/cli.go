@@ -46,6 +46,7 @@ func newParser() *kong.Kong {
 		kong.Name("redlock"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 80}),
+		runVars(),
 		kong.Vars{
 			"prefix": redlock.DefaultPrefix, "max_ttl": redlock.DefaultMaxTTL.String(), "ttl": redlock.DefaultTTL.String(),
 			"grace": defaultGrace.String(), "min_duration": minDuration.String(), "version": version(),

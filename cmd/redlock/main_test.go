@@ -148,9 +148,7 @@ func realMasters(t *testing.T, n int) []*redisproc.Server {
 func blankMasters(t *testing.T, n int) []*redisproc.Server {
 	t.Helper()
 	servers, err := redisproc.StartN(n, redisproc.Config{})
-	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
-		t.Skipf("NOT TESTED: %v", err)
-	}
+	skipWithoutRedis(t, err)
 	must(t, err)
 	t.Cleanup(func() {
 		for _, s := range servers {
@@ -158,6 +156,14 @@ func blankMasters(t *testing.T, n int) []*redisproc.Server {
 		}
 	})
 	return servers
+}
+
+// skipWithoutRedis skips the test if err says that there is no redis-server. In CI that fails.
+func skipWithoutRedis(t *testing.T, err error) {
+	t.Helper()
+	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
+		t.Skipf("NOT TESTED: %v", err)
+	}
 }
 
 func urls(servers []*redisproc.Server) []string {
