@@ -20,6 +20,7 @@ type arguments struct {
 	Demo    demoConfig    `cmd:"" help:"See it work, and what the fencing token is for."`
 	Init    initConfig    `cmd:"" help:"Make a deployment of new masters, once."`
 	Members membersConfig `cmd:"" help:"Tell who may vote in a deployment, and change it."`
+	Doctor  doctorConfig  `cmd:"" help:"Tell what is wrong with the masters, and what to do."`
 	Version versionConfig `cmd:"" help:"Tell from what redlock was built."`
 	Help    helpConfig    `cmd:"" help:"Tell all flags and exit statuses of a command."`
 
@@ -31,6 +32,7 @@ const description = `redlock holds a lock on a quorum of independent Redis maste
   redlock init --masters URL,URL,... --yes
   redlock run --masters URL,URL,... --name NAME -- COMMAND ...
   redlock members --masters URL,URL,...
+  redlock doctor --masters URL,URL,...
   redlock demo`
 
 // subcommand is what the arguments lead to.
@@ -88,7 +90,7 @@ func inWords(err error, args []string) error {
 	case strings.HasPrefix(args[0], "-"):
 		return fmt.Errorf("%w (redlock help tells more)", err)
 	}
-	return fmt.Errorf("unknown command %q: give run, demo, init, members, version or help", args[0])
+	return fmt.Errorf("unknown command %q: give %s", args[0], listed(append(topics(), "version", "help")))
 }
 
 // topicOf is what to ask help for on a command.
@@ -99,7 +101,7 @@ func topicOf(node *kong.Node) string {
 
 // helpConfig is redlock help.
 type helpConfig struct {
-	Topic   string `arg:"" optional:"" help:"run, demo, init or members."`
+	Topic   string `arg:"" optional:"" help:"A command."`
 	Command string `arg:"" optional:"" help:"Of members: list, add, replace, suspend, resume or remove."`
 }
 
@@ -107,11 +109,10 @@ func (h *helpConfig) check() error {
 	if h.Command != "" && (h.Topic != "members" || !slices.Contains(memberCommands, h.Command)) {
 		return errors.New("there is an argument too many: ask for help on one command")
 	}
-	switch h.Topic {
-	case "", "run", "demo", "init", "members":
+	if h.Topic == "" || slices.Contains(topics(), h.Topic) {
 		return nil
 	}
-	return fmt.Errorf("no help on %q: ask for run, demo, init or members", h.Topic)
+	return fmt.Errorf("no help on %q: ask for %s", h.Topic, listed(topics()))
 }
 
 func (h *helpConfig) run() int {
