@@ -21,6 +21,7 @@ type arguments struct {
 	Init    initConfig    `cmd:"" help:"Make a deployment of new masters, once."`
 	Members membersConfig `cmd:"" help:"Tell who may vote in a deployment, and change it."`
 	Doctor  doctorConfig  `cmd:"" help:"Tell what is wrong with the masters, and what to do."`
+	Bench   benchConfig   `cmd:"" help:"Measure locks on your masters."`
 	Version versionConfig `cmd:"" help:"Tell from what redlock was built."`
 	Help    helpConfig    `cmd:"" help:"Tell all flags and exit statuses of a command."`
 
@@ -48,7 +49,7 @@ func newParser() *kong.Kong {
 		kong.Name("redlock"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 80}),
-		runVars(),
+		benchVars(), runVars(),
 		kong.Vars{
 			"prefix": redlock.DefaultPrefix, "max_ttl": redlock.DefaultMaxTTL.String(), "ttl": redlock.DefaultTTL.String(),
 			"grace": defaultGrace.String(), "min_duration": minDuration.String(), "version": version(),
