@@ -16,14 +16,15 @@ import (
 // arguments is the grammar of the command line. Usage, flags and help are made
 // from it.
 type arguments struct {
-	Run     runConfig     `cmd:"" help:"Run a command while holding a lock."`
-	Demo    demoConfig    `cmd:"" help:"See it work, and what the fencing token is for."`
-	Init    initConfig    `cmd:"" help:"Make a deployment of new masters, once."`
-	Members membersConfig `cmd:"" help:"Tell who may vote in a deployment, and change it."`
-	Doctor  doctorConfig  `cmd:"" help:"Tell what is wrong with the masters, and what to do."`
-	Bench   benchConfig   `cmd:"" help:"Measure locks on your masters."`
-	Version versionConfig `cmd:"" help:"Tell from what redlock was built."`
-	Help    helpConfig    `cmd:"" help:"Tell all flags and exit statuses of a command."`
+	Run        runConfig        `cmd:"" help:"Run a command while holding a lock."`
+	Demo       demoConfig       `cmd:"" help:"See it work, and what the fencing token is for."`
+	Init       initConfig       `cmd:"" help:"Make a deployment of new masters, once."`
+	Members    membersConfig    `cmd:"" help:"Tell who may vote in a deployment, and change it."`
+	Doctor     doctorConfig     `cmd:"" help:"Tell what is wrong with the masters, and what to do."`
+	Bench      benchConfig      `cmd:"" help:"Measure locks on your masters."`
+	Completion completionConfig `cmd:"" help:"Print what makes a shell complete redlock."`
+	Version    versionConfig    `cmd:"" help:"Tell from what redlock was built."`
+	Help       helpConfig       `cmd:"" help:"Tell all flags and exit statuses of a command."`
 
 	VersionFlag kong.VersionFlag `name:"version" hidden:""`
 }
