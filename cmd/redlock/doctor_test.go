@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -286,6 +289,33 @@ func TestDoctorTriesRights(t *testing.T) {
 	}
 	if keys, err := c.Keys(t.Context(), "*").Result(); err != nil || len(keys) > 0 {
 		t.Errorf("it left %q (%v)", keys, err)
+	}
+}
+
+// What a script calls, and the doctor does not try, would not be missed.
+func TestDoctorTriesAllThatScriptsCall(t *testing.T) {
+	t.Parallel()
+	tried := map[string]bool{}
+	for _, words := range neededInScripts("redlock", "key") {
+		tried[words[0].(string)] = true
+	}
+	files, err := filepath.Glob("../../scripts/*.lua")
+	must(t, err)
+	called := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		for _, call := range regexp.MustCompile(`redis\.p?call\(\s*['"](\w+)`).FindAllStringSubmatch(string(text), -1) {
+			called[call[1]] = true
+		}
+	}
+	if len(called) == 0 {
+		t.Error("the scripts call nothing")
+	}
+	for name := range called {
+		if !tried[name] {
+			t.Errorf("%s is called by a script, and not tried", name)
+		}
 	}
 }
 
