@@ -12,8 +12,8 @@ import (
 
 func TestBench(t *testing.T) {
 	t.Parallel()
-	masters := realMasters(t, 3)
-	masters[2].Kill() // its error is told, and the others do
+	masters := realMasters(t, 5)
+	masters[4].Kill() // its error is told, and the others do
 	r := redlockEnds(t, "bench", mastersFlag(masters), "--workers=4", "--duration=1s", "--json")
 	r.wants(t, exitOK)
 	var report benchReport
@@ -27,11 +27,11 @@ func TestBench(t *testing.T) {
 		t.Errorf("hand-over: %s", r.stdout)
 	}
 	for i, m := range report.Masters {
-		if m.Master != masters[i].Addr() || (m.Error == "") != (i < 2) || (m.RTT.P50 > 0) != (i < 2) {
+		if m.Master != masters[i].Addr() || (m.Error == "") != (i < 4) || (m.RTT.P50 > 0) != (i < 4) {
 			t.Errorf("master %d: %+v", i, m)
 		}
 	}
-	for _, s := range masters[:2] {
+	for _, s := range masters[:4] {
 		c := redis.NewClient(&redis.Options{Addr: s.Addr()})
 		defer c.Close()
 		keys, err := c.Keys(t.Context(), "*"+benchPrefix+"*").Result()
