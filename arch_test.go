@@ -82,11 +82,12 @@ func TestImports(t *testing.T) {
 		"internal/planted":    {"internal/clock"},
 		"internal/script":     {"internal/clock", "internal/planted", "scripts"},
 		"internal/master":     {"internal/clock", "internal/script"},
+		"internal/masterurl":  {},
 		"internal/membership": {"internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master"},
 		"internal/waitqueue":  {"internal/clock"},
-		".":                   {"fence", "internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master", "internal/membership", "internal/waitqueue"},
+		".":                   {"fence", "internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/waitqueue"},
 	}
-	needGoRedis := map[string]bool{"open.go": true, "urls.go": true} // and all of internal/master
+	needGoRedis := map[string]bool{"open.go": true, "internal/masterurl/url.go": true} // and all of internal/master
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{range .GoFiles}} {{.}}{{end}}{{end}}`, ".").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -117,7 +118,7 @@ func TestImports(t *testing.T) {
 				switch {
 				case isOwn && !slices.Contains(allowed, own), imported == module:
 					t.Errorf("%s/%s imports %s", dir, name, imported)
-				case strings.HasPrefix(imported, goRedis) && dir != "internal/master" && !(dir == "." && needGoRedis[name]):
+				case strings.HasPrefix(imported, goRedis) && dir != "internal/master" && !needGoRedis[path.Join(dir, name)]:
 					t.Errorf("%s/%s imports go-redis", dir, name)
 				}
 			}

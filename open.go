@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/masterurl"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
@@ -57,7 +58,11 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 // unix:///path/to/socket. What is special in a password is percent-encoded; of a
 // URL that is refused, the error shows nothing.
 //
-// Query parameters are those of redis.ParseURL. Those that tell how the server is
+// Three parameters of rediss:// name files in PEM form, which are read once, here: tls_ca, with
+// the certificates to trust instead of the system's; tls_cert and tls_key, the certificate and
+// the key by which the client shows who it is.
+//
+// The other parameters are those of redis.ParseURL. Those that tell how the server is
 // reached count: db, client_name, skip_verify and dial_timeout, which is the request
 // timeout unless it is given. Those about pools, retries, other time-outs and the
 // protocol have no effect.
@@ -66,14 +71,22 @@ func Open(urls []string, opts ...Option) (*Client, error) {
 	errs := []error{err}
 	endpoints := make([]master.Endpoint, len(urls))
 	for i, s := range urls {
-		o, err := parseURL(fmt.Sprintf("urls[%d]", i), s)
+		o, err := masterurl.Parse(s)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, badURL(fmt.Sprintf("urls[%d]", i), err))
 			continue
 		}
 		endpoints[i] = master.NewEndpoint(o, cfg.requestTimeout)
 	}
 	return newClient(endpoints, cfg, errs)
+}
+
+// badURL is what masterurl.Parse found wrong with a URL.
+func badURL(field string, err error) error {
+	if file, ok := errors.AsType[*masterurl.FileError](err); ok {
+		return &OptionError{field + "'s " + file.Parameter, file.File, file.Rule}
+	}
+	return &OptionError{field, "not shown, because it may hold a password", err.Error()}
 }
 
 // endpointOf returns one for the server of a client that the caller brought. Only

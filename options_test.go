@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
 func idleClient(addr string) *redis.Client { return redis.NewClient(&redis.Options{Addr: addr}) }
@@ -223,6 +225,16 @@ func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
 	requireOptionError(t, err, "masters[1]")
 }
 
+// Of a file that a URL names, the error tells the parameter and the path.
+func TestBadFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	_, err := Open([]string{"rediss://:hunter2@127.0.0.1:1", "rediss://:hunter2@127.0.0.1:2?tls_ca=/no/such/file"})
+	requireOptionError(t, err, "urls[1]'s tls_ca")
+	if text := err.Error(); !strings.Contains(text, "/no/such/file: it cannot be read") || strings.Contains(text, "hunter2") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestGoodURLs(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]redis.Options{
@@ -237,7 +249,7 @@ func TestGoodURLs(t *testing.T) {
 		"unix:///run/redis.sock?db=1":          {Network: "unix", Addr: "/run/redis.sock", DB: 1},
 		"unix://u:p@/run/redis.sock":           {Network: "unix", Addr: "/run/redis.sock", Username: "u", Password: "p"},
 	} {
-		o, err := parseURL("url", text)
+		o, err := masterurl.Parse(text)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 			continue
@@ -245,7 +257,7 @@ func TestGoodURLs(t *testing.T) {
 		if secure := strings.HasPrefix(text, "rediss:"); secure != (o.TLSConfig != nil) {
 			t.Errorf("%q: TLS %v", text, !secure)
 		}
-		o.TLSConfig = nil
+		o.TLSConfig, o.Dialer = nil, nil
 		if !reflect.DeepEqual(*o, want) {
 			t.Errorf("%q is %+v, want %+v", text, *o, want)
 		}

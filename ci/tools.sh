@@ -40,7 +40,7 @@ redis_from_docker() {
 }
 
 missing=()
-for need in redis-server:redis-server postgres:postgresql mariadbd:mariadb-server spin:spin cc:gcc cc:libc6-dev chromium:chromium; do
+for need in redis-server:redis-server postgres:postgresql mariadbd:mariadb-server spin:spin cc:gcc cc:libc6-dev chromium:chromium zsh:zsh fish:fish; do
   have "${need%%:*}" || missing+=("${need##*:}")
 done
 if [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

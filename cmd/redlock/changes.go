@@ -11,9 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
 // The changes of the members. Each is what the arguments ask for.
@@ -74,11 +73,11 @@ func (*removeConfig) Help() string {
 }
 
 func (cfg *addConfig) check() error {
-	return errors.Join(cfg.in.check(false), checkURL("URL", cfg.URL))
+	return cfg.in.checkJoining("URL", &cfg.URL)
 }
 
 func (cfg *replaceConfig) check() error {
-	return errors.Join(cfg.in.check(false), checkAddress("OLD", cfg.Old), checkURL("NEW", cfg.New))
+	return errors.Join(checkAddress("OLD", cfg.Old), cfg.in.checkJoining("NEW", &cfg.New))
 }
 
 func (cfg *memberConfig) check() error {
@@ -212,6 +211,17 @@ func (p *progress) tell(text string) {
 	}
 }
 
+// checkJoining is check for a command with the URL of a server that joins, to which the
+// flags apply as to the masters.
+func (d *deployment) checkJoining(what string, joins *string) error {
+	if err := errors.Join(d.check(false), checkURL(what, *joins)); err != nil {
+		return err
+	}
+	var err error
+	*joins, err = d.complete(what, *joins)
+	return err
+}
+
 // checkURL reports what is wrong with the URL of a server that joins. redlock.Open, which
 // is given it too, says more.
 func checkURL(what, text string) error {
@@ -228,7 +238,7 @@ func checkAddress(what, text string) error {
 		return fmt.Errorf("%s is empty", what)
 	}
 	if strings.Contains(text, "://") {
-		if _, err := redis.ParseURL(text); err != nil {
+		if _, err := masterurl.Address(text); err != nil {
 			return fmt.Errorf("%s is a URL that cannot be read; it is not shown, because it may hold a password", what)
 		}
 	} else if strings.Contains(text, "@") && !strings.HasPrefix(text, "/") {
@@ -243,9 +253,6 @@ func addressOf(text string) string {
 	if !strings.Contains(text, "://") {
 		return text
 	}
-	o, err := redis.ParseURL(text)
-	if err != nil {
-		return "" // of a master that redlock.Open refuses
-	}
-	return o.Addr
+	address, _ := masterurl.Address(text) // "" of a master that redlock.Open refuses
+	return address
 }

@@ -16,15 +16,18 @@ import (
 // arguments is the grammar of the command line. Usage, flags and help are made
 // from it.
 type arguments struct {
-	Run     runConfig     `cmd:"" help:"Run a command while holding a lock."`
-	Demo    demoConfig    `cmd:"" help:"See it work, and what the fencing token is for."`
-	Init    initConfig    `cmd:"" help:"Make a deployment of new masters, once."`
-	Members membersConfig `cmd:"" help:"Tell who may vote in a deployment, and change it."`
-	Status  statusConfig  `cmd:"" help:"Tell who holds a lock, and who may vote."`
-	Verify  verifyConfig  `cmd:"" help:"Ask whether the hold with a fencing token still stands."`
-	Unlock  unlockConfig  `cmd:"" help:"Take a lock from whoever has it."`
-	Version versionConfig `cmd:"" help:"Tell from what redlock was built."`
-	Help    helpConfig    `cmd:"" help:"Tell all flags and exit statuses of a command."`
+	Run        runConfig        `cmd:"" help:"Run a command while holding a lock."`
+	Demo       demoConfig       `cmd:"" help:"See it work, and what the fencing token is for."`
+	Init       initConfig       `cmd:"" help:"Make a deployment of new masters, once."`
+	Members    membersConfig    `cmd:"" help:"Tell who may vote in a deployment, and change it."`
+	Status     statusConfig     `cmd:"" help:"Tell who holds a lock, and who may vote."`
+	Verify     verifyConfig     `cmd:"" help:"Ask whether the hold with a fencing token still stands."`
+	Unlock     unlockConfig     `cmd:"" help:"Take a lock from whoever has it."`
+	Doctor     doctorConfig     `cmd:"" help:"Tell what is wrong with the masters, and what to do."`
+	Bench      benchConfig      `cmd:"" help:"Measure locks on your masters."`
+	Completion completionConfig `cmd:"" help:"Print what makes a shell complete redlock."`
+	Version    versionConfig    `cmd:"" help:"Tell from what redlock was built."`
+	Help       helpConfig       `cmd:"" help:"Tell all flags and exit statuses of a command."`
 
 	VersionFlag kong.VersionFlag `name:"version" hidden:""`
 }
@@ -35,10 +38,8 @@ const description = `redlock holds a lock on a quorum of independent Redis maste
   redlock run --masters URL,URL,... --name NAME -- COMMAND ...
   redlock members --masters URL,URL,...
   redlock status --masters URL,URL,... --name NAME
+  redlock doctor --masters URL,URL,...
   redlock demo`
-
-// topics are the commands that there is help on.
-var topics = []string{"run", "demo", "init", "members", "status", "verify", "unlock"}
 
 // subcommand is what the arguments lead to.
 type subcommand interface {
@@ -53,10 +54,10 @@ func newParser() *kong.Kong {
 		kong.Name("redlock"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 80}),
+		benchVars(), runVars(),
 		kong.Vars{
 			"prefix": redlock.DefaultPrefix, "max_ttl": redlock.DefaultMaxTTL.String(), "ttl": redlock.DefaultTTL.String(),
 			"grace": defaultGrace.String(), "min_duration": minDuration.String(), "version": version(),
-			"topics": strings.Join(topics, ", "),
 		})
 }
 
@@ -95,7 +96,7 @@ func inWords(err error, args []string) error {
 	case strings.HasPrefix(args[0], "-"):
 		return fmt.Errorf("%w (redlock help tells more)", err)
 	}
-	return fmt.Errorf("unknown command %q: give %s, version or help", args[0], strings.Join(topics, ", "))
+	return fmt.Errorf("unknown command %q: give %s", args[0], listed(append(topics(), "version", "help")))
 }
 
 // topicOf is what to ask help for on a command.
@@ -106,7 +107,7 @@ func topicOf(node *kong.Node) string {
 
 // helpConfig is redlock help.
 type helpConfig struct {
-	Topic   string `arg:"" optional:"" help:"One of ${topics}."`
+	Topic   string `arg:"" optional:"" help:"A command."`
 	Command string `arg:"" optional:"" help:"Of members: list, add, replace, suspend, resume or remove."`
 }
 
@@ -114,10 +115,10 @@ func (h *helpConfig) check() error {
 	if h.Command != "" && (h.Topic != "members" || !slices.Contains(memberCommands, h.Command)) {
 		return errors.New("there is an argument too many: ask for help on one command")
 	}
-	if h.Topic == "" || slices.Contains(topics, h.Topic) {
+	if h.Topic == "" || slices.Contains(topics(), h.Topic) {
 		return nil
 	}
-	return fmt.Errorf("no help on %q: ask for one of %s", h.Topic, strings.Join(topics, ", "))
+	return fmt.Errorf("no help on %q: ask for %s", h.Topic, listed(topics()))
 }
 
 func (h *helpConfig) run() int {

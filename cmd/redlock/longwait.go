@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
 const (
@@ -24,25 +25,41 @@ const (
 type longWait struct {
 	cfg      *runConfig
 	failure  atomic.Pointer[error] // of the latest attempt
-	hopeless chan struct{}         // gets something when it may be in vain
+	hopeless chan error            // gets why it may be in vain
 	began    time.Time
 	words    int
 }
 
 func newLongWait(cfg *runConfig) *longWait {
-	return &longWait{cfg: cfg, hopeless: make(chan struct{}, 1)}
+	return &longWait{cfg: cfg, hopeless: make(chan error, 1)}
 }
 
-// failed takes why an attempt failed. One reason does not go away: the masters belong to no
-// deployment.
+// failed takes why an attempt failed. Two reasons do not go away: the masters belong to no
+// deployment, or are not trusted, or do not trust us.
 func (w *longWait) failed(_ string, err error) {
 	w.failure.Store(&err)
-	if errors.Is(err, redlock.ErrNeedsInit) {
+	if errors.Is(err, redlock.ErrNeedsInit) || distrusted(err) {
 		select {
-		case w.hopeless <- struct{}{}:
+		case w.hopeless <- err:
 		default:
 		}
 	}
+}
+
+// distrusted reports that certificates or keys leave no quorum of masters: it is no use to
+// wait before somebody changes a file or a server.
+func distrusted(err error) bool {
+	q, ok := errors.AsType[*redlock.QuorumError](err)
+	if !ok {
+		return false
+	}
+	left := len(q.Votes)
+	for _, v := range q.Votes {
+		if _, bad := errors.AsType[*masterurl.TLSError](v.Err); bad {
+			left--
+		}
+	}
+	return left < min(q.Need, len(q.Votes))
 }
 
 // next returns the channel on which the next word is due.

@@ -38,7 +38,7 @@ func killAfter(grace time.Duration) time.Duration {
 // anybody else can have the lock. That moment counts from the end of the lease and
 // not from now: if the lease ended long ago, because this process did not run,
 // or if the masters said that the lock is gone, it has passed already.
-func lost(lock *redlock.Lock, c *child, grace time.Duration) int {
+func lost(lock *redlock.Lock, c *child, grace time.Duration) {
 	cause := context.Cause(lock.Context())
 	refused := c.signal(syscall.SIGTERM)
 	if refused != nil {
@@ -60,7 +60,6 @@ func lost(lock *redlock.Lock, c *child, grace time.Duration) int {
 	complain(fmt.Errorf("%q (token %v) was lost while the command ran: %s; %s, its status was %d",
 		lock.Name(), lock.Token(), oneLine(cause), how, status))
 	_ = lock.Unlock(context.Background()) // it says again that the lock is lost
-	return exitLost
 }
 
 // endBy waits until the command and its whole group have ended, and kills what is

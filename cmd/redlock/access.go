@@ -1,0 +1,122 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/redlock-go/redlock/internal/masterurl"
+)
+
+// access is how all masters are reached, as far as their URLs do not say it.
+type access struct {
+	TLSCA        string `name:"tls-ca" placeholder:"FILE" help:"Trust the certificates in FILE (PEM) instead of the system's. All masters must be rediss:// then. A master of its own kind has ?tls_ca=, &tls_cert= and &tls_key= in its URL, which go before these flags."`
+	TLSCert      string `name:"tls-cert" placeholder:"FILE" help:"The certificate by which redlock shows who it is (PEM), with --tls-key."`
+	TLSKey       string `name:"tls-key" placeholder:"FILE" help:"The private key to it (PEM)."`
+	User         string `placeholder:"NAME" help:"The user of --password-file, where a URL names none. Default: Redis's own default."`
+	PasswordFile string `placeholder:"FILE" help:"The password for all masters whose URL has none. The newline at the end of FILE is not part of it."`
+
+	password string
+}
+
+// load reads the files, and reports what is wrong with them.
+func (a *access) load() error {
+	var errs []error
+	err := masterurl.Files{CA: a.TLSCA, Cert: a.TLSCert, Key: a.TLSKey}.Check()
+	if file, ok := errors.AsType[*masterurl.FileError](err); ok {
+		errs = append(errs, fmt.Errorf("--%s is %s: %s", strings.ReplaceAll(file.Parameter, "_", "-"), file.File, file.Rule))
+	}
+	if a.User != "" && a.PasswordFile == "" {
+		errs = append(errs, fmt.Errorf("--user is %q: it needs --password-file; else give user and password in the URLs", a.User))
+	}
+	if a.PasswordFile != "" {
+		if a.password, err = passwordFrom(a.PasswordFile); err != nil {
+			errs = append(errs, fmt.Errorf("--password-file is %s: %w", a.PasswordFile, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// passwordFrom reads the password. It warns of a file that others may read.
+func passwordFrom(file string) (string, error) {
+	f, err := os.Open(file)
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err
+	}
+	if err != nil {
+		return "", fmt.Errorf("it cannot be read: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return "", fmt.Errorf("it cannot be read: %w", err)
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o044 != 0 {
+		complain(fmt.Errorf("warning: others can read --password-file %s (its mode is %#o): chmod 600 it", file, info.Mode().Perm()))
+	}
+	password := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+	if password == "" {
+		return "", errors.New("it is empty: it must have the password")
+	}
+	return password, nil
+}
+
+// given names the first flag that is given, or is "".
+func (a *access) given() string {
+	for _, flag := range []struct{ name, value string }{
+		{"--tls-ca", a.TLSCA}, {"--tls-cert", a.TLSCert}, {"--tls-key", a.TLSKey}, {"--user", a.User}, {"--password-file", a.PasswordFile},
+	} {
+		if flag.value != "" {
+			return flag.name
+		}
+	}
+	return ""
+}
+
+// complete returns the URL of a master with what the flags say and the URL does not. A URL
+// that cannot be read is left to redlock.Open. The error begins with what the URL is.
+func (a *access) complete(what, text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || a.given() == "" {
+		return text, nil
+	}
+	if tls := (&access{TLSCA: a.TLSCA, TLSCert: a.TLSCert}).given(); tls != "" && u.Scheme != "rediss" {
+		return text, fmt.Errorf("%s is no rediss:// URL: it must be one with %s; give the files in the URLs if only some masters have TLS", what, tls)
+	}
+	if own, _ := u.User.Password(); a.password != "" && own == "" {
+		user := a.User
+		if name := u.User.Username(); name != "" {
+			user = name
+		}
+		u.User = url.UserPassword(user, a.password)
+	}
+	query := u.Query()
+	own := query.Has(masterurl.ParamCert) || query.Has(masterurl.ParamKey)
+	if a.TLSCA != "" && !query.Has(masterurl.ParamCA) {
+		query.Set(masterurl.ParamCA, a.TLSCA)
+	}
+	if a.TLSCert != "" && !own {
+		query.Set(masterurl.ParamCert, a.TLSCert)
+		query.Set(masterurl.ParamKey, a.TLSKey)
+	}
+	if len(query) > 0 {
+		u.RawQuery = query.Encode()
+	}
+	return u.String(), nil
+}
+
+// completeAll is complete for the list of masters.
+func (a *access) completeAll(urls []string) error {
+	var errs []error
+	for i := range urls {
+		var err error
+		if urls[i], err = a.complete(fmt.Sprintf("the master at place %d", i+1), urls[i]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

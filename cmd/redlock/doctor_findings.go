@@ -1,0 +1,385 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/membership"
+)
+
+// What is found out follows from what was read, and from nothing else.
+
+// examine returns the findings: of each master, and then of all together.
+func examine(r reading) []finding {
+	var all []finding
+	bound := limitsOf(r.members)
+	for i := range r.masters {
+		m := &r.masters[i]
+		checks := []finding{reachFinding(m)}
+		if m.err == nil {
+			checks = append(checks, rightsFinding(m))
+			checks = append(checks, serverFindings(m)...)
+			checks = append(checks, memoryFinding(m), persistenceFinding(m), latencyFinding(m))
+			checks = append(checks, clockFinding(m, middle(r.masters), bound))
+		}
+		for _, f := range checks {
+			if f.Check != "" { // else there was nothing to look at
+				f.Master = m.name
+				all = append(all, f)
+			}
+		}
+	}
+	all = append(all, numberFinding(r), versionsFinding(r))
+	all = append(all, independenceFindings(r.masters)...)
+	if f := hostClockFinding(r.masters, bound); f.Check != "" {
+		all = append(all, f)
+	}
+	return append(all, memberFindings(r)...)
+}
+
+func fine(check, format string, args ...any) finding {
+	return finding{Check: check, Level: levelOK, What: fmt.Sprintf(format, args...)}
+}
+
+func reachFinding(m *masterReading) finding {
+	if m.err == nil {
+		return fine("reach", "it answers")
+	}
+	text := oneLine(m.err)
+	f := finding{Check: "reach", Level: levelFault, What: text, Why: "its vote is missing: one failure less is survived",
+		Do: "see that the server runs, and that address, firewall and TLS are right"}
+	for _, word := range []string{"NOAUTH", "WRONGPASS", "without any password"} {
+		if strings.Contains(text, word) {
+			f.Do = "give the right user and password, in the URL or by --password-file"
+		}
+	}
+	if strings.Contains(text, "LOADING") {
+		f.Do = "wait: the server reads its data"
+	}
+	return f
+}
+
+func rightsFinding(m *masterReading) finding {
+	const check = "rights"
+	user := fmt.Sprintf("the user %q", m.rights.user)
+	if m.rights.user == "" {
+		user = "the user"
+	}
+	needed := slices.DeleteFunc(slices.Clone(m.rights.denied), func(name string) bool { return name == "CONFIG GET" })
+	switch {
+	case len(needed) > 0:
+		return finding{Check: check, Level: levelFault, What: fmt.Sprintf("%s may not use %s", user, strings.Join(needed, ", ")),
+			Why: "the operations of a lock that need it fail, some of them half-way", Do: `give the user the rights that docs/PROTOCOL.md has under "Keys", on the keys and channels of --prefix`}
+	case m.rights.err != nil:
+		return finding{Check: check, Level: levelNote, What: "they could not be tried: " + oneLine(m.rights.err),
+			Why: "a right that is lacking shows only when it is needed", Do: "try with a user who may EVAL"}
+	case len(m.rights.denied) > 0:
+		return finding{Check: check, Level: levelNote, What: user + " may not use CONFIG GET",
+			Why: "clients cannot see whether the master is durable, and take it for one that forgets when it restarts", Do: "allow CONFIG GET if it is durable; else nothing"}
+	}
+	return fine(check, "%s may do what locks need", user)
+}
+
+// serverFindings are what the server is.
+func serverFindings(m *masterReading) []finding {
+	if len(m.info) == 0 {
+		return nil // INFO is denied, which the rights tell
+	}
+	server := fine("server", "%s, a master", m.version())
+	if what := membership.Judge(m.info, m.config).Unfit; what != "" {
+		what, do, _ := strings.Cut(what, ": ")
+		server = finding{Check: "server", Level: levelFault, What: what, Why: "clients refuse it: its vote does not count", Do: do}
+	}
+	findings := []finding{server}
+	if n := m.number("connected_slaves"); n > 0 {
+		findings = append(findings, finding{Check: "replicas", Level: levelNote, What: "it has " + counted(int(n), "replica"),
+			Why: "a replica that takes its place may lack the last grants and counters: then two may hold a lock, or a token may repeat",
+			Do:  "never fail over to a replica; if it happened, start the server empty"})
+	}
+	if m.info["aof_last_write_status"] == "err" || m.info["rdb_last_bgsave_status"] == "err" {
+		findings = append(findings, finding{Check: "disk", Level: levelWarning, What: "its last write to the disk failed",
+			Why: "Redis refuses writes then, as it is set by default: its vote is missing", Do: "see to its disk and its log"})
+	}
+	return findings
+}
+
+// tightShare is how full a memory may be before it is told.
+const tightShare = 0.8
+
+func memoryFinding(m *masterReading) finding {
+	const check = "memory"
+	policy, most, used := m.info["maxmemory_policy"], m.number("maxmemory"), m.number("used_memory")
+	full := float64(used) / float64(max(most, 1))
+	switch {
+	case policy == "":
+		return finding{}
+	case policy != "noeviction":
+		return finding{Check: check, Level: levelWarning, What: "maxmemory-policy is " + policy,
+			Why: "with a maxmemory the server would evict locks and counters, so clients refuse it as soon as it has one", Do: "set maxmemory-policy noeviction"}
+	case most > 0 && full >= tightShare:
+		return finding{Check: check, Level: levelWarning, What: fmt.Sprintf("%.0f %% of maxmemory are used", 100*full),
+			Why: "a full server refuses locks: its vote is missing", Do: "raise maxmemory, or take other data off this server"}
+	}
+	return fine(check, "it evicts nothing")
+}
+
+func persistenceFinding(m *masterReading) finding {
+	const check = "persistence"
+	judged := membership.Judge(m.info, m.config)
+	if judged.Durable {
+		return fine(check, "it forgets nothing when it restarts")
+	}
+	var weak []string
+	for name, need := range membership.DurabilitySettings {
+		switch value, told := m.config[name]; {
+		case !told:
+			weak = append(weak, name+" is not known")
+		case value != need:
+			weak = append(weak, fmt.Sprintf("%s is %s", name, value))
+		}
+	}
+	slices.Sort(weak)
+	if judged.WasReplica {
+		weak = append(weak, "it was a replica once")
+	}
+	return finding{Check: check, Level: levelNote, What: "it may forget what it granted when it restarts: " + strings.Join(weak, ", "),
+		Why: "after a restart it is a new member, and votes again when the max ttl has passed; if a majority restarts at once, nobody locks until an operator runs redlock init",
+		Do:  "restart one at a time, and wait until it votes; or set appendonly yes, appendfsync always and no-appendfsync-on-rewrite no before the next restart"}
+}
+
+func latencyFinding(m *masterReading) finding {
+	const check, limit = "latency", redlock.DefaultRequestTimeout
+	if len(m.pings) == 0 {
+		return finding{}
+	}
+	pings := slices.Sorted(slices.Values(m.pings))
+	half, worst := pings[len(pings)/2], pings[len(pings)-1]
+	what := fmt.Sprintf("%d pings: median %v, worst %v", len(pings), short(half), short(worst))
+	why := fmt.Sprintf("an answer that takes more than the request timeout (%v by default) is no vote, and each acquisition takes as long as the slowest of the quickest majority", limit)
+	switch {
+	case worst >= limit:
+		return finding{Check: check, Level: levelWarning, What: what, Why: why, Do: "look for what keeps it busy (SLOWLOG, LATENCY DOCTOR), or move it nearer"}
+	case half >= limit/10 || worst >= limit/2:
+		return finding{Check: check, Level: levelNote, What: what, Why: why, Do: "see whether a majority of the masters is nearer"}
+	}
+	return fine(check, "%s", what)
+}
+
+// short is a duration for people.
+func short(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d >= 10*time.Millisecond:
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(10 * time.Microsecond)
+}
+
+// middle is the median of the masters' clocks, less this host's.
+func middle(masters []masterReading) time.Duration {
+	var offsets []time.Duration
+	for _, m := range masters {
+		if len(m.clocks) > 0 {
+			offsets = append(offsets, m.clocks[0].offset)
+		}
+	}
+	if len(offsets) == 0 {
+		return 0
+	}
+	slices.Sort(offsets)
+	return offsets[len(offsets)/2]
+}
+
+// limits are what the findings are measured by.
+type limits struct {
+	drift  float64 // the share by which clocks may differ
+	maxTTL time.Duration
+}
+
+// limitsOf are those of the deployment, or those that a new one would have.
+func limitsOf(m *redlock.Membership) limits {
+	if m == nil {
+		return limits{redlock.DefaultDrift, redlock.DefaultMaxTTL}
+	}
+	return limits{m.Drift, m.MaxTTL}
+}
+
+// step is how far a clock may be off: to put it right at once moves it by more than leases
+// allow for.
+func (l limits) step() time.Duration {
+	return time.Duration(l.drift * float64(l.maxTTL))
+}
+
+func clockFinding(m *masterReading, middle time.Duration, bound limits) finding {
+	const check = "clock"
+	if len(m.clocks) == 0 {
+		return finding{}
+	}
+	first, last := m.clocks[0], m.clocks[len(m.clocks)-1]
+	if span := last.at - first.at; span > 0 {
+		rate := float64(last.offset-first.offset) / float64(span)
+		unsure := float64(first.err+last.err) / float64(span)
+		if math.Abs(rate)-unsure > bound.drift {
+			return finding{Check: check, Level: levelFault, What: fmt.Sprintf("its clock went %+.3g %% beside this host's within %v, or was set", 100*rate, short(span)),
+				Why: fmt.Sprintf("leases allow for %.3g %%: locks may end on it before their holders know", 100*bound.drift), Do: "see to the time service on both hosts; look again"}
+		}
+	}
+	away := first.offset - middle
+	if away.Abs()-first.err > bound.step() {
+		return finding{Check: check, Level: levelWarning, What: fmt.Sprintf("its clock is %v from the masters' median", short(away)),
+			Why: fmt.Sprintf("no lock rests on the time of day, but a clock that is put right at once moves by more than the %v that leases allow for", short(bound.step())),
+			Do:  "run a time service on it, which slews"}
+	}
+	return fine(check, "%v from this host's, ± %v", short(first.offset), short(first.err))
+}
+
+func hostClockFinding(masters []masterReading, bound limits) finding {
+	away := -middle(masters)
+	if away.Abs() <= bound.step() {
+		return finding{}
+	}
+	return finding{Check: "clock", Level: levelNote, What: fmt.Sprintf("this host's clock is %v from the masters' median", short(away)),
+		Why: "locks do not rest on it, since holders count time that passes; times in logs mislead", Do: "run a time service on this host"}
+}
+
+func numberFinding(r reading) finding {
+	const check = "number"
+	n, what := len(r.masters), "master"
+	if r.members != nil {
+		n, what = len(r.members.Members), "member"
+	}
+	switch text := counted(n, what); {
+	case n < 3:
+		return finding{Check: check, Level: levelWarning, What: text, Why: "not one may fail, and none gets back by itself what it lost", Do: "use 3 or 5, on machines that fail independently"}
+	case n%2 == 0:
+		return finding{Check: check, Level: levelNote, What: text, Why: fmt.Sprintf("%d survive no more failures than %d", n, n-1), Do: "add one, or remove one (redlock members)"}
+	default:
+		return fine(check, "%s: %d may fail", text, (n-1)/2)
+	}
+}
+
+func versionsFinding(r reading) finding {
+	by := map[string][]string{}
+	for _, m := range r.masters {
+		if len(m.info) > 0 {
+			by[m.version()] = append(by[m.version()], m.name)
+		}
+	}
+	if len(by) < 2 {
+		return fine("versions", "the masters that answer have the same")
+	}
+	var texts []string
+	for version, names := range by {
+		texts = append(texts, version+" on "+strings.Join(names, ", "))
+	}
+	slices.Sort(texts)
+	return finding{Check: "versions", Level: levelNote, What: strings.Join(texts, "; "),
+		Why: "it is all right while you upgrade one after the other; a fault of one version is harder to find among several", Do: "bring all to the same version"}
+}
+
+func independenceFindings(masters []masterReading) []finding {
+	const check = "independence"
+	var findings []finding
+	runs, hosts := map[string][]string{}, map[string][]string{}
+	for _, m := range masters {
+		if id := m.info["run_id"]; id != "" {
+			runs[id] = append(runs[id], m.name)
+		}
+		hosts[hostOf(m.name)] = append(hosts[hostOf(m.name)], m.name)
+	}
+	for _, names := range sharing(runs) {
+		findings = append(findings, finding{Check: check, Level: levelFault, What: names + " are one server",
+			Why: "it has one vote, and clients refuse the others", Do: "give every server once"})
+	}
+	for _, names := range sharing(hosts) {
+		findings = append(findings, finding{Check: check, Level: levelWarning, What: names + " are on one host",
+			Why: "they fail together, and the quorum counts on masters that do not", Do: "put each on a machine of its own, on other power and network if you can"})
+	}
+	if len(findings) == 0 {
+		return []finding{fine(check, "each is a server of its own, on a host of its own")}
+	}
+	return findings
+}
+
+// sharing are the groups of more than one, as text.
+func sharing(groups map[string][]string) []string {
+	var texts []string
+	for _, names := range groups {
+		if len(names) > 1 {
+			texts = append(texts, strings.Join(names, ", "))
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+// hostOf is the host of an address; of a socket, this one.
+func hostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host == "localhost" || net.ParseIP(host).IsLoopback() {
+		return "localhost"
+	}
+	return strings.ToLower(host)
+}
+
+func memberFindings(r reading) []finding {
+	const check = "members"
+	if r.members == nil {
+		return []finding{unknownMembers(r.membersErr)}
+	}
+	m := r.members
+	var findings []finding
+	add := func(l level, what, why, do string) {
+		findings = append(findings, finding{Check: check, Level: l, What: what, Why: why, Do: do})
+	}
+	voting := 0
+	for _, member := range m.Members {
+		name := "the member " + member.Address
+		switch {
+		case member.Err != nil:
+			add(levelWarning, name+" does not vote: "+oneLine(member.Err), "one failure less is survived", "bring the server back, give it in --masters, or give its place to another: redlock members replace")
+		case member.State == redlock.MemberNew && member.Left > 0:
+			add(levelNote, fmt.Sprintf("%s is new, and does not vote for %v", name, short(member.Left)), "it may have forgotten what it granted", "wait")
+		case member.State == redlock.MemberNew:
+			add(levelWarning, name+" is new, and does not vote before it has the counters of the others", "one failure less is survived", "let a client run that reaches all masters, and look again")
+		case member.State == redlock.MemberSuspended:
+			add(levelNote, name+" is suspended", "it does not vote until it is resumed", "redlock members resume, when the work on it is done")
+		default:
+			voting++
+		}
+	}
+	for _, other := range m.Others {
+		why := other.State
+		if other.Err != nil {
+			why = oneLine(other.Err)
+		}
+		add(levelWarning, fmt.Sprintf("%s is given, and has no vote of its own: %s", other.Master, cmp.Or(why, "it has not answered yet")),
+			"clients count on no vote of it", "take it out of the list, or make it a member: redlock members add")
+	}
+	if m.Unfinished {
+		add(levelNote, "a change of the members was begun, and is not known to be made", "any client that runs finishes it", "wait, and look again")
+	}
+	summary := fine(check, "%d of %d vote, %d decide", voting, len(m.Members), m.Need)
+	if voting < m.Need {
+		summary = finding{Check: check, Level: levelFault, What: fmt.Sprintf("%d of %s vote, and %d decide", voting, counted(len(m.Members), "member"), m.Need),
+			Why: "nobody can lock", Do: "bring back those that do not vote, see above"}
+	}
+	return append(findings, summary)
+}
+
+// unknownMembers is why the members are not known.
+func unknownMembers(err error) finding {
+	if errors.Is(err, redlock.ErrNeedsInit) {
+		return finding{Check: "members", Level: levelFault, What: "the masters belong to no deployment, or a majority of its members lost its data",
+			Why: "nobody can lock", Do: "run redlock init, after redlock help init"}
+	}
+	return finding{Check: "members", Level: levelFault, What: "they are not known: " + oneLine(err), Why: "nobody can lock", Do: "bring back a majority of the masters"}
+}

@@ -1,0 +1,330 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testpki"
+)
+
+// healthy is a reading with which nothing is wrong.
+func healthy() reading {
+	r := reading{members: &redlock.Membership{Deployment: "d", MaxTTL: time.Minute, Drift: 0.01, Need: 2}}
+	for i := range 3 {
+		name := fmt.Sprintf("10.0.0.%d:6379", i+1)
+		r.masters = append(r.masters, masterReading{
+			name: name,
+			info: membership.ServerInfo{"redis_version": "7.0.15", "redis_mode": "standalone", "role": "master", "run_id": name,
+				"maxmemory_policy": "noeviction", "maxmemory": "0", "used_memory": "1000", "connected_slaves": "0"},
+			config: map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"},
+			clocks: []clockSample{{0, time.Millisecond, time.Millisecond}, {time.Second, time.Millisecond, time.Millisecond}},
+			pings:  slices.Repeat([]time.Duration{time.Millisecond}, pingCount),
+			rights: rights{user: "default"},
+		})
+		r.members.Members = append(r.members.Members, redlock.Member{Address: name, State: redlock.MemberVoting, Master: name})
+	}
+	return r
+}
+
+// Each fault of a healthy deployment makes one finding that is worse than a note, or a note,
+// and no other.
+func TestFindings(t *testing.T) {
+	t.Parallel()
+	if all := examine(healthy()); worst(all) != levelOK {
+		t.Errorf("healthy: %+v", all)
+	}
+	info := func(name, value string) func(*reading) {
+		return func(r *reading) { r.masters[1].info[name] = value }
+	}
+	clock := func(master int, samples ...clockSample) func(*reading) {
+		return func(r *reading) { r.masters[master].clocks = samples }
+	}
+	const ms, s = time.Millisecond, time.Second
+	for _, c := range []struct {
+		what  string
+		spoil func(*reading)
+		level level
+		check string
+		says  string
+	}{
+		{"down", func(r *reading) { r.masters[1].err = errors.New("dial tcp: refused") }, levelFault, "reach", "refused"},
+		{"wrong password", func(r *reading) { r.masters[1].err = errors.New("WRONGPASS invalid") }, levelFault, "reach", "--password-file"},
+		{"loading", func(r *reading) { r.masters[1].err = errors.New("LOADING Redis is loading") }, levelFault, "reach", "wait"},
+		{"a right is lacking", func(r *reading) { r.masters[1].rights.denied = []string{"INCR", "CONFIG GET"} }, levelFault, "rights", `"default" may not use INCR`},
+		{"no CONFIG GET", func(r *reading) { r.masters[1].rights.denied = []string{"CONFIG GET"} }, levelNote, "rights", "take it for one that forgets"},
+		{"rights not known", func(r *reading) { r.masters[1].rights.err = errors.New("ERR no") }, levelNote, "rights", "could not be tried"},
+		{"an old server", func(r *reading) {
+			for i := range r.masters {
+				r.masters[i].info["redis_version"] = "5.0.7"
+			}
+		}, levelFault, "server", "version 6 or newer"},
+		{"a replica", info("role", "slave"), levelFault, "server", "primary's address"},
+		{"a Sentinel", info("redis_mode", "sentinel"), levelFault, "server", "Sentinel"},
+		{"a cluster node", info("cluster_enabled", "1"), levelFault, "server", "independent servers"},
+		{"it has replicas", info("connected_slaves", "2"), levelNote, "replicas", "2 replicas"},
+		{"a full disk", info("aof_last_write_status", "err"), levelWarning, "disk", "failed"},
+		{"a failed save", info("rdb_last_bgsave_status", "err"), levelWarning, "disk", "failed"},
+		{"eviction", info("maxmemory_policy", "allkeys-lru"), levelWarning, "memory", "allkeys-lru"},
+		{"little memory", func(r *reading) { info("maxmemory", "1000")(r); info("used_memory", "850")(r) }, levelWarning, "memory", "85 %"},
+		{"not durable", func(r *reading) { r.masters[1].config["appendfsync"] = "everysec" }, levelNote, "persistence", "appendfsync is everysec"},
+		{"was a replica", info("master_replid2", "a1"), levelNote, "persistence", "a replica once"},
+		{"slow at times", func(r *reading) { r.masters[1].pings[0] = 600 * ms }, levelWarning, "latency", "worst 600ms"},
+		{"far", func(r *reading) { r.masters[1].pings = slices.Repeat([]time.Duration{60 * ms}, pingCount) }, levelNote, "latency", "median 60ms"},
+		{"a fast clock", clock(1, clockSample{0, 0, ms}, clockSample{s, 15 * ms, ms}), levelFault, "clock", "+1.5 %"},
+		{"a slow clock", clock(1, clockSample{0, 0, ms}, clockSample{s, -15 * ms, ms}), levelFault, "clock", "-1.5 %"},
+		{"a clock that is off", clock(1, clockSample{0, 701 * ms, ms}, clockSample{s, 701 * ms, ms}), levelWarning, "clock", "700ms"},
+		{"this host's clock is off", func(r *reading) {
+			for i := range r.masters {
+				clock(i, clockSample{0, 700 * ms, ms}, clockSample{s, 700 * ms, ms})(r)
+			}
+		}, levelNote, "clock", "this host's clock is -700ms"},
+		{"another version", info("redis_version", "7.2.0"), levelNote, "versions", "Redis 7.2.0 on 10.0.0.2:6379"},
+		{"twice the same server", info("run_id", "10.0.0.1:6379"), levelFault, "independence", "10.0.0.1:6379, 10.0.0.2:6379 are one server"},
+		{"twice the same host", func(r *reading) { r.masters[1].name = "10.0.0.1:6380" }, levelWarning, "independence", "10.0.0.1:6379, 10.0.0.1:6380 are on one host"},
+		{"an even number", func(r *reading) {
+			m := r.members
+			m.Members = append(m.Members, redlock.Member{State: redlock.MemberVoting})
+			m.Need = 3
+		}, levelNote, "number", "4 survive no more failures than 3"},
+		{"too few", func(r *reading) { r.members.Members, r.members.Need = r.members.Members[:1], 1 }, levelWarning, "number", "1 member"},
+		{"a member is gone", func(r *reading) { r.members.Members[1].Err = errors.New("refused") }, levelWarning, "members", "10.0.0.2:6379 does not vote: refused"},
+		{"a new member", func(r *reading) { r.members.Members[1].State, r.members.Members[1].Left = redlock.MemberNew, s }, levelNote, "members", "for 1s"},
+		{"a new member that waits", func(r *reading) { r.members.Members[1].State = redlock.MemberNew }, levelWarning, "members", "counters"},
+		{"a suspended member", func(r *reading) { r.members.Members[1].State = redlock.MemberSuspended }, levelNote, "members", "suspended"},
+		{"no member", func(r *reading) { r.members.Others = []redlock.OtherMaster{{Master: "a:1", State: "it is new"}} }, levelWarning, "members", "a:1 is given, and has no vote of its own: it is new"},
+		{"unfinished", func(r *reading) { r.members.Unfinished = true }, levelNote, "members", "begun"},
+		{"no deployment", func(r *reading) { r.members, r.membersErr = nil, redlock.ErrNeedsInit }, levelFault, "members", "redlock init"},
+		{"no quorum", func(r *reading) { r.members, r.membersErr = nil, redlock.ErrNoQuorum }, levelFault, "members", "majority"},
+	} {
+		r := healthy()
+		c.spoil(&r)
+		bad := slices.DeleteFunc(examine(r), func(f finding) bool { return f.Level == levelOK })
+		if c.what == "an old server" {
+			bad = bad[:1] // all are
+		}
+		if len(bad) != 1 || bad[0].Level != c.level || bad[0].Check != c.check ||
+			!strings.Contains(bad[0].What+" "+bad[0].Why+" "+bad[0].Do, c.says) || bad[0].What == "" || bad[0].Why == "" || bad[0].Do == "" {
+			t.Errorf("%s: got %+v, want a %v of %s that says %q", c.what, bad, c.level, c.check, c.says)
+		}
+	}
+
+	// What is within the error of measurement, or the drift, is fine.
+	for what, samples := range map[string][]clockSample{
+		"a slow network":   {{0, 0, 10 * ms}, {s, 20 * ms, 10 * ms}},
+		"a drift of 0.9 %": {{0, 0, 0}, {s, 9 * ms, 0}},
+		"599 ms away":      {{0, 599 * ms, 0}, {s, 599 * ms, 0}},
+	} {
+		r := healthy()
+		clock(1, samples...)(&r)
+		if all := examine(r); worst(all) != levelOK {
+			t.Errorf("%s: %+v", what, all)
+		}
+	}
+
+	r := healthy()
+	for i := range 2 {
+		r.members.Members[i].State = redlock.MemberSuspended
+	}
+	if all := examine(r); worst(all) != levelFault || !strings.Contains(all[len(all)-1].What, "1 of 3 members vote, and 2 decide") {
+		t.Errorf("no quorum votes: %+v", all)
+	}
+}
+
+// diagnosis is what redlock doctor --json prints.
+type diagnosis struct {
+	Level    string
+	Findings []struct{ Master, Check, Level, What, Why, Do string }
+}
+
+func diagnose(t *testing.T, status int, flags ...string) diagnosis {
+	t.Helper()
+	r := redlockEnds(t, append([]string{"doctor", "--json"}, flags...)...)
+	r.wants(t, status)
+	var d diagnosis
+	in := json.NewDecoder(strings.NewReader(r.stdout))
+	in.DisallowUnknownFields()
+	must(t, in.Decode(&d))
+	return d
+}
+
+// has fails unless there is such a finding. A level of "" is any: a busy machine is slow.
+func (d diagnosis) has(t *testing.T, master, check, level, says string) {
+	t.Helper()
+	for _, f := range d.Findings {
+		if f.Master == master && f.Check == check && (f.Level == level || level == "") && strings.Contains(f.What+" "+f.Do, says) {
+			return
+		}
+	}
+	t.Errorf("%s has no %s of %s that says %q: %+v", master, level, check, says, d.Findings)
+}
+
+// Real servers, each in a bad state of its own.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	with := func(conf map[string]string) *redisproc.Server { return masterWith(t, redisproc.Config{Conf: conf}) }
+	durable := masterWith(t, redisproc.Config{AppendFsync: "always"})
+	evicts := with(map[string]string{"maxmemory-policy": "allkeys-lru", "maxmemory": "100mb"})
+	mayEvict := with(map[string]string{"maxmemory-policy": "volatile-ttl"})
+	full := with(map[string]string{"maxmemory": "1mb"})
+	closed := with(map[string]string{"requirepass": "secret"})
+	cluster := with(map[string]string{"cluster-enabled": "yes"})
+	replica := with(map[string]string{"replicaof": "127.0.0.1 " + fmt.Sprint(durable.Port())})
+	hung, down := with(nil), with(nil)
+	must(t, hung.Pause())
+	down.Kill()
+	c := redis.NewClient(&redis.Options{Addr: durable.Addr()})
+	defer c.Close()
+	eventually(t, "the replica is connected", func() bool {
+		info, err := c.Info(t.Context(), "replication").Result()
+		must(t, err)
+		return strings.Contains(info, "connected_slaves:1")
+	})
+
+	d := diagnose(t, exitFailed, mastersFlag([]*redisproc.Server{durable, evicts, mayEvict, full, closed, cluster, replica, hung, down}))
+	if d.Level != "fault" {
+		t.Errorf("level %q", d.Level)
+	}
+	d.has(t, durable.Addr(), "reach", "ok", "answers")
+	d.has(t, durable.Addr(), "persistence", "ok", "")
+	d.has(t, durable.Addr(), "replicas", "note", "1 replica")
+	d.has(t, durable.Addr(), "rights", "ok", `"default"`)
+	d.has(t, durable.Addr(), "latency", "", "20 pings")
+	d.has(t, durable.Addr(), "clock", "ok", "")
+	d.has(t, evicts.Addr(), "server", "fault", "set maxmemory-policy noeviction")
+	d.has(t, evicts.Addr(), "persistence", "note", "appendonly is no")
+	d.has(t, mayEvict.Addr(), "memory", "warning", "volatile-ttl")
+	d.has(t, full.Addr(), "memory", "warning", "% of maxmemory")
+	d.has(t, closed.Addr(), "reach", "fault", "--password-file")
+	d.has(t, cluster.Addr(), "server", "fault", "Cluster")
+	d.has(t, replica.Addr(), "server", "fault", "primary's address")
+	d.has(t, hung.Addr(), "reach", "fault", "timeout")
+	d.has(t, down.Addr(), "reach", "fault", "refused")
+	d.has(t, "", "independence", "warning", durable.Addr())
+	d.has(t, "", "number", "ok", "9 masters")
+	d.has(t, "", "versions", "ok", "")
+	keys, err := c.Keys(t.Context(), "*doctor*").Result()
+	must(t, err)
+	if len(keys) > 0 {
+		t.Errorf("it left %q", keys)
+	}
+}
+
+func TestDoctorOfADeployment(t *testing.T) {
+	t.Parallel()
+	masters := blankMasters(t, 3)
+	all := mastersFlag(masters)
+	diagnose(t, exitFailed, all).has(t, "", "members", "fault", "redlock init")
+	initialise(t, all)
+
+	d := diagnose(t, exitFailed, all) // they are on one host
+	d.has(t, "", "members", "ok", "3 of 3 vote, 2 decide")
+	for _, f := range d.Findings {
+		if f.Check != "independence" && f.Check != "latency" && f.Level != "ok" && f.Level != "note" {
+			t.Errorf("a sound deployment: %+v", f)
+		}
+	}
+	text := redlockEnds(t, "doctor", all)
+	text.wants(t, exitFailed)
+	says(t, "the text", text.stdout, masters[0].Addr()+"\n  ok       reach: it answers\n", "All together\n", "           why: ", "           do:  ", "0 faults, ")
+
+	twice := diagnose(t, exitFailed, all+","+strings.Replace(masters[0].URL(), "127.0.0.1", "localhost", 1))
+	twice.has(t, "", "independence", "fault", "are one server")
+	twice.has(t, "", "members", "warning", "has no vote of its own")
+
+	masters[1].Kill()
+	d = diagnose(t, exitFailed, all)
+	d.has(t, masters[1].Addr(), "reach", "fault", "refused")
+	d.has(t, "", "members", "warning", masters[1].Addr()+" does not vote")
+
+	redlockEnds(t, "doctor", "--masters=redis://h?x=1").wants(t, exitUsage)
+}
+
+// A right that is lacking is found, whether the user may ask the server for it or not.
+func TestDoctorTriesRights(t *testing.T) {
+	t.Parallel()
+	s := masterWith(t, redisproc.Config{})
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer c.Close()
+	for user, rules := range map[string]string{
+		"all":      "+@all ~redlock:* &redlock:waits:*",
+		"noPub":    "+@all -publish -zadd ~redlock:* &redlock:waits:*",
+		"noChan":   "+@all ~redlock:* resetchannels",
+		"noKeys":   "+@all ~other:* &*",
+		"few":      "+@all -@admin -@dangerous +info ~redlock:* &redlock:waits:*", // may not ask the server
+		"fewNoPub": "+@all -@admin -@dangerous +info -publish -zadd ~redlock:* &redlock:waits:*",
+		"fewNoSub": "+@all -@admin -@dangerous +info -subscribe -eval ~redlock:* &redlock:waits:*",
+		"fewNoSet": "+@all -@admin -@dangerous +info -set -del -pexpire -pexpireat ~redlock:* &redlock:waits:*", // could not take a key away again
+	} {
+		words := []any{"ACL", "SETUSER", user, "on", ">p"}
+		for rule := range strings.FieldsSeq(rules) {
+			words = append(words, rule)
+		}
+		must(t, c.Do(t.Context(), words...).Err())
+	}
+	for user, want := range map[string][]string{
+		"all":      {"ok", ""},
+		"noPub":    {"fault", `"noPub" may not use ZADD, PUBLISH redlock:waits:doctor`},
+		"noChan":   {"fault", "SUBSCRIBE redlock:waits:doctor, PUBLISH redlock:waits:doctor"},
+		"noKeys":   {"fault", "HGETALL, EVAL, EVALSHA, SET, GET"},
+		"few":      {"note", "CONFIG GET"},
+		"fewNoPub": {"fault", `"fewNoPub" may not use ZADD, PUBLISH redlock:waits:doctor`},
+		"fewNoSub": {"fault", "EVAL, SUBSCRIBE redlock:waits:doctor"},
+		"fewNoSet": {"fault", "may not use SET"},
+	} {
+		d := diagnose(t, exitFailed, "--masters=redis://"+user+":p@"+s.Addr())
+		d.has(t, s.Addr(), "rights", want[0], want[1])
+	}
+	if keys, err := c.Keys(t.Context(), "*").Result(); err != nil || len(keys) > 0 {
+		t.Errorf("it left %q (%v)", keys, err)
+	}
+}
+
+// What a script calls, and the doctor does not try, would not be missed.
+func TestDoctorTriesAllThatScriptsCall(t *testing.T) {
+	t.Parallel()
+	tried := map[string]bool{}
+	for _, words := range neededInScripts("redlock", "key") {
+		tried[words[0].(string)] = true
+	}
+	files, err := filepath.Glob("../../scripts/*.lua")
+	must(t, err)
+	called := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		for _, call := range regexp.MustCompile(`redis\.p?call\(\s*['"](\w+)`).FindAllStringSubmatch(string(text), -1) {
+			called[call[1]] = true
+		}
+	}
+	if len(called) == 0 {
+		t.Error("the scripts call nothing")
+	}
+	for name := range called {
+		if !tried[name] {
+			t.Errorf("%s is called by a script, and not tried", name)
+		}
+	}
+}
+
+func TestDoctorOfTLS(t *testing.T) {
+	t.Parallel()
+	ca := testpki.New(t)
+	cert, key := ca.Issue("client")
+	master := tlsMaster(t, ca, nil)
+	address := strings.TrimPrefix(master, "rediss://")
+	diagnose(t, exitFailed, "--masters="+master, "--tls-ca", ca.File, "--tls-cert", cert, "--tls-key", key).has(t, address, "reach", "ok", "")
+	diagnose(t, exitFailed, "--masters="+master, "--tls-ca", ca.File).has(t, address, "reach", "fault", "wants a client certificate")
+}
