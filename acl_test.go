@@ -316,7 +316,7 @@ func TestRightsThatAreMissingAreNamed(t *testing.T) {
 			must(t, mustTry(t, c, "job").Unlock(background))
 		case "+subscribe":
 			must(t, mustTry(t, c, "job").Unlock(background))
-			ctx, cancel := context.WithCancel(background)
+			ctx, cancel := context.WithTimeout(background, patience)
 			told := WithObserver(Observer{Waiting: func(_ string, err error) {
 				if errors.Is(err, ErrDenied) {
 					cancel()
