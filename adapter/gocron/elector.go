@@ -35,25 +35,32 @@ func NewElector(client *redlock.Client, name string, opts ...leader.Option) (*El
 // Run waits for the jobs (of Job) that run, and keeps the name until then, if it was not lost.
 func (e *Elector) Run(ctx context.Context) error {
 	return e.elector.Run(ctx, func(term context.Context, _ fence.Token) error {
-		e.set(term)
+		e.begins(term)
 		<-term.Done()
-		e.set(nil)
+		e.over()
 		e.jobs.Wait()
 		return context.Cause(term)
 	})
 }
 
-func (e *Elector) set(term context.Context) {
+func (e *Elector) begins(term context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.term = term
 }
 
+// over makes sure that no job of the term begins any more.
+func (e *Elector) over() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.term = nil
+}
+
 // leads reports whether there is a term. The caller holds mu.
 func (e *Elector) leads() bool { return e.term != nil && e.term.Err() == nil }
 
-// begin returns the context of the term, or nil, and counts a job in.
-func (e *Elector) begin() context.Context {
+// join returns the context of the term, or nil, and counts a job in.
+func (e *Elector) join() context.Context {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.leads() {
@@ -78,7 +85,7 @@ func (e *Elector) IsLeader(context.Context) error {
 // without calling work if the term ended meanwhile.
 func (e *Elector) Job(work func(ctx context.Context, token fence.Token) error) func(context.Context) error {
 	return func(job context.Context) error {
-		term := e.begin()
+		term := e.join()
 		if term == nil {
 			return leader.ErrNotLeading
 		}
