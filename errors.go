@@ -40,6 +40,11 @@ var (
 	// server as another.
 	ErrNotMember = script.ErrNotMember
 
+	// ErrDenied is returned (within ErrNoQuorum) when the user that the client logs in as
+	// lacks a right on a master. The master's own error says which. Lock does not wait
+	// when no quorum of masters is left. docs/PROTOCOL.md has the rule that suffices.
+	ErrDenied = script.ErrDenied
+
 	// ErrNeedsInit is returned (within ErrNoQuorum) when the masters belong to no
 	// deployment: they are new, and `redlock init` (Client.Init) founds one. Or they were
 	// emptied; then so many lost their counters that the others cannot tell what they
@@ -167,6 +172,22 @@ func (e *QuorumError) Unwrap() []error {
 		}
 	}
 	return errs
+}
+
+// hopeless reports that the rights which the user lacks leave no quorum of masters: it is no
+// use to wait before an operator gives them.
+func hopeless(err error) bool {
+	q, ok := errors.AsType[*QuorumError](err)
+	if !ok || q.Reason != ErrNoQuorum {
+		return false
+	}
+	left := len(q.Votes)
+	for _, v := range q.Votes {
+		if errors.Is(v.Err, ErrDenied) {
+			left--
+		}
+	}
+	return left < min(q.Need, len(q.Votes))
 }
 
 // The operations that a QuorumError names.

@@ -23,7 +23,8 @@ import (
 // at least. floor must be at or above every token that was handed out before, if these
 // masters were used before, and more than 1 000 were handed out a second.
 //
-// Errors: ErrNotFounded, with the reason, if these masters cannot be founded.
+// Errors: ErrNotFounded, with the reason, if these masters cannot be founded; ErrNoQuorum, if one
+// does not answer, or if the user lacks a right there (ErrDenied too, and nothing was changed).
 func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 	return c.init(ctx, floor, false)
 }

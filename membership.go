@@ -120,7 +120,8 @@ func RemoveMember(address string) MemberChange {
 // the one that joins, and that one.
 //
 // Errors: ErrChangeRefused, with the reason, if the change would leave too few members that
-// vote, or does not fit the members; ctx's error and cause; ErrClosed; a *QuorumError if the members are not known.
+// vote, or does not fit the members; ErrDenied, if the user may not do on a master what that
+// takes (nothing is changed then); ctx's error and cause; ErrClosed; a *QuorumError if the members are not known.
 func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progress func(string)) error {
 	c.check(ctx)
 	if progress == nil {

@@ -3,10 +3,15 @@ package redlock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -18,9 +23,11 @@ func (c *Client) keepSubscribed(ctx context.Context, index int) {
 		stood := false
 		err := m.Subscribe(ctx, c.channel, func() {
 			stood = true
+			c.uncalled.note(m.Name, nil)
 			c.notices.Set(ctx, index, true)
 		}, c.called)
 		c.notices.Set(ctx, index, false)
+		c.uncalled.note(m.Name, err)
 		if stood {
 			pause = master.MinRetry
 		}
@@ -33,6 +40,35 @@ func (c *Client) keepSubscribed(ctx context.Context, index int) {
 		case <-time.After(rest):
 		}
 	}
+}
+
+// uncalled has why masters that do not allow it cannot call the client: its waiters poll, and
+// who is never called is served after the others.
+type uncalled struct {
+	mu      sync.Mutex
+	masters map[string]error
+}
+
+// note takes why a subscription ended.
+func (u *uncalled) note(master string, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.masters == nil {
+		u.masters = map[string]error{}
+	}
+	if delete(u.masters, master); errors.Is(err, ErrDenied) {
+		u.masters[master] = fmt.Errorf("%s cannot call waiters: %w", master, printable.Error(err))
+	}
+}
+
+// why returns the reasons of all masters, or nil.
+func (u *uncalled) why() (all error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(u.masters)) {
+		all = errors.Join(all, u.masters[name])
+	}
+	return all
 }
 
 // called is told what a master's notice says: the key of a lock that it keeps for

@@ -152,6 +152,7 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 	c := &Client{config: cfg}
 	c.members = membership.NewGroup(membership.Config{
 		Prefix: cfg.prefix, Timeout: cfg.requestTimeout, MaxTTL: cfg.maxTTL, Drift: cfg.drift, Now: cfg.now, Learned: c.learned,
+		Rights: master.Text("eval", script.RightsSource, 2, script.RegisterKey(cfg.prefix), script.KeysOf(cfg.prefix, "", "").Lock, channelOf(cfg.prefix, "")),
 	})
 	c.born = time.Now()
 	c.closed, c.close = context.WithCancelCause(context.Background())

@@ -20,16 +20,17 @@ import (
 // New or Open, share it between goroutines, and Close it.
 type Client struct {
 	config
-	masters []*master.Master
-	owned   []io.Closer // clients that are no caller's
-	id      string      // random; see newOwner
-	channel string      // on which the masters call this client
-	holds   holds
-	queues  waitqueue.Queues[lockConfig, attempt]
-	notices *waitqueue.Notices
-	tickets *waitqueue.Tickets
-	timers  sync.Pool // of *time.Timer
-	signals sync.Pool // of chan struct{}
+	masters  []*master.Master
+	owned    []io.Closer // clients that are no caller's
+	id       string      // random; see newOwner
+	channel  string      // on which the masters call this client
+	holds    holds
+	queues   waitqueue.Queues[lockConfig, attempt]
+	notices  *waitqueue.Notices
+	uncalled uncalled
+	tickets  *waitqueue.Tickets
+	timers   sync.Pool // of *time.Timer
+	signals  sync.Pool // of chan struct{}
 
 	born    time.Time
 	closed  context.Context // ends when Close begins

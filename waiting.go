@@ -111,7 +111,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			if failed == nil {
 				return lock, nil
 			}
-			if errors.Is(failed, ErrBadOption) {
+			if errors.Is(failed, ErrBadOption) || hopeless(failed) {
 				return nil, failed
 			}
 			if ctx.Err() != nil && !errors.Is(failed, context.Cause(ctx)) {
@@ -124,8 +124,10 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 				continue
 			}
 			w.Failed(calls, c.notices.Quorum())
+			if reached = c.notices.Listen(&w.Listener); !reached.Quorum {
+				failed = joinErrors(failed, c.uncalled.why())
+			}
 			c.observer.Waiting(name, failed)
-			reached = c.notices.Listen(&w.Listener)
 			w.AskAt = c.now().Add(c.pauseAfter(w, try, failed, reached))
 			last = failed
 			try++

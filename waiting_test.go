@@ -271,7 +271,7 @@ func TestWithoutSubscriptionsWaitersPoll(t *testing.T) {
 	onProcesses(t, 3, func(t *testing.T, d *deployment) {
 		a, b := d.reached(), d.client()
 		for _, r := range d.raw {
-			must(t, r.Do(background, "acl", "setuser", "default", "resetchannels").Err())
+			must(t, r.Do(background, "acl", "setuser", "default", "-subscribe").Err())
 		}
 		held := mustTry(t, a, "job")
 		start := time.Now()

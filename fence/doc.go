@@ -9,6 +9,12 @@
 // with every write, and the store refuses a token lower than one it has seen.
 // What a guard owes its callers, and they owe it, is written at Guard.
 //
+// Tokens are of one lock name: the order of two of them means something only if both
+// are of the same. So write each guarded resource under one name only, and best
+// call both the same. With two names for a resource, the valid holder of one is refused after the
+// holder of the other has claimed it with a higher token, and an overtaken holder of the
+// other may pass. No guard can notice that.
+//
 // Not promised: that a token is authentic. It is a plain number, and whoever
 // may write to a guarded store may also claim with a huge one and so fence off
 // everybody else for good.

@@ -25,7 +25,8 @@ import (
 //     empty resource and the zero Token are refused with an error that is
 //     ErrInvalid.
 //
-// What a holder does: it claims before it reads. The fence only moves when
+// What a holder does: it uses tokens of one lock name for a resource, because those of
+// different names have no order. And it claims before it reads. The fence only moves when
 // the guard sees the new token; without a claim an older holder may still
 // write between the new holder's read and its write, and the new holder would
 // overwrite something that it has never seen. After Claim has returned, no

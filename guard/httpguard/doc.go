@@ -13,6 +13,11 @@
 //	                           request names no resource TypeInvalid
 //	503 Service Unavailable    the fence cannot be asked TypeUnavailable
 //
+// # One lock name for each resource
+//
+// Tokens of different lock names have no order. All requests about a resource must have
+// tokens of one name; package fence tells what happens otherwise.
+//
 // # What is promised
 //
 // An HTTP layer cannot make its check and the write of a handler one atomic

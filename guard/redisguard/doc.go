@@ -19,6 +19,11 @@
 // Each resource costs one small key for ever: a fence that is forgotten lets
 // an old holder back in.
 //
+// # One lock name for each resource
+//
+// Tokens of different lock names have no order. Write a resource with tokens of one name
+// only; package fence tells what happens otherwise.
+//
 // # What is not promised
 //
 // A lost fence refuses nobody, until the next token comes and sets it anew.

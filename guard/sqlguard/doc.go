@@ -26,6 +26,11 @@
 // fence is raised, what the table is (SHOW CREATE TABLE), and refuses the claim or
 // write if it is a temporary one. This costs a round trip.
 //
+// # One lock name for each resource
+//
+// Tokens of different lock names have no order. Write a resource with tokens of one name
+// only; package fence tells what happens otherwise.
+//
 // # Limits
 //
 // A token fits a signed 64 bit column: at most 9223372036854775807. A resource

@@ -100,7 +100,7 @@ func (r *Request) read() script.Vote {
 	case redis.HasErrorPrefix(r.err, "VERSION"):
 		return script.Vote{Answer: script.Refused, Err: script.ErrVersion}
 	case IsReply(r.err):
-		return script.Vote{Answer: script.Refused, Err: r.err}
+		return script.Vote{Answer: script.Refused, Err: denied(r.err)}
 	}
 	return script.Vote{Answer: script.Unknown, Err: r.err}
 }

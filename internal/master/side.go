@@ -40,7 +40,7 @@ func (r Reply) Err() error {
 	if errors.Is(err, redis.Nil) {
 		return nil
 	}
-	return err
+	return denied(err)
 }
 
 // Text returns the reply to a text command, "" if it is none.
@@ -163,7 +163,7 @@ func (m *Master) evaluated(ctx context.Context, s Script, keys []string, args []
 		return driving(func() error {
 			cmd := s.script.Run(ctx, m.side, keys, args...)
 			if err := cmd.Err(); err != nil {
-				return err
+				return denied(err)
 			}
 			return read(cmd)
 		})

@@ -38,7 +38,7 @@ func (m *Master) Subscribe(ctx context.Context, channel string, stands func(), m
 			asked = false
 		}
 		if err != nil {
-			return err
+			return denied(err)
 		}
 		switch said := said.(type) {
 		case *redis.Subscription:

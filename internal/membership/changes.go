@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Change is what an operator wants of the members.
@@ -209,6 +210,9 @@ func (s situation) joining(address string) (id string, first step, err error) {
 // Make makes a change, from wherever it stands, and returns when it is done. progress is
 // told what it waits for. When ctx ends it can be made again.
 func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error {
+	if err := g.denied(ctx); err != nil {
+		return err
+	}
 	var last error
 	tries := workPause // grows while nothing goes forward: masters cannot be reached, or other operators are in the way
 	for ctx.Err() == nil {
@@ -239,7 +243,7 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 		default:
 			last = g.do(ctx, s)
 		}
-		if _, final := errors.AsType[*RefusedError](last); final {
+		if _, final := errors.AsType[*RefusedError](last); final || errors.Is(last, script.ErrDenied) {
 			return last
 		}
 		if last != nil {

@@ -25,6 +25,7 @@ type Config struct {
 	Drift   float64       // of one that is founded
 	Now     func() clock.Instant
 	Learned func(before, now *View) // told of each view; before is nil for the first
+	Rights  master.Command          // asks a server what the user may not do, in words; "" for nothing
 }
 
 // Group is the masters of a client. It learns from them who may vote, and brings back
@@ -106,12 +107,13 @@ func (g *Group) task(f func()) bool {
 	return !g.closed
 }
 
-// Greeting asks for a report.
-func (g *Group) Greeting() []master.Command { return greeting(g.key) }
+// Greeting asks for a report, and for the rights.
+func (g *Group) Greeting() []master.Command { return append(greeting(g.key), g.Rights) }
 
 // Greeted reads the report of a server on a new connection.
 func (g *Group) Greeted(m *master.Master, replies []master.Reply) error {
-	r, err := readReport(replies)
+	last := len(replies) - 1
+	r, err := readReport(g.key, replies[:last])
 	if err != nil {
 		return err
 	}
@@ -120,6 +122,9 @@ func (g *Group) Greeted(m *master.Master, replies []master.Reply) error {
 	if !r.intact() {
 		g.Kick()
 		return master.NotMember(r.fault(), master.MaxOut)
+	}
+	if err := lacking(replies[last]); err != nil {
+		return err
 	}
 	g.mu.Lock()
 	first := g.bound[r.id].index
@@ -187,19 +192,26 @@ func (g *Group) look(i int) {
 	})
 }
 
-// report asks a master for one.
-func (g *Group) report(m *master.Master) (*report, error) {
+// report asks a master for one. With g.Rights it fails if the user lacks one.
+func (g *Group) report(m *master.Master, rights ...master.Command) (*report, error) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
 	defer cancel()
-	replies, err := m.Do(ctx, g.Greeting()...)
+	asked := greeting(g.key)
+	replies, err := m.Do(ctx, append(asked, rights...)...)
 	if err != nil {
 		return nil, err
 	}
-	r, err := readReport(replies)
-	if err == nil {
-		g.settle(m, r)
+	r, err := readReport(g.key, replies[:len(asked)])
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	for _, reply := range replies[len(asked):] {
+		if err := lacking(reply); err != nil {
+			return nil, err
+		}
+	}
+	g.settle(m, r)
+	return r, nil
 }
 
 // tell wakes all who wait for a change.

@@ -22,7 +22,7 @@ import (
 // masters from whatever they belong to. The error is a *RefusedError if they cannot be
 // founded.
 func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
-	reports, err := g.inspect(ctx)
+	reports, err := g.inspect(ctx, g.Rights)
 	if err != nil {
 		return err
 	}
@@ -107,8 +107,8 @@ func (g *Group) found(ctx context.Context, i int, deployment, id, ballot string,
 // claimed is what a master says of an init of these masters.
 func (g *Group) claimed() string { return strings.Join(sorted(g.names), "\n") }
 
-// inspect asks all masters for reports; all must give one.
-func (g *Group) inspect(ctx context.Context) ([]*report, error) {
+// inspect asks all masters for reports; all must give one. With g.Rights it is as for report.
+func (g *Group) inspect(ctx context.Context, rights ...master.Command) ([]*report, error) {
 	reports, failures := make([]*report, len(g.Masters)), make([]error, len(g.Masters))
 	var all []int
 	for i := range g.Masters {
@@ -119,7 +119,7 @@ func (g *Group) inspect(ctx context.Context) ([]*report, error) {
 		err    error
 	}
 	ended := each(ctx, g, all, func(_ context.Context, i int) (answer, error) {
-		r, err := g.report(g.Masters[i])
+		r, err := g.report(g.Masters[i], rights...)
 		return answer{r, err}, nil
 	}, func(i int, a answer) (enough bool) {
 		reports[i], failures[i] = a.report, a.err

@@ -45,7 +45,7 @@ func greeting(key string) []master.Command {
 
 // readReport reads the replies. The error is why the server can be no master: a Sentinel
 // and a node of a cluster refuse the commands that come after INFO.
-func readReport(replies []master.Reply) (*report, error) {
+func readReport(key string, replies []master.Reply) (*report, error) {
 	if err := replies[0].Err(); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func readReport(replies []master.Reply) (*report, error) {
 	if err := replies[1].Err(); master.HasPrefix(err, "WRONGTYPE") {
 		r.bad = fmt.Errorf("its register is of another type: something else wrote it")
 	} else if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (HGETALL %s)", err, key)
 	}
 	r.read(replies[1].Pairs())
 	return r, nil

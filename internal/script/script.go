@@ -54,6 +54,9 @@ var (
 // InspectSource is a script that tells how a lock stands, and changes nothing.
 var InspectSource = files("member", "inspect")
 
+// RightsSource is a script that tells which commands of the others the user may not run.
+var RightsSource = files("rights")
+
 // files returns the sources of these files, one after the other.
 func files(names ...string) string {
 	var all strings.Builder

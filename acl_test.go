@@ -1,0 +1,471 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// ruleOf returns what docs/PROTOCOL.md has a user be allowed.
+func ruleOf(t *testing.T, user string) []string {
+	t.Helper()
+	text, err := os.ReadFile("docs/PROTOCOL.md")
+	must(t, err)
+	found := regexp.MustCompile(`(?m)^    ACL SETUSER ` + user + ` reset on >PASSWORD (.*)$`).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("docs/PROTOCOL.md has no rule for %s", user)
+	}
+	return strings.Fields(string(found[1]))
+}
+
+// without is rule but for one right.
+func without(rule []string, right string) []string {
+	return slices.DeleteFunc(slices.Clone(rule), func(other string) bool { return other == right })
+}
+
+// allow gives a user of all masters these rights, and no others.
+func (d *deployment) allow(user string, rule []string) {
+	d.t.Helper()
+	words := []any{"acl", "setuser", user, "reset", "on", ">pw"}
+	for _, right := range rule {
+		words = append(words, right)
+	}
+	for _, r := range d.raw {
+		must(d.t, r.Do(background, words...).Err())
+	}
+}
+
+// as returns a client that logs in as a user, on the first n masters.
+func (d *deployment) as(user string, n int, opts ...Option) *Client {
+	d.t.Helper()
+	c, err := Open(d.urls(user+":pw@", "")[:n], opts...)
+	must(d.t, err)
+	d.t.Cleanup(func() { must(d.t, c.Close()) })
+	return c
+}
+
+// refusals returns what the masters have refused since the last time, and has them forget it.
+func (d *deployment) refusals() (all []string) {
+	d.t.Helper()
+	for _, r := range d.raw {
+		log, err := r.Do(background, "acl", "log").Slice()
+		must(d.t, err)
+		for _, entry := range log {
+			all = append(all, fmt.Sprint(entry))
+		}
+		must(d.t, r.Do(background, "acl", "log", "reset").Err())
+	}
+	return all
+}
+
+// nameOf is what an error calls a right.
+func nameOf(right string) string {
+	name := strings.TrimPrefix(right, "+")
+	switch right[0] {
+	case '~':
+		return "key"
+	case '&':
+		return "PUBLISH to " + strings.TrimPrefix(right, "&")
+	}
+	return name
+}
+
+func requireDenied(t *testing.T, err error, right string) {
+	t.Helper()
+	if !errors.Is(err, ErrDenied) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(nameOf(right))) || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("without %s: %v", right, err)
+	}
+}
+
+// The masters in Docker that have users have the rule.
+func TestRightsInDocker(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("docker/compose.acl.yaml")
+	must(t, err)
+	users := regexp.MustCompile(`(?m)^ +user redlock reset on >\$\{PASSWORD(\d)\} (.*)$`).FindAllSubmatch(text, -1)
+	if len(users) != 3 {
+		t.Errorf("%d users", len(users))
+	}
+	for i, user := range users {
+		if string(user[1]) != fmt.Sprint(i+1) || !slices.Equal(strings.Fields(string(user[2])), ruleOf(t, "redlock")) {
+			t.Errorf("%s", user[0])
+		}
+	}
+}
+
+// Every command that a script calls is in the rule, and is asked for before it is needed.
+func TestRightsAreThoseOfTheScripts(t *testing.T) {
+	t.Parallel()
+	called := func(pattern string, files ...string) map[string]bool {
+		names := map[string]bool{}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			must(t, err)
+			for _, found := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+				names[string(found[1])] = true
+			}
+		}
+		return names
+	}
+	files, err := filepath.Glob("scripts/*.lua")
+	must(t, err)
+	needed := called(`redis\.p?call\('(\w+)'`, files...)
+	asked := called(`try\('(\w+)'`, "scripts/rights.lua")
+	needed["PING"] = true // of a subscription
+	if !maps.Equal(needed, asked) {
+		t.Errorf("the scripts call\n%v, and asked for are\n%v", slices.Sorted(maps.Keys(needed)), slices.Sorted(maps.Keys(asked)))
+	}
+	for _, past := range []string{"config|get", "eval", "evalsha", "script|load", "subscribe"} {
+		needed[past] = true
+	}
+	for _, right := range ruleOf(t, "redlock") {
+		delete(needed, strings.ToUpper(right[1:]))
+		delete(needed, right[1:])
+	}
+	if len(needed) > 0 {
+		t.Errorf("the rule lacks %v", needed)
+	}
+}
+
+// Everything works with the rule, and the masters refuse nothing.
+func TestRightsSuffice(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 4, redisproc.Config{AppendFsync: "always"})
+	rule := ruleOf(t, "redlock")
+	d.allow("redlock", rule)
+	a := d.as("redlock", 3, recoveryOptions(WithName("a"))...)
+	b := d.as("redlock", 3, recoveryOptions(WithName("b"))...)
+	must(t, a.Init(background, 0))
+	must(t, a.Init(background, 0)) // raises the counters
+	eventually(t, "all masters are up", func() bool {
+		for _, c := range []*Client{a, b} {
+			lock, err := c.Lock(background, "reaching", WithWait(patience))
+			must(t, err)
+			must(t, lock.Unlock(background))
+		}
+		return allUp(a) && allUp(b)
+	})
+	settled(t, a)
+	eventually(t, "all members know the client", func() bool { return d.knowing(a) == 3 })
+
+	t.Run("a holder and who waits", func(t *testing.T) { rightsOfWriters(t, d, a, b) })
+	t.Run("readers", func(t *testing.T) { rightsOfReaders(t, d, a, b) })
+	t.Run("sets and slots", func(t *testing.T) { rightsOfSets(t, d, a, b) })
+	t.Run("members", func(t *testing.T) { rightsOfMembers(t, d) })
+	t.Run("a wiped master", func(t *testing.T) {
+		s := d.server(0)
+		s.Kill()
+		must(t, s.Wipe())
+		must(t, s.Restart())
+		d.allow("redlock", rule) // what was set by a command is gone
+		eventually(t, "it votes again", func() bool {
+			lock, err := a.Lock(background, "job", WithWait(patience))
+			must(t, err)
+			must(t, lock.Unlock(background))
+			m, err := a.Members(background)
+			must(t, err)
+			return !slices.ContainsFunc(m.Members, func(m Member) bool { return m.State != MemberVoting || m.Err != nil }) && allUp(a)
+		})
+	})
+	must(t, a.ForceInit(background, 0))
+	if refused := d.refusals(); len(refused) > 0 {
+		for _, r := range refused {
+			if !strings.Contains(r, "auth") { // between a master's start and the command that set the user
+				t.Errorf("refused: %s", r)
+			}
+		}
+	}
+}
+
+func rightsOfWriters(t *testing.T, d *deployment, a, b *Client) {
+	lock := mustTry(t, a, "job")
+	again, err := a.Lock(lock.Context(), "job") // re-entry
+	must(t, err)
+	got := goLock(t, b, "job")
+	d.inLine("job", 1)
+	must(t, lock.Extend(background, recoveryTTL))
+	if v, err := b.Verify(background, "job", lock.Token()); v != VerifyValid || err != nil {
+		t.Error(v, err)
+	}
+	if in := mustInspect(t, b, "job").Quorum; in.State != LockHeld || in.Waiting != 1 || in.Holder.Name != "a" {
+		t.Errorf("%+v", in)
+	}
+	must(t, again.Unlock(background))
+	must(t, lock.Unlock(background))
+	lock = have(t, got)
+	settled(t, b)
+	must(t, d.raw[0].Del(background, script.KeysOf(DefaultPrefix, "job", "").Lock).Err())
+	for d.holders("job")[:3] != "111" { // repair
+		must(t, lock.Extend(background, recoveryTTL))
+	}
+	must(t, lock.Unlock(background))
+	kept, err := a.Lock(background, "short", HoldAtLeast(200*time.Millisecond))
+	must(t, err)
+	next := goLock(t, b, "short")
+	d.inLine("short", 1)
+	must(t, kept.Unlock(background)) // it lingers
+	must(t, have(t, next).Unlock(background))
+
+	// One that gives up, and one that expires.
+	lock = mustTry(t, a, "left", WithTTL(recoveryTTL), WithoutWatchdog())
+	_, err = b.Lock(background, "left", WithWait(50*time.Millisecond))
+	requireErr(t, err, ErrHeld)
+	must(t, have(t, goLock(t, b, "left")).Unlock(background))
+	requireErr(t, lock.Unlock(background), ErrExpired)
+}
+
+func rightsOfReaders(t *testing.T, d *deployment, a, b *Client) {
+	one, err := a.RLock(background, "book", WithTTL(recoveryTTL))
+	must(t, err)
+	other, err := b.TryRLock(background, "book")
+	must(t, err)
+	got := goLock(t, b, "book")
+	d.inLine("book", 1)
+	_, err = a.TryRLock(background, "book") // a writer waits
+	requireErr(t, err, ErrHeld)
+	must(t, one.Extend(background, recoveryTTL))
+	settled(t, a)
+	must(t, d.raw[0].Del(background, script.KeysOf(DefaultPrefix, "book", "").Lock).Err())
+	for d.holders("book")[:3] != "111" { // restore
+		must(t, one.Extend(background, recoveryTTL))
+	}
+	must(t, other.Unlock(background))
+	must(t, one.Unlock(background))
+	writer := have(t, got)
+	readers := make(chan *Lock, 2)
+	for _, c := range []*Client{a, a} {
+		go func() {
+			lock, err := c.RLock(background, "book")
+			check(t, err)
+			readers <- lock
+		}()
+	}
+	eventually(t, "they wait", func() bool { return a.queues.Waiting("book") == 2 })
+	must(t, writer.Downgrade(background))
+	for range 2 {
+		must(t, have(t, readers).Unlock(background))
+	}
+	must(t, writer.Unlock(background))
+}
+
+func rightsOfSets(t *testing.T, d *deployment, a, b *Client) {
+	names := []string{"x", "y", "z"}
+	set, err := a.LockAll(background, names)
+	must(t, err)
+	must(t, set.Extend(background, recoveryTTL))
+	_, err = b.TryLockAll(background, names[1:])
+	requireErr(t, err, ErrHeld)
+	got := make(chan *Locks, 1)
+	go func() {
+		set, err := b.LockAll(background, names[1:])
+		check(t, err)
+		got <- set
+	}()
+	d.inLine("y", 1)
+	must(t, set.Unlock(background))
+	must(t, (<-got).Unlock(background))
+	slot := mustTry(t, a, "seat", WithSlots(1))
+	next := goLock(t, b, "seat", WithSlots(1))
+	d.inLine("seat~slot1", 1)
+	must(t, slot.Unlock(background))
+	must(t, have(t, next).Unlock(background))
+}
+
+func rightsOfMembers(t *testing.T, d *deployment) {
+	c := d.as("redlock", 4, recoveryOptions()...)
+	spare := d.raw[3].Options().Addr
+	old := d.raw[2].Options().Addr
+	for _, change := range []MemberChange{
+		AddMember(spare), SuspendMember(spare), ResumeMember(spare), RemoveMember(spare),
+		ReplaceMember(old, spare), ReplaceMember(spare, old),
+	} {
+		must(t, c.ChangeMembers(background, change, nil))
+	}
+	_, err := c.Members(background)
+	must(t, err)
+}
+
+// Without any one of the rights, what needs it fails at once and says which one it is, and
+// nothing changes on the masters.
+func TestRightsThatAreMissingAreNamed(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	all := d.reached()
+	rule := ruleOf(t, "redlock")
+	held := mustTry(t, all, "held")
+	blank := processes(t, 3, redisproc.Config{})
+	for _, right := range rule {
+		user := "no-" + regexp.MustCompile(`\W+`).ReplaceAllString(right, "-")
+		d.allow(user, without(rule, right))
+		var seen recorder
+		c := d.as(user, 3, WithObserver(Observer{MasterDown: func(_ string, err error) { seen.note("%v", err) }}))
+		before := d.register(0)
+		switch right {
+		case "+config|get":
+			must(t, mustTry(t, c, "job").Unlock(background))
+		case "+subscribe":
+			must(t, mustTry(t, c, "job").Unlock(background))
+			ctx, cancel := context.WithTimeout(background, patience)
+			told := WithObserver(Observer{Waiting: func(_ string, err error) {
+				if errors.Is(err, ErrDenied) {
+					cancel()
+				}
+			}})
+			_, err := d.as(user, 3, told).Lock(ctx, "held")
+			requireErr(t, err, context.Canceled, ErrHeld)
+			requireDenied(t, err, right)
+		default:
+			ctx, cancel := context.WithTimeout(background, patience)
+			for _, ask := range []func() error{
+				func() error { _, err := c.TryLock(ctx, "job"); return err },
+				func() error { _, err := c.Lock(ctx, "job"); return err },
+				func() error { _, err := c.RLock(ctx, "job"); return err },
+				func() error { _, err := c.LockAll(ctx, []string{"a", "b"}); return err },
+				func() error { _, err := c.Lock(ctx, "job", WithSlots(2)); return err },
+				func() error {
+					if right == "+script|load" { // a change needs none
+						_, err := c.TryLock(ctx, "job")
+						return err
+					}
+					return c.ChangeMembers(ctx, SuspendMember(d.raw[2].Options().Addr), nil)
+				},
+			} {
+				err := ask()
+				requireDenied(t, err, right)
+				if ctx.Err() != nil {
+					t.Fatalf("without %s it took until the context's end: %v", right, err)
+				}
+			}
+			if right != "+evalsha" && seen.count("") == 0 {
+				t.Errorf("without %s: the observer was told nothing", right)
+			}
+			cancel()
+			if after := d.register(0); !maps.Equal(before, after) {
+				t.Errorf("without %s the register became %v, from %v", right, after, before)
+			}
+		}
+		rightsOfInit(t, blank, user, rule, right)
+	}
+	must(t, held.Unlock(background))
+	must(t, mustTry(t, all, "job").Unlock(background))
+	must(t, mustTry(t, all, "a").Unlock(background))
+}
+
+// rightsOfInit has a user found a deployment, who lacks a right.
+func rightsOfInit(t *testing.T, d *deployment, user string, rule []string, right string) {
+	t.Helper()
+	d.allow(user, without(rule, right))
+	err := d.as(user, 3).Init(background, 0)
+	if err != nil {
+		requireDenied(t, err, right)
+		for i, r := range d.raw {
+			if n := r.DBSize(background).Val(); n > 0 {
+				t.Errorf("without %s an init left %d keys on %s", right, n, d.masters[i].options().Addr)
+			}
+		}
+	} else if !slices.Contains([]string{"+append", "+incr", "+config|get", "+subscribe", "+script|load"}, right) {
+		t.Errorf("without %s an init founded", right)
+	}
+	c := d.stranger()
+	must(t, c.Init(background, 0))
+	must(t, mustTry(t, c, "job").Unlock(background))
+	must(t, c.Close())
+	for _, r := range d.raw {
+		must(t, r.FlushAll(background).Err())
+	}
+}
+
+// A right that is taken away while a client runs ends nothing but what needs it, which is told; and
+// when it is there again, the client goes on.
+func TestRightsThatAreTakenAway(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	d.reached()
+	rule := ruleOf(t, "redlock")
+	d.allow("redlock", rule)
+	c := d.as("redlock", 3, WithTTL(d.ttl()))
+	lock := mustTry(t, c, "job")
+	settled(t, c)
+	d.allow("redlock", without(rule, "+del"))
+	err := lock.Unlock(background)
+	requireErr(t, err, ErrNoQuorum, ErrDenied)
+	_, err = c.Lock(background, "another")
+	requireDenied(t, err, "+del")
+	d.allow("redlock", rule)
+	eventually(t, "the release arrives", func() bool { return d.holders("job") == "000" })
+	must(t, mustTry(t, c, "job").Unlock(background))
+}
+
+// Who only looks needs the lesser rule, can change nothing with it, and is told what is missing.
+func TestRightsOfWhoLooks(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{AppendFsync: "always"})
+	c := d.reached(WithName("one"))
+	lock := mustTry(t, c, "job")
+	reads, err := c.TryRLock(background, "book")
+	must(t, err)
+	d.announced(c)
+	settled(t, c)
+	rule := ruleOf(t, "redlock-reader")
+	d.allow("looks", rule)
+	looks := d.as("looks", 3)
+	if got := mustInspect(t, looks, "job").Quorum; got.State != LockHeld || got.Holder.Name != "one" || got.Token != lock.Token() {
+		t.Errorf("%+v", got)
+	}
+	if got := mustInspect(t, looks, "book").Quorum; got.State != LockRead || len(got.Readers) != 1 || got.Readers[0].Holder.Name != "one" {
+		t.Errorf("%+v", got)
+	}
+	m, err := looks.Members(background)
+	must(t, err)
+	if len(m.Members) != 3 || m.Members[0].Err != nil {
+		t.Errorf("%+v", m)
+	}
+	_, err = looks.Lock(background, "free")
+	requireErr(t, err, ErrNotAcquired, ErrNoQuorum)
+	requireDenied(t, err, "+incr")
+	requireDenied(t, looks.ChangeMembers(background, SuspendMember(d.raw[0].Options().Addr), nil), "+hset")
+	if now, err := looks.Members(background); err != nil || now.Version != m.Version {
+		t.Error(now, err)
+	}
+	for _, r := range d.raw { // it writes nothing that is named below
+		must(t, r.Do(background, "acl", "log", "reset").Err())
+	}
+	for _, right := range rule {
+		user := "blind" + regexp.MustCompile(`\W+`).ReplaceAllString(right, "-")
+		d.allow(user, without(rule, right))
+		for _, r := range d.raw {
+			must(t, r.ScriptFlush(background).Err())
+		}
+		c := d.as(user, 3)
+		in, err := c.Inspect(background, "job")
+		if right == "+get" { // of the names
+			if must(t, err); in.Quorum.State != LockHeld || in.Quorum.Holder.Name != "" {
+				t.Errorf("%+v", in.Quorum)
+			}
+			continue
+		}
+		if right == "+zrange" || right == "+time" { // of readers
+			_, err = c.Inspect(background, "book")
+		}
+		if !errors.Is(err, ErrDenied) {
+			t.Errorf("without %s: %v", right, err)
+		}
+		named := strings.Contains(strings.ToLower(fmt.Sprint(err)), nameOf(right))
+		if !named && !(strings.Contains(err.Error(), "ACL LOG") && slices.ContainsFunc(d.refusals(), func(entry string) bool { return strings.Contains(entry, strings.TrimPrefix(right, "+")) })) {
+			t.Errorf("without %s neither the error nor ACL LOG says so: %v", right, err)
+		}
+	}
+	must(t, reads.Unlock(background))
+	must(t, lock.Unlock(background))
+}

@@ -1,0 +1,78 @@
+// Package asynqlock has locks for github.com/hibiken/asynq: a scheduler that runs in one process of many, and a
+// middleware that handles a task under a lock.
+//
+// asynq demands that only one Scheduler runs at a time, or tasks are enqueued more than once. Schedule runs one
+// where it is elected:
+//
+//	elector, err := leader.New(client, "asynq-scheduler")
+//	...
+//	err = asynqlock.Schedule(ctx, elector, func() (*asynq.Scheduler, error) {
+//		s := asynq.NewScheduler(queue, nil)
+//		_, err := s.Register("@hourly", asynq.NewTask("report", nil))
+//		return s, err
+//	})
+//
+// asynq may hand a task to a second worker while the first one, which it takes for dead, still works. And tasks of different
+// types may write the same data. Middleware handles those of one name one at a time:
+//
+//	mux := asynq.NewServeMux()
+//	mux.Use(asynqlock.Middleware(client, func(t *asynq.Task) string { return t.Type() }, redlock.WithWait(time.Minute)))
+//
+// The handler's context ends when the lock is lost, and carries the fencing token (fence.FromContext).
+//
+// # What is not promised
+//
+// That a process that is paused past its lease does nothing late. A store that compares tokens refuses its writes. The queue
+// compares none, so a scheduler that was paused may enqueue a task a second time: asynq.Unique or asynq.TaskID keep that out.
+package asynqlock
+
+import (
+	"context"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/leader"
+)
+
+// Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts it down when the term is over; the name is kept
+// until then, if it was not lost. scheduler makes a new one each time, since asynq starts none twice; it must
+// not start it.
+//
+// Errors: those of leader.Elector.Run; and that of scheduler, or of the start, with which Schedule ends.
+func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*asynq.Scheduler, error)) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	return elector.Run(ctx, func(term context.Context, _ fence.Token) error {
+		s, err := scheduler()
+		if err == nil {
+			err = s.Start()
+		}
+		if err != nil {
+			fail(err)
+			return err
+		}
+		<-term.Done()
+		s.Shutdown()
+		return context.Cause(term)
+	})
+}
+
+// Middleware returns one that handles each task under the lock that name names, with these options. While the lock
+// is another's, the worker waits: WithWait bounds that, and so does the task's deadline. The error is then that of
+// redlock.Client.Do, and asynq tries the task again later.
+//
+// It panics if client or name is nil.
+func Middleware(client *redlock.Client, name func(*asynq.Task) string, opts ...redlock.LockOption) asynq.MiddlewareFunc {
+	if client == nil || name == nil {
+		panic("asynqlock: Middleware needs a client and a function, one of them is nil")
+	}
+	return func(next asynq.Handler) asynq.Handler {
+		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+			return client.Do(ctx, name(task), func(ctx context.Context, _ fence.Token) error {
+				return next.ProcessTask(ctx, task)
+			}, opts...)
+		})
+	}
+}

@@ -1,0 +1,160 @@
+package asynqlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"github.com/redlock-go/redlock"
+	asynqlock "github.com/redlock-go/redlock/adapter/asynq"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/leader"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// candidate is a process of those that may schedule.
+type candidate struct {
+	enqueued chan struct{} // each time
+	stop     func() error
+}
+
+func schedule(t *testing.T, d *testmasters.Deployment, queue asynq.RedisClientOpt) candidate {
+	t.Helper()
+	elector, err := leader.New(d.Client(), "scheduler")
+	must(t, err)
+	c := candidate{enqueued: make(chan struct{}, 100)}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	c.stop = sync.OnceValue(func() error { cancel(); return <-ended })
+	t.Cleanup(func() { _ = c.stop() })
+	go func() {
+		ended <- asynqlock.Schedule(ctx, elector, func() (*asynq.Scheduler, error) {
+			s := asynq.NewScheduler(queue, &asynq.SchedulerOpts{LogLevel: asynq.FatalLevel, PreEnqueueFunc: func(*asynq.Task, []asynq.Option) { c.enqueued <- struct{}{} }})
+			_, err := s.Register("@every 1s", asynq.NewTask("report", nil))
+			return s, err
+		})
+	}()
+	return c
+}
+
+func TestOneProcessSchedules(t *testing.T) {
+	t.Parallel()
+	d := testmasters.Processes(t, 3)
+	queue := asynq.RedisClientOpt{Addr: d.Servers[0].Addr(), DB: 1}
+	one := schedule(t, d, queue)
+	<-one.enqueued
+	other := schedule(t, d, queue)
+	for range 2 {
+		<-one.enqueued
+	}
+	if n := len(other.enqueued); n > 0 {
+		t.Errorf("who does not lead enqueued %d times", n)
+	}
+	if err := one.stop(); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	for len(one.enqueued) > 0 {
+		<-one.enqueued
+	}
+	<-other.enqueued
+	if n := len(one.enqueued); n > 0 {
+		t.Errorf("who stopped enqueued %d times more", n)
+	}
+}
+
+func TestASchedulerThatCannotBeMadeEndsIt(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		elector, err := leader.New(d.Client(), "scheduler")
+		must(t, err)
+		bad := errors.New("bad cron spec")
+		if err := asynqlock.Schedule(t.Context(), elector, func() (*asynq.Scheduler, error) { return nil, bad }); !errors.Is(err, bad) {
+			t.Error(err)
+		}
+		lock, err := d.Client().TryLock(t.Context(), "scheduler")
+		must(t, err)
+		must(t, lock.Unlock(t.Context()))
+	})
+}
+
+func TestTasksOfOneNameAreHandledOneAtATime(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		var handled sync.WaitGroup
+		var mu sync.Mutex
+		var last fence.Token
+		at := 0
+		name := func(task *asynq.Task) string { return "account " + string(task.Payload()) }
+		for i := range 4 {
+			mux := asynq.NewServeMux()
+			mux.Use(asynqlock.Middleware(d.Client(), name))
+			mux.HandleFunc("pay", func(ctx context.Context, _ *asynq.Task) error {
+				token, carried := fence.FromContext(ctx)
+				mu.Lock()
+				if at++; at > 1 || !carried || token <= last {
+					t.Errorf("%d at a time, token %v after %v", at, token, last)
+				}
+				last = token
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				at--
+				mu.Unlock()
+				return fmt.Errorf("task %d: %w", i, asynq.SkipRetry)
+			})
+			handled.Go(func() {
+				if err := mux.ProcessTask(t.Context(), asynq.NewTask("pay", []byte("7"))); !errors.Is(err, asynq.SkipRetry) {
+					t.Error(err)
+				}
+			})
+		}
+		handled.Wait()
+	})
+}
+
+func TestATaskIsToldThatItsLockIsLost(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		handler := asynqlock.Middleware(d.Client(), (*asynq.Task).Type)(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
+			for _, s := range d.Embedded {
+				s.Pause()
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}))
+		if err := handler.ProcessTask(t.Context(), asynq.NewTask("report", nil)); !errors.Is(err, redlock.ErrExpired) {
+			t.Error(err)
+		}
+		for _, s := range d.Embedded {
+			s.Resume()
+		}
+	})
+}
+
+func TestATaskDoesNotWaitForLonger(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		lock, err := d.Client().TryLock(t.Context(), "report")
+		must(t, err)
+		handler := asynqlock.Middleware(d.Client(), (*asynq.Task).Type, redlock.WithWait(time.Second))(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+			t.Error("it was handled")
+			return nil
+		}))
+		if err := handler.ProcessTask(t.Context(), asynq.NewTask("report", nil)); !errors.Is(err, redlock.ErrHeld) {
+			t.Error(err)
+		}
+		must(t, lock.Unlock(t.Context()))
+	})
+}

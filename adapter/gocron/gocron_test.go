@@ -1,0 +1,223 @@
+package gocronlock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/google/uuid"
+
+	"github.com/redlock-go/redlock"
+	gocronlock "github.com/redlock-go/redlock/adapter/gocron"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/leader"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runs has what jobs did.
+type runs struct {
+	mu     sync.Mutex
+	by     []string
+	tokens []fence.Token
+	at     []time.Time
+}
+
+func (r *runs) note(who string, token fence.Token) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.by, r.tokens, r.at = append(r.by, who), append(r.tokens, token), append(r.at, time.Now())
+}
+
+// scheduler returns one that runs, with a job each minute.
+func scheduler(t *testing.T, name string, job any, opts ...gocron.SchedulerOption) gocron.Scheduler {
+	t.Helper()
+	s, err := gocron.NewScheduler(opts...)
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Shutdown()) })
+	_, err = s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(job), gocron.WithName(name))
+	must(t, err)
+	s.Start()
+	return s
+}
+
+// The schedulers began at different times, so each one's job is due when that of the other is over.
+func TestOneSchedulerRunsAJob(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		var did runs
+		for _, who := range []string{"a", "b"} {
+			locker := gocronlock.NewLocker(d.Client(), redlock.HoldAtLeast(10*time.Second))
+			scheduler(t, "report", locker.Job("report", func(ctx context.Context, token fence.Token) error {
+				if carried, _ := fence.FromContext(ctx); carried != token {
+					t.Errorf("the context carries %v, the token is %v", carried, token)
+				}
+				did.note(who, token)
+				return nil
+			}), gocron.WithDistributedLocker(locker))
+			time.Sleep(3 * time.Second)
+		}
+		time.Sleep(10*time.Minute + 30*time.Second)
+		did.mu.Lock()
+		defer did.mu.Unlock()
+		if len(did.by) != 10 || !slices.IsSorted(did.tokens) || len(slices.Compact(slices.Clone(did.tokens))) != 10 {
+			t.Errorf("in 10 minutes it was run by %v, with tokens %v", did.by, did.tokens)
+		}
+	})
+}
+
+func TestAJobIsToldThatItsLockIsLost(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		locker := gocronlock.NewLocker(d.Client())
+		began, told := make(chan struct{}), make(chan error, 1)
+		scheduler(t, "report", locker.Job("report", func(ctx context.Context, _ fence.Token) error {
+			close(began)
+			<-ctx.Done()
+			told <- context.Cause(ctx)
+			return nil
+		}), gocron.WithDistributedLocker(locker))
+		<-began
+		for _, s := range d.Embedded {
+			s.Pause()
+		}
+		if cause := <-told; !errors.Is(cause, redlock.ErrExpired) {
+			t.Error(cause)
+		}
+		for _, s := range d.Embedded {
+			s.Resume()
+		}
+	})
+}
+
+func TestAJobOfAnotherNameFails(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		locker := gocronlock.NewLocker(d.Client())
+		failed := make(chan error, 1)
+		s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
+		must(t, err)
+		_, err = s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(locker.Job("report", func(context.Context, fence.Token) error {
+			t.Error("it ran")
+			return nil
+		})), gocron.WithName("repot"), gocron.WithEventListeners(gocron.AfterJobRunsWithError(func(_ uuid.UUID, _ string, err error) { failed <- err })))
+		must(t, err)
+		s.Start()
+		if err := <-failed; !strings.Contains(err.Error(), `job "report" is not held`) {
+			t.Error(err)
+		}
+		must(t, s.Shutdown())
+	})
+}
+
+func TestOnlyTheLeaderSchedules(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		var did runs
+		var running sync.WaitGroup
+		ends := map[string]context.CancelFunc{}
+		for _, who := range []string{"a", "b"} {
+			elector, err := gocronlock.NewElector(d.Client(), "scheduler", leader.WithLock(redlock.WithTTL(5*time.Second)))
+			must(t, err)
+			ctx, cancel := context.WithCancel(context.Background())
+			ends[who] = cancel
+			running.Go(func() { _ = elector.Run(ctx) })
+			time.Sleep(time.Second) // the first one leads
+			scheduler(t, "report", elector.Job(func(_ context.Context, token fence.Token) error {
+				did.note(who, token)
+				return nil
+			}), gocron.WithDistributedElector(elector))
+		}
+		time.Sleep(3*time.Minute + 30*time.Second)
+		ends["a"]()
+		time.Sleep(3 * time.Minute)
+		ends["b"]()
+		running.Wait()
+		did.mu.Lock()
+		defer did.mu.Unlock()
+		if got := strings.Join(did.by, ""); got != "aaabbb" || did.tokens[0] != did.tokens[2] || did.tokens[3] <= did.tokens[2] {
+			t.Errorf("run by %s, with tokens %v", got, did.tokens)
+		}
+	})
+}
+
+// A term that ends while a job runs ends the job's context, and keeps the name until the job has returned.
+func TestATermWaitsForItsJobs(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		elector, err := gocronlock.NewElector(d.Client(), "scheduler")
+		must(t, err)
+		if err := elector.IsLeader(t.Context()); !errors.Is(err, leader.ErrNotLeading) {
+			t.Error(err)
+		}
+		if err := elector.Job(nil)(t.Context()); !errors.Is(err, leader.ErrNotLeading) {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- elector.Run(ctx) }()
+		time.Sleep(time.Second)
+		must(t, elector.IsLeader(t.Context()))
+		told, end, done := make(chan error, 1), make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = elector.Job(func(ctx context.Context, _ fence.Token) error {
+				<-ctx.Done()
+				told <- ctx.Err()
+				<-end
+				return nil
+			})(context.Background())
+		}()
+		time.Sleep(time.Second)
+		cancel()
+		<-told
+		time.Sleep(time.Minute)
+		other := d.Client()
+		if _, err := other.TryLock(t.Context(), "scheduler"); !errors.Is(err, redlock.ErrHeld) {
+			t.Errorf("while a job of the term runs: %v", err)
+		}
+		close(end)
+		<-done
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		lock, err := other.TryLock(t.Context(), "scheduler")
+		must(t, err)
+		must(t, lock.Unlock(t.Context()))
+	})
+}
+
+// gocron cancels the context of a job that is removed or whose scheduler stops.
+func TestTheEndOfAJobEndsItsWork(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		locker := gocronlock.NewLocker(d.Client())
+		began, told := make(chan struct{}), make(chan error, 1)
+		s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
+		must(t, err)
+		_, err = s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(locker.Job("report", func(ctx context.Context, _ fence.Token) error {
+			close(began)
+			<-ctx.Done()
+			told <- ctx.Err()
+			return nil
+		})), gocron.WithName("report"))
+		must(t, err)
+		s.Start()
+		<-began
+		must(t, s.Shutdown())
+		if err := <-told; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,84 @@
+package gocronlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-co-op/gocron/v2"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+)
+
+// Locker locks the runs of jobs. The lock of a job is that of its name (gocron.WithName). Use one
+// for all schedulers of a process that have jobs of the same names.
+type Locker struct {
+	client *redlock.Client
+	opts   []redlock.LockOption
+
+	mu   sync.Mutex
+	held map[string]*redlock.Lock // by the job's name
+}
+
+var _ gocron.Locker = (*Locker)(nil)
+
+// NewLocker returns a Locker that locks with these options; redlock.HoldAtLeast is the one that most
+// schedulers need. It never waits for a lock, so WithWait has no
+// effect. WithSlots is not for it: a job has one name, and Job one lock.
+func NewLocker(client *redlock.Client, opts ...redlock.LockOption) *Locker {
+	if client == nil {
+		panic("gocronlock: nil client")
+	}
+	return &Locker{client: client, opts: opts, held: map[string]*redlock.Lock{}}
+}
+
+// Lock is for gocron. It locks the name of a job, and does not wait: an error makes gocron skip this
+// run. It is redlock.ErrHeld when another has the lock, or what TryLock returns else, and reaches the
+// job's listener AfterLockError.
+func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
+	lock, err := l.client.TryLock(ctx, key, l.opts...)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[key] = lock
+	return &run{l, key, lock}, nil
+}
+
+// Job returns the function for gocron.NewTask, of the job of this name, which must be that of
+// gocron.WithName. It calls work with a context that ends when the lock is lost, when the job is removed or
+// when the scheduler stops; context.Cause tells as for redlock.Lock.Context. The context carries the token too.
+//
+// It fails without calling work if the job's lock is not held: the names differ, or the scheduler has another
+// Locker, or none.
+func (l *Locker) Job(name string, work func(ctx context.Context, token fence.Token) error) func() error {
+	return func() error {
+		l.mu.Lock()
+		lock := l.held[name]
+		l.mu.Unlock()
+		if lock == nil {
+			return fmt.Errorf("gocronlock: the lock of job %q is not held: the job must have this name (gocron.WithName), and its scheduler this Locker", name)
+		}
+		return work(lock.Context(), lock.Token())
+	}
+}
+
+// run is the lock of one run of a job.
+type run struct {
+	locker *Locker
+	key    string
+	lock   *redlock.Lock
+}
+
+// Unlock is for gocron.
+func (r *run) Unlock(ctx context.Context) error {
+	l := r.locker
+	l.mu.Lock()
+	if l.held[r.key] == r.lock {
+		delete(l.held, r.key)
+	}
+	l.mu.Unlock()
+	return r.lock.Unlock(ctx)
+}
