@@ -124,7 +124,6 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 				continue
 			}
 			w.Failed(calls, c.notices.Quorum())
-			c.observer.Waiting(name, failed)
 			reached = c.notices.Listen(&w.Listener)
 			w.AskAt = c.now().Add(c.pauseAfter(w, try, failed, reached))
 			last = failed

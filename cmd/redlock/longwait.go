@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -35,9 +36,12 @@ func newLongWait(cfg *runConfig) *longWait {
 
 // failed takes why an attempt failed. One reason does not go away: the masters belong to no
 // deployment.
-func (w *longWait) failed(_ string, err error) {
-	w.failure.Store(&err)
-	if errors.Is(err, redlock.ErrNeedsInit) {
+func (w *longWait) failed(_ context.Context, a redlock.FailedAttempt) {
+	if !a.Waits {
+		return
+	}
+	w.failure.Store(&a.Err)
+	if errors.Is(a.Err, redlock.ErrNeedsInit) {
 		select {
 		case w.hopeless <- struct{}{}:
 		default:
