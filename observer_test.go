@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -408,5 +410,168 @@ func TestObserverThatWantsNoCalls(t *testing.T) {
 		if one.wantsCalls() != inCall {
 			t.Errorf("%s: wants calls: %v", o.Field(f).Name, one.wantsCalls())
 		}
+	}
+}
+
+// paired checks that what begins ends, once and in this order.
+type paired struct {
+	t       *testing.T
+	mu      sync.Mutex
+	calls   map[*LockCall]bool
+	holds   map[pairedHold]bool
+	causes  map[error]int
+	refused int
+}
+
+// pairedHold is a hold of a call. Readers have no token, but each has a call of its own.
+type pairedHold struct {
+	call *LockCall
+	hold Hold
+}
+
+func (p *paired) observer() Observer {
+	callOf := func(ctx context.Context) *LockCall { return ctx.Value(callKey{}).(*LockCall) }
+	return Observer{
+		Started: func(ctx context.Context, call LockCall) context.Context {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.calls[&call] = true
+			return context.WithValue(ctx, callKey{}, &call)
+		},
+		Finished: func(ctx context.Context, r LockResult) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if !p.calls[callOf(ctx)] {
+				p.t.Errorf("a call for %q finished that had not begun, or twice", r.Names)
+			}
+			delete(p.calls, callOf(ctx))
+			if r.Err != nil {
+				p.refused++
+			}
+		},
+		Acquired: func(ctx context.Context, a Acquisition) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			h := pairedHold{callOf(ctx), a.Hold}
+			if p.holds[h] {
+				p.t.Errorf("%+v was acquired twice", h.hold)
+			}
+			p.holds[h] = true
+		},
+		Ended: func(ctx context.Context, e HoldEnd) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			h := pairedHold{callOf(ctx), e.Hold}
+			if !p.holds[h] {
+				p.t.Errorf("%+v ended that was not held: %v", h.hold, e.Cause)
+			}
+			delete(p.holds, h)
+			p.causes[e.Cause]++
+		},
+	}
+}
+
+// Whatever happens to masters, each call that was told to begin is told to end, and so is each
+// hold, and the end comes after the begin.
+func TestObserverIsToldOfEachEnd(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		p := &paired{t: t, calls: map[*LockCall]bool{}, holds: map[pairedHold]bool{}, causes: map[error]int{}}
+		seed := rand.Uint64()
+		end := time.Now().Add(2 * time.Minute)
+		var working sync.WaitGroup
+		var clients []*Client
+		for i := range 3 {
+			c := d.reached(WithObserver(p.observer()), WithTTL(time.Second), WithRequestTimeout(200*time.Millisecond), WithWait(time.Second))
+			clients = append(clients, c)
+			for j := range 3 {
+				working.Go(func() {
+					random := rand.New(rand.NewPCG(seed, uint64(3*i+j)))
+					for time.Now().Before(end) {
+						lockAndLeave(c, random)
+					}
+				})
+			}
+		}
+		for time.Now().Before(end) {
+			time.Sleep(3 * time.Second)
+			for _, m := range d.masters[:2] {
+				m.freeze()
+			}
+			time.Sleep(1500 * time.Millisecond) // what is held then expires
+			for _, m := range d.masters[:2] {
+				m.thaw()
+			}
+		}
+		working.Wait()
+		open, err := clients[0].Lock(background, "open", WithWait(patience))
+		must(t, err)
+		for _, c := range clients {
+			must(t, c.Close())
+		}
+		<-open.Context().Done()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.calls) > 0 || len(p.holds) > 0 {
+			t.Errorf("seed %d: %d calls and %d holds did not end", seed, len(p.calls), len(p.holds))
+		}
+		if p.causes[ErrReleased] == 0 || p.causes[ErrExpired] == 0 || p.causes[ErrClosed] != 1 || p.refused == 0 {
+			t.Errorf("seed %d: nothing was tried: %d calls failed, holds ended by %v", seed, p.refused, p.causes)
+		}
+	})
+}
+
+// An end that comes at once is told after the begin.
+func TestObserverIsToldOfTheBeginFirst(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		var events recorder
+		c.observer = Observer{
+			Acquired: func(context.Context, Acquisition) {
+				time.Sleep(2 * time.Second) // beyond the lease
+				events.note("acquired")
+			},
+			Ended: func(context.Context, HoldEnd) { events.note("ended") },
+		}
+		lock := mustTry(t, c, "a", WithTTL(time.Second), WithoutWatchdog())
+		<-lock.Context().Done()
+		set, err := c.TryLockAll(background, []string{"b"}, WithTTL(time.Second), WithoutWatchdog())
+		must(t, err)
+		<-set.Context().Done()
+		synctest.Wait()
+		events.told(t, "acquired", "ended", "acquired", "ended")
+	})
+}
+
+// lockAndLeave takes a lock of some kind, and leaves it when it is lost or before.
+func lockAndLeave(c *Client, random *rand.Rand) {
+	work := time.Duration(random.IntN(int(2 * time.Second)))
+	name := fmt.Sprint("n", random.IntN(3))
+	var err error
+	switch random.IntN(4) {
+	case 0:
+		var locks *Locks
+		if locks, err = c.LockAll(background, []string{"n0", "n1", "n2"}[random.IntN(2):]); err == nil {
+			time.Sleep(work)
+			_ = locks.Unlock(background)
+		}
+	default:
+		take := []func() (*Lock, error){
+			func() (*Lock, error) { return c.Lock(background, name) },
+			func() (*Lock, error) { return c.RLock(background, name) },
+			func() (*Lock, error) { return c.Lock(background, name, WithSlots(2)) },
+		}[random.IntN(3)]
+		var lock *Lock
+		if lock, err = take(); err == nil {
+			if again, err := c.TryRLock(lock.Context(), lock.Name()); err == nil {
+				_ = again.Unlock(background)
+			}
+			time.Sleep(work)
+			_ = lock.Unlock(background)
+		}
+	}
+	if err != nil {
+		time.Sleep(work / 20)
 	}
 }
