@@ -53,21 +53,25 @@ func (r *recorder) watcher() Observer {
 // told checks what was told since it was asked the last time.
 func (r *recorder) told(t *testing.T, want ...string) {
 	t.Helper()
+	if events := r.take(); !slices.Equal(events, want) {
+		t.Errorf("told\n\t%s\nwant\n\t%s", strings.Join(events, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// take returns what was told since it was called the last time.
+func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !slices.Equal(r.events, want) {
-		t.Errorf("told\n\t%s\nwant\n\t%s", strings.Join(r.events, "\n\t"), strings.Join(want, "\n\t"))
-	}
+	events := r.events
 	r.events = nil
+	return events
 }
 
 // watched is a client of which events is told, from now on.
 func (d *deployment) watched(events *recorder, opts ...Option) *Client {
 	c := d.reached(append([]Option{WithObserver(events.watcher())}, opts...)...)
 	synctest.Wait()
-	events.mu.Lock()
-	defer events.mu.Unlock()
-	events.events = nil
+	events.take()
 	return c
 }
 
@@ -181,9 +185,9 @@ func TestObserverOfACallThatGivesUp(t *testing.T) {
 		requireErr(t, err, ErrHeld)
 		failed := events.count("<nil>[a]: a failed, set false, reads false, waits true")
 		if failed < 1 || events.count(fmt.Sprintf("<nil>[a]: finished after 500ms, %d attempts, re-entry false, false", failed)) != 1 {
-			t.Errorf("told %q", events.events)
+			t.Errorf("told %q", events.take())
 		}
-		events.events = nil
+		events.take()
 		_, err = c.Lock(t.Context(), "")
 		requireErr(t, err, ErrBadOption)
 		events.told(t) // of bad input, nothing
@@ -214,13 +218,13 @@ func TestObserverOfReadersSetsAndSlots(t *testing.T) {
 			"<nil>: unlocked [a], set false, reads true, after 0s, <nil>")
 		writer := mustTry(t, c, "a")
 		must(t, writer.Downgrade(t.Context()))
-		events.events = nil
+		events.take()
 		must(t, writer.Unlock(t.Context()))
 		if events.count("<nil>: unlocked [a], set false, reads false") != 1 {
-			t.Errorf("a writer that was downgraded: %q", events.events)
+			t.Errorf("a writer that was downgraded: %q", events.take())
 		}
 		synctest.Wait()
-		events.events = nil
+		events.take()
 
 		set, err := c.TryLockAll(t.Context(), []string{"b", "a"})
 		must(t, err)
@@ -242,12 +246,12 @@ func TestObserverOfReadersSetsAndSlots(t *testing.T) {
 
 		must(t, mustTry(t, c, "d", WithSlots(1)).Unlock(t.Context()))
 		if events.count("<nil>[d]: acquired d~slot1, slot 1, ") != 1 || events.count("<nil>[d]: started, set false, reads false, waits false, slots 1") != 1 {
-			t.Errorf("slots: %q", events.events)
+			t.Errorf("slots: %q", events.take())
 		}
-		events.events = nil
+		events.take()
 		must(t, mustTry(t, c, "e", HoldAtLeast(5*time.Second)).Unlock(t.Context()))
 		if events.count("<nil>[e]: ended e after 0s, taken for 5s, "+ErrReleased.Error()) != 1 {
-			t.Errorf("it lingers: %q", events.events)
+			t.Errorf("it lingers: %q", events.take())
 		}
 	})
 }
@@ -263,20 +267,20 @@ func TestObserverOfAHoldThatCannotBeRenewed(t *testing.T) {
 		d.masters[0].die()
 		time.Sleep(10*time.Second + time.Millisecond)
 		if events.count("<nil>[a]: renewed") != 1 || events.count("<nil>[a]: not renewed") != 0 {
-			t.Errorf("with one master gone: %q", events.events)
+			t.Errorf("with one master gone: %q", events.take())
 		}
 		d.masters[1].die()
 		<-lock.Context().Done()
 		synctest.Wait()
 		failed := events.count("<nil>[a]: not renewed a, ")
-		if failed < 2 || !strings.HasSuffix(events.events[len(events.events)-2], "left, true") {
-			t.Errorf("%d failed renewals: %q", failed, events.events)
+		all := events.take()
+		if failed < 2 || !strings.HasSuffix(all[len(all)-2], "left, true") {
+			t.Errorf("%d failed renewals: %q", failed, all)
 		}
-		last := events.events[len(events.events)-1]
+		last := all[len(all)-1]
 		if !strings.HasPrefix(last, "<nil>[a]: ended a after 39.6") || !strings.HasSuffix(last, ErrExpired.Error()) {
 			t.Errorf("the end: %q", last)
 		}
-		events.events = nil
 		requireErr(t, lock.Unlock(t.Context()), ErrExpired)
 		events.told(t, fmt.Sprint("<nil>: unlocked [a], set false, reads false, after 0s, ", ErrExpired))
 	})
@@ -297,7 +301,7 @@ func TestObserverOfARenewalThatTheUnlockOvertakes(t *testing.T) {
 		time.Sleep(2 * c.requestTimeout)
 		synctest.Wait()
 		if events.count("<nil>[a]: not renewed") != 0 || events.count("<nil>[a]: ended") != 1 {
-			t.Errorf("told %q", events.events)
+			t.Errorf("told %q", events.take())
 		}
 	})
 }
