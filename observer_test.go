@@ -402,6 +402,21 @@ func TestObserversTellsAll(t *testing.T) {
 	}
 }
 
+// A context that is nil is a fault of the program, and said at once.
+func TestObserverThatReturnsNoContext(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.client()
+		c.observer.Started = func(context.Context, LockCall) context.Context { return nil }
+		defer func() {
+			if got := fmt.Sprint(recover()); got != "redlock: Observer.Started returned a nil context" {
+				t.Errorf("panic %q", got)
+			}
+		}()
+		_, _ = c.TryLock(t.Context(), "a")
+	})
+}
+
 // A call of which nothing is to be told keeps nothing for it.
 func TestObserverThatWantsNoCalls(t *testing.T) {
 	t.Parallel()
