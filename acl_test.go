@@ -309,7 +309,7 @@ func TestRightsThatAreMissingAreNamed(t *testing.T) {
 		user := "no-" + regexp.MustCompile(`\W+`).ReplaceAllString(right, "-")
 		d.allow(user, without(rule, right))
 		var seen recorder
-		c := d.as(user, 3, WithObserver(Observer{MasterDown: func(_ string, err error) { seen.note("%v", err) }}))
+		c := d.as(user, 3, WithObserver(Observer{MasterDown: func(m MasterStatus) { seen.note("%v", m.Err) }}))
 		before := d.register(0)
 		switch right {
 		case "+config|get":
@@ -317,12 +317,13 @@ func TestRightsThatAreMissingAreNamed(t *testing.T) {
 		case "+subscribe":
 			must(t, mustTry(t, c, "job").Unlock(background))
 			ctx, cancel := context.WithTimeout(background, patience)
-			told := WithObserver(Observer{Waiting: func(_ string, err error) {
-				if errors.Is(err, ErrDenied) {
+			var waits *Client
+			waits = d.as(user, 3, WithObserver(Observer{AttemptFailed: func(context.Context, FailedAttempt) {
+				if waits.uncalled.why() != nil {
 					cancel()
 				}
-			}})
-			_, err := d.as(user, 3, told).Lock(ctx, "held")
+			}}))
+			_, err := waits.Lock(ctx, "held")
 			requireErr(t, err, context.Canceled, ErrHeld)
 			requireDenied(t, err, right)
 		default:

@@ -383,7 +383,7 @@ func fixedLeaseExpires(t *testing.T, d *deployment) {
 func watchdogRenews(t *testing.T, d *deployment) {
 	events := &recorder{}
 	a := d.reached(WithRequestTimeout(d.request()), WithObserver(Observer{
-		Renewed: func(string, fence.Token, time.Duration) { events.note("renewed") },
+		Renewed: func(context.Context, Renewal) { events.note("renewed") },
 	}))
 	b := d.reached(WithRequestTimeout(d.request()))
 	lock := mustTry(t, a, "job", WithTTL(d.ttl()))

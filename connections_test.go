@@ -150,7 +150,7 @@ func TestADeadMasterIsToldOnceAndNotLogged(t *testing.T) {
 		clients = append(clients, one)
 	}
 	var seen recorder
-	watch := WithObserver(Observer{MasterDown: func(master string, err error) { seen.note("%s: %v", master, err) }})
+	watch := WithObserver(Observer{MasterDown: func(m MasterStatus) { seen.note("%s: %v", m.Master, m.Err) }})
 	opened, err := Open(d.urls("", ""), watch)
 	must(t, err)
 	defer opened.Close()

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/redlock-go/redlock/fence"
 )
 
 // farMaster is a master that each connection reaches after a time of its own.
@@ -148,8 +146,8 @@ func TestFarMastersKeepTheOrderOfAName(t *testing.T) {
 			defer mu.Unlock()
 			return time.Millisecond + time.Duration(random.Int64N(int64(20*time.Millisecond)))
 		})
-		c := d.reached(WithObserver(Observer{Acquired: func(_ string, _ fence.Token, _ time.Duration, votes []Vote) {
-			for _, v := range votes {
+		c := d.reached(WithObserver(Observer{Acquired: func(_ context.Context, a Acquisition) {
+			for _, v := range a.Votes {
 				if v.Answer == Held {
 					refused.Add(1)
 				}

@@ -252,7 +252,7 @@ func TestAMastersWordsArePrintable(t *testing.T) {
 		}
 	}
 	down := make(chan error, 1)
-	c, err := Open([]string{"redis://" + l.Addr().String()}, WithObserver(Observer{MasterDown: func(_ string, err error) { down <- err }}))
+	c, err := Open([]string{"redis://" + l.Addr().String()}, WithObserver(Observer{MasterDown: func(m MasterStatus) { down <- m.Err }}))
 	must(t, err)
 	defer c.Close()
 	_, err = c.TryLock(t.Context(), "a")

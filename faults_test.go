@@ -212,7 +212,7 @@ func TestFrozenMasterServesTheDeadAtItsThaw(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 3, redisproc.Config{})
 	events := &recorder{}
-	c := faultClient(d, WithObserver(Observer{MasterDown: func(string, error) { events.note("down") }}))
+	c := faultClient(d, WithObserver(Observer{MasterDown: func(MasterStatus) { events.note("down") }}))
 	for i := range 8 {
 		name := fmt.Sprintf("job-%d", i)
 		d.masters[0].freeze()

@@ -32,6 +32,7 @@ type hold struct {
 	watchdog bool
 	maxHold  time.Duration
 	set      *Locks // it is one of several that are held together; nil: it stands alone
+	telling  *telling
 	drift    float64
 	since    clock.Instant // when this client got the name from another; 0: begin sets it
 	older    *hold         // of the same name; guarded by the client's holds
@@ -82,6 +83,7 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 		watchdog: cfg.watchdog,
 		maxHold:  cfg.maxHold,
 		set:      cfg.set,
+		telling:  cfg.telling,
 		atLeast:  cfg.atLeast,
 		drift:    c.driftOf(v),
 		version:  v.Version,
@@ -289,7 +291,7 @@ func (h *hold) end(cause error) error {
 	if cause != ErrReleased {
 		h.client.forget(h) // else handOver does it, with the release
 	}
-	h.client.observer.Ended(h.name, h.token, cause)
+	h.tellEnded(cause)
 	if h.set != nil {
 		h.set.ended(cause)
 	}

@@ -1,12 +1,12 @@
 package redlock
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
@@ -96,7 +96,7 @@ func TestUnlockBesideClose(t *testing.T) {
 func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached(WithObserver(Observer{Ended: func(string, fence.Token, error) { time.Sleep(time.Second) }}))
+		c := d.reached(WithObserver(Observer{Ended: func(context.Context, HoldEnd) { time.Sleep(time.Second) }}))
 		lock := mustTry(t, c, "job")
 		synctest.Wait() // all have voted
 		var unlocking sync.WaitGroup

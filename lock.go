@@ -197,6 +197,13 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if l.none() {
 		return errNoLock
 	}
+	if c := l.h.client; c.observer.Unlocked != nil {
+		return c.tellUnlock(ctx, l.leave, UnlockResult{Names: []string{l.h.name}, Reads: l.h.told().Reads})
+	}
+	return l.leave()
+}
+
+func (l *Lock) leave() error {
 	l.h.mu.Lock()
 	again, writes := l.unlocked, l.writes
 	l.unlocked = true

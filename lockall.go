@@ -42,13 +42,13 @@ const (
 // itself. (A Lock of one name re-enters the set: see Locks.Context.) WithMaxHold counts
 // from when all names are held; WithWait bounds the whole wait; WithSlots is refused.
 func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
-	return c.lockAll(ctx, names, opts, (*Client).waitForAll)
+	return c.lockAll(ctx, names, opts, true)
 }
 
 // TryLockAll asks every master once for all names, and returns as TryLock does: with all
 // of them, or with the error about the first that was not to be had.
 func (c *Client) TryLockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
-	return c.lockAll(ctx, names, opts, (*Client).allOnce)
+	return c.lockAll(ctx, names, opts, false)
 }
 
 // DoAll is Do for several names: it runs work while holding all of them. The context
@@ -69,8 +69,7 @@ func (c *Client) DoAll(ctx context.Context, names []string, work func(ctx contex
 	return work(locks.Context(), locks.Tokens())
 }
 
-func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
-	fresh func(*Client, context.Context, []string, lockConfig) (*Locks, error)) (*Locks, error) {
+func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption, mayWait bool) (*Locks, error) {
 	c.check(ctx)
 	names, err := inOrder(names)
 	if err != nil {
@@ -83,16 +82,27 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 	if cfg.slots > 0 {
 		return nil, &OptionError{"slots", cfg.slots, "LockAll takes none: lock a name with slots by itself"}
 	}
-	if err := c.enter(ctx); err != nil {
-		return nil, errors.Join(ErrNotAcquired, err)
-	}
-	defer c.calls.Done()
 	for _, name := range names {
 		if heldBy(ctx, c, name) != nil {
 			return nil, &OptionError{"names", fmt.Sprintf("%q", names), fmt.Sprintf("the context carries the lock of %q already, and a set does not re-enter: leave it out", name)}
 		}
 	}
-	return fresh(c, ctx, names, cfg)
+	if c.observer.wantsCalls() {
+		cfg.telling = c.tellStart(ctx, names, true, &cfg, mayWait)
+	}
+	if err := c.enter(ctx); err != nil {
+		err = errors.Join(ErrNotAcquired, err)
+		cfg.telling.finished(err)
+		return nil, err
+	}
+	defer c.calls.Done()
+	fresh := c.allOnce
+	if mayWait && cfg.wait > 0 {
+		fresh = c.waitForAll
+	}
+	locks, err := fresh(ctx, names, cfg)
+	cfg.telling.finished(err)
+	return locks, err
 }
 
 // inOrder returns the names in the order in which they are taken, the same for all
@@ -129,9 +139,6 @@ func (c *Client) allOnce(ctx context.Context, names []string, cfg lockConfig) (*
 
 // waitForAll asks for all names at once, and then for one after the other.
 func (c *Client) waitForAll(ctx context.Context, names []string, cfg lockConfig) (*Locks, error) {
-	if cfg.wait == 0 {
-		return c.allOnce(ctx, names, cfg)
-	}
 	w := waitLimit{client: c, wait: cfg.wait, since: c.now()}
 	var ticket waitqueue.Ticket
 	blocked := -1 // which name was not free
@@ -155,11 +162,8 @@ func (c *Client) waitForAll(ctx context.Context, names []string, cfg lockConfig)
 		if errors.Is(err, ErrBadOption) || hopeless(err) {
 			return nil, err
 		}
-		if w.over(ctx) == nil {
-			c.observer.Waiting(names[max(0, blocked)], err)
-			if try >= jointTries || blocked < 0 {
-				_ = c.pause(ctx, min(retryPause(try, err, rand.Float64()), w.left()))
-			}
+		if w.over(ctx) == nil && (try >= jointTries || blocked < 0) {
+			_ = c.pause(ctx, min(retryPause(try, err, rand.Float64()), w.left()))
 		}
 		if over := w.over(ctx); over != nil {
 			if !errors.Is(err, ErrNotAcquired) { // it lost what it had
@@ -240,6 +244,7 @@ func (c *Client) take(s *Locks, names []string) (blocked int, err error) {
 // takeAt is take at one version of the members. Each name has an attempt of its own, with
 // all that holds for one: they are sent together, and won or given up together.
 func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names []string, deadline clock.Instant) (blocked int, err error) {
+	s.cfg.telling.attempted()
 	attempts := c.askForAll(s, v, names, deadline)
 	votes := make([][]script.Vote, len(attempts))
 	failed := -1
@@ -270,13 +275,16 @@ func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names
 				a.h.giveUp(&a.asked, nowhere)
 			}
 		})
+		name := names[0]
+		if q, ok := errors.AsType[*QuorumError](err); ok {
+			name = q.Name
+		}
+		s.cfg.telling.failed(name, attempts[0].start, err)
 		return blocked, err
 	}
 	for i, a := range attempts {
+		a.h.tellAcquired(a.start, votes[i])
 		a.h.begin(s.base, &a.asked)
-		if c.observer.Acquired != nil {
-			c.observer.Acquired(a.h.name, a.h.token, c.now().Sub(a.start), c.publish(votes[i]))
-		}
 	}
 	return -1, nil
 }

@@ -333,6 +333,13 @@ func (s *Locks) Unlock(ctx context.Context) error {
 	if s.none() {
 		return errNoLocks
 	}
+	if c := s.client; c.observer.Unlocked != nil {
+		return c.tellUnlock(ctx, s.leave, UnlockResult{Names: s.Names(), Set: true})
+	}
+	return s.leave()
+}
+
+func (s *Locks) leave() error {
 	c := s.client
 	s.mu.Lock()
 	again := s.unlocked

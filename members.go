@@ -26,7 +26,11 @@ func (c *Client) mayAsk(ctx context.Context, op, name string, cfg *lockConfig) e
 		if c.closed.Err() != nil {
 			return errors.Join(ErrNotAcquired, ErrClosed)
 		}
-		return c.unknownMembers(op, name)
+		err := c.unknownMembers(op, name)
+		if cfg != nil {
+			cfg.telling.notMade(name, err)
+		}
+		return err
 	}
 	return c.suits(v, cfg)
 }
@@ -140,16 +144,14 @@ func (c *Client) learned(before, now *membership.View) {
 func (c *Client) tellMembers(before, now *membership.View) {
 	for i, out := range now.Out {
 		if out != nil && (before == nil || fmt.Sprint(before.Out[i]) != out.Error()) {
-			c.observer.NotAMember(c.masters[i].Name, printable.Error(out))
+			c.tellOut(c.masters[i].Name, out)
 		}
 	}
 	if before != nil && before.Version == now.Version {
 		return
 	}
 	if before != nil {
-		for _, change := range membership.Changes(before.Table, now.Table) {
-			c.observer.MemberChanged(change.Address, MemberState(change.From), MemberState(change.To))
-		}
+		c.tellMemberChanges(before, now)
 	}
-	c.observer.VersionLearned(now.Number())
+	c.tellVersion(now)
 }

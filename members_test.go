@@ -106,7 +106,7 @@ func TestAMasterOfAnotherDeployment(t *testing.T) {
 	must(t, clientOn(t, d.raw[4:5], recoveryOptions(WithPrefix("other"))...).Init(background, 0))
 	c := clientOn(t, []*redis.Client{d.raw[0], d.raw[1], d.raw[2], d.raw[4]}, opts...)
 	var told recorder
-	c.observer.NotAMember = func(master string, err error) { told.note("%s: %v", master, err) }
+	c.observer.NotAMember = func(m MasterStatus) { told.note("%s: %v", m.Master, m.Err) }
 	must(t, mustTry(t, c, "job").Unlock(background))
 	// Of a list that has some masters of another one, all clients choose the same.
 	for range 20 {
@@ -459,7 +459,7 @@ func TestARenewalThatMeetsANewVersion(t *testing.T) {
 		operator := d.reached()
 		var renewed []time.Time
 		var mu sync.Mutex
-		c := d.client(WithObserver(Observer{Renewed: func(string, fence.Token, time.Duration) {
+		c := d.client(WithObserver(Observer{Renewed: func(context.Context, Renewal) {
 			mu.Lock()
 			defer mu.Unlock()
 			renewed = append(renewed, time.Now())
@@ -549,9 +549,9 @@ func TestObserverOfMembers(t *testing.T) {
 		operator := d.reached()
 		var told recorder
 		c := d.client(WithObserver(Observer{
-			VersionLearned: func(version int) { told.note("version %d", version) },
-			MemberChanged:  func(address string, from, to MemberState) { told.note("%s: %q to %q", address, from, to) },
-			NotAMember:     func(master string, err error) { told.note("%s is out", master) },
+			VersionLearned: func(table TableVersion) { told.note("version %d", table.Version) },
+			MemberChanged:  func(m MemberTransition) { told.note("%s: %q to %q", m.Address, m.From, m.To) },
+			NotAMember:     func(m MasterStatus) { told.note("%s is out", m.Master) },
 		}))
 		must(t, mustTry(t, c, "job").Unlock(background))
 		first := c.members.View().Number()

@@ -1,83 +1,245 @@
 package redlock
 
 import (
+	"context"
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
 )
 
 // Observer is told of what happens, for logs, metrics and traces. Every field
-// may be nil. The functions are called synchronously, from any goroutine and
-// from several at once: they must return soon and must not call the Client or a
-// Lock.
+// may be nil, and costs nothing then. The functions are called synchronously, from any
+// goroutine and from several at once: they must return soon and must not call the Client or
+// a Lock. Fields may be added to their arguments.
+//
+// LogObserver makes one that logs, and Observers makes one of several. docs/OBSERVING.md tells
+// what to watch.
 type Observer struct {
-	// Acquired: a fresh acquisition succeeded after took, with these votes.
-	Acquired func(name string, token fence.Token, took time.Duration, votes []Vote)
+	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, be it by Do,
+	// DoRead or DoAll. Bad input is not told. The context that it returns, which must be derived
+	// from ctx, is given to all functions that are told of this call and of the holds that it makes.
+	// It is not the parent of their Context. It may have ended when they are called.
+	Started func(ctx context.Context, call LockCall) context.Context
 
-	// Waiting: an attempt of Lock or Do failed with err, and another will be made.
-	Waiting func(name string, err error)
+	// AttemptFailed: an attempt at a fresh acquisition failed, or could not be made. A call that
+	// waits tells each.
+	AttemptFailed func(ctx context.Context, attempt FailedAttempt)
 
-	// Renewed: the watchdog or Extend moved the end of the lease, which is now
-	// validFor away.
-	Renewed func(name string, token fence.Token, validFor time.Duration)
+	// Finished: a call of which Started was told is about to return.
+	Finished func(ctx context.Context, result LockResult)
 
-	// Ended: a hold is over. cause is ErrReleased, ErrLost, ErrExpired or
-	// ErrClosed, as context.Cause of the hold's context tells.
-	Ended func(name string, token fence.Token, cause error)
+	// Acquired: an attempt at a fresh acquisition succeeded, and a hold begins. LockAll tells it of
+	// each name; it may give some of them back, and try again.
+	Acquired func(ctx context.Context, acquisition Acquisition)
 
-	// ClockJumped: a master's clock went forward by so much (negative: back)
-	// between two renewals. Its vote did not count in that round.
-	ClockJumped func(master, name string, by time.Duration)
+	// Renewed: the watchdog, Extend or Downgrade moved the end of the lease.
+	Renewed func(ctx context.Context, renewal Renewal)
+
+	// RenewalFailed: a round of extends brought no quorum, though the lock is not lost. The
+	// watchdog tries again after a twelfth of the ttl. A master that hangs answers for its round
+	// after the request timeout.
+	RenewalFailed func(ctx context.Context, failure FailedRenewal)
+
+	// Ended: a hold is over. It is told once for each Acquired, and after it.
+	Ended func(ctx context.Context, end HoldEnd)
+
+	// Unlocked: an Unlock returns, the last one of a hold or not. It gets the context that was
+	// given to Unlock.
+	Unlocked func(ctx context.Context, result UnlockResult)
+
+	// ClockJumped: a master's clock was seen to have jumped between two renewals. Its vote did not
+	// count in that round.
+	ClockJumped func(ctx context.Context, jump ClockJump)
+
+	// MasterCalled: a master answered a batch of operations, or did not. A batch gathers the
+	// operations of several callers, so there is no context.
+	MasterCalled func(call MasterCall)
 
 	// MasterDown: a master cannot be reached or may not vote; told once for every
 	// run of failures.
-	MasterDown func(master string, err error)
+	MasterDown func(master MasterStatus)
 
 	// MasterUp: a master answered, for the first time or again.
-	MasterUp func(master string)
-
-	// VersionLearned: the client goes by this version of the table of members from now on.
-	VersionLearned func(version int)
-
-	// MemberChanged: the member at address has another state since the version before, or
-	// a server with another id has its place; "" for one that is no member any more, or
-	// was none. It comes before VersionLearned.
-	MemberChanged func(address string, from, to MemberState)
+	MasterUp func(master MasterStatus)
 
 	// NotAMember: a master may not vote in the deployment, and why: it is none of its
 	// members, is new or suspended, or lost its data. Told once for each reason.
-	NotAMember func(master string, err error)
+	NotAMember func(master MasterStatus)
+
+	// VersionLearned: the client goes by this version of the table of members from now on.
+	VersionLearned func(table TableVersion)
+
+	// MemberChanged: a member has another state than in the version before, or a server with
+	// another id has its place. It comes before VersionLearned.
+	MemberChanged func(change MemberTransition)
 }
 
-// withDefaults fills in what is missing, so that no call has to ask; but for
-// Acquired, whose caller asks in order not to make the votes for nobody.
-func (o Observer) withDefaults() Observer {
-	if o.Waiting == nil {
-		o.Waiting = func(string, error) {}
+// LockCall is a call that is to lock.
+type LockCall struct {
+	Names []string // as given, in order; more than one only of LockAll and TryLockAll
+	Set   bool     // LockAll or TryLockAll
+	Reads bool     // RLock or TryRLock
+	Waits bool     // it may wait: Lock, RLock or LockAll, and not with WithWait(0)
+	Slots int      // WithSlots; 0: none
+}
+
+// LockResult is how such a call ended.
+type LockResult struct {
+	LockCall
+	Took     time.Duration // all of it, with what it waited
+	Attempts int           // fresh acquisitions that the masters were asked for; of a set, all names that were asked for jointly are one
+	ReEntry  bool          // it entered a hold again, or was to
+	Err      error         // what it returns
+}
+
+// FailedAttempt is an attempt that brought no hold.
+type FailedAttempt struct {
+	Name  string        // that was not to be had: of a slot, the slot's
+	Reads bool          // for reading
+	Set   bool          // it is one of a set
+	Waits bool          // the call tries again, unless its wait is over
+	Took  time.Duration // 0 if the masters could not be asked
+	Err   error         // as a rule a *QuorumError
+}
+
+// Hold names a hold. It is the same in all that is told of it.
+type Hold struct {
+	Name  string      // Lock.Name: of a slot, the slot's
+	Slot  int         // Lock.Slot
+	Token fence.Token // 0 of one that was acquired for reading
+	Reads bool        // it was acquired for reading; one that was downgraded was not
+	Set   bool        // it is one of a set
+}
+
+// Acquisition is a hold that begins.
+type Acquisition struct {
+	Hold
+	Took  time.Duration // the attempt that succeeded, without what was waited before
+	Votes []Vote        // one a master, those that did not have to be waited for among them
+}
+
+// Renewal is a lease that was renewed.
+type Renewal struct {
+	Hold
+	ValidFor time.Duration // to the end of the lease
+}
+
+// FailedRenewal is a lease that was not renewed.
+type FailedRenewal struct {
+	Hold
+	ValidFor time.Duration // to the end of the lease
+	Err      error         // a *QuorumError
+}
+
+// HoldEnd is the end of a hold.
+type HoldEnd struct {
+	Hold
+	Held     time.Duration // since it was acquired; in a set, since all names were
+	Cause    error         // ErrReleased, ErrLost, ErrExpired or ErrClosed, as context.Cause of the hold's context
+	TakenFor time.Duration // with HoldAtLeast: for so long the name stays taken; 0: not
+}
+
+// UnlockResult is how an Unlock ended.
+type UnlockResult struct {
+	Names []string // more than one only of Locks
+	Set   bool     // Locks.Unlock
+	Reads bool     // the handle was for reading
+	Took  time.Duration
+	Err   error // what it returns
+}
+
+// ClockJump is a jump of a master's clock.
+type ClockJump struct {
+	Hold                 // that was to be renewed
+	Master string        // its address
+	By     time.Duration // forward; negative: back
+}
+
+// MasterCall is one batch of operations on a master.
+type MasterCall struct {
+	Master     string        // its address
+	Operations int           // in the batch
+	Took       time.Duration // until all answers were there, or it failed
+	Err        error         // why there are no answers; a single operation that was refused is no error
+}
+
+// MasterStatus is whether a master can be used.
+type MasterStatus struct {
+	Master string // its address
+	Err    error  // why it cannot; nil of one that can
+}
+
+// TableVersion is a version of the table of members.
+type TableVersion struct{ Version int }
+
+// MemberTransition is how a member changed.
+type MemberTransition struct {
+	Address  string
+	From, To MemberState // "": it was no member, or is none any more
+}
+
+// Observers returns an Observer that tells all of these, in their order. A context that
+// the Started of one returns is given to the next.
+func Observers(all ...Observer) Observer {
+	var both Observer
+	for _, o := range all {
+		both = both.and(o)
 	}
-	if o.Renewed == nil {
-		o.Renewed = func(string, fence.Token, time.Duration) {}
+	return both
+}
+
+func (o Observer) and(p Observer) Observer {
+	return Observer{
+		Started:        bothStarted(o.Started, p.Started),
+		AttemptFailed:  bothIn(o.AttemptFailed, p.AttemptFailed),
+		Finished:       bothIn(o.Finished, p.Finished),
+		Acquired:       bothIn(o.Acquired, p.Acquired),
+		Renewed:        bothIn(o.Renewed, p.Renewed),
+		RenewalFailed:  bothIn(o.RenewalFailed, p.RenewalFailed),
+		Ended:          bothIn(o.Ended, p.Ended),
+		Unlocked:       bothIn(o.Unlocked, p.Unlocked),
+		ClockJumped:    bothIn(o.ClockJumped, p.ClockJumped),
+		MasterCalled:   both(o.MasterCalled, p.MasterCalled),
+		MasterDown:     both(o.MasterDown, p.MasterDown),
+		MasterUp:       both(o.MasterUp, p.MasterUp),
+		NotAMember:     both(o.NotAMember, p.NotAMember),
+		VersionLearned: both(o.VersionLearned, p.VersionLearned),
+		MemberChanged:  both(o.MemberChanged, p.MemberChanged),
 	}
-	if o.Ended == nil {
-		o.Ended = func(string, fence.Token, error) {}
+}
+
+func bothStarted(f, g func(context.Context, LockCall) context.Context) func(context.Context, LockCall) context.Context {
+	switch {
+	case f == nil:
+		return g
+	case g == nil:
+		return f
 	}
-	if o.ClockJumped == nil {
-		o.ClockJumped = func(string, string, time.Duration) {}
+	return func(ctx context.Context, call LockCall) context.Context { return g(f(ctx, call), call) }
+}
+
+func bothIn[T any](f, g func(context.Context, T)) func(context.Context, T) {
+	switch {
+	case f == nil:
+		return g
+	case g == nil:
+		return f
 	}
-	if o.MasterDown == nil {
-		o.MasterDown = func(string, error) {}
+	return func(ctx context.Context, event T) {
+		f(ctx, event)
+		g(ctx, event)
 	}
-	if o.MasterUp == nil {
-		o.MasterUp = func(string) {}
+}
+
+func both[T any](f, g func(T)) func(T) {
+	switch {
+	case f == nil:
+		return g
+	case g == nil:
+		return f
 	}
-	if o.VersionLearned == nil {
-		o.VersionLearned = func(int) {}
+	return func(event T) {
+		f(event)
+		g(event)
 	}
-	if o.MemberChanged == nil {
-		o.MemberChanged = func(string, MemberState, MemberState) {}
-	}
-	if o.NotAMember == nil {
-		o.NotAMember = func(string, error) {}
-	}
-	return o
 }

@@ -3,19 +3,86 @@ package redlock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
+// callKey is under which a call is in the contexts that its observer gets.
+type callKey struct{}
+
+// watcher is an observer that writes down what it is told, and by which call.
+func (r *recorder) watcher() Observer {
+	note := func(ctx context.Context, format string, args ...any) {
+		r.note("%v: %s", ctx.Value(callKey{}), fmt.Sprintf(format, args...))
+	}
+	return Observer{
+		Started: func(ctx context.Context, c LockCall) context.Context {
+			ctx = context.WithValue(ctx, callKey{}, fmt.Sprintf("%v%v", ctx.Value(callKey{}), c.Names))
+			note(ctx, "started, set %v, reads %v, waits %v, slots %d", c.Set, c.Reads, c.Waits, c.Slots)
+			return ctx
+		},
+		AttemptFailed: func(ctx context.Context, a FailedAttempt) {
+			note(ctx, "%s failed, set %v, reads %v, waits %v", a.Name, a.Set, a.Reads, a.Waits)
+		},
+		Finished: func(ctx context.Context, f LockResult) {
+			note(ctx, "finished after %v, %d attempts, re-entry %v, %v", f.Took, f.Attempts, f.ReEntry, f.Err == nil)
+		},
+		Acquired: func(ctx context.Context, a Acquisition) {
+			note(ctx, "acquired %s, slot %d, set %v, reads %v, token %v, after %v, %d votes", a.Name, a.Slot, a.Set, a.Reads, a.Token.Valid(), a.Took, len(a.Votes))
+		},
+		Renewed: func(ctx context.Context, f Renewal) { note(ctx, "renewed %s for %v", f.Name, f.ValidFor) },
+		RenewalFailed: func(ctx context.Context, f FailedRenewal) {
+			note(ctx, "not renewed %s, %v left, %v", f.Name, f.ValidFor, errors.Is(f.Err, ErrNoQuorum))
+		},
+		Ended: func(ctx context.Context, e HoldEnd) {
+			note(ctx, "ended %s after %v, taken for %v, %v", e.Name, e.Held, e.TakenFor, e.Cause)
+		},
+		Unlocked: func(ctx context.Context, u UnlockResult) {
+			note(ctx, "unlocked %v, set %v, reads %v, after %v, %v", u.Names, u.Set, u.Reads, u.Took, u.Err)
+		},
+	}
+}
+
+// told checks what was told since it was asked the last time.
+func (r *recorder) told(t *testing.T, want ...string) {
+	t.Helper()
+	if events := r.take(); !slices.Equal(events, want) {
+		t.Errorf("told\n\t%s\nwant\n\t%s", strings.Join(events, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// take returns what was told since it was called the last time.
+func (r *recorder) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	events := r.events
+	r.events = nil
+	return events
+}
+
+// watched is a client of which events is told, from now on.
+func (d *deployment) watched(events *recorder, opts ...Option) *Client {
+	c := d.reached(append([]Option{WithObserver(events.watcher())}, opts...)...)
+	synctest.Wait()
+	events.take()
+	return c
+}
+
 // Who waits is told why each attempt failed.
-func TestObserverWaiting(t *testing.T) {
+func TestObserverOfAttempts(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		var why []error
-		c := d.reached(WithObserver(Observer{Waiting: func(name string, err error) {
-			if name == "a" {
-				why = append(why, err)
+		c := d.reached(WithObserver(Observer{AttemptFailed: func(_ context.Context, a FailedAttempt) {
+			if a.Name == "a" && a.Waits {
+				why = append(why, a.Err)
 			}
 		}}))
 		fails := func(want error) {
@@ -42,4 +109,488 @@ func TestObserverWaiting(t *testing.T) {
 		}
 		fails(ErrNoQuorum)
 	})
+}
+
+// An attempt for which no master could be asked is told too, with how long each took.
+func TestObserverOfAttemptsThatCannotBeMade(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		for _, m := range d.masters {
+			m.freeze()
+		}
+		var failed []FailedAttempt
+		watch := WithObserver(Observer{AttemptFailed: func(_ context.Context, a FailedAttempt) { failed = append(failed, a) }})
+		_ = d.stranger(watch).mustFail(t, "unknown")
+		c.observer = defaultConfig().observer
+		watch.applyClient(&c.config)
+		_ = c.mustFail(t, "known")
+		if len(failed) != 2 || failed[0].Name != "unknown" || failed[0].Took != 0 || failed[1].Name != "known" || failed[1].Took != c.requestTimeout {
+			t.Errorf("told %+v", failed)
+		}
+		for _, a := range failed {
+			requireErr(t, a.Err, ErrNoQuorum, ErrNotAcquired)
+		}
+	})
+}
+
+// A call and its hold are told from begin to end, with the context that Started returned.
+func TestObserverOfAHold(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var events recorder
+		c := d.watched(&events)
+		ctx := context.WithValue(t.Context(), callKey{}, "mine")
+		lock, err := c.Lock(ctx, "a", WithTTL(30*time.Second))
+		must(t, err)
+		events.told(t,
+			"mine[a]: started, set false, reads false, waits true, slots 0",
+			"mine[a]: acquired a, slot 0, set false, reads false, token true, after 0s, 3 votes",
+			"mine[a]: finished after 0s, 1 attempts, re-entry false, true")
+		time.Sleep(10*time.Second + time.Millisecond)
+		valid := 30*time.Second - lock.h.terms.drift
+		events.told(t, fmt.Sprint("mine[a]: renewed a for ", valid))
+		again, err := c.TryLock(lock.Context(), "a")
+		must(t, err)
+		must(t, again.Unlock(context.WithValue(t.Context(), callKey{}, "other")))
+		events.told(t,
+			"mine[a]: started, set false, reads false, waits false, slots 0",
+			"mine[a]: finished after 0s, 0 attempts, re-entry true, true",
+			"other: unlocked [a], set false, reads false, after 0s, <nil>")
+		must(t, lock.Unlock(t.Context()))
+		requireErr(t, lock.Unlock(t.Context()), ErrReleased)
+		events.told(t,
+			fmt.Sprintf("mine[a]: ended a after %v, taken for 0s, %v", 10*time.Second+time.Millisecond, ErrReleased),
+			"<nil>: unlocked [a], set false, reads false, after 0s, <nil>",
+			fmt.Sprint("<nil>: unlocked [a], set false, reads false, after 0s, ", ErrReleased))
+		if lock.Context().Value(callKey{}) != "mine" {
+			t.Error("the hold's context is the observer's")
+		}
+	})
+}
+
+// A call that fails is told with what it waited and how often it asked.
+func TestObserverOfACallThatGivesUp(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		held := mustTry(t, d.reached(), "a")
+		var events recorder
+		c := d.watched(&events)
+		_ = c.mustFail(t, "a")
+		events.told(t,
+			"<nil>[a]: started, set false, reads false, waits false, slots 0",
+			"<nil>[a]: a failed, set false, reads false, waits false",
+			"<nil>[a]: finished after 0s, 1 attempts, re-entry false, false")
+		_, err := c.Lock(t.Context(), "a", WithWait(time.Second/2))
+		requireErr(t, err, ErrHeld)
+		failed := events.count("<nil>[a]: a failed, set false, reads false, waits true")
+		if failed < 1 || events.count(fmt.Sprintf("<nil>[a]: finished after 500ms, %d attempts, re-entry false, false", failed)) != 1 {
+			t.Errorf("told %q", events.take())
+		}
+		events.take()
+		_, err = c.Lock(t.Context(), "")
+		requireErr(t, err, ErrBadOption)
+		events.told(t) // of bad input, nothing
+		must(t, held.Unlock(t.Context()))
+		must(t, c.Close())
+		_, err = c.Lock(t.Context(), "a")
+		requireErr(t, err, ErrClosed)
+		events.told(t,
+			"<nil>[a]: started, set false, reads false, waits true, slots 0",
+			"<nil>[a]: finished after 0s, 0 attempts, re-entry false, false")
+	})
+}
+
+// Readers, sets and slots are told as such.
+func TestObserverOfReadersSetsAndSlots(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var events recorder
+		c := d.watched(&events)
+		reader, err := c.RLock(t.Context(), "a")
+		must(t, err)
+		must(t, reader.Unlock(t.Context()))
+		events.told(t,
+			"<nil>[a]: started, set false, reads true, waits true, slots 0",
+			"<nil>[a]: acquired a, slot 0, set false, reads true, token false, after 0s, 3 votes",
+			"<nil>[a]: finished after 0s, 1 attempts, re-entry false, true",
+			"<nil>[a]: ended a after 0s, taken for 0s, "+ErrReleased.Error(),
+			"<nil>: unlocked [a], set false, reads true, after 0s, <nil>")
+		writer := mustTry(t, c, "a")
+		must(t, writer.Downgrade(t.Context()))
+		events.take()
+		must(t, writer.Unlock(t.Context()))
+		if events.count("<nil>: unlocked [a], set false, reads false") != 1 {
+			t.Errorf("a writer that was downgraded: %q", events.take())
+		}
+		synctest.Wait()
+		events.take()
+
+		set, err := c.TryLockAll(t.Context(), []string{"b", "a"})
+		must(t, err)
+		time.Sleep(time.Second)
+		_, err = c.TryLockAll(t.Context(), []string{"a", "C"})
+		requireErr(t, err, ErrHeld)
+		must(t, set.Unlock(t.Context()))
+		events.told(t,
+			"<nil>[a b]: started, set true, reads false, waits false, slots 0",
+			"<nil>[a b]: acquired a, slot 0, set true, reads false, token true, after 0s, 3 votes",
+			"<nil>[a b]: acquired b, slot 0, set true, reads false, token true, after 0s, 3 votes",
+			"<nil>[a b]: finished after 0s, 1 attempts, re-entry false, true",
+			"<nil>[C a]: started, set true, reads false, waits false, slots 0",
+			"<nil>[C a]: a failed, set true, reads false, waits false",
+			"<nil>[C a]: finished after 0s, 1 attempts, re-entry false, false",
+			"<nil>[a b]: ended a after 1s, taken for 0s, "+ErrReleased.Error(),
+			"<nil>[a b]: ended b after 1s, taken for 0s, "+ErrReleased.Error(),
+			"<nil>: unlocked [a b], set true, reads false, after 0s, <nil>")
+
+		must(t, mustTry(t, c, "d", WithSlots(1)).Unlock(t.Context()))
+		if events.count("<nil>[d]: acquired d~slot1, slot 1, ") != 1 || events.count("<nil>[d]: started, set false, reads false, waits false, slots 1") != 1 {
+			t.Errorf("slots: %q", events.take())
+		}
+		events.take()
+		must(t, mustTry(t, c, "e", HoldAtLeast(5*time.Second)).Unlock(t.Context()))
+		if events.count("<nil>[e]: ended e after 0s, taken for 5s, "+ErrReleased.Error()) != 1 {
+			t.Errorf("it lingers: %q", events.take())
+		}
+	})
+}
+
+// Renewals that fail are told before the hold ends, and so is the Unlock after it.
+func TestObserverOfAHoldThatCannotBeRenewed(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var events recorder
+		c := d.watched(&events)
+		lock := mustTry(t, c, "a", WithTTL(30*time.Second))
+		synctest.Wait()
+		d.masters[0].die()
+		time.Sleep(10*time.Second + time.Millisecond)
+		if events.count("<nil>[a]: renewed") != 1 || events.count("<nil>[a]: not renewed") != 0 {
+			t.Errorf("with one master gone: %q", events.take())
+		}
+		d.masters[1].die()
+		<-lock.Context().Done()
+		synctest.Wait()
+		failed := events.count("<nil>[a]: not renewed a, ")
+		all := events.take()
+		if failed < 2 || !strings.HasSuffix(all[len(all)-2], "left, true") {
+			t.Errorf("%d failed renewals: %q", failed, all)
+		}
+		last := all[len(all)-1]
+		if !strings.HasPrefix(last, "<nil>[a]: ended a after 39.6") || !strings.HasSuffix(last, ErrExpired.Error()) {
+			t.Errorf("the end: %q", last)
+		}
+		requireErr(t, lock.Unlock(t.Context()), ErrExpired)
+		events.told(t, fmt.Sprint("<nil>: unlocked [a], set false, reads false, after 0s, ", ErrExpired))
+	})
+}
+
+// A renewal that is under way when the hold ends is of no interest any more.
+func TestObserverOfARenewalThatTheUnlockOvertakes(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var events recorder
+		c := d.watched(&events)
+		lock := mustTry(t, c, "a", WithTTL(30*time.Second))
+		synctest.Wait()
+		d.masters[0].freeze()
+		d.masters[1].freeze()
+		time.Sleep(10*time.Second + time.Millisecond)
+		requireErr(t, lock.Unlock(t.Context()), ErrNoQuorum)
+		time.Sleep(2 * c.requestTimeout)
+		synctest.Wait()
+		if events.count("<nil>[a]: not renewed") != 0 || events.count("<nil>[a]: ended") != 1 {
+			t.Errorf("told %q", events.take())
+		}
+	})
+}
+
+// An Unlock that reaches no quorum is told with its error, and how long it tried.
+func TestObserverOfAnUnlockWithoutAQuorum(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var told []UnlockResult
+		c := d.reached(WithObserver(Observer{Unlocked: func(_ context.Context, u UnlockResult) { told = append(told, u) }}))
+		lock := mustTry(t, c, "a")
+		synctest.Wait()
+		told = nil
+		d.masters[0].freeze()
+		d.masters[1].freeze()
+		err := lock.Unlock(t.Context())
+		requireErr(t, err, ErrNoQuorum)
+		if len(told) != 1 || told[0].Err != err || told[0].Took != c.requestTimeout {
+			t.Errorf("told %+v", told)
+		}
+	})
+}
+
+// Each batch is told: how much was in it, how long it took, and why there is no answer.
+func TestObserverOfMasterCalls(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		calls := make(chan MasterCall, 1000)
+		c := d.reached(WithObserver(Observer{MasterCalled: func(call MasterCall) { calls <- call }}))
+		all := func() (told []MasterCall) {
+			synctest.Wait()
+			for len(calls) > 0 {
+				told = append(told, <-calls)
+			}
+			slices.SortFunc(told, func(a, b MasterCall) int { return strings.Compare(a.Master, b.Master) })
+			return told
+		}
+		all()
+		set, err := c.LockAll(t.Context(), []string{"a", "b", "c"})
+		must(t, err)
+		for i, call := range all() {
+			if want := (MasterCall{Master: d.address(i), Operations: 3}); call != want {
+				t.Errorf("told %+v, want %+v", call, want)
+			}
+		}
+		d.masters[2].freeze()
+		must(t, set.Unlock(t.Context()))
+		time.Sleep(c.requestTimeout)
+		told := all()
+		if len(told) != 3 || told[2].Master != d.address(2) || told[2].Err == nil || told[2].Took != c.requestTimeout {
+			t.Errorf("with one master that hangs: told %+v", told)
+		}
+	})
+}
+
+// Observers tells all of them, whatever they want to know, in their order.
+func TestObserversTellsAll(t *testing.T) {
+	t.Parallel()
+	var told []string
+	all := make([]Observer, 2)
+	for i := range all {
+		o := reflect.ValueOf(&all[i]).Elem()
+		for f := range o.NumField() {
+			name := fmt.Sprint(o.Type().Field(f).Name, i)
+			o.Field(f).Set(reflect.MakeFunc(o.Field(f).Type(), func(args []reflect.Value) []reflect.Value {
+				told = append(told, name)
+				if o.Field(f).Type().NumOut() == 1 {
+					ctx := args[0].Interface().(context.Context)
+					return []reflect.Value{reflect.ValueOf(context.WithValue(ctx, callKey{}, fmt.Sprintf("%v%v", ctx.Value(callKey{}), i)))}
+				}
+				return nil
+			}))
+		}
+	}
+	both := reflect.ValueOf(Observers(append([]Observer{{}}, all...)...))
+	for f := range both.NumField() {
+		told = nil
+		var args []reflect.Value
+		for i := range both.Field(f).Type().NumIn() {
+			in := both.Field(f).Type().In(i)
+			if in.Kind() == reflect.Interface {
+				args = append(args, reflect.ValueOf(background))
+			} else {
+				args = append(args, reflect.Zero(in))
+			}
+		}
+		out := both.Field(f).Call(args)
+		name := both.Type().Field(f).Name
+		if want := []string{name + "0", name + "1"}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+		if len(out) == 1 && out[0].Interface().(context.Context).Value(callKey{}) != "<nil>01" {
+			t.Error("the context of the first is not given to the second")
+		}
+	}
+	if none := reflect.ValueOf(Observers(Observer{}, Observer{})); !none.IsZero() {
+		t.Error("observers that want to know nothing cost something")
+	}
+}
+
+// A context that is nil is a fault of the program, and said at once.
+func TestObserverThatReturnsNoContext(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.client()
+		c.observer.Started = func(context.Context, LockCall) context.Context { return nil }
+		defer func() {
+			if got := fmt.Sprint(recover()); got != "redlock: Observer.Started returned a nil context" {
+				t.Errorf("panic %q", got)
+			}
+		}()
+		_, _ = c.TryLock(t.Context(), "a")
+	})
+}
+
+// A call of which nothing is to be told keeps nothing for it.
+func TestObserverThatWantsNoCalls(t *testing.T) {
+	t.Parallel()
+	o := reflect.TypeFor[Observer]()
+	for f := range o.NumField() {
+		var one Observer
+		field := reflect.ValueOf(&one).Elem().Field(f)
+		field.Set(reflect.MakeFunc(field.Type(), nil))
+		inCall := field.Type().In(0).Kind() == reflect.Interface && o.Field(f).Name != "Unlocked" // which has a context of its own
+		if one.wantsCalls() != inCall {
+			t.Errorf("%s: wants calls: %v", o.Field(f).Name, one.wantsCalls())
+		}
+	}
+}
+
+// paired checks that what begins ends, once and in this order.
+type paired struct {
+	t       *testing.T
+	mu      sync.Mutex
+	calls   map[*LockCall]bool
+	holds   map[pairedHold]bool
+	causes  map[error]int
+	refused int
+}
+
+// pairedHold is a hold of a call. Readers have no token, but each has a call of its own.
+type pairedHold struct {
+	call *LockCall
+	hold Hold
+}
+
+func (p *paired) observer() Observer {
+	callOf := func(ctx context.Context) *LockCall { return ctx.Value(callKey{}).(*LockCall) }
+	return Observer{
+		Started: func(ctx context.Context, call LockCall) context.Context {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.calls[&call] = true
+			return context.WithValue(ctx, callKey{}, &call)
+		},
+		Finished: func(ctx context.Context, r LockResult) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if !p.calls[callOf(ctx)] {
+				p.t.Errorf("a call for %q finished that had not begun, or twice", r.Names)
+			}
+			delete(p.calls, callOf(ctx))
+			if r.Err != nil {
+				p.refused++
+			}
+		},
+		Acquired: func(ctx context.Context, a Acquisition) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			h := pairedHold{callOf(ctx), a.Hold}
+			if p.holds[h] {
+				p.t.Errorf("%+v was acquired twice", h.hold)
+			}
+			p.holds[h] = true
+		},
+		Ended: func(ctx context.Context, e HoldEnd) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			h := pairedHold{callOf(ctx), e.Hold}
+			if !p.holds[h] {
+				p.t.Errorf("%+v ended that was not held: %v", h.hold, e.Cause)
+			}
+			delete(p.holds, h)
+			p.causes[e.Cause]++
+		},
+	}
+}
+
+// Whatever happens to masters, each call that was told to begin is told to end, and so is each
+// hold, and the end comes after the begin.
+func TestObserverIsToldOfEachEnd(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		p := &paired{t: t, calls: map[*LockCall]bool{}, holds: map[pairedHold]bool{}, causes: map[error]int{}}
+		seed := rand.Uint64()
+		end := time.Now().Add(2 * time.Minute)
+		var working sync.WaitGroup
+		var clients []*Client
+		for i := range 3 {
+			c := d.reached(WithObserver(p.observer()), WithTTL(time.Second), WithRequestTimeout(200*time.Millisecond), WithWait(time.Second))
+			clients = append(clients, c)
+			for j := range 3 {
+				working.Go(func() {
+					random := rand.New(rand.NewPCG(seed, uint64(3*i+j)))
+					for time.Now().Before(end) {
+						lockAndLeave(c, random)
+					}
+				})
+			}
+		}
+		for time.Now().Before(end) {
+			time.Sleep(3 * time.Second)
+			for _, m := range d.masters[:2] {
+				m.freeze()
+			}
+			time.Sleep(1500 * time.Millisecond) // what is held then expires
+			for _, m := range d.masters[:2] {
+				m.thaw()
+			}
+		}
+		working.Wait()
+		open, err := clients[0].Lock(background, "open", WithWait(patience))
+		must(t, err)
+		for _, c := range clients {
+			must(t, c.Close())
+		}
+		<-open.Context().Done()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.calls) > 0 || len(p.holds) > 0 {
+			t.Errorf("seed %d: %d calls and %d holds did not end", seed, len(p.calls), len(p.holds))
+		}
+		if p.causes[ErrReleased] == 0 || p.causes[ErrExpired] == 0 || p.causes[ErrClosed] != 1 || p.refused == 0 {
+			t.Errorf("seed %d: nothing was tried: %d calls failed, holds ended by %v", seed, p.refused, p.causes)
+		}
+	})
+}
+
+// An end that comes at once is told after the begin.
+func TestObserverIsToldOfTheBeginFirst(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		var events recorder
+		c.observer = Observer{
+			Acquired: func(context.Context, Acquisition) {
+				time.Sleep(2 * time.Second) // beyond the lease
+				events.note("acquired")
+			},
+			Ended: func(context.Context, HoldEnd) { events.note("ended") },
+		}
+		lock := mustTry(t, c, "a", WithTTL(time.Second), WithoutWatchdog())
+		<-lock.Context().Done()
+		set, err := c.TryLockAll(background, []string{"b"}, WithTTL(time.Second), WithoutWatchdog())
+		must(t, err)
+		<-set.Context().Done()
+		synctest.Wait()
+		events.told(t, "acquired", "ended", "acquired", "ended")
+	})
+}
+
+// lockAndLeave takes a lock of some kind, and leaves it when it is lost or before.
+func lockAndLeave(c *Client, random *rand.Rand) {
+	work := time.Duration(random.IntN(int(2 * time.Second)))
+	name := fmt.Sprint("n", random.IntN(3))
+	var err error
+	switch random.IntN(4) {
+	case 0:
+		var locks *Locks
+		if locks, err = c.LockAll(background, []string{"n0", "n1", "n2"}[random.IntN(2):]); err == nil {
+			time.Sleep(work)
+			_ = locks.Unlock(background)
+		}
+	default:
+		take := []func() (*Lock, error){
+			func() (*Lock, error) { return c.Lock(background, name) },
+			func() (*Lock, error) { return c.RLock(background, name) },
+			func() (*Lock, error) { return c.Lock(background, name, WithSlots(2)) },
+		}[random.IntN(3)]
+		var lock *Lock
+		if lock, err = take(); err == nil {
+			if again, err := c.TryRLock(lock.Context(), lock.Name()); err == nil {
+				_ = again.Unlock(background)
+			}
+			time.Sleep(work)
+			_ = lock.Unlock(background)
+		}
+	}
+	if err != nil {
+		time.Sleep(work / 20)
+	}
 }

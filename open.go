@@ -13,7 +13,6 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/masterurl"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -148,7 +147,6 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 		return nil, err
 	}
 
-	cfg.observer = cfg.observer.withDefaults()
 	c := &Client{config: cfg}
 	c.members = membership.NewGroup(membership.Config{
 		Prefix: cfg.prefix, Timeout: cfg.requestTimeout, MaxTTL: cfg.maxTTL, Drift: cfg.drift, Now: cfg.now, Learned: c.learned,
@@ -176,9 +174,10 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 			Gate:        c.members,
 			Up: func() {
 				c.announce.to(i)
-				c.observer.MasterUp(name)
+				c.tellUp(name)
 			},
-			Down: func(err error) { c.observer.MasterDown(name, printable.Error(err)) },
+			Down:   func(err error) { c.tellDown(name, err) },
+			Called: c.callTeller(name),
 		}))
 	}
 	c.members.SetMasters(c.masters)

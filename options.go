@@ -84,6 +84,7 @@ type lockConfig struct {
 	slots    int    // WithSlots; 0: none
 	set      *Locks // that the hold is one of; nil: it stands alone
 	reads    bool   // no option: RLock, not Lock
+	telling  *telling
 }
 
 type clientOption func(*config)
@@ -201,7 +202,8 @@ func WithName(name string) Option {
 	return clientOption(func(c *config) { c.name = name })
 }
 
-// WithObserver sets functions that are told of what happens; see Observer.
+// WithObserver sets functions that are told of what happens; see Observer. Given twice, the
+// last one counts: Observers makes one of several.
 func WithObserver(o Observer) Option {
 	return clientOption(func(c *config) { c.observer = o })
 }

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -57,14 +58,15 @@ type overlapping struct {
 // observer follows a client through the lines.
 func (o *overlapping) observer(client int) Observer {
 	return Observer{
-		Waiting: func(name string, err error) {
+		AttemptFailed: func(_ context.Context, a FailedAttempt) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			if _, in := o.line[client][name]; !in {
-				o.line[client][name] = o.granted[name]
+			if _, in := o.line[client][a.Name]; !in {
+				o.line[client][a.Name] = o.granted[a.Name]
 			}
 		},
-		Acquired: func(name string, _ fence.Token, _ time.Duration, _ []Vote) {
+		Acquired: func(_ context.Context, a Acquisition) {
+			name := a.Name
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			if since, in := o.line[client][name]; in {

@@ -110,10 +110,10 @@ func TestWaitersAskOneAfterTheOtherWhenSubscriptionsBreak(t *testing.T) {
 		var mu sync.Mutex
 		var since time.Time
 		asked := map[string][]time.Duration{}
-		b := d.reached(WithObserver(Observer{Waiting: func(name string, err error) {
+		b := d.reached(WithObserver(Observer{AttemptFailed: func(_ context.Context, a FailedAttempt) {
 			mu.Lock()
 			defer mu.Unlock()
-			asked[name] = append(asked[name], time.Since(since))
+			asked[a.Name] = append(asked[a.Name], time.Since(since))
 		}}))
 		ctx, giveUp := context.WithCancel(background)
 		var all sync.WaitGroup

@@ -522,10 +522,10 @@ func doReads(t *testing.T, d *deployment) {
 func readerIsLostOrRepaired(t *testing.T, d *deployment) {
 	events := &recorder{}
 	c := d.reached(WithRequestTimeout(d.request()), WithObserver(Observer{
-		Acquired: func(_ string, token fence.Token, _ time.Duration, votes []Vote) {
-			events.note("acquired %v %d", token, len(votes))
+		Acquired: func(_ context.Context, a Acquisition) {
+			events.note("acquired %v %v %d", a.Token, a.Reads, len(a.Votes))
 		},
-		Ended: func(_ string, token fence.Token, cause error) { events.note("ended %v %v", token, cause) },
+		Ended: func(_ context.Context, e HoldEnd) { events.note("ended %v %v %v", e.Token, e.Reads, e.Cause) },
 	}))
 	lock := mustTryRead(t, c, "job", WithTTL(d.ttl()))
 	d.drop(c, "job", 0, 1)
@@ -541,7 +541,7 @@ func readerIsLostOrRepaired(t *testing.T, d *deployment) {
 	}
 	requireErr(t, lock.Unlock(background), ErrLost)
 	eventually(t, "what was left is released", func() bool { return d.holders("job") == "00000" })
-	if events.count("acquired 0 5") != 1 || events.count(fmt.Sprint("ended 0 ", ErrLost)) != 1 {
+	if events.count("acquired 0 true 5") != 1 || events.count(fmt.Sprint("ended 0 true ", ErrLost)) != 1 {
 		t.Errorf("the observer was told %q", events.events)
 	}
 	fixed := mustTryRead(t, c, "job", WithoutWatchdog())

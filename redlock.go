@@ -111,14 +111,26 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, reads
 			return nil, err
 		}
 	}
+	if c.observer.wantsCalls() {
+		cfg.telling = c.tellStart(ctx, []string{name}, false, &cfg, mayWait)
+	}
 	if err := c.enter(ctx); err != nil {
-		return nil, errors.Join(ErrNotAcquired, err)
+		err = errors.Join(ErrNotAcquired, err)
+		cfg.telling.finished(err)
+		return nil, err
 	}
 	defer c.calls.Done()
+	lock, err := c.lockWith(ctx, name, cfg, mayWait)
+	cfg.telling.finished(err)
+	return lock, err
+}
+
+// lockWith is lock with settings that are checked.
+func (c *Client) lockWith(ctx context.Context, name string, cfg lockConfig, mayWait bool) (*Lock, error) {
 	if cfg.slots > 0 {
 		return c.lockSlot(ctx, name, cfg, mayWait && cfg.wait > 0)
 	}
-	if h := heldBy(ctx, c, name); h != nil && planted.Bug.Reenters(h.reading.Load() && !reads) {
+	if h := heldBy(ctx, c, name); h != nil && planted.Bug.Reenters(h.reading.Load() && !cfg.reads) {
 		return h.reenter(ctx, cfg)
 	}
 	if mayWait {
@@ -176,6 +188,7 @@ func (c *Client) prepare(v *membership.View, name string, cfg lockConfig, in pla
 // conclude awaits the votes, and makes a hold of them or gives up.
 func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	h, v := a.h, a.asked.view
+	h.telling.attempted()
 
 	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
 	// forgotten either: receive, in begin and giveUp, gives them a receiver.
@@ -211,13 +224,11 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 			in = nowhere
 		}
 		h.giveUp(&a.asked, in)
+		h.telling.failed(h.name, a.start, err)
 		return nil, err
 	}
-	lock := h.begin(ctx, &a.asked)
-	if c.observer.Acquired != nil {
-		c.observer.Acquired(h.name, h.token, c.now().Sub(a.start), c.publish(votes))
-	}
-	return lock, nil
+	h.tellAcquired(a.start, votes)
+	return h.begin(ctx, &a.asked), nil
 }
 
 // confirm makes a quorum of masters stand at the hold's token, or at the one that a reader is

@@ -16,6 +16,7 @@ import (
 // must agree that the lock is still this owner's.
 func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	c := h.client
+	cfg.telling.reEnters()
 	if !cfg.ttlGiven || cfg.ttl == c.config.lock.ttl { // nobody asked for it here
 		cfg.ttl = min(cfg.ttl, c.maxTTL-h.delay())
 	}

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ func TestShortReEntriesDisturbNoRenewal(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		jumps := 0
-		c := d.reached(WithObserver(Observer{ClockJumped: func(string, string, time.Duration) { jumps++ }}))
+		c := d.reached(WithObserver(Observer{ClockJumped: func(context.Context, ClockJump) { jumps++ }}))
 		outer := mustTry(t, c, "job", WithTTL(30*time.Second))
 		for range 60 {
 			time.Sleep(2 * time.Second)
@@ -34,7 +35,7 @@ func TestUnansweredReEntryIsNoJump(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		jumps := 0
-		c := d.reached(WithObserver(Observer{ClockJumped: func(string, string, time.Duration) { jumps++ }}))
+		c := d.reached(WithObserver(Observer{ClockJumped: func(context.Context, ClockJump) { jumps++ }}))
 		outer := mustTry(t, c, "job", WithTTL(10*time.Second), WithoutWatchdog())
 		d.masters[0].freeze()
 		inner, err := c.TryLock(outer.Context(), "job", WithTTL(30*time.Second))

@@ -114,6 +114,9 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			if errors.Is(failed, ErrBadOption) || hopeless(failed) {
 				return nil, failed
 			}
+			if !c.notices.Reach().Quorum {
+				failed = joinErrors(failed, c.uncalled.why())
+			}
 			if ctx.Err() != nil && !errors.Is(failed, context.Cause(ctx)) {
 				failed = joinErrors(contextError(ctx), failed)
 			}
@@ -124,10 +127,7 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 				continue
 			}
 			w.Failed(calls, c.notices.Quorum())
-			if reached = c.notices.Listen(&w.Listener); !reached.Quorum {
-				failed = joinErrors(failed, c.uncalled.why())
-			}
-			c.observer.Waiting(name, failed)
+			reached = c.notices.Listen(&w.Listener)
 			w.AskAt = c.now().Add(c.pauseAfter(w, try, failed, reached))
 			last = failed
 			try++

@@ -427,7 +427,7 @@ func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		var events recorder
-		a, b := d.reached(), d.reached(WithTTL(time.Second), WithObserver(Observer{Waiting: func(name string, err error) { events.note("asked %s", name) }}))
+		a, b := d.reached(), d.reached(WithTTL(time.Second), WithObserver(Observer{AttemptFailed: func(_ context.Context, a FailedAttempt) { events.note("asked %s", a.Name) }}))
 		held := mustTry(t, a, "job")
 		got := goLock(t, b, "job")
 		d.inLine("job", 1)

@@ -111,6 +111,8 @@ func (h *hold) extend(v *membership.View, t terms) *round {
 			h.renewed(t, start)
 		case disowned(votes, r.quorum):
 			h.end(ErrLost)
+		default:
+			h.tellRenewalFailed(v, votes)
 		}
 	}
 	requests := r.requests(len(c.masters))
@@ -160,7 +162,7 @@ func (h *hold) weigh(i int, v script.Vote, t terms, at *membership.View, repair 
 	}
 	h.mu.Unlock()
 	if jumped != 0 {
-		h.client.observer.ClockJumped(h.client.masters[i].Name, h.name, jumped)
+		h.tellJump(i, jumped)
 		return script.Vote{Heard: true, Answer: script.Refused, Err: errClockJumped}
 	}
 	return v
@@ -194,7 +196,7 @@ func (h *hold) renewed(t terms, start clock.Instant) {
 	h.timer.Reset(h.untilNextTick(now))
 	left := h.validUntil().Sub(now)
 	h.mu.Unlock()
-	h.client.observer.Renewed(h.name, h.token, left)
+	h.tellRenewed(left)
 }
 
 // extended makes t the terms of the renewals to come.

@@ -14,7 +14,6 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/bench/internal/stats"
 	"github.com/redlock-go/redlock/bench/internal/usage"
-	"github.com/redlock-go/redlock/fence"
 )
 
 const (
@@ -45,9 +44,9 @@ func (r *renewals) had(name string) {
 
 func (r *renewals) observer() redlock.Observer {
 	return redlock.Observer{
-		Acquired: func(name string, _ fence.Token, _ time.Duration, _ []redlock.Vote) { r.had(name) },
-		Renewed:  func(name string, _ fence.Token, _ time.Duration) { r.had(name) },
-		Ended: func(string, fence.Token, error) {
+		Acquired: func(_ context.Context, a redlock.Acquisition) { r.had(a.Name) },
+		Renewed:  func(_ context.Context, renewal redlock.Renewal) { r.had(renewal.Name) },
+		Ended: func(context.Context, redlock.HoldEnd) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if !r.closed {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
@@ -21,7 +21,7 @@ const embeddedMasters = 5
 
 // connect makes the client that the arguments ask for, which tells waiting why each
 // attempt of a wait failed, and a function that ends it.
-func connect(cfg *runConfig, waiting func(name string, err error)) (*redlock.Client, func(), error) {
+func connect(cfg *runConfig, failed func(context.Context, redlock.FailedAttempt)) (*redlock.Client, func(), error) {
 	urls, stop := cfg.Masters, func() {}
 	if cfg.Embedded {
 		var err error
@@ -35,7 +35,7 @@ func connect(cfg *runConfig, waiting func(name string, err error)) (*redlock.Cli
 	if cfg.Verbose {
 		observer = teller()
 	}
-	observer.Waiting = waiting
+	observer.AttemptFailed = failed
 	client, err := redlock.Open(urls, append(cfg.options(), redlock.WithObserver(observer))...)
 	if err != nil {
 		stop()
@@ -78,27 +78,30 @@ func startEmbedded() (urls []string, stop func(), err error) {
 func teller() redlock.Observer {
 	say := func(format string, args ...any) { complain(fmt.Errorf(format, args...)) }
 	return redlock.Observer{
-		Acquired: func(name string, token fence.Token, took time.Duration, votes []redlock.Vote) {
-			say("%q acquired with token %v in %v: %s", name, token, took.Round(time.Microsecond), list(votes))
+		Acquired: func(_ context.Context, a redlock.Acquisition) {
+			say("%q acquired with token %v in %v: %s", a.Name, a.Token, a.Took.Round(time.Microsecond), list(a.Votes))
 		},
-		Renewed: func(name string, token fence.Token, validFor time.Duration) {
-			say("%q renewed for %v", name, validFor.Round(time.Millisecond))
+		Renewed: func(_ context.Context, r redlock.Renewal) {
+			say("%q renewed for %v", r.Name, r.ValidFor.Round(time.Millisecond))
 		},
-		Ended: func(name string, token fence.Token, cause error) {
-			if errors.Is(cause, redlock.ErrReleased) {
-				say("%q released", name)
+		RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) {
+			say("%q not renewed, %v are left: %s", f.Name, f.ValidFor.Round(time.Millisecond), oneLine(f.Err))
+		},
+		Ended: func(_ context.Context, e redlock.HoldEnd) {
+			if errors.Is(e.Cause, redlock.ErrReleased) {
+				say("%q released", e.Name)
 			}
 		},
-		ClockJumped: func(master, name string, by time.Duration) {
-			say("the clock of %s jumped by %v", master, by)
+		ClockJumped: func(_ context.Context, j redlock.ClockJump) {
+			say("the clock of %s jumped by %v", j.Master, j.By)
 		},
-		MasterDown: func(master string, err error) { say("%s is down: %s", master, oneLine(err)) },
-		MasterUp:   func(master string) { say("%s is up", master) },
-		NotAMember: func(master string, err error) { say("%s does not vote: %s", master, oneLine(err)) },
-		MemberChanged: func(address string, from, to redlock.MemberState) {
-			say("member %s: %s, was %s", address, cmp.Or(to, "none"), cmp.Or(from, "none"))
+		MasterDown: func(m redlock.MasterStatus) { say("%s is down: %s", m.Master, oneLine(m.Err)) },
+		MasterUp:   func(m redlock.MasterStatus) { say("%s is up", m.Master) },
+		NotAMember: func(m redlock.MasterStatus) { say("%s does not vote: %s", m.Master, oneLine(m.Err)) },
+		MemberChanged: func(m redlock.MemberTransition) {
+			say("member %s: %s, was %s", m.Address, cmp.Or(m.To, "none"), cmp.Or(m.From, "none"))
 		},
-		VersionLearned: func(version int) { say("the table of members has version %d", version) },
+		VersionLearned: func(t redlock.TableVersion) { say("the table of members has version %d", t.Version) },
 	}
 }
 

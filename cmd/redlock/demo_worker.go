@@ -40,8 +40,8 @@ func newWorker(id int, seed uint64, masters []testMaster, book *ledger, st *stag
 		// is paused could not renew: this way its pause need not stop a goroutine of
 		// the library's too.
 		redlock.WithoutWatchdog(),
-		redlock.WithObserver(redlock.Observer{Acquired: func(_ string, token fence.Token, took time.Duration, votes []redlock.Vote) {
-			st.acquired(id, token, took, votes)
+		redlock.WithObserver(redlock.Observer{Acquired: func(_ context.Context, a redlock.Acquisition) {
+			st.acquired(id, a.Token, a.Took, a.Votes)
 		}}))
 	if err != nil {
 		return nil, errors.Join(err, w.closeConns())

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -36,11 +37,14 @@ func newLongWait(cfg *runConfig) *longWait {
 
 // failed takes why an attempt failed. Two reasons do not go away: the masters belong to no
 // deployment, or are not trusted, or do not trust us.
-func (w *longWait) failed(_ string, err error) {
-	w.failure.Store(&err)
-	if errors.Is(err, redlock.ErrNeedsInit) || distrusted(err) {
+func (w *longWait) failed(_ context.Context, a redlock.FailedAttempt) {
+	if !a.Waits {
+		return
+	}
+	w.failure.Store(&a.Err)
+	if errors.Is(a.Err, redlock.ErrNeedsInit) || distrusted(a.Err) {
 		select {
-		case w.hopeless <- err:
+		case w.hopeless <- a.Err:
 		default:
 		}
 	}

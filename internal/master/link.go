@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -108,6 +109,10 @@ func (l *link) exchange(live []*Request) error {
 	for _, r := range live {
 		l.argv = append(l.argv, r.Call.Args()...)
 	}
+	var left clock.Instant
+	if l.master.Called != nil {
+		left = l.master.Now()
+	}
 	replies, err := l.run()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		// SCRIPT FLUSH. Nothing was run. As EVAL, because between loading and asking
@@ -118,6 +123,9 @@ func (l *link) exchange(live []*Request) error {
 	clear(l.argv)
 	if err == nil && len(replies) != len(live) {
 		err = fmt.Errorf("%d calls, but %d replies", len(live), len(replies))
+	}
+	if l.master.Called != nil {
+		l.master.Called(l.master.Now().Sub(left), len(live), err)
 	}
 	if err != nil {
 		for _, r := range live {

@@ -44,6 +44,10 @@ type Config struct {
 	// and when it cannot any more, and why. They must return soon.
 	Up   func()
 	Down func(error)
+
+	// Called, unless it is nil, is told of each batch: how long it took, and why it brought no
+	// answers. It must return soon.
+	Called func(took time.Duration, operations int, err error)
 }
 
 // Master is one independent Redis server. It has one queue, one goroutine (run), and

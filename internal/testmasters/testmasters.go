@@ -66,7 +66,8 @@ func Processes(t *testing.T, n int) *Deployment {
 
 func (d *Deployment) found() {
 	d.t.Helper()
-	if err := d.Client().Init(context.Background(), 0); err != nil {
+	patient := redlock.WithRequestTimeout(10 * time.Second) // the machine may be busy
+	if err := d.Client(patient).Init(context.Background(), 0); err != nil {
 		d.t.Fatal(err)
 	}
 }

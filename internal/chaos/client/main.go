@@ -93,10 +93,12 @@ func run(ctx context.Context, c config) error {
 		redlock.WithMaxTTL(c.MaxTTL),
 		redlock.WithRequestTimeout(c.request),
 		redlock.WithObserver(redlock.Observer{
-			Renewed:     process.Renewed,
-			MasterDown:  func(master string, err error) { say(clock, "%s is down: %v", master, err) },
-			MasterUp:    func(master string) { say(clock, "%s is up", master) },
-			ClockJumped: func(master, name string, by time.Duration) { say(clock, "the clock of %s jumped by %v", master, by) },
+			Renewed:    process.Renewed,
+			MasterDown: func(m redlock.MasterStatus) { say(clock, "%s is down: %v", m.Master, m.Err) },
+			MasterUp:   func(m redlock.MasterStatus) { say(clock, "%s is up", m.Master) },
+			ClockJumped: func(_ context.Context, j redlock.ClockJump) {
+				say(clock, "the clock of %s jumped by %v", j.Master, j.By)
+			},
 		}))
 	if err != nil {
 		return errors.Join(err, closeStores(), out.Close())

@@ -119,11 +119,11 @@ func (c *clients) observer(name string, w *work.Process) redlock.Observer {
 	}
 	return redlock.Observer{
 		Renewed:        w.Renewed,
-		MasterDown:     func(master string, err error) { say("%s is down: %v", master, err) },
-		MasterUp:       func(master string) { say("%s is up", master) },
-		NotAMember:     func(master string, err error) { say("%s does not vote: %v", master, err) },
-		VersionLearned: func(version int) { say("the members are of version %d", version) },
-		MemberChanged:  func(address string, from, to redlock.MemberState) { say("%s was %s, and is %s", address, from, to) },
+		MasterDown:     func(m redlock.MasterStatus) { say("%s is down: %v", m.Master, m.Err) },
+		MasterUp:       func(m redlock.MasterStatus) { say("%s is up", m.Master) },
+		NotAMember:     func(m redlock.MasterStatus) { say("%s does not vote: %v", m.Master, m.Err) },
+		VersionLearned: func(t redlock.TableVersion) { say("the members are of version %d", t.Version) },
+		MemberChanged:  func(m redlock.MemberTransition) { say("%s was %s, and is %s", m.Address, m.From, m.To) },
 	}
 }
 

@@ -64,16 +64,16 @@ func (h *holds) end(e entry) {
 	delete(h.had, e.of)
 }
 
-// renewed is the Observer's. It does not take the end of the lease from validFor:
+// renewed is the Observer's. It does not take the end of the lease from ValidFor:
 // this process may have been stopped since that was worked out, and an end that is
 // told too late would look like an overlap. An observer must not ask the lock; so
 // another goroutine does. Which of several holds for reading was renewed is not told: all
 // of them are asked.
-func (h *holds) renewed(name string, token fence.Token, _ time.Duration) {
+func (h *holds) renewed(r redlock.Renewal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.had { // one that is only beginning is not there, and will read the end of its lease yet
-		if e.known.Name == name && e.token == token {
+		if e.known.Name == r.Name && e.token == r.Token {
 			h.logs.Go(func() {
 				e.log(history.Event{Kind: history.Renewed, Until: endOf(e.lease, h.calls.out)})
 			})

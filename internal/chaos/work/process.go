@@ -52,9 +52,7 @@ func NewProcess(s Settings, out history.Log) *Process {
 }
 
 // Renewed is for the redlock.Observer of the process's client.
-func (p *Process) Renewed(name string, token fence.Token, validFor time.Duration) {
-	p.holds.renewed(name, token, validFor)
-}
+func (p *Process) Renewed(_ context.Context, r redlock.Renewal) { p.holds.renewed(r) }
 
 // Run lets the workers work until ctx ends, and returns when they have left.
 func (p *Process) Run(ctx context.Context, client *redlock.Client, stores []Store) {

@@ -1,0 +1,82 @@
+package redlockotel
+
+import (
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/redlock-go/redlock"
+)
+
+// scope names what is reported by this package.
+const scope = "github.com/redlock-go/redlock/redlockotel"
+
+// Option is a setting of an observer.
+type Option func(*config)
+
+type config struct {
+	tracers trace.TracerProvider
+	meters  metric.MeterProvider
+	names   func(string) string
+	errs    []error
+}
+
+// WithTracerProvider sets what makes spans. Default otel.GetTracerProvider().
+func WithTracerProvider(p trace.TracerProvider) Option {
+	return func(c *config) {
+		c.tracers = p
+		c.refuse(p == nil, "tracer provider")
+	}
+}
+
+// WithMeterProvider sets what collects metrics. Default otel.GetMeterProvider().
+func WithMeterProvider(p metric.MeterProvider) Option {
+	return func(c *config) {
+		c.meters = p
+		c.refuse(p == nil, "meter provider")
+	}
+}
+
+// WithNames adds the attribute redlock.lock.name to the metrics of calls and holds: what group makes of the name of the
+// lock, as "order" of "order:4711". It must return few different values (some dozens), because a metric is kept for
+// each of them and never forgotten. For a name with slots it gets that of the slot; of a set each name counts
+// for its holds, and the first one for the call. Default: metrics do not have names.
+func WithNames(group func(name string) string) Option {
+	return func(c *config) {
+		c.names = group
+		c.refuse(group == nil, "names")
+	}
+}
+
+func (c *config) refuse(bad bool, field string) {
+	if bad {
+		c.errs = append(c.errs, &redlock.OptionError{Field: field, Value: nil, Rule: "it must not be nil"})
+	}
+}
+
+// NewObserver returns an Observer that reports what happens as spans and metrics. See redlock.Observers to have it
+// beside another one.
+//
+// Errors: a *redlock.OptionError for each bad option, joined; an instrument that the meter provider refuses.
+func NewObserver(opts ...Option) (redlock.Observer, error) {
+	c := config{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
+	for i, o := range opts {
+		if o == nil {
+			c.refuse(true, fmt.Sprintf("options[%d]", i))
+			continue
+		}
+		o(&c)
+	}
+	if err := errors.Join(c.errs...); err != nil {
+		return redlock.Observer{}, err
+	}
+	metrics, err := newMetrics(c.meters.Meter(scope), c.names)
+	if err != nil {
+		return redlock.Observer{}, fmt.Errorf("redlockotel: %w", err)
+	}
+	// The spans come first: their contexts lead from measurements to traces.
+	return redlock.Observers((&traces{c.tracers.Tracer(scope)}).observer(), metrics.observer()), nil
+}

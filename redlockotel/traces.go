@@ -1,0 +1,154 @@
+package redlockotel
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/redlock-go/redlock"
+)
+
+type traces struct{ tracer trace.Tracer }
+
+// call is what the spans of one call need. Its context carries it.
+type call struct {
+	parent context.Context // the caller's
+	span   trace.Span
+
+	mu    sync.Mutex
+	holds map[redlock.Hold]*hold // that are not over
+}
+
+type hold struct {
+	span     trace.Span
+	renewals int
+}
+
+type callKey struct{}
+
+func (t *traces) observer() redlock.Observer {
+	return redlock.Observer{
+		Started:       t.started,
+		AttemptFailed: attemptFailed,
+		Finished:      finished,
+		Acquired:      t.acquired,
+		Renewed: func(ctx context.Context, r redlock.Renewal) {
+			inHold(ctx, r.Hold, func(h *hold) { h.renewals++ })
+		},
+		RenewalFailed: func(ctx context.Context, f redlock.FailedRenewal) {
+			inHold(ctx, f.Hold, func(h *hold) {
+				h.span.AddEvent("redlock.renewal.failed", trace.WithAttributes(errorKey.String(errorType(f.Err)), messageKey.String(f.Err.Error())))
+			})
+		},
+		ClockJumped: func(ctx context.Context, j redlock.ClockJump) {
+			inHold(ctx, j.Hold, func(h *hold) {
+				h.span.AddEvent("redlock.clock.jumped", trace.WithAttributes(append(server(j.Master), jumpKey.String(j.By.String()))...))
+			})
+		},
+		Ended:    ended,
+		Unlocked: t.unlocked,
+	}
+}
+
+func (t *traces) started(ctx context.Context, l redlock.LockCall) context.Context {
+	attrs := []attribute.KeyValue{mode(l.Reads), waitsKey.Bool(l.Waits), names(l.Names, l.Set)}
+	if l.Slots > 0 {
+		attrs = append(attrs, slotsKey.Int(l.Slots))
+	}
+	spanned, span := t.tracer.Start(ctx, spanName(l), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
+	return context.WithValue(spanned, callKey{}, &call{parent: ctx, span: span, holds: map[redlock.Hold]*hold{}})
+}
+
+func names(all []string, set bool) attribute.KeyValue {
+	if set {
+		return namesKey.StringSlice(all)
+	}
+	return nameKey.String(all[0])
+}
+
+func spanName(l redlock.LockCall) string {
+	name := "lock"
+	if l.Set {
+		name = "lock_all"
+	}
+	if l.Reads {
+		name = "read_" + name
+	}
+	if !l.Waits {
+		name = "try_" + name
+	}
+	return "redlock " + name
+}
+
+func attemptFailed(ctx context.Context, a redlock.FailedAttempt) {
+	trace.SpanFromContext(ctx).AddEvent("redlock.attempt.failed",
+		trace.WithAttributes(nameKey.String(a.Name), errorKey.String(errorType(a.Err)), messageKey.String(a.Err.Error())))
+}
+
+func finished(ctx context.Context, r redlock.LockResult) {
+	span := trace.SpanFromContext(ctx)
+	span.SetAttributes(outcome(r), attemptsKey.Int(r.Attempts))
+	if r.Err != nil && (r.Waits || errorType(r.Err) != "held") {
+		fail(span, r.Err)
+	}
+	span.End()
+}
+
+func fail(span trace.Span, err error) {
+	span.SetAttributes(errorKey.String(errorType(err)))
+	span.SetStatus(codes.Error, err.Error())
+}
+
+func (t *traces) acquired(ctx context.Context, a redlock.Acquisition) {
+	c := callIn(ctx)
+	attrs := []attribute.KeyValue{nameKey.String(a.Name), mode(a.Reads)}
+	if !a.Reads {
+		attrs = append(attrs, tokenKey.Int64(int64(a.Token)))
+	}
+	if a.Slot > 0 {
+		attrs = append(attrs, slotKey.Int(a.Slot))
+	}
+	_, span := t.tracer.Start(c.parent, "redlock hold", trace.WithLinks(trace.Link{SpanContext: c.span.SpanContext()}), trace.WithAttributes(attrs...))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holds[a.Hold] = &hold{span: span}
+}
+
+func ended(ctx context.Context, e redlock.HoldEnd) {
+	c := callIn(ctx)
+	c.mu.Lock()
+	h := c.holds[e.Hold]
+	delete(c.holds, e.Hold)
+	c.mu.Unlock()
+	h.span.SetAttributes(causeKey.String(errorType(e.Cause)), renewalsKey.Int(h.renewals))
+	if lost(e.Cause) {
+		fail(h.span, e.Cause)
+	}
+	h.span.End()
+}
+
+// unlocked makes a span of what is over.
+func (t *traces) unlocked(ctx context.Context, u redlock.UnlockResult) {
+	_, span := t.tracer.Start(ctx, "redlock unlock", trace.WithTimestamp(time.Now().Add(-u.Took)), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(mode(u.Reads), names(u.Names, u.Set)))
+	if u.Err != nil {
+		fail(span, u.Err)
+	}
+	span.End()
+}
+
+func callIn(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// inHold calls do with a hold, unless it is over: what is told of it may come late.
+func inHold(ctx context.Context, of redlock.Hold, do func(*hold)) {
+	c := callIn(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h := c.holds[of]; h != nil {
+		do(h)
+	}
+}
