@@ -90,12 +90,6 @@ type clientOption func(*config)
 
 func (o clientOption) applyClient(c *config) { o(c) }
 
-func init() {
-	clock.Option = func(now func() clock.Instant) any {
-		return clientOption(func(c *config) { c.now = now })
-	}
-}
-
 type lockOption func(*lockConfig)
 
 func (o lockOption) applyClient(c *config)   { o(&c.lock) }

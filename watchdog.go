@@ -69,6 +69,17 @@ func (h *hold) untilNextTick(now clock.Instant) time.Duration {
 	return next.Sub(now)
 }
 
+// renewNow makes a renewal due.
+func (h *hold) renewNow() {
+	now := h.client.now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended == nil {
+		h.renewAt = min(h.renewAt, now)
+		h.timer.Reset(h.untilNextTick(now))
+	}
+}
+
 // renew starts a renewal, and drops what has not left yet of the one before: a
 // master that hangs has one of them in its queue, not all.
 func (h *hold) renew(t terms) {
