@@ -116,7 +116,7 @@ func (v Vote) String() string {
 // QuorumError tells why masters did not agree to something. errors.Is finds
 // Reason, the masters' own errors and, for an acquisition, ErrNotAcquired.
 type QuorumError struct {
-	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "verify", "inspect" or "learn the members"
+	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "verify", "inspect", "learn the members" or "be ready"
 	Name   string // of the lock; "" if it is about none
 	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost
 	Need   int    // masters that had to agree
@@ -179,6 +179,7 @@ const (
 	opVerify    = "verify"
 	opInspect   = "inspect"
 	opMembers   = "learn the members"
+	opReady     = "be ready"
 )
 
 // OptionError tells which input was refused; errors.Is finds ErrBadOption.
