@@ -152,7 +152,7 @@ func (c *Client) waitForAll(ctx context.Context, names []string, cfg lockConfig)
 		} else {
 			s.abandon()
 		}
-		if errors.Is(err, ErrBadOption) {
+		if errors.Is(err, ErrBadOption) || cfg.failFast && lasting(err) {
 			return nil, err
 		}
 		if w.over(ctx) == nil {

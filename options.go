@@ -80,6 +80,7 @@ type lockConfig struct {
 	atLeast  time.Duration
 	wait     time.Duration
 	fair     bool
+	failFast bool
 	watchdog bool
 	slots    int    // WithSlots; 0: none
 	set      *Locks // that the hold is one of; nil: it stands alone

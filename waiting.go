@@ -123,6 +123,9 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			if again {
 				continue
 			}
+			if w.Want.failFast && lasting(failed) {
+				return nil, failed
+			}
 			w.Failed(calls, c.notices.Quorum())
 			c.observer.Waiting(name, failed)
 			reached = c.notices.Listen(&w.Listener)
