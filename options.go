@@ -82,6 +82,7 @@ type lockConfig struct {
 	fair     bool
 	failFast bool
 	watchdog bool
+	withCtx  bool   // RenewWithContext
 	slots    int    // WithSlots; 0: none
 	set      *Locks // that the hold is one of; nil: it stands alone
 	reads    bool   // no option: RLock, not Lock

@@ -65,8 +65,8 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 // first asks the masters.
 //
 // The lock's Context is derived from ctx: when ctx ends, so does the Context, and
-// work under the lock should stop, but the lock is held, and renewed, until Unlock.
-// To bound only the wait, use WithWait.
+// work under the lock should stop, but the lock is held, and renewed, until Unlock;
+// RenewWithContext ends its renewal as well. To bound only the wait, use WithWait.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, false, true)
 }

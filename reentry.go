@@ -58,16 +58,20 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 		err = errors.Join(ErrNotAcquired, h.end(ErrExpired))
 	}
 	if err != nil {
-		h.exit(!cfg.reads)
+		h.exit(!cfg.reads, nil)
 		return nil, err
 	}
 	h.mu.Lock()
 	h.atLeast = max(h.atLeast, cfg.atLeast)
+	if h.ended == nil && h.ceased > 0 {
+		h.timer.Reset(h.untilNextTick(c.now())) // it may be renewed again
+	}
 	h.mu.Unlock()
 	// ctx may have another lock's token by now.
 	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
-	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
-	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }, writes: !cfg.reads}, nil
+	wish := h.wishUntil(ctx, cfg.withCtx)
+	stop := context.AfterFunc(h.ctx, func() { wish.stop(); cancel(context.Cause(h.ctx)) })
+	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }, wish: wish, writes: !cfg.reads}, nil
 }
 
 // enterAgain asks the masters once to enter the hold again.
