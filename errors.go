@@ -65,6 +65,10 @@ var (
 	// two that do so would wait for each other for ever. Unlock first.
 	ErrUpgrade = errors.New("redlock: a lock that is held for reading cannot be locked for writing")
 
+	// ErrReentry is returned at once when a lock is asked for that the context carries already, and
+	// one of both was taken WithoutReentry.
+	ErrReentry = errors.New("redlock: the context carries this lock already, and it is not to be entered again")
+
 	// ErrWriters is returned by Downgrade when other handles of the hold were locked for
 	// writing, and are not unlocked.
 	ErrWriters = errors.New("redlock: other handles of the hold are for writing")

@@ -31,6 +31,7 @@ type hold struct {
 	reading  atomic.Bool // it reads, else it writes; set before its first request, or by Downgrade
 	watchdog bool
 	withCtx  bool // RenewWithContext, of the fresh acquisition
+	once     bool // WithoutReentry
 	maxHold  time.Duration
 	set      *Locks // it is one of several that are held together; nil: it stands alone
 	drift    float64
@@ -84,6 +85,7 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 		keys:     script.KeysOf(c.prefix, name, owner),
 		watchdog: cfg.watchdog,
 		withCtx:  cfg.withCtx,
+		once:     cfg.once,
 		maxHold:  cfg.maxHold,
 		set:      cfg.set,
 		atLeast:  cfg.atLeast,

@@ -83,6 +83,7 @@ type lockConfig struct {
 	failFast bool
 	watchdog bool
 	withCtx  bool   // RenewWithContext
+	once     bool   // WithoutReentry
 	slots    int    // WithSlots; 0: none
 	set      *Locks // that the hold is one of; nil: it stands alone
 	reads    bool   // no option: RLock, not Lock

@@ -52,7 +52,7 @@ type Client struct {
 // no ErrNotAcquired: trying again would not help.
 //
 // With a ctx derived from the Context of a lock of the same name, it re-enters
-// that lock: same token, and as many Unlocks as entries.
+// that lock: same token, and as many Unlocks as entries. WithoutReentry refuses that.
 //
 // It is not safe to assume that the lock is held until Unlock: see Lock.Context.
 func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {

@@ -12,6 +12,17 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
+// WithoutReentry makes a hold one that is not entered again: a Lock, TryLock or Do of the name
+// with a context derived from the hold's is refused at once, with ErrReentry. (As a mutex it would
+// wait for itself.) It is so if the option was given to the one or to the other. It is for code
+// in which to enter twice is a mistake, say a callee that shares a lock's name by chance and does not
+// expect its caller in the middle of something. Default: such a call re-enters the lock.
+//
+// A call whose context carries no lock of the name waits as always, also in the same goroutine.
+func WithoutReentry() LockOption {
+	return lockOption(func(l *lockConfig) { l.once = true })
+}
+
 // reenter enters a hold again: the masters are told the new depth, and a quorum
 // must agree that the lock is still this owner's.
 func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
@@ -34,6 +45,10 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	case h.depth == 0: // the last Unlock is about to end it
 		h.mu.Unlock()
 		return nil, errors.Join(ErrNotAcquired, ErrReleased)
+	}
+	if h.once || cfg.once {
+		h.mu.Unlock()
+		return nil, errors.Join(ErrNotAcquired, ErrReentry)
 	}
 	if h.reading.Load() && !cfg.reads {
 		h.mu.Unlock()
