@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 )
 
 // renewalsOf is an option that counts renewals.
-func renewalsOf(n *int) Option {
-	return WithObserver(Observer{Renewed: func(string, fence.Token, time.Duration) { *n++ }})
+func renewalsOf(n *atomic.Int64) Option {
+	return WithObserver(Observer{Renewed: func(string, fence.Token, time.Duration) { n.Add(1) }})
 }
 
 // free waits until nobody has the name, and returns how long that took.
@@ -31,14 +32,14 @@ var errRequestEnded = errors.New("the request has ended")
 func TestRenewWithContext(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		renewed := 0
+		var renewed atomic.Int64
 		c := d.client(renewalsOf(&renewed), RenewWithContext(), WithTTL(30*time.Second))
 		ctx, end := context.WithCancelCause(background)
 		lock, err := c.Lock(ctx, "name")
 		must(t, err)
 		time.Sleep(time.Hour + time.Second) // between two renewals
-		if !lock.Valid() || renewed < 350 {
-			t.Fatalf("while its context lives it was renewed %d times, and is valid: %v", renewed, lock.Valid())
+		if !lock.Valid() || renewed.Load() < 350 {
+			t.Fatalf("while its context lives it was renewed %d times, and is valid: %v", renewed.Load(), lock.Valid())
 		}
 		end(errRequestEnded)
 		<-lock.Context().Done()
@@ -49,10 +50,10 @@ func TestRenewWithContext(t *testing.T) {
 		if !lock.Valid() || until <= 0 {
 			t.Errorf("the hold ended with the context")
 		}
-		before := renewed
+		before := renewed.Load()
 		took := free(t, d.client(), "name")
-		if renewed != before {
-			t.Errorf("%d renewals after the end of the context", renewed-before)
+		if after := renewed.Load(); after != before {
+			t.Errorf("%d renewals after the end of the context", after-before)
 		}
 		if took > 30*time.Second || took < until {
 			t.Errorf("free after %v; the hold was to end after %v", took, until)

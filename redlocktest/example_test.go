@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,17 +81,17 @@ func TestJobLosesItsLock(t *testing.T) {
 // A lock that is renewed for an hour, in no time.
 func TestRenewalOverAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		renewals := 0
+		var renewals atomic.Int64
 		client := redlocktest.New(t).Client(redlock.WithObserver(redlock.Observer{
-			Renewed: func(string, fence.Token, time.Duration) { renewals++ },
+			Renewed: func(string, fence.Token, time.Duration) { renewals.Add(1) },
 		}))
 		var b books
 		err := closeMonth(t.Context(), client, &b, func(context.Context) { time.Sleep(time.Hour + time.Second) })
 		if err != nil || len(b.rows) != 2 {
 			t.Errorf("%v, and the store has %v", err, b.rows)
 		}
-		if renewals != 360 { // one in a third of the ttl, which is 30 s by default
-			t.Errorf("%d renewals", renewals)
+		if n := renewals.Load(); n != 360 { // one in a third of the ttl, which is 30 s by default
+			t.Errorf("%d renewals", n)
 		}
 	})
 }
