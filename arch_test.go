@@ -33,6 +33,11 @@ func TestDependencies(t *testing.T) {
 			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
 			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
 		}, "an election needs no more than the lock"},
+		{"./redlocktest", []string{
+			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
+			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
+			"github.com/yuin/gopher-lua", // its masters'
+		}, "tests of users need the lock and its masters, and nothing that ours need beside"},
 		{"./fence", []string{"github.com/redlock-go/redlock/fence"}, "a store's service must not need a lock client"},
 		{"./guard/httpguard", []string{"github.com/redlock-go/redlock/fence", "github.com/redlock-go/redlock/guard/httpguard"}, "a guard knows fence, and no lock client"},
 	} {
@@ -41,7 +46,8 @@ func TestDependencies(t *testing.T) {
 			t.Fatalf("go list %s: %v", c.pkg, err)
 		}
 		for dep := range strings.FieldsSeq(string(out)) {
-			ok := !strings.Contains(dep, "/internal/embedded") && !strings.Contains(dep, "/internal/redisproc")
+			forTests := strings.Contains(dep, "/internal/embedded") || strings.Contains(dep, "/redlocktest") || strings.Contains(dep, "/internal/direct")
+			ok := !strings.Contains(dep, "/internal/redisproc") && (!forTests || c.pkg == "./redlocktest")
 			any := false
 			for _, a := range c.allowed {
 				any = any || strings.HasPrefix(dep, a)
@@ -85,7 +91,8 @@ func TestImports(t *testing.T) {
 		"internal/masterurl":  {},
 		"internal/membership": {"internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master"},
 		"internal/waitqueue":  {"internal/clock"},
-		".":                   {"fence", "internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/waitqueue"},
+		"internal/testhook":   {"internal/clock"},
+		".":                   {"fence", "internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/testhook", "internal/waitqueue"},
 	}
 	needGoRedis := map[string]bool{"open.go": true, "internal/masterurl/url.go": true} // and all of internal/master
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{range .GoFiles}} {{.}}{{end}}{{end}}`, ".").Output()

@@ -60,8 +60,9 @@
 //     which wait for them.
 //
 // A lock has no goroutine. Its deadline and its renewals are timers. Their functions
-// (hold.tick, suspendCheck.check) run for microseconds and wait for no master. Close
-// returns when all goroutines have ended.
+// (hold.tick, suspendCheck.check) run for microseconds and wait for no master. So does
+// what RenewWithContext does when a context ends. Close returns when all goroutines have
+// ended.
 //
 // docs/PROTOCOL.md says how it works, and why it is right.
 package redlock

@@ -70,6 +70,10 @@ var (
 	// two that do so would wait for each other for ever. Unlock first.
 	ErrUpgrade = errors.New("redlock: a lock that is held for reading cannot be locked for writing")
 
+	// ErrReentry is returned at once when a lock is asked for that the context carries already, and
+	// one of both was taken WithoutReentry.
+	ErrReentry = errors.New("redlock: the context carries this lock already, and it is not to be entered again")
+
 	// ErrWriters is returned by Downgrade when other handles of the hold were locked for
 	// writing, and are not unlocked.
 	ErrWriters = errors.New("redlock: other handles of the hold are for writing")
@@ -121,7 +125,7 @@ func (v Vote) String() string {
 // QuorumError tells why masters did not agree to something. errors.Is finds
 // Reason, the masters' own errors and, for an acquisition, ErrNotAcquired.
 type QuorumError struct {
-	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "force unlock", "verify", "inspect", "list the names" or "learn the members"
+	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "force unlock", "verify", "inspect", "list the names", "learn the members" or "be ready"
 	Name   string // of the lock; "" if it is about none
 	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost
 	Need   int    // masters that had to agree
@@ -202,6 +206,7 @@ const (
 	opInspect     = "inspect"
 	opNames       = "list the names"
 	opMembers     = "learn the members"
+	opReady       = "be ready"
 )
 
 // OptionError tells which input was refused; errors.Is finds ErrBadOption.

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/direct"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/master"
@@ -229,7 +230,7 @@ func (d *deployment) holders(name string) string {
 
 // runBatch runs calls on a master, past the library, in one batch of this source.
 func runBatch(source string, r *redis.Client, calls ...script.Call) ([]any, error) {
-	version, err := r.HGet(background, script.RegisterKey(DefaultPrefix), "votes").Result()
+	version, err := direct.Version(background, r, DefaultPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -238,22 +239,7 @@ func runBatch(source string, r *redis.Client, calls ...script.Call) ([]any, erro
 
 // runBatchAt is runBatch at a version of the table of members.
 func runBatchAt(source string, r *redis.Client, version string, calls ...script.Call) ([]any, error) {
-	return sendBatch(r, "eval", source, version, calls)
-}
-
-// sendBatch runs calls on a master, past the library, by a command and the batch script as
-// that wants it.
-func sendBatch(r *redis.Client, command, source, version string, calls []script.Call) ([]any, error) {
-	words := []any{command, source, 0, script.RegisterKey(DefaultPrefix)}
-	for _, c := range calls {
-		words = append(words, c.Keys()...)
-	}
-	words[2] = len(words) - 3
-	words = append(words, version)
-	for _, c := range calls {
-		words = append(words, c.Args()...)
-	}
-	return r.Do(background, words...).Slice()
+	return direct.Run(background, r, "eval", source, DefaultPrefix, version, calls...)
 }
 
 // replied is an error that an operation replied.

@@ -30,6 +30,8 @@ type hold struct {
 	last     fence.Token // likewise: the token, or the newest writer's that a reader knows
 	reading  atomic.Bool // it reads, else it writes; set before its first request, or by Downgrade
 	watchdog bool
+	withCtx  bool // RenewWithContext, of the fresh acquisition
+	once     bool // WithoutReentry
 	maxHold  time.Duration
 	set      *Locks // it is one of several that are held together; nil: it stands alone
 	telling  *telling
@@ -40,6 +42,7 @@ type hold struct {
 	// Set by begin, then constant.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	wish   *wish         // of the fresh acquisition's handle, or of the set's
 	limit  clock.Instant // of MaxHold; 0: none
 
 	mu      sync.Mutex    // never held over I/O, a channel or a call of the client's
@@ -50,6 +53,7 @@ type hold struct {
 	few     [few]masterHold // where they are if there are no more
 	depth   int             // handles that are not unlocked, and re-entries under way
 	writers int             // those of them that write
+	ceased  int             // those of them that wish for no renewal any more
 	blocks  bool            // other callers of this client do not ask for the name
 	ended   error           // why it is over; nil while held
 	endedAt clock.Instant
@@ -81,6 +85,8 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 		owner:    owner,
 		keys:     script.KeysOf(c.prefix, name, owner),
 		watchdog: cfg.watchdog,
+		withCtx:  cfg.withCtx,
+		once:     cfg.once,
 		maxHold:  cfg.maxHold,
 		set:      cfg.set,
 		telling:  cfg.telling,
@@ -216,6 +222,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 	inner, cancel := context.WithCancelCause(ctx)
 	h.cancel = cancel
 	h.ctx = h.contextIn(inner)
+	h.wish = h.wishUntil(ctx, h.withCtx)
 	now := h.client.now()
 	h.mu.Lock()
 	if h.since == 0 {
@@ -258,7 +265,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 		return v
 	}
 	asked.receive(false, late)
-	return &Lock{h: h, ctx: h.ctx, cancel: func(error) {}, writes: blocks}
+	return &Lock{h: h, ctx: h.ctx, cancel: func(error) {}, wish: h.wish, writes: blocks}
 }
 
 // end makes the hold be over, once, and returns why it is: cause, or what came
@@ -276,6 +283,7 @@ func (h *hold) end(cause error) error {
 	h.ended, h.endedAt = cause, now
 	h.timer.Stop()
 	h.mu.Unlock()
+	h.wish.stop()
 
 	if planted.Bug.RenewsLate() && cause == ErrReleased {
 		time.AfterFunc(h.terms.ttl/renewals, func() {

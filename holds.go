@@ -49,6 +49,15 @@ func (s *holds) latest(name string) *hold {
 	return s.byName[name]
 }
 
+// renewNow makes the renewals of all holds of a name due.
+func (s *holds) renewNow(name string) {
+	for _, h := range s.all() {
+		if h.name == name {
+			h.renewNow()
+		}
+	}
+}
+
 // all returns all.
 func (s *holds) all() []*hold {
 	s.mu.Lock()

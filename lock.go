@@ -26,6 +26,7 @@ type Lock struct {
 	h        *hold
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
+	wish     *wish
 	unlocked bool // guarded by h.mu
 	writes   bool // guarded by h.mu
 }
@@ -212,5 +213,5 @@ func (l *Lock) leave() error {
 		return ErrReleased
 	}
 	l.cancel(ErrReleased)
-	return l.h.unlock(writes)
+	return l.h.unlock(writes, l.wish)
 }

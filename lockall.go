@@ -159,7 +159,7 @@ func (c *Client) waitForAll(ctx context.Context, names []string, cfg lockConfig)
 		} else {
 			s.abandon()
 		}
-		if errors.Is(err, ErrBadOption) || hopeless(err) {
+		if errors.Is(err, ErrBadOption) || hopeless(err) || cfg.failFast && lasting(err) {
 			return nil, err
 		}
 		if w.over(ctx) == nil && (try >= jointTries || blocked < 0) {

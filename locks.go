@@ -142,7 +142,7 @@ func (s *Locks) exit() (held []*hold, freed []*round, ended error) {
 	s.mu.Unlock()
 	s.client.gather(func() {
 		for _, h := range all {
-			r, err := h.exit(true)
+			r, err := h.exit(true, h.wish)
 			if err != nil {
 				ended = err
 			}

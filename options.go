@@ -80,7 +80,10 @@ type lockConfig struct {
 	atLeast  time.Duration
 	wait     time.Duration
 	fair     bool
+	failFast bool
 	watchdog bool
+	withCtx  bool   // RenewWithContext
+	once     bool   // WithoutReentry
 	slots    int    // WithSlots; 0: none
 	set      *Locks // that the hold is one of; nil: it stands alone
 	reads    bool   // no option: RLock, not Lock
@@ -90,12 +93,6 @@ type lockConfig struct {
 type clientOption func(*config)
 
 func (o clientOption) applyClient(c *config) { o(c) }
-
-func init() {
-	clock.Option = func(now func() clock.Instant) any {
-		return clientOption(func(c *config) { c.now = now })
-	}
-}
 
 type lockOption func(*lockConfig)
 

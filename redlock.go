@@ -53,7 +53,7 @@ type Client struct {
 // no ErrNotAcquired: trying again would not help.
 //
 // With a ctx derived from the Context of a lock of the same name, it re-enters
-// that lock: same token, and as many Unlocks as entries.
+// that lock: same token, and as many Unlocks as entries. WithoutReentry refuses that.
 //
 // It is not safe to assume that the lock is held until Unlock: see Lock.Context.
 func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
@@ -66,8 +66,8 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 // first asks the masters.
 //
 // The lock's Context is derived from ctx: when ctx ends, so does the Context, and
-// work under the lock should stop, but the lock is held, and renewed, until Unlock.
-// To bound only the wait, use WithWait.
+// work under the lock should stop, but the lock is held, and renewed, until Unlock;
+// RenewWithContext ends its renewal as well. To bound only the wait, use WithWait.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, false, true)
 }

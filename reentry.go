@@ -12,6 +12,17 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
+// WithoutReentry makes a hold one that is not entered again: a Lock, TryLock or Do of the name
+// with a context derived from the hold's is refused at once, with ErrReentry. (As a mutex it would
+// wait for itself.) It is so if the option was given to the one or to the other. It is for code
+// in which to enter twice is a mistake, say a callee that shares a lock's name by chance and does not
+// expect its caller in the middle of something. Default: such a call re-enters the lock.
+//
+// A call whose context carries no lock of the name waits as always, also in the same goroutine.
+func WithoutReentry() LockOption {
+	return lockOption(func(l *lockConfig) { l.once = true })
+}
+
 // reenter enters a hold again: the masters are told the new depth, and a quorum
 // must agree that the lock is still this owner's.
 func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
@@ -36,6 +47,10 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 		h.mu.Unlock()
 		return nil, errors.Join(ErrNotAcquired, ErrReleased)
 	}
+	if h.once || cfg.once {
+		h.mu.Unlock()
+		return nil, errors.Join(ErrNotAcquired, ErrReentry)
+	}
 	if h.reading.Load() && !cfg.reads {
 		h.mu.Unlock()
 		return nil, errors.Join(ErrNotAcquired, ErrUpgrade)
@@ -59,16 +74,20 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 		err = errors.Join(ErrNotAcquired, h.end(ErrExpired))
 	}
 	if err != nil {
-		h.exit(!cfg.reads)
+		h.exit(!cfg.reads, nil)
 		return nil, err
 	}
 	h.mu.Lock()
 	h.atLeast = max(h.atLeast, cfg.atLeast)
+	if h.ended == nil && h.ceased > 0 {
+		h.timer.Reset(h.untilNextTick(c.now())) // it may be renewed again
+	}
 	h.mu.Unlock()
 	// ctx may have another lock's token by now.
 	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
-	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
-	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }, writes: !cfg.reads}, nil
+	wish := h.wishUntil(ctx, cfg.withCtx)
+	stop := context.AfterFunc(h.ctx, func() { wish.stop(); cancel(context.Cause(h.ctx)) })
+	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }, wish: wish, writes: !cfg.reads}, nil
 }
 
 // enterAgain asks the masters once to enter the hold again.

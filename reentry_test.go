@@ -105,3 +105,53 @@ func TestReEntryBesideTheLastUnlock(t *testing.T) {
 		must(t, lock.Unlock(background))
 	})
 }
+
+// Whoever of both said so, nothing is entered again, and nobody is asked.
+func TestWithoutReentry(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.client()
+		refused := func(what string, ctx context.Context, name string, opts ...LockOption) {
+			t.Helper()
+			start := time.Now()
+			_, err := c.Lock(ctx, name, opts...)
+			requireErr(t, err, ErrNotAcquired, ErrReentry)
+			_, err = c.TryLock(ctx, name, opts...)
+			requireErr(t, err, ErrNotAcquired, ErrReentry)
+			if took := time.Since(start); took != 0 {
+				t.Errorf("%s: it took %v", what, took)
+			}
+		}
+		outer := mustTry(t, c, "name", WithoutReentry())
+		refused("the holder does not want it", outer.Context(), "name")
+		_, err := c.RLock(outer.Context(), "name")
+		requireErr(t, err, ErrNotAcquired, ErrReentry)
+		_, err = c.TryLock(background, "name")
+		requireErr(t, err, ErrHeld)
+		must(t, outer.Unlock(background))
+
+		outer = mustTry(t, c, "name")
+		refused("the callee does not want it", outer.Context(), "name", WithoutReentry())
+		inner, err := c.Lock(outer.Context(), "name")
+		must(t, err)
+		must(t, inner.Unlock(background))
+		must(t, outer.Unlock(background))
+		next, err := c.Lock(context.WithoutCancel(outer.Context()), "name", WithoutReentry()) // nothing is held: it is fresh
+		must(t, err)
+		must(t, next.Unlock(background))
+
+		slot, err := c.Lock(background, "slots", WithSlots(2), WithoutReentry())
+		must(t, err)
+		refused("a slot", slot.Context(), "slots", WithSlots(2))
+		must(t, slot.Unlock(background))
+		set, err := c.LockAll(background, []string{"a", "b"}, WithoutReentry())
+		must(t, err)
+		refused("a name of a set", set.Context(), "b")
+		must(t, set.Unlock(background))
+		reader, err := c.RLock(background, "read", WithoutReentry())
+		must(t, err)
+		_, err = c.RLock(reader.Context(), "read")
+		requireErr(t, err, ErrReentry)
+		must(t, reader.Unlock(background))
+	})
+}

@@ -152,15 +152,17 @@ func (h *hold) nextAttempt(cfg lockConfig, ticket waitqueue.Ticket) *attempt {
 	return a
 }
 
-// exit takes one entry back, of one that writes or reads, and tells the masters. The last one ends
+// exit takes one entry back, of one that writes or reads, with its wish, and tells the masters. The last one ends
 // the hold. It returns the masters' answers to come, and why the hold was over
 // before if it was.
-func (h *hold) exit(writes bool) (freed *round, ended error) {
+func (h *hold) exit(writes bool, w *wish) (freed *round, ended error) {
+	w.stop()
 	h.mu.Lock()
 	h.depth--
 	if writes {
 		h.writers--
 	}
+	h.drop(w)
 	left := h.depth
 	ended = h.ended
 	h.mu.Unlock()
@@ -182,9 +184,9 @@ func (h *hold) exit(writes bool) (freed *round, ended error) {
 }
 
 // unlock is exit, and waits until a quorum of masters has done it.
-func (h *hold) unlock(writes bool) error {
+func (h *hold) unlock(writes bool, w *wish) error {
 	c := h.client
-	freed, ended := c.unlocking(func() (*round, error) { return h.exit(writes) })
+	freed, ended := c.unlocking(func() (*round, error) { return h.exit(writes, w) })
 	if ended != nil {
 		return ended // nobody can tell by now what a release would have found
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/direct"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -75,7 +76,7 @@ func BenchmarkBatch(b *testing.B) {
 // grantAll runs the calls in one batch; each must be granted.
 func grantAll(b *testing.B, r *redis.Client, sha string, calls []script.Call) {
 	b.Helper()
-	replies, err := sendBatch(r, "evalsha", sha, "1", calls)
+	replies, err := direct.Run(background, r, "evalsha", sha, DefaultPrefix, "1", calls...)
 	if err != nil {
 		b.Fatal(err)
 	}

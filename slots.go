@@ -155,5 +155,5 @@ func (h *hold) giveBack() {
 	h.mu.Lock()
 	h.atLeast = 0
 	h.mu.Unlock()
-	h.exit(true)
+	h.exit(true, h.wish)
 }

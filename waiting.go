@@ -126,6 +126,9 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			if again {
 				continue
 			}
+			if w.Want.failFast && lasting(failed) {
+				return nil, failed
+			}
 			w.Failed(calls, c.notices.Quorum())
 			reached = c.notices.Listen(&w.Listener)
 			w.AskAt = c.now().Add(c.pauseAfter(w, try, failed, reached))

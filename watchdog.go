@@ -43,7 +43,7 @@ func (h *hold) tick() {
 		h.end(ErrExpired)
 		return
 	}
-	due := h.watchdog && !now.Before(h.renewAt)
+	due := h.renews() && !now.Before(h.renewAt)
 	t := h.terms
 	first := h.renewal == nil
 	if due {
@@ -63,10 +63,21 @@ func (h *hold) tick() {
 // untilNextTick is how long the timer may sleep. The caller holds mu.
 func (h *hold) untilNextTick(now clock.Instant) time.Duration {
 	next := h.validUntil()
-	if h.watchdog {
+	if h.renews() {
 		next = min(next, h.renewAt)
 	}
 	return next.Sub(now)
+}
+
+// renewNow makes a renewal due.
+func (h *hold) renewNow() {
+	now := h.client.now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended == nil {
+		h.renewAt = min(h.renewAt, now)
+		h.timer.Reset(h.untilNextTick(now))
+	}
 }
 
 // renew starts a renewal, and drops what has not left yet of the one before: a
@@ -86,7 +97,7 @@ func (h *hold) renew(t terms) {
 // renewal.
 func (h *hold) membersChanged() {
 	h.mu.Lock()
-	again := h.ended == nil && h.renewal != nil && !h.renewal.won()
+	again := h.ended == nil && h.renews() && h.renewal != nil && !h.renewal.won()
 	t := h.terms
 	h.mu.Unlock()
 	if again {

@@ -8,10 +8,6 @@ import "time"
 // nothing else may be done with them.
 type Instant int64
 
-// Option makes an option of a client of the clock that it is to go by. Package redlock sets it,
-// for tests in virtual time of packages that have only its public API.
-var Option func(now func() Instant) any
-
 // Add returns the instant d after t.
 func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }
 

@@ -49,6 +49,14 @@ func (s *Server) Evict(share float64, chance *rand.Rand) int {
 	return s.data.evict(share, chance)
 }
 
+// Remove removes a key, behind the back of the clients, also of a master that is down. It reports whether the key was there.
+func (s *Server) Remove(key string) bool {
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	s.data.now = clockOf(&s.offset)
+	return s.data.remove(key)
+}
+
 // SetBusy makes the master behave as if a script ran that takes long and writes nothing, or ends that, as do SCRIPT KILL, Kill and
 // Close. In the first 50 ms the commands of clients wait; after that, those that wait and those that come are answered BUSY,
 // but not HELLO, AUTH, QUIT and SCRIPT KILL. Nothing happens to a master that is down.

@@ -218,3 +218,21 @@ func TestBusy(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+func TestRemove(t *testing.T) {
+	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
+		want(t, c.Do(t.Context(), "SET", "k", "v", "PX", 1000), "OK")
+		s.Kill(false)
+		if !s.Remove("k") || s.Remove("k") {
+			t.Error("the key of a master that is down")
+		}
+		check(t, s.Restart())
+		c = client(t, s)
+		want(t, c.Do(t.Context(), "GET", "k"), "(nil)")
+		want(t, c.Do(t.Context(), "SET", "k", "v", "PX", 1000), "OK")
+		s.SetClock(time.Minute)
+		if s.Remove("k") {
+			t.Error("a key that has expired was there")
+		}
+	})
+}

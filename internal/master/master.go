@@ -117,6 +117,24 @@ func (m *Master) Pending() int {
 	return n
 }
 
+// Unanswered is how many requests are queued that are not kept until they arrive, and batches under way.
+func (m *Master) Unanswered() (n int) {
+	count := func(requests []*Request) {
+		for _, r := range requests {
+			if r.Until == 0 {
+				n++
+			}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	count(m.queue)
+	for _, waiting := range m.keysInFlight {
+		count(waiting)
+	}
+	return n + m.inFlight
+}
+
 // Submit queues requests, to leave in this order. It never blocks.
 func (m *Master) Submit(all ...*Request) {
 	var refused [2]error

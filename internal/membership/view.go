@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -128,7 +129,7 @@ func (l learned) deployment(had string, need int) (string, error) {
 	if had != "" || len(l.servers) < 2 {
 		return had, nil
 	}
-	return "", fmt.Errorf("%w: the masters belong to %d deployments: give those of one", script.ErrNotMember, len(l.servers))
+	return "", notAdmitted(fmt.Sprintf("the masters belong to %d deployments: give those of one", len(l.servers)))
 }
 
 // viewOf returns the view of a version by the client's masters: what they report (nil:
@@ -139,24 +140,27 @@ func viewOf(deployment, version string, t *Table, reports []*report, names []str
 		if r == nil {
 			continue
 		}
-		why := ""
+		why, admitted := "", true
 		switch state := t.stateOf(r.id); {
 		case !r.intact():
 			why = r.fault()
 		case state == "" && r.deployment == deployment && t.at(names[i]) != nil:
 			why = "it lost its data, and is to take its place again as a new member"
 		case r.deployment != deployment:
-			why = fmt.Sprintf("it belongs to another deployment, %.40q", r.deployment)
+			why, admitted = fmt.Sprintf("it belongs to another deployment, %.40q", r.deployment), false
 		case state == "":
-			why = "it is none of the members, which are " + t.addresses()
+			why, admitted = "it is none of the members, which are "+t.addresses(), false
 		case first(r.id) != i:
-			why = sameServer(names[first(r.id)])
+			why, admitted = sameServer(names[first(r.id)]), false
 		case state == New:
 			why = "it is new, and does not vote yet"
 		case state == Suspended:
 			why = "it is suspended"
 		}
-		if why != "" {
+		switch {
+		case !admitted:
+			v.Out[i] = notAdmitted(why)
+		case why != "":
 			v.Out[i] = fmt.Errorf("%w: %s", script.ErrNotMember, why)
 		}
 	}
@@ -215,6 +219,21 @@ func (s situation) lost(ids []string) int {
 		}
 	}
 	return lost
+}
+
+// ErrNotAdmitted is the reason, beside script.ErrNotMember, why a server does not vote that will not either unless
+// somebody changes the members, or the list of the client's masters.
+var ErrNotAdmitted = errors.New("not admitted")
+
+// notAdmitted returns an error that is both, and says why.
+func notAdmitted(why string) error { return &notAdmittedError{why} }
+
+type notAdmittedError struct{ why string }
+
+func (e *notAdmittedError) Error() string { return script.ErrNotMember.Error() + ": " + e.why }
+
+func (e *notAdmittedError) Is(target error) bool {
+	return target == script.ErrNotMember || target == ErrNotAdmitted
 }
 
 func sameServer(other string) string {

@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testhook"
 )
 
 // Deployment is the masters, of one of both kinds.
@@ -95,7 +96,7 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 			masters = append(masters, one)
 		}
 		now := func() clock.Instant { return clock.Instant(time.Since(d.epoch)) }
-		c, err = redlock.New(masters, append([]redlock.Option{clock.Option(now).(redlock.Option)}, opts...)...)
+		c, err = redlock.New(masters, append([]redlock.Option{testhook.Clock(now).(redlock.Option)}, opts...)...)
 	}
 	if err != nil {
 		d.t.Fatal(err)

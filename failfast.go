@@ -1,0 +1,56 @@
+package redlock
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+)
+
+// WithFailFast makes Lock, RLock, LockAll and Do return at once, and not wait until ctx
+// ends, when time alone will not bring the lock. That is so
+//   - when the masters belong to no deployment, or a majority of its members lost its data
+//     (ErrNeedsInit);
+//   - when so many masters refuse the client's password or rights (NOAUTH, WRONGPASS,
+//     NOPERM), or are not admitted, that the others are no quorum. Not admitted are a server that is
+//     none of the members, one of another deployment, and one that was given twice;
+//   - when the client was given fewer of the members than a quorum.
+//
+// The error is that of the attempt: a *QuorumError with the votes. Somebody has to do something
+// about it, and then the same call may succeed. What may pass by itself is waited for as without
+// the option: a lock that is held; masters that are down, slow, full, replicas at the moment, or new,
+// suspended or coming back as members.
+//
+// Callers of one Client that wait for one name learn it when it is their turn to ask. So give it
+// to New or Open rather than to single calls. Default: Lock waits, because an operator may mend
+// it meanwhile.
+func WithFailFast() LockOption {
+	return lockOption(func(l *lockConfig) { l.failFast = true })
+}
+
+// lasting reports whether time alone will not mend why an attempt failed.
+func lasting(err error) bool {
+	if errors.Is(err, ErrNeedsInit) {
+		return true
+	}
+	q, ok := errors.AsType[*QuorumError](err)
+	if !ok || q.Reason != ErrNoQuorum {
+		return false
+	}
+	may := 0 // grant it later
+	for _, v := range q.Votes {
+		if !lastingRefusal(v.Err) {
+			may++
+		}
+	}
+	return may < q.Need
+}
+
+// refusals are the words with which a server begins that refuses who a client is.
+var refusals = []string{"NOAUTH", "WRONGPASS", "NOPERM"}
+
+func lastingRefusal(err error) bool {
+	return errors.Is(err, membership.ErrNotAdmitted) || errors.Is(err, ErrDenied) ||
+		slices.ContainsFunc(refusals, func(word string) bool { return master.HasPrefix(err, word) })
+}

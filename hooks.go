@@ -1,0 +1,14 @@
+package redlock
+
+import (
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/testhook"
+)
+
+func init() {
+	testhook.Clock = func(now func() clock.Instant) any {
+		return clientOption(func(c *config) { c.now = now })
+	}
+	testhook.Unanswered = func(client any, master int) int { return client.(*Client).masters[master].Unanswered() }
+	testhook.RenewNow = func(client any, name string) { client.(*Client).holds.renewNow(name) }
+}

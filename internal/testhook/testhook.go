@@ -1,0 +1,16 @@
+// Package testhook has what package redlock lends to redlocktest and to the tests of this module, and to nobody else: what
+// its public API cannot do, or must not offer. Package redlock sets it.
+package testhook
+
+import "github.com/redlock-go/redlock/internal/clock"
+
+var (
+	// Clock makes an option of a client (a redlock.Option) of the clock that it is to go by.
+	Clock func(now func() clock.Instant) any
+
+	// Unanswered tells how many questions of a client (a *redlock.Client) a master has not answered, by the master's number.
+	Unanswered func(client any, master int) int
+
+	// RenewNow makes all renewals due that a client (a *redlock.Client) makes of its holds of a name.
+	RenewNow func(client any, name string)
+)

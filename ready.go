@@ -1,0 +1,83 @@
+package redlock
+
+import (
+	"context"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// Ready reports whether locks can be had now: the members are known, the client's settings
+// suit the deployment, and a quorum of voting masters answers. It takes at most the request
+// timeout. It takes no lock, writes nothing on the masters, and runs on the connections
+// that locks use.
+//
+// It is for a readiness probe and for the start of a program: send no work that needs a lock
+// to a process that is not ready. Do not use it
+//   - for a liveness probe: to restart this process brings no master back, and ends the
+//     holds that it has;
+//   - before each Lock: Lock asks the masters itself, and what Ready said is over by then;
+//   - to keep away work that needs no lock: when the masters are down, no process is ready.
+//
+// Not found out: what shows only when a master writes, such as that it is out of memory, or
+// that an ACL allows reading alone.
+//
+// Errors: a *QuorumError that tells for each master what is wrong with it, joined with
+// ErrNeedsInit if no deployment was founded or a majority of its members lost its data; a
+// *OptionError for a setting that the deployment does not allow; ctx's error and cause;
+// ErrClosed.
+func (c *Client) Ready(ctx context.Context) error {
+	c.check(ctx)
+	if err := c.enter(ctx); err != nil {
+		return err
+	}
+	defer c.calls.Done()
+	deadline := c.now().Add(c.requestTimeout)
+	v := c.members.First(ctx, c.requestTimeout)
+	switch {
+	case v != nil:
+	case ctx.Err() != nil:
+		return contextError(ctx)
+	case c.closed.Err() != nil:
+		return ErrClosed
+	default:
+		return c.unknownMembers(opReady, "")
+	}
+	settings := c.config.lock
+	if err := c.suits(v, &settings); err != nil {
+		return err
+	}
+	return c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
+		return c.answers(ctx, v, deadline)
+	})
+}
+
+// noName is the name of no lock, for a question that is about none.
+const noName = ""
+
+// answers asks all masters for something that only those do that vote, and returns why no
+// quorum did.
+func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock.Instant) error {
+	lock := script.KeysOf(c.prefix, noName, "").Lock
+	question := script.Verify.Call([]*string{&lock}, uint64(0))
+	asked := newRound(v)
+	asked.weigh = func(_ int, vote script.Vote) script.Vote {
+		if vote.NotMine() { // it looked, and found none
+			vote.Answer, vote.Err = script.Granted, nil
+		}
+		return vote
+	}
+	requests := asked.requests(len(c.masters))
+	for i := range requests {
+		requests[i] = master.Request{Order: noName, Call: question, Version: v.Version, To: asked}
+	}
+	asked.ask(c, requests)
+	err := c.await(ctx, asked, deadline)
+	asked.abandon()
+	if votes := asked.tally(); err == nil && decide(votes, asked.need) != won {
+		err = c.notGranted(v, opReady, noName, votes)
+	}
+	return err
+}

@@ -1,0 +1,183 @@
+package redlocktest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/direct"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testhook"
+)
+
+// tokensBetween is how far the token of a rival is above all others, so that what is granted at the same moment
+// cannot have the same one.
+const tokensBetween = 1000
+
+// Expire ends the lease of a lock now, on all masters, whoever holds it. The first one that waits for it is called, and the
+// name is free. The holder is told at its next renewal: for clients that Client made that is now, for others after a third
+// of their ttl, and for one without a watchdog at the end of its ttl. It is told redlock.ErrLost, or redlock.ErrExpired if
+// not all masters had granted it the lock: some did not answer, or had granted it to another who asked at the same time.
+//
+// Of a set (LockAll) give one of the names, and of a name with slots what Lock.Name tells.
+//
+// It fails the test if nobody has the lock.
+func (d *Deployment) Expire(name string) {
+	d.t.Helper()
+	d.settle()
+	keys := script.KeysOf(d.prefix, name, "")
+	found := false
+	for _, m := range d.masters {
+		found = m.Remove(keys.Lock) || found
+	}
+	if !found {
+		d.t.Fatalf("redlocktest: Expire(%q): nobody has this lock (prefix %q)", name, d.prefix)
+	}
+	// An acquire that finds a queue calls the first in it; what it is granted else goes back at once.
+	owner := newOwner()
+	for i := range d.masters {
+		d.run(i,
+			script.Acquire.Call([]*string{&keys.Lock, &keys.Fence, &keys.Gone, &keys.Queue}, &owner, time.Second.Milliseconds()),
+			script.Release.Call([]*string{&keys.Lock, &keys.Queue}, &owner))
+	}
+	d.renewNow(name)
+}
+
+// Rival is an owner of a lock that no client is. It does not renew: its lease ends after the deployment's max ttl.
+type Rival struct {
+	d     *Deployment
+	name  string
+	owner string
+	token fence.Token
+}
+
+// Steal gives a lock to another owner, on all masters that answer, whoever has it or waits for it. The holder is told as
+// Expire says. With a name that nobody holds, the rival is one that came first.
+//
+// It fails the test if fewer than a quorum of the masters answer and vote.
+func (d *Deployment) Steal(name string) *Rival {
+	d.t.Helper()
+	d.settle()
+	keys := script.KeysOf(d.prefix, name, "")
+	r := &Rival{d: d, name: name, owner: newOwner(), token: d.highest(keys.Fence) + tokensBetween}
+	repair := script.Repair.Call([]*string{&keys.Lock, &keys.Fence, &keys.Gone}, &r.owner, 1, uint64(r.token), d.maxTTL.Milliseconds())
+	stolen := 0
+	for i := range d.masters {
+		if d.stealOn(i, keys.Lock, repair) {
+			stolen++
+		}
+	}
+	if need := len(d.masters)/2 + 1; stolen < need {
+		d.t.Fatalf("redlocktest: Steal(%q): %d of the %d masters answer and vote, and it takes %d", name, stolen, len(d.masters), need)
+	}
+	d.renewNow(name)
+	return r
+}
+
+// stealOn has the rival own the lock on a master, unless that does not vote.
+func (d *Deployment) stealOn(i int, lock string, repair script.Call) bool {
+	d.t.Helper()
+	for d.masters[i].serves() {
+		d.masters[i].Remove(lock)
+		votes := d.run(i, repair)
+		switch {
+		case votes == nil:
+			return false
+		case votes[0].Answer == script.Granted:
+			return true
+		case !votes[0].NotMine(): // else another was faster
+			return false
+		}
+	}
+	return false
+}
+
+// Token returns the rival's fencing token: above all that were handed out before.
+func (r *Rival) Token() fence.Token { return r.token }
+
+// Unlock gives the lock up, on all masters that answer. Nothing happens if it is another's by now.
+func (r *Rival) Unlock() {
+	r.d.t.Helper()
+	keys := script.KeysOf(r.d.prefix, r.name, "")
+	for i := range r.d.masters {
+		r.d.run(i, script.Release.Call([]*string{&keys.Lock, &keys.Queue}, &r.owner))
+	}
+}
+
+// newOwner returns one that no client has.
+func newOwner() string { return "redlocktest." + rand.Text() }
+
+// renewNow makes the holders of a name notice that they hold it no more.
+func (d *Deployment) renewNow(name string) {
+	for _, c := range d.allClients() {
+		testhook.RenewNow(c, name)
+	}
+}
+
+// allClients are those that Client made.
+func (d *Deployment) allClients() []*redlock.Client {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.clients)
+}
+
+// highest is the highest value of a counter on the masters that answer.
+func (d *Deployment) highest(fenceKey string) (highest fence.Token) {
+	d.t.Helper()
+	for i := range d.masters {
+		d.ask(i, func(ctx context.Context, r *redis.Client) error {
+			n, err := r.Get(ctx, fenceKey).Uint64()
+			highest = max(highest, fence.Token(n))
+			return err
+		})
+	}
+	return highest
+}
+
+// run runs operations on a master in one batch. It returns nil if the master does not answer, or does not vote.
+func (d *Deployment) run(i int, calls ...script.Call) (votes []script.Vote) {
+	d.t.Helper()
+	d.ask(i, func(ctx context.Context, r *redis.Client) error {
+		version, err := direct.Version(ctx, r, d.prefix)
+		if err != nil {
+			return err
+		}
+		replies, err := direct.Run(ctx, r, "eval", script.BatchSource, d.prefix, version, calls...)
+		if err != nil {
+			return err
+		}
+		for n, reply := range replies {
+			switch reply := reply.(type) {
+			case int64:
+				votes = append(votes, calls[n].Read(reply))
+			default:
+				votes = append(votes, script.Vote{Answer: script.Refused, Err: fmt.Errorf("%v", reply)})
+			}
+		}
+		return nil
+	})
+	return votes
+}
+
+// ask asks a master past the clients, if it answers. That something is not there is no error.
+func (d *Deployment) ask(i int, question func(context.Context, *redis.Client) error) {
+	d.t.Helper()
+	m := d.masters[i]
+	if !m.serves() {
+		return
+	}
+	r := redis.NewClient(m.Options())
+	defer func() { _ = r.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := question(ctx, r); err != nil && !errors.Is(err, redis.Nil) && m.serves() {
+		d.t.Fatalf("redlocktest: master %d: %v", i, err)
+	}
+}

@@ -1,0 +1,97 @@
+package redlocktest
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/testhook"
+)
+
+// master is one of a deployment.
+type master struct {
+	*embedded.Server
+	frozen atomic.Bool
+	ahead  atomic.Int64 // of its clock, ns
+}
+
+// serves reports that the master answers.
+func (m *master) serves() bool { return m.Running() && !m.frozen.Load() }
+
+// at returns a master by its number, or fails the test.
+func (d *Deployment) at(verb string, i int) *master {
+	d.t.Helper()
+	if i < 0 || i >= len(d.masters) {
+		d.t.Fatalf("redlocktest: %s(%d): there are the masters 0 to %d", verb, i, len(d.masters)-1)
+	}
+	d.settle()
+	return d.masters[i]
+}
+
+// settle waits until the clients have the answers of all masters that answer, to all that they had asked. A Lock returns
+// when a quorum has granted it. What it asked the others must not come after what is done to them now: a test would
+// not end twice in the same way.
+func (d *Deployment) settle() {
+	d.t.Helper()
+	for _, c := range d.allClients() {
+		for i, m := range d.masters {
+			d.eventually(fmt.Sprintf("master %d has answered a client", i), func() bool { return !m.serves() || testhook.Unanswered(c, i) == 0 })
+		}
+	}
+}
+
+// Kill ends master i (from 0), as a crash does: connections break, and new ones are refused. It keeps its data.
+func (d *Deployment) Kill(i int) {
+	d.t.Helper()
+	m := d.at("Kill", i)
+	m.frozen.Store(false)
+	m.Server.Kill(false)
+}
+
+// Start starts master i again after Kill, with the data that it had: it votes again at once.
+func (d *Deployment) Start(i int) {
+	d.t.Helper()
+	if err := d.at("Start", i).Restart(); err != nil {
+		d.t.Fatalf("redlocktest: Start(%d): %v", i, err)
+	}
+}
+
+// Freeze stops master i as SIGSTOP does: connections stay, and nothing is answered until Thaw.
+func (d *Deployment) Freeze(i int) {
+	d.t.Helper()
+	m := d.at("Freeze", i)
+	if !m.Running() {
+		d.t.Fatalf("redlocktest: Freeze(%d): the master does not run", i)
+	}
+	m.frozen.Store(true)
+	m.Pause()
+}
+
+// Thaw lets master i go on after Freeze. It does what it was sent meanwhile.
+func (d *Deployment) Thaw(i int) {
+	d.t.Helper()
+	m := d.at("Thaw", i)
+	m.frozen.Store(false)
+	m.Resume()
+}
+
+// Wipe makes master i lose its data, as when its disk is replaced. One that runs restarts with it, and answers. It is
+// no member then until a client has brought it back, and votes after the deployment's max ttl and a little more.
+func (d *Deployment) Wipe(i int) {
+	d.t.Helper()
+	m := d.at("Wipe", i)
+	ran := m.Running()
+	m.frozen.Store(false)
+	m.Server.Kill(true)
+	if ran {
+		d.Start(i)
+	}
+}
+
+// JumpClock sets the clock of master i on by so much, or back if it is negative. Locks expire by it.
+func (d *Deployment) JumpClock(i int, by time.Duration) {
+	d.t.Helper()
+	m := d.at("JumpClock", i)
+	m.SetClock(time.Duration(m.ahead.Add(int64(by))))
+}

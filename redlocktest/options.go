@@ -1,0 +1,34 @@
+package redlocktest
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock"
+)
+
+// DefaultMasters is how many masters a deployment has.
+const DefaultMasters = 5
+
+// Option is a setting of a deployment.
+type Option func(*settings)
+
+type settings struct {
+	masters int
+	prefix  string
+	maxTTL  time.Duration
+}
+
+// Masters sets how many masters there are. Default DefaultMasters; 1 to 31.
+func Masters(n int) Option { return func(s *settings) { s.masters = n } }
+
+// Prefix sets what redlock.WithPrefix sets, for the deployment and its clients. Default redlock.DefaultPrefix. A
+// program that opens its own client must give the same.
+func Prefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
+
+// MaxTTL founds the deployment with this max ttl (see redlock.WithMaxTTL), for programs whose ttls are longer than
+// the default, redlock.DefaultMaxTTL, or for a shorter quarantine after Wipe.
+func MaxTTL(d time.Duration) Option { return func(s *settings) { s.maxTTL = d } }
+
+func defaultSettings() settings {
+	return settings{masters: DefaultMasters, prefix: redlock.DefaultPrefix, maxTTL: redlock.DefaultMaxTTL}
+}

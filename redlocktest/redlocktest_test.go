@@ -1,0 +1,312 @@
+package redlocktest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/redlocktest"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
+	t.Helper()
+	lock, err := c.Lock(t.Context(), name, append(opts, redlock.WithWait(30*time.Second))...)
+	must(t, err)
+	return lock
+}
+
+// told waits for the end of a hold, less long than until its first renewal by itself.
+func told(t *testing.T, ctx context.Context) {
+	t.Helper()
+	select {
+	case <-ctx.Done():
+	case <-time.After(redlock.DefaultTTL / 6):
+		t.Error("the holder was not told")
+	}
+	if cause := context.Cause(ctx); !isLoss(cause) {
+		t.Errorf("the hold ended with %v", cause)
+	}
+}
+
+// isLoss reports whether a hold ended for what Expire or Steal did. Which error it is depends on how many masters had granted it,
+// and not another that came at the same time.
+func isLoss(cause error) bool {
+	return errors.Is(cause, redlock.ErrLost) || errors.Is(cause, redlock.ErrExpired)
+}
+
+// waiting starts a Lock of a name that is held, and returns when it is in line.
+func waiting(t *testing.T, d *redlocktest.Deployment, name string) <-chan *redlock.Lock {
+	t.Helper()
+	got, inLine := make(chan *redlock.Lock, 1), make(chan struct{}, 100)
+	c := d.Client(redlock.WithObserver(redlock.Observer{AttemptFailed: func(context.Context, redlock.FailedAttempt) { inLine <- struct{}{} }}))
+	go func() {
+		lock, err := c.Lock(context.Background(), name)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- lock
+	}()
+	<-inLine
+	for { // it asks again with its ticket, and for all queues
+		in, err := c.Inspect(t.Context(), name)
+		must(t, err)
+		if in.Quorum.Waiting > 0 {
+			return got
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// soon returns the lock that is waited for, or fails if the waiter was not called.
+func soon(t *testing.T, got <-chan *redlock.Lock) *redlock.Lock {
+	t.Helper()
+	select {
+	case lock := <-got:
+		return lock
+	case <-time.After(5 * time.Second):
+		t.Fatal("the one that waits was not called")
+		return nil
+	}
+}
+
+// inBothTimes runs a test in real and in virtual time.
+func inBothTimes(t *testing.T, test func(t *testing.T)) {
+	t.Parallel()
+	t.Run("real", func(t *testing.T) { t.Parallel(); test(t) })
+	t.Run("virtual", func(t *testing.T) { synctest.Test(t, test) })
+}
+
+func TestExpire(t *testing.T) {
+	inBothTimes(t, func(t *testing.T) {
+		d := redlocktest.New(t)
+		lock := mustLock(t, d.Client(), "job")
+		got := waiting(t, d, "job")
+		d.Expire("job")
+		told(t, lock.Context())
+		next := soon(t, got)
+		if next.Token() <= lock.Token() {
+			t.Errorf("token %v after %v", next.Token(), lock.Token())
+		}
+		must(t, next.Unlock(t.Context()))
+	})
+}
+
+func TestExpireWithoutWaiters(t *testing.T) {
+	inBothTimes(t, func(t *testing.T) {
+		d := redlocktest.New(t, redlocktest.Masters(3), redlocktest.Prefix("app"))
+		reader, err := d.Client().RLock(t.Context(), "read")
+		must(t, err)
+		slot := mustLock(t, d.Client(), "slots", redlock.WithSlots(2))
+		set, err := d.Client().LockAll(t.Context(), []string{"a", "b"})
+		must(t, err)
+		d.Kill(1) // its data is there when it is back
+		for _, held := range []struct {
+			name string
+			ctx  context.Context
+		}{{"read", reader.Context()}, {slot.Name(), slot.Context()}, {"b", set.Context()}} {
+			d.Expire(held.name)
+			told(t, held.ctx)
+		}
+		d.Start(1)
+		c := d.Client()
+		for _, name := range []string{"read", "a", "b"} {
+			must(t, mustLock(t, c, name).Unlock(t.Context()))
+		}
+	})
+}
+
+func TestStealBeforeWaiters(t *testing.T) {
+	inBothTimes(t, func(t *testing.T) {
+		d := redlocktest.New(t, redlocktest.Masters(3))
+		lock := mustLock(t, d.Client(), "job")
+		got := waiting(t, d, "job")
+		rival := d.Steal("job")
+		told(t, lock.Context())
+		if _, err := d.Client().TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrHeld) {
+			t.Errorf("what the rival has: %v", err)
+		}
+		rival.Unlock()
+		next := soon(t, got)
+		if rival.Token() <= lock.Token() || next.Token() <= rival.Token() {
+			t.Errorf("tokens %v, the rival's %v, and %v", lock.Token(), rival.Token(), next.Token())
+		}
+		must(t, next.Unlock(t.Context()))
+	})
+}
+
+func TestStealWhatIsFree(t *testing.T) {
+	inBothTimes(t, func(t *testing.T) {
+		d := redlocktest.New(t, redlocktest.Masters(3))
+		d.Kill(2)
+		c, rival := d.Client(), d.Steal("job")
+		if _, err := c.TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrHeld) {
+			t.Errorf("what the rival has: %v", err)
+		}
+		if verdict, err := c.Verify(t.Context(), "job", rival.Token()); verdict != redlock.VerifyValid {
+			t.Errorf("the rival's token is %v, %v", verdict, err)
+		}
+		rival.Unlock()
+		must(t, mustLock(t, c, "job").Unlock(t.Context()))
+	})
+}
+
+// The rival's lease ends by itself.
+func TestRivalDies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := redlocktest.New(t, redlocktest.MaxTTL(10*time.Minute))
+		d.Steal("job")
+		began := time.Now()
+		lock, err := d.Client(redlock.WithTTL(9*time.Minute)).Lock(t.Context(), "job")
+		must(t, err)
+		if took := time.Since(began); took < 10*time.Minute || took > 11*time.Minute {
+			t.Errorf("free after %v", took)
+		}
+		must(t, lock.Unlock(t.Context()))
+	})
+}
+
+// A program's own client reaches the masters, is told at its next renewal, and knows them for those of Client.
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	d := redlocktest.New(t, redlocktest.Masters(3))
+	program, err := redlock.Open(d.URLs(), redlock.WithTTL(time.Second))
+	must(t, err)
+	defer program.Close()
+	lock := mustLock(t, program, "job")
+	if _, err := d.Client().TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrHeld) {
+		t.Errorf("what the program has: %v", err)
+	}
+	d.Steal("job")
+	<-lock.Context().Done()
+	if cause := context.Cause(lock.Context()); !isLoss(cause) {
+		t.Errorf("the hold ended with %v", cause)
+	}
+}
+
+func TestWipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := redlocktest.New(t, redlocktest.Masters(3))
+		c := d.Client()
+		lock := mustLock(t, c, "job")
+		d.Wipe(1)
+		began := time.Now()
+		for votes := 0; votes < 3; time.Sleep(time.Second) {
+			m, err := c.Members(t.Context())
+			must(t, err)
+			votes = 0
+			for _, member := range m.Members {
+				if member.State == redlock.MemberVoting && member.Err == nil && member.Master != "" {
+					votes++
+				}
+			}
+			if votes < 3 && time.Since(began) > 2*time.Minute {
+				t.Fatalf("the members are %+v", m.Members)
+			}
+		}
+		if took := time.Since(began); took < redlock.DefaultMaxTTL {
+			t.Errorf("it voted after %v", took)
+		}
+		must(t, lock.Unlock(t.Context()))
+	})
+}
+
+// A clock that jumps lets a lock expire on its master. On one of three nobody minds, on two the holder is told.
+func TestJumpClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := redlocktest.New(t, redlocktest.Masters(3))
+		lock := mustLock(t, d.Client(), "job")
+		d.JumpClock(0, -time.Hour)
+		d.JumpClock(0, 2*time.Hour)
+		time.Sleep(time.Minute + time.Second)
+		if !lock.Valid() {
+			t.Error("the clock of one of three masters ended the hold")
+		}
+		d.JumpClock(1, time.Hour)
+		d.JumpClock(2, time.Hour)
+		<-lock.Context().Done()
+		if cause := context.Cause(lock.Context()); !errors.Is(cause, redlock.ErrLost) {
+			t.Errorf("the hold ended with %v", cause)
+		}
+	})
+}
+
+// fails is a test that remembers how it failed, and goes on.
+type fails struct {
+	testing.TB
+	said string
+}
+
+func (f *fails) Fatal(args ...any)                 { f.said = fmt.Sprint(args...); panic(f) }
+func (f *fails) Fatalf(format string, args ...any) { f.Fatal(fmt.Sprintf(format, args...)) }
+
+// Deadline is that of the test within.
+func (f *fails) Deadline() (time.Time, bool) {
+	return f.TB.(interface{ Deadline() (time.Time, bool) }).Deadline()
+}
+
+func (f *fails) by(misuse func()) string {
+	func() {
+		defer func() {
+			if p := recover(); p != nil && p != any(f) {
+				panic(p)
+			}
+		}()
+		misuse()
+	}()
+	return f.said
+}
+
+func TestMisuseFailsTheTest(t *testing.T) {
+	t.Parallel()
+	f := &fails{TB: t}
+	d := redlocktest.New(f, redlocktest.Masters(3))
+	for _, c := range []struct {
+		misuse func()
+		want   string
+	}{
+		{func() { d.Kill(3) }, "Kill(3): there are the masters 0 to 2"},
+		{func() { d.Start(-1) }, "Start(-1): there are the masters 0 to 2"},
+		{func() { d.Freeze(3) }, "Freeze(3): there are"},
+		{func() { d.Thaw(3) }, "Thaw(3): there are"},
+		{func() { d.Wipe(3) }, "Wipe(3): there are"},
+		{func() { d.JumpClock(3, 0) }, "JumpClock(3): there are"},
+		{func() { d.Expire("nobody's") }, `Expire("nobody's"): nobody has this lock`},
+		{func() { d.Client(redlock.WithTTL(1)) }, "Client: redlock: ttl is"},
+		{func() { redlocktest.New(f, redlocktest.Masters(0)) }, "Masters(0): there must be 1 to 31"},
+		{func() { redlocktest.New(f, redlocktest.Masters(32)) }, "Masters(32): there must be"},
+		{func() { redlocktest.New(f, nil) }, "options[0] is nil"},
+		{func() { redlocktest.New(f, redlocktest.Prefix("")) }, "prefix is"},
+		{func() { redlocktest.New(f, redlocktest.MaxTTL(1)) }, "max ttl is 1ns"},
+		{func() { d.Kill(0); d.Freeze(0) }, "Freeze(0): the master does not run"},
+		{func() { d.Freeze(1); d.Steal("job") }, `Steal("job"): 1 of the 3 masters answer and vote, and it takes 2`},
+	} {
+		f.said = ""
+		if said := f.by(c.misuse); !strings.HasPrefix(said, "redlocktest: ") || !strings.Contains(said, c.want) {
+			t.Errorf("said %q; want %q", said, c.want)
+		}
+	}
+	synctest.Test(t, func(*testing.T) {
+		if said := f.by(func() { d.Client() }); !strings.Contains(said, "call New in the bubble") {
+			t.Errorf("said %q", said)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := &fails{TB: t}
+		d := redlocktest.New(f, redlocktest.Masters(1))
+		if said := f.by(func() { d.URLs() }); !strings.Contains(said, "no sockets in a bubble") {
+			t.Errorf("said %q", said)
+		}
+	})
+}
