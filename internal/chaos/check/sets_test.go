@@ -15,13 +15,6 @@ func (s *story) failsTogether(client string, names []string, waits bool, from, t
 	}
 }
 
-// lockable tells that names can be locked when all is healed.
-func (s *story) lockable(names ...string) {
-	for _, name := range names {
-		s.holds("c0", name, 38, 20_500, 20_510, 20_900).leaves(20_520, 20_530, 0)
-	}
-}
-
 func TestBadHistoriesOfSets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -61,13 +54,14 @@ func TestHistoriesOfSetsThatPass(t *testing.T) {
 		tell func(s *story)
 	}{
 		{"a set waits for as long as for each of its names", func(s *story) {
-			s.lockable("b", "p")
 			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 30_900, history.ErrHeld)
 		}},
 		{"a set waits in vain, and others get one of its names", func(s *story) {
-			s.lockable("b", "p")
 			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 31_100, history.ErrNoQuorum)
 			s.holds("c0", "b", 42, 25_000, 25_010, 25_400).leaves(25_020, 25_030, 0)
+		}},
+		{"a set waits after all was healed, and gets none", func(s *story) {
+			s.failsTogether("c2", []string{"d", "p"}, true, 21_000, 30_900, history.ErrHeld)
 		}},
 		{"a set is refused for another of its names", func(s *story) {
 			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)

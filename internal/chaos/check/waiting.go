@@ -113,7 +113,7 @@ func (r *record) excused(client string) []span {
 }
 
 // recovery: after the end of all faults every name becomes lockable. It is seen not
-// to be when somebody asks for it after the bound, or then still does, in vain. How long
+// to be when somebody asks for it alone after the bound, or then still does, in vain. How long
 // it took counts from when it is first asked for.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
@@ -123,7 +123,7 @@ func recovery(r *record, b Bounds, v *Verdict) {
 		for _, name := range r.names {
 			asked, first := never, never
 			for _, a := range r.asks {
-				if a.name == name && a.depth == 1 && a.to >= p.from {
+				if a.name == name && a.set == 0 && a.depth == 1 && a.to >= p.from {
 					asked = min(asked, max(a.from, p.from))
 				}
 			}
@@ -138,7 +138,7 @@ func recovery(r *record, b Bounds, v *Verdict) {
 			}
 			bound := asked + b.Recovery // a lock that a wrong clock has left is only cut when somebody asks
 			if first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
-				return a.name == name && bound <= a.to && a.to < first && (a.to != never || a.from <= bound)
+				return a.name == name && a.set == 0 && bound <= a.to && a.to < first && (a.to != never || a.from <= bound)
 			}) {
 				v.violate(Recovery, bound, "%s: all faults ended at %s, it was asked for at %s, and nobody could lock it within %s",
 					name, seconds(p.from), seconds(asked), b.Recovery)
