@@ -279,7 +279,7 @@ func (c *config) validateLock(l lockConfig) error {
 
 func (c *config) validateTTL(ttl, delay time.Duration) error {
 	t := termsOf(ttl, delay, c.drift)
-	rule := ""
+	var rule string
 	switch {
 	case ttl < MinTTL:
 		rule = fmt.Sprintf("it must be at least %v", MinTTL)
