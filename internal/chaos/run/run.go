@@ -62,7 +62,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	res.Times = latency.Times{}
 	rounds, phases := c.plan()
 	passed := "" // the folder of the round before, if it did
-	for i := 0; i < rounds || i == rounds && c.provesTooLittle(res); i++ {
+	for i := 0; i < rounds || i < rounds+roundsMore && c.provesTooLittle(res); i++ {
 		r := round{Config: c, number: i + 1, seed: c.Seed + uint64(i), phases: phases, binaries: binaries, stores: stores}
 		r.dir = filepath.Join(c.Out, fmt.Sprintf("round-%03d", r.number))
 		if err := os.RemoveAll(passed); err != nil {
@@ -85,8 +85,11 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	return res, nil
 }
 
+// roundsMore is how many rounds more a run gets at most.
+const roundsMore = 2
+
 // provesTooLittle reports that a run did not show what it is for, by no violation:
-// it gets one round more. In some rounds next to nothing can be locked while faults
+// it gets a round more. In some rounds next to nothing can be locked while faults
 // are out of the model, and nobody is there to overlap.
 func (c Config) provesTooLittle(res Result) bool {
 	missing := res.Missing()
