@@ -338,6 +338,18 @@ func TestBadHistories(t *testing.T) {
 			s.holds("c0", "p", 24, 7000, 7010, 7400).leaves(7020, 7030, 0)
 			s.holds("c0", "p", 26, 20_000, 20_010, 20_400).leaves(20_020, 20_030, 0)
 		}, Leftover, "p: c0 was told at 5.51s that it is held; nobody had it or asked for it since 5.1s, and there was no fault"},
+		{"a lock outlives its unlock, and a late copy was another's", func(s *story) {
+			s.fault(4900, 5050, "late-copy(c1,m0+m1+m2,20ms,1,150ms)")
+			s.renews("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
+			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
+			s.holds("c0", "p", 26, 20_000, 20_010, 20_400).leaves(20_020, 20_030, 0)
+		}, Leftover, "p: c0 was told at 5.51s that it is held"},
+		{"a lock outlives its unlock, and a late copy of it has expired", func(s *story) {
+			s.fault(4900, 5050, "late-copy(c0,m0+m1+m2,20ms,1,150ms)")
+			s.renews("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
+			s.fails("c0", "p", false, 5850, 5860, history.ErrHeld)
+			s.holds("c0", "p", 26, 20_000, 20_010, 20_400).leaves(20_020, 20_030, 0)
+		}, Leftover, "p: c0 was told at 5.86s that it is held"},
 		{"an attempt that failed leaves its lock", func(s *story) {
 			s.fails("c0", "p", false, 5000, 5010, history.ErrNoQuorum)
 			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
@@ -427,6 +439,12 @@ func TestHistoriesThatPass(t *testing.T) {
 		name string
 		tell func(s *story)
 	}{
+		{"a lock outlives its unlock, for a late copy of its request was granted", func(s *story) {
+			s.fault(4900, 5050, "late-copy(c0,m0+m1+m2,20ms,1,150ms)")
+			s.renews("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
+			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
+			s.holds("c0", "p", 26, 20_000, 20_010, 20_400).leaves(20_020, 20_030, 0)
+		}},
 		{"a holder is told a little late", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
 			s.holds("c1", "b", 24, 5100, 5410, 5800).leaves(5500, 5510, 0)

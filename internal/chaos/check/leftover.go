@@ -3,6 +3,7 @@ package check
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
@@ -15,7 +16,7 @@ import (
 func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
-		if a.to == never || a.held || a.set > 0 || a.depth != 1 || since < 0 || !r.inModel(since, b.Recovery) || r.faulty(since, a.to) || r.used(a, since, b) {
+		if a.to == never || a.held || a.set > 0 || a.depth != 1 || since < 0 || !r.inModel(since, b.Recovery) || r.faulty(since, a.to) || r.used(a, since, b) || r.copied(a, since) {
 			continue
 		}
 		switch {
@@ -34,6 +35,22 @@ func (r *record) faulty(from, to time.Duration) bool {
 	for _, f := range r.faults {
 		if f.meets(from, to) {
 			return true
+		}
+	}
+	return false
+}
+
+// copied reports whether a late copy of a request, which came after the release, may have been granted the lock since:
+// nobody knows of it, and it stands for its ttl.
+func (r *record) copied(a *ask, since time.Duration) bool {
+	for _, f := range r.faults {
+		if f.Kind != fault.LateCopy {
+			continue
+		}
+		for _, o := range r.asks {
+			if hit, _ := f.Hurts(o.client, 0, 0); hit != 0 && o.name == a.name && f.meets(o.from, o.to) && min(f.to, o.to)+f.Delay+o.ttl >= since {
+				return true
+			}
 		}
 	}
 	return false
