@@ -227,9 +227,11 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 			}
 		}
 		if change != nil {
-			if failed := client.ChangeMembers(of, *change, nil); failed != nil {
+			patient, give := context.WithTimeout(of, o.Patience) // a change may wait for members that never come back
+			if failed := client.ChangeMembers(patient, *change, nil); failed != nil {
 				err = fmt.Errorf("%w: %w", err, failed)
 			}
+			give()
 		}
 		if ctx.Err() != nil {
 			return nil

@@ -123,7 +123,7 @@ func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration)
 // outside of the fault model, nothing else makes the deployment usable again. Then the founders become the members again: no
 // change that was left half-way hinders that.
 func (r *Round) operate(ctx context.Context) {
-	for begun := r.Log.Now(); ; {
+	for begun := r.Log.Now(); ; begun = r.Log.Now() {
 		before := r.Operator.Counts().Inits
 		if err := r.Operator.Init(ctx); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(r.Says, "chaos: after all was healed: %v\n", err) // the clients will tell whether it is lockable
@@ -134,8 +134,8 @@ func (r *Round) operate(ctx context.Context) {
 		r.operated = true
 		left := r.Recovery - (r.Log.Now() - begun)
 		err := r.Operator.Restore(ctx, left)
-		if errors.Is(err, redlock.ErrNeedsInit) && left > 0 {
-			continue // more masters have noticed meanwhile that they lost a counter
+		if errors.Is(err, redlock.ErrNeedsInit) {
+			continue // more masters have noticed meanwhile that they lost a counter; after the init none has
 		}
 		if err != nil {
 			r.violate(check.Members, "all faults ended, and within %v the members did not become the founders: %v", r.Recovery, err)
