@@ -15,26 +15,7 @@ import (
 // of workers, and tells what a pair costs this process. (The bench module compares
 // with other libraries; this is for profiles: -cpuprofile, -memprofile.)
 func BenchmarkPairs(b *testing.B) {
-	servers, err := redisproc.StartN(5, redisproc.Config{})
-	if errors.Is(err, redisproc.ErrNotInstalled) {
-		b.Skipf("NOT RUN, no redis-server: %v", err)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	var urls []string
-	for _, s := range servers {
-		b.Cleanup(func() { _ = s.Stop() })
-		urls = append(urls, "redis://"+s.Addr())
-	}
-	c, err := Open(urls)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = c.Close() })
-	if err := c.Init(background, 0); err != nil {
-		b.Fatal(err)
-	}
+	c := benchClients(b, 1)[0]
 	for _, workers := range []int{1, 64, 512} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
 			pair := func(name string) {
@@ -66,6 +47,36 @@ func BenchmarkPairs(b *testing.B) {
 			b.ReportMetric(done/b.Elapsed().Seconds(), "pairs/s")
 		})
 	}
+}
+
+// benchClients returns clients of a new deployment of five masters.
+func benchClients(b *testing.B, n int) []*Client {
+	b.Helper()
+	servers, err := redisproc.StartN(5, redisproc.Config{})
+	if errors.Is(err, redisproc.ErrNotInstalled) {
+		b.Skipf("NOT RUN, no redis-server: %v", err)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	var urls []string
+	for _, s := range servers {
+		b.Cleanup(func() { _ = s.Stop() })
+		urls = append(urls, "redis://"+s.Addr())
+	}
+	var clients []*Client
+	for range n {
+		c, err := Open(urls)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = c.Close() })
+		clients = append(clients, c)
+	}
+	if err := clients[0].Init(background, 0); err != nil {
+		b.Fatal(err)
+	}
+	return clients
 }
 
 // cpuTime is what this process has used.

@@ -1,37 +1,15 @@
 package redlock
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
-
-	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // BenchmarkNames locks and unlocks several distinct names on five masters: as one set, and
 // as single locks, one after the other and at the same time. An operation is all of them.
 func BenchmarkNames(b *testing.B) {
-	servers, err := redisproc.StartN(5, redisproc.Config{})
-	if errors.Is(err, redisproc.ErrNotInstalled) {
-		b.Skipf("NOT RUN, no redis-server: %v", err)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	var urls []string
-	for _, s := range servers {
-		b.Cleanup(func() { _ = s.Stop() })
-		urls = append(urls, "redis://"+s.Addr())
-	}
-	c, err := Open(urls)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = c.Close() })
-	if err := c.Init(background, 0); err != nil {
-		b.Fatal(err)
-	}
+	c := benchClients(b, 1)[0]
 	single := func(b *testing.B, name string) {
 		lock, err := c.Lock(background, name)
 		if err == nil {
