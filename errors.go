@@ -185,13 +185,19 @@ func hopeless(err error) bool {
 	if !ok || q.Reason != ErrNoQuorum {
 		return false
 	}
-	left := len(q.Votes)
-	for _, v := range q.Votes {
-		if errors.Is(v.Err, ErrDenied) {
-			left--
+	denied := func(err error) bool { return errors.Is(err, ErrDenied) }
+	return q.without(denied) < min(q.Need, len(q.Votes))
+}
+
+// without counts the votes that have another reason, or none.
+func (e *QuorumError) without(is func(error) bool) int {
+	n := 0
+	for _, v := range e.Votes {
+		if !is(v.Err) {
+			n++
 		}
 	}
-	return left < min(q.Need, len(q.Votes))
+	return n
 }
 
 // The operations that a QuorumError names.

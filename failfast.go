@@ -38,13 +38,7 @@ func lasting(err error) bool {
 	if !ok || q.Reason != ErrNoQuorum {
 		return false
 	}
-	may := 0 // grant it later
-	for _, v := range q.Votes {
-		if !lastingRefusal(v.Err) {
-			may++
-		}
-	}
-	return may < q.Need
+	return q.without(lastingRefusal) < q.Need
 }
 
 // refusals are the words with which a server begins that refuses who a client is.

@@ -132,16 +132,23 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if l.done() {
-		return ErrReleased
-	}
-	if ctx.Err() != nil {
-		return contextError(ctx)
-	}
-	if !h.valid() {
-		return h.end(ErrExpired)
+	if err := l.over(ctx); err != nil {
+		return err
 	}
 	return h.extendNow(ctx, opExtend, termsOf(ttl, h.delay(), h.drift))
+}
+
+// over is why the masters need not be asked to change the lease: the handle is unlocked, ctx has ended, or the hold is over.
+func (l *Lock) over(ctx context.Context) error {
+	switch {
+	case l.done():
+		return ErrReleased
+	case ctx.Err() != nil:
+		return contextError(ctx)
+	case !l.h.valid():
+		return l.h.end(ErrExpired)
+	}
+	return nil
 }
 
 // extendNow extends the lease, and waits until a quorum of masters has done it.

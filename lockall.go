@@ -61,11 +61,7 @@ func (c *Client) DoAll(ctx context.Context, names []string, work func(ctx contex
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if unlockErr := locks.Unlock(ctx); unlockErr != nil {
-			err = errors.Join(err, unlockErr)
-		}
-	}()
+	defer unlockAfter(ctx, locks, &err)
 	return work(locks.Context(), locks.Tokens())
 }
 

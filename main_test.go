@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
+
+	"github.com/redlock-go/redlock/internal/leaktest"
 )
 
 // TestMain fails the run when a goroutine of the library outlives the tests. ci/test.sh
@@ -26,16 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	code := m.Run()
-	left := goleak.Find()
-	for tries := 1; left != nil && tries < 10; tries++ { // on a busy machine the last are on their way out
-		left = goleak.Find()
-	}
-	if left != nil {
-		fmt.Fprintf(os.Stderr, "goroutines outlived their clients: %v\n", left)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(leaktest.Code(m.Run()))
 }
 
 // driverLog is what go-redis logged, about the tests' own clients as a rule.

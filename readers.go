@@ -45,7 +45,7 @@ func (c *Client) DoRead(ctx context.Context, name string, work func(ctx context.
 	if err != nil {
 		return err
 	}
-	defer lock.unlockAfter(ctx, &err)
+	defer unlockAfter(ctx, lock, &err)
 	return work(lock.Context())
 }
 
@@ -94,14 +94,8 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	}
 	h, c := l.h, l.h.client
 	c.check(ctx)
-	if l.done() {
-		return ErrReleased
-	}
-	if ctx.Err() != nil {
-		return contextError(ctx)
-	}
-	if !h.valid() {
-		return h.end(ErrExpired)
+	if err := l.over(ctx); err != nil {
+		return err
 	}
 	h.mu.Lock()
 	if h.writers > 1 || h.writers == 1 && !l.writes {

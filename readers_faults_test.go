@@ -127,20 +127,7 @@ func TestLateReadersCannotStand(t *testing.T) {
 
 func TestLateRestoreCannotStand(t *testing.T) {
 	t.Parallel()
-	d, proxies := proxied(t, 3)
-	c := d.reached(WithRequestTimeout(faultRequest), WithTTL(faultTTL))
-	lock := mustTryRead(t, c, "job")
-	late := proxies[0].Add(on(script.Restore, 1, faultproxy.HoldRequest))
-	freed := proxies[0].Add(on(script.Undo, 1, faultproxy.Pass))
-	d.drop(c, "job", 0)
-	within(t, "late Seen", late.Seen())
-	must(t, lock.Unlock(background))
-	within(t, "freed Answered", freed.Answered())
-	late.Release()
-	within(t, "late Answered", late.Answered())
-	if got := d.holders("job"); got != "000" {
-		t.Errorf("held on %s", got)
-	}
+	lateWriteBackCannotStand(t, script.Restore, mustTryRead)
 }
 
 // Readers are granted, renewed and written back by voting members at their version only; and a

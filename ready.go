@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -69,13 +68,7 @@ func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock
 		}
 		return vote
 	}
-	requests := asked.requests(len(c.masters))
-	for i := range requests {
-		requests[i] = master.Request{Order: noName, Call: question, Version: v.Version, To: asked}
-	}
-	asked.ask(c, requests)
-	err := c.await(ctx, asked, deadline)
-	asked.abandon()
+	err := c.question(ctx, asked, noName, question, deadline)
 	if votes := asked.tally(); err == nil && decide(votes, asked.need) != won {
 		err = c.notGranted(v, opReady, noName, votes)
 	}

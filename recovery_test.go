@@ -533,10 +533,16 @@ func TestRepairTopsUpAndCountsFromTheNextRound(t *testing.T) {
 // A repair that comes late must not bring a released lock back.
 func TestLateRepairCannotStand(t *testing.T) {
 	t.Parallel()
+	lateWriteBackCannotStand(t, script.Repair, mustTry)
+}
+
+// lateWriteBackCannotStand holds the operation that writes a lock back to a master until the lock is released.
+func lateWriteBackCannotStand(t *testing.T, writeBack *script.Operation, try func(*testing.T, *Client, string, ...LockOption) *Lock) {
+	t.Helper()
 	d, proxies := proxied(t, 3)
 	c := d.reached(WithRequestTimeout(faultRequest), WithTTL(faultTTL))
-	lock := mustTry(t, c, "job")
-	late := proxies[0].Add(on(script.Repair, 1, faultproxy.HoldRequest))
+	lock := try(t, c, "job")
+	late := proxies[0].Add(on(writeBack, 1, faultproxy.HoldRequest))
 	freed := proxies[0].Add(on(script.Undo, 1, faultproxy.Pass))
 	d.drop(c, "job", 0)
 	within(t, "late Seen", late.Seen())

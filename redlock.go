@@ -88,13 +88,13 @@ func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Cont
 	if err != nil {
 		return err
 	}
-	defer lock.unlockAfter(ctx, &err)
+	defer unlockAfter(ctx, lock, &err)
 	return work(lock.Context(), lock.Token())
 }
 
 // unlockAfter unlocks, and joins what is wrong with that to err.
-func (l *Lock) unlockAfter(ctx context.Context, err *error) {
-	if unlockErr := l.Unlock(ctx); unlockErr != nil {
+func unlockAfter(ctx context.Context, held interface{ Unlock(context.Context) error }, err *error) {
+	if unlockErr := held.Unlock(ctx); unlockErr != nil {
 		*err = errors.Join(*err, unlockErr)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
@@ -54,14 +55,7 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 	}
 	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
 		asked := newRound(v)
-		requests := asked.requests(len(c.masters))
-		for i := range requests {
-			requests[i] = master.Request{Order: name, Call: question, Version: v.Version, To: asked}
-		}
-		asked.ask(c, requests)
-		err := c.await(ctx, asked, deadline)
-		asked.abandon()
-		if err != nil {
+		if err := c.question(ctx, asked, name, question, deadline); err != nil {
 			return err
 		}
 		switch votes := asked.tally(); {
@@ -75,4 +69,15 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 		return nil
 	})
 	return verdict, err
+}
+
+// question asks all masters something that changes nothing, and waits for the verdict: then no further answer is wanted.
+func (c *Client) question(ctx context.Context, asked *round, name string, call script.Call, deadline clock.Instant) error {
+	requests := asked.requests(len(c.masters))
+	for i := range requests {
+		requests[i] = master.Request{Order: name, Call: call, Version: asked.view.Version, To: asked}
+	}
+	asked.ask(c, requests)
+	defer asked.abandon()
+	return c.await(ctx, asked, deadline)
 }

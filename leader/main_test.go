@@ -1,11 +1,10 @@
 package leader_test
 
 import (
-	"fmt"
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/redlock-go/redlock/internal/leaktest"
 )
 
 // TestMain fails the run when a goroutine outlives the tests.
@@ -14,14 +13,5 @@ func TestMain(m *testing.M) {
 		beCandidate(urls)
 		return
 	}
-	code := m.Run()
-	left := goleak.Find()
-	for tries := 1; left != nil && tries < 10; tries++ { // on a busy machine the last are on their way out
-		left = goleak.Find()
-	}
-	if left != nil {
-		fmt.Fprintf(os.Stderr, "goroutines outlived their clients: %v\n", left)
-		code = 1
-	}
-	os.Exit(code)
+	os.Exit(leaktest.Code(m.Run()))
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,9 +101,7 @@ func (cfg *benchConfig) run() int {
 		return exitNotObtained
 	}
 	if cfg.JSON {
-		out := json.NewEncoder(os.Stdout)
-		out.SetIndent("", "  ")
-		_ = out.Encode(report) // to a closed pipe: nobody reads it
+		printJSON(os.Stdout, report)
 	} else {
 		report.print(os.Stdout)
 	}

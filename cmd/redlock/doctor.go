@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -53,9 +52,7 @@ func (cfg *doctorConfig) run() int {
 	defer client.Close()
 	findings := examine(readAll(context.Background(), client, cfg.Masters, cfg.Prefix))
 	if cfg.JSON {
-		out := json.NewEncoder(os.Stdout)
-		out.SetIndent("", "  ")
-		_ = out.Encode(doctorJSON{worst(findings), findings}) // to a closed pipe: nobody reads it
+		printJSON(os.Stdout, doctorJSON{worst(findings), findings})
 	} else {
 		printFindings(os.Stdout, findings)
 	}

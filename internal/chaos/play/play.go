@@ -123,8 +123,8 @@ func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration)
 // outside of the fault model, nothing else makes the deployment usable again. Then the founders become the members again: no
 // change that was left half-way hinders that.
 func (r *Round) operate(ctx context.Context) {
-	for begun := r.Log.Now(); ; begun = r.Log.Now() {
-		before := r.Operator.Counts().Inits
+	for {
+		begun, before := r.Log.Now(), r.Operator.Counts().Inits
 		if err := r.Operator.Init(ctx); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(r.Says, "chaos: after all was healed: %v\n", err) // the clients will tell whether it is lockable
 		}
@@ -132,8 +132,7 @@ func (r *Round) operate(ctx context.Context) {
 			return
 		}
 		r.operated = true
-		left := r.Recovery - (r.Log.Now() - begun)
-		err := r.Operator.Restore(ctx, left)
+		err := r.Operator.Restore(ctx, r.Recovery-(r.Log.Now()-begun))
 		if errors.Is(err, redlock.ErrNeedsInit) {
 			continue // more masters have noticed meanwhile that they lost a counter; after the init none has
 		}
