@@ -14,7 +14,6 @@ require (
 	github.com/redis/go-redis/v9 v9.17.3 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
 replace github.com/redlock-go/redlock => ../..
