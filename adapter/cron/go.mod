@@ -3,7 +3,7 @@ module github.com/redlock-go/redlock/adapter/cron
 go 1.26.0
 
 require (
-	github.com/redlock-go/redlock v0.0.0
+	github.com/redlock-go/redlock v0.1.0
 	github.com/robfig/cron/v3 v3.0.1
 )
 
