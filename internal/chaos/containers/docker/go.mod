@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/ory/dockertest/v3 v3.12.0
-	github.com/redlock-go/redlock v0.0.0
+	github.com/redlock-go/redlock v0.1.0
 )
 
 require (
