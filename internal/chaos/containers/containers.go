@@ -126,7 +126,9 @@ func (d *Docker) act(method string, args any) error { return d.call(method, args
 func (d *Docker) Image(name string) (i Image, err error) { return i, d.call("Image", name, &i) }
 
 // List returns the containers that have the label, those that do not run too.
-func (d *Docker) List(label string) (all []Labelled, err error) { return all, d.call("List", label, &all) }
+func (d *Docker) List(label string) (all []Labelled, err error) {
+	return all, d.call("List", label, &all)
+}
 
 // Create creates a container, starts it and returns its id.
 func (d *Docker) Create(s Spec) (id string, err error) { return id, d.call("Create", s, &id) }
