@@ -1,9 +1,12 @@
-.PHONY: help test demo masters bench
+.PHONY: help quick test demo masters bench
 
 tried := redis://127.0.0.1:6381,redis://127.0.0.1:6382,redis://127.0.0.1:6383,redis://127.0.0.1:6384,redis://127.0.0.1:6385
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+quick: ## the tests of the root module, for which Go is enough; ends with those that did not run
+	@go run gotest.tools/gotestsum@v1.13.0 --format pkgname --packages ./... -- -timeout 20m
 
 test: ## everything that CI runs: formatting, vet, staticcheck, -race tests, the demo
 	@bash ci/test.sh

@@ -439,7 +439,7 @@ func TestTokensGrowWhateverTheAdversaryDoes(t *testing.T) {
 				t.Parallel()
 				schedules := 200
 				if real {
-					schedules = 1000
+					schedules = 300
 				}
 				if err := play(t, gameMasters(t, n, real), fullProtocol, true, rand.Uint64(), schedules); err != nil {
 					t.Fatal(err)
