@@ -29,6 +29,7 @@ var (
 func TestLinksFindTheirTargets(t *testing.T) {
 	t.Parallel()
 	own := 0
+	linked := map[string]bool{}
 	for _, d := range all(t) {
 		prose := d.Prose()
 		matches := link.FindAllStringSubmatch(prose, -1)
@@ -44,6 +45,7 @@ func TestLinksFindTheirTargets(t *testing.T) {
 			} else {
 				own++
 				err = internal(t, d.Path, target)
+				linked[path.Join(path.Dir(d.Path), target)] = true
 			}
 			if err != nil {
 				t.Errorf("%s: %s: %v", d.Path, target, err)
@@ -60,6 +62,15 @@ func TestLinksFindTheirTargets(t *testing.T) {
 	}
 	if own == 0 {
 		t.Error("no links")
+	}
+	pictures, err := filepath.Glob("*/*.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, picture := range pictures {
+		if at := path.Join("docs", filepath.ToSlash(picture)); !linked[at] {
+			t.Errorf("%s: no document shows it", at)
+		}
 	}
 }
 
