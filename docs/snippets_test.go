@@ -3,9 +3,12 @@ package docs_test
 import (
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redlock-go/redlock/internal/documents"
 )
 
 // Go code in a document is a piece of a Go file of this repository, to the letter: what stands there between
@@ -87,4 +90,20 @@ func dedent(code string) string {
 		code = strings.TrimPrefix(strings.ReplaceAll("\n"+code, "\n\t", "\n"), "\n")
 	}
 	return strings.TrimRight(code, "\t\n") + "\n"
+}
+
+// A guide to migration is about the version of the other library that its code is compiled with.
+func TestMigrationsAreFromTheVersionsThatAreCompiled(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ guide, module, dependency string }{
+		{"redsync.md", "bench", "github.com/go-redsync/redsync/v4"},
+		{"redislock.md", "bench", "github.com/bsm/redislock"},
+		{"rueidislock.md", "bench/peers/rueidis", "github.com/redis/rueidis"},
+		{"etcd.md", "bench/peers/etcd", "go.etcd.io/etcd/client/v3"},
+	} {
+		version := regexp.MustCompile(`\sv\d+\.\d+(?:\.\d+)?`).FindString(documents.Document{Text: read(t, "migrate/"+c.guide)}.Prose())
+		if version == "" || !strings.Contains(read(t, "../"+c.module+"/go.mod"), c.dependency+version) {
+			t.Errorf("%s is about%s, and %s needs another version of %s", c.guide, version, c.module, c.dependency)
+		}
+	}
 }
