@@ -21,7 +21,6 @@ import (
 // What the documents tell a reader to run is there: packages, tests, benchmarks, flags, targets of make, scripts. (What redlock
 // itself takes is asked in cmd/redlock, and which workloads bench has in bench.)
 func TestNamedCommandsExist(t *testing.T) {
-	t.Parallel()
 	counts := map[string]int{}
 	for _, d := range all(t) {
 		for _, c := range d.Commands() {
@@ -362,7 +361,6 @@ var (
 
 // Tests that documents name exist; so do the cases that TRAPS.md names without Test.
 func TestNamedTestsExist(t *testing.T) {
-	t.Parallel()
 	root, err := inspect(".", []string{"."})
 	if err != nil {
 		t.Fatal(err)

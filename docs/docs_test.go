@@ -1,5 +1,7 @@
 // Package docs_test compares the documents with the code: it runs what they show, follows their links, and looks for the commands,
 // tests and figures that they name.
+//
+// Tests that read many files, or build a program, are not parallel: they run before those in which leases run.
 package docs_test
 
 import (

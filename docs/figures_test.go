@@ -19,7 +19,6 @@ var (
 
 // A section with figures names the command that makes them, so that a reader can measure again, or has a link to where they are.
 func TestFiguresHaveACommand(t *testing.T) {
-	t.Parallel()
 	found := 0
 	for _, d := range all(t) {
 		line := 1

@@ -27,7 +27,6 @@ var (
 // Every link from one document of the repository to another finds its file and its heading. Those to other places can be read as
 // the address of a page; whether the page is there is not asked.
 func TestLinksFindTheirTargets(t *testing.T) {
-	t.Parallel()
 	own := 0
 	linked := map[string]bool{}
 	for _, d := range all(t) {
@@ -147,7 +146,6 @@ var (
 
 // Files and folders that documents name in code are there, and so are documents that anything else names.
 func TestNamedFilesExist(t *testing.T) {
-	t.Parallel()
 	named := 0
 	for _, d := range all(t) {
 		for _, span := range d.Spans() {

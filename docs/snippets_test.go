@@ -15,7 +15,6 @@ import (
 // "// shown: DOCUMENT" and "// end", with the path of the document from docs. So the compiler has seen it, and mostly a test has
 // run it. A block that begins with "// not compiled: REASON" is the exception.
 func TestGoInDocumentsIsCompiled(t *testing.T) {
-	t.Parallel()
 	shown := shown(t)
 	notCompiled := 0
 	for _, d := range all(t) {
@@ -94,7 +93,6 @@ func dedent(code string) string {
 
 // A guide to migration is about the version of the other library that its code is compiled with.
 func TestMigrationsAreFromTheVersionsThatAreCompiled(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct{ guide, module, dependency string }{
 		{"redsync.md", "bench", "github.com/go-redsync/redsync/v4"},
 		{"redislock.md", "bench", "github.com/bsm/redislock"},
