@@ -27,7 +27,7 @@ func TestRefusingMasters(t *testing.T) {
 	for why, refuse := range map[string]func(r *redis.Client) error{
 		"OOM":                 func(r *redis.Client) error { return r.ConfigSet(background, "maxmemory", "1").Err() },
 		"NOPERM":              func(r *redis.Client) error { return r.Do(background, "acl", "setuser", "default", "-evalsha").Err() },
-		`its role is "slave"`: func(r *redis.Client) error { return r.SlaveOf(background, "127.0.0.1", "1").Err() },
+		`its role is "slave"`: func(r *redis.Client) error { return r.Do(background, "replicaof", "127.0.0.1", "1").Err() },
 		"it may evict keys": func(r *redis.Client) error {
 			if err := r.ConfigSet(background, "maxmemory-policy", "volatile-lru").Err(); err != nil {
 				return err

@@ -577,14 +577,14 @@ func aPromotedReplicaSitsOut(t *testing.T, cfg redisproc.Config) {
 	t.Cleanup(func() { must(t, replica.Stop()) })
 	r := redis.NewClient(&redis.Options{Addr: replica.Addr()})
 	t.Cleanup(func() { _ = r.Close() })
-	must(t, r.SlaveOf(background, "127.0.0.1", fmt.Sprint(d.server(0).Port())).Err())
+	must(t, r.Do(background, "replicaof", "127.0.0.1", d.server(0).Port()).Err())
 	eventually(t, "in sync, for longer than a quarantine", func() bool {
 		info, err := r.Info(background).Result()
 		i := membership.ParseInfo(info)
 		uptime, _ := strconv.Atoi(i["uptime_in_seconds"])
 		return err == nil && i["master_link_status"] == "up" && uptime >= 6
 	})
-	must(t, r.SlaveOf(background, "no", "one").Err())
+	must(t, r.Do(background, "replicaof", "no", "one").Err())
 	d.masters[0].die()
 	promoted, err := New([]redis.UniversalClient{r, d.raw[1], d.raw[2]}, recoveryOptions()...)
 	must(t, err)

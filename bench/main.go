@@ -9,6 +9,7 @@
 //	go run . -aims                         # only what the aims need, and the aims
 //	go run . -check                        # the regression check, against the raw floors, within a minute
 //	go run . -scale                        # 100 000 held locks
+//	go run . -failover                     # how soon another leads when the leader went (5 minutes)
 //	go run . -workloads '^series$' -contenders '^redlock$' -profile cpu.out   # then go tool pprof
 package main
 
@@ -24,6 +25,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/bench/internal/failover"
 	"github.com/redlock-go/redlock/bench/internal/reexec"
 	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/bench/internal/workload"
@@ -34,6 +36,8 @@ var roles = map[string]reexec.Role{
 	server.DelayRole:    server.Delay,
 	workload.WorkerRole: workload.Worker,
 	workload.HolderRole: workload.Holder,
+
+	failover.RedlockRole: failover.Redlock,
 }
 
 type settings struct {
@@ -66,6 +70,8 @@ func run(args []string) error {
 	profile := flags.String("profile", "", "write a CPU profile of this process, in which are all clients but those of 8 processes, to this `file`")
 	scale := flags.Bool("scale", false, "hold many locks with renewal")
 	locks := flags.Int("locks", 100_000, "how many, for -scale")
+	leaders := flags.Bool("failover", false, "measure how soon another candidate leads when the leader went, of the -contenders redlock-5, redlock-3, etcd-3 and redlock-5-short")
+	times := flags.Int("times", 10, "how often a leader goes in each way, for -failover")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -73,8 +79,8 @@ func run(args []string) error {
 	if *quick {
 		s.cell, s.rounds = 300*time.Millisecond, 1
 	}
-	if s.cell <= 0 || s.rounds < 1 || *locks < 1 || flags.NArg() > 0 {
-		return fmt.Errorf("-seconds, -rounds and -locks must be positive, and there are no arguments: %q", flags.Args())
+	if s.cell <= 0 || s.rounds < 1 || *locks < 1 || *times < 1 || flags.NArg() > 0 {
+		return fmt.Errorf("-seconds, -rounds, -locks and -times must be positive, and there are no arguments: %q", flags.Args())
 	}
 	var err error
 	if s.workloads, err = regexp.Compile(*workloads); err != nil {
@@ -99,6 +105,8 @@ func run(args []string) error {
 		return checkRegression(os.Stdout, "threshold.json")
 	case *scale:
 		return holdMany(os.Stdout, *locks)
+	case *leaders:
+		return measureFailovers(os.Stdout, s, *times)
 	}
 	return compare(os.Stdout, s, args)
 }

@@ -53,7 +53,7 @@ func check(c documents.Command) (kind string, err error) {
 		return "make", checkTarget(words[1])
 	case words[0] == "." && len(words) == 2:
 		return "script", exists(path.Join(c.Dir, words[1]))
-	case words[0] == "cd" && len(words) == 2 && !strings.HasPrefix(words[1], ".."):
+	case words[0] == "cd" && len(words) == 2 && !strings.HasPrefix(words[1], "..") && !strings.HasPrefix(words[1], "$"):
 		return "cd", exists(words[1])
 	case strings.HasPrefix(words[0], "-") && flagName.MatchString(words[0]) && !c.Whole:
 		return "flags", checkFlags(words)

@@ -102,6 +102,27 @@ func Example_twoNamesForOneResource() {
 	// cold is held: true and refused: true
 }
 
+// The check finds what the example before shows.
+func Example_checkLockName() {
+	ctx := context.Background()
+	var db store
+	if err := fence.CheckLockName(ctx, &db.guard, "db", "hot"); err != nil {
+		log.Fatal(err)
+	}
+
+	start := func() error {
+		// shown: FENCING.md
+		// In the program that locks "cold":
+		if err := fence.CheckLockName(ctx, &db.guard, "db", "cold"); err != nil {
+			return err // it is fence.ErrOtherLockName: "db" is guarded under another lock name
+		}
+		// end
+		return nil
+	}
+	fmt.Println("told:", errors.Is(start(), fence.ErrOtherLockName))
+	// Output: told: true
+}
+
 // Whoever holds several names writes to each resource with the token of its name.
 func Example_tokensOfASet() {
 	client, stop := open()

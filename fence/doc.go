@@ -13,7 +13,8 @@
 // are of the same. So write each guarded resource under one name only, and best
 // call both the same. With two names for a resource, the valid holder of one is refused after the
 // holder of the other has claimed it with a higher token, and an overtaken holder of the
-// other may pass. No guard can notice that.
+// other may pass. A guard cannot notice that, because a token has no name in it. CheckLockName
+// can: call it when a program starts, for each resource that the program writes.
 //
 // Not promised: that a token is authentic. It is a plain number, and whoever
 // may write to a guarded store may also claim with a huge one and so fence off

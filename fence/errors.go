@@ -15,6 +15,13 @@ var ErrStale = errors.New("fence: stale token")
 // Trying again with the same input cannot help.
 var ErrInvalid = errors.New("fence: invalid input")
 
+// ErrOtherLockName is returned by CheckLockName: the resource was noted under another lock
+// name, by another program or by another version or configuration of this one. Writing to
+// it can refuse valid holders and let overtaken ones pass.
+var ErrOtherLockName = errors.New("fence: resource is guarded under another lock name")
+
+var errNoResource = fmt.Errorf("%w: resource is empty: it must name what is guarded", ErrInvalid)
+
 var errZero = fmt.Errorf("%w: token is 0: a token is at least 1", ErrInvalid)
 
 // StaleError is the refusal of a stale token. It is ErrStale.

@@ -51,3 +51,20 @@ func ExampleStaleError() {
 	}
 	// Output: 33 stops, 34 goes on
 }
+
+// How does a program find out that another one writes the same resource under another lock
+// name? By a check when it starts.
+func ExampleCheckLockName() {
+	var guard fence.Memory
+	ctx := context.Background()
+
+	fmt.Println("first program:", fence.CheckLockName(ctx, &guard, "accounts/17", "accounts/17"))
+
+	err := fence.CheckLockName(ctx, &guard, "accounts/17", "account 17")
+	if errors.Is(err, fence.ErrOtherLockName) {
+		fmt.Println("second program: stop, and mend the name")
+	}
+	// Output:
+	// first program: <nil>
+	// second program: stop, and mend the name
+}

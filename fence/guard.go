@@ -1,9 +1,6 @@
 package fence
 
-import (
-	"context"
-	"fmt"
-)
+import "context"
 
 // Guard stands before a store and keeps overtaken holders out. This is the
 // whole contract; package guard/guardtest checks a guard against it.
@@ -26,7 +23,8 @@ import (
 //     ErrInvalid.
 //
 // What a holder does: it uses tokens of one lock name for a resource, because those of
-// different names have no order. And it claims before it reads. The fence only moves when
+// different names have no order; CheckLockName finds out if holders do not agree on the
+// name. And it claims before it reads. The fence only moves when
 // the guard sees the new token; without a claim an older holder may still
 // write between the new holder's read and its write, and the new holder would
 // overwrite something that it has never seen. After Claim has returned, no
@@ -53,7 +51,7 @@ type Guard interface {
 // of guards, to be called first; a guard may have further limits.
 func Validate(resource string, token Token) error {
 	if resource == "" {
-		return fmt.Errorf("%w: resource is empty: it must name what is guarded", ErrInvalid)
+		return errNoResource
 	}
 	if !token.Valid() {
 		return errZero

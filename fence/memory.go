@@ -10,6 +10,8 @@ import (
 // others. The zero value is ready to use, by any number of goroutines; it must
 // not be copied.
 //
+// As with every guard, use tokens of one lock name for a resource; see CheckLockName.
+//
 // Not promised: anything across processes or after a restart, when every fence
 // is gone. It keeps an entry for every resource it has ever seen, since
 // forgetting one would let an old holder back in.

@@ -3,7 +3,7 @@ module github.com/redlock-go/redlock/adapter/cron
 go 1.26.0
 
 require (
-	github.com/redlock-go/redlock v0.0.0
+	github.com/redlock-go/redlock v0.1.0
 	github.com/robfig/cron/v3 v3.0.1
 )
 
@@ -14,7 +14,6 @@ require (
 	github.com/redis/go-redis/v9 v9.17.3 // indirect
 	github.com/yuin/gopher-lua v1.1.1 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
 replace github.com/redlock-go/redlock => ../..

@@ -12,7 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/documents"
 )
 
-// Every redlock command in a document is one of ours, with our flags. One that stands alone, with no placeholder in it, is taken
+// Every redlock command in a document is one of ours, with our flags. One that stands alone, with no placeholder in it, is parsed
 // as it is.
 func TestCommandsInDocuments(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,8 @@ func TestCommandsInDocuments(t *testing.T) {
 	}
 }
 
-var placeholder = regexp.MustCompile(`\b[A-Z]{3,}\b|\bN\b|\$|…`)
+// placeholder is what stands for words of the reader's. At --help and --version the parser ends the program.
+var placeholder = regexp.MustCompile(`\b[A-Z]{3,}\b|\bN\b|\$|…|--help\b|--version\b`)
 
 // ofRedlock are the arguments of a redlock command, however it is called.
 func ofRedlock(words []string) (arguments []string, is bool) {

@@ -6,9 +6,9 @@ require (
 	github.com/go-sql-driver/mysql v1.9.3
 	github.com/jackc/pgx/v5 v5.7.6
 	github.com/redis/go-redis/v9 v9.17.3
-	github.com/redlock-go/redlock v0.0.0
-	github.com/redlock-go/redlock/guard/redisguard v0.0.0
-	github.com/redlock-go/redlock/guard/sqlguard v0.0.0
+	github.com/redlock-go/redlock v0.1.0
+	github.com/redlock-go/redlock/guard/redisguard v0.1.0
+	github.com/redlock-go/redlock/guard/sqlguard v0.1.0
 	modernc.org/sqlite v1.50.0
 )
 

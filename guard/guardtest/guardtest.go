@@ -68,6 +68,7 @@ var checks = []check{
 	{"a failed write does not lower the fence", failKeepsFence},
 	{"resources are independent", resourcesIndependent},
 	{"tokens are compared as whole numbers", comparedExactly},
+	{"a second lock name for a resource is noticed", otherLockNameNoticed},
 	{"the first claims of a resource may race", firstClaimsRace},
 	{"the first writes of a resource may race and fail", firstFailuresRace},
 	{"equal tokens may race", equalTokensRace},

@@ -39,6 +39,8 @@ func TestSuiteSeesFaults(t *testing.T) {
 		{comparesInt32, "tokens are compared as whole numbers"},
 		{hidesHighest, "a lower token is refused and both are named"},
 		{hidesType, "a lower token is refused and both are named"},
+		{claimDoesNotRaise, "a second lock name for a resource is noticed"},
+		{hidesHighest, "a second lock name for a resource is noticed"},
 		{insertsTwice, "the first claims of a resource may race"},
 		{collides, "the first claims of a resource may race"},
 		{collides, "the first writes of a resource may race and fail"},

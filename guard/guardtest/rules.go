@@ -153,6 +153,24 @@ func comparedExactly(ctx context.Context, store Store, resource string) error {
 	return nil
 }
 
+// otherLockNameNoticed has the second hash once below the first one, and once above.
+func otherLockNameNoticed(ctx context.Context, store Store, resource string) error {
+	for _, names := range [][2]string{{"hot", "cold"}, {"cold", "hot"}} {
+		guarded := resource + "/" + names[0]
+		err := errors.Join(
+			wantPass(fence.CheckLockName(ctx, store, guarded, names[0]), "first check"),
+			wantOther(fence.CheckLockName(ctx, store, guarded, names[1]), "check of another name"),
+			wantPass(fence.CheckLockName(ctx, store, guarded, names[0]), "check of the first name again"),
+			wantOther(fence.CheckLockName(ctx, store, guarded, names[1]), "check of the other name again"),
+			wantPass(store.Write(ctx, guarded, 1, "lowest"), "write with token 1 after the checks"),
+		)
+		if err != nil {
+			return fmt.Errorf("%q before %q: %w", names[0], names[1], err)
+		}
+	}
+	return nil
+}
+
 func wantPass(err error, what string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -174,6 +192,13 @@ func wantStale(err error, resource string, token, highest fence.Token) error {
 func wantInvalid(err error, what string) error {
 	if !errors.Is(err, fence.ErrInvalid) {
 		return fmt.Errorf("%s: got %v, want fence.ErrInvalid", what, err)
+	}
+	return nil
+}
+
+func wantOther(err error, what string) error {
+	if !errors.Is(err, fence.ErrOtherLockName) {
+		return fmt.Errorf("%s: got %v, want fence.ErrOtherLockName", what, err)
 	}
 	return nil
 }

@@ -22,7 +22,9 @@
 // # One lock name for each resource
 //
 // Tokens of different lock names have no order. Write a resource with tokens of one name
-// only; package fence tells what happens otherwise.
+// only: otherwise a valid holder may be refused, and an overtaken one may pass. The guard
+// cannot notice that. Programs notice it with fence.CheckLockName, which keeps one more
+// key for each resource: {redlock/lockname/<resource>}:fence.
 //
 // # What is not promised
 //

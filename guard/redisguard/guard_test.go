@@ -91,6 +91,17 @@ func TestFenceKey(t *testing.T) {
 	}
 }
 
+func TestKeyOfCheckLockName(t *testing.T) {
+	t.Parallel()
+	client := startRedis(t)
+	if err := fence.CheckLockName(t.Context(), newGuard(t, client), "user:42", "hot"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := client.Exists(t.Context(), "{redlock/lockname/user:42}:fence").Result(); err != nil || n != 1 {
+		t.Errorf("Exists = %d, %v: the note is not at the key that the documentation has", n, err)
+	}
+}
+
 func TestForeignFenceValueIsAnError(t *testing.T) {
 	t.Parallel()
 	client := startRedis(t)

@@ -29,7 +29,10 @@
 // # One lock name for each resource
 //
 // Tokens of different lock names have no order. Write a resource with tokens of one name
-// only; package fence tells what happens otherwise.
+// only: otherwise a valid holder may be refused, and an overtaken one may pass. The guard
+// cannot notice that. Programs notice it with fence.CheckLockName, which keeps one more
+// row for each resource. Its name is 17 bytes longer than that of the resource, which so
+// can have 238 bytes.
 //
 // # Limits
 //

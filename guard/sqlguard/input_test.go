@@ -36,6 +36,19 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// The limit of fence.CheckLockName is in the package's documentation.
+func TestLimitOfCheckLockName(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		longest := (fresh(t) + strings.Repeat("x", 255))[:238]
+		if err := fence.CheckLockName(t.Context(), store, longest, "hot"); err != nil {
+			t.Errorf("check of a resource of 238 bytes: %v", err)
+		}
+		if err := fence.CheckLockName(t.Context(), store, longest+"x", "hot"); !errors.Is(err, fence.ErrInvalid) {
+			t.Errorf("check of a resource of 239 bytes = %v, want fence.ErrInvalid", err)
+		}
+	})
+}
+
 func TestSchemaIsIdempotent(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		resource := fresh(t)

@@ -91,6 +91,9 @@ func (c *Child) Tell(v any) error { return c.to.Encode(v) }
 // Hear waits for what the role encodes to out.
 func (c *Child) Hear(v any) error { return c.from.Decode(v) }
 
+// Signal sends it a signal.
+func (c *Child) Signal(s syscall.Signal) error { return c.cmd.Process.Signal(s) }
+
 // Stop tells the child that no more comes, and waits for its end.
 func (c *Child) Stop() error {
 	_ = c.stdin.Close() // a child that has ended has closed it

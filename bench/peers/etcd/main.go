@@ -1,10 +1,11 @@
 // Command etcd is the part of the benchmark that runs etcd: a member of a cluster,
-// or the workers that lock with it. It is a module of its own, since what it is made
+// the workers that lock with it, or a candidate of its election. It is a module of its own, since what it is made
 // of takes minutes to build. The benchmark builds it when it is needed.
 package main
 
 import (
 	"github.com/redlock-go/redlock/bench/internal/contender"
+	"github.com/redlock-go/redlock/bench/internal/failover"
 	"github.com/redlock-go/redlock/bench/internal/reexec"
 	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/bench/internal/workload"
@@ -15,6 +16,7 @@ func main() {
 	reexec.Main(map[string]reexec.Role{
 		server.EtcdRole:     member,
 		workload.WorkerRole: workload.Worker,
+		failover.EtcdRole:   failover.Candidate(openElector),
 	})
 	panic("this is started by the benchmark: go run . in bench")
 }

@@ -5,9 +5,9 @@ go 1.26.0
 require (
 	github.com/jackc/pgx/v5 v5.7.6
 	github.com/redis/go-redis/v9 v9.17.3
-	github.com/redlock-go/redlock v0.0.0
-	github.com/redlock-go/redlock/guard/redisguard v0.0.0
-	github.com/redlock-go/redlock/guard/sqlguard v0.0.0
+	github.com/redlock-go/redlock v0.1.0
+	github.com/redlock-go/redlock/guard/redisguard v0.1.0
+	github.com/redlock-go/redlock/guard/sqlguard v0.1.0
 )
 
 require (

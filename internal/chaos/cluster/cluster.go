@@ -13,7 +13,8 @@ import (
 // and from several goroutines.
 type Cluster struct {
 	run     *folder
-	engine  Engine
+	engine  engine
+	kind    Engine
 	fsync   Fsync
 	masters []*master
 	clients []string
@@ -53,26 +54,25 @@ func (c *Cluster) start(ctx context.Context, cfg Config) error {
 		_, _ = fmt.Fprintf(cfg.Log, "cluster: "+format+"\n", args...)
 	}
 
-	e, name, err := choose(ctx, c.run, cfg, log)
-	if err != nil {
+	var err error
+	if c.engine, c.kind, err = choose(ctx, c.run, cfg, log); err != nil {
 		return err
 	}
-	c.engine = name
 	if err := sweeping(sweepFolders); err != nil { // after the containers that may use them
 		log("what an earlier run has left: %v", err)
 	}
-	if err := c.startMasters(e, cfg, log); err != nil {
+	if err := c.startMasters(cfg, log); err != nil {
 		return err
 	}
 	return c.startFronts()
 }
 
-func (c *Cluster) startMasters(e engine, cfg Config, log func(string, ...any)) error {
+func (c *Cluster) startMasters(cfg Config, log func(string, ...any)) error {
 	masters := make([]*master, cfg.N)
 	errs := make([]error, cfg.N)
 	var wg sync.WaitGroup
 	for i := range cfg.N {
-		wg.Go(func() { masters[i], errs[i] = newMaster(c.run, fmt.Sprintf("m%d", i), e, cfg, log) })
+		wg.Go(func() { masters[i], errs[i] = newMaster(c.run, fmt.Sprintf("m%d", i), c.engine, cfg, log) })
 	}
 	wg.Wait()
 	for _, m := range masters {
@@ -98,7 +98,7 @@ func (c *Cluster) startFronts() error {
 }
 
 // Engine returns what runs the masters: Docker or Process.
-func (c *Cluster) Engine() Engine { return c.engine }
+func (c *Cluster) Engine() Engine { return c.kind }
 
 // Fsync returns what the masters have on disk.
 func (c *Cluster) Fsync() Fsync { return c.fsync }
@@ -140,5 +140,9 @@ func (c *Cluster) closeAll() error {
 		wg.Go(func() { ended[i] = m.close() })
 	}
 	wg.Wait()
-	return errors.Join(append(errs, ended...)...)
+	errs = append(errs, ended...)
+	if c.engine != nil {
+		errs = append(errs, c.engine.close())
+	}
+	return errors.Join(errs...)
 }

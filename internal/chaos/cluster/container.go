@@ -1,40 +1,35 @@
 package cluster
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/ory/dockertest/v3"
-	dc "github.com/ory/dockertest/v3/docker"
+	"github.com/redlock-go/redlock/internal/chaos/containers"
 )
 
 // container is a server in a container of its own, which is started again after a crash.
 type container struct {
-	pool     *dockertest.Pool
-	resource *dockertest.Resource
-	port     int
-	expire   time.Duration
+	docker *containers.Docker
+	id     string
+	port   int
+	expire time.Duration
 }
 
 // startTimeout is for a busy machine.
 const startTimeout = 30 * time.Second
 
-func (c *container) id() string   { return c.resource.Container.ID }
 func (c *container) addr() string { return fmt.Sprintf("127.0.0.1:%d", c.port) }
 
 // postpone makes Docker end the run that has just begun when nobody else did.
-func (c *container) postpone() { _ = c.resource.Expire(uint(c.expire / time.Second)) }
+func (c *container) postpone() { _ = c.docker.Expire(c.id, c.expire) }
 
 func (c *container) running() bool {
-	info, err := c.pool.Client.InspectContainer(c.id())
-	return err == nil && info.State.Running
+	running, err := c.docker.Running(c.id)
+	return err == nil && running
 }
 
 func (c *container) start() error {
-	err := c.pool.Client.StartContainer(c.id(), nil)
-	if already := (*dc.ContainerAlreadyRunning)(nil); err != nil && !errors.As(err, &already) {
+	if err := c.docker.Start(c.id); err != nil {
 		return err
 	}
 	c.postpone()
@@ -61,24 +56,14 @@ func (c *container) await() error {
 
 // log returns the last lines of the server.
 func (c *container) log() string {
-	var b bytes.Buffer
-	if err := c.pool.Client.Logs(dc.LogsOptions{
-		Container: c.id(), OutputStream: &b, ErrorStream: &b, Stdout: true, Stderr: true, Tail: "20",
-	}); err != nil {
+	lines, err := c.docker.Log(c.id)
+	if err != nil {
 		return err.Error()
 	}
-	return b.String()
+	return lines
 }
 
-func (c *container) kill() error {
-	err := c.pool.Client.KillContainer(dc.KillContainerOptions{ID: c.id(), Signal: dc.SIGKILL})
-	if down := (*dc.ContainerNotRunning)(nil); err != nil && !errors.As(err, &down) && c.running() {
-		return err
-	}
-	_, err = c.pool.Client.WaitContainer(c.id())
-	return err
-}
-
-func (c *container) freeze() error { return c.pool.Client.PauseContainer(c.id()) }
-func (c *container) thaw() error   { return c.pool.Client.UnpauseContainer(c.id()) }
-func (c *container) remove() error { return c.resource.Close() }
+func (c *container) kill() error   { return c.docker.Kill(c.id) }
+func (c *container) freeze() error { return c.docker.Pause(c.id) }
+func (c *container) thaw() error   { return c.docker.Unpause(c.id) }
+func (c *container) remove() error { return c.docker.Remove(c.id) }

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ory/dockertest/v3"
-	dc "github.com/ory/dockertest/v3/docker"
+	"github.com/redlock-go/redlock/internal/chaos/containers"
 )
 
 const (
@@ -30,7 +29,7 @@ const (
 // dockerEngine runs containers on the network of the host, so that a server has its port for itself alone: nobody else
 // accepts connections for it while it is down or frozen, and a replica can take the port over.
 type dockerEngine struct {
-	pool    *dockertest.Pool
+	docker  *containers.Docker
 	image   string
 	noClock error
 	run     *folder
@@ -38,62 +37,56 @@ type dockerEngine struct {
 }
 
 func newDockerEngine(ctx context.Context, run *folder, expire time.Duration) (*dockerEngine, error) {
-	pool, err := dockertest.NewPool("")
-	if err == nil {
-		err = ping(ctx, pool)
-	}
+	docker, err := containers.Open()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoDocker, err)
 	}
-	e := &dockerEngine{pool: pool, image: os.Getenv(ImageEnv), run: run, expire: expire}
-	if err := sweeping(e.sweepContainers); err != nil {
-		return nil, fmt.Errorf("cluster: containers that an earlier run has left: %w", err)
+	e := &dockerEngine{docker: docker, run: run, expire: expire}
+	if err := e.prepare(ctx); err != nil {
+		return nil, errors.Join(err, docker.Close())
 	}
-	if e.image == "" {
-		e.image = localImage
-		if _, err := pool.Client.InspectImage(localImage); errors.Is(err, dc.ErrNoSuchImage) {
-			if err := build(ctx); err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrNoDocker, err)
-			}
-		}
-	}
-	e.noClock = e.findClock()
 	return e, nil
 }
 
-func ping(ctx context.Context, pool *dockertest.Pool) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	return pool.Client.PingWithContext(ctx)
+func (e *dockerEngine) prepare(ctx context.Context) error {
+	if err := sweeping(e.sweepContainers); err != nil {
+		return fmt.Errorf("cluster: containers that an earlier run has left: %w", err)
+	}
+	if e.image = os.Getenv(ImageEnv); e.image == "" {
+		e.image = localImage
+		image, err := e.docker.Image(localImage)
+		if err == nil && !image.Known {
+			err = build(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrNoDocker, err)
+		}
+	}
+	e.noClock = e.findClock()
+	return nil
 }
 
 // sweepContainers removes those of runs that are over.
 func (e *dockerEngine) sweepContainers() error {
-	containers, err := e.pool.Client.ListContainers(dc.ListContainersOptions{
-		All:     true,
-		Filters: map[string][]string{"label": {label}},
-	})
+	all, err := e.docker.List(label)
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, c := range containers {
-		if abandoned(c.Labels[label]) {
-			err := e.pool.Client.RemoveContainer(dc.RemoveContainerOptions{ID: c.ID, Force: true, RemoveVolumes: true})
-			if gone := (*dc.NoSuchContainer)(nil); !errors.As(err, &gone) { // its run has just ended by itself
-				errs = append(errs, err)
-			}
+	for _, c := range all {
+		if abandoned(c.Label) {
+			errs = append(errs, e.docker.Remove(c.ID))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 func (e *dockerEngine) findClock() error {
-	image, err := e.pool.Client.InspectImage(e.image)
+	image, err := e.docker.Image(e.image)
 	if err != nil {
 		return fmt.Errorf("%w: image %s: %w", ErrNoClock, e.image, err)
 	}
-	if !slices.ContainsFunc(image.Config.Env, func(v string) bool {
+	if !slices.ContainsFunc(image.Env, func(v string) bool {
 		return strings.HasPrefix(v, "LD_PRELOAD=") && strings.HasSuffix(v, preloadMark)
 	}) {
 		return fmt.Errorf("%w: the image %s has no clock preload", ErrNoClock, e.image)
@@ -102,6 +95,7 @@ func (e *dockerEngine) findClock() error {
 }
 
 func (e *dockerEngine) clock() error { return e.noClock }
+func (e *dockerEngine) close() error { return e.docker.Close() }
 
 // launch tries further ports as long as the one it drew was taken before the server could have it.
 func (e *dockerEngine) launch(at place) (server, error) {
@@ -148,7 +142,7 @@ func (e *dockerEngine) create(at place, user string) (*container, error) {
 		cmd = append(cmd, "--"+d.name, d.value)
 	}
 	repository, tag := splitImage(e.image)
-	resource, err := e.pool.RunWithOptions(&dockertest.RunOptions{
+	id, err := e.docker.Create(containers.Spec{
 		Repository: repository,
 		Tag:        tag,
 		User:       user,
@@ -156,14 +150,11 @@ func (e *dockerEngine) create(at place, user string) (*container, error) {
 		Cmd:        cmd,
 		Mounts:     []string{at.data + ":/data", at.control + ":" + control},
 		Labels:     map[string]string{label: e.run.path, label + ".master": at.name},
-	}, func(host *dc.HostConfig) {
-		host.NetworkMode = "host"
-		host.PublishAllPorts = false
 	})
 	if err != nil {
 		return nil, err
 	}
-	c := &container{resource: resource, pool: e.pool, port: port, expire: e.expire}
+	c := &container{docker: e.docker, id: id, port: port, expire: e.expire}
 	c.postpone()
 	return c, nil
 }

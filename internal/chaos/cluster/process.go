@@ -27,6 +27,7 @@ func newProcessEngine(ctx context.Context, run *folder) (*processEngine, error) 
 }
 
 func (e *processEngine) clock() error { return e.noClock }
+func (e *processEngine) close() error { return nil }
 
 func (e *processEngine) launch(at place) (server, error) {
 	cfg := redisproc.Config{

@@ -32,6 +32,9 @@ type engine interface {
 
 	// clock returns why the clocks of its servers cannot be set; nil when they can.
 	clock() error
+
+	// close ends what runs the servers, once they are removed.
+	close() error
 }
 
 // directives are what every server has beside the file of its Fsync, for the sake of replicas: one is in sync within a

@@ -1,0 +1,81 @@
+package fence
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// CheckLockName compares the name of the lock whose tokens a program uses for resource with
+// the name that is noted for it, and notes it if none is. It returns nil if they are the
+// same, and an error that is ErrOtherLockName if not. So the first name stands, and all
+// programs with another one are told, each time that they check.
+//
+// Call it when the program starts, or after each acquisition if the resources are not known
+// before. It needs no lock. It finds mistakes in programs and in their configuration; what
+// keeps overtaken holders out is still the token.
+//
+// lockName is Lock.Name: with WithSlots that of the slot, under LockAll that of the token
+// which is used for resource. Programs on several deployments or key prefixes, whose tokens
+// have no order either, add which one to lockName, all in the same form.
+//
+// The note is the fence of a resource of its own in the same guard: "redlock/lockname/"
+// with resource behind it. Its token is a hash of the name: the first 8 bytes of the
+// SHA-256, as a big-endian number with the highest bit cleared and the next one set. So
+// programs in any language can check:
+//
+//   - Claim the note with token 1. If that is stale, which is the usual case and changes
+//     nothing, the highest token is the hash of the name that is noted.
+//   - If token 1 passes, no name is noted: claim the note with the hash.
+//
+// This costs one claim, or two if no name was noted. The guard must take the longer name of
+// the note, and a service in between must let it through. Whoever counts stale tokens leaves
+// the notes out.
+//
+// To change the name on purpose, stop all programs that write resource, and wait until
+// none of their writes is under way. Then delete the note, and the fence of resource as
+// well, since its tokens are of the old name. Or take a new name for the resource too.
+//
+// Other errors: ErrInvalid, if guard is nil or if resource or lockName is empty; and those of
+// the guard, wrapped. They say nothing about the name, and the check can be done again.
+//
+// Not promised: that the name noted is the right one; anything about programs that do not
+// check; anything after the note was lost, as every fence can be, until the next check. If
+// the first checks of a resource overlap, several names may pass; all but one of them fail
+// at the next check. Two names may have the same hash, which happens by chance in one of
+// 2^62 pairs, and then pass for one.
+func CheckLockName(ctx context.Context, guard Guard, resource, lockName string) error {
+	switch {
+	case guard == nil:
+		return fmt.Errorf("%w: guard is nil: it must be the one of the resource", ErrInvalid)
+	case resource == "":
+		return errNoResource
+	case lockName == "":
+		return fmt.Errorf("%w: lockName is empty: it must be the name of the lock whose tokens are used", ErrInvalid)
+	}
+	note, hash := "redlock/lockname/"+resource, lockNameHash(lockName)
+	err := guard.Claim(ctx, note, 1) // lower than every hash
+	if err == nil {
+		err = guard.Claim(ctx, note, hash)
+	}
+	if err == nil {
+		return nil
+	}
+	var stale *StaleError
+	if !errors.As(err, &stale) || !stale.Highest.Valid() {
+		return fmt.Errorf("fence: check of the lock name of %q: %w", resource, err)
+	}
+	if stale.Highest != hash {
+		return fmt.Errorf("%w: %q is not guarded under %q: the fence of %q is %d, and the hash of %q is %d",
+			ErrOtherLockName, resource, lockName, note, stale.Highest, lockName, hash)
+	}
+	return nil
+}
+
+// lockNameHash is at least 2^62, and fits a signed 64 bit integer. It must never change.
+func lockNameHash(name string) Token {
+	sum := sha256.Sum256([]byte(name))
+	return Token(binary.BigEndian.Uint64(sum[:8])&^(1<<63) | 1<<62)
+}

@@ -1,0 +1,196 @@
+package fence_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/redlock-go/redlock/fence"
+)
+
+func TestCheckLockName(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		what  string
+		names []string // that check one after the other
+		other []bool   // which of them are told
+	}{
+		{"one name", []string{"hot", "hot", "hot"}, []bool{false, false, false}},
+		{"the hash of the second is lower", []string{"hot", "cold", "hot", "cold"}, []bool{false, true, false, true}},
+		{"the hash of the second is higher", []string{"cold", "hot", "cold", "hot"}, []bool{false, true, false, true}},
+		{"bytes are compared", []string{"hot", "Hot", "hot ", "hot"}, []bool{false, true, true, false}},
+		{"slots", []string{"licence~slot1", "licence~slot2"}, []bool{false, true}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			var guard fence.Memory
+			for i, name := range c.names {
+				err := fence.CheckLockName(t.Context(), &guard, "db", name)
+				if errors.Is(err, fence.ErrOtherLockName) != c.other[i] || (err != nil) != c.other[i] {
+					t.Errorf("check %d, of %q: got %v, want that it is told of another name: %t", i+1, name, err, c.other[i])
+				}
+			}
+		})
+	}
+}
+
+func TestCheckLockNameLeavesTheResourceAlone(t *testing.T) {
+	t.Parallel()
+	var guard fence.Memory
+	for _, check := range []struct{ resource, name string }{{"db", "hot"}, {"db/2", "cold"}} {
+		if err := fence.CheckLockName(t.Context(), &guard, check.resource, check.name); err != nil {
+			t.Errorf("check of %q: %v", check.resource, err)
+		}
+		if err := guard.Claim(t.Context(), check.resource, 1); err != nil {
+			t.Errorf("claim of %q with the lowest token: %v", check.resource, err)
+		}
+	}
+}
+
+// The notes of all versions, and of programs in other languages, must be the same. The
+// figures were computed with another program.
+func TestNotesOfLockNames(t *testing.T) {
+	t.Parallel()
+	for name, hash := range map[string]fence.Token{
+		"hot":           9177515911875300551,
+		"cold":          7093977471987617788,
+		"accounts/17":   8327291126713774782,
+		"licence~slot2": 6750949458316450745,
+		"Straße":        6387080140136126246,
+		" ":             8550620393190949631,
+	} {
+		var guard fence.Memory
+		if err := fence.CheckLockName(t.Context(), &guard, "db", name); err != nil {
+			t.Errorf("check of %q: %v", name, err)
+		}
+		var stale *fence.StaleError
+		if err := guard.Claim(t.Context(), "redlock/lockname/db", 1); !errors.As(err, &stale) || stale.Highest != hash {
+			t.Errorf("the note of %q: got %v, want the hash %d", name, err, hash)
+		}
+	}
+}
+
+func TestErrOtherLockNameTellsTheFacts(t *testing.T) {
+	t.Parallel()
+	var guard fence.Memory
+	if err := fence.CheckLockName(t.Context(), &guard, "db", "hot"); err != nil {
+		t.Fatal(err)
+	}
+	err := fence.CheckLockName(t.Context(), &guard, "db", "cold")
+	if !errors.Is(err, fence.ErrOtherLockName) || errors.Is(err, fence.ErrStale) || errors.Is(err, fence.ErrInvalid) {
+		t.Fatalf("%v must be fence.ErrOtherLockName and nothing else", err)
+	}
+	for _, fact := range []string{`"db"`, `"cold"`, `"redlock/lockname/db"`, "9177515911875300551", "7093977471987617788"} {
+		if !strings.Contains(err.Error(), fact) {
+			t.Errorf("%q does not tell %s", err, fact)
+		}
+	}
+}
+
+func TestCheckLockNameRefuses(t *testing.T) {
+	t.Parallel()
+	var guard fence.Memory
+	for field, err := range map[string]error{
+		"guard":    fence.CheckLockName(t.Context(), nil, "db", "hot"),
+		"resource": fence.CheckLockName(t.Context(), &guard, "", "hot"),
+		"lockName": fence.CheckLockName(t.Context(), &guard, "db", ""),
+	} {
+		if !errors.Is(err, fence.ErrInvalid) || !strings.Contains(err.Error(), field) {
+			t.Errorf("bad %s: got %v, want a fence.ErrInvalid that names it", field, err)
+		}
+	}
+}
+
+// guardFunc is a guard that does what a test needs.
+type guardFunc func(ctx context.Context, resource string, token fence.Token) error
+
+func (f guardFunc) Claim(ctx context.Context, resource string, token fence.Token) error {
+	return f(ctx, resource, token)
+}
+
+// An error after which it is not known which name is noted says nothing about names.
+func TestCheckLockNameReturnsTheErrorOfTheGuard(t *testing.T) {
+	t.Parallel()
+	away := errors.New("the store is away")
+	for what, failed := range map[string]error{
+		"the first claim fails":                  away,
+		"the guard refuses the resource":         fence.ErrInvalid,
+		"the refusal does not have both tokens":  &fence.StaleError{Resource: "redlock/lockname/db", Token: 1},
+		"the refusal is not a *fence.StaleError": fence.ErrStale,
+	} {
+		err := fence.CheckLockName(t.Context(), guardFunc(func(context.Context, string, fence.Token) error { return failed }), "db", "hot")
+		if !errors.Is(err, failed) || errors.Is(err, fence.ErrOtherLockName) || !strings.Contains(err.Error(), `"db"`) {
+			t.Errorf("%s: got %v, want the guard's error, and the resource", what, err)
+		}
+	}
+
+	var guard fence.Memory
+	secondFails := guardFunc(func(ctx context.Context, resource string, token fence.Token) error {
+		if token != 1 {
+			return away
+		}
+		return guard.Claim(ctx, resource, token)
+	})
+	if err := fence.CheckLockName(t.Context(), secondFails, "db", "hot"); !errors.Is(err, away) {
+		t.Errorf("the second claim fails: got %v, want the guard's error", err)
+	}
+	for _, name := range []string{"hot", "hot"} { // it can be done again
+		if err := fence.CheckLockName(t.Context(), &guard, "db", name); err != nil {
+			t.Errorf("check after one that failed: %v", err)
+		}
+	}
+}
+
+// Of different names that check one after the other, the first one stands and all others
+// are told, however often and in which order they check.
+func TestTheFirstLockNameStands(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var guard fence.Memory
+		names := rapid.SliceOfNDistinct(rapid.StringN(1, 20, -1), 2, 4, rapid.ID).Draw(t, "names")
+		checks := rapid.SliceOf(rapid.SampledFrom(names)).Draw(t, "checks")
+		for _, name := range append(names, checks...) {
+			err := fence.CheckLockName(context.Background(), &guard, "db", name)
+			if first := name == names[0]; first && err != nil || !first && !errors.Is(err, fence.ErrOtherLockName) {
+				t.Fatalf("check of %q, when the first was of %q: %v", name, names[0], err)
+			}
+		}
+	})
+}
+
+// Of two names whose first checks overlap, one is told at the latest when it checks again.
+func TestFirstChecksOfLockNamesOverlap(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var guard fence.Memory
+		names := rapid.SliceOfNDistinct(rapid.StringN(1, 20, -1), 2, 2, rapid.ID).Draw(t, "names")
+		check := func(guard fence.Guard, name string) error {
+			err := fence.CheckLockName(context.Background(), guard, "db", name)
+			if err != nil && !errors.Is(err, fence.ErrOtherLockName) {
+				t.Fatalf("check of %q: %v", name, err)
+			}
+			return err
+		}
+
+		// The whole check of the one is between the two claims of the other.
+		between := guardFunc(func(ctx context.Context, resource string, token fence.Token) error {
+			if token != 1 {
+				if err := check(&guard, names[1]); err != nil {
+					t.Fatalf("a name was noted by token 1: %v", err)
+				}
+			}
+			return guard.Claim(ctx, resource, token)
+		})
+		first := check(between, names[0])
+		again := []error{check(&guard, names[0]), check(&guard, names[1])}
+		if (again[0] == nil) == (again[1] == nil) {
+			t.Fatalf("checks of %q again: %v; want that exactly one name passes", names, again)
+		}
+		if first != nil && again[0] == nil {
+			t.Fatalf("%q was told of another name, and then stands", names[0])
+		}
+	})
+}

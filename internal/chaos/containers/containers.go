@@ -1,0 +1,162 @@
+// Package containers has another program run containers: the one in folder docker. It is a module of its own, so that
+// whoever uses the lock does not get what a client of Docker depends on.
+//
+// The program is built by the go command, and ends when its input does, so it never outlives the harness.
+package containers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/rpc"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Service is the name under which the program answers.
+const Service = "Docker"
+
+// The messages to the program and from it. What is not here goes by the id of a container.
+type (
+	// Spec is a container on the network of the host.
+	Spec struct {
+		Repository, Tag string // of the image
+		User            string
+		Env, Cmd        []string
+		Mounts          []string // "FOLDER OF THE HOST:FOLDER"
+		Labels          map[string]string
+	}
+
+	// Expiry is when Docker kills a container that runs, unless it is started again.
+	Expiry struct {
+		ID    string
+		After time.Duration
+	}
+
+	// Image is what is asked about one.
+	Image struct {
+		Known bool
+		Env   []string
+	}
+
+	// Labelled is a container that has the label that was asked for.
+	Labelled struct{ ID, Label string }
+)
+
+// Docker is a program that runs containers. Its methods may be called from several goroutines.
+type Docker struct {
+	program *exec.Cmd
+	says    bytes.Buffer
+	calls   *rpc.Client
+}
+
+// Open starts the program, and returns once a Docker Engine has answered it. The caller must call Close.
+func Open() (*Docker, error) {
+	if err := listens(); err != nil {
+		return nil, err
+	}
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/redlock-go/redlock").Output()
+	if err != nil {
+		return nil, fmt.Errorf("folder of the module: %w", err)
+	}
+	d := &Docker{program: exec.Command("go", "run", ".")}
+	d.program.Dir = filepath.Join(strings.TrimSpace(string(root)), "internal", "chaos", "containers", "docker")
+	d.program.Stderr = &d.says
+	in, err := d.program.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := d.program.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.program.Start(); err != nil {
+		return nil, err
+	}
+	d.calls = rpc.NewClient(struct {
+		io.Reader
+		io.WriteCloser
+	}{out, in})
+	if err := d.call("Ping", "", new(bool)); err != nil {
+		ended := d.Close()
+		return nil, errors.Join(err, ended)
+	}
+	return d, nil
+}
+
+// listens fails when nothing listens at the socket of the Docker Engine: then nothing needs to be built to find that out.
+func listens() error {
+	address := os.Getenv("DOCKER_HOST")
+	if address == "" {
+		address = "unix:///var/run/docker.sock"
+	}
+	path, isSocket := strings.CutPrefix(address, "unix://")
+	if !isSocket {
+		return nil
+	}
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// Close ends the program, and not its containers.
+func (d *Docker) Close() error {
+	_ = d.calls.Close() // it is an error to close what has failed
+	if err := d.program.Wait(); err != nil {
+		return fmt.Errorf("program that runs containers: %w: %s", err, d.says.String())
+	}
+	return nil
+}
+
+func (d *Docker) call(method string, args, reply any) error {
+	return d.calls.Call(Service+"."+method, args, reply)
+}
+
+// act is a call whose only answer is whether it was done.
+func (d *Docker) act(method string, args any) error { return d.call(method, args, new(bool)) }
+
+// Image returns what is known of an image.
+func (d *Docker) Image(name string) (i Image, err error) { return i, d.call("Image", name, &i) }
+
+// List returns the containers that have the label, those that do not run too.
+func (d *Docker) List(label string) (all []Labelled, err error) {
+	return all, d.call("List", label, &all)
+}
+
+// Create creates a container, starts it and returns its id.
+func (d *Docker) Create(s Spec) (id string, err error) { return id, d.call("Create", s, &id) }
+
+// Start starts a container that does not run.
+func (d *Docker) Start(id string) error { return d.act("Start", id) }
+
+// Expire has Docker kill a container that runs, unless it is killed and started before.
+func (d *Docker) Expire(id string, after time.Duration) error {
+	return d.act("Expire", Expiry{id, after})
+}
+
+// Running reports whether a container runs.
+func (d *Docker) Running(id string) (running bool, err error) {
+	return running, d.call("Running", id, &running)
+}
+
+// Kill returns once the container has ended.
+func (d *Docker) Kill(id string) error { return d.act("Kill", id) }
+
+// Pause freezes a container.
+func (d *Docker) Pause(id string) error { return d.act("Pause", id) }
+
+// Unpause lets a container go on.
+func (d *Docker) Unpause(id string) error { return d.act("Unpause", id) }
+
+// Remove ends a container and removes it. One that is gone is no error.
+func (d *Docker) Remove(id string) error { return d.act("Remove", id) }
+
+// Log returns the last lines that a container has printed.
+func (d *Docker) Log(id string) (lines string, err error) { return lines, d.call("Log", id, &lines) }
