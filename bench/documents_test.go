@@ -1,0 +1,54 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redlock-go/redlock/bench/internal/contender"
+	"github.com/redlock-go/redlock/bench/internal/workload"
+	"github.com/redlock-go/redlock/internal/documents"
+)
+
+// Each -workloads and -contenders in a document matches some that there are.
+func TestWorkloadsInDocuments(t *testing.T) {
+	t.Parallel()
+	names := map[string][]string{}
+	for _, w := range workload.All() {
+		names["-workloads"] = append(names["-workloads"], w.Name)
+	}
+	for _, c := range contender.All {
+		names["-contenders"] = append(names["-contenders"], c.Name)
+	}
+	var candidates []string // the contenders of -failover
+	for _, c := range elections {
+		candidates = append(candidates, c.name)
+	}
+	all, err := documents.All("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, d := range all {
+		for _, c := range d.Commands() {
+			for i, flag := range c.Words[:len(c.Words)-1] {
+				among := names[flag]
+				if among == nil {
+					continue
+				}
+				if flag == "-contenders" && slices.Contains(c.Words, "-failover") {
+					among = candidates
+				}
+				named++
+				pattern, err := regexp.Compile(c.Words[i+1])
+				if err != nil || !slices.ContainsFunc(among, pattern.MatchString) {
+					t.Errorf("%s: %s matches none (%v) of %s", c.Where, c.Words[i+1], err, strings.Join(among, " "))
+				}
+			}
+		}
+	}
+	if named < 5 {
+		t.Errorf("%d were found", named)
+	}
+}

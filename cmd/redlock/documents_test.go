@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/redlock-go/redlock/internal/documents"
+)
+
+// Every redlock command in a document is one of ours, with our flags. One that stands alone, with no placeholder in it, is parsed
+// as it is.
+func TestCommandsInDocuments(t *testing.T) {
+	t.Parallel()
+	all, err := documents.All("../..")
+	must(t, err)
+	named, whole := 0, 0
+	for _, d := range all {
+		for _, c := range d.Commands() {
+			arguments, is := ofRedlock(c.Words)
+			if !is {
+				continue
+			}
+			named++
+			err := knows(arguments)
+			if err == nil && c.Whole && !placeholder.MatchString(strings.Join(arguments, " ")) {
+				whole++
+				_, err = newParser().Parse(arguments)
+			}
+			if err != nil {
+				t.Errorf("%s: %s: %v", c.Where, strings.Join(c.Words, " "), err)
+			}
+		}
+	}
+	if named < 50 || whole < 10 {
+		t.Errorf("%d commands, and %d that stand alone", named, whole)
+	}
+}
+
+// placeholder is what stands for words of the reader's. At --help and --version the parser ends the program.
+var placeholder = regexp.MustCompile(`\b[A-Z]{3,}\b|\bN\b|\$|…|--help\b|--version\b`)
+
+// ofRedlock are the arguments of a redlock command, however it is called.
+func ofRedlock(words []string) (arguments []string, is bool) {
+	switch {
+	case len(words) > 1 && (words[0] == "redlock" || words[0] == "./redlock") && words[1][0] != '(':
+		return words[1:], true
+	case len(words) > 3 && words[0] == "go" && words[1] == "run" && words[2] == "./cmd/redlock":
+		return words[3:], true
+	}
+	return nil, false
+}
+
+// knows finds the command of the arguments, and then its flags.
+func knows(arguments []string) error {
+	node := newParser().Model.Node
+	for _, argument := range arguments {
+		switch {
+		case argument == "--":
+			return nil
+		case strings.HasPrefix(argument, "-"):
+			name, _, _ := strings.Cut(argument, "=")
+			if node.DefaultCmd != nil {
+				node = node.DefaultCmd
+			}
+			if !slices.ContainsFunc(slices.Concat(node.AllFlags(false)...), func(flag *kong.Flag) bool {
+				return name == "--"+flag.Name || flag.Short != 0 && name == "-"+string(flag.Short)
+			}) {
+				return fmt.Errorf("no flag %s", name)
+			}
+		default:
+			child := slices.IndexFunc(node.Children, func(child *kong.Node) bool { return child.Name == argument })
+			switch {
+			case child >= 0:
+				node = node.Children[child]
+			case node.Parent == nil:
+				return fmt.Errorf("no command %s", argument)
+			}
+		}
+	}
+	return nil
+}

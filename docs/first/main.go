@@ -1,0 +1,33 @@
+// shown: ../README.md
+
+// Command first takes a lock.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"strings"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+)
+
+func main() {
+	client, err := redlock.Open(strings.Split(os.Getenv("REDLOCK_MASTERS"), ","))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	err = client.Do(context.Background(), "payroll", func(ctx context.Context, token fence.Token) error {
+		fmt.Println("locked, with token", token) // ctx ends when the lock is lost
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// end

@@ -1,0 +1,189 @@
+package docs_test
+
+import (
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/redlock-go/redlock/internal/documents"
+)
+
+const module = "github.com/redlock-go/redlock"
+
+var (
+	link      = regexp.MustCompile(`\]\(([^)\s]*)\)|(?m:^\[[^\]]+\]:\s*(\S+))|(?:href|src)="([^"]*)"`)
+	anyTarget = regexp.MustCompile(`\]\(`)
+	bareURL   = regexp.MustCompile(`\bhttps?://[^\s)>"]+`)
+	heading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	notKept   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// Every link from one document of the repository to another finds its file and its heading. Those to other places can be read as
+// the address of a page; whether the page is there is not asked.
+func TestLinksFindTheirTargets(t *testing.T) {
+	own := 0
+	linked := map[string]bool{}
+	for _, d := range all(t) {
+		prose := d.Prose()
+		matches := link.FindAllStringSubmatch(prose, -1)
+		inline := 0
+		for _, match := range matches {
+			if match[0][0] == ']' {
+				inline++
+			}
+			target := match[1] + match[2] + match[3]
+			var err error
+			if strings.Contains(target, ":") {
+				err = external(target)
+			} else {
+				own++
+				err = internal(t, d.Path, target)
+				linked[path.Join(path.Dir(d.Path), target)] = true
+			}
+			if err != nil {
+				t.Errorf("%s: %s: %v", d.Path, target, err)
+			}
+		}
+		if count := len(anyTarget.FindAllString(prose, -1)); count != inline {
+			t.Errorf("%s: %d of %d links can be read", d.Path, inline, count)
+		}
+		for _, address := range bareURL.FindAllString(prose, -1) {
+			if err := external(address); err != nil {
+				t.Errorf("%s: %s: %v", d.Path, address, err)
+			}
+		}
+	}
+	if own == 0 {
+		t.Error("no links")
+	}
+	pictures, err := filepath.Glob("*/*.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, picture := range pictures {
+		if at := path.Join("docs", filepath.ToSlash(picture)); !linked[at] {
+			t.Errorf("%s: no document shows it", at)
+		}
+	}
+}
+
+// internal follows a link from a document of the repository to a file or a heading of it.
+func internal(t *testing.T, from, target string) error {
+	t.Helper()
+	file, anchor, hasAnchor := strings.Cut(target, "#")
+	at := from
+	if file != "" {
+		at = path.Join(path.Dir(from), file)
+	}
+	if strings.HasPrefix(at, "..") || strings.HasPrefix(target, "/") {
+		return fmt.Errorf("outside of the repository")
+	}
+	if err := exists(at); err != nil {
+		return err
+	}
+	if hasAnchor && (path.Ext(at) != ".md" || !anchors(documents.Document{Text: read(t, filepath.Join("..", at))})[anchor]) {
+		return fmt.Errorf("no such heading")
+	}
+	return nil
+}
+
+// external looks at the address of a page elsewhere. One that is this module's must be in the repository.
+func external(target string) error {
+	address, err := url.Parse(target)
+	if err != nil {
+		return err
+	}
+	if address.Scheme != "https" || !strings.Contains(address.Host, ".") {
+		return fmt.Errorf("no https address")
+	}
+	page := address.Host + strings.TrimSuffix(address.Path, "/")
+	if inModule, is := strings.CutPrefix(page, "pkg.go.dev/"+module); is {
+		return exists("." + inModule)
+	}
+	if inModule, is := strings.CutPrefix(page, module+"/"); is {
+		for _, kind := range []string{"blob/main/", "tree/main/"} {
+			if file, is := strings.CutPrefix(inModule, kind); is {
+				return exists(file)
+			}
+		}
+	}
+	return nil
+}
+
+// exists looks for what has this path from the root of the repository.
+func exists(name string) error {
+	if _, err := os.Stat(filepath.Join("..", filepath.FromSlash(name))); err != nil {
+		return fmt.Errorf("no such file")
+	}
+	return nil
+}
+
+// anchors are the names that headings get on GitHub.
+func anchors(d documents.Document) map[string]bool {
+	names := make(map[string]bool)
+	for _, match := range heading.FindAllStringSubmatch(d.Unfenced(), -1) {
+		text := link.ReplaceAllString(match[1], "]")
+		name := strings.ReplaceAll(notKept.ReplaceAllString(strings.ToLower(text), ""), " ", "-")
+		unique := name
+		for i := 1; names[unique]; i++ {
+			unique = fmt.Sprintf("%s-%d", name, i)
+		}
+		names[unique] = true
+	}
+	return names
+}
+
+var (
+	pathInCode    = regexp.MustCompile(`^(?:\./)?(\w[\w.-]*)(?:/[\w.-]+)+/?$`)
+	tag           = regexp.MustCompile(`/v\d+\.\d+\.\d+$`) // of a module below the root
+	documentNamed = regexp.MustCompile(`\b(?:docs|spec)/[\w/-]+\.md\b`)
+)
+
+// Files and folders that documents name in code are there, and so are documents that anything else names.
+func TestNamedFilesExist(t *testing.T) {
+	named := 0
+	for _, d := range all(t) {
+		for _, span := range d.Spans() {
+			match := pathInCode.FindStringSubmatch(span.Text)
+			if match == nil || exists(match[1]) != nil || tag.MatchString(span.Text) {
+				continue // or it begins with no folder of ours
+			}
+			named++
+			if err := exists(span.Text); err != nil {
+				t.Errorf("%s:%d: %s: %v", d.Path, span.Line, span.Text, err)
+			}
+		}
+	}
+	err := filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && entry.Name() == ".git" {
+			return filepath.SkipDir
+		}
+		switch filepath.Ext(file) {
+		case ".go", ".md", ".sh", ".yaml", ".lua", ".pml":
+		default:
+			return nil
+		}
+		for _, name := range documentNamed.FindAllString(read(t, file), -1) {
+			named++
+			if err := exists(name); err != nil {
+				t.Errorf("%s: %s: %v", file, name, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if named == 0 {
+		t.Error("no file is named")
+	}
+}

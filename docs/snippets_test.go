@@ -1,0 +1,107 @@
+package docs_test
+
+import (
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redlock-go/redlock/internal/documents"
+)
+
+// Go code in a document is a piece of a Go file of this repository, to the letter: what stands there between
+// "// shown: DOCUMENT" and "// end", with the path of the document from docs. So the compiler has seen it, and mostly a test has
+// run it. A block that begins with "// not compiled: REASON" is the exception.
+func TestGoInDocumentsIsCompiled(t *testing.T) {
+	shown := shown(t)
+	notCompiled := 0
+	for _, d := range all(t) {
+		for _, block := range d.Blocks() {
+			if block.Language != "go" {
+				continue
+			}
+			pieces := shown[d.Path]
+			at := slices.Index(pieces, block.Text)
+			first, _, _ := strings.Cut(block.Text, "\n")
+			why, exempt := strings.CutPrefix(first, "// not compiled: ")
+			switch {
+			case at >= 0:
+				shown[d.Path] = slices.Delete(pieces, at, at+1)
+			case exempt:
+				notCompiled++
+				t.Logf("not compiled: %s:%d: %s", d.Path, block.Line, why)
+			default:
+				t.Errorf("%s:%d: this code is no piece of a Go file:\n%s", d.Path, block.Line, block.Text)
+			}
+		}
+	}
+	for document, pieces := range shown {
+		for _, piece := range pieces {
+			t.Errorf("%s does not show this piece:\n%s", document, piece)
+		}
+	}
+	t.Logf("%d blocks were not compiled", notCompiled)
+}
+
+// shown are the pieces of Go files that documents are to show, by the path of the document from the root.
+func shown(t *testing.T) map[string][]string {
+	t.Helper()
+	const begin, end = "// shown: ", "// end"
+	pieces := map[string][]string{}
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		var document string
+		var piece strings.Builder
+		for line := range strings.Lines(read(t, path)) {
+			switch trimmed := strings.TrimSpace(line); {
+			case strings.HasPrefix(trimmed, begin):
+				document = filepath.ToSlash(filepath.Join("docs", strings.TrimPrefix(trimmed, begin)))
+				piece.Reset()
+			case trimmed == end && document != "":
+				pieces[document] = append(pieces[document], dedent(piece.String()))
+				document = ""
+			case document != "":
+				piece.WriteString(line)
+			}
+		}
+		if document != "" {
+			t.Errorf("%s: a piece for %s has no end", path, document)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pieces) == 0 {
+		t.Error("nothing is shown")
+	}
+	return pieces
+}
+
+// dedent takes off the tabs that all lines begin with, and empty lines around.
+func dedent(code string) string {
+	code = strings.Trim(code, "\n") + "\n"
+	for strings.HasPrefix(code, "\t") {
+		code = strings.TrimPrefix(strings.ReplaceAll("\n"+code, "\n\t", "\n"), "\n")
+	}
+	return strings.TrimRight(code, "\t\n") + "\n"
+}
+
+// A guide to migration is about the version of the other library that its code is compiled with.
+func TestMigrationsAreFromTheVersionsThatAreCompiled(t *testing.T) {
+	for _, c := range []struct{ guide, module, dependency string }{
+		{"redsync.md", "bench", "github.com/go-redsync/redsync/v4"},
+		{"redislock.md", "bench", "github.com/bsm/redislock"},
+		{"rueidislock.md", "bench/peers/rueidis", "github.com/redis/rueidis"},
+		{"etcd.md", "bench/peers/etcd", "go.etcd.io/etcd/client/v3"},
+	} {
+		version := regexp.MustCompile(`\sv\d+\.\d+(?:\.\d+)?`).FindString(documents.Document{Text: read(t, "migrate/"+c.guide)}.Prose())
+		if version == "" || !strings.Contains(read(t, "../"+c.module+"/go.mod"), c.dependency+version) {
+			t.Errorf("%s is about%s, and %s needs another version of %s", c.guide, version, c.module, c.dependency)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package sqlguard_test
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/guard/sqlguard"
+)
+
+// The piece of docs/migrate/etcd.md that has two fences. It is compiled, and not run. mutex stands in for a mutex of etcd.
+var (
+	guard    *sqlguard.Guard
+	mutex    interface{ Header() struct{ Revision int64 } }
+	oldFence func(tx *sql.Tx, revision int64) error
+	write    func(*sql.Tx) error
+)
+
+var _ = func(ctx context.Context, token fence.Token) error {
+	// shown: migrate/etcd.md
+	return guard.Do(ctx, "payroll", token, func(tx *sql.Tx) error {
+		if err := oldFence(tx, mutex.Header().Revision); err != nil { // yours, as before
+			return err
+		}
+		return write(tx)
+	})
+	// end
+}

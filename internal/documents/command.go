@@ -1,0 +1,96 @@
+package documents
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Command is a command that a document names.
+type Command struct {
+	Where string   // the document and the line, for errors
+	Words []string // as a shell would split them
+	Dir   string   // that it runs in, relative to the root of the repository
+	Whole bool     // a line of code: it can be run as it is. The others are named in a sentence
+}
+
+// Commands are the commands of a document, and words in backticks that may be one. What a shell would find no end of a
+// quotation in is none.
+func (d Document) Commands() []Command {
+	var all []Command
+	add := func(code Code, whole bool) {
+		simple, err := split(code.Text)
+		if err != nil {
+			return
+		}
+		dir := "."
+		for _, words := range simple {
+			for len(words) > 1 && assignment.MatchString(words[0]) {
+				words = words[1:]
+			}
+			if words[0] == "cd" && len(words) == 2 {
+				dir = path.Join(dir, words[1])
+			}
+			all = append(all, Command{fmt.Sprintf("%s:%d", d.Path, code.Line), words, dir, whole})
+		}
+	}
+	for _, line := range d.Lines() {
+		add(line, true)
+	}
+	for _, span := range d.Spans() {
+		add(span, false)
+	}
+	return all
+}
+
+var assignment = regexp.MustCompile(`^[A-Z_]+=`)
+
+// split is text as a shell splits it: into commands at &&, ||, |, & and ;, and those into words. A # that begins a word begins a
+// comment. Nothing is expanded.
+func split(text string) (commands [][]string, err error) {
+	var words []string
+	var word strings.Builder
+	begun := false
+	endWord := func() {
+		if begun {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	endCommand := func() {
+		endWord()
+		if len(words) > 0 {
+			commands = append(commands, words)
+		}
+		words = nil
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case ' ', '\t':
+			endWord()
+		case '&', '|', ';':
+			endCommand()
+		case '#':
+			if !begun {
+				endCommand()
+				return commands, nil
+			}
+			word.WriteByte(c)
+		case '\'', '"':
+			end := strings.IndexByte(text[i+1:], c)
+			if end < 0 {
+				return nil, fmt.Errorf("no end of %c in %s", c, text)
+			}
+			word.WriteString(text[i+1 : i+1+end])
+			begun = true
+			i += end + 1
+		default:
+			word.WriteByte(c)
+			begun = true
+		}
+	}
+	endCommand()
+	return commands, nil
+}
