@@ -120,8 +120,9 @@ func RemoveMember(address string) MemberChange {
 // the one that joins, and that one.
 //
 // Errors: ErrChangeRefused, with the reason, if the change would leave too few members that
-// vote, or does not fit the members; ErrDenied, if the user may not do on a master what that
-// takes (nothing is changed then); ctx's error and cause; ErrClosed; a *QuorumError if the members are not known.
+// vote, or does not fit the members; ErrNeedsInit, if too many members lost their data;
+// ErrDenied, if the user may not do on a master what that takes (nothing is changed then);
+// ctx's error and cause; ErrClosed; a *QuorumError if the members are not known.
 func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progress func(string)) error {
 	c.check(ctx)
 	if progress == nil {
@@ -137,6 +138,9 @@ func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progres
 	err := c.members.Make(ctx, change.change, progress)
 	if why, refused := errors.AsType[*membership.RefusedError](err); refused {
 		return fmt.Errorf("%w: %w", ErrChangeRefused, why)
+	}
+	if errors.Is(err, membership.ErrBeyondRepair) {
+		return fmt.Errorf("%w: %w", ErrNeedsInit, err)
 	}
 	if err != nil && c.closed.Err() != nil {
 		return errors.Join(ErrClosed, err)

@@ -320,6 +320,9 @@ func TestAMajorityLostNeedsAnOperator(t *testing.T) {
 		requireErr(t, err, ErrNotAcquired)
 		return errors.Is(err, ErrNeedsInit) && errors.Is(d.client(recoveryOptions()...).mustFail(t, "job"), ErrNeedsInit)
 	})
+	ctx, cancel := context.WithTimeout(background, 10*time.Second)
+	defer cancel()
+	requireErr(t, c.ChangeMembers(ctx, SuspendMember(d.address(0)), nil), ErrNeedsInit)
 	requireOptionError(t, c.ForceInit(background, 1<<60), "floor")
 	floor := last + 1_000_000
 	must(t, c.ForceInit(background, floor))

@@ -207,6 +207,9 @@ func (s situation) joining(address string) (id string, first step, err error) {
 	return r.id, nil, nil
 }
 
+// ErrBeyondRepair is returned by Make when too many members lost their data.
+var ErrBeyondRepair = errors.New("too many members lost their data for the others to tell what it was")
+
 // Make makes a change, from wherever it stands, and returns when it is done. progress is
 // told what it waits for. When ctx ends it can be made again.
 func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error {
@@ -217,7 +220,11 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 	tries := workPause // grows while nothing goes forward: masters cannot be reached, or other operators are in the way
 	for ctx.Err() == nil {
 		g.lookAll(ctx)
-		s, err := g.situation().toward(c)
+		now := g.situation()
+		if now.uncommitted == "" && now.view != nil && now.beyondRepair() {
+			return ErrBeyondRepair
+		}
+		s, err := now.toward(c)
 		if err != nil {
 			return err
 		}
