@@ -27,8 +27,8 @@ var simulation = struct {
 	rare                 *bool
 }{
 	flag.Uint64("sim.seed", 0, "the first seed of TestSimulation; 0: another each time"),
-	flag.Int("sim.seeds", 4, "how many seeds TestSimulation plays"),
-	flag.Int("sim.length", 12, "how many ttls of each seed are within the fault model"),
+	flag.Int("sim.seeds", 2, "how many seeds TestSimulation plays"),
+	flag.Int("sim.length", 5, "how many ttls of each seed are within the fault model"),
 	flag.Int("sim.again", 10, "how often TestSimulation plays a seed that failed again"),
 	flag.String("sim.faults", "", "a schedule that a failing seed has printed"),
 	flag.String("sim.setup", "", "what TestSimulation does not draw of the deployment, such as 'founders=5 ttl=500ms': see sim.Config"),

@@ -416,7 +416,9 @@ func distant(t *testing.T, n int, oneWay time.Duration, opts ...Option) *Client 
 	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	must(t, c.Init(background, 0))
-	must(t, mustTry(t, c, "reaching").Unlock(background))
+	reached, err := c.Lock(background, "reaching", WithWait(time.Minute)) // it takes several round trips to connect
+	must(t, err)
+	must(t, reached.Unlock(background))
 	return c
 }
 
