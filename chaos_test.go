@@ -63,9 +63,12 @@ func TestChaosScenarios(t *testing.T) {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
 	}
 	t.Parallel()
+	turns := make(chan struct{}, 2) // each has a dozen processes
 	for _, s := range run.Scenarios {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
+			turns <- struct{}{}
+			defer func() { <-turns }()
 			c := chaosConfig(t)
 			c.Scenario, c.Faults, c.Log = s.Name, "", t.Output()
 			res := playChaos(t, c)
