@@ -10,8 +10,10 @@ import (
 
 // The piece of docs/migrate/etcd.md that has two fences. It is compiled, and not run. mutex stands in for a mutex of etcd.
 var (
-	guard    *sqlguard.Guard
-	mutex    interface{ Header() struct{ Revision int64 } }
+	guard *sqlguard.Guard
+	mutex interface {
+		Header() struct{ Revision int64 }
+	}
 	oldFence func(tx *sql.Tx, revision int64) error
 	write    func(*sql.Tx) error
 )
