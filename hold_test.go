@@ -27,19 +27,26 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 	for _, x := range []struct {
 		claim  string
 		sent   [3]int64
-		grants [3]int64
-		want   int64 // when the vote that decides was sent
+		grants [3]int64 // below 0: it was asked to confirm, and said "not yours"
+		want   int64    // when the vote that decides was sent
 	}{
 		{"all stand: the second-latest", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 5}, 2 * s},
 		{"the latest stands lower: it does not count", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 4}, 1 * s},
 		{"the earliest stands lower", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{4, 5, 5}, 2 * s},
+		{"the latest did not confirm", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, -4}, 1 * s},
 	} {
 		h := newHold(c, viewOfAll(3), "job", "owner", c.config.lock)
 		votes := make([]script.Vote, 3)
 		for i := range votes {
-			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: x.grants[i], Sent: clock.Instant(x.sent[i]), Got: clock.Instant(x.sent[i])}
+			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: max(x.grants[i], -x.grants[i]), Sent: clock.Instant(x.sent[i]), Got: clock.Instant(x.sent[i])}
 		}
-		got := h.count(votes, standings(votes, highestGrant(votes)))
+		standing := standings(votes, highestGrant(votes))
+		for i, grant := range x.grants {
+			if grant < 0 {
+				standing[i] = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
+			}
+		}
+		got := h.count(votes, standing)
 		if want := h.terms.validUntil(clock.Instant(x.want)); got != want {
 			t.Errorf("%s: valid until %v, want %v", x.claim, time.Duration(got), time.Duration(want))
 		}
@@ -76,6 +83,63 @@ func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
 		}
 		if got := h.validUntil(); got != want {
 			t.Errorf("step %d: valid until %v, want %v", i+1, time.Duration(got), time.Duration(want))
+		}
+	}
+}
+
+// A lease that is not proved any more is lost if the masters that said "not yours" leave no
+// quorum. Else its time ran out.
+func TestWhyALeaseIsNotProved(t *testing.T) {
+	for _, x := range []struct {
+		masters, lost int
+		want          error
+	}{
+		{1, 0, ErrExpired}, {1, 1, ErrLost},
+		{3, 1, ErrExpired}, {3, 2, ErrLost},
+		{4, 1, ErrExpired}, {4, 2, ErrLost},
+		{5, 2, ErrExpired}, {5, 3, ErrLost}, {5, 5, ErrLost},
+	} {
+		c := &Client{config: defaultConfig(), masters: make([]*master.Master, x.masters)}
+		h := newHold(c, viewOfAll(x.masters), "job", "owner", c.config.lock)
+		for i := range x.lost {
+			h.masters[i].lost = true
+		}
+		if got := h.unproved(); got != x.want {
+			t.Errorf("lost on %d of %d: %v, want %v", x.lost, x.masters, got, x.want)
+		}
+	}
+}
+
+// An extend that was not answered may have been done. Then more of the ttl is left the next time,
+// and that is no jump of the master's clock. One that was refused was not done.
+func TestAnUnansweredExtendIsNoJump(t *testing.T) {
+	const s = int64(time.Second)
+	var now clock.Instant
+	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
+	c.now = func() clock.Instant { return now }
+	voted := func(at int64, answer script.Answer) script.Vote {
+		return script.Vote{Heard: true, Answer: answer, Grant: 7, Sent: clock.Instant(at), Got: clock.Instant(at)}
+	}
+	for _, x := range []struct {
+		claim string
+		first script.Vote
+		want  script.Answer
+	}{
+		{"not answered", voted(5*s, script.Unknown), script.Granted},
+		{"refused", voted(5*s, script.Refused), script.Refused},
+	} {
+		v := viewOfAll(3)
+		h := newHold(c, v, "job", "owner", c.config.lock)
+		for i := range h.masters {
+			h.acquired(i, voted(1*s, script.Granted), h.terms, true)
+		}
+		now = clock.Instant(5 * s)
+		h.weigh(0, x.first, h.terms, v, false)
+		now = clock.Instant(8 * s)
+		next := voted(8*s, script.Granted)
+		next.Remaining = h.terms.keyTTL() - 3*time.Second
+		if got := h.weigh(0, next, h.terms, v, false); got.Answer != x.want {
+			t.Errorf("%s: as much is left as if it had been done: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
 		}
 	}
 }

@@ -124,3 +124,18 @@ func panicOf(call func()) (value any) {
 	call()
 	return nil
 }
+
+// The watchdog renews by the ttl of the last Extend, as long as the hold lasts.
+func TestRenewalsGoByTheLastExtend(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		lock := mustTry(t, c, "job", WithTTL(time.Second))
+		must(t, lock.Extend(background, 30*time.Second))
+		time.Sleep(25 * time.Second) // it was renewed at 10 s and 20 s
+		if left := lock.Until().Sub(time.Now()); left < 20*time.Second {
+			t.Errorf("%v of the lease are left, want more than 20 s", left)
+		}
+		must(t, lock.Unlock(background))
+	})
+}

@@ -66,13 +66,26 @@ func TestTablesAreReadAsTheyAreWritten(t *testing.T) {
 	if got.Quarantine() != time.Minute+600*time.Millisecond+2*time.Millisecond {
 		t.Error(got.Quarantine())
 	}
+	longest, longer := fmt.Sprint(script.MaxRemaining.Milliseconds()), fmt.Sprint(script.MaxRemaining.Milliseconds()+1)
+	for _, text := range []string{
+		strings.Replace(want.text(), "60000", longest, 1),
+		strings.Replace(want.text(), "60000", "1", 1),
+		strings.Replace(want.text(), "0.01", "0", 1),
+	} {
+		if _, err := parseTable(text); err != nil {
+			t.Errorf("%.70q: %v", text, err)
+		}
+	}
 	for text, says := range map[string]string{
 		"":               "cannot be read",
 		`{"format":"2"}`: "keys are of format",
 		strings.Replace(want.text(), "4096", "1024", 1):     "with 1024 buckets",
 		strings.Replace(want.text(), "60000", "0", 1):       "impossible",
 		strings.Replace(want.text(), "60000", "1e300", 1):   "cannot be read",
+		strings.Replace(want.text(), "60000", longer, 1):    "impossible",
 		strings.Replace(want.text(), "0.01", "1.5", 1):      "impossible",
+		strings.Replace(want.text(), "0.01", "1", 1):        "impossible",
+		strings.Replace(want.text(), "0.01", "-0.1", 1):     "impossible",
 		strings.Replace(want.text(), `"members"`, `"m"`, 1): "has none",
 	} {
 		if _, err := parseTable(text); err == nil || !strings.Contains(err.Error(), says) {
@@ -119,6 +132,23 @@ func TestWhatIsCommitted(t *testing.T) {
 			t.Errorf("%v after %v, accepted by %s: %v", x.table, x.table.Prev, x.accepted, got)
 		}
 	}
+	for id, has := range map[string]bool{"a": true, "n": true, "c": true, "x": false, "": false} {
+		if change.concerns(id) != has {
+			t.Errorf("%q has a say in %v after %v: want %t", id, change, change.Prev, has)
+		}
+	}
+}
+
+// The table that follows names the members before, and leaves the other as it is: that is committed, and
+// others go by it.
+func TestTheTableThatFollows(t *testing.T) {
+	before := table("a b c")
+	before.Prev = []string{"a", "b", "z"}
+	after := before.next()
+	after.find("c").State = Suspended
+	if !slices.Equal(after.Prev, []string{"a", "b", "c"}) || before.String() != "a b c" || !slices.Equal(before.Prev, []string{"a", "b", "z"}) {
+		t.Errorf("%v after %v follows %v after %v", after, after.Prev, before, before.Prev)
+	}
 }
 
 // What a client takes for committed needs evidence: majorities that have accepted, at any
@@ -129,7 +159,7 @@ func TestEvidence(t *testing.T) {
 	for _, id := range []string{"a", "b", "c"} {
 		known.add(id, "1", one, true)
 	}
-	reports := []*report{at("a", "2", two), at("b", "1", one), at("c", "1", one)}
+	reports := []*report{nil, at("a", "2", two), at("b", "1", one), at("c", "1", one)}
 	known.add("a", "2", two, false)
 	if l := learn(reports, known); l.committed["d"] != "1" || l.accepted["d"] != "2" {
 		t.Errorf("one of three has accepted: %+v", l)
@@ -178,12 +208,17 @@ func TestWhichDeployment(t *testing.T) {
 		{"x y ?", "", "", true},
 		{"x x y y", "", "", true},
 		{"x x ? y", "x", "x", false},
-		{"x y y", "x", "y", false}, // x has no quorum any more
-		{"x y ?", "x", "x", false}, // but nothing else is better
+		{"x x y y y", "x", "x", false}, // x has a quorum yet
+		{"x y y", "x", "y", false},     // x has no quorum any more
+		{"x y ?", "x", "x", false},     // but nothing else is better
 		{"? ? ?", "x", "x", false},
 		{"- - -", "", "", false},
 	} {
-		got, err := learn(of(x.masters), newEvidence()).deployment(x.had, 2)
+		had, need := (*View)(nil).had()
+		if x.had != "" {
+			had, need = (&View{Deployment: x.had, Table: table("a b c")}).had()
+		}
+		got, err := learn(of(x.masters), newEvidence()).deployment(had, need)
 		if got != x.want || (err != nil) != x.conflict || err != nil && !errors.Is(err, script.ErrNotMember) {
 			t.Errorf("%s, had %q: %q, %v", x.masters, x.had, got, err)
 		}
@@ -201,12 +236,112 @@ func TestWhoIsOut(t *testing.T) {
 			t.Errorf("%s: %s, want %q", names[i], got, says)
 		}
 	}
-	if !slices.Equal(v.Lacks, []string{"e"}) || v.NeedsInit {
+	if !slices.Equal(v.Lacks, []string{"e"}) || v.NeedsInit || !v.Short() {
 		t.Errorf("%+v", v)
 	}
 	v = viewOf("d", "1", table("a b c"), []*report{at("a", "1", nil), blank, lost("c"), nil, nil}, names, first)
 	if v.Out[1] == nil || v.Out[2] == nil || v.Out[3] != nil || !v.NeedsInit || v.Lacks != nil {
 		t.Errorf("%+v", v)
+	}
+	// One that does not answer hides none after it; a member is one wherever its server is.
+	v = viewOf("d", "1", table("a b c"), []*report{at("c", "1", nil), at("b", "1", nil), nil, at("x", "1", nil), nil}, []string{"away", "b", "a", "d", "e"}, func(id string) int { return slices.Index([]string{"c", "b"}, id) })
+	if v.Out[0] != nil || v.Out[1] != nil || v.Out[2] != nil || v.Out[3] == nil || v.Lacks != nil || v.Short() {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestViewsThatAreShort(t *testing.T) {
+	out := errors.New("it does not vote")
+	for _, x := range []struct {
+		out  []error
+		want bool
+	}{
+		{[]error{nil, nil, nil}, false},
+		{[]error{nil, nil, out}, false},
+		{[]error{nil, out, out}, true},
+	} {
+		if got := (&View{Table: table("a b c"), Out: x.out}).Short(); got != x.want {
+			t.Errorf("%v: short: %t, want %t", x.out, got, x.want)
+		}
+	}
+}
+
+// A view takes the place of another if it tells anything else.
+func TestViewsThatTellTheSame(t *testing.T) {
+	is := func(change func(*View)) *View {
+		v := &View{Version: "1", Table: table("a b c"), Out: []error{nil, errors.New("it is new"), nil}, Lacks: []string{"c"}}
+		change(v)
+		return v
+	}
+	for _, x := range []struct {
+		claim string
+		other *View
+		want  bool
+	}{
+		{"nothing before", nil, false},
+		{"nothing else", is(func(*View) {}), true},
+		{"another version", is(func(v *View) { v.Version = "2" }), false},
+		{"an init is needed", is(func(v *View) { v.NeedsInit = true }), false},
+		{"others lack", is(func(v *View) { v.Lacks = nil }), false},
+		{"one more is out", is(func(v *View) { v.Out[0] = errors.New("it is new") }), false},
+		{"one is out for another reason", is(func(v *View) { v.Out[1] = errors.New("it is suspended") }), false},
+	} {
+		if got := is(func(*View) {}).same(x.other); got != x.want {
+			t.Errorf("%s: the same: %t, want %t", x.claim, got, x.want)
+		}
+	}
+}
+
+// A server that lost its data takes its place again, so it is waited for; others that do not vote
+// are there by mistake.
+func TestWhoIsNotAdmitted(t *testing.T) {
+	for _, x := range []struct {
+		claim, deployment, id, name string
+		admitted                    bool
+	}{
+		{"a new id at a member's address", "d", "n", "c", true},
+		{"a new id elsewhere", "d", "n", "x", false},
+		{"a server of others at a member's address", "e", "n", "c", false},
+		{"a member's id in another deployment", "e", "c", "c", false},
+	} {
+		r := at(x.id, "1", nil)
+		r.deployment = x.deployment
+		v := viewOf("d", "1", table("a b c"), []*report{r}, []string{x.name}, func(string) int { return 0 })
+		if !errors.Is(v.Out[0], script.ErrNotMember) || errors.Is(v.Out[0], ErrNotAdmitted) == x.admitted {
+			t.Errorf("%s: %v, admitted: want %t", x.claim, v.Out[0], x.admitted)
+		}
+	}
+}
+
+// Only an init helps when more members lost their data than a quorum can do without.
+func TestWhenTooFewHaveTheirData(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e"}
+	is := func(id string) *report { return at(id, "1", nil) }
+	synced := func(id string) *report {
+		r := is(id)
+		r.synced = "1"
+		return r
+	}
+	for _, x := range []struct {
+		claim, table string
+		reports      []*report
+		want         bool
+	}{
+		{"all have it", "a b c d e", []*report{is("a"), is("b"), is("c"), is("d"), is("e")}, false},
+		{"two of five lost it", "a b c d e", []*report{blank, blank, is("c"), is("d"), is("e")}, false},
+		{"three did, the first among them", "a b c d e", []*report{blank, blank, is("c"), lost("d"), is("e")}, true},
+		{"two of three, the first among them", "a b c", []*report{blank, blank, is("c"), nil, nil}, true},
+		{"those that do not answer may have it", "a b c d e", []*report{nil, nil, nil, is("d"), is("e")}, false},
+		{"a new member has none before it has its counters", "a b=n:new c=m:new", []*report{is("a"), is("n"), is("m"), nil, nil}, true},
+		{"new ones that have them count", "a=n:new b=m:new c", []*report{synced("n"), synced("m"), is("c"), nil, nil}, false},
+		{"the first has them, and one has none", "a=n:new b=m:new c", []*report{synced("n"), is("m"), is("c"), nil, nil}, false},
+		{"the first may be one that has none", "a=n:new b=m:new c", []*report{is("n"), is("m"), is("c"), nil, nil}, true},
+		{"one that does not answer has none", "a b=n:new c=m:new", []*report{is("a"), nil, nil, nil, nil}, true},
+	} {
+		s := situation{view: &View{Deployment: "d", Version: "1", Table: table(x.table)}, names: names, reports: x.reports}
+		if got := s.beyondRepair(); got != x.want {
+			t.Errorf("%s: %t, want %t", x.claim, got, x.want)
+		}
 	}
 }
 
@@ -218,6 +353,8 @@ func TestWhenNothingCanBeLearned(t *testing.T) {
 	changed.Prev = six.ids()
 	damaged := lost("e") // it still has the table
 	damaged.table = six
+	alone := lost("b") // it has one by which nothing is missing
+	alone.table = table("f")
 	for _, x := range []struct {
 		claim   string
 		reports []*report
@@ -229,6 +366,10 @@ func TestWhenNothingCanBeLearned(t *testing.T) {
 		{"of the table before they are no members", []*report{at("a", "7", six), at("b", "7", six), at("c", "6", table("a b c")), lost("d"), lost("e"), blank}, false},
 		{"half of the table before it lost their data", []*report{at("a", "8", changed), at("b", "7", six), at("c", "7", six), blank, damaged, at("g", "8", changed)}, true},
 		{"less than half of it", []*report{at("a", "8", changed), at("b", "7", six), at("c", "7", six), at("d", "7", six), damaged, at("g", "8", changed)}, false},
+		{"the table of one that lost its data does not count", []*report{nil, at("a", "8", table("a b c d")), alone, blank, blank, at("f", "1", nil)}, true},
+		{"nor does it when it comes last", []*report{at("a", "8", table("a b c d")), blank, blank, at("f", "1", nil), at("n", "", nil), alone}, true},
+		{"the first does not answer", []*report{nil, blank, at("c", "7", six), blank, damaged, at("g", "8", changed)}, true},
+		{"the first lost its data", []*report{blank, at("b", "7", six), at("c", "7", six), at("d", "7", six), damaged, at("g", "8", changed)}, true},
 		{"no table at all", []*report{blank, blank, blank, blank, blank, blank}, false},
 	} {
 		if got := unlearnable(names, x.reports); got != x.want {
@@ -259,6 +400,8 @@ func TestNextSteps(t *testing.T) {
 		{"two are of a deployment that is being founded", three, []*report{at("a", "1", nil), elsewhere, elsewhere}, "nothing again"},
 		{"one does not answer", three, []*report{at("a", "1", nil), at("b", "1", nil), nil}, "nothing"},
 		{"one is blank", three, []*report{at("a", "1", nil), at("b", "1", nil), blank}, "enroll 2"},
+		{"the first one is blank", three, []*report{blank, at("b", "1", nil), at("c", "1", nil)}, "enroll 0"},
+		{"the first one has a new id", three, []*report{at("n", "", nil), at("b", "1", nil), at("c", "1", nil)}, "propose a=n:new b c"},
 		{"one restarted", three, []*report{at("a", "1", nil), lost("b"), at("c", "1", nil)}, "enroll 1"},
 		{"one restarted, and forgot nothing", three, []*report{at("a", "1", nil), at("b", "1", nil), adoptable}, "nothing again"},
 		{"one was a member before", three, []*report{at("a", "1", nil), at("b", "1", nil), former}, "enroll 2"},
@@ -272,6 +415,7 @@ func TestNextSteps(t *testing.T) {
 		{"it has its counters", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), synced}, "promote"},
 		{"it has, and another new one before it has none", table("a b:new c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), synced}, "promote"},
 		{"it does not answer", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), nil}, "nothing again"},
+		{"too few vote", table("a b:suspended c:suspended"), []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil)}, "nothing again"},
 		{"suspended stays so", table("a b c:suspended"), []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil)}, "nothing"},
 	} {
 		s := situation{view: &View{Deployment: "d", Version: "1", Table: x.table}, names: names, reports: x.reports}
@@ -387,6 +531,13 @@ func TestPromisesThatAreEnough(t *testing.T) {
 	replaced.Prev = []string{"a", "b", "c"}
 	twice := table("a b=m:new c=n:new")
 	twice.Prev = replaced.ids()
+	knows := func(r *report) *report {
+		r.learned = true
+		return r
+	}
+	five := table("a b=m c=n d e")
+	five.Prev = []string{"a", "b", "c", "d", "e"}
+	before := table("a b c d e")
 	for _, x := range []struct {
 		what     string
 		promises []*report
@@ -399,11 +550,14 @@ func TestPromisesThatAreEnough(t *testing.T) {
 		{"of a higher table, and of the one before", []*report{at("a", "2", replaced), at("b", "1", old)}, "1", "2", true},
 		{"of a higher table, but not of the one before", []*report{at("a", "2", replaced), at("n", "2", replaced)}, "1", "2", false},
 		{"the same, but that it is committed", []*report{at("a", "2", replaced), at("n", "2", replaced)}, "2", "2", true},
+		{"the same, which only the first knows", []*report{knows(at("a", "2", replaced)), at("n", "2", replaced)}, "1", "2", true},
+		{"… or only the last", []*report{at("a", "2", replaced), knows(at("n", "2", replaced))}, "1", "2", true},
+		{"another knows only that the one before is committed", []*report{at("a", "2", five), at("m", "2", five), at("n", "2", five), at("b", "1", before)}, "1", "2", false},
 		{"of the one before that, which does not count", []*report{at("a", "3", twice), at("b", "1", old), at("c", "1", old)}, "1", "3", false},
 	} {
 		b := ballot{promised: map[string]bool{}, base: "1", table: old, committed: true}
 		for _, r := range x.promises {
-			b.take(r, r.version <= x.known)
+			b.take(r, r.version <= x.known || r.learned)
 		}
 		if b.base != x.base || b.mayPropose() != x.may {
 			t.Errorf("%s: on %s, may propose: %v", x.what, b.base, b.mayPropose())

@@ -34,8 +34,15 @@ func TestUnfitServers(t *testing.T) {
 			t.Errorf("%q: %q does not say %q", change, why, word)
 		}
 	}
-	if why := ParseInfo(fit + "maxmemory_policy:allkeys-lru\r\n").unfit(); why != "" {
-		t.Errorf("without maxmemory nothing is evicted, but it is refused: %s", why)
+	for _, change := range []string{
+		"redis_version:6.0.16",
+		"maxmemory_policy:allkeys-lru", // without maxmemory nothing is evicted
+		"maxmemory:100",                // nor with noeviction
+		"maxmemory:100\r\nmaxmemory_policy:",
+	} {
+		if why := ParseInfo(fit + change + "\r\n").unfit(); why != "" {
+			t.Errorf("%q: it is refused: %s", change, why)
+		}
 	}
 }
 
@@ -55,6 +62,28 @@ func TestDurability(t *testing.T) {
 		}
 		if got := durabilityOf(config); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// A server keeps its place over a restart if nothing of what it answered can be lost.
+func TestWhatAServerIsJudgedToBe(t *testing.T) {
+	never, once := strings.Repeat("0", 40), strings.Repeat("0", 39)+"a"
+	weaker := map[string]string{"appendonly": "no"}
+	for _, x := range []struct {
+		claim               string
+		replid2             string
+		config              map[string]string
+		durable, wasReplica bool
+	}{
+		{"all is on disk", never, DurabilitySettings, true, false},
+		{"it was a replica once", once, DurabilitySettings, false, true},
+		{"not all is on disk", never, weaker, false, false},
+		{"both", once, weaker, false, true},
+	} {
+		got := Judge(ServerInfo{"redis_version": "7.0.15", "role": "master", "master_replid2": x.replid2}, x.config)
+		if want := (Judgement{"", x.durable, x.wasReplica}); got != want {
+			t.Errorf("%s: %+v, want %+v", x.claim, got, want)
 		}
 	}
 }

@@ -1,0 +1,81 @@
+package script
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// How the replies of a master read as votes, at the edges of what it may reply.
+func TestHowRepliesRead(t *testing.T) {
+	t.Parallel()
+	const longest = int64(MaxRemaining / time.Millisecond)
+	strange := errors.New("anything but \"not yours\"")
+	granted := func(grant int64) Vote { return Vote{Answer: Granted, Grant: grant} }
+	notMine, refused := Vote{Answer: Refused, Err: ErrNotMine}, Vote{Answer: Refused, Err: strange}
+	for _, x := range []struct {
+		operation *Operation
+		reply     int64
+		want      Vote
+	}{
+		{Acquire, 1, granted(1)},
+		{Acquire, MaxCounter, granted(MaxCounter)},
+		{Acquire, MaxCounter + 1, refused},
+		{Acquire, 0, notMine},
+		{Acquire, -1, Vote{Answer: Held}},
+		{Acquire, -2, Vote{Answer: Held, Remaining: time.Millisecond}},
+		{Acquire, -1 - longest, Vote{Answer: Held, Remaining: MaxRemaining}},
+		{Acquire, -2 - longest, refused},
+		{Acquire, -MinTicket, refused},
+		{Acquire, -MinTicket - 1, Vote{Answer: Held, Ticket: MinTicket + 1}},
+		{Acquire, -maxTicket, Vote{Answer: Held, Ticket: maxTicket}},
+		{Acquire, -maxTicket - 1, refused},
+		{Joint, 0, Vote{Answer: Held, Err: ErrWithheld}},
+		{Joint, 7, granted(7)},
+		{Joint, -2, Vote{Answer: Held, Remaining: time.Millisecond}},
+		{Extend, -2, refused},
+		{Extend, -1, notMine},
+		{Extend, 0, Vote{Answer: Granted}},
+		{Extend, 5, Vote{Answer: Granted, Remaining: 5 * time.Millisecond}},
+		{Extend, longest, Vote{Answer: Granted, Remaining: MaxRemaining}},
+		{Extend, longest + 1, refused},
+		{Release, -2, refused},
+		{Release, -1, Vote{Answer: Held}},
+		{Release, 0, notMine},
+		{Release, 1, Vote{Answer: Granted}},
+		{Release, 2, refused},
+		{Confirm, -1, refused},
+		{Confirm, 0, notMine},
+		{Confirm, 1, Vote{Answer: Granted}},
+		{Confirm, 2, refused},
+	} {
+		got := x.operation.Read(x.reply)
+		if got.Err != nil && got.Err != ErrNotMine && got.Err != ErrWithheld {
+			got.Err = strange
+		}
+		if got != x.want {
+			t.Errorf("%s replied %d: %+v, want %+v", x.operation.Name, x.reply, got, x.want)
+		}
+	}
+	if err := Acquire.Read(MaxCounter + 1).Err; !errors.Is(err, ErrNotMember) {
+		t.Errorf("a counter out of range: %v, want that the master is no member", err)
+	}
+}
+
+func TestNotMine(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		vote Vote
+		want bool
+	}{
+		{Vote{Heard: true, Answer: Held}, true},
+		{Vote{Heard: true, Answer: Refused, Err: ErrNotMine}, true},
+		{Vote{Heard: true, Answer: Refused, Err: ErrVersion}, false},
+		{Vote{Heard: true, Answer: Granted}, false},
+		{Vote{Heard: true, Answer: Unknown}, false},
+	} {
+		if got := x.vote.NotMine(); got != x.want {
+			t.Errorf("%+v: %t, want %t", x.vote, got, x.want)
+		}
+	}
+}
