@@ -64,8 +64,9 @@ GOGC=400 go test -run 'TestSimulation$' . -v -sim.seed=1 -sim.seeds=200 -sim.len
 # run goes on, and ends with the list of them. Each is a fault to be found, of the
 # test or of the library. A data race or a leaked goroutine that shows only now and
 # then is one as well, and fails the run at once.
+ran=0
 for module in $modules; do
-  git ls-files -- "$module/*_test.go" | grep -q . || continue # vet has compiled it
+  [ -n "$(git ls-files -- "$module/*_test.go")" ] || continue # vet has compiled it
   race=-race
   case $module in bench/peers/*) race= ;; esac # other people's code, which takes minutes to build
   step "$module: go test $race"
@@ -88,6 +89,7 @@ for module in $modules; do
     exit 1
   fi
   cat "$scratch/rerun" >>"$scratch/flaky"
+  ran=$((ran + $(grep -c '"Action":"pass".*"Test":' "$scratch/events" || true)))
   if grep '^=== SKIP' "$scratch/log" >>"$scratch/skipped"; then
     echo "the tests above that were skipped DID NOT RUN"
     [ -z "${CI:-}" ] || exit 1
@@ -106,8 +108,8 @@ if [ -s "$scratch/flaky" ]; then
   cat "$scratch/flaky"
 fi
 if [ -s "$scratch/skipped" ]; then
-  step "passed, but $(wc -l <"$scratch/skipped") tests DID NOT RUN:"
+  step "$ran tests passed, but $(wc -l <"$scratch/skipped") DID NOT RUN:"
   cat "$scratch/skipped"
 else
-  step "all checks passed"
+  step "all checks passed: $ran tests, and none was skipped"
 fi
