@@ -51,7 +51,7 @@ func check(c documents.Command) (kind string, err error) {
 		return "go build", checkPackages(c.Dir, words[2:])
 	case words[0] == "make" && len(words) == 2:
 		return "make", checkTarget(words[1])
-	case words[0] == "." && len(words) == 2:
+	case words[0] == "." && len(words) == 2, words[0] == "bash" && len(words) > 1 && strings.HasSuffix(words[1], ".sh"):
 		return "script", exists(path.Join(c.Dir, words[1]))
 	case words[0] == "cd" && len(words) == 2 && !strings.HasPrefix(words[1], "..") && !strings.HasPrefix(words[1], "$"):
 		return "cd", exists(words[1])

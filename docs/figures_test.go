@@ -57,7 +57,7 @@ func namesACommand(t *testing.T, d documents.Document) bool {
 	for _, c := range d.Commands() {
 		switch kind, err := check(c); {
 		case err != nil: // TestNamedCommandsExist tells
-		case kind == "go test", kind == "go run", kind == "make", kind == "flags":
+		case kind == "go test", kind == "go run", kind == "make", kind == "script", kind == "flags":
 			return true
 		}
 	}
