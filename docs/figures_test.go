@@ -29,7 +29,7 @@ func TestFiguresHaveACommand(t *testing.T) {
 				continue
 			}
 			found++
-			if !elsewhere.MatchString(section) && !namesACommand(t, documents.Document{Path: d.Path, Text: section}) {
+			if !elsewhere.MatchString(section) && !namesACommand(documents.Document{Path: d.Path, Text: section}) {
 				title, _, _ := strings.Cut(section, "\n")
 				t.Errorf("%s:%d: %s: figures, and no command that makes them", d.Path, at, title)
 			}
@@ -52,8 +52,7 @@ func sections(text string) []string {
 }
 
 // namesACommand reports whether a section has a command that runs something, or flags of one.
-func namesACommand(t *testing.T, d documents.Document) bool {
-	t.Helper()
+func namesACommand(d documents.Document) bool {
 	for _, c := range d.Commands() {
 		switch kind, err := check(c); {
 		case err != nil: // TestNamedCommandsExist tells

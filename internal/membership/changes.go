@@ -35,6 +35,9 @@ func (e *RefusedError) Error() string { return e.Why }
 
 func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
+// ErrBeyondRepair is why no change is made when too many members lost their data.
+var ErrBeyondRepair = errors.New("too many members lost their data for the others to tell what it was")
+
 // The steps of an operator's change, besides those that any client takes.
 type (
 	// done: the change was made.
@@ -58,6 +61,9 @@ func (s situation) toward(c Change) (step, error) {
 	}
 	if s.view == nil {
 		return nothing{}, nil
+	}
+	if s.beyondRepair() {
+		return nil, ErrBeyondRepair
 	}
 	t := s.view.Table
 	switch c.Kind {
@@ -207,9 +213,6 @@ func (s situation) joining(address string) (id string, first step, err error) {
 	return r.id, nil, nil
 }
 
-// ErrBeyondRepair is returned by Make when too many members lost their data.
-var ErrBeyondRepair = errors.New("too many members lost their data for the others to tell what it was")
-
 // Make makes a change, from wherever it stands, and returns when it is done. progress is
 // told what it waits for. When ctx ends it can be made again.
 func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error {
@@ -220,11 +223,7 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 	tries := workPause // grows while nothing goes forward: masters cannot be reached, or other operators are in the way
 	for ctx.Err() == nil {
 		g.lookAll(ctx)
-		now := g.situation()
-		if now.uncommitted == "" && now.view != nil && now.beyondRepair() {
-			return ErrBeyondRepair
-		}
-		s, err := now.toward(c)
+		s, err := g.situation().toward(c)
 		if err != nil {
 			return err
 		}

@@ -494,6 +494,7 @@ func TestStepsTowardAChange(t *testing.T) {
 		{Change{Replace, "d", "c"}, "a b:suspended c", all(blank), "refused: cannot replace c: only 1 of 3 members would vote, and 2 are needed"},
 		{Change{Replace, "d", "c"}, "a b c", []*report{at("a", "1", nil), lost("b"), at("c", "1", nil), blank}, "wait: of the members that would vote, 1 answer, and 2 are needed"},
 		{Change{Suspend, "c", ""}, "a b c", []*report{at("a", "1", nil), nil, at("c", "1", nil)}, "wait: of the members that would vote, 1 answer, and 2 are needed"},
+		{Change{Suspend, "c", ""}, "a b c", []*report{blank, lost("b"), at("c", "1", nil)}, "refused: too many members lost their data for the others to tell what it was"},
 		{Change{Suspend, "c", ""}, "a b c z", all(), "propose a b c:suspended z"},
 		{Change{Suspend, "c", ""}, "a b c", all(), "propose a b c:suspended"},
 		{Change{Suspend, "c", ""}, "a b c:suspended", all(), "done"},
