@@ -365,10 +365,7 @@ func TestNamedTestsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	everywhere, err := functionsEverywhere()
-	if err != nil {
-		t.Fatal(err)
-	}
+	everywhere := functionsEverywhere(t)
 	named := 0
 	for _, d := range all(t) {
 		for _, name := range testName.FindAllString(d.Unfenced(), -1) {
@@ -399,17 +396,16 @@ func TestNamedTestsExist(t *testing.T) {
 var function = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz|Example)\w*)`)
 
 // functionsEverywhere are the tests of all modules.
-func functionsEverywhere() (map[string]bool, error) {
+func functionsEverywhere(t *testing.T) map[string]bool {
+	t.Helper()
 	all := map[string]bool{}
-	err := filepath.WalkDir("..", func(file string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(file, "_test.go") {
-			return err
+	eachFile(t, func(path, text string) {
+		if !strings.HasSuffix(path, "_test.go") {
+			return
 		}
-		text, err := os.ReadFile(file)
-		for _, match := range function.FindAllSubmatch(text, -1) {
-			all[string(match[1])] = true
+		for _, match := range function.FindAllStringSubmatch(text, -1) {
+			all[match[1]] = true
 		}
-		return err
-	})
-	return all, err
+	}, ".go")
+	return all
 }

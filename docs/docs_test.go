@@ -5,7 +5,10 @@
 package docs_test
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/redlock-go/redlock/internal/documents"
@@ -31,4 +34,23 @@ func all(t *testing.T) []documents.Document {
 		t.Fatalf("%d documents", len(all))
 	}
 	return all
+}
+
+// eachFile calls do with the path and the text of each file of the repository with one of these extensions.
+func eachFile(t *testing.T, do func(path, text string), extensions ...string) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == ".git":
+			return filepath.SkipDir
+		case !entry.IsDir() && slices.Contains(extensions, filepath.Ext(path)):
+			do(path, read(t, path))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

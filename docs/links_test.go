@@ -2,7 +2,6 @@ package docs_test
 
 import (
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path"
@@ -160,29 +159,14 @@ func TestNamedFilesExist(t *testing.T) {
 			}
 		}
 	}
-	err := filepath.WalkDir("..", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && entry.Name() == ".git" {
-			return filepath.SkipDir
-		}
-		switch filepath.Ext(file) {
-		case ".go", ".md", ".sh", ".yaml", ".lua", ".pml":
-		default:
-			return nil
-		}
-		for _, name := range documentNamed.FindAllString(read(t, file), -1) {
+	eachFile(t, func(file, text string) {
+		for _, name := range documentNamed.FindAllString(text, -1) {
 			named++
 			if err := exists(name); err != nil {
 				t.Errorf("%s: %s: %v", file, name, err)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	}, ".go", ".md", ".sh", ".yaml", ".lua", ".pml")
 	if named == 0 {
 		t.Error("no file is named")
 	}

@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -50,13 +49,10 @@ func shown(t *testing.T) map[string][]string {
 	t.Helper()
 	const begin, end = "// shown: ", "// end"
 	pieces := map[string][]string{}
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" {
-			return err
-		}
+	eachFile(t, func(path, text string) {
 		var document string
 		var piece strings.Builder
-		for line := range strings.Lines(read(t, path)) {
+		for line := range strings.Lines(text) {
 			switch trimmed := strings.TrimSpace(line); {
 			case strings.HasPrefix(trimmed, begin):
 				document = filepath.ToSlash(filepath.Join("docs", strings.TrimPrefix(trimmed, begin)))
@@ -71,11 +67,7 @@ func shown(t *testing.T) map[string][]string {
 		if document != "" {
 			t.Errorf("%s: a piece for %s has no end", path, document)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, ".go")
 	if len(pieces) == 0 {
 		t.Error("nothing is shown")
 	}
