@@ -45,6 +45,10 @@ go vet -modfile="$scratch/newest.mod" ./...
 go test -modfile="$scratch/newest.mod" \
   -run 'RefusedConnectionsSayWhy|SettingsOfTheCallersClients|DeadMasterIsToldOnce|RefusedDialKeepsItsError|FailoverClientsAreMasters|DriverRetriesCountOnce|ScriptFlush' .
 
+# A program with the race detector sleeps for a second before it exits, by default.
+# Tests start hundreds.
+export GORACE=atexit_sleep_ms=0
+
 # suite NAME FOLDER PACKAGES FLAGS...: runs the tests of a module's packages, and leaves
 # in $scratch/NAME what ran, what was skipped, and what failed at first.
 #

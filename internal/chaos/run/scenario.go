@@ -75,8 +75,8 @@ var Scenarios = []Scenario{
 		// Nothing is on disk. Minorities are restarted, and come back by themselves.
 		Name:    "some-lost",
 		Fsync:   cluster.None,
-		Faults:  "1s kill(m0+m1,kept,100ms); 5s rolling-restart(m2+m3,100ms); 9s flushall(m4+m0)",
-		InModel: 12 * time.Second,
+		Faults:  "1s kill(m0+m1,kept,100ms); 5s rolling-restart(m2+m3,100ms); 12s flushall(m4+m0)",
+		InModel: 15 * time.Second,
 	},
 	{
 		// Most clocks jump, and are set right, in the middle of changes of the members. Leases are
