@@ -461,7 +461,7 @@ func TestWeakenedRulesAreFoundOut(t *testing.T) {
 		{"STANDING=1", func(r *protocolRules) { r.standing = 1 }, 2300}, // rare: needs a resend between two rivals
 		{"STANDING=0", func(r *protocolRules) { r.standing = 0 }, 0},
 		{"VERSION=0", func(r *protocolRules) { r.version = false }, 710},
-		{"NEW=0", func(r *protocolRules) { r.isNew = false }, 0},
+		{"NEW=0", func(r *protocolRules) { r.isNew = false }, 50},
 		{"RAISE=0", func(r *protocolRules) { r.raise = false }, 100},
 		{"BARRIER=0", func(r *protocolRules) { r.barrier = false }, 3040},
 	} {

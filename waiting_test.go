@@ -346,9 +346,10 @@ func TestBlockedWaitersAreQuiet(t *testing.T) {
 
 func blockedWaitersAreQuiet(t *testing.T, d *deployment, dead int) {
 	const clients, callers, seconds = 3, 5, 4
+	const ttl = 1500 * time.Millisecond // short, so that waiters look out for its end
 	holder := d.reached()
 	ctx, cancel := context.WithCancel(background)
-	held := mustTry(t, holder, "job", WithTTL(900*time.Millisecond)) // short, so that waiters look out for its end
+	held := mustTry(t, holder, "job", WithTTL(ttl))
 	var all sync.WaitGroup
 	for range clients {
 		c := d.reached()
@@ -386,7 +387,7 @@ func blockedWaitersAreQuiet(t *testing.T, d *deployment, dead int) {
 			}
 		}
 		took := time.Since(start)
-		renewals := renewals * took.Seconds() / 0.9
+		renewals := renewals * took.Seconds() / ttl.Seconds()
 		if most := int(clients*2*took.Seconds()+renewals) + 2; calls > most || calls < seconds {
 			t.Errorf("master %d: %d script calls in %v for %d waiting clients and a renewing holder; want at most %d", dead+i, calls, took, clients, most)
 		}

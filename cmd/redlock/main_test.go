@@ -255,7 +255,7 @@ func TestTopLevel(t *testing.T) {
 // A URL that cannot be read is not printed: a password may stand anywhere in it.
 func TestNoPasswordIsPrinted(t *testing.T) {
 	t.Parallel()
-	for _, masters := range []string{
+	for i, masters := range []string{
 		"redis://:hunter2/et@h",
 		"redis//:hunter2@h",
 		"u:hunter2@h",
@@ -265,7 +265,7 @@ func TestNoPasswordIsPrinted(t *testing.T) {
 		"redis://:et,hunter2@h",
 		"redis://h,",
 	} {
-		for _, args := range [][]string{
+		for j, args := range [][]string{
 			{"run", "--masters", masters, "--name=a", "--", "true"},
 			{"run", "--name=a", "--", "true"},
 			{"init", "--yes", "--masters", masters},
@@ -281,6 +281,9 @@ func TestNoPasswordIsPrinted(t *testing.T) {
 			{"unlock", "--masters", masters, "--name=a", "--force", "--yes"},
 			{"members", "add", "--masters", masters, "redis://127.0.0.1:1"},
 		} {
+			if i > 0 && j > 1 && (i+j)%4 != 0 {
+				continue // each with some of the others: a process takes a third of a second to start with -race
+			}
 			cmd := command(t, args...)
 			cmd.Env = append(cmd.Env, mastersVariable+"="+masters)
 			r := runToEnd(t, cmd)
