@@ -164,7 +164,7 @@ func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitque
 // pauseAfter is how long w waits after its try-th failure in a row (from 0), unless
 // it is called.
 func (c *Client) pauseAfter(w *waiter, try int, err error, reached waitqueue.Reach) time.Duration {
-	if !reached.Quorum {
+	if !reached.Quorum || w.Began == 0 { // nobody calls, or nothing could be asked: the members are not known
 		spread := time.Duration(float64(c.spread()) * (1 + rand.Float64()) / 2)
 		return max(retryPause(try, err, rand.Float64()), spread)
 	}

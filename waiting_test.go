@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -330,6 +331,27 @@ func TestBrokenSubscriptions(t *testing.T) {
 		all.Wait()
 		cancel()
 		breaking.Wait()
+	})
+}
+
+// Who waits for a deployment to be founded asks seldom, and learns of it soon.
+func TestWhoWaitsForAnInitAsksSeldom(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var tries atomic.Int64
+		c := d.stranger(WithObserver(Observer{AttemptFailed: func(context.Context, FailedAttempt) { tries.Add(1) }}))
+		lock := goLock(t, c, "job")
+		const seconds = 10
+		time.Sleep(seconds * time.Second)
+		if got, most := tries.Load(), int64(2*seconds*time.Second/maxPause); got < seconds || got > most {
+			t.Errorf("%d tries in %d s, want at most %d", got, seconds, most)
+		}
+		must(t, d.stranger().Init(background, 0))
+		start := time.Now()
+		must(t, have(t, lock).Unlock(background))
+		if took := time.Since(start); took > 2*maxPause {
+			t.Errorf("after the init it took %v", took)
+		}
 	})
 }
 
