@@ -591,7 +591,7 @@ func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
 				}
 				staying := 3
 				var told recorder
-				ctx, cancel := context.WithTimeout(background, 10*recoveryMaxTTL)
+				ctx, cancel := context.WithTimeout(background, 3*recoveryMaxTTL)
 				defer cancel()
 				begin := time.Now()
 				must(t, c.ChangeMembers(ctx, RemoveMember(d.address(3)), func(what string) {
@@ -638,7 +638,7 @@ func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
 func TestTheLifeOfADeployment(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		ctx, cancel := context.WithTimeout(background, time.Minute)
+		ctx, cancel := context.WithTimeout(background, 30*time.Second)
 		defer cancel()
 		d.founded = true
 		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(ctx, 0))
