@@ -170,7 +170,7 @@ func TestPromisesAreRead(t *testing.T) {
 	} {
 		g := NewGroup(Config{Now: func() clock.Instant { return 1 }, Learned: func(before, now *View) {}})
 		g.SetMasters([]*master.Master{{}})
-		g.working = true // nothing is to be done
+		g.working = true                                                                                 // nothing is to be done
 		g.view.Store(&View{Deployment: "d", Version: "9", Table: table("x y z"), Out: make([]error, 1)}) // of which it knows nothing yet
 		got, ok := g.promisedBy(0, at("a", "1", old), x.reply)
 		if ok != x.ok || ok && (got.version != x.version || got.table.String() != x.table.String() || got.learned != x.learned) {
