@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -25,5 +26,30 @@ func TestWhoInheritsAnAttemptAsks(t *testing.T) {
 			t.Errorf("it is the next one's turn: %v; it may only ask in %v", turn.Ask, next.AskAt.Sub(c.now()))
 		}
 		c.stopWaiting("job", next, nil)
+	})
+}
+
+// A hand-over is for the masters that vote, and all that had the lock are told that it is
+// free, though one among them does not vote.
+func TestAHandOverBesideAMemberThatDoesNotVote(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		must(t, c.ChangeMembers(background, SuspendMember(d.address(0)), nil))
+		lock := mustTry(t, c, "job")
+		next := goLock(t, c, "job")
+		eventually(t, "the next one waits", func() bool { return c.queues.Waiting("job") == 1 })
+		settled(t, c)
+		start := time.Now()
+		must(t, lock.Unlock(background))
+		lock = have(t, next)
+		if took := time.Since(start); took > time.Millisecond {
+			t.Errorf("the hand-over took %v", took)
+		}
+		settled(t, c)
+		if got := d.holders("job"); got != "011" {
+			t.Errorf("held on %s", got)
+		}
+		must(t, lock.Unlock(background))
 	})
 }

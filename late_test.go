@@ -259,3 +259,34 @@ func TestAReleaseIsOfNoUse(t *testing.T) {
 		}
 	})
 }
+
+// A request leaves as long as its round is of interest, and the hold that it is for is not
+// over. One that does not leave is answered, and in no doubt.
+func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
+	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 1)}
+	for _, x := range []struct {
+		claim           string
+		ended           error // of the hold
+		ofHold, abandon bool
+		want            bool
+	}{
+		{"of no hold", nil, false, false, true},
+		{"of a hold", nil, true, false, true},
+		{"the hold is over", ErrReleased, true, false, false},
+		{"the round is of no interest", nil, false, true, false},
+		{"the round of a hold is of no interest", nil, true, true, false},
+	} {
+		r := newRound(viewOfAll(1))
+		if x.ofHold {
+			r.during = newHold(c, r.view, "job", "owner", c.config.lock)
+			r.during.ended = x.ended
+		}
+		if x.abandon {
+			r.abandon()
+		}
+		left := r.Begin(0)
+		if v := r.tally()[0]; left != x.want || v.Heard == left || !left && (v.Err != errNotSent || v.Doubt) {
+			t.Errorf("%s: leaves is %v, want %v; the vote is %+v", x.claim, left, x.want, v)
+		}
+	}
+}

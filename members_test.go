@@ -574,3 +574,120 @@ func TestObserverOfMembers(t *testing.T) {
 		})
 	})
 }
+
+// A removal waits until all is over that was granted before, and the smaller quorum that is
+// left has the counters of a larger one.
+func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
+	t.Parallel()
+	for _, dead := range []bool{false, true} { // one of those that stay
+		t.Run(fmt.Sprint("dead=", dead), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 4, func(t *testing.T, d *deployment) {
+				c := d.reached(recoveryOptions()...)
+				held := mustTry(t, c, "held")
+				fence := script.KeysOf(DefaultPrefix, "job", "").Fence
+				for _, i := range []int{0, 3} {
+					must(t, d.raw[i].Set(background, fence, 1_000_000, 0).Err())
+				}
+				staying := 3
+				var told recorder
+				ctx, cancel := context.WithTimeout(background, 3*recoveryMaxTTL)
+				defer cancel()
+				begin := time.Now()
+				must(t, c.ChangeMembers(ctx, RemoveMember(d.address(3)), func(what string) {
+					told.note("%s", what)
+					if dead && staying == 3 && told.count("it is removed in 3s") > 0 {
+						d.masters[1].die()
+						staying = 2
+					}
+				}))
+				took, want := time.Since(begin), recoveryMaxTTL+time.Duration(DefaultDrift*float64(recoveryMaxTTL))
+				if took < want || took > want+2*time.Second {
+					t.Errorf("it took %v, want %v and little more", took, want)
+				}
+				if told.count("it is removed in 3s") == 0 {
+					t.Errorf("progress tells %q", told.events)
+				}
+				if got := d.members(c); got != "0 1 2" {
+					t.Errorf("the members are %s", got)
+				}
+				high := 0
+				for i := range 3 {
+					if n, err := d.raw[i].Get(background, fence).Int64(); err == nil && n >= 1_000_000 {
+						high++
+					}
+				}
+				if high != staying {
+					t.Errorf("the counter is as high as it was on %d of those that stay, want %d", high, staying)
+				}
+				lock := mustTry(t, c, "job")
+				if lock.Token() <= 1_000_000 {
+					t.Errorf("token %d", lock.Token())
+				}
+				must(t, lock.Unlock(background))
+				if !dead { // two of four are no quorum
+					must(t, held.Unlock(background))
+				}
+			})
+		})
+	}
+}
+
+// Each change of the members is made, one after the other, and a member that lost its data is
+// brought back, in little more than the quarantines take; a hold goes on meanwhile.
+func TestTheLifeOfADeployment(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		ctx, cancel := context.WithTimeout(background, 30*time.Second)
+		defer cancel()
+		d.founded = true
+		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(ctx, 0))
+		c := d.stranger(recoveryOptions()...)
+		held, err := c.Lock(ctx, "held")
+		must(t, err)
+		var last fence.Token
+		for _, step := range []struct {
+			change MemberChange
+			wait   bool // for a quarantine
+			want   string
+		}{
+			{change: AddMember(d.address(3)), wait: true, want: "0 1 2 3"},
+			{change: AddMember(d.address(3)), want: "0 1 2 3"},
+			{change: ReplaceMember(d.address(2), d.address(4)), wait: true, want: "0 1 4 3"},
+			{change: SuspendMember(d.address(0)), want: "(0) 1 4 3"},
+			{change: ResumeMember(d.address(0)), want: "0 1 4 3"},
+			{change: RemoveMember(d.address(3)), wait: true, want: "0 1 4"},
+			{change: RemoveMember(d.address(3)), want: "0 1 4"},
+		} {
+			begin := time.Now()
+			must(t, c.ChangeMembers(ctx, step.change, nil))
+			took := time.Since(begin)
+			if least := recoveryMaxTTL; step.wait != (took >= least) || took > least+2*time.Second {
+				t.Errorf("%+v took %v", step.change.change, took)
+			}
+			if got := d.members(c); got != step.want {
+				t.Errorf("%+v: the members are %s, want %s", step.change.change, got, step.want)
+			}
+			lock, err := c.Lock(ctx, "job")
+			must(t, err)
+			if lock.Token() <= last {
+				t.Errorf("%+v: token %d after %d", step.change.change, lock.Token(), last)
+			}
+			last = lock.Token()
+			must(t, lock.Unlock(background))
+		}
+		lost := d.masters[1].(embeddedMaster)
+		lost.Kill(true)
+		lost.revive()
+		begin := time.Now()
+		eventually(t, "the one that lost its data is new", func() bool {
+			_ = mustTry(t, c, "job").Unlock(background)
+			return d.members(c) == "0 (1) 4"
+		})
+		eventually(t, "it votes again", func() bool { return d.members(c) == "0 1 4" })
+		if took := time.Since(begin); took < recoveryMaxTTL || took > 2*recoveryMaxTTL {
+			t.Errorf("it votes again after %v", took)
+		}
+		must(t, held.Unlock(background))
+	})
+}

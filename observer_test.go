@@ -12,6 +12,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
 )
 
 // callKey is under which a call is in the contexts that its observer gets.
@@ -592,5 +595,55 @@ func lockAndLeave(c *Client, random *rand.Rand) {
 	}
 	if err != nil {
 		time.Sleep(work / 20)
+	}
+}
+
+// Who wants one thing to be told is told that, and nothing else is asked of it.
+func TestObserverOfOneThing(t *testing.T) {
+	t.Parallel()
+	want := map[string]int{
+		"AttemptFailed": 2, "Finished": 1, "Acquired": 1, "Renewed": 1, "RenewalFailed": 1, "Ended": 1, "ClockJumped": 1, "MasterCalled": 1,
+		"MasterDown": 1, "MasterUp": 1, "NotAMember": 1, "VersionLearned": 1, "MemberChanged": 1,
+	}
+	o := reflect.TypeFor[Observer]()
+	for f := range o.NumField() {
+		name := o.Field(f).Name
+		if name == "Started" || name == "Unlocked" {
+			continue // only who has them is asked at all
+		}
+		told := 0
+		c := &Client{config: defaultConfig(), masters: []*master.Master{{}}}
+		c.now = func() clock.Instant { return 1 }
+		field := reflect.ValueOf(&c.observer).Elem().Field(f)
+		field.Set(reflect.MakeFunc(field.Type(), func([]reflect.Value) []reflect.Value {
+			told++
+			return nil
+		}))
+		h := newHold(c, viewOfAll(1), "job", "owner", c.config.lock)
+		h.telling = &telling{client: c, ctx: background}
+		h.masters[0].until = 2
+		h.tellAcquired(0, nil)
+		h.tellRenewed(time.Second)
+		h.tellRenewalFailed(viewOfAll(1), nil)
+		h.tellEnded(ErrReleased)
+		h.tellJump(0, time.Second)
+		h.telling.finished(nil)
+		h.telling.failed("job", 0, ErrNoQuorum)
+		h.telling.notMade("job", ErrNoQuorum)
+		var nobody *telling
+		nobody.finished(nil)
+		nobody.failed("job", 0, ErrNoQuorum)
+		nobody.notMade("job", ErrNoQuorum)
+		c.tellUp("m")
+		c.tellDown("m", ErrNoQuorum)
+		c.tellOut("m", ErrNoQuorum)
+		c.tellVersion(viewOfAll(2))
+		c.tellMemberChanges(viewOfAll(2), viewOfAll(1))
+		if tell := c.callTeller("m"); tell != nil {
+			tell(time.Second, 1, nil)
+		}
+		if told != want[name] {
+			t.Errorf("%s is told %d times, want %d", name, told, want[name])
+		}
 	}
 }

@@ -1,9 +1,16 @@
 package master
 
 import (
+	"errors"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // A pool that is small is not used up.
@@ -16,4 +23,264 @@ func TestWidthLeavesConnectionsToOthers(t *testing.T) {
 			t.Errorf("widthOf(pool %d, active %d) = %d, want %d", c.pool, c.active, got, c.want)
 		}
 	}
+}
+
+// Whichever of two pauses ends first is that of both.
+func TestTheSoonerOfTwoPauses(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct{ a, b, want time.Duration }{
+		{0, 0, 0}, {0, 2, 2}, {3, 0, 3}, {3, 2, 2}, {2, 3, 2},
+	} {
+		if got := sooner(x.a, x.b); got != x.want {
+			t.Errorf("sooner(%d, %d) = %d, want %d", x.a, x.b, got, x.want)
+		}
+	}
+}
+
+// down is a master that does not answer, whose queue a test serves by hand.
+func down(t *testing.T, now *clock.Instant) *Master {
+	r := redis.NewClient(&redis.Options{PoolSize: 4})
+	t.Cleanup(func() { _ = r.Close() })
+	m := New(Config{
+		Endpoint: Endpoint{Redis: r}, Now: func() clock.Instant { return *now },
+		Gate: openGate{}, Up: func() {}, Down: func(error) {},
+	})
+	m.health.downErr, m.health.downTill, m.health.failedAt = errors.New("down"), now.Add(time.Hour), *now
+	return m
+}
+
+// orders are those of requests, as one text.
+func orders(batch []*Request) (all string) {
+	for _, r := range batch {
+		all += r.Order
+	}
+	return all
+}
+
+func requests(all string) (these []*Request) {
+	for _, order := range all {
+		these = append(these, &Request{Order: string(order), To: answerInto{new(script.Vote)}})
+	}
+	return these
+}
+
+// Several batches are under way to a far master, but never two requests of one order: a
+// request, and the group that it is in, waits for the batch that has its order, and goes before
+// all that came later.
+func TestWhatIsUnderWayToAFarMaster(t *testing.T) {
+	t.Parallel()
+	now := clock.Instant(1)
+	m := down(t, &now)
+	m.trip, m.recent = farTrip, farTrip
+	var links []*link
+	leaves := func(want string) {
+		t.Helper()
+		now = now.Add(m.gap())
+		l, pause := m.room()
+		if l == nil {
+			t.Fatalf("no room, for %v", pause)
+		}
+		batch := m.take(l)
+		if got := orders(batch); got != want {
+			t.Fatalf("what leaves is %q, want %q", got, want)
+		}
+		if len(batch) > 0 {
+			links = append(links, l)
+		}
+	}
+	counts := func(pending, unanswered, inFlight int) {
+		t.Helper()
+		if got := [3]int{m.Pending(), m.Unanswered(), m.inFlight}; got != [3]int{pending, unanswered, inFlight} {
+			t.Errorf("pending, unanswered, in flight: %v, want %d, %d, %d", got, pending, unanswered, inFlight)
+		}
+	}
+	m.Submit(requests("a")[0], requests("b")[0])
+	m.Submit(requests("a")...)
+	leaves("aba")
+	counts(3, 1, 1)
+	m.Submit(requests("c")...)
+	if l, pause := m.room(); l != nil || pause != m.gap() {
+		t.Errorf("at once after a batch there is room: %v, in %v", l, pause)
+	}
+	m.Submit(requests("a")...)
+	m.SubmitGroup(requests("da"))
+	m.SubmitGroup(requests("ef"))
+	leaves("cef")
+	counts(9, 5, 2)
+	if l, pause := m.room(); l != nil || pause != 0 {
+		t.Errorf("beyond the width there is room: %v, in %v", l, pause)
+	}
+	m.carry(links[1], links[1].batch)
+	counts(6, 4, 1)
+	m.Submit(requests("bg")...)
+	leaves("g")
+	m.carry(links[2], links[2].batch)
+	leaves("")
+	counts(7, 5, 1)
+	m.Submit(requests("a")...)
+	m.carry(links[0], links[0].batch)
+	counts(5, 5, 0)
+	leaves("adaba")
+	counts(5, 1, 1)
+}
+
+// One link is for a near master, and for a pool that has not more: what comes meanwhile
+// leaves together.
+func TestWhatIsUnderWayToANearMaster(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		width int
+		trip  time.Duration
+		far   bool
+	}{
+		{2, farTrip, true}, {8, farTrip + 1, true}, {2, farTrip - 1, false}, {1, farTrip, false}, {2, 0, false},
+	} {
+		now := clock.Instant(1)
+		m := down(t, &now)
+		m.width, m.trip, m.recent = x.width, x.trip, x.trip
+		m.Submit(requests("a")...)
+		l, _ := m.room()
+		m.take(l)
+		now = now.Add(time.Minute)
+		if next, pause := m.room(); (next != nil) != x.far || m.far() != x.far || pause != 0 {
+			t.Errorf("%d links, %v there and back: there is room for a second batch: %v, in %v", x.width, x.trip, next != nil, pause)
+		}
+		m.carry(l, l.batch)
+		if next, _ := m.room(); next != l {
+			t.Error("a link that is back is not used again")
+		}
+	}
+}
+
+// The next batch leaves a part of a round trip after the one before, or when the master has
+// had the time that it needed lately.
+func TestTheGapBetweenBatches(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		trip, recent, want time.Duration
+	}{
+		{8 * time.Millisecond, 8 * time.Millisecond, 2 * time.Millisecond},
+		{8 * time.Millisecond, 10 * time.Millisecond, 2 * time.Millisecond},
+		{8 * time.Millisecond, 13 * time.Millisecond, 5 * time.Millisecond},
+	} {
+		m := &Master{departures: departures{width: 4, trip: x.trip, recent: x.recent}}
+		if got := m.gap(); got != x.want {
+			t.Errorf("%v there and back, %v lately: %v, want %v", x.trip, x.recent, got, x.want)
+		}
+	}
+}
+
+// A batch has at most so many requests, and a group is not cut.
+func TestABatchIsBoundedAndCutsNoGroup(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct{ single, group, after, want int }{
+		{maxBatch - 1, 0, 0, maxBatch - 1},
+		{maxBatch, 0, 1, maxBatch},
+		{maxBatch - 3, 3, 1, maxBatch},
+		{maxBatch - 2, 3, 1, maxBatch - 2},
+		{0, maxBatch, 1, maxBatch},
+		{0, 2, 1, 3},
+	} {
+		now := clock.Instant(1)
+		m := down(t, &now)
+		for range x.single {
+			m.Submit(requests("s")...)
+		}
+		if x.group > 0 {
+			m.SubmitGroup(requests(strings.Repeat("g", x.group)))
+		}
+		for range x.after {
+			m.Submit(requests("a")...)
+		}
+		want := orders(m.queue)
+		l := &link{master: m}
+		first := orders(m.take(l))
+		rest := ""
+		for range 3 {
+			rest += orders(m.take(l))
+		}
+		if len(first) != x.want || first+rest != want {
+			t.Errorf("%+v: %d leave first, then %d, of %d", x, len(first), len(rest), len(want))
+		}
+	}
+}
+
+// What is gathered leaves as one batch, and what was queued before does not wait for it.
+func TestGathering(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := clock.Instant(1)
+		m := down(t, &now)
+		left := make(chan string)
+		go func() {
+			for {
+				l, batch, _ := m.next()
+				if l == nil {
+					close(left)
+					return
+				}
+				left <- orders(batch)
+				m.carry(l, batch)
+			}
+		}()
+		leaves := func(when, want string) {
+			t.Helper()
+			synctest.Wait()
+			select {
+			case got := <-left:
+				if got != want {
+					t.Errorf("%s %q leaves, want %q", when, got, want)
+				}
+			default:
+				if want != "" {
+					t.Errorf("%s nothing leaves, want %q", when, want)
+				}
+			}
+		}
+		Gather([]*Master{m}, func() {
+			m.Submit(requests("a")...)
+			leaves("in the midst", "")
+			Gather([]*Master{m}, func() { m.Submit(requests("b")...) })
+			leaves("when another has gathered", "ab")
+			m.Submit(requests("c")...)
+			leaves("in the midst again", "")
+		})
+		leaves("when all is gathered", "c")
+		m.Submit(requests("d")...)
+		leaves("alone", "d")
+		m.Close()
+		<-left
+	})
+}
+
+// What must arrive is sent again after a pause, or at once when the master is closing.
+func TestKeptRequestsComeBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := clock.Instant(1)
+		m := down(t, &now)
+		for _, x := range []struct {
+			slept   time.Duration
+			closing bool
+			pause   time.Duration
+		}{
+			{0, false, MaxRetry}, {MaxRetry / 2, false, MaxRetry / 2}, {MaxRetry, false, 0}, {2 * MaxRetry, false, 0}, {0, true, 0},
+		} {
+			m.queue, m.closing = nil, false
+			kept := requests("k")[0]
+			kept.Until = now.Add(time.Hour)
+			m.tell(kept, script.Vote{Answer: script.Unknown})
+			if m.Pending() != 1 {
+				t.Fatal("it is not kept")
+			}
+			time.Sleep(x.slept)
+			m.closing = x.closing
+			if pause := m.revive(); pause != x.pause || (orders(m.queue) == "k") != (x.pause == 0) {
+				t.Errorf("%+v: %q is queued, the pause is %v", x, orders(m.queue), pause)
+			}
+			if x.pause > 0 {
+				m.retries = nil
+			}
+		}
+	})
 }

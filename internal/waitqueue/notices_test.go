@@ -3,6 +3,8 @@ package waitqueue
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
 )
@@ -74,5 +76,84 @@ func TestReachOfMembers(t *testing.T) {
 	case <-before:
 	default:
 		t.Error("nobody was told")
+	}
+}
+
+// The subscriptions begin with the first who listens, and end some time after the last
+// rests, or with Close, after which there are none.
+func TestSubscriptionsEndWhenNobodyListens(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		standing := 0
+		var n *Notices
+		n = NewNotices(1, 1, func() clock.Instant { return clock.Instant(time.Since(begin)) + 1 }, func(ctx context.Context, master int) {
+			standing++
+			n.Set(ctx, master, true)
+			<-ctx.Done()
+			standing--
+		})
+		want := func(subscriptions, listeners int, after time.Duration, when string) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if standing != subscriptions || n.Listeners() != listeners || n.Reach().Quorum != (subscriptions > 0) {
+				t.Errorf("%s: %d subscriptions, %d listeners, %+v; want %d and %d", when, standing, n.Listeners(), n.Reach(), subscriptions, listeners)
+			}
+		}
+		var a, b, late Listener
+		n.Rest(&a)
+		want(0, 0, SubscriptionsIdle, "at first")
+		n.Listen(&a)
+		n.Listen(&a)
+		n.Listen(&b)
+		want(1, 2, 0, "two listen, one of them twice")
+		n.Rest(&a)
+		want(1, 1, 2*SubscriptionsIdle, "one listens")
+		n.Rest(&b)
+		want(1, 0, SubscriptionsIdle-1, "a moment after the last")
+		a, b = Listener{}, Listener{}
+		n.Listen(&a)
+		want(1, 1, 2*SubscriptionsIdle, "one came in time")
+		n.Rest(&a)
+		want(0, 0, SubscriptionsIdle, "nobody came")
+		n.Listen(&b)
+		want(1, 1, SubscriptionsIdle, "one came later")
+		n.Close()
+		want(0, 0, 0, "closed")
+		n.Listen(&late)
+		want(0, 0, SubscriptionsIdle, "one comes after that")
+	})
+}
+
+// So many calls that nobody wants are answered in a second, and no more; each master has
+// its own.
+func TestUnwantedCallsAreBounded(t *testing.T) {
+	t.Parallel()
+	now := clock.Instant(1)
+	n := NewNotices(2, 1, func() clock.Instant { return now }, nil)
+	answered := func(master int) (count int) {
+		for range 3 * MaxUnwanted {
+			if n.AnswerUnwanted(master) {
+				count++
+			}
+		}
+		return count
+	}
+	for i, x := range []struct {
+		after  time.Duration
+		master int
+		want   int
+	}{
+		{0, 0, MaxUnwanted},
+		{time.Second - 1, 0, 0},
+		{0, 1, MaxUnwanted},
+		{1, 0, MaxUnwanted},
+		{time.Second - 1, 1, MaxUnwanted},
+	} {
+		now = now.Add(x.after)
+		if got := answered(x.master); got != x.want {
+			t.Errorf("step %d: %d are answered, want %d", i+1, got, x.want)
+		}
 	}
 }

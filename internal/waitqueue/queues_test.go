@@ -27,7 +27,14 @@ func TestNoHandedAttemptIsForgotten(t *testing.T) {
 	}
 	q.Block("job")
 	q.Unblock("job")
-	if next, _ := q.Next("job"); next != w || !q.Hand(w, first) {
+	if next, _ := q.Next("job"); next != w {
+		t.Fatal("not promised")
+	}
+	q.Block("job")
+	if next, _ := q.Next("job"); next != nil {
+		t.Error("promised twice")
+	}
+	if !q.Hand(w, first) {
 		t.Fatal("not handed over")
 	}
 	q.Block("job")
@@ -36,6 +43,10 @@ func TestNoHandedAttemptIsForgotten(t *testing.T) {
 	}
 	if turn := q.TurnOf(w); turn.Handed != first || !turn.Ask {
 		t.Errorf("the waiter is told %+v", turn)
+	}
+	q.Block("job")
+	if next, _ := q.Next("job"); next != nil {
+		t.Error("handed over while the waiter has an attempt")
 	}
 }
 
@@ -119,5 +130,87 @@ func TestWhoLeavesWithAnAttempt(t *testing.T) {
 	}
 	if len(q.byName) != 0 {
 		t.Errorf("%d names are left", len(q.byName))
+	}
+}
+
+// A call wakes the first waiter when it is the first one, and when enough masters have called.
+// What nobody wants who may ask is told, so that no master keeps the lock for it.
+func TestCallsWakeTheFirstWaiter(t *testing.T) {
+	t.Parallel()
+	var q queues
+	unwanted := 0
+	notice := func(master int) { q.Notice("job", master, 3, func() { unwanted++ }) }
+	if notice(0); unwanted != 1 {
+		t.Error("a call for nobody is not told")
+	}
+	first, second := q.Join("job", want{}, Ticket{}), q.Join("job", want{}, Ticket{})
+	q.Block("job")
+	if notice(0); unwanted != 2 {
+		t.Error("a call for a name that is blocked is not told")
+	}
+	q.Unblock("job")
+	q.TurnOf(first)
+	woken := func(w *Waiter[want, attempt]) bool {
+		select {
+		case <-q.Woken(w):
+			return true
+		default:
+			return false
+		}
+	}
+	woken(first) // by Unblock
+	for master, want := range []bool{true, false, true, false} {
+		for _, again := range []bool{false, true} {
+			if notice(master); woken(first) != (want && !again) {
+				t.Errorf("call %d, again %v: woken is not %v", master+1, again, want && !again)
+			}
+		}
+	}
+	if got := q.Calls(first); got != 4 || unwanted != 2 || woken(second) {
+		t.Errorf("%d calls of 4, %d unwanted of 2, the second woken", got, unwanted)
+	}
+}
+
+// Who waits next has the place of one that asked and gave up, with the calls that
+// came for that, and asks at once if there are any.
+func TestTheNextOneInheritsThePlace(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim                          string
+		served, asked, blocked, handed bool
+		calls                          int
+		inherits, early                bool
+	}{
+		{claim: "it gave up", asked: true, inherits: true, early: true},
+		{claim: "… and was called", asked: true, calls: 2, inherits: true},
+		{claim: "… and never asked"},
+		{claim: "… while the name is blocked", asked: true, blocked: true},
+		{claim: "… with an attempt that was handed to it", asked: true, handed: true},
+		{claim: "it was served", asked: true, served: true},
+	} {
+		var q queues
+		w, next := q.Join("job", want{}, Ticket{}), q.Join("job", want{}, TicketOf("9"))
+		if x.handed {
+			q.Block("job")
+			q.Next("job")
+			q.Hand(w, &attempt{})
+		}
+		w.Ticket, w.EverAsked, w.Last = TicketOf("5"), x.asked, &attempt{}
+		for master := range x.calls {
+			q.Notice("job", master, 3, nil)
+		}
+		if x.blocked {
+			q.Block("job")
+		}
+		q.Leave(w, x.served, nil)
+		if got := next.Ticket.String() == "5"; got != x.inherits || (next.Last != nil) != x.inherits || (w.Last == nil) != x.inherits {
+			t.Errorf("%s: the next one has ticket %v, last %v", x.claim, next.Ticket, next.Last)
+		}
+		if got := q.Calls(next); got != x.calls {
+			t.Errorf("%s: the next one has %d calls, want %d", x.claim, got, x.calls)
+		}
+		if turn := q.TurnOf(next); turn.Inherited != x.early || turn.Ask == x.blocked {
+			t.Errorf("%s: the next one is told %+v", x.claim, turn)
+		}
 	}
 }

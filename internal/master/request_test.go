@@ -1,0 +1,159 @@
+package master
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// policy says that a request is of no use, once answered or before.
+type policy struct{ before, after bool }
+
+func (p policy) Obsolete(_ int, answered bool) bool {
+	return p.before && !answered || p.after && answered
+}
+func (policy) Prepare(_ int, given script.Call, _ bool) script.Call { return given }
+
+// Who is told what, and what is kept to be sent again: what must arrive, has not, and is of
+// use yet.
+func TestWhatIsKept(t *testing.T) {
+	t.Parallel()
+	const now = clock.Instant(10)
+	unknown, granted := script.Vote{Answer: script.Unknown}, script.Vote{Answer: script.Granted}
+	for _, x := range []struct {
+		claim   string
+		until   clock.Instant
+		policy  Policy
+		answer  script.Vote
+		closing bool
+		want    bool
+	}{
+		{"it must arrive, and may not have", 20, nil, unknown, false, true},
+		{"it must arrive, and was refused", 20, nil, script.Vote{Answer: script.Refused, Err: errCut}, false, true},
+		{"the last moment", 10, nil, unknown, false, true},
+		{"too late", 9, nil, unknown, false, false},
+		{"it need not arrive", 0, nil, unknown, false, false},
+		{"it has arrived", 20, nil, granted, false, false},
+		{"it is not ours", 20, nil, script.Vote{Answer: script.Refused, Err: script.ErrNotMine}, false, false},
+		{"it is of use", 20, policy{before: true}, unknown, false, true},
+		{"it is of no use once it was answered", 20, policy{after: true}, unknown, false, false},
+		{"the master is closing", 20, nil, unknown, true, false},
+	} {
+		at := now
+		m := down(t, &at)
+		m.closing = x.closing
+		var told script.Vote
+		r := &Request{To: answerInto{&told}, Until: x.until, Policy: x.policy}
+		m.tell(r, x.answer)
+		if !told.Heard || told.Answer != x.answer.Answer {
+			t.Errorf("%s: the asker is told %+v", x.claim, told)
+		}
+		if got := len(m.retries) == 1; got != x.want || (m.Pending() == 1) != x.want {
+			t.Errorf("%s: it is kept: %v, want %v", x.claim, got, x.want)
+		}
+		told = script.Vote{}
+		m.tell(r, granted)
+		if told.Heard {
+			t.Errorf("%s: the asker is told twice", x.claim)
+		}
+	}
+}
+
+// What cannot be queued is refused at once, but not what must arrive.
+func TestWhatIsNotQueued(t *testing.T) {
+	t.Parallel()
+	hung := errors.New("hung")
+	for _, x := range []struct {
+		claim   string
+		queued  int
+		blocked int
+		hung    error
+		closing bool
+		want    error
+	}{
+		{"there is room", maxBacklog - 1, 0, nil, false, nil},
+		{"the queue is full", maxBacklog, 0, nil, false, errBacklog},
+		{"it is full with those that wait", maxBacklog - 2, 2, nil, false, errBacklog},
+		{"one less waits", maxBacklog - 2, 1, nil, false, nil},
+		{"the master hangs", 0, 0, hung, false, hung},
+		{"the master is closing", 0, 0, nil, true, ErrClosed},
+	} {
+		for _, must := range []bool{false, true} {
+			for _, group := range []bool{false, true} {
+				now := clock.Instant(1)
+				m := down(t, &now)
+				m.queue, m.blocked, m.failFast, m.closing = make([]*Request, x.queued), x.blocked, x.hung, x.closing
+				var told script.Vote
+				r := &Request{To: answerInto{&told}}
+				if must {
+					r.Until = now.Add(time.Hour)
+				}
+				if group {
+					m.SubmitGroup([]*Request{r})
+				} else {
+					m.Submit(r)
+				}
+				want := x.want
+				if must {
+					want = nil
+				}
+				if queued := len(m.queue) > x.queued; queued != (want == nil) || told.Heard == queued || told.Err != want {
+					t.Errorf("%s; it must arrive: %v: queued %v, told %+v", x.claim, must, queued, told)
+				}
+			}
+		}
+	}
+}
+
+// closedGate lets nobody in.
+type closedGate struct {
+	openGate
+	why error
+}
+
+func (g closedGate) Greeted(*Master, []Reply) error { return g.why }
+
+// A server that may not be used is asked for nothing, and its answer is why.
+func TestAServerThatMayNotBeUsed(t *testing.T) {
+	t.Parallel()
+	why := NotMember("it restarted", time.Second)
+	if !errors.Is(why, script.ErrNotMember) || errors.Is(why, script.ErrVersion) {
+		t.Errorf("%v is no ErrNotMember, or ErrVersion", why)
+	}
+	m, _ := toldBy(t, []byte("$4\r\ninfo\r\n$3\r\nkey\r\n*0\r\n$3\r\nsha\r\n"), bounded)
+	m.Gate = closedGate{why: why}
+	var told script.Vote
+	(&link{master: m}).serve([]*Request{{Call: script.Verify.Call([]*string{&m.Name}, 1), To: answerInto{&told}}})
+	if told.Answer != script.Refused || told.Err != why || told.Doubt {
+		t.Errorf("it answers %+v", told)
+	}
+}
+
+// A server that refuses the password does so before it answers any command.
+func TestWhyAPipelineHasNoReplies(t *testing.T) {
+	t.Parallel()
+	refusal, broken := error(replyError("NOAUTH")), errCut
+	for _, x := range []struct {
+		claim   string
+		command error
+		err     error
+		want    error
+	}{
+		{"all is well", nil, nil, nil},
+		{"a command was refused", refusal, refusal, nil},
+		{"the connection was refused", nil, refusal, refusal},
+		{"the connection broke", nil, broken, broken},
+		{"the connection broke at a command", broken, broken, broken},
+	} {
+		cmds := []redis.Cmder{&redis.StringCmd{}, &redis.StringCmd{}}
+		cmds[1].SetErr(x.command)
+		if got := connErr(cmds, x.err); got != x.want {
+			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// One server under two addresses is one member, that of the master that was it first. Another
+// address has it only when the votes that it gave at the first do not count any more.
+func TestWhichMasterAMemberIs(t *testing.T) {
+	t.Parallel()
+	lease := table("a").Quarantine()
+	for _, known := range []bool{false, true} { // the deployment's max ttl; else the client's counts
+		now := clock.Instant(1)
+		g := NewGroup(Config{Now: func() clock.Instant { return now }, MaxTTL: lease})
+		if known {
+			g.MaxTTL = 2 * lease
+			g.view.Store(&View{Table: table("a")})
+		}
+		for i, step := range []struct {
+			after  time.Duration
+			master int
+			id     string
+			want   string // which master each of a, b and c is; "-": that one is another's
+		}{
+			{0, 0, "a", "0"},
+			{0, 1, "a", "0"},
+			{0, 1, "b", "01"},
+			{2 * lease, 1, "a", "0-"},
+			{0, 0, "c", "--0"},
+			{lease, 1, "a", "--0"}, // a moment too soon
+			{0, 0, "a", "0--"},     // it was this master's before
+			{lease, 0, "c", "--0"},
+			{lease, 2, "a", "--0"}, // a moment too soon
+			{1, 2, "a", "2-0"},
+			{lease, 2, "a", "2-0"},
+		} {
+			now = now.Add(step.after)
+			g.bind(step.master, step.id)
+			got := ""
+			for _, id := range []string{"a", "b", "c"} {
+				if b, is := g.bound[id]; !is {
+					continue
+				} else if b.left != 0 {
+					got += "-"
+				} else {
+					got += fmt.Sprint(b.index)
+				}
+			}
+			if got != step.want {
+				t.Errorf("known %v, step %d: the masters are %s, want %s", known, i+1, got, step.want)
+			}
+		}
+	}
+}
+
+// A counter that is none, or out of range, is not believed.
+func TestCountersAreRead(t *testing.T) {
+	t.Parallel()
+	reply := slices.Repeat([]string{"7"}, script.Buckets)
+	most := fmt.Sprint(int64(script.MaxCounter))
+	for _, x := range []struct {
+		last  string
+		least int64
+		ok    bool
+	}{
+		{"7", 1, true}, {"1", 1, true}, {"0", 1, false}, {"0", 0, true}, {"-1", 0, false}, {most, 1, true}, {most + "0", 1, false},
+		{fmt.Sprint(int64(script.MaxCounter) + 1), 1, false}, {"", 0, false}, {"x", 0, false}, {"7.5", 0, false},
+	} {
+		reply[len(reply)-1] = x.last
+		got, err := parseCounters(reply, x.least)
+		if (err == nil) != x.ok || x.ok && (len(got) != script.Buckets || fmt.Sprint(got[len(got)-1]) != x.last || got[0] != 7) {
+			t.Errorf("%q, at least %d: %v", x.last, x.least, err)
+		}
+	}
+	if _, err := parseCounters(reply[1:], 0); err == nil {
+		t.Error("one less than there are")
+	}
+}
+
+// What is known of each master tells why it cannot vote.
+func TestWhyMastersCannotVote(t *testing.T) {
+	t.Parallel()
+	silent, conflict := errors.New("no answer"), errors.New("two deployments")
+	whole := at("a", "1", table("a b c"))
+	for _, x := range []struct {
+		claim    string
+		report   *report
+		failure  error
+		conflict error
+		view     *View
+		want     error
+	}{
+		{"nothing is known", nil, nil, nil, nil, nil},
+		{"it does not answer", nil, silent, nil, nil, silent},
+		{"… any more", whole, silent, conflict, nil, silent},
+		{"it lost its data", lost("a"), nil, conflict, nil, script.ErrNotMember},
+		{"it belongs to one of two deployments", whole, nil, conflict, nil, conflict},
+		{"nothing is known, of one of two deployments", nil, nil, conflict, nil, conflict},
+		{"the others do not answer", whole, nil, nil, nil, errTooFew},
+		{"it votes", whole, nil, nil, &View{}, nil},
+	} {
+		g := NewGroup(Config{})
+		g.Masters, g.reports, g.failures, g.conflict = make([]*master.Master, 1), []*report{x.report}, []error{x.failure}, x.conflict
+		g.view.Store(x.view)
+		if got := g.Faults(); len(got) != 1 || !errors.Is(got[0], x.want) {
+			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
+		}
+	}
+}
+
+// A process that was seen not to be durable may have lost what came before, whatever its
+// successor has noted.
+func TestWhoWasSeenNotDurableIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	g := NewGroup(Config{})
+	g.settle(nil, &report{run: "seen", durable: NotDurable})
+	g.settle(nil, &report{run: "not seen", durable: unknown})
+	for _, x := range []struct {
+		claim  string
+		report report
+		want   bool
+	}{
+		{"the process after it", report{run: "next", idRun: "seen", id: "a", durable: durable}, false},
+		{"the same process", report{run: "seen", idRun: "seen", id: "a", durable: durable}, true},
+		{"the one after another", report{run: "next", idRun: "not seen", id: "a", durable: unknown}, true},
+	} {
+		x.report.wasDurable = true
+		g.settle(nil, &x.report)
+		if x.report.wasDurable != x.want {
+			t.Errorf("%s: taken for durable: %v", x.claim, x.report.wasDurable)
+		}
+	}
+}
+
+func TestWhetherAServerIsDurableIsNoted(t *testing.T) {
+	for d, want := range map[durability]durability{durable: durable, NotDurable: NotDurable, unknown: NotDurable} {
+		if got := durableNote(d); got != string(want) {
+			t.Errorf("%q: %q is noted, want %q", d, got, want)
+		}
+	}
+}
+
+// A promise tells the version that the server accepted last, and its table, whatever the
+// server reported before.
+func TestPromisesAreRead(t *testing.T) {
+	t.Parallel()
+	old, changed := table("a b c"), table("a b c:new")
+	for _, x := range []struct {
+		claim   string
+		reply   []string
+		ok      bool
+		version string
+		table   *Table
+		learned bool
+	}{
+		{"a newer version", []string{"2", changed.text(), ""}, true, "2", changed, false},
+		{"… that is known to be committed", []string{"2", changed.text(), "1 2"}, true, "2", changed, true},
+		{"none", []string{"", "", ""}, true, "", old, false},
+		{"a table that cannot be read", []string{"2", "x", ""}, false, "", nil, false},
+		{"one value too few", []string{"2", changed.text()}, false, "", nil, false},
+		{"one too many", []string{"2", changed.text(), "", ""}, false, "", nil, false},
+	} {
+		g := NewGroup(Config{Now: func() clock.Instant { return 1 }, Learned: func(before, now *View) {}})
+		g.SetMasters([]*master.Master{{}})
+		g.working = true                                                                                 // nothing is to be done
+		g.view.Store(&View{Deployment: "d", Version: "9", Table: table("x y z"), Out: make([]error, 1)}) // of which it knows nothing yet
+		got, ok := g.promisedBy(0, at("a", "1", old), x.reply)
+		if ok != x.ok || ok && (got.version != x.version || got.table.String() != x.table.String() || got.learned != x.learned) {
+			t.Errorf("%s: %v, %+v", x.claim, ok, got)
+		}
+		g.Stop()
+		g.Wait()
+	}
+}
