@@ -252,3 +252,15 @@ func TestForceInitWhileClientsRun(t *testing.T) {
 	}
 	must(t, lock.Unlock(background))
 }
+
+// Whoever founded a deployment can lock at once, though the same client could not a moment ago.
+func TestLockRightAfterInit(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.stranger()
+		_, err := c.TryLock(background, "job")
+		requireErr(t, err, ErrNeedsInit)
+		must(t, c.Init(background, 0))
+		must(t, mustTry(t, c, "job").Unlock(background))
+	})
+}

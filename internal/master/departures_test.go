@@ -284,3 +284,26 @@ func TestKeptRequestsComeBack(t *testing.T) {
 		}
 	})
 }
+
+// A server that is to be tried again is, by the next who needs it, and that does not wait for a
+// connection that is being made.
+func TestRetryWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	now := clock.Instant(1)
+	m := down(t, &now)
+	before := m.health.downErr
+	m.health.connecting <- struct{}{}
+	m.Retry()
+	<-m.health.connecting
+	if err := m.failedLately(); err != nil {
+		t.Errorf("it is to be tried again, and is down: %v", err)
+	}
+	l := &link{master: m}
+	if err := m.connect(l); err == nil || err == before {
+		t.Errorf("it was not tried: %v", err)
+	}
+	tried := m.health.downErr
+	if err := m.connect(l); err != tried {
+		t.Errorf("it was tried twice: %v", err)
+	}
+}

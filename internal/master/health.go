@@ -1,6 +1,7 @@
 package master
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
@@ -24,6 +25,8 @@ type health struct {
 	failedAt   clock.Instant
 	pause      time.Duration
 	up         bool
+
+	retry atomic.Bool // the next connection is tried whatever was a moment ago; needs no connecting
 }
 
 // MaxOut bounds for how long a server is believed to be out: another client may have
@@ -36,7 +39,7 @@ func (m *Master) failedLately() error {
 	h := &m.health
 	h.connecting <- struct{}{}
 	defer func() { <-h.connecting }()
-	if h.downErr != nil && m.Now().Before(h.failedAt.Add(MaxOut)) {
+	if h.downErr != nil && !h.retry.Load() && m.Now().Before(h.failedAt.Add(MaxOut)) {
 		return h.downErr
 	}
 	return nil
@@ -65,9 +68,6 @@ func (m *Master) Unusable(err error) {
 	}
 }
 
-// Retry lets the next request try the server, whatever it was a moment ago.
-func (m *Master) Retry() {
-	m.health.connecting <- struct{}{}
-	defer func() { <-m.health.connecting }()
-	m.health.downTill, m.health.failedAt = 0, 0
-}
+// Retry lets the next request try the server, whatever it was a moment ago. It does not wait for
+// a connection that is being made.
+func (m *Master) Retry() { m.health.retry.Store(true) }

@@ -202,7 +202,7 @@ func (m *Master) connect(l *link) error {
 	h := &m.health
 	h.connecting <- struct{}{}
 	defer func() { <-h.connecting }()
-	if m.Now().Before(h.downTill) {
+	if !h.retry.Swap(false) && m.Now().Before(h.downTill) {
 		return h.downErr
 	}
 	err := l.greet()

@@ -280,6 +280,12 @@ func (g *Group) relearn() {
 		if now.same(before) {
 			now = before
 		} else {
+			// Before anybody goes by the view, so that no master is taken for one that it is not any more.
+			for i, m := range g.Masters {
+				if before == nil || now.Version != before.Version || now.Out[i] == nil {
+					m.Retry()
+				}
+			}
 			g.view.Store(now)
 			if before == nil || before.Deployment == deployment {
 				g.known.forget(version)
@@ -292,11 +298,6 @@ func (g *Group) relearn() {
 		g.push(now)
 	}
 	if now != before {
-		for i := range g.Masters {
-			if before == nil || now.Version != before.Version || now.Out[i] == nil {
-				g.task(g.Masters[i].Retry)
-			}
-		}
 		g.Learned(before, now)
 		g.Kick()
 	}
