@@ -280,13 +280,16 @@ func (g *Group) relearn() {
 		if now.same(before) {
 			now = before
 		} else {
-			// Before anybody goes by the view, so that no master is taken for one that it is not any more.
-			for i, m := range g.Masters {
-				if before == nil || now.Version != before.Version || now.Out[i] == nil {
-					m.Retry()
+			retry := func() {
+				for i, m := range g.Masters {
+					if before == nil || now.Version != before.Version || now.Out[i] == nil {
+						m.Retry()
+					}
 				}
 			}
+			retry() // who goes by the view at once finds no master down for what it was before
 			g.view.Store(now)
+			retry() // who connected meanwhile was judged by the view before
 			if before == nil || before.Deployment == deployment {
 				g.known.forget(version)
 			}

@@ -370,6 +370,9 @@ func TestBadHistories(t *testing.T) {
 			s.fails("c1", "b", false, 20_500, 20_510, history.ErrHeld)
 			s.fails("c1", "b", false, 23_000, 23_010, history.ErrHeld)
 		}, Recovery, "b: all faults ended at 20s, it was asked for at 20.5s, and nobody could lock it within 2s"},
+		{"somebody waits for a name until after the bound, and is canceled", func(s *story) {
+			s.fails("c1", "b", true, 20_500, 23_010, history.ErrCanceled)
+		}, Recovery, "b: all faults ended at 20s, it was asked for at 20.5s, and nobody could lock it within 2s"},
 		{"a re-entry after another had it", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
 			h.told(5401)
@@ -591,6 +594,10 @@ func TestHistoriesThatPass(t *testing.T) {
 			s.fails("c0", "p", false, 5500, 5510, history.ErrNoQuorum)
 		}},
 		{"a lock that nobody has is not waited for", func(s *story) { s.fails("c0", "p", true, 5500, 5510, history.ErrNoQuorum) }},
+		{"a name was asked for in vain soon after the faults, and after the bound only by one who was canceled", func(s *story) {
+			s.fails("c1", "b", false, 20_500, 20_510, history.ErrNoQuorum)
+			s.fails("c1", "b", false, 23_000, 23_010, history.ErrCanceled)
+		}},
 		{"a lock that nobody has is not wanted any more", func(s *story) { s.fails("c0", "p", false, 5500, 5510, history.ErrCanceled) }},
 		{"a lock cannot be had that somebody else asks for", func(s *story) {
 			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)

@@ -113,8 +113,8 @@ func (r *record) excused(client string) []span {
 }
 
 // recovery: after the end of all faults every name becomes lockable. It is seen not
-// to be when somebody asks for it alone after the bound, or then still does, in vain. How long
-// it took counts from when it is first asked for.
+// to be when somebody asks for it alone after the bound, or then still does, in vain. Who asks after the bound, and
+// is canceled, was not told. How long it took counts from when it is first asked for.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed || p.from+b.Recovery > r.horizon {
@@ -138,7 +138,7 @@ func recovery(r *record, b Bounds, v *Verdict) {
 			}
 			bound := asked + b.Recovery // a lock that a wrong clock has left is only cut when somebody asks
 			if first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
-				return a.name == name && a.set == 0 && bound <= a.to && a.to < first && (a.to != never || a.from <= bound)
+				return a.name == name && a.set == 0 && bound <= a.to && a.to < first && (a.from <= bound || a.to != never && a.err != history.ErrCanceled)
 			}) {
 				v.violate(Recovery, bound, "%s: all faults ended at %s, it was asked for at %s, and nobody could lock it within %s",
 					name, seconds(p.from), seconds(asked), b.Recovery)
