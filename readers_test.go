@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -464,7 +465,8 @@ func lastTokenTellsOfWriters(t *testing.T, d *deployment) {
 		must(t, lock.Unlock(background))
 		settled(t, a)
 	}
-	if seen[0] < last || seen[1] < seen[0] || seen[2] != seen[1] {
+	// The counter that is ahead may be seen by any of them, and once.
+	if seen[0] < last || !slices.IsSorted(seen) || seen[0] != seen[1] && seen[1] != seen[2] {
 		t.Errorf("nobody wrote, and the last tokens are %v", seen)
 	}
 }
