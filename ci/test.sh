@@ -91,26 +91,15 @@ suite() {
   fi
 }
 
-# What computes and watches no clock runs beside the rest, in the time in which that
-# waits, at idle priority, without the race detector.
-virtual() {
-  step "chaos in virtual time: 200 seeds"
-  GOGC=400 go test -run 'TestSimulation$' . -v -sim.seed=1 -sim.seeds=200 -sim.length=5 -sim.buckets=64 -timeout 25m | grep -v '^ *--- PASS\|^=== '
-  step "the planted bugs"
-  suite planted . . -run '^TestPlantedBugs$'
-  step "the models"
-  suite models . ./spec/...
-  step "done"
-}
-step "what computes begins, beside the rest"
-set -m # it has a process group of its own, and so can be ended with its children
-(
-  chrt --idle --pid 0 "$BASHPID" 2>/dev/null || renice -n 19 "$BASHPID" >/dev/null
-  virtual
-) >"$scratch/virtual" 2>&1 &
-beside=$!
-set +m
-trap 'kill -- -$beside 2>/dev/null || true; rm -rf "$scratch"' EXIT
+# What computes and watches no clock goes first, without the race detector. Beside the
+# rest, at idle priority, it saved no time on two cores, and tests that watch a clock
+# were late.
+step "chaos in virtual time: 200 seeds"
+GOGC=400 go test -run 'TestSimulation$' . -v -sim.seed=1 -sim.seeds=200 -sim.length=5 -sim.buckets=64 -timeout 20m | grep -v '^ *--- PASS\|^=== '
+step "the planted bugs"
+suite planted . . -run '^TestPlantedBugs$'
+step "the models"
+suite models . ./spec/...
 
 # The Lua interpreter of the masters in virtual time is built without the race
 # detector. It runs one script at a time under the lock of its master, and with the
@@ -132,12 +121,6 @@ done
 step "the demo, on embedded masters and on redis-server processes"
 go run ./cmd/redlock demo --duration 6s --json
 go run ./cmd/redlock demo --duration 6s --json --real
-
-step "what computes beside the rest"
-failed=
-wait $beside || failed=yes
-cat "$scratch/virtual"
-[ -z "$failed" ] || exit 1
 
 step "speed, against the raw floor in the same run"
 (cd bench && go run . -check)
