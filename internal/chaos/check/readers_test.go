@@ -144,6 +144,18 @@ func TestBadHistoriesOfReaders(t *testing.T) {
 			s.readsIt("c1", "b", 20, 5450, 5460, 5900).leaves(5500, 5510, 0)
 			s.holds("c2", "b", 22, 5010, 5720, 6000).leaves(5800, 5810, 0)
 		}, Starvation, "b: c2 has waited for it since 5.01s to write, and there was no fault; c1 asked at 5.45s to read and got it at 5.46s"},
+		{"a reader comes before a writer that waits, and before one of its client that came later", func(s *story) {
+			s.readsIt("c0", "b", 20, 4900, 5000, 6000).leaves(5700, 5710, 0)
+			s.readsIt("c1", "b", 20, 5450, 5460, 5900).leaves(5500, 5510, 0)
+			s.holds("c2", "b", 22, 5010, 5720, 6000).leaves(5800, 5810, 0)
+			s.holds("c1", "b", 24, 5420, 5820, 6200).leaves(5850, 5860, 0)
+		}, Starvation, "b: c2 has waited for it since 5.01s to write, and there was no fault; c1 asked at 5.45s to read and got it at 5.46s"},
+		{"a reader comes before a writer that waits, long after the turn of one of its client", func(s *story) {
+			s.holds("c1", "b", 20, 4700, 4800, 5200).leaves(4850, 4860, 0)
+			s.readsIt("c0", "b", 20, 4900, 5000, 6000).leaves(5700, 5710, 0)
+			s.readsIt("c1", "b", 20, 5450, 5460, 5900).leaves(5500, 5510, 0)
+			s.holds("c2", "b", 22, 5010, 5720, 6000).leaves(5800, 5810, 0)
+		}, Starvation, "b: c2 has waited for it since 5.01s to write, and there was no fault; c1 asked at 5.45s to read and got it at 5.46s"},
 		{"a downgrade hangs", func(s *story) {
 			s.holds("c2", "b", 36, 30_000, 30_010, 30_400).downgrades(30_020, 0, "")
 		}, Starvation, "the downgrade of c2 at 30.02s hangs"},
@@ -328,6 +340,12 @@ func TestHistoriesOfReadersThatPass(t *testing.T) {
 		{"a writer waits while others read who came before", func(s *story) {
 			s.readsIt("c0", "b", 20, 4000, 4010, 9600).leaves(9500, 9510, 0)
 			s.fails("c2", "b", true, 5000, 9500, history.ErrHeld)
+		}},
+		{"a reader comes before a writer that waits, in the turn of one of its client that came before", func(s *story) {
+			s.readsIt("c0", "b", 20, 4700, 4800, 6000).leaves(5440, 5455, 0)
+			s.holds("c1", "b", 24, 4900, 5820, 6200).leaves(5850, 5860, 0)
+			s.readsIt("c1", "b", 20, 5430, 5460, 5900).leaves(5500, 5510, 0)
+			s.holds("c2", "b", 22, 5010, 5720, 6000).leaves(5800, 5810, 0)
 		}},
 		{"a reader comes soon after a writer that waits, and gets it first", func(s *story) {
 			s.readsIt("c0", "b", 20, 4900, 5000, 6000).leaves(5700, 5710, 0)
