@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+)
+
+// area is what is changed, and the tests that judge it.
+type area struct {
+	name   string
+	files  []string // patterns, from the root of the module
+	judges []judge
+}
+
+// judge is a package and those of its tests that judge: all, or those in some files.
+type judge struct {
+	folder string
+	files  []string // without _test.go
+}
+
+var areas = []area{
+	{"decisions", []string{"quorum.go", "clock.go", "fencing.go"}, root("quorum", "clock", "fencing", "hold", "late")},
+	{"hold", []string{"hold.go", "watchdog.go"}, root("hold", "late", "clock", "reentry", "lock", "locks", "locks_fault", "readers_faults", "recovery")},
+	{"telling", []string{"telling.go"}, root("observer", "hold", "late", "wish")},
+	{"rounds", []string{"round.go", "release.go", "await.go"}, root("hold", "late", "lock", "locks", "locks_fault", "errors", "reach", "readers", "recovery", "replies")},
+	{"waiting", []string{"waiting.go", "waitlimit.go"}, root("waiting", "handover", "errors", "failfast", "force", "init", "locks", "readers", "slots")},
+	{"queues", []string{"internal/waitqueue/*.go"}, append(all("internal/waitqueue"), root("waiting")...)},
+	{"table", in("internal/membership", "table", "version", "next", "server", "view"), all("internal/membership")},
+	{"changes", in("internal/membership", "propose", "changes", "newmember", "report", "group", "work"),
+		append(all("internal/membership"), root("members", "init", "recovery", "hungmember", "joint")...)},
+	{"founding", append(in("internal/membership", "init", "rights", "describe"), "membership.go"),
+		append(all("internal/membership"), root("members", "init", "recovery", "acl")...)},
+	{"batch", []string{"internal/master/*.go"}, append(all("internal/master"), root("connections", "departures", "lock", "reach")...)},
+	{"scripts", []string{"internal/script/*.go"}, all("internal/script")},
+	{"clock", []string{"internal/clock/*.go"}, all("internal/clock")},
+	{"fence", []string{"fence/*.go"}, all("fence")},
+}
+
+// root are judges of the root package: the tests in these files, then the wider ones.
+func root(files ...string) []judge {
+	return []judge{{".", append(files, "behaviour")}}
+}
+
+func all(folder string) []judge { return []judge{{folder: folder}} }
+
+func in(folder string, names ...string) (files []string) {
+	for _, name := range names {
+		files = append(files, folder+"/"+name+".go")
+	}
+	return files
+}
+
+func names(areas []area) (names []string) {
+	for _, a := range areas {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+// choose returns the areas with these names, or all if there is no name.
+func choose(areas []area, wanted []string) ([]area, error) {
+	if len(wanted) == 0 {
+		return areas, nil
+	}
+	var chosen []area
+	for _, name := range wanted {
+		i := slices.IndexFunc(areas, func(a area) bool { return a.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no area %q", name)
+		}
+		chosen = append(chosen, areas[i])
+	}
+	return chosen, nil
+}
