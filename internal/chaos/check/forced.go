@@ -53,14 +53,16 @@ func forcedTokens(r *record, name string, i int, v *Verdict) {
 	}
 }
 
-// What the watchdog does in a ttl: docs/PROTOCOL.md.
+// What the watchdog does in a ttl.
 const (
 	renewals = 3  // times it renews
 	retries  = 12 // times it tries if that brings no quorum
 )
 
-// forcedHolders judges those from whom an operator took a lock for certain. All votes that may make
-// one hold longer than by its ttl come from masters that refuse it by the end of the call.
+// forcedHolders judges those from whom an operator took a lock for certain. Any quorum of votes has one
+// of a master that refuses the hold by the end of the call, and that vote was asked for before. So
+// no lease lasts for longer than its ttl from then on. It may last for so long: what is renewed may
+// be cut off from a quorum, or unheard.
 func forcedHolders(r *record, name string, f *force, b Bounds, v *Verdict) {
 	for _, h := range r.holds[name] {
 		if !slices.Contains(h.forces, f) {
