@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -141,7 +142,7 @@ func (h *hold) leaveLine(channel *string) {
 // lock back where it misses it, as repair does.
 func (c *Client) putOut(v *membership.View, name string, t taken, channel *string) *round {
 	k := script.KeysOf(c.prefix, name, t.owner)
-	mark := lingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL
+	mark := planted.Bug.RefusedFor(lingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL)
 	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue}, &t.stored, mark.Milliseconds(), channel, &noText)
 	r := newRound(v)
 	r.weigh = func(_ int, v script.Vote) script.Vote {

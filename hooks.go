@@ -10,5 +10,18 @@ func init() {
 		return clientOption(func(c *config) { c.now = now })
 	}
 	testhook.Unanswered = func(client any, master int) int { return client.(*Client).masters[master].Unanswered() }
+	testhook.Owner = func(lock any, name string) (owner string) {
+		switch l := lock.(type) {
+		case *Lock:
+			return l.h.owner
+		case *Locks:
+			for _, h := range l.all() { // of one that was had again, the last counts
+				if h.name == name {
+					owner = h.owner
+				}
+			}
+		}
+		return owner
+	}
 	testhook.RenewNow = func(client any, name string) { client.(*Client).holds.renewNow(name) }
 }

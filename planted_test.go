@@ -72,6 +72,10 @@ var plantedBugs = []plantedBug{
 	{name: "renews_others", rule: "lost", length: 30, setup: "names=1 reads=80", faults: "1s script-flush(m0)"},
 	{name: "set_renews_first", rule: "lost", length: 20, setup: "sets=40 workers=2", faults: "1s script-flush(m0)"},
 	{name: "set_unordered", rule: "starvation", length: 400, setup: "sets=100 clients=3 workers=2", faults: "1s script-flush(m0)"},
+	{name: "force_keeps_token", rule: "forced", length: 20},
+	// m3 and m4 are down while an operator takes the lock, and have it when they are up again. c0, which does not hear m2 by
+	// then, renews there, and repairs m0 and m1.
+	{name: "forced_renews", rule: "forced", length: 30, setup: "clients=1 workers=1 names=1 ttl=10s max-ttl=20s request=500ms", faults: forcedOff},
 	// A lock expires by a jump of the clocks when two of three masters have granted it, a rival comes and goes, and a late copy
 	// of the acquire is granted, before the confirm arrives: by then both have the same token.
 	{name: "confirm_owner", rule: "tokens", length: 2, setup: "founders=3 clients=3 names=1 request=400ms outside=400", rare: true,
@@ -91,6 +95,15 @@ var plantedUnseen = []plantedBug{
 
 // replaced has a member of every quorum of c0 and c1 replaced, and put back, three times.
 const replaced = "0s partition(c0+c1,m3+m4,both,34s); 2s replace(m2,m5,0s,500ms); 5.5s replace(m2,m5,0s,500ms); 9s replace(m2,m5,0s,500ms)"
+
+// forcedOff has an operator take the lock every 20 s.
+var forcedOff = func() string {
+	var all []string
+	for at := 10; at < 300; at += 20 {
+		all = append(all, fmt.Sprintf("%ds kill(m3+m4,kept,600ms); %d.3s force(n0,0s); %d.4s partition(c0,m2,both,8s)", at, at, at))
+	}
+	return strings.Join(all, "; ")
+}()
 
 // every returns a schedule of the fault, n times, every 1.5 s.
 func every(n int, fault string) string {

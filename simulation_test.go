@@ -138,8 +138,8 @@ func (s *simulated) add(r sim.Result) {
 func (s *simulated) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("%d seeds, %.1f simulated hours in %v: %d operations, %d holds (%d for reading, %d of them while others read; %d in sets), %d downgrades, %d faults, %d overlaps provoked, %d stale accesses refused; %d seeds failed",
-		s.seeds, s.hours.Hours(), time.Since(s.began).Round(time.Second), s.Operations, s.Holds, s.Reads, s.Shared, s.InSets, s.Downgrades, s.Faults, s.Overlaps, s.Refused, s.failed)
+	return fmt.Sprintf("%d seeds, %.1f simulated hours in %v: %d operations, %d holds (%d for reading, %d of them while others read; %d in sets), %d downgrades, %d faults, %d locks taken by force from %d holders, %d overlaps provoked, %d stale accesses refused; %d seeds failed",
+		s.seeds, s.hours.Hours(), time.Since(s.began).Round(time.Second), s.Operations, s.Holds, s.Reads, s.Shared, s.InSets, s.Downgrades, s.Faults, s.Forced, s.ForcedOff, s.Overlaps, s.Refused, s.failed)
 }
 
 // showProgress writes a line every 10 s, until stop is called.

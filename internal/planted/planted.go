@@ -75,3 +75,6 @@ func (honest) RenewsAt(i int) bool { return true }
 
 // Orders reports whether a set of names is taken in the order of the names.
 func (honest) Orders() bool { return true }
+
+// RefusedFor returns for how long a master refuses an owner from whom an operator took a lock.
+func (honest) RefusedFor(d time.Duration) time.Duration { return d }

@@ -11,6 +11,9 @@ var (
 	// Unanswered tells how many questions of a client (a *redlock.Client) a master has not answered, by the master's number.
 	Unanswered func(client any, master int) int
 
+	// Owner returns the id of the acquisition that holds a name, of a *redlock.Lock or *redlock.Locks.
+	Owner func(lock any, name string) string
+
 	// RenewNow makes all renewals due that a client (a *redlock.Client) makes of its holds of a name.
 	RenewNow func(client any, name string)
 )

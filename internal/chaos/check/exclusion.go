@@ -7,7 +7,8 @@ import (
 )
 
 // exclusion: a claim begins after all earlier ones on the name have ended, by those who
-// work under them: a claim lasts until they were told. Claims of readers may overlap each
+// work under them: a claim lasts until they were told. One that an operator takes the lock from
+// excludes nobody any more who comes after that began. Claims of readers may overlap each
 // other; that of a writer is a reader's from its downgrade on. Outside of the fault model, claims
 // that overlap by the leases that their holders know of are counted. A claim that was over
 // before its holder could know of it is none.
@@ -21,17 +22,17 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 			claim := r.claim(h, b)
 			rival, lessee := claims.rivalOf(h), leases.rivalOf(h)
 			switch inModel := r.inModel(h.held, b.Recovery); {
-			case inModel && claim > h.held && rival != nil:
+			case inModel && claim > h.held && rival != nil && rival.held < h.forcedFrom():
 				v.violate(Exclusion, h.held, "%s: %s held it %s until %s, and was not told before; %s held it %s from %s",
 					name, rival.client, rival.with(), seconds(min(rival.heard(), r.horizon)), h.client, h.with(), seconds(h.held))
-			case !inModel && h.valid() > h.held && lessee != nil:
+			case !inModel && h.valid() > h.held && lessee != nil && lessee.held < h.forcedFrom():
 				v.Overlaps++
 			}
 			if h.reads && rival == nil && claims.to > h.held {
 				v.Shared++
 			}
-			claims.add(h, claim)
-			leases.add(h, h.valid())
+			claims.add(h, min(claim, h.forcedFrom()))
+			leases.add(h, min(h.valid(), h.forcedFrom()))
 		}
 	}
 }

@@ -25,6 +25,8 @@ func (c Counts) Figures() []report.Figure {
 		number("acquisitions that failed", c.Failed),
 		number("holders told that it was over", c.ToldOf),
 		number("holders killed", c.Killed),
+		number("locks that operators took", c.Forced),
+		number("holders that they took them from", c.ForcedOff),
 		number("faults", c.Faults),
 		number("faults that could not be applied", c.Failures),
 		number("overlaps provoked", c.Overlaps),

@@ -74,6 +74,11 @@ func (r *record) used(a *ask, since time.Duration, b Bounds) bool {
 			}
 		}
 	}
+	for _, f := range r.forces[a.name] {
+		if f.from <= a.to && f.to != never && f.to+b.Outlive >= since && (f.err != "" || r.beside(f)) {
+			return true // the operator, who is gone, may have left a lock where its release did not arrive
+		}
+	}
 	for _, h := range r.holds[a.name] {
 		over := h.freed
 		if h.died != never {

@@ -26,6 +26,7 @@ const (
 	leaves     doing = "leaves"
 	ends       doing = "ends"
 	downgrades doing = "downgrades"
+	takes      doing = "takes it by force"
 
 	// Of one that reads.
 	shares      doing = "acquires for reading"
@@ -41,7 +42,8 @@ type taken struct {
 
 // ttlLock is a lock that one writer has at a time, or any number of readers: acquired when
 // there is place, freed by the end of the claim, whether that is an unlock or the end of the
-// lease. A downgrade makes a reader of the writer.
+// lease. A downgrade makes a reader of the writer. An operator takes it once those it takes it from
+// are gone, and frees it in the same step.
 var ttlLock = porcupine.Model{
 	Init: func() any { return taken{} },
 	Step: func(state, input, _ any) (bool, any) {
@@ -49,6 +51,8 @@ var ttlLock = porcupine.Model{
 		switch a.do {
 		case acquires:
 			return s == taken{}, taken{writer: a.token}
+		case takes:
+			return s == taken{}, s
 		case downgrades:
 			return s.writer == a.token, taken{readers: 1}
 		case shares:
@@ -74,23 +78,29 @@ var ttlLock = porcupine.Model{
 // its claim. An end at which nobody unlocked is one that we make up: without it, who
 // never unlocks would hold for ever; and were it open how late it comes, Porcupine
 // could not decide. A downgrade is done when it begins: from then on its holder takes
-// itself for a reader.
+// itself for a reader. One from whom an operator takes the lock may have it no more at any moment from
+// when that begins, whatever became of it.
 func ttlOperations(r *record, b Bounds, name string) (ops []porcupine.Operation) {
 	for _, h := range r.holds[name] {
 		if !r.inModel(h.held, b.Recovery) {
 			continue
 		}
 		end := r.claim(h, b)
-		over := max(end, h.held)
+		from, over := min(end, h.forcedFrom()), max(end, h.held)
 		begins, ended := acquires, ends
 		if h.reads {
 			begins, ended = shares, endsReading
 		}
 		ops = append(ops, operation(h.asked, h.held, &act{do: begins, token: h.token, depth: 1}))
-		if h.down < end {
+		if h.down < from {
 			ops, ended = append(ops, operation(h.down, h.down, &act{do: downgrades, token: h.token})), endsReading
 		}
-		ops = append(ops, operation(end, over, &act{do: ended, token: h.token}))
+		ops = append(ops, operation(from, over, &act{do: ended, token: h.token}))
+	}
+	for _, f := range r.forces[name] {
+		if f.token > 0 && r.inModel(f.from, b.Recovery) && r.inModel(f.to, b.Recovery) {
+			ops = append(ops, operation(f.from, f.to, &act{do: takes, token: f.token}))
+		}
 	}
 	return ops
 }
@@ -106,7 +116,7 @@ type entered struct {
 // with a token above all before, and above what readers were told of; who re-enters is
 // still the latest, and is entered once more than before. Who was overtaken may leave,
 // which changes nothing. A reader is told of the latest token or a higher one, and
-// re-enters as long as no writer came.
+// re-enters as long as no writer came. An operator who takes the lock is one that came and left.
 var fencedLock = porcupine.Model{
 	Init: func() any { return entered{} },
 	Step: func(state, input, _ any) (bool, any) {
@@ -117,7 +127,7 @@ var fencedLock = porcupine.Model{
 			return a.last >= s.token, entered{s.token, s.depth, max(s.told, a.last)}
 		case a.do == rereads:
 			return a.last >= s.token, s
-		case a.do == acquires:
+		case a.do == acquires || a.do == takes:
 			return a.token > max(s.token, s.told), next
 		case a.do == reenters:
 			return s == entered{a.token, a.depth - 1, s.told}, next
@@ -166,6 +176,11 @@ func fencedOperations(r *record, b Bounds, name string) (ops []porcupine.Operati
 				again = &act{do: rereads, last: a.hold.last, depth: a.depth}
 			}
 			ops = append(ops, operation(a.from, a.to, again))
+		}
+	}
+	for _, f := range r.forces[name] {
+		if f.token > 0 {
+			ops = append(ops, operation(f.from, f.to, &act{do: takes, token: f.token}))
 		}
 	}
 	return ops

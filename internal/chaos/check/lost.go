@@ -9,12 +9,13 @@ import (
 )
 
 // lost: a hold that is renewed ends only by its unlock, if for a whole ttl before no
-// fault hurt a quorum that the client reaches.
+// fault hurt a quorum that the client reaches, and no operator took the lock from it. With
+// one of several names that are held together, the others are lost.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
 			end, how := r.ended(h, b)
-			if !h.watched || h.until <= h.held || end >= r.horizon || !r.calm(h.client, end-h.ttl-b.Calm, end, b) {
+			if !h.watched || h.until <= h.held || end >= r.horizon || r.forcedBefore(h, end) || !r.calm(h.client, end-h.ttl-b.Calm, end, b) {
 				continue
 			}
 			v.Calm++

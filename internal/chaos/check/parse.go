@@ -18,6 +18,7 @@ type parser struct {
 	accessing map[callKey]*access
 	known     map[string]bool
 	failing   map[string][]int // the faults under way, by what they are called
+	forcing   map[callKey]*force
 }
 
 // handle is an entry and the hold that it is of.
@@ -41,6 +42,7 @@ func parse(events []history.Event, verdict *Verdict) *record {
 			stops:    map[string][]span{},
 			deaths:   map[string][]time.Duration{},
 			reach:    map[string]fault.Masters{},
+			forces:   map[string][]*force{},
 		},
 		verdict:   verdict,
 		asking:    map[callKey]*ask{},
@@ -48,11 +50,13 @@ func parse(events []history.Event, verdict *Verdict) *record {
 		accessing: map[callKey]*access{},
 		known:     map[string]bool{},
 		failing:   map[string][]int{},
+		forcing:   map[callKey]*force{},
 	}
 	verdict.FaultsByKind, verdict.FailedByKind = map[string]int{}, map[string]int{}
 	for _, e := range events {
 		p.take(e)
 	}
+	p.forcedOff()
 	return p.record
 }
 
@@ -64,6 +68,9 @@ func (p *parser) take(e history.Event) {
 		a := &ask{
 			client: e.Client, name: e.Name, waits: e.Waits, reads: e.Reads, set: e.Set, depth: e.Depth, watched: e.Watched, ttl: e.TTL, from: e.At, to: never,
 			under: p.entered[callKey{e.Client, e.Of}].hold,
+		}
+		if e.Set > 0 {
+			a.of, a.under = callKey{e.Client, e.Of}, nil
 		}
 		p.asking[key] = a
 		p.asks = append(p.asks, a)
@@ -90,6 +97,8 @@ func (p *parser) take(e history.Event) {
 		p.faultBegins(e)
 	case history.FaultEnds:
 		p.faultEnds(e)
+	case history.ForceBegins, history.ForceEnds:
+		p.force(e, key)
 	case history.ClientStarts:
 		if e.Masters != "" {
 			p.reach[e.Client] = p.masters(e)
@@ -156,7 +165,7 @@ func (p *parser) answer(e history.Event, key callKey) {
 	case a.depth == 1:
 		p.verdict.Holds++
 		a.hold = &hold{
-			client: e.Client, name: e.Name, token: e.Token, reads: a.reads, last: e.Last, watched: a.watched, ttl: a.ttl, asked: a.from, held: e.At,
+			client: e.Client, name: e.Name, owner: e.Owners, set: a.of, token: e.Token, reads: a.reads, last: e.Last, watched: a.watched, ttl: a.ttl, asked: a.from, held: e.At,
 			until: e.Until, down: never, lost: never, left: never, freed: never, died: never,
 		}
 		if a.reads {

@@ -18,8 +18,9 @@ type ask struct {
 	client string
 	name   string
 	waits  bool
-	reads  bool // it is for reading
-	set    int  // above 0: it is one of so many names that are asked for together; that it is not had may be for another
+	reads  bool    // it is for reading
+	set    int     // above 0: it is one of so many names that are asked for together; that it is not had may be for another
+	of     callKey // of one of a set: the call of its first name
 	depth  int
 	under  *hold // the hold that it is to re-enter, if the history tells
 
@@ -39,6 +40,9 @@ type ask struct {
 type hold struct {
 	client  string
 	name    string
+	owner   string        // the id of the acquisition
+	set     callKey       // of one of several names that are held together: the call of the first
+	forces  []*force      // by which it was taken from its holder, or may have been
 	token   uint64        // 0: of one that reads
 	reads   bool          // it was had for reading
 	last    uint64        // of one that reads: its LastToken
@@ -119,6 +123,7 @@ type record struct {
 	registers []register
 	stops     map[string][]span          // of clients: stopped
 	deaths    map[string][]time.Duration // of clients: killed
+	forces    map[string][]*force        // by name, in the order in which they began
 	faults    []trouble
 	members   []membership
 	reach     map[string]fault.Masters // by client: the masters that it names, if that is known

@@ -119,15 +119,15 @@ func (s *sweep) ends(a *access, then sweep) {
 
 // stale takes note of an access with a lower token than one that was accepted
 // before it began. A guard refuses it. In the fault model, there is none by a holder that
-// was not told yet: somebody else held the lock. Out of it, one that is let in where
-// there is no guard is the proof that a guard is needed.
+// was not told yet, and from whom no operator took the lock: somebody else held the lock. Out
+// of it, one that is let in where there is no guard is the proof that a guard is needed.
 func (s *sweep) stale(a, newer *access) {
 	inModel := s.record.inModel(a.from, s.bounds.Recovery)
 	if a.err == "" && s.store != history.Unguarded {
 		s.verdict.violate(Fence, a.to, "%s, %s: %s came at %s with token %d and was let in, although %s had been with %d at %s",
 			s.store, s.name, a.client, seconds(a.from), a.token, newer.client, newer.token, seconds(newer.to))
 	}
-	if h := s.record.holdOf(a.client, s.name, a.token); inModel && h != nil && h.held <= a.from && a.from < s.record.claim(h, s.bounds) {
+	if h := s.record.holdOf(a.client, s.name, a.token); inModel && h != nil && h.held <= a.from && a.from < min(s.record.claim(h, s.bounds), h.forcedFrom()) {
 		s.verdict.violate(Stale, a.to, "%s, %s: %s came at %s with token %d and was not told yet that its hold was over, although %s had been with %d at %s",
 			s.store, s.name, a.client, seconds(a.from), a.token, newer.client, newer.token, seconds(newer.to))
 	}

@@ -2,7 +2,9 @@ package check
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/history"
@@ -40,8 +42,27 @@ func (s *story) holds(client, name string, token uint64, asked, held, until time
 	s.calls++
 	h := heldLock{s, client, s.calls, name, token}
 	h.add(asked, history.Event{Kind: history.LockBegins, Waits: true, Depth: 1})
-	h.add(held, history.Event{Kind: history.LockHeld, Depth: 1, Until: until * ms})
+	h.add(held, history.Event{Kind: history.LockHeld, Depth: 1, Until: until * ms, Owners: h.owner()})
 	return h
+}
+
+// owner is the id of the acquisition.
+func (h heldLock) owner() string { return fmt.Sprint(h.client, ".", h.call) }
+
+// forces is an operator who takes a lock from those that are shown, of which a quorum has named the
+// holder with a token, or none (0). One without a token in the end has not taken it.
+func (s *story) forces(name string, named, token uint64, from, to time.Duration, err string, shown ...heldLock) {
+	s.calls++
+	var owners []string
+	for _, h := range shown {
+		owners = append(owners, h.owner())
+	}
+	e := history.Event{Kind: history.ForceBegins, Call: s.calls, Name: name, Token: named, Owners: strings.Join(owners, " ")}
+	s.add(from, e)
+	e.Kind, e.Token, e.Owners, e.Err = history.ForceEnds, token, "", err
+	if to > 0 {
+		s.add(to, e)
+	}
 }
 
 // renews is an acquisition of a hold that is renewed by 400 ms until its last unlock.

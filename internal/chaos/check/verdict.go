@@ -12,6 +12,7 @@ const (
 	Tokens       = "tokens"        // a token came twice, or did not grow, or a reader had one
 	Upgrade      = "upgrade"       // who reads asked to write, and was not refused at once
 	Wrote        = "wrote"         // a reader wrote
+	Forced       = "forced"        // the token of an operator who took a lock is out of order, or a holder did not lose it in time
 	Told         = "told"          // a holder was not told that its lease had ended
 	Lost         = "lost"          // a renewed hold was lost in spite of a quorum that nothing hurt
 	Stale        = "stale"         // a holder that was not told came to a store after a newer one
@@ -55,6 +56,8 @@ type Counts struct {
 	Failed      int // acquisitions that failed
 	ToldOf      int // holders told that their lease had ended or was lost
 	Killed      int // holders that died holding
+	Forced      int // locks that operators took, with a token
+	ForcedOff   int // holders that lived, and had them until then
 
 	Overlaps      int // pairs of valid claims, outside of the fault model
 	Refused       int // stale writes and reads that a guard refused
@@ -101,6 +104,8 @@ func (v *Verdict) Add(o Verdict) {
 	v.Failed += o.Failed
 	v.ToldOf += o.ToldOf
 	v.Killed += o.Killed
+	v.Forced += o.Forced
+	v.ForcedOff += o.ForcedOff
 	v.Overlaps += o.Overlaps
 	v.Refused += o.Refused
 	v.Stale += o.Stale

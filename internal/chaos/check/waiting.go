@@ -170,7 +170,7 @@ func outlived(r *record, b Bounds, v *Verdict) {
 				if a.name != name || a.set > 0 || a.from < h.until+b.Outlive || a.to >= next || a.err != history.ErrHeld {
 					continue
 				}
-				if !askedByOthers(r, a, b.Outlive) && !r.readBeside(h, a.from-b.Outlive) && !r.meets(history.OutOfModel, h.held, a.to) {
+				if !askedByOthers(r, a, b.Outlive) && !r.forcedBetween(name, a.from-b.Outlive, a.to) && !r.readBeside(h, a.from-b.Outlive) && !r.meets(history.OutOfModel, h.held, a.to) {
 					v.violate(Outlived, a.to, "%s: %s died at %s and its lease %s ended at %s; %s asked at %s, alone, and was told that it is held",
 						name, h.client, seconds(h.died), h.with(), seconds(h.until), a.client, seconds(a.from))
 				}

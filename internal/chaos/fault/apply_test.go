@@ -25,7 +25,7 @@ type scene struct {
 // Every fault once: its effect is seen while it is on, and is gone after.
 func TestEveryFaultIsSeenAndHealed(t *testing.T) {
 	t.Parallel()
-	played := map[Kind]bool{Thaw: true} // TestThaw
+	played := map[Kind]bool{Thaw: true, Force: true} // TestThaw, TestForce
 	for _, s := range allScenes() {
 		f, err := Parse(s.fault)
 		check(t, err)
@@ -376,6 +376,27 @@ func TestOperatorsAreKilled(t *testing.T) {
 	refused := errors.New("refused")
 	if err := insist(t.Context(), env, time.Minute, func(context.Context) error { return refused }); err != refused {
 		t.Errorf("%v, want what the operator said", err)
+	}
+}
+
+// An operator takes the lock of that number, and one that is killed is followed by another.
+func TestForce(t *testing.T) {
+	t.Parallel()
+	r := &rig{}
+	r.Env = &Env{Operator: r, Patience: 10 * time.Second, Names: []string{"a", "b"}, Emit: r.emit}
+	check(t, r.begin(t.Context(), t, "force(n1,0s)")())
+	const events = "fault force(n1,0s), force , forced , healed force(n1,0s)"
+	if is, called := r.seen(); is != events || called != "force b" {
+		t.Errorf("events %q, calls %q; want %q, and force b", is, called, events)
+	}
+	r.forget()
+	r.hangs = 1
+	check(t, r.begin(t.Context(), t, "force(n0,1ms)")())
+	if _, called := r.seen(); called != "force a, force a" {
+		t.Errorf("calls %q, want the lock to be taken by a second operator", called)
+	}
+	if err := r.begin(t.Context(), t, "force(n2,0s)")(); err == nil || !strings.Contains(err.Error(), "no lock n2") {
+		t.Errorf("%v, want that there is no such lock", err)
 	}
 }
 

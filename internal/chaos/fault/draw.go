@@ -12,7 +12,7 @@ func (g *generator) draw(k Kind) (f Fault, can bool) {
 			return Fault{}, false
 		}
 	}
-	if k != StopClient && k != KillClient {
+	if k != StopClient && k != KillClient && k != Force {
 		if f.Masters, can = g.pick(f); !can {
 			return Fault{}, false
 		}
@@ -67,6 +67,8 @@ func (g *generator) parameters(k Kind) Fault {
 		f.Span, f.Delay = g.between(0, g.TTL*4), oneOf(g, 0, g.between(time.Millisecond, max(g.Quarantine/2, g.TTL)))
 	case StopClient:
 		f.Span = g.between(g.TTL*3/2, g.TTL*3)
+	case Force:
+		f.Span, f.Lock, f.Delay = 0, g.rand.IntN(g.Locks), oneOf(g, 0, g.between(time.Millisecond, 100*time.Millisecond))
 	}
 	return f
 }

@@ -20,8 +20,9 @@ type Processes interface {
 	Restart(client string) error  // after Kill; no error when it runs
 }
 
-// Operator changes who may vote. Each call is an operator of its own, by the addresses of masters. One whose ctx ends is
-// like one that was killed, and returns ctx's error. That a change is refused is no error: another one may be under way.
+// Operator changes who may vote, by the addresses of masters, and takes locks. Each call is an operator of its own. One whose
+// ctx ends is like one that was killed, and returns ctx's error. That it is refused is no error: another change may be under
+// way, or another may have the lock by then.
 type Operator interface {
 	Suspend(ctx context.Context, member string) error
 	Resume(ctx context.Context, member string) error
@@ -31,6 +32,9 @@ type Operator interface {
 
 	// Init founds the masters by force when they need it, and does nothing when their locks can be had.
 	Init(ctx context.Context, masters ...string) error
+
+	// ForceUnlock takes a lock from whoever an inspection shows. emit takes the events.
+	ForceUnlock(ctx context.Context, name string, emit func(history.Event)) error
 }
 
 // World has masters, and the fronts through which clients reach them. A *cluster.Cluster is one.
@@ -48,10 +52,12 @@ type Env struct {
 	// Processes may be nil when no fault is for clients. Its clients are those of the World.
 	Processes Processes
 
-	// Operator may be nil when no fault changes members. Patience is for each change, which waits for a quarantine and for
-	// masters that other faults have. What is not done by then is left as it stands.
+	// Operator may be nil when no fault changes members or takes locks. Patience is for each operator, who waits for a
+	// quarantine and for masters that other faults have. What is not done by then is left as it stands.
 	Operator Operator
 	Patience time.Duration
+
+	Names []string // of the locks that operators take
 
 	// Emit takes the events. At is 0: they happen when they are emitted. It must be safe for concurrent use.
 	Emit func(history.Event)

@@ -57,6 +57,10 @@ const (
 	Init    Kind = "init"    // (masters): when a majority of the members lost its data, they are founded by force
 )
 
+// What an operator does to a lock, past the fronts. Locks are named as in n2: by their numbers in Env.Names. An operator
+// is killed after the given time, unless that is 0, and another one does the same.
+const Force Kind = "force" // (lock, killed): takes it from whoever an inspection shows
+
 // What operators do to the User as whom clients log in, whose connections are cut. Other clients have no such user.
 const (
 	Password Kind = "password" // (masters, old|both|new): what is accepted, until the next one
@@ -100,6 +104,7 @@ type Fault struct {
 	Passwords Passwords
 	Direction Direction
 	Bytes     int
+	Lock      int           // the number of a name
 	Every     int           // the n of "every n-th request"
 	Offset    time.Duration // of a clock
 	Period    time.Duration // of a strobe

@@ -12,6 +12,7 @@ type Plan struct {
 	Masters int           // the founding members
 	Spares  int           // more masters, for changes of the members; 0: there are no such changes
 	Clients []string      // none: no faults of the network and of clients
+	Locks   int           // how many names there are for operators who take locks; 0: they take none
 	For     time.Duration // when the last fault begins at the latest
 	TTL     time.Duration // what the clients use; faults last about as long
 
@@ -88,6 +89,7 @@ func (g *generator) shuffled() []Kind {
 		return k == Thaw || // it comes with freezes
 			k.isScripted() ||
 			g.Spares == 0 && k.changes() ||
+			g.Locks == 0 && k == Force ||
 			slices.Contains(g.Without, k) ||
 			g.InModel && k.outside() ||
 			len(g.Clients) == 0 && k.hitsClients()

@@ -52,6 +52,7 @@ func TestWhomAFaultHurtsAndUntilWhen(t *testing.T) {
 		{"replace(m1,m5,0s,1s)", all, quarantine, MastersOf(1, 5)},
 		{"add(m5,0s,1s)", all, quarantine, MastersOf(5)},
 		{"remove(m1,0s,1s)", all, quarantine, MastersOf(1)},
+		{"force(n2,0s)", 0, silent, 0},
 		{"init(m0+m1)", all, quarantine, all},
 	} {
 		f, err := Parse(c.fault)

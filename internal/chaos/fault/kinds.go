@@ -46,6 +46,7 @@ func init() {
 		Add:            {[]param{masters, killed, span}, applyChange},
 		Remove:         {[]param{masters, killed, span}, applyChange},
 		Init:           {[]param{masters}, applyInit},
+		Force:          {[]param{lock, killed}, applyForce},
 		Password:       {[]param{masters, passwords}, applyPassword},
 		Refuse:         {[]param{masters, span}, applyRefuse},
 		StopClient:     {[]param{clients, span}, applyStopClient},

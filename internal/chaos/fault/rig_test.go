@@ -30,6 +30,7 @@ type rig struct {
 	mu     sync.Mutex
 	events []string
 	calls  []string
+	hangs  int // the next operators who take a lock and do not come to an end
 }
 
 // eachEngine runs the test on both engines. Where the machine has no such engine it does not run, except in CI, where
@@ -108,6 +109,19 @@ func (r *rig) Init(_ context.Context, masters ...string) error {
 		names = append(names, r.nameOf(address))
 	}
 	return r.call("init", strings.Join(names, " "))
+}
+
+func (r *rig) ForceUnlock(ctx context.Context, name string, emit func(history.Event)) error {
+	emit(history.Event{Kind: history.ForceBegins})
+	defer emit(history.Event{Kind: history.ForceEnds})
+	r.mu.Lock()
+	hangs := r.hangs > 0
+	r.hangs--
+	r.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+	}
+	return r.call("force", name)
 }
 
 func (r *rig) nameOf(address string) string {

@@ -15,6 +15,7 @@ func anyPlan(t *rapid.T) Plan {
 		Masters:    rapid.SampledFrom([]int{1, 3, 5, 7}).Draw(t, "masters"),
 		Spares:     rapid.IntRange(0, 2).Draw(t, "spares"),
 		Clients:    [][]string{nil, {"c0"}, {"c0", "c1", "c2"}}[rapid.IntRange(0, 2).Draw(t, "clients")],
+		Locks:      rapid.IntRange(0, 2).Draw(t, "locks"),
 		For:        time.Duration(rapid.IntRange(0, 120).Draw(t, "for")) * time.Second,
 		TTL:        time.Duration(rapid.IntRange(100, 5000).Draw(t, "ttl")) * time.Millisecond,
 		InModel:    rapid.Bool().Draw(t, "in model"),
@@ -44,6 +45,9 @@ func TestSchedules(t *testing.T) {
 			if f := one.Fault; f.Kind.changes() && p.Spares == 0 || f.Masters|f.Spare >= 1<<(p.Masters+p.Spares) {
 				t.Fatalf("%s, and there are %d spares", f, p.Spares)
 			}
+			if f := one.Fault; f.Kind == Force && f.Lock >= p.Locks {
+				t.Fatalf("%s, and there are %d locks", f, p.Locks)
+			}
 			if one.Fault.Kind != Thaw && one.At > p.For {
 				t.Fatalf("%s begins after %s, at %s", one.Fault, p.For, one.At)
 			}
@@ -64,7 +68,7 @@ func TestEveryKindComes(t *testing.T) {
 	t.Parallel()
 	for _, inModel := range []bool{true, false} {
 		p := Plan{
-			Masters: 5, Spares: 2, Clients: []string{"c0", "c1"}, For: 5 * time.Minute, TTL: time.Second,
+			Masters: 5, Spares: 2, Clients: []string{"c0", "c1"}, Locks: 3, For: 5 * time.Minute, TTL: time.Second,
 			InModel: inModel, Quarantine: 3 * time.Second,
 		}
 		came := map[Kind]bool{}

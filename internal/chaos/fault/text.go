@@ -26,6 +26,16 @@ var (
 		func(f Fault) string { return string(f.Clients) },
 		func(f *Fault, text string) (err error) { f.Clients, err = parseClients(text); return err },
 	}
+	lock = param{
+		func(f Fault) string { return fmt.Sprintf("n%d", f.Lock) },
+		func(f *Fault, text string) (err error) {
+			number, named := strings.CutPrefix(text, "n")
+			if f.Lock, err = strconv.Atoi(number); !named || err != nil || f.Lock < 0 {
+				return fmt.Errorf("%q is no lock, such as n0", text)
+			}
+			return nil
+		},
+	}
 	data      = word(func(f *Fault) *Data { return &f.Data }, Kept, Lost)
 	passwords = word(func(f *Fault) *Passwords { return &f.Passwords }, Old, OldNew, New)
 	direction = word(func(f *Fault) *Direction { return &f.Direction }, ToServer, ToClient, Both)

@@ -18,6 +18,7 @@ func anyFault(t *rapid.T) Fault {
 		Data:      rapid.SampledFrom([]Data{Kept, Lost}).Draw(t, "data"),
 		Direction: rapid.SampledFrom([]Direction{ToServer, ToClient, Both}).Draw(t, "direction"),
 		Bytes:     rapid.IntRange(0, 1<<30).Draw(t, "bytes"),
+		Lock:      rapid.IntRange(0, 1<<30).Draw(t, "lock"),
 		Every:     rapid.IntRange(1, 1000).Draw(t, "every"),
 		Offset:    time.Duration(rapid.Int64().Draw(t, "offset")),
 		Period:    time.Duration(rapid.Int64Min(0).Draw(t, "period")),
@@ -75,6 +76,7 @@ func TestPrintedForm(t *testing.T) {
 		"restore(m0+m2,1s,200ms)":              {Kind: Restore, Masters: 5, Delay: time.Second, Span: 200 * time.Millisecond},
 		"evict(m1,12.5%)":                      {Kind: Evict, Masters: 2, Percent: 12.5},
 		"password(m0,both)":                    {Kind: Password, Masters: 1, Passwords: OldNew},
+		"force(n12,40ms)":                      {Kind: Force, Lock: 12, Delay: 40 * time.Millisecond},
 		"truncate(m0,37,0s)":                   {Kind: Truncate, Masters: 1, Bytes: 37},
 	} {
 		if got := f.String(); got != text {
@@ -111,6 +113,10 @@ func TestWhatIsNoFault(t *testing.T) {
 		"partition(c 1,m0,both,1s)":    "no client",
 		"partition(c1,m0,sideways,1s)": "none of",
 		"cut(c1,m0,both,1,1,1s)":       "one direction",
+		"force(2,0s)":                  "no lock",
+		"force(n-1,0s)":                "no lock",
+		"force(n,0s)":                  "no lock",
+		"force(n2)":                    "1 parameters",
 		"replace(m0+m1,m5,0s,1s)":      "one master is replaced",
 	} {
 		if f, err := Parse(text); err == nil || !strings.Contains(err.Error(), why) {
@@ -140,6 +146,7 @@ func TestInModel(t *testing.T) {
 		"drift(m0,-1%,1s)":                    false,
 		"partition(*,m0+m1+m2+m3+m4,both,1s)": true,
 		"kill-client(*,1s)":                   true,
+		"force(n0,0s)":                        true,
 		"stop-client(c1,1s)":                  false,
 	} {
 		f, err := Parse(text)

@@ -13,12 +13,14 @@ type Kind string
 // Written by client processes. Client and Call are always set.
 const (
 	// LockBegins: Name, Waits (Lock, not TryLock), Reads (RLock or TryRLock), Depth
-	// (above 1: a re-entry), Of (of a re-entry: the call by which its hold was had), TTL,
-	// Watched (the lease is renewed until the last unlock), Set (above 0: it is one of so many
-	// names that are asked for together: each has a call of its own).
+	// (above 1: a re-entry), Of (of a re-entry: the call by which its hold was had; of one of a
+	// set: the call of its first name), TTL, Watched (the lease is renewed until the last unlock),
+	// Set (above 0: it is one of so many names that are asked for together: each has a call of its
+	// own).
 	LockBegins Kind = "lock"
 	// LockHeld ends it: Name, Token (0: the hold reads), Last (of a fresh hold that
-	// reads: its LastToken), Depth, Until (end of the lease as the holder computed it).
+	// reads: its LastToken), Depth, Until (end of the lease as the holder computed it), Owners (of
+	// a fresh hold: the id of the acquisition).
 	LockHeld Kind = "held"
 	// LockFailed ends it: Name, Err.
 	LockFailed Kind = "failed"
@@ -68,6 +70,12 @@ const (
 	MasterThawed Kind = "thawed"
 	MasterClock  Kind = "clock"
 	MasterWiped  Kind = "wiped"
+	// Of an operator who takes a lock from whoever an inspection showed: Call, Name.
+	// ForceBegins also Owners (those that it takes the lock from, with spaces between), Token
+	// (that of the holder that a quorum named; 0: it named none). ForceEnds also Token (0: none was
+	// returned), Err.
+	ForceBegins Kind = "force"
+	ForceEnds   Kind = "forced"
 	// Of a client process: Client; ClientStarts also Masters, those that it names
 	// (empty: as when it was started before; all, if it was not).
 	ClientStarts  Kind = "client-starts"
@@ -131,6 +139,7 @@ type Event struct {
 	TTL     time.Duration `json:"ttl,omitempty"`
 	Token   uint64        `json:"token,omitempty"`
 	Last    uint64        `json:"last,omitempty"`
+	Owners  string        `json:"owners,omitempty"`
 	Depth   int           `json:"depth,omitempty"`
 	Until   time.Duration `json:"until,omitempty"` // on At's clock
 	Err     string        `json:"err,omitempty"`

@@ -34,14 +34,16 @@ type Operator struct {
 
 	mu     sync.Mutex
 	counts Counts
+	calls  int64 // of ForceUnlock
 }
 
 // Counts are what operators have done.
 type Counts struct {
 	Made    int // changes
-	Refused int // changes
+	Refused int // changes, and locks that another had by then
 	Killed  int // operators that were, or gave up
 	Inits   int // by force
+	Forced  int // locks that were taken
 }
 
 var _ fault.Operator = (*Operator)(nil)

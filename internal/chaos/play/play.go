@@ -142,8 +142,8 @@ func (r *Round) operate(ctx context.Context) {
 			r.founders()
 		}
 		is := r.Operator.Counts()
-		fmt.Fprintf(r.Says, "chaos: changes of the members: %d made, %d refused, %d operators killed; %d inits by force\n",
-			is.Made, is.Refused, is.Killed, is.Inits)
+		fmt.Fprintf(r.Says, "chaos: changes of the members: %d made; %d locks taken; of both, %d refused, %d operators killed; %d inits by force\n",
+			is.Made, is.Forced, is.Refused, is.Killed, is.Inits)
 		return
 	}
 }

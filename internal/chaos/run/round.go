@@ -97,7 +97,8 @@ func (r *round) play(ctx context.Context) error {
 	var err error
 	r.found, err = (&play.Round{
 		Env: &fault.Env{
-			World: r.cluster, Processes: r.clients, Operator: r.members, Patience: quarantine + 6*time.Second, Emit: r.out.Write,
+			World: r.cluster, Processes: r.clients, Operator: r.members, Patience: quarantine + 6*time.Second,
+			Names: lockNames(r.number), Emit: r.out.Write,
 		},
 		Operator: r.members, Faults: r.faults, Phases: r.phases, Recovery: r.bounds().Recovery, Names: lockNames(r.number), Lists: r.scenario().always,
 		Story: r.scenario() != nil, Soon: r.scenario() != nil, Log: r.out, Events: history.NewReader(r.dir).Read, Says: r.Log,

@@ -28,6 +28,6 @@ func (c Config) schedule(seed uint64, p play.Phases) (fault.Schedule, error) {
 		return s, err
 	}
 	return fault.Round(seed, fault.Plan{
-		Masters: masterCount, Spares: spareCount, Clients: clientNames(), TTL: ttl, Quarantine: quarantine,
+		Masters: masterCount, Spares: spareCount, Clients: clientNames(), Locks: nameCount, TTL: ttl, Quarantine: quarantine,
 	}, p.InModel, p.OutOfModel), nil
 }

@@ -75,7 +75,8 @@ func Play(ctx context.Context, c Config) (Result, error) {
 	}
 	found, err := (&play.Round{
 		Env: &fault.Env{
-			World: w, Processes: processes, Operator: o, Patience: s.quarantine() + 6*time.Second, Emit: l.Write,
+			World: w, Processes: processes, Operator: o, Patience: s.quarantine() + 6*time.Second, Names: s.lockNames(),
+			Emit: l.Write,
 		},
 		Operator: o, Faults: faults, Phases: s.phases(), Recovery: s.restored(), Names: s.lockNames(), Lists: s.list,
 		Soon: true, Log: l, Events: l.all, Says: says,

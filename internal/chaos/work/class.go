@@ -28,9 +28,9 @@ var classes = []struct {
 	{context.DeadlineExceeded, history.ErrCanceled},
 }
 
-// lockClass returns the class of an error of the lock, "" if there was none. One
+// LockClass returns the class of an error of the lock, "" if there was none. One
 // that is unheard of stands for itself, so that somebody looks at it.
-func lockClass(err error) string {
+func LockClass(err error) string {
 	if err == nil {
 		return ""
 	}

@@ -29,7 +29,7 @@ func TestClassesOfTheLock(t *testing.T) {
 		{redlock.ErrReleased, history.ErrReleased},
 		{io.ErrUnexpectedEOF, "unexpected EOF"},
 	} {
-		if got := lockClass(c.err); got != c.want {
+		if got := LockClass(c.err); got != c.want {
 			t.Errorf("class of %v is %q, want %q", c.err, got, c.want)
 		}
 	}

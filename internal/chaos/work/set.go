@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/testhook"
 )
 
 // largestSet is of how many names a set has at most.
@@ -37,7 +38,7 @@ func (w *worker) set(ctx context.Context) {
 	}
 	log := func(kind history.Kind, err error) {
 		for _, e := range entries {
-			e.log(history.Event{Kind: kind, Err: lockClass(err), Until: endOf(locks, w.calls.out)})
+			e.log(history.Event{Kind: kind, Err: LockClass(err), Until: endOf(locks, w.calls.out)})
 		}
 	}
 	log(history.UnlockBegins, nil)
@@ -55,8 +56,9 @@ func (w *worker) lockAll(ctx context.Context, names []string) (*redlock.Locks, [
 	for _, name := range names {
 		e := entry{call: w.calls.call(history.Event{Name: name})}
 		e.of = e.known.Call
-		e.log(asked)
 		entries = append(entries, e)
+		asked.Of = entries[0].known.Call
+		e.log(asked)
 	}
 	lockAll := w.client.TryLockAll
 	if asked.Waits {
@@ -66,12 +68,12 @@ func (w *worker) lockAll(ctx context.Context, names []string) (*redlock.Locks, [
 	for i := range entries {
 		e := &entries[i]
 		if err != nil {
-			e.log(history.Event{Kind: history.LockFailed, Err: lockClass(err)})
+			e.log(history.Event{Kind: history.LockFailed, Err: LockClass(err)})
 			continue
 		}
 		e.lease, e.token = locks, locks.Token(e.known.Name)
 		e.known.Token = uint64(e.token)
-		e.log(history.Event{Kind: history.LockHeld, Depth: 1, Until: endOf(locks, w.calls.out)})
+		e.log(history.Event{Kind: history.LockHeld, Depth: 1, Until: endOf(locks, w.calls.out), Owners: testhook.Owner(locks, e.known.Name)})
 		e.watch()
 	}
 	if err != nil {

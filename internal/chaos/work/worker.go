@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/testhook"
 )
 
 // Times that grow with the ttl.
@@ -121,7 +122,7 @@ func (w *worker) lock(ctx context.Context, name string, asked history.Event, opt
 	c.log(asked)
 	lock, err := lockBy(ctx, name, options...)
 	if err != nil {
-		c.log(history.Event{Kind: history.LockFailed, Err: lockClass(err)})
+		c.log(history.Event{Kind: history.LockFailed, Err: LockClass(err)})
 		return entry{}, false
 	}
 	c.known.Token = uint64(lock.Token())
@@ -129,6 +130,7 @@ func (w *worker) lock(ctx context.Context, name string, asked history.Event, opt
 	e := entry{call: c, lock: lock, lease: lock, of: asked.Of, token: lock.Token(), reads: asked.Reads}
 	if asked.Depth == 1 {
 		e.of = c.known.Call
+		held.Owners = testhook.Owner(lock, name)
 		if asked.Reads {
 			held.Last = uint64(lock.LastToken())
 		}
@@ -194,7 +196,7 @@ func (w *worker) downgrade(entries []entry) bool {
 	e := entries[0]
 	e.log(history.Event{Kind: history.DowngradeBegins, Until: endOf(e.lock, w.calls.out)})
 	err := e.lock.Downgrade(context.Background())
-	e.log(history.Event{Kind: history.DowngradeEnds, Err: lockClass(err), Until: endOf(e.lock, w.calls.out)})
+	e.log(history.Event{Kind: history.DowngradeEnds, Err: LockClass(err), Until: endOf(e.lock, w.calls.out)})
 	entries[0].reads = true
 	return true
 }
@@ -241,7 +243,7 @@ func (w *worker) leave(entries []entry) []entry {
 	e, left := entries[i], slices.Delete(slices.Clone(entries), i, i+1)
 	e.log(history.Event{Kind: history.UnlockBegins, Depth: len(left), Until: endOf(e.lock, w.calls.out)})
 	err := e.lock.Unlock(context.Background())
-	ends := history.Event{Kind: history.UnlockEnds, Depth: len(left), Err: lockClass(err)}
+	ends := history.Event{Kind: history.UnlockEnds, Depth: len(left), Err: LockClass(err)}
 	if len(left) > 0 { // e has no part in later renewals
 		w.holds.begin(left[0])
 		ends.Until = endOf(left[0].lock, w.calls.out)

@@ -1,0 +1,93 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// forced: the token that an operator gets who takes a lock is above those of all from whom it was
+// taken, and of all that had the name before it was asked for, and below those of all that ask after
+// it was returned. Within the fault model, those from whom it was taken do not have it for
+// longer than their ttl from then on; and who is renewed, and reaches a quorum that nothing
+// hurt, is told at its next renewal.
+func forced(r *record, b Bounds, v *Verdict) {
+	for _, name := range r.names {
+		for i, f := range r.forces[name] {
+			if f.token > 0 {
+				forcedTokens(r, name, i, v)
+			}
+			if f.putOut() {
+				forcedHolders(r, name, f, b, v)
+			}
+		}
+	}
+}
+
+// forcedTokens judges the token of the i-th force of a name.
+func forcedTokens(r *record, name string, i int, v *Verdict) {
+	f := r.forces[name][i]
+	if f.token <= f.named {
+		v.violate(Forced, f.to, "%s: an operator took it at %s with token %d, and that of the holder that was shown is %d",
+			name, seconds(f.from), f.token, f.named)
+	}
+	for _, g := range r.forces[name][:i] {
+		if g.token > 0 && g.to < f.from && f.token <= g.token {
+			v.violate(Forced, f.to, "%s: an operator took it at %s with token %d, and another one had got %d at %s already",
+				name, seconds(f.from), f.token, g.token, seconds(g.to))
+		}
+	}
+	for _, h := range r.holds[name] {
+		known := h.token
+		if h.reads {
+			known = h.last
+		}
+		switch {
+		case h.held < f.from && f.token <= known:
+			v.violate(Forced, f.to, "%s: an operator took it at %s with token %d, but %s knew of %d at %s already",
+				name, seconds(f.from), f.token, h.client, known, seconds(h.held))
+		case h.asked > f.to && (known < f.token || known == f.token && !h.reads):
+			v.violate(Forced, h.held, "%s: %s asked at %s and knows of token %d, but an operator had got %d at %s already",
+				name, h.client, seconds(h.asked), known, f.token, seconds(f.to))
+		}
+	}
+}
+
+// What the watchdog does in a ttl.
+const (
+	renewals = 3  // times it renews
+	retries  = 12 // times it tries if that brings no quorum
+)
+
+// forcedHolders judges those from whom an operator took a lock for certain. Any quorum of votes has one
+// of a master that refuses the hold by the end of the call, and that vote was asked for before. So
+// no lease lasts for longer than its ttl from then on. It may last for so long: what is renewed may
+// be cut off from a quorum, or unheard.
+func forcedHolders(r *record, name string, f *force, b Bounds, v *Verdict) {
+	for _, h := range r.holds[name] {
+		if !slices.Contains(h.forces, f) {
+			continue
+		}
+		over := f.to + h.ttl
+		if last := min(over, r.horizon); !r.inModel(f.from, b.Recovery) || !r.inModel(last, b.Recovery) || r.meets(history.OutOfModel, f.from, last) {
+			continue
+		}
+		by, why := over, "its lease had to be over"
+		soon := f.to + h.ttl/renewals + h.ttl/retries + b.Silent
+		if h.watched && soon < over && r.calm(h.client, f.from-h.ttl-b.Calm, min(soon, r.horizon), b) {
+			by, why = soon, "its next renewal reached a quorum"
+		}
+		by += b.Told
+		switch heard := h.heard(); {
+		case h.until > over:
+			v.violate(Forced, over, "%s: an operator took it at %s from %s, who had it %s, and whose lease was renewed to %s",
+				name, seconds(f.to), h.client, h.with(), seconds(h.until))
+		case by < r.horizon && h.held <= by && heard > by && !r.stopped(h.client, f.to, by):
+			v.violate(Forced, by, "%s: an operator took it at %s from %s, who had it %s, and was not told until %s; %s",
+				name, seconds(f.to), h.client, h.with(), seconds(heard), why)
+		case f.token > 0 && f.token <= h.token:
+			v.violate(Forced, f.to, "%s: an operator took it at %s with token %d from %s, who had it %s",
+				name, seconds(f.from), f.token, h.client, h.with())
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/chaos/fault"
+	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/chaos/work"
+)
+
+// ForceUnlock takes a lock from whoever an inspection shows, and tries again with another one as
+// long as the masters cannot be reached.
+func (o *Operator) ForceUnlock(ctx context.Context, name string, emit func(history.Event)) error {
+	client, err := o.Open(o.Masters)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	for ; ctx.Err() == nil; fault.Wait(ctx, 50*time.Millisecond) {
+		shown, err := client.Inspect(ctx, name)
+		if err != nil {
+			continue
+		}
+		event := history.Event{
+			Kind: history.ForceBegins, Call: o.nextCall(), Name: name, Owners: strings.Join(owners(shown), " "), Token: uint64(shown.Quorum.Token),
+		}
+		emit(event)
+		token, err := client.ForceUnlock(ctx, shown)
+		event.Kind, event.Owners, event.Token, event.Err = history.ForceEnds, "", uint64(token), work.LockClass(err)
+		emit(event)
+		switch {
+		case token.Valid():
+			o.count(&o.counts.Forced)
+			return nil
+		case event.Err == history.ErrHeld:
+			o.count(&o.counts.Refused)
+			return nil
+		}
+	}
+	o.count(&o.counts.Killed)
+	return ctx.Err()
+}
+
+// owners are the acquisitions that the lock is taken from, as ForceUnlock promises it: those that
+// a quorum names, or if it names none, all that any master has.
+func owners(in redlock.Inspection) (all []string) {
+	views := []redlock.LockView{in.Quorum}
+	if in.Quorum.State == redlock.LockUnknown {
+		for _, m := range in.Masters {
+			views = append(views, m.LockView)
+		}
+	}
+	for _, v := range views {
+		if v.Owner != "" {
+			all = append(all, v.Owner)
+		}
+		for _, r := range v.Readers {
+			all = append(all, r.Owner)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (o *Operator) nextCall() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.calls++
+	return o.calls
+}
