@@ -116,13 +116,17 @@ func checkGoTest(dir string, words []string) error {
 	return tests.match(patterns["run"], "Test", "Example", "Fuzz")
 }
 
-// checkFlags looks for flags that are named without a command: they are those of go test, of the tests in the root or of bench.
+// checkFlags looks for flags that are named without a command: they are those of go test, of the tests in the root, of bench or of mutation.
 func checkFlags(words []string) error {
 	root, err := inspect(".", []string{".", "./spec", "./spec/register"})
 	if err != nil {
 		return err
 	}
 	bench, err := inspect("bench", []string{"."})
+	if err != nil {
+		return err
+	}
+	mutation, err := inspect(".", []string{"./internal/mutation"})
 	if err != nil {
 		return err
 	}
@@ -145,7 +149,7 @@ func checkFlags(words []string) error {
 			if err := root.match(value, "Test", "Example", "Fuzz"); err != nil {
 				return err
 			}
-		case !goTest && !slices.Contains(root.flags, name) && !slices.Contains(bench.flags, name):
+		case !goTest && !slices.Contains(slices.Concat(root.flags, bench.flags, mutation.flags), name):
 			return fmt.Errorf("no flag -%s", name)
 		}
 	}

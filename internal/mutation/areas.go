@@ -23,7 +23,7 @@ var areas = []area{
 	{"hold", []string{"hold.go", "watchdog.go"}, root("hold", "late", "clock", "reentry", "lock", "locks", "locks_fault", "readers_faults", "recovery")},
 	{"telling", []string{"telling.go"}, root("observer", "hold", "late", "wish")},
 	{"rounds", []string{"round.go", "release.go", "await.go"}, root("hold", "late", "lock", "locks", "locks_fault", "errors", "reach", "readers", "recovery", "replies")},
-	{"waiting", []string{"waiting.go", "waitlimit.go"}, root("waiting", "handover", "errors", "failfast", "force", "init", "locks", "readers", "slots")},
+	{"waiting", []string{"waiting.go", "waitlimit.go"}, root("waiting", "handover", "errors", "failfast", "force", "acl", "locks", "overlap", "readers", "slots")},
 	{"queues", []string{"internal/waitqueue/*.go"}, append(all("internal/waitqueue"), root("waiting")...)},
 	{"table", in("internal/membership", "table", "version", "next", "server", "view"), all("internal/membership")},
 	{"changes", in("internal/membership", "propose", "changes", "newmember", "report", "group", "work"),
