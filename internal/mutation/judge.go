@@ -79,14 +79,15 @@ func run(root string, a area, longest time.Duration, workers int) (*result, erro
 		})
 	}
 	for _, m := range c.mutants {
-		if c.invalid[m.id] {
-			r.verdicts[m.id] = invalid
-			continue
+		if !c.invalid[m.id] {
+			queue <- m
 		}
-		queue <- m
 	}
 	close(queue)
 	wg.Wait()
+	for id := range c.invalid {
+		r.verdicts[id] = invalid
+	}
 	r.took = time.Since(begin)
 	return r, nil
 }
