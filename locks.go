@@ -72,11 +72,12 @@ func (s *Locks) ended(cause error) {
 	if lost {
 		s.over = cause
 	}
+	over := s.over
 	holds := slices.Clone(s.holds)
 	s.mu.Unlock()
 	switch {
-	case lost:
-		s.cancel(cause)
+	case over != nil: // also by the last: who was first may not have come to it yet
+		s.cancel(over)
 	case last:
 		s.cancel(ErrReleased)
 	}
