@@ -434,6 +434,16 @@ func mustPass(t *testing.T, tell func(s *story)) {
 	}
 }
 
+// beginningsPass demands that no beginning of the history violates anything.
+func beginningsPass(t *testing.T, events []history.Event) {
+	t.Helper()
+	for n := range events {
+		for _, violation := range Sweep(events[:n], testBounds).Violations {
+			t.Errorf("after %d events: %v", n, violation)
+		}
+	}
+}
+
 // What may happen is no violation, beside the good history. Each is like one that is
 // refused, but for what excuses it.
 func TestHistoriesThatPass(t *testing.T) {
@@ -723,12 +733,7 @@ func TestRelockCountsFromTheFirstAsk(t *testing.T) {
 // The beginning of a good history is good: the run shows violations while it goes.
 func TestEveryBeginningOfAGoodHistoryIsGood(t *testing.T) {
 	t.Parallel()
-	events := good().sorted()
-	for n := range events {
-		for _, violation := range Sweep(events[:n], testBounds).Violations {
-			t.Errorf("after %d events: %v", n, violation)
-		}
-	}
+	beginningsPass(t, good().sorted())
 }
 
 func TestUndecidedIsAViolation(t *testing.T) {

@@ -452,10 +452,5 @@ func TestReadersAreCounted(t *testing.T) {
 		t.Errorf("counted %d reads, %d shared, %d downgrades, %d upgrades and %d overlaps, want 6, 3, 1, 1 and 1",
 			v.Reads, v.Shared, v.Downgrades, v.Upgrades, v.Overlaps)
 	}
-	events := s.sorted()
-	for n := range events {
-		for _, violation := range Sweep(events[:n], testBounds).Violations {
-			t.Errorf("after %d events: %v", n, violation)
-		}
-	}
+	beginningsPass(t, s.sorted())
 }
