@@ -27,7 +27,7 @@ type changed struct {
 	mutants []mutant
 	invalid map[int]bool      // those that do not compile
 	overlay string            // its file
-	written map[string]string // the changed text of each file, by its path
+	written map[string]string // the changed text of each file, by the name of the file in the overlay
 }
 
 // change writes the files of an area anew, without the mutants that are known to be invalid.
@@ -35,13 +35,14 @@ func change(root, scratch string, patterns []string, invalid map[int]bool) (*cha
 	c := &changed{invalid: invalid, overlay: filepath.Join(scratch, "overlay.json"), written: make(map[string]string)}
 	replaced := map[string]string{}
 	put := func(path string, text []byte) error {
-		to := filepath.Join(scratch, strings.ReplaceAll(path, "/", "_"))
+		name := strings.ReplaceAll(path, "/", "_")
+		to := filepath.Join(scratch, name)
 		absolute, err := filepath.Abs(filepath.Join(root, path))
 		if err != nil {
 			return err
 		}
 		replaced[absolute] = to
-		c.written[path] = string(text)
+		c.written[name] = string(text)
 		return os.WriteFile(to, text, 0o600)
 	}
 	files, err := expand(root, patterns)
@@ -212,19 +213,14 @@ var (
 // blamed returns the mutants in the lines that the compiler complains of.
 func (c *changed) blamed(output string) (ids []int) {
 	for _, found := range compileError.FindAllStringSubmatch(output, -1) {
-		for path, text := range c.written {
-			if filepath.Base(path) != filepath.Base(found[1]) && strings.ReplaceAll(path, "/", "_") != filepath.Base(found[1]) {
-				continue
-			}
-			line, err := strconv.Atoi(found[2])
-			lines := strings.Split(text, "\n")
-			if err != nil || line > len(lines) {
-				continue
-			}
-			for _, m := range switched.FindAllStringSubmatch(lines[line-1], -1) {
-				id, _ := strconv.Atoi(m[1])
-				ids = append(ids, id)
-			}
+		line, err := strconv.Atoi(found[2])
+		lines := strings.Split(c.written[filepath.Base(found[1])], "\n")
+		if err != nil || line > len(lines) {
+			continue
+		}
+		for _, m := range switched.FindAllStringSubmatch(lines[line-1], -1) {
+			id, _ := strconv.Atoi(m[1])
+			ids = append(ids, id)
 		}
 	}
 	return ids

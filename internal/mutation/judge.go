@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +116,7 @@ func (r *result) learn(scratch string, a area, binaries []string, longest time.D
 			os.Remove(path)
 		}
 	}
-	slices.SortFunc(tests, func(a, b test) int { return int(a.took - b.took) })
+	slices.SortFunc(tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
 	return tests, nil
 }
 

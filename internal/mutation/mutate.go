@@ -131,11 +131,8 @@ func isChangeable(n *ast.BranchStmt, around []ast.Node, endless map[ast.Node]boo
 	switch n.Tok {
 	case token.BREAK:
 		return n.Label == nil && isLoop(around[inner])
-	case token.CONTINUE:
-		for n.Label == nil && !isLoop(around[inner]) {
-			inner--
-		}
-		return inner == len(around)-1 && !endless[around[inner]]
+	case token.CONTINUE: // in a switch, a break without a label would leave only that
+		return (n.Label != nil || isLoop(around[inner])) && !endless[around[inner]]
 	}
 	return false
 }
