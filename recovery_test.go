@@ -575,17 +575,11 @@ func aPromotedReplicaSitsOut(t *testing.T, cfg redisproc.Config) {
 	d := processes(t, 3, cfg)
 	c := d.reached(recoveryOptions()...)
 	must(t, mustTry(t, c, "job").Unlock(background))
-	replica, err := redisproc.Start(cfg)
-	must(t, err)
-	t.Cleanup(func() { must(t, replica.Stop()) })
-	r := redis.NewClient(&redis.Options{Addr: replica.Addr()})
-	t.Cleanup(func() { _ = r.Close() })
-	must(t, r.Do(background, "replicaof", "127.0.0.1", d.server(0).Port()).Err())
+	replica, r := replicaOf(t, d.server(0), cfg)
 	eventually(t, "in sync, for longer than a quarantine", func() bool {
 		info, err := r.Info(background).Result()
-		i := membership.ParseInfo(info)
-		uptime, _ := strconv.Atoi(i["uptime_in_seconds"])
-		return err == nil && i["master_link_status"] == "up" && uptime >= 6
+		uptime, _ := strconv.Atoi(membership.ParseInfo(info)["uptime_in_seconds"])
+		return err == nil && uptime >= 6
 	})
 	must(t, r.Do(background, "replicaof", "no", "one").Err())
 	d.masters[0].die()
@@ -602,6 +596,58 @@ func aPromotedReplicaSitsOut(t *testing.T, cfg redisproc.Config) {
 	lock, err := promoted.Lock(background, "job", WithWait(patience)) // which needs its vote
 	must(t, err)
 	must(t, lock.Unlock(background))
+}
+
+// replicaOf returns a replica that has all that the master has.
+func replicaOf(t *testing.T, of *redisproc.Server, cfg redisproc.Config) (*redisproc.Server, *redis.Client) {
+	t.Helper()
+	replica, err := redisproc.Start(cfg)
+	must(t, err)
+	t.Cleanup(func() { must(t, replica.Stop()) })
+	r := redis.NewClient(&redis.Options{Addr: replica.Addr()})
+	t.Cleanup(func() { _ = r.Close() })
+	must(t, r.Do(background, "replicaof", "127.0.0.1", of.Port()).Err())
+	eventually(t, "in sync, also on disk", func() bool {
+		text, err := r.Info(background).Result()
+		info := membership.ParseInfo(text)
+		return err == nil && info["master_link_status"] == "up" && info["aof_rewrite_in_progress"] == "0" && info["aof_rewrite_scheduled"] == "0"
+	})
+	return replica, r
+}
+
+// Redis says that a server was a replica until it restarts. From then on, what the first
+// client that looked has noted there says it, also when that client could do nothing else.
+func TestWhoMayHaveForgottenStaysOutAfterARestart(t *testing.T) {
+	t.Parallel()
+	for _, looked := range []bool{true, false} {
+		t.Run(fmt.Sprintf("looked=%t", looked), func(t *testing.T) {
+			t.Parallel()
+			cfg := redisproc.Config{AppendFsync: "always"}
+			d := processes(t, 3, cfg)
+			must(t, mustTry(t, d.reached(), "job").Unlock(background))
+			replica, r := replicaOf(t, d.server(0), cfg)
+			must(t, r.Do(background, "replicaof", "no", "one").Err())
+			d.masters[0].die()
+			d.masters[1].die()
+			if looked {
+				c, err := New([]redis.UniversalClient{r})
+				must(t, err)
+				requireErr(t, c.Ready(background), ErrNotMember)
+				must(t, c.Close())
+			}
+			replica.Kill()
+			must(t, replica.Restart())
+			c, err := New([]redis.UniversalClient{r, d.raw[2]})
+			must(t, err)
+			defer c.Close()
+			err = c.Ready(background)
+			if looked {
+				requireErr(t, err, ErrNotMember)
+			} else if err != nil { // what docs/OPERATIONS.md warns of, and what shows that this test can fail
+				t.Errorf("nothing says that it was a replica: %v", err)
+			}
+		})
+	}
 }
 
 // go-redis leaves the commands of a pipeline that got no connection without an

@@ -142,8 +142,8 @@ func (g *Group) Refused(*master.Master) { g.Kick() }
 // not durable. That is noted on the server as well, but such a server may lose the note.
 var notDurableRuns sync.Map
 
-// settle has a server that restarted and forgot nothing keep its id, and notes on one that
-// is not durable any more that it is not.
+// settle has a server that restarted and forgot nothing keep its id. On one that is not
+// durable any more, or may have forgotten something, it notes that.
 func (g *Group) settle(m *master.Master, r *report) {
 	if r.durable == NotDurable {
 		notDurableRuns.Store(r.run, true)
@@ -151,7 +151,7 @@ func (g *Group) settle(m *master.Master, r *report) {
 	if _, seen := notDurableRuns.Load(r.idRun); seen && r.idRun != r.run {
 		r.wasDurable = false
 	}
-	if !r.adoptable() && !r.weakened() {
+	if !r.adoptable() && !r.weakened() && !r.doubtful() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)

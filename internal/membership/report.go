@@ -95,6 +95,12 @@ func (r *report) adoptable() bool {
 	return r.id != "" && r.idRun != r.run && r.wasDurable && r.durable == durable && !r.wasReplica && r.bad == nil
 }
 
+// doubtful reports that the server restarted, may have forgotten something, and would be
+// taken for one that forgot nothing when it restarts again.
+func (r *report) doubtful() bool {
+	return r.id != "" && r.idRun != r.run && r.wasDurable && r.bad == nil && (r.wasReplica || r.durable == NotDurable)
+}
+
 // weakened reports that the server would be taken for durable when it restarts, and is
 // not any more.
 func (r *report) weakened() bool { return r.intact() && r.wasDurable && r.durable == NotDurable }

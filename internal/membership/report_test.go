@@ -7,7 +7,7 @@ import (
 
 // What a server may do follows from its register, and from whether it lost anything.
 func TestWhatReportsTell(t *testing.T) {
-	type told struct{ blank, intact, isNew, adoptable, weakened bool }
+	type told struct{ blank, intact, isNew, adoptable, weakened, doubtful bool }
 	for _, x := range []struct {
 		claim  string
 		change func(*report) // of a durable member that answers
@@ -26,15 +26,20 @@ func TestWhatReportsTell(t *testing.T) {
 		{"it restarted", restarted, told{adoptable: true}},
 		{"… and has no id", func(r *report) { restarted(r); r.id = "" }, told{}},
 		{"… and was not durable", func(r *report) { restarted(r); r.wasDurable = false }, told{}},
-		{"… and is not durable any more", func(r *report) { restarted(r); r.durable = NotDurable }, told{}},
+		{"… and is not durable any more", func(r *report) { restarted(r); r.durable = NotDurable }, told{doubtful: true}},
 		{"… and may not tell", func(r *report) { restarted(r); r.durable = unknown }, told{}},
 		{"… and was neither", func(r *report) { restarted(r); r.durable, r.wasDurable = NotDurable, false }, told{}},
-		{"… and was a replica", func(r *report) { restarted(r); r.wasReplica = true }, told{}},
+		{"… and was a replica", func(r *report) { restarted(r); r.wasReplica = true }, told{doubtful: true}},
+		{"… and was a replica, and may not tell", func(r *report) { restarted(r); r.wasReplica, r.durable = true, unknown }, told{doubtful: true}},
+		{"… and was a replica, which is noted", func(r *report) { restarted(r); r.wasReplica, r.wasDurable = true, false }, told{}},
+		{"… and was a replica, and has no id", func(r *report) { restarted(r); r.wasReplica, r.id = true, "" }, told{}},
+		{"… and was a replica, and cannot be read", func(r *report) { restarted(r); r.wasReplica, r.bad = true, errors.New("bad") }, told{}},
+		{"it was a replica, and did not restart", func(r *report) { r.wasReplica = true }, told{intact: true}},
 		{"… and cannot be read", func(r *report) { restarted(r); r.bad = errors.New("bad") }, told{}},
 	} {
 		r := &report{run: "r", idRun: "r", deployment: "d", id: "a", version: "1", wasDurable: true, durable: durable}
 		x.change(r)
-		if got := (told{r.blank(), r.intact(), r.isNew(), r.adoptable(), r.weakened()}); got != x.want {
+		if got := (told{r.blank(), r.intact(), r.isNew(), r.adoptable(), r.weakened(), r.doubtful()}); got != x.want {
 			t.Errorf("%s: %+v, want %+v", x.claim, got, x.want)
 		}
 	}
