@@ -159,6 +159,8 @@ func masterScenes() []scene {
 		{
 			"promote(m0,300ms)", nil, goesBack(), nil, "down m0 lost, up m0",
 		},
+		promoteUntil("promote(m0,200ms)", func(*rig) string { return "hdel register durable" }), // a client notes it
+		promoteUntil("promote(m0,250ms)", func(r *rig) string { return "hset register run " + runID(r, 0) }),
 		{
 			"restore(m0,500ms,0s)", nil, goesBack(), nil, "down m0 lost, up m0",
 		},
@@ -206,6 +208,24 @@ func goesBack() func(*testing.T, *rig) {
 			}
 			return true
 		})
+	}
+}
+
+// promoteUntil is a promotion of a master with a register, which lasts until a client has come by.
+func promoteUntil(promote string, client func(*rig) (command string)) scene {
+	old := goesBack()
+	return scene{
+		promote,
+		func(t *testing.T, r *rig) { want(t, r.direct(0, "hset register durable yes run before"), ":2") },
+		func(t *testing.T, r *rig) {
+			old(t, r)
+			eventually(t, "up", func() bool { events, _ := r.seen(); return strings.Contains(events, "up m0") })
+			command := client(r)
+			if events, _ := r.seen(); strings.Contains(events, "healed") {
+				t.Errorf("it is over before any client has come by: %s", events)
+			}
+			r.direct(0, command)
+		}, nil, "down m0 lost, up m0",
 	}
 }
 

@@ -3,6 +3,8 @@ package fault
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
@@ -137,8 +139,25 @@ func applyPromote(ctx context.Context, f Fault, env *Env) error {
 			return errors.Join(err, start(env, m))
 		}
 		env.masterEvent(history.MasterUp, m)
+		untilNoted(ctx, env, m)
 		return nil
 	})
+}
+
+// untilNoted waits until a client has noted on a promoted master that it may have forgotten something, or has made it a new
+// member. Redis says that it was a replica until it stops, and then nothing does: see docs/OPERATIONS.md.
+func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
+	for ctx.Err() == nil {
+		fields, err := m.Do(ctx, "hmget", env.Register, "durable", "run")
+		info, infoErr := m.Do(ctx, "info", "server")
+		if err == nil && infoErr == nil {
+			durable, run := fields.([]any)[0], fields.([]any)[1]
+			if durable != "yes" || strings.Contains(info.(string), "run_id:"+fmt.Sprint(run)) {
+				return
+			}
+		}
+		Wait(ctx, 20*time.Millisecond)
+	}
 }
 
 // syncTimeout is for a replica to get all data.

@@ -52,7 +52,7 @@ func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 				}
 			})
 			r := &rig{}
-			r.Env = &Env{World: c, Processes: r, Operator: r, Patience: 10 * time.Second, Emit: r.emit}
+			r.Env = &Env{World: c, Processes: r, Operator: r, Patience: 10 * time.Second, Register: "register", Emit: r.emit}
 			test(t, r)
 		})
 	}

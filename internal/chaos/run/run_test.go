@@ -161,8 +161,8 @@ func TestCommandOfARound(t *testing.T) {
 	}
 }
 
-// script is a client in shell, as far as the processes are concerned.
-func script(t *testing.T, text string) *clients {
+// inShell is a client in shell, as far as the processes are concerned.
+func inShell(t *testing.T, text string) *clients {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "client")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
@@ -175,7 +175,7 @@ const obedient = `trap 'exit 0' TERM; while :; do sleep 0.05; done`
 
 func TestClientsAreStoppedAndKilled(t *testing.T) {
 	t.Parallel()
-	c := script(t, obedient)
+	c := inShell(t, obedient)
 	do := func(what string, f func(string) error) {
 		t.Helper()
 		if err := f("c0"); err != nil {
@@ -205,7 +205,7 @@ func TestClientsAreStoppedAndKilled(t *testing.T) {
 
 func TestClientThatEndsByItself(t *testing.T) {
 	t.Parallel()
-	c := script(t, "echo 'what it said' >&2; exit 7")
+	c := inShell(t, "echo 'what it said' >&2; exit 7")
 	if err := c.Restart("c0"); err != nil {
 		t.Fatal(err)
 	}

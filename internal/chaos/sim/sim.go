@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/chaos/operator"
 	"github.com/redlock-go/redlock/internal/chaos/play"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // Config says what to play.
@@ -76,7 +77,7 @@ func Play(ctx context.Context, c Config) (Result, error) {
 	found, err := (&play.Round{
 		Env: &fault.Env{
 			World: w, Processes: processes, Operator: o, Patience: s.quarantine() + 6*time.Second, Names: s.lockNames(),
-			Emit: l.Write,
+			Register: script.RegisterKey(redlock.DefaultPrefix), Emit: l.Write,
 		},
 		Operator: o, Faults: faults, Phases: s.phases(), Recovery: s.restored(), Names: s.lockNames(), Lists: s.list,
 		Soon: true, Log: l, Events: l.all, Says: says,
