@@ -9,13 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pingAfter is after how long without a word a subscription is tried; after as
-// long again without an answer it is given up.
+// pingAfter is after how long without a word a subscription is tried.
 const pingAfter = 2 * time.Second
 
 // Subscribe subscribes to channel, on a connection of its own, and listens until that
 // breaks, and returns why, or ctx ends. It tells when the subscription stands, and
-// of every message.
+// of every message. A server that does not answer within the request timeout is given
+// up: what it was asked may be lost.
 func (m *Master) Subscribe(ctx context.Context, channel string, stands func(), message func(master int, payload string)) error {
 	ctx = untilEnd(ctx)
 	sub := m.subscriber.Subscribe(ctx)
@@ -25,17 +25,18 @@ func (m *Master) Subscribe(ctx context.Context, channel string, stands func(), m
 	if err := driving(func() error { return sub.Subscribe(ctx, channel) }); err != nil {
 		return err
 	}
-	for asked := false; ctx.Err() == nil; {
+	answer := m.redis.Options().ReadTimeout
+	for asked, most := true, answer; ctx.Err() == nil; {
 		var said any
 		err := driving(func() (err error) {
-			said, err = sub.ReceiveTimeout(ctx, pingAfter)
+			said, err = sub.ReceiveTimeout(ctx, most)
 			return err
 		})
 		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !asked {
-			asked = true
+			asked, most = true, answer
 			err = sub.Ping(ctx)
 		} else {
-			asked = false
+			asked, most = false, pingAfter
 		}
 		if err != nil {
 			return denied(err)

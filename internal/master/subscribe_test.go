@@ -1,0 +1,62 @@
+package master
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/embedded"
+)
+
+// lossy is a connection that loses what has a word in it, and says nothing of that.
+type lossy struct {
+	net.Conn
+	word string
+}
+
+func (l lossy) Write(p []byte) (int, error) {
+	if l.word != "" && bytes.Contains(p, []byte(l.word)) {
+		return len(p), nil
+	}
+	return l.Conn.Write(p)
+}
+
+// Who waits is not called on a connection that lost something: that is found out within a
+// request timeout, and not within twice the time for which a subscription may be silent.
+func TestASubscriptionThatIsNotAnsweredIsGivenUp(t *testing.T) {
+	t.Parallel()
+	const timeout = 150 * time.Millisecond
+	for _, x := range []struct {
+		lost   string
+		stands bool
+		ends   time.Duration
+	}{
+		{"subscribe", false, timeout},
+		{"ping", true, pingAfter + timeout},
+		{"", true, time.Minute}, // the test ends it
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server := embedded.New()
+			defer server.Close()
+			options, dial := server.Options(), server.Dialer()
+			options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				conn, err := dial(ctx, network, addr)
+				return lossy{conn, x.lost}, err
+			}
+			e := NewEndpoint(options, timeout)
+			defer func() { _ = e.Redis.Close() }()
+			m := New(Config{Endpoint: e, Now: clock.Read, Gate: openGate{}, Up: func() {}, Down: func(error) {}})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			stood, begin := false, time.Now()
+			err := m.Subscribe(ctx, "channel", func() { stood = true }, func(int, string) {})
+			if took := time.Since(begin); err == nil || stood != x.stands || took != x.ends {
+				t.Errorf("%q is lost: it stood: %t, and ended after %v (%v), want %t and %v", x.lost, stood, took, err, x.stands, x.ends)
+			}
+		})
+	}
+}
