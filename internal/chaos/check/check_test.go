@@ -251,6 +251,15 @@ func TestBadHistories(t *testing.T) {
 			h.told(5410)
 			h.leaves(5420, 5430, 0)
 		}, Lost, "unhurt since 4.96s"},
+		{"a renewed hold is lost because of one master, and another one on which a rival may have left something", func(s *story) {
+			s.fault(4900, 5800, "freeze(m1,900ms)")
+			lostBesideARival("partition(c1,m4,both,900ms)", "b")(s)
+		}, Lost, "unhurt since 4.96s"},
+		{"a renewed hold is lost with two masters, and another client left nothing", func(s *story) {
+			s.fault(4900, 5800, "freeze(m1+m3,900ms)")
+			lostBesideARival("partition(c1,m4,both,900ms)", "d")(s)
+		}, Lost, "unhurt since 4.96s"},
+		{"a renewed hold is lost beside a rival that died", lostBesideARival("kill-client(c1,900ms)", "b"), Lost, "unhurt since 4.96s"},
 		{"a renewed hold is lost when the members are known again", func(s *story) {
 			s.fault(4100, 4200, "replace(m1,m5,0s,0s)")
 			s.members(5300, "m0+m5+m2+m3+m4")
@@ -563,6 +572,14 @@ func TestHistoriesThatPass(t *testing.T) {
 			s.fault(4900, 5800, "freeze(m1+m3,900ms)")
 			s.fault(5300, 5800, "partition(c0,m4,to-client,500ms)")
 		})},
+		{"a renewed hold is lost with two masters, and a third one on which a rival may have left something", func(s *story) {
+			s.fault(4900, 5800, "freeze(m1+m3,900ms)")
+			lostBesideARival("partition(c1,m4,both,900ms)", "b")(s)
+		}},
+		{"a renewed hold is lost with one master, and two others on which a rival that died may have left something", func(s *story) {
+			s.fault(4900, 5800, "freeze(m1,900ms)")
+			lostBesideARival("kill-client(c1,900ms)", "b")(s)
+		}},
 		{"a renewed hold is lost with masters that do not vote yet", lostBeside(func(s *story) { s.fault(4000, 4000, "flushall(m0+m1+m2)") })},
 		{"a renewed hold is lost with connections that are silent yet", lostBeside(func(s *story) { s.fault(4000, 4700, "stall(c0,m0+m1+m2,both,700ms)") })},
 		{"a renewed hold is lost in a change of the members", lostBeside(func(s *story) { s.fault(4900, 5100, "suspend(m1,0s,200ms)") })},
@@ -628,6 +645,14 @@ func lostBeside(faults func(s *story)) func(s *story) {
 		h := s.renews("c0", "b", 22, 5000, 5010, 5410)
 		h.told(5410)
 		h.leaves(5420, 5430, 0)
+	}
+}
+
+// lostBesideARival is the same beside a fault of another client, which asked for a name before.
+func lostBesideARival(fault, name string) func(s *story) {
+	return func(s *story) {
+		s.fails("c1", name, false, 4970, 4975, history.ErrHeld)
+		lostBeside(func(s *story) { s.fault(4915, 5800, fault) })(s)
 	}
 }
 

@@ -8,14 +8,16 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a hold that is renewed ends only by its unlock, if for a whole ttl before no
-// fault hurt a quorum that the client reaches, and no operator took the lock from it. With
-// one of several names that are held together, the others are lost.
+// lost: a hold that is renewed ends only by its unlock, if for a whole ttl before there was a
+// quorum that the client reaches, that no fault hurt, and that no other client may have kept
+// from it, and no operator took the lock from it. With one of several names that are held
+// together, the others are lost.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
 			end, how := r.ended(h, b)
-			if !h.watched || h.until <= h.held || end >= r.horizon || r.forcedBefore(h, end) || !r.calm(h.client, end-h.ttl-b.Calm, end, b) {
+			if !h.watched || h.until <= h.held || end >= r.horizon || r.forcedBefore(h, end) || !r.calm(h.client, end-h.ttl-b.Calm, end, b) ||
+				!r.calmBeside(h, end-h.ttl-b.Calm, end, b) {
 				continue
 			}
 			v.Calm++
@@ -49,6 +51,21 @@ func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 	if !r.inModel(from, b.Recovery) || !r.inModel(to, b.Recovery) || r.meets(history.OutOfModel, from, to) || r.stopped(client, from, to) {
 		return false
 	}
+	good, bad := r.unhurt(client, from, to, b)
+	return good.Count() > bad.Count() && !r.busy(from, to, b)
+}
+
+// calmBeside is calm for a hold that lacks the masters on which other clients may have left
+// something. They are a minority at most, because the hold has a quorum.
+func (r *record) calmBeside(h *hold, from, to time.Duration, b Bounds) bool {
+	good, bad := r.unhurt(h.client, from, to, b)
+	most := (good.Count() + bad.Count() - 1) / 2
+	lacks := min((good & r.leftovers(h, from, to, b)).Count(), most)
+	return good.Count()-lacks > bad.Count()+lacks
+}
+
+// unhurt returns the members that the client could rely on for all that time, and the others.
+func (r *record) unhurt(client string, from, to time.Duration, b Bounds) (good, bad fault.Masters) {
 	known, unsettled := r.membersAt(from), fault.Masters(0)
 	missed := r.missed(client, from, to, b, false)
 	for _, f := range r.faults {
@@ -56,8 +73,28 @@ func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 			unsettled |= f.Unsettles()
 		}
 	}
-	bad := (known.Masters | unsettled) & (missed | unsettled)
-	return (known.Masters&^bad).Count() > bad.Count() && !r.busy(from, to, b)
+	bad = (known.Masters | unsettled) & (missed | unsettled)
+	return known.Masters &^ bad, bad
+}
+
+// leftovers returns the masters on which other clients may have left the lock of h to nobody:
+// they tried to get it, and a fault of theirs was in the way when they gave it back. It stays
+// there for its ttl.
+func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some fault.Masters) {
+	for _, a := range r.asks {
+		if a.name != h.name || a.client == h.client || a.from > to || a.to != never && a.to+a.ttl < from {
+			continue
+		}
+		for _, f := range r.faults {
+			if f.Clients == "" || f.from > to {
+				continue
+			}
+			if hurt, after := f.Hurts(a.client, b.Silent, b.Quarantine); f.to == never || f.to+after >= a.from {
+				some |= hurt
+			}
+		}
+	}
+	return some
 }
 
 // busy reports whether the machine let somebody wait for a store, or for the end of a
