@@ -65,7 +65,7 @@ func TestSimulation(t *testing.T) { // not beside tests that watch the clock
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
 			r := simulate(t, seed)
-			all.add(r)
+			all.add(seed, r)
 			if len(r.Violations) > 0 {
 				tellOfSeed(t, seed, r)
 			}
@@ -119,17 +119,17 @@ type simulated struct {
 	mu     sync.Mutex
 	began  time.Time
 	seeds  int
-	failed int
+	failed []uint64
 	hours  time.Duration
 	check.Verdict
 }
 
-func (s *simulated) add(r sim.Result) {
+func (s *simulated) add(seed uint64, r sim.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seeds++
 	if len(r.Violations) > 0 {
-		s.failed++
+		s.failed = append(s.failed, seed)
 	}
 	s.hours += r.Simulated
 	s.Add(r.Verdict)
@@ -138,8 +138,12 @@ func (s *simulated) add(r sim.Result) {
 func (s *simulated) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fmt.Sprintf("%d seeds, %.1f simulated hours in %v: %d operations, %d holds (%d for reading, %d of them while others read; %d in sets), %d downgrades, %d faults, %d locks taken by force from %d holders, %d overlaps provoked, %d stale accesses refused; %d seeds failed",
-		s.seeds, s.hours.Hours(), time.Since(s.began).Round(time.Second), s.Operations, s.Holds, s.Reads, s.Shared, s.InSets, s.Downgrades, s.Faults, s.Forced, s.ForcedOff, s.Overlaps, s.Refused, s.failed)
+	failed := "none failed"
+	if len(s.failed) > 0 {
+		failed = fmt.Sprintf("FAILED: %d of them, %v", len(s.failed), s.failed)
+	}
+	return fmt.Sprintf("%d seeds, %s; %.1f simulated hours in %v: %d operations, %d holds (%d for reading, %d of them while others read; %d in sets), %d downgrades, %d faults, %d locks taken by force from %d holders, %d overlaps provoked, %d stale accesses refused",
+		s.seeds, failed, s.hours.Hours(), time.Since(s.began).Round(time.Second), s.Operations, s.Holds, s.Reads, s.Shared, s.InSets, s.Downgrades, s.Faults, s.Forced, s.ForcedOff, s.Overlaps, s.Refused)
 }
 
 // showProgress writes a line every 10 s, until stop is called.
