@@ -219,7 +219,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	// 5. Failed: give back whatever was granted, and whatever may have been. The
 	// caller does not wait for it, and its context does not stop it.
 	if err != nil {
-		in := a.in.kept()
+		in := a.in
 		if ctx.Err() != nil || c.closed.Err() != nil {
 			in = nowhere
 		}

@@ -12,7 +12,7 @@ import (
 // what may have been is too, with a mark that keeps a late acquire out. Who waits
 // on keeps its place, and takes it where it has not asked yet.
 func (h *hold) giveUp(asked *round, in place) {
-	undoing := h.undoCall(0, in)
+	undoing := h.undoCall(0, in.kept())
 	undo := func(i int, v script.Vote) script.Vote {
 		h.client.learnTime(i, v)
 		h.mu.Lock()

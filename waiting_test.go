@@ -445,6 +445,35 @@ func distant(t *testing.T, n int, oneWay time.Duration, opts ...Option) *Client 
 	return c
 }
 
+// A waiter that is refused before all masters have been asked stands in the lines of the others
+// too: of three members one is down here, and another one is slow when it asks for the first time.
+func TestAWaiterIsInLineWhereItHadNotAskedYet(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	var events recorder
+	const ttl, timeout = time.Minute, 20 * time.Second
+	a := d.reached(WithMaxTTL(ttl), WithTTL(ttl), WithRequestTimeout(timeout))
+	b := d.reached(WithMaxTTL(ttl), WithTTL(ttl), WithRequestTimeout(timeout), WithObserver(Observer{
+		AttemptFailed: func(_ context.Context, f FailedAttempt) { events.note("asked %s", f.Name) },
+	}))
+	held := mustTry(t, a, "job")
+	d.masters[2].die()
+	slow := proxies[1].Add(on(script.Acquire, 1, faultproxy.HoldRequest))
+	got := goLock(t, b, "job")
+	within(t, "slow Seen", slow.Seen())
+	eventually(t, "it has asked with a place", func() bool {
+		return d.raw[0].ZCard(background, script.KeysOf(DefaultPrefix, "job", "").Queue).Val() == 1 && events.count("asked job") > 1
+	})
+	asked, start := events.count("asked job"), time.Now()
+	slow.Release()
+	d.inLine("job", 1)
+	if took, again := time.Since(start), events.count("asked job")-asked; took > askInterval/2 && again > 0 {
+		t.Errorf("it had to ask %d times more, for %v", again, took)
+	}
+	must(t, held.Unlock(background))
+	must(t, have(t, got).Unlock(background))
+}
+
 // A waiter whom the masters can call asks them seldom, whatever its own ttl: at the
 // ends of the leases that it knows of, and once in coveredInterval between these. It
 // keeps its place in all lines by that.
