@@ -299,10 +299,10 @@ func (h *hold) end(cause error) error {
 	if cause != ErrReleased {
 		h.client.forget(h) // else handOver does it, with the release
 	}
-	h.tellEnded(cause)
 	if h.set != nil {
 		h.set.ended(cause)
 	}
+	h.tellEnded(cause) // after all contexts: an observer may take its time
 	return cause
 }
 

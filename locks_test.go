@@ -309,6 +309,24 @@ func TestLockAllRefuses(t *testing.T) {
 	})
 }
 
+// An observer that takes its time holds up nobody who has to be told.
+func TestASetIsToldBeforeItsObserver(t *testing.T) {
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		goOn := make(chan struct{})
+		c := d.reached(WithTTL(time.Second), WithObserver(Observer{Ended: func(_ context.Context, e HoldEnd) {
+			if e.Cause == ErrExpired {
+				<-goOn
+			}
+		}}))
+		set, err := c.LockAll(background, []string{"a", "b"}, WithoutWatchdog())
+		must(t, err)
+		within(t, "told", set.Context().Done())
+		close(goOn)
+		requireErr(t, context.Cause(set.Context()), ErrExpired)
+		requireErr(t, set.Unlock(background), ErrExpired)
+	})
+}
+
 // Leases that end together are over in goroutines of their own. The last of them may come to
 // end the context before the first, and says why the first one did.
 func TestASetThatExpiresAtOnceSaysSo(t *testing.T) {
