@@ -7,14 +7,20 @@ staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 gotestsum=gotest.tools/gotestsum@v1.13.0
 newest_redis=github.com/redis/go-redis/v9@v9.23.0
 
-step() { printf '== %d:%02d %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# step NAME: prints the time since the start, and what all processes have computed since then.
+step() {
+  times >"$scratch/times" # the second line is of the children that ended: 1m2.345s 0m6.789s
+  printf '== %d:%02d (CPU %s) %s\n' $((SECONDS / 60)) $((SECONDS % 60)) \
+    "$(awk -F '[ms ]+' 'NR == 2 { all = 60 * $1 + $2 + 60 * $3 + $4; printf "%d:%02d", all / 60, all % 60 }' "$scratch/times")" "$*"
+}
 
 step "what the tests need"
 . ci/tools.sh
 
 modules=$(git ls-files '*go.mod' 'go.mod' | sort -u | xargs -n 1 dirname)
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 GOBIN=$scratch go install "$gotestsum"
 GOBIN=$scratch go install "$staticcheck"
 
