@@ -87,6 +87,10 @@ type announcer struct {
 	timer *time.Timer   // nil before a master was up
 	ended bool
 	under sync.WaitGroup
+
+	// By master: it is being told, and there is more to tell it then. An older word must not
+	// overtake a newer one.
+	telling, stale [maxMasters]bool
 }
 
 // as sets whom to announce.
@@ -168,13 +172,25 @@ func (a *announcer) tellAll() {
 	}
 }
 
-// tell starts telling a master. The caller holds mu.
+// tell starts telling a master, or has it told once more if that is under way. The caller
+// holds mu.
 func (a *announcer) tell(index int) {
+	if a.telling[index] {
+		a.stale[index] = true
+		return
+	}
+	a.telling[index] = true
 	who, life := a.who, announceLife*a.pause
 	a.under.Go(func() {
 		ctx, cancel := context.WithTimeout(a.client.closed, a.client.requestTimeout)
 		defer cancel()
 		_, _ = a.client.masters[index].Do(ctx, master.Text("set", a.key, who, "px", life.Milliseconds()))
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		again := a.stale[index] && !a.ended
+		if a.telling[index], a.stale[index] = false, false; again {
+			a.tell(index)
+		}
 	})
 }
 

@@ -218,6 +218,26 @@ func TestAMasterThatForgotAClientIsToldAgain(t *testing.T) {
 	})
 }
 
+// A name that is given while masters are told of the client without one stands.
+func TestTheLastNameStands(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		for range 20 {
+			c := d.client()
+			must(t, mustTry(t, c, "job").Unlock(background)) // has the masters told
+			must(t, c.SetName("one"))
+			must(t, c.SetName("two"))
+			time.Sleep(time.Second) // in the background
+			for i, r := range d.raw {
+				if is := r.Get(background, script.ClientKey(DefaultPrefix, c.id)).Val(); !strings.Contains(is, `"two"`) {
+					t.Errorf("master %d has %s", i, is)
+				}
+			}
+			must(t, c.Close())
+		}
+	})
+}
+
 // Clients that come and go leave nothing for long, and one that cannot be announced locks all the same.
 func TestAnnouncingCostsLittle(t *testing.T) {
 	t.Parallel()

@@ -454,7 +454,9 @@ func TestWhoLeads(t *testing.T) {
 		for n := range 2 {
 			name := fmt.Sprint("node-", n)
 			c := newCandidate(t, d, leader.WithCallbacks(leader.Callbacks{NewLeader: tell(name)}), leader.WithPoll(time.Second), leader.WithPause(time.Hour))
+			must(t, c.client.Ready(background))
 			must(t, c.client.SetName(name))
+			time.Sleep(time.Second) // the masters are told in the background
 			c.run(untilTheEnd)
 			candidates = append(candidates, c)
 			time.Sleep(10 * time.Second)
