@@ -1,4 +1,4 @@
-.PHONY: help quick test demo masters bench
+.PHONY: help quick test ci demo masters bench
 
 tried := redis://127.0.0.1:6381,redis://127.0.0.1:6382,redis://127.0.0.1:6383,redis://127.0.0.1:6384,redis://127.0.0.1:6385
 
@@ -8,7 +8,10 @@ help: ## this list
 quick: ## the tests of the root module, for which Go is enough; ends with those that did not run
 	@go run gotest.tools/gotestsum@v1.13.0 --format pkgname --packages ./... -- -timeout 20m
 
-test: ## everything that CI runs: formatting, vet, staticcheck, -race tests, the demo
+test: ## formatting, vet, staticcheck, -race tests, the demo; ends with what it left to CI
+	@bash ci/test.sh -short
+
+ci: ## everything that CI runs: that, chaos for long, models, databases, peers, speed
 	@bash ci/test.sh
 
 demo: ## masters killed, a worker paused, every stale write refused

@@ -1,5 +1,6 @@
 # Gets what the tests need beside Go, to be sourced: what is on PATH, else from
-# Debian packages when we may install them. Without that, redis-server comes out of
+# Debian packages when we may install them. With short=-short, that is redis-server, and
+# the C compiler that -race needs. Without packages, redis-server comes out of
 # a Docker image (REDIS_IMAGE, by default the official one), and what needs the
 # rest (databases, the model checker) says that it did not run.
 
@@ -40,7 +41,9 @@ redis_from_docker() {
 }
 
 missing=()
-for need in redis-server:redis-server postgres:postgresql mariadbd:mariadb-server spin:spin cc:gcc cc:libc6-dev chromium:chromium zsh:zsh fish:fish; do
+needs=(redis-server:redis-server cc:gcc cc:libc6-dev)
+[ "${short:-}" = -short ] || needs+=(postgres:postgresql mariadbd:mariadb-server spin:spin chromium:chromium zsh:zsh fish:fish)
+for need in "${needs[@]}"; do
   have "${need%%:*}" || missing+=("${need##*:}")
 done
 if [ ${#missing[@]} -gt 0 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

@@ -132,6 +132,9 @@ func TestPayroll(t *testing.T) {
 `
 
 func TestUsersCanGetTheModules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT RUN with -short: each module is built as a user gets it, with all that it needs")
+	}
 	t.Parallel()
 	r := tagged(t)
 	if programs := slices.Sorted(maps.Keys(programs)); !slices.Equal(programs, r.modules) {

@@ -38,11 +38,14 @@ func start(t *testing.T, cfg Config) *Cluster {
 	return c
 }
 
-// eachEngine runs the test on both engines.
+// eachEngine runs the test on both engines, with -short on processes.
 func eachEngine(t *testing.T, cfg Config, test func(t *testing.T, c *Cluster)) {
 	for _, e := range []Engine{Process, Docker} {
 		t.Run(string(e), func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && e == Docker {
+				t.Skip("NOT RUN with -short: the same on containers")
+			}
 			cfg := cfg
 			cfg.Engine = e
 			c := start(t, cfg)
