@@ -139,6 +139,24 @@ func TestSettingsOfTheCallersClientsDoNotMatter(t *testing.T) {
 	}
 }
 
+// A master that was never up, as far as the client knows, is told of too.
+func TestAMasterThatIsDownFromTheStartIsTold(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		d.client()
+		d.masters[2].die()
+		var seen recorder
+		c := d.client(WithObserver(Observer{MasterDown: func(MasterStatus) { seen.note("down") }}))
+		for range 3 {
+			must(t, mustTry(t, c, "job").Unlock(background))
+			time.Sleep(time.Minute)
+		}
+		if told := seen.count("down"); told != 1 {
+			t.Errorf("it is told %d times, want once", told)
+		}
+	})
+}
+
 // go-redis logged every dial that a dead master refused, ten a second, to stderr.
 func TestADeadMasterIsToldOnceAndNotLogged(t *testing.T) {
 	t.Parallel()
