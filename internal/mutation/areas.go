@@ -22,7 +22,7 @@ var areas = []area{
 	{"decisions", []string{"quorum.go", "clock.go", "fencing.go"}, root("quorum", "clock", "fencing", "hold", "late")},
 	{"hold", []string{"hold.go", "watchdog.go"}, root("hold", "late", "clock", "reentry", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
 	{"telling", []string{"telling.go"}, root("observer", "hold", "late", "wish")},
-	{"rounds", []string{"round.go", "release.go", "await.go"}, root("hold", "late", "linger", "lock", "locks", "locks_fault", "errors", "reach", "readers", "recovery", "replies")},
+	{"rounds", []string{"round.go", "release.go", "await.go"}, root("handover", "hold", "late", "linger", "lock", "locks", "locks_fault", "errors", "reach", "readers", "recovery", "replies")},
 	{"waiting", []string{"waiting.go", "waitlimit.go"}, root("waiting", "handover", "errors", "failfast", "force", "acl", "locks", "overlap", "readers", "slots")},
 	{"queues", []string{"internal/waitqueue/*.go"}, append(all("internal/waitqueue"), root("waiting")...)},
 	{"table", in("internal/membership", "table", "version", "next", "server", "view"), all("internal/membership")},
