@@ -257,6 +257,9 @@ func (w *crowd) end() {
 // Members are replaced, added, suspended, resumed and removed while clients lock and renew:
 // nothing that is promised fails, no hold is lost, and no acquisition fails.
 func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 64 clients need the machine
+	if testing.Short() {
+		t.Skip("NOT RUN with -short: 64 clients while the members change")
+	}
 	d := processes(t, 6, redisproc.Config{})
 	const timeout = 3 * time.Second // 64 clients in one process may keep a small machine from answering for long
 	opts := []Option{WithMaxTTL(8 * time.Second), WithTTL(7 * time.Second), WithRequestTimeout(timeout)}
