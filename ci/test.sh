@@ -126,10 +126,9 @@ for module in $modules; do
   [ -n "$(git ls-files -- "$module/*_test.go")" ] || continue # vet has compiled it
   flags=(-race '-gcflags=github.com/yuin/gopher-lua/...=-race=false')
   case $module in bench/peers/*) flags=() ;; esac # other people's code, which takes minutes to build
-  case $module in
-    bench/* | guard/e2e) long "$module: go test ${flags[*]}" || continue ;;
-    *) step "$module: go test ${flags[*]}" ;;
-  esac
+  begin=step
+  case $module in bench/* | guard/e2e) begin=long ;; esac
+  $begin "$module: go test ${flags[*]}" || continue
   (cd "$module" && go list -export -test -deps "${flags[@]}" ./... >/dev/null) # compiles on all cores, which -p 1 would not
   packages=./...
   if [ "$module" = . ]; then

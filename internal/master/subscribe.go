@@ -26,17 +26,21 @@ func (m *Master) Subscribe(ctx context.Context, channel string, stands func(), m
 		return err
 	}
 	answer := m.redis.Options().ReadTimeout
-	for asked, most := true, answer; ctx.Err() == nil; {
+	for asked := true; ctx.Err() == nil; {
+		most := pingAfter
+		if asked {
+			most = answer
+		}
 		var said any
 		err := driving(func() (err error) {
 			said, err = sub.ReceiveTimeout(ctx, most)
 			return err
 		})
 		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !asked {
-			asked, most = true, answer
+			asked = true
 			err = sub.Ping(ctx)
 		} else {
-			asked, most = false, pingAfter
+			asked = false
 		}
 		if err != nil {
 			return denied(err)

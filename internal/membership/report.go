@@ -92,13 +92,19 @@ func (r *report) isNew() bool { return r.intact() && r.version == "" }
 
 // adoptable reports that the server restarted, and forgot nothing.
 func (r *report) adoptable() bool {
-	return r.id != "" && r.idRun != r.run && r.wasDurable && r.durable == durable && !r.wasReplica && r.bad == nil
+	return r.durableBefore() && r.durable == durable && !r.wasReplica
 }
 
 // doubtful reports that the server restarted, may have forgotten something, and would be
 // taken for one that forgot nothing when it restarts again.
 func (r *report) doubtful() bool {
-	return r.id != "" && r.idRun != r.run && r.wasDurable && r.bad == nil && (r.wasReplica || r.durable == NotDurable)
+	return r.durableBefore() && (r.durable == NotDurable || r.wasReplica)
+}
+
+// durableBefore reports that the server restarted, and that its register says that it was
+// durable until then.
+func (r *report) durableBefore() bool {
+	return r.id != "" && r.idRun != r.run && r.wasDurable && r.bad == nil
 }
 
 // weakened reports that the server would be taken for durable when it restarts, and is

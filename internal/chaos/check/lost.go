@@ -16,14 +16,15 @@ func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
 			end, how := r.ended(h, b)
-			if !h.watched || h.until <= h.held || end >= r.horizon || r.forcedBefore(h, end) || !r.calm(h.client, end-h.ttl-b.Calm, end, b) ||
-				!r.calmBeside(h, end-h.ttl-b.Calm, end, b) {
+			since := end - h.ttl - b.Calm
+			if !h.watched || h.until <= h.held || end >= r.horizon || r.forcedBefore(h, end) ||
+				!r.calm(h.client, since, end, b) || !r.calmBeside(h, since, end, b) {
 				continue
 			}
 			v.Calm++
 			if how != "" {
 				v.violate(Lost, end, "%s: the hold of %s %s was renewed, and %s at %s; a quorum was there for it and unhurt since %s",
-					name, h.client, h.with(), how, seconds(end), seconds(end-h.ttl-b.Calm))
+					name, h.client, h.with(), how, seconds(end), seconds(since))
 			}
 		}
 	}

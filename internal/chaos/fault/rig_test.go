@@ -33,8 +33,8 @@ type rig struct {
 	hangs  int // the next operators who take a lock and do not come to an end
 }
 
-// eachEngine runs the test on both engines, with -short on processes. Where the machine has no such engine it does not run, except in CI, where
-// it fails.
+// eachEngine runs the test on both engines, with -short on processes. Where the machine has no such engine it does not run,
+// except in CI, where it fails.
 func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 	for _, e := range []cluster.Engine{cluster.Process, cluster.Docker} {
 		t.Run(string(e), func(t *testing.T) {
