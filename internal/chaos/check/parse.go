@@ -206,8 +206,10 @@ func (p *parser) change(e history.Event, key callKey) {
 	h, one := at.hold, at.entry
 	switch e.Kind {
 	case history.Renewed:
-		p.verdict.Renewals++
-		h.until = max(h.until, e.Until)
+		if e.Until > h.until { // else it was another name of a set that was renewed
+			p.verdict.Renewals++
+			h.until = e.Until
+		}
 	case history.Told:
 		one.told = min(one.told, e.At)
 		h.until = max(h.until, e.Until)

@@ -68,15 +68,21 @@ func (h *holds) end(e entry) {
 // this process may have been stopped since that was worked out, and an end that is
 // told too late would look like an overlap. An observer must not ask the lock; so
 // another goroutine does. Which of several holds for reading was renewed is not told: all
-// of them are asked.
+// of them are asked. So are all names of a set: its lease is that of the name whose lease
+// ends first, and may be longer by the renewal of another.
 func (h *holds) renewed(r redlock.Renewal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range h.had { // one that is only beginning is not there, and will read the end of its lease yet
-		if e.known.Name == r.Name && e.token == r.Token {
-			h.logs.Go(func() {
-				e.log(history.Event{Kind: history.Renewed, Until: endOf(e.lease, h.calls.out)})
-			})
+		if e.known.Name != r.Name || e.token != r.Token {
+			continue
+		}
+		for _, with := range h.had {
+			if with.lease == e.lease {
+				h.logs.Go(func() {
+					with.log(history.Event{Kind: history.Renewed, Until: endOf(with.lease, h.calls.out)})
+				})
+			}
 		}
 	}
 }

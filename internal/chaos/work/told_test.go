@@ -1,8 +1,6 @@
 package work
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // Every entry of a hold whose lease runs out is told, and one that unlocks is not.
@@ -22,9 +21,7 @@ func TestTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	master, err := redisproc.Start(redisproc.Config{})
-	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
-		t.Skipf("NOT RUN, no redis-server: %v", err)
-	}
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	if err != nil {
 		t.Fatal(err)
 	}
