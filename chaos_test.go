@@ -12,6 +12,8 @@ import (
 
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/run"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 var chaos = struct {
@@ -36,6 +38,7 @@ func TestChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
 	}
+	needMasters(t)
 	c := chaosConfig(t)
 	c.Scenario = *chaos.scenario
 	c.Log = os.Stderr
@@ -64,6 +67,7 @@ func TestChaosScenarios(t *testing.T) {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
 	}
 	t.Parallel()
+	needMasters(t)
 	for _, s := range run.Scenarios {
 		t.Run(s.Name, func(t *testing.T) {
 			c := chaosConfig(t)
@@ -76,6 +80,19 @@ func TestChaosScenarios(t *testing.T) {
 				t.Errorf("the members were founded by force %d times, want %d at least", res.Inits, s.Inits)
 			}
 		})
+	}
+}
+
+// needMasters skips the test where no masters can be started, before the clients are built.
+func needMasters(t *testing.T) {
+	t.Helper()
+	c, err := cluster.Start(t.Context(), cluster.Config{Engine: cluster.Engine(*chaos.engine), N: 1, Log: t.Output()})
+	testskip.IfLacking(t, err, cluster.ErrNoDocker, redisproc.ErrNotInstalled)
+	if err == nil {
+		err = c.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

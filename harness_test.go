@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // testMaster is a master that a test can hurt: embedded in virtual time, or a
@@ -102,9 +102,7 @@ func onProcesses(t *testing.T, n int, test func(t *testing.T, d *deployment)) {
 func processes(t *testing.T, n int, cfg redisproc.Config) *deployment {
 	t.Helper()
 	servers, err := redisproc.StartN(n, cfg)
-	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
-		t.Skipf("NOT RUN, no redis-server: %v", err)
-	}
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	must(t, err)
 	d := &deployment{t: t}
 	for _, s := range servers {

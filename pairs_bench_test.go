@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"syscall"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // BenchmarkPairs locks and unlocks distinct names on five masters, with some number
@@ -53,9 +53,7 @@ func BenchmarkPairs(b *testing.B) {
 func benchClients(b *testing.B, n int) []*Client {
 	b.Helper()
 	servers, err := redisproc.StartN(5, redisproc.Config{})
-	if errors.Is(err, redisproc.ErrNotInstalled) {
-		b.Skipf("NOT RUN, no redis-server: %v", err)
-	}
+	testskip.IfLacking(b, err, redisproc.ErrNotInstalled)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/direct"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // BenchmarkBatch tells what a pair of acquire and release costs a master by its own
@@ -22,9 +22,7 @@ import (
 // the members tells what that costs.
 func BenchmarkBatch(b *testing.B) {
 	servers, err := redisproc.StartN(1, redisproc.Config{})
-	if errors.Is(err, redisproc.ErrNotInstalled) {
-		b.Skipf("NOT RUN, no redis-server: %v", err)
-	}
+	testskip.IfLacking(b, err, redisproc.ErrNotInstalled)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testpki"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // tlsMaster starts a redis-server that asks for a client certificate, and returns its
@@ -33,7 +34,7 @@ func tlsMaster(t *testing.T, ca *testpki.CA, more map[string]string) string {
 func masterWith(t *testing.T, cfg redisproc.Config) *redisproc.Server {
 	t.Helper()
 	s, err := redisproc.Start(cfg)
-	skipWithoutRedis(t, err)
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Stop()) })
 	return s

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // beRedlock makes this test binary be the command, so that it is driven as a user
@@ -148,7 +149,7 @@ func realMasters(t *testing.T, n int) []*redisproc.Server {
 func blankMasters(t *testing.T, n int) []*redisproc.Server {
 	t.Helper()
 	servers, err := redisproc.StartN(n, redisproc.Config{})
-	skipWithoutRedis(t, err)
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	must(t, err)
 	t.Cleanup(func() {
 		for _, s := range servers {
@@ -156,14 +157,6 @@ func blankMasters(t *testing.T, n int) []*redisproc.Server {
 		}
 	})
 	return servers
-}
-
-// skipWithoutRedis skips the test if err says that there is no redis-server. In CI that fails.
-func skipWithoutRedis(t *testing.T, err error) {
-	t.Helper()
-	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
-		t.Skipf("NOT TESTED: %v", err)
-	}
 }
 
 func urls(servers []*redisproc.Server) []string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,15 +12,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // both returns a client of an embedded master and one of a real one.
 func both(t *testing.T) [2]*redis.Client {
 	t.Helper()
 	process, err := redisproc.Start(redisproc.Config{})
-	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
-		t.Skipf("NOT RUN, no redis-server: %v", err)
-	}
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	check(t, err)
 	t.Cleanup(func() { check(t, process.Stop()) })
 	s := New()

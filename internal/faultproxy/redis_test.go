@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // A real master and a real client, with both protocols: what they say to each other must pass unharmed, and a fault
@@ -16,9 +17,7 @@ import (
 func TestRealRedis(t *testing.T) {
 	t.Parallel()
 	s, err := redisproc.Start(redisproc.Config{})
-	if errors.Is(err, redisproc.ErrNotInstalled) {
-		t.Skipf("NOT TESTED against a real master: %v", err)
-	}
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	check(t, err)
 	t.Cleanup(func() { check(t, s.Stop()) })
 

@@ -43,6 +43,7 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("NOT TESTED: only Linux has a death signal")
 	}
+	installed(t)
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), parentDir+"="+t.TempDir())
 	stdin, err := parent.StdinPipe()

@@ -15,15 +15,24 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// start starts a server for the test, which fails when there is no redis-server: nothing here is worth anything then.
+// installed skips the test where there is no redis-server.
+func installed(t *testing.T) {
+	t.Helper()
+	_, err := program()
+	testskip.IfLacking(t, err, ErrNotInstalled)
+	check(t, err)
+}
+
+// start starts a server for the test.
 func start(t *testing.T, cfg Config) *Server {
 	t.Helper()
+	installed(t)
 	s, err := Start(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	t.Cleanup(func() {
 		if err := s.Stop(); err != nil {
 			t.Error(err)
@@ -253,6 +262,7 @@ func TestEnvReachesTheProcess(t *testing.T) {
 
 func TestStartSaysWhyItFailed(t *testing.T) {
 	t.Parallel()
+	installed(t)
 	for name, cfg := range map[string]Config{
 		"FATAL CONFIG FILE ERROR": {Conf: map[string]string{"no-such-directive": "1"}},
 		"AppendFsync (\"often\")": {AppendFsync: "often"},
@@ -311,6 +321,7 @@ func TestRestartWaitsForItsPort(t *testing.T) {
 
 func TestStartN(t *testing.T) {
 	t.Parallel()
+	installed(t)
 	dir := t.TempDir()
 	servers, err := StartN(5, Config{Dir: dir, AppendFsync: "no"})
 	check(t, err)
@@ -330,6 +341,7 @@ func TestStartN(t *testing.T) {
 
 func TestStartNStopsAllWhenOneFails(t *testing.T) {
 	t.Parallel()
+	installed(t)
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, "2"), nil, 0o600)) // no folder can be made here
 	servers, err := StartN(3, Config{Dir: dir})

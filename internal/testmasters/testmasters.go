@@ -5,7 +5,6 @@ package testmasters
 import (
 	"context"
 	"errors"
-	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testhook"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // Deployment is the masters, of one of both kinds.
@@ -47,9 +47,7 @@ func Virtual(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 func Processes(t *testing.T, n int) *Deployment {
 	t.Helper()
 	servers, err := redisproc.StartN(n, redisproc.Config{AppendFsync: "always"})
-	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {
-		t.Skipf("NOT RUN, no redis-server: %v", err)
-	}
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testdb"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // What a run stands on: two stores refuse the write of an older holder, and the
@@ -73,6 +74,7 @@ func TestNoDatabase(t *testing.T) {
 func startRedis(t *testing.T) string {
 	t.Helper()
 	s, err := redisproc.Start(redisproc.Config{})
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	if err != nil {
 		t.Fatal(err)
 	}

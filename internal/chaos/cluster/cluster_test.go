@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 func check(t *testing.T, err error) {
@@ -26,9 +27,7 @@ func start(t *testing.T, cfg Config) *Cluster {
 	t.Helper()
 	cfg.Log = t.Output()
 	c, err := Start(t.Context(), cfg)
-	if os.Getenv("CI") == "" && (errors.Is(err, ErrNoDocker) || errors.Is(err, redisproc.ErrNotInstalled)) {
-		t.Skipf("NOT TESTED: %v", err)
-	}
+	testskip.IfLacking(t, err, ErrNoDocker, redisproc.ErrNotInstalled)
 	check(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {

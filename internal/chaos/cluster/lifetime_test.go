@@ -10,6 +10,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 func TestExpiredContainersEnd(t *testing.T) {
@@ -108,6 +111,7 @@ func TestWithoutDocker(t *testing.T) {
 	}
 	var log strings.Builder
 	c, err := Start(t.Context(), Config{N: 1, Log: &log})
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	check(t, err)
 	defer c.Close()
 	if c.Engine() != Process || !strings.Contains(log.String(), "masters are processes: cluster: no Docker Engine") {

@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 func check(t *testing.T, err error) {
@@ -45,9 +46,7 @@ func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 			c, err := cluster.Start(t.Context(), cluster.Config{
 				Engine: e, N: masters, Clients: []string{"c0", "c1"}, SmallDisk: 4 << 20, Log: t.Output(),
 			})
-			if os.Getenv("CI") == "" && (errors.Is(err, cluster.ErrNoDocker) || errors.Is(err, redisproc.ErrNotInstalled)) {
-				t.Skipf("NOT TESTED: %v", err)
-			}
+			testskip.IfLacking(t, err, cluster.ErrNoDocker, redisproc.ErrNotInstalled)
 			check(t, err)
 			t.Cleanup(func() {
 				if err := c.Close(); err != nil {

@@ -2,8 +2,6 @@ package operator_test
 
 import (
 	"context"
-	"errors"
-	"os"
 	"testing"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/operator"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 func check(t *testing.T, err error) {
@@ -29,9 +28,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	c, err := cluster.Start(t.Context(), cluster.Config{Engine: cluster.Process, N: 4, Log: t.Output()})
-	if os.Getenv("CI") == "" && errors.Is(err, redisproc.ErrNotInstalled) {
-		t.Skipf("NOT TESTED: %v", err)
-	}
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	check(t, err)
 	t.Cleanup(func() { check(t, c.Close()) })
 	s := &site{&operator.Operator{Masters: c.Masters(), Founders: 3, MaxTTL: time.Second, Open: open, Log: t.Output()}, t}
