@@ -29,6 +29,11 @@ func TestBadHistoriesOfSets(t *testing.T) {
 		{"a set hangs", func(s *story) {
 			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 40_000, history.ErrNoQuorum)
 		}, Starvation, "the call of c2 at 21s hangs"},
+		{"a name stays locked after a set gave up", func(s *story) {
+			s.fails("c1", "b", false, 20_500, 20_510, history.ErrHeld)
+			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 22_900, history.ErrHeld)
+			s.fails("c1", "b", false, 23_000, 23_010, history.ErrHeld)
+		}, Recovery, "b: all faults ended at 20s, it was asked for at 20.5s, and nobody could lock it within 2s"},
 		{"a rival gets one of the names of a set", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
 			s.holds("c0", "p", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
@@ -62,6 +67,12 @@ func TestHistoriesOfSetsThatPass(t *testing.T) {
 		}},
 		{"a set waits after all was healed, and gets none", func(s *story) {
 			s.failsTogether("c2", []string{"d", "p"}, true, 21_000, 30_900, history.ErrHeld)
+		}},
+		{"a set has one of its names while it waits for another", func(s *story) {
+			s.holds("c0", "p", 42, 20_050, 20_060, 27_000).leaves(25_800, 25_810, 0)
+			s.fails("c1", "b", false, 20_500, 20_510, history.ErrHeld)
+			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 26_000, history.ErrHeld)
+			s.fails("c1", "b", false, 23_000, 23_010, history.ErrHeld)
 		}},
 		{"a set is refused for another of its names", func(s *story) {
 			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)

@@ -114,7 +114,8 @@ func (r *record) excused(client string) []span {
 
 // recovery: after the end of all faults every name becomes lockable. It is seen not
 // to be when somebody asks for it alone after the bound, or then still does, in vain. Who asks after the bound, and
-// is canceled, was not told. How long it took counts from when it is first asked for.
+// is canceled, was not told, and who asks beside a set may meet that: it holds the name while it waits for another, for which
+// the rule starvation judges it. How long it took counts from when it is first asked for.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed || p.from+b.Recovery > r.horizon {
@@ -138,7 +139,8 @@ func recovery(r *record, b Bounds, v *Verdict) {
 			}
 			bound := asked + b.Recovery // a lock that a wrong clock has left is only cut when somebody asks
 			if first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
-				return a.name == name && a.set == 0 && bound <= a.to && a.to < first && (a.from <= bound || a.to != never && a.err != history.ErrCanceled)
+				return a.name == name && a.set == 0 && bound <= a.to && a.to < first && (a.from <= bound || a.to != never && a.err != history.ErrCanceled) &&
+					!r.askedBySet(name, max(a.from, bound), a.to)
 			}) {
 				v.violate(Recovery, bound, "%s: all faults ended at %s, it was asked for at %s, and nobody could lock it within %s",
 					name, seconds(p.from), seconds(asked), b.Recovery)
@@ -147,6 +149,11 @@ func recovery(r *record, b Bounds, v *Verdict) {
 			}
 		}
 	}
+}
+
+// askedBySet reports whether the name was among several that somebody asked for together at any time between the two.
+func (r *record) askedBySet(name string, from, to time.Duration) bool {
+	return slices.ContainsFunc(r.asks, func(o *ask) bool { return o.set > 0 && o.name == name && o.from <= to && o.to >= from })
 }
 
 // outlived: the lock of a holder that died is gone a bounded time after the end of
