@@ -8,10 +8,10 @@ help: ## this list
 quick: ## the tests of the root module, for which Go is enough; ends with those that did not run
 	@go run gotest.tools/gotestsum@v1.13.0 --format pkgname --packages ./... -- -timeout 20m
 
-test: ## formatting, vet, staticcheck, -race tests, the demo; ends with what it left to CI
+test: ## formatting, vet, staticcheck, tests, the demo; ends with what it left to CI
 	@bash ci/test.sh -short
 
-ci: ## everything that CI runs: that, chaos for long, models, databases, peers, speed
+ci: ## everything that CI runs: that with -race, chaos for long, models, databases, peers, speed
 	@bash ci/test.sh
 
 demo: ## masters killed, a worker paused, every stale write refused

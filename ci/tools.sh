@@ -1,6 +1,6 @@
 # Gets what the tests need beside Go, to be sourced: what is on PATH, else from
-# Debian packages when we may install them. With short=-short, that is redis-server, and
-# the C compiler that -race needs. Without packages, redis-server comes out of
+# Debian packages when we may install them. With short=-short, that is redis-server.
+# Without packages, redis-server comes out of
 # a Docker image (REDIS_IMAGE, by default the official one), and what needs the
 # rest (databases, the model checker) says that it did not run.
 
@@ -41,8 +41,8 @@ redis_from_docker() {
 }
 
 missing=()
-needs=(redis-server:redis-server cc:gcc cc:libc6-dev)
-[ "${short:-}" = -short ] || needs+=(postgres:postgresql mariadbd:mariadb-server spin:spin chromium:chromium zsh:zsh fish:fish)
+needs=(redis-server:redis-server)
+[ "${short:-}" = -short ] || needs+=(cc:gcc cc:libc6-dev postgres:postgresql mariadbd:mariadb-server spin:spin chromium:chromium zsh:zsh fish:fish)
 for need in "${needs[@]}"; do
   have "${need%%:*}" || missing+=("${need##*:}")
 done
