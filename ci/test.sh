@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 short=${1:-} # -short, or nothing
+packages_at_once=$([ "$short" = -short ] && echo 2 || echo 1)
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 gotestsum=gotest.tools/gotestsum@v1.13.0
 newest_redis=github.com/redis/go-redis/v9@v9.23.0
@@ -77,8 +78,9 @@ export GORACE=atexit_sleep_ms=0
 # No result comes from the cache (-count=1), which does not know of files of another
 # module: tests of bench read documents.
 #
-# One package at a time (-p 1): they run processes and watch clocks, and each is
-# parallel in itself, four tests at once, since most wait more than they compute.
+# One package at a time: they run processes and watch clocks, and each is parallel
+# in itself, four tests at once, since most wait more than they compute. With -short,
+# and so without the race detector, two at a time leave one of two cores idle less.
 # gotestsum prints each test when it ends, and at the end what failed whole, and what
 # was skipped.
 #
@@ -92,7 +94,7 @@ suite() {
   touch "$out/flaky"
   (cd "$folder" && "$scratch/gotestsum" --format testname --jsonfile "$out/events" \
     --rerun-fails=2 --rerun-fails-abort-on-data-race --rerun-fails-report "$out/flaky" \
-    --packages "$packages" -- $short "${@:4}" -p 1 -parallel 4 -count=1 -timeout 25m) 2>&1 | tee "$out/log"
+    --packages "$packages" -- $short "${@:4}" -p "$packages_at_once" -parallel 4 -count=1 -timeout 25m) 2>&1 | tee "$out/log"
   if grep -q 'goroutines outlived their clients' "$out/events"; then # see TestMain
     echo "goroutines outlived their clients"
     return 1
