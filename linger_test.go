@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -359,8 +360,10 @@ func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
 		cfg.atLeast = 20 * time.Second
 		set := a.newLocks(background, []string{"a", "b", "c"}, cfg, waitqueue.Ticket{})
 		requireErr(t, a.takeInOrder(set, set.names, &waitLimit{client: a, wait: d.request(), since: a.now()}), ErrHeld)
-		if got := d.holders("a") + d.holders("b"); got != "111111" {
-			t.Errorf("it has not taken a and b: held on %s", got)
+		for _, name := range []string{"a", "b"} {
+			if got := d.holders(name); strings.Count(got, "1") < 2 {
+				t.Errorf("it has not taken %s: held on %s", name, got)
+			}
 		}
 		set.abandon()
 		synctest.Wait()
