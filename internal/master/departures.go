@@ -101,8 +101,8 @@ func (m *Master) revive() time.Duration {
 	return 0
 }
 
-// room returns a link that something may leave on now, or none and after how
-// long to look again (0: when a link is back). The caller holds mu.
+// room returns a link that something may leave on now, one that is connected if there is
+// one, or none and after how long to look again (0: when a link is back). The caller holds mu.
 func (m *Master) room() (l *link, pause time.Duration) {
 	if m.inFlight > 0 {
 		if !m.far() || m.inFlight == m.width {
@@ -112,13 +112,15 @@ func (m *Master) room() (l *link, pause time.Duration) {
 			return nil, pause
 		}
 	}
-	for _, l := range m.links {
-		if !l.inFlight {
-			return l, 0
+	for _, free := range m.links {
+		if !free.inFlight && (l == nil || l.conn == nil && free.conn != nil) {
+			l = free
 		}
 	}
-	l = &link{master: m}
-	m.links = append(m.links, l)
+	if l == nil {
+		l = &link{master: m}
+		m.links = append(m.links, l)
+	}
 	return l, 0
 }
 

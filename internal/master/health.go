@@ -26,7 +26,10 @@ type health struct {
 	pause      time.Duration
 	up         bool
 
-	retry atomic.Bool // the next connection is tried whatever was a moment ago; needs no connecting
+	// What needs no connecting.
+	retry     atomic.Bool  // the next connection is tried whatever was a moment ago
+	connected atomic.Int32 // how many links have a connection
+	answered  atomic.Int64 // the instant at which the last batch left that was answered
 }
 
 // MaxOut bounds for how long a server is believed to be out: another client may have
@@ -34,21 +37,23 @@ type health struct {
 const MaxOut = 2 * time.Second
 
 // failedLately returns why the master could not be reached a moment ago, if that
-// was so, or may not be used yet.
+// was so and it has answered nothing since, or may not be used yet.
 func (m *Master) failedLately() error {
 	h := &m.health
 	h.connecting <- struct{}{}
 	defer func() { <-h.connecting }()
-	if h.downErr != nil && !h.retry.Load() && m.Now().Before(h.failedAt.Add(MaxOut)) {
+	if h.downErr != nil && !h.retry.Load() && m.Now().Before(h.failedAt.Add(MaxOut)) && clock.Instant(h.answered.Load()).Before(h.failedAt) {
 		return h.downErr
 	}
 	return nil
 }
 
-// failed notes that the master cannot be used, and why. The caller has connecting.
-func (m *Master) failed(err error) {
+// failed notes that a connection could not be had, and why; reached: the server answered, and may
+// not be used. One that was not reached is down only if no other link is connected to it: it may
+// just have no room for one more. The caller has connecting.
+func (m *Master) failed(err error, reached bool) {
 	h := &m.health
-	if h.up || h.downErr == nil {
+	if (h.up || h.downErr == nil) && (reached || h.connected.Load() == 0) {
 		h.up = false
 		m.Down(err)
 	}
@@ -64,7 +69,7 @@ func (m *Master) Unusable(err error) {
 	m.health.connecting <- struct{}{}
 	defer func() { <-m.health.connecting }()
 	if !m.health.up {
-		m.failed(err)
+		m.failed(err, true)
 	}
 }
 

@@ -83,6 +83,7 @@ func (l *link) serve(batch []*Request) {
 		got = m.Now()
 	} else if l.conn != nil && len(live) > 0 {
 		l.trip = max(got.Sub(now), 1)
+		m.health.answered.Store(int64(now))
 	}
 	for _, r := range live {
 		v := r.read()
@@ -205,7 +206,7 @@ func (m *Master) connect(l *link) error {
 	if !h.retry.Swap(false) && m.Now().Before(h.downTill) {
 		return h.downErr
 	}
-	err := l.greet()
+	reached, err := l.greet()
 	if err == nil {
 		if h.downErr != nil {
 			m.forgetTrip() // it may be another server, elsewhere
@@ -218,35 +219,38 @@ func (m *Master) connect(l *link) error {
 		return nil
 	}
 	l.hangUp()
-	m.failed(err)
+	m.failed(err, reached)
 	return err
 }
 
 // greet takes a connection, loads the script and asks the gate whether the server may
-// be used. It is one round trip. The caller has connecting.
-func (l *link) greet() error {
+// be used. It is one round trip. It tells also whether the server answered. The caller has
+// connecting.
+func (l *link) greet() (reached bool, err error) {
 	m := l.master
 	greeting := m.Gate.Greeting()
 	commands := append(greeting[:len(greeting):len(greeting)], Text("script", "load", script.BatchSource))
 	var replies []Reply
-	err := onceMore(func() (err error) {
+	err = onceMore(func() (err error) {
 		l.hangUp()
 		l.conn, l.served = m.redis.Conn(), false
+		m.health.connected.Add(1)
 		replies, err = sendTogether(context.Background(), l.conn, commands)
 		return err
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := m.Gate.Greeted(m, replies[:len(greeting)]); err != nil {
-		return err
+		return true, err
 	}
-	return replies[len(greeting)].Err()
+	return true, replies[len(greeting)].Err()
 }
 
 func (l *link) hangUp() {
 	if l.conn != nil {
 		_ = l.conn.Close() // back to the pool, or away if it broke: nothing to report
 		l.conn = nil
+		l.master.health.connected.Add(-1)
 	}
 }

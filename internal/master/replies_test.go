@@ -70,7 +70,8 @@ func readAll(m *Master) (all []error) {
 	all = append(all, m.Eval(context.Background(), NewScript("return 1"), nil))
 	all = append(all, m.Subscribe(context.Background(), "channel", func() {}, func(int, string) {}))
 	l := &link{master: m}
-	all = append(all, l.greet())
+	_, err = l.greet()
+	all = append(all, err)
 	l.hangUp()
 	for n := range 2 {
 		live := make([]*Request, n+1)
