@@ -111,8 +111,14 @@ func TestWhatIsNotFounded(t *testing.T) {
 			t.Errorf("%d keys were written", n)
 		}
 	}
+	must(t, d.raw[2].FlushAll(background).Err())
+	err := clientOn(t, d.raw[:3]).Init(background, 0)
+	requireErr(t, err, ErrNotFounded)
+	if !strings.Contains(err.Error(), "it comes back by itself") {
+		t.Errorf("one lost its data: %v", err)
+	}
 	d.masters[4].die()
-	err := clientOn(t, d.raw[3:]).Init(background, 0)
+	err = clientOn(t, d.raw[3:]).Init(background, 0)
 	requireErr(t, err, ErrNoQuorum)
 	if !strings.Contains(err.Error(), d.raw[4].Options().Addr) || d.raw[3].DBSize(background).Val() != 0 {
 		t.Errorf("one does not answer: %v", err)

@@ -579,6 +579,55 @@ func TestObserverOfMembers(t *testing.T) {
 	})
 }
 
+// What an operator reads of the members: which masters they are, why one does not answer, how long
+// one that does not vote has to wait, and what the masters are that are no members.
+func TestWhatIsToldOfMembers(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		c := d.reached(recoveryOptions()...)
+		tells := func(c *Client, members, others string) {
+			t.Helper()
+			m, err := c.Members(background)
+			must(t, err)
+			var got, rest []string
+			for i, is := range m.Members {
+				if is.Address != d.address(i) || is.Err == nil && is.Master != is.Address || is.State == MemberVoting && is.Left != 0 {
+					t.Errorf("member %d: %+v", i, is)
+				}
+				text := string(is.State)
+				if is.Left > 0 {
+					text += ", waits"
+				}
+				if is.Err != nil {
+					text += ": " + strings.ReplaceAll(is.Err.Error(), is.Address, "ADDRESS")
+				}
+				got = append(got, text)
+			}
+			for _, other := range m.Others {
+				rest = append(rest, fmt.Sprintf("%s: %s%v", other.Master, other.State, other.Err))
+			}
+			if got := strings.Join(got, "; "); got != members {
+				t.Errorf("the members: %s\nwant %s", got, members)
+			}
+			if rest := strings.Join(rest, "; "); rest != others {
+				t.Errorf("the others: %s\nwant %s", rest, others)
+			}
+		}
+		tells(c, "voting; voting; voting; voting; voting", "")
+		fewer := clientOn(t, slices.Delete(slices.Clone(d.raw), 3, 4), recoveryOptions()...)
+		tells(fewer, "voting; voting; voting; voting: none of the masters that were given is this member; voting", "")
+		d.masters[3].die()
+		tells(c, "voting; voting; voting; voting: dial embedded ADDRESS: connect: connection refused; voting", "")
+		d.masters[3].revive()
+		must(t, c.ChangeMembers(background, SuspendMember(d.address(4)), nil))
+		tells(c, "voting; voting; voting; voting; suspended, waits", "")
+		time.Sleep(2 * recoveryMaxTTL)
+		tells(c, "voting; voting; voting; voting; suspended", "")
+		must(t, c.ChangeMembers(background, RemoveMember(d.address(4)), nil))
+		tells(c, "voting; voting; voting; voting", d.address(4)+": it belongs to the deployment, but is no member<nil>")
+	})
+}
+
 // A removal waits until all is over that was granted before, and the smaller quorum that is
 // left has the counters of a larger one.
 func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
