@@ -178,6 +178,10 @@ func TestBadHistories(t *testing.T) {
 		{"a holder is not told", func(s *story) {
 			s.holds("c0", "a", 22, 5000, 5010, 5400).leaves(6000, 6010, 0)
 		}, Told, "ended at 5.4s, and its entry 1 was not told until 6.01s"},
+		{"a holder is not told, and dies long after", func(s *story) {
+			s.renews("c0", "a", 22, 5000, 5010, 5400)
+			s.client(6500, history.ClientKilled, "c0")
+		}, Told, "ended at 5.4s, and its entry 1 was not told until"},
 		{"one of its entries is not told", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
 			again := h.reenters(5020, 5030, 5400, 2)
@@ -556,6 +560,10 @@ func TestHistoriesThatPass(t *testing.T) {
 			s.fails("c3", "c", false, 5000, 0, "")
 			s.holds("c3", "d", 22, 5000, 5010, 5400).add(5020, history.Event{Kind: history.UnlockBegins})
 			s.client(5030, history.ClientKilled, "c3")
+		}},
+		{"a holder is killed soon after the end that it knew of when it got the lock", func(s *story) {
+			s.renews("c3", "c", 22, 5000, 5010, 5400)
+			s.client(5600, history.ClientKilled, "c3")
 		}},
 		{"a call lasts as long as its client is stopped", func(s *story) {
 			s.client(5000, history.ClientStopped, "c0")

@@ -3,12 +3,14 @@ package check
 // told: everybody who works under a hold hears soon that its lease ran out, unless the
 // process was stopped then, or they had left by themselves. Each entry has a context of
 // its own. (That they hear of it before anybody else can hold the lock is what exclusion
-// demands.)
+// demands.) Of one that died within a ttl after the end that was written down nobody knows
+// whether it was the end: votes that came late may have moved it, by a ttl at most, and the
+// holder writes that down when it is told or leaves.
 func told(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
 			by := h.until + b.Told
-			if by >= r.horizon || h.died <= by || r.stopped(h.client, h.until, by) {
+			if by >= r.horizon || h.died <= by+h.ttl || r.stopped(h.client, h.until, by) {
 				continue
 			}
 			for _, e := range h.entries {
