@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -257,6 +258,31 @@ func TestForceInitWhileClientsRun(t *testing.T) {
 		t.Errorf("token %d after %d", lock.Token(), before.Token())
 	}
 	must(t, lock.Unlock(background))
+}
+
+// Servers that were to become members of a deployment whose members lost their data do not keep a client
+// from the one that was founded in its place, though they are as many as its quorum.
+func TestForceInitBesideServersThatWereToJoin(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		founder := clientOn(t, d.raw[:3], recoveryOptions()...)
+		must(t, founder.Init(background, 0))
+		c := d.stranger(recoveryOptions()...)
+		must(t, mustTry(t, c, "job").Unlock(background))
+		for i := 3; i < 5; i++ {
+			run := membership.ParseInfo(d.raw[i].Info(background).Val())["run_id"]
+			must(t, d.raw[i].HSet(background, script.RegisterKey(DefaultPrefix), "deployment", d.register(0)["deployment"], "id", fmt.Sprint("new ", i), "run", run).Err())
+		}
+		for i := range 3 {
+			lost := d.masters[i].(embeddedMaster)
+			lost.Kill(true)
+			must(t, lost.Restart())
+		}
+		must(t, clientOn(t, d.raw[:3], recoveryOptions()...).ForceInit(background, 0))
+		lock, err := c.Lock(background, "job", WithWait(patience))
+		must(t, err)
+		must(t, lock.Unlock(background))
+	})
 }
 
 // Whoever founded a deployment can lock at once, though the same client could not a moment ago.

@@ -189,8 +189,17 @@ func TestWhichDeployment(t *testing.T) {
 			case "-":
 				reports = append(reports, blank)
 			default:
+				deployment, state, _ := strings.Cut(d, ":")
 				r := at(fmt.Sprint(len(reports)), "1", table("0 1 2"))
-				r.deployment = d
+				r.deployment = deployment
+				switch state {
+				case "restarted":
+					r.idRun = "before"
+				case "counter": // it lost one
+					r.id = ""
+				case "new":
+					r.id, r.version, r.table = "n", "", nil
+				}
 				reports = append(reports, r)
 			}
 		}
@@ -211,6 +220,10 @@ func TestWhichDeployment(t *testing.T) {
 		{"x x y y y", "x", "x", false}, // x has a quorum yet
 		{"x y y", "x", "y", false},     // x has no quorum any more
 		{"x y ?", "x", "x", false},     // but nothing else is better
+		{"x x:restarted y y y", "x", "x", false},
+		{"x x:counter y y y", "x", "y", false},
+		{"x:new x:new y y y", "x", "y", false},
+		{"x:new x:new y y", "x", "x", false},
 		{"? ? ?", "x", "x", false},
 		{"- - -", "", "", false},
 	} {

@@ -49,6 +49,7 @@ func (v *View) had() (deployment string, need int) {
 type learned struct {
 	committed, accepted map[string]string // by deployment: the highest version that is known to be committed, that a server has accepted
 	servers             map[string]int    // by deployment: how many belong to it
+	members             map[string]int    // and how many of these are its members, by a table that they have accepted
 	silent              int               // servers of which it is not known what they belong to
 }
 
@@ -90,13 +91,16 @@ func (e *evidence) forget(version string) {
 
 // learn reads the reports (nil: none) by what is known.
 func learn(reports []*report, known *evidence) learned {
-	l := learned{committed: map[string]string{}, accepted: map[string]string{}, servers: map[string]int{}}
+	l := learned{committed: map[string]string{}, accepted: map[string]string{}, servers: map[string]int{}, members: map[string]int{}}
 	for _, r := range reports {
 		switch {
 		case r == nil || r.bad != nil:
 			l.silent++
 		case r.deployment != "" && r.claim == "":
 			l.servers[r.deployment]++
+			if r.table != nil && r.table.find(r.id) != nil {
+				l.members[r.deployment]++
+			}
 		}
 		if r == nil || !r.intact() || r.version == "" {
 			continue
@@ -110,11 +114,12 @@ func learn(reports []*report, known *evidence) learned {
 }
 
 // deployment chooses the one that a client with these reports belongs to: the one that it
-// had, as long as need servers are its; else the one that has more servers than belong to
+// had, as long as need servers are its members; else the one that has more servers than belong to
 // others, or are not known. So clients with the same masters do not choose different ones.
-// The error is why there is none to choose.
+// Servers that lost their data and got new ids do not keep a deployment alive: they become
+// members only by its quorum. The error is why there is none to choose.
 func (l learned) deployment(had string, need int) (string, error) {
-	if had != "" && l.servers[had] >= need {
+	if had != "" && l.members[had] >= need {
 		return had, nil
 	}
 	all := l.silent
