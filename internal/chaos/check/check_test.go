@@ -249,6 +249,16 @@ func TestBadHistories(t *testing.T) {
 			h.told(5410)
 			h.leaves(5420, 5430, 0)
 		}, Lost, "unhurt since 4.96s"},
+		{"a renewed hold is lost beside a master that was out of reach after it voted again", lostBeside(func(s *story) {
+			s.fault(2500, 2500, "flushall(m1)")
+			s.fault(3600, 3900, "freeze(m1,300ms)")
+			s.fault(4900, 5800, "freeze(m2+m3,900ms)")
+		}), Lost, "unhurt since 4.96s"},
+		{"a renewed hold is lost beside a master that sat out when another one was out of reach", lostBeside(func(s *story) {
+			s.fault(3900, 3900, "flushall(m1)")
+			s.fault(4500, 4550, "freeze(m4,50ms)")
+			s.fault(4900, 5800, "freeze(m2+m3,900ms)")
+		}), Lost, "unhurt since 4.96s"},
 		{"a renewed hold is lost because others cannot reach its masters", func(s *story) {
 			s.fault(4900, 5800, "partition(c1+c2,m1+m3+m4,both,900ms)")
 			h := s.renews("c0", "b", 22, 5000, 5010, 5410)
@@ -589,6 +599,16 @@ func TestHistoriesThatPass(t *testing.T) {
 			lostBesideARival("kill-client(c1,900ms)", "b")(s)
 		}},
 		{"a renewed hold is lost with masters that do not vote yet", lostBeside(func(s *story) { s.fault(4000, 4000, "flushall(m0+m1+m2)") })},
+		{"a renewed hold is lost with a master that was out of reach when it was to vote again", lostBeside(func(s *story) {
+			s.fault(2500, 2500, "flushall(m1)")
+			s.fault(3400, 3960, "freeze(m1,560ms)")
+			s.fault(4900, 5800, "freeze(m2+m3,900ms)")
+		})},
+		{"a renewed hold is lost with a master that sat out when another one lost its data", lostBeside(func(s *story) {
+			s.fault(3000, 3000, "flushall(m1)")
+			s.fault(3980, 3980, "flushall(m4)")
+			s.fault(4900, 5800, "freeze(m2,900ms)")
+		})},
 		{"a renewed hold is lost with connections that are silent yet", lostBeside(func(s *story) { s.fault(4000, 4700, "stall(c0,m0+m1+m2,both,700ms)") })},
 		{"a renewed hold is lost in a change of the members", lostBeside(func(s *story) { s.fault(4900, 5100, "suspend(m1,0s,200ms)") })},
 		{"a renewed hold is lost soon after a change of the members", lostBeside(func(s *story) { s.fault(4000, 4600, "suspend(m1+m2,0s,600ms)") })},

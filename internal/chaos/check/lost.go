@@ -127,14 +127,36 @@ func (r *record) missed(client string, from, to time.Duration, b Bounds, network
 		if own := f.Unsettles(); own != 0 && r.looked(f.to, from-b.Silent) {
 			hurt = own
 		}
-		if f.from <= to && (f.to == never || f.to+after >= from) {
+		switch {
+		case f.from > to:
+		case f.to == never || f.to+after >= from:
 			some |= hurt
+		case after == b.Quarantine && r.votesAgain(f, b) >= from:
+			some |= f.Masters | f.Spare
 		}
 	}
 	if named, known := r.reach[client]; known {
 		some |= ^named
 	}
 	return some
+}
+
+// votesAgain returns when the masters of a fault vote again, which have to sit out a quarantine after it. That begins
+// anew with each change of the members, as when another master loses its data, or one of those that sit out is out of
+// reach when it is to vote again.
+func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
+	until := f.to + b.Quarantine
+	for _, o := range r.faults { // in the order in which they began
+		_, after := o.Hurts("", b.Silent, b.Quarantine)
+		switch {
+		case o.from > until || o.to < f.to || after < b.Quarantine && o.Masters&f.Masters == 0:
+		case o.to == never:
+			return never
+		default:
+			until = max(until, o.to+b.Quarantine)
+		}
+	}
+	return until
 }
 
 // membersAt returns who the members were when somebody looked for the last time before.
