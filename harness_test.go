@@ -177,11 +177,12 @@ func (d *deployment) stranger(opts ...Option) *Client {
 func (d *deployment) reached(opts ...Option) *Client {
 	d.t.Helper()
 	c := d.client(opts...)
-	eventually(d.t, "all masters are up", func() bool {
+	eventually(d.t, "all masters are up, and have answered", func() bool {
+		up := allUp(c)
 		lock, err := c.Lock(background, "reaching", WithWait(20*time.Second))
 		must(d.t, err)
 		must(d.t, lock.Unlock(background))
-		return allUp(c)
+		return up
 	})
 	settled(d.t, c)
 	return c
