@@ -539,15 +539,17 @@ func TestAHandOverIsOneRoundTrip(t *testing.T) {
 	const oneWay = 250 * time.Millisecond // far more than a busy machine takes
 	c := distant(t, 3, oneWay)
 	held := have(t, goLock(t, c, "job"))
+	fastest := time.Hour // of some, because a busy machine may be late once
 	for range 3 {
 		got := goLock(t, c, "job")
 		eventually(t, "it waits", func() bool { return c.queues.Waiting("job") == 1 })
 		start := time.Now()
 		must(t, held.Unlock(background))
 		held = have(t, got)
-		if took := time.Since(start); took > 3*oneWay {
-			t.Errorf("the next caller had the lock after %v, with %v there and back", took, 2*oneWay)
-		}
+		fastest = min(fastest, time.Since(start))
+	}
+	if fastest > 3*oneWay {
+		t.Errorf("the next caller had the lock after %v at best, with %v there and back", fastest, 2*oneWay)
 	}
 	must(t, held.Unlock(background))
 }
