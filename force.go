@@ -37,10 +37,12 @@ import (
 // again for the release.
 //
 // Errors: bad input; ctx's error and cause; ErrClosed. A *QuorumError with Op "force unlock" if
-// too few masters answered: then who was shown may hold the lock yet, on some masters or on all. A
-// *QuorumError with another Op says that those that were shown do not hold the lock any
-// more, and no token is known to be above theirs: with ErrHeld another has it, whose token is.
-// A token with an error tells that the release did not reach a quorum.
+// too few masters answered: then who was shown may hold the lock yet, on some masters or on all,
+// and renew it. Where it was taken from them others may get it meanwhile, so exclusion rests on
+// the token alone until a ForceUnlock succeeds or the holder is done. A *QuorumError with another
+// Op says that those that were shown do not hold the lock any more, and no token is known to be
+// above theirs: with ErrHeld another has it, whose token is. A token with an error tells that the
+// release did not reach a quorum.
 func (c *Client) ForceUnlock(ctx context.Context, shown Inspection) (fence.Token, error) {
 	c.check(ctx)
 	if err := validateName(shown.Name); err != nil {

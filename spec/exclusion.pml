@@ -3,7 +3,10 @@
  *
  * Promise: once another acquisition of the name is complete, no earlier hold is
  * believed valid. So there are no two holds at once, and no hold comes back to life
- * after another one had the lock.
+ * after another one had the lock. The exception is a hold from which ForceUnlock takes
+ * the lock. It may be believed valid beside others for one ttl after ForceUnlock is
+ * complete, and does not come back. If ForceUnlock gives up before, nothing is promised of
+ * that hold.
  *
  * Time is discrete here, and is the same for everybody. (The drift allowance covers
  * clocks for which it is not.) A lock vanishes only when its ttl ends, or when its
@@ -20,6 +23,10 @@
  *                0  it counts in the round that made it
  *   REENTRY      1  a re-entry never creates a lock
  *                0  it creates one where there is none
+ *   MARK         2  ForceUnlock leaves a gone mark on each master, which refuses the
+ *                   acquire and the repairs of the attempt that it takes the lock from
+ *                1  the mark refuses the acquire only
+ *                0  it leaves no mark
  *
  * LEASE covers REPAIRCOUNT and REENTRY here. With LEASE no assertion fails, whatever
  * the other two are. Without LEASE the other two are not enough (docs/MODEL.md).
@@ -33,6 +40,9 @@
 #endif
 #ifndef REENTRY
 #define REENTRY 1
+#endif
+#ifndef MARK
+#define MARK 2
 #endif
 
 /* Bounds. Time, renewals and repairs have no bound. */
@@ -50,6 +60,9 @@
 #endif
 #ifndef REPAIR
 #define REPAIR 1    /* holders repair */
+#endif
+#ifndef FORCE
+#define FORCE 0     /* attempt 2 is a ForceUnlock, of attempt 1 */
 #endif
 
 #ifndef SYMMETRY
@@ -76,11 +89,18 @@ byte extending[ATTEMPTS + 1];
 byte repairing[ATTEMPTS + 1];
 bool passed[ATTEMPTS + 1];          /* another acquisition became complete after this one */
 
+/* What ForceUnlock did to attempt 1. */
+byte marked;                        /* set of masters with its gone mark */
+bool forced;                        /* ForceUnlock was complete */
+byte forcedLeft;                    /* the ticks for which the hold may be believed valid since */
+
 /* Scratch variables; 0 between two steps. */
 byte a, m, i, x, n;
 int  key[N], k;
 
 #define HAS(set, i) (((set) >> (i)) & 1)
+#define FORCES(a) (FORCE && a == 2)
+#define GONE(a, m) (a == 1 && HAS(marked, m))
 #define UNTIL(a, m) until[(a) * N + (m)]
 
 inline someAttempt() { a = 1; do :: a < ATTEMPTS -> a++ :: break od }
@@ -99,11 +119,18 @@ inline end(who) {
   passed[who] = 0
 }
 
-/* If another acquisition has passed a hold, the hold is not believed valid. */
+/* If another acquisition has passed a hold, the hold is not believed valid. One from which
+ * ForceUnlock took the lock is not after a ttl. */
 inline promise() {
   i = 1;
   do
-  :: i <= ATTEMPTS -> countValid(i); assert(!(phase[i] == HELD && passed[i] && n >= QUORUM)); i++
+  :: i <= ATTEMPTS ->
+     countValid(i);
+     if
+     :: i == 1 && marked -> assert(!(phase[i] == HELD && forced && forcedLeft == 0 && n >= QUORUM))
+     :: else -> assert(!(phase[i] == HELD && passed[i] && n >= QUORUM))
+     fi;
+     i++
   :: else -> break
   od;
   i = 0; n = 0
@@ -122,12 +149,19 @@ inline count(ticks) {
         printf("attempt %d is complete\n", a);
         phase[a] = HELD;
         i = 1;
-        do :: i <= ATTEMPTS -> if :: phase[i] == HELD && i != a -> passed[i] = 1 :: else fi; i++ :: else -> break od
+        do :: i <= ATTEMPTS -> if :: phase[i] == HELD && i != a && !(a == 1 && marked) -> passed[i] = 1 :: else fi; i++ :: else -> break od;
+        if :: FORCES(a) -> forced = 1; forcedLeft = TTL; end(a) :: else fi
      :: else
      fi;
      promise()
   fi;
   n = 0
+}
+
+/* What ForceUnlock does on a master, right before its acquire. */
+inline putOut() {
+  marked = marked | (1 << m);
+  if :: lock[m] == 1 -> lock[m] = 0; left[m] = 0 :: else fi
 }
 
 inline take() {
@@ -159,6 +193,8 @@ inline tick() {
      a++
   :: else -> break
   od;
+  if :: forcedLeft > 0 -> forcedLeft-- :: else fi;
+  promise();
   a = 0; n = 0; printf("a tick\n")
 }
 
@@ -173,7 +209,7 @@ inline order() {
   x = 0;
   do
   :: x < N && SYMMETRY ->
-     k = lock[x] + 4 * left[x];
+     k = lock[x] + 4 * left[x] + 16 * HAS(marked, x);
      i = 1;
      do
      :: i <= ATTEMPTS -> k = k * 32 + UNTIL(i, x) + 4 * HAS(acquiring[i], x) + 8 * HAS(extending[i], x) + 16 * HAS(repairing[i], x); i++
@@ -190,7 +226,7 @@ inline order() {
      :: x > 0 && key[x - 1] > key[x] ->
         x--;
         k = key[x]; key[x] = key[x + 1]; key[x + 1] = k;
-        swap(lock[x], lock[x + 1]); swap(left[x], left[x + 1]);
+        swap(lock[x], lock[x + 1]); swap(left[x], left[x + 1]); swapBits(marked);
         i = 1;
         do
         :: i <= ATTEMPTS ->
@@ -234,10 +270,14 @@ init {
   /* a request is executed, and answered */
   :: atomic { someAttempt(); someMaster();
        if
-       :: HAS(acquiring[a], m) && lock[m] == 0 ->
-          d_step { acquiring[a] = acquiring[a] & ~(1 << m); take(); printf("attempt %d acquires on master %d\n", a, m) }
+       :: HAS(acquiring[a], m) && (lock[m] == 0 && !(MARK && GONE(a, m)) || FORCES(a)) ->
+          d_step {
+            acquiring[a] = acquiring[a] & ~(1 << m);
+            if :: FORCES(a) -> putOut() :: else fi;
+            if :: lock[m] == 0 -> take(); printf("attempt %d acquires on master %d\n", a, m) :: else fi
+          }
           if
-          :: d_step { count(acquireLeft[a]) }
+          :: d_step { if :: lock[m] == a -> count(acquireLeft[a]) :: else fi }
           :: UNHEARD -> printf("(unheard)\n")
           fi
        :: HAS(extending[a], m) && (lock[m] == a || (lock[m] == 0 && !REENTRY)) ->
@@ -252,7 +292,7 @@ init {
             printf("attempt %d does not have master %d\n", a, m);
             if :: REPAIR && lock[m] == 0 -> repairing[a] = repairing[a] | (1 << m) :: else fi
           }
-       :: HAS(repairing[a], m) && lock[m] == 0 ->
+       :: HAS(repairing[a], m) && lock[m] == 0 && !(MARK == 2 && GONE(a, m)) ->
           d_step { repairing[a] = repairing[a] & ~(1 << m); take(); printf("attempt %d repairs master %d\n", a, m) }
           if
           :: d_step { if :: !REPAIRCOUNT -> count(extendLeft[a]) :: else fi }

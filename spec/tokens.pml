@@ -5,7 +5,8 @@
  *
  * Promise: tokens of completed acquisitions are unique, and each is above every
  * token that was complete before its attempt began. A re-entry succeeds only while
- * no higher token is complete. No clock is read. Any lock may vanish at any moment
+ * no higher token is complete. The token of a ForceUnlock is above that of the attempt
+ * that it takes the lock from, whenever that completes. No clock is read. Any lock may vanish at any moment
  * (expiry, a jump of a master's clock, a paused holder, a release). Any message may
  * be late, or be executed twice.
  *
@@ -22,6 +23,9 @@
  *                0  it always confirms
  *   REENTRY      1  a re-entry never creates a lock
  *                0  it creates one where there is none
+ *   MARK         1  ForceUnlock leaves a gone mark on each master, which refuses the
+ *                   acquire of the attempt that it takes the lock from
+ *                0  it leaves none
  *
  * The model is one process. Each branch of its loop is one thing that may happen
  * next. Each is atomic, because a script is atomic on its master.
@@ -35,6 +39,9 @@
 #endif
 #ifndef REENTRY
 #define REENTRY 1
+#endif
+#ifndef MARK
+#define MARK 1
 #endif
 
 /* Bounds. */
@@ -52,6 +59,9 @@
 #endif
 #ifndef REPAIRS
 #define REPAIRS 0   /* locks written back */
+#endif
+#ifndef FORCE
+#define FORCE 0     /* attempt 2 is a ForceUnlock, of attempt 1 */
 #endif
 #ifndef REENTRIES
 #define REENTRIES 0 /* counted only where REENTRY is 0: otherwise they change nothing */
@@ -77,6 +87,7 @@ byte floor[ATTEMPTS + 1];           /* the highest token that was complete when 
 byte grant[(ATTEMPTS + 1) * N];     /* the votes; 0: none */
 byte voted[ATTEMPTS + 1];           /* set of masters that granted */
 byte stand[ATTEMPTS + 1];           /* set of masters that stand at the token */
+byte marked;                        /* set of masters with the gone mark of attempt 1 */
 
 /* History. */
 byte complete;                      /* the highest token that a caller has */
@@ -90,6 +101,7 @@ byte a, m, x, n, c;
 #define VOTE(a, m)    grant[(a) * N + (m)]
 #define BELOW(a, m)   (HAS(voted[a], m) && !HAS(stand[a], m))
 #define STANDS(a, m)  (STANDING == 0 || (lock[m] == a && (very[m] || STANDING == 1)))
+#define GONE(a, m)    (MARK && a == 1 && HAS(marked, m))
 #define BEGINS(a)     (phase[a] == IDLE && (a == 1 || phase[a - 1] != IDLE))
 
 /* Counts the masters in the set. */
@@ -144,7 +156,8 @@ inline hold() {
   assert(!HAS(handedOut, token[a]));
   handedOut = handedOut | (1 << token[a]);
   if :: complete < token[a] -> complete = token[a] :: else fi;
-  phase[a] = HELD; forget(a)
+  phase[a] = HELD; forget(a);
+  assert(!FORCE || phase[1] != HELD || phase[2] != HELD || token[2] > token[1])
 }
 
 inline acquire() {
@@ -157,6 +170,7 @@ inline acquire() {
     lock[m] = a; very[m] = 1; VOTE(a, m) = counter[m];
     printf("attempt %d is granted %d on master %d\n", a, counter[m], m);
     voted[a] = voted[a] | (1 << m);
+    if :: FORCE && a == 2 -> marked = marked | (1 << m) :: else fi;
     tally(voted[a])
   }
   /* A quorum granted: decide with these votes, or wait for one more. (The decision
@@ -218,7 +232,7 @@ init {
   /* making tokens */
   :: atomic { someAttempt(); someMaster();
        if
-       :: (phase[a] == ASKING || BEGINS(a)) && VOTE(a, m) == 0 -> acquire()
+       :: (phase[a] == ASKING || BEGINS(a)) && VOTE(a, m) == 0 && !GONE(a, m) -> acquire()
        :: phase[a] == PENDING && BELOW(a, m) && STANDS(a, m) -> d_step { confirm() }
 #if STANDING == 1
        :: ghosts < GHOSTS && phase[a] == PENDING && BELOW(a, m) -> d_step { resent() }

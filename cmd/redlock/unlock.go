@@ -112,7 +112,7 @@ func (cfg *unlockConfig) explained(token fence.Token, err error) error {
 	case q != nil && q.Op != "force unlock":
 		return fmt.Errorf("who was shown does not hold %q any more, but there is no new token: run it again for one: %s", cfg.Name, oneLine(err))
 	}
-	return fmt.Errorf("%q may still be held: run it again when more masters answer: %s", cfg.Name, oneLine(err))
+	return fmt.Errorf("%q may still be held, and others may get it beside the holder: run it again when more masters answer: %s", cfg.Name, oneLine(err))
 }
 
 // conclude tells what came of it.
