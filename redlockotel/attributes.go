@@ -50,7 +50,7 @@ func outcome(r redlock.LockResult) attribute.KeyValue {
 }
 
 // errorType puts an error in one of a few words. An error may be several: why the lock was not to be had tells more
-// than that the patience was over.
+// than that the patience was over. One master may deny what the others decide: ErrHeld and ErrTooSlow come before it.
 func errorType(err error) string {
 	for _, c := range []struct {
 		is   error
@@ -58,12 +58,14 @@ func errorType(err error) string {
 	}{
 		{redlock.ErrBadOption, "bad_option"},
 		{redlock.ErrUpgrade, "upgrade"},
+		{redlock.ErrReentry, "reentry"},
 		{redlock.ErrLost, "lost"},
 		{redlock.ErrExpired, "expired"},
 		{redlock.ErrReleased, "released"},
 		{redlock.ErrNeedsInit, "needs_init"},
 		{redlock.ErrHeld, "held"},
 		{redlock.ErrTooSlow, "too_slow"},
+		{redlock.ErrDenied, "denied"},
 		{redlock.ErrNoQuorum, "no_quorum"},
 		{redlock.ErrClosed, "closed"},
 		{context.DeadlineExceeded, "timeout"},

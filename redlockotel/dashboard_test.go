@@ -1,10 +1,12 @@
 package redlockotel_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/testmasters"
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
@@ -121,20 +124,206 @@ func metricsOf(t *testing.T, where, query string, labels map[string]map[string]b
 func TestAlertsAskForWhatThereIs(t *testing.T) {
 	t.Parallel()
 	labels := exported(t)
-	page, err := os.ReadFile("../docs/OBSERVING.md")
-	must(t, err)
-	alerts := 0
-	for line := range strings.Lines(string(page)) {
-		for _, code := range regexp.MustCompile("`([^`]*)`").FindAllStringSubmatch(line, -1) {
-			if strings.Contains(code[1], "redlock_") {
-				alerts++
-				metricsOf(t, "OBSERVING.md", code[1], labels)
+	all := alerts(t)
+	for name, query := range all {
+		metricsOf(t, name, query, labels)
+		for _, by := range aggregation.FindAllStringSubmatch(query, -1) {
+			if !slices.Contains(label.FindAllString(by[1], -1), "job") {
+				t.Errorf("%s: it puts the deployments of all jobs together: %s", name, query)
 			}
 		}
 	}
-	if alerts < 5 {
-		t.Errorf("%d alerts", alerts)
+	if len(all) < 5 {
+		t.Errorf("%d alerts", len(all))
 	}
+}
+
+// aggregation finds what a query puts together, and by which labels.
+var aggregation = regexp.MustCompile(`\b(?:sum|min|max|count|avg)(?: by \(([^)]*)\))? ?\(`)
+
+// alerts returns the expressions of the alerts in docs/OBSERVING.md by their names.
+func alerts(t *testing.T) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile("../docs/OBSERVING.md")
+	must(t, err)
+	all := map[string]string{}
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(strings.ReplaceAll(line, `\|`, "\x00"), "|") // in a table, | is written \|
+		if len(cells) != 5 {
+			continue
+		}
+		_, code, _ := strings.Cut(cells[2], "`")
+		query, _, found := strings.Cut(code, "`")
+		if found && strings.Contains(query, "redlock_") {
+			all[strings.TrimSpace(cells[1])] = strings.ReplaceAll(query, "\x00", "|")
+		}
+	}
+	return all
+}
+
+// counts returns the sum of the series that are there for what a query selects.
+func counts(t *testing.T, registry *prometheus.Registry, query string) (sum float64) {
+	t.Helper()
+	families, err := registry.Gather()
+	must(t, err)
+	metric := word.FindString(query)
+	var matchers [][]string
+	if within := selected.FindStringSubmatch(query); within != nil {
+		matchers = matcher.FindAllStringSubmatch(within[1], -1)
+	}
+	for _, f := range families {
+		if f.GetName() != metric {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			of := map[string]string{}
+			for _, l := range m.GetLabel() {
+				of[l.GetName()] = l.GetValue()
+			}
+			if !slices.ContainsFunc(matchers, func(m []string) bool { return !matches(of[m[1]], m[2], m[3]) }) {
+				sum += m.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+var matcher = regexp.MustCompile(`([a-z_]+)(=~|!~|!=|=)"([^"]*)"`)
+
+func matches(value, operator, with string) bool {
+	same := value == with
+	if strings.Contains(operator, "~") {
+		same = regexp.MustCompile("^(?:" + with + ")$").MatchString(value)
+	}
+	return same != strings.HasPrefix(operator, "!")
+}
+
+// exporting returns an observer, and where a Prometheus server would get what it measures.
+func exporting(t *testing.T) (redlock.Observer, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	e, err := exporter.New(exporter.WithRegisterer(registry))
+	must(t, err)
+	o, err := redlockotel.NewObserver(redlockotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(e))))
+	must(t, err)
+	return o, registry
+}
+
+// The alert fires while all callers wait: a Lock without a bound does not end as long as there is no quorum.
+func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
+	t.Parallel()
+	for outage, begin := range map[string]func(*testmasters.Deployment){
+		"masters are down": func(d *testmasters.Deployment) {
+			d.Embedded[0].Kill(false)
+			d.Embedded[1].Kill(false)
+		},
+		"masters hang": func(d *testmasters.Deployment) {
+			d.Embedded[0].Pause()
+			d.Embedded[1].Pause()
+		},
+		"masters lost their data": func(d *testmasters.Deployment) {
+			for _, s := range d.Embedded {
+				s.FlushAll()
+			}
+		},
+	} {
+		t.Run(outage, func(t *testing.T) {
+			t.Parallel()
+			testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+				begin(d)
+				o, registry := exporting(t)
+				c := d.Client(redlock.WithObserver(o))
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() {
+					_, err := c.Lock(ctx, "job")
+					ended <- err
+				}()
+				query := alerts(t)["no quorum"]
+				time.Sleep(time.Minute)
+				before := counts(t, registry, query)
+				time.Sleep(time.Minute)
+				if after := counts(t, registry, query); before == 0 || after <= before {
+					t.Errorf("it does not fire: %s went from %v to %v", query, before, after)
+				}
+				if n := counts(t, registry, "redlock_acquisitions_total"); n != 0 {
+					t.Errorf("%v calls have ended", n)
+				}
+				cancel()
+				requireErr(t, <-ended, context.Canceled)
+			})
+		})
+	}
+}
+
+// The alert, and the panel at the top of the dashboard, are about each reason why there is no quorum, and about no other.
+func TestNoQuorumAlertKnowsTheReasons(t *testing.T) {
+	t.Parallel()
+	_, board := dashboard(t)
+	for _, query := range []string{alerts(t)["no quorum"], board["Attempts without a quorum, last 5 minutes"]} {
+		query = strings.NewReplacer(`job=~"$job",`, "", `instance=~"$instance",`, "").Replace(query)
+		for _, c := range []struct {
+			err   error
+			fires float64
+		}{
+			{redlock.ErrNoQuorum, 1},
+			{errors.Join(&redlock.QuorumError{Op: "acquire", Reason: redlock.ErrNoQuorum}, redlock.ErrNeedsInit), 1},
+			{&redlock.QuorumError{Op: "acquire", Reason: redlock.ErrNoQuorum, Votes: []redlock.Vote{{Err: redlock.ErrDenied}}}, 1},
+			{redlock.ErrHeld, 0},
+		} {
+			o, registry := exporting(t)
+			ctx := o.Started(t.Context(), redlock.LockCall{Names: []string{"job"}})
+			o.AttemptFailed(ctx, redlock.FailedAttempt{Name: "job", Err: c.err})
+			if got := counts(t, registry, query); got != c.fires {
+				t.Errorf("%v: %s counts %v, want %v", c.err, query, got, c.fires)
+			}
+		}
+	}
+}
+
+// What the dashboard's lists of jobs and instances are made of is there before any call has ended.
+func TestDashboardListsWhoWaits(t *testing.T) {
+	t.Parallel()
+	variables, _ := dashboard(t)
+	if len(variables) != 2 {
+		t.Errorf("variables: %q", variables)
+	}
+	labels := exported(t)
+	for _, query := range variables {
+		if labels[word.FindString(query)] == nil || strings.Contains(query, "redlock_acquisitions_total") {
+			t.Errorf("%s: such a metric is not there when all callers have waited from the start", query)
+		}
+	}
+}
+
+// dashboard returns the queries of the variables, and the first query of each panel by its title.
+func dashboard(t *testing.T) (variables []string, panels map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile("grafana/redlock.json")
+	must(t, err)
+	var board struct {
+		Templating struct {
+			List []struct{ Query json.RawMessage }
+		}
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	must(t, json.Unmarshal(text, &board))
+	for _, v := range board.Templating.List {
+		var query struct{ Query string }
+		if json.Unmarshal(v.Query, &query) == nil { // else it is no query, but a kind of data source
+			variables = append(variables, query.Query)
+		}
+	}
+	panels = map[string]string{}
+	for _, p := range board.Panels {
+		if len(p.Targets) > 0 {
+			panels[p.Title] = p.Targets[0].Expr
+		}
+	}
+	return variables, panels
 }
 
 // The queries of the dashboard ask for metrics and labels that a Prometheus server gets.
@@ -173,6 +362,9 @@ func TestDashboardAsksForWhatThereIs(t *testing.T) {
 		for _, target := range p.Targets {
 			for _, name := range metricsOf(t, p.Title, target.Expr, labels) {
 				asked[name] = true
+				if name == "redlock_members_version" && !strings.Contains(target.Expr, "by (job)") {
+					t.Errorf("%s: it compares the deployments of all jobs: %s", p.Title, target.Expr)
+				}
 			}
 		}
 	}

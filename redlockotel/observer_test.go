@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"strings"
 	"testing"
@@ -411,5 +414,107 @@ func TestDocumentListsTheMetrics(t *testing.T) {
 	}
 	for name := range listed {
 		t.Errorf("%s is listed, and not measured", name)
+	}
+}
+
+// attempt is the error of an acquisition that found no quorum, with these errors of masters.
+func attempt(reason error, masters ...error) error {
+	e := &redlock.QuorumError{Op: "acquire", Name: "job", Reason: reason}
+	for _, err := range masters {
+		e.Votes = append(e.Votes, redlock.Vote{Err: err})
+	}
+	return e
+}
+
+// Each error has one type. docs/OBSERVING.md lists the types.
+func TestErrorTypes(t *testing.T) {
+	t.Parallel()
+	typed := map[string]bool{}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{redlock.ErrHeld, "held"},
+		{redlock.ErrNoQuorum, "no_quorum"},
+		{redlock.ErrTooSlow, "too_slow"},
+		{redlock.ErrDenied, "denied"},
+		{redlock.ErrNeedsInit, "needs_init"},
+		{redlock.ErrLost, "lost"},
+		{redlock.ErrExpired, "expired"},
+		{redlock.ErrReleased, "released"},
+		{redlock.ErrUpgrade, "upgrade"},
+		{redlock.ErrReentry, "reentry"},
+		{redlock.ErrClosed, "closed"},
+		{redlock.ErrBadOption, "bad_option"},
+		{context.DeadlineExceeded, "timeout"},
+		{context.Canceled, "canceled"},
+		{os.ErrDeadlineExceeded, "timeout"},
+		{errors.New("broken"), "_OTHER"},
+
+		{attempt(redlock.ErrNoQuorum, redlock.ErrDenied, nil), "denied"},
+		{attempt(redlock.ErrNoQuorum, redlock.ErrNotMember, nil), "no_quorum"},
+		{errors.Join(attempt(redlock.ErrNoQuorum, redlock.ErrNotMember, redlock.ErrDenied), redlock.ErrNeedsInit), "needs_init"},
+		{attempt(redlock.ErrHeld, redlock.ErrDenied, nil), "held"},
+		{attempt(redlock.ErrTooSlow, redlock.ErrDenied, nil), "too_slow"},
+		{attempt(redlock.ErrLost, redlock.ErrDenied, nil), "lost"},
+		{errors.Join(redlock.ErrNotAcquired, redlock.ErrReentry), "reentry"},
+		{errors.Join(redlock.ErrNotAcquired, redlock.ErrUpgrade), "upgrade"},
+		{errors.Join(context.DeadlineExceeded, attempt(redlock.ErrNoQuorum)), "no_quorum"},
+		{errors.Join(context.Canceled, redlock.ErrNotAcquired), "canceled"},
+	} {
+		s := newTelemetry(t)
+		o := s.observer()
+		o.AttemptFailed(o.Started(t.Context(), redlock.LockCall{Names: []string{"job"}}), redlock.FailedAttempt{Name: "job", Err: c.err})
+		if got := s.metrics(); got["redlock.failed_attempts{error.type="+c.want+",redlock.lock.mode=write}"] != "1" {
+			t.Errorf("%v: want %s, measured %v", c.err, c.want, got)
+		}
+		typed[c.want] = true
+	}
+
+	page, err := os.ReadFile("../docs/OBSERVING.md")
+	must(t, err)
+	_, row, _ := strings.Cut(string(page), "\n| error.type | ")
+	row, _, _ = strings.Cut(row, ".")
+	listed := strings.Split(row, ", ")
+	for _, word := range listed {
+		if !typed[word] {
+			t.Errorf("OBSERVING.md lists %q, which is no type", word)
+		}
+		delete(typed, word)
+	}
+	for word := range typed {
+		t.Errorf("OBSERVING.md does not list %s", word)
+	}
+}
+
+// All exported errors of the lock have a type, but those of which an observer is not told alone.
+func TestAllErrorsHaveTypes(t *testing.T) {
+	t.Parallel()
+	without := map[string]string{
+		"ErrNotAcquired":   "another says why",
+		"ErrNotMember":     "it is within ErrNoQuorum",
+		"ErrNotFounded":    "Init is not told",
+		"ErrChangeRefused": "ChangeMembers is not told",
+		"ErrWriters":       "a Downgrade that is refused is not told",
+	}
+	source, err := os.ReadFile("attributes.go")
+	must(t, err)
+	file, err := parser.ParseFile(token.NewFileSet(), "../errors.go", nil, 0)
+	must(t, err)
+	found := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		v, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(v.Names[0].Name, "Err") {
+			return true
+		}
+		found++
+		name := v.Names[0].Name
+		if typed := strings.Contains(string(source), "{redlock."+name+", "); typed == (without[name] != "") {
+			t.Errorf("%s: has a type: %v; why it may have none: %q", name, typed, without[name])
+		}
+		return true
+	})
+	if found < len(without)+10 {
+		t.Errorf("%d errors", found)
 	}
 }
