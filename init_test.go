@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -265,8 +266,7 @@ func TestForceInitWhileClientsRun(t *testing.T) {
 func TestForceInitBesideServersThatWereToJoin(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		founder := clientOn(t, d.raw[:3], recoveryOptions()...)
-		must(t, founder.Init(background, 0))
+		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(background, 0))
 		c := d.stranger(recoveryOptions()...)
 		must(t, mustTry(t, c, "job").Unlock(background))
 		for i := 3; i < 5; i++ {
@@ -278,10 +278,56 @@ func TestForceInitBesideServersThatWereToJoin(t *testing.T) {
 			lost.Kill(true)
 			must(t, lost.Restart())
 		}
-		must(t, clientOn(t, d.raw[:3], recoveryOptions()...).ForceInit(background, 0))
+		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).ForceInit(background, 0))
 		lock, err := c.Lock(background, "job", WithWait(patience))
 		must(t, err)
 		must(t, lock.Unlock(background))
+	})
+}
+
+// Nor does a former member, which was away when it was replaced, and has the table of then.
+func TestForceInitBesideAFormerMember(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(background, 0))
+		c := d.stranger(recoveryOptions()...)
+		must(t, mustTry(t, c, "job").Unlock(background))
+		d.masters[0].die()
+		must(t, c.ChangeMembers(background, ReplaceMember(d.address(0), d.address(3)), nil))
+		d.masters[0].revive()
+		for i := 1; i < 3; i++ {
+			lost := d.masters[i].(embeddedMaster)
+			lost.Kill(true)
+			must(t, lost.Restart())
+		}
+		anew := []*redis.Client{d.raw[1], d.raw[2], d.raw[4]}
+		must(t, clientOn(t, anew, d.inTime(recoveryOptions()...)...).ForceInit(background, 0))
+		lock, err := c.Lock(background, "job", WithWait(patience))
+		must(t, err)
+		must(t, lock.Unlock(background))
+	})
+}
+
+// A client stays with its deployment as long as that may live, though its list has more of another
+// one: two of x's three members, one of which lost a counter, and the three of y.
+func TestALivingDeploymentIsNotLeft(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 6, func(t *testing.T, d *deployment) {
+		opts := d.inTime(recoveryOptions()...)
+		right := clientOn(t, d.raw[:3], opts...)
+		must(t, right.Init(background, 0))
+		wrong := clientOn(t, slices.Concat(d.raw[:2], d.raw[3:]), opts...)
+		must(t, mustTry(t, wrong, "first").Unlock(background))
+		must(t, clientOn(t, d.raw[3:], opts...).Init(background, 0))
+		held := mustTry(t, right, "job")
+		must(t, d.raw[1].Del(background, script.KeysOf(DefaultPrefix, "first", "").Fence).Err())
+		_, _ = right.TryLock(background, "first") // which finds the loss
+		for begin := d.now(); d.now().Sub(begin) < 2*recoveryMaxTTL; time.Sleep(50 * time.Millisecond) {
+			if lock, err := wrong.TryLock(background, "job"); err == nil {
+				t.Fatalf("token %v, beside the holder with %v", lock.Token(), held.Token())
+			}
+		}
+		must(t, held.Unlock(background))
 	})
 }
 

@@ -262,9 +262,9 @@ func (g *Group) longestLease() time.Duration {
 func (g *Group) relearn() {
 	g.mu.Lock()
 	before := g.view.Load()
-	had, need := before.had()
+	had, lost := before.had(g.names, g.reports)
 	l := learn(g.reports, g.known)
-	deployment, err := l.deployment(had, need)
+	deployment, err := l.deployment(had, lost)
 	g.conflict = err
 	now := before
 	version := l.committed[deployment]

@@ -37,19 +37,41 @@ func (v *View) Short() bool {
 	return votes < v.Table.Quorum()
 }
 
-// had is the deployment of a view, which may be nil, and the quorum of its table.
-func (v *View) had() (deployment string, need int) {
+// had is the deployment of a view, which may be nil, and whether it is lost: so many of its
+// members are known to be gone that the others are no quorum. Newer tables that servers have
+// accepted may be committed, so the deployment is lost only by these as well.
+func (v *View) had(names []string, reports []*report) (deployment string, lost bool) {
 	if v == nil {
-		return "", 0
+		return "", false
 	}
-	return v.Deployment, v.Table.Quorum()
+	lost = v.Table.lost(v.Deployment, names, reports)
+	for _, r := range reports {
+		if r != nil && r.bad == nil && r.deployment == v.Deployment && r.table != nil && r.version > v.Version {
+			lost = lost && r.table.lost(v.Deployment, names, reports)
+		}
+	}
+	return v.Deployment, lost
+}
+
+// lost reports whether so many members are gone that the others are no quorum. A member is gone
+// when the server at its address answers and is not that member, and no other master is. Who is
+// silent, or not in the list, may live.
+func (t *Table) lost(deployment string, names []string, reports []*report) bool {
+	gone := 0
+	for _, m := range t.Members {
+		is := func(r *report) bool { return r != nil && r.deployment == deployment && r.id == m.ID }
+		i := slices.Index(names, m.Address)
+		if i >= 0 && reports[i] != nil && reports[i].bad == nil && !slices.ContainsFunc(reports, is) {
+			gone++
+		}
+	}
+	return len(t.Members)-gone < t.Quorum()
 }
 
 // learned is what the reports of servers tell.
 type learned struct {
 	committed, accepted map[string]string // by deployment: the highest version that is known to be committed, that a server has accepted
 	servers             map[string]int    // by deployment: how many belong to it
-	members             map[string]int    // and how many of these are its members, by a table that they have accepted
 	silent              int               // servers of which it is not known what they belong to
 }
 
@@ -91,16 +113,13 @@ func (e *evidence) forget(version string) {
 
 // learn reads the reports (nil: none) by what is known.
 func learn(reports []*report, known *evidence) learned {
-	l := learned{committed: map[string]string{}, accepted: map[string]string{}, servers: map[string]int{}, members: map[string]int{}}
+	l := learned{committed: map[string]string{}, accepted: map[string]string{}, servers: map[string]int{}}
 	for _, r := range reports {
 		switch {
 		case r == nil || r.bad != nil:
 			l.silent++
 		case r.deployment != "" && r.claim == "":
 			l.servers[r.deployment]++
-			if r.table != nil && r.table.find(r.id) != nil {
-				l.members[r.deployment]++
-			}
 		}
 		if r == nil || !r.intact() || r.version == "" {
 			continue
@@ -114,12 +133,10 @@ func learn(reports []*report, known *evidence) learned {
 }
 
 // deployment chooses the one that a client with these reports belongs to: the one that it
-// had, as long as need servers are its members; else the one that has more servers than belong to
-// others, or are not known. So clients with the same masters do not choose different ones.
-// Servers that lost their data and got new ids do not keep a deployment alive: they become
-// members only by its quorum. The error is why there is none to choose.
-func (l learned) deployment(had string, need int) (string, error) {
-	if had != "" && l.members[had] >= need {
+// had, unless that is lost; else the one that has more servers than belong to others, or are
+// not known. The error is why there is none to choose.
+func (l learned) deployment(had string, lost bool) (string, error) {
+	if had != "" && !lost {
 		return had, nil
 	}
 	all := l.silent

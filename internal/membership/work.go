@@ -211,7 +211,7 @@ func (g *Group) situation() situation {
 		}
 	}
 	l := learn(s.reports, g.known)
-	if deployment, err := l.deployment(s.view.had()); err == nil && deployment != "" {
+	if deployment, err := l.deployment(s.view.had(s.names, s.reports)); err == nil && deployment != "" {
 		s.highest = l.accepted[deployment]
 		if s.highest > l.committed[deployment] && (s.view == nil || s.highest > s.view.Version) {
 			s.uncommitted = s.highest
