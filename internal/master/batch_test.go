@@ -115,7 +115,7 @@ func cutBatches(t *testing.T, reply, resend bool) {
 			batch = append(batch, &Request{Call: acquire, Version: "1", To: answerInto{&answers[i]}})
 		}
 		l := &link{master: m, inFlight: true}
-		if _, err := l.greet(); err != nil {
+		if err := l.greet(); err != nil {
 			t.Fatal(err)
 		}
 		l.served = resend

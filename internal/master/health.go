@@ -1,10 +1,12 @@
 package master
 
 import (
+	"errors"
 	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 const (
@@ -28,6 +30,7 @@ type health struct {
 
 	// What needs no connecting.
 	retry     atomic.Bool  // the next connection is tried whatever was a moment ago
+	epoch     atomic.Int64 // links of an earlier one connect again before they carry anything
 	connected atomic.Int32 // how many links have a connection
 	answered  atomic.Int64 // the instant at which the last batch left that was answered
 }
@@ -36,8 +39,8 @@ type health struct {
 // brought it back.
 const MaxOut = 2 * time.Second
 
-// failedLately returns why the master could not be reached a moment ago, if that
-// was so and it has answered nothing since, or may not be used yet.
+// failedLately returns why the last connection could not be had, if that was less than MaxOut ago
+// and no batch that left since was answered.
 func (m *Master) failedLately() error {
 	h := &m.health
 	h.connecting <- struct{}{}
@@ -48,12 +51,13 @@ func (m *Master) failedLately() error {
 	return nil
 }
 
-// failed notes that a connection could not be had, and why; reached: the server answered, and may
-// not be used. One that was not reached is down only if no other link is connected to it: it may
-// just have no room for one more. The caller has connecting.
-func (m *Master) failed(err error, reached bool) {
+// failed notes that a connection could not be had, and why. The master is down if the server may
+// not be used, or if no other link is connected to it: else it may be busy for a moment, or have
+// no room for one connection more. The caller has connecting.
+func (m *Master) failed(err error) {
 	h := &m.health
-	if (h.up || h.downErr == nil) && (reached || h.connected.Load() == 0) {
+	refused := errors.Is(err, script.ErrNotMember) || errors.Is(err, script.ErrDenied)
+	if (h.up || h.downErr == nil) && (refused || h.connected.Load() == 0) {
 		h.up = false
 		m.Down(err)
 	}
@@ -69,7 +73,31 @@ func (m *Master) Unusable(err error) {
 	m.health.connecting <- struct{}{}
 	defer func() { <-m.health.connecting }()
 	if !m.health.up {
-		m.failed(err, true)
+		m.failed(err)
+	}
+}
+
+// answeredAt notes that a batch that left then was answered. Another one that left later may have
+// been answered before.
+func (h *health) answeredAt(left clock.Instant) {
+	for was := h.answered.Load(); was < int64(left) && !h.answered.CompareAndSwap(was, int64(left)); {
+		was = h.answered.Load()
+	}
+}
+
+// Reconnect has each link make a new connection before it carries another batch: the address of
+// the master leads to another server. No batch that leaves on an old one is sent later than this.
+func (m *Master) Reconnect() { m.health.epoch.Add(1) }
+
+// dropIdle drops the connections that carry nothing now. They may have fallen silent, as the one
+// did on which an answer did not come: after a break in the network they all do.
+func (m *Master) dropIdle() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.links {
+		if !l.inFlight {
+			l.drop()
+		}
 	}
 }
 

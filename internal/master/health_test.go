@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +24,24 @@ type linked struct {
 	t     *testing.T
 	raw   *redis.Client
 	full  bool
+	hangs time.Duration // how long that takes
+	conns []*faultyConn
 	downs int
+}
+
+// faultyConn is a connection whose requests can get lost, or be late.
+type faultyConn struct {
+	net.Conn
+	silent atomic.Bool
+	delay  atomic.Int64
+}
+
+func (c *faultyConn) Write(b []byte) (int, error) {
+	if c.silent.Load() {
+		return len(b), nil
+	}
+	time.Sleep(time.Duration(c.delay.Load()))
+	return c.Conn.Write(b)
 }
 
 func newLinked(t *testing.T) *linked {
@@ -36,9 +54,15 @@ func newLinked(t *testing.T) *linked {
 	dial := o.Dialer
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if m.full {
+			time.Sleep(m.hangs)
 			return nil, errFull
 		}
-		return dial(ctx, network, addr)
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		m.conns = append(m.conns, &faultyConn{Conn: c})
+		return m.conns[len(m.conns)-1], nil
 	}
 	m.Master = New(Config{
 		Name: "embedded", Endpoint: NewEndpoint(o, time.Second), Register: "register", SideTimeout: time.Second, Gate: openGate{},
@@ -60,16 +84,18 @@ func (m *linked) on() *link {
 	return l
 }
 
-// loses makes the link lose its connection.
-func loses(l *link) {
-	l.spoil()
-	l.hangUp()
-}
-
-// asks sends a request on a link.
+// asks sends a request on a link, when the pause after a failure is over.
 func (m *linked) asks(l *link, want script.Answer) {
 	m.t.Helper()
-	time.Sleep(MaxRetry) // the pause after a failure
+	time.Sleep(MaxRetry)
+	if got := m.ask(l); got.Answer != want {
+		m.t.Fatalf("it answered %+v, want %v", got, want)
+	}
+}
+
+// ask sends a request on a link.
+func (m *linked) ask(l *link) script.Vote {
+	m.t.Helper()
 	owner := "owner"
 	k := script.KeysOf("redlock", "job", owner)
 	if err := m.raw.Set(context.Background(), k.Fence, 1_000_000_000_000, 0).Err(); err != nil {
@@ -78,9 +104,7 @@ func (m *linked) asks(l *link, want script.Answer) {
 	acquire := script.Acquire.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, &owner, 30_000)
 	var told script.Vote
 	l.serve([]*Request{{Call: acquire, Version: "1", To: answerInto{&told}}})
-	if told.Answer != want {
-		m.t.Fatalf("it answered %+v, want %v", told, want)
-	}
+	return told
 }
 
 // wants checks whether the master is usable, and how often it was told to be down.
@@ -104,7 +128,7 @@ func TestAnAnswerOutdatesAFailureToConnect(t *testing.T) {
 		m.wants(true, 0)
 		m.full = false
 		m.asks(b, script.Refused) // nothing says yet that it is over
-		loses(b)
+		b.drop()
 		m.full = true
 		m.asks(b, script.Refused)
 		m.asks(a, script.Granted)
@@ -123,10 +147,10 @@ func TestAMasterIsDownWithItsLastLink(t *testing.T) {
 		m.asks(a, script.Granted)
 		m.asks(b, script.Granted)
 		m.full = true
-		loses(a)
+		a.drop()
 		m.asks(a, script.Refused)
 		m.wants(true, 0)
-		loses(b)
+		b.drop()
 		m.asks(a, script.Refused)
 		m.wants(false, 1)
 		m.asks(b, script.Refused)
@@ -162,6 +186,108 @@ func TestConnectedLinksGoFirst(t *testing.T) {
 				t.Fatalf("it takes another link than %p: %p", want, l)
 			}
 			want.inFlight = true
+		}
+	})
+}
+
+// A server that is busy when one connection more is made is not down while others answer.
+func TestAServerThatIsBusyOnceIsNotDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		a, b := m.on(), m.on()
+		m.asks(a, script.Granted)
+		m.Gate = closedGate{why: errors.New("BUSY Redis is busy running a script")}
+		m.asks(b, script.Refused)
+		m.Gate = openGate{}
+		m.asks(a, script.Granted)
+		m.wants(true, 0)
+	})
+}
+
+// When connections have fallen silent, one request finds out, not one for each.
+func TestSilentConnectionsAreNotTriedOneByOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		for range 4 {
+			m.asks(m.on(), script.Granted)
+		}
+		for _, c := range m.conns {
+			c.silent.Store(true)
+		}
+		for _, want := range []script.Answer{script.Unknown, script.Granted} {
+			l, _ := m.room()
+			m.asks(l, want)
+		}
+	})
+}
+
+// The answer to a batch that left before a failure does not take back what a newer answer said.
+func TestAnOlderAnswerTakesNothingBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		slow, fast, none := m.on(), m.on(), m.on()
+		m.asks(slow, script.Granted)
+		m.asks(fast, script.Granted)
+		m.conns[0].delay.Store(int64(5 * MaxRetry))
+		done := make(chan script.Vote)
+		go func() { done <- m.ask(slow) }()
+		synctest.Wait()
+		m.full = true
+		m.asks(none, script.Refused)
+		m.asks(fast, script.Granted)
+		if got := <-done; got.Answer != script.Granted {
+			t.Fatalf("%+v", got)
+		}
+		m.full = false
+		m.asks(none, script.Granted)
+	})
+}
+
+// While one link waits for a connection, requests are not refused if another one has one.
+func TestNobodyIsRefusedBesideAConnectedLink(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		a, b := m.on(), m.on()
+		m.asks(a, script.Granted)
+		m.full = true
+		m.asks(b, script.Refused)
+		time.Sleep(MaxRetry)
+		m.hangs = time.Second
+		done := make(chan script.Vote)
+		go func() { done <- m.ask(b) }()
+		synctest.Wait()
+		m.mu.Lock()
+		err := m.refusal(&Request{})
+		m.mu.Unlock()
+		if err != nil {
+			t.Error(err)
+		}
+		<-done
+	})
+}
+
+// A master that is to reconnect sends nothing more on the connections that it had.
+func TestReconnect(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		a, b := m.on(), m.on()
+		m.asks(a, script.Granted)
+		m.asks(b, script.Granted)
+		m.Reconnect()
+		for _, l := range []*link{a, b} {
+			before := l.conn
+			m.asks(l, script.Granted)
+			if l.conn == before {
+				t.Error("it goes on with the connection that it had")
+			}
+		}
+		if want := 4; len(m.conns) != want {
+			t.Errorf("%d connections were made, want %d", len(m.conns), want)
 		}
 	})
 }

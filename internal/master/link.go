@@ -17,6 +17,7 @@ import (
 type link struct {
 	master  *Master
 	conn    *redis.Conn
+	epoch   int64         // in which it was connected
 	served  bool          // it has carried requests: it may be stale by now
 	trip    time.Duration // how long the last batch took; 0: it did not end well
 	argv    []any         // the command that it sends; kept for the next
@@ -37,8 +38,10 @@ func (l *link) serve(batch []*Request) {
 		if err := m.failedLately(); err != nil {
 			// Nobody waits for a master that failed a moment ago: with a hung one among
 			// them, contenders would else keep each split vote for a whole time-out.
-			m.setFailFast(err)
-			defer m.setFailFast(nil)
+			if m.health.connected.Load() == 0 {
+				m.setFailFast(err)
+				defer m.setFailFast(nil)
+			}
 			kept := batch[:0]
 			for _, r := range batch {
 				if r.Until == 0 {
@@ -50,14 +53,14 @@ func (l *link) serve(batch []*Request) {
 			batch = kept
 		}
 	}
-	if err := m.connect(l); err != nil {
+	now, err := m.ready(l)
+	if err != nil {
 		for _, r := range batch {
 			m.tell(r, script.Vote{Answer: script.Refused, Err: err})
 		}
 		return
 	}
 	m.setFailFast(nil)
-	now := m.Now()
 	live := batch[:0]
 	l.version = newestVersion(batch)
 	for _, r := range batch {
@@ -68,8 +71,11 @@ func (l *link) serve(batch []*Request) {
 		}
 	}
 	stale := l.served
-	err := l.exchange(live)
+	err = l.exchange(live)
 	got := m.Now()
+	if isTimeout(err) {
+		m.dropIdle()
+	}
 	if err != nil && stale && !isTimeout(err) && m.connect(l) == nil {
 		// The connection had been idle, and may have been closed by the server or by
 		// something on the way, which says nothing about the server's state. All
@@ -83,7 +89,7 @@ func (l *link) serve(batch []*Request) {
 		got = m.Now()
 	} else if l.conn != nil && len(live) > 0 {
 		l.trip = max(got.Sub(now), 1)
-		m.health.answered.Store(int64(now))
+		m.health.answeredAt(now)
 	}
 	for _, r := range live {
 		v := r.read()
@@ -194,6 +200,21 @@ func (l *link) spoil() {
 	_ = driving(func() error { return l.conn.Process(ctx, redis.NewCmd(ctx, unwritable)) })
 }
 
+// ready makes sure that the link has a connection that a batch may leave on, and returns when that
+// was: had the master been told to reconnect before, this would be another connection.
+func (m *Master) ready(l *link) (now clock.Instant, err error) {
+	for {
+		if err := m.connect(l); err != nil {
+			return 0, err
+		}
+		now = m.Now()
+		if l.epoch == m.health.epoch.Load() {
+			return now, nil
+		}
+		l.drop()
+	}
+}
+
 // connect makes sure that the link has a connection to a server that may be used.
 // After a failure it fails at once for a short, growing time.
 func (m *Master) connect(l *link) error {
@@ -206,7 +227,8 @@ func (m *Master) connect(l *link) error {
 	if !h.retry.Swap(false) && m.Now().Before(h.downTill) {
 		return h.downErr
 	}
-	reached, err := l.greet()
+	l.epoch = h.epoch.Load()
+	err := l.greet()
 	if err == nil {
 		if h.downErr != nil {
 			m.forgetTrip() // it may be another server, elsewhere
@@ -219,19 +241,18 @@ func (m *Master) connect(l *link) error {
 		return nil
 	}
 	l.hangUp()
-	m.failed(err, reached)
+	m.failed(err)
 	return err
 }
 
 // greet takes a connection, loads the script and asks the gate whether the server may
-// be used. It is one round trip. It tells also whether the server answered. The caller has
-// connecting.
-func (l *link) greet() (reached bool, err error) {
+// be used. It is one round trip. The caller has connecting.
+func (l *link) greet() error {
 	m := l.master
 	greeting := m.Gate.Greeting()
 	commands := append(greeting[:len(greeting):len(greeting)], Text("script", "load", script.BatchSource))
 	var replies []Reply
-	err = onceMore(func() (err error) {
+	err := onceMore(func() (err error) {
 		l.hangUp()
 		l.conn, l.served = m.redis.Conn(), false
 		m.health.connected.Add(1)
@@ -239,12 +260,20 @@ func (l *link) greet() (reached bool, err error) {
 		return err
 	})
 	if err != nil {
-		return false, err
+		return err
 	}
 	if err := m.Gate.Greeted(m, replies[:len(greeting)]); err != nil {
-		return true, err
+		return err
 	}
-	return true, replies[len(greeting)].Err()
+	return replies[len(greeting)].Err()
+}
+
+// drop is hangUp for a connection that is not to be used again by anybody.
+func (l *link) drop() {
+	if l.conn != nil {
+		l.spoil()
+		l.hangUp()
+	}
 }
 
 func (l *link) hangUp() {

@@ -70,7 +70,7 @@ func readAll(m *Master) (all []error) {
 	all = append(all, m.Eval(context.Background(), NewScript("return 1"), nil))
 	all = append(all, m.Subscribe(context.Background(), "channel", func() {}, func(int, string) {}))
 	l := &link{master: m}
-	_, err = l.greet()
+	err = l.greet()
 	all = append(all, err)
 	l.hangUp()
 	for n := range 2 {

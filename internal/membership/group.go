@@ -238,13 +238,14 @@ func (g *Group) note(i int, r *report) {
 
 // bind notes which member a master is. The caller holds mu.
 func (g *Group) bind(i int, id string) {
-	now := g.Now()
 	for other, b := range g.bound {
 		if b.index == i && other != id && b.left == 0 {
-			b.left = now
+			g.Masters[i].Reconnect()
+			b.left = g.Now() // no vote of other comes by way of i that was sent later
 			g.bound[other] = b
 		}
 	}
+	now := g.Now()
 	if b, is := g.bound[id]; !is || b.index == i || b.left != 0 && now.Sub(b.left) > g.longestLease() {
 		g.bound[id] = binding{index: i}
 	}

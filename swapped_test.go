@@ -1,0 +1,98 @@
+package redlock
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// swappable are three addresses, of which the first two can be swapped.
+type swappable struct {
+	mu      sync.Mutex
+	swapped bool
+	conns   []*swappedConn
+}
+
+// swappedConn is a connection, and whether it has carried an acquire.
+type swappedConn struct {
+	net.Conn
+	to      int // the address
+	carried bool
+}
+
+func (c *swappedConn) Write(b []byte) (int, error) {
+	c.carried = c.carried || bytes.Contains(b, []byte("evalsha")) && bytes.Contains(b, []byte("acquire"))
+	return c.Conn.Write(b)
+}
+
+// client returns a client on the addresses.
+func (s *swappable) client(t *testing.T, d *deployment) *Client {
+	var servers []*redis.Client
+	for i, m := range d.masters {
+		o := m.options()
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			server := i
+			if s.swapped && i < 2 {
+				server = 1 - i
+			}
+			c, err := d.masters[server].options().Dialer(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			s.conns = append(s.conns, &swappedConn{Conn: c, to: i})
+			return s.conns[len(s.conns)-1], nil
+		}
+		servers = append(servers, redis.NewClient(o))
+		t.Cleanup(func() { _ = servers[i].Close() })
+	}
+	return clientOn(t, servers, d.inTime(recoveryOptions()...)...)
+}
+
+// swap breaks all connections to the two, but those of the first that carried acquires.
+func (s *swappable) swap() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.swapped = true
+	for _, c := range s.conns {
+		if c.to == 1 || c.to == 0 && !c.carried {
+			_ = c.Close()
+		}
+	}
+}
+
+// When two addresses are swapped (a name that is resolved to another host), and a connection
+// stands that leads to the server of before, no server votes for both addresses.
+func TestSwappedAddresses(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		s := &swappable{}
+		c := s.client(t, d)
+		must(t, c.Init(background, 0))
+		must(t, mustTry(t, c, "first").Unlock(background))
+		settled(t, c)
+		rival := clientOn(t, d.raw[1:], d.inTime(recoveryOptions()...)...)
+		s.swap()
+		eventually(t, "all vote again", func() bool {
+			if lock, err := c.TryLock(background, "other"); err == nil {
+				must(t, lock.Unlock(background))
+			}
+			votes := true
+			for _, why := range c.members.View().Out {
+				votes = votes && why == nil
+			}
+			return votes && d.now().Sub(0) > 3*recoveryMaxTTL
+		})
+		held := mustTry(t, rival, "job")
+		settled(t, rival)
+		if lock, err := c.TryLock(background, "job"); err == nil {
+			t.Errorf("token %v, beside the holder with %v", lock.Token(), held.Token())
+		}
+		must(t, held.Unlock(background))
+	})
+}
