@@ -259,6 +259,12 @@ func TestBadHistories(t *testing.T) {
 			s.fault(4500, 4550, "freeze(m4,50ms)")
 			s.fault(4900, 5800, "freeze(m2+m3,900ms)")
 		}), Lost, "unhurt since 4.96s"},
+		{"a renewed hold is lost beside a master that was seen to vote before another one lost its data", lostBeside(func(s *story) {
+			s.fault(3000, 3000, "flushall(m1)")
+			s.members(3970, "m0+m1+m2+m3+m4")
+			s.fault(3980, 3980, "flushall(m4)")
+			s.fault(4900, 5800, "freeze(m2,900ms)")
+		}), Lost, "unhurt since 4.96s"},
 		{"a renewed hold is lost because others cannot reach its masters", func(s *story) {
 			s.fault(4900, 5800, "partition(c1+c2,m1+m3+m4,both,900ms)")
 			h := s.renews("c0", "b", 22, 5000, 5010, 5410)

@@ -141,15 +141,15 @@ func (r *record) missed(client string, from, to time.Duration, b Bounds, network
 	return some
 }
 
-// votesAgain returns when the masters of a fault vote again, which have to sit out a quarantine after it. That begins
-// anew with each change of the members, as when another master loses its data, or one of those that sit out is out of
-// reach when it is to vote again.
+// votesAgain returns when the masters of a fault vote again, which have to sit out a quarantine after it. The quarantine
+// begins anew when the members change before its end: when another master loses its data, or when one of those that
+// sit out is out of reach when it is to vote, and others vote without it. Where all members were seen to vote, it is over.
 func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	until := f.to + b.Quarantine
 	for _, o := range r.faults { // in the order in which they began
 		_, after := o.Hurts("", b.Silent, b.Quarantine)
 		switch {
-		case o.from > until || o.to < f.to || after < b.Quarantine && o.Masters&f.Masters == 0:
+		case o.from > until || o.to < f.to || after < b.Quarantine && o.Masters&f.Masters == 0 || r.looked(f.to+b.Silent, o.from):
 		case o.to == never:
 			return never
 		default:
