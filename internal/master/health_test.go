@@ -223,6 +223,25 @@ func TestSilentConnectionsAreNotTriedOneByOne(t *testing.T) {
 	})
 }
 
+// When one link could be connected, another one need not wait for the end of the pause after the
+// failure before.
+func TestAConnectionEndsThePause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		a, b := m.on(), m.on()
+		m.full = true
+		m.asks(a, script.Refused)
+		m.full = false
+		m.Retry()
+		for _, l := range []*link{b, a} {
+			if got := m.ask(l); got.Answer != script.Granted {
+				t.Errorf("%+v", got)
+			}
+		}
+	})
+}
+
 // The answer to a batch that left before a failure does not take back what a newer answer said.
 func TestAnOlderAnswerTakesNothingBack(t *testing.T) {
 	t.Parallel()

@@ -224,7 +224,7 @@ func (m *Master) connect(l *link) error {
 	h := &m.health
 	h.connecting <- struct{}{}
 	defer func() { <-h.connecting }()
-	if !h.retry.Swap(false) && m.Now().Before(h.downTill) {
+	if !h.retry.Swap(false) && h.downErr != nil && m.Now().Before(h.downTill) {
 		return h.downErr
 	}
 	l.epoch = h.epoch.Load()
