@@ -133,7 +133,17 @@ func memoryFinding(m *masterReading) finding {
 func persistenceFinding(m *masterReading) finding {
 	const check = "persistence"
 	judged := membership.Judge(m.info, m.config)
-	if judged.Durable {
+	switch {
+	case !judged.Durable:
+	case m.loads == loadsSome:
+		return finding{Check: check, Level: levelFault, What: "its default user may not run all commands",
+			Why: "Redis loads its append-only file as that user, and drops what scripts wrote: after a restart a lock may have two holders, and a token may repeat",
+			Do:  "before the next restart: ACL SETUSER default off ~* &* +@all, and ACL SAVE or the same in its configuration. Nobody can log in as a user that is off"}
+	case m.loads == loadsUnknown && m.rights.user != "default":
+		return finding{Check: check, Level: levelNote, What: "whether its default user may run all commands is not known: this user may not ask (ACL GETUSER)",
+			Why: "Redis loads its append-only file as that user, and drops what scripts wrote if it may not run that",
+			Do:  "see that ACL GETUSER default shows +@all and ~*; the user may be off"}
+	default:
 		return fine(check, "it forgets nothing when it restarts")
 	}
 	var weak []string

@@ -31,6 +31,7 @@ type masterReading struct {
 	clocks []clockSample     // in order; the first and the last are about a second apart
 	pings  []time.Duration
 	rights rights
+	loads  loads
 }
 
 // clockSample is one comparison of a master's clock and this host's.
@@ -100,6 +101,7 @@ func readMaster(ctx context.Context, url, prefix string) masterReading {
 		m.pings = append(m.pings, time.Since(sent))
 	}
 	m.rights = readRights(ctx, c, prefix)
+	m.loads = readLoads(ctx, c)
 	sleep(ctx, clockSpan-time.Since(began))
 	m.sampleClock(ctx, c, began)
 	return m

@@ -33,6 +33,7 @@ func healthy() reading {
 			clocks: []clockSample{{0, time.Millisecond, time.Millisecond}, {time.Second, time.Millisecond, time.Millisecond}},
 			pings:  slices.Repeat([]time.Duration{time.Millisecond}, pingCount),
 			rights: rights{user: "default"},
+			loads:  loadsAll,
 		})
 		r.members.Members = append(r.members.Members, redlock.Member{Address: name, State: redlock.MemberVoting, Master: name})
 	}
@@ -80,6 +81,13 @@ func TestFindings(t *testing.T) {
 		{"eviction", info("maxmemory_policy", "allkeys-lru"), levelWarning, "memory", "allkeys-lru"},
 		{"little memory", func(r *reading) { info("maxmemory", "1000")(r); info("used_memory", "850")(r) }, levelWarning, "memory", "85 %"},
 		{"not durable", func(r *reading) { r.masters[1].config["appendfsync"] = "everysec" }, levelNote, "persistence", "appendfsync is everysec"},
+		{"default user shut", func(r *reading) { r.masters[1].loads = loadsSome }, levelFault, "persistence", "default user may not run all"},
+		{"default user shut, and no AOF", func(r *reading) {
+			r.masters[1].loads, r.masters[1].config["appendonly"] = loadsSome, "no"
+		}, levelNote, "persistence", "appendonly is no"},
+		{"default user not known", func(r *reading) {
+			r.masters[1].loads, r.masters[1].rights.user = loadsUnknown, "locker"
+		}, levelNote, "persistence", "is not known"},
 		{"was a replica", info("master_replid2", "a1"), levelNote, "persistence", "a replica once"},
 		{"slow at times", func(r *reading) { r.masters[1].pings[0] = 600 * ms }, levelWarning, "latency", "worst 600ms"},
 		{"far", func(r *reading) { r.masters[1].pings = slices.Repeat([]time.Duration{60 * ms}, pingCount) }, levelNote, "latency", "median 60ms"},
@@ -289,6 +297,30 @@ func TestDoctorTriesRights(t *testing.T) {
 	}
 	if keys, err := c.Keys(t.Context(), "*").Result(); err != nil || len(keys) > 0 {
 		t.Errorf("it left %q (%v)", keys, err)
+	}
+}
+
+// A server that would drop a part of its append-only file is told, as it says in both protocols.
+func TestDoctorLooksAtTheDefaultUser(t *testing.T) {
+	t.Parallel()
+	s := masterWith(t, redisproc.Config{AppendFsync: "always"})
+	for _, protocol := range []int{2, 3} {
+		c := redis.NewClient(&redis.Options{Addr: s.Addr(), Protocol: protocol})
+		defer c.Close()
+		for rules, want := range map[string]loads{"~* &* +@all": loadsAll, "~* &* -@all": loadsSome, "~* &* +@all -eval": loadsSome, "resetkeys +@all": loadsSome} {
+			words := []any{"ACL", "SETUSER", "default"}
+			for rule := range strings.FieldsSeq(rules) {
+				words = append(words, rule)
+			}
+			must(t, c.Do(t.Context(), "ACL", "SETUSER", "all", "on", ">p", "~*", "&*", "+@all").Err())
+			must(t, c.Do(t.Context(), words...).Err())
+			all := redis.NewClient(&redis.Options{Addr: s.Addr(), Protocol: protocol, Username: "all", Password: "p"})
+			defer all.Close()
+			if got := readLoads(t.Context(), all); got != want {
+				t.Errorf("RESP%d, %s: %v, want %v", protocol, rules, got, want)
+			}
+			must(t, all.Do(t.Context(), "ACL", "SETUSER", "default", "~*", "&*", "+@all").Err())
+		}
 	}
 }
 

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// loads is how much of its append-only file a server loads when it starts. It does so with the
+// rights of the default user, and drops transactions that this user may not run, as the writes
+// of a script are (https://github.com/redis/redis/issues/14541).
+type loads int
+
+const (
+	loadsUnknown loads = iota
+	loadsAll
+	loadsSome
+)
+
+func readLoads(ctx context.Context, c *redis.Client) loads {
+	reply, err := c.Do(ctx, "ACL", "GETUSER", "default").Result()
+	if err != nil {
+		return loadsUnknown
+	}
+	return loadsOf(reply)
+}
+
+// loadsOf reads the reply to ACL GETUSER default: fields and values, in RESP3 as a map.
+func loadsOf(reply any) loads {
+	user := map[string]string{}
+	switch fields := reply.(type) {
+	case map[any]any:
+		for name, value := range fields {
+			user[fmt.Sprint(name)] = fmt.Sprint(value)
+		}
+	case []any:
+		for i := 0; i+1 < len(fields); i += 2 {
+			user[fmt.Sprint(fields[i])] = fmt.Sprint(fields[i+1])
+		}
+	}
+	commands, keys := strings.Fields(user["commands"]), user["keys"]
+	switch {
+	case len(commands) == 0:
+		return loadsUnknown
+	case len(commands) == 1 && commands[0] == "+@all" && (strings.Contains(keys, "~*") || keys == "[*]"): // [*]: Redis 6
+		return loadsAll
+	}
+	return loadsSome
+}
