@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -31,12 +32,15 @@ const (
 
 // newID returns 128 random bits. Each is read from the system, so that two copies of a
 // virtual machine never make the same one.
-func newID() (id [16]byte) {
+func newID() (id [idBytes]byte) {
 	_, _ = rand.Read(id[:]) // it never fails
 	return id
 }
 
-const idLen = 22
+const (
+	idBytes = 16
+	idLen   = 22 // as text
+)
 
 var idText = base64.RawURLEncoding
 
@@ -45,11 +49,15 @@ func newClientID() string {
 	return idText.EncodeToString(id[:])
 }
 
-// newOwner returns a random id for a fresh acquisition. It begins with the client's, so
-// that who holds a lock can be told at no cost for the lock.
+// newOwner returns an id for a fresh acquisition. It begins with the client's, and goes on with
+// the time, so that who holds a lock, and since when, can be told at no cost for the lock. The
+// other 80 bits are random. Nothing rests on the time.
 func newOwner(client string) string {
 	var owner [2*idLen + 1]byte
 	id := newID()
+	var now [8]byte
+	binary.BigEndian.PutUint64(now[:], uint64(time.Now().UnixMilli()))
+	copy(id[:ownerTimeLen], now[8-ownerTimeLen:])
 	n := copy(owner[:], client)
 	owner[n] = '.'
 	idText.Encode(owner[n+1:], id[:])
@@ -60,6 +68,22 @@ func newOwner(client string) string {
 func clientOf(owner string) string {
 	client, _, _ := strings.Cut(owner, ".")
 	return client
+}
+
+// ownerTimeLen is how many bytes of an owner id are the time, in ms since 1970.
+const ownerTimeLen = 6
+
+// sinceOf is when the acquisition with that owner id began, by the clock of its client. It is
+// zero for an id that was made otherwise.
+func sinceOf(owner string) time.Time {
+	_, text, _ := strings.Cut(owner, ".")
+	id, err := idText.DecodeString(text)
+	if err != nil || len(id) != idBytes {
+		return time.Time{}
+	}
+	var ms [8]byte
+	copy(ms[8-ownerTimeLen:], id)
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))
 }
 
 const waits = ":waits:"

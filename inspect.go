@@ -52,12 +52,20 @@ type LockView struct {
 	Readers   []ReaderView  // that have it; of one master the 100 at most that have it for longest
 }
 
+// Since is when the holder asked for the lock, or the one that left it to linger, by the clock of
+// its host. It is for people: a clock may be wrong. It is zero if nobody has the lock, or readers
+// do, each of which tells for itself.
+func (v LockView) Since() time.Time { return sinceOf(v.Owner) }
+
 // ReaderView is what is known of a reader.
 type ReaderView struct {
 	Owner     string // the id of the acquisition
 	Holder    Holder
 	Remaining time.Duration // until it is over, if nobody renews it
 }
+
+// Since is when the reader asked for the lock, by the clock of its host, as that of LockView.
+func (v ReaderView) Since() time.Time { return sinceOf(v.Owner) }
 
 // MasterView is what one master said.
 type MasterView struct {

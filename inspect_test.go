@@ -319,6 +319,11 @@ func TestOwnersAreTheirClients(t *testing.T) {
 		}
 		seen[owner] = true
 	}
+	for _, owner := range []string{"", "c", "c.", "c.1", client + ".????", client + "." + client + "A"} {
+		if at := sinceOf(owner); !at.IsZero() {
+			t.Errorf("%q: %v", owner, at)
+		}
+	}
 	if got := clientOf("0f9c3e1a-8b7c"); got != "0f9c3e1a-8b7c" {
 		t.Error(got)
 	}

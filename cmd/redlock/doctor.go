@@ -17,7 +17,7 @@ type doctorConfig struct {
 
 // Help is the long part of the help.
 func (*doctorConfig) Help() string {
-	return `Looks at each master and at all together, and tells what is wrong for locks, why that matters, and what to do. It takes about two seconds. It changes nothing on the masters, but for one key of its own (PREFIX:doctor:RANDOM), which lives for a second at most.
+	return `Looks at each master and at all together, and tells what is wrong for locks, why that matters, and what to do. It takes about two seconds. It changes nothing on the masters, but for one key of its own (PREFIX:doctor:RANDOM), which lives for a second at most. As any client does, it brings back a member that lost its data, which changes the table of members.
 
 Levels:
 

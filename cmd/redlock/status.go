@@ -32,9 +32,7 @@ type statusConfig struct {
 
 // Help is the long part of the help.
 func (*statusConfig) Help() string {
-	return `Tells the members, as redlock members does, and of each NAME who holds it: the name that the program gave itself, its process and host, the fencing token, the entries that are not unlocked (depth), how long the masters keep the lock if nobody renews it, and how many clients wait. It tells what more than half of the members say, and what each master says where one says otherwise. It changes nothing, and no decision about a lock may rest on it: see redlock verify.
-
-Since when it is held is not told: the masters do not keep that.
+	return `Tells the members, as redlock members does, and of each NAME who holds it: the name that the program gave itself, its process and host, since when by that host's clock, the fencing token, the entries that are not unlocked (depth), how long the masters keep the lock if nobody renews it, and how many clients wait. It tells what more than half of the members say, and what each master says where one says otherwise. It changes no lock, and no decision about a lock may rest on it: see redlock verify. As any client does, it brings back a member that lost its data.
 
 Without --name it lists the names that are taken as one voting master has them, at most ` + fmt.Sprint(mostNames) + ` of the first 100000 keys. Holders that this master did not grant are not among them.
 
@@ -51,7 +49,7 @@ Examples:
   error    why it is not known, or ""
   locks    an array, of each NAME: name; error, why too few masters answered, or
            ""; need, how many members decide; what they agree on: state, owner,
-           holder, token, depth, remainingMillis, waiting, readers; and masters,
+           since, holder, token, depth, remainingMillis, waiting, readers; and masters,
            an array of what each said: master, its address; error, why that
            does not count, or ""; grant; and the same as of the quorum
   names    without --name: master, whose they are; names; more, whether there
@@ -62,9 +60,10 @@ Examples:
            majority says the same, or the master did not say
   holder   client, its id; name, host and pid, as it told them, "" and 0 if no
            master knows. Of state kept: for whom
+  since    when the holder asked for it, by its clock; "" if that is not known
   token    a string; "" if there is none or it is not known
   grant    the grant number of one master, a string
-  readers  an array: owner; holder; remainingMillis
+  readers  an array: owner; since; holder; remainingMillis
 ` + statusHelp(
 		statusRow{exitOK, "told; with --watch, ended by a signal"},
 		statusRow{exitUsage, "bad input"},

@@ -40,6 +40,7 @@ type (
 	lockViewJSON struct {
 		State           string       `json:"state"`
 		Owner           string       `json:"owner"`
+		Since           string       `json:"since"`
 		Holder          holderJSON   `json:"holder"`
 		Token           string       `json:"token"`
 		Depth           int          `json:"depth"`
@@ -55,6 +56,7 @@ type (
 	}
 	readerJSON struct {
 		Owner           string     `json:"owner"`
+		Since           string     `json:"since"`
 		Holder          holderJSON `json:"holder"`
 		RemainingMillis int64      `json:"remainingMillis"`
 	}
@@ -82,13 +84,21 @@ func jsonOfLock(l lockStatus) lockJSON {
 	return out
 }
 
+// sinceText is when somebody asked for a lock, "" if that is not known.
+func sinceText(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.Format(time.RFC3339)
+}
+
 func jsonOfView(v redlock.LockView) lockViewJSON {
 	if v.State == "" { // nothing could be asked
 		v.State = redlock.LockUnknown
 	}
-	out := lockViewJSON{string(v.State), v.Owner, holderJSON(v.Holder), tokenText(uint64(v.Token)), v.Depth, v.Remaining.Milliseconds(), v.Waiting, []readerJSON{}}
+	out := lockViewJSON{string(v.State), v.Owner, sinceText(v.Since()), holderJSON(v.Holder), tokenText(uint64(v.Token)), v.Depth, v.Remaining.Milliseconds(), v.Waiting, []readerJSON{}}
 	for _, r := range v.Readers {
-		out.Readers = append(out.Readers, readerJSON{r.Owner, holderJSON(r.Holder), r.Remaining.Milliseconds()})
+		out.Readers = append(out.Readers, readerJSON{r.Owner, sinceText(r.Since()), holderJSON(r.Holder), r.Remaining.Milliseconds()})
 	}
 	return out
 }

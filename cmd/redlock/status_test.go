@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // decodeAs reads what --json printed, which must have no other names.
@@ -146,7 +149,7 @@ func TestStatusJSON(t *testing.T) {
 		locks: []lockStatus{{in: redlock.Inspection{Name: "a"}, err: errors.New("refused")}}, listed: true,
 	}))
 	must(t, err)
-	const view = `"state":"unknown","owner":"","holder":{"client":"","name":"","host":"","pid":0},"token":"","depth":0,"remainingMillis":0,"waiting":0,"readers":[]`
+	const view = `"state":"unknown","owner":"","since":"","holder":{"client":"","name":"","host":"","pid":0},"token":"","depth":0,"remainingMillis":0,"waiting":0,"readers":[]`
 	const want = `{"time":"2026-05-04T12:00:00Z","members":null,"error":"two; lines","locks":[{"name":"a","error":"refused","need":0,` + view +
 		`,"masters":[]}],"names":{"master":"","names":[],"more":false,"error":""}}`
 	if string(text) != want {
@@ -157,7 +160,7 @@ func TestStatusJSON(t *testing.T) {
 	text, err = json.Marshal(jsonOfLock(lockStatus{in: redlock.Inspection{Name: "a", Need: 2, Quorum: v, Masters: []redlock.MasterView{{Master: "m", LockView: v}}}}))
 	must(t, err)
 	says(t, "a lock", string(text), `"holder":{"client":"c","name":"payroll","host":"db1","pid":4711},"token":"12","depth":2,"remainingMillis":24310,"waiting":3`,
-		`"readers":[{"owner":"c.2","holder":{"client":"","name":"","host":"","pid":0},"remainingMillis":1000}]`, `"masters":[{"master":"m","error":"","grant":"12","state":"held"`)
+		`"readers":[{"owner":"c.2","since":"","holder":{"client":"","name":"","host":"","pid":0},"remainingMillis":1000}]`, `"masters":[{"master":"m","error":"","grant":"12","state":"held"`)
 	timeless := jsonOfStatus(status{locks: []lockStatus{{in: redlock.Inspection{Quorum: v, Masters: []redlock.MasterView{{LockView: v}}}}}}).withoutTimes()
 	if text, _ := json.Marshal(timeless); strings.Contains(string(text), "24310") || strings.Contains(string(text), "1000") {
 		t.Errorf("times are left in %s", text)
@@ -187,6 +190,12 @@ func lockOf(t *testing.T, masters, name, what string, wanted func(lockJSON) bool
 	return lock
 }
 
+// recent reports whether the time is within the last minute.
+func recent(text string) bool {
+	at, err := time.Parse(time.RFC3339, text)
+	return err == nil && time.Since(at) < time.Minute && time.Since(at) > -time.Minute
+}
+
 func TestStatusTellsTheHolder(t *testing.T) {
 	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
 		masters := flagOf(servers...)
@@ -206,7 +215,7 @@ func TestStatusTellsTheHolder(t *testing.T) {
 			}
 			return l.Holder.PID == holder.cmd.Process.Pid
 		})
-		if lock.State != "held" || lock.Holder.Host != host || lock.Token != token || lock.Depth != 1 || lock.Need != 2 || lock.Error != "" ||
+		if lock.State != "held" || lock.Holder.Host != host || lock.Token != token || !recent(lock.Since) || lock.Depth != 1 || lock.Need != 2 || lock.Error != "" ||
 			lock.RemainingMillis <= 0 || lock.RemainingMillis > 40_000 || lock.Waiting != 0 || len(lock.Readers) != 0 {
 			t.Errorf("%+v", lock)
 		}
@@ -364,4 +373,17 @@ func TestStatusVerifyAndUnlockBadInput(t *testing.T) {
 			t.Errorf("%q: status %d, stdout %q, stderr %q; want %d and %q", c.args, r.status, r.stdout, r.stderr, exitUsage, c.says)
 		}
 	}
+}
+
+// A user who may do all that locks need, and not list names, is told just that.
+func TestStatusWithoutSCAN(t *testing.T) {
+	t.Parallel()
+	s := masterWith(t, redisproc.Config{})
+	initialise(t, "--masters=redis://"+s.Addr())
+	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer c.Close()
+	must(t, c.Do(t.Context(), "ACL", "SETUSER", "locker", "on", ">p", "~*", "&*", "+@all", "-scan").Err())
+	r := redlockEnds(t, "status", "--masters=redis://locker:p@"+s.Addr())
+	r.wants(t, exitOK)
+	says(t, "without SCAN", r.stdout, "not listed: the user lacks the right to SCAN")
 }

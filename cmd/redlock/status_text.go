@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -29,6 +30,10 @@ func printStatus(w io.Writer, s status) {
 }
 
 func printNames(w io.Writer, s status) {
+	if errors.Is(s.namesErr, redlock.ErrDenied) {
+		fmt.Fprintln(w, "The names that are taken are not listed: the user lacks the right to SCAN, which nothing else needs.")
+		return
+	}
 	if s.namesErr != nil {
 		fmt.Fprintf(w, "The names that are taken are not known: %s\n", oneLine(s.namesErr))
 		return
@@ -57,6 +62,9 @@ func printLock(w io.Writer, l lockStatus) {
 	if q.Owner != "" {
 		row("holder", "%v", q.Holder)
 		row("owner", "%s", q.Owner)
+		if since := q.Since(); !since.IsZero() {
+			row("since", "%s, by the holder's clock", since.Format(time.RFC3339))
+		}
 		row("token", "%s", cmp.Or(tokenText(uint64(q.Token)), "not known"))
 	}
 	if q.State == redlock.LockHeld {

@@ -105,7 +105,7 @@ func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count 
 			return err
 		})
 	})
-	return keys, next, err
+	return keys, next, denied(err)
 }
 
 // onceMore sends again what broke the connection: it had been idle, and may have been
