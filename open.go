@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -70,9 +72,14 @@ func Open(urls []string, opts ...Option) (*Client, error) {
 	errs := []error{err}
 	endpoints := make([]master.Endpoint, len(urls))
 	for i, s := range urls {
+		field := fmt.Sprintf("urls[%d]", i)
+		if strings.TrimSpace(s) == "" {
+			errs = append(errs, &OptionError{field, strconv.Quote(s), "it must be a URL such as redis://10.0.0.1:6379"})
+			continue
+		}
 		o, err := masterurl.Parse(s)
 		if err != nil {
-			errs = append(errs, badURL(fmt.Sprintf("urls[%d]", i), err))
+			errs = append(errs, badURL(field, err))
 			continue
 		}
 		endpoints[i] = master.NewEndpoint(o, cfg.requestTimeout)

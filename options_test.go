@@ -165,7 +165,7 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []struct{ url, says string }{
-		{"", "its scheme"},
+		{"", "it must be a URL such as redis://"},
 		{"localhost:6379", "its scheme"},
 		{"http://u:hunter2@h", "its scheme"},
 		{"u:hunter2@h", "its scheme"},

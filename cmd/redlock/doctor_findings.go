@@ -76,7 +76,7 @@ func rightsFinding(m *masterReading) finding {
 	switch {
 	case len(needed) > 0:
 		return finding{Check: check, Level: levelFault, What: fmt.Sprintf("%s may not use %s", user, strings.Join(needed, ", ")),
-			Why: "the operations of a lock that need it fail, some of them half-way", Do: `give the user the rights that docs/PROTOCOL.md has under "Keys", on the keys and channels of --prefix`}
+			Why: "clients refuse the master, so its vote is missing", Do: `give the user the rights that docs/PROTOCOL.md has under "Rights", on the keys and channels of --prefix`}
 	case m.rights.err != nil:
 		return finding{Check: check, Level: levelNote, What: "they could not be tried: " + oneLine(m.rights.err),
 			Why: "a right that is lacking shows only when it is needed", Do: "try with a user who may EVAL"}

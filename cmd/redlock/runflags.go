@@ -164,7 +164,7 @@ func mastersFrom(given []string, embedded bool) ([]string, error) {
 		}
 	}
 	if len(given) == 0 {
-		return nil, errors.New("--masters is missing, and so is REDLOCK_MASTERS: give the URLs of all masters with commas between them, or --embedded for a try")
+		return nil, errors.New("--masters is missing, and so is REDLOCK_MASTERS: give the URLs of all masters with commas between them (for a try without any: redlock run --embedded)")
 	}
 	urls := strings.Split(strings.Join(given, ","), ",")
 	for i := range urls {

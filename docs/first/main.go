@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
@@ -24,7 +25,7 @@ func main() {
 	err = client.Do(context.Background(), "payroll", func(ctx context.Context, token fence.Token) error {
 		fmt.Println("locked, with token", token) // ctx ends when the lock is lost
 		return nil
-	})
+	}, redlock.WithWait(10*time.Second)) // without it, Do waits for as long as ctx lives
 	if err != nil {
 		log.Fatal(err)
 	}
