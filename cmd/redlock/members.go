@@ -128,14 +128,21 @@ func (d *deployment) open(more ...string) (*redlock.Client, error) {
 
 // printMembers prints the table for people.
 func printMembers(w io.Writer, m redlock.Membership, now time.Time) {
-	voting := 0
+	voting, present := 0, 0
 	for _, member := range m.Members {
 		if member.State == redlock.MemberVoting {
 			voting++
+			if votesNow(member) {
+				present++
+			}
 		}
 	}
-	fmt.Fprintf(w, "deployment %s, version %d\nmax ttl %v, clocks may differ by %.4g %%\n%d of %s decide, %d may vote\n\n",
-		m.Deployment, m.Version, m.MaxTTL, 100*m.Drift, m.Need, counted(len(m.Members), "member"), voting)
+	absent := ""
+	if present < voting {
+		absent = fmt.Sprintf(", %d of them do now", present)
+	}
+	fmt.Fprintf(w, "deployment %s, version %d\nmax ttl %v, clocks may differ by %.4g %%\n%d of %s decide, %d may vote%s\n\n",
+		m.Deployment, m.Version, m.MaxTTL, 100*m.Drift, m.Need, counted(len(m.Members), "member"), voting, absent)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "MEMBER\tSTATE\tSERVED BY\tREMARKS")
 	for _, member := range m.Members {
@@ -157,12 +164,17 @@ func printMembers(w io.Writer, m redlock.Membership, now time.Time) {
 	}
 }
 
+// votesNow reports whether a member that may vote answers with its data.
+func votesNow(m redlock.Member) bool { return m.Master != "" && m.Err == nil }
+
 // remarks are what is to be said of a member besides its state.
 func remarks(m redlock.Member, now time.Time) string {
 	left := m.Left.Round(100 * time.Millisecond)
 	at := now.Add(m.Left).Format(time.TimeOnly)
 	text := ""
 	switch {
+	case m.State == redlock.MemberVoting && !votesNow(m):
+		text = "does not vote now"
 	case m.State == redlock.MemberNew && m.Left > 0:
 		text = fmt.Sprintf("does not vote for %v, until %s", left, at)
 	case m.State == redlock.MemberNew:

@@ -87,11 +87,11 @@ func TestMembersTable(t *testing.T) {
 	}, now)
 	const want = `deployment d, version 7
 max ttl 1m0s, clocks may differ by 7 %
-3 of 5 members decide, 2 may vote
+3 of 5 members decide, 2 may vote, 1 of them do now
 
 MEMBER         STATE      SERVED BY    REMARKS
 10.0.0.1:6379  voting     redis1:6379  
-10.0.0.2:6379  voting     -            dial: refused
+10.0.0.2:6379  voting     -            does not vote now; dial: refused
 10.0.0.3:6379  new        redis3:6379  does not vote for 41s, until 12:00:41
 10.0.0.4:6379  new        -            does not vote before it has the counters of the others; dial: refused
 10.0.0.5:6379  suspended  redis5:6379  does not vote until it is resumed; may be removed in 1s, at 12:00:01

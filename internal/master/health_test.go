@@ -310,3 +310,26 @@ func TestReconnect(t *testing.T) {
 		}
 	})
 }
+
+// movingGate finds another server on each connection.
+type movingGate struct{ openGate }
+
+func (movingGate) Greeted(m *Master, _ []Reply) error {
+	m.Reconnect()
+	return nil
+}
+
+// An address that leads to another server each time is given up, for this batch.
+func TestAnAddressThatLeadsElsewhereEachTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		m.Gate = movingGate{}
+		m.asks(m.on(), script.Refused)
+		if len(m.conns) != maxReconnects {
+			t.Errorf("%d connections, want %d", len(m.conns), maxReconnects)
+		}
+		m.Gate = openGate{}
+		m.asks(m.on(), script.Granted)
+	})
+}

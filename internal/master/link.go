@@ -200,10 +200,14 @@ func (l *link) spoil() {
 	_ = driving(func() error { return l.conn.Process(ctx, redis.NewCmd(ctx, unwritable)) })
 }
 
+// maxReconnects is how often a link is connected for one batch: once for the server that the
+// address leads to now, and again because that one was not known yet.
+const maxReconnects = 3
+
 // ready makes sure that the link has a connection that a batch may leave on, and returns when that
 // was: had the master been told to reconnect before, this would be another connection.
 func (m *Master) ready(l *link) (now clock.Instant, err error) {
-	for {
+	for range maxReconnects {
 		if err := m.connect(l); err != nil {
 			return 0, err
 		}
@@ -213,6 +217,7 @@ func (m *Master) ready(l *link) (now clock.Instant, err error) {
 		}
 		l.drop()
 	}
+	return 0, NotMember("its address leads to one server after another", MaxOut)
 }
 
 // connect makes sure that the link has a connection to a server that may be used.

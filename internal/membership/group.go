@@ -63,7 +63,8 @@ type Group struct {
 // binding is the master that is a member.
 type binding struct {
 	index int
-	left  clock.Instant // when it was found to be another's; 0: it is not
+	gone  bool          // it was found to be another's
+	left  clock.Instant // when it was
 }
 
 // NewGroup returns a group, to be given its masters before it is asked for anything.
@@ -239,14 +240,14 @@ func (g *Group) note(i int, r *report) {
 // bind notes which member a master is. The caller holds mu.
 func (g *Group) bind(i int, id string) {
 	for other, b := range g.bound {
-		if b.index == i && other != id && b.left == 0 {
+		if b.index == i && other != id && !b.gone {
 			g.Masters[i].Reconnect()
-			b.left = g.Now() // no vote of other comes by way of i that was sent later
+			b.gone, b.left = true, g.Now() // no vote of other comes by way of i that was sent later
 			g.bound[other] = b
 		}
 	}
 	now := g.Now()
-	if b, is := g.bound[id]; !is || b.index == i || b.left != 0 && now.Sub(b.left) > g.longestLease() {
+	if b, is := g.bound[id]; !is || b.index == i || b.gone && now.Sub(b.left) > g.longestLease() {
 		g.bound[id] = binding{index: i}
 	}
 }

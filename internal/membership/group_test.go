@@ -20,6 +20,7 @@ func TestWhichMasterAMemberIs(t *testing.T) {
 	for _, known := range []bool{false, true} { // the deployment's max ttl; else the client's counts
 		now := clock.Instant(1)
 		g := NewGroup(Config{Now: func() clock.Instant { return now }, MaxTTL: lease})
+		g.Masters = []*master.Master{{}, {}, {}}
 		if known {
 			g.MaxTTL = 2 * lease
 			g.view.Store(&View{Table: table("a")})
@@ -48,7 +49,7 @@ func TestWhichMasterAMemberIs(t *testing.T) {
 			for _, id := range []string{"a", "b", "c"} {
 				if b, is := g.bound[id]; !is {
 					continue
-				} else if b.left != 0 {
+				} else if b.gone {
 					got += "-"
 				} else {
 					got += fmt.Sprint(b.index)
