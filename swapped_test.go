@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -21,11 +22,13 @@ type swappable struct {
 type swappedConn struct {
 	net.Conn
 	to      int // the address
-	carried bool
+	carried atomic.Bool
 }
 
 func (c *swappedConn) Write(b []byte) (int, error) {
-	c.carried = c.carried || bytes.Contains(b, []byte("evalsha")) && bytes.Contains(b, []byte("acquire"))
+	if bytes.Contains(b, []byte("evalsha")) && bytes.Contains(b, []byte("acquire")) {
+		c.carried.Store(true)
+	}
 	return c.Conn.Write(b)
 }
 
@@ -60,7 +63,7 @@ func (s *swappable) swap() {
 	defer s.mu.Unlock()
 	s.swapped = true
 	for _, c := range s.conns {
-		if c.to == 1 || c.to == 0 && !c.carried {
+		if c.to == 1 || c.to == 0 && !c.carried.Load() {
 			_ = c.Close()
 		}
 	}
