@@ -124,6 +124,7 @@ func forcedHolderStaysOut(t *testing.T, d *deployment) {
 		m.die()
 	}
 	token := mustForce(t, operator, "job")
+	settled(t, operator) // else it asks those that come back
 	for _, m := range d.masters[3:] {
 		m.revive()
 	}

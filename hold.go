@@ -282,6 +282,11 @@ func (h *hold) end(cause error) error {
 	}
 	h.ended, h.endedAt = cause, now
 	h.timer.Stop()
+	if late := planted.Bug.TellsAfter(); late > 0 && cause != ErrReleased {
+		time.AfterFunc(late, func() { h.cancel(cause) })
+	} else {
+		h.cancel(cause) // with mu: who gets ended as an error finds the context done
+	}
 	h.mu.Unlock()
 	h.wish.stop()
 
@@ -290,11 +295,6 @@ func (h *hold) end(cause error) error {
 			late := newRound(h.client.members.View())
 			h.send(late, h.repairCall(h.terms))
 		})
-	}
-	if late := planted.Bug.TellsAfter(); late > 0 && cause != ErrReleased {
-		time.AfterFunc(late, func() { h.cancel(cause) })
-	} else {
-		h.cancel(cause)
 	}
 	if cause != ErrReleased {
 		h.client.forget(h) // else handOver does it, with the release

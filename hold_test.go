@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -412,6 +413,30 @@ func TestAConfirmsNoIsADoubt(t *testing.T) {
 		}
 		if err := acquireAgain(d, 0, a.h); !redis.HasErrorPrefix(err, "GONE") {
 			t.Errorf("an acquire that comes after its release is answered %v", err)
+		}
+	})
+}
+
+// Who is told by a call that the hold is over finds the contexts under it done, however many
+// there are.
+func TestAnEndIsSeenInAllContextsAtOnce(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
+		lock := mustTry(t, d.client(), "job", WithoutWatchdog())
+		under := make([]context.Context, 20_000)
+		for i := range under {
+			var cancel context.CancelFunc
+			under[i], cancel = context.WithCancel(lock.Context())
+			defer cancel()
+		}
+		go lock.h.end(ErrLost)
+		for lock.h.over() == nil {
+			runtime.Gosched()
+		}
+		for i, ctx := range under {
+			if ctx.Err() == nil {
+				t.Fatalf("context %d is not done", i)
+			}
 		}
 	})
 }
