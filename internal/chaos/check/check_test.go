@@ -389,6 +389,11 @@ func TestBadHistories(t *testing.T) {
 			s.fails("c0", "p", false, 5500, 5510, history.ErrNoQuorum)
 			s.holds("c0", "p", 26, 20_000, 20_010, 20_400).leaves(20_020, 20_030, 0)
 		}, Leftover, "p: c0 tried to get it at 5.5s and was told: no quorum; nobody had it or asked for it since 5.1s, and a quorum was unhurt"},
+		{"a lock that nobody has cannot be had, and a quorum answered since a try took long", func(s *story) {
+			s.fails("c1", "q", false, 4010, 4040, history.ErrNoQuorum)
+			s.holds("c1", "r", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
+			s.fails("c0", "p", false, 5500, 5500, history.ErrNoQuorum)
+		}, Leftover, "p: c0 tried to get it at 5.5s"},
 		{"a client asked in vain, and is killed long after", func(s *story) {
 			s.fails("c3", "p", false, 5000, 5010, history.ErrCanceled, time.Second)
 			s.client(5450, history.ClientKilled, "c3")
@@ -653,6 +658,11 @@ func TestHistoriesThatPass(t *testing.T) {
 		{"a lock that nobody has cannot be had when another try took long", func(s *story) {
 			s.fails("c1", "q", false, 5200, 5230, history.ErrNoQuorum)
 			s.fails("c0", "p", false, 5500, 5510, history.ErrNoQuorum)
+		}},
+		{"a lock that nobody has cannot be had since another try took long", func(s *story) {
+			s.fails("c1", "q", false, 5010, 5040, history.ErrNoQuorum)
+			s.fails("c1", "q", false, 5200, 5200, history.ErrNoQuorum)
+			s.fails("c0", "p", false, 5500, 5500, history.ErrNoQuorum)
 		}},
 		{"a lock that nobody has is not waited for", func(s *story) { s.fails("c0", "p", true, 5500, 5510, history.ErrNoQuorum) }},
 		{"a name was asked for in vain soon after the faults, and after the bound only by one who was canceled", func(s *story) {

@@ -99,8 +99,10 @@ func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some faul
 }
 
 // busy reports whether the machine let somebody wait for a store, or for the end of a
-// try: masters may have been as slow.
+// try: masters may have been as slow. Clients take masters that were too slow for down, and
+// fail at once for a while. So what counts is the time since a quorum answered one of them.
 func (r *record) busy(from, to time.Duration, b Bounds) bool {
+	from = r.answered(from)
 	waited := func(began, ended time.Duration) bool {
 		return began <= to && ended >= from && min(ended, r.horizon)-began > b.Busy
 	}
@@ -113,6 +115,16 @@ func (r *record) busy(from, to time.Duration, b Bounds) bool {
 		}
 	}
 	return slices.ContainsFunc(r.asks, func(a *ask) bool { return !a.waits && waited(a.from, a.to) })
+}
+
+// answered returns when a quorum answered somebody for the last time before, 0 if it never did.
+func (r *record) answered(before time.Duration) (last time.Duration) {
+	for _, a := range r.asks {
+		if (a.held || a.err == history.ErrHeld) && a.to <= before {
+			last = max(last, a.to)
+		}
+	}
+	return last
 }
 
 // missed returns the masters that the client could not rely on for all that time: those
