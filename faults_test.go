@@ -598,7 +598,7 @@ func TestContendersDoNotWaitForAHungMaster(t *testing.T) {
 	}
 	all.Wait()
 	d.masters[1].thaw()
-	if n := had.Load(); n < 30 {
+	if n := had.Load(); n < 10 { // 4 at most where they wait; on a busy machine, 29 were seen where they do not
 		t.Errorf("%d acquisitions in 4 s", n)
 	} else {
 		t.Logf("%d acquisitions in 4 s", n)

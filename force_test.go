@@ -124,7 +124,9 @@ func forcedHolderStaysOut(t *testing.T, d *deployment) {
 		m.die()
 	}
 	token := mustForce(t, operator, "job")
-	settled(t, operator) // else it asks those that come back
+	eventually(t, "no master is asked any more", func() bool { // else those that come back are
+		return !slices.ContainsFunc(operator.masters, func(m *master.Master) bool { return m.Unanswered() > 0 })
+	})
 	for _, m := range d.masters[3:] {
 		m.revive()
 	}

@@ -259,6 +259,7 @@ func TestAnnouncingCostsLittle(t *testing.T) {
 	c := d.client(WithRequestTimeout(d.request()))
 	lock := mustTry(t, c, "job")
 	must(t, lock.Extend(background, DefaultTTL))
+	settled(t, c)
 	for _, m := range mustInspect(t, c, "job").Masters {
 		if m.Err != nil || m.Holder != (Holder{Client: c.id}) {
 			t.Errorf("%+v", m)
