@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -272,6 +273,27 @@ func TestAClientThatPausesLearnsAtOnce(t *testing.T) {
 			lock, err := other.TryLock(background, "job")
 			must(t, err)
 			must(t, lock.Unlock(background))
+		})
+	}
+}
+
+// Clients wait for a random time before they do what all of them may do, so that not all do it at once. Who waits learns
+// meanwhile that another one has done it.
+func TestAClientThatIsToActLearnsAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+			hasty := WithRequestTimeout(50 * time.Millisecond) // shorter than they wait
+			clients := []*Client{d.reached(hasty), d.reached(hasty)}
+			must(t, d.raw[0].FlushAll(background).Err())
+			for _, c := range clients {
+				must(t, mustTry(t, c, "job").Unlock(background)) // it notices
+			}
+			knows := func(c *Client) bool { return c.members.View().Table.Members[0].State == membership.New }
+			eventually(t, "one of them gave the master its place again", func() bool { return slices.ContainsFunc(clients, knows) })
+			for _, c := range clients {
+				must(t, mustTry(t, c, "job").Unlock(background))
+			}
 		})
 	}
 }

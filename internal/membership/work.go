@@ -56,8 +56,8 @@ func (g *Group) work() {
 	var disputed string // a version that is not known to be committed
 	var since clock.Instant
 	var patience time.Duration
-	rested := false
-	failing := workPause // grows while steps fail: others do the same, or too few masters answer
+	var actFrom clock.Instant // 0: there was nothing that all clients may do
+	failing := workPause      // grows while steps fail: others do the same, or too few masters answer
 	var notBefore clock.Instant
 	failed := func() {
 		failing = min(2*failing, lookAgain/2)
@@ -105,12 +105,14 @@ func (g *Group) work() {
 				failed()
 			}
 		default:
-			if !rested {
-				rested = true
-				g.sleep(rand.N(actAfter))
+			if actFrom == 0 {
+				actFrom = g.Now().Add(rand.N(actAfter))
+			}
+			if left := actFrom.Sub(g.Now()); left > 0 {
+				g.nap(left) // others may do it meanwhile, which a Kick tells
 				continue
 			}
-			rested = false
+			actFrom = 0
 			if err := g.act(func() error { return g.do(g.ctx, s) }); err != nil {
 				failed()
 			} else {
