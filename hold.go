@@ -69,6 +69,7 @@ type hold struct {
 // masterHold is what the hold knows of one master.
 type masterHold struct {
 	heard   bool // the acquire was answered
+	mute    bool // with that it had no vote: that the name is free there is of no use to the next one to ask
 	granted bool // the lock was the owner's there when last heard
 	doubt   bool // an acquire of this owner may be executed there yet
 	lost    bool // it said "not yours" to the last extend: the next renewal repairs it
@@ -166,6 +167,7 @@ func (h *hold) acquired(i int, v script.Vote, t terms, counts bool) script.Vote 
 		s.expiry.hi = max(s.expiry.hi, v.Got.Add(t.keyTTL())) // it may have been entered again
 		return v
 	case v.Answer != script.Granted:
+		s.mute = s.mute || v.NoVote()
 		return v
 	case s.granted && s.grant != v.Grant && !h.reading.Load(): // a reader is given no number
 		// Not the grant that voted: the key expired and was granted again, to a late
@@ -191,7 +193,7 @@ func (h *hold) acquired(i int, v script.Vote, t terms, counts bool) script.Vote 
 // timer says so at once. The caller holds mu.
 func (h *hold) strike(s *masterHold) {
 	now := h.client.now()
-	s.granted, s.until = false, min(s.until, now)
+	s.granted, s.mute, s.until = false, false, min(s.until, now)
 	if h.timer != nil && h.ended == nil {
 		h.timer.Reset(h.untilNextTick(now))
 	}
@@ -259,7 +261,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 			if h.alive() {
 				h.acquired(i, v, t, h.counts(asked.view))
 			} else {
-				s.heard, s.granted, s.doubt = v.Heard, v.Answer == script.Granted, v.Doubt
+				s.heard, s.granted, s.doubt, s.mute = v.Heard, v.Answer == script.Granted, v.Doubt, v.NoVote()
 			}
 		}
 		return v

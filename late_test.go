@@ -142,24 +142,27 @@ func TestFreed(t *testing.T) {
 	for _, x := range []struct {
 		claim   string
 		granted bool
+		mute    bool
 		answer  script.Vote
 		doubt   bool
 		want    bool
 	}{
-		{"freed", true, freed, false, true},
-		{"freed, where the acquire's answer was lost", false, freed, false, true},
-		{"it was there and is not: lost", true, nobodys, false, false},
-		{"it was there and is another's: lost", true, anothers, false, false},
-		{"the first copy freed it", true, nobodys, true, true},
-		{"the first copy freed it, and another came", true, anothers, true, true},
-		{"it never was there, and nobody is", false, nobodys, false, true},
-		{"it never was there, and another is", false, anothers, false, false},
-		{"it never was there, and another is, says the second copy", false, anothers, true, false},
-		{"no answer", true, script.Vote{Answer: script.Unknown, Err: errNoAnswer}, true, false},
-		{"not reached, where it never was", false, script.Vote{Answer: script.Refused, Err: errNotSent}, false, false},
+		{"freed", true, false, freed, false, true},
+		{"freed, where the acquire's answer was lost", false, false, freed, false, true},
+		{"it was there and is not: lost", true, false, nobodys, false, false},
+		{"it was there and is another's: lost", true, false, anothers, false, false},
+		{"the first copy freed it", true, false, nobodys, true, true},
+		{"the first copy freed it, and another came", true, false, anothers, true, true},
+		{"it never was there, and nobody is", false, false, nobodys, false, true},
+		{"it never was there, and nobody is, and it may not vote", false, true, nobodys, false, false},
+		{"it is there, of a master that had no vote before", true, true, freed, false, true},
+		{"it never was there, and another is", false, false, anothers, false, false},
+		{"it never was there, and another is, says the second copy", false, false, anothers, true, false},
+		{"no answer", true, false, script.Vote{Answer: script.Unknown, Err: errNoAnswer}, true, false},
+		{"not reached, where it never was", false, false, script.Vote{Answer: script.Refused, Err: errNotSent}, false, false},
 	} {
 		h := newHold(c, viewOfAll(3), "job", "owner", c.config.lock)
-		h.masters[0] = masterHold{heard: true, granted: x.granted}
+		h.masters[0] = masterHold{heard: true, granted: x.granted, mute: x.mute}
 		x.answer.Heard, x.answer.Doubt = true, x.doubt
 		if got := h.freed(0, x.answer).Answer == script.Granted; got != x.want {
 			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
@@ -225,6 +228,30 @@ func TestUnlockDoesNotCountWhatAnotherHas(t *testing.T) {
 	must(t, <-done)
 	must(t, mustTry(t, rival, "job").Unlock(background))
 	others.Release()
+}
+
+// A master that lost its data has nothing of the lock, and no vote for the next one to ask.
+func TestUnlockDoesNotCountWhoHasNoVote(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	c, rival := faultClient(d), faultClient(d)
+	report := proxies[0].Add(faultproxy.Rule{On: faultproxy.Match("hgetall"), Do: faultproxy.HoldRequest})
+	must(t, d.raw[0].FlushAll(background).Err())
+	lock := mustTry(t, c, "job")
+	eventually(t, "all have voted", func() bool { return lock.h.absent(0) })
+	last := proxies[2].Add(on(script.Release, 1, faultproxy.HoldRequest))
+	done := make(chan error, 1)
+	go func() { done <- lock.Unlock(background) }()
+	within(t, "the release leaves", last.Seen())
+	select {
+	case err := <-done:
+		t.Fatalf("locked on %s, and Unlock returned %v", d.holders("job"), err)
+	case <-time.After(faultRequest / 10):
+	}
+	last.Release()
+	must(t, <-done)
+	must(t, mustTry(t, rival, "job").Unlock(background))
+	report.Release()
 }
 
 // Where there is nothing to free, a release is of use until the round has its verdict.

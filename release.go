@@ -124,15 +124,17 @@ func (h *hold) release(left int, next *attempt) *round {
 
 // freed makes a yes of a release's "not yours" that means that the name is free.
 // Where the hold was, the first copy of this release may have freed it; where it
-// was not, the name is free unless another has it.
+// was not, the name is free unless another has it, or the master may not vote.
 func (h *hold) freed(master int, v script.Vote) script.Vote {
 	if !v.NotMine() {
 		return v
 	}
-	free := planted.Bug.Freed(v.Answer != script.Held)
-	if h.granted(master) {
+	h.mu.Lock()
+	free := planted.Bug.Freed(v.Answer != script.Held && !h.masters[master].mute)
+	if h.masters[master].granted {
 		free = v.Doubt
 	}
+	h.mu.Unlock()
 	if free {
 		v.Answer, v.Err = script.Granted, nil
 	}

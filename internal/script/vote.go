@@ -41,6 +41,10 @@ type Vote struct {
 // asker's there.
 func (v Vote) NotMine() bool { return v.Answer == Held || v.Err == ErrNotMine }
 
+// NoVote reports that the master did nothing because it has no vote at the version that
+// was asked for.
+func (v Vote) NoVote() bool { return v.Err == ErrVersion || errors.Is(v.Err, ErrNotMember) }
+
 // ErrNotMine is the reason of a vote: the master said for certain that the lock is
 // not the asker's.
 var ErrNotMine = errors.New("the lock is not this owner's there")
