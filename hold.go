@@ -62,7 +62,7 @@ type hold struct {
 	renewal *round        // the watchdog's last one
 	version string        // of the table of members, at which masters' votes count
 	quorum                // of that table
-	proved  clock.Instant // until when votes at earlier versions prove the hold, by themselves
+	earlier int           // votes at an earlier version prove the hold if they are so many; 0: there are none
 	longest time.Duration // key ttl ever asked for: after that no master has the lock
 }
 
@@ -76,6 +76,7 @@ type masterHold struct {
 	repairs int  // under way
 	grant   int64
 	until   clock.Instant // the vote counts until then
+	earlier clock.Instant // so did the one at an earlier version of the table of members
 	expiry  expiry        // of the key
 }
 
@@ -115,17 +116,25 @@ func (h *hold) send(r *round, call script.Call) {
 
 // counts reports whether votes at the view's version count. Those of different versions
 // are never added up: from the first one at a newer version on, the older ones prove what
-// they have proved, and no more. The caller holds mu.
+// they have proved, and no more. Those that prove the hold for longest are kept. The caller
+// holds mu.
 func (h *hold) counts(v *membership.View) bool {
 	if planted.Bug.SameVersion(v.Version == h.version) {
 		return true
 	}
 	if v.Version > h.version {
-		h.proved = h.validByVotes()
-		h.version, h.quorum = v.Version, quorumOf(v)
+		latest, earlier := h.provedUntil()
 		for i := range h.masters {
-			h.masters[i].until = 0
+			s := &h.masters[i]
+			if latest > earlier {
+				s.earlier = s.until
+			}
+			s.until = 0
 		}
+		if latest > earlier {
+			h.earlier = h.need
+		}
+		h.version, h.quorum = v.Version, quorumOf(v)
 	}
 	return v.Version == h.version
 }
@@ -189,11 +198,12 @@ func (h *hold) acquired(i int, v script.Vote, t terms, counts bool) script.Vote 
 	return v
 }
 
-// strike takes back what a master granted: its vote counts until now. If too few are left, the hold is over, and the
+// strike takes back what a master granted: its votes count until now. If too few are left, the hold is over, and the
 // timer says so at once. The caller holds mu.
 func (h *hold) strike(s *masterHold) {
 	now := h.client.now()
-	s.granted, s.mute, s.until = false, false, min(s.until, now)
+	s.granted, s.mute = false, false
+	s.until, s.earlier = min(s.until, now), min(s.earlier, now)
 	if h.timer != nil && h.ended == nil {
 		h.timer.Reset(h.untilNextTick(now))
 	}
@@ -202,20 +212,28 @@ func (h *hold) strike(s *masterHold) {
 // validUntil is the end of the lease: until then a quorum of votes counts. The
 // caller holds mu.
 func (h *hold) validUntil() clock.Instant {
-	end := h.validByVotes()
+	end := max(h.provedUntil())
 	if h.limit != 0 {
 		end = min(end, h.limit)
 	}
 	return end
 }
 
-// validByVotes is validUntil without the bound of MaxHold.
-func (h *hold) validByVotes() clock.Instant {
+// provedUntil returns until when a quorum of votes at the version of the hold counts, and
+// until when one at an earlier version does. The caller holds mu.
+func (h *hold) provedUntil() (latest, earlier clock.Instant) {
 	var until [maxMasters]clock.Instant
-	for i, s := range h.masters {
-		until[i] = s.until
+	for i := range h.masters {
+		until[i] = h.masters[i].until
 	}
-	return max(h.proved, quorumth(until[:len(h.masters)], h.need))
+	latest = quorumth(until[:len(h.masters)], h.need)
+	if h.earlier > 0 {
+		for i := range h.masters {
+			until[i] = h.masters[i].earlier
+		}
+		earlier = quorumth(until[:len(h.masters)], h.earlier)
+	}
+	return latest, earlier
 }
 
 // begin makes the acquisition a hold: from here on it has a context, a watchdog,

@@ -88,6 +88,32 @@ func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
 	}
 }
 
+// What a master says that lost the lock takes back its votes at all versions.
+func TestAMasterThatLostTheLockProvesNothing(t *testing.T) {
+	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
+	h := newHold(c, viewOfAll(3), "job", "owner", c.config.lock)
+	first := clock.Read()
+	votes := func(version string, sent clock.Instant, masters ...int) {
+		view := viewOfAll(3)
+		view.Version = version
+		for _, i := range masters {
+			v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: sent, Got: sent}
+			h.acquired(i, v, h.terms, h.counts(view))
+		}
+	}
+	votes(h.version, first, 0, 1, 2)
+	votes("2", first+1, 1)
+	votes("3", first+2, 2) // those at the first version prove the hold still
+	h.strike(&h.masters[0])
+	if want := h.terms.validUntil(first); h.validUntil() != want {
+		t.Errorf("valid until %v, want %v: two of three have the lock", h.validUntil(), want)
+	}
+	h.strike(&h.masters[1])
+	if now := c.now(); h.validUntil() > now {
+		t.Errorf("valid for %v more, and two of three lost the lock", h.validUntil().Sub(now))
+	}
+}
+
 // A lease that is not proved any more is lost if the masters that said "not yours" leave no
 // quorum. Else its time ran out.
 func TestWhyALeaseIsNotProved(t *testing.T) {
