@@ -1,9 +1,10 @@
 // Package redlock locks names on a quorum of independent Redis masters, for jobs
-// where a wrong lock costs money. Whoever has the grants of a majority of the
-// masters holds the lock. The lock is renewed while the work runs, and its holder is
-// told in time when it can no longer prove its hold. The lock carries a fencing
-// token: a number that grows with every fresh acquisition, for stores to compare.
-// LockAll holds several names at a time; WithSlots lets several hold one name.
+// where a wrong lock costs money. A caller holds the lock when a majority of the
+// masters has granted it. The library renews the lock while the work runs, and tells
+// the holder in time when it can no longer prove its hold. The lock carries a
+// fencing token: a number that grows with every fresh acquisition, for stores to
+// compare. LockAll holds several names at a time; WithSlots lets several hold one
+// name.
 //
 //	err := client.Do(ctx, "payroll", func(ctx context.Context, token fence.Token) error {
 //		// Stop when ctx ends. Pass token to every store that you write to.
@@ -39,8 +40,8 @@
 //
 //	from before its request was written, for ttl - drift;  drift = ttl * 0.01 + 2 ms
 //
-// and a lease is valid for as long as a quorum of votes counts. When an acquisition is
-// decided, it fails if less than a tenth of the ttl is left.
+// and a lease is valid for as long as a quorum of votes counts. An acquisition fails
+// if less than a tenth of the ttl is left when it is decided.
 //
 // # Goroutines
 //
@@ -51,9 +52,9 @@
 //   - One for each master's subscription (keepSubscribed), while a caller waits and
 //     for 5 s after.
 //   - One for each slot of a name, while a caller waits for one (waitForSlot).
-//   - One for each master that is told who this client is: when it comes up, and then
-//     seldom, at last once an hour (announcer.tell). One for each master that Inspect
-//     asks (lookAt).
+//   - One for each master while the client tells it who it is: when the master comes
+//     up, and then less and less often, down to once an hour (announcer.tell). One
+//     for each master that Inspect asks (lookAt).
 //   - One for each inquiry into a master: whether it may vote, or what a counter is
 //     that it lost (ask and recheck in internal/master). An inquiry may start one for
 //     each master, to ask them all (internal/membership). So may Init and PlanInit,
@@ -61,8 +62,8 @@
 //
 // A lock has no goroutine. Its deadline and its renewals are timers. Their functions
 // (hold.tick, suspendCheck.check) run for microseconds and wait for no master. So does
-// what RenewWithContext does when a context ends. Close returns when all goroutines have
-// ended.
+// the function that RenewWithContext runs when a context ends. Close returns when all
+// goroutines have ended.
 //
 // docs/PROTOCOL.md says how it works, and why it is right.
 package redlock

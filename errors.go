@@ -12,22 +12,23 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The errors to ask for with errors.Is. All that a call returns wraps one or
-// more of them; *QuorumError and *OptionError carry the facts.
+// The errors to test for with errors.Is. Every error that a call returns wraps one
+// or more of them; *QuorumError and *OptionError have the details.
 var (
-	// ErrNotAcquired is returned when an acquisition failed, for whatever reason but
-	// bad input, which is ErrBadOption alone: that will not get better by trying again.
-	// ErrHeld, ErrNoQuorum or ErrTooSlow beside it says why; ErrClosed, or what is to be
-	// said of the hold that was to be re-entered; or the context's error and cause.
+	// ErrNotAcquired is returned when an acquisition failed. Another error beside it
+	// says why: ErrHeld, ErrNoQuorum or ErrTooSlow; ErrClosed; the context's error and
+	// cause; or, for a re-entry, why the call could not enter the hold again. Bad input
+	// is ErrBadOption alone, because trying again would not help.
 	ErrNotAcquired = errors.New("redlock: not acquired")
 
-	// ErrHeld is returned when others hold the name on too many of the masters that
-	// are there (also when several contenders split the votes). Masters that had not
-	// answered when that was certain count as there.
+	// ErrHeld is returned when others hold the name, or when several contenders
+	// split the votes: without these others, a quorum of masters could have granted
+	// the lock. A master that had not answered when the result was certain counts as
+	// one that could have granted it.
 	ErrHeld = errors.New("redlock: held by another")
 
-	// ErrNoQuorum is returned when too few masters answered, or would vote, to
-	// decide. What was asked may have been done on some of them.
+	// ErrNoQuorum is returned when not enough masters answered with a vote to reach
+	// a decision. Some of them may have done what they were asked to do.
 	ErrNoQuorum = errors.New("redlock: no quorum of masters")
 
 	// ErrTooSlow is returned when a quorum granted, but so late that too little of
@@ -41,14 +42,16 @@ var (
 	ErrNotMember = script.ErrNotMember
 
 	// ErrDenied is returned (within ErrNoQuorum) when the user that the client logs in as
-	// lacks a right on a master. The master's own error says which. Lock does not wait
-	// when no quorum of masters is left. docs/PROTOCOL.md has the rule that suffices.
+	// lacks a right on a master. The master's own error says which. If the other
+	// masters are no quorum, Lock returns at once and does not wait. docs/PROTOCOL.md
+	// has the ACL rule with all the rights that a client needs.
 	ErrDenied = script.ErrDenied
 
 	// ErrNeedsInit is returned (within ErrNoQuorum) when the masters belong to no
 	// deployment: they are new, and `redlock init` (Client.Init) founds one. Or they were
-	// emptied; then so many lost their counters that the others cannot tell what they
-	// were, and it is an operator's decision what to do: see Client.Init.
+	// emptied: then so many members lost their counters that the others cannot tell what
+	// the counters were. An operator must decide what to do: see Client.Init and
+	// Client.ForceInit.
 	ErrNeedsInit = errors.New("redlock: the masters belong to no deployment, or a majority of its members lost its data: an operator must run `redlock init`")
 
 	// ErrNotFounded is returned by Init when the masters cannot be founded as one
@@ -59,19 +62,19 @@ var (
 	ErrChangeRefused = errors.New("redlock: the members were not changed")
 
 	// ErrLost is returned, and is the cause of a hold's context, when so many
-	// masters said that the lock is not this owner's that it cannot be held.
+	// masters said that the lock is not this owner's that the others are no quorum.
 	ErrLost = errors.New("redlock: lock lost")
 
 	// ErrExpired is returned, and is the cause of a hold's context, when the lease
 	// ran out, or MaxHold was reached, before the lock was released.
 	ErrExpired = errors.New("redlock: lease expired")
 
-	// ErrUpgrade is returned at once when a holder that reads asks for the same lock to write:
-	// two that do so would wait for each other for ever. Unlock first.
+	// ErrUpgrade is returned at once when a holder for reading asks for the same lock for
+	// writing: two holders that both did so would wait for each other for ever. Unlock first.
 	ErrUpgrade = errors.New("redlock: a lock that is held for reading cannot be locked for writing")
 
-	// ErrReentry is returned at once when a lock is asked for that the context carries already, and
-	// one of both was taken WithoutReentry.
+	// ErrReentry is returned at once when the context of a call already carries the lock that the
+	// call asks for, and either the hold or the call has the option WithoutReentry.
 	ErrReentry = errors.New("redlock: the context carries this lock already, and it is not to be entered again")
 
 	// ErrWriters is returned by Downgrade when other handles of the hold were locked for
@@ -102,13 +105,13 @@ var (
 	errNotAwaited = errors.New("not waited for: the others had decided")
 )
 
-// Vote is what one master said, for reading; see Answer.
+// Vote is what one master said, for people to read; see Answer.
 type Vote struct {
 	Master    string        // its address
 	Answer    Answer        // what it said
-	Grant     uint64        // Granted by an acquisition: the grant number
-	Remaining time.Duration // Held: of the other's lease; to the millisecond; 0: not known
-	Err       error         // Unknown and Refused: why; its text is printable, whatever the master wrote
+	Grant     uint64        // if Granted, to an acquisition: the grant number
+	Remaining time.Duration // if Held: how long the other's lease still lasts, to the millisecond; 0: not known
+	Err       error         // if Unknown or Refused: why; its text is printable, whatever the master wrote
 }
 
 // String returns the vote as errors print it.
@@ -129,14 +132,15 @@ type QuorumError struct {
 	Name   string // of the lock; "" if it is about none
 	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost
 	Need   int    // masters that had to agree
-	Votes  []Vote // one a master, in the order they were given; empty if none was asked
+	Votes  []Vote // one for each master, in the order in which the masters were given; empty if none was asked
 
-	// Lacks has the addresses of members that none of the client's masters is.
+	// Lacks has the addresses of the members that are not among the client's
+	// masters.
 	Lacks []string
 
-	// FreeIn is, when others hold the name, how long it takes at the least until a
-	// quorum of masters can be free, were nothing released or renewed before.
-	// Zero: not known.
+	// FreeIn is set when others hold the name: the shortest time until a quorum of
+	// masters can be free, if nobody releases or renews the name before then. Zero:
+	// not known.
 	FreeIn time.Duration
 }
 
@@ -178,8 +182,8 @@ func (e *QuorumError) Unwrap() []error {
 	return errs
 }
 
-// hopeless reports that the rights which the user lacks leave no quorum of masters: it is no
-// use to wait before an operator gives them.
+// hopeless reports that the user lacks rights on so many masters that the others are no
+// quorum. Waiting is of no use until an operator grants the rights.
 func hopeless(err error) bool {
 	q, ok := errors.AsType[*QuorumError](err)
 	if !ok || q.Reason != ErrNoQuorum {
@@ -230,7 +234,7 @@ func (e *OptionError) Error() string {
 // Is reports that every OptionError is an ErrBadOption.
 func (e *OptionError) Is(target error) bool { return target == ErrBadOption }
 
-// notGranted says why the votes are no yes.
+// notGranted returns the error for votes that did not bring a grant.
 func (c *Client) notGranted(v *membership.View, op, name string, votes []script.Vote) error {
 	q := quorumOf(v)
 	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: q.need, Votes: c.publish(votes), Lacks: v.Lacks}

@@ -13,18 +13,18 @@ import (
 //   - when the masters belong to no deployment, or a majority of its members lost its data
 //     (ErrNeedsInit);
 //   - when so many masters refuse the client's password or rights (NOAUTH, WRONGPASS,
-//     NOPERM), or are not admitted, that the others are no quorum. Not admitted are a server that is
-//     none of the members, one of another deployment, and one that was given twice;
+//     NOPERM), or are not admitted, that the others are no quorum. A server is not admitted if it is
+//     none of the members, belongs to another deployment, or was given twice;
 //   - when the client was given fewer of the members than a quorum.
 //
 // The error is that of the attempt: a *QuorumError with the votes. Somebody has to do something
-// about it, and then the same call may succeed. What may pass by itself is waited for as without
-// the option: a lock that is held; masters that are down, slow, full, replicas at the moment, or new,
-// suspended or coming back as members.
+// about it, and then the same call may succeed. Lock still waits, as without the option, for what may
+// pass by itself: a lock that is held; masters that are down, slow, full, replicas at the moment, or
+// new, suspended or coming back as members.
 //
-// Callers of one Client that wait for one name learn it when it is their turn to ask. So give it
-// to New or Open rather than to single calls. Default: Lock waits, because an operator may mend
-// it meanwhile.
+// If several callers of one Client wait for one name, each of them gets the error only when it
+// is its turn to ask the masters. So give the option to New or Open rather than to single calls.
+// Default: Lock waits, because an operator may mend it meanwhile.
 func WithFailFast() LockOption {
 	return lockOption(func(l *lockConfig) { l.failFast = true })
 }
@@ -41,7 +41,8 @@ func lasting(err error) bool {
 	return q.without(lastingRefusal) < q.Need
 }
 
-// refusals are the words with which a server begins that refuses who a client is.
+// refusals are the words that begin a server's error when it refuses the client's
+// password or rights.
 var refusals = []string{"NOAUTH", "WRONGPASS", "NOPERM"}
 
 func lastingRefusal(err error) bool {

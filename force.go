@@ -15,34 +15,37 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// ForceUnlock takes a lock from whoever has it in an inspection, and moves its token on: it
-// acquires the lock itself in the same step, so that nobody comes in between, releases it
-// at once, which calls whoever waits, and returns the token that it got. That one is above
-// the token of each holder that it was taken from, and below that of the next.
+// ForceUnlock takes a lock from the holder that an inspection shows, and moves its token
+// on. In the same step it acquires the lock itself, so that nobody comes in between. It
+// releases the lock at once, which calls the next waiter, and returns the token that it
+// got. That token is above the token of each holder that it took the lock from, and below
+// that of the next holder.
 //
-// It takes the acquisitions that shown.Quorum names: the holder, or the readers, or the one
-// that left the lock to linger. If the quorum names none, it takes all that shown.Masters
-// have, one of which may be a holder whose other masters do not answer. It takes no
-// other: who came after the inspection keeps the lock. If shown has nobody, only the token
-// moves on.
+// It takes the lock from the acquisitions that shown.Quorum names: the holder, or the
+// readers, or the one that left the lock to linger. If the quorum names none, it takes the
+// lock from every acquisition in shown.Masters, because one of them may be a holder whose
+// other masters do not answer. It takes the lock from nobody else: a holder that came after
+// the inspection keeps it. If shown names nobody, only the token moves on.
 //
-// The holder is not told. It learns of it, as ErrLost, at its next renewal, and one that does
-// not renew, or reaches no quorum, ends with its lease. Until then its Valid is true and it
-// works on, while the next holder works too. So from here on exclusion rests on the token
-// alone: on the stores that refuse lower ones. A store does that once it has seen a higher one:
-// hand it the token that is returned. A reader has no token, and nothing refuses what it reads.
+// Nothing tells the holder at once. It learns of the loss, as ErrLost, at its next renewal. If
+// it does not renew, or reaches no quorum, its hold ends with its lease. Until then its Valid
+// is true and it works on, while the next holder works too. So from here on exclusion depends
+// on the token alone: on stores that refuse lower tokens. A store does that once it has seen a
+// higher token, so give it the token that ForceUnlock returns. A reader has no token, and
+// nothing refuses what it reads.
 //
 // The holder cannot get the lock back: on each master that answered, its requests are refused
 // for longer than its lease can last. ForceUnlock takes at most the request timeout, and as long
 // again for the release.
 //
 // Errors: bad input; ctx's error and cause; ErrClosed. A *QuorumError with Op "force unlock" if
-// too few masters answered: then who was shown may hold the lock yet, on some masters or on all,
-// and renew it. Where it was taken from them others may get it meanwhile, so exclusion rests on
-// the token alone until a ForceUnlock succeeds or the holder is done. A *QuorumError with another
-// Op says that those that were shown do not hold the lock any more, and no token is known to be
-// above theirs: with ErrHeld another has it, whose token is. A token with an error tells that the
-// release did not reach a quorum.
+// too few masters answered: then the holder that was shown may still hold the lock, on some
+// masters or on all, and renew it. On masters where the lock was taken, others may get it
+// meanwhile. So exclusion depends on the token alone until a ForceUnlock succeeds or the holder
+// is done. A *QuorumError with another Op says that the holders that were shown no longer hold
+// the lock, but that no token is known to be above theirs. With ErrHeld another holder has the
+// lock, and its token is above theirs. A token together with an error means that the release did
+// not reach a quorum.
 func (c *Client) ForceUnlock(ctx context.Context, shown Inspection) (fence.Token, error) {
 	c.check(ctx)
 	if err := validateName(shown.Name); err != nil {
@@ -72,7 +75,7 @@ func (c *Client) ForceUnlock(ctx context.Context, shown Inspection) (fence.Token
 	return lock.Token(), lock.Unlock(ctx)
 }
 
-// taken is an acquisition that is to be put out.
+// taken is an acquisition that ForceUnlock takes the lock from.
 type taken struct {
 	owner  string
 	stored string // what the value of its lock begins with
@@ -140,8 +143,8 @@ func (h *hold) leaveLine(channel *string) {
 }
 
 // putOut asks all masters to release a lock, and to refuse its owner from then on, for as long
-// as its lease may last and a request of it may be under way. Without that it would write the
-// lock back where it misses it, as repair does.
+// as its lease may last and a request of it may be under way. Without that, the owner's
+// repair would write the lock back on masters that do not have it.
 func (c *Client) putOut(v *membership.View, name string, t taken, channel *string) *round {
 	k := script.KeysOf(c.prefix, name, t.owner)
 	mark := planted.Bug.RefusedFor(lingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL)

@@ -69,7 +69,7 @@ type hold struct {
 // masterHold is what the hold knows of one master.
 type masterHold struct {
 	heard   bool // the acquire was answered
-	mute    bool // with that it had no vote: that the name is free there is of no use to the next one to ask
+	mute    bool // it refused the acquire because it had no vote: so a free name there is of no use to the next caller
 	granted bool // the lock was the owner's there when last heard
 	doubt   bool // an acquire of this owner may be executed there yet
 	lost    bool // it said "not yours" to the last extend: the next renewal repairs it
@@ -198,8 +198,8 @@ func (h *hold) acquired(i int, v script.Vote, t terms, counts bool) script.Vote 
 	return v
 }
 
-// strike takes back what a master granted: its votes count until now. If too few are left, the hold is over, and the
-// timer says so at once. The caller holds mu.
+// strike takes back what a master granted: its votes stop counting now. If too few votes are left, the hold
+// is over, and the timer fires at once to say so. The caller holds mu.
 func (h *hold) strike(s *masterHold) {
 	now := h.client.now()
 	s.granted, s.mute = false, false
@@ -288,8 +288,8 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 	return &Lock{h: h, ctx: h.ctx, cancel: func(error) {}, wish: h.wish, writes: blocks}
 }
 
-// end makes the hold be over, once, and returns why it is: cause, or what came
-// before it. Renewal has stopped when it returns.
+// end ends the hold, once, and returns why it is over: cause, or the cause that
+// came before it. Renewal has stopped when end returns.
 func (h *hold) end(cause error) error {
 	h.mu.Lock()
 	if h.ended != nil {
@@ -305,7 +305,7 @@ func (h *hold) end(cause error) error {
 	if late := planted.Bug.TellsAfter(); late > 0 && cause != ErrReleased {
 		time.AfterFunc(late, func() { h.cancel(cause) })
 	} else {
-		h.cancel(cause) // with mu: who gets ended as an error finds the context done
+		h.cancel(cause) // with mu held: a caller that gets ended as an error finds the context done
 	}
 	h.mu.Unlock()
 	h.wish.stop()
@@ -336,9 +336,9 @@ func (h *hold) unblocks() bool {
 	return did
 }
 
-// unproved is why a lease is not running: a quorum cannot be reached without the
-// masters that said "not yours", or else its time ran out (and the timer is late
-// then: the process was stopped, or busy). The caller holds mu.
+// unproved returns why a lease is not running: ErrLost if the masters that did not
+// say "not yours" are no quorum; else ErrExpired, because its time ran out (and the
+// timer is late: the process was stopped, or busy). The caller holds mu.
 func (h *hold) unproved() error {
 	lost := 0
 	for _, s := range h.masters {

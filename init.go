@@ -11,17 +11,17 @@ import (
 )
 
 // Init founds a deployment: from then on the client's masters are its members, with its
-// MaxTTL and drift. Once is enough; it is not left to the first client that comes, because
-// a mistyped list of masters would found a second deployment, and masters that were
-// all emptied would pass for new.
+// MaxTTL and drift. Call it once. The first client does not do it by itself, because a
+// mistyped list of masters would then found a second deployment, and masters that were all
+// emptied would look new.
 //
-// All masters must answer, and belong to no deployment. An Init that failed half-way
-// is finished by another one. Of a deployment that is founded already it raises all
-// counters to floor at least, and changes nothing else.
+// All masters must answer, and belong to no deployment. If an Init failed half-way,
+// call Init again to finish it. If the masters are already founded as one
+// deployment, Init raises all counters to at least floor, and changes nothing else.
 //
-// Every counter goes to the highest of all masters', to the Unix time in ms, and to floor
-// at least. floor must be at or above every token that was handed out before, if these
-// masters were used before, and more than 1 000 were handed out a second.
+// Init raises every counter to at least the highest counter of all masters, the Unix time
+// in ms, and floor. If these masters were used before, and handed out more than 1 000
+// tokens a second, floor must be at or above every token that they handed out.
 //
 // Errors: ErrNotFounded, with the reason, if these masters cannot be founded; ErrNoQuorum, if one
 // does not answer, or if the user lacks a right there (ErrDenied too, and nothing was changed).
@@ -29,12 +29,13 @@ func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 	return c.init(ctx, floor, false)
 }
 
-// ForceInit makes a new deployment of masters whatever they belong to: it is the way out
-// when a majority of the members lost its data (ErrNeedsInit). All masters must answer.
+// ForceInit makes a new deployment of the client's masters, whatever they belong to. Use
+// it when a majority of the members lost its data (ErrNeedsInit). All masters must
+// answer.
 //
-// It is an operator's decision, because nothing that is left can tell whether it is right:
-// no lock may be held any more (wait for the max ttl after the loss), floor must be as
-// Init wants it, and members that are not among the client's masters must be gone.
+// An operator must decide this, because the data that is left cannot tell whether it is
+// right: no lock may be held any more (wait for the max ttl after the loss), floor must be
+// as for Init, and members that are not among the client's masters must be gone.
 func (c *Client) ForceInit(ctx context.Context, floor fence.Token) error {
 	return c.init(ctx, floor, true)
 }
@@ -62,8 +63,8 @@ type InitPlan struct {
 	// "raise" the counters of one that is founded. "" if a master does not answer.
 	Does string
 
-	// Refused is why Init would not be done; nil if it would. ForceInit asks only that all
-	// masters answer.
+	// Refused is why Init would refuse these masters; nil if it would not. ForceInit
+	// requires only that all masters answer.
 	Refused error
 }
 

@@ -35,7 +35,7 @@ const (
 	LockFree    LockState = "free"    // nobody has it
 	LockHeld    LockState = "held"    // its holder has it, or asked for it at this moment
 	LockRead    LockState = "read"    // readers have it, or asked for it at this moment
-	LockLingers LockState = "lingers" // its holder is through with it, and it stays taken for so long: HoldAtLeast
+	LockLingers LockState = "lingers" // its holder is done with it, and the masters keep it taken for a while: HoldAtLeast
 	LockKept    LockState = "kept"    // nobody has it: for a moment a master keeps it for the waiter it called
 )
 
@@ -49,12 +49,12 @@ type LockView struct {
 	Depth     int           // entries that are not unlocked
 	Remaining time.Duration // until it is free, if nobody renews it; 0: not known
 	Waiting   int           // clients that wait; each may have many callers
-	Readers   []ReaderView  // that have it; of one master the 100 at most that have it for longest
+	Readers   []ReaderView  // that have it; of one master, at most the 100 whose time ends last
 }
 
-// Since is when the holder asked for the lock, or the one that left it to linger, by the clock of
-// its host. It is for people: a clock may be wrong. It is zero if nobody has the lock, or readers
-// do, each of which tells for itself.
+// Since is when the holder, or the one that left the lock to linger, asked for the lock, by the
+// clock of its host. It is for people to read, because a clock may be wrong. It is zero if nobody
+// has the lock, or if readers have it: see ReaderView.Since.
 func (v LockView) Since() time.Time { return sinceOf(v.Owner) }
 
 // ReaderView is what is known of a reader.
@@ -74,8 +74,8 @@ type MasterView struct {
 	LockView
 }
 
-// Holder is a client. Host, PID and Name are as it told them; "" and 0 if no master knows
-// them any more, or yet.
+// Holder is a client. Host, PID and Name are what the client reported; they are "" and 0
+// if no master knows them yet, or knows them any more.
 type Holder struct {
 	Client string // its id, random
 	Name   string // that of WithName
@@ -99,17 +99,17 @@ func (h Holder) String() string {
 }
 
 // Inspect asks the masters who holds a lock. Any process may ask, of any name. It changes
-// nothing, and takes at most the request timeout, which it waits for masters that do not answer;
-// as long again if it has to learn first who votes, and cannot.
+// nothing. It waits at most the request timeout for masters that do not answer, and as long
+// again if it must first learn who votes, and cannot.
 //
-// A holder is named when a majority of the members says the same owner, and a lock is free
-// when a majority says that nobody has it. Else, while contenders split the votes say, the
-// state is LockUnknown, with what each master said. A holder that is named may be asking yet:
-// then the token is not known. Nor does it know for certain that it holds: only Verify with its
-// token tells that.
+// The inspection names a holder when a majority of the members reports the same owner, and says
+// that a lock is free when a majority reports that nobody has it. Otherwise, for example while
+// contenders split the votes, the state is LockUnknown, and the inspection has what each master
+// said. A holder that is named may still be asking for the lock; then its token is not known.
+// Nor is it certain that the holder has the lock: only Verify with its token tells that.
 //
-// It tells of one moment, which is over when it returns, and is for people, and for finding
-// the holder. No decision about a lock may rest on it.
+// The answer is about one moment, which is past when Inspect returns. It is for people, and
+// for finding the holder. No decision about a lock may depend on it.
 //
 // Errors: bad input; ctx's error and cause; ErrClosed; a *QuorumError if too few masters
 // answered. With the last one, the inspection has what they said.

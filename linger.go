@@ -10,20 +10,21 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// HoldAtLeast makes the name stay taken until d has passed since the lock was acquired,
-// also when it is unlocked before: several schedulers whose clocks differ do not all run a
-// job that takes less time than their clocks differ by. ShedLock calls it lockAtLeastFor.
+// HoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if
+// it is unlocked earlier. So schedulers whose clocks differ do not all run a job that
+// takes less time than the clocks differ by. ShedLock calls it lockAtLeastFor.
 //
-// Unlock does not wait for it: the work is over, and the lock's Context ends. On the masters
-// the lock stays then, and nobody renews it. Nobody holds it either: it cannot be entered again, Verify
-// says that it is stale, and TryLock is refused with ErrHeld, the holder's own as well. Who
-// waits for the name gets it at most about a second after the end, as a rule at once.
+// Unlock does not wait until then: the work is over, and the lock's Context ends. The lock stays on the
+// masters, but nobody renews it and nobody holds it: it cannot be re-entered, Verify says that it is
+// stale, and a TryLock is refused with ErrHeld, also one of the former holder. When the time is over, a
+// waiter usually gets the name at once, and at most about a second later.
 //
 // d is measured by this process's clock; for the masters' clocks the drift allowance is
-// added. Of a lock that is entered again the longest d counts, from when it was acquired
-// first. Close keeps to it like Unlock. A holder that dies frees the lock after its ttl all
-// the same, which may be before d or after. So may one whose Unlock reaches no quorum of
-// masters: its error tells, and the masters are told for as long as with any Unlock.
+// added. If a lock is re-entered, the longest d counts, from when the lock was first
+// acquired. Close does the same as Unlock. If the holder dies, the lock is free after its
+// ttl all the same, which may be before or after d. That may also happen if Unlock reaches
+// no quorum of masters: then Unlock returns an error, and keeps telling the masters in the
+// background for as long as any Unlock does.
 //
 // RLock refuses it, and a lock that was downgraded frees the name at once.
 //
@@ -55,8 +56,8 @@ func atLeastFits(d, maxTTL time.Duration, drift float64) error {
 	return &OptionError{"hold at least", d, fmt.Sprintf("it must be at most %v, which is the max ttl (%v) less the drift allowance", most, maxTTL)}
 }
 
-// lingerTTL is what a master's key must live for, to be there for so long by our clock. It
-// errs on the long side.
+// lingerTTL is how long a master's key must live by the master's clock, so that it lasts
+// for left by our clock. It errs on the long side.
 func lingerTTL(left time.Duration, drift float64) time.Duration {
 	ttl := time.Duration(float64(left+driftBase) / (1 - drift))
 	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond)

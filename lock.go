@@ -60,10 +60,11 @@ func (l *Lock) Name() string {
 	return l.h.name
 }
 
-// Token returns the fencing token of this hold: the same for all its re-entries,
-// above that of every hold of the name that was completed before this one was
-// asked for. That rests on a majority of masters keeping its counters, and on no
-// clock. A hold that reads has the zero token, which guards refuse; see LastToken.
+// Token returns the fencing token of this hold. It is the same for all re-entries
+// into the hold. It is above the token of every acquisition of the name that was
+// complete before this one began. This depends on a majority of masters keeping its
+// counters, and on no clock. A hold for reading has the zero token, which guards
+// refuse; see LastToken.
 func (l *Lock) Token() fence.Token {
 	if l.none() {
 		return 0
@@ -75,8 +76,8 @@ func (l *Lock) Token() fence.Token {
 // the hold can no longer be proved: at the end of the lease by this process's own
 // clock, whatever the network does, or as soon as a quorum of masters says that
 // the lock is another's. context.Cause then is ErrExpired or ErrLost; after the
-// last Unlock it is ErrReleased, and ErrClosed when the client was closed. A
-// re-entered handle's ends with its own Unlock too.
+// last Unlock it is ErrReleased, and ErrClosed when the client was closed. The
+// Context of a handle from a re-entry also ends with the Unlock of that handle.
 //
 // A Lock or TryLock of the same name with a context derived from this one
 // re-enters the lock. Goroutines that share the context share the hold.
@@ -90,8 +91,8 @@ func (l *Lock) Context() context.Context {
 	return l.ctx
 }
 
-// Until returns when the lease ends unless it is renewed, or when the hold was over,
-// if that was before. It is for people to read: use Valid to decide.
+// Until returns when the lease ends if nothing renews it, or when the hold ended, if
+// that was earlier. It is for people to read: use Valid to decide.
 func (l *Lock) Until() time.Time {
 	if l.none() {
 		return time.Time{}
@@ -106,7 +107,7 @@ func (l *Lock) Until() time.Time {
 }
 
 // Valid reads the clock and reports whether the hold can be proved at this
-// moment. By the time the caller acts on it, it may not be so any more.
+// moment. By the time the caller acts on the answer, it may no longer be true.
 func (l *Lock) Valid() bool { return !l.none() && !l.done() && l.h.valid() }
 
 func (l *Lock) done() bool {
@@ -190,12 +191,13 @@ func (h *hold) awaitExtended(ctx context.Context, op string, r *round, t terms, 
 	return c.notGranted(r.view, op, h.name, votes)
 }
 
-// Unlock leaves the lock: handles of one hold may be unlocked in any order, and
-// the last one frees it. (With HoldAtLeast the masters may keep the name taken for a
-// while: so read "freed" here.) It returns once a quorum of masters has freed it, after
-// the request timeout at the latest; masters that did not answer are told for as
-// long as the lease could have lasted. Because it is mostly deferred, when ctx has
-// ended already, the end of ctx does not stop it.
+// Unlock gives back this handle. The handles of one hold may be unlocked in any order,
+// and the last Unlock frees the lock. (With HoldAtLeast the masters may keep the name
+// taken for a while; that counts as freed here.) Unlock returns once a quorum of
+// masters has freed the lock, or after the request timeout. In the background it keeps
+// telling masters that did not answer, for as long as the lease could have lasted.
+// Unlock is mostly deferred, and ctx has often ended by then, so the end of ctx does
+// not stop it.
 //
 // Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold was over
 // before, so that others may have held the lock while this handle believed it did;

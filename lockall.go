@@ -21,32 +21,34 @@ const (
 	MaxNames = 64
 
 	// jointTries is how often LockAll asks for all names at once, before it takes them
-	// one after the other. The second and third time it waits first for a name that was
-	// not free, and keeps nobody from the others meanwhile.
+	// one after the other. Before the second and third try it waits for a name that was
+	// not free, and holds none of the other names meanwhile.
 	jointTries = 3
 )
 
-// LockAll locks all of 1 to MaxNames different names, or none: again and again, until it
-// has them or ctx ends, as Lock does. When all are free it takes one round trip. Each
-// name has a token of its own, and the hold of each is what Lock's is. They have one
-// handle, one Context and one Unlock; the loss of one name is the loss of all.
+// LockAll locks 1 to MaxNames different names: all of them or none. As Lock does, it
+// tries again and again until it has them or ctx ends. When all are free it takes one
+// round trip. Each name has a token and a hold of its own, as with Lock. All names
+// together have one handle, one Context and one Unlock. If one name is lost, all are.
 //
 // Sets that overlap, in whatever order their names are given, neither wait for each
-// other in a circle nor starve: after a few failures the names are taken one after the
-// other in the order of their bytes, each held while the next is waited for. That order
-// is kept only within one call. So take all names at once: who calls LockAll or Lock for
-// further names while it holds some can wait in a circle with others who do.
+// other in a circle nor starve: after a few failures LockAll takes the names one after
+// the other in the order of their bytes, and holds those that it has while it waits for
+// the next. That order is kept only within one call. So take all names at once: callers
+// that hold some names, and call LockAll or Lock for more, can wait for each other in a
+// circle.
 //
-// It returns an *OptionError, and asks no master, for a name that is given twice, and for
-// one whose lock ctx carries already: a set does not re-enter, for it would wait for
-// itself. (A Lock of one name re-enters the set: see Locks.Context.) WithMaxHold counts
-// from when all names are held; WithWait bounds the whole wait; WithSlots is refused.
+// It returns an *OptionError, and asks no master, if a name is given twice, or if ctx
+// already carries the lock of one of the names: a set does not re-enter, so it would wait
+// for itself. (A Lock of one name re-enters the set: see Locks.Context.) WithMaxHold
+// counts from when all names are held; WithWait bounds the whole wait; WithSlots is
+// refused.
 func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
 	return c.lockAll(ctx, names, opts, true)
 }
 
 // TryLockAll asks every master once for all names, and returns as TryLock does: with all
-// of them, or with the error about the first that was not to be had.
+// of them, or with the error for the first name that it could not get.
 func (c *Client) TryLockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
 	return c.lockAll(ctx, names, opts, false)
 }
@@ -191,7 +193,8 @@ func (c *Client) takeJointly(s *Locks, names []string, blocked int, w *waitLimit
 }
 
 // takeInOrder waits in line for one name after the other, and holds those that it has
-// meanwhile. What then is left and free is taken at once, for which nobody waits.
+// meanwhile. After each name it also tries to take all the remaining names at once,
+// without waiting.
 func (c *Client) takeInOrder(s *Locks, names []string, w *waitLimit) error {
 	for i, name := range names {
 		if err := c.waitForOne(s, name, w); err != nil {

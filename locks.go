@@ -17,8 +17,8 @@ import (
 )
 
 // Locks is a handle on several names that are held together: see LockAll. Its methods
-// may be called from several goroutines. What is said of Lock is true of it: it is not
-// safe to assume that the names are held until Unlock.
+// may be called from several goroutines. As with Lock, it is not safe to assume that
+// the names are held until Unlock.
 //
 // A failed acquisition returns a nil *Locks. Its methods do nothing: they return an
 // error that is ErrNotAcquired, or the zero value.
@@ -54,7 +54,7 @@ func (c *Client) newLocks(ctx context.Context, names []string, cfg lockConfig, t
 	return s
 }
 
-// joined is told of each hold that begins.
+// joined is called for each hold that begins.
 func (s *Locks) joined(h *hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,8 +62,8 @@ func (s *Locks) joined(h *hold) {
 	s.live++
 }
 
-// ended is told of each hold that is over. The loss of one is that of all: the others
-// are released.
+// ended is called for each hold that is over. If one hold is lost, all are: the
+// others are released.
 func (s *Locks) ended(cause error) {
 	s.mu.Lock()
 	s.live--
@@ -95,8 +95,9 @@ func (s *Locks) ended(cause error) {
 	})
 }
 
-// finish makes a handle of a set that has all its names. The handle's bound begins here,
-// and not while it waited for the others.
+// finish makes a handle for a set that has all its names. The bounds of the handle
+// (WithMaxHold, HoldAtLeast) count from here, and not from when the first name was
+// acquired.
 func (s *Locks) finish(cfg lockConfig) (*Locks, error) {
 	now := s.client.now()
 	s.mu.Lock()
@@ -108,7 +109,7 @@ func (s *Locks) finish(cfg lockConfig) (*Locks, error) {
 		s.abandon()
 		return nil, errors.Join(ErrNotAcquired, over)
 	}
-	// Which of the tokens a guard is to see, only the caller knows.
+	// Only the caller knows which of the tokens a guard must see.
 	s.ctx = fence.WithToken(s.base, 0)
 	for _, h := range holds {
 		if h.over() == nil {
@@ -130,7 +131,7 @@ func (h *hold) bound(now clock.Instant, cfg lockConfig) {
 	}
 }
 
-// abandon gives back what a set has that did not get all.
+// abandon gives back the names of a set that did not get all its names.
 func (s *Locks) abandon() {
 	s.exit()
 	s.cancel(ErrNotAcquired)
@@ -153,8 +154,9 @@ func (s *Locks) exit() (held []*hold, freed []*round, ended error) {
 	return held, freed, ended
 }
 
-// renew renews all of a set, in one batch for each master, because one is due that has
-// this ttl. The others' timers fire at the same time, and find nothing to do.
+// renew renews all holds of a set, in one batch for each master. It is called when the
+// renewal of one of them, with this ttl, is due. The timers of the others fire at the
+// same time, and find nothing to do.
 func (s *Locks) renew(now clock.Instant, ttl time.Duration) {
 	s.mu.Lock()
 	if now.Before(s.renewAt) {
@@ -244,8 +246,8 @@ func (s *Locks) Context() context.Context {
 	return s.ctx
 }
 
-// Until returns when the lease of the first of the names ends unless it is renewed, or
-// when its hold was over. It is for people to read: use Valid to decide.
+// Until returns the earliest of the ends that Lock.Until would return for the names.
+// It is for people to read: use Valid to decide.
 func (s *Locks) Until() time.Time {
 	var first time.Time
 	for _, h := range s.all() {

@@ -34,8 +34,8 @@ const (
 	MemberSuspended = MemberState(membership.Suspended) // it does not vote until it is resumed
 )
 
-// Member is one of them. More than half of all must vote for anything to be decided,
-// whatever their states.
+// Member is one member of the deployment. A decision needs the votes of more than
+// half of all members, whatever their states.
 type Member struct {
 	ID      string // of its data: a server that lost its data comes back as another
 	Address string // as it was given to Init or ChangeMembers
@@ -99,7 +99,7 @@ func SuspendMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Suspend, Address: address}}
 }
 
-// ResumeMember gives it back.
+// ResumeMember gives the vote back to the member at address.
 func ResumeMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Resume, Address: address}}
 }
@@ -112,17 +112,18 @@ func RemoveMember(address string) MemberChange {
 
 // ChangeMembers changes who may vote while locks are held. It returns when the change is
 // done; for a member that is to vote, or to be removed, that takes the deployment's max ttl
-// and a little more. progress, if not nil, is told what it waits for. It may be interrupted
-// anywhere: made again, it goes on from where it stood, and nothing that is left
-// hinders more than a dead master would.
+// and a little more. progress, if not nil, is called with what ChangeMembers waits for. The
+// change may be interrupted anywhere: call ChangeMembers again, and it goes on from where
+// it stood. A change that is half made does no more harm than a dead master.
 //
-// The client's masters must include a majority of the members after the change, not counting
-// the one that joins, and that one.
+// The client's masters must include a majority of the members after the change, without
+// counting the one that joins. They must also include the one that joins.
 //
 // Errors: ErrChangeRefused, with the reason, if the change would leave too few members that
 // vote, or does not fit the members; ErrNeedsInit, if too many members lost their data;
-// ErrDenied, if the user may not do on a master what that takes (nothing is changed then);
-// ctx's error and cause; ErrClosed; a *QuorumError if the members are not known.
+// ErrDenied, if the user lacks a right on a master that the change needs (nothing is
+// changed then); ctx's error and cause; ErrClosed; a *QuorumError if the members are not
+// known.
 func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progress func(string)) error {
 	c.check(ctx)
 	if progress == nil {

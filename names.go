@@ -25,12 +25,13 @@ type NameList struct {
 	More   bool     // there may be others
 }
 
-// Names lists names that are taken: held, read, kept for a waiter, or lingering. It lists at
-// most so many, and looks at 100 000 keys at most, of one master that votes, in small steps that
-// keep nobody else from it.
+// Names lists names that are taken: held, read, kept for a waiter, or lingering. The parameter
+// most bounds how many names it lists. It asks one master that votes, and looks at 100 000 keys
+// at most, in small steps, so that the master can serve others in between.
 //
-// So it is for people: a name is missing if that master was not among those that granted, and
-// may be listed though its holder has lost it. Inspect tells how each stands.
+// So the list is for people: a name is missing if that master was not among those that
+// granted it, and a name may be listed although its holder has lost it. Inspect tells the
+// state of each name.
 //
 // Errors: bad input; ctx's error and cause; ErrClosed; a *QuorumError that tells why no master
 // answered.

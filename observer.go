@@ -7,40 +7,41 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// Observer is told of what happens, for logs, metrics and traces. Every field
-// may be nil, and costs nothing then. The functions are called synchronously, from any
-// goroutine and from several at once: they must return soon and must not call the Client or
-// a Lock. Fields may be added to their arguments.
+// An Observer has functions that a Client calls when something happens, for logs, metrics
+// and traces. Every field may be nil, and then costs nothing. The functions are called
+// synchronously, from any goroutine and from several at once: they must return soon and
+// must not call the Client or a Lock. Fields may be added to their arguments.
 //
 // LogObserver makes one that logs, and Observers makes one of several. docs/OBSERVING.md tells
 // what to watch.
 type Observer struct {
-	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, be it by Do,
-	// DoRead or DoAll. Bad input is not told. The context that it returns, which must be derived
-	// from ctx, is given to all functions that are told of this call and of the holds that it makes.
-	// It is not the parent of their Context. It may have ended when they are called.
+	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, also when Do,
+	// DoRead or DoAll makes it. Started is not called for bad input. It must return a context
+	// derived from ctx. The other functions get that context for the events of this call and of its
+	// holds. That context is not the parent of the holds' Context, and may have ended when the
+	// functions get it.
 	Started func(ctx context.Context, call LockCall) context.Context
 
 	// AttemptFailed: an attempt at a fresh acquisition failed, or could not be made. A call that
-	// waits tells each.
+	// waits reports each attempt.
 	AttemptFailed func(ctx context.Context, attempt FailedAttempt)
 
-	// Finished: a call of which Started was told is about to return.
+	// Finished: a call for which Started was called is about to return.
 	Finished func(ctx context.Context, result LockResult)
 
-	// Acquired: an attempt at a fresh acquisition succeeded, and a hold begins. LockAll tells it of
-	// each name; it may give some of them back, and try again.
+	// Acquired: an attempt at a fresh acquisition succeeded, and a hold begins. LockAll reports
+	// each name. It may give some names back, and try again.
 	Acquired func(ctx context.Context, acquisition Acquisition)
 
 	// Renewed: the watchdog, Extend or Downgrade moved the end of the lease.
 	Renewed func(ctx context.Context, renewal Renewal)
 
 	// RenewalFailed: a round of extends brought no quorum, though the lock is not lost. The
-	// watchdog tries again after a twelfth of the ttl. A master that hangs answers for its round
-	// after the request timeout.
+	// watchdog tries again after a twelfth of the ttl. The vote of a master that hangs is
+	// unknown only after the request timeout, so the report may come that late.
 	RenewalFailed func(ctx context.Context, failure FailedRenewal)
 
-	// Ended: a hold is over. It is told once for each Acquired, and after it.
+	// Ended: a hold is over. It is called once for each Acquired, and after it.
 	Ended func(ctx context.Context, end HoldEnd)
 
 	// Unlocked: an Unlock returns, the last one of a hold or not. It gets the context that was
@@ -74,9 +75,9 @@ type Observer struct {
 	MemberChanged func(change MemberTransition)
 }
 
-// LockCall is a call that is to lock.
+// LockCall is a call that asks for a lock.
 type LockCall struct {
-	Names []string // as given, in order; more than one only of LockAll and TryLockAll
+	Names []string // as given, in order; more than one only for LockAll and TryLockAll
 	Set   bool     // LockAll or TryLockAll
 	Reads bool     // RLock or TryRLock
 	Waits bool     // it may wait: Lock, RLock or LockAll, and not with WithWait(0)
@@ -86,15 +87,15 @@ type LockCall struct {
 // LockResult is how such a call ended.
 type LockResult struct {
 	LockCall
-	Took     time.Duration // all of it, with what it waited
-	Attempts int           // fresh acquisitions that the masters were asked for; of a set, all names that were asked for jointly are one
-	ReEntry  bool          // it entered a hold again, or was to
+	Took     time.Duration // the whole call, with its wait
+	Attempts int           // how often it asked the masters for a fresh acquisition; for a set, one joint attempt at several names counts once
+	ReEntry  bool          // it re-entered a hold, or tried to
 	Err      error         // what it returns
 }
 
 // FailedAttempt is an attempt that brought no hold.
 type FailedAttempt struct {
-	Name  string        // that was not to be had: of a slot, the slot's
+	Name  string        // the name that it did not get; for a slot, the slot's name
 	Reads bool          // for reading
 	Set   bool          // it is one of a set
 	Waits bool          // the call tries again, unless its wait is over
@@ -102,11 +103,11 @@ type FailedAttempt struct {
 	Err   error         // as a rule a *QuorumError
 }
 
-// Hold names a hold. It is the same in all that is told of it.
+// Hold names a hold. It has the same value in all events of that hold.
 type Hold struct {
 	Name  string      // Lock.Name: of a slot, the slot's
 	Slot  int         // Lock.Slot
-	Token fence.Token // 0 of one that was acquired for reading
+	Token fence.Token // 0 if it was acquired for reading
 	Reads bool        // it was acquired for reading; one that was downgraded was not
 	Set   bool        // it is one of a set
 }
@@ -114,8 +115,8 @@ type Hold struct {
 // Acquisition is a hold that begins.
 type Acquisition struct {
 	Hold
-	Took  time.Duration // the attempt that succeeded, without what was waited before
-	Votes []Vote        // one a master, those that did not have to be waited for among them
+	Took  time.Duration // the attempt that succeeded, without the wait before it
+	Votes []Vote        // one for each master, also those that the attempt did not wait for
 }
 
 // Renewal is a lease that was renewed.
@@ -136,12 +137,12 @@ type HoldEnd struct {
 	Hold
 	Held     time.Duration // since it was acquired; in a set, since all names were
 	Cause    error         // ErrReleased, ErrLost, ErrExpired or ErrClosed, as context.Cause of the hold's context
-	TakenFor time.Duration // with HoldAtLeast: for so long the name stays taken; 0: not
+	TakenFor time.Duration // with HoldAtLeast: how long the name stays taken; 0: it does not
 }
 
 // UnlockResult is how an Unlock ended.
 type UnlockResult struct {
-	Names []string // more than one only of Locks
+	Names []string // more than one only for Locks
 	Set   bool     // Locks.Unlock
 	Reads bool     // the handle was for reading
 	Took  time.Duration
@@ -178,8 +179,8 @@ type MemberTransition struct {
 	From, To MemberState // "": it was no member, or is none any more
 }
 
-// Observers returns an Observer that tells all of these, in their order. A context that
-// the Started of one returns is given to the next.
+// Observers returns an Observer that calls all of these, in their order. The context
+// that the Started of one returns is passed to the next.
 func Observers(all ...Observer) Observer {
 	var both Observer
 	for _, o := range all {

@@ -22,21 +22,23 @@ import (
 // New returns a Client that locks on the given masters: an odd number of Redis
 // servers that fail independently of each other, 5 as a rule. (An even number is
 // allowed, but its quorum is no better at surviving failures than that of one
-// less.) Sentinel-fronted primaries will do; cluster and ring clients are refused.
+// less.) Primaries behind Sentinel are accepted; cluster and ring clients are
+// refused.
 //
 // The clients stay the caller's: Close does not close them, and nothing is sent on
 // them. New takes from their options how each server is reached (address, TLS, user,
 // database, OnConnect and such), and makes connections of its own: one to each
-// master, to one half a millisecond away or more up to 8, one for notices while
-// somebody waits, and a few to learn who votes. So the clients' pools, retries and
-// hooks do not matter here: a request has WithRequestTimeout, and one that is lost
-// is an unknown vote, never executed twice. go-redis logs nothing about a master
-// that is down: Observer.MasterDown tells.
+// master, or up to 8 if the master is half a millisecond or more away; one for
+// notices while somebody waits; and a few to learn who votes. So the clients'
+// pools, retries and hooks have no effect here: a request has WithRequestTimeout,
+// and one that is lost is an unknown vote, never executed twice. go-redis logs
+// nothing about a master that is down: Observer.MasterDown tells.
 //
-// A client made by redis.NewFailoverClient lends its pool instead, because go-redis
-// closes that pool's connections when Sentinel names another primary. It is used
-// without retries, and up to half of it, but at least 2 connections. go-redis tries
-// again, and logs, when it cannot connect for it.
+// If a client was made by redis.NewFailoverClient, New uses the client's own pool
+// instead, because go-redis closes that pool's connections when Sentinel names
+// another primary. New uses at most half of the pool, but at least 2 connections,
+// and no retries. When go-redis cannot connect for such a client, it tries again,
+// and logs.
 //
 // New does not connect: a master that is down, or is refused because it is a
 // replica, the same server as another, or may evict keys, shows in the votes of
@@ -56,17 +58,17 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 }
 
 // Open is New for URLs: redis://user:password@host:port/db, rediss:// for TLS,
-// unix:///path/to/socket. What is special in a password is percent-encoded; of a
-// URL that is refused, the error shows nothing.
+// unix:///path/to/socket. Special characters in a password must be percent-encoded.
+// If a URL is refused, the error shows nothing of it.
 //
 // Three parameters of rediss:// name files in PEM form, which are read once, here: tls_ca, with
 // the certificates to trust instead of the system's; tls_cert and tls_key, the certificate and
 // the key by which the client shows who it is.
 //
-// The other parameters are those of redis.ParseURL. Those that tell how the server is
-// reached count: db, client_name, skip_verify and dial_timeout, which is the request
-// timeout unless it is given. Those about pools, retries, other time-outs and the
-// protocol have no effect.
+// The other parameters are those of redis.ParseURL. Those that say how to reach the
+// server are used: db, client_name, skip_verify, and dial_timeout, whose default is
+// the request timeout. Those about pools, retries, other timeouts and the protocol
+// have no effect.
 func Open(urls []string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	errs := []error{err}

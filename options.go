@@ -25,7 +25,8 @@ const (
 	// DefaultMaxTTL bounds every ttl plus lock delay.
 	DefaultMaxTTL = time.Minute
 
-	// DefaultDrift is the share of a ttl by which a master's clock may outrun ours.
+	// DefaultDrift is the share of a ttl by which a master's clock may run ahead of
+	// ours.
 	DefaultDrift = 0.01
 
 	// DefaultPrefix begins every key.
@@ -53,7 +54,7 @@ const (
 type Option interface{ applyClient(*config) }
 
 // LockOption is a setting of one acquisition, given to TryLock, Lock or Do.
-// Given to New or Open, it is the default of all of that client's.
+// Given to New or Open, it is the default for all acquisitions of that client.
 type LockOption interface {
 	Option
 	applyLock(*lockConfig)
@@ -100,9 +101,9 @@ func (o lockOption) applyClient(c *config)   { o(&c.lock) }
 func (o lockOption) applyLock(l *lockConfig) { o(l) }
 
 // WithTTL sets how long a lease lasts when it is not renewed, truncated to
-// milliseconds. Default DefaultTTL, or what MaxTTL leaves beside the lock delay if
-// that is less; at least MinTTL, above the request timeout, and at most MaxTTL
-// together with the lock delay.
+// milliseconds. Default DefaultTTL, or the max ttl less the lock delay if that is
+// shorter. It must be at least MinTTL, above the request timeout, and together with
+// the lock delay at most the max ttl.
 func WithTTL(ttl time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.ttl, l.ttlGiven = ttl.Truncate(time.Millisecond), true })
 }
@@ -128,18 +129,19 @@ func WithMaxHold(d time.Duration) LockOption {
 }
 
 // WithLockDelay makes the masters keep the lock for d longer than its holder
-// believes in it, truncated to milliseconds: time for the work of a holder that
-// lost it to stop before anyone else gets in. Unlock frees at once all the same.
-// Default 0. Consul calls it lock-delay.
+// believes in it, truncated to milliseconds. So a holder that lost the lock has
+// time to stop its work before anyone else gets the lock. Unlock frees at once all
+// the same. Default 0. Consul calls it lock-delay.
 func WithLockDelay(d time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.delay = d.Truncate(time.Millisecond) })
 }
 
-// WithWait bounds how long Lock and Do wait for the lock, without ending its
-// Context later, as the deadline of theirs would. The error is joined with
-// context.DeadlineExceeded. An attempt that is under way then is not cut short: it
-// may take up to the request timeout. With d at or below 0, Lock and Do make one
-// attempt, as TryLock does, which never waits. Default: until the context ends.
+// WithWait bounds how long Lock and Do wait for the lock. Unlike a deadline of ctx,
+// it does not end the lock's Context later. When the time is over, the error is
+// joined with context.DeadlineExceeded. An attempt that is then under way is not
+// cut short: it may take up to the request timeout. With d at or below 0, Lock and
+// Do make one attempt, as TryLock does, which never waits. Default: until the
+// context ends.
 func WithWait(d time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.wait = max(d, 0) })
 }
@@ -148,13 +150,14 @@ func WithWait(d time.Duration) LockOption {
 // their tickets, as long as a quorum of masters can be reached: without it one
 // client may serve several of its own callers in a row, for at most 10 ms.
 //
-// Everybody who waits has a ticket. It is the middle one of the times of a quorum
-// of masters, so no client's clock decides it and no single master's (of three, as
-// soon as all have answered this client once; of one or two, each does). Callers of
-// one client are served in the order in which they called, and the first of them
-// holds the client's ticket. A waiter whose connection is gone is passed over at
-// once; one that is called and does not come, within 1.2 s; if it lives, it keeps
-// its ticket.
+// Every client that waits has a ticket. A ticket is the median of the times of a
+// quorum of masters, so it depends on no client's clock and on no single master's.
+// (With three masters, that is true once all of them have answered this client.
+// With one or two masters, it depends on each master's clock.) Callers of one
+// client are served in the order in which they called, and the first of them holds
+// the client's ticket. A waiter whose connection is gone is passed over at once. A
+// waiter that is called and does not come is passed over within 1.2 s; if it lives,
+// it keeps its ticket.
 //
 // Not promised: an order against callers without WithFair; any order between
 // tickets taken within the time that a message takes to the masters; a turn for a
@@ -178,9 +181,9 @@ func WithMaxTTL(d time.Duration) Option {
 	return clientOption(func(c *config) { c.maxTTL, c.maxTTLGiven = d, true })
 }
 
-// WithDrift sets by which share of a ttl a master's clock may outrun this
-// process's; 2 ms are always added. Init founds a deployment with it, and a client whose
-// drift is below the deployment's is refused. Default the deployment's, which is
+// WithDrift sets the share of a ttl by which a master's clock may run ahead of this
+// process's clock; 2 ms are always added. Init founds a deployment with it, and a client
+// whose drift is below the deployment's is refused. Default the deployment's, which is
 // DefaultDrift by default; from 0 to below 1.
 func WithDrift(factor float64) Option {
 	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
@@ -199,8 +202,8 @@ func WithName(name string) Option {
 	return clientOption(func(c *config) { c.name = name })
 }
 
-// WithObserver sets functions that are told of what happens; see Observer. Given twice, the
-// last one counts: Observers makes one of several.
+// WithObserver sets the functions that the client calls when something happens; see
+// Observer. If it is given twice, the last one counts: use Observers to combine several.
 func WithObserver(o Observer) Option {
 	return clientOption(func(c *config) { c.observer = o })
 }

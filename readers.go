@@ -6,20 +6,21 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// A lock is held by one writer, or by any number of readers. A reader's hold is a hold as any
-// other: of its own owner, on a quorum of masters, with a lease and a watchdog of its own. It
-// shares a master with every quorum of a writer, and that master has the one or the other.
+// A lock is held by one writer, or by any number of readers. A reader's hold is a hold like
+// any other: it has its own owner, a quorum of masters, a lease and a watchdog. That quorum
+// shares a master with every quorum of a writer, and the shared master grants the lock to
+// only one of the two.
 
 // TryRLock is TryLock for reading: any number of readers may hold a name, as long as nobody
 // holds it for writing. Lock, TryLock and Do of the same name are for writing.
 //
-// A reader is refused also when a writer waits for the name: else readers that come one after the
-// other could keep it out for ever.
+// TryRLock is also refused when a writer waits for the name: otherwise readers that come one
+// after the other could keep the writer out for ever.
 //
 // With a ctx derived from the Context of a lock of the same name, it re-enters that lock,
-// whoever waits. One that was entered for writing stays so until its last Unlock, or
-// Downgrade. The other way round, a TryLock or Lock under a lock that is held for reading is
-// refused at once, with ErrUpgrade.
+// even if others wait. A hold for writing stays one until its last Unlock, or Downgrade. But
+// a TryLock or Lock under a lock that is held for reading is refused at once, with
+// ErrUpgrade.
 //
 // A lock that is held for reading has no token (Token, fence.FromContext): a guard refuses
 // its holder's writes. LastToken tells of the last writer.
@@ -27,10 +28,10 @@ func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) 
 	return c.lock(ctx, name, opts, true, false)
 }
 
-// RLock is TryRLock, again and again, until it has the lock or ctx ends, as Lock is of
-// TryLock. Who waits is served by its ticket, whether it is to read or to write: a reader goes
-// before the writers that come after it, and no reader before a writer that came first. Readers
-// that follow each other in line are called together.
+// RLock tries as TryRLock does, again and again, until it has the lock or ctx ends; see Lock.
+// Readers and writers wait in one line, in the order of their tickets: a reader goes before the
+// writers that came after it, and no reader goes before a writer that came first. Readers that
+// follow each other in line are called together.
 func (c *Client) RLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, true, true)
 }
@@ -61,14 +62,15 @@ func (l *lockConfig) read() error {
 	return nil
 }
 
-// LastToken tells a reader of the writers before it. No writer of the name that was complete when
-// this hold was asked for has a higher token, and every writer that asks after this hold was
-// complete gets a higher one. So when two reads have the same LastToken, nobody wrote between
-// them, and what was read in the first is still good in the second. (The converse is not
-// promised: names share counters, so it may be higher though nobody wrote.)
+// LastToken lets a reader see that nobody wrote since an earlier read. No writer whose
+// acquisition was complete before this one began has a higher token. Every writer whose
+// acquisition begins after this one is complete gets a higher token. So if two reads have the
+// same LastToken, nobody wrote between them, and what was read in the first is still good in the
+// second. (The converse is not promised: names share counters, so it may be higher though nobody
+// wrote.)
 //
-// Of a hold that writes, or did before Downgrade, it is the token of that. It is no proof of
-// anything: do not give it to a guard.
+// For a hold that writes, or did before Downgrade, LastToken is the hold's own token.
+// LastToken proves nothing: do not give it to a guard.
 func (l *Lock) LastToken() fence.Token {
 	if l.none() {
 		return 0
@@ -76,18 +78,19 @@ func (l *Lock) LastToken() fence.Token {
 	return l.h.last
 }
 
-// Downgrade makes a reader of a writer, and returns when a quorum of masters has done so. There is
-// no moment in between in which another could write: each master turns the hold in one step, and
-// those that have not done so yet keep other writers out as well. From then on other readers
-// are let in, and the writers that wait are in line behind those that came before them.
+// Downgrade turns a writer into a reader, and returns when a quorum of masters has done so. At no
+// moment in between can another write: each master turns the hold in one step, and a master that
+// has not done so yet keeps other writers out as well. From then on other readers get in, and a
+// waiting writer is served after the readers that came before it.
 //
 // The whole hold reads afterwards, with the same lease: Token is zero, and the contexts of its
 // handles carry none. So there must be no other handle of it that was locked for writing.
 //
 // Errors: ErrWriters if there is one, and then nothing has changed; ErrReleased, ErrExpired or
 // ErrLost if the hold is over; else a *QuorumError with ErrNoQuorum, or ctx's error and cause.
-// With these two the hold reads all the same, but other readers may be kept out until a renewal
-// has reached the masters, or Downgrade is called again. On a hold that reads it does only that.
+// After these two errors the hold is for reading all the same. But masters may keep other
+// readers out until a renewal reaches them, or until Downgrade is called again. On a hold that
+// is already for reading, Downgrade only asks the masters again.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if l.none() {
 		return errNoLock

@@ -8,20 +8,21 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Ready reports whether locks can be had now: the members are known, the client's settings
-// suit the deployment, and a quorum of voting masters answers. It takes at most the request
-// timeout. It takes no lock, writes nothing on the masters, and runs on the connections
-// that locks use.
+// Ready reports whether the client can get locks now: the members are known, the client's
+// settings suit the deployment, and a quorum of voting masters answers. It takes at most
+// the request timeout. It takes no lock, writes nothing on the masters, and runs on the
+// connections that locks use.
 //
 // It is for a readiness probe and for the start of a program: send no work that needs a lock
 // to a process that is not ready. Do not use it
-//   - for a liveness probe: to restart this process brings no master back, and ends the
-//     holds that it has;
-//   - before each Lock: Lock asks the masters itself, and what Ready said is over by then;
+//   - for a liveness probe: a restart of this process brings no master back, and ends
+//     its holds;
+//   - before each Lock: Lock asks the masters itself, and the answer of Ready is out of
+//     date by then;
 //   - to keep away work that needs no lock: when the masters are down, no process is ready.
 //
-// Not found out: what shows only when a master writes, such as that it is out of memory, or
-// that an ACL allows reading alone.
+// Ready does not notice what shows only when a master writes: for example, that it is out
+// of memory, or that an ACL allows only reads.
 //
 // Errors: a *QuorumError that tells for each master what is wrong with it, joined with
 // ErrNeedsInit if no deployment was founded or a majority of its members lost its data; a
@@ -56,8 +57,8 @@ func (c *Client) Ready(ctx context.Context) error {
 // noName is the name of no lock, for a question that is about none.
 const noName = ""
 
-// answers asks all masters for something that only those do that vote, and returns why no
-// quorum did.
+// answers asks all masters for something that only voting masters do, and returns why no
+// quorum did it.
 func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock.Instant) error {
 	lock := script.KeysOf(c.prefix, noName, "").Lock
 	question := script.Verify.Call([]*string{&lock}, uint64(0))

@@ -48,9 +48,9 @@ type Client struct {
 // is certain: with the lock held, or with an error that wraps ErrNotAcquired and
 // one of ErrHeld, ErrNoQuorum and ErrTooSlow (a *QuorumError). It takes at most
 // the request timeout, also when it finds that the members have changed.
-// When ctx ends first, its error and its cause are joined to that one; what was
-// granted by then is given back in the background. Bad input is an *OptionError, and
-// no ErrNotAcquired: trying again would not help.
+// If ctx ends first, its error and its cause are joined to that one, and TryLock
+// gives back in the background what the masters had granted. Bad input is an
+// *OptionError and not an ErrNotAcquired, because trying again would not help.
 //
 // With a ctx derived from the Context of a lock of the same name, it re-enters
 // that lock: same token, and as many Unlocks as entries. WithoutReentry refuses that.
@@ -60,14 +60,15 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 	return c.lock(ctx, name, opts, false, false)
 }
 
-// Lock is TryLock, again and again, until it has the lock or ctx ends; then it
-// returns ctx's error and cause joined with why the last attempt failed. Callers of one
-// Client that wait for one name are served first come, first served, and only the
-// first asks the masters.
+// Lock tries as TryLock does, again and again, until it has the lock or ctx ends. When
+// ctx ends, it returns ctx's error and cause, joined with the error of the last
+// attempt. Callers of one Client that wait for one name are served first come, first
+// served, and only the first asks the masters.
 //
-// The lock's Context is derived from ctx: when ctx ends, so does the Context, and
-// work under the lock should stop, but the lock is held, and renewed, until Unlock;
-// RenewWithContext ends its renewal as well. To bound only the wait, use WithWait.
+// The lock's Context is derived from ctx. When ctx ends, so does the Context, and
+// work under the lock should stop. But the client still holds the lock, and renews
+// it, until Unlock; with RenewWithContext it stops renewing as well. To bound only
+// the wait, use WithWait.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, false, true)
 }
@@ -78,8 +79,8 @@ func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lo
 // writes of older holders.
 //
 // Do returns work's error joined with the Unlock's: a nil error means that the
-// lock was held from before work began until after it returned. When the lock was
-// not had, work is not run and the error is Lock's.
+// lock was held from before work began until after it returned. If Do does not get
+// the lock, it does not run work, and returns the error of Lock.
 func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Context, token fence.Token) error, opts ...LockOption) (err error) {
 	if work == nil {
 		panic("redlock: nil work")
@@ -92,7 +93,7 @@ func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Cont
 	return work(lock.Context(), lock.Token())
 }
 
-// unlockAfter unlocks, and joins what is wrong with that to err.
+// unlockAfter unlocks, and joins the error of the unlock to err.
 func unlockAfter(ctx context.Context, held interface{ Unlock(context.Context) error }, err *error) {
 	if unlockErr := held.Unlock(ctx); unlockErr != nil {
 		*err = errors.Join(*err, unlockErr)
@@ -199,8 +200,8 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 		err = joinErrors(err, c.notGranted(v, opAcquire, h.name, votes))
 	}
 
-	// 3. The token: the highest grant number, once a quorum stands at it. A reader gets none;
-	// what it is told of, the highest counter, counts by the same rule.
+	// 3. The token: the highest grant number, once a quorum stands at it. A reader gets no
+	// token; it learns the highest counter, which counts by the same rule.
 	var standing []script.Vote
 	if err == nil {
 		h.last = highestGrant(votes)
@@ -231,11 +232,11 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	return h.begin(ctx, &a.asked), nil
 }
 
-// confirm makes a quorum of masters stand at the hold's token, or at the one that a reader is
-// told of. Usually one does
-// from the start; else the masters that granted a lower number are asked to raise
-// their counters, if the grant they gave still stands. A vote whose grant does not
-// is struck out of votes. It returns who stands at the token.
+// confirm makes a quorum of masters stand at the hold's token, or at the token that a reader
+// learns. Usually a quorum does from the start. Otherwise confirm asks each master that
+// granted a lower number to raise its counter, if its grant still stands. If the grant is
+// gone, confirm strikes that master's vote out of votes. It returns the votes of the masters
+// that stand at the token.
 func (c *Client) confirm(ctx context.Context, v *membership.View, h *hold, votes []script.Vote, deadline clock.Instant) (standing []script.Vote, err error) {
 	standing, asked := c.askToConfirm(v, h, votes)
 	if asked == nil {

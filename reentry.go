@@ -12,11 +12,11 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// WithoutReentry makes a hold one that is not entered again: a Lock, TryLock or Do of the name
-// with a context derived from the hold's is refused at once, with ErrReentry. (As a mutex it would
-// wait for itself.) It is so if the option was given to the one or to the other. It is for code
-// in which to enter twice is a mistake, say a callee that shares a lock's name by chance and does not
-// expect its caller in the middle of something. Default: such a call re-enters the lock.
+// WithoutReentry forbids re-entry: a Lock, TryLock or Do of the name, with a context derived from the
+// hold's, is refused at once, with ErrReentry. (With a mutex, the caller would wait for itself.) It
+// is enough that either the hold or the new call has the option. Use it where entering twice is a
+// mistake: for example, a callee uses the same lock name by chance, and does not expect that its
+// caller is in the middle of something. Default: such a call re-enters the lock.
 //
 // A call whose context carries no lock of the name waits as always, also in the same goroutine.
 func WithoutReentry() LockOption {
@@ -141,9 +141,9 @@ func (c *holdContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// heldBy returns the hold of name that ctx was derived from, or nil. One that was
-// released is none any more; one that was lost still is, so that it is not
-// acquired afresh without anybody noticing.
+// heldBy returns the hold of name that ctx was derived from, or nil. A hold that
+// was released does not count. A hold that was lost does, so that no call acquires
+// the lock afresh without noticing the loss.
 func heldBy(ctx context.Context, c *Client, name string) *hold {
 	for {
 		inner, ok := ctx.Value(holdKey{}).(*holdContext)

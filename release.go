@@ -8,9 +8,10 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// giveUp is for an acquisition that failed: what was granted is released, and
-// what may have been is too, with a mark that keeps a late acquire out. Who waits
-// on keeps its place, and takes it where it has not asked yet.
+// giveUp gives back an acquisition that failed. It releases what was granted. It
+// also releases what may have been granted, with a mark that keeps a late acquire
+// out. A caller that waits on keeps its place in the queues, and takes a place on
+// masters that it has not asked yet.
 func (h *hold) giveUp(asked *round, in place) {
 	undoing := h.undoCall(0, in.kept())
 	undo := func(i int, v script.Vote) script.Vote {
@@ -55,10 +56,10 @@ func (h *hold) inDoubt(master int) bool {
 	return h.masters[master].doubt
 }
 
-// retryUntil is until when a release that starts now is worth sending: as long as the
-// masters may have the lock. Where an acquire may be executed yet, say by a master
-// that goes on after a freeze, longer by the time for which its mark is needed. The
-// caller holds mu.
+// retryUntil returns until when a release that starts now is worth sending: as long
+// as the masters may have the lock. If a master may still execute an acquire, say
+// when it goes on after a freeze, the release is worth sending for longer, by the
+// time for which the mark is needed. The caller holds mu.
 func (h *hold) retryUntil(doubt bool, now clock.Instant) clock.Instant {
 	until := now.Add(h.longest)
 	if doubt {
@@ -67,13 +68,13 @@ func (h *hold) retryUntil(doubt bool, now clock.Instant) clock.Instant {
 	return until
 }
 
-// release tells the masters that so many entries are left. With 0 left it is kept
-// until it arrived or is of no use any more, but not where the hold never was. Such a
-// master is asked once, behind all that this client has sent it for the name, unless
-// the others have decided by then. It counts if the name is free there: it may be
-// another's, or that of this client's hold before. The attempt of the caller of this
-// client whose turn it is next, if there is one, goes along: both leave at once, in this
-// order.
+// release tells the masters how many entries are left. If none is left, each request is
+// kept until it has arrived or is of no use any more. A master that never had the hold
+// is asked only once, after everything that this client has sent it for the name, unless
+// the others have decided by then. Its answer counts if the name is free there, because
+// the lock there may be another owner's, or that of an earlier hold of this client. If
+// another caller of this client is next, its attempt leaves together with the release,
+// right after it.
 func (h *hold) release(left int, next *attempt) *round {
 	if left == 0 && next == nil && h.lingers() {
 		return h.linger()
@@ -122,9 +123,10 @@ func (h *hold) release(left int, next *attempt) *round {
 	return r
 }
 
-// freed makes a yes of a release's "not yours" that means that the name is free.
-// Where the hold was, the first copy of this release may have freed it; where it
-// was not, the name is free unless another has it, or the master may not vote.
+// freed turns the answer "not yours" to a release into a yes, if it means that the
+// name is free. Where the hold was, the first copy of this release may have freed
+// it; where it was not, the name is free unless another has it, or the master may
+// not vote.
 func (h *hold) freed(master int, v script.Vote) script.Vote {
 	if !v.NotMine() {
 		return v
@@ -143,7 +145,7 @@ func (h *hold) freed(master int, v script.Vote) script.Vote {
 
 // nextAttempt prepares the attempt of the caller of this client who comes after h, and
 // has this ticket. As long as this client may keep the name, the masters keep it for
-// that one whoever else waits.
+// that caller, whoever else waits.
 func (h *hold) nextAttempt(cfg lockConfig, ticket waitqueue.Ticket) *attempt {
 	c := h.client
 	in := c.placeFor(ticket)
@@ -154,9 +156,8 @@ func (h *hold) nextAttempt(cfg lockConfig, ticket waitqueue.Ticket) *attempt {
 	return a
 }
 
-// exit takes one entry back, of one that writes or reads, with its wish, and tells the masters. The last one ends
-// the hold. It returns the masters' answers to come, and why the hold was over
-// before if it was.
+// exit takes back one entry, for writing or reading, with its wish, and tells the masters. The last exit ends
+// the hold. exit returns a round with the masters' answers to come, and, if the hold was over before, why.
 func (h *hold) exit(writes bool, w *wish) (freed *round, ended error) {
 	w.stop()
 	h.mu.Lock()
@@ -173,7 +174,7 @@ func (h *hold) exit(writes bool, w *wish) (freed *round, ended error) {
 		if ended = h.end(ErrReleased); ended == ErrReleased {
 			ended = nil
 			if h.lingers() {
-				defer h.client.forget(h) // those of this client that wait ask after it was told
+				defer h.client.forget(h) // waiters of this client ask only after the masters were told
 			} else {
 				next = h.client.handOver(h)
 			}
@@ -221,8 +222,9 @@ func (c *Client) awaitFreed(h *hold, freed *round, deadline clock.Instant) error
 // releasePolicy is the policy of the requests of a release.
 type releasePolicy round
 
-// Obsolete: where there turned out to be nothing to free, a release is of use until the
-// asker has heard how the name stands, from this master or from the others.
+// Obsolete reports that the release is of no use any more. If it turned out that a
+// master has nothing to free, the release is of use until the asker knows whether the
+// name is free, from this master or from the others.
 func (p *releasePolicy) Obsolete(master int, answered bool) bool {
 	r := (*round)(p)
 	return (answered || r.isDecided()) && r.releases.absent(master)
@@ -238,9 +240,9 @@ type releaseOf struct{ *hold }
 // Obsolete reports that there turned out to be nothing to free.
 func (r releaseOf) Obsolete(master int, answered bool) bool { return answered && r.absent(master) }
 
-// Prepare decides whether the release leaves a gone mark. An acquire that went ahead
-// of it, on the same connection or answered by then, cannot be late; one whose
-// connection broke can.
+// Prepare decides whether the release leaves a gone mark. An acquire that left
+// before the release on the same connection, or was answered before it, cannot
+// arrive late. An acquire whose connection broke can.
 func (r releaseOf) Prepare(master int, given script.Call, resent bool) script.Call {
 	if resent || r.inDoubt(master) {
 		return r.undoCall(goneTTL, nowhere)

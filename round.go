@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// round is one question put to all masters, and the votes it brings in. Who
-// asks may wait for the verdict (Client.listen), be called with it (onVerdict), or both.
+// round is one question to all masters, and the votes that it brings. The asker may wait
+// for the verdict (Client.listen), be called with it (onVerdict), or both.
 type round struct {
 	// The votes of one version of the table of members count, and only those of its
 	// voting members.
@@ -40,8 +40,8 @@ type round struct {
 	fewRequests [few]master.Request
 }
 
-// few is the usual number of masters. What there is one of for each master has its
-// place, up to that number, where it belongs to: that is one allocation for all.
+// few is the usual number of masters. A struct has room in itself for up to that
+// many values, one for each master: so one allocation is enough for all.
 const few = 5
 
 // inPlace returns n elements, in place if they fit.
@@ -67,8 +67,8 @@ func (r *round) init(v *membership.View) {
 // quorumOf is the quorum of a view's table.
 func quorumOf(v *membership.View) quorum { return quorum{v.Table.Quorum(), len(v.Table.Members)} }
 
-// ask sends each request to its master, but not one that needs a vote to a master that
-// has none.
+// ask sends each request to its master. A master without a vote does not get a request
+// that needs one.
 func (r *round) ask(c *Client, requests []master.Request) {
 	for i := range requests {
 		if requests[i].Call.NoVote || !r.refused(i) {
@@ -169,9 +169,9 @@ func (r *round) won() bool {
 	return r.verdict == won
 }
 
-// tally returns a copy of the votes so far, in room if they fit. Those still pending
-// have, as far as the asker is concerned, given no answer in time, or none that it
-// had to wait for.
+// tally returns a copy of the votes so far, in room if they fit. A vote that is
+// still pending counts as no answer in time, or as one that the asker did not have
+// to wait for.
 func (r *round) tally(room ...script.Vote) []script.Vote {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 	slotMark = "~slot"
 )
 
-// WithSlots lets k callers hold the name at a time, 1 to MaxSlots. It is k locks, named
-// "<name>~slot1" to "<name>~slot<k>", of which Lock, TryLock and Do take one that is free;
+// WithSlots lets k callers hold the name at a time, 1 to MaxSlots. There are k locks,
+// named "<name>~slot1" to "<name>~slot<k>". Lock, TryLock and Do take a free one;
 // Lock.Slot tells which. The token is that slot's: tokens of different slots say nothing
 // about each other, so a store has to guard each slot as a resource of its own, by
 // Lock.Name. Such names cannot be locked directly.
@@ -28,8 +28,9 @@ const (
 // TryLock asks for one slot after the other, and may take k times as long as without slots.
 // With a ctx that carries the lock of one of the slots it re-enters that one.
 //
-// All callers must agree on k. That is not checked: where they do not, as many can hold
-// the name as the largest k says. With and without WithSlots a name is two different ones.
+// All callers must agree on k. Nothing checks that: if they do not agree, as many callers
+// can hold the name as the largest k allows. A name with WithSlots and the same name
+// without it are two different locks.
 func WithSlots(k int) LockOption {
 	return lockOption(func(l *lockConfig) {
 		l.slots = k
@@ -90,7 +91,8 @@ func (c *Client) lockSlot(ctx context.Context, name string, cfg lockConfig, mayW
 	}
 	var lock *Lock
 	var err error
-	// From a random one on: all that come at once would else ask for the same.
+	// Begin at a random slot: otherwise all callers that come at once would ask for
+	// the same one.
 	for first, i := rand.IntN(k), 0; i < k; i++ {
 		lock, err = c.once(ctx, slotName(name, (first+i)%k+1), cfg)
 		if !errors.Is(err, ErrHeld) || ctx.Err() != nil {

@@ -17,20 +17,21 @@ type Verdict uint8
 const (
 	VerifyUnknown Verdict = iota // too few masters answered, or they do not agree
 	VerifyValid                  // a quorum of masters has the lock of this token's holder
-	VerifyStale                  // a quorum of masters is out of this token's reach
+	VerifyStale                  // so many masters do not have it that the others are no quorum
 )
 
 // String returns the verdict in lower case.
 func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale"}[v] }
 
-// Verify asks a quorum of masters whether the holder of name that got token holds
-// it still. Any process may ask, of any token, as the service does that is handed
-// one together with a request. It takes at most the request timeout.
+// Verify asks a quorum of masters whether the holder of name that got token still
+// holds it. Any process may ask about any token: for example, a service that gets a
+// token together with a request. It takes at most the request timeout.
 //
-// It tells of one moment, which is over when it returns: a holder that was valid
-// may be overtaken before the next line runs. So it can turn away early what would
-// fail later, and shows an operator who holds what; it cannot replace a guard that
-// compares the token in the same atomic operation as the write (package fence).
+// The answer is about one moment, which is past when Verify returns: a holder that
+// was valid may be overtaken before the next line runs. So Verify can turn away
+// early what would fail later, and can show an operator who holds what. It cannot
+// replace a guard that compares the token in the same atomic operation as the write
+// (package fence).
 //
 // Errors: bad input; ctx's error and cause; ErrClosed; and with VerifyUnknown a *QuorumError
 // that has the masters' votes.

@@ -20,10 +20,10 @@ const (
 	splitPause = 500 * time.Microsecond
 	maxPause   = 250 * time.Millisecond
 
-	// A waiter whom the masters call asks by itself at the end of the holder's lease,
-	// but not more often than twice in askInterval, and once in coveredInterval between
-	// these: it helps when somebody deleted the lock, and keeps its place in the queues.
-	// One that may not stand in the queues of a quorum asks once in an interval of
+	// A waiter that the masters call also asks by itself: at the end of the holder's
+	// lease, but at most twice in askInterval, and in between once in coveredInterval.
+	// That helps when somebody deleted the lock, and keeps its place in the queues. A
+	// waiter that may not stand in the queues of a quorum asks once in an interval of
 	// askInterval to maxAskInterval (askEvery).
 	askInterval     = time.Second
 	maxAskInterval  = 5 * time.Second
@@ -65,7 +65,8 @@ func (p place) kept() place {
 	return p
 }
 
-// wait queues for name, and leaves the queue with the lock or without.
+// wait waits in the queue for name, and leaves the queue with the lock or without
+// it.
 func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
 	if cfg.wait == 0 {
 		return c.once(ctx, name, cfg)
@@ -151,8 +152,9 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 	}
 }
 
-// early reports whether w, whose turn it is, need not ask yet: its place is that of
-// another, who has asked, and it misses no call with this reach.
+// early reports whether w, whose turn it is, need not ask yet: it has inherited its
+// place from another waiter, which has asked, and with this reach it misses no
+// call.
 func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitqueue.Reach, early bool) {
 	if !turn.Ask || !turn.Inherited || turn.Handed != nil || w.Reads != w.Want.reads {
 		return waitqueue.Reach{}, false
@@ -216,9 +218,9 @@ func (c *Client) spread() time.Duration {
 // soon is a moment in that time.
 func (c *Client) soon() time.Duration { return time.Duration(float64(c.spread()) * rand.Float64()) }
 
-// idle sleeps until w is woken, but not beyond the moment when it is to ask. When
-// subscriptions break or come back meanwhile, such that a call of w may have been
-// lost or may come from now on, that is soon.
+// idle sleeps until w is woken, but at most until the moment when w must ask. That
+// moment comes soon if subscriptions break or come back meanwhile, so that a call
+// of w may have been lost, or may come from now on.
 func (c *Client) idle(ctx context.Context, w *waiter, patience <-chan time.Time, reached waitqueue.Reach) error {
 	changed := reached.Changed()
 	for {
@@ -252,12 +254,12 @@ func (c *Client) followCalls(ctx context.Context, w *waiter, patience <-chan tim
 	}
 }
 
-// tryFor makes one attempt, or concludes the one that was handed over. again tells
-// that it is worth another at once: the members have changed, or the waiter has got its
-// ticket now.
+// tryFor makes one attempt, or concludes the one that was handed over. again reports
+// that another attempt is worthwhile at once: the members have changed, or the waiter
+// now has its ticket.
 func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (lock *Lock, again bool, err error) {
 	abandonLast(w)
-	w.AskAt = 0 // who inherits the place in the middle of this has to ask
+	w.AskAt = 0 // a waiter that inherits the place in the middle of this has to ask
 	a := handed
 	if a == nil {
 		if err := c.mayAsk(ctx, opAcquire, name, &w.Want); err != nil {
@@ -290,8 +292,9 @@ func abandonLast(w *waiter) {
 	}
 }
 
-// placeFor returns the place in the masters' queues of a waiter with that ticket, which
-// gets one if it has none: nowhere as long as its client could not be called.
+// placeFor returns the place in the masters' queues of a waiter with that ticket. A
+// waiter without a ticket gets one. The place is nowhere as long as a quorum of masters
+// could not call this client.
 func (c *Client) placeFor(ticket waitqueue.Ticket) place {
 	if !c.notices.Reach().Quorum {
 		return nowhere
@@ -348,10 +351,10 @@ func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
 	c.notices.Rest(&w.Listener)
 }
 
-// leaveQueues tells the masters that nobody of this client waits for name, but those
-// that granted the lock that was had, which know. One that cannot be reached is told
-// when it can, unless somebody waits again: it would else keep the free lock for
-// this client first when another asks for it.
+// leaveQueues tells the masters that no caller of this client waits for name. The
+// masters that granted had know that already. A master that cannot be reached is
+// told later, unless a caller waits again by then. Otherwise that master would first
+// keep the free lock for this client when another client asks for it.
 func (c *Client) leaveQueues(name string, had *Lock) {
 	knows := func(master int) bool { return had != nil && had.h.granted(master) }
 	leave := c.leaveRequest(name)
@@ -365,7 +368,8 @@ func (c *Client) leaveQueues(name string, had *Lock) {
 	}
 }
 
-// obsoleteIf is the policy of a request that is not wanted any more when it says so.
+// obsoleteIf is the policy of a request that is not wanted any more once the
+// function returns true.
 type obsoleteIf func(master int) bool
 
 func (f obsoleteIf) Obsolete(master int, _ bool) bool                   { return f(master) }
@@ -400,8 +404,8 @@ func (c *Client) sleepFor(ctx context.Context, w *waiter, pause time.Duration, p
 	return c.sleep(ctx, w, timer.C, patience, changed)
 }
 
-// joinErrors adds why the lock was not had to why the wait for it was over, if
-// either is known.
+// joinErrors joins why the wait was over with why the lock was not acquired, as far
+// as they are known.
 func joinErrors(over, why error) error {
 	switch {
 	case over == nil:
@@ -412,8 +416,9 @@ func joinErrors(over, why error) error {
 	return errors.Join(over, why)
 }
 
-// heldHere is what a waiter is told that gave up while another caller of this
-// client held the lock: or else, when that is over by now, what is known from before.
+// heldHere returns the error for a waiter that gave up while another caller of this
+// client held the lock. If that hold is over by now, it returns last, the error from
+// before.
 func (c *Client) heldHere(name string, last error) error {
 	h := c.holds.latest(name)
 	if h == nil {
@@ -424,9 +429,9 @@ func (c *Client) heldHere(name string, last error) error {
 	return &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.needed(), FreeIn: max(0, h.validUntil().Sub(c.now()))}
 }
 
-// askEvery is how often a waiter asks by itself that the masters call. The shorter
-// the lease that it asks for, and so as a rule the holder's, the sooner it matters
-// that the holder died.
+// askEvery is the interval at which a waiter that the masters call asks by itself.
+// The shorter the lease that it asks for, and so usually the holder's, the sooner
+// it matters that the holder died.
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, askInterval), maxAskInterval) }
 
 // calledPause is how long a waiter that is called when the lock is free waits, while

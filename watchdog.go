@@ -15,12 +15,12 @@ const (
 	// renewals is how often a lease is renewed within its ttl.
 	renewals = 3
 
-	// renewRetries is how often within a ttl a renewal is tried that brought no
-	// quorum.
+	// renewRetries is how often within a ttl a renewal that brought no quorum is
+	// tried again.
 	renewRetries = 12
 
-	// suspendInterval is how soon after a suspension it is noticed that the clock
-	// ran on while Go's timers stood still.
+	// suspendInterval is how often suspendCheck looks whether the clock ran on
+	// while Go's timers stood still, as they do while the machine is suspended.
 	suspendInterval = 250 * time.Millisecond
 )
 
@@ -80,8 +80,9 @@ func (h *hold) renewNow() {
 	}
 }
 
-// renew starts a renewal, and drops what has not left yet of the one before: a
-// master that hangs has one of them in its queue, not all.
+// renew starts a renewal, and drops the requests of the renewal before that have
+// not left yet. So the queue of a master that hangs has the requests of one
+// renewal, not of all.
 func (h *hold) renew(t terms) {
 	r := h.extend(h.client.members.View(), t)
 	h.mu.Lock()

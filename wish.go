@@ -3,26 +3,27 @@ package redlock
 import "context"
 
 // RenewWithContext makes the watchdog renew the lease only as long as the context that was
-// given to Lock has not ended. It is for handlers of requests: one that returns without
-// Unlock would else block the name for as long as the process lives.
+// given to Lock has not ended. Use it in request handlers: otherwise a handler that
+// returns without Unlock blocks the name for as long as the process lives.
 //
-// When that context ends, so does Lock.Context, as always, with its cause. No renewal begins
-// any more. The hold is over at the end of the lease (Until), with ErrExpired, unless it is
-// unlocked before, and the masters free the name within the ttl plus lock delay. So Unlock frees
-// the name at once before that, and returns ErrExpired after it. Extend makes the lease longer once.
+// When that context ends, Lock.Context ends with its cause, as always, and no further renewal
+// begins. Unless it is unlocked before, the hold is over at the end of the lease (Until), with
+// ErrExpired, and the masters free the name within the ttl plus lock delay. An Unlock before that
+// frees the name at once; an Unlock after it returns ErrExpired. Extend makes the lease longer once.
 //
-// A hold is renewed as long as one of its handles that are not unlocked wants it. So each entry
-// counts by itself: a re-entry without the option, or with a context that lives on
-// (context.WithoutCancel), has the hold renewed. Given to LockAll, it counts for all names. It changes
-// nothing for a lease WithoutWatchdog.
+// The watchdog renews a hold as long as at least one of its handles that are not unlocked wants that.
+// So each entry counts by itself: a re-entry without the option, or with a context that lives on
+// (context.WithoutCancel), keeps the renewal going. Given to LockAll, the option counts for all names.
+// It changes nothing for a lease WithoutWatchdog.
 //
-// A context that never ends renews for ever: see WithMaxHold.
+// With a context that never ends, the renewal never ends: see WithMaxHold.
 func RenewWithContext() LockOption {
 	return lockOption(func(l *lockConfig) { l.withCtx = true })
 }
 
-// wish is what a handle of RenewWithContext wants of its hold: to be renewed until its
-// context ends. Of other handles, which want it until their Unlock, it is nil.
+// wish is what a handle with RenewWithContext wants from its hold: that the hold is
+// renewed until the handle's context ends. For other handles, which want it until
+// their Unlock, it is nil.
 type wish struct {
 	unregister func() bool
 	ended      bool // guarded by the hold's mu, as what follows

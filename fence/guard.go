@@ -8,7 +8,7 @@ import "context"
 // What a guard does:
 //
 //   - It remembers, for each resource by itself, the highest token that it has
-//     seen, and forgets it never. That is the fence.
+//     seen, and never forgets it. That token is the fence.
 //   - A token lower than the fence is refused with a *StaleError. An equal one
 //     passes: a holder writes as often as it likes, and so does a second
 //     process working for it. A higher one passes and raises the fence. Gaps

@@ -8,18 +8,20 @@ import (
 	"fmt"
 )
 
-// CheckLockName compares the name of the lock whose tokens a program uses for resource with
-// the name that is noted for it, and notes it if none is. It returns nil if they are the
-// same, and an error that is ErrOtherLockName if not. So the first name stands, and all
-// programs with another one are told, each time that they check.
+// CheckLockName compares lockName, the name of the lock whose tokens a program uses for
+// resource, with the name that is noted for the resource. If no name is noted, it notes
+// lockName. It returns nil if the names are the same, and an error that is ErrOtherLockName
+// if not. So the first name stands, and a program with another name gets the error each
+// time that it checks.
 //
 // Call it when the program starts, or after each acquisition if the resources are not known
 // before. It needs no lock. It finds mistakes in programs and in their configuration; what
 // keeps overtaken holders out is still the token.
 //
-// lockName is Lock.Name: with WithSlots that of the slot, under LockAll that of the token
-// which is used for resource. Programs on several deployments or key prefixes, whose tokens
-// have no order either, add which one to lockName, all in the same form.
+// lockName is Lock.Name: with WithSlots the name of the slot, under LockAll the name whose
+// token is used for resource. Tokens of different deployments, or of different key
+// prefixes, have no order either. If programs use more than one, add to lockName which one
+// it is, in all programs in the same form.
 //
 // The note is the fence of a resource of its own in the same guard: "redlock/lockname/"
 // with resource behind it. Its token is a hash of the name: the first 8 bytes of the
@@ -30,9 +32,9 @@ import (
 //     nothing, the highest token is the hash of the name that is noted.
 //   - If token 1 passes, no name is noted: claim the note with the hash.
 //
-// This costs one claim, or two if no name was noted. The guard must take the longer name of
-// the note, and a service in between must let it through. Whoever counts stale tokens leaves
-// the notes out.
+// This costs one claim, or two if no name was noted. The guard must accept the longer name
+// of the note, and a service in between must let it through. If you count stale tokens,
+// leave out the notes.
 //
 // To change the name on purpose, stop all programs that write resource, and wait until
 // none of their writes is under way. Then delete the note, and the fence of resource as

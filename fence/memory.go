@@ -78,7 +78,7 @@ func (m *Memory) fence(resource string) *memoryFence {
 }
 
 func (f *memoryFence) enter(ctx context.Context) error {
-	// Asked first, as select would choose at random if the turn is free too.
+	// Checked first, because select would choose at random if the turn is free too.
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@
 //   - What package redlock promises of the lock of that name: at most one leader at a time as long
 //     as clocks run at the same rate within the drift; and tokens that grow from term to term, which depends on no clock.
 //   - One process calls its function once at a time, however late it returns.
-//   - A leader that died is replaced when its ttl is over (WithLock, redlock.WithTTL; by default 30 s),
-//     one that resigned or returned at once.
+//   - A leader that died is replaced when its ttl is over (WithLock, redlock.WithTTL; by default 30 s).
+//     A leader that resigned or returned is replaced at once.
 //
 // # What is not promised
 //
@@ -46,9 +46,9 @@
 //	guarded writes           guard/redisguard, sqlguard,    no                          Fence… (Redis)          Txn on the revision
 //	                         httpguard
 //
-// What others have and this has not: a term outlives no process, because a token that two processes
-// use fences neither (ResumeElection); changes of the leader are polled, not pushed; and there is no leader chosen by
-// a version or a priority (client-go's coordinated election).
+// What others have and this package does not: a term that outlives its process (ResumeElection), because a
+// token that two processes use protects against neither; changes of leader that are pushed, not polled; and a
+// leader that is chosen by version or priority (client-go's coordinated election).
 //
 // # Goroutines
 //

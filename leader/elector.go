@@ -14,13 +14,15 @@ import (
 // The errors of an Elector. The causes of a term's end are, beside the first two, the
 // redlock package's ErrLost, ErrExpired and ErrClosed, and that of Run's context.
 var (
-	// ErrReturned is why a term ended whose function returned; the function's error is joined.
+	// ErrReturned is the cause when a term ended because its function returned; the function's
+	// error is joined.
 	ErrReturned = errors.New("leader: the function returned")
 
-	// ErrResigned is why a term ended that Resign ended.
+	// ErrResigned is the cause when Resign ended the term.
 	ErrResigned = errors.New("leader: resigned")
 
-	// ErrPanicked is why a term ended whose function panicked, or ended its goroutine.
+	// ErrPanicked is the cause when the function of the term panicked, or ended its
+	// goroutine.
 	ErrPanicked = errors.New("leader: the function panicked")
 
 	// ErrNotLeading is returned by Resign when there is no term to end.
@@ -29,7 +31,7 @@ var (
 	// ErrRunning is returned by Run when a Run of the same Elector has not returned.
 	ErrRunning = errors.New("leader: it runs already")
 
-	// ErrNoLeader is returned by Leader and Of when no leader is named by a majority of the masters.
+	// ErrNoLeader is returned by Leader and Of when no majority of the masters names a leader.
 	ErrNoLeader = errors.New("leader: nobody leads for sure")
 )
 
@@ -79,14 +81,14 @@ func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) 
 // The context that lead gets ends with the term: when the lease was lost or ran out (its
 // cause is redlock.ErrLost or ErrExpired), when ctx ended, the client was closed, or Resign
 // was called. It carries the token (fence.FromContext). lead must stop then, and pass the token to each
-// store that it writes to. Until lead has returned the name is kept, if the term ended
-// for another reason than a lost lease; if lead does not return, Callbacks.Overdue tells,
-// and this process does not campaign.
+// store that it writes to. If the term ended for another reason than a lost lease, Run
+// keeps the name until lead has returned. If lead does not return, Callbacks.Overdue is
+// called, and this process does not campaign.
 //
 // When lead returns by itself, with an error or without, the term is over: the name is
-// released, and Run campaigns again after the pause (WithPause). A panic of lead releases the
-// name and goes on through Run. With a nil lead the term lasts until something else ends it, and
-// the work is done elsewhere, with Token.
+// released, and Run campaigns again after the pause (WithPause). If lead panics, Run releases
+// the name, and the panic goes on through Run. With a nil lead the term lasts until something
+// else ends it, and the work is done elsewhere, with Token.
 //
 // Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption (bad lock options); ErrRunning.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token fence.Token) error) error {
@@ -257,16 +259,16 @@ func (e *Elector) current() *term {
 }
 
 // IsLeader reports that this candidate leads, as far as it can prove at this moment. It is
-// advisory: by the time the caller acts on it, it may not be so any more. It is for
-// displays and metrics; what writes needs Token, and a store that compares it.
+// advisory: by the time the caller acts on the answer, it may no longer be true. It is for
+// displays and metrics; code that writes needs Token, and a store that compares it.
 func (e *Elector) IsLeader() bool {
 	_, leads := e.Token()
 	return leads
 }
 
-// Token returns the token of the present term, and whether there is one. A store refuses it
-// once it has seen that of a later leader, so work outside the function may use it: that is what
-// makes it safe to find out too late that the term is over.
+// Token returns the token of the present term, and whether there is one. A store refuses it once
+// it has seen the token of a later leader. So work outside the function may use it, and is safe
+// even if it finds out too late that the term is over.
 func (e *Elector) Token() (token fence.Token, leads bool) {
 	t := e.current()
 	if t == nil || t.ctx.Err() != nil || !t.lock.Valid() {
@@ -275,9 +277,10 @@ func (e *Elector) Token() (token fence.Token, leads bool) {
 	return t.lock.Token(), true
 }
 
-// Overdue is how long ago the term ended whose function has not returned, by the process's
-// own clock; 0 if there is none. It is for a liveness probe: a process whose function does
-// not return neither leads nor campaigns, and may have to be restarted.
+// Overdue returns how long ago the term ended, by the process's own clock, if its function
+// has not returned yet; otherwise it returns 0. It is for a liveness probe: a process
+// whose function does not return neither leads nor campaigns, and may have to be
+// restarted.
 func (e *Elector) Overdue() time.Duration {
 	t := e.current()
 	if t == nil {
@@ -295,7 +298,8 @@ func (e *Elector) Overdue() time.Duration {
 // ctx ends: then the term ends all the same, but later. The candidate campaigns again after the pause;
 // to leave for good, end Run's context.
 //
-// The function itself returns instead of calling Resign, which waits for it.
+// The function itself must return instead of calling Resign, because Resign waits
+// for the function.
 //
 // Errors: ErrNotLeading, also when the name was lost at that moment; ctx's error and cause.
 func (e *Elector) Resign(ctx context.Context) error {

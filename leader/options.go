@@ -13,16 +13,17 @@ const (
 	// DefaultPause is how long a candidate that ended its own term stays away.
 	DefaultPause = 2 * time.Second
 
-	// DefaultPoll is how often it is asked who leads.
+	// DefaultPoll is how often an elector asks who leads.
 	DefaultPoll = 2 * time.Second
 
 	// MinPoll is the shortest time between two such questions.
 	MinPoll = 10 * time.Millisecond
 )
 
-// Callbacks are told of what happens. Every field may be nil. They are called
-// synchronously, Elected and SteppedDown by Run and the others by goroutines of
-// their own: they must return soon, and must not call Resign.
+// Callbacks are the functions that an Elector calls when something happens. Every
+// field may be nil. They are called synchronously, Elected and SteppedDown by Run
+// and the others by goroutines of their own: they must return soon, and must not
+// call Resign.
 type Callbacks struct {
 	// Elected: a term begins. It is called before the function.
 	Elected func(token fence.Token)
@@ -32,13 +33,13 @@ type Callbacks struct {
 	// or ErrClosed; or the cause of Run's context. What the function and the release returned is joined.
 	SteppedDown func(token fence.Token, cause error)
 
-	// Overdue: the term ended so long ago, and the function has not returned. It is called after
-	// 1 s, and each time that has doubled.
+	// Overdue: the term ended by ago, and the function has not returned. It is called after 1 s,
+	// and again each time that this time has doubled.
 	Overdue func(token fence.Token, by time.Duration)
 
-	// NewLeader: a term has begun, of whomever, this candidate too; the first one that is seen as well. It
-	// may come later than Elected, by the time between two questions (WithPoll), and who led for less
-	// than that may be missed. Without it nobody is asked.
+	// NewLeader: a new term was seen, of any candidate, this one included; the first term that is seen
+	// counts too. The call may come later than Elected, by the time between two questions (WithPoll), and
+	// a leader that led for less than that may be missed. If NewLeader is nil, the masters are not asked.
 	NewLeader func(Leader)
 }
 
@@ -60,9 +61,10 @@ func WithLock(opts ...redlock.LockOption) Option {
 }
 
 // WithPause sets for how long a candidate does not campaign after it ended its own term, by
-// Resign or because its function returned: time for another to take over, and for what made
-// the function fail to pass. After a term that was lost it campaigns at once. Default
-// DefaultPause; 0: no pause. Somebody who waits takes over at once, however long the pause is.
+// Resign or because its function returned. So another candidate has time to take over, and the
+// cause of a failure has time to pass. After a term that was lost it campaigns at once.
+// Default DefaultPause; 0: no pause. Somebody who waits takes over at once, however long the
+// pause is.
 func WithPause(d time.Duration) Option { return func(c *config) { c.pause = d } }
 
 // WithPoll sets how often the masters are asked who leads, for Callbacks.NewLeader. Default

@@ -21,8 +21,8 @@ type Leader struct {
 func (e *Elector) Leader(ctx context.Context) (Leader, error) { return Of(ctx, e.client, e.name) }
 
 // Of asks the masters who leads in the election of that name. Any process may ask, also one
-// that is no candidate. It is Client.Inspect, and as little to be relied on: it tells of one
-// moment, and is for finding the leader and for people.
+// that is no candidate. It uses Client.Inspect, and you can rely on it as little: the answer
+// is about one moment, and is for people and for finding the leader.
 //
 // Errors: those of Client.Inspect; ErrNoLeader if no majority of masters names one: there is none, or it is
 // just being elected.
@@ -37,9 +37,9 @@ func Of(ctx context.Context, client *redlock.Client, name string) (Leader, error
 	return Leader{Holder: in.Quorum.Holder, Token: in.Quorum.Token, Term: in.Quorum.Owner}, nil
 }
 
-// Watch asks who leads, again and again, and tells of each new term, also of the same leader, and of
-// the first one that it sees, until ctx ends. Who leads for a shorter time than that between two questions may be missed.
-// While too few masters answer it goes on.
+// Watch asks who leads, again and again, until ctx ends. It calls tell for the first term that it sees, and
+// for each new term after it, also one of the same leader. It may miss a leader that leads for less than the
+// time between two questions. It goes on while too few masters answer.
 //
 // Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption.
 func Watch(ctx context.Context, client *redlock.Client, name string, every time.Duration, tell func(Leader)) error {

@@ -109,7 +109,8 @@ func inBubble(t testing.TB) (is bool) {
 	return false
 }
 
-// Client returns a client of all masters with these settings. It is closed at the end of the test, unless it is before.
+// Client returns a client of all masters with these settings. The client is closed at the end of the test, if
+// the test has not closed it before.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.t.Helper()
 	if time.Now().Round(0).Before(d.epoch.Round(0).Add(-time.Minute)) {
@@ -138,8 +139,8 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	return client
 }
 
-// URLs returns those of the masters, for a program that opens its own client by redlock.Open. They are on the loopback,
-// so there are none in a bubble.
+// URLs returns the URLs of the masters, for a program that opens its own client with redlock.Open. They are
+// on the loopback, so there are none in a bubble.
 func (d *Deployment) URLs() []string {
 	d.t.Helper()
 	if d.virtual {

@@ -21,12 +21,14 @@ import (
 // cannot have the same one.
 const tokensBetween = 1000
 
-// Expire ends the lease of a lock now, on all masters, whoever holds it. The first one that waits for it is called, and the
-// name is free. The holder is told at its next renewal: for clients that Client made that is now, for others after a third
-// of their ttl, and for one without a watchdog at the end of its ttl. It is told redlock.ErrLost, or redlock.ErrExpired if
-// not all masters had granted it the lock: some did not answer, or had granted it to another who asked at the same time.
+// Expire ends the lease of a lock now, on all masters, whoever holds it. The masters call the first waiter,
+// and the name is free. The holder learns of it at its next renewal: for clients that Client made that is
+// now, for others after a third of their ttl, and for one without a watchdog at the end of its ttl. It gets
+// redlock.ErrLost. It gets redlock.ErrExpired if not all masters had granted it the lock: some did not
+// answer, or had granted it to another caller that asked at the same time.
 //
-// Of a set (LockAll) give one of the names, and of a name with slots what Lock.Name tells.
+// For a set (LockAll) give one of its names. For a name with slots give the result of
+// Lock.Name.
 //
 // It fails the test if nobody has the lock.
 func (d *Deployment) Expire(name string) {
@@ -50,7 +52,8 @@ func (d *Deployment) Expire(name string) {
 	d.renewNow(name)
 }
 
-// Rival is an owner of a lock that no client is. It does not renew: its lease ends after the deployment's max ttl.
+// Rival is an owner of a lock that belongs to no client. It does not renew: its lease ends after the
+// deployment's max ttl.
 type Rival struct {
 	d     *Deployment
 	name  string
@@ -58,8 +61,8 @@ type Rival struct {
 	token fence.Token
 }
 
-// Steal gives a lock to another owner, on all masters that answer, whoever has it or waits for it. The holder is told as
-// Expire says. With a name that nobody holds, the rival is one that came first.
+// Steal gives a lock to another owner, on all masters that answer, whoever has it or waits for it. The holder
+// learns of it as with Expire. If nobody holds the name, the rival is a holder that came first.
 //
 // It fails the test if fewer than a quorum of the masters answer and vote.
 func (d *Deployment) Steal(name string) *Rival {

@@ -76,8 +76,9 @@ func (d *Deployment) Thaw(i int) {
 	m.Resume()
 }
 
-// Wipe makes master i lose its data, as when its disk is replaced. One that runs restarts with it, and answers. It is
-// no member then until a client has brought it back, and votes after the deployment's max ttl and a little more.
+// Wipe makes master i lose its data, as when its disk is replaced. If the master runs, it restarts, empty,
+// and answers. It is then no member until a client has brought it back, and it votes after the deployment's
+// max ttl and a little more.
 func (d *Deployment) Wipe(i int) {
 	d.t.Helper()
 	m := d.at("Wipe", i)
@@ -89,7 +90,8 @@ func (d *Deployment) Wipe(i int) {
 	}
 }
 
-// JumpClock sets the clock of master i on by so much, or back if it is negative. Locks expire by it.
+// JumpClock moves the clock of master i forward by this time, or back if it is negative. Locks
+// expire by that clock.
 func (d *Deployment) JumpClock(i int, by time.Duration) {
 	d.t.Helper()
 	m := d.at("JumpClock", i)

@@ -15,7 +15,7 @@ import (
 // context (fence.FromContext) in the header Fencing-Token. A request without a
 // token in its context, or with the header set already, is sent as it is.
 //
-// It adds the token for whatever server is asked, also after a redirect.
+// It adds the token whatever server the request goes to, also after a redirect.
 type Transport struct {
 	Base http.RoundTripper // sends the requests; http.DefaultTransport if nil
 }
@@ -43,9 +43,9 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 const problemLimit = 64 << 10
 
 // CheckResponse returns a *fence.StaleError if response is the refusal of a
-// stale token, as the middleware or WriteStale sends it, so that a holder can
-// stop by the same errors.Is as with a store at hand. The resource is the
-// server's name of it, and a token that the answer lacks is zero.
+// stale token, as the middleware or WriteStale sends it, so that a holder can test
+// for it with the same errors.Is as for a local store. The resource in the error is
+// the name that the server uses. A token that the answer lacks is zero.
 //
 // It returns nil for every other answer, which need not be a success: check
 // the status as ever. It returns another error if the answer breaks off. The

@@ -18,8 +18,9 @@
 // Tokens of different lock names have no order. All requests about a resource must have
 // tokens of one name: otherwise a valid holder may be refused, and an overtaken one may
 // pass. The middleware cannot notice that, because a request does not say of which name its
-// token is. A service that is told the name, in the way that it chooses, can compare it by
-// fence.CheckLockName with the guard, or Memory, that it gave to the middleware.
+// token is. If clients also send the lock name, in a way that the service chooses, the
+// service can check it: it calls fence.CheckLockName with the guard, or Memory, that it
+// gave to the middleware.
 //
 // # What is promised
 //

@@ -32,8 +32,9 @@
 // Fences are lost by FLUSHALL, FLUSHDB and DEL; by eviction under the allkeys
 // policies of maxmemory (the volatile ones and noeviction spare keys that do
 // not expire, as fences are); by a restart without persistence; and by a
-// failover to a replica that had not yet received them. The last two lose the
-// data written with the fence as well, but not the holder that still writes.
+// failover to a replica that had not yet received them. The last two also lose the
+// data that was written with the fence, but an old holder may still be there and
+// write.
 //
 // Writes that do not go through the guard are not seen by it.
 //

@@ -52,8 +52,8 @@ func (g *Guard) HSet(ctx context.Context, resource string, token fence.Token, ke
 	return g.Run(ctx, resource, token, hsetScript, []string{key}, fields...).Err()
 }
 
-// Del deletes keys, one at least, if token is not stale. That one of them is
-// not there is no error.
+// Del deletes keys, one at least, if token is not stale. It is no error if one of
+// them is not there.
 func (g *Guard) Del(ctx context.Context, resource string, token fence.Token, keys ...string) error {
 	if len(keys) == 0 {
 		return fmt.Errorf("%w: keys is empty: use Claim to raise the fence alone", fence.ErrInvalid)

@@ -43,7 +43,8 @@
 // # Isolation and retries
 //
 // The transaction has the isolation level that is the database's default; every
-// level will do. What can fail for others' sake is handled by where it fails:
+// level will do. A failure that other transactions cause is handled by where it
+// occurs:
 //
 //   - Taking the fence waits while another transaction has it, and is tried
 //     again after a serialization failure, a deadlock or SQLITE_BUSY, until

@@ -70,10 +70,10 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 //
 // Do returns a *fence.StaleError if token is stale and an error that is
 // fence.ErrInvalid for input it refuses: write has not run. An error of write
-// is returned as it is. If the commit fails for another reason than that the
-// database refused it, a broken connection say, it may have happened. When ctx
-// ends the transaction is rolled back, and the error wraps ctx.Err() unless
-// it is write's. If the transaction did not last as long as write, the error is
+// is returned as it is. If the commit fails although the database did not refuse it
+// (the connection broke, for example), the commit may have happened. When ctx ends
+// the transaction is rolled back, and the error wraps ctx.Err() unless it is
+// write's. If the transaction did not last as long as write, the error is
 // sql.ErrTxDone: write has ended it, or a statement that failed or commits by
 // itself has, see the package's limits.
 func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, write func(tx *sql.Tx) error) error {

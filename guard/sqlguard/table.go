@@ -60,11 +60,10 @@ func statementsFor(d Dialect, options []Option) (statements, error) {
 
 // Schema returns the statement that makes the table of the fences, and does
 // nothing if it is there. It is one statement, for a migration tool or for
-// db.Exec. In PostgreSQL, of two of them at once that make the table one may
-// fail (SQLSTATE 23505, 42710 or 42P07): make it before the processes start, or
-// do it again.
-// Schema panics on what New refuses: a dialect that is none of the constants, or
-// a table that cannot be.
+// db.Exec. In PostgreSQL, if two connections run it at the same time, one of them
+// may fail (SQLSTATE 23505, 42710 or 42P07): make the table before the processes
+// start, or run the statement again. Schema panics on what New refuses: a dialect
+// that is none of the constants, or a table that cannot be.
 func Schema(dialect Dialect, options ...Option) string {
 	statements, err := statementsFor(dialect, options)
 	if err != nil {

@@ -124,9 +124,10 @@ func (m *Master) room() (l *link, pause time.Duration) {
 	return l, 0
 }
 
-// gap is how long after a batch the next one may leave. What the last ones took
-// more than the fastest is the time that the master or this machine is busy with
-// one: to leave earlier would be to wait in its queue there, with less gathered.
+// gap is how long after a batch the next one may leave. The time that the last
+// batches took beyond the fastest is the time that the master or this machine is
+// busy with one. A batch that left earlier would only wait there in a queue, with
+// fewer requests in it.
 func (m *Master) gap() time.Duration {
 	return max(m.trip/time.Duration(m.width), m.recent-m.trip)
 }

@@ -67,8 +67,8 @@ func (m *Master) failed(err error) {
 	h.downErr = err
 }
 
-// Unusable notes why the server cannot be used, unless it is in use. It is for what was found
-// out past the queue, before anything was sent.
+// Unusable notes why the server cannot be used, unless it is in use. It is for a fault that a
+// command past the queue found before the queue sent anything.
 func (m *Master) Unusable(err error) {
 	m.health.connecting <- struct{}{}
 	defer func() { <-m.health.connecting }()
@@ -89,8 +89,8 @@ func (h *health) answeredAt(left clock.Instant) {
 // the master leads to another server. No batch that leaves on an old one is sent later than this.
 func (m *Master) Reconnect() { m.health.epoch.Add(1) }
 
-// dropIdle drops the connections that carry nothing now. They may have fallen silent, as the one
-// did on which an answer did not come: after a break in the network they all do.
+// dropIdle drops the connections that carry nothing now. They may have fallen silent, like the
+// one on which an answer did not come: after a break in the network all of them do.
 func (m *Master) dropIdle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 // Asker puts a question to masters. Its methods are called by the masters'
 // goroutines: they must not block.
 type Asker interface {
-	// Begin is called just before the request is written, for the first time. When
-	// it returns false nobody wants it to be sent any more: it is dropped, and
-	// Answer is not called.
+	// Begin is called just before the request is written for the first time. It
+	// returns false if nobody wants the request any more: then the request is
+	// dropped, and Answer is not called.
 	Begin(master int) bool
 
 	// Answer is called once for every request that began, and for those that

@@ -100,7 +100,7 @@ func (s situation) toward(c Change) (step, error) {
 	return propose{s.view, next}, nil
 }
 
-// enough refuses a change after which no quorum votes.
+// enough refuses a change after which fewer than a quorum of members would vote.
 func (t *Table) enough(change string) error {
 	if t.voting() < t.Quorum() {
 		return refused("cannot %s: only %d of %d members would vote, and %d are needed", change, t.voting(), len(t.Members), t.Quorum())
@@ -108,8 +108,9 @@ func (t *Table) enough(change string) error {
 	return nil
 }
 
-// ready refuses a change after which no quorum votes. When one does, but without its members whose servers do not answer
-// as such, the change waits for these: they may have lost their data, and then nobody could tell what it was.
+// ready refuses a change after which fewer than a quorum of members would vote. If enough would vote, but too
+// few of their servers answer as those members, the change waits: the others may have lost their data, and
+// then nobody could tell what it was.
 func (s situation) ready(t *Table, change string) (first step, err error) {
 	if err := t.enough(change); err != nil {
 		return nil, err

@@ -136,15 +136,17 @@ func (g *Group) Greeted(m *master.Master, replies []master.Reply) error {
 	return nil
 }
 
-// Refused makes sure that the group learns why.
+// Refused makes the group find out why the server refused.
 func (g *Group) Refused(*master.Master) { g.Kick() }
 
-// notDurableRuns has the server processes of which this one has seen that they were
-// not durable. That is noted on the server as well, but such a server may lose the note.
+// notDurableRuns has the server processes that this process has seen without durable
+// settings. Clients note that on the server as well, but such a server may lose the
+// note.
 var notDurableRuns sync.Map
 
-// settle has a server that restarted and forgot nothing keep its id. On one that is not
-// durable any more, or may have forgotten something, it notes that.
+// settle lets a server that restarted and forgot nothing keep its id. If a server is
+// not durable any more, or may have forgotten something, settle notes that on the
+// server.
 func (g *Group) settle(m *master.Master, r *report) {
 	if r.durable == NotDurable {
 		notDurableRuns.Store(r.run, true)
@@ -422,7 +424,7 @@ func (g *Group) Faults() []error {
 	return faults
 }
 
-// errTooFew is what a member's answer is of no use for.
+// errTooFew is why the answer of a member is of no use.
 var errTooFew = errors.New("too few of the other masters answer to tell who votes")
 
 // NeedsInit reports that the masters belong to no deployment of which a version is known, or

@@ -9,9 +9,9 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The operation that needs a right that the user lacks would be half done when that is found
-// out, or be needed only in the night in which a master has to come back. So each connection
-// for requests begins with the question what is lacking, and so does each change of an operator.
+// A missing right could show only when an operation is half done, or only in the night in which
+// a master has to come back. So each connection for requests begins with the question which
+// rights the user lacks, and so does each change of an operator.
 
 // lacking reads the reply to that question.
 func lacking(reply master.Reply) error {

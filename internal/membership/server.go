@@ -72,7 +72,7 @@ func durabilityOf(config map[string]string) durability {
 // wrote last, however durable both are.
 func (s ServerInfo) wasReplica() bool { return strings.Trim(s["master_replid2"], "0") != "" }
 
-// Judgement is what clients make of a server, for who has to explain it.
+// Judgement is how clients judge a server, for code that has to explain it.
 type Judgement struct {
 	Unfit      string // why it can be no master, and what to do; "" if it can
 	Durable    bool   // it keeps its place over a restart

@@ -54,8 +54,8 @@ func (v *View) had(names []string, reports []*report) (deployment string, lost b
 }
 
 // lost reports whether so many members are gone that the others are no quorum. A member is gone
-// when the server at its address answers and is not that member, and no other master is. Who is
-// silent, or not in the list, may live.
+// when the server at its address answers and is not that member, and no other master is. A
+// member that is silent, or not in the client's list, may live.
 func (t *Table) lost(deployment string, names []string, reports []*report) bool {
 	gone := 0
 	for _, m := range t.Members {
@@ -75,8 +75,8 @@ type learned struct {
 	silent              int               // servers of which it is not known what they belong to
 }
 
-// evidence is what was ever seen accepted. Who accepted once has accepted, whatever
-// becomes of it, so this only grows.
+// evidence is every acceptance of a table that was ever seen. An acceptance stays
+// true, whatever becomes of the member, so evidence only grows.
 type evidence struct {
 	accepted  map[string]map[string]bool // by version: ids of members
 	committed map[string]bool

@@ -38,9 +38,9 @@ const (
 	// lookPatience is how long a step waits for masters that do not report.
 	lookPatience = 100 * time.Millisecond
 
-	// finishAfter is how long a version that is not known to be committed is left to who
-	// proposed it; up to as long again is added, so that not all step in at once. Each try
-	// that does not finish it doubles that, up to lookAgain.
+	// finishAfter is how long clients leave a version that is not known to be committed to
+	// its proposer. Each client adds a random time up to the same length, so that not all
+	// step in at once. Each try that does not finish it doubles that, up to lookAgain.
 	finishAfter = 100 * time.Millisecond
 
 	// actAfter is how long at most a client waits, at random, before it does what all
@@ -224,8 +224,8 @@ func (g *Group) situation() situation {
 
 func (g *Group) next() step { return g.situation().next() }
 
-// do carries out a step. A master at which it fails is left alone for a while: the others
-// do not wait for one that has no memory, say.
+// do carries out a step. If it fails at a master, do leaves that master alone for a
+// while: the others do not wait for a master that is out of memory, say.
 func (g *Group) do(ctx context.Context, s step) error {
 	at := func(master int, err error) error {
 		if err != nil {

@@ -15,8 +15,8 @@ type Bounds struct {
 	// were seen.
 	Late time.Duration
 
-	// Patience is how long the most patient waiters wait: who goes away with nothing
-	// after that, while others had the lock, starved.
+	// Patience is how long the most patient waiters wait. A waiter that goes away
+	// with nothing after that, while others had the lock, starved.
 	Patience time.Duration
 
 	// Hung is how much longer than its patience a call may take: that is Patience if
@@ -28,7 +28,7 @@ type Bounds struct {
 	Outlive time.Duration
 
 	// GiveBack is how long a lock that was given back, or asked for in vain, may
-	// still be there when nothing is in the way. So long, too, a waiter may take until it
+	// still be there when nothing is in the way. A waiter may take as long until it
 	// stands in line.
 	GiveBack time.Duration
 

@@ -7,11 +7,11 @@ import (
 )
 
 // exclusion: a claim begins after all earlier ones on the name have ended, by those who
-// work under them: a claim lasts until they were told. One that an operator takes the lock from
-// excludes nobody any more who comes after that began. Claims of readers may overlap each
-// other; that of a writer is a reader's from its downgrade on. Outside of the fault model, claims
-// that overlap by the leases that their holders know of are counted. A claim that was over
-// before its holder could know of it is none.
+// work under them: a claim lasts until they were told. When an operator takes a lock, the
+// holder's claim no longer excludes anybody who comes after the operator began. Claims of readers
+// may overlap each other; that of a writer is a reader's from its downgrade on. Outside of the
+// fault model, overlapping claims are counted, by the leases that their holders know of. A claim
+// that was over before its holder could know of it does not count.
 func exclusion(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		var claims, leases occupied

@@ -6,11 +6,11 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// forced: the token that an operator gets who takes a lock is above those of all from whom it was
-// taken, and of all that had the name before it was asked for, and below those of all that ask after
-// it was returned. Within the fault model, those from whom it was taken do not have it for
-// longer than their ttl from then on; and who is renewed, and reaches a quorum that nothing
-// hurt, is told at its next renewal.
+// forced: when an operator takes a lock, the token that the operator gets is above the tokens of all
+// holders from whom the lock was taken, and of all that had the name before the operator asked. It
+// is below the tokens of all that ask after the token was returned. Within the fault model, the old
+// holders do not have the lock for longer than their ttl from then on. An old holder that is
+// renewed, and reaches a quorum that nothing hurt, is told at its next renewal.
 func forced(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for i, f := range r.forces[name] {
@@ -61,8 +61,8 @@ const (
 
 // forcedHolders judges those from whom an operator took a lock for certain. Any quorum of votes has one
 // of a master that refuses the hold by the end of the call, and that vote was asked for before. So
-// no lease lasts for longer than its ttl from then on. It may last for so long: what is renewed may
-// be cut off from a quorum, or unheard.
+// no lease lasts for longer than its ttl from then on. It may last that long: a hold that is
+// renewed may be cut off from a quorum, or not hear the answers.
 func forcedHolders(r *record, name string, f *force, b Bounds, v *Verdict) {
 	for _, h := range r.holds[name] {
 		if !slices.Contains(h.forces, f) {

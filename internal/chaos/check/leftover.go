@@ -11,8 +11,8 @@ import (
 // to be when somebody asks for a name, alone, and is told that it is held, though
 // for some time nobody has had it or asked for it, and no fault has kept a release
 // from arriving. Outside of the fault model, and until all has recovered from it, a clock
-// that was ahead may have left it for longer. Who is to read gets it also while others read. If a quorum was unhurt as well, then one try gets it: whatever else
-// it is told is as wrong.
+// that was ahead may have left it for longer. A caller that asks for reading gets the lock even while others
+// read. If no fault hurt a quorum either, then one try gets the lock, and any other answer is as wrong.
 func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
@@ -56,10 +56,10 @@ func (r *record) copied(a *ask, since time.Duration) bool {
 	return false
 }
 
-// used reports whether anybody but a had its name since, or asked for it. The lock of
-// one that died is as good as used until its lease would have ended; so is what one was
-// granted that asked in vain, and died before it could give that back. Readers are in the
-// way of writers only.
+// used reports whether anybody but a had its name since, or asked for it. The lock of a
+// holder that died counts as used until its lease would have ended. So does what was
+// granted to a caller that asked in vain, and died before it could give that back.
+// Readers are in the way of writers only.
 func (r *record) used(a *ask, since time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > a.to || a.reads && o.reads {

@@ -75,11 +75,10 @@ var ttlLock = porcupine.Model{
 }
 
 // ttlOperations are the acquisitions within the fault model, each with the end of
-// its claim. An end at which nobody unlocked is one that we make up: without it, who
-// never unlocks would hold for ever; and were it open how late it comes, Porcupine
-// could not decide. A downgrade is done when it begins: from then on its holder takes
-// itself for a reader. One from whom an operator takes the lock may have it no more at any moment from
-// when that begins, whatever became of it.
+// its claim. If nobody unlocked, we make up an end: without it, a holder that never unlocks would hold
+// for ever, and if the end could be arbitrarily late, Porcupine could not decide. A downgrade is done
+// when it begins: from then on its holder takes itself for a reader. One from whom an operator takes
+// the lock may have it no more at any moment from when that begins, whatever became of it.
 func ttlOperations(r *record, b Bounds, name string) (ops []porcupine.Operation) {
 	for _, h := range r.holds[name] {
 		if !r.inModel(h.held, b.Recovery) {

@@ -2,8 +2,9 @@ package check
 
 // overtaken: readers that come later do not get the lock before a writer that waits. A writer
 // waits once it stands in line on a quorum of masters, which takes its time (Bounds.GiveBack); it
-// stands there by itself if nobody else of its client wants the name. Who waits for several names stands in line for one of them. While faults are under
-// way, who comes first is not the same everywhere. And in the turn of one caller a client may serve others of its own.
+// stands there by itself if nobody else of its client wants the name. A caller that waits for several names
+// stands in line for one of them. While faults are under way, masters may have different orders. And in the
+// turn of one caller a client may serve other callers of its own.
 func overtaken(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		if !a.waits || a.reads || a.set > 0 || a.depth != 1 {

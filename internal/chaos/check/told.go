@@ -3,9 +3,9 @@ package check
 // told: everybody who works under a hold hears soon that its lease ran out, unless the
 // process was stopped then, or they had left by themselves. Each entry has a context of
 // its own. (That they hear of it before anybody else can hold the lock is what exclusion
-// demands.) Of one that died within a ttl after the end that was written down nobody knows
-// whether it was the end: votes that came late may have moved it, by a ttl at most, and the
-// holder writes that down when it is told or leaves.
+// demands.) If a holder died within a ttl after the recorded end of its lease, nobody knows
+// whether that was the end: late votes may have moved the end by a ttl at most, and the
+// holder records that only when it is told or leaves.
 func told(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {

@@ -2,8 +2,8 @@ package check
 
 import "github.com/redlock-go/redlock/internal/chaos/history"
 
-// upgrades: who reads, and asks for the same lock to write, is refused at once: two that waited
-// would wait for each other. Or it hears that its hold is over.
+// upgrades: a reader that asks for the same lock for writing is refused at once, because two
+// that waited would wait for each other. Or the reader hears that its hold is over.
 func upgrades(r *record, _ Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		h := a.under

@@ -10,7 +10,7 @@ import (
 const (
 	Exclusion    = "exclusion"     // two valid claims on a name overlap, and not both are for reading
 	Tokens       = "tokens"        // a token came twice, or did not grow, or a reader had one
-	Upgrade      = "upgrade"       // who reads asked to write, and was not refused at once
+	Upgrade      = "upgrade"       // a reader asked for the lock for writing, and was not refused at once
 	Wrote        = "wrote"         // a reader wrote
 	Forced       = "forced"        // the token of an operator who took a lock is out of order, or a holder did not lose it in time
 	Told         = "told"          // a holder was not told that its lease had ended
@@ -20,7 +20,7 @@ const (
 	Kept         = "kept"          // an acknowledged write was not there afterwards
 	Starvation   = "starvation"    // a waiter did not get what others got, or hangs
 	Outlived     = "outlived"      // a lock was there long after its owner had died
-	Leftover     = "leftover"      // a lock was there long after it was given back, or could not be had
+	Leftover     = "leftover"      // a lock was there long after it was given back, or nobody could get it
 	Members      = "members"       // the members could not be restored after all was healed
 	Recovery     = "recovery"      // a name was not lockable after all was healed
 	Linear       = "linear"        // no order of the calls explains what they returned

@@ -36,7 +36,8 @@ func starvation(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// patience is how long those wait that wait longest: for several names, so long for each.
+// patience is how long the most patient callers wait. For several names, they wait that
+// long for each.
 func (a *ask) patience(b Bounds) time.Duration { return b.Patience * time.Duration(max(1, a.set)) }
 
 // overtook returns a hold of somebody who asked for the name after a did and got it before
@@ -113,9 +114,10 @@ func (r *record) excused(client string) []span {
 }
 
 // recovery: after the end of all faults every name becomes lockable. It is seen not
-// to be when somebody asks for it alone after the bound, or then still does, in vain. Who asks after the bound, and
-// is canceled, was not told, and who asks beside a set may meet that: it holds the name while it waits for another, for which
-// the rule starvation judges it. How long it took counts from when it is first asked for.
+// to be when somebody asks for it alone after the bound, or then still does, in vain. A caller that asks
+// after the bound, and is canceled, got no answer. A caller that asks beside a set may find that the set
+// holds the name while it waits for another name; the rule starvation judges such a set. How long it took
+// counts from when it is first asked for.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed || p.from+b.Recovery > r.horizon {
