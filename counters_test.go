@@ -182,6 +182,17 @@ func TestCountersStayInRange(t *testing.T) {
 			if counter() != fmt.Sprint(least) {
 				t.Fatalf("master %d, counter %d: raised to %s, at least %d", kind, was, counter(), h.token)
 			}
+
+			set() // a member's own is not mended: its loss would go unnoticed
+			must2(t, r.HDel(background, keys[0], "synced").Err())
+			must2(t, redis.NewScript(script.SyncSource).Run(background, r, keys, "one", "1", "1", int64(h.token)).Err())
+			stands := was
+			if inRange {
+				stands = max(int64(h.token), was)
+			}
+			if synced := r.HExists(background, keys[0], "synced").Val(); counter() != fmt.Sprint(stands) || synced {
+				t.Fatalf("master %d, counter %d: a member's own is raised to %s, at least %d; it has those of the others: %t", kind, was, counter(), h.token, synced)
+			}
 		}
 	})
 }

@@ -342,3 +342,50 @@ func TestLockRightAfterInit(t *testing.T) {
 		must(t, mustTry(t, c, "job").Unlock(background))
 	})
 }
+
+// Init on a deployment that is founded raises the counters of its members. One that is new
+// has not got those of the others by that, and does not vote before it has.
+func TestInitBesideANewMember(t *testing.T) {
+	t.Parallel()
+	met := false
+	for range 10 { // who makes it a member may go on at once
+		inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+			opts := d.inTime(recoveryOptions()...)
+			founder := clientOn(t, d.raw, opts...)
+			must(t, founder.Init(background, 1<<45)) // above all that an init raises counters to
+			must(t, founder.Close())
+			others := clientOn(t, []*redis.Client{d.raw[0], d.raw[2]}, opts...)
+			var last *Lock
+			for range 10 {
+				last = mustTry(t, others, "job")
+				must(t, last.Unlock(background))
+			}
+			settled(t, others)
+			must(t, others.Close())
+			must(t, d.raw[0].FlushAll(background).Err())
+
+			helper := clientOn(t, d.raw, opts...)
+			_, _ = helper.TryLock(background, "else") // it notices
+			eventually(t, "the first is a new member", func() bool {
+				is := d.register(0)
+				met = is["synced"] == ""
+				return is["version"] != ""
+			})
+			must(t, helper.Close())
+			must(t, clientOn(t, d.raw, opts...).Init(background, 0))
+			again := clientOn(t, d.raw, opts...)
+			eventually(t, "it votes", func() bool {
+				_, _ = again.TryLock(background, "else")
+				return d.register(0)["votes"] != ""
+			})
+			lock := mustTry(t, clientOn(t, d.raw[:2], opts...), "job")
+			if lock.Token() <= last.Token() {
+				t.Errorf("token %d after %d", lock.Token(), last.Token())
+			}
+		})
+		if met {
+			return
+		}
+	}
+	t.Error("the first had the counters of the others before anybody looked")
+}

@@ -2,20 +2,24 @@
 --
 -- KEYS  1 the register   2… the counters of all buckets
 -- ARGV  1 the member's id   2 the version at which the others were read; '' for a server that is being founded
---       3 '1': the server must have accepted that version   4… the least value of each counter
+--       3 '1': the counters are a member's own, and it must have accepted that version   4… the least value of each counter
 --
 -- Replies 1. Errors: NOTMEMBER, the data is another's, or the server is not at the version.
 --
--- Invariants: counters only rise. One that is missing or corrupt, or at its bound, gets the least value.
-if not isIntact(ARGV[1]) or ARGV[3] == '1' and stored.version ~= ARGV[2] then
+-- Invariants: counters only rise. On a server that has none of its own, one that is missing or corrupt, or at its bound,
+-- gets the least value, and the server notes that it has those of the others. A member keeps such a counter: that is how
+-- its loss is noticed. And a member that is new still lacks those of the others.
+local own = ARGV[3] == '1'
+if not isIntact(ARGV[1]) or own and stored.version ~= ARGV[2] then
   return redis.error_reply('NOTMEMBER its data is not that of this member, or it is at another version')
 end
 local higher = {}
 for first = 2, #KEYS, 512 do -- unpack has a limit
   local counters = redis.call('MGET', unpack(KEYS, first, math.min(first + 511, #KEYS)))
   for i, counter in ipairs(counters) do
-    local least, value = ARGV[first + i + 1], valueOf(counter) or 0
-    if value < tonumber(least) or value == maxCounter then
+    local least, value = ARGV[first + i + 1], valueOf(counter)
+    local useless = not value or value == maxCounter
+    if useless and not own or value and value < tonumber(least) then
       higher[#higher + 1] = KEYS[first + i - 1]
       higher[#higher + 1] = least
     end
@@ -24,5 +28,7 @@ end
 for first = 1, #higher, 1024 do
   redis.call('MSET', unpack(higher, first, math.min(first + 1023, #higher)))
 end
-redis.call('HSET', KEYS[1], 'synced', ARGV[2])
+if not own then
+  redis.call('HSET', KEYS[1], 'synced', ARGV[2])
+end
 return 1

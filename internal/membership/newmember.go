@@ -123,12 +123,13 @@ func parseCounters(reply []string, least int64) ([]int64, error) {
 	return counters, nil
 }
 
-// raise raises the counters of a server to floors at least, and notes the version at which
-// these were read. With at, the server must be at that version.
-func (g *Group) raise(ctx context.Context, i int, id, version string, at bool, floors []int64) error {
+// raise raises the counters of a server to floors at least. If they are its own, it must be a
+// member at that version; else it notes that these are the counters of the others, as they were
+// read at that version.
+func (g *Group) raise(ctx context.Context, i int, id, version string, own bool, floors []int64) error {
 	args := make([]any, 0, 3+len(floors))
 	args = append(args, id, version, "")
-	if at {
+	if own {
 		args[2] = "1"
 	}
 	for _, f := range floors {
