@@ -7,15 +7,29 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// swappable are three addresses, of which the first two can be swapped.
+// swappable are the addresses of masters, of which two can be swapped.
 type swappable struct {
+	one, other int
+
 	mu      sync.Mutex
 	swapped bool
 	conns   []*swappedConn
+}
+
+// leadsTo returns the server that an address leads to. The caller holds mu.
+func (s *swappable) leadsTo(address int) int {
+	switch {
+	case s.swapped && address == s.one:
+		return s.other
+	case s.swapped && address == s.other:
+		return s.one
+	}
+	return address
 }
 
 // swappedConn is a connection, and whether it has carried an acquire.
@@ -40,11 +54,7 @@ func (s *swappable) client(t *testing.T, d *deployment) *Client {
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			server := i
-			if s.swapped && i < 2 {
-				server = 1 - i
-			}
-			c, err := d.masters[server].options().Dialer(ctx, network, addr)
+			c, err := d.masters[s.leadsTo(i)].options().Dialer(ctx, network, addr)
 			if err != nil {
 				return nil, err
 			}
@@ -57,13 +67,13 @@ func (s *swappable) client(t *testing.T, d *deployment) *Client {
 	return clientOn(t, servers, d.inTime(recoveryOptions()...)...)
 }
 
-// swap breaks all connections to the two, but those of the first that carried acquires.
-func (s *swappable) swap() {
+// swap breaks all connections to the two. With keep it leaves those of the first that carried acquires.
+func (s *swappable) swap(keep bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.swapped = true
 	for _, c := range s.conns {
-		if c.to == 1 || c.to == 0 && !c.carried.Load() {
+		if c.to == s.other || c.to == s.one && !(keep && c.carried.Load()) {
 			_ = c.Close()
 		}
 	}
@@ -74,13 +84,13 @@ func (s *swappable) swap() {
 func TestSwappedAddresses(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		s := &swappable{}
+		s := &swappable{one: 0, other: 1}
 		c := s.client(t, d)
 		must(t, c.Init(background, 0))
 		must(t, mustTry(t, c, "first").Unlock(background))
 		settled(t, c)
 		rival := clientOn(t, d.raw[1:], d.inTime(recoveryOptions()...)...)
-		s.swap()
+		s.swap(true)
 		eventually(t, "all vote again", func() bool {
 			if lock, err := c.TryLock(background, "other"); err == nil {
 				_ = lock.Unlock(background) // it may meet connections that broke
@@ -97,5 +107,29 @@ func TestSwappedAddresses(t *testing.T) {
 			t.Errorf("token %v, beside the holder with %v", lock.Token(), held.Token())
 		}
 		must(t, held.Unlock(background))
+	})
+}
+
+// A member's server comes to another address of the list, and one that is blank to its own. The
+// member votes where it is, and the blank server may take the place of another.
+func TestAMemberThatMoved(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 4, func(t *testing.T, d *deployment) {
+		s := &swappable{one: 0, other: 3}
+		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(background, 0))
+		c := s.client(t, d)
+		must(t, mustTry(t, c, "job").Unlock(background))
+		settled(t, c)
+		s.swap(false)
+		eventually(t, "it votes where it is", func() bool {
+			if lock, err := c.TryLock(background, "job"); err == nil {
+				_ = lock.Unlock(background) // it may meet connections that broke
+			}
+			return c.members.View().Out[3] == nil
+		})
+		d.masters[1].die()
+		lock, err := c.Lock(background, "job", WithWait(10*time.Second))
+		must(t, err)
+		must(t, lock.Unlock(background))
 	})
 }

@@ -430,7 +430,7 @@ func TestNextSteps(t *testing.T) {
 		{"one restarted, and forgot nothing", three, []*report{at("a", "1", nil), at("b", "1", nil), adoptable}, "nothing again"},
 		{"one was a member before", three, []*report{at("a", "1", nil), at("b", "1", nil), former}, "enroll 2"},
 		{"one has a new id", three, []*report{at("a", "1", nil), at("b", "1", nil), at("n", "", nil)}, "propose a b c=n:new"},
-		{"an init is under way on one", three, []*report{at("a", "1", nil), at("b", "1", nil), claimed}, "nothing"},
+		{"an init is under way on one", three, []*report{at("a", "1", nil), at("b", "1", nil), claimed}, "nothing again"},
 		{"a member is at another's address", three, []*report{at("a", "1", nil), at("c", "1", nil), blank}, "nothing again"},
 		{"a new member has no counters", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), at("n", "1", nil)}, "sync 2"},
 		{"nor can it get any", table("a b c=n:new"), []*report{at("a", "1", nil), nil, at("n", "1", nil)}, "nothing again"},

@@ -229,7 +229,9 @@ func (g *Group) tell() {
 func (g *Group) note(i int, r *report) {
 	g.mu.Lock()
 	g.reports[i], g.failures[i] = r, nil
-	if r.intact() {
+	if !r.intact() {
+		g.unbind(i, "")
+	} else {
 		g.bind(i, r.id)
 		if r.version != "" {
 			g.known.add(r.id, r.version, r.table, r.learned)
@@ -241,16 +243,22 @@ func (g *Group) note(i int, r *report) {
 
 // bind notes which member a master is. The caller holds mu.
 func (g *Group) bind(i int, id string) {
-	for other, b := range g.bound {
-		if b.index == i && other != id && !b.gone {
-			g.Masters[i].Reconnect()
-			b.gone, b.left = true, g.Now() // no vote of other comes by way of i that was sent later
-			g.bound[other] = b
-		}
-	}
+	g.unbind(i, id)
 	now := g.Now()
 	if b, is := g.bound[id]; !is || b.index == i || b.gone && now.Sub(b.left) > g.longestLease() {
 		g.bound[id] = binding{index: i}
+	}
+}
+
+// unbind notes that a master is none of the members that it was before, but the one with this
+// id, if any. From now on, no vote of those comes by way of it. The caller holds mu.
+func (g *Group) unbind(i int, id string) {
+	for other, b := range g.bound {
+		if b.index == i && other != id && !b.gone {
+			g.Masters[i].Reconnect()
+			b.gone, b.left = true, g.Now()
+			g.bound[other] = b
+		}
 	}
 }
 

@@ -92,7 +92,7 @@ func (s situation) next() step {
 	for _, r := range s.reports {
 		switch {
 		case r == nil:
-		case !r.intact():
+		case !r.intact(), r.claim != "": // also an init that was not finished: nothing tells when it is
 			wait = lookAgain
 		case r.deployment == v.Deployment && v.Table.stateOf(r.id) == Voting:
 			votes++
