@@ -499,7 +499,7 @@ func TestAVersionThatIsNotKnownToBeCommitted(t *testing.T) {
 				table = strings.TrimSuffix(table, "}") + `,"prev":[` + quoted(v.Table.Members[0].ID, v.Table.Members[1].ID, v.Table.Members[2].ID, v.Table.Members[3].ID, v.Table.Members[4].ID) + `]}`
 				ballot := "0000000099.00000000-0000-4000-8000-000000000000"
 				for i := range accepted {
-					must(t, redis.NewScript(script.AcceptSource).Run(background, d.raw[i], []string{script.RegisterKey(DefaultPrefix)}, v.Table.Members[i].ID, ballot, table).Err())
+					must(t, redis.NewScript(script.AcceptSource).Run(background, d.raw[i], []string{script.RegisterKey(DefaultPrefix)}, v.Table.Members[i].ID, ballot, table, v.Deployment).Err())
 				}
 				begin := time.Now()
 				must(t, mustTry(t, c, "job").Unlock(background))

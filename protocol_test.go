@@ -276,7 +276,7 @@ func (g *quorumGame) propose(i int, m gameMember) {
 func (g *quorumGame) accept(i int) {
 	p := g.pending
 	text, _ := json.Marshal(p.table)
-	if g.run(script.AcceptSource, i, g.ids[i], p.version, string(text)) != nil {
+	if g.run(script.AcceptSource, i, g.ids[i], p.version, string(text), "d") != nil {
 		return
 	}
 	p.accepted[i] = true
@@ -328,7 +328,7 @@ func (g *quorumGame) readFor(j, i int) {
 // tell tells a master that lags behind what is committed.
 func (g *quorumGame) tell(i int) {
 	text, _ := json.Marshal(g.table)
-	if g.run(script.LearnSource, i, g.ids[i], g.version, string(text)) == nil {
+	if g.run(script.LearnSource, i, g.ids[i], g.version, string(text), "d") == nil {
 		g.note("master %d learns %s", i, g.version)
 	}
 }
@@ -411,7 +411,7 @@ func (g *quorumGame) start(t *testing.T) {
 	for i, m := range g.masters {
 		must(t, m.FlushAll(background).Err())
 		must(t, m.HSet(background, g.register(), "deployment", "d", "id", g.ids[i], "run", g.runs[i], "durable", "no").Err())
-		must(t, g.run(script.LearnSource, i, g.ids[i], g.version, string(text)))
+		must(t, g.run(script.LearnSource, i, g.ids[i], g.version, string(text), "d"))
 		must(t, m.Set(background, g.fence(), 10+g.rnd.IntN(5), 0).Err()) // skewed
 	}
 }

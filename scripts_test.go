@@ -29,7 +29,7 @@ func TestAPromiseIsKept(t *testing.T) {
 		must(t, err)
 		must(t, r.Eval(background, script.PromiseSource, []string{register}, is["id"], "3").Err())
 		accept := func(ballot string) error {
-			return r.Eval(background, script.AcceptSource, []string{register}, is["id"], ballot, is["table"]).Err()
+			return r.Eval(background, script.AcceptSource, []string{register}, is["id"], ballot, is["table"], is["deployment"]).Err()
 		}
 		if err := accept("2"); !redis.HasErrorPrefix(err, "PROMISED") {
 			t.Errorf("%s: it promised 3, and accepts 2: %v", kind, err)
@@ -223,3 +223,40 @@ func TestAReleaseCallsWhoWaits(t *testing.T) {
 }
 
 func callError(_ script.Vote, err error) error { return err }
+
+// Inits of the same servers may come in any order. A server that an init found in a deployment,
+// and that another one claims then, keeps what it promised to a change of the members; nobody but
+// an init gives it a table before it is back.
+func TestAClaimKeepsPromises(t *testing.T) {
+	t.Parallel()
+	fake := embedded.New()
+	t.Cleanup(fake.Close)
+	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
+	t.Cleanup(func() { _ = both["embedded"].Close() })
+	for kind, r := range both {
+		must(t, memberOfOne(r))
+		register := script.RegisterKey(DefaultPrefix)
+		is, err := r.HGetAll(background, register).Result()
+		must(t, err)
+		do := func(source string, args ...any) error {
+			return r.Eval(background, source, []string{register}, args...).Err()
+		}
+		claim := func(deployment, ballot string) error {
+			return do(script.ClaimSource, is["run"], deployment, "new", "no", "a", ballot, "")
+		}
+		must(t, r.Del(background, register).Err())
+		must(t, r.HSet(background, register, "deployment", "d", "id", is["id"], "run", is["run"], "claim", "a", "claimed", "1").Err())
+		must(t, do(script.PromiseSource, is["id"], "5"))
+		must(t, claim("other", "2"))
+		for what, source := range map[string]string{"accepts": script.AcceptSource, "learns": script.LearnSource} {
+			if err := do(source, is["id"], "6", is["table"], "d"); !redis.HasErrorPrefix(err, "NOTMEMBER") {
+				t.Errorf("%s: it is claimed for another deployment, and %s the table of the one before: %v", kind, what, err)
+			}
+		}
+		if err := do(script.FoundSource, "d", is["id"], "1", is["table"], "finish"); !redis.HasErrorPrefix(err, "CLAIMED") {
+			t.Errorf("%s: it promised 5, and takes 1: %v", kind, err)
+		}
+		must(t, do(script.FoundSource, "d", is["id"], "5", is["table"], "finish"))
+		must(t, do(script.LearnSource, is["id"], "5", is["table"], "d"))
+	}
+}

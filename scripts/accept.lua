@@ -1,13 +1,13 @@
 -- accept: the second half of a change: take the table, unless a higher ballot was promised.
 --
 -- KEYS  1 the register
--- ARGV  1 the member's id   2 the ballot   3 the table
+-- ARGV  1 the member's id   2 the ballot   3 the table   4 the deployment
 --
--- Replies 1. Errors: NOTMEMBER, the data is another's, or the table does not concern the member; PROMISED, a higher
--- ballot was promised: it follows.
+-- Replies 1. Errors: NOTMEMBER, the data is another's, or an init claims it for another deployment, or the table does not
+-- concern the member; PROMISED, a higher ballot was promised: it follows.
 --
 -- Invariants: the version never goes down. From here on the member executes no operation of another version.
-if not isIntact(ARGV[1]) or not concerns(ARGV[3], ARGV[1]) then
+if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end
 if stored.version == ARGV[2] then

@@ -8,7 +8,8 @@
 -- Errors: CLAIMED, an init with a higher ballot, or of other servers, has it; BELONGS, it belongs to a deployment.
 --
 -- Invariants: of two inits of the same servers the one with the higher ballot goes on. What was founded is not claimed
--- again, but by force.
+-- again, but by force. A server that keeps its id keeps its promises: it may be in the table of an init that others found
+-- and change already.
 if run ~= ARGV[1] then
   return redis.error_reply('CLAIMED it restarted meanwhile')
 end
@@ -20,10 +21,14 @@ elseif stored.claim and stored.claim ~= ARGV[5] and not forced then
 elseif stored.claim and not above(ARGV[6], stored.claimed) then
   return redis.error_reply('CLAIMED another init is under way')
 end
+local promised
 if stored.claim and isIntact(stored.id) then
-  id = stored.id
+  id, promised = stored.id, stored.promised
 end
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'deployment', ARGV[2], 'id', id, 'run', run, 'durable', ARGV[4], 'claim', ARGV[5],
   'claimed', ARGV[6])
+if promised then
+  redis.call('HSET', KEYS[1], 'promised', promised)
+end
 return id

@@ -2,13 +2,14 @@
 -- may send it.
 --
 -- KEYS  1 the register
--- ARGV  1 the member's id   2 the version   3 the table
+-- ARGV  1 the member's id   2 the version   3 the table   4 the deployment
 --
 -- Replies for how long the member has known it, ms by its own clock; -1 if it is at a higher version.
--- Errors: NOTMEMBER, the data is another's, or the table does not concern the member.
+-- Errors: NOTMEMBER, the data is another's, or an init claims it for another deployment, or the table does not concern the
+-- member.
 --
 -- Invariants: the version never goes down. A clock that was set back since makes the moment one to come: then it is now.
-if not isIntact(ARGV[1]) or not concerns(ARGV[3], ARGV[1]) then
+if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end
 if stored.version ~= ARGV[2] then

@@ -353,7 +353,7 @@ func (g *Group) push(v *View) {
 func (g *Group) tellLearned(i int, id string, v *View) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
 	defer cancel()
-	ms, err := g.Masters[i].EvalInt(ctx, learnScript, []string{g.key}, id, v.Version, v.Table.text())
+	ms, err := g.Masters[i].EvalInt(ctx, learnScript, []string{g.key}, id, v.Version, v.Table.text(), v.Deployment)
 	return time.Duration(ms) * time.Millisecond, err
 }
 

@@ -38,7 +38,7 @@ func (g *Group) change(ctx context.Context, v *View, table *Table) error {
 	b := ballot{promised: map[string]bool{}}
 	versions := []string{s.highest}
 	if s.view != nil {
-		b.base, b.table, b.committed = s.view.Version, s.view.Table, true
+		b.deployment, b.base, b.table, b.committed = s.view.Deployment, s.view.Version, s.view.Table, true
 		versions = append(versions, b.base)
 	}
 	var targets []int
@@ -61,7 +61,7 @@ func (g *Group) change(ctx context.Context, v *View, table *Table) error {
 	case !b.mayPropose():
 		return errors.Join(errNotCommitted, fault)
 	case !b.committed:
-		if err := g.accept(ctx, number, b.table, s.reports); err != nil {
+		if err := g.accept(ctx, number, b.deployment, b.table, s.reports); err != nil {
 			return err
 		}
 		return errMoved
@@ -70,22 +70,23 @@ func (g *Group) change(ctx context.Context, v *View, table *Table) error {
 	case b.base != v.Version:
 		return errMoved
 	}
-	return g.accept(ctx, number, table, s.reports)
+	return g.accept(ctx, number, b.deployment, table, s.reports)
 }
 
 // ballot is what a proposer knows from the promises that it got.
 type ballot struct {
-	promised  map[string]bool // ids of members
-	base      string          // the highest version that was found
-	table     *Table          // its table
-	committed bool
+	promised   map[string]bool // ids of members
+	base       string          // the highest version that was found
+	table      *Table          // its table
+	deployment string          // of which it is
+	committed  bool
 }
 
 // take takes a promise.
 func (b *ballot) take(r *report, committed bool) {
 	b.promised[r.id] = true
 	if r.version > b.base {
-		b.base, b.table, b.committed = r.version, r.table, committed
+		b.deployment, b.base, b.table, b.committed = r.deployment, r.version, r.table, committed
 	} else if r.version == b.base {
 		b.committed = b.committed || committed
 	}
@@ -121,17 +122,17 @@ func (g *Group) isCommitted(version string) bool {
 	return g.known.committed[version]
 }
 
-// accept has the servers that it concerns accept a table, until it is committed.
-func (g *Group) accept(ctx context.Context, number string, table *Table, reports []*report) error {
+// accept has the servers that it concerns accept a table of a deployment, until it is committed.
+func (g *Group) accept(ctx context.Context, number, deployment string, table *Table, reports []*report) error {
 	var targets []int
 	for i, r := range reports {
-		if r != nil && r.intact() && table.concerns(r.id) {
+		if r != nil && r.intact() && r.deployment == deployment && table.concerns(r.id) {
 			targets = append(targets, i)
 		}
 	}
 	text := table.text()
 	fault := each(ctx, g, targets, func(ctx context.Context, i int) (int64, error) {
-		return g.Masters[i].EvalInt(ctx, acceptScript, []string{g.key}, reports[i].id, number, text)
+		return g.Masters[i].EvalInt(ctx, acceptScript, []string{g.key}, reports[i].id, number, text, deployment)
 	}, func(i int, _ int64) (enough bool) {
 		told := *reports[i]
 		told.promised, told.version, told.table, told.learned = number, number, table, false

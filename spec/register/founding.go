@@ -6,8 +6,8 @@ import "fmt"
 // servers of the list, and then bring version 1 to them. Any run may stop at any step:
 // then it takes no further one. Any message may come late, and again.
 //
-// Promises: no two servers ever have different first tables, whichever runs made them.
-// And a run of init that nobody disturbs finishes what it finds, unless a server of its
+// Promises: no two servers ever have different first tables, whichever runs made them. No
+// server forgets what it promised to a change of the members, but with its id. And a run of init that nobody disturbs finishes what it finds, unless a server of its
 // list is claimed for another list.
 type founding struct {
 	// All: version 1 is brought to servers when all servers of the list carried the
@@ -34,6 +34,8 @@ type founding struct {
 	// Finish: who finds that a server took version 1 may bring it to servers that carry
 	// another claim. 0: only to those that carry its own.
 	Finish int `full:"1"`
+	// Kept: a server that is claimed once more remembers what it promised. 0: it forgets.
+	Kept int `full:"1"`
 
 	Runs   int `bound:"2"` // runs of init
 	Lists  int `bound:"1"` // 2: every second run has a list of its own, with two servers of the first
@@ -55,6 +57,8 @@ type blank struct {
 	id    uint8 // its member id, in this place
 	claim uint8 // the run whose deployment id and list it carries
 	took  uint8 // the run whose table it accepted
+
+	gave, promised bool // under its id, it promised a ballot to a change of the members; it remembers that
 }
 
 // run is a run of init. The deployment id is the number of the run that chose it: lower
@@ -87,6 +91,7 @@ const (
 	asks
 	accepts
 	finishes
+	promises
 	loses
 )
 
@@ -99,6 +104,7 @@ func (m *founding) steps(s *foundingState, to func(*foundingState, move)) {
 			m.claim(s, r, i, to)
 			m.ask(s, r, i, to)
 			m.take(s, r, i, to)
+			m.promise(s, r, i, to)
 		}
 	}
 	for i := range s.server {
@@ -139,6 +145,7 @@ func (m *founding) claim(s *foundingState, r uint8, i int, to func(*foundingStat
 	next := *s
 	next.run[r].deployment = deployment
 	next.server[i].claim, next.server[i].took = r, 0
+	next.server[i].promised = v.promised && m.Kept == 1
 	to(&next, move{unheard, r, uint8(i), deployment})
 	if next.run[r].seen[i] != v.id {
 		next.run[r].seen[i], next.run[r].again = v.id, 0
@@ -181,6 +188,18 @@ func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState
 	}
 }
 
+// promise: somebody found the table of run r, and changes it: server i, which is in it, promises
+// a ballot, whether it has that table yet or not.
+func (m *founding) promise(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
+	v := s.server[i]
+	if v.gave || s.run[r].seen[i] != v.id || !m.found(s, r) {
+		return
+	}
+	next := *s
+	next.server[i].gave, next.server[i].promised = true, true
+	to(&next, move{promises, r, uint8(i), 0})
+}
+
 // claimed are the servers that said that they carry the claim.
 func (r run) claimed() (some ids) {
 	for i, id := range r.seen {
@@ -221,6 +240,9 @@ func (m *founding) same(s *foundingState, q, r uint8) bool {
 
 func (m *founding) broken(s *foundingState) string {
 	for i, v := range s.server {
+		if v.gave && !v.promised {
+			return fmt.Sprintf("%s forgot what it promised", name(uint8(i)))
+		}
 		for j, w := range s.server[:i] {
 			if v.took != 0 && w.took != 0 && !m.same(s, v.took, w.took) {
 				return fmt.Sprintf("%s and %s have different first tables", name(uint8(j)), name(uint8(i)))
@@ -282,6 +304,8 @@ func (m *founding) tell(s *foundingState, by move) string {
 		return fmt.Sprintf("%s takes the first table from run %d", name(by.b), by.a)
 	case finishes:
 		return fmt.Sprintf("%s takes the first table of run %d from somebody who found it", name(by.b), by.a)
+	case promises:
+		return fmt.Sprintf("%s promises a ballot to a change of the table of run %d", name(by.b), by.a)
 	default:
 		return fmt.Sprintf("%s loses all it has", name(by.a))
 	}
