@@ -624,6 +624,53 @@ func aPromotedReplicaSitsOut(t *testing.T, cfg redisproc.Config) {
 	must(t, lock.Unlock(background))
 }
 
+// A failover to a replica, and back: the first master runs on, under the run id and with the id
+// that the replica's copy of its data names, and lacks what it was told in between.
+func TestAFailoverAndBackIsALoss(t *testing.T) {
+	t.Parallel()
+	for _, fsync := range []string{"", "always"} {
+		t.Run("appendfsync="+fsync, func(t *testing.T) {
+			t.Parallel()
+			cfg := redisproc.Config{AppendFsync: fsync}
+			d := processes(t, 3, cfg)
+			c := d.reached(recoveryOptions()...)
+			must(t, mustTry(t, c, "job").Unlock(background))
+			settled(t, c)
+			replica, r := replicaOf(t, d.server(0), cfg)
+			before := d.register(0)["id"]
+			must(t, r.Do(background, "replicaof", "no", "one").Err())
+			lock := mustTry(t, c, "job")
+			settled(t, c) // the replica lacks this
+			must(t, d.raw[0].Do(background, "replicaof", "127.0.0.1", replica.Port()).Err())
+			eventually(t, "in sync", func() bool {
+				info, err := d.raw[0].Info(background).Result()
+				return err == nil && membership.ParseInfo(info)["master_link_status"] == "up"
+			})
+			must(t, d.raw[0].Do(background, "replicaof", "no", "one").Err())
+			if is := d.register(0); is["id"] != before || is["votes"] == "" {
+				t.Fatalf("the replica's copy is not what the test is about: %v", is)
+			}
+			d.masters[1].freeze()
+			rival := d.stranger(recoveryOptions()...)
+			if second, err := rival.TryLock(background, "job"); err == nil {
+				t.Errorf("token %d beside the holder with %d", second.Token(), lock.Token())
+			}
+			if votes := d.register(0)["votes"]; votes != "" {
+				t.Errorf("it votes at %s, on connections of before, too", votes)
+			}
+			d.masters[1].thaw()
+			eventually(t, "it is a new member", func() bool {
+				if lock, err := rival.TryLock(background, "another"); err == nil {
+					must(t, lock.Unlock(background))
+				}
+				is := d.register(0)
+				return is["id"] != before && is["votes"] != "" && is["replid2"] != ""
+			})
+			must(t, lock.Unlock(background))
+		})
+	}
+}
+
 // replicaOf returns a replica that has all that the master has.
 func replicaOf(t *testing.T, of *redisproc.Server, cfg redisproc.Config) (*redisproc.Server, *redis.Client) {
 	t.Helper()
@@ -632,6 +679,11 @@ func replicaOf(t *testing.T, of *redisproc.Server, cfg redisproc.Config) (*redis
 	t.Cleanup(func() { must(t, replica.Stop()) })
 	r := redis.NewClient(&redis.Options{Addr: replica.Addr()})
 	t.Cleanup(func() { _ = r.Close() })
+	master := redis.NewClient(&redis.Options{Addr: of.Addr()})
+	defer master.Close()
+	for _, either := range []*redis.Client{r, master} {
+		must(t, either.ConfigSet(background, "repl-diskless-sync-delay", "0").Err()) // by default it waits 5 s for more replicas
+	}
 	must(t, r.Do(background, "replicaof", "127.0.0.1", of.Port()).Err())
 	eventually(t, "in sync, also on disk", func() bool {
 		text, err := r.Info(background).Result()

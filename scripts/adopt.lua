@@ -1,5 +1,5 @@
 -- adopt: a server restarted and forgot nothing: it keeps its id. Or: note that its writes are not safe any more, or that it
--- may have forgotten something.
+-- may have forgotten something. One that was a replica since it got its id votes no more, on older connections either.
 --
 -- KEYS  1 the register
 -- ARGV  1 run id   2 the id that is there   3 'yes' if every write is on disk before it is answered, 'no' if not, else 'unknown'
@@ -11,12 +11,15 @@
 if run ~= ARGV[1] or stored.id ~= ARGV[2] then
   return redis.error_reply('NOTMEMBER it restarted, or got an id meanwhile')
 end
+if stored.run == run and wasReplicaSince() then
+  redis.call('HDEL', KEYS[1], 'votes') -- also when memory is full
+  return redis.error_reply('NOTMEMBER it was a replica, and may lack data')
+end
 if stored.run ~= run then
-  local replica = string.find(string.match(redis.call('INFO', 'replication'), 'master_replid2:(%x+)') or '0', '[^0]')
-  if replica or ARGV[3] == 'no' then
+  if replid2 ~= '' or ARGV[3] == 'no' then
     redis.call('HDEL', KEYS[1], 'durable') -- also when memory is full
   end
-  if replica or stored.durable ~= 'yes' or ARGV[3] ~= 'yes' then
+  if replid2 ~= '' or stored.durable ~= 'yes' or ARGV[3] ~= 'yes' then
     return redis.error_reply('NOTMEMBER it restarted, and may have lost data')
   end
 end

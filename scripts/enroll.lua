@@ -17,4 +17,7 @@ if isIntact(ARGV[2]) and (not stored.version or above(stored.version, ARGV[6])) 
 end
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'deployment', ARGV[3], 'id', ARGV[4], 'run', run, 'durable', ARGV[5])
+if replid2 ~= '' then
+  redis.call('HSET', KEYS[1], 'replid2', replid2)
+end
 return 1

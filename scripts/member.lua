@@ -5,6 +5,7 @@
 --   deployment  id of the deployment
 --   id          of the member whose data this is; random, never used twice. Missing after a counter was lost
 --   run         run id of the process that has this id; another process may have older data
+--   replid2     master_replid2 of INFO when it got this id, if any: Redis sets it when a replica is promoted
 --   durable     'yes': every write is on disk before it is answered. Such a server keeps its id when it restarts
 --   promised    the highest ballot that it promised not to go below
 --   version     ballot of the table that it accepted last
@@ -29,6 +30,12 @@ do
 end
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 
+-- replid2 is master_replid2 of INFO, without what stands for none: the replication id that this server had as a replica.
+local replid2 = string.match(redis.call('INFO', 'replication'), 'master_replid2:(%x+)') or ''
+if not string.find(replid2, '[^0]') then
+  replid2 = ''
+end
+
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -45,9 +52,15 @@ local function above(a, b)
   return not b
 end
 
+-- wasReplicaSince reports whether the server was a replica after it got its id, and was promoted: it may lack what it was
+-- told while another server was the master.
+local function wasReplicaSince()
+  return replid2 ~= '' and replid2 ~= stored.replid2
+end
+
 -- isIntact reports whether the data is that of the member with this id.
 local function isIntact(id)
-  return stored.id == id and stored.run == run
+  return stored.id == id and stored.run == run and not wasReplicaSince()
 end
 
 -- stateOf returns the state of a member in a table, or nil.

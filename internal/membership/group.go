@@ -146,7 +146,7 @@ var notDurableRuns sync.Map
 
 // settle lets a server that restarted and forgot nothing keep its id. If a server is
 // not durable any more, or may have forgotten something, settle notes that on the
-// server.
+// server. If it was a replica since it got its id, settle takes its vote.
 func (g *Group) settle(m *master.Master, r *report) {
 	if r.durable == NotDurable {
 		notDurableRuns.Store(r.run, true)
@@ -154,7 +154,7 @@ func (g *Group) settle(m *master.Master, r *report) {
 	if _, seen := notDurableRuns.Load(r.idRun); seen && r.idRun != r.run {
 		r.wasDurable = false
 	}
-	if !r.adoptable() && !r.weakened() && !r.doubtful() {
+	if !r.adoptable() && !r.weakened() && !r.doubtful() && !r.wasReplicaSince() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)

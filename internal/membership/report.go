@@ -11,15 +11,16 @@ import (
 // report is what a server says of itself, when a connection to it is new or when it is
 // asked.
 type report struct {
-	run        string // of the process that answered
-	durable    durability
-	wasReplica bool
+	run     string // of the process that answered
+	durable durability
+	replid2 string // its replication id as a replica, if it was one once; see ServerInfo.replicaID
 
 	// What is in its register; all zero if it has none.
 	deployment string
 	id         string // the member id; "" if its data is no member's any more
 	idRun      string // the process that the id is of
 	wasDurable bool
+	idReplid2  string // replid2 when it got the id
 	promised   string
 	version    string // of the table that it accepted last
 	table      *Table
@@ -57,7 +58,7 @@ func readReport(key string, replies []master.Reply) (*report, error) {
 	for _, r := range replies[2:] {
 		maps.Copy(config, r.Pairs())
 	}
-	r := &report{run: info["run_id"], durable: durabilityOf(config), wasReplica: info.wasReplica()}
+	r := &report{run: info["run_id"], durable: durabilityOf(config), replid2: info.replicaID()}
 	if err := replies[1].Err(); master.HasPrefix(err, "WRONGTYPE") {
 		r.bad = fmt.Errorf("its register is of another type: something else wrote it")
 	} else if err != nil {
@@ -70,7 +71,7 @@ func readReport(key string, replies []master.Reply) (*report, error) {
 // read reads the register; scripts/member.lua tells what the fields are.
 func (r *report) read(fields map[string]string) {
 	r.deployment, r.id, r.idRun = fields["deployment"], fields["id"], fields["run"]
-	r.wasDurable = fields["durable"] == string(durable)
+	r.wasDurable, r.idReplid2 = fields["durable"] == string(durable), fields["replid2"]
 	r.promised, r.version = fields["promised"], fields["version"]
 	r.learned, r.synced, r.claim = fields["learned"] != "", fields["synced"], fields["claim"]
 	r.claimed = fields["claimed"]
@@ -85,20 +86,25 @@ func (r *report) read(fields map[string]string) {
 func (r *report) blank() bool { return r.deployment == "" && r.bad == nil }
 
 // intact reports that the server's data is what its id stands for.
-func (r *report) intact() bool { return r.id != "" && r.idRun == r.run && r.bad == nil }
+func (r *report) intact() bool {
+	return r.id != "" && r.idRun == r.run && r.bad == nil && !r.wasReplicaSince()
+}
+
+// wasReplicaSince reports that the server was a replica after it got its id, and was promoted.
+func (r *report) wasReplicaSince() bool { return r.replid2 != "" && r.replid2 != r.idReplid2 }
 
 // isNew reports that the server has an id that no table has ever listed.
 func (r *report) isNew() bool { return r.intact() && r.version == "" }
 
 // adoptable reports that the server restarted, and forgot nothing.
 func (r *report) adoptable() bool {
-	return r.durableBefore() && r.durable == durable && !r.wasReplica
+	return r.durableBefore() && r.durable == durable && r.replid2 == ""
 }
 
 // doubtful reports that the server restarted, may have forgotten something, and would be
 // taken for one that forgot nothing when it restarts again.
 func (r *report) doubtful() bool {
-	return r.durableBefore() && (r.durable == NotDurable || r.wasReplica)
+	return r.durableBefore() && (r.durable == NotDurable || r.replid2 != "")
 }
 
 // durableBefore reports that the server restarted, and that its register says that it was
@@ -124,6 +130,8 @@ func (r *report) fault() string {
 		return "it lost a counter, and is no member any more"
 	case r.idRun != r.run:
 		return "it restarted, and may have lost data"
+	case r.wasReplicaSince():
+		return "it was a replica for a while, and may lack data"
 	}
 	return ""
 }

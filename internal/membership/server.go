@@ -68,9 +68,15 @@ func durabilityOf(config map[string]string) durability {
 	return all
 }
 
-// wasReplica reports that the server was a replica once: it may lack what its master
-// wrote last, however durable both are.
-func (s ServerInfo) wasReplica() bool { return strings.Trim(s["master_replid2"], "0") != "" }
+// replicaID is the replication id that the server had as a replica, or "": one that was a
+// replica may lack what its master wrote last, however durable both are. Redis forgets it when the
+// process ends.
+func (s ServerInfo) replicaID() string {
+	if id := s["master_replid2"]; strings.Trim(id, "0") != "" {
+		return id
+	}
+	return ""
+}
 
 // Judgement is how clients judge a server, for code that has to explain it.
 type Judgement struct {
@@ -81,5 +87,5 @@ type Judgement struct {
 
 // Judge judges a server by its INFO and its settings.
 func Judge(info ServerInfo, config map[string]string) Judgement {
-	return Judgement{info.unfit(), durabilityOf(config) == durable && !info.wasReplica(), info.wasReplica()}
+	return Judgement{info.unfit(), durabilityOf(config) == durable && info.replicaID() == "", info.replicaID() != ""}
 }
