@@ -65,6 +65,7 @@ It locks names that begin with ` + benchPrefix + `, a random text and a colon, w
 ` + statusHelp(
 		statusRow{exitOK, "measured"},
 		statusRow{exitUsage, "bad input"},
+		notPrinted,
 		statusRow{exitNotObtained, "a lock was not obtained, or was lost: no figures"},
 		statusRow{fmt.Sprintf("%d + N", exitSignal), "interrupted by signal N: no figures"},
 	)
@@ -101,9 +102,9 @@ func (cfg *benchConfig) run() int {
 		return exitNotObtained
 	}
 	if cfg.JSON {
-		printJSON(os.Stdout, report)
+		printJSON(stdout, report)
 	} else {
-		report.print(os.Stdout)
+		report.print(stdout)
 	}
 	return exitOK
 }

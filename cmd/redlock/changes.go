@@ -123,9 +123,9 @@ func (f *changeFlags) change(change redlock.MemberChange, joins string, what cha
 	}
 	if f.JSON {
 		what.Done, what.Error = err == nil, textOf(err)
-		printJSON(os.Stdout, what)
+		printJSON(stdout, what)
 	} else if err == nil {
-		fmt.Println(done)
+		fmt.Fprintln(stdout, done)
 	}
 	return status
 }

@@ -54,6 +54,7 @@ func newParser() *kong.Kong {
 		kong.Name("redlock"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 80}),
+		kong.Writers(stdout, os.Stderr), kong.Exit(func(status int) { os.Exit(stdout.status(status)) }), // of help and --version
 		benchVars(), runVars(),
 		kong.Vars{
 			"prefix": redlock.DefaultPrefix, "max_ttl": redlock.DefaultMaxTTL.String(), "ttl": redlock.DefaultTTL.String(),
@@ -133,7 +134,7 @@ type versionConfig struct{}
 func (*versionConfig) check() error { return nil }
 
 func (*versionConfig) run() int {
-	fmt.Println(version())
+	fmt.Fprintln(stdout, version())
 	return exitOK
 }
 

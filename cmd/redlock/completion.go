@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -29,11 +28,11 @@ func (cfg *completionConfig) run() int {
 	app := newParser().Model.Node
 	switch cfg.Shell {
 	case "bash":
-		fmt.Fprint(os.Stdout, bashCompletion(app))
+		fmt.Fprint(stdout, bashCompletion(app))
 	case "zsh": // it runs bash's
-		fmt.Fprint(os.Stdout, "autoload -U +X bashcompinit && bashcompinit\n"+bashCompletion(app))
+		fmt.Fprint(stdout, "autoload -U +X bashcompinit && bashcompinit\n"+bashCompletion(app))
 	case "fish":
-		fmt.Fprint(os.Stdout, fishCompletion(app))
+		fmt.Fprint(stdout, fishCompletion(app))
 	}
 	return exitOK
 }

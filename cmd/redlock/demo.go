@@ -49,6 +49,7 @@ NO_COLOR is respected. Without a terminal of 60 x 20, or with TERM unset or dumb
 		statusRow{exitFailed, "one does not"},
 		statusRow{exitUsage, "bad input"},
 		statusRow{exitUnavailable, "the masters cannot be started"},
+		notPrinted,
 		statusRow{fmt.Sprintf("%d + N", exitSignal), "interrupted by signal N"},
 	)
 }
@@ -198,7 +199,7 @@ func (d *demo) record() record {
 // conclude prints the verdict.
 func (d *demo) conclude(v verdict) {
 	if d.cfg.JSON {
-		printJSON(os.Stdout, v)
+		printJSON(stdout, v)
 		return
 	}
 	d.view.conclude(v)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
@@ -28,8 +27,8 @@ func newView(cfg *demoConfig, kind string) view {
 	if s := newScreen(panelColumns, panelRows); s != nil {
 		return &panelView{screen: s, headline: headline, whole: cfg.Duration}
 	}
-	fmt.Println("redlock demo: " + headline)
-	return &lineView{out: os.Stdout}
+	fmt.Fprintln(stdout, "redlock demo: "+headline)
+	return &lineView{out: stdout}
 }
 
 // show draws until the performance is over.

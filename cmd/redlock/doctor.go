@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 )
 
@@ -38,6 +37,7 @@ What it looks at: whether a master answers and takes the password; its version; 
 		statusRow{exitOK, "nothing is worse than a note"},
 		statusRow{exitFailed, "there is a warning or a fault"},
 		statusRow{exitUsage, "bad input"},
+		notPrinted,
 	)
 }
 
@@ -52,9 +52,9 @@ func (cfg *doctorConfig) run() int {
 	defer client.Close()
 	findings := examine(readAll(context.Background(), client, cfg.Masters, cfg.Prefix))
 	if cfg.JSON {
-		printJSON(os.Stdout, doctorJSON{worst(findings), findings})
+		printJSON(stdout, doctorJSON{worst(findings), findings})
 	} else {
-		printFindings(os.Stdout, findings)
+		printFindings(stdout, findings)
 	}
 	if worst(findings) > levelNote {
 		return exitFailed

@@ -17,6 +17,7 @@ const (
 	exitStale       = 1   // the hold that was asked for does not stand
 	exitUsage       = 64  // EX_USAGE: bad input, nothing was done
 	exitUnavailable = 69  // EX_UNAVAILABLE: masters of our own could not be started
+	exitNotPrinted  = 74  // EX_IOERR: it was done, and stdout does not have all that was to be printed
 	exitNotObtained = 75  // EX_TEMPFAIL: the lock was not obtained, nothing was run
 	exitNotDone     = 75  // EX_TEMPFAIL: the masters do not answer, or cannot be used for it now
 	exitLost        = 76  // the lock was lost while the command ran
@@ -33,6 +34,9 @@ func statusHelp(rows ...statusRow) string {
 	}
 	return text + "\n\n"
 }
+
+// notPrinted is the row of all commands that print what they were asked for.
+var notPrinted = statusRow{exitNotPrinted, "as 0, but stdout could not be written"}
 
 type statusRow struct {
 	status any

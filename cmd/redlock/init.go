@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -67,6 +66,7 @@ A minority that lost its data needs no init: its servers get their places back b
 ` + statusHelp(
 		statusRow{exitOK, "done; without --yes, it could be done"},
 		statusRow{exitUsage, "bad input, nothing was done"},
+		notPrinted,
 		statusRow{exitNotDone, "not done, a master does not answer or cannot be used"},
 	)
 }
@@ -138,10 +138,10 @@ func (cfg *initConfig) report(client *redlock.Client) {
 	}
 	now, err := client.Members(context.Background())
 	if err != nil { // they were there a moment ago
-		fmt.Printf("done: every token to come is above %s\n", above)
+		fmt.Fprintf(stdout, "done: every token to come is above %s\n", above)
 		return
 	}
-	fmt.Printf("deployment %s: %s, %d of them decide, and every token to come is above %s\n",
+	fmt.Fprintf(stdout, "deployment %s: %s, %d of them decide, and every token to come is above %s\n",
 		now.Deployment, counted(len(now.Members), "member"), now.Need, above)
 }
 
@@ -176,16 +176,16 @@ func (cfg *initConfig) tellJSON(client *redlock.Client, plan redlock.InitPlan, e
 			out.Deployment = now.Deployment
 		}
 	}
-	printJSON(os.Stdout, out)
+	printJSON(stdout, out)
 }
 
 // tell prints what Init would do, unless there is a reason not to.
 func (cfg *initConfig) tell(plan redlock.InitPlan, refused error) {
 	for _, m := range plan.Masters {
 		if m.Err != nil {
-			fmt.Printf("%s: cannot be used: %s\n", m.Master, oneLine(m.Err))
+			fmt.Fprintf(stdout, "%s: cannot be used: %s\n", m.Master, oneLine(m.Err))
 		} else {
-			fmt.Printf("%s: %s\n", m.Master, m.State)
+			fmt.Fprintf(stdout, "%s: %s\n", m.Master, m.State)
 		}
 	}
 	if refused != nil {
@@ -199,22 +199,22 @@ func (cfg *initConfig) tell(plan redlock.InitPlan, refused error) {
 `, len(cfg.Masters)/2+1, counted(len(cfg.Masters), "member"), cfg.MaxTTL, 100*redlock.DefaultDrift, plan.AtLeast)
 	switch {
 	case cfg.Force:
-		fmt.Printf(`With --yes, a new deployment is made of these masters, whatever they belong to:%sNothing that is left can tell whether that is right. You must know that
+		fmt.Fprintf(stdout, `With --yes, a new deployment is made of these masters, whatever they belong to:%sNothing that is left can tell whether that is right. You must know that
   - no lock is held any more: the max ttl has passed since the loss
   - every token that was handed out is below %d
   - members that are not among these masters are gone for good
 `, whole, plan.AtLeast)
 	case plan.Does == "raise":
-		fmt.Printf(`They are the members of one deployment already. With --yes:
+		fmt.Fprintf(stdout, `They are the members of one deployment already. With --yes:
   - every fencing counter goes to %d at least
   - nothing else is changed
 `, plan.AtLeast)
 	case plan.Does == "finish":
-		fmt.Println("They are being made a deployment by an init that did not end. With --yes, it is finished.")
+		fmt.Fprintln(stdout, "They are being made a deployment by an init that did not end. With --yes, it is finished.")
 	default:
-		fmt.Printf("With --yes, a deployment is made of these masters:%s", whole)
+		fmt.Fprintf(stdout, "With --yes, a deployment is made of these masters:%s", whole)
 	}
-	fmt.Println("Nothing was done.")
+	fmt.Fprintln(stdout, "Nothing was done.")
 }
 
 func unknown(m redlock.InitMaster) bool { return m.Err != nil }

@@ -9,4 +9,4 @@ package main
 
 import "os"
 
-func main() { os.Exit(dispatch(os.Args[1:])) }
+func main() { os.Exit(stdout.status(dispatch(os.Args[1:]))) }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 	"time"
 
@@ -87,6 +86,7 @@ func changeStatuses() string {
 	return statusHelp(
 		statusRow{exitOK, "done"},
 		statusRow{exitUsage, "bad input, or a change that is refused as it is"},
+		notPrinted,
 		statusRow{exitNotDone, "not done: too few masters answer, or the one that joins does not"},
 		statusRow{fmt.Sprintf("%d + N", exitSignal), "interrupted by signal N"},
 	)
@@ -113,10 +113,10 @@ func (cfg *listConfig) run() int {
 		return exitNotDone
 	}
 	if cfg.JSON {
-		printJSON(os.Stdout, jsonOf(now))
+		printJSON(stdout, jsonOf(now))
 		return exitOK
 	}
-	printMembers(os.Stdout, now, time.Now())
+	printMembers(stdout, now, time.Now())
 	return exitOK
 }
 

@@ -10,7 +10,7 @@ import (
 
 // screen is a terminal on which something is redrawn in place.
 type screen struct {
-	out   *os.File
+	out   *output
 	color bool
 	drawn int // lines on it
 }
@@ -18,11 +18,11 @@ type screen struct {
 // newScreen returns stdout, if it is a terminal of at least this size that can be redrawn, or
 // nil.
 func newScreen(columns, rows int) *screen {
-	c, r, err := term.GetSize(int(os.Stdout.Fd()))
+	c, r, err := term.GetSize(int(stdout.file.Fd()))
 	if err != nil || c < columns || r < rows || !redraws(os.Getenv("TERM")) {
 		return nil
 	}
-	return &screen{out: os.Stdout, color: os.Getenv("NO_COLOR") == ""}
+	return &screen{out: stdout, color: os.Getenv("NO_COLOR") == ""}
 }
 
 // redraws reports whether a terminal of this name knows the escape sequences of the
@@ -49,7 +49,7 @@ func (s *screen) print(before string, lines []string, after string) {
 
 // size is asked each time: windows are resized.
 func (s *screen) size() (columns, rows int) {
-	columns, rows, err := term.GetSize(int(s.out.Fd()))
+	columns, rows, err := term.GetSize(int(s.out.file.Fd()))
 	if err != nil {
 		return panelColumns, panelRows // it has gone; what is written goes nowhere
 	}

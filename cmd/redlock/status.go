@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/signal"
 	"slices"
 	"sync"
@@ -67,6 +66,7 @@ Examples:
 ` + statusHelp(
 		statusRow{exitOK, "told; with --watch, ended by a signal"},
 		statusRow{exitUsage, "bad input"},
+		notPrinted,
 		statusRow{exitNotDone, "too few masters answer, or they belong to no deployment; what is\n            known is told"},
 	)
 }
@@ -103,9 +103,9 @@ func (cfg *statusConfig) run() int {
 	}
 	s := cfg.look(context.Background(), client)
 	if cfg.JSON {
-		printJSON(os.Stdout, jsonOfStatus(s))
+		printJSON(stdout, jsonOfStatus(s))
 	} else {
-		printStatus(os.Stdout, s)
+		printStatus(stdout, s)
 	}
 	if s.incomplete() {
 		return exitNotDone
@@ -125,7 +125,7 @@ func (cfg *statusConfig) watch(client *redlock.Client) int {
 			return exitOK
 		}
 		w.show(s)
-		if !sleep(ctx, watchEvery) {
+		if stdout.err != nil || !sleep(ctx, watchEvery) { // nobody sees what would come
 			return exitOK
 		}
 	}

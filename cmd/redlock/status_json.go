@@ -140,5 +140,5 @@ func (v *lockViewJSON) withoutTimes() {
 func printJSON(w io.Writer, object any) {
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
-	_ = out.Encode(object) // to a closed pipe: nobody reads it
+	_ = out.Encode(object) // stdout remembers what went wrong
 }

@@ -45,6 +45,7 @@ Example:
 ` + statusHelp(
 		statusRow{exitOK, "done"},
 		statusRow{exitUsage, "bad input, nothing was done"},
+		notPrinted,
 		statusRow{exitNotDone, "not done: the answer was no, too few masters answer, or another\n            holds the lock by now, and keeps it"},
 	)
 }
@@ -74,7 +75,7 @@ func (cfg *unlockConfig) run() int {
 		return exitUsage
 	}
 	defer client.Close()
-	var out io.Writer = os.Stdout
+	var out io.Writer = stdout
 	if cfg.JSON {
 		out = os.Stderr
 	}
@@ -121,7 +122,7 @@ func (cfg *unlockConfig) conclude(shown lockStatus, token fence.Token, err error
 		complain(err)
 	}
 	if cfg.JSON {
-		printJSON(os.Stdout, unlockJSON{jsonOfLock(shown), tokenText(uint64(token)), textOf(err)})
+		printJSON(stdout, unlockJSON{jsonOfLock(shown), tokenText(uint64(token)), textOf(err)})
 	}
 	if !token.Valid() {
 		return exitNotDone
@@ -131,11 +132,14 @@ func (cfg *unlockConfig) conclude(shown lockStatus, token fence.Token, err error
 		if shown.in.Quorum.State == redlock.LockFree {
 			from = "nobody's"
 		}
-		fmt.Printf(`
+		fmt.Fprintf(stdout, `
 %q is %s. Its fencing token is %v now.
 
 Give this token to every store that the lock guards, or write something with it. Until then a store takes what the old holder still writes, which notices at its next renewal only.
 `, cfg.Name, from, token)
+	}
+	if stdout.err != nil {
+		complain(fmt.Errorf("the fencing token of %q is %v now: give it to every store that the lock guards", cfg.Name, token))
 	}
 	return exitOK
 }

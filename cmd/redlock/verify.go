@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
@@ -38,6 +37,7 @@ Example:
 		statusRow{exitOK, "valid: the hold with this token stands"},
 		statusRow{exitStale, "stale: it does not; it was released, taken over, or never was"},
 		statusRow{exitUsage, "bad input"},
+		notPrinted,
 		statusRow{exitNotDone, "unknown: too few masters answer, or they do not agree"},
 	)
 }
@@ -68,7 +68,7 @@ func (cfg *verifyConfig) run() int {
 	defer client.Close()
 	verdict, err := client.Verify(context.Background(), cfg.Name, cfg.Token)
 	if cfg.JSON {
-		printJSON(os.Stdout, verifyJSON{cfg.Name, cfg.Token.String(), verdict.String(), textOf(err)})
+		printJSON(stdout, verifyJSON{cfg.Name, cfg.Token.String(), verdict.String(), textOf(err)})
 	}
 	switch verdict {
 	case redlock.VerifyValid:
@@ -84,6 +84,6 @@ func (cfg *verifyConfig) run() int {
 
 func (cfg *verifyConfig) say(what string) {
 	if !cfg.JSON {
-		fmt.Printf("%q, token %v: %s\n", cfg.Name, cfg.Token, what)
+		fmt.Fprintf(stdout, "%q, token %v: %s\n", cfg.Name, cfg.Token, what)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ type watcher struct {
 }
 
 func newWatcher(asJSON bool) *watcher {
-	w := &watcher{json: asJSON, out: os.Stdout}
+	w := &watcher{json: asJSON, out: stdout}
 	if !asJSON {
 		w.screen = newScreen(panelColumns, 1)
 	}
@@ -40,7 +39,7 @@ func (w *watcher) show(s status) {
 	first := w.last == ""
 	w.last = string(found)
 	if w.json {
-		_ = json.NewEncoder(w.out).Encode(jsonOfStatus(s)) // to a closed pipe: nobody reads it
+		_ = json.NewEncoder(w.out).Encode(jsonOfStatus(s)) // stdout remembers what went wrong
 		return
 	}
 	if !first {
@@ -65,6 +64,6 @@ func (w *watcher) redraw(s status) {
 // end leaves the terminal as it was.
 func (w *watcher) end() {
 	if w.screen != nil {
-		fmt.Print(ansi.ShowCursor)
+		fmt.Fprint(stdout, ansi.ShowCursor)
 	}
 }
