@@ -47,17 +47,23 @@ type changeJSON struct {
 	Member  string `json:"member"`
 	Address string `json:"address"`
 	Done    bool   `json:"done"`
+	Votes   bool   `json:"votes"`
 	Error   string `json:"error"`
+}
+
+// givesVote reports that the member is to vote after the change.
+func (c changeJSON) givesVote() bool {
+	return c.Change == "add" || c.Change == "replace" || c.Change == "resume"
 }
 
 func (*addConfig) Help() string {
 	return `The server must belong to no deployment. It becomes a member at once, so that more may have to agree, and votes when the max ttl of the deployment has passed. So add two to have an odd number again. A deployment of one cannot grow: its only member would not decide alone any more.
-` + changeStatuses()
+` + changeStatuses(noVoteRow)
 }
 
 func (*replaceConfig) Help() string {
 	return `The server at NEW must belong to no deployment. It votes when the max ttl of the deployment has passed; OLD does not vote any more from the beginning on.
-` + changeStatuses()
+` + changeStatuses(noVoteRow)
 }
 
 func (*suspendConfig) Help() string {
@@ -65,7 +71,7 @@ func (*suspendConfig) Help() string {
 ` + changeStatuses()
 }
 
-func (*resumeConfig) Help() string { return "At once.\n" + changeStatuses() }
+func (*resumeConfig) Help() string { return "At once.\n" + changeStatuses(noVoteRow) }
 
 func (*removeConfig) Help() string {
 	return `It is suspended first, and taken out when the max ttl of the deployment has passed. It need not answer.
@@ -117,12 +123,16 @@ func (cfg *memberConfig) changeOne(what string, change func(address string) redl
 // change makes a change, for which the server at the URL joins, unless that is "", and tells
 // what came of it.
 func (f *changeFlags) change(change redlock.MemberChange, joins string, what changeJSON, done string) int {
-	status, err := f.in.change(change, joins)
+	voter := ""
+	if what.givesVote() {
+		voter = what.Address
+	}
+	status, err := f.in.change(change, joins, voter)
 	if err != nil {
 		complain(err)
 	}
 	if f.JSON {
-		what.Done, what.Error = err == nil, textOf(err)
+		what.Done, what.Votes, what.Error = status == exitOK || status == exitNoVote, voter != "" && status == exitOK, textOf(err)
 		printJSON(stdout, what)
 	} else if err == nil {
 		fmt.Fprintln(stdout, done)
@@ -130,8 +140,9 @@ func (f *changeFlags) change(change redlock.MemberChange, joins string, what cha
 	return status
 }
 
-// change makes a change, and returns why it was not made.
-func (d *deployment) change(change redlock.MemberChange, joins string) (status int, err error) {
+// change makes a change, and returns why it was not made, or why the voter, unless that is
+// "", does not vote after it.
+func (d *deployment) change(change redlock.MemberChange, joins, voter string) (status int, err error) {
 	var more []string
 	if joins != "" && !slices.ContainsFunc(d.Masters, func(master string) bool { return addressOf(master) == addressOf(joins) }) {
 		more = append(more, joins)
@@ -157,7 +168,12 @@ func (d *deployment) change(change redlock.MemberChange, joins string) (status i
 		}
 	}
 	switch {
+	case err == nil && voter == "":
+		return exitOK, nil
 	case err == nil:
+		if err = d.noVote(ctx, client, voter); err != nil {
+			return exitNoVote, err
+		}
 		return exitOK, nil
 	case errors.Is(err, redlock.ErrChangeRefused), errors.Is(err, redlock.ErrBadOption):
 		status = exitUsage
@@ -165,6 +181,33 @@ func (d *deployment) change(change redlock.MemberChange, joins string) (status i
 		status = exitNotDone
 	}
 	return status, fmt.Errorf("not done: %s", oneLine(err))
+}
+
+// noVote is why the member at an address does not vote though the table says that it may, and
+// what to do; nil if it votes. The table does not tell: a member that is down, or lost its data,
+// stays in it.
+func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address string) error {
+	now, err := client.Members(ctx)
+	if err != nil {
+		return fmt.Errorf("%s is a member, but whether it votes now is not known: %s", address, oneLine(err))
+	}
+	i := slices.IndexFunc(now.Members, func(m redlock.Member) bool { return m.Address == address })
+	if i < 0 {
+		return fmt.Errorf("%s is no member any more: somebody else has changed the members since", address)
+	}
+	m := now.Members[i]
+	do := "bring the server back, or give its place to another: redlock members replace"
+	switch {
+	case m.State == redlock.MemberVoting && votesNow(m):
+		return nil
+	case m.Err == nil:
+		return fmt.Errorf("%s is a member, but %s", address, remarks(m, time.Now()))
+	case errors.Is(m.Err, redlock.ErrNotMember):
+		do = fmt.Sprintf("redlock members replace %s URL, with a URL of the same address, gives it its place again", address)
+	case !slices.ContainsFunc(d.Masters, func(master string) bool { return addressOf(master) == address }):
+		return fmt.Errorf("%s is a member, but whether it votes now cannot be seen: give its URL in --masters too", address)
+	}
+	return fmt.Errorf("%s is a member, but does not vote now: %s: %s", address, oneLine(m.Err), do)
 }
 
 // makeChange makes it when the server that joins has answered. It warns of members that

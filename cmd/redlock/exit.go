@@ -15,6 +15,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1   // the demo's verdict
 	exitStale       = 1   // the hold that was asked for does not stand
+	exitNoVote      = 1   // the change was made, and the member does not vote all the same
 	exitUsage       = 64  // EX_USAGE: bad input, nothing was done
 	exitUnavailable = 69  // EX_UNAVAILABLE: masters of our own could not be started
 	exitNotPrinted  = 74  // EX_IOERR: it was done, and stdout does not have all that was to be printed

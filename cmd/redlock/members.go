@@ -78,18 +78,23 @@ and behind a command that makes a change:
   address       what is at that place then: of replace the address of NEW, else
                 as member
   done          whether it was made
-  error         why not, or ""
-` + changeStatuses()
+  votes         whether the member at address votes now, as it should after "add",
+                "replace" and "resume"
+  error         why it was not made, or why the member does not vote; or ""
+` + changeStatuses(noVoteRow)
 }
 
-func changeStatuses() string {
-	return statusHelp(
-		statusRow{exitOK, "done"},
+// noVoteRow is of the changes after which a member is to vote.
+var noVoteRow = statusRow{exitNoVote, "done, but the member that was added or resumed, or took a place, does\n            not vote: it is down, or lost its data; stderr tells"}
+
+// changeStatuses are those of all changes, and more behind the first.
+func changeStatuses(more ...statusRow) string {
+	return statusHelp(append(append([]statusRow{{exitOK, "done"}}, more...),
 		statusRow{exitUsage, "bad input, or a change that is refused as it is"},
 		notPrinted,
 		statusRow{exitNotDone, "not done: too few masters answer, or the one that joins does not"},
 		statusRow{fmt.Sprintf("%d + N", exitSignal), "interrupted by signal N"},
-	)
+	)...)
 }
 
 // listConfig is redlock members list, or redlock members alone.

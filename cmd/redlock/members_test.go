@@ -171,7 +171,7 @@ func TestSuspendAndResume(t *testing.T) {
 			t.Errorf("%+v, stderr %q", got, r.stderr)
 		}
 		r = change(exitOK, "suspend", "--json", servers[0].url())
-		if got, want := decodeAs[changeJSON](t, r.stdout), (changeJSON{"suspend", servers[0].addr, servers[0].addr, true, ""}); got != want {
+		if got, want := decodeAs[changeJSON](t, r.stdout), (changeJSON{"suspend", servers[0].addr, servers[0].addr, true, false, ""}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		for range 2 { // it may be done again
@@ -192,6 +192,42 @@ func TestSuspendAndResume(t *testing.T) {
 		table(t, masters, "all vote", func(m membershipJSON) bool {
 			return !slices.Contains(slices.Collect(maps.Values(m.states())), "suspended")
 		})
+	})
+}
+
+// That the table lets a member vote is no success if it is down, or lost its data: whoever
+// works on the masters would go on with the next one.
+func TestChangeOfAMemberThatDoesNotVote(t *testing.T) {
+	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
+		masters, first := flagOf(servers...), servers[0]
+		initialise(t, masters)
+		change := func(status int, args ...string) result {
+			t.Helper()
+			r := redlockEnds(t, append([]string{"members", masters}, args...)...)
+			r.wants(t, status)
+			return r
+		}
+		if got, want := decodeAs[changeJSON](t, change(exitOK, "resume", first.addr, "--json").stdout), (changeJSON{"resume", first.addr, first.addr, true, true, ""}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		first.kill()
+		r := change(exitNoVote, "resume", first.addr)
+		says(t, "of a dead member, resume", r.stderr, "redlock: "+first.addr+" is a member, but does not vote now: ", "refused", "redlock members replace")
+		if r.stdout != "" {
+			t.Errorf("it says %q", r.stdout)
+		}
+		must(t, first.restart()) // and is empty
+		for _, args := range [][]string{{"resume", first.addr}, {"add", first.url()}} {
+			r := change(exitNoVote, append(args, "--json")...)
+			says(t, "of an empty member, "+args[0], r.stderr, "redlock: "+first.addr+" is a member, but ")
+			if got := decodeAs[changeJSON](t, r.stdout); !got.Done || got.Votes || got.Error == "" {
+				t.Errorf("%q: %+v", args, got)
+			}
+		}
+
+		r = redlockEnds(t, "members", flagOf(servers[1:]...), "resume", first.addr)
+		r.wants(t, exitNoVote)
+		says(t, "of a member that was not given, resume", r.stderr, "give its URL in --masters too")
 	})
 }
 
