@@ -166,11 +166,12 @@ func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []struct{ url, says string }{
 		{"", "it must be a URL such as redis://"},
-		{"localhost:6379", "its scheme"},
+		{"10.0.0.1:6379", "it does not begin with redis:// or rediss://"},
+		{"localhost:6379", "it does not begin with redis:// or rediss://"},
 		{"http://u:hunter2@h", "its scheme"},
-		{"u:hunter2@h", "its scheme"},
-		{"redis//:hunter2@h", "its scheme"},
-		{"//:hunter2@h", "its scheme"},
+		{"u:hunter2@h", "it does not begin with redis:// or rediss://"},
+		{"redis//:hunter2@h", "it does not begin with redis:// or rediss://"},
+		{"//:hunter2@h", "it does not begin with redis:// or rediss://"},
 		{"hunter2://h", "its scheme"},
 		{"redis://:hunter2/et@h", "cannot be parsed"},
 		{"redis://:hunter2?et@h", "cannot be parsed"},

@@ -17,6 +17,9 @@ import (
 // form is what a URL of a master has to look like.
 const form = "give redis://user:password@host:port/db, rediss:// for TLS, or unix:///path/to/socket, with what is special in a password percent-encoded"
 
+// noScheme is the fault of an address that is no URL.
+const noScheme = "it does not begin with redis:// or rediss://"
+
 // Parse reads the URL of a master. It is stricter than redis.ParseURL, which
 // takes "redis:user:password@host" for localhost. It reads the files that the URL names.
 //
@@ -25,6 +28,9 @@ const form = "give redis://user:password@host:port/db, rediss:// for TLS, or uni
 func Parse(text string) (*redis.Options, error) {
 	bad := func(fault string) (*redis.Options, error) { return nil, errors.New(fault + ": " + form) }
 	u, err := url.Parse(text)
+	if err != nil && !strings.Contains(text, "://") { // as of 10.0.0.1:6379
+		return bad(noScheme)
+	}
 	if err != nil {
 		return bad("it cannot be parsed")
 	}
@@ -91,8 +97,11 @@ func parameter(scheme, name, value string) error {
 
 // faultOfURL tells what is wrong with a URL before its query, or returns "".
 func faultOfURL(u *url.URL, text string) string {
+	known := u.Scheme == "redis" || u.Scheme == "rediss" || u.Scheme == "unix"
 	switch {
-	case u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix":
+	case !known && !strings.Contains(text, "://"):
+		return noScheme
+	case !known:
 		return "its scheme is none of redis, rediss and unix"
 	case u.Opaque != "":
 		return "there is no // after its scheme"
