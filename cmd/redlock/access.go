@@ -108,15 +108,3 @@ func (a *access) complete(what, text string) (string, error) {
 	}
 	return u.String(), nil
 }
-
-// completeAll is complete for the list of masters.
-func (a *access) completeAll(urls []string) error {
-	var errs []error
-	for i := range urls {
-		var err error
-		if urls[i], err = a.complete(fmt.Sprintf("the master at place %d", i+1), urls[i]); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}

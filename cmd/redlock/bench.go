@@ -117,7 +117,7 @@ func (s interrupted) Error() string { return "interrupted: " + s.String() }
 // measure takes the parts one after the other.
 func (cfg *benchConfig) measure(ctx context.Context) (benchReport, error) {
 	var r benchReport
-	first, err := redlock.Open(cfg.Masters, redlock.WithPrefix(cfg.Prefix))
+	first, err := cfg.openClient(nil)
 	if err != nil {
 		return r, err
 	}
@@ -138,7 +138,7 @@ func (cfg *benchConfig) measure(ctx context.Context) (benchReport, error) {
 	}
 	clients := []*redlock.Client{first}
 	for range cfg.Workers - 1 {
-		c, err := redlock.Open(cfg.Masters, redlock.WithPrefix(cfg.Prefix))
+		c, err := cfg.openClient(nil)
 		if err != nil {
 			return r, err
 		}

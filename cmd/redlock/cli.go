@@ -88,14 +88,17 @@ func inWords(err error, args []string) error {
 	if e, ok := errors.AsType[*kong.ParseError](err); ok {
 		chosen = e.Context.Selected()
 	}
+	told := readable(err.Error())
 	switch {
+	case chosen != nil && strings.HasPrefix(err.Error(), "unexpected argument") && chosen.Parent.DefaultCmd == chosen && !slices.Contains(args, chosen.Name):
+		return fmt.Errorf("there is an argument that is no command of redlock %s: give %s", chosen.Parent.Name, listed(memberCommands))
 	case chosen != nil && strings.HasPrefix(err.Error(), "unexpected argument"):
 		// The argument is not shown: it may be a URL with a password.
 		return fmt.Errorf("there is an argument too many: redlock help %s tells what it takes", topicOf(chosen))
 	case chosen != nil:
-		return fmt.Errorf("%w (redlock help %s tells all flags)", err, topicOf(chosen))
+		return fmt.Errorf("%s (redlock help %s tells all flags)", told, topicOf(chosen))
 	case strings.HasPrefix(args[0], "-"):
-		return fmt.Errorf("%w (redlock help tells more)", err)
+		return fmt.Errorf("%s (redlock help tells more)", told)
 	}
 	return fmt.Errorf("unknown command %q: give %s", args[0], listed(append(topics(), "version", "help")))
 }
@@ -113,7 +116,10 @@ type helpConfig struct {
 }
 
 func (h *helpConfig) check() error {
-	if h.Command != "" && (h.Topic != "members" || !slices.Contains(memberCommands, h.Command)) {
+	if h.Topic == "members" && h.Command != "" && !slices.Contains(memberCommands, h.Command) {
+		return fmt.Errorf("no help on members %q: ask for %s", h.Command, listed(memberCommands))
+	}
+	if h.Command != "" && h.Topic != "members" {
 		return errors.New("there is an argument too many: ask for help on one command")
 	}
 	if h.Topic == "" || slices.Contains(topics(), h.Topic) {

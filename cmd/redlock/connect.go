@@ -22,21 +22,21 @@ const embeddedMasters = 5
 // connect makes the client that the arguments ask for, which tells waiting why each
 // attempt of a wait failed, and a function that ends it.
 func connect(cfg *runConfig, failed func(context.Context, redlock.FailedAttempt)) (*redlock.Client, func(), error) {
-	urls, stop := cfg.Masters, func() {}
+	stop := func() {}
 	if cfg.Embedded {
 		var err error
-		if urls, stop, err = startEmbedded(); err != nil {
+		if cfg.Masters, stop, err = startEmbedded(); err != nil {
 			return nil, nil, err
 		}
 		fmt.Fprintf(os.Stderr, "redlock: --embedded: masters inside this process, which protect from nothing once it ends; until then others may contend with --masters %s\n",
-			strings.Join(urls, ","))
+			strings.Join(cfg.Masters, ","))
 	}
 	var observer redlock.Observer
 	if cfg.Verbose {
 		observer = teller()
 	}
 	observer.AttemptFailed = failed
-	client, err := redlock.Open(urls, append(cfg.options(), redlock.WithObserver(observer))...)
+	client, err := cfg.openClient(nil, append(cfg.options(), redlock.WithObserver(observer))...)
 	if err != nil {
 		stop()
 		return nil, nil, err

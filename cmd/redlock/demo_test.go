@@ -351,7 +351,7 @@ func TestDemoBadInput(t *testing.T) {
 		says string
 	}{
 		{[]string{"--duration=2s"}, "--duration is 2s: it must be at least 3s"},
-		{[]string{"--seed=-1"}, `--seed: expected a valid 64 bit uint but got "-1" (redlock help demo tells all flags)`},
+		{[]string{"--seed=-1"}, `--seed is "-1": it must be a whole number, 0 or more (redlock help demo tells all flags)`},
 		{[]string{"--report=" + filepath.Join(t.TempDir(), "none", "a.html")}, "--report: open "},
 		{[]string{"fast"}, "there is an argument too many: redlock help demo tells what it takes"},
 	} {

@@ -67,5 +67,5 @@ func lines(err error) []string {
 func oneLine(err error) string {
 	text := strings.TrimPrefix(err.Error(), "redlock: ")
 	text = strings.ReplaceAll(text, "\n", "; ") // between errors that were joined
-	return printable.Text(strings.Join(strings.Fields(text), " "))
+	return printable.Text(flagsOfFiles.Replace(strings.Join(strings.Fields(text), " ")))
 }

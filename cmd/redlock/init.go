@@ -77,7 +77,7 @@ func (cfg *initConfig) check() error {
 
 // run is redlock init.
 func (cfg *initConfig) run() int {
-	client, err := redlock.Open(cfg.Masters, redlock.WithPrefix(cfg.Prefix), redlock.WithMaxTTL(cfg.MaxTTL),
+	client, err := cfg.openClient(nil, redlock.WithMaxTTL(cfg.MaxTTL),
 		redlock.WithRequestTimeout(min(operatorTimeout, cfg.MaxTTL/2)))
 	if err != nil {
 		complain(err)
@@ -95,6 +95,7 @@ func (cfg *initConfig) run() int {
 	case plan.Refused != nil && (!cfg.Force || slices.ContainsFunc(plan.Masters, unknown)):
 		err = plan.Refused
 	}
+	err = cfg.worded(err)
 	switch {
 	case cfg.JSON:
 		cfg.tellJSON(client, plan, err)

@@ -165,8 +165,8 @@ func TestTTLOfTheDeployment(t *testing.T) {
 	masters := flagOf(blankServers(t, 3)...)
 	initialise(t, masters, "--max-ttl=10s")
 	for flag, want := range map[string]string{
-		"--ttl=8s":     "ttl is 8s: with the lock delay (5s) it must be at most the deployment's max ttl (10s)",
-		"--max-ttl=1m": "max ttl is 1m0s: it must be at most the deployment's (10s)",
+		"--ttl=8s":     "--ttl is 8s: with --grace (5s) it must be at most the deployment's max ttl (10s)",
+		"--max-ttl=1m": "--max-ttl is 1m0s: it must be at most the deployment's (10s)",
 	} {
 		r := redlockEnds(t, "run", masters, "--name=a", flag, "--", "true")
 		r.wants(t, exitUsage)

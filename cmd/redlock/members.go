@@ -127,8 +127,7 @@ func (cfg *listConfig) run() int {
 
 // open returns a client for an operator.
 func (d *deployment) open(more ...string) (*redlock.Client, error) {
-	return redlock.Open(append(d.Masters[:len(d.Masters):len(d.Masters)], more...),
-		redlock.WithPrefix(d.Prefix), redlock.WithRequestTimeout(operatorTimeout))
+	return d.openClient(more, redlock.WithRequestTimeout(operatorTimeout))
 }
 
 // printMembers prints the table for people.

@@ -56,9 +56,9 @@ func (cfg *runConfig) run() int {
 func environment(lock *redlock.Lock) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
-		return name == "REDLOCK_NAME" || name == "REDLOCK_TOKEN" || name == mastersVariable
+		return name == nameVariable || name == tokenVariable || name == mastersVariable
 	})
-	return append(env, "REDLOCK_NAME="+lock.Name(), "REDLOCK_TOKEN="+lock.Token().String())
+	return append(env, nameVariable+"="+lock.Name(), tokenVariable+"="+lock.Token().String())
 }
 
 // cannotRun is what shells return for a command that did not start.
@@ -125,6 +125,7 @@ func explain(err error, cfg *runConfig) int {
 	if cfg.Wait != nil && *cfg.Wait > 0 {
 		within = fmt.Sprintf(" within %v", *cfg.Wait)
 	}
+	err = cfg.worded(err)
 	complain(fmt.Errorf("%q not obtained%s: %s", cfg.Name, within, reason(err, cfg.Verbose)))
 	if errors.Is(err, redlock.ErrBadOption) {
 		return exitUsage

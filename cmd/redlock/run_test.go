@@ -35,23 +35,31 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--name=x", masters, "--max-ttl=20s", "true"}, "--ttl is 30s and --grace 5s: together they must be at most --max-ttl, 20s"},
 		{[]string{"--name=x", masters, "--max-ttl=0s", "true"}, "--max-ttl is 0s: it must be above 500ms"},
 		{[]string{"--name=x", masters, "--prefix={a}", "true"}, `--prefix is "{a}": it must not be empty or contain a brace`},
-		{[]string{"--name=x", masters, "--ttl=never", "true"}, `--ttl: expected duration but got "never"`},
+		{[]string{"--name=x", masters, "--ttl=never", "true"}, `--ttl is "never": it must be a time such as 30s or 5m (redlock help run tells all flags)`},
 		{[]string{"--name=x", masters, "-E", "256", "true"}, "--conflict-exit-code is 256: it must be from 0 to 255"},
-		{[]string{"--name=x", masters, "-E", "no", "true"}, `--conflict-exit-code: expected a valid 64 bit int but got "no"`},
+		{[]string{"--name=x", masters, "-E", "no", "true"}, `--conflict-exit-code is "no": it must be a whole number`},
 		{[]string{"--name=x", masters, "--conflict-exit-code=-1", "true"}, "--conflict-exit-code is -1: it must be from 0 to 255"},
 		{[]string{"--name=x", masters, "--lost-exit-code=0", "true"}, "--lost-exit-code is 0: it must be from 1 to 255"},
 		{[]string{"--name=x", masters, "--lost-exit-code=256", "true"}, "--lost-exit-code is 256: it must be from 1 to 255"},
 		{[]string{"--name=x", masters, "--grace=-1s", "true"}, "--grace is -1s: it must not be negative"},
 		{[]string{"--name=x", masters, "--grace=2562047h", "true"}, "together they must be at most --max-ttl, 1m0s"},
 		{[]string{"--name=" + strings.Repeat("x", 1025), masters, "true"}, "--name is 1025 bytes long: it must be at most 1024"},
-		{[]string{"--name=x", "--masters=redis://127.0.0.1:1,,redis://127.0.0.1:2", "true"}, "--masters has nothing at place 2: it must be a URL"},
-		{[]string{"--name=x", "--masters=", "true"}, "--masters has nothing at place 1: it must be a URL"},
-		{[]string{"--name=x", masters, masters, "true"}, "masters[1] is 127.0.0.1:1: it is the same as masters[0]"},
-		{[]string{"--name=x", "--masters=127.0.0.1:6379", "true"}, "urls[0]"},
+		{[]string{"--name=x", "--masters=redis://127.0.0.1:1,,redis://127.0.0.1:2", "true"}, "place 2 of --masters is empty: it must be a URL"},
+		{[]string{"--name=x", "--masters=", "true"}, "place 1 of --masters is empty: it must be a URL"},
+		{[]string{"--name=x", masters, masters, "true"}, "place 2 of --masters is 127.0.0.1:1: it is the same as place 1 of --masters: give every server once"},
+		{[]string{"--name=x", "--masters=127.0.0.1:6379", "true"}, "place 1 of --masters is not shown, because it may hold a password: it does not begin with redis:// or rediss://"},
 		{[]string{"--name=x", masters, "--embedded", "true"}, "--masters and --embedded are both given: it must be one of them"},
 		{[]string{"--foo", "true"}, "unknown flag --foo (redlock help run tells all flags)"},
 		{[]string{"--nam=x", "true"}, `unknown flag --nam, did you mean "--name"? (redlock help run tells all flags)`},
-		{[]string{"--name", "--ttl=1m", "true"}, `--name: expected string value but got "--ttl=1m"`},
+		{[]string{"--name", "--ttl=1m", "true"}, `--name has no value before "--ttl=1m": write --name=--ttl=1m if that is it`},
+		{[]string{masters, "--name=x", "--wait", "-1s", "true"}, `--wait has no value before "-1s": write --wait=-1s if that is it`},
+		{[]string{"--name"}, "--name has no value (redlock help run tells all flags)"},
+		{[]string{"--masters"}, "--masters has no value"},
+		{[]string{"--embedded=x", "true"}, `--embedded is "x": it takes no value`},
+		{[]string{masters, "true", "--name", "x"}, "--name stands behind COMMAND, which gets it: flags go before COMMAND"},
+		{[]string{"--name=x", "true", "--masters=redis://a"}, "--masters stands behind COMMAND, which gets it: flags go before COMMAND"},
+		{[]string{"--name=x", "--masters=rediss://a,redis://b", "--tls-cert=/no/such/file", "true"}, "--tls-cert is /no/such/file: "},
+		{[]string{"--name=x", "--masters=rediss://a?tls_ca=/no/such/file", "true"}, "tls_ca of place 1 of --masters is /no/such/file: "},
 	} {
 		r := redlockEnds(t, append([]string{"run"}, c.args...)...)
 		if r.status != exitUsage || !strings.Contains(r.stderr, c.says) || r.stdout != "" {
@@ -63,6 +71,26 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 	}
+	t.Run("from the environment", func(t *testing.T) {
+		for value, says := range map[string]string{
+			"redis://a,b":           "place 2 of REDLOCK_MASTERS is not shown",
+			"redis://a,":            "place 2 of REDLOCK_MASTERS is empty",
+			"redis://a,redis://a/1": "place 2 of REDLOCK_MASTERS is a:6379: it is the same as place 1 of REDLOCK_MASTERS",
+		} {
+			cmd := command(t, "run", "--name=x", "true")
+			cmd.Env = append(cmd.Env, mastersVariable+"="+value)
+			if r := runToEnd(t, cmd); r.status != exitUsage || !strings.Contains(r.stderr, says) {
+				t.Errorf("%s: status %d, stderr %q; want %q", value, r.status, r.stderr, says)
+			}
+		}
+	})
+	t.Run("within a command", func(t *testing.T) {
+		cmd := command(t, "verify", "--name=x", "--token=1")
+		cmd.Env = append(cmd.Env, tokenVariable+"=1")
+		r := runToEnd(t, cmd)
+		r.wants(t, exitUsage)
+		says(t, "verify", r.stderr, "redlock run does not hand to its COMMAND", "give --masters and --password-file")
+	})
 	t.Run("all at once", func(t *testing.T) {
 		r := redlockEnds(t, "run", "--ttl=1ms", "--grace=-1s")
 		r.wants(t, exitUsage)

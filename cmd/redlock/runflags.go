@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,8 @@ func (cfg *runConfig) check() error {
 		errs = append(errs, checkMaxTTL(maxTTL))
 	}
 	refuse(cfg.Name == "", "--name is missing: it must name the lock")
+	refuse(cfg.Name == "" && cfg.behind("--name"), behindCommand, "--name")
+	refuse(len(cfg.Masters) == 0 && cfg.behind("--masters"), behindCommand, "--masters")
 	refuse(len(cfg.Name) > redlock.MaxNameLen, "--name is %d bytes long: it must be at most %d", len(cfg.Name), redlock.MaxNameLen)
 	refuse(cfg.TTL <= redlock.DefaultRequestTimeout,
 		"--ttl is %v: it must be above %v, the time that a master may take to answer", cfg.TTL, redlock.DefaultRequestTimeout)
@@ -89,13 +92,20 @@ func (cfg *runConfig) check() error {
 	return errors.Join(errs...)
 }
 
+const behindCommand = "%s stands behind COMMAND, which gets it: flags go before COMMAND"
+
+// behind reports that a flag is among COMMAND's arguments.
+func (cfg *runConfig) behind(flag string) bool {
+	return slices.ContainsFunc(cfg.Command, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
+}
+
 func runVars() kong.Vars {
 	return kong.Vars{"not_obtained": fmt.Sprint(exitNotObtained), "lost": fmt.Sprint(exitLost)}
 }
 
 // options are those of the client.
 func (cfg *runConfig) options() []redlock.Option {
-	options := []redlock.Option{redlock.WithPrefix(cfg.Prefix), redlock.WithTTL(cfg.TTL), redlock.WithLockDelay(cfg.Grace)}
+	options := []redlock.Option{redlock.WithTTL(cfg.TTL), redlock.WithLockDelay(cfg.Grace)}
 	if cfg.MaxTTL != nil {
 		options = append(options, redlock.WithMaxTTL(*cfg.MaxTTL))
 	}
@@ -114,6 +124,7 @@ func (cfg *runConfig) lockOptions() []redlock.LockOption {
 type deployment struct {
 	Masters []string `sep:"none" placeholder:"URLS" help:"The Redis masters, as redis://user:password@host:port/db, rediss:// or unix://, with commas between them, or --masters again for each; a comma in a password is %2C. Without it REDLOCK_MASTERS is read, which keeps passwords out of the list of processes; a COMMAND does not get it."`
 	access
+	from   string // where Masters came from: --masters or REDLOCK_MASTERS
 	Prefix string `placeholder:"NAME" default:"${prefix}" help:"What all keys begin with; another prefix is another deployment, on the same masters too. Default ${default}."`
 }
 
@@ -121,15 +132,19 @@ type deployment struct {
 func (d *deployment) check(embedded bool) error {
 	var errs []error
 	var err error
-	if d.Masters, err = mastersFrom(d.Masters, embedded); err != nil {
+	if err = d.findMasters(embedded); err != nil {
 		errs = append(errs, err)
 	}
 	if flag := d.given(); embedded && flag != "" {
 		errs = append(errs, fmt.Errorf("%s and --embedded are both given: it must be one of them", flag))
 	} else if err := d.load(); err != nil {
 		errs = append(errs, err)
-	} else if err := d.completeAll(d.Masters); err != nil {
-		errs = append(errs, err)
+	} else {
+		for i := range d.Masters {
+			if d.Masters[i], err = d.complete(d.place(i), d.Masters[i]); err != nil {
+				errs = append(errs, err)
+			}
+		}
 	}
 	if d.Prefix == "" || strings.ContainsAny(d.Prefix, "{}") {
 		errs = append(errs, fmt.Errorf("--prefix is %q: it must not be empty or contain a brace", d.Prefix))
@@ -145,33 +160,50 @@ func checkMaxTTL(d time.Duration) error {
 	return nil
 }
 
-// mastersVariable has the URLs of the masters when no flag gives them.
-const mastersVariable = "REDLOCK_MASTERS"
+const (
+	// mastersVariable has the URLs of the masters when no flag gives them.
+	mastersVariable = "REDLOCK_MASTERS"
 
-// mastersFrom returns the URLs that the flags give, or else the environment.
-func mastersFrom(given []string, embedded bool) ([]string, error) {
-	from := "--masters"
+	// nameVariable and tokenVariable tell the command of redlock run which lock it holds.
+	nameVariable  = "REDLOCK_NAME"
+	tokenVariable = "REDLOCK_TOKEN"
+)
+
+// findMasters takes the masters out of the flags, or else the environment.
+func (d *deployment) findMasters(embedded bool) error {
+	given := d.Masters
+	d.Masters, d.from = nil, "--masters"
 	if embedded {
 		if len(given) > 0 {
-			return nil, errors.New("--masters and --embedded are both given: it must be one of them")
+			return errors.New("--masters and --embedded are both given: it must be one of them")
 		}
-		return nil, nil
+		return nil
 	}
 	if len(given) == 0 {
-		from = mastersVariable
-		if env := os.Getenv(from); env != "" {
-			given = []string{env}
+		if env := os.Getenv(mastersVariable); env != "" {
+			given, d.from = []string{env}, mastersVariable
 		}
 	}
-	if len(given) == 0 {
-		return nil, errors.New("--masters is missing, and so is REDLOCK_MASTERS: give the URLs of all masters with commas between them (for a try without any: redlock run --embedded)")
+	switch {
+	case len(given) == 0 && os.Getenv(tokenVariable) != "":
+		return errors.New("--masters is missing, and so is REDLOCK_MASTERS, which redlock run does not hand to its COMMAND, as it may hold passwords: give --masters and --password-file")
+	case len(given) == 0:
+		return errors.New("--masters is missing, and so is REDLOCK_MASTERS: give the URLs of all masters with commas between them (for a try without any: redlock run --embedded)")
 	}
 	urls := strings.Split(strings.Join(given, ","), ",")
 	for i := range urls {
 		urls[i] = strings.TrimSpace(urls[i])
 		if urls[i] == "" {
-			return nil, fmt.Errorf("%s has nothing at place %d: it must be a URL such as redis://host:6379", from, i+1)
+			return fmt.Errorf("%s is empty: it must be a URL such as redis://host:6379", d.place(i))
 		}
 	}
-	return urls, nil
+	d.Masters = urls
+	return nil
+}
+
+// openClient is redlock.Open of these masters and more, whose errors name the flags.
+func (d *deployment) openClient(more []string, options ...redlock.Option) (*redlock.Client, error) {
+	urls := append(d.Masters[:len(d.Masters):len(d.Masters)], more...)
+	client, err := redlock.Open(urls, append(options, redlock.WithPrefix(d.Prefix))...)
+	return client, d.inFlags(err)
 }

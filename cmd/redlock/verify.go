@@ -23,9 +23,15 @@ func (*verifyConfig) Help() string {
 
 This is advice, and no proof: it tells of one moment, which is over when it is printed. The holder may be overtaken before the next line of a script runs. Only the guard of a store proves anything, because it compares the token in the same atomic operation as the write.
 
-Example:
+Example, within a COMMAND of redlock run, which does not get REDLOCK_MASTERS:
 
-  redlock verify --name nightly --token "$REDLOCK_TOKEN" || exit 1
+  redlock verify --masters "$MASTERS" --user redlock --password-file FILE \
+    --name "$REDLOCK_NAME" --token "$REDLOCK_TOKEN"
+  case $? in
+  0) ;;             # it stands
+  1) exit 1 ;;      # it does not: stop
+  *) echo "not known: the masters do not say" ;;
+  esac
 
 --json prints one object:
 

@@ -170,7 +170,7 @@ func (f Files) explain(err error) error {
 	case untrusted && f.CA == "":
 		return &TLSError{"this system does not trust the server's certificate: name the file of its CA with " + ParamCA, err}
 	case untrusted:
-		return &TLSError{fmt.Sprintf("the server's certificate is not from the CA in %s (%s)", ParamCA, f.CA), err}
+		return &TLSError{"the server's certificate is not from the CA in " + f.CA, err}
 	case unverified:
 		return &TLSError{"the server's certificate is not valid for it", err}
 	case noTLS:
@@ -179,7 +179,7 @@ func (f Files) explain(err error) error {
 		if f.Cert == "" {
 			return &TLSError{fmt.Sprintf("the server wants a client certificate: name its files with %s and %s", ParamCert, ParamKey), err}
 		}
-		return &TLSError{fmt.Sprintf("the server refuses the certificate in %s (%s)", ParamCert, f.Cert), err}
+		return &TLSError{"the server refuses the certificate in " + f.Cert, err}
 	}
 	return err
 }
