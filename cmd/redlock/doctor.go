@@ -16,7 +16,7 @@ type doctorConfig struct {
 
 // Help is the long part of the help.
 func (*doctorConfig) Help() string {
-	return `Looks at each master and at all together, and tells what is wrong for locks, why that matters, and what to do. It takes about two seconds. It changes nothing on the masters, but for one key of its own (PREFIX:doctor:RANDOM), which lives for a second at most. As any client does, it brings back a member that lost its data, which changes the table of members.
+	return `Looks at each master and at all together, and tells what is wrong for locks, why that matters, and what to do. It takes about two seconds. It changes nothing on the masters, but for one key of its own (PREFIX:doctor:RANDOM), which lives for a second at most. It runs for long enough to begin what any client does: a member that lost its data gets its place back as a new one, which changes the table of members. It votes when the max ttl has passed, if a client runs then.
 
 Levels:
 

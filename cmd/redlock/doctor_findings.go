@@ -24,7 +24,7 @@ func examine(r reading) []finding {
 		m := &r.masters[i]
 		checks := []finding{reachFinding(m)}
 		if m.err == nil {
-			checks = append(checks, rightsFinding(m))
+			checks = append(checks, rightsFindings(m)...)
 			checks = append(checks, serverFindings(m)...)
 			checks = append(checks, memoryFinding(m), persistenceFinding(m), latencyFinding(m))
 			checks = append(checks, clockFinding(m, middle(r.masters), bound))
@@ -36,10 +36,11 @@ func examine(r reading) []finding {
 			}
 		}
 	}
-	all = append(all, numberFinding(r), versionsFinding(r))
-	all = append(all, independenceFindings(r.masters)...)
-	if f := hostClockFinding(r.masters, bound); f.Check != "" {
-		all = append(all, f)
+	together := append([]finding{numberFinding(r), versionsFinding(r)}, independenceFindings(r.masters)...)
+	for _, f := range append(together, hostClockFinding(r.masters, bound)) {
+		if f.Check != "" {
+			all = append(all, f)
+		}
 	}
 	return append(all, memberFindings(r)...)
 }
@@ -53,7 +54,7 @@ func reachFinding(m *masterReading) finding {
 		return fine("reach", "it answers")
 	}
 	text := oneLine(m.err)
-	f := finding{Check: "reach", Level: levelFault, What: text, Why: "its vote is missing: one failure less is survived",
+	f := finding{Check: "reach", Level: levelFault, What: text, Why: "its vote is missing",
 		Do: "see that the server runs, and that address, firewall and TLS are right"}
 	for _, word := range []string{"NOAUTH", "WRONGPASS", "without any password"} {
 		if strings.Contains(text, word) {
@@ -66,26 +67,41 @@ func reachFinding(m *masterReading) finding {
 	return f
 }
 
-func rightsFinding(m *masterReading) finding {
+// rightsFindings tell what is lacking. A master on which a right is lacking that every lock
+// needs is refused; two others make it worse than it could be (docs/PROTOCOL.md, Rights).
+func rightsFindings(m *masterReading) []finding {
 	const check = "rights"
 	user := fmt.Sprintf("the user %q", m.rights.user)
 	if m.rights.user == "" {
 		user = "the user"
 	}
-	needed := slices.DeleteFunc(slices.Clone(m.rights.denied), func(name string) bool { return name == "CONFIG GET" })
-	switch {
-	case len(needed) > 0:
-		return finding{Check: check, Level: levelFault, What: fmt.Sprintf("%s may not use %s", user, strings.Join(needed, ", ")),
-			Why: "clients refuse the master, so its vote is missing", Do: `give the user the rights that docs/PROTOCOL.md has under "Rights", on the keys and channels of --prefix`}
-	case m.rights.err != nil:
-		return finding{Check: check, Level: levelNote, What: "they could not be tried: " + oneLine(m.rights.err),
-			Why: "a right that is lacking shows only when it is needed", Do: "try with a user who may EVAL"}
-	case len(m.rights.denied) > 0:
-		return finding{Check: check, Level: levelNote, What: user + " may not use CONFIG GET",
-			Why: "clients cannot see whether the master is durable, and take it for one that forgets when it restarts", Do: "allow CONFIG GET if it is durable; else nothing"}
+	const config, subscribe = "CONFIG GET", "SUBSCRIBE "
+	if slices.ContainsFunc(m.rights.denied, func(name string) bool { return name != config && !strings.HasPrefix(name, subscribe) }) {
+		give := slices.DeleteFunc(slices.Clone(m.rights.denied), func(name string) bool { return name == config })
+		return []finding{{Check: check, Level: levelFault, What: fmt.Sprintf("%s may not use %s", user, strings.Join(give, ", ")),
+			Why: "clients refuse the master, so its vote is missing", Do: giveRights}}
 	}
-	return fine(check, "%s may do what locks need", user)
+	if m.rights.err != nil {
+		return []finding{{Check: check, Level: levelNote, What: "they could not be tried: " + oneLine(m.rights.err),
+			Why: "a right that is lacking shows only when it is needed", Do: "try with a user who may EVAL"}}
+	}
+	var findings []finding
+	for _, name := range m.rights.denied {
+		if strings.HasPrefix(name, subscribe) {
+			findings = append(findings, finding{Check: check, Level: levelWarning, What: fmt.Sprintf("%s may not use %s", user, name),
+				Why: "locks work, but who waits for one is not called when it is free, and has to ask again and again", Do: giveRights})
+		} else {
+			findings = append(findings, finding{Check: check, Level: levelNote, What: fmt.Sprintf("%s may not use %s", user, name),
+				Why: "clients cannot see whether the master is durable, and take it for one that forgets when it restarts", Do: "allow CONFIG GET if it is durable; else nothing"})
+		}
+	}
+	if len(findings) == 0 {
+		return []finding{fine(check, "%s may do what locks need", user)}
+	}
+	return findings
 }
+
+const giveRights = `give the user the rights that docs/PROTOCOL.md has under "Rights", on the keys and channels of --prefix`
 
 // serverFindings are what the server is.
 func serverFindings(m *masterReading) []finding {
@@ -118,7 +134,7 @@ func memoryFinding(m *masterReading) finding {
 	policy, most, used := m.info["maxmemory_policy"], m.number("maxmemory"), m.number("used_memory")
 	full := float64(used) / float64(max(most, 1))
 	switch {
-	case policy == "":
+	case policy == "", policy != "noeviction" && most > 0: // the server is refused for it, which is told
 		return finding{}
 	case policy != "noeviction":
 		return finding{Check: check, Level: levelWarning, What: "maxmemory-policy is " + policy,
@@ -261,16 +277,20 @@ func hostClockFinding(masters []masterReading, bound limits) finding {
 }
 
 func numberFinding(r reading) finding {
-	const check = "number"
-	n, what := len(r.masters), "master"
 	if r.members != nil {
-		n, what = len(r.members.Members), "member"
+		return numberOf(len(r.members.Members), "member")
 	}
+	return numberOf(len(r.masters), "master")
+}
+
+// numberOf judges how many there are.
+func numberOf(n int, what string) finding {
+	const check = "number"
 	switch text := counted(n, what); {
 	case n < 3:
 		return finding{Check: check, Level: levelWarning, What: text, Why: "not one may fail, and none gets back by itself what it lost", Do: "use 3 or 5, on machines that fail independently"}
 	case n%2 == 0:
-		return finding{Check: check, Level: levelNote, What: text, Why: fmt.Sprintf("%d survive no more failures than %d", n, n-1), Do: "add one, or remove one (redlock members)"}
+		return finding{Check: check, Level: levelNote, What: text, Why: fmt.Sprintf("%d survive no more failures than %d", n, n-1), Do: "use one more, or one less (redlock members changes it later)"}
 	default:
 		return fine(check, "%s: %d may fail", text, (n-1)/2)
 	}
@@ -283,7 +303,10 @@ func versionsFinding(r reading) finding {
 			by[m.version()] = append(by[m.version()], m.name)
 		}
 	}
-	if len(by) < 2 {
+	switch len(by) {
+	case 0: // none answers
+		return finding{}
+	case 1:
 		return fine("versions", "the masters that answer have the same")
 	}
 	var texts []string
@@ -352,18 +375,27 @@ func memberFindings(r reading) []finding {
 	}
 	voting := 0
 	for _, member := range m.Members {
+		if member.Err == nil && member.State == redlock.MemberVoting {
+			voting++
+		}
+	}
+	// One or two members have no spare when all vote: how many there are tells that.
+	noSpare := voting == m.Need && len(m.Members) > 2
+	missing := "one failure less is survived"
+	if voting <= m.Need {
+		missing = "its vote is missing"
+	}
+	for _, member := range m.Members {
 		name := "the member " + member.Address
 		switch {
 		case member.Err != nil:
-			add(levelWarning, name+" does not vote: "+oneLine(member.Err), "one failure less is survived", "bring the server back, give it in --masters, or give its place to another: redlock members replace")
+			add(levelWarning, name+" does not vote: "+oneLine(member.Err), missing, "bring the server back, give it in --masters, or give its place to another: redlock members replace")
 		case member.State == redlock.MemberNew && member.Left > 0:
 			add(levelNote, fmt.Sprintf("%s is new, and does not vote for %v", name, short(member.Left)), "it may have forgotten what it granted", "wait")
 		case member.State == redlock.MemberNew:
-			add(levelWarning, name+" is new, and does not vote before it has the counters of the others", "one failure less is survived", "let a client run that reaches all masters, and look again")
+			add(levelWarning, name+" is new, and does not vote before it has the counters of the others", missing, "let a client run that reaches all masters, and look again")
 		case member.State == redlock.MemberSuspended:
 			add(levelNote, name+" is suspended", "it does not vote until it is resumed", "redlock members resume, when the work on it is done")
-		default:
-			voting++
 		}
 	}
 	for _, other := range m.Others {
@@ -378,9 +410,12 @@ func memberFindings(r reading) []finding {
 		add(levelNote, "a change of the members was begun, and is not known to be made", "any client that runs finishes it", "wait, and look again")
 	}
 	summary := fine(check, "%d of %d vote, %d decide", voting, len(m.Members), m.Need)
-	if voting < m.Need {
+	if voting < m.Need || noSpare {
 		summary = finding{Check: check, Level: levelFault, What: fmt.Sprintf("%d of %s vote, and %d decide", voting, counted(len(m.Members), "member"), m.Need),
 			Why: "nobody can lock", Do: "bring back those that do not vote, see above"}
+	}
+	if noSpare {
+		summary.Level, summary.Why = levelWarning, "there is no spare: the next failure stops all locks"
 	}
 	return append(findings, summary)
 }

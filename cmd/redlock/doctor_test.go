@@ -65,6 +65,8 @@ func TestFindings(t *testing.T) {
 		{"wrong password", func(r *reading) { r.masters[1].err = errors.New("WRONGPASS invalid") }, levelFault, "reach", "--password-file"},
 		{"loading", func(r *reading) { r.masters[1].err = errors.New("LOADING Redis is loading") }, levelFault, "reach", "wait"},
 		{"a right is lacking", func(r *reading) { r.masters[1].rights.denied = []string{"INCR", "CONFIG GET"} }, levelFault, "rights", `"default" may not use INCR`},
+		{"no SUBSCRIBE", func(r *reading) { r.masters[1].rights.denied = []string{"SUBSCRIBE redlock:waits:doctor"} }, levelWarning, "rights", "locks work, but who waits"},
+		{"no SUBSCRIBE, and no PING", func(r *reading) { r.masters[1].rights.denied = []string{"PING", "SUBSCRIBE redlock:waits:doctor"} }, levelFault, "rights", "may not use PING, SUBSCRIBE"},
 		{"no CONFIG GET", func(r *reading) { r.masters[1].rights.denied = []string{"CONFIG GET"} }, levelNote, "rights", "take it for one that forgets"},
 		{"rights not known", func(r *reading) { r.masters[1].rights.err = errors.New("ERR no") }, levelNote, "rights", "could not be tried"},
 		{"an old server", func(r *reading) {
@@ -79,6 +81,7 @@ func TestFindings(t *testing.T) {
 		{"a full disk", info("aof_last_write_status", "err"), levelWarning, "disk", "failed"},
 		{"a failed save", info("rdb_last_bgsave_status", "err"), levelWarning, "disk", "failed"},
 		{"eviction", info("maxmemory_policy", "allkeys-lru"), levelWarning, "memory", "allkeys-lru"},
+		{"eviction, and refused for it", func(r *reading) { info("maxmemory", "1000000")(r); info("maxmemory_policy", "allkeys-lru")(r) }, levelFault, "server", "set maxmemory-policy noeviction"},
 		{"little memory", func(r *reading) { info("maxmemory", "1000")(r); info("used_memory", "850")(r) }, levelWarning, "memory", "85 %"},
 		{"not durable", func(r *reading) { r.masters[1].config["appendfsync"] = "everysec" }, levelNote, "persistence", "appendfsync is everysec"},
 		{"default user shut", func(r *reading) { r.masters[1].loads = loadsSome }, levelFault, "persistence", "default user may not run all"},
@@ -123,6 +126,9 @@ func TestFindings(t *testing.T) {
 		if c.what == "an old server" {
 			bad = bad[:1] // all are
 		}
+		if r.members != nil && len(r.members.Members) == 3 && len(bad) == 2 && bad[1].Why == "there is no spare: the next failure stops all locks" {
+			bad = bad[:1] // a finding of its own, see below
+		}
 		if len(bad) != 1 || bad[0].Level != c.level || bad[0].Check != c.check ||
 			!strings.Contains(bad[0].What+" "+bad[0].Why+" "+bad[0].Do, c.says) || bad[0].What == "" || bad[0].Why == "" || bad[0].Do == "" {
 			t.Errorf("%s: got %+v, want a %v of %s that says %q", c.what, bad, c.level, c.check, c.says)
@@ -142,7 +148,37 @@ func TestFindings(t *testing.T) {
 		}
 	}
 
+	// Who counts on a spare must know when there is none, whatever took it.
+	for what, spoil := range map[string]func(*redlock.Member){
+		"down":      func(m *redlock.Member) { m.Err = errors.New("refused") },
+		"new":       func(m *redlock.Member) { m.State, m.Left = redlock.MemberNew, s },
+		"suspended": func(m *redlock.Member) { m.State = redlock.MemberSuspended },
+	} {
+		r := healthy()
+		spoil(&r.members.Members[0])
+		all := examine(r)
+		if last := all[len(all)-1]; last.Level != levelWarning || last.What != "2 of 3 members vote, and 2 decide" || !strings.HasPrefix(last.Why, "there is no spare") {
+			t.Errorf("%s: %+v", what, last)
+		}
+		if slices.ContainsFunc(all, func(f finding) bool { return strings.Contains(f.Why, "is survived") }) {
+			t.Errorf("%s, and yet a failure is survived: %+v", what, all)
+		}
+		r.members.Need, r.members.Members = 3, append(r.members.Members, healthy().members.Members[:2]...)
+		if all := examine(r); all[len(all)-1].Level != levelOK || what == "down" && !slices.ContainsFunc(all, func(f finding) bool { return f.Why == "one failure less is survived" }) {
+			t.Errorf("%s of five: %+v", what, all)
+		}
+	}
+
 	r := healthy()
+	for i := range r.masters {
+		r.masters[i] = masterReading{name: r.masters[i].name, err: errors.New("refused")}
+	}
+	r.members, r.membersErr = nil, redlock.ErrNoQuorum
+	if slices.ContainsFunc(examine(r), func(f finding) bool { return f.Check == "versions" }) {
+		t.Error("nobody answers, and the versions are judged")
+	}
+
+	r = healthy()
 	for i := range 2 {
 		r.members.Members[i].State = redlock.MemberSuspended
 	}
@@ -266,6 +302,7 @@ func TestDoctorTriesRights(t *testing.T) {
 	s := masterWith(t, redisproc.Config{})
 	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	defer c.Close()
+	initialise(t, "--masters=redis://"+s.Addr())
 	for user, rules := range map[string]string{
 		"all":      "+@all ~redlock:* &redlock:waits:*",
 		"noPub":    "+@all -publish -zadd ~redlock:* &redlock:waits:*",
@@ -274,6 +311,8 @@ func TestDoctorTriesRights(t *testing.T) {
 		"few":      "+@all -@admin -@dangerous +info ~redlock:* &redlock:waits:*", // may not ask the server
 		"fewNoPub": "+@all -@admin -@dangerous +info -publish -zadd ~redlock:* &redlock:waits:*",
 		"fewNoSub": "+@all -@admin -@dangerous +info -subscribe -eval ~redlock:* &redlock:waits:*",
+		"noSub":    "+@all -subscribe ~redlock:* &redlock:waits:*",
+		"noPing":   "+@all -ping ~redlock:* &redlock:waits:*",
 		"fewNoSet": "+@all -@admin -@dangerous +info -set -del -pexpire -pexpireat ~redlock:* &redlock:waits:*", // could not take a key away again
 	} {
 		words := []any{"ACL", "SETUSER", user, "on", ">p"}
@@ -291,11 +330,19 @@ func TestDoctorTriesRights(t *testing.T) {
 		"fewNoPub": {"fault", `"fewNoPub" may not use ZADD, PUBLISH redlock:waits:doctor`},
 		"fewNoSub": {"fault", "EVAL, SUBSCRIBE redlock:waits:doctor"},
 		"fewNoSet": {"fault", "may not use SET"},
+		"noSub":    {"warning", `"noSub" may not use SUBSCRIBE redlock:waits:doctor`},
+		"noPing":   {"fault", `"noPing" may not use PING`},
 	} {
-		d := diagnose(t, exitFailed, "--masters=redis://"+user+":p@"+s.Addr())
+		masters := "--masters=redis://" + user + ":p@" + s.Addr()
+		d := diagnose(t, exitFailed, masters)
+		// A fault is what no lock works with, and nothing else is.
+		r := redlockEnds(t, "run", masters, "--name=a", "--wait=0", "true")
+		if locks := r.status == exitOK; locks == (want[0] == "fault") {
+			t.Errorf("%s: with a %s, run ends with %d: %s", user, want[0], r.status, r.stderr)
+		}
 		d.has(t, s.Addr(), "rights", want[0], want[1])
 	}
-	if keys, err := c.Keys(t.Context(), "*").Result(); err != nil || len(keys) > 0 {
+	if keys, err := c.Keys(t.Context(), "*doctor*").Result(); err != nil || len(keys) > 0 {
 		t.Errorf("it left %q (%v)", keys, err)
 	}
 }

@@ -31,7 +31,7 @@ type statusConfig struct {
 
 // Help is the long part of the help.
 func (*statusConfig) Help() string {
-	return `Tells the members, as redlock members does, and of each NAME who holds it: the name that the program gave itself, its process and host, since when by that host's clock, the fencing token, the entries that are not unlocked (depth), how long the masters keep the lock if nobody renews it, and how many clients wait. It tells what more than half of the members say, and what each master says where one says otherwise. It changes no lock, and no decision about a lock may rest on it: see redlock verify. As any client does, it brings back a member that lost its data.
+	return `Tells the members, as redlock members does, and of each NAME who holds it: the name that the program gave itself, its process and host, since when by that host's clock, the fencing token, the entries that are not unlocked (depth), how long the masters keep the lock if nobody renews it, and how many clients wait. It tells what more than half of the members say, and what each master says where one says otherwise. It changes no lock, and no decision about a lock may rest on it: see redlock verify. With --watch it also brings back a member that lost its data, as any client does that keeps running; a single look is too short for that.
 
 Without --name it lists the names that are taken as one voting master has them, at most ` + fmt.Sprint(mostNames) + ` of the first 100000 keys. Holders that this master did not grant are not among them.
 
