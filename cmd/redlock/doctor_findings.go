@@ -56,15 +56,18 @@ func reachFinding(m *masterReading) finding {
 	text := oneLine(m.err)
 	f := finding{Check: "reach", Level: levelFault, What: text, Why: "its vote is missing",
 		Do: "see that the server runs, and that address, firewall and TLS are right"}
-	for _, word := range []string{"NOAUTH", "WRONGPASS", "without any password"} {
-		if strings.Contains(text, word) {
-			f.Do = "give the right user and password, in the URL or by --password-file"
-		}
+	if refusesPassword(text) {
+		f.Do = "give the right user and password, in the URL or by --password-file"
 	}
 	if strings.Contains(text, "LOADING") {
 		f.Do = "wait: the server reads its data"
 	}
 	return f
+}
+
+// refusesPassword reports that an error is a master's that wants another password.
+func refusesPassword(text string) bool {
+	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "without any password"}, func(word string) bool { return strings.Contains(text, word) })
 }
 
 // rightsFindings tell what is lacking. A master on which a right is lacking that every lock

@@ -9,16 +9,17 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
 // initConfig is redlock init, as the arguments ask for it.
 type initConfig struct {
 	deployment
-	MaxTTL time.Duration `placeholder:"TIME" default:"${max_ttl}" help:"The longest --ttl and --grace together of any client, for a deployment that is made. A member that takes the place of another does not vote for so long. Default ${default}."`
-	Floor  fence.Token   `placeholder:"N" help:"Every token to come is above N."`
-	Force  bool          `help:"Make a new deployment of these masters, whatever they belong to: see below."`
-	Yes    bool          `help:"Do it. Without, tell what would be done, and do nothing."`
-	JSON   bool          `name:"json" help:"As one JSON object, see above."`
+	MaxTTL *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together of any client, for a deployment that is made; it cannot be changed later. A member that takes the place of another does not vote for so long. Default ${max_ttl}."`
+	Floor  fence.Token    `placeholder:"N" help:"Every token to come is above N."`
+	Force  bool           `help:"Make a new deployment of these masters, whatever they belong to: see below."`
+	Yes    bool           `help:"Do it. Without, tell what would be done, and do nothing."`
+	JSON   bool           `name:"json" help:"As one JSON object, see above."`
 }
 
 // Help is the long part of the help.
@@ -72,21 +73,32 @@ A minority that lost its data needs no init: its servers get their places back b
 }
 
 func (cfg *initConfig) check() error {
-	return errors.Join(cfg.deployment.check(false), checkMaxTTL(cfg.MaxTTL))
+	return errors.Join(cfg.deployment.check(false), checkMaxTTL(cfg.maxTTL()))
+}
+
+// maxTTL is that of a deployment that is made.
+func (cfg *initConfig) maxTTL() time.Duration {
+	if cfg.MaxTTL == nil {
+		return redlock.DefaultMaxTTL
+	}
+	return *cfg.MaxTTL
 }
 
 // run is redlock init.
 func (cfg *initConfig) run() int {
-	client, err := cfg.openClient(nil, redlock.WithMaxTTL(cfg.MaxTTL),
-		redlock.WithRequestTimeout(min(operatorTimeout, cfg.MaxTTL/2)))
+	client, err := cfg.openClient(nil, redlock.WithMaxTTL(cfg.maxTTL()),
+		redlock.WithRequestTimeout(min(operatorTimeout, cfg.maxTTL()/2)))
 	if err != nil {
 		complain(err)
 		return exitUsage
 	}
 	defer client.Close()
 	var plan redlock.InitPlan
-	if !cfg.Yes || cfg.JSON {
+	if !cfg.Yes || cfg.JSON || cfg.MaxTTL != nil {
 		plan, err = client.PlanInit(context.Background(), cfg.Floor)
+	}
+	if plan.Does == "raise" && plan.Refused == nil && !cfg.Force {
+		err = cfg.suits(client)
 	}
 	switch {
 	case err != nil:
@@ -105,9 +117,20 @@ func (cfg *initConfig) run() int {
 		cfg.report(client)
 	}
 	if err != nil {
-		return cfg.notDone(err)
+		return cfg.notDone(err, errors.Is(err, redlock.ErrNoQuorum) || slices.ContainsFunc(plan.Masters, unknown))
 	}
 	return exitOK
+}
+
+// suits refuses a max ttl that the deployment does not have: it would stay as it is, and whoever
+// gave another would believe in that.
+func (cfg *initConfig) suits(client *redlock.Client) error {
+	now, err := client.Members(context.Background())
+	if err != nil || cfg.MaxTTL == nil || now.MaxTTL == cfg.MaxTTL.Truncate(time.Millisecond) {
+		return nil // of an error Init tells, too
+	}
+	return &redlock.OptionError{Field: "--max-ttl", Value: *cfg.MaxTTL,
+		Rule: fmt.Sprintf("leave it out, since the deployment is there, and has %v, which cannot be changed; another deployment needs other masters, or another --prefix", now.MaxTTL)}
 }
 
 func (cfg *initConfig) do(client *redlock.Client) error {
@@ -117,18 +140,26 @@ func (cfg *initConfig) do(client *redlock.Client) error {
 	return client.Init(context.Background(), cfg.Floor)
 }
 
-// notDone says why, and what may be done about it.
-func (cfg *initConfig) notDone(err error) int {
+// notDone says why, and what may be done about it. Without an answer of all masters nothing can be.
+func (cfg *initConfig) notDone(err error, unanswered bool) int {
 	complain(fmt.Errorf("not done: %s", oneLine(err)))
 	switch {
 	case errors.Is(err, redlock.ErrBadOption):
 		return exitUsage
+	case unanswered && refuses(err):
+		complain(errors.New("mend what these masters say, and run it again: it goes on from where it stands"))
+	case unanswered:
+		complain(errors.New("run it again when all masters answer: it goes on from where it stands"))
 	case errors.Is(err, redlock.ErrNotFounded) && !cfg.Force:
 		complain(errors.New("give exactly the masters of one deployment, or new ones; redlock members tells who its members are, and changes them. If what these masters belong to is lost, --force makes a new deployment of them: redlock help init tells when that is right"))
-	case errors.Is(err, redlock.ErrNoQuorum):
-		complain(errors.New("run it again when all masters answer: it goes on from where it stands"))
 	}
 	return exitNotDone
+}
+
+// refuses reports that a master answers, and will not do as it is: time does not mend that.
+func refuses(err error) bool {
+	_, noTrust := errors.AsType[*masterurl.TLSError](err)
+	return noTrust || errors.Is(err, redlock.ErrNotMember) || errors.Is(err, redlock.ErrDenied) || refusesPassword(err.Error())
 }
 
 // report tells what became of the masters.
@@ -197,7 +228,10 @@ func (cfg *initConfig) tell(plan redlock.InitPlan, refused error) {
   - the longest ttl and grace of any client is %v (--max-ttl)
   - clocks may differ by %.4g %%
   - every fencing counter goes to the highest of all masters', and to %d at least
-`, len(cfg.Masters)/2+1, counted(len(cfg.Masters), "member"), cfg.MaxTTL, 100*redlock.DefaultDrift, plan.AtLeast)
+`, len(cfg.Masters)/2+1, counted(len(cfg.Masters), "member"), cfg.maxTTL(), 100*redlock.DefaultDrift, plan.AtLeast)
+	if number := numberOf(len(cfg.Masters), "member"); number.Level > levelOK {
+		whole += fmt.Sprintf("%v: %s: %s: %s\n", number.Level, number.What, number.Why, number.Do)
+	}
 	switch {
 	case cfg.Force:
 		fmt.Fprintf(stdout, `With --yes, a new deployment is made of these masters, whatever they belong to:%sNothing that is left can tell whether that is right. You must know that

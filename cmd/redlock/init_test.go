@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // server is a master that loses its data when it is killed.
@@ -159,6 +160,70 @@ func TestInitJSON(t *testing.T) {
 	})
 }
 
+// A deployment keeps its max ttl: whoever gives another would believe in that.
+func TestInitKeepsTheMaxTTL(t *testing.T) {
+	t.Parallel()
+	masters := flagOf(blankServers(t, 3)...)
+	initialise(t, masters, "--max-ttl=10s")
+	for _, more := range [][]string{nil, {"--yes"}, {"--json"}, {"--yes", "--json"}} {
+		r := redlockEnds(t, append([]string{"init", masters, "--max-ttl=5m"}, more...)...)
+		r.wants(t, exitUsage)
+		says(t, "init", r.stderr, "redlock: not done: --max-ttl is 5m0s: leave it out, since the deployment is there, and has 10s")
+		if slices.Contains(more, "--json") {
+			if got := decodeAs[initJSON](t, r.stdout); got.Done || got.Error == "" {
+				t.Errorf("%q: %+v", more, got)
+			}
+		}
+		if strings.Contains(r.stdout, "With --yes") {
+			t.Errorf("%q: it promises %q", more, r.stdout)
+		}
+	}
+	initialise(t, masters)
+	initialise(t, masters, "--max-ttl=10s")
+	initialise(t, masters, "--max-ttl=5m", "--force") // makes another
+	if m, err := deploymentOf(t, masters); err != nil || m.MaxTTLMillis != 300_000 {
+		t.Errorf("max ttl %d ms, %v", m.MaxTTLMillis, err)
+	}
+}
+
+// What doctor would say of the number of masters is said before they are a deployment.
+func TestInitJudgesTheNumber(t *testing.T) {
+	t.Parallel()
+	servers := blankServers(t, 4)
+	for n, want := range map[int]string{
+		1: "warning: 1 member: not one may fail",
+		2: "warning: 2 members: not one may fail",
+		3: "",
+		4: "note: 4 members: 4 survive no more failures than 3",
+	} {
+		r := redlockEnds(t, "init", flagOf(servers[:n]...))
+		r.wants(t, exitOK)
+		if !strings.Contains(r.stdout, want) || want == "" && (strings.Contains(r.stdout, "warning: ") || strings.Contains(r.stdout, "note: ")) {
+			t.Errorf("of %d: %s, want %q", n, r.stdout, want)
+		}
+	}
+}
+
+// What a master refuses does not get better by waiting for it.
+func TestInitThatMastersRefuse(t *testing.T) {
+	t.Parallel()
+	closed := masterWith(t, redisproc.Config{Conf: map[string]string{"requirepass": "secret"}})
+	evicts := masterWith(t, redisproc.Config{Conf: map[string]string{"maxmemory-policy": "allkeys-lru", "maxmemory": "100mb"}})
+	for url, says := range map[string]string{
+		"redis://" + closed.Addr():    "NOAUTH",
+		"redis://:x@" + closed.Addr(): "WRONGPASS",
+		"redis://" + evicts.Addr():    "set maxmemory-policy noeviction",
+	} {
+		for _, more := range [][]string{nil, {"--yes"}} {
+			r := redlockEnds(t, append([]string{"init", "--masters=" + url}, more...)...)
+			r.wants(t, exitNotDone)
+			if !strings.Contains(r.stderr, says) || !strings.Contains(r.stderr, "redlock: mend what these masters say, and run it again") || strings.Count(r.stderr, "\n") != 2 {
+				t.Errorf("%s, %q: %s", url, more, r.stderr)
+			}
+		}
+	}
+}
+
 // What the deployment does not allow is said at once, whatever the wait.
 func TestTTLOfTheDeployment(t *testing.T) {
 	t.Parallel()
@@ -195,6 +260,7 @@ func TestInitNeedsAllMasters(t *testing.T) {
 			plan := redlockEnds(t, append([]string{"init", masters}, force...)...)
 			plan.wants(t, exitNotDone)
 			says(t, "the plan", plan.stdout, servers[0].addr+": it belongs to no deployment", servers[1].addr+": cannot be used: ")
+			says(t, "the plan", plan.stderr, "run it again when all masters answer")
 			r := redlockEnds(t, append([]string{"init", masters, "--yes"}, force...)...)
 			r.wants(t, exitNotDone)
 			says(t, "init", r.stderr, "redlock: not done: ", servers[1].addr, "run it again when all masters answer")

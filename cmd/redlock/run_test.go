@@ -187,7 +187,7 @@ func TestPrefixAndMaxTTL(t *testing.T) {
 	run("--wait=1m").wants(t, 0)
 	must(t, lock.Unlock(t.Context()))
 	const floor = 2_000_000_000_000_000
-	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--max-ttl=10s", "--floor", fmt.Sprint(floor), "--yes").wants(t, 0)
+	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--floor", fmt.Sprint(floor), "--yes").wants(t, 0)
 	lock, err = client.Lock(t.Context(), "job")
 	must(t, err)
 	if lock.Token() <= floor {
