@@ -61,7 +61,9 @@ It locks names that begin with ` + benchPrefix + `, a random text and a colon, w
   masters      an array, of each: master; error, or ""; rtt, with p50 and p99
   uncontended, throughput, handOver
                of each part: acquisitions; perSecond; acquire and release,
-               with p50 and p99; handOver has handOver, with p50 and p99, too
+               with p50 and p99; handOver has handOver, with p50 and p99, too.
+               null if there are no figures
+  error        why there are none, or ""
 ` + statusHelp(
 		statusRow{exitOK, "measured"},
 		statusRow{exitUsage, "bad input"},
@@ -90,23 +92,26 @@ func (cfg *benchConfig) run() int {
 	go func() { cancel(interrupted{(<-signals).(syscall.Signal)}) }()
 
 	report, err := cfg.measure(ctx)
+	status := exitOK
 	if s, ok := errors.AsType[interrupted](context.Cause(ctx)); ok {
-		complain(s)
-		return exitSignal + int(s.Signal)
+		err, status = s, exitSignal+int(s.Signal)
+	} else if errors.Is(err, redlock.ErrBadOption) {
+		complain(err)
+		return exitUsage
+	} else if err != nil {
+		status = exitNotObtained
 	}
 	if err != nil {
 		complain(err)
-		if errors.Is(err, redlock.ErrBadOption) {
-			return exitUsage
-		}
-		return exitNotObtained
+		report = benchReport{Masters: []benchMaster{}, Error: textOf(err)} // no half of the figures
 	}
-	if cfg.JSON {
+	switch {
+	case cfg.JSON:
 		printJSON(stdout, report)
-	} else {
+	case err == nil:
 		report.print(stdout)
 	}
-	return exitOK
+	return status
 }
 
 // interrupted is a signal that ended the measurement.
@@ -154,7 +159,7 @@ type turn struct{ asked, got, leaves, left time.Time }
 
 // part has each of the clients lock and unlock what name gives for its place, until the time is
 // up, and returns the figures. Nothing is held any more when it returns.
-func part(ctx context.Context, length time.Duration, clients []*redlock.Client, name func(worker int) string) (benchPart, error) {
+func part(ctx context.Context, length time.Duration, clients []*redlock.Client, name func(worker int) string) (*benchPart, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	turns := make([][]turn, len(clients))
@@ -182,7 +187,7 @@ func part(ctx context.Context, length time.Duration, clients []*redlock.Client, 
 	}
 	wg.Wait()
 	if err := context.Cause(ctx); err != nil {
-		return benchPart{}, err
+		return nil, err
 	}
 	return figures(slices.Concat(turns...), time.Since(began), name(0) == name(1)), nil
 }
@@ -204,9 +209,10 @@ func takeTurn(ctx context.Context, c *redlock.Client, name string) (turn, error)
 type (
 	benchReport struct {
 		Masters     []benchMaster `json:"masters"`
-		Uncontended benchPart     `json:"uncontended"`
-		Throughput  benchPart     `json:"throughput"`
-		HandOver    benchPart     `json:"handOver"`
+		Uncontended *benchPart    `json:"uncontended"`
+		Throughput  *benchPart    `json:"throughput"`
+		HandOver    *benchPart    `json:"handOver"`
+		Error       string        `json:"error"`
 	}
 	benchMaster struct {
 		Master string      `json:"master"`
@@ -228,7 +234,7 @@ type (
 
 // figures makes the figures of turns that took so long together; if they were all at one
 // name, of the hand-overs too.
-func figures(turns []turn, took time.Duration, oneName bool) benchPart {
+func figures(turns []turn, took time.Duration, oneName bool) *benchPart {
 	var acquire, release, between []time.Duration
 	slices.SortFunc(turns, func(a, b turn) int { return a.got.Compare(b.got) })
 	for i, t := range turns {
@@ -239,7 +245,7 @@ func figures(turns []turn, took time.Duration, oneName bool) benchPart {
 			between = append(between, t.got.Sub(turns[i-1].leaves))
 		}
 	}
-	p := benchPart{Acquisitions: len(turns), PerSecond: float64(len(turns)) / took.Seconds(), Acquire: percentilesOf(acquire), Release: percentilesOf(release)}
+	p := &benchPart{Acquisitions: len(turns), PerSecond: float64(len(turns)) / took.Seconds(), Acquire: percentilesOf(acquire), Release: percentilesOf(release)}
 	if oneName {
 		handOver := percentilesOf(between)
 		p.HandOver = &handOver
@@ -309,7 +315,7 @@ func (r benchReport) print(w io.Writer) {
 	fmt.Fprintln(table, "\tper second\tacquire p50\tp99\trelease p50\tp99\thand-over p50\tp99\t")
 	for _, p := range []struct {
 		name string
-		benchPart
+		*benchPart
 	}{{"uncontended", r.Uncontended}, {"throughput", r.Throughput}, {"hand-over", r.HandOver}} {
 		between := "-\t-\t"
 		if p.HandOver != nil {

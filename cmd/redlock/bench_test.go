@@ -18,7 +18,7 @@ func TestBench(t *testing.T) {
 	r.wants(t, exitOK)
 	var report benchReport
 	must(t, json.Unmarshal([]byte(r.stdout), &report))
-	for _, p := range []benchPart{report.Uncontended, report.Throughput, report.HandOver} {
+	for _, p := range []*benchPart{report.Uncontended, report.Throughput, report.HandOver} {
 		if p.Acquisitions == 0 || p.PerSecond <= 0 || p.Acquire.P50 <= 0 || p.Acquire.P99 < p.Acquire.P50 || p.Release.P50 <= 0 {
 			t.Errorf("figures are missing: %+v", p)
 		}
@@ -78,7 +78,11 @@ func TestBenchEnds(t *testing.T) {
 			t.Errorf("%q: %s", args, r.stderr)
 		}
 	}
-	redlockEnds(t, "bench", one).wants(t, exitNotObtained)
+	r := redlockEnds(t, "bench", one, "--json")
+	r.wants(t, exitNotObtained)
+	if got := decodeAs[benchReport](t, r.stdout); got.Error == "" || got.Uncontended != nil || got.Masters == nil || !strings.Contains(r.stderr, "no quorum") {
+		t.Errorf("without a quorum: stdout %s, stderr %s", r.stdout, r.stderr)
+	}
 	redlockEnds(t, "bench", mastersFlag(blankMasters(t, 3))).wants(t, exitNotObtained)
 }
 
@@ -92,11 +96,11 @@ func TestBenchFigures(t *testing.T) {
 		{at(21), at(22), at(40), at(43)}, // asked when it was free: no hand-over
 	}
 	got := figures(turns, 2*time.Second, true)
-	want := benchPart{Acquisitions: 3, PerSecond: 1.5, Acquire: percentiles{2000, 2000}, Release: percentiles{1000, 1000}, HandOver: &percentiles{4000, 4000}}
+	want := &benchPart{Acquisitions: 3, PerSecond: 1.5, Acquire: percentiles{2000, 2000}, Release: percentiles{1000, 1000}, HandOver: &percentiles{4000, 4000}}
 	if *got.HandOver != *want.HandOver {
 		t.Errorf("hand-over: got %+v, want %+v", *got.HandOver, *want.HandOver)
 	}
-	if got.HandOver, want.HandOver = nil, nil; got != want {
+	if got.HandOver, want.HandOver = nil, nil; *got != *want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	var times []time.Duration

@@ -135,26 +135,47 @@ func (h *helpConfig) run() int {
 }
 
 // versionConfig is redlock version.
-type versionConfig struct{}
+type versionConfig struct {
+	JSON bool `name:"json" help:"As one JSON object: version, revision and go, each \"\" if it is not known."`
+}
 
 func (*versionConfig) check() error { return nil }
 
-func (*versionConfig) run() int {
-	fmt.Fprintln(stdout, version())
+func (cfg *versionConfig) run() int {
+	if cfg.JSON {
+		printJSON(stdout, built())
+	} else {
+		fmt.Fprintln(stdout, version())
+	}
 	return exitOK
 }
 
-// version tells from what the binary was built.
-func version() string {
+// buildJSON is from what the binary was built.
+type buildJSON struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Go       string `json:"go"`
+}
+
+func built() buildJSON {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "redlock (built without module information)"
+		return buildJSON{}
 	}
-	text := "redlock " + info.Main.Version
+	b := buildJSON{Version: info.Main.Version, Go: info.GoVersion}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
-			text += " " + s.Value
+			b.Revision = s.Value
 		}
 	}
-	return text + " " + info.GoVersion
+	return b
+}
+
+// version tells that to people.
+func version() string {
+	b := built()
+	if b.Version == "" {
+		return "redlock (built without module information)"
+	}
+	return strings.Join(strings.Fields(strings.Join([]string{"redlock", b.Version, b.Revision, b.Go}, " ")), " ")
 }

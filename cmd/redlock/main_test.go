@@ -239,6 +239,7 @@ func TestTopLevel(t *testing.T) {
 		{[]string{"--version"}, 0, "go1.", ""},
 		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, demo, init, `},
 		{[]string{"version"}, 0, "go1.", ""},
+		{[]string{"version", "--json"}, 0, `  "go": "go1.`, ""},
 	} {
 		r := redlockEnds(t, c.args...)
 		r.wants(t, c.status)

@@ -67,9 +67,10 @@ Clients find members only among their own --masters: give them those that join t
                 the given ones it is, or ""; id, of its data; leftMillis, for
                 how long at least it does not vote if it is new, and cannot be
                 removed if it is suspended, 0 if that is over or not known;
-                error, why it does not answer, or ""
+                error, why it does not answer, or ""; null if they are not known
   others        an array, of each given master that is no member: master;
                 state, in words; error
+  error         why the members are not known, or ""
 
 and behind a command that makes a change:
 
@@ -115,13 +116,18 @@ func (cfg *listConfig) run() int {
 	now, err := client.Members(context.Background())
 	if err != nil {
 		complain(err)
+	}
+	switch {
+	case cfg.JSON && err != nil:
+		printJSON(stdout, listJSON{membershipJSON{Others: []otherJSON{}}, textOf(err)})
+	case cfg.JSON:
+		printJSON(stdout, listJSON{jsonOf(now), ""})
+	case err == nil:
+		printMembers(stdout, now, time.Now())
+	}
+	if err != nil {
 		return exitNotDone
 	}
-	if cfg.JSON {
-		printJSON(stdout, jsonOf(now))
-		return exitOK
-	}
-	printMembers(stdout, now, time.Now())
 	return exitOK
 }
 
@@ -208,6 +214,11 @@ type (
 		Unfinished   bool         `json:"unfinished"`
 		Members      []memberJSON `json:"members"`
 		Others       []otherJSON  `json:"others"`
+	}
+	// listJSON has members null on an error, so that who goes over them fails too.
+	listJSON struct {
+		membershipJSON
+		Error string `json:"error"`
 	}
 	memberJSON struct {
 		Address    string `json:"address"`

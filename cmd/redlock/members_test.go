@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,7 +20,11 @@ import (
 // decode reads what redlock members --json printed.
 func decode(t *testing.T, text string) membershipJSON {
 	t.Helper()
-	return decodeAs[membershipJSON](t, text)
+	got := decodeAs[listJSON](t, text)
+	if got.Error != "" {
+		t.Errorf("it says %q", got.Error)
+	}
+	return got.membershipJSON
 }
 
 // table waits until redlock members tells what is wanted.
@@ -108,6 +114,27 @@ A change was begun, and is not known to be made. Any client that runs finishes i
 	}
 }
 
+// mayGoOn has the filter of docs/OPERATIONS.md say whether the next master may be restarted.
+func mayGoOn(t *testing.T, members, want string) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/OPERATIONS.md")
+	must(t, err)
+	_, after, _ := strings.Cut(string(text), "redlock members --json | jq -se '")
+	filter, _, found := strings.Cut(after, "'")
+	if !found {
+		t.Fatal("docs/OPERATIONS.md has no filter")
+	}
+	if _, err := exec.LookPath("jq"); err != nil {
+		return // the tests of the object do not need it
+	}
+	cmd := exec.Command("jq", "-se", filter)
+	cmd.Stdin = strings.NewReader(members)
+	out, err := cmd.CombinedOutput()
+	if got := strings.TrimSpace(string(out)); got != want || (err == nil) != (want == "true") {
+		t.Errorf("of %s jq says %s (%v), want %s", members, got, err, want)
+	}
+}
+
 func TestMembers(t *testing.T) {
 	onBlankMasters(t, 4, func(t *testing.T, servers []server) {
 		three, all := flagOf(servers[:3]...), flagOf(servers...)
@@ -117,7 +144,14 @@ func TestMembers(t *testing.T) {
 		if r.stdout != "" {
 			t.Errorf("it prints %q", r.stdout)
 		}
+		r = redlockEnds(t, "members", "--json", three)
+		r.wants(t, exitNotDone)
+		if got := decodeAs[listJSON](t, r.stdout); !strings.Contains(got.Error, "it belongs to no deployment") || got.Members != nil || got.Others == nil {
+			t.Errorf("it tells %s", r.stdout)
+		}
+		mayGoOn(t, r.stdout, "false")
 		initialise(t, three, "--max-ttl=90s")
+		mayGoOn(t, redlockEnds(t, "members", "--json", three).stdout, "true")
 
 		m := table(t, all, "all members answer", func(m membershipJSON) bool {
 			return !slices.ContainsFunc(m.Members, func(m memberJSON) bool { return m.Error != "" }) && len(m.Others) == 1 && m.Others[0].State != ""

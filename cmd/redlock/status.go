@@ -44,7 +44,8 @@ Examples:
 --json prints one object:
 
   time     when, by this machine's clock
-  members  the object of redlock members --json; null if it is not known
+  members  the object of redlock members --json, without error; null if it is not
+           known
   error    why it is not known, or ""
   locks    an array, of each NAME: name; error, why too few masters answered, or
            ""; need, how many members decide; what they agree on: state, owner,

@@ -36,7 +36,7 @@ func shapeOf(object reflect.Type) []string {
 	case reflect.Struct:
 		for i := range object.NumField() {
 			f := object.Field(i)
-			if name := f.Tag.Get("json"); name != "" {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 				names = append(names, name)
 			}
 			names = append(names, shapeOf(f.Type)...)
@@ -61,6 +61,8 @@ func TestHelpDescribesTheObjects(t *testing.T) {
 		}{}},
 		{(*initConfig)(nil).Help(), initJSON{}},
 		{(*membersConfig)(nil).Help(), changeJSON{}},
+		{(*membersConfig)(nil).Help(), listJSON{}},
+		{(*benchConfig)(nil).Help(), benchReport{}},
 	} {
 		for _, name := range shapeOf(reflect.TypeOf(c.object)) {
 			if _, isStatus := c.object.(statusJSON); isStatus && strings.Contains((*membersConfig)(nil).Help(), name) {
