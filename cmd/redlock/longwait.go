@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -72,11 +73,27 @@ func (w *longWait) next() <-chan time.Time { return time.After(silence(w.words))
 // silence is how long to say nothing after so many words.
 func silence(words int) time.Duration { return min(firstWord<<min(words, 16), longestSilence) }
 
-func (w *longWait) speak() {
+// speak says why the wait lasts. It asks who has the lock, which takes a moment at most.
+func (w *longWait) speak(ctx context.Context, client *redlock.Client) {
 	w.words++
 	why := "no attempt has ended yet"
 	if err := w.failure.Load(); err != nil {
 		why = reason(*err, w.cfg.Verbose)
+		if errors.Is(*err, redlock.ErrHeld) {
+			why += holder(ctx, client, w.cfg.Name)
+		}
 	}
 	complain(fmt.Errorf("waiting for %q for %v: %s", w.cfg.Name, time.Since(w.began).Round(time.Second), why))
+}
+
+// holder says what is known of who holds a name, to be put behind that it is held.
+func holder(ctx context.Context, client *redlock.Client, name string) string {
+	said := ""
+	if in, err := client.Inspect(ctx, name); err == nil && in.Quorum.Owner != "" { // else the next word tells
+		said = ": " + in.Quorum.Holder.String()
+	}
+	if os.Getenv(nameVariable) == name {
+		said += " (this is within a redlock run that holds a lock of this name: if it is the same lock, the wait is in vain)"
+	}
+	return said
 }

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,5 +53,24 @@ func TestALongWaitIsTold(t *testing.T) {
 				t.Errorf("status %d", status)
 			}
 		})
+	}
+}
+
+// Who waits is told for whom, and that it waits for itself if it does.
+func TestAWaitNamesTheHolder(t *testing.T) {
+	t.Parallel()
+	masters := mastersFlag(realMasters(t, 3))
+	outer := start(t, command(t, "run", masters, "--name=a", "--", "sh", "-c",
+		`"$0" run "$@" --name=b -- true && exec "$0" run "$@" --name=a -- true`, os.Args[0], masters))
+	host, _ := os.Hostname()
+	line := outer.line(`redlock: waiting for "a" for `)
+	says(t, "within a run of the same name it", line, fmt.Sprintf("held by another: process %d on %s", outer.cmd.Process.Pid, host), "the wait is in vain")
+	other := start(t, command(t, "run", masters, "--name=a", "--", "true"))
+	if line := other.line(`redlock: waiting for "a" for `); !strings.HasSuffix(line, fmt.Sprintf("held by another: process %d on %s", outer.cmd.Process.Pid, host)) {
+		t.Errorf("elsewhere it says %q", line)
+	}
+	for _, run := range []*running{outer, other} {
+		run.signal(syscall.SIGTERM)
+		_ = run.status() // that of the command, or of the wait
 	}
 }

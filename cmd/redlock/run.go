@@ -93,7 +93,7 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 	for {
 		select {
 		case <-due:
-			waiting.speak()
+			waiting.speak(ctx, client)
 			due = waiting.next()
 		case err := <-waiting.hopeless:
 			if !distrusted(err) {
