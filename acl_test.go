@@ -104,6 +104,19 @@ func TestRightsInDocker(t *testing.T) {
 	}
 }
 
+// An operator's user may run what the documents and redlock doctor tell operators to run.
+func TestRightsOfOperators(t *testing.T) {
+	t.Parallel()
+	const rule = "+acl +config +info +latency +ping +replicaof +shutdown +slowlog"
+	for file, times := range map[string]int{"docs/OPERATIONS.md": 1, "docker/compose.acl.yaml": 3} {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		if n := len(regexp.MustCompile(`(?m)operator reset on \S+(?: .*\})? `+regexp.QuoteMeta(rule)+`$`).FindAll(text, -1)); n != times {
+			t.Errorf("%s has the rule %d times, want %d", file, n, times)
+		}
+	}
+}
+
 // Every command that a script calls is in the rule, and is asked for before it is needed.
 func TestRightsAreThoseOfTheScripts(t *testing.T) {
 	t.Parallel()
