@@ -230,7 +230,7 @@ func TestStatusTellsTheHolder(t *testing.T) {
 		}
 		r = redlockEnds(t, "status", masters)
 		r.wants(t, exitOK)
-		says(t, "without names", r.stdout, "\n1 name taken, as "+servers[0].addr+" sees it, at most 1000\n  \"nightly\"\n")
+		says(t, "without names", r.stdout, "\n1 name taken, as "+servers[0].addr+" sees it, at most 1000\n  \"nightly\"\nredlock status --name NAME tells who holds one.\n")
 		r = redlockEnds(t, "status", masters, "--json")
 		if s := decodeAs[statusJSON](t, r.stdout); s.Names == nil || s.Names.Master != servers[0].addr || len(s.Names.Names) != 1 || s.Names.More || len(s.Locks) != 0 || s.Members.Need != 2 {
 			t.Errorf("%s", r.stdout)

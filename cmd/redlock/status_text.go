@@ -46,6 +46,9 @@ func printNames(w io.Writer, s status) {
 	for _, name := range s.names.Names {
 		fmt.Fprintf(w, "  %q\n", name)
 	}
+	if len(s.names.Names) > 0 {
+		fmt.Fprintln(w, "redlock status --name NAME tells who holds one.")
+	}
 }
 
 // printLock prints how a name stands: as the quorum sees it, and as each master does if they differ.

@@ -337,4 +337,15 @@ func TestUnlockAsks(t *testing.T) {
 			t.Errorf("%q: %s", c.answer, r.stdout)
 		}
 	}
+
+	cmd := command(t, "unlock", masters, "--force", "--name=other")
+	keyboard, shown := onScreen(t, cmd)
+	untilShown(t, shown, "Nobody has the lock, so only its token would move on. Is that what you want? [yes/no] ")
+	_, err := keyboard.WriteString("no\n")
+	must(t, err)
+	untilShown(t, shown, "")
+	_ = cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != exitNotDone {
+		t.Errorf("of a name that nobody has: status %d", status)
+	}
 }

@@ -86,7 +86,7 @@ func (cfg *unlockConfig) run() int {
 	switch {
 	case shown.err != nil:
 		return cfg.conclude(shown, 0, fmt.Errorf("nothing was done: %s", oneLine(shown.err)))
-	case !cfg.Yes && !agrees(os.Stdin):
+	case !cfg.Yes && !agrees(os.Stdin, shown.in.Quorum.State):
 		return cfg.conclude(shown, 0, errors.New("nothing was done"))
 	}
 	token, err := client.ForceUnlock(context.Background(), shown.in)
@@ -94,8 +94,12 @@ func (cfg *unlockConfig) run() int {
 }
 
 // agrees asks whether to go on.
-func agrees(keyboard io.Reader) bool {
-	fmt.Fprint(os.Stderr, "The holder may work on until it notices. Take the lock? [yes/no] ")
+func agrees(keyboard io.Reader, state redlock.LockState) bool {
+	question := "The holder may work on until it notices. Take the lock?"
+	if state == redlock.LockFree {
+		question = "Nobody has the lock, so only its token would move on. Is that what you want?"
+	}
+	fmt.Fprint(os.Stderr, question+" [yes/no] ")
 	answer, _ := bufio.NewReader(keyboard).ReadString('\n') // at the end of the input it is no
 	return strings.EqualFold(strings.TrimSpace(answer), "yes")
 }
