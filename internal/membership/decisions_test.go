@@ -203,6 +203,12 @@ func TestWhichDeployment(t *testing.T) {
 					r.id, r.version, r.table = "n", "", nil
 				case "newer":
 					r.version, r.table = "2", table("0 3 4")
+				case "newer-bad":
+					r.version, r.table, r.bad = "2", table("0 3 4"), errors.New("it cannot be used")
+				case "older":
+					r.version, r.table = "0", table("0 3 4")
+				case "other": // of the same version
+					r.table = table("0 3 4")
 				}
 				reports = append(reports, r)
 			}
@@ -232,8 +238,14 @@ func TestWhichDeployment(t *testing.T) {
 		{"x:counter x:counter y y y", "0 1 elsewhere", "y", false},
 		{"x:new x:new y y y", "2 3 4", "y", false}, // who is to join is no member
 		{"x:new x:new y y", "2 3 elsewhere", "x", false},
-		{"x y y x y", "1 2 3", "y", false},             // a former member is none, whatever its table says
-		{"x y y x:newer x:newer", "0 1 2", "x", false}, // of which nobody knows whether it is committed
+		{"x y y x y", "1 2 3", "y", false},                 // a former member is none, whatever its table says
+		{"x y y x:newer x:newer", "0 1 2", "x", false},     // of which nobody knows whether it is committed
+		{"x y y x:newer x:newer y y", "0 1 2", "x", false}, // and it has a quorum
+		{"y y y x:newer y", "0 1 2", "y", false},           // it has none either
+		{"y x x x:newer y y y", "0 1 2", "x", false},       // it has none, but may not be committed
+		{"x y y x:newer-bad x y y", "0 1 2", "y", false},   // whose table is not to be trusted
+		{"x y y x:older x:older y y", "0 1 2", "y", false}, // it was succeeded
+		{"x y y x:other x:other y y", "0 1 2", "y", false}, // a version has one table, which is lost
 		{"? ? ?", "0 1 2", "x", false},
 		{"- - -", "", "", false},
 	} {
