@@ -19,14 +19,17 @@ type Run struct {
 	Title   string
 	Started time.Time
 	Seed    uint64
-	Command string // what to paste to run it again
-	Events  []history.Event
+	Command string          // what to paste to run it again
+	Events  []history.Event // empty: there is no timeline
 
 	Figures    []Figure
 	Violations []string // empty: the run was right
 
 	Head []string   // of a table of how long locks took
 	Rows [][]string // of it; empty: there is none
+
+	Buckets    []string    // of the histograms: how long the times in each are
+	Histograms []Histogram // of how long locks took; empty: there is none
 }
 
 // Figure is a number worth telling, as people read it.
@@ -68,10 +71,18 @@ func Write(w io.Writer, r Run) error {
 		"Violations": r.Violations,
 		"Head":       r.Head,
 		"Rows":       r.Rows,
+		"Charts":     charts(r),
 		"Timeline":   line,
 		"Style":      template.CSS(asset("style.css")),
 		"Script":     template.JS(allScripts()),
 	})
+}
+
+func charts(r Run) (all []chart) {
+	for _, h := range r.Histograms {
+		all = append(all, chartOf(h, r.Buckets))
+	}
+	return all
 }
 
 func allScripts() string {

@@ -70,7 +70,7 @@ func TestWriteSelfContained(t *testing.T) {
 // What is orange is not a fault of the lock: the legend says whose it is.
 func TestWrongWritesAreTheUnguardedStores(t *testing.T) {
 	t.Parallel()
-	text := written(t, Run{})
+	text := written(t, sample(100))
 	for _, want := range []string{`["unfenced", "wrong write, taken by the unguarded store"]`, "to the unguarded store: it takes everything"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the page", want)
@@ -110,6 +110,19 @@ func TestTimesAreATable(t *testing.T) {
 	}
 }
 
+// That of several rounds together tells no events.
+func TestNoTimelineWithoutEvents(t *testing.T) {
+	t.Parallel()
+	for _, has := range []string{"<main>", `<canvas id="lanes"`, `id="timeline"`, "events <i>", `id="legend"`} {
+		if text := written(t, sample(100)); !strings.Contains(text, has) {
+			t.Errorf("no %s with events", has)
+		}
+		if text := written(t, Run{}); strings.Contains(text, has) {
+			t.Errorf("%s without events", has)
+		}
+	}
+}
+
 func TestTenThousandEvents(t *testing.T) {
 	t.Parallel()
 	r := sample(10_000)
@@ -122,7 +135,7 @@ func TestTenThousandEvents(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 	const pageSize, eventSize = 56 << 10, 80 // bytes; measured: 44 KB, and 67 for each event
-	empty := len(written(t, Run{}))
+	empty := len(written(t, Run{Events: r.Events[:1]}))
 	if empty > pageSize {
 		t.Errorf("%d bytes without an event", empty)
 	}
