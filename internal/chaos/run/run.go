@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/check"
 	"github.com/redlock-go/redlock/internal/chaos/latency"
@@ -19,6 +20,10 @@ type Result struct {
 	Rounds int
 	Inits  int // of members that were founded by force
 	Times  latency.Times
+
+	// Slow tells of each kind of faults that is too slow in all rounds together. In one round few kinds have so many times
+	// that they can be judged.
+	Slow []string
 
 	// Failed tells of each round with violations how to run it again.
 	Failed []Failure
@@ -59,6 +64,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
 
+	began := time.Now()
 	res.Times = latency.Times{}
 	rounds, phases := c.plan()
 	passed := "" // the folder of the round before, if it did
@@ -82,7 +88,19 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 			passed = ""
 		}
 	}
-	return res, nil
+	if res.Rounds == 1 {
+		return res, nil // the round has judged its times, and reported them
+	}
+	res.judgeTimes()
+	return res, res.report(c, began)
+}
+
+// judgeTimes judges those of all rounds together.
+func (res *Result) judgeTimes() {
+	res.Slow = res.Times.Slow(requestTimeout)
+	for _, slow := range res.Slow {
+		res.Violations = append(res.Violations, check.Violation{Rule: latency.Rule, Text: "in all rounds together, " + slow})
+	}
 }
 
 // roundsMore is how many rounds more a run gets at most.
