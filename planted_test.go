@@ -29,7 +29,7 @@ type plantedBug struct {
 const plantedSeeds = 60
 
 // usual is the setup of all of them. What a bug says after it takes its place.
-const usual = "founders=5 clients=4 workers=3 names=3 ttl=500ms max-ttl=1s request=150ms latency=1ms reads=0 sets=0 "
+const usual = "founders=5 clients=4 workers=3 names=3 ttl=500ms max-ttl=1s request=150ms latency=1ms reads=0 sets=0 lacks=0 "
 
 var plantedBugs = []plantedBug{
 	{name: "release_anyone", rule: "exclusion", length: 30},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ const (
 	forGuarded
 	forUnguarded
 	forWire
+	forLacks
+	forLists
 )
 
 // spares are the masters that are no founders.
@@ -39,6 +42,7 @@ type setup struct {
 	outside  int           // of the phase out of it, in ttls
 	reads    int           // of a hundred locks, how many are for reading
 	sets     int           // of a hundred calls for locks, how many are for several names together
+	lacks    int           // founders that are missing in the list of one client
 }
 
 // newSetup draws it from the seed.
@@ -66,7 +70,14 @@ func newSetup(seed uint64, length int) setup {
 		outside:  outside,
 		reads:    oneOf(chance, 0, 20, 50, 80),
 		sets:     oneOf(chance, 0, 0, 10, 40),
+		lacks:    lacksOf(seed),
 	}
+}
+
+// lacksOf draws how many founders a client does not know: mostly none. It has a sequence of its own, so that nothing else
+// depends on it.
+func lacksOf(seed uint64) int {
+	return oneOf(rand.New(rand.NewPCG(seed, forLacks)), 0, 0, 0, 0, 1, 2)
 }
 
 func oneOf[T any](chance *rand.Rand, of ...T) T { return of[chance.IntN(len(of))] }
@@ -82,7 +93,7 @@ func (s setup) with(text string) (setup, error) {
 		} else if d := s.durations()[key]; d != nil {
 			*d, err = time.ParseDuration(value)
 		} else {
-			err = errors.New("it must be one of founders, clients, workers, names, ttl, max-ttl, request, latency, outside, reads and sets")
+			err = errors.New("it must be one of founders, clients, workers, names, ttl, max-ttl, request, latency, outside, reads, sets and lacks")
 		}
 		if err != nil {
 			return s, fmt.Errorf("sim: setup: %q: %w", word, err)
@@ -92,7 +103,7 @@ func (s setup) with(text string) (setup, error) {
 }
 
 func (s *setup) numbers() map[string]*int {
-	return map[string]*int{"founders": &s.founders, "clients": &s.clients, "workers": &s.workers, "names": &s.names, "outside": &s.outside, "reads": &s.reads, "sets": &s.sets}
+	return map[string]*int{"founders": &s.founders, "clients": &s.clients, "workers": &s.workers, "names": &s.names, "outside": &s.outside, "reads": &s.reads, "sets": &s.sets, "lacks": &s.lacks}
 }
 
 func (s *setup) durations() map[string]*time.Duration {
@@ -149,12 +160,24 @@ func (s setup) clientNames() []string { return numbered("c", s.clients) }
 func (s setup) lockNames() []string   { return numbered("n", s.names) }
 
 // list returns the masters that a client names: the first half of the clients only the founders, the next one spare more,
-// and so on, as with real masters.
+// and so on, as with real masters. One client may lack some founders, and has a majority of them yet.
 func (s setup) list(client int) (masters []int) {
+	lacks := s.lacking(client)
 	for n := range min(s.founders+max(0, client-s.clients/2+1), s.founders+spares) {
-		masters = append(masters, n)
+		if !slices.Contains(lacks, n) {
+			masters = append(masters, n)
+		}
 	}
 	return masters
+}
+
+// lacking returns the founders that a client does not name.
+func (s setup) lacking(client int) []int {
+	chance := rand.New(rand.NewPCG(s.seed, forLists))
+	if chance.IntN(s.clients) != client {
+		return nil
+	}
+	return chance.Perm(s.founders)[:min(s.lacks, (s.founders-1)/2)]
 }
 
 func numbered(prefix string, n int) (names []string) {

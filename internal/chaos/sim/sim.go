@@ -35,7 +35,7 @@ type Config struct {
 
 	// Setup takes the place of what is drawn of the deployment and its clients, such as "founders=5 ttl=500ms"; the
 	// other words are clients, workers, names, max-ttl, request, latency, outside (ttls out of the fault model), reads (in a
-	// hundred locks) and sets (in a hundred calls). What it leaves out is drawn.
+	// hundred locks), sets (in a hundred calls) and lacks (founders that one client does not name). What it leaves out is drawn.
 	Setup string
 
 	// Options are given to every client: they must make it read a clock that runs in the time of the bubble.
