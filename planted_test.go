@@ -65,6 +65,11 @@ var plantedBugs = []plantedBug{
 	{name: "removal_alone", rule: "tokens", length: 24, setup: "names=1",
 		faults: "0s kill-client(c3,9s); 0s partition(c0+c1+c2,m4+m5+m6,both,60s); 0s partition(c3,m1+m2+m3,both,60s); " +
 			"100ms add(m5,0s,60s); 2s add(m6,0s,60s); 5s remove(m0,0s,60s); 7.5s remove(m1,0s,60s)"},
+	// Both spares are members twice. The second time one has its counters when the other joins, and one change makes both voting.
+	// The tokens of before are known to two members that c3, which names both spares, does not reach then.
+	{name: "one_too_many", rule: "tokens", length: 40,
+		faults: "0s kill-client(c0+c1+c2,60s); 0s partition(*,m3+m4,both,13s); 500ms replace(m0,m5,0s,0s); 4s replace(m1,m6,0s,0s); " +
+			"12s replace(m0,m5,0s,30s); 12.4s replace(m1,m6,0s,30s); 13s partition(*,m2+m5,both,30s)"},
 	{name: "upgrade_waits", rule: "upgrade", length: 20, setup: "reads=50"},
 	{name: "downgrade_gap", rule: "exclusion", length: 20, setup: "reads=50"},
 	{name: "no_read_confirm", rule: "tokens", length: 20, setup: "reads=50"},

@@ -32,6 +32,7 @@ type place interface {
 	Reenters(upgrade bool) bool
 	SameVersion(same bool) bool
 	SyncsEarly() bool
+	AllVote() bool
 	Committed(by bool) bool
 	Floors(read []int64) []int64
 	Script(name, source string) string
@@ -67,6 +68,7 @@ var bugs = map[string]place{
 	"no_rollback":       noRollback{},
 	"no_sync":           noSync{},
 	"one_token":         oneToken{},
+	"one_too_many":      oneTooMany{},
 	"release_anyone":    releaseAnyone{},
 	"rollback_heard":    rollbackHeard{},
 	"set_half":          setHalf{},

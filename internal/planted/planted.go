@@ -61,6 +61,9 @@ func (honest) SameVersion(same bool) bool { return same }
 // is committed.
 func (honest) SyncsEarly() bool { return false }
 
+// AllVote reports whether all new members vote as soon as one of them may, with the counters that they have.
+func (honest) AllVote() bool { return false }
+
 // Committed reports whether a version that a member has accepted is committed.
 func (honest) Committed(by bool) bool { return by }
 
