@@ -439,6 +439,21 @@ func TestBadHistories(t *testing.T) {
 		{"a write that never began", func(s *story) {
 			s.add(5000, history.Event{Kind: history.WriteEnds, Client: "c0", Call: 99, Name: "a", Store: guardedStore})
 		}, BrokenRecord, "no such access is under way"},
+		{"a holder is stopped for a moment when its lease ends, and is not told after it goes on", func(s *story) {
+			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
+			s.client(5450, history.ClientStopped, "c0")
+			s.client(5460, history.ClientGoesOn, "c0")
+			h.leaves(5570, 5580, 0)
+		}, Told, "ended at 5.4s, and its entry 1 was not told until 5.58s"},
+		{"a holder is stopped twice, and is not told after it goes on", func(s *story) {
+			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
+			s.client(5300, history.ClientStopped, "c0")
+			s.client(5450, history.ClientGoesOn, "c0")
+			s.client(5540, history.ClientStopped, "c0")
+			s.client(5600, history.ClientGoesOn, "c0")
+			h.told(5701)
+			h.leaves(5710, 5720, 0)
+		}, Told, "was not told until 5.701s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -673,6 +688,19 @@ func TestHistoriesThatPass(t *testing.T) {
 		{"a lock cannot be had that somebody else asks for", func(s *story) {
 			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
 			s.fails("c1", "p", false, 5500, 5510, history.ErrHeld)
+		}},
+		{"a holder is stopped twice, and is told soon after it goes on", func(s *story) {
+			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
+			s.client(5300, history.ClientStopped, "c0")
+			s.client(5450, history.ClientGoesOn, "c0")
+			s.client(5540, history.ClientStopped, "c0")
+			s.client(5600, history.ClientGoesOn, "c0")
+			h.told(5700)
+			h.leaves(5710, 5720, 0)
+		}},
+		{"a holder is stopped when its lease ends, and does not go on", func(s *story) {
+			s.holds("c0", "b", 22, 5000, 5010, 5400)
+			s.client(5450, history.ClientStopped, "c0")
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
