@@ -8,7 +8,8 @@ import (
 
 // exclusion: a claim begins after all earlier ones on the name have ended, by those who
 // work under them: a claim lasts until they were told. When an operator takes a lock, the
-// holder's claim no longer excludes anybody who comes after the operator began. Claims of readers
+// holder's claim no longer excludes anybody who comes after the operator began, unless a quorum
+// renewed it long after the call, which took nothing then. Claims of readers
 // may overlap each other; that of a writer is a reader's from its downgrade on. Outside of the
 // fault model, overlapping claims are counted, by the leases that their holders know of. A claim
 // that was over before its holder could know of it does not count.
@@ -22,17 +23,17 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 			claim := r.claim(h, b)
 			rival, lessee := claims.rivalOf(h), leases.rivalOf(h)
 			switch inModel := r.inModel(h.held, b.Recovery); {
-			case inModel && claim > h.held && rival != nil && rival.held < h.forcedFrom():
+			case inModel && claim > h.held && rival != nil && rival.held < h.forcedFrom(b):
 				v.violate(Exclusion, h.held, "%s: %s held it %s until %s, and was not told before; %s held it %s from %s",
 					name, rival.client, rival.with(), seconds(min(rival.heard(), r.horizon)), h.client, h.with(), seconds(h.held))
-			case !inModel && h.valid() > h.held && lessee != nil && lessee.held < h.forcedFrom():
+			case !inModel && h.valid() > h.held && lessee != nil && lessee.held < h.forcedFrom(b):
 				v.Overlaps++
 			}
 			if h.reads && rival == nil && claims.to > h.held {
 				v.Shared++
 			}
-			claims.add(h, min(claim, h.forcedFrom()))
-			leases.add(h, min(h.valid(), h.forcedFrom()))
+			claims.add(h, min(claim, h.forcedFrom(b)))
+			leases.add(h, min(h.valid(), h.forcedFrom(b)))
 		}
 	}
 }

@@ -59,25 +59,35 @@ func (p *parser) forcedOff() {
 	}
 }
 
-// forcedFrom returns when the first operator began to take the lock from the hold.
-func (h *hold) forcedFrom() time.Duration {
-	if len(h.forces) == 0 {
-		return never
+// forcedFrom returns when the first operator began to take the lock from the hold, of those who may have
+// done it: never, if there is none.
+func (h *hold) forcedFrom(b Bounds) time.Duration {
+	for _, f := range h.forces {
+		if f.mayHaveTaken(h, b) {
+			return f.from
+		}
 	}
-	return h.forces[0].from
+	return never
+}
+
+// mayHaveTaken reports whether the lease that its holder knows of may have been granted before the force was
+// over, and with it all that it left under way. A quorum that renewed the hold later still had it: then the
+// force took nothing, if nobody was put out for certain.
+func (f *force) mayHaveTaken(h *hold, b Bounds) bool {
+	return f.putOut() || f.to == never || h.until <= f.to+h.ttl+b.Outlive
 }
 
 // forcedBefore reports whether an operator began before then to take from the hold the lock, or
 // another one of those that it is held with.
-func (r *record) forcedBefore(h *hold, at time.Duration) bool {
-	if h.forcedFrom() <= at {
+func (r *record) forcedBefore(h *hold, at time.Duration, b Bounds) bool {
+	if h.forcedFrom(b) <= at {
 		return true
 	}
 	if h.set == (callKey{}) {
 		return false
 	}
 	for _, holds := range r.holds {
-		if slices.ContainsFunc(holds, func(o *hold) bool { return o.set == h.set && o.forcedFrom() <= at }) {
+		if slices.ContainsFunc(holds, func(o *hold) bool { return o.set == h.set && o.forcedFrom(b) <= at }) {
 			return true
 		}
 	}

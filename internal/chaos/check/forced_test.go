@@ -30,6 +30,16 @@ func (s *story) goesOn(client string, token uint64, asked, held, until, told tim
 	return h
 }
 
+// renewedOn is a hold that is renewed until it is left at a time, and what befalls it.
+func (s *story) renewedOn(left time.Duration, tell func(heldLock)) {
+	h := s.renews("c0", "b", 22, 5000, 5010, 5400)
+	for at := time.Duration(5300); at < left; at += 300 {
+		h.renewed(at, at+400)
+	}
+	tell(h)
+	h.leaves(left, left+10, 0)
+}
+
 func TestBadHistoriesOfForce(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -165,6 +175,37 @@ func TestBadHistoriesOfForce(t *testing.T) {
 		{"the end of what no operator began", func(s *story) {
 			s.add(5000, history.Event{Kind: history.ForceEnds, Call: 99, Name: "b"})
 		}, BrokenRecord, "no operator takes that lock"},
+		{"the call does nothing, and long after another has the lock beside the holder", func(s *story) {
+			s.renewedOn(9000, func(h heldLock) { s.forces("b", 22, 0, 5100, 5110, history.ErrNoQuorum, h) })
+			s.holds("c1", "b", 24, 7990, 8000, 8400).leaves(8300, 8310, 0)
+		}, Exclusion, "c0 held it with token 22 until 9s, and was not told before; c1 held it with token 24 from 8s"},
+		{"the call does nothing, and no order explains the two holders", func(s *story) {
+			s.renewedOn(9000, func(h heldLock) { s.forces("b", 22, 0, 5100, 5110, history.ErrNoQuorum, h) })
+			s.holds("c1", "b", 24, 7990, 8000, 8400).leaves(8300, 8310, 0)
+		}, Linear, "somebody acquires with token 24"},
+		{"the call does nothing, and the holder writes after a newer one", func(s *story) {
+			s.renewedOn(9000, func(h heldLock) { s.forces("b", 22, 0, 5100, 5110, history.ErrNoQuorum, h) })
+			s.holds("c1", "b", 24, 7990, 8000, 8400).leaves(8300, 8310, 0)
+			s.writes("c1", history.Unguarded, "b", 24, 101, 8010, 8020, "")
+			s.writes("c0", history.Unguarded, "b", 22, 102, 8030, 8040, "")
+		}, Stale, "c0 came at 8.03s with token 22"},
+		{"the call does nothing, and long after the hold is lost in calm", func(s *story) {
+			s.renewedOn(8000, func(h heldLock) {
+				s.forces("b", 22, 0, 5100, 5110, history.ErrNoQuorum, h)
+				h.told(7950)
+			})
+		}, Lost, "the hold of c0 with token 22"},
+		{"the call does nothing, and the lease is 1 ms longer than that can explain", func(s *story) {
+			h := s.goesOn("c0", 22, 5000, 5010, 6511, 6490)
+			s.forces("b", 22, 0, 5100, 5110, history.ErrNoQuorum, h)
+		}, Lost, "the hold of c0 with token 22"},
+		{"another has the lock before the second of two calls, and the first did nothing", func(s *story) {
+			s.renewedOn(9000, func(h heldLock) {
+				s.forces("b", 22, 0, 5100, 5110, history.ErrNoQuorum, h)
+				s.forces("b", 22, 26, 8100, 8110, "", h)
+			})
+			s.holds("c1", "b", 24, 7990, 8000, 8400).leaves(8050, 8060, 0)
+		}, Exclusion, "c1 held it with token 24 from 8s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -299,6 +340,24 @@ func TestHistoriesOfForceThatPass(t *testing.T) {
 			s.fault(6490, 6510, "force(n0,0s)")
 			s.forces("b", 0, 23, 6495, 6505, "")
 			s.fails("c0", "b", false, 6500, 6510, history.ErrHeld)
+		}},
+		{"what became of the call is not known, and the lease is as long as that can explain", func(s *story) {
+			h := s.goesOn("c0", 22, 5000, 5010, 6510, 6490)
+			s.forces("b", 22, 0, 5100, 5110, history.ErrNoQuorum, h)
+		}},
+		{"the call has not ended", func(s *story) {
+			s.renewedOn(8000, func(h heldLock) {
+				s.forces("b", 22, 0, 5100, 0, "", h)
+				h.told(7950)
+			})
+		}},
+		{"the first of two calls does nothing, and the second takes the lock", func(s *story) {
+			s.renewedOn(8000, func(h heldLock) {
+				s.forces("b", 22, 0, 5100, 5110, history.ErrNoQuorum, h)
+				s.forces("b", 22, 23, 7800, 7810, "", h)
+				h.told(7950)
+			})
+			s.holds("c1", "b", 24, 7815, 7820, 8200).leaves(7990, 7995, 0)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

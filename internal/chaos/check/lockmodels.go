@@ -85,7 +85,7 @@ func ttlOperations(r *record, b Bounds, name string) (ops []porcupine.Operation)
 			continue
 		}
 		end := r.claim(h, b)
-		from, over := min(end, h.forcedFrom()), max(end, h.held)
+		from, over := min(end, h.forcedFrom(b)), max(end, h.held)
 		begins, ended := acquires, ends
 		if h.reads {
 			begins, ended = shares, endsReading

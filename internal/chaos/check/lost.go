@@ -17,7 +17,7 @@ func lost(r *record, b Bounds, v *Verdict) {
 		for _, h := range r.holds[name] {
 			end, how := r.ended(h, b)
 			since := end - h.ttl - b.Calm
-			if !h.watched || h.until <= h.held || end >= r.horizon || r.forcedBefore(h, end) ||
+			if !h.watched || h.until <= h.held || end >= r.horizon || r.forcedBefore(h, end, b) ||
 				!r.calm(h.client, since, end, b) || !r.calmBeside(h, since, end, b) {
 				continue
 			}
