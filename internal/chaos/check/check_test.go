@@ -454,6 +454,14 @@ func TestBadHistories(t *testing.T) {
 			h.told(5701)
 			h.leaves(5710, 5720, 0)
 		}, Told, "was not told until 5.701s"},
+		{"an unlock hangs until its client is killed", func(s *story) {
+			s.holds("c3", "d", 22, 5000, 5010, 5400).add(5020, history.Event{Kind: history.UnlockBegins})
+			s.client(6021, history.ClientKilled, "c3")
+		}, Starvation, "the unlock of c3 at 5.02s hangs: it took 1.001s and more"},
+		{"a downgrade hangs until its client is killed", func(s *story) {
+			s.renews("c3", "d", 22, 5000, 5010, 9400).downgrades(5020, 0, "")
+			s.client(6021, history.ClientKilled, "c3")
+		}, Starvation, "the downgrade of c3 at 5.02s hangs: it took 1.001s and more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -701,6 +709,11 @@ func TestHistoriesThatPass(t *testing.T) {
 		{"a holder is stopped when its lease ends, and does not go on", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5400)
 			s.client(5450, history.ClientStopped, "c0")
+		}},
+		{"an unlock and a downgrade take as long as they may, and their client is killed", func(s *story) {
+			s.holds("c3", "c", 22, 5000, 5010, 5400).add(5020, history.Event{Kind: history.UnlockBegins})
+			s.renews("c3", "d", 22, 5000, 5010, 9400).downgrades(5020, 0, "")
+			s.client(6020, history.ClientKilled, "c3")
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -56,8 +56,8 @@ func (r *record) overtook(a *ask, b Bounds) *hold {
 	return nil
 }
 
-// hung: no call takes longer than it may, and in a whole history every call has ended, if
-// its client was not killed. While a client is stopped, or faults are out of the model, no
+// hung: no call takes longer than it may, and in a whole history every call has ended. That of a
+// client that was killed ended with it. While a client is stopped, or faults are out of the model, no
 // time counts.
 func hung(r *record, b Bounds, v *Verdict) {
 	judge := func(client string, from, to, bound time.Duration, what, name string) {
@@ -83,14 +83,12 @@ func hung(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
 			for _, e := range h.entries {
-				if e.left != never && h.died == never {
-					judge(h.client, e.left, e.freed, b.Hung, "unlock", name)
+				if e.left != never {
+					judge(h.client, e.left, min(e.freed, h.died), b.Hung, "unlock", name)
 				}
 			}
 			for _, d := range h.downs {
-				if d.to != never || h.died == never {
-					judge(h.client, d.from, d.to, b.Hung, "downgrade", name)
-				}
+				judge(h.client, d.from, min(d.to, h.died), b.Hung, "downgrade", name)
 			}
 		}
 	}
