@@ -462,6 +462,32 @@ func TestBadHistories(t *testing.T) {
 			s.renews("c3", "d", 22, 5000, 5010, 9400).downgrades(5020, 0, "")
 			s.client(6021, history.ClientKilled, "c3")
 		}, Starvation, "the downgrade of c3 at 5.02s hangs: it took 1.001s and more"},
+		{"a lock outlives its unlock, beside a fault of one master", func(s *story) {
+			s.fault(5450, 5550, "script-flush(m0)")
+			s.holds("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
+			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
+		}, Leftover, "p: c0 was told at 5.51s that it is held; nobody had it or asked for it since 5.1s, and a quorum was unhurt"},
+		{"a lock outlives its unlock, beside a client that is cut off", func(s *story) {
+			s.fault(4000, 6000, "partition(c3,m0+m1+m2+m3+m4,both,2s)")
+			s.holds("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
+			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
+		}, Leftover, "p: c0 was told at 5.51s that it is held"},
+		{"a lock that nobody has cannot be had, beside one master that is hurt and one on which it may have been left", func(s *story) {
+			s.fault(4950, 5040, "partition(c1,m1,both,90ms)")
+			s.renews("c1", "p", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
+			s.fault(5450, 5550, "freeze(m0,100ms)")
+			s.fails("c0", "p", false, 5500, 5510, history.ErrTooSlow)
+		}, Leftover, "p: c0 tried to get it at 5.5s and was told: too slow"},
+		{"a lock outlives its unlock, and where it may have been left it has expired", func(s *story) {
+			s.fault(4950, 5040, "partition(c1,m1+m2+m3,both,90ms)")
+			s.renews("c1", "p", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
+			s.fails("c0", "p", false, 6300, 6310, history.ErrHeld)
+		}, Leftover, "p: c0 was told at 6.31s that it is held"},
+		{"a waiter alone is told that others hold it, beside a fault of one master", func(s *story) {
+			s.fault(5450, 5550, "script-flush(m0)")
+			s.holds("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
+			s.fails("c0", "p", true, 5500, 5510, history.ErrHeld)
+		}, Leftover, "p: c0 was told at 5.51s that it is held"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -715,6 +741,25 @@ func TestHistoriesThatPass(t *testing.T) {
 			s.renews("c3", "d", 22, 5000, 5010, 9400).downgrades(5020, 0, "")
 			s.client(6020, history.ClientKilled, "c3")
 		}},
+		{"a lock outlives its unlock, which may not have arrived at two masters, beside another one that is hurt", func(s *story) {
+			s.fault(4950, 5040, "partition(c1,m1+m2,both,90ms)")
+			s.renews("c1", "p", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
+			s.fault(5450, 5550, "freeze(m0,100ms)")
+			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
+		}},
+		{"a lock that two tries may have left on a majority cannot be had beside another fault", func(s *story) {
+			s.fault(4500, 4600, "partition(c1,m1+m2,both,100ms)")
+			s.fault(4950, 4980, "freeze(m3,30ms)")
+			s.fails("c1", "p", false, 4890, 5010, history.ErrTooSlow, 400*time.Millisecond)
+			s.fault(5450, 5550, "script-flush(m4)")
+			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
+		}},
+		{"a stalled request takes the lock late", func(s *story) {
+			s.fault(4950, 5900, "stall(c1,m1+m2+m3,to-server,950ms)")
+			s.fails("c1", "p", false, 5000, 5010, history.ErrTooSlow, 400*time.Millisecond)
+			s.fails("c0", "p", false, 6310, 6320, history.ErrHeld)
+			s.fault(6300, 6400, "script-flush(m4)")
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -909,5 +954,25 @@ func TestVerdictsAdd(t *testing.T) {
 	sum.Add(bad)
 	if len(sum.Violations) != 1 {
 		t.Errorf("violations are %v", sum.Violations)
+	}
+}
+
+// A try counts as judged if nothing would have excused any other answer than the lock.
+func TestQuietTriesAreCounted(t *testing.T) {
+	t.Parallel()
+	s := &story{}
+	s.phase(0, history.InModel)
+	s.members(0, "m0+m1+m2")
+	s.tries("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
+	s.tries("c1", "p", 23, 5100, 5110, 6000).leaves(5120, 5130, 0) // soon after another
+	s.fails("c0", "p", false, 6000, 6010, history.ErrNoQuorum)
+	s.fails("c0", "q", false, 6000, 6010, history.ErrCanceled)
+	s.holds("c0", "r", 22, 6000, 6010, 6500).leaves(6020, 6030, 0) // by one that would have waited
+	s.fault(6990, 7020, "freeze(m0+m1,30ms)")
+	s.fails("c0", "p", false, 7000, 7010, history.ErrNoQuorum)
+	v := All(s.sorted(), testBounds)
+	v.Add(v)
+	if v.Quiet != 4 {
+		t.Errorf("%d tries were judged, want 2, twice", v.Quiet)
 	}
 }

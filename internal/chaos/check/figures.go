@@ -20,6 +20,7 @@ func (c Counts) Figures() []report.Figure {
 		number("upgrades refused", c.Upgrades),
 		number("holds in the phase within the fault model", c.HeldInModel),
 		number("renewed holds that ended in calm", c.Calm),
+		number("tries in calm for names that nobody used", c.Quiet),
 		number("re-entries", c.Reentries),
 		number("renewals", c.Renewals),
 		number("acquisitions that failed", c.Failed),

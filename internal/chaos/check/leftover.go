@@ -9,25 +9,66 @@ import (
 
 // leftover: what was given back, or asked for in vain, is soon free. It is seen not
 // to be when somebody asks for a name, alone, and is told that it is held, though
-// for some time nobody has had it or asked for it, and no fault has kept a release
-// from arriving. Outside of the fault model, and until all has recovered from it, a clock
-// that was ahead may have left it for longer. A caller that asks for reading gets the lock even while others
-// read. If no fault hurt a quorum either, then one try gets the lock, and any other answer is as wrong.
+// for some time nobody has had it or asked for it. That is judged while there is no fault at all, and whatever
+// faults there are, if they leave the caller a quorum on which nobody has left anything. Outside of the fault
+// model, and until all has recovered from it, a clock that was ahead may have left it for longer. A caller that
+// asks for reading gets the lock even while others read. With such a quorum one try gets the lock, and any other
+// answer is as wrong.
 func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
-		if a.to == never || a.held || a.set > 0 || a.depth != 1 || since < 0 || !r.inModel(since, b.Recovery) || r.faulty(since, a.to) || r.used(a, since, b) || r.copied(a, since) {
+		if a.to == never || a.set > 0 || a.depth != 1 || a.waits && a.err != history.ErrHeld || a.err == history.ErrCanceled ||
+			since < 0 || !r.inModel(since, b.Recovery) || r.used(a, since, b) || r.copied(a, since) {
 			continue
 		}
+		calm := r.calm(a.client, since, a.to, b) && r.calmAlone(a, since, b)
+		if calm && !a.waits {
+			v.Quiet++
+		}
+		beside := "there was no fault"
+		if r.faulty(since, a.to) || a.err != history.ErrHeld {
+			beside = "a quorum was unhurt"
+		}
 		switch {
-		case a.err == history.ErrHeld:
-			v.violate(Leftover, a.to, "%s: %s was told at %s that it is held; nobody had it or asked for it since %s, and there was no fault",
-				a.name, a.client, seconds(a.to), seconds(since))
-		case !a.waits && a.err != history.ErrCanceled && r.calm(a.client, since, a.to, b):
-			v.violate(Leftover, a.to, "%s: %s tried to get it at %s and was told: %s; nobody had it or asked for it since %s, and a quorum was unhurt",
-				a.name, a.client, seconds(a.from), a.err, seconds(since))
+		case a.held:
+		case a.err == history.ErrHeld && (calm || !r.faulty(since, a.to)):
+			v.violate(Leftover, a.to, "%s: %s was told at %s that it is held; nobody had it or asked for it since %s, and %s",
+				a.name, a.client, seconds(a.to), seconds(since), beside)
+		case a.err != history.ErrHeld && calm:
+			v.violate(Leftover, a.to, "%s: %s tried to get it at %s and was told: %s; nobody had it or asked for it since %s, and %s",
+				a.name, a.client, seconds(a.from), a.err, seconds(since), beside)
 		}
 	}
+}
+
+// calmAlone is calm for somebody who asks for a name that nobody uses: without the masters on which those who
+// did before may have left it.
+func (r *record) calmAlone(a *ask, since time.Duration, b Bounds) bool {
+	good, bad := r.unhurt(a.client, since, a.to, b)
+	lacks := (good & r.left(a, since, b)).Count()
+	return good.Count()-lacks > bad.Count()+lacks
+}
+
+// left returns the masters on which those who used the name before may have left it: a fault was in the way when
+// they asked, or gave it back. It stays there for its ttl, from when the last of what they asked for arrived.
+func (r *record) left(a *ask, since time.Duration, b Bounds) (some fault.Masters) {
+	for _, o := range r.asks {
+		if o == a || o.name != a.name || o.from > a.to || a.reads && o.reads {
+			continue
+		}
+		last := o.to
+		if o.hold != nil {
+			last = min(o.hold.freed, o.hold.died)
+		}
+		last += b.GiveBack
+		for _, f := range r.faults {
+			hurt, after := f.Hurts(o.client, b.Silent, b.Quarantine)
+			if f.from <= last && (f.to == never || f.to+after >= o.from && max(last, f.to+b.GiveBack)+o.ttl >= since) {
+				some |= hurt
+			}
+		}
+	}
+	return some
 }
 
 // faulty reports whether any fault was under way at any time between.
@@ -75,8 +116,8 @@ func (r *record) used(a *ask, since time.Duration, b Bounds) bool {
 		}
 	}
 	for _, f := range r.forces[a.name] {
-		if f.from <= a.to && f.to != never && f.to+b.Outlive >= since && (f.err != "" || r.beside(f)) {
-			return true // the operator, who is gone, may have left a lock where its release did not arrive
+		if f.from <= a.to && (f.to >= since || f.to+b.Outlive >= since && (f.err != "" || r.beside(f))) {
+			return true // an operator has it for a moment, and may leave it where its release does not arrive
 		}
 	}
 	for _, h := range r.holds[a.name] {
@@ -84,7 +125,7 @@ func (r *record) used(a *ask, since time.Duration, b Bounds) bool {
 		if h.died != never {
 			over = max(h.until, h.died)
 		}
-		if h.held <= a.to && over >= since && !(a.reads && h.reads) {
+		if h != a.hold && h.held <= a.to && over >= since && !(a.reads && h.reads) {
 			return true
 		}
 	}

@@ -46,6 +46,13 @@ func (s *story) holds(client, name string, token uint64, asked, held, until time
 	return h
 }
 
+// tries is the same by a caller who would not have waited.
+func (s *story) tries(client, name string, token uint64, asked, held, until time.Duration) heldLock {
+	h := s.holds(client, name, token, asked, held, until)
+	s.events[len(s.events)-2].Waits = false
+	return h
+}
+
 // owner is the id of the acquisition.
 func (h heldLock) owner() string { return fmt.Sprint(h.client, ".", h.call) }
 

@@ -51,6 +51,7 @@ type Counts struct {
 	Upgrades    int // that were refused
 	HeldInModel int // of them, those in the phase within the fault model
 	Calm        int // renewed holds that ended in calm: no fault would have excused their loss
+	Quiet       int // tries for a name that nobody used, in calm
 	Reentries   int
 	Renewals    int
 	Failed      int // acquisitions that failed
@@ -99,6 +100,7 @@ func (v *Verdict) Add(o Verdict) {
 	v.Upgrades += o.Upgrades
 	v.HeldInModel += o.HeldInModel
 	v.Calm += o.Calm
+	v.Quiet += o.Quiet
 	v.Reentries += o.Reentries
 	v.Renewals += o.Renewals
 	v.Failed += o.Failed
