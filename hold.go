@@ -36,6 +36,7 @@ type hold struct {
 	set      *Locks // it is one of several that are held together; nil: it stands alone
 	telling  *telling
 	drift    float64
+	delay    time.Duration // WithLockDelay
 	since    clock.Instant // when this client got the name from another; 0: begin sets it
 	older    *hold         // of the same name; guarded by the client's holds
 
@@ -94,15 +95,23 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 		telling:  cfg.telling,
 		atLeast:  cfg.atLeast,
 		drift:    c.driftOf(v),
+		delay:    cfg.delay,
 		version:  v.Version,
 		quorum:   quorumOf(v),
 		depth:    1,
 	}
 	h.reading.Store(cfg.reads)
-	h.terms = termsOf(cfg.ttl, cfg.delay, h.drift)
+	h.terms = h.termsAt(v, cfg.ttl)
 	h.masters = inPlace(&h.few, len(c.masters))
 	h.longest = h.terms.keyTTL()
 	return h
+}
+
+// termsAt returns the terms of all that asks for a lease at a view. It never makes them longer than the
+// deployment allows, whatever was checked before: no master may keep a lock for longer than the max ttl, because a
+// member that takes the place of another sits out only that long.
+func (h *hold) termsAt(v *membership.View, ttl time.Duration) terms {
+	return termsOf(min(ttl, v.Table.MaxLease()-h.delay), h.delay, h.drift)
 }
 
 // send sends the same call to all masters.

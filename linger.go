@@ -124,5 +124,6 @@ func (l lingering) Prepare(master int, _ script.Call, resent bool) script.Call {
 	if resent || l.inDoubt(master) {
 		mark = goneTTL
 	}
-	return l.lingerCall(lingerTTL(left, l.drift), mark)
+	most := l.client.members.View().Table.MaxLease() // whatever was checked before, as for each lease: see termsAt
+	return l.lingerCall(min(lingerTTL(left, l.drift), most), mark)
 }

@@ -136,7 +136,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := l.over(ctx); err != nil {
 		return err
 	}
-	return h.extendNow(ctx, opExtend, termsOf(ttl, h.delay(), h.drift))
+	return h.extendNow(ctx, opExtend, ttl)
 }
 
 // over is why the masters need not be asked to change the lease: the handle is unlocked, ctx has ended, or the hold is over.
@@ -153,11 +153,11 @@ func (l *Lock) over(ctx context.Context) error {
 }
 
 // extendNow extends the lease, and waits until a quorum of masters has done it.
-func (h *hold) extendNow(ctx context.Context, op string, t terms) error {
+func (h *hold) extendNow(ctx context.Context, op string, ttl time.Duration) error {
 	c := h.client
 	deadline := c.now().Add(c.requestTimeout)
 	return c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
-		return h.awaitExtended(ctx, op, h.extend(v, t), t, deadline)
+		return h.awaitExtended(ctx, op, h.extend(v, ttl), ttl, deadline)
 	})
 }
 
@@ -165,21 +165,21 @@ func (h *hold) extendNow(ctx context.Context, op string, t terms) error {
 func (h *hold) mayExtend(ttl time.Duration) (time.Duration, error) {
 	c := h.client
 	ttl = ttl.Truncate(time.Millisecond)
-	if err := c.validateTTL(ttl, h.delay()); err != nil {
+	if err := c.validateTTL(ttl, h.delay); err != nil {
 		return 0, err
 	}
-	return ttl, c.suits(c.members.View(), &lockConfig{ttl: ttl, ttlGiven: true, delay: h.delay()})
+	return ttl, c.suits(c.members.View(), &lockConfig{ttl: ttl, ttlGiven: true, delay: h.delay})
 }
 
 // awaitExtended waits until a round of extends is decided.
-func (h *hold) awaitExtended(ctx context.Context, op string, r *round, t terms, deadline clock.Instant) error {
+func (h *hold) awaitExtended(ctx context.Context, op string, r *round, ttl time.Duration, deadline clock.Instant) error {
 	c := h.client
 	if err := c.await(ctx, r, deadline); err != nil {
 		return err
 	}
 	votes := r.tally()
 	if decide(votes, r.need) == won {
-		h.extended(t, c.now())
+		h.extended(h.termsAt(r.view, ttl), c.now())
 		if !h.valid() {
 			return h.end(ErrExpired) // the answers came too late to count
 		}

@@ -175,16 +175,16 @@ func (s *Locks) renew(now clock.Instant, ttl time.Duration) {
 	})
 }
 
-// retryRenewal returns the terms of a renewal that begins now, and has it tried again
+// retryRenewal returns the ttl of a renewal that begins now, and has it tried again
 // soon unless it succeeds.
-func (h *hold) retryRenewal(now clock.Instant) terms {
+func (h *hold) retryRenewal(now clock.Instant) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.renewAt = now.Add(h.terms.ttl / renewRetries)
 	if h.ended == nil {
 		h.timer.Reset(h.untilNextTick(now))
 	}
-	return h.terms
+	return h.terms.ttl
 }
 
 func (s *Locks) none() bool { return s == nil || s.client == nil }
@@ -310,16 +310,15 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	deadline := c.now().Add(c.requestTimeout)
 	return c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
-		asked, t := make([]*round, len(holds)), make([]terms, len(holds))
+		asked := make([]*round, len(holds))
 		c.gather(func() {
 			for i, h := range holds {
-				t[i] = termsOf(ttl, h.delay(), h.drift)
-				asked[i] = h.extend(v, t[i])
+				asked[i] = h.extend(v, ttl)
 			}
 		})
 		var errs []error
 		for i, h := range holds {
-			errs = append(errs, h.awaitExtended(ctx, opExtend, asked[i], t[i], deadline))
+			errs = append(errs, h.awaitExtended(ctx, opExtend, asked[i], ttl, deadline))
 		}
 		return errors.Join(errs...)
 	})

@@ -107,9 +107,9 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	}
 	h.writers, l.writes = 0, false
 	h.reading.Store(true)
-	t := h.terms
+	ttl := h.terms.ttl
 	h.mu.Unlock()
-	err := h.extendNow(ctx, opDowngrade, t)
+	err := h.extendNow(ctx, opDowngrade, ttl)
 	if h.unblocks() {
 		c.queues.Unblock(h.name)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
@@ -28,13 +29,14 @@ func WithoutReentry() LockOption {
 func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	c := h.client
 	cfg.telling.reEnters()
+	cfg.delay = h.delay
 	if !cfg.ttlGiven || cfg.ttl == c.config.lock.ttl { // nobody asked for it here
-		cfg.ttl = min(cfg.ttl, c.maxTTL-h.delay())
+		cfg.ttl, cfg.ttlGiven = min(cfg.ttl, c.maxTTL-h.delay), false
 	}
-	if err := c.validateTTL(cfg.ttl, h.delay()); err != nil {
+	if err := c.suits(c.members.View(), &cfg); err != nil {
 		return nil, err
 	}
-	if err := atLeastFits(cfg.atLeast, c.members.View().Table.MaxLease(), h.drift); err != nil {
+	if err := c.validateTTL(cfg.ttl, h.delay); err != nil {
 		return nil, err
 	}
 	deadline := c.now().Add(c.requestTimeout)
@@ -60,12 +62,10 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	if !cfg.reads {
 		h.writers++
 	}
-	t := termsOf(cfg.ttl, h.terms.delay, h.drift)
-	h.longest = max(h.longest, t.keyTTL())
 	h.mu.Unlock()
 
 	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
-		return h.enterAgain(ctx, v, depth, t, deadline)
+		return h.enterAgain(ctx, v, depth, cfg.ttl, deadline)
 	})
 	if errors.Is(err, ErrLost) {
 		h.end(ErrLost)
@@ -91,8 +91,12 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 }
 
 // enterAgain asks the masters once to enter the hold again.
-func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, t terms, deadline clock.Instant) error {
+func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, ttl time.Duration, deadline clock.Instant) error {
 	c := h.client
+	t := h.termsAt(v, ttl)
+	h.mu.Lock()
+	h.longest = max(h.longest, t.keyTTL())
+	h.mu.Unlock()
 	asked := newRound(v)
 	asked.weigh = func(i int, vote script.Vote) script.Vote {
 		h.mu.Lock()

@@ -44,19 +44,19 @@ func (h *hold) tick() {
 		return
 	}
 	due := h.renews() && !now.Before(h.renewAt)
-	t := h.terms
+	ttl := h.terms.ttl
 	first := h.renewal == nil
 	if due {
-		h.renewAt = now.Add(t.ttl / renewRetries) // unless this round succeeds
+		h.renewAt = now.Add(ttl / renewRetries) // unless this round succeeds
 	}
 	h.timer.Reset(h.untilNextTick(now))
 	h.mu.Unlock()
 	switch {
 	case !due || !planted.Bug.Renews(first):
 	case h.set != nil:
-		h.set.renew(now, t.ttl)
+		h.set.renew(now, ttl)
 	default:
-		h.renew(t)
+		h.renew(ttl)
 	}
 }
 
@@ -83,8 +83,8 @@ func (h *hold) renewNow() {
 // renew starts a renewal, and drops the requests of the renewal before that have
 // not left yet. So the queue of a master that hangs has the requests of one
 // renewal, not of all.
-func (h *hold) renew(t terms) {
-	r := h.extend(h.client.members.View(), t)
+func (h *hold) renew(ttl time.Duration) {
+	r := h.extend(h.client.members.View(), ttl)
 	h.mu.Lock()
 	before := h.renewal
 	h.renewal = r
@@ -99,10 +99,10 @@ func (h *hold) renew(t terms) {
 func (h *hold) membersChanged() {
 	h.mu.Lock()
 	again := h.ended == nil && h.renews() && h.renewal != nil && !h.renewal.won()
-	t := h.terms
+	ttl := h.terms.ttl
 	h.mu.Unlock()
 	if again {
-		h.renew(t)
+		h.renew(ttl)
 	}
 }
 
@@ -110,8 +110,9 @@ func (h *hold) membersChanged() {
 // ends never will. A master that did not have the lock the last time is sent a
 // repair instead, which writes it back: as long as a quorum renews without it, a
 // lock survives any number of masters losing it one after the other.
-func (h *hold) extend(v *membership.View, t terms) *round {
+func (h *hold) extend(v *membership.View, ttl time.Duration) *round {
 	c := h.client
+	t := h.termsAt(v, ttl)
 	start := c.now()
 	r := newRound(v)
 	r.during = h
@@ -221,10 +222,4 @@ func (h *hold) extended(t terms, now clock.Instant) {
 	h.terms = t
 	h.renewAt = now.Add(t.ttl / renewals)
 	h.timer.Reset(h.untilNextTick(now))
-}
-
-func (h *hold) delay() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.terms.delay
 }

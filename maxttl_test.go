@@ -1,0 +1,89 @@
+package redlock
+
+import (
+	"testing"
+	"time"
+)
+
+// underMaxTTL returns a client that knows nothing of it, of a deployment with a max ttl of 10 s, and another one.
+func underMaxTTL(d *deployment) (c, rival *Client) {
+	d.client(WithMaxTTL(10 * time.Second)) // founds it
+	return d.reached(), d.reached()
+}
+
+// No lease is longer than the deployment's max ttl, whichever way it came about: masters keep the lock for no longer, and a
+// member that takes the place of another sits out no longer.
+func TestNoLeaseIsLongerThanTheDeploymentAllows(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		way  string
+		lock func(t *testing.T, c *Client) *Lock
+	}{
+		{"fresh", func(t *testing.T, c *Client) *Lock { return mustTry(t, c, "job", WithoutWatchdog()) }},
+		{"entered again", func(t *testing.T, c *Client) *Lock {
+			outer := mustTry(t, c, "job", WithoutWatchdog())
+			inner, err := c.TryLock(outer.Context(), "job")
+			must(t, err)
+			return inner
+		}},
+		{"entered again for reading", func(t *testing.T, c *Client) *Lock {
+			outer, err := c.TryRLock(background, "job", WithoutWatchdog())
+			must(t, err)
+			inner, err := c.TryRLock(outer.Context(), "job")
+			must(t, err)
+			return inner
+		}},
+		{"handed over", func(t *testing.T, c *Client) *Lock {
+			before := mustTry(t, c, "job")
+			got := goLock(t, c, "job", WithoutWatchdog())
+			eventually(t, "it waits", func() bool { return c.queues.Waiting("job") == 1 })
+			must(t, before.Unlock(background))
+			return have(t, got)
+		}},
+		// What no check before has refused.
+		{"extended", func(t *testing.T, c *Client) *Lock {
+			lock := mustTry(t, c, "job", WithoutWatchdog())
+			must(t, lock.h.extendNow(background, opExtend, 30*time.Second))
+			return lock
+		}},
+		{"repaired", func(t *testing.T, c *Client) *Lock {
+			lock := mustTry(t, c, "job", WithoutWatchdog())
+			settled(t, c)
+			for i := range lock.h.masters {
+				lock.h.masters[i].lost = true
+			}
+			lock.h.renew(30 * time.Second)
+			return lock
+		}},
+		{"prepared", func(t *testing.T, c *Client) *Lock {
+			a := c.prepare(c.members.View(), "job", lockConfig{ttl: 30 * time.Second}, nowhere)
+			a.h.send(&a.asked, a.call)
+			lock, err := c.conclude(background, a)
+			must(t, err)
+			return lock
+		}},
+	} {
+		t.Run(x.way, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+				c, rival := underMaxTTL(d)
+				lock := x.lock(t, c)
+				settled(t, c)
+				for i, r := range d.raw {
+					if left := r.PTTL(background, lock.h.keys.Lock).Val(); left > 10*time.Second || left <= 0 {
+						t.Errorf("master %d keeps it for %v", i, left)
+					}
+				}
+				if left := time.Until(lock.Until()); left > 10*time.Second {
+					t.Errorf("valid for %v", left)
+				}
+				_, err := rival.TryLock(background, "job")
+				requireErr(t, err, ErrHeld)
+				time.Sleep(10*time.Second + 100*time.Millisecond)
+				if other, err := rival.TryLock(background, "job"); err == nil && lock.Valid() {
+					t.Errorf("two holders: %v, valid for %v, and %v", lock, time.Until(lock.Until()), other)
+				}
+			})
+		})
+	}
+}
