@@ -87,3 +87,34 @@ func TestNoLeaseIsLongerThanTheDeploymentAllows(t *testing.T) {
 		})
 	}
 }
+
+// A ttl, or a time to stay taken, that the deployment does not allow is refused, also of a caller whose attempt
+// another one would have handed over.
+func TestWhatTheDeploymentDoesNotAllowIsRefused(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c, _ := underMaxTTL(d)
+		lock := mustTry(t, c, "job", WithTTL(5*time.Second))
+		ctx := lock.Context()
+		requireErr(t, lock.Extend(background, 11*time.Second), ErrBadOption)
+		for name, option := range map[string]LockOption{"ttl": WithTTL(11 * time.Second), "hold at least": HoldAtLeast(11 * time.Second)} {
+			_, err := c.TryLock(background, "other", option)
+			requireOptionError(t, err, name)
+			_, err = c.TryLock(ctx, "job", option)
+			requireOptionError(t, err, name)
+
+			before := mustTry(t, c, "handed over")
+			refused := make(chan error, 1)
+			go func() {
+				_, err := c.Lock(background, "handed over", option)
+				refused <- err
+			}()
+			eventually(t, "it waits", func() bool { return c.queues.Waiting("handed over") == 1 })
+			must(t, before.Unlock(background))
+			requireOptionError(t, <-refused, name)
+			must(t, mustTry(t, c, "handed over").Unlock(background)) // nothing is left
+		}
+		must(t, lock.Unlock(background))
+	})
+}
+

@@ -145,11 +145,16 @@ func (h *hold) freed(master int, v script.Vote) script.Vote {
 
 // nextAttempt prepares the attempt of the caller of this client who comes after h, and
 // has this ticket. As long as this client may keep the name, the masters keep it for
-// that caller, whoever else waits.
+// that caller, whoever else waits. It returns nil if the deployment does not allow what the
+// caller wants, who may not have asked before: the caller is told so when it asks by itself.
 func (h *hold) nextAttempt(cfg lockConfig, ticket waitqueue.Ticket) *attempt {
 	c := h.client
+	v := c.members.View()
+	if c.suits(v, &cfg) != nil {
+		return nil
+	}
 	in := c.placeFor(ticket)
-	a := c.prepare(c.members.View(), h.name, cfg, in)
+	a := c.prepare(v, h.name, cfg, in)
 	if in.waits() && !cfg.fair && c.now().Before(h.since.Add(keepFor)) {
 		a.h.since = h.since
 	}

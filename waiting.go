@@ -327,7 +327,7 @@ func (c *Client) handOver(h *hold) *attempt {
 	if !c.queues.Hand(w, a) {
 		return nil // it has left
 	}
-	return a
+	return a // or nil: then w asks by itself
 }
 
 // forget ends h for the waiters of this client.
