@@ -101,6 +101,9 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 		depth:    1,
 	}
 	h.reading.Store(cfg.reads)
+	if h.set != nil {
+		h.maxHold, h.atLeast = 0, 0 // finish sets them for all from the same moment
+	}
 	h.terms = h.termsAt(v, cfg.ttl)
 	h.masters = inPlace(&h.few, len(c.masters))
 	h.longest = h.terms.keyTTL()

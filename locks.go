@@ -49,7 +49,6 @@ var errNoLocks = fmt.Errorf("%w: the *Locks is nil", ErrNotAcquired)
 func (c *Client) newLocks(ctx context.Context, names []string, cfg lockConfig, ticket waitqueue.Ticket) *Locks {
 	s := &Locks{client: c, names: names, cfg: cfg, ticket: ticket}
 	s.base, s.cancel = context.WithCancelCause(ctx)
-	s.cfg.maxHold, s.cfg.atLeast = 0, 0 // finish sets them for all from the same moment
 	s.cfg.set = s
 	return s
 }

@@ -102,6 +102,10 @@ func TestWhatTheDeploymentDoesNotAllowIsRefused(t *testing.T) {
 			requireOptionError(t, err, name)
 			_, err = c.TryLock(ctx, "job", option)
 			requireOptionError(t, err, name)
+			_, err = c.TryLockAll(background, []string{"a", "b"}, option)
+			requireOptionError(t, err, name)
+			_, err = c.LockAll(background, []string{"a", "b"}, option, WithWait(time.Minute))
+			requireOptionError(t, err, name)
 
 			before := mustTry(t, c, "handed over")
 			refused := make(chan error, 1)
@@ -117,4 +121,3 @@ func TestWhatTheDeploymentDoesNotAllowIsRefused(t *testing.T) {
 		must(t, lock.Unlock(background))
 	})
 }
-
