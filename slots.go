@@ -119,8 +119,9 @@ func (c *Client) waitForSlot(ctx context.Context, name string, cfg lockConfig) (
 		waiting, cancel := context.WithCancel(ctx)
 		leave[slot] = cancel
 		go func() {
-			lock, err := c.wait(waiting, slotName(name, slot+1), cfg)
-			results <- result{slot, lock, err}
+			r := result{slot: slot, err: ErrNotAcquired} // if an observer ends this goroutine
+			defer func() { results <- r }()
+			r.lock, r.err = c.wait(waiting, slotName(name, slot+1), cfg)
 		}()
 	}
 	var taken *Lock

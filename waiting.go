@@ -66,8 +66,8 @@ func (p place) kept() place {
 }
 
 // wait waits in the queue for name, and leaves the queue with the lock or without
-// it.
-func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
+// it, also when an observer does not return: those behind it would wait for ever.
+func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (lock *Lock, err error) {
 	if cfg.wait == 0 {
 		return c.once(ctx, name, cfg)
 	}
@@ -81,11 +81,11 @@ func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (*Lock, 
 		ticket = c.tickets.Next(c.now())
 	}
 	w := c.queues.Join(name, cfg, ticket)
-	lock, err := c.waitAs(ctx, name, w)
+	defer func() { c.stopWaiting(name, w, lock) }()
+	lock, err = c.waitAs(ctx, name, w)
 	if cfg.set != nil && err == nil && w.Ticket.Known() {
 		cfg.set.ticket = w.Ticket
 	}
-	c.stopWaiting(name, w, lock)
 	return lock, err
 }
 

@@ -1,0 +1,158 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// breaker is an observer of which one function does not return, once after it was armed. It counts
+// the holds that have not ended.
+type breaker struct {
+	at    string // the function
+	how   func()
+	armed atomic.Bool
+	holds atomic.Int64
+}
+
+func (b *breaker) breaks(at string) {
+	if b.at == at && b.armed.CompareAndSwap(true, false) {
+		b.how()
+	}
+}
+
+func (b *breaker) observer() Observer {
+	return Observer{
+		Started:       func(ctx context.Context, _ LockCall) context.Context { b.breaks("Started"); return ctx },
+		AttemptFailed: func(context.Context, FailedAttempt) { b.breaks("AttemptFailed") },
+		Acquired:      func(context.Context, Acquisition) { b.holds.Add(1); b.breaks("Acquired") },
+		Finished:      func(context.Context, LockResult) { b.breaks("Finished") },
+		Ended:         func(context.Context, HoldEnd) { b.holds.Add(-1); b.breaks("Ended") },
+		Unlocked:      func(context.Context, UnlockResult) { b.breaks("Unlocked") },
+	}
+}
+
+// breaksIn runs a call that does not return, because of the observer.
+func (b *breaker) breaksIn(t *testing.T, call func()) {
+	t.Helper()
+	b.armed.Store(true)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer func() { _ = recover() }()
+		call()
+		t.Error("the call returned")
+	}()
+	<-over
+}
+
+// ways are those in which a function does not return.
+var ways = map[string]func(){"panic": func() { panic("by an observer") }, "goexit": runtime.Goexit}
+
+// lockKinds are the calls that lock, and unlock.
+var lockKinds = map[string]func(c *Client) (unlock func() error, err error){
+	"TryLock":   func(c *Client) (func() error, error) { return unlockOf(c.TryLock(background, "a")) },
+	"Lock":      func(c *Client) (func() error, error) { return unlockOf(c.Lock(background, "a")) },
+	"RLock":     func(c *Client) (func() error, error) { return unlockOf(c.RLock(background, "a")) },
+	"WithSlots": func(c *Client) (func() error, error) { return unlockOf(c.Lock(background, "a", WithSlots(1))) },
+	"TryLockAll": func(c *Client) (func() error, error) {
+		return unlockOf(c.TryLockAll(background, []string{"a", "b", "c"}))
+	},
+	"LockAll": func(c *Client) (func() error, error) { return unlockOf(c.LockAll(background, []string{"a", "b", "c"})) },
+}
+
+func unlockOf(held interface{ Unlock(context.Context) error }, err error) (func() error, error) {
+	return func() error { return held.Unlock(background) }, err
+}
+
+// everyBreak runs a test for each kind of call, and each way in which these functions do not return.
+func everyBreak(t *testing.T, test func(t *testing.T, d *deployment, b *breaker, c *Client, kind string), functions ...string) {
+	for _, at := range functions {
+		t.Run(at, func(t *testing.T) {
+			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+				b := &breaker{at: at}
+				c := d.reached(WithObserver(b.observer()), WithWait(5*time.Second))
+				for how, breaks := range ways {
+					b.how = breaks
+					for kind := range lockKinds {
+						test(t, d, b, c, kind)
+						if t.Failed() {
+							t.Fatalf("%s in %s", how, kind)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// nothingStays checks that no name is held any more, and that this client and another can lock
+// all of them at once.
+func (b *breaker) nothingStays(t *testing.T, d *deployment, c *Client, kind string) {
+	t.Helper()
+	synctest.Wait()
+	for _, name := range []string{"a", "b", "c", slotName("a", 1)} {
+		if got := d.holders(name); strings.Contains(got, "1") {
+			t.Errorf("%s is held on %s", name, got)
+		}
+	}
+	if n := b.holds.Load(); n != 0 {
+		t.Errorf("%d holds did not end", n)
+	}
+	for _, c := range []*Client{c, d.reached(WithWait(5 * time.Second))} {
+		unlock, err := lockKinds[kind](c)
+		must(t, err)
+		must(t, unlock())
+	}
+}
+
+// Who waits leaves the line also when an observer does not return. Others of the client would wait
+// behind it for ever.
+func TestAWaiterWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	everyBreak(t, func(t *testing.T, d *deployment, b *breaker, c *Client, kind string) {
+		if strings.HasPrefix(kind, "Try") {
+			return
+		}
+		held := d.reached()
+		before := "TryLock"
+		if kind == "WithSlots" {
+			before = kind
+		}
+		unlock, err := lockKinds[before](held)
+		must(t, err)
+		b.breaksIn(t, func() { _, _ = lockKinds[kind](c) })
+		must(t, unlock())
+		b.nothingStays(t, d, c, kind)
+	}, "AttemptFailed")
+}
+
+// A slot's waiter has a goroutine of its own. When an observer ends that, the others take the slot.
+func TestAWaiterForASlotWhoseGoroutineEnds(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var held []*Lock
+		for range 2 {
+			held = append(held, mustTry(t, d.reached(), "a", WithSlots(2)))
+		}
+		b := &breaker{at: "AttemptFailed", how: runtime.Goexit}
+		c := d.reached(WithObserver(b.observer()))
+		got := make(chan error)
+		go func() {
+			lock, err := c.Lock(background, "a", WithSlots(2), WithWait(5*time.Second))
+			got <- errors.Join(err, lock.Unlock(background))
+		}()
+		synctest.Wait()
+		b.armed.Store(true)
+		time.Sleep(time.Second)
+		for _, l := range held {
+			must(t, l.Unlock(background))
+		}
+		must(t, <-got)
+	})
+}
