@@ -224,3 +224,16 @@ func (l *Lock) leave() error {
 	l.cancel(ErrReleased)
 	return l.h.unlock(writes, l.wish)
 }
+
+// giveBack is Unlock of a handle that its caller did not get. Nobody waits for that.
+func (l *Lock) giveBack() {
+	if l.none() {
+		return
+	}
+	if l.ctx == l.h.ctx {
+		l.h.giveBack()
+		return
+	}
+	l.cancel(ErrReleased) // a re-entry
+	l.h.exit(l.writes, l.wish)
+}

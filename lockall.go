@@ -99,7 +99,7 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 		fresh = c.waitForAll
 	}
 	locks, err := fresh(ctx, names, cfg)
-	cfg.telling.finished(err)
+	orElse(func() { cfg.telling.finished(err) }, locks.abandon)
 	return locks, err
 }
 
@@ -128,7 +128,18 @@ func inOrder(given []string) ([]string, error) {
 // allOnce is one attempt at all names by a caller that does not wait.
 func (c *Client) allOnce(ctx context.Context, names []string, cfg lockConfig) (*Locks, error) {
 	s := c.newLocks(ctx, names, cfg, waitqueue.Ticket{})
-	if _, err := c.take(s, names); err != nil {
+	return s.takeBy(cfg, func() error {
+		_, err := c.take(s, names)
+		return err
+	})
+}
+
+// takeBy makes a handle for the set once take has taken all its names. If that fails, or an
+// observer does not return, it gives back those that the set has.
+func (s *Locks) takeBy(cfg lockConfig, take func() error) (*Locks, error) {
+	var err error
+	orElse(func() { err = take() }, s.abandon)
+	if err != nil {
 		s.abandon()
 		return nil, err
 	}
@@ -142,21 +153,17 @@ func (c *Client) waitForAll(ctx context.Context, names []string, cfg lockConfig)
 	blocked := -1 // which name was not free
 	for try := 0; ; try++ {
 		s := c.newLocks(ctx, names, cfg, ticket)
-		var err error
-		if try < jointTries {
-			blocked, err = c.takeJointly(s, names, blocked, &w)
-		} else {
-			err = c.takeInOrder(s, names, &w)
+		locks, err := s.takeBy(cfg, func() (err error) {
+			if try < jointTries {
+				blocked, err = c.takeJointly(s, names, blocked, &w)
+				return err
+			}
+			return c.takeInOrder(s, names, &w)
+		})
+		if err == nil {
+			return locks, nil
 		}
 		ticket = s.ticket
-		if err == nil {
-			var locks *Locks
-			if locks, err = s.finish(cfg); err == nil {
-				return locks, nil
-			}
-		} else {
-			s.abandon()
-		}
 		if errors.Is(err, ErrBadOption) || hopeless(err) || cfg.failFast && lasting(err) {
 			return nil, err
 		}
@@ -281,11 +288,20 @@ func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names
 		s.cfg.telling.failed(name, attempts[0].start, err)
 		return blocked, err
 	}
-	for i, a := range attempts {
-		a.h.tellAcquired(a.start, votes[i])
-		a.h.begin(s.base, &a.asked)
-	}
+	s.begin(attempts, votes)
 	return -1, nil
+}
+
+// begin makes holds of the attempts. If an observer does not return, it gives up those that
+// come after.
+func (s *Locks) begin(attempts []*attempt, votes [][]script.Vote) {
+	for i, a := range attempts {
+		orElse(func() { a.begin(s.base, votes[i]) }, func() {
+			for _, rest := range attempts[i+1:] {
+				rest.h.giveUp(&rest.asked, nowhere)
+			}
+		})
+	}
 }
 
 // heldByOther reports that masters refused a name because of its own lock, and not

@@ -132,6 +132,9 @@ func (h *hold) bound(now clock.Instant, cfg lockConfig) {
 
 // abandon gives back the names of a set that did not get all its names.
 func (s *Locks) abandon() {
+	if s.none() {
+		return
+	}
 	s.exit()
 	s.cancel(ErrNotAcquired)
 }

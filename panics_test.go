@@ -111,6 +111,15 @@ func (b *breaker) nothingStays(t *testing.T, d *deployment, c *Client, kind stri
 	}
 }
 
+// When an observer does not return from a call that locks, nothing of the call stays behind.
+func TestALockWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	everyBreak(t, func(t *testing.T, d *deployment, b *breaker, c *Client, kind string) {
+		b.breaksIn(t, func() { _, _ = lockKinds[kind](c) })
+		b.nothingStays(t, d, c, kind)
+	}, "Started", "Acquired", "Finished")
+}
+
 // Who waits leaves the line also when an observer does not return. Others of the client would wait
 // behind it for ever.
 func TestAWaiterWhoseObserverDoesNotReturn(t *testing.T) {
@@ -130,6 +139,24 @@ func TestAWaiterWhoseObserverDoesNotReturn(t *testing.T) {
 		must(t, unlock())
 		b.nothingStays(t, d, c, kind)
 	}, "AttemptFailed")
+}
+
+// A re-entry that its caller does not get is taken back, and the hold stays the others'.
+func TestAReEntryWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		b := &breaker{at: "Finished"}
+		c := d.reached(WithObserver(b.observer()))
+		for _, b.how = range ways {
+			lock := mustTry(t, c, "a")
+			b.breaksIn(t, func() { _, _ = c.TryLock(lock.Context(), "a") })
+			if !lock.Valid() {
+				t.Error("the hold is over")
+			}
+			must(t, lock.Unlock(background))
+			b.nothingStays(t, d, c, "TryLock")
+		}
+	})
 }
 
 // A slot's waiter has a goroutine of its own. When an observer ends that, the others take the slot.

@@ -122,7 +122,7 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, reads
 	}
 	defer c.calls.Done()
 	lock, err := c.lockWith(ctx, name, cfg, mayWait)
-	cfg.telling.finished(err)
+	orElse(func() { cfg.telling.finished(err) }, lock.giveBack)
 	return lock, err
 }
 
@@ -228,8 +228,20 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 		h.telling.failed(h.name, a.start, err)
 		return nil, err
 	}
-	h.tellAcquired(a.start, votes)
-	return h.begin(ctx, &a.asked), nil
+	return a.begin(ctx, votes), nil
+}
+
+// begin tells of the acquisition, and makes a hold of it. If the observer does not return, the
+// hold begins all the same, and is given back at once: so its end is told too. A set gives
+// back all its holds itself.
+func (a *attempt) begin(ctx context.Context, votes []script.Vote) *Lock {
+	orElse(func() { a.h.tellAcquired(a.start, votes) }, func() {
+		lock := a.h.begin(ctx, &a.asked)
+		if a.h.set == nil {
+			lock.giveBack()
+		}
+	})
+	return a.h.begin(ctx, &a.asked)
 }
 
 // confirm makes a quorum of masters stand at the hold's token, or at the token that a reader
