@@ -222,7 +222,9 @@ func (l *Lock) leave() error {
 		return ErrReleased
 	}
 	l.cancel(ErrReleased)
-	return l.h.unlock(writes, l.wish)
+	var err error
+	orElse(func() { err = l.h.unlock(writes, l.wish) }, l.h.freeAnyway)
+	return err
 }
 
 // giveBack is Unlock of a handle that its caller did not get. Nobody waits for that.
@@ -235,5 +237,5 @@ func (l *Lock) giveBack() {
 		return
 	}
 	l.cancel(ErrReleased) // a re-entry
-	l.h.exit(l.writes, l.wish)
+	l.h.leave(l.writes, l.wish)
 }

@@ -145,15 +145,24 @@ func (s *Locks) exit() (held []*hold, freed []*round, ended error) {
 	all := slices.Clone(s.holds)
 	s.mu.Unlock()
 	s.client.gather(func() {
-		for _, h := range all {
-			r, err := h.exit(true, h.wish)
+		leaveEach(all, func(h *hold, r *round, err error) {
 			if err != nil {
 				ended = err
 			}
 			held, freed = append(held, h), append(freed, r)
-		}
+		})
 	})
 	return held, freed, ended
+}
+
+// leaveEach leaves all holds, also when an observer does not return from one of them.
+func leaveEach(holds []*hold, left func(*hold, *round, error)) {
+	for i, h := range holds {
+		orElse(func() {
+			r, err := h.leave(true, h.wish)
+			left(h, r, err)
+		}, func() { leaveEach(holds[i+1:], left) })
+	}
 }
 
 // renew renews all holds of a set, in one batch for each master. It is called when the

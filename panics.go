@@ -14,3 +14,16 @@ func orElse(f, undo func()) {
 	f()
 	returned = true
 }
+
+// leave is exit, and frees the name also if the observer does not return.
+func (h *hold) leave(writes bool, w *wish) (freed *round, ended error) {
+	orElse(func() { freed, ended = h.exit(writes, w) }, h.freeAnyway)
+	return freed, ended
+}
+
+// freeAnyway is for a hold whose end was told to an observer that did not return, before the
+// masters and the other callers of this client were told.
+func (h *hold) freeAnyway() {
+	h.client.forget(h)
+	h.release(0, nil)
+}

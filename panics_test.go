@@ -159,6 +159,17 @@ func TestAReEntryWhoseObserverDoesNotReturn(t *testing.T) {
 	})
 }
 
+// An Unlock frees the names also when an observer does not return.
+func TestAnUnlockWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	everyBreak(t, func(t *testing.T, d *deployment, b *breaker, c *Client, kind string) {
+		unlock, err := lockKinds[kind](c)
+		must(t, err)
+		b.breaksIn(t, func() { _ = unlock() })
+		b.nothingStays(t, d, c, kind)
+	}, "Ended", "Unlocked")
+}
+
 // A slot's waiter has a goroutine of its own. When an observer ends that, the others take the slot.
 func TestAWaiterForASlotWhoseGoroutineEnds(t *testing.T) {
 	t.Parallel()

@@ -158,5 +158,5 @@ func (h *hold) giveBack() {
 	h.mu.Lock()
 	h.atLeast = 0
 	h.mu.Unlock()
-	h.exit(!h.reading.Load(), h.wish)
+	h.leave(!h.reading.Load(), h.wish)
 }

@@ -32,11 +32,13 @@ func Gather(masters []*Master, submit func()) {
 	for _, m := range masters {
 		m.gather(1)
 	}
+	defer func() { // also when submit panics
+		for _, m := range masters {
+			m.gather(-1)
+			m.nudge()
+		}
+	}()
 	submit()
-	for _, m := range masters {
-		m.gather(-1)
-		m.nudge()
-	}
 }
 
 func (m *Master) gather(n int) {
