@@ -31,19 +31,14 @@ import (
 // d must be positive, and with the drift allowance at most MaxTTL, because no master keeps
 // a lock for longer. Default: Unlock frees the name at once.
 func HoldAtLeast(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) {
-		l.atLeast = d
-		if d == 0 {
-			l.atLeast = -1 // asked for, and refused by validate; unset is 0
-		}
-	})
+	return lockOption(func(l *lockConfig) { l.atLeast, l.atLeastGiven = d, true })
 }
 
-func (c *config) validateAtLeast(d time.Duration) error {
-	if d < 0 || d > maxDuration {
-		return &OptionError{"hold at least", max(d, 0), fmt.Sprintf("it must be positive, and at most %v", maxDuration)}
+func (c *config) validateAtLeast(l lockConfig) error {
+	if l.atLeastGiven && (l.atLeast <= 0 || l.atLeast > maxDuration) {
+		return &OptionError{"hold at least", l.atLeast, fmt.Sprintf("it must be positive, and at most %v", maxDuration)}
 	}
-	return atLeastFits(d, c.maxTTL, c.drift)
+	return atLeastFits(l.atLeast, c.maxTTL, c.drift)
 }
 
 // atLeastFits reports that masters may not keep a lock for so long after its Unlock.

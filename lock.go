@@ -164,10 +164,10 @@ func (h *hold) extendNow(ctx context.Context, op string, ttl time.Duration) erro
 // mayExtend returns the ttl of an extension, to the millisecond, if it may be that long.
 func (h *hold) mayExtend(ttl time.Duration) (time.Duration, error) {
 	c := h.client
-	ttl = ttl.Truncate(time.Millisecond)
 	if err := c.validateTTL(ttl, h.delay); err != nil {
 		return 0, err
 	}
+	ttl = ttl.Truncate(time.Millisecond)
 	return ttl, c.suits(c.members.View(), &lockConfig{ttl: ttl, ttlGiven: true, delay: h.delay})
 }
 

@@ -67,6 +67,10 @@ func (c *Client) suits(v *membership.View, cfg *lockConfig) error {
 		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("it must be at most the deployment's (%v)", most)}
 	case c.driftGiven && c.drift < v.Table.Drift:
 		return &OptionError{"drift", c.drift, fmt.Sprintf("it must be at least the deployment's (%v)", v.Table.Drift)}
+	case cfg != nil && !cfg.ttlGiven && cfg.ttl < c.leastTTL():
+		within := c.config
+		within.maxTTL = most
+		return within.noDefaultTTL(*cfg)
 	case cfg != nil && cfg.ttl+cfg.delay > most:
 		return &OptionError{"ttl", cfg.ttl, fmt.Sprintf("with the lock delay (%v) it must be at most the deployment's max ttl (%v)", cfg.delay, most)}
 	case cfg != nil:

@@ -80,6 +80,9 @@ type lockConfig struct {
 	maxHold  time.Duration
 	atLeast  time.Duration
 	wait     time.Duration
+
+	maxHoldGiven, atLeastGiven, slotsGiven bool // else there are none
+
 	fair     bool
 	failFast bool
 	watchdog bool
@@ -105,7 +108,7 @@ func (o lockOption) applyLock(l *lockConfig) { o(l) }
 // shorter. It must be at least MinTTL, above the request timeout, and together with
 // the lock delay at most the max ttl.
 func WithTTL(ttl time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.ttl, l.ttlGiven = ttl.Truncate(time.Millisecond), true })
+	return lockOption(func(l *lockConfig) { l.ttl, l.ttlGiven = ttl, true })
 }
 
 // WithoutWatchdog makes a fixed lease: nothing renews it, it ends after its ttl
@@ -120,12 +123,7 @@ func WithoutWatchdog() LockOption {
 // lock by themselves within the ttl. Default: no bound, so that a holder that
 // forgets Unlock keeps the lock for as long as its process lives.
 func WithMaxHold(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) {
-		l.maxHold = d
-		if d == 0 {
-			l.maxHold = -1 // asked for, and refused by validate; unset is 0
-		}
-	})
+	return lockOption(func(l *lockConfig) { l.maxHold, l.maxHoldGiven = d, true })
 }
 
 // WithLockDelay makes the masters keep the lock for d longer than its holder
@@ -133,7 +131,7 @@ func WithMaxHold(d time.Duration) LockOption {
 // time to stop its work before anyone else gets the lock. Unlock frees at once all
 // the same. Default 0. Consul calls it lock-delay.
 func WithLockDelay(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.delay = d.Truncate(time.Millisecond) })
+	return lockOption(func(l *lockConfig) { l.delay = d })
 }
 
 // WithWait bounds how long Lock and Do wait for the lock. Unlike a deadline of ctx,
@@ -228,15 +226,7 @@ func newConfig(opts []Option) (config, error) {
 		}
 		o.applyClient(&c)
 	}
-	c.settle(&c.lock)
 	return c, c.validate()
-}
-
-// settle makes the default ttl fit under the max ttl.
-func (c *config) settle(l *lockConfig) {
-	if !l.ttlGiven {
-		l.ttl = min(DefaultTTL, c.maxTTL-l.delay).Truncate(time.Millisecond)
-	}
 }
 
 func (c *config) validate() error {
@@ -255,14 +245,24 @@ func (c *config) validate() error {
 	refuse(c.requestTimeout < time.Millisecond, "request timeout", c.requestTimeout, "it must be at least 1ms")
 	refuse(c.maxTTL < MinTTL || c.maxTTL > maxDuration, "max ttl", c.maxTTL, fmt.Sprintf("it must be from %v to %v", MinTTL, maxDuration))
 	if len(errs) == 0 {
-		errs = append(errs, c.validateLock(c.lock))
+		errs = append(errs, c.settle(&c.lock))
 	}
 	return errors.Join(errs...)
 }
 
-// validateLock checks the settings of an acquisition against each other and
-// against the client's.
-func (c *config) validateLock(l lockConfig) error {
+// settle checks the settings of an acquisition against each other and against the
+// client's, as they were given. Then it truncates them, and makes the default ttl fit.
+func (c *config) settle(l *lockConfig) error {
+	delay := max(l.delay, 0).Truncate(time.Millisecond)
+	if !l.ttlGiven {
+		l.ttl = min(DefaultTTL, c.maxTTL-delay).Truncate(time.Millisecond)
+	}
+	err := c.validateLock(*l, delay)
+	l.ttl, l.delay = l.ttl.Truncate(time.Millisecond), delay
+	return err
+}
+
+func (c *config) validateLock(l lockConfig, delay time.Duration) error {
 	var errs []error
 	refuse := func(bad bool, field string, value any, rule string) {
 		if bad {
@@ -270,17 +270,39 @@ func (c *config) validateLock(l lockConfig) error {
 		}
 	}
 	refuse(l.delay < 0, "lock delay", l.delay, "it must not be negative")
-	refuse(l.maxHold < 0 || l.maxHold > maxDuration, "max hold", max(l.maxHold, 0), fmt.Sprintf("it must be positive, and at most %v", maxDuration))
-	refuse(l.slots < 0 || l.slots > MaxSlots, "slots", max(l.slots, 0), fmt.Sprintf("there must be 1 to %d", MaxSlots))
-	errs = append(errs, c.validateAtLeast(l.atLeast))
-	err := c.validateTTL(l.ttl, max(l.delay, 0))
-	if o, bad := err.(*OptionError); bad && !l.ttlGiven {
-		o.Value = fmt.Sprintf("%v by default (at most the max ttl, %v, less the lock delay, %v)", l.ttl, c.maxTTL, l.delay)
+	refuse(l.maxHoldGiven && (l.maxHold <= 0 || l.maxHold > maxDuration), "max hold", l.maxHold, fmt.Sprintf("it must be positive, and at most %v", maxDuration))
+	refuse(l.slotsGiven && (l.slots < 1 || l.slots > MaxSlots), "slots", l.slots, fmt.Sprintf("there must be 1 to %d", MaxSlots))
+	errs = append(errs, c.validateAtLeast(l))
+	err := c.validateTTL(l.ttl, delay)
+	if err != nil && !l.ttlGiven {
+		err = c.noDefaultTTL(l)
 	}
 	return errors.Join(append(errs, err)...)
 }
 
-func (c *config) validateTTL(ttl, delay time.Duration) error {
+// leastTTL is the shortest ttl that the client's settings allow, but for the drift.
+func (c *config) leastTTL() time.Duration {
+	return max(MinTTL, (c.requestTimeout + time.Millisecond).Truncate(time.Millisecond))
+}
+
+// noDefaultTTL tells why no ttl is left that could be the default. Nobody gave the ttl, so it
+// blames what was given.
+func (c *config) noDefaultTTL(l lockConfig) error {
+	least := c.leastTTL()
+	switch {
+	case least > DefaultTTL, c.requestTimeout > DefaultRequestTimeout && least > c.maxTTL:
+		return &OptionError{"request timeout", c.requestTimeout, fmt.Sprintf("it must be below the ttl, which is %v by default (the max ttl is %v)", min(DefaultTTL, c.maxTTL), c.maxTTL)}
+	case least > c.maxTTL:
+		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("it must be above the request timeout (%v), as every ttl", c.requestTimeout)}
+	case l.ttl < least:
+		return &OptionError{"lock delay", l.delay, fmt.Sprintf("it must be at most %v, so that a ttl of %v or more is left of the max ttl (%v)", c.maxTTL-least, least, c.maxTTL)}
+	}
+	return &OptionError{"drift", c.drift, fmt.Sprintf("its allowance leaves too little of the ttl (%v by default): lower it", l.ttl)}
+}
+
+// validateTTL checks a ttl as it was given.
+func (c *config) validateTTL(given, delay time.Duration) error {
+	ttl := given.Truncate(time.Millisecond)
 	t := termsOf(ttl, delay, c.drift)
 	var rule string
 	switch {
@@ -295,7 +317,7 @@ func (c *config) validateTTL(ttl, delay time.Duration) error {
 	default:
 		return nil
 	}
-	return &OptionError{"ttl", ttl, rule}
+	return &OptionError{"ttl", given, rule}
 }
 
 func validateName(name string) error {
@@ -325,8 +347,7 @@ func (c *Client) configWith(name string, opts []LockOption) (lockConfig, error) 
 		}
 		o.applyLock(&cfg)
 	}
-	c.settle(&cfg)
-	if err := c.validateLock(cfg); err != nil {
+	if err := c.settle(&cfg); err != nil {
 		return cfg, err
 	}
 	return cfg, validateLockName(name, cfg.slots)

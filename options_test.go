@@ -59,8 +59,8 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 		{ok, []Option{WithTTL(math.MaxInt64), WithMaxTTL(maxDuration), WithLockDelay(math.MaxInt64)}, "ttl"},
 		{ok, []Option{WithMaxTTL(math.MaxInt64)}, "max ttl"}, // its quarantine would overflow, and be over at once
 		{ok, []Option{WithMaxHold(math.MaxInt64)}, "max hold"},
-		{ok, []Option{WithRequestTimeout(31 * time.Second)}, "ttl"},
-		{ok, []Option{WithDrift(0.9)}, "ttl"},
+		{ok, []Option{WithRequestTimeout(31 * time.Second)}, "request timeout"},
+		{ok, []Option{WithDrift(0.9)}, "drift"},
 		{ok, []Option{WithRequestTimeout(0)}, "request timeout"},
 		{ok, []Option{WithDrift(1)}, "drift"},
 		{ok, []Option{WithDrift(-0.1)}, "drift"},
@@ -113,13 +113,57 @@ func TestTheDefaultTTLFits(t *testing.T) {
 	}
 	_, err := newConfig([]Option{WithMaxTTL(10 * time.Second), WithTTL(11 * time.Second)})
 	requireOptionError(t, err, "ttl")
-	_, err = newConfig([]Option{WithMaxTTL(10 * time.Second), WithLockDelay(10 * time.Second)})
-	requireOptionError(t, err, "ttl")
-	for _, said := range []string{"by default", "max ttl, 10s", "lock delay, 10s"} {
-		if err == nil || !strings.Contains(err.Error(), said) {
-			t.Errorf("%q is missing in: %v", said, err)
+}
+
+// An option that is refused is named as it was given, with what would be right; and only one
+// that was given.
+func TestOptionErrorsSayWhatWasGiven(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		opts []Option
+		says string
+	}{
+		{[]Option{WithTTL(-1)}, "ttl is -1ns: it must be at least 50ms"},
+		{[]Option{WithTTL(49999999)}, "ttl is 49.999999ms: it must be at least 50ms"},
+		{[]Option{WithTTL(500900 * time.Microsecond)}, "ttl is 500.9ms: it must be above the request timeout (500ms)"},
+		{[]Option{WithLockDelay(-1)}, "lock delay is -1ns: it must not be negative"},
+		{[]Option{WithLockDelay(-999 * time.Microsecond)}, "lock delay is -999µs: it must not be negative"},
+		{[]Option{WithMaxHold(0)}, "max hold is 0s: it must be positive, and at most 876000h0m0s"},
+		{[]Option{WithMaxHold(-time.Hour)}, "max hold is -1h0m0s: it must be positive, and at most 876000h0m0s"},
+		{[]Option{HoldAtLeast(0)}, "hold at least is 0s: it must be positive, and at most 876000h0m0s"},
+		{[]Option{HoldAtLeast(-time.Hour)}, "hold at least is -1h0m0s: it must be positive, and at most 876000h0m0s"},
+		{[]Option{WithSlots(0)}, "slots is 0: there must be 1 to 64"},
+		{[]Option{WithSlots(-100)}, "slots is -100: there must be 1 to 64"},
+		{[]Option{WithLockDelay(time.Hour)}, "lock delay is 1h0m0s: it must be at most 59.499s, so that a ttl of 501ms or more is left of the max ttl (1m0s)"},
+		{[]Option{WithLockDelay(math.MaxInt64)}, "lock delay is 2562047h47m16.854775807s: it must be at most 59.499s, so that a ttl of 501ms or more is left of the max ttl (1m0s)"},
+		{[]Option{WithMaxTTL(10 * time.Second), WithLockDelay(10 * time.Second)}, "lock delay is 10s: it must be at most 9.499s, so that a ttl of 501ms or more is left of the max ttl (10s)"},
+		{[]Option{WithRequestTimeout(time.Hour)}, "request timeout is 1h0m0s: it must be below the ttl, which is 30s by default (the max ttl is 1m0s)"},
+		{[]Option{WithRequestTimeout(time.Second), WithMaxTTL(time.Second)}, "request timeout is 1s: it must be below the ttl, which is 1s by default (the max ttl is 1s)"},
+		{[]Option{WithMaxTTL(500 * time.Millisecond)}, "max ttl is 500ms: it must be above the request timeout (500ms), as every ttl"},
+		{[]Option{WithDrift(0.99)}, "drift is 0.99: its allowance leaves too little of the ttl (30s by default): lower it"},
+	} {
+		if _, err := newConfig(x.opts); err == nil || err.Error() != "redlock: "+x.says {
+			t.Errorf("got %v, want %s", err, x.says)
 		}
 	}
+	for _, right := range [][]Option{
+		{WithLockDelay(59499 * time.Millisecond)},
+		{WithMaxTTL(501 * time.Millisecond)},
+		{WithRequestTimeout(30*time.Second - 1)},
+	} {
+		_, err := newConfig(right)
+		must(t, err)
+	}
+}
+
+// The same where the deployment leaves less than the client's own settings do.
+func TestADeploymentThatLeavesNoTTL(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		d.client(WithMaxTTL(10 * time.Second))
+		_, err := d.stranger().TryLock(background, "a", WithLockDelay(20*time.Second))
+		requireOptionError(t, err, "lock delay")
+	})
 }
 
 // Two Sentinel-fronted primaries have the same address for go-redis.

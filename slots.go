@@ -32,12 +32,7 @@ const (
 // can hold the name as the largest k allows. A name with WithSlots and the same name
 // without it are two different locks.
 func WithSlots(k int) LockOption {
-	return lockOption(func(l *lockConfig) {
-		l.slots = k
-		if k == 0 {
-			l.slots = -1 // asked for, and refused by validate; unset is 0
-		}
-	})
+	return lockOption(func(l *lockConfig) { l.slots, l.slotsGiven = k, true })
 }
 
 // Slot returns which slot of its name the lock is, from 1; 0 if it was taken without
