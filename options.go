@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -330,16 +331,41 @@ func validateName(name string) error {
 	return nil
 }
 
+// CheckOptions reports what Lock and TryLock would refuse of these options, as *OptionErrors, joined.
+// It is for code that is given options long before it locks, so that it can refuse them then. It goes
+// by the client's own settings, and asks no master. A deployment may allow less, such as a shorter
+// max ttl: only the first call that locks finds that out.
+func (c *Client) CheckOptions(opts ...LockOption) error {
+	c.check(context.Background())
+	_, err := c.configWith(opts)
+	return err
+}
+
+// CheckOneHolder is CheckOptions for code that must be the only holder of a name, as an election
+// must. It also refuses WithSlots, given here or as the client's default.
+func (c *Client) CheckOneHolder(opts ...LockOption) error {
+	c.check(context.Background())
+	cfg, err := c.configWith(opts)
+	if err == nil && cfg.slots > 0 {
+		err = &OptionError{"slots", cfg.slots, "there can be one holder at a time here: give no WithSlots, neither here nor to the client"}
+	}
+	return err
+}
+
 // configFor checks the input of an acquisition, and returns the client's settings,
 // changed by opts.
 func (c *Client) configFor(name string, opts []LockOption) (lockConfig, error) {
 	if len(opts) == 0 {
 		return c.config.lock, validateLockName(name, c.config.lock.slots)
 	}
-	return c.configWith(name, opts)
+	cfg, err := c.configWith(opts)
+	if err != nil {
+		return cfg, err
+	}
+	return cfg, validateLockName(name, cfg.slots)
 }
 
-func (c *Client) configWith(name string, opts []LockOption) (lockConfig, error) {
+func (c *Client) configWith(opts []LockOption) (lockConfig, error) {
 	cfg := c.config.lock
 	for i, o := range opts {
 		if o == nil {
@@ -347,8 +373,6 @@ func (c *Client) configWith(name string, opts []LockOption) (lockConfig, error) 
 		}
 		o.applyLock(&cfg)
 	}
-	if err := c.settle(&cfg); err != nil {
-		return cfg, err
-	}
-	return cfg, validateLockName(name, cfg.slots)
+	err := c.settle(&cfg)
+	return cfg, err
 }

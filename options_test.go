@@ -337,6 +337,29 @@ func TestBadInputIsRefusedAtTheCall(t *testing.T) {
 	}
 }
 
+func TestOptionsCanBeCheckedBefore(t *testing.T) {
+	t.Parallel()
+	dead := idleClient("127.0.0.1:1")
+	defer dead.Close()
+	slotted, err := New([]redis.UniversalClient{dead}, WithSlots(2))
+	must(t, err)
+	defer slotted.Close()
+	c, err := New([]redis.UniversalClient{dead})
+	must(t, err)
+	defer c.Close()
+	for _, check := range []func(...LockOption) error{c.CheckOptions, c.CheckOneHolder} {
+		must(t, check())
+		must(t, check(WithTTL(time.Second)))
+		requireOptionError(t, check(WithTTL(time.Hour)), "ttl")
+		requireOptionError(t, check(WithSlots(MaxSlots+1)), "slots")
+		requireOptionError(t, check(nil), "options[0]")
+	}
+	must(t, c.CheckOptions(WithSlots(2)))
+	must(t, slotted.CheckOptions())
+	requireOptionError(t, c.CheckOneHolder(WithSlots(2)), "slots")
+	requireOptionError(t, slotted.CheckOneHolder(), "slots")
+}
+
 // bsm/redislock's retry strategies keep state: options reused for a second call
 // behaved differently. Ours are values.
 func TestOptionsCanBeReused(t *testing.T) {

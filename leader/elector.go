@@ -67,7 +67,7 @@ func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) 
 	if client == nil {
 		panic("leader: nil client")
 	}
-	cfg, err := newConfig(name, opts)
+	cfg, err := newConfig(client, name, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) 
 // the name, and the panic goes on through Run. With a nil lead the term lasts until something
 // else ends it, and the work is done elsewhere, with Token.
 //
-// Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption (bad lock options); ErrRunning.
+// Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption (lock options that the deployment does not allow); ErrRunning.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token fence.Token) error) error {
 	if ctx == nil {
 		panic("leader: nil context")

@@ -509,6 +509,8 @@ func TestBadInput(t *testing.T) {
 			"pause is -1ns: ":           {"role", leader.WithPause(-1)},
 			"poll is 1ms: ":             {"role", leader.WithPoll(time.Millisecond)},
 			"lock options[0] is ":       {"role", leader.WithLock(nil)},
+			"ttl is 1h0m0s: ":           {"role", leader.WithLock(redlock.WithTTL(time.Hour))},
+			"slots is 2: ":              {"role", leader.WithLock(redlock.WithSlots(2))},
 		} {
 			_, err := leader.New(client, bad.name, bad.opt)
 			requireErr(t, err, redlock.ErrBadOption)
@@ -517,7 +519,9 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 		requireErr(t, leader.Watch(background, client, "role", 0, nil), redlock.ErrBadOption)
-		e, err := leader.New(client, "role", leader.WithLock(redlock.WithTTL(time.Hour)))
+		_, err := leader.New(d.Client(redlock.WithSlots(2)), "role")
+		requireErr(t, err, redlock.ErrBadOption)
+		e, err := leader.New(d.Client(redlock.WithMaxTTL(2*time.Minute)), "role") // more than the deployment allows
 		must(t, err)
 		requireErr(t, e.Run(background, untilTheEnd), redlock.ErrBadOption)
 		requireErr(t, client.SetName(strings.Repeat("x", 257)), redlock.ErrBadOption)

@@ -3,6 +3,7 @@ package leader
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -55,7 +56,8 @@ type Option func(*config)
 
 // WithLock sets options of the lock that is the term: WithTTL, after which a leader that
 // died is replaced; WithMaxHold, the longest term; WithLockDelay, HoldAtLeast, WithFair.
-// They come after those of the client. They are checked when Run begins to campaign.
+// They come after those of the client. New refuses WithSlots, which would elect several leaders,
+// also as the client's default.
 func WithLock(opts ...redlock.LockOption) Option {
 	return func(c *config) { c.lock = append(c.lock, opts...) }
 }
@@ -74,7 +76,7 @@ func WithPoll(d time.Duration) Option { return func(c *config) { c.poll = d } }
 // WithCallbacks sets functions that are told of what happens.
 func WithCallbacks(told Callbacks) Option { return func(c *config) { c.callbacks = told } }
 
-func newConfig(name string, opts []Option) (config, error) {
+func newConfig(client *redlock.Client, name string, opts []Option) (config, error) {
 	c := config{pause: DefaultPause, poll: DefaultPoll}
 	var errs []error
 	refuse := func(bad bool, field string, value any, rule string) {
@@ -93,8 +95,10 @@ func newConfig(name string, opts []Option) (config, error) {
 	refuse(len(name) > redlock.MaxNameLen, "name", fmt.Sprintf("%d bytes long", len(name)), fmt.Sprintf("it must be at most %d bytes", redlock.MaxNameLen))
 	refuse(c.pause < 0, "pause", c.pause, "it must not be negative")
 	refuse(c.poll < MinPoll, "poll", c.poll, fmt.Sprintf("it must be at least %v", MinPoll))
-	for i, o := range c.lock {
-		refuse(o == nil, fmt.Sprintf("lock options[%d]", i), nil, "it must not be nil")
+	if i := slices.Index(c.lock, nil); i >= 0 {
+		refuse(true, fmt.Sprintf("lock options[%d]", i), nil, "it must not be nil")
+	} else {
+		errs = append(errs, client.CheckOneHolder(c.lock...))
 	}
 	if c.callbacks.Elected == nil {
 		c.callbacks.Elected = func(fence.Token) {}

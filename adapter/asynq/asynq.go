@@ -28,6 +28,7 @@ package asynqlock
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hibiken/asynq"
 
@@ -63,10 +64,13 @@ func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*a
 // is another's, the worker waits: WithWait bounds that, and so does the task's deadline. The error is then that of
 // redlock.Client.Do, and asynq tries the task again later.
 //
-// It panics if client or name is nil.
+// It panics if client or name is nil, or if the client refuses the options: see redlock.Client.CheckOptions.
 func Middleware(client *redlock.Client, name func(*asynq.Task) string, opts ...redlock.LockOption) asynq.MiddlewareFunc {
 	if client == nil || name == nil {
 		panic("asynqlock: Middleware needs a client and a function, one of them is nil")
+	}
+	if err := client.CheckOptions(opts...); err != nil {
+		panic(fmt.Sprintf("asynqlock: bad options: %v", err))
 	}
 	return func(next asynq.Handler) asynq.Handler {
 		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,6 +87,18 @@ func TestASchedulerThatCannotBeMadeEndsIt(t *testing.T) {
 		lock, err := d.Client().TryLock(t.Context(), "scheduler")
 		must(t, err)
 		must(t, lock.Unlock(t.Context()))
+	})
+}
+
+func TestBadOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		defer func() {
+			if got, _ := recover().(string); !strings.Contains(got, "ttl is 1h0m0s: ") {
+				t.Errorf("panic %q", got)
+			}
+		}()
+		asynqlock.Middleware(d.Client(), func(task *asynq.Task) string { return task.Type() }, redlock.WithTTL(time.Hour))
 	})
 }
 

@@ -20,6 +20,7 @@ package cronlock
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/robfig/cron/v3"
 
@@ -37,10 +38,13 @@ import (
 // not had or was lost, and work's errors, as Error. A panic of work releases the lock and goes on; see
 // cron.Recover.
 //
-// Job panics if client, logger or work is nil.
+// Job panics if client, logger or work is nil, or if the client refuses the options: see redlock.Client.CheckOptions.
 func Job(ctx context.Context, client *redlock.Client, name string, logger cron.Logger, work func(ctx context.Context, token fence.Token) error, opts ...redlock.LockOption) cron.Job {
 	if client == nil || logger == nil || work == nil {
 		panic("cronlock: Job needs a client, a logger and a function, one of them is nil")
+	}
+	if err := client.CheckOptions(opts...); err != nil {
+		panic(fmt.Sprintf("cronlock: bad options: %v", err))
 	}
 	opts = append(opts[:len(opts):len(opts)], redlock.WithWait(0))
 	return cron.FuncJob(func() {

@@ -101,6 +101,18 @@ func TestAJobIsToldThatItsLockIsLost(t *testing.T) {
 	})
 }
 
+func TestBadOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		defer func() {
+			if got, _ := recover().(string); !strings.Contains(got, "ttl is 1h0m0s: ") {
+				t.Errorf("panic %q", got)
+			}
+		}()
+		cronlock.Job(t.Context(), d.Client(), "report", cron.DiscardLogger, func(context.Context, fence.Token) error { return nil }, redlock.WithTTL(time.Hour))
+	})
+}
+
 func TestWhatAJobFailsWithIsLogged(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {

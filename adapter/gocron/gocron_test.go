@@ -121,6 +121,25 @@ func TestAJobOfAnotherNameFails(t *testing.T) {
 	})
 }
 
+func TestBadOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		for says, opt := range map[string]redlock.LockOption{"slots is 2: ": redlock.WithSlots(2), "ttl is 1h0m0s: ": redlock.WithTTL(time.Hour)} {
+			func() {
+				defer func() {
+					if got, _ := recover().(string); !strings.Contains(got, says) {
+						t.Errorf("panic %q, want %q in it", got, says)
+					}
+				}()
+				gocronlock.NewLocker(d.Client(), opt)
+			}()
+			if _, err := gocronlock.NewElector(d.Client(), "scheduler", leader.WithLock(opt)); !errors.Is(err, redlock.ErrBadOption) || !strings.Contains(err.Error(), says) {
+				t.Errorf("%v, want %q in it", err, says)
+			}
+		}
+	})
+}
+
 func TestOnlyTheLeaderSchedules(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {

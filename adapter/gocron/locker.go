@@ -26,9 +26,14 @@ var _ gocron.Locker = (*Locker)(nil)
 // NewLocker returns a Locker that locks with these options; redlock.HoldAtLeast is the one that most
 // schedulers need. It never waits for a lock, so WithWait has no
 // effect. WithSlots is not for it: a job has one name, and Job one lock.
+//
+// NewLocker panics if client is nil, or if it refuses the options: see redlock.Client.CheckOneHolder.
 func NewLocker(client *redlock.Client, opts ...redlock.LockOption) *Locker {
 	if client == nil {
 		panic("gocronlock: nil client")
+	}
+	if err := client.CheckOneHolder(opts...); err != nil {
+		panic(fmt.Sprintf("gocronlock: bad options: %v", err))
 	}
 	return &Locker{client: client, opts: opts, held: map[string]*redlock.Lock{}}
 }
