@@ -24,7 +24,6 @@ var simulation = struct {
 	seed                 *uint64
 	seeds, length, again *int
 	faults, setup, out   *string
-	rare                 *bool
 }{
 	flag.Uint64("sim.seed", 0, "the first seed of TestSimulation; 0: another each time"),
 	flag.Int("sim.seeds", 2, "how many seeds TestSimulation plays"),
@@ -33,7 +32,6 @@ var simulation = struct {
 	flag.String("sim.faults", "", "a schedule that a failing seed has printed"),
 	flag.String("sim.setup", "", "what TestSimulation does not draw of the deployment, such as 'founders=5 ttl=500ms': see sim.Config"),
 	flag.String("sim.out", "", "folder for the reports of seeds that fail"),
-	flag.Bool("sim.rare", false, "TestPlantedBugs looks for those too that take minutes to find"),
 }
 
 func init() {
