@@ -403,6 +403,12 @@ func TestChangesThatAreRefused(t *testing.T) {
 			requireErr(t, err, ErrChangeRefused)
 			requireSaysAll(t, err, []string{says})
 		}
+		for _, change := range []MemberChange{{}, AddMember(""), ReplaceMember("", d.address(3)), ReplaceMember(d.address(1), ""), SuspendMember(""), ResumeMember(""), RemoveMember("")} {
+			requireErr(t, c.ChangeMembers(background, change, nil), ErrBadOption)
+		}
+		var says recorder // a removal can be repeated
+		must(t, c.ChangeMembers(background, RemoveMember("elsewhere:6379"), func(text string) { says.note("%s", text) }))
+		says.told(t, "elsewhere:6379 is no member")
 		must(t, c.ChangeMembers(background, ResumeMember(d.address(0)), nil))
 		requireSaysAll(t, c.ChangeMembers(background, AddMember("elsewhere:6379"), nil), []string{"is none of the masters"})
 		must(t, mustTry(t, c, "job").Unlock(background))

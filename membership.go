@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/membership"
@@ -105,7 +106,9 @@ func ResumeMember(address string) MemberChange {
 }
 
 // RemoveMember takes the member at address out: it suspends it, waits for the quarantine,
-// and then makes the deployment smaller by one.
+// and then makes the deployment smaller by one. If no member is at address, nothing is to be
+// done, and ChangeMembers returns nil at once: so a removal that was interrupted can be
+// repeated. It tells progress that the address is no member, as it may be mistyped.
 func RemoveMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Remove, Address: address}}
 }
@@ -119,7 +122,8 @@ func RemoveMember(address string) MemberChange {
 // The client's masters must include a majority of the members after the change, without
 // counting the one that joins. They must also include the one that joins.
 //
-// Errors: ErrChangeRefused, with the reason, if the change would leave too few members that
+// Errors: *OptionError if change has an empty address or is the zero MemberChange;
+// ErrChangeRefused, with the reason, if the change would leave too few members that
 // vote, or does not fit the members; ErrNeedsInit, if too many members lost their data;
 // ErrDenied, if the user lacks a right on a master that the change needs (nothing is
 // changed then); ctx's error and cause; ErrClosed; a *QuorumError if the members are not
@@ -129,6 +133,9 @@ func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progres
 	if progress == nil {
 		progress = func(string) {}
 	}
+	if err := change.validate(); err != nil {
+		return err
+	}
 	if err := c.enter(ctx); err != nil {
 		return err
 	}
@@ -136,7 +143,11 @@ func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progres
 	if c.members.First(ctx, c.requestTimeout) == nil {
 		return c.unknownMembers(opMembers, "")
 	}
+	was := slices.ContainsFunc(c.members.View().Table.Members, func(m membership.Member) bool { return m.Address == change.change.Address })
 	err := c.members.Make(ctx, change.change, progress)
+	if err == nil && change.change.Kind == membership.Remove && !was {
+		progress(fmt.Sprintf("%s is no member", change.change.Address))
+	}
 	if why, refused := errors.AsType[*membership.RefusedError](err); refused {
 		return fmt.Errorf("%w: %w", ErrChangeRefused, why)
 	}
@@ -147,4 +158,18 @@ func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progres
 		return errors.Join(ErrClosed, err)
 	}
 	return err
+}
+
+// validate reports a change that says nothing: the zero one, or one with an address that is missing.
+func (m MemberChange) validate() error {
+	change := m.change
+	switch {
+	case change == (membership.Change{}):
+		return &OptionError{"change", "the zero MemberChange", "make one with AddMember, ReplaceMember, SuspendMember, ResumeMember or RemoveMember"}
+	case change.Address == "":
+		return &OptionError{"address", `""`, "it must be that of a master"}
+	case change.Kind == membership.Replace && change.Replaced == "":
+		return &OptionError{"old address", `""`, "it must be that of a member"}
+	}
+	return nil
 }
