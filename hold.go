@@ -69,12 +69,12 @@ type hold struct {
 
 // masterHold is what the hold knows of one master.
 type masterHold struct {
-	heard   bool // the acquire was answered
-	mute    bool // it refused the acquire because it had no vote: so a free name there is of no use to the next caller
-	granted bool // the lock was the owner's there when last heard
-	doubt   bool // an acquire of this owner may be executed there yet
-	lost    bool // it said "not yours" to the last extend: the next renewal repairs it
-	repairs int  // under way
+	heard   bool   // the acquire was answered
+	mute    string // the version of the members at which it had no vote, if it refused the acquire for that
+	granted bool   // the lock was the owner's there when last heard
+	doubt   bool   // an acquire of this owner may be executed there yet
+	lost    bool   // it said "not yours" to the last extend: the next renewal repairs it
+	repairs int    // under way
 	grant   int64
 	until   clock.Instant // the vote counts until then
 	earlier clock.Instant // so did the one at an earlier version of the table of members
@@ -188,7 +188,9 @@ func (h *hold) acquired(i int, v script.Vote, t terms, counts bool) script.Vote 
 		s.expiry.hi = max(s.expiry.hi, v.Got.Add(t.keyTTL())) // it may have been entered again
 		return v
 	case v.Answer != script.Granted:
-		s.mute = s.mute || v.NoVote()
+		if v.NoVote() {
+			s.mute = h.version
+		}
 		return v
 	case s.granted && s.grant != v.Grant && !h.reading.Load(): // a reader is given no number
 		// Not the grant that voted: the key expired and was granted again, to a late
@@ -214,7 +216,7 @@ func (h *hold) acquired(i int, v script.Vote, t terms, counts bool) script.Vote 
 // is over, and the timer fires at once to say so. The caller holds mu.
 func (h *hold) strike(s *masterHold) {
 	now := h.client.now()
-	s.granted, s.mute = false, false
+	s.granted = false
 	s.until, s.earlier = min(s.until, now), min(s.earlier, now)
 	if h.timer != nil && h.ended == nil {
 		h.timer.Reset(h.untilNextTick(now))
@@ -291,7 +293,10 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 			if h.alive() {
 				h.acquired(i, v, t, h.counts(asked.view))
 			} else {
-				s.heard, s.granted, s.doubt, s.mute = v.Heard, v.Answer == script.Granted, v.Doubt, v.NoVote()
+				s.heard, s.granted, s.doubt = v.Heard, v.Answer == script.Granted, v.Doubt
+				if v.NoVote() {
+					s.mute = asked.view.Version
+				}
 			}
 		}
 		return v

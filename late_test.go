@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -142,29 +143,30 @@ func TestFreed(t *testing.T) {
 	for _, x := range []struct {
 		claim   string
 		granted bool
-		mute    bool
+		mute    string
 		answer  script.Vote
 		doubt   bool
 		want    bool
 	}{
-		{"freed", true, false, freed, false, true},
-		{"freed, where the acquire's answer was lost", false, false, freed, false, true},
-		{"it was there and is not: lost", true, false, nobodys, false, false},
-		{"it was there and is another's: lost", true, false, anothers, false, false},
-		{"the first copy freed it", true, false, nobodys, true, true},
-		{"the first copy freed it, and another came", true, false, anothers, true, true},
-		{"it never was there, and nobody is", false, false, nobodys, false, true},
-		{"it never was there, and nobody is, and it may not vote", false, true, nobodys, false, false},
-		{"it is there, of a master that had no vote before", true, true, freed, false, true},
-		{"it never was there, and another is", false, false, anothers, false, false},
-		{"it never was there, and another is, says the second copy", false, false, anothers, true, false},
-		{"no answer", true, false, script.Vote{Answer: script.Unknown, Err: errNoAnswer}, true, false},
-		{"not reached, where it never was", false, false, script.Vote{Answer: script.Refused, Err: errNotSent}, false, false},
+		{"freed", true, "", freed, false, true},
+		{"freed, where the acquire's answer was lost", false, "", freed, false, true},
+		{"it was there and is not: lost", true, "", nobodys, false, false},
+		{"it was there and is another's: lost", true, "", anothers, false, false},
+		{"the first copy freed it", true, "", nobodys, true, true},
+		{"the first copy freed it, and another came", true, "", anothers, true, true},
+		{"it never was there, and nobody is", false, "", nobodys, false, true},
+		{"it never was there, and nobody is, and it may not vote", false, "2", nobodys, false, false},
+		{"it never was there, and nobody is, and it votes again", false, "1", nobodys, false, true},
+		{"it is there, of a master that had no vote before", true, "2", freed, false, true},
+		{"it never was there, and another is", false, "", anothers, false, false},
+		{"it never was there, and another is, says the second copy", false, "", anothers, true, false},
+		{"no answer", true, "", script.Vote{Answer: script.Unknown, Err: errNoAnswer}, true, false},
+		{"not reached, where it never was", false, "", script.Vote{Answer: script.Refused, Err: errNotSent}, false, false},
 	} {
 		h := newHold(c, viewOfAll(3), "job", "owner", c.config.lock)
 		h.masters[0] = masterHold{heard: true, granted: x.granted, mute: x.mute}
 		x.answer.Heard, x.answer.Doubt = true, x.doubt
-		if got := h.freed(0, x.answer).Answer == script.Granted; got != x.want {
+		if got := h.freed(0, x.answer, "2").Answer == script.Granted; got != x.want {
 			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
 		}
 	}
@@ -252,6 +254,27 @@ func TestUnlockDoesNotCountWhoHasNoVote(t *testing.T) {
 	must(t, <-done)
 	must(t, mustTry(t, rival, "job").Unlock(background))
 	report.Release()
+}
+
+// A master that had no vote when the lock was acquired has one again, and another one fails.
+func TestUnlockCountsWhoVotesAgain(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c, operator, rival := d.reached(), d.reached(), d.reached()
+		must(t, operator.ChangeMembers(background, SuspendMember(d.address(0)), nil))
+		must(t, mustTry(t, c, "another").Unlock(background)) // c learns of it
+		lock := mustTry(t, c, "job")
+		settled(t, c)
+		must(t, operator.ChangeMembers(background, ResumeMember(d.address(0)), nil))
+		must(t, mustTry(t, c, "another").Unlock(background))
+		eventually(t, "it votes", func() bool {
+			v := c.members.View()
+			return v.Table.Members[0].State == membership.Voting && v.Out[0] == nil
+		})
+		d.masters[1].die()
+		must(t, lock.Unlock(background))
+		must(t, mustTry(t, rival, "job").Unlock(background))
+	})
 }
 
 // Where there is nothing to free, a release is of use until the round has its verdict.

@@ -123,16 +123,16 @@ func (h *hold) release(left int, next *attempt) *round {
 	return r
 }
 
-// freed turns the answer "not yours" to a release into a yes, if it means that the
-// name is free. Where the hold was, the first copy of this release may have freed
-// it; where it was not, the name is free unless another has it, or the master may
-// not vote.
-func (h *hold) freed(master int, v script.Vote) script.Vote {
+// freed turns a release's "not yours" into a yes where it means that the name is free for who
+// asks at this version of the members. Where the hold was, the first copy of this release may
+// have freed it. Where the hold was not, the name is free unless another has it, or the master
+// has no vote.
+func (h *hold) freed(master int, v script.Vote, version string) script.Vote {
 	if !v.NotMine() {
 		return v
 	}
 	h.mu.Lock()
-	free := planted.Bug.Freed(v.Answer != script.Held && !h.masters[master].mute)
+	free := planted.Bug.Freed(v.Answer != script.Held && h.masters[master].mute != version)
 	if h.masters[master].granted {
 		free = v.Doubt
 	}

@@ -121,7 +121,7 @@ func (r *round) Begin(master int) bool {
 
 func (r *round) Answer(master int, v script.Vote) {
 	if r.releases != nil {
-		v = r.releases.freed(master, v)
+		v = r.releases.freed(master, v, r.view.Version)
 	}
 	r.mu.Lock()
 	if weigh := r.weigh; weigh != nil {
