@@ -21,12 +21,16 @@ const Header = "Fencing-Token"
 // for which it returns "" is answered with 400.
 //
 // A guard that fails is answered with 503, and its error goes to the ErrorLog
-// of the server. ClaimFirst panics if guard or resource is nil.
+// of the server. ClaimFirst panics if guard or resource is nil, and the middleware
+// if the handler is.
 func ClaimFirst(guard fence.Guard, resource func(*http.Request) string) func(http.Handler) http.Handler {
 	if guard == nil || resource == nil {
 		panic("httpguard: ClaimFirst needs a guard and a resource func, one of them is nil")
 	}
 	return func(next http.Handler) http.Handler {
+		if next == nil {
+			panic("httpguard: ClaimFirst needs a handler, it is nil")
+		}
 		return withToken(resource, func(w http.ResponseWriter, r *http.Request, name string, token fence.Token) {
 			if err := guard.Claim(r.Context(), name, token); err != nil {
 				refuse(w, r, err)
@@ -47,12 +51,16 @@ func ClaimFirst(guard fence.Guard, resource func(*http.Request) string) func(htt
 // client's body: set the timeouts of the server. A request waits for its turn
 // as long as its context lives.
 //
-// resource is as in ClaimFirst. Exclusive panics if memory or resource is nil.
+// resource is as in ClaimFirst. Exclusive panics if memory or resource is nil, and
+// the middleware if the handler is.
 func Exclusive(memory *fence.Memory, resource func(*http.Request) string) func(http.Handler) http.Handler {
 	if memory == nil || resource == nil {
 		panic("httpguard: Exclusive needs a memory and a resource func, one of them is nil")
 	}
 	return func(next http.Handler) http.Handler {
+		if next == nil {
+			panic("httpguard: Exclusive needs a handler, it is nil")
+		}
 		return withToken(resource, func(w http.ResponseWriter, r *http.Request, name string, token fence.Token) {
 			err := memory.Do(r.Context(), name, token, func() error {
 				next.ServeHTTP(w, r)

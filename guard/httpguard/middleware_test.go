@@ -199,6 +199,8 @@ func TestNilIsRefusedAtOnce(t *testing.T) {
 		"ClaimFirst without func":    func() { httpguard.ClaimFirst(new(fence.Memory), nil) },
 		"Exclusive without a memory": func() { httpguard.Exclusive(nil, resourceOf) },
 		"Exclusive without func":     func() { httpguard.Exclusive(new(fence.Memory), nil) },
+		"ClaimFirst of no handler":   func() { httpguard.ClaimFirst(new(fence.Memory), resourceOf)(nil) },
+		"Exclusive of no handler":    func() { httpguard.Exclusive(new(fence.Memory), resourceOf)(nil) },
 	} {
 		func() {
 			defer func() {

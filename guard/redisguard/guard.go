@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -35,7 +36,7 @@ var _ fence.Guard = (*Guard)(nil)
 // retries off (MaxRetries -1) if a script of your own must not run twice, and end
 // the hold, or check what is there, after a write whose outcome is unknown.
 func New(client redis.UniversalClient) (*Guard, error) {
-	if client == nil {
+	if client == nil || reflect.ValueOf(client).Kind() == reflect.Pointer && reflect.ValueOf(client).IsNil() {
 		return nil, fmt.Errorf("%w: client is nil: a redis.Client or redis.ClusterClient is needed", fence.ErrInvalid)
 	}
 	if _, ring := client.(*redis.Ring); ring {

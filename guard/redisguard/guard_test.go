@@ -65,7 +65,7 @@ func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer func() { _ = ring.Close() }()
-	for _, client := range []redis.UniversalClient{nil, ring} {
+	for _, client := range []redis.UniversalClient{nil, (*redis.Client)(nil), ring} {
 		if guard, err := redisguard.New(client); !errors.Is(err, fence.ErrInvalid) {
 			t.Errorf("New(%T) = %v, %v, want fence.ErrInvalid", client, guard, err)
 		}
