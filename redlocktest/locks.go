@@ -64,9 +64,12 @@ type Rival struct {
 // Steal gives a lock to another owner, on all masters that answer, whoever has it or waits for it. The holder
 // learns of it as with Expire. If nobody holds the name, the rival is a holder that came first.
 //
-// It fails the test if fewer than a quorum of the masters answer and vote.
+// It fails the test if the name is empty, or if fewer than a quorum of the masters answer and vote.
 func (d *Deployment) Steal(name string) *Rival {
 	d.t.Helper()
+	if name == "" {
+		d.t.Fatalf("redlocktest: Steal(%q): the name must not be empty", name)
+	}
 	d.settle()
 	keys := script.KeysOf(d.prefix, name, "")
 	r := &Rival{d: d, name: name, owner: newOwner(), token: d.highest(keys.Fence) + tokensBetween}

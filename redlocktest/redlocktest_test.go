@@ -283,6 +283,7 @@ func TestMisuseFailsTheTest(t *testing.T) {
 		{func() { d.Wipe(3) }, "Wipe(3): there are"},
 		{func() { d.JumpClock(3, 0) }, "JumpClock(3): there are"},
 		{func() { d.Expire("nobody's") }, `Expire("nobody's"): nobody has this lock`},
+		{func() { d.Steal("") }, `Steal(""): the name must not be empty`},
 		{func() { d.Client(redlock.WithTTL(1)) }, "Client: redlock: ttl is"},
 		{func() { redlocktest.New(f, redlocktest.Masters(0)) }, "Masters(0): there must be 1 to 31"},
 		{func() { redlocktest.New(f, redlocktest.Masters(32)) }, "Masters(32): there must be"},
