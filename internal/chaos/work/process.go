@@ -74,6 +74,8 @@ func (p *Process) Run(ctx context.Context, client *redlock.Client, stores []Stor
 		probing := newProber(worker{Settings: s, client: client, calls: p.calls, holds: p.holds, chance: rand.New(rand.NewPCG(s.Seed, 0))})
 		workers.Go(func() { probing.run(ctx) })
 	}
+	relaying := newRelay(worker{Settings: s, client: client, calls: p.calls, holds: p.holds})
+	workers.Go(func() { relaying.run(ctx) })
 	workers.Wait()
 }
 
