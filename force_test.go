@@ -476,3 +476,34 @@ func namesAreListed(t *testing.T, d *deployment) {
 	_, err = c.Names(background, 0)
 	requireOptionError(t, err, "most")
 }
+
+// The acquisition of a ForceUnlock is no caller's: an observer is told of the failed attempts and holds of callers only.
+func TestAnObserverIsNotToldOfAForceUnlock(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var events recorder
+		holder, rival := d.reached(), d.reached()
+		operator := d.reached(WithObserver(Observer{
+			Acquired:      func(_ context.Context, a Acquisition) { events.note("acquired %s", a.Name) },
+			AttemptFailed: func(_ context.Context, a FailedAttempt) { events.note("failed %s", a.Name) },
+			Ended:         func(_ context.Context, e HoldEnd) { events.note("ended %s", e.Name) },
+		}))
+		lock := mustTry(t, holder, "job")
+		settled(t, holder)
+		shown, err := operator.Inspect(background, "job")
+		must(t, err)
+		token, err := operator.ForceUnlock(background, shown)
+		must(t, err)
+		if token <= lock.Token() {
+			t.Errorf("token %v, taken from %v", token, lock.Token())
+		}
+		mustTry(t, rival, "job")
+		_, err = operator.ForceUnlock(background, shown)
+		requireErr(t, err, ErrHeld)
+		for _, what := range []string{"acquired job", "failed job", "ended job"} {
+			if n := events.count(what); n > 0 {
+				t.Errorf("told %d times of what it %s", n, what)
+			}
+		}
+	})
+}

@@ -86,21 +86,31 @@ func (h *hold) told() Hold {
 	return Hold{Name: h.name, Slot: slot, Token: h.token, Reads: h.token == 0, Set: h.set != nil}
 }
 
+// observer is who is told of the hold. It is nobody for one that no call to lock asked for: that of ForceUnlock.
+func (h *hold) observer() *Observer {
+	if h.telling == nil {
+		return &nobody
+	}
+	return &h.client.observer
+}
+
+var nobody Observer
+
 // tellAcquired comes before begin, so that the end of the hold is told after it.
 func (h *hold) tellAcquired(start clock.Instant, votes []script.Vote) {
-	if acquired := h.client.observer.Acquired; acquired != nil {
+	if acquired := h.observer().Acquired; acquired != nil {
 		acquired(h.telling.ctx, Acquisition{h.told(), h.client.now().Sub(start), h.client.publish(votes)})
 	}
 }
 
 func (h *hold) tellRenewed(validFor time.Duration) {
-	if renewed := h.client.observer.Renewed; renewed != nil {
+	if renewed := h.observer().Renewed; renewed != nil {
 		renewed(h.telling.ctx, Renewal{h.told(), validFor})
 	}
 }
 
 func (h *hold) tellRenewalFailed(v *membership.View, votes []script.Vote) {
-	failed := h.client.observer.RenewalFailed
+	failed := h.observer().RenewalFailed
 	if failed == nil {
 		return
 	}
@@ -113,7 +123,7 @@ func (h *hold) tellRenewalFailed(v *membership.View, votes []script.Vote) {
 }
 
 func (h *hold) tellEnded(cause error) {
-	ended := h.client.observer.Ended
+	ended := h.observer().Ended
 	if ended == nil {
 		return
 	}
@@ -128,7 +138,7 @@ func (h *hold) tellEnded(cause error) {
 }
 
 func (h *hold) tellJump(master int, by time.Duration) {
-	if jumped := h.client.observer.ClockJumped; jumped != nil {
+	if jumped := h.observer().ClockJumped; jumped != nil {
 		jumped(h.telling.ctx, ClockJump{h.told(), h.client.masters[master].Name, by})
 	}
 }
