@@ -86,7 +86,12 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	// ctx may have another lock's token by now.
 	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
 	wish := h.wishUntil(ctx, cfg.withCtx)
-	stop := context.AfterFunc(h.ctx, func() { wish.stop(); cancel(context.Cause(h.ctx)) })
+	stop := context.AfterFunc(h.ctx, func() {
+		if h.over() != nil { // else only the context of the first caller has ended
+			wish.stop()
+		}
+		cancel(context.Cause(h.ctx))
+	})
 	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }, wish: wish, writes: !cfg.reads}, nil
 }
 

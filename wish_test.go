@@ -239,3 +239,28 @@ func TestRenewWithContextOfOthers(t *testing.T) {
 		}
 	})
 }
+
+// Two entries of one hold are renewed until their contexts end. The context of the first one ends, then
+// that of the second one: nobody wishes for renewals any more.
+func TestRenewalEndsWithTheContextsOfAllEntries(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached(WithTTL(time.Second))
+		one, endOne := context.WithCancel(background)
+		lock, err := c.TryLock(one, "job", RenewWithContext())
+		must(t, err)
+		two, endTwo := context.WithCancel(context.WithoutCancel(lock.Context()))
+		again, err := c.TryLock(two, "job", RenewWithContext())
+		must(t, err)
+		endOne()
+		time.Sleep(3 * time.Second)
+		if !again.Valid() {
+			t.Error("it is not renewed for the second one")
+		}
+		endTwo()
+		time.Sleep(3 * time.Second)
+		if again.Valid() {
+			t.Error("it is renewed for nobody")
+		}
+	})
+}
