@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -398,5 +399,33 @@ func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
 		synctest.Wait()
 		must(t, mustTry(t, b, "jobs", WithSlots(2)).Unlock(background))
 		must(t, lock.Unlock(background))
+	})
+}
+
+// The first two in line give up while the lock lingers. They knew until when; the third one learns it then.
+func TestALingeringLockIsToldToThoseBehind(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		lock := mustTry(t, c, "job", HoldAtLeast(4*time.Second))
+		ctx, cancel := context.WithCancel(background)
+		var left sync.WaitGroup
+		for i := range 2 {
+			w := d.reached()
+			left.Go(func() { _, _ = w.Lock(ctx, "job") })
+			d.inLine("job", int64(i+1))
+		}
+		third := d.reached()
+		began := time.Now()
+		got := goLock(t, third, "job")
+		d.inLine("job", 3)
+		must(t, lock.Unlock(background))
+		time.Sleep(time.Second)
+		cancel()
+		left.Wait()
+		must(t, have(t, got).Unlock(background))
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("the third in line got it after %v", took)
+		}
 	})
 }

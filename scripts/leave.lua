@@ -13,6 +13,11 @@ local function leave(lock, queue, channel)
   if keptFor and (keptFor == channel or keptFor == '{read}' .. channel) then
     redis.call('DEL', lock)
     callNext(lock, queue)
+  elseif value and string.find(value, '- ', 1, true) == 1 then -- it lingers, and those who know until when may have left
+    local first = redis.call('ZRANGE', queue, 0, 0)[1]
+    if first then
+      redis.pcall('PUBLISH', first, lock)
+    end
   elseif not value and shared().sweep(lock) then
     shared().callReaders(lock, queue) -- it may be a writer that stood before them
   end
