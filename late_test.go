@@ -340,3 +340,89 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 		}
 	}
 }
+
+// Two handles of one hold are unlocked at the same time. What the one that is not the last asks for
+// may come to the masters after the release.
+func TestHandlesUnlockedTogether(t *testing.T) {
+	t.Parallel()
+	onProcesses(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		for range 1000 {
+			lock := mustTry(t, c, "job")
+			again, err := c.TryLock(lock.Context(), "job")
+			must(t, err)
+			var both sync.WaitGroup
+			start := make(chan struct{})
+			for _, l := range []*Lock{lock, again} {
+				both.Go(func() { <-start; check(t, l.Unlock(background)) })
+			}
+			close(start)
+			both.Wait()
+			if t.Failed() {
+				return
+			}
+		}
+	})
+}
+
+// A repair whose connection breaks is sent again, and is done. Its first copy comes after the release.
+func TestLateCopyOfARepairCannotStand(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	c := faultClient(d)
+	lock := mustTry(t, c, "job")
+	late := proxies[0].Add(on(script.Repair, 1, faultproxy.HoldRequest))
+	d.drop(c, "job", 0)
+	within(t, "the repair leaves", late.Seen())
+	again := proxies[0].Add(on(script.Repair, 1, faultproxy.Pass))
+	proxies[0].CutAll()
+	within(t, "it is sent again", again.Answered())
+	eventually(t, "it is granted", func() bool { return lock.h.granted(0) })
+	must(t, lock.Unlock(background))
+	settled(t, c)
+	requireFree(t, d, "job")
+	late.Release()
+	within(t, "the first copy comes", late.Answered())
+	if got := d.holders("job"); got != "000" {
+		t.Errorf("held on %s", got)
+	}
+}
+
+// A writer gave up waiting beside a reader. Its requests come after that: they stand in line for nobody,
+// and keep no other reader out.
+func TestLateEnqueueStandsInNoLine(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	c, writer := faultClient(d), faultClient(d)
+	reader, err := c.TryRLock(background, "job")
+	must(t, err)
+	busy := mustTry(t, c, "busy")
+	ctx, cancel := context.WithCancel(background)
+	waits := make(chan struct{}) // so that the writer's client can be called
+	go func() { defer close(waits); _, _ = writer.Lock(ctx, "busy") }()
+	d.inLine("busy", 1)
+	settled(t, writer)
+	var late, left []*faultproxy.Fault
+	for _, p := range proxies[:2] {
+		late = append(late, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", script.Enqueue.Name, "lock:job"), Nth: 1, Do: faultproxy.HoldRequest}))
+		left = append(left, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", script.Leave.Name, "lock:job"), Nth: 1, Do: faultproxy.Pass}))
+	}
+	impatient, stop := context.WithTimeout(background, 20*time.Millisecond)
+	defer stop()
+	_, err = writer.Lock(impatient, "job")
+	requireErr(t, err, ErrNotAcquired)
+	for i := range left {
+		within(t, "it leaves the line", left[i].Answered())
+		late[i].Release()
+		within(t, "it asks for a place", late[i].Answered())
+	}
+	settled(t, writer)
+	d.inLine("job", 0)
+	another, err := c.TryRLock(background, "job")
+	must(t, err)
+	cancel()
+	<-waits
+	for _, l := range []*Lock{another, reader, busy} {
+		must(t, l.Unlock(background))
+	}
+}

@@ -154,10 +154,9 @@ func (h *hold) weigh(i int, v script.Vote, t terms, at *membership.View, repair 
 	s := &h.masters[i]
 	if repair {
 		s.repairs--
+		s.doubt = s.doubt || v.Doubt || v.Answer == script.Unknown // it may be written back yet, or again: the release must leave a mark
 	}
 	switch {
-	case repair && v.Answer == script.Unknown:
-		s.doubt = true // it may be written back yet: the release must leave a mark
 	case v.NotMine():
 		h.strike(s)
 		s.lost = true

@@ -51,6 +51,9 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     return grant(lock, fence, owner, ttl, '+')
   end
 
+  if channel ~= '' and redis.call('EXISTS', gone) == 1 then
+    return redis.error_reply('GONE this owner gave up here')
+  end
   local time = standInLine(lock, value, queue, channel, ticket, '')
   if time then
     return -time

@@ -39,7 +39,7 @@ local function share(lock, fence, gone, queue, owner, ttl, channel, ticket)
   end
   local keptFor = value and channelOf(value)
   local written = value and not keptFor
-  if not written and redis.call('EXISTS', gone) == 1 then
+  if (not written or channel ~= '') and redis.call('EXISTS', gone) == 1 then
     return redis.error_reply('GONE this owner gave up here')
   end
   local called = keptFor and channel ~= '' and (keptFor == channel or keptFor == '{read}' .. channel)
