@@ -55,10 +55,10 @@
 //   - One for each master while the client tells it who it is: when the master comes
 //     up, and then less and less often, down to once an hour (announcer.tell). One
 //     for each master that Inspect asks (lookAt).
-//   - One for each inquiry into a master: whether it may vote, or what a counter is
-//     that it lost (ask and recheck in internal/master). An inquiry may start one for
-//     each master, to ask them all (internal/membership). So may Init and PlanInit,
-//     which wait for them.
+//   - In internal/membership, while something is to be learned or done: one that
+//     decides (Group.work), and one for each master that is asked who it is
+//     (Group.look), told of a version (Group.push) or asked to take part in a change
+//     (each). Init and PlanInit also start one for each master, and wait for them.
 //
 // A lock has no goroutine. Its deadline and its renewals are timers. Their functions
 // (hold.tick, suspendCheck.check) run for microseconds and wait for no master. So does

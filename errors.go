@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The errors to test for with errors.Is. Every error that a call returns wraps one
-// or more of them; *QuorumError and *OptionError have the details.
+// The errors to test for with errors.Is. The error of a call wraps one or more of them,
+// or is that of its context; *QuorumError and *OptionError have the details.
 var (
 	// ErrNotAcquired is returned when an acquisition failed. Another error beside it
 	// says why: ErrHeld, ErrNoQuorum or ErrTooSlow; ErrClosed; the context's error and

@@ -31,7 +31,8 @@ import (
 // master, or up to 8 if the master is half a millisecond or more away; one for
 // notices while somebody waits; and a few to learn who votes. So the clients'
 // pools, retries and hooks have no effect here: a request has WithRequestTimeout,
-// and one that is lost is an unknown vote, never executed twice. go-redis logs
+// and one that is lost is an unknown vote. A master may get a request twice, also by
+// what lies on the way: that changes nothing (docs/PROTOCOL.md). go-redis logs
 // nothing about a master that is down: Observer.MasterDown tells.
 //
 // If a client was made by redis.NewFailoverClient, New uses the client's own pool

@@ -113,8 +113,7 @@ func WithTTL(ttl time.Duration) LockOption {
 }
 
 // WithoutWatchdog makes a fixed lease: nothing renews it, it ends after its ttl
-// or the last Extend. No goroutine is started for it. By default a watchdog
-// renews every lease at a third of its ttl for as long as it is held.
+// or the last Extend. By default a watchdog renews every lease at a third of its ttl for as long as it is held.
 func WithoutWatchdog() LockOption {
 	return lockOption(func(l *lockConfig) { l.watchdog = false })
 }
