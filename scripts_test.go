@@ -15,14 +15,20 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// A member that promised a ballot accepts none below it, and those from it on.
-func TestAPromiseIsKept(t *testing.T) {
-	t.Parallel()
+// bothKinds returns a master of each kind.
+func bothKinds(t *testing.T) map[string]*redis.Client {
+	t.Helper()
 	fake := embedded.New()
 	t.Cleanup(fake.Close)
 	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
 	t.Cleanup(func() { _ = both["embedded"].Close() })
-	for kind, r := range both {
+	return both
+}
+
+// A member that promised a ballot accepts none below it, and those from it on.
+func TestAPromiseIsKept(t *testing.T) {
+	t.Parallel()
+	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
 		register := script.RegisterKey(DefaultPrefix)
 		is, err := r.HGetAll(background, register).Result()
@@ -229,11 +235,7 @@ func callError(_ script.Vote, err error) error { return err }
 // an init gives it a table before it is back.
 func TestAClaimKeepsPromises(t *testing.T) {
 	t.Parallel()
-	fake := embedded.New()
-	t.Cleanup(fake.Close)
-	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
-	t.Cleanup(func() { _ = both["embedded"].Close() })
-	for kind, r := range both {
+	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
 		register := script.RegisterKey(DefaultPrefix)
 		is, err := r.HGetAll(background, register).Result()
