@@ -443,6 +443,106 @@ func TestAConfirmsNoIsADoubt(t *testing.T) {
 	})
 }
 
+// A master grants, and its memory is full when it is to confirm. The lock is had as soon as another
+// one grants, with a token that is made of all votes.
+func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim    string
+		counters [5]int64 // above what they are anyway
+		full     int      // the first so many of the masters cannot confirm
+		lost     int      // the next so many lose the lock before they are to confirm
+		late     int      // the last so many answer late
+		want     string   // who has the lock, while it is held
+	}{
+		{"the late one stands at the token", [5]int64{0, 9, 9, 9, 9}, 1, 0, 2, "11111"},
+		{"it confirms", [5]int64{0, 0, 9, 9, 0}, 1, 0, 2, "11111"},
+		{"it has the highest number, and all others confirm", [5]int64{0, 3, 3, 9, 9}, 1, 0, 2, "11111"},
+		{"one vote is taken back", [5]int64{0, 0, 9, 0, 0}, 0, 1, 2, "01111"},
+		{"two votes are taken back, and two more are needed", [5]int64{0, 0, 9, 9, 9}, 0, 2, 2, "00111"},
+		{"too many cannot confirm", [5]int64{0, 3, 3, 9, 9}, 3, 0, 2, ""},
+	} {
+		t.Run(x.claim, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+				c := d.reached()
+				top := int64(0)
+				for i, more := range x.counters {
+					must(t, d.raw[i].IncrBy(background, script.KeysOf(DefaultPrefix, "job", "").Fence, 100*more).Err())
+				}
+				first := len(d.masters) - x.late
+				for _, m := range d.masters[first:] {
+					m.freeze()
+				}
+				a := c.prepare(c.members.View(), "job", c.config.lock, nowhere)
+				a.h.send(&a.asked, a.call)
+				eventually(t, "a quorum has granted", a.asked.won)
+				for i, r := range d.raw[:first] {
+					switch {
+					case i < x.full:
+						must(t, r.ConfigSet(background, "maxmemory", "1").Err())
+					case i < x.full+x.lost:
+						must(t, r.Del(background, a.h.keys.Lock).Err())
+					}
+				}
+				asked := c.now()
+				time.AfterFunc(10*time.Millisecond, func() {
+					for _, m := range d.masters[first:] {
+						m.thaw()
+					}
+				})
+				lock, err := c.conclude(background, a)
+				if x.want == "" {
+					requireErr(t, err, ErrNoQuorum)
+					return
+				}
+				must(t, err)
+				synctest.Wait()
+				if took := c.now().Sub(asked); took > 50*time.Millisecond {
+					t.Errorf("it took %v", took)
+				}
+				if got := d.holders("job"); got != x.want {
+					t.Errorf("held on %s, want %s", got, x.want)
+				}
+				standing := 0
+				for _, r := range d.raw {
+					counter, err := r.Get(background, lock.h.keys.Fence).Int64()
+					must(t, err)
+					if top = max(top, counter); counter >= int64(lock.Token()) {
+						standing++
+					}
+				}
+				if int64(lock.Token()) != top || standing < 3 {
+					t.Errorf("token %v, of which %d masters know; the highest counter is %d", lock.Token(), standing, top)
+				}
+				must(t, lock.Unlock(background))
+			})
+		})
+	}
+}
+
+// When several votes are taken back at once, as many more are waited for.
+func TestMoreGrantsAreAQuorum(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		for i, m := range d.masters[3:] {
+			m.freeze()
+			time.AfterFunc(time.Duration(i+1)*10*time.Millisecond, m.thaw)
+		}
+		a := c.prepare(c.members.View(), "job", c.config.lock, nowhere)
+		a.h.send(&a.asked, a.call)
+		must(t, c.await(background, &a.asked, a.deadline))
+		votes := a.asked.tally()
+		gone := script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
+		a.strike([]script.Vote{gone, gone, {}, {}, {}}, votes)
+		if !a.moreGrants(background, votes) || votes[3].Answer != script.Granted || votes[4].Answer != script.Granted {
+			t.Errorf("it goes on with %v", votes)
+		}
+		a.h.giveUp(&a.asked, nowhere)
+	})
+}
+
 // Who is told by a call that the hold is over finds the contexts under it done, however many
 // there are.
 func TestAnEndIsSeenInAllContextsAtOnce(t *testing.T) {

@@ -273,7 +273,7 @@ func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names
 		}
 		err = joinErrors(err, c.notGranted(v, opAcquire, names[failed], votes[failed]))
 	} else {
-		err = c.makeTokens(ctx, v, attempts, votes, deadline)
+		err = c.makeTokens(ctx, attempts, votes)
 	}
 	if err != nil {
 		c.gather(func() {
@@ -347,14 +347,12 @@ func (c *Client) askForAll(s *Locks, v *membership.View, names []string, deadlin
 
 // makeTokens makes a quorum of masters stand at the token of each name, and checks that
 // enough is left of the shortest lease.
-func (c *Client) makeTokens(ctx context.Context, v *membership.View, attempts []*attempt, votes [][]script.Vote, deadline clock.Instant) error {
+func (c *Client) makeTokens(ctx context.Context, attempts []*attempt, votes [][]script.Vote) error {
 	standing := make([][]script.Vote, len(attempts))
 	asked := make([]*round, len(attempts))
 	c.gather(func() {
 		for i, a := range attempts {
-			a.h.last = highestGrant(votes[i])
-			a.h.token = a.h.last
-			standing[i], asked[i] = c.askToConfirm(v, a.h, votes[i])
+			standing[i], asked[i] = a.askToConfirm(votes[i])
 		}
 	})
 	var failed error
@@ -363,7 +361,7 @@ func (c *Client) makeTokens(ctx context.Context, v *membership.View, attempts []
 			continue
 		}
 		var err error
-		if standing[i], err = c.confirmed(ctx, a.h, asked[i], votes[i], deadline); err != nil && failed == nil {
+		if standing[i], err = a.confirmed(ctx, asked[i], votes[i]); err != nil && failed == nil {
 			failed = err
 		}
 	}

@@ -34,9 +34,10 @@ type protocolRules struct {
 	isNew    bool // a server that lost its data does not vote before it has counters
 	raise    bool // its counters are raised to those that were read
 	barrier  bool // which are read at the version that lists it
+	late     bool // a vote that comes after the token is known makes it again
 }
 
-var fullProtocol = protocolRules{confirm: true, know: true, standing: 2, version: true, isNew: true, raise: true, barrier: true}
+var fullProtocol = protocolRules{confirm: true, know: true, standing: 2, version: true, isNew: true, raise: true, barrier: true, late: true}
 
 // quorumGame is one schedule.
 type quorumGame struct {
@@ -90,6 +91,7 @@ type gameAttempt struct {
 	began   int
 	floor   fence.Token // the highest token of those that were complete when it began
 	votes   []script.Vote
+	need    int // votes that make a token
 	ballot  []script.Vote
 	token   fence.Token
 }
@@ -125,7 +127,7 @@ func (g *quorumGame) begin() *gameAttempt {
 	h := &hold{owner: fmt.Sprint("owner-", g.started)}
 	h.keys = script.KeysOf(DefaultPrefix, g.name, h.owner)
 	h.reading.Store(g.readers && g.rnd.IntN(3) == 0)
-	return &gameAttempt{hold: h, version: g.version, began: g.now, floor: g.last, votes: make([]script.Vote, len(g.masters))}
+	return &gameAttempt{hold: h, version: g.version, began: g.now, floor: g.last, votes: make([]script.Vote, len(g.masters)), need: majorityOf(len(g.masters))}
 }
 
 // step lets the adversary do one thing; it reports whether the attempt is over.
@@ -158,11 +160,13 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 			a.votes[i] = g.call(i, a.version, acquire)
 			g.note("%s: acquire on %d: %v %v %v", a.hold.owner, i, a.votes[i].Answer, a.votes[i].Grant, a.votes[i].Err)
 		}
-		switch decide(a.votes, need) {
+		switch decide(a.votes, a.need) {
 		case lost:
 			return true, nil
 		case won:
-			a.token = highestGrant(a.votes)
+			if g.rules.late || a.token == 0 {
+				a.token = highestGrant(a.votes)
+			}
 			a.hold.token, a.hold.last = a.token, a.token
 			a.ballot = standings(a.votes, a.token)
 			g.note("%s: token %d", a.hold.owner, a.token)
@@ -178,11 +182,27 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 	}
 	switch decide(a.ballot, need) {
 	case lost:
-		return true, nil
+		g.waitForMore(a)
 	case won:
 		return true, g.complete(a)
 	}
 	return false, nil
+}
+
+// waitForMore is for an attempt that does not get a quorum to stand at its token: more votes may
+// make a token.
+func (g *quorumGame) waitForMore(a *gameAttempt) {
+	granted := 0
+	for i := range a.votes {
+		if a.ballot[i].Err == script.ErrNotMine {
+			a.votes[i] = a.ballot[i]
+		}
+		if a.votes[i].Answer == script.Granted {
+			granted++
+		}
+	}
+	a.need = max(granted+1, majorityOf(len(g.masters)))
+	a.ballot = nil
 }
 
 // confirm is the confirm script, or a weakened one.
@@ -460,10 +480,11 @@ func TestWeakenedRulesAreFoundOut(t *testing.T) {
 		{"KNOW=0", func(r *protocolRules) { r.know = false }, 0},
 		{"STANDING=1", func(r *protocolRules) { r.standing = 1 }, 2300}, // rare: needs a resend between two rivals
 		{"STANDING=0", func(r *protocolRules) { r.standing = 0 }, 0},
-		{"VERSION=0", func(r *protocolRules) { r.version = false }, 710},
+		{"VERSION=0", func(r *protocolRules) { r.version = false }, 1320},
 		{"NEW=0", func(r *protocolRules) { r.isNew = false }, 50},
 		{"RAISE=0", func(r *protocolRules) { r.raise = false }, 100},
-		{"BARRIER=0", func(r *protocolRules) { r.barrier = false }, 3040},
+		{"BARRIER=0", func(r *protocolRules) { r.barrier = false }, 10200},
+		{"LATE=0", func(r *protocolRules) { r.late = false }, 100},
 	} {
 		rules := fullProtocol
 		c.weaken(&rules)

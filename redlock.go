@@ -204,11 +204,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	// token; it learns the highest counter, which counts by the same rule.
 	var standing []script.Vote
 	if err == nil {
-		h.last = highestGrant(votes)
-		if !h.reading.Load() {
-			h.token = h.last
-		}
-		standing, err = c.confirm(ctx, v, h, votes, a.deadline)
+		standing, err = a.confirm(ctx, votes)
 	}
 
 	// 4. Valid until a quorum of the votes that stand at the token is: each counts
@@ -244,22 +240,26 @@ func (a *attempt) begin(ctx context.Context, votes []script.Vote) *Lock {
 	return a.h.begin(ctx, &a.asked)
 }
 
-// confirm makes a quorum of masters stand at the hold's token, or at the token that a reader
-// learns. Usually a quorum does from the start. Otherwise confirm asks each master that
-// granted a lower number to raise its counter, if its grant still stands. If the grant is
-// gone, confirm strikes that master's vote out of votes. It returns the votes of the masters
-// that stand at the token.
-func (c *Client) confirm(ctx context.Context, v *membership.View, h *hold, votes []script.Vote, deadline clock.Instant) (standing []script.Vote, err error) {
-	standing, asked := c.askToConfirm(v, h, votes)
+// confirm makes the token of the votes, and a quorum of masters stand at it. Usually a quorum
+// does from the start. Otherwise confirm asks each master that granted a lower number to
+// raise its counter, if its grant still stands. It returns the votes of the masters that stand
+// at the token.
+func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (standing []script.Vote, err error) {
+	standing, asked := a.askToConfirm(votes)
 	if asked == nil {
 		return standing, nil
 	}
-	return c.confirmed(ctx, h, asked, votes, deadline)
+	return a.confirmed(ctx, asked, votes)
 }
 
 // askToConfirm is the first half of confirm. When no quorum stands at the token, it asks
 // the masters and returns the round.
-func (c *Client) askToConfirm(v *membership.View, h *hold, votes []script.Vote) (standing []script.Vote, asked *round) {
+func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, asked *round) {
+	h, v := a.h, a.asked.view
+	h.last = highestGrant(votes)
+	if !h.reading.Load() {
+		h.token = h.last
+	}
 	if planted.Bug.Confirmed(lowestGrant(votes) == h.last) {
 		return votes, nil // all that granted stand at it
 	}
@@ -270,26 +270,71 @@ func (c *Client) askToConfirm(v *membership.View, h *hold, votes []script.Vote) 
 	}
 	for i, vote := range votes {
 		if vote.Answer == script.Granted && vote.Grant < int64(h.last) {
-			c.masters[i].Submit(&master.Request{Order: h.name, Call: h.confirmCall(vote.Grant), Version: v.Version, To: r})
+			h.client.masters[i].Submit(&master.Request{Order: h.name, Call: h.confirmCall(vote.Grant), Version: v.Version, To: r})
 		}
 	}
 	return nil, r
 }
 
-// confirmed is the second half of confirm.
-func (c *Client) confirmed(ctx context.Context, h *hold, r *round, votes []script.Vote, deadline clock.Instant) (standing []script.Vote, err error) {
-	err = c.await(ctx, r, deadline)
-	ballot := r.tally()
-	for i, vote := range ballot {
-		if vote.Heard && vote.Err == script.ErrNotMine {
-			// The grant is gone, but not the acquire: a second copy of it may have been
-			// granted again, or may be yet.
-			vote.Doubt = true
-			votes[i] = vote
+// confirmed is the second half of confirm. If it turns out that no quorum will stand at the
+// token, it waits for another master to grant, and makes the token again with that vote. (A
+// master may refuse to confirm what it has granted: its memory is full by now.)
+func (a *attempt) confirmed(ctx context.Context, asked *round, votes []script.Vote) (standing []script.Vote, err error) {
+	c := a.h.client
+	for {
+		over := c.await(ctx, asked, a.deadline)
+		standing = asked.tally()
+		a.strike(standing, votes)
+		if over == nil && decide(standing, asked.need) == won {
+			return standing, nil
+		}
+		if over != nil || !a.moreGrants(ctx, votes) {
+			q := &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrNoQuorum, Need: asked.need, Votes: c.publish(standing), Lacks: asked.view.Lacks}
+			return standing, joinErrors(over, q)
+		}
+		if standing, asked = a.askToConfirm(votes); asked == nil {
+			return standing, nil
 		}
 	}
-	if err != nil || decide(ballot, r.need) != won {
-		err = joinErrors(err, &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrNoQuorum, Need: r.need, Votes: c.publish(ballot), Lacks: r.view.Lacks})
+}
+
+// strike takes back the votes of masters that had nothing to confirm: the grant is gone. The
+// acquire is not: a second copy of it may have been granted again, or may be yet.
+func (a *attempt) strike(standing, votes []script.Vote) {
+	for i, vote := range standing {
+		if vote.Heard && vote.Err == script.ErrNotMine {
+			vote.Doubt = true
+			votes[i] = vote
+			a.asked.replace(i, vote)
+		}
 	}
-	return ballot, err
+}
+
+// moreGrants waits until so many more masters grant that they, and those that granted in votes, may
+// stand at a token: one, or more if votes were taken back. It brings votes up to date, and
+// reports whether they have.
+func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote) bool {
+	c := a.h.client
+	more := &round{view: a.asked.view, votes: make([]script.Vote, len(votes))}
+	more.need, more.of = a.asked.need, a.asked.of
+	var pending [maxMasters]bool
+	for i, vote := range votes {
+		if vote.Answer == script.Granted {
+			more.need--
+		}
+		if pending[i] = !vote.Heard; vote.Heard {
+			more.votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: errNotAsked}
+		}
+	}
+	more.need = max(more.need, 1)
+	more.judge()
+	a.asked.receive(false, func(i int, vote script.Vote) script.Vote {
+		if pending[i] {
+			more.Answer(i, vote)
+		}
+		return vote
+	})
+	granted := c.await(ctx, more, a.deadline) == nil && more.won()
+	copy(votes, a.asked.tally())
+	return granted
 }

@@ -188,6 +188,13 @@ func (r *round) tally(room ...script.Vote) []script.Vote {
 	return votes
 }
 
+// replace puts another vote in the place of one that is in. Only who receives the votes may.
+func (r *round) replace(master int, v script.Vote) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.votes[master] = v
+}
+
 // receive makes weigh the receiver of every vote, those that are in already among
 // them. With over, requests that have not left yet never will: they answer that they
 // were not sent.

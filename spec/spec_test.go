@@ -87,6 +87,8 @@ var holding = []config{
 var failing = []config{
 	{model: tokens, weak: "CONFIRM=0", bounds: "GHOSTS=0 SKEW=1",
 		claim: "two attempts take the same highest vote for their token"},
+	{model: tokens, weak: "LATE=0", bounds: "GHOSTS=0 SKEW=1",
+		claim: "a vote that comes after the token is known has a higher number, which a rival was below"},
 	{model: tokens, weak: "STANDING=0", bounds: "GHOSTS=0 SKEW=1",
 		claim: "a laggard confirms after a rival was granted there"},
 	{model: tokens, weak: "STANDING=1", bounds: "GHOSTS=1 SKEW=1",

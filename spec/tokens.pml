@@ -18,6 +18,9 @@
  *                   once a quorum of masters stands at the token: a master below it
  *                   (a laggard) confirms, which raises its counter to the token
  *                0  it counts at once, with the highest grant number as its token
+ *   LATE         1  a vote that comes after the token is known makes the token anew, if
+ *                   its grant number is higher
+ *                0  the token stays, and the master stands at it
  *   STANDING     2  a laggard confirms only while the same grant that voted stands
  *                1  it confirms while the caller owns the lock there
  *                0  it always confirms
@@ -33,6 +36,9 @@
 
 #ifndef CONFIRM
 #define CONFIRM 1
+#endif
+#ifndef LATE
+#define LATE 1
 #endif
 #ifndef STANDING
 #define STANDING 2
@@ -100,6 +106,7 @@ byte a, m, x, n, c;
 #define HAS(set, i)   (((set) >> (i)) & 1)
 #define VOTE(a, m)    grant[(a) * N + (m)]
 #define BELOW(a, m)   (HAS(voted[a], m) && !HAS(stand[a], m))
+#define COMES(a, m)   (!HAS(voted[a], m) && !GONE(a, m))
 #define STANDS(a, m)  (STANDING == 0 || (lock[m] == a && (very[m] || STANDING == 1)))
 #define GONE(a, m)    (MARK && a == 1 && HAS(marked, m))
 #define BEGINS(a)     (phase[a] == IDLE && (a == 1 || phase[a - 1] != IDLE))
@@ -128,14 +135,14 @@ inline forget(i) {
   x = 0; voted[i] = 0; stand[i] = 0; floor[i] = 0
 }
 
-/* Ends an attempt that has its token, but has no master left where it could confirm:
- * it can do nothing more. */
+/* Ends an attempt that has its token, but has no master left that could grant or
+ * confirm: it can do nothing more. */
 inline stuck() {
   c = 1;
   do
   :: c <= ATTEMPTS ->
      n = 0; x = 0;
-     do :: x < N -> n = n + (BELOW(c, x) && STANDS(c, x)); x++ :: else -> break od;
+     do :: x < N -> n = n + (COMES(c, x) || BELOW(c, x) && STANDS(c, x)); x++ :: else -> break od;
      if :: phase[c] == PENDING && n == 0 && STANDING == 2 -> phase[c] = OVER; token[c] = 0; forget(c) :: else fi;
      c++
   :: else -> break
@@ -192,6 +199,22 @@ inline acquire() {
   d_step { n = 0; stuck() }
 }
 
+/* A grant that comes after the token is known. Masters that have confirmed a lower token
+ * are laggards again. */
+inline late() {
+  incr();
+  lock[m] = a; very[m] = 1;
+  printf("attempt %d is granted %d on master %d, late\n", a, counter[m], m);
+  voted[a] = voted[a] | (1 << m);
+  if :: FORCE && a == 2 -> marked = marked | (1 << m) :: else fi;
+  if
+  :: counter[m] > token[a] && LATE -> token[a] = counter[m]; stand[a] = 1 << m
+  :: counter[m] == token[a] || counter[m] > token[a] && !LATE -> stand[a] = stand[a] | (1 << m)
+  :: else
+  fi;
+  settle(); stuck()
+}
+
 inline confirm() {
   raise(token[a]);
   stand[a] = stand[a] | (1 << m);
@@ -233,6 +256,7 @@ init {
   :: atomic { someAttempt(); someMaster();
        if
        :: (phase[a] == ASKING || BEGINS(a)) && VOTE(a, m) == 0 && !GONE(a, m) -> acquire()
+       :: phase[a] == PENDING && COMES(a, m) -> d_step { late() }
        :: phase[a] == PENDING && BELOW(a, m) && STANDS(a, m) -> d_step { confirm() }
 #if STANDING == 1
        :: ghosts < GHOSTS && phase[a] == PENDING && BELOW(a, m) -> d_step { resent() }
