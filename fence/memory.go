@@ -44,6 +44,9 @@ func (m *Memory) Claim(ctx context.Context, resource string, token Token) error 
 // does not stop a running write: that is up to write. Using the same resource
 // of the same Memory within write waits for itself until ctx ends.
 func (m *Memory) Do(ctx context.Context, resource string, token Token, write func() error) error {
+	if ctx == nil {
+		panic("fence: nil context")
+	}
 	if err := Validate(resource, token); err != nil {
 		return err
 	}

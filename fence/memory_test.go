@@ -60,6 +60,25 @@ func TestMemoryRefusesNoWrite(t *testing.T) {
 	}
 }
 
+func TestMemoryPanicsWithoutContext(t *testing.T) {
+	t.Parallel()
+	var guard fence.Memory
+	var none context.Context
+	for what, call := range map[string]func(){
+		"Claim": func() { _ = guard.Claim(none, "r", 34) },
+		"Do":    func() { _ = guard.Do(none, "r", 34, func() error { return nil }) },
+	} {
+		func() {
+			defer func() {
+				if said := recover(); said != "fence: nil context" {
+					t.Errorf("%s: the panic is %v", what, said)
+				}
+			}()
+			call()
+		}()
+	}
+}
+
 func TestMemoryRunsNothingForAnEndedContext(t *testing.T) {
 	t.Parallel()
 	var memory fence.Memory

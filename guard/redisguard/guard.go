@@ -57,6 +57,9 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 //
 // A missing script is loaded again without the caller's notice.
 func (g *Guard) Run(ctx context.Context, resource string, token fence.Token, script *Script, keys []string, args ...any) *redis.Cmd {
+	if ctx == nil {
+		panic("redisguard: nil context")
+	}
 	if err := validate(resource, token, script, keys); err != nil {
 		return failed(ctx, err)
 	}

@@ -1,6 +1,7 @@
 package redisguard_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -135,6 +136,28 @@ func TestWritesRefuseBadInput(t *testing.T) {
 	}
 	if n, err := client.DBSize(ctx).Result(); err != nil || n != 0 {
 		t.Errorf("%d keys are there, %v, want none: refused input reached the server", n, err)
+	}
+}
+
+func TestNilContextPanics(t *testing.T) {
+	t.Parallel()
+	guard := newGuard(t, redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}))
+	var none context.Context
+	for what, call := range map[string]func(){
+		"Claim": func() { _ = guard.Claim(none, "r", 34) },
+		"Run":   func() { guard.Run(none, "r", 34, redisguard.NewScript("return 1"), nil) },
+		"Set":   func() { _ = guard.Set(none, "r", 34, "r", "v", 0) },
+		"HSet":  func() { _ = guard.HSet(none, "r", 34, "r", "field", "v") },
+		"Del":   func() { _ = guard.Del(none, "r", 34, "r") },
+	} {
+		func() {
+			defer func() {
+				if said := recover(); said != "redisguard: nil context" {
+					t.Errorf("%s: the panic is %v", what, said)
+				}
+			}()
+			call()
+		}()
 	}
 }
 

@@ -39,6 +39,9 @@ func New(db *sql.DB, dialect Dialect, options ...Option) (*Guard, error) {
 // Claim raises the fence of resource to token, in a transaction of its own; see
 // fence.Guard. Its errors are those of Do.
 func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) error {
+	if ctx == nil {
+		panic("sqlguard: nil context")
+	}
 	if err := validate(resource, token); err != nil {
 		return err
 	}
@@ -77,6 +80,9 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 // sql.ErrTxDone: write has ended it, or a statement that failed or commits by
 // itself has, see the package's limits.
 func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, write func(tx *sql.Tx) error) error {
+	if ctx == nil {
+		panic("sqlguard: nil context")
+	}
 	if err := validate(resource, token); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package sqlguard_test
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"math"
 	"strings"
@@ -83,4 +85,27 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}()
 	sqlguard.Schema(99)
+}
+
+// database/sql would panic too, but with its mutex held: nobody could use the database again.
+func TestNilContextPanics(t *testing.T) {
+	t.Parallel()
+	var none context.Context
+	for what, call := range map[string]func(*sqlguard.Guard){
+		"Claim": func(g *sqlguard.Guard) { _ = g.Claim(none, "r", 34) },
+		"Do":    func(g *sqlguard.Guard) { _ = g.Do(none, "r", 34, func(*sql.Tx) error { return nil }) },
+	} {
+		guard, err := sqlguard.New(new(sql.DB), sqlguard.SQLite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				if said := recover(); said != "sqlguard: nil context" {
+					t.Errorf("%s: the panic is %v", what, said)
+				}
+			}()
+			call(guard)
+		}()
+	}
 }
