@@ -68,6 +68,17 @@ func TestFounding(t *testing.T) {
 	}
 }
 
+// That a server was a replica before it was founded is noted, and does not count against it.
+func TestAPromotedReplicaIsFounded(t *testing.T) {
+	t.Parallel()
+	cfg := redisproc.Config{}
+	_, r := replicaOf(t, processes(t, 1, cfg).server(0), cfg)
+	must(t, r.Do(background, "replicaof", "no", "one").Err())
+	c := clientOn(t, []*redis.Client{r})
+	must(t, c.Init(background, 0))
+	must(t, mustTry(t, c, "job").Unlock(background))
+}
+
 // What cannot be founded together is refused, with the reason, and nothing is changed.
 // The end of ctx ends an Init that waits for a master, and the error names that one. It can be run again.
 func TestAnInitWhoseContextEnds(t *testing.T) {

@@ -25,12 +25,8 @@ local promised
 if stored.claim and isIntact(stored.id) then
   id, promised = stored.id, stored.promised
 end
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'deployment', ARGV[2], 'id', id, 'run', run, 'durable', ARGV[4], 'claim', ARGV[5],
-  'claimed', ARGV[6])
-if replid2 ~= '' then
-  redis.call('HSET', KEYS[1], 'replid2', replid2)
-end
+become(ARGV[2], id, ARGV[4])
+redis.call('HSET', KEYS[1], 'claim', ARGV[5], 'claimed', ARGV[6])
 if promised then
   redis.call('HSET', KEYS[1], 'promised', promised)
 end

@@ -15,9 +15,5 @@ end
 if isIntact(ARGV[2]) and (not stored.version or above(stored.version, ARGV[6])) then
   return redis.error_reply('NOTMEMBER its id is new, or it may be a member')
 end
-redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'deployment', ARGV[3], 'id', ARGV[4], 'run', run, 'durable', ARGV[5])
-if replid2 ~= '' then
-  redis.call('HSET', KEYS[1], 'replid2', replid2)
-end
+become(ARGV[3], ARGV[4], ARGV[5])
 return 1

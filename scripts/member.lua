@@ -63,6 +63,15 @@ local function isIntact(id)
   return stored.id == id and stored.run == run and not wasReplicaSince()
 end
 
+-- become makes the hash that of a member with this id, and forgets all that it had.
+local function become(deployment, id, durable)
+  redis.call('DEL', KEYS[1])
+  redis.call('HSET', KEYS[1], 'deployment', deployment, 'id', id, 'run', run, 'durable', durable)
+  if replid2 ~= '' then
+    redis.call('HSET', KEYS[1], 'replid2', replid2)
+  end
+end
+
 -- stateOf returns the state of a member in a table, or nil.
 local function stateOf(tableText, id)
   for _, member in ipairs(cjson.decode(tableText).members) do
