@@ -42,7 +42,7 @@ redis_from_docker() {
 
 missing=()
 needs=(redis-server:redis-server)
-[ "${short:-}" = -short ] || needs+=(cc:gcc cc:libc6-dev postgres:postgresql mariadbd:mariadb-server spin:spin chromium:chromium zsh:zsh fish:fish)
+[ "${short:-}" = -short ] || needs+=(cc:gcc cc:libc6-dev postgres:postgresql mariadbd:mariadb-server spin:spin chromium:chromium zsh:zsh fish:fish curl:curl)
 for need in "${needs[@]}"; do
   have "${need%%:*}" || missing+=("${need##*:}")
 done

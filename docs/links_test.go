@@ -1,16 +1,22 @@
 package docs_test
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redlock-go/redlock/internal/documents"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 const module = "github.com/redlock-go/redlock"
@@ -24,7 +30,7 @@ var (
 )
 
 // Every link from one document of the repository to another finds its file and its heading. Those to other places can be read as
-// the address of a page; whether the page is there is not asked.
+// the address of a page; whether the page is there is asked each night, by ci/links.sh.
 func TestLinksFindTheirTargets(t *testing.T) {
 	own := 0
 	linked := map[string]bool{}
@@ -69,6 +75,54 @@ func TestLinksFindTheirTargets(t *testing.T) {
 		if at := path.Join("docs", filepath.ToSlash(picture)); !linked[at] {
 			t.Errorf("%s: no document shows it", at)
 		}
+	}
+}
+
+// ci/links.sh prints the dead links and no others. Its proxy is the server here, which so is every host.
+func TestDeadLinksAreFound(t *testing.T) {
+	t.Parallel()
+	_, err := exec.LookPath("curl")
+	testskip.IfLacking(t, err, exec.ErrNotFound)
+	var late atomic.Int64
+	hosts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Host != "pages.test":
+			t.Errorf("it asked for %s", r.URL)
+		case r.URL.Path == "/there", r.URL.Path == "/no-head" && r.Method == http.MethodGet:
+		case r.URL.Path == "/late" && r.Method == http.MethodHead && late.Add(1) > 1:
+		case r.URL.Path == "/late":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Path == "/for-people":
+			w.WriteHeader(http.StatusForbidden)
+		case r.URL.Path == "/moved":
+			http.Redirect(w, r, "/there", http.StatusMovedPermanently)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(hosts.Close)
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"page.md": "[a](http://pages.test/there) and <http://pages.test/no-head>, `http://pages.test/late`.\n" +
+			"Dead: http://pages.test/gone, [b](http://pages.test/moved/away).\n\n" +
+			"[c]: http://pages.test/for-people\n[d]: http://pages.test/moved#part\n" +
+			"http://localhost:1/ http://127.0.0.1:1 http://redlock.example.com/x http://example redis://pages.test/db\n",
+		"code.go": "package code\n\n// Not there either: http://pages.test/gone.\nconst a = `http://pages.test/in-code`\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := exec.Command("bash", "../ci/links.sh", folder)
+	script.Env = append(os.Environ(), "http_proxy="+hosts.URL, "no_proxy=")
+	out, err := script.Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("it ended with %v", err)
+	}
+	const want = "./page.md:2: http://pages.test/gone: 404\n./code.go:3: http://pages.test/gone: 404\n./page.md:2: http://pages.test/moved/away: 404\n"
+	if string(out) != want {
+		t.Errorf("it printed\n%swant\n%s", out, want)
 	}
 }
 
