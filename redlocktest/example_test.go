@@ -3,142 +3,171 @@ package redlocktest_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-// books stands in for a store of yours that compares tokens.
-type books struct {
-	guard fence.Memory
-	rows  []string
+// exampleT stands in for the *testing.T of a test, since an example gets none.
+type exampleT struct {
+	testing.TB // nil: what New and the Deployment call is below
+	cleanups   []func()
 }
 
-func (b *books) add(ctx context.Context, token fence.Token, row string) error {
-	return b.guard.Do(ctx, "books", token, func() error {
-		b.rows = append(b.rows, row)
-		return nil
-	})
-}
+func (*exampleT) Helper()                           {}
+func (*exampleT) Context() context.Context          { return context.Background() }
+func (t *exampleT) Cleanup(f func())                { t.cleanups = append(t.cleanups, f) }
+func (*exampleT) Errorf(format string, args ...any) { log.Fatalf(format, args...) }
+func (*exampleT) Fatalf(format string, args ...any) { log.Fatalf(format, args...) }
+func (*exampleT) Fatal(args ...any)                 { log.Fatal(args...) }
 
-// closeMonth stands in for the code that is tested: a job in two steps, under a lock.
-func closeMonth(ctx context.Context, client *redlock.Client, b *books, between func(context.Context)) error {
-	return client.Do(ctx, "books", func(ctx context.Context, token fence.Token) error {
-		if err := b.add(ctx, token, "first"); err != nil {
-			return err
+// inTest returns the t of a test, and what ends that test.
+func inTest() (t *exampleT, end func()) {
+	t = new(exampleT)
+	return t, func() {
+		for _, cleanup := range slices.Backward(t.cleanups) {
+			cleanup()
 		}
-		between(ctx)
-		return b.add(context.WithoutCancel(ctx), token, "second") // it does not look at ctx: the store must refuse it
-	})
+	}
 }
 
-// A job that succeeds, and leaves the name free.
-func TestJobSucceeds(t *testing.T) {
+func ExampleNew() {
+	t, end := inTest() // your test has its t
+	defer end()
+
 	client := redlocktest.New(t).Client()
-	var b books
-	if err := closeMonth(t.Context(), client, &b, func(context.Context) {}); err != nil {
-		t.Error(err)
-	}
-	if !slices.Equal(b.rows, []string{"first", "second"}) {
-		t.Errorf("the store has %v", b.rows)
-	}
-	lock, err := client.TryLock(t.Context(), "books")
+	lock, err := client.Lock(t.Context(), "payroll")
 	if err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
-	lock.Unlock(t.Context())
+	fmt.Println("a token:", lock.Token().Valid())
+	fmt.Println(lock.Unlock(t.Context()))
+	// Output:
+	// a token: true
+	// <nil>
 }
 
-// A job whose lock is lost in the middle: its context ends, and the store, to which the new owner was first, refuses its
-// token.
-func TestJobLosesItsLock(t *testing.T) {
-	d := redlocktest.New(t)
-	var b books
-	err := closeMonth(t.Context(), d.Client(), &b, func(ctx context.Context) {
-		rival := d.Steal("books")
-		<-ctx.Done()
-		if cause := context.Cause(ctx); !errors.Is(cause, redlock.ErrLost) {
-			t.Errorf("the context ended with %v", cause)
-		}
-		if err := b.add(t.Context(), rival.Token(), "rival's"); err != nil {
-			t.Error(err)
-		}
-	})
-	if !errors.Is(err, redlock.ErrLost) || !errors.Is(err, fence.ErrStale) {
-		t.Errorf("the job ended with %v", err)
-	}
-	if !slices.Equal(b.rows, []string{"first", "rival's"}) {
-		t.Errorf("the store has %v", b.rows)
-	}
-}
-
-// A lock that is renewed for an hour, in no time.
-func TestRenewalOverAnHour(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var renewals atomic.Int64
-		client := redlocktest.New(t).Client(redlock.WithObserver(redlock.Observer{
-			Renewed: func(context.Context, redlock.Renewal) { renewals.Add(1) },
-		}))
-		var b books
-		err := closeMonth(t.Context(), client, &b, func(context.Context) { time.Sleep(time.Hour + time.Second) })
-		if err != nil || len(b.rows) != 2 {
-			t.Errorf("%v, and the store has %v", err, b.rows)
-		}
-		if n := renewals.Load(); n != 360 { // one in a third of the ttl, which is 30 s by default
-			t.Errorf("%d renewals", n)
-		}
-	})
-}
-
-// A minority of the masters does not answer, and nobody notices.
-func TestMasterFrozen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := redlocktest.New(t)
-		var b books
-		err := closeMonth(t.Context(), d.Client(), &b, func(context.Context) {
-			d.Freeze(0)
+// In a bubble of testing/synctest, an hour takes some milliseconds.
+func ExampleNew_virtualTime() {
+	_ = func(t *testing.T) { // your test
+		synctest.Test(t, func(t *testing.T) {
+			client := redlocktest.New(t).Client() // in the bubble, with its t
+			lock, err := client.Lock(t.Context(), "payroll")
+			if err != nil {
+				t.Fatal(err)
+			}
 			time.Sleep(time.Hour)
-		})
-		if err != nil || len(b.rows) != 2 {
-			t.Errorf("%v, and the store has %v", err, b.rows)
-		}
-		d.Thaw(0)
-	})
-}
-
-// A quorum of the masters is gone: the holder is told before its lease is over on the others, and nobody gets the lock
-// until the masters are back.
-func TestQuorumKilled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := redlocktest.New(t, redlocktest.Masters(3))
-		client := d.Client(redlock.WithTTL(10 * time.Second))
-		var b books
-		err := closeMonth(t.Context(), client, &b, func(ctx context.Context) {
-			d.Kill(0)
-			d.Kill(1)
-			began := time.Now()
-			<-ctx.Done()
-			if took := time.Since(began); took > 10*time.Second {
-				t.Errorf("the holder was told after %v", took)
+			if err := lock.Unlock(t.Context()); err != nil {
+				t.Error(err) // it was not renewed all the time
 			}
 		})
-		if !errors.Is(err, redlock.ErrExpired) {
-			t.Errorf("the job ended with %v", err)
-		}
-		if _, err := client.TryLock(t.Context(), "books"); !errors.Is(err, redlock.ErrNoQuorum) {
-			t.Errorf("without a quorum: %v", err)
-		}
-		d.Start(0)
-		lock, err := client.Lock(t.Context(), "books")
-		if err != nil {
-			t.Error(err)
-		}
-		lock.Unlock(t.Context())
-	})
+	}
+}
+
+func ExampleDeployment_Expire() {
+	t, end := inTest() // your test has its t
+	defer end()
+
+	d := redlocktest.New(t)
+	lock, err := d.Client().Lock(t.Context(), "payroll")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Expire("payroll")
+	<-lock.Context().Done()
+	fmt.Println("lost:", errors.Is(context.Cause(lock.Context()), redlock.ErrLost))
+	// Output: lost: true
+}
+
+func ExampleDeployment_Steal() {
+	t, end := inTest() // your test has its t
+	defer end()
+
+	d := redlocktest.New(t)
+	lock, err := d.Client().Lock(t.Context(), "payroll")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rival := d.Steal("payroll")
+	<-lock.Context().Done()
+	fmt.Println("lost:", errors.Is(context.Cause(lock.Context()), redlock.ErrLost))
+	fmt.Println("a store that has seen the rival refuses the holder:", lock.Token() < rival.Token())
+	// Output:
+	// lost: true
+	// a store that has seen the rival refuses the holder: true
+}
+
+func ExampleDeployment_Kill() {
+	t, end := inTest() // your test has its t
+	defer end()
+
+	d := redlocktest.New(t) // five masters
+	client := d.Client()
+	d.Kill(0)
+	d.Kill(1)
+	_, err := client.Lock(t.Context(), "payroll")
+	fmt.Println("with three masters:", err)
+
+	d.Kill(2)
+	_, err = client.TryLock(t.Context(), "report")
+	fmt.Println("with two, there is no quorum:", errors.Is(err, redlock.ErrNoQuorum))
+
+	d.Start(2)
+	_, err = client.Lock(t.Context(), "report")
+	fmt.Println("with three again:", err)
+	// Output:
+	// with three masters: <nil>
+	// with two, there is no quorum: true
+	// with three again: <nil>
+}
+
+func ExampleDeployment_Freeze() {
+	t, end := inTest() // your test has its t
+	defer end()
+
+	d := redlocktest.New(t, redlocktest.Masters(3))
+	client := d.Client()
+	d.Freeze(0)
+	lock, err := client.Lock(t.Context(), "payroll")
+	fmt.Println("without an answer of one master:", err)
+
+	d.Thaw(0)
+	fmt.Println(lock.Unlock(t.Context()))
+	// Output:
+	// without an answer of one master: <nil>
+	// <nil>
+}
+
+func ExampleDeployment_Wipe() {
+	t, end := inTest() // your test has its t
+	defer end()
+
+	d := redlocktest.New(t, redlocktest.Masters(3))
+	if _, err := d.Client().Lock(t.Context(), "payroll"); err != nil {
+		t.Fatal(err)
+	}
+	d.Wipe(0) // this master knows of no lock, and does not vote
+	_, err := d.Client().TryLock(t.Context(), "payroll")
+	fmt.Println("the others know who holds it:", errors.Is(err, redlock.ErrHeld))
+	// Output: the others know who holds it: true
+}
+
+func ExampleDeployment_JumpClock() {
+	t, end := inTest() // your test has its t
+	defer end()
+
+	d := redlocktest.New(t, redlocktest.Masters(3))
+	if _, err := d.Client().Lock(t.Context(), "payroll"); err != nil {
+		t.Fatal(err)
+	}
+	d.JumpClock(0, time.Hour) // there the lock has expired
+	_, err := d.Client().TryLock(t.Context(), "payroll")
+	fmt.Println("a majority says that it is held:", errors.Is(err, redlock.ErrHeld))
+	// Output: a majority says that it is held: true
 }

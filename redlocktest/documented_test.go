@@ -1,0 +1,48 @@
+package redlocktest_test
+
+import (
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// The documentation has an example of New and of each thing that a test can do to a deployment. All run but that of virtual
+// time: synctest.Test takes a *testing.T.
+func TestAnExampleOfEachVerb(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := token.NewFileSet()
+	var parsed []*ast.File
+	for _, path := range paths {
+		file, err := parser.ParseFile(files, path, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, file)
+	}
+	pkg, err := doc.NewFromFiles(files, parsed, "github.com/redlock-go/redlock/redlocktest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment := pkg.Types[slices.IndexFunc(pkg.Types, func(typ *doc.Type) bool { return typ.Name == "Deployment" })]
+	for _, f := range slices.Concat(deployment.Funcs, deployment.Methods) {
+		if slices.Contains([]string{"Client", "URLs", "Start", "Thaw"}, f.Name) {
+			continue // they do nothing to it, or end what another did
+		}
+		if len(f.Examples) == 0 {
+			t.Errorf("%s has no example", f.Name)
+		}
+		for _, e := range f.Examples {
+			if e.Suffix != "virtualTime" && e.Output == "" {
+				t.Errorf("the example of %s does not run", f.Name)
+			}
+		}
+	}
+}
