@@ -51,12 +51,13 @@ type hold struct {
 	atLeast time.Duration // after that it stays taken for so long; 0: not
 	terms   terms         // of the next renewal
 	masters []masterHold
-	few     [few]masterHold // where they are if there are no more
-	depth   int             // handles that are not unlocked, and re-entries under way
-	writers int             // those of them that write
-	ceased  int             // those of them that wish for no renewal any more
-	blocks  bool            // other callers of this client do not ask for the name
-	ended   error           // why it is over; nil while held
+	few     [few]masterHold    // where they are if there are no more
+	again   map[*Lock]struct{} // the handles of re-entries that are not unlocked
+	depth   int                // handles that are not unlocked, and re-entries under way
+	writers int                // those of them that write
+	ceased  int                // those of them that wish for no renewal any more
+	blocks  bool               // other callers of this client do not ask for the name
+	ended   error              // why it is over; nil while held
 	endedAt clock.Instant
 	timer   *time.Timer
 	renewAt clock.Instant
@@ -320,9 +321,13 @@ func (h *hold) end(cause error) error {
 	h.ended, h.endedAt = cause, now
 	h.timer.Stop()
 	if late := planted.Bug.TellsAfter(); late > 0 && cause != ErrReleased {
-		time.AfterFunc(late, func() { h.cancel(cause) })
+		time.AfterFunc(late, func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.endContexts(cause)
+		})
 	} else {
-		h.cancel(cause) // with mu held: a caller that gets ended as an error finds the context done
+		h.endContexts(cause) // with mu held: a caller that gets ended as an error finds the context done
 	}
 	h.mu.Unlock()
 	h.wish.stop()
@@ -341,6 +346,12 @@ func (h *hold) end(cause error) error {
 	}
 	h.tellEnded(cause) // after all contexts: an observer may take its time
 	return cause
+}
+
+// endContexts ends the contexts of all handles. The caller holds mu.
+func (h *hold) endContexts(cause error) {
+	h.cancel(cause)
+	h.endReEntries(cause)
 }
 
 // unblocks reports, once, that other callers of this client may ask for the name now, and

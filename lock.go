@@ -25,7 +25,7 @@ type Lock struct {
 	_        noCopy
 	h        *hold
 	ctx      context.Context
-	cancel   context.CancelCauseFunc
+	cancel   context.CancelCauseFunc // of a re-entry
 	wish     *wish
 	unlocked bool // guarded by h.mu
 	writes   bool // guarded by h.mu
@@ -76,8 +76,13 @@ func (l *Lock) Token() fence.Token {
 // the hold can no longer be proved: at the end of the lease by this process's own
 // clock, whatever the network does, or as soon as a quorum of masters says that
 // the lock is another's. context.Cause then is ErrExpired or ErrLost; after the
-// last Unlock it is ErrReleased, and ErrClosed when the client was closed. The
-// Context of a handle from a re-entry also ends with the Unlock of that handle.
+// last Unlock it is ErrReleased, and ErrClosed when the client was closed.
+//
+// It also ends, with the cause, when the context given to Lock ends, though the hold
+// may go on. The contexts of other handles of the hold do not end then, unless they
+// derive from it. The Context of a re-entry also ends with the Unlock of its handle.
+// That of the first handle does not, because re-entries mostly derive from it: it
+// lasts until the last Unlock.
 //
 // A Lock or TryLock of the same name with a context derived from this one
 // re-enters the lock. Goroutines that share the context share the hold.
@@ -217,6 +222,7 @@ func (l *Lock) leave() error {
 	l.h.mu.Lock()
 	again, writes := l.unlocked, l.writes
 	l.unlocked = true
+	delete(l.h.again, l)
 	l.h.mu.Unlock()
 	if again {
 		return ErrReleased
@@ -232,10 +238,13 @@ func (l *Lock) giveBack() {
 	if l.none() {
 		return
 	}
-	if l.ctx == l.h.ctx {
+	if l.ctx == l.h.ctx { // no re-entry
 		l.h.giveBack()
 		return
 	}
-	l.cancel(ErrReleased) // a re-entry
+	l.h.mu.Lock()
+	delete(l.h.again, l)
+	l.h.mu.Unlock()
+	l.cancel(ErrReleased)
 	l.h.leave(l.writes, l.wish)
 }

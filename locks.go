@@ -77,6 +77,11 @@ func (s *Locks) ended(cause error) {
 	switch {
 	case over != nil: // also by the last: who was first may not have come to it yet
 		s.cancel(over)
+		for _, h := range holds {
+			h.mu.Lock()
+			h.endReEntries(over)
+			h.mu.Unlock()
+		}
 	case last:
 		s.cancel(ErrReleased)
 	}

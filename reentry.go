@@ -77,22 +77,32 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 		h.exit(!cfg.reads, nil)
 		return nil, err
 	}
-	h.mu.Lock()
-	h.atLeast = max(h.atLeast, cfg.atLeast)
-	if h.ended == nil && h.ceased > 0 {
-		h.timer.Reset(h.untilNextTick(c.now())) // it may be renewed again
-	}
-	h.mu.Unlock()
 	// ctx may have another lock's token by now.
 	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
-	wish := h.wishUntil(ctx, cfg.withCtx)
-	stop := context.AfterFunc(h.ctx, func() {
-		if h.over() != nil { // else only the context of the first caller has ended
-			wish.stop()
-		}
-		cancel(context.Cause(h.ctx))
-	})
-	return &Lock{h: h, ctx: inner, cancel: func(cause error) { stop(); cancel(cause) }, wish: wish, writes: !cfg.reads}, nil
+	l := &Lock{h: h, ctx: inner, cancel: cancel, wish: h.wishUntil(ctx, cfg.withCtx), writes: !cfg.reads}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.atLeast = max(h.atLeast, cfg.atLeast)
+	if h.again == nil {
+		h.again = make(map[*Lock]struct{})
+	}
+	h.again[l] = struct{}{}
+	switch {
+	case h.ended != nil:
+		h.endReEntries(h.ended)
+	case h.ceased > 0:
+		h.timer.Reset(h.untilNextTick(c.now())) // it may be renewed again
+	}
+	return l, nil
+}
+
+// endReEntries ends the contexts of the re-entries. They do not derive from that of the first entry, which
+// ends with its caller's context. The caller holds mu.
+func (h *hold) endReEntries(cause error) {
+	for l := range h.again {
+		l.cancel(cause)
+		l.wish.stop()
+	}
 }
 
 // enterAgain asks the masters once to enter the hold again.

@@ -2,7 +2,9 @@ package redlock
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
@@ -153,5 +155,105 @@ func TestWithoutReentry(t *testing.T) {
 		_, err = c.RLock(reader.Context(), "read")
 		requireErr(t, err, ErrReentry)
 		must(t, reader.Unlock(background))
+	})
+}
+
+// A hold outlives the context of its first caller. A re-entry whose own context lives on has a Context
+// until its Unlock, until that context ends, or until the hold is over.
+func TestAReEntryOutlivesTheContextOfTheFirst(t *testing.T) {
+	t.Parallel()
+	for what, lock := range map[string]func(c *Client, ctx context.Context) (context.Context, func(context.Context) error, error){
+		"a lock": func(c *Client, ctx context.Context) (context.Context, func(context.Context) error, error) {
+			l, err := c.Lock(ctx, "job")
+			return l.Context(), l.Unlock, err
+		},
+		"a set": func(c *Client, ctx context.Context) (context.Context, func(context.Context) error, error) {
+			l, err := c.LockAll(ctx, []string{"another", "job"})
+			return l.Context(), l.Unlock, err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+				c := d.reached()
+				request, end := context.WithCancelCause(background)
+				first, unlock, err := lock(c, request)
+				must(t, err)
+				enter := func(within context.Context) *Lock {
+					t.Helper()
+					l, err := c.Lock(within, "job", RenewWithContext())
+					must(t, err)
+					return l
+				}
+				ended := func(l *Lock, want error) {
+					t.Helper()
+					synctest.Wait()
+					if got := context.Cause(l.Context()); got != want {
+						t.Errorf("its context ended with %v, want %v", got, want)
+					}
+				}
+				apart := context.WithoutCancel(first)
+				own, endOwn := context.WithCancelCause(apart)
+				second, third, within := enter(apart), enter(own), enter(first)
+				end(errRequestEnded)
+				if cause := context.Cause(first); cause != errRequestEnded {
+					t.Errorf("the first context ended with %v", cause)
+				}
+				ended(within, errRequestEnded)
+				ended(second, nil)
+				ended(third, nil)
+				later, latest := enter(second.Context()), enter(apart)
+				ended(later, nil)
+				endOwn(errRequestEnded)
+				ended(third, errRequestEnded)
+				must(t, later.Unlock(background))
+				ended(later, ErrReleased)
+				ended(second, nil)
+
+				d.drop(c, "job", 0, 1)
+				requireErr(t, second.Extend(background, DefaultTTL), ErrLost)
+				for _, l := range []*Lock{second, latest} {
+					if cause := context.Cause(l.Context()); cause != ErrLost {
+						t.Errorf("the hold is over, and a context ended with %v", cause)
+					}
+				}
+				for _, l := range []*Lock{second, third, within, latest} {
+					requireErr(t, l.Unlock(background), ErrLost)
+				}
+				requireErr(t, unlock(background), ErrLost)
+			})
+		})
+	}
+}
+
+// When one name of a set is lost, re-entries into the others end before any observer is told, which may
+// take its time.
+func TestReEntriesIntoASetEndTogether(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var watched []context.Context
+		var late atomic.Int64
+		c := d.reached(WithObserver(Observer{Ended: func(context.Context, HoldEnd) {
+			for _, ctx := range watched {
+				if ctx.Err() == nil {
+					late.Add(1)
+				}
+			}
+		}}))
+		set, err := c.LockAll(background, []string{"a", "b", "c"})
+		must(t, err)
+		for _, name := range []string{"a", "b", "c"} {
+			one, err := c.Lock(set.Context(), name)
+			must(t, err)
+			apart, err := c.Lock(context.WithoutCancel(one.Context()), name)
+			must(t, err)
+			watched = append(watched, one.Context(), apart.Context())
+		}
+		d.drop(c, "a", 0, 1)
+		<-set.Context().Done()
+		synctest.Wait()
+		if n := late.Load(); n > 0 {
+			t.Errorf("%d contexts had not ended when an observer was told", n)
+		}
 	})
 }
