@@ -171,6 +171,50 @@ func TestAnUnansweredExtendIsNoJump(t *testing.T) {
 	}
 }
 
+// What is expected of a master that lost the lock begins anew: with all its repairs, answered or not, the longest of which
+// counts, and with nothing of before.
+func TestARepairedLockIsExpectedByItsRepairs(t *testing.T) {
+	const s = int64(time.Second)
+	var now clock.Instant
+	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
+	c.now = func() clock.Instant { return now }
+	short := termsOf(10*time.Second, 0, c.config.drift)
+	for _, x := range []struct {
+		claim     string
+		first     script.Answer // to a repair with the longer ttl of before
+		remaining time.Duration // a second after the second repair, with the short one
+		want      script.Answer
+	}{
+		{"only the second was done", script.Unknown, 9 * time.Second, script.Granted},
+		{"the first was done, and not answered", script.Unknown, 27 * time.Second, script.Granted},
+		{"both were answered", script.Granted, 27 * time.Second, script.Granted},
+		{"both were answered, and less is left", script.Granted, 9 * time.Second, script.Refused},
+		{"the first was refused", script.Refused, 9 * time.Second, script.Granted},
+		{"the first was refused, and more is left", script.Refused, 27 * time.Second, script.Refused},
+	} {
+		v := viewOfAll(3)
+		h := newHold(c, v, "job", "owner", c.config.lock)
+		h.terms = termsOf(30*time.Second, 0, c.config.drift)
+		at := func(second int64, answer script.Answer) script.Vote {
+			now = clock.Instant(second * s)
+			return script.Vote{Heard: true, Answer: answer, Sent: now, Got: now}
+		}
+		for i := range h.masters {
+			h.acquired(i, at(1, script.Granted), h.terms, true)
+		}
+		gone := at(2, script.Refused)
+		gone.Err = script.ErrNotMine
+		h.weigh(0, gone, h.terms, v, false)
+		h.weigh(0, at(3, x.first), h.terms, v, true)
+		h.weigh(0, at(5, script.Granted), short, v, true)
+		next := at(6, script.Granted)
+		next.Remaining = x.remaining
+		if got := h.weigh(0, next, short, v, false); got.Answer != x.want {
+			t.Errorf("%s: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
+		}
+	}
+}
+
 // LEASE (spec/exclusion.pml): an answer that comes when the lease is over does not
 // revive it, whether its timer has fired yet or not. (The lock delay lets the masters
 // keep the lock, so that nothing but the rule is in the way.)

@@ -746,3 +746,52 @@ func TestNoConnectionIsNoAnswer(t *testing.T) {
 		}
 	}
 }
+
+// The answer to a repair is lost, and the next renewal repairs again: the master has had the lock since the first
+// time. Its clock did not jump, and it votes from the next round on.
+func TestARepairThatIsDoneTwiceIsNoJump(t *testing.T) {
+	t.Parallel()
+	for what, lock := range map[string]func(*Client, string, ...LockOption) (*Lock, error){
+		"for writing": func(c *Client, name string, opts ...LockOption) (*Lock, error) {
+			return c.TryLock(background, name, opts...)
+		},
+		"for reading": func(c *Client, name string, opts ...LockOption) (*Lock, error) {
+			return c.TryRLock(background, name, opts...)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			d, proxies := proxied(t, 3)
+			var events recorder
+			c := faultClient(d, WithObserver(Observer{ClockJumped: func(_ context.Context, j ClockJump) { events.note("%v", j) }}))
+			l, err := lock(c, "job", WithoutWatchdog())
+			must(t, err)
+			renew := func() {
+				t.Helper()
+				must(t, l.Extend(background, faultTTL))
+				settled(t, c)
+			}
+			d.drop(c, "job", 0)
+			renew()
+			repair := script.Repair
+			if l.h.reading.Load() {
+				repair = script.Restore
+			}
+			lost := proxies[0].Add(on(repair, 1, faultproxy.DropReply))
+			renew()
+			within(t, "it is repaired", lost.Seen())
+			if l.h.granted(0) {
+				t.Fatal("the answer to the repair was not lost")
+			}
+			eventually(t, "it is repaired again", func() bool { renew(); return l.h.granted(0) })
+			renew()
+			l.h.mu.Lock()
+			until := l.h.masters[0].until
+			l.h.mu.Unlock()
+			if n := events.count(""); n > 0 || !c.now().Before(until) {
+				t.Errorf("%d clocks are said to have jumped; the vote counts: %v", n, c.now().Before(until))
+			}
+			must(t, l.Unlock(background))
+		})
+	}
+}

@@ -159,18 +159,18 @@ func (h *hold) weigh(i int, v script.Vote, t terms, at *membership.View, repair 
 	switch {
 	case v.NotMine():
 		h.strike(s)
-		s.lost = true
+		s.lost, s.expiry = true, expiry{}
 	case repair && v.Answer == script.Granted:
 		// The vote counts from the next round on: in this one, the master may have
 		// been another's between the last extend and the repair.
 		s.granted, s.grant, s.lost = true, int64(h.token), false
-		s.expiry = expiryAfter(v.Sent, v.Got, t.keyTTL())
+		s.expiry = s.expiry.atLeast(expiryAfter(v.Sent, v.Got, t.keyTTL()))
 		v = script.Vote{Heard: true, Answer: script.Refused, Err: errRepaired}
+	case v.Answer == script.Unknown:
+		s.expiry.hi = max(s.expiry.hi, v.Got.Add(t.keyTTL())) // it may have been extended, or written back
 	case repair, !h.alive():
 	case v.Answer == script.Granted:
 		jumped = h.extendedAt(i, v, t, h.counts(at))
-	case v.Answer == script.Unknown:
-		s.expiry.hi = max(s.expiry.hi, v.Got.Add(t.keyTTL())) // it may have been extended
 	}
 	h.mu.Unlock()
 	if jumped != 0 {

@@ -3,17 +3,19 @@
 -- Keys       lock, fence, gone (mark of this owner)
 -- Arguments  owner, depth, token, ttl (ms)
 --
--- Replies 1, the lock is the owner's here; 0, another's, or the owner gave up here.
+-- Replies 1, the lock is the owner's here, for ttl from now at least; 0, another's, or the owner gave up here.
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
--- Invariants: never takes a lock from anybody. The counter is at the token or above before the lock stands, so
--- whoever is granted here afterwards gets a higher number. Only a holder whose lease is valid may send it.
+-- Invariants: never takes a lock from anybody, and never shortens one. The counter is at the token or above before the
+-- lock stands, so whoever is granted here afterwards gets a higher number. Only a holder whose lease is valid may send it.
 local function repair(lock, fence, gone, owner, depth, token, ttl)
+  if extend(lock, owner, ttl) >= 0 then
+    return 1 -- another copy was here, or the repair of an earlier round
+  end
   local value = valueAt(lock)
-  local left = not value and shared().sweep(lock)
-  local taken = left or value and not channelOf(value)
+  local taken = value and not channelOf(value) or not value and shared().sweep(lock)
   if taken or redis.call('EXISTS', gone) == 1 then
-    return taken and (isOwner(value, owner) or left and redis.call('ZSCORE', lock, owner)) and 1 or 0
+    return 0
   end
   local missing = raise(fence, token)
   if missing then

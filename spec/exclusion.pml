@@ -292,7 +292,7 @@ init {
             printf("attempt %d does not have master %d\n", a, m);
             if :: REPAIR && lock[m] == 0 -> repairing[a] = repairing[a] | (1 << m) :: else fi
           }
-       :: HAS(repairing[a], m) && lock[m] == 0 && !(MARK == 2 && GONE(a, m)) ->
+       :: HAS(repairing[a], m) && (lock[m] == 0 && !(MARK == 2 && GONE(a, m)) || lock[m] == a) ->
           d_step { repairing[a] = repairing[a] & ~(1 << m); take(); printf("attempt %d repairs master %d\n", a, m) }
           if
           :: d_step { if :: !REPAIRCOUNT -> count(extendLeft[a]) :: else fi }
