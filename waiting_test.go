@@ -483,6 +483,7 @@ func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 		var events recorder
 		a, b := d.reached(), d.reached(WithTTL(time.Second), WithObserver(Observer{AttemptFailed: func(_ context.Context, a FailedAttempt) { events.note("asked %s", a.Name) }}))
 		held := mustTry(t, a, "job")
+		settled(t, a) // it has the lock on all masters, else the waiter would be granted some
 		got := goLock(t, b, "job")
 		d.inLine("job", 1)
 		const minutes = 2
