@@ -228,6 +228,45 @@ func TestAReleaseCallsWhoWaits(t *testing.T) {
 	})
 }
 
+// A master that is out of memory frees a lock, and marks its owner. Where another has the lock, there is nothing to free,
+// and the mark is refused.
+func TestAMasterWithoutMemoryFrees(t *testing.T) {
+	t.Parallel()
+	terms := termsOf(DefaultTTL, 0, 0)
+	holdOf := func(owner string, reads bool) *hold {
+		h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner)}
+		h.reading.Store(reads)
+		return h
+	}
+	for kind, r := range bothKinds(t) {
+		must(t, memberOfOne(r))
+		other := holdOf("other", false)
+		must(t, r.Set(background, other.keys.Fence, 1<<41, 0).Err())
+		for _, reads := range []bool{false, true} {
+			h := holdOf("owner", reads)
+			_, err := callIn(script.BatchSource, r, h.acquireCall(terms, nowhere))
+			must(t, err)
+			must(t, r.ConfigSet(background, "maxmemory", "1").Err())
+			v, err := callIn(script.BatchSource, r, h.undoCall(goneTTL, nowhere))
+			lock, mark := r.Exists(background, h.keys.Lock).Val(), r.Exists(background, h.keys.Gone).Val()
+			if err != nil || v.Answer != script.Granted || lock != 0 || mark != 1 {
+				t.Errorf("%s, reads %v: it says %v (%v); locks %d, marks %d", kind, reads, v.Answer, err, lock, mark)
+			}
+			must(t, r.ConfigSet(background, "maxmemory", "0").Err())
+			must(t, r.Del(background, h.keys.Lock, h.keys.Gone).Err())
+		}
+		_, err := callIn(script.BatchSource, r, other.acquireCall(terms, nowhere))
+		must(t, err)
+		must(t, r.ConfigSet(background, "maxmemory", "1").Err())
+		h := holdOf("owner", false)
+		_, err = callIn(script.BatchSource, r, h.undoCall(goneTTL, nowhere))
+		if !redis.HasErrorPrefix(err, "OOM") || r.Exists(background, h.keys.Gone).Val() != 0 || r.Exists(background, h.keys.Lock).Val() != 1 {
+			t.Errorf("%s: another has the lock: %v", kind, err)
+		}
+		must(t, r.ConfigSet(background, "maxmemory", "0").Err())
+	}
+}
+
 func callError(_ script.Vote, err error) error { return err }
 
 // Inits of the same servers may come in any order. A server that an init found in a deployment,

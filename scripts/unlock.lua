@@ -14,13 +14,19 @@
 -- under way is refused. The mark is a key of its own, because a rival's lock may stand here now and be gone
 -- when the late acquire comes.
 local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket)
-  if mark ~= '0' then
-    redis.call('SET', gone, '', 'PX', mark)
-  end
   local value = valueAt(lock)
   local left = not value and shared().sweep(lock)
   local reads = left and redis.call('ZSCORE', lock, owner)
-  if not reads and not isOwner(value, owner) then
+  local others = not reads and not isOwner(value, owner)
+  if depth == '0' and reads then
+    redis.call('ZREM', lock, owner)
+  elseif depth == '0' and not others then
+    redis.call('DEL', lock)
+  end
+  if mark ~= '0' then -- after that: out of memory, a master lets only a script go on that has written
+    redis.call('SET', gone, '', 'PX', mark)
+  end
+  if others then
     return (value or left) and -1 or 0
   end
   if depth ~= '0' then
@@ -31,10 +37,7 @@ local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket)
     return 1
   end
   if reads then
-    redis.call('ZREM', lock, owner)
     left = shared().without(lock, queue, reads)
-  else
-    redis.call('DEL', lock)
   end
   if ticket ~= '' then
     redis.call('ZADD', queue, ticket, channel)
