@@ -76,12 +76,19 @@ func (c *Client) Close() error {
 	}
 	c.members.Stop()
 	c.calls.Wait()
+	orElse(c.endHolds, func() { _ = c.stop() })
+	return c.stop()
+}
+
+// endHolds ends and releases all holds.
+func (c *Client) endHolds() {
 	c.ending.Lock()
-	for _, h := range c.holds.all() {
-		h.end(ErrClosed)
-		h.release(0, nil)
-	}
-	c.ending.Unlock()
+	defer c.ending.Unlock()
+	endEach(c.holds.all(), ErrClosed)
+}
+
+// stop ends all goroutines and connections.
+func (c *Client) stop() error {
 	c.suspend.stop()
 	c.announce.stop()
 	c.notices.Close()

@@ -89,14 +89,8 @@ func (s *Locks) ended(cause error) {
 		return
 	}
 	defer s.client.calls.Done()
-	s.client.gather(func() {
-		for _, h := range holds {
-			if h.over() == nil {
-				h.end(cause)
-				h.release(0, nil)
-			}
-		}
-	})
+	holds = slices.DeleteFunc(holds, func(h *hold) bool { return h.over() != nil })
+	s.client.gather(func() { endEach(holds, cause) })
 }
 
 // finish makes a handle for a set that has all its names. The bounds of the handle

@@ -21,6 +21,17 @@ func (h *hold) leave(writes bool, w *wish) (freed *round, ended error) {
 	return freed, ended
 }
 
+// endEach ends and releases all holds, also when an observer does not return from one of them.
+func endEach(holds []*hold, cause error) {
+	for i, h := range holds {
+		orElse(func() { h.end(cause) }, func() {
+			h.release(0, nil)
+			endEach(holds[i+1:], cause)
+		})
+		h.release(0, nil)
+	}
+}
+
 // freeAnyway is for a hold whose end was told to an observer that did not return, before the
 // masters and the other callers of this client were told.
 func (h *hold) freeAnyway() {

@@ -194,3 +194,58 @@ func TestAWaiterForASlotWhoseGoroutineEnds(t *testing.T) {
 		must(t, <-got)
 	})
 }
+
+// A Close whose observer does not return frees the names of all holds, and ends all goroutines: the bubble
+// does not end before they have. An Unlock after it returns.
+func TestACloseWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	for how, breaks := range ways {
+		for kind := range lockKinds {
+			t.Run(how+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+					b := &breaker{at: "Ended", how: breaks}
+					c := d.reached(WithObserver(b.observer()))
+					unlock, err := lockKinds[kind](c)
+					must(t, err)
+					mustTry(t, c, "d")
+					settled(t, c)
+					b.breaksIn(t, func() { _ = c.Close() })
+					requireErr(t, c.Close(), ErrClosed)
+					requireErr(t, unlock(), ErrClosed)
+					b.nothingStays(t, d, d.reached(), kind)
+					if got := d.holders("d"); got != "000" {
+						t.Errorf("d is held on %s", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// When one name of a set is lost, the others are freed also when an observer does not return from the
+// end of one of them.
+func TestALostSetWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	for how, breaks := range ways {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+				b := &breaker{at: "Ended", how: breaks}
+				c := d.reached(WithObserver(b.observer()))
+				set, err := c.LockAll(background, []string{"a", "b", "c"})
+				must(t, err)
+				settled(t, c)
+				lost := set.all()[0]
+				b.breaksIn(t, func() { lost.end(ErrExpired) })
+				synctest.Wait()
+				for _, h := range set.all() {
+					if h.over() == nil || h != lost && d.holders(h.name) != "000" {
+						t.Errorf("%s is over: %v; held on %s", h.name, h.over(), d.holders(h.name))
+					}
+				}
+				requireErr(t, set.Unlock(background), ErrExpired)
+			})
+		})
+	}
+}
