@@ -80,18 +80,7 @@ func (f *force) mayHaveTaken(h *hold, b Bounds) bool {
 // forcedBefore reports whether an operator began before then to take from the hold the lock, or
 // another one of those that it is held with.
 func (r *record) forcedBefore(h *hold, at time.Duration, b Bounds) bool {
-	if h.forcedFrom(b) <= at {
-		return true
-	}
-	if h.set == (callKey{}) {
-		return false
-	}
-	for _, holds := range r.holds {
-		if slices.ContainsFunc(holds, func(o *hold) bool { return o.set == h.set && o.forcedFrom(b) <= at }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.with(h), func(o *hold) bool { return o.forcedFrom(b) <= at })
 }
 
 // forcedBetween reports whether an operator was at work on the name at any time between.

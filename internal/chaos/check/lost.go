@@ -8,27 +8,33 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a hold that is renewed ends only by its unlock, if for a whole ttl before there was a
-// quorum that the client reaches, that no fault hurt, and that no other client may have kept
-// from it, and no operator took the lock from it. With one of several names that are held
-// together, the others are lost.
+// lost: a healthy hold that is renewed ends only by its unlock. One that nobody renews is not told to be over before its lease
+// ends. With one of several names that are held together, the others are lost.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
 			end, how := r.ended(h, b)
-			since := end - h.ttl - b.Calm
-			if !h.watched || h.until <= h.held || end >= r.horizon || r.forcedBefore(h, end, b) ||
-				!r.calm(h.client, since, end, b) || !r.calmBeside(h, since, end, b) {
+			if h.until <= h.held || end >= r.horizon || !h.watched && how == "" || !r.healthy(h, end, end, b) {
 				continue
 			}
-			v.Calm++
-			if how != "" {
-				v.violate(Lost, end, "%s: the hold of %s %s was renewed, and %s at %s; a quorum was there for it and unhurt since %s",
-					name, h.client, h.with(), how, seconds(end), seconds(since))
+			since := seconds(r.healthySince(h, end, b))
+			switch {
+			case h.watched:
+				v.Calm++
+				if how != "" {
+					v.violate(Lost, end, "%s: the hold of %s %s was renewed, and %s at %s; a quorum was there for it and unhurt since %s",
+						name, h.client, h.with(), how, seconds(end), since)
+				}
+			case end < h.until-reading:
+				v.violate(Lost, end, "%s: the lease of %s %s ended at %s, and %s at %s already; a quorum was there for it and unhurt since %s",
+					name, h.client, h.with(), seconds(h.until), how, seconds(end), since)
 			}
 		}
 	}
 }
+
+// reading is by how much two clocks may differ that are read one after the other.
+const reading = time.Millisecond
 
 // ended returns when the hold was over, and by what: "" if its client left or died.
 func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
@@ -45,6 +51,24 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	return h.left, ""
 }
 
+// healthy reports whether for all that time nothing excuses that the hold is not as it should be: within the fault model, for a
+// whole ttl before, there was a quorum that the client reaches, that no fault hurt, and that no other client may have kept from
+// it. And no operator took the lock from it.
+func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
+	since := r.healthySince(h, from, b)
+	return !r.forcedBefore(h, to, b) && r.calm(h.client, since, to, b) && r.calmBeside(h, since, to, b)
+}
+
+// healthySince is from when on there must have been a quorum for the hold, so that it is healthy at that moment. Nothing mends a
+// hold that nobody renews: for it, that is from when it was asked for.
+func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration {
+	since := at - h.ttl
+	if !h.watched {
+		since = min(since, h.asked)
+	}
+	return since - b.Calm
+}
+
 // calm reports whether for all that time, within the fault model, the client had a
 // quorum of the members in its reach that no fault hurt, whoever the members were, and the
 // machine had time. Where nobody has looked at the members, nothing is calm.
@@ -57,12 +81,31 @@ func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 }
 
 // calmBeside is calm for a hold that lacks the masters on which other clients may have left
-// something. They are a minority at most, because the hold has a quorum.
+// something. They are a minority at most, because the hold has a quorum. With a hold that is one of several
+// names, none of the others may lack more.
 func (r *record) calmBeside(h *hold, from, to time.Duration, b Bounds) bool {
 	good, bad := r.unhurt(h.client, from, to, b)
 	most := (good.Count() + bad.Count() - 1) / 2
-	lacks := min((good & r.leftovers(h, from, to, b)).Count(), most)
-	return good.Count()-lacks > bad.Count()+lacks
+	return !slices.ContainsFunc(r.with(h), func(h *hold) bool {
+		lacks := min((good & r.leftovers(h, from, to, b)).Count(), most)
+		return good.Count()-lacks <= bad.Count()+lacks
+	})
+}
+
+// with returns the holds that are held together with h, and h.
+func (r *record) with(h *hold) []*hold {
+	if h.set == (callKey{}) {
+		return []*hold{h}
+	}
+	var all []*hold
+	for _, name := range r.names {
+		for _, o := range r.holds[name] {
+			if o.set == h.set {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
 }
 
 // unhurt returns the members that the client could rely on for all that time, and the others.

@@ -80,6 +80,13 @@ func (s *story) renews(client, name string, token uint64, asked, held, until tim
 	return h
 }
 
+// lasts is an acquisition of a hold for 400 ms that nobody renews.
+func (s *story) lasts(client, name string, token uint64, asked, held, until time.Duration) heldLock {
+	h := s.renews(client, name, token, asked, held, until)
+	s.events[len(s.events)-2].Watched = false
+	return h
+}
+
 // readsIt is an acquisition for reading, which is told of the last token.
 func (s *story) readsIt(client, name string, last uint64, asked, held, until time.Duration) heldLock {
 	h := s.holds(client, name, 0, asked, held, until)
