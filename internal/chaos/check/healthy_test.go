@@ -29,6 +29,31 @@ func TestBadHistoriesOfHealthyHolds(t *testing.T) {
 			h.told(5300)
 			h.leaves(5310, 5320, 0)
 		}, Lost, "its holder was told that it is over at 5.3s already"},
+		{"a re-entry is told that another has the lock", func(s *story) {
+			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrHeld) })
+		}, Reentry, "b: c0 asked at 5.2s to enter its hold with token 22 again, and was told: held; a quorum was there for it and unhurt since 4.75s"},
+		{"a re-entry finds no quorum", func(s *story) {
+			h := s.lasts("c0", "b", 22, 5000, 5010, 5400)
+			h.failsToReenter(5200, 5210, history.ErrNoQuorum)
+			h.leaves(5300, 5310, 0)
+		}, Reentry, "and was told: no quorum; a quorum was there for it"},
+		{"a re-entry finds no quorum beside faults of a minority", func(s *story) {
+			s.fault(4500, 5800, "freeze(m1+m3,900ms)")
+			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrNoQuorum) })
+		}, Reentry, "and was told: no quorum; a quorum was there for it"},
+		{"a re-entry is told that the hold is lost, and it goes on", func(s *story) {
+			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrLost) })
+		}, Reentry, "b: c0 asked at 5.2s to enter its hold with token 22 again, and was told: lost; the hold went on"},
+		{"a re-entry is told that the hold has expired, and it goes on in spite of faults", func(s *story) {
+			s.fault(4500, 5800, "freeze(m1+m2+m3,900ms)")
+			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrExpired) })
+		}, Reentry, "and was told: expired; the hold went on"},
+		{"a holder who was told that the hold is over enters it again", func(s *story) {
+			h := s.lasts("c0", "b", 22, 5000, 5010, 5400)
+			h.told(5400)
+			h.reenters(5410, 5420, 5800, 2).leaves(5430, 5440, 1)
+			h.leaves(5450, 5460, 0)
+		}, Reentry, "b: c0 was told at 5.4s that its hold with token 22 is over; it asked at 5.41s to enter it again, and did"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +84,37 @@ func TestHistoriesOfHoldsThatPass(t *testing.T) {
 			s.forces("b", 22, 23, 5200, 5210, "", h)
 			h.told(5300)
 			h.leaves(5310, 5320, 0)
+		}},
+		{"a re-entry finds no quorum beside a fault of a majority", func(s *story) {
+			s.fault(4500, 5800, "freeze(m1+m2+m3,900ms)")
+			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrNoQuorum) })
+		}},
+		{"a re-entry is told that the hold is lost, and so is its holder", func(s *story) {
+			s.fault(4500, 5800, "freeze(m1+m2+m3,900ms)")
+			h := s.renews("c0", "b", 22, 5000, 5010, 5400)
+			h.failsToReenter(5200, 5210, history.ErrLost)
+			h.told(5310)
+			h.leaves(5320, 5330, 0)
+		}},
+		{"a re-entry finds no quorum when the lease ends", func(s *story) {
+			h := s.lasts("c0", "b", 22, 5000, 5010, 5400)
+			h.failsToReenter(5390, 5400, history.ErrNoQuorum)
+			h.leaves(5410, 5420, 0)
+		}},
+		{"a re-entry is canceled", func(s *story) {
+			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrCanceled) })
+		}},
+		{"a holder enters a hold again that is over when it is told", func(s *story) {
+			h := s.lasts("c0", "b", 22, 5000, 5010, 5400)
+			h.told(5400)
+			h.reenters(5400, 5402, 5400, 2).leaves(5430, 5440, 1)
+			h.leaves(5450, 5460, 0)
+		}},
+		{"an operator takes a hold that is entered again", func(s *story) {
+			h := s.renews("c0", "b", 22, 5000, 5010, 5400)
+			s.forces("b", 22, 23, 5150, 5160, "", h)
+			h.failsToReenter(5200, 5210, history.ErrHeld)
+			h.leaves(5300, 5310, 0)
 		}},
 		{"one of a set is lost to what a rival left of another name", func(s *story) {
 			s.fault(4900, 5800, "freeze(m1+m3,900ms)")

@@ -21,8 +21,8 @@ type ask struct {
 	reads  bool    // it is for reading
 	set    int     // above 0: it is one of so many names that are asked for together; that it is not had may be for another
 	of     callKey // of one of a set: the call of its first name
-	depth  int
-	under  *hold // the hold that it is to re-enter, if the history tells
+	depth  int     // above 1: it is a re-entry
+	under  *hold   // the hold that it is to re-enter, if the history tells
 
 	// What was asked for.
 	watched bool

@@ -159,6 +159,15 @@ func (h heldLock) reenters(asked, held, until time.Duration, depth int) heldLock
 	return h
 }
 
+// failsToReenter is a try to enter the hold once more that fails.
+func (h heldLock) failsToReenter(asked, failed time.Duration, err string) {
+	of := h.call
+	h.s.calls++
+	h.call = h.s.calls
+	h.add(asked, history.Event{Kind: history.LockBegins, Depth: 2, Of: of})
+	h.add(failed, history.Event{Kind: history.LockFailed, Err: err})
+}
+
 func (h heldLock) renewed(at, until time.Duration) {
 	h.add(at, history.Event{Kind: history.Renewed, Until: until * ms})
 }

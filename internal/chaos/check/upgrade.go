@@ -6,8 +6,7 @@ import "github.com/redlock-go/redlock/internal/chaos/history"
 // that waited would wait for each other. Or the reader hears that its hold is over.
 func upgrades(r *record, _ Bounds, v *Verdict) {
 	for _, a := range r.asks {
-		h := a.under
-		if h == nil || a.reads || a.to == never || !h.reads && h.down > a.from {
+		if a.to == never || !a.upgrades() {
 			continue
 		}
 		switch a.err {

@@ -1,0 +1,49 @@
+package check
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// reentries: a healthy hold can be entered again, and one that its holder was told is over cannot. Who is told at a
+// re-entry that the hold is over is told so by its context too.
+func reentries(r *record, b Bounds, v *Verdict) {
+	for _, a := range r.asks {
+		h := a.under
+		if a.held {
+			h = a.hold
+		}
+		if a.depth == 1 || a.to == never || h == nil || a.upgrades() {
+			continue
+		}
+		switch {
+		case a.held && h.lost < a.from:
+			v.violate(Reentry, a.to, "%s: %s was told at %s that its hold %s is over; it asked at %s to enter it again, and did",
+				a.name, a.client, seconds(h.lost), h.with(), seconds(a.from))
+		case a.held || a.err == history.ErrCanceled:
+		case a.saysOver():
+			if by := r.goesOnBy(a.client, a.to, b.Told); by < r.horizon && !h.overBy(by) {
+				v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and was told: %s; the hold went on",
+					a.name, a.client, seconds(a.from), h.with(), a.err)
+			}
+		case !h.overBy(a.to) && r.healthy(h, a.from, a.to, b):
+			v.violate(Reentry, a.to, "%s: %s asked at %s to enter its hold %s again, and was told: %s; a quorum was there for it and unhurt since %s",
+				a.name, a.client, seconds(a.from), h.with(), a.err, seconds(r.healthySince(h, a.from, b)))
+		}
+	}
+}
+
+// upgrades reports whether a asks to write under a hold that reads.
+func (a *ask) upgrades() bool {
+	return a.under != nil && !a.reads && (a.under.reads || a.under.down <= a.from)
+}
+
+// saysOver reports whether a was told that the hold is over that it is made under.
+func (a *ask) saysOver() bool {
+	return a.err == history.ErrLost || a.err == history.ErrExpired || a.err == history.ErrReleased
+}
+
+// overBy reports whether the hold was over by then: its lease had ended, its holder was told so or had begun to leave it, or
+// had died.
+func (h *hold) overBy(at time.Duration) bool { return min(h.until, h.lost, h.left, h.died) <= at }
