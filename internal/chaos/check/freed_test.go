@@ -60,7 +60,7 @@ func TestHistoriesOfUnlocksThatPass(t *testing.T) {
 		tell func(s *story)
 	}{
 		{"an unlock does not succeed", func(s *story) {
-			s.holds("c0", "p", 22, 5000, 5010, 5410).leavesWith(5020, 5030, 0, history.ErrNoQuorum)
+			s.holds("c0", "p", 22, 5000, 5010, 5025).leavesWith(5020, 5030, 0, history.ErrNoQuorum)
 			next(s)
 		}},
 		{"an unlock has not ended when the try begins", func(s *story) {

@@ -54,6 +54,16 @@ func TestBadHistoriesOfHealthyHolds(t *testing.T) {
 			h.reenters(5410, 5420, 5800, 2).leaves(5430, 5440, 1)
 			h.leaves(5450, 5460, 0)
 		}, Reentry, "b: c0 was told at 5.4s that its hold with token 22 is over; it asked at 5.41s to enter it again, and did"},
+		{"an unlock finds no quorum", func(s *story) {
+			s.renews("c0", "b", 22, 5000, 5010, 5400).leavesWith(5200, 5215, 0, history.ErrNoQuorum)
+		}, Unlock, "b: c0 unlocked entry 1 of its hold with token 22 at 5.2s, and was told: no quorum; a quorum was there for it and unhurt since 4.75s"},
+		{"the unlock of an entry finds the hold lost", func(s *story) {
+			s.renewedOn(5600, func(h heldLock) { h.reenters(5100, 5110, 5500, 2).leavesWith(5200, 5210, 1, history.ErrLost) })
+		}, Unlock, "b: c0 unlocked entry 2 of its hold with token 22 at 5.2s, and was told: lost"},
+		{"a first unlock is told that there was one before", func(s *story) {
+			s.fault(4500, 5800, "freeze(m1+m2+m3,900ms)")
+			s.lasts("c0", "b", 22, 5000, 5010, 5400).leavesWith(5200, 5210, 0, history.ErrReleased)
+		}, Unlock, "b: c0 unlocked entry 1 of its hold with token 22 at 5.2s, for the first time, and was told: released"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,6 +125,16 @@ func TestHistoriesOfHoldsThatPass(t *testing.T) {
 			s.forces("b", 22, 23, 5150, 5160, "", h)
 			h.failsToReenter(5200, 5210, history.ErrHeld)
 			h.leaves(5300, 5310, 0)
+		}},
+		{"an unlock finds no quorum beside a fault of a majority", func(s *story) {
+			s.fault(4500, 5800, "freeze(m1+m2+m3,900ms)")
+			s.renews("c0", "b", 22, 5000, 5010, 5400).leavesWith(5200, 5210, 0, history.ErrNoQuorum)
+		}},
+		{"an unlock finds no quorum while the machine is busy", func(s *story) {
+			s.renews("c0", "b", 22, 5000, 5010, 5400).leavesWith(5200, 5221, 0, history.ErrNoQuorum)
+		}},
+		{"an unlock has not ended when the lease ends", func(s *story) {
+			s.lasts("c0", "b", 22, 5000, 5010, 5400).leavesWith(5390, 5400, 0, history.ErrNoQuorum)
 		}},
 		{"one of a set is lost to what a rival left of another name", func(s *story) {
 			s.fault(4900, 5800, "freeze(m1+m3,900ms)")

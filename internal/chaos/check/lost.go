@@ -142,7 +142,7 @@ func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some faul
 }
 
 // busy reports whether the machine let somebody wait for a store, or for the end of a
-// try: masters may have been as slow. Clients take masters that were too slow for down, and
+// try, a re-entry or an unlock: masters may have been as slow. Clients take masters that were too slow for down, and
 // fail at once for a while. So what counts is the time since a quorum answered one of them.
 func (r *record) busy(from, to time.Duration, b Bounds) bool {
 	from = r.answered(from)
@@ -157,7 +157,15 @@ func (r *record) busy(from, to time.Duration, b Bounds) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(r.asks, func(a *ask) bool { return !a.waits && waited(a.from, a.to) })
+	unlocked := func(h *hold) bool {
+		return slices.ContainsFunc(h.entries, func(e *entry) bool { return e.left != never && waited(e.left, min(e.freed, h.died)) })
+	}
+	for _, holds := range r.holds {
+		if slices.ContainsFunc(holds, unlocked) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.asks, func(a *ask) bool { return (!a.waits || a.depth > 1) && waited(a.from, a.to) })
 }
 
 // answered returns when a quorum answered somebody for the last time before, 0 if it never did.

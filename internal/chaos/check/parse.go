@@ -242,7 +242,7 @@ func (p *parser) change(e history.Event, key callKey) {
 		}
 	case history.UnlockEnds:
 		p.verdict.Operations++
-		one.freed = e.At
+		one.freed, one.err = e.At, e.Err
 		h.until = max(h.until, e.Until)
 		if e.Depth == 0 {
 			h.freed, h.err = e.At, e.Err

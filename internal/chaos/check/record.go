@@ -68,6 +68,7 @@ type entry struct {
 	told  time.Duration // its context ended before it was left
 	left  time.Duration // its unlock began
 	freed time.Duration // and ended
+	err   string        // with that
 	after int           // entries after that
 }
 

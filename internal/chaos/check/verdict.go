@@ -12,6 +12,7 @@ const (
 	Tokens       = "tokens"        // a token came twice, or did not grow, or a reader had one
 	Upgrade      = "upgrade"       // a reader asked for the lock for writing, and was not refused at once
 	Reentry      = "reentry"       // a hold could not be entered again, or one that was over could
+	Unlock       = "unlock"        // the unlock of a healthy hold failed, or said that there had been one
 	Wrote        = "wrote"         // a reader wrote
 	Forced       = "forced"        // the token of an operator who took a lock is out of order, or a holder did not lose it in time
 	Told         = "told"          // a holder was not told that its lease had ended

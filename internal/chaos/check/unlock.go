@@ -1,0 +1,24 @@
+package check
+
+import "github.com/redlock-go/redlock/internal/chaos/history"
+
+// unlocks: the first unlock of an entry is never told that the entry was released before. That of a healthy hold succeeds. (That
+// the last one finds the hold lost is for the rule lost.)
+func unlocks(r *record, b Bounds, v *Verdict) {
+	for _, name := range r.names {
+		for _, h := range r.holds[name] {
+			for _, e := range h.entries {
+				last := e.after == 0 && (e.err == history.ErrLost || e.err == history.ErrExpired)
+				switch {
+				case e.freed == never || e.err == "" || last:
+				case e.err == history.ErrReleased:
+					v.violate(Unlock, e.freed, "%s: %s unlocked entry %d of its hold %s at %s, for the first time, and was told: %s",
+						name, h.client, e.depth, h.with(), seconds(e.left), e.err)
+				case min(h.until, h.lost, h.died) > e.freed && r.healthy(h, e.left, e.freed, b):
+					v.violate(Unlock, e.freed, "%s: %s unlocked entry %d of its hold %s at %s, and was told: %s; a quorum was there for it and unhurt since %s",
+						name, h.client, e.depth, h.with(), seconds(e.left), e.err, seconds(r.healthySince(h, e.left, b)))
+				}
+			}
+		}
+	}
+}
