@@ -12,20 +12,24 @@ import (
 // renewed it long after the call, which took nothing then. Claims of readers
 // may overlap each other; that of a writer is a reader's from its downgrade on. Outside of the
 // fault model, overlapping claims are counted, by the leases that their holders know of. A claim
-// that was over before its holder could know of it does not count.
+// that was over before its holder could know of it does not count. Where a holder died, nobody gives its lock back: its
+// lease excludes others until its end.
 func exclusion(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
-		var claims, leases occupied
+		var claims, leases, estates occupied
 		for _, h := range r.holds[name] {
 			if r.meets(history.InModel, h.held, h.held) || len(r.phases) == 0 {
 				v.HeldInModel++
 			}
 			claim := r.claim(h, b)
-			rival, lessee := claims.rivalOf(h), leases.rivalOf(h)
+			rival, lessee, dead := claims.rivalOf(h), leases.rivalOf(h), estates.rivalOf(h)
 			switch inModel := r.inModel(h.held, b.Recovery); {
 			case inModel && claim > h.held && rival != nil && rival.held < h.forcedFrom(b):
 				v.violate(Exclusion, h.held, "%s: %s held it %s until %s, and was not told before; %s held it %s from %s",
 					name, rival.client, rival.with(), seconds(min(rival.heard(), r.horizon)), h.client, h.with(), seconds(h.held))
+			case inModel && claim > h.held && dead != nil && dead.held < h.forcedFrom(b):
+				v.violate(Exclusion, h.held, "%s: %s died at %s and its lease %s ends at %s; %s held it %s from %s",
+					name, dead.client, seconds(dead.died), dead.with(), seconds(dead.until), h.client, h.with(), seconds(h.held))
 			case !inModel && h.valid() > h.held && lessee != nil && lessee.held < h.forcedFrom(b):
 				v.Overlaps++
 			}
@@ -34,8 +38,18 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 			}
 			claims.add(h, min(claim, h.forcedFrom(b)))
 			leases.add(h, min(h.valid(), h.forcedFrom(b)))
+			estates.add(h, min(h.estate(), h.forcedFrom(b)))
 		}
 	}
+}
+
+// estate is until when the lease of a holder that died is there for certain: until nothing, if the holder had begun to give the lock back, or
+// lived.
+func (h *hold) estate() time.Duration {
+	if h.died == never || h.left != never || h.lost != never {
+		return 0
+	}
+	return h.until - reading
 }
 
 // occupied is until when a name is taken by the holds so far, and by which: for whatever, and

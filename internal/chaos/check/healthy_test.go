@@ -64,6 +64,17 @@ func TestBadHistoriesOfHealthyHolds(t *testing.T) {
 			s.fault(4500, 5800, "freeze(m1+m2+m3,900ms)")
 			s.lasts("c0", "b", 22, 5000, 5010, 5400).leavesWith(5200, 5210, 0, history.ErrReleased)
 		}, Unlock, "b: c0 unlocked entry 1 of its hold with token 22 at 5.2s, for the first time, and was told: released"},
+		{"a rival gets the lock of a dead holder before its lease ends", func(s *story) {
+			s.lasts("c3", "b", 22, 5000, 5010, 5400)
+			s.client(5050, history.ClientKilled, "c3")
+			s.holds("c1", "b", 24, 5020, 5395, 5800).leaves(5500, 5510, 0)
+		}, Exclusion, "b: c3 died at 5.05s and its lease with token 22 ends at 5.4s; c1 held it with token 24 from 5.395s"},
+		{"a rival gets the lock of a dead reader before its lease ends", func(s *story) {
+			s.readsIt("c3", "b", 20, 5000, 5010, 5400)
+			s.client(5050, history.ClientKilled, "c3")
+			s.readsIt("c0", "b", 20, 5020, 5060, 5300).leaves(5080, 5090, 0)
+			s.holds("c1", "b", 24, 5020, 5100, 5800).leaves(5500, 5510, 0)
+		}, Exclusion, "b: c3 died at 5.05s and its lease for reading ends at 5.4s; c1 held it with token 24 from 5.1s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -135,6 +146,35 @@ func TestHistoriesOfHoldsThatPass(t *testing.T) {
 		}},
 		{"an unlock has not ended when the lease ends", func(s *story) {
 			s.lasts("c0", "b", 22, 5000, 5010, 5400).leavesWith(5390, 5400, 0, history.ErrNoQuorum)
+		}},
+		{"a rival gets the lock of a dead holder when its lease ends", func(s *story) {
+			s.lasts("c3", "b", 22, 5000, 5010, 5400)
+			s.client(5050, history.ClientKilled, "c3")
+			s.holds("c1", "b", 24, 5020, 5400, 5800).leaves(5500, 5510, 0)
+		}},
+		{"a rival gets the lock of a holder that died when it had begun to give it back", func(s *story) {
+			h := s.lasts("c3", "b", 22, 5000, 5010, 5400)
+			h.add(5040, history.Event{Kind: history.UnlockBegins})
+			s.client(5050, history.ClientKilled, "c3")
+			s.holds("c1", "b", 24, 5020, 5060, 5800).leaves(5500, 5510, 0)
+		}},
+		{"a rival gets the lock of a holder that knew that it had lost it, and died", func(s *story) {
+			s.fault(4500, 5800, "freeze(m1+m2+m3,900ms)")
+			h := s.lasts("c3", "b", 22, 5000, 5010, 5400)
+			h.told(5040)
+			s.client(5050, history.ClientKilled, "c3")
+			s.holds("c1", "b", 24, 5020, 5060, 5800).leaves(5500, 5510, 0)
+		}},
+		{"an operator takes the lock of a dead holder, and a rival gets it", func(s *story) {
+			h := s.lasts("c3", "b", 22, 5000, 5010, 5400)
+			s.client(5050, history.ClientKilled, "c3")
+			s.forces("b", 22, 23, 5060, 5070, "", h)
+			s.holds("c1", "b", 24, 5080, 5090, 5480).leaves(5300, 5310, 0)
+		}},
+		{"others read what a dead reader has", func(s *story) {
+			s.readsIt("c3", "b", 20, 5000, 5010, 5400)
+			s.client(5050, history.ClientKilled, "c3")
+			s.readsIt("c0", "b", 20, 5020, 5060, 5300).leaves(5080, 5090, 0)
 		}},
 		{"one of a set is lost to what a rival left of another name", func(s *story) {
 			s.fault(4900, 5800, "freeze(m1+m3,900ms)")
