@@ -85,7 +85,7 @@ func good() *story {
 	fourth.leaves(3100, 3110, 0)
 	// A renewed hold, which ends by its unlock.
 	calm := s.renews("c0", "calm", 23, 4000, 4010, 4400)
-	calm.renewed(4200, 4800)
+	calm.renewed(4390, 4790)
 	calm.leaves(4700, 4710, 0)
 	// A name that nobody asks for when all is healed.
 	s.holds("c0", "rare", 21, 3200, 3210, 3600).leaves(3220, 3230, 0)
@@ -232,7 +232,7 @@ func TestBadHistories(t *testing.T) {
 		}, Stale, "c0 came at 5.14s with token 22"},
 		{"a renewed hold is lost in calm", func(s *story) {
 			h := s.renews("c0", "b", 22, 5000, 5010, 5410)
-			h.renewed(5200, 5900)
+			h.renewed(5390, 5790)
 			h.told(5700)
 			h.leaves(5710, 5720, 0)
 		}, Lost, "the hold of c0 with token 22 was renewed, and its holder was told that it is over at 5.7s; a quorum was there for it and unhurt since 5.25s"},
@@ -369,13 +369,13 @@ func TestBadHistories(t *testing.T) {
 		}, Leftover, "p: c0 was told at 5.51s that it is held; nobody had it or asked for it since 5.1s, and there was no fault"},
 		{"a lock outlives its unlock, and a late copy was another's", func(s *story) {
 			s.fault(4900, 5050, "late-copy(c1,m0+m1+m2,20ms,1,150ms)")
-			s.renews("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
+			s.renews("c0", "p", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
 			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
 			s.holds("c0", "p", 26, 20_000, 20_010, 20_400).leaves(20_020, 20_030, 0)
 		}, Leftover, "p: c0 was told at 5.51s that it is held"},
 		{"a lock outlives its unlock, and a late copy of it has expired", func(s *story) {
 			s.fault(4900, 5050, "late-copy(c0,m0+m1+m2,20ms,1,150ms)")
-			s.renews("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
+			s.renews("c0", "p", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
 			s.fails("c0", "p", false, 5850, 5860, history.ErrHeld)
 			s.holds("c0", "p", 26, 20_000, 20_010, 20_400).leaves(20_020, 20_030, 0)
 		}, Leftover, "p: c0 was told at 5.86s that it is held"},
@@ -459,7 +459,7 @@ func TestBadHistories(t *testing.T) {
 			s.client(6021, history.ClientKilled, "c3")
 		}, Starvation, "the unlock of c3 at 5.02s hangs: it took 1.001s and more"},
 		{"a downgrade hangs until its client is killed", func(s *story) {
-			s.renews("c3", "d", 22, 5000, 5010, 9400).downgrades(5020, 0, "")
+			s.holds("c3", "d", 22, 5000, 5010, 9400).downgrades(5020, 0, "")
 			s.client(6021, history.ClientKilled, "c3")
 		}, Starvation, "the downgrade of c3 at 5.02s hangs: it took 1.001s and more"},
 		{"a lock outlives its unlock, beside a fault of one master", func(s *story) {
@@ -537,7 +537,7 @@ func TestHistoriesThatPass(t *testing.T) {
 	}{
 		{"a lock outlives its unlock, for a late copy of its request was granted", func(s *story) {
 			s.fault(4900, 5050, "late-copy(c0,m0+m1+m2,20ms,1,150ms)")
-			s.renews("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
+			s.renews("c0", "p", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
 			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
 			s.holds("c0", "p", 26, 20_000, 20_010, 20_400).leaves(20_020, 20_030, 0)
 		}},
@@ -572,8 +572,8 @@ func TestHistoriesThatPass(t *testing.T) {
 			h := s.renews("c0", "b", 22, 5000, 5010, 5400)
 			again := h.reenters(5020, 5030, 5400, 2)
 			h.add(5300, history.Event{Kind: history.UnlockBegins, Depth: 1})
-			h.add(5310, history.Event{Kind: history.UnlockEnds, Depth: 1, Until: 6200 * ms})
-			again.leaves(6000, 6010, 0)
+			h.add(5310, history.Event{Kind: history.UnlockEnds, Depth: 1, Until: 5700 * ms})
+			again.leaves(5690, 5695, 0)
 		}},
 		{"a lease that was renewed in part is seen when it is given back", func(s *story) {
 			h := s.renews("c0", "b", 22, 5000, 5010, 5400)
@@ -680,9 +680,9 @@ func TestHistoriesThatPass(t *testing.T) {
 			s.members(4900, "m0+m1+m2+m3+m4")
 		})},
 		{"a renewed hold is lost before all have recovered", func(s *story) {
-			h := s.renews("c0", "b", 36, 21_600, 21_610, 22_100)
-			h.told(22_100)
-			h.leaves(22_110, 22_120, 0)
+			h := s.renews("c0", "b", 36, 21_600, 21_610, 22_010)
+			h.told(22_010)
+			h.leaves(22_020, 22_030, 0)
 		}},
 		{"a renewed hold is lost with a majority of which some were members for a moment", lostBeside(func(s *story) {
 			s.fault(4000, 4600, "suspend(m1,0s,600ms)")
@@ -738,7 +738,7 @@ func TestHistoriesThatPass(t *testing.T) {
 		}},
 		{"an unlock and a downgrade take as long as they may, and their client is killed", func(s *story) {
 			s.holds("c3", "c", 22, 5000, 5010, 5400).add(5020, history.Event{Kind: history.UnlockBegins})
-			s.renews("c3", "d", 22, 5000, 5010, 9400).downgrades(5020, 0, "")
+			s.holds("c3", "d", 22, 5000, 5010, 9400).downgrades(5020, 0, "")
 			s.client(6020, history.ClientKilled, "c3")
 		}},
 		{"a lock outlives its unlock, which may not have arrived at two masters, beside another one that is hurt", func(s *story) {

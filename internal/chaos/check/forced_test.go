@@ -342,7 +342,10 @@ func TestHistoriesOfForceThatPass(t *testing.T) {
 			s.fails("c0", "b", false, 6500, 6510, history.ErrHeld)
 		}},
 		{"what became of the call is not known, and the lease is as long as that can explain", func(s *story) {
-			h := s.goesOn("c0", 22, 5000, 5010, 6510, 6490)
+			h := s.goesOn("c0", 22, 5000, 5010, 5410, 6490)
+			for at := time.Duration(5310); at <= 6110; at += 200 {
+				h.renewed(at, at+400)
+			}
 			s.forces("b", 22, 0, 5100, 5110, history.ErrNoQuorum, h)
 		}},
 		{"the call has not ended", func(s *story) {

@@ -75,6 +75,19 @@ func TestBadHistoriesOfHealthyHolds(t *testing.T) {
 			s.readsIt("c0", "b", 20, 5020, 5060, 5300).leaves(5080, 5090, 0)
 			s.holds("c1", "b", 24, 5020, 5100, 5800).leaves(5500, 5510, 0)
 		}, Exclusion, "b: c3 died at 5.05s and its lease for reading ends at 5.4s; c1 held it with token 24 from 5.1s"},
+		{"a lease lasts for longer than was asked for", func(s *story) {
+			s.lasts("c0", "b", 22, 5000, 5010, 5500).leaves(5200, 5210, 0)
+		}, Lease, "b: c0 knew at 5.01s that its lease with token 22 ends at 5.5s, and had asked for no more than 400ms"},
+		{"a renewal lasts for longer than was asked for", func(s *story) {
+			h := s.renews("c0", "b", 22, 5000, 5010, 5400)
+			h.renewed(5200, 5700)
+			h.leaves(5300, 5310, 0)
+		}, Lease, "c0 knew at 5.2s that its lease with token 22 ends at 5.7s"},
+		{"a lease is found at its unlock to last for longer than was asked for", func(s *story) {
+			h := s.renewsReading("c0", "b", 20, 5000, 5010, 5400)
+			h.add(5300, history.Event{Kind: history.UnlockBegins, Until: 5800 * ms})
+			h.add(5310, history.Event{Kind: history.UnlockEnds})
+		}, Lease, "c0 knew at 5.3s that its lease for reading ends at 5.8s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -175,6 +188,16 @@ func TestHistoriesOfHoldsThatPass(t *testing.T) {
 			s.readsIt("c3", "b", 20, 5000, 5010, 5400)
 			s.client(5050, history.ClientKilled, "c3")
 			s.readsIt("c0", "b", 20, 5020, 5060, 5300).leaves(5080, 5090, 0)
+		}},
+		{"a lease lasts for as long as was asked for, from when it is told", func(s *story) {
+			s.lasts("c0", "b", 22, 5000, 5010, 5410).leaves(5200, 5210, 0)
+		}},
+		{"a re-entry makes a lease last for longer", func(s *story) {
+			h := s.lasts("c0", "b", 22, 5000, 5010, 5400)
+			again := h.reenters(5100, 5110, 6100, 2)
+			s.events[len(s.events)-2].TTL = 1000 * ms
+			again.leaves(5200, 5210, 1)
+			h.leaves(5300, 5310, 0)
 		}},
 		{"one of a set is lost to what a rival left of another name", func(s *story) {
 			s.fault(4900, 5800, "freeze(m1+m3,900ms)")

@@ -166,8 +166,9 @@ func (p *parser) answer(e history.Event, key callKey) {
 		p.verdict.Holds++
 		a.hold = &hold{
 			client: e.Client, name: e.Name, owner: e.Owners, set: a.of, token: e.Token, reads: a.reads, last: e.Last, watched: a.watched, ttl: a.ttl, asked: a.from, held: e.At,
-			until: e.Until, down: never, lost: never, left: never, freed: never, died: never,
+			longest: a.ttl, down: never, lost: never, left: never, freed: never, died: never,
 		}
+		a.hold.lasts(e)
 		if a.reads {
 			p.verdict.Reads++
 		}
@@ -185,7 +186,8 @@ func (p *parser) answer(e history.Event, key callKey) {
 			p.broken(e, "it re-entered a hold that is not there")
 			return
 		}
-		a.hold.until = max(a.hold.until, e.Until)
+		a.hold.longest = max(a.hold.longest, a.ttl)
+		a.hold.lasts(e)
 		p.enter(key, a)
 	}
 }
@@ -208,11 +210,11 @@ func (p *parser) change(e history.Event, key callKey) {
 	case history.Renewed:
 		if e.Until > h.until { // else it was another name of a set that was renewed
 			p.verdict.Renewals++
-			h.until = e.Until
+			h.lasts(e)
 		}
 	case history.Told:
 		one.told = min(one.told, e.At)
-		h.until = max(h.until, e.Until)
+		h.lasts(e)
 		if e.Err != history.ErrCanceled && h.lost == never {
 			p.verdict.ToldOf++
 			h.lost = e.At
@@ -230,23 +232,31 @@ func (p *parser) change(e history.Event, key callKey) {
 		}
 		p.verdict.Operations++
 		h.downs[n-1].to = e.At
-		h.until = max(h.until, e.Until)
+		h.lasts(e)
 		if e.Err == "" && !h.reads {
 			p.verdict.Downgrades++
 		}
 	case history.UnlockBegins:
 		one.left, one.after = e.At, e.Depth
-		h.until = max(h.until, e.Until)
+		h.lasts(e)
 		if e.Depth == 0 {
 			h.left = e.At
 		}
 	case history.UnlockEnds:
 		p.verdict.Operations++
 		one.freed, one.err = e.At, e.Err
-		h.until = max(h.until, e.Until)
+		h.lasts(e)
 		if e.Depth == 0 {
 			h.freed, h.err = e.At, e.Err
 		}
+	}
+}
+
+// lasts takes the end of the lease that an event tells of.
+func (h *hold) lasts(e history.Event) {
+	h.until = max(h.until, e.Until)
+	if h.tooLong == 0 && h.longest > 0 && e.Until > e.At+h.longest+reading {
+		h.tooLong, h.saidAt = e.Until, e.At
 	}
 }
 

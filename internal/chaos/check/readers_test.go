@@ -94,7 +94,7 @@ func TestBadHistoriesOfReaders(t *testing.T) {
 		}, Told, "its entry 1 was not told until 6.01s"},
 		{"a renewed read hold is lost in calm", func(s *story) {
 			h := s.renewsReading("c0", "b", 20, 5000, 5010, 5410)
-			h.renewed(5200, 5900)
+			h.renewed(5390, 5790)
 			h.told(5700)
 			h.leaves(5710, 5720, 0)
 		}, Lost, "b: the hold of c0 for reading was renewed, and its holder was told that it is over at 5.7s; a quorum was there for it and unhurt since 5.25s"},

@@ -53,6 +53,9 @@ type hold struct {
 	asked   time.Duration // the acquisition began
 	held    time.Duration // and succeeded
 	until   time.Duration // the last end of the lease that its holder knew of
+	longest time.Duration // of the ttls that were asked for it: 0 if none is told
+	tooLong time.Duration // the first end of the lease that is later than any of them allows: 0 if none is
+	saidAt  time.Duration // when that was told
 	lost    time.Duration // somebody was told that it is over
 	left    time.Duration // the last unlock began
 	freed   time.Duration // and ended

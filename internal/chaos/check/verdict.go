@@ -9,6 +9,7 @@ import (
 // The rules, by the names under which violations are reported.
 const (
 	Exclusion    = "exclusion"     // two valid claims on a name overlap, and not both are for reading
+	Lease        = "lease"         // a lease lasts for longer than was asked for
 	Tokens       = "tokens"        // a token came twice, or did not grow, or a reader had one
 	Upgrade      = "upgrade"       // a reader asked for the lock for writing, and was not refused at once
 	Reentry      = "reentry"       // a hold could not be entered again, or one that was over could
