@@ -581,7 +581,7 @@ func TestHistoriesThatPass(t *testing.T) {
 			h.add(6110, history.Event{Kind: history.UnlockEnds})
 		}},
 		{"a client ends its own work, and leaves after the lease", func(s *story) {
-			h := s.renews("c0", "b", 22, 5000, 5010, 5400)
+			h := s.renews("c4", "b", 22, 5000, 5010, 5400)
 			h.add(5100, history.Event{Kind: history.Told, Err: history.ErrCanceled})
 			h.renewed(5200, 5600)
 			h.leaves(5590, 5600, 0)

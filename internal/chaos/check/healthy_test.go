@@ -88,6 +88,21 @@ func TestBadHistoriesOfHealthyHolds(t *testing.T) {
 			h.add(5300, history.Event{Kind: history.UnlockBegins, Until: 5800 * ms})
 			h.add(5310, history.Event{Kind: history.UnlockEnds})
 		}, Lease, "c0 knew at 5.3s that its lease for reading ends at 5.8s"},
+		{"the context of a hold is cancelled, and its client goes on", func(s *story) {
+			h := s.lasts("c0", "b", 22, 5000, 5010, 5400)
+			h.add(5200, history.Event{Kind: history.Told, Err: history.ErrCanceled})
+			h.leaves(5300, 5310, 0)
+			s.lasts("c0", "d", 22, 5500, 5510, 5900).leaves(5520, 5530, 0)
+		}, Told, "b: the context of entry 1 of the hold of c0 with token 22 was cancelled at 5.2s, and nothing had ended it: its client asked for d at 5.5s, and got it"},
+		{"the context of a re-entry is cancelled, and its client goes on until it is killed", func(s *story) {
+			h := s.lasts("c3", "b", 22, 5000, 5010, 5400)
+			again := h.reenters(5100, 5110, 5400, 2)
+			again.add(5200, history.Event{Kind: history.Told, Err: history.ErrCanceled})
+			again.leaves(5210, 5220, 1)
+			h.leaves(5300, 5310, 0)
+			s.lasts("c3", "d", 22, 5500, 5510, 5900).leaves(5520, 5530, 0)
+			s.client(5600, history.ClientKilled, "c3")
+		}, Told, "b: the context of entry 2 of the hold of c3 with token 22 was cancelled at 5.2s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -198,6 +213,20 @@ func TestHistoriesOfHoldsThatPass(t *testing.T) {
 			s.events[len(s.events)-2].TTL = 1000 * ms
 			again.leaves(5200, 5210, 1)
 			h.leaves(5300, 5310, 0)
+		}},
+		{"a client ends, and asks for one more lock", func(s *story) {
+			h := s.lasts("c4", "b", 22, 5000, 5010, 5400)
+			s.lasts("c4", "d", 22, 5200, 5205, 5600).leaves(5520, 5530, 0)
+			h.add(5200, history.Event{Kind: history.Told, Err: history.ErrCanceled})
+			h.leaves(5300, 5310, 0)
+			s.fails("c4", "d", false, 5320, 5320, history.ErrCanceled)
+		}},
+		{"a client ends before it is killed, and is started again", func(s *story) {
+			h := s.lasts("c3", "b", 22, 5000, 5010, 5400)
+			h.add(5200, history.Event{Kind: history.Told, Err: history.ErrCanceled})
+			s.client(5210, history.ClientKilled, "c3")
+			s.client(5220, history.ClientStarts, "c3")
+			s.lasts("c3", "d", 22, 5500, 5510, 5900).leaves(5520, 5530, 0)
 		}},
 		{"one of a set is lost to what a rival left of another name", func(s *story) {
 			s.fault(4900, 5800, "freeze(m1+m3,900ms)")

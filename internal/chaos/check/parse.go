@@ -213,7 +213,9 @@ func (p *parser) change(e history.Event, key callKey) {
 			h.lasts(e)
 		}
 	case history.Told:
-		one.told = min(one.told, e.At)
+		if e.At < one.told {
+			one.told, one.ended = e.At, e.Err
+		}
 		h.lasts(e)
 		if e.Err != history.ErrCanceled && h.lost == never {
 			p.verdict.ToldOf++

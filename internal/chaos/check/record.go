@@ -69,6 +69,7 @@ type entry struct {
 	depth int
 	token uint64
 	told  time.Duration // its context ended before it was left
+	ended string        // with that
 	left  time.Duration // its unlock began
 	freed time.Duration // and ended
 	err   string        // with that

@@ -16,7 +16,7 @@ const (
 	Unlock       = "unlock"        // the unlock of a healthy hold failed, or said that there had been one
 	Wrote        = "wrote"         // a reader wrote
 	Forced       = "forced"        // the token of an operator who took a lock is out of order, or a holder did not lose it in time
-	Told         = "told"          // a holder was not told that its lease had ended
+	Told         = "told"          // a holder was not told that its lease had ended, or was told that its client had, which went on
 	Lost         = "lost"          // a renewed hold was lost in spite of a quorum that nothing hurt
 	Stale        = "stale"         // a holder that was not told came to a store after a newer one
 	Fence        = "fence"         // a guard took a write that it had to refuse, or the reverse

@@ -1,0 +1,41 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/chaos/history"
+)
+
+// canceled: the context of an entry is cancelled only when its client ends. One that gets another lock after that has not ended.
+func canceled(r *record, _ Bounds, v *Verdict) {
+	for _, name := range r.names {
+		for _, h := range r.holds[name] {
+			for _, e := range h.entries {
+				if e.told == never || e.ended != history.ErrCanceled {
+					continue
+				}
+				if a := r.gotAfter(h.client, e.told); a != nil {
+					v.violate(Told, e.told, "%s: the context of entry %d of the hold of %s %s was cancelled at %s, and nothing had ended it: its client asked for %s at %s, and got it",
+						name, e.depth, h.client, h.with(), seconds(e.told), a.name, seconds(a.from))
+				}
+			}
+		}
+	}
+}
+
+// gotAfter returns a lock that the client asked for later than that, in the same life, and got afresh; nil if there is none.
+func (r *record) gotAfter(client string, at time.Duration) *ask {
+	for _, a := range r.asks {
+		if a.client != client || a.from <= at {
+			continue
+		}
+		if slices.ContainsFunc(r.deaths[client], func(died time.Duration) bool { return at <= died && died <= a.from }) {
+			return nil
+		}
+		if a.held && a.depth == 1 {
+			return a
+		}
+	}
+	return nil
+}
