@@ -131,6 +131,22 @@ func TestBadHistoriesOfReaders(t *testing.T) {
 			h.upgrades(0, 5120, 5200, history.ErrHeld)
 			h.leaves(5300, 5310, 0)
 		}, Upgrade, "b: c0, who read, asked at 5.12s to write, and was told: held"},
+		{"a reader that asks to write is refused late", func(s *story) {
+			s.fault(4900, 5800, "freeze(m1+m2+m3,900ms)")
+			h := s.readsIt("c0", "b", 20, 5000, 5010, 5400)
+			h.upgrades(0, 5020, 5121, history.ErrUpgrade)
+			h.leaves(5300, 5310, 0)
+		}, Upgrade, "b: c0, who read, asked at 5.02s to write, and was not refused until 5.121s"},
+		{"a reader that asks to write is told late that its hold is over", func(s *story) {
+			h := s.readsIt("c0", "b", 20, 5000, 5010, 5100)
+			h.upgrades(0, 5020, 5130, history.ErrExpired)
+			h.leaves(5135, 5140, 0)
+		}, Upgrade, "b: c0, who read, asked at 5.02s to write, and was not refused until 5.13s"},
+		{"a reader that asks to write is told that its hold is lost, and it goes on", func(s *story) {
+			h := s.readsIt("c0", "b", 20, 5000, 5010, 5400)
+			h.upgrades(0, 5020, 5020, history.ErrLost)
+			h.leaves(5300, 5310, 0)
+		}, Upgrade, "b: c0, who read, asked at 5.02s to write, and was told: lost; the hold went on"},
 		{"a writer starves while readers come", func(s *story) {
 			s.fails("c2", "b", true, 4000, 9100, history.ErrNoQuorum)
 			s.readsIt("c0", "b", 20, 5000, 5010, 5400).leaves(5020, 5030, 0)
@@ -316,7 +332,21 @@ func TestHistoriesOfReadersThatPass(t *testing.T) {
 		}},
 		{"a reader that asks to write is refused at once", func(s *story) {
 			h := s.readsIt("c0", "b", 20, 5000, 5010, 5400)
-			h.upgrades(0, 5020, 5020, history.ErrUpgrade)
+			h.upgrades(0, 5020, 5120, history.ErrUpgrade)
+			h.leaves(5300, 5310, 0)
+		}},
+		{"a reader that asks to write is refused late, for its client is stopped", func(s *story) {
+			h := s.readsIt("c0", "b", 20, 5000, 5010, 5800)
+			s.client(5030, history.ClientStopped, "c0")
+			s.client(5530, history.ClientGoesOn, "c0")
+			h.upgrades(0, 5020, 5621, history.ErrUpgrade)
+			h.leaves(5700, 5710, 0)
+		}},
+		{"a reader that asks to write is told that its hold is lost, and so is its context", func(s *story) {
+			s.fault(4900, 5800, "freeze(m1+m2+m3,900ms)")
+			h := s.readsIt("c0", "b", 20, 5000, 5010, 5400)
+			h.upgrades(0, 5020, 5020, history.ErrLost)
+			h.told(5100)
 			h.leaves(5300, 5310, 0)
 		}},
 		{"a reader that asks to write hears that its hold is over", func(s *story) {

@@ -3,23 +3,26 @@ package check
 import "github.com/redlock-go/redlock/internal/chaos/history"
 
 // upgrades: a reader that asks for the same lock for writing is refused at once, because two
-// that waited would wait for each other. Or the reader hears that its hold is over.
-func upgrades(r *record, _ Bounds, v *Verdict) {
+// that waited would wait for each other. Nobody is asked for that, so no fault makes it take longer. Or the reader hears that
+// its hold is over, which then is.
+func upgrades(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		if a.to == never || !a.upgrades() {
 			continue
 		}
-		switch a.err {
-		case history.ErrUpgrade:
+		by := r.goesOnBy(a.client, a.from, b.Told)
+		over := r.goesOnBy(a.client, a.to, b.Told)
+		switch {
+		case a.held:
+			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and got it", a.name, a.client, seconds(a.from))
+		case a.err != history.ErrUpgrade && a.err != history.ErrCanceled && !a.saysOver():
+			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and was told: %s", a.name, a.client, seconds(a.from), a.err)
+		case a.to > by && a.err != history.ErrCanceled:
+			v.violate(Upgrade, by, "%s: %s, who read, asked at %s to write, and was not refused until %s", a.name, a.client, seconds(a.from), seconds(a.to))
+		case a.saysOver() && over < r.horizon && !a.under.overBy(over):
+			v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and was told: %s; the hold went on", a.name, a.client, seconds(a.from), a.err)
+		case a.err == history.ErrUpgrade:
 			v.Upgrades++
-			continue
-		case history.ErrLost, history.ErrExpired, history.ErrReleased, history.ErrCanceled:
-			continue
 		}
-		became := "got it"
-		if !a.held {
-			became = "was told: " + a.err
-		}
-		v.violate(Upgrade, a.to, "%s: %s, who read, asked at %s to write, and %s", a.name, a.client, seconds(a.from), became)
 	}
 }
