@@ -115,7 +115,7 @@ func TestGoodHistory(t *testing.T) {
 		t.Error(missing)
 	}
 	want := Counts{
-		Operations: 39, Holds: 12, HeldInModel: 9, Calm: 1, Reentries: 1, Renewals: 2, Failed: 1, ToldOf: 3, Killed: 1, Overlaps: 1, Refused: 1,
+		Operations: 39, Holds: 12, HeldInModel: 9, Calm: 1, Alone: 3, Reentries: 1, Renewals: 2, Failed: 1, ToldOf: 3, Killed: 1, Overlaps: 1, Refused: 1,
 		Stale: 1, LostUpdates: 1, Unknown: 1, Faults: 1, Linearized: v.Linearized,
 		FaultsByKind: map[string]int{"clock": 1}, FailedByKind: map[string]int{},
 		LongestWait: 405 * ms, LongestRelock: 10 * ms, LongestTakeover: 100 * ms,

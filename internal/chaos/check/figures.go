@@ -21,6 +21,7 @@ func (c Counts) Figures() []report.Figure {
 		number("holds in the phase within the fault model", c.HeldInModel),
 		number("renewed holds that ended in calm", c.Calm),
 		number("tries in calm for names that nobody used", c.Quiet),
+		number("waits in calm for names that nobody used, and tries for sets of them", c.Alone),
 		number("tries in calm right after an unlock", c.Freed),
 		number("re-entries", c.Reentries),
 		number("renewals", c.Renewals),

@@ -12,7 +12,7 @@ func freed(r *record, b Bounds, v *Verdict) {
 			continue
 		}
 		h := r.freedFor(a, b)
-		if h == nil || r.copied(a, since) || !r.calm(a.client, since, a.to, b) || !r.calmAlone(a, since, b) {
+		if h == nil || r.copied(a, since) || !r.calm(a.client, since, a.to, b) || !r.calmAlone(a, since, a.to, b) {
 			continue
 		}
 		if _, bad := r.unhurt(a.client, since, a.to, b); bad != 0 {
@@ -30,7 +30,7 @@ func freed(r *record, b Bounds, v *Verdict) {
 // else may be in the way of a.
 func (r *record) freedFor(a *ask, b Bounds) (last *hold) {
 	since := a.from - b.GiveBack
-	if r.used(a, a.from, b) || r.forcedBetween(a.name, since, a.to) {
+	if r.used(a, a.from, a.to, b) || r.forcedBetween(a.name, since, a.to) {
 		return nil
 	}
 	for _, o := range r.asks {

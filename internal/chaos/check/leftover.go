@@ -18,10 +18,10 @@ func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
 		if a.to == never || a.set > 0 || a.depth != 1 || a.waits && a.err != history.ErrHeld || a.err == history.ErrCanceled ||
-			since < 0 || !r.inModel(since, b.Recovery) || r.used(a, since, b) || r.copied(a, since) {
+			since < 0 || !r.inModel(since, b.Recovery) || r.used(a, since, a.to, b) || r.copied(a, since) {
 			continue
 		}
-		calm := r.calm(a.client, since, a.to, b) && r.calmAlone(a, since, b)
+		calm := r.calm(a.client, since, a.to, b) && r.calmAlone(a, since, a.to, b)
 		if calm && !a.waits {
 			v.Quiet++
 		}
@@ -41,19 +41,24 @@ func leftover(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// calmAlone is calm for somebody who asks for a name that nobody uses: without the masters on which those who
+// calmAlone is calm for somebody who asks for a name that nobody uses, and has not used since then: without the masters on which those who
 // did before may have left it.
-func (r *record) calmAlone(a *ask, since time.Duration, b Bounds) bool {
-	good, bad := r.unhurt(a.client, since, a.to, b)
-	lacks := (good & r.left(a, since, b)).Count()
+func (r *record) calmAlone(a *ask, since, to time.Duration, b Bounds) bool {
+	return r.calmWithout(a.client, r.left(a, since, to, b), since, to, b)
+}
+
+// calmWithout is calm for a client that lacks some masters.
+func (r *record) calmWithout(client string, lacked fault.Masters, from, to time.Duration, b Bounds) bool {
+	good, bad := r.unhurt(client, from, to, b)
+	lacks := (good & lacked).Count()
 	return good.Count()-lacks > bad.Count()+lacks
 }
 
 // left returns the masters on which those who used the name before may have left it: a fault was in the way when
 // they asked, or gave it back. It stays there for its ttl, from when the last of what they asked for arrived.
-func (r *record) left(a *ask, since time.Duration, b Bounds) (some fault.Masters) {
+func (r *record) left(a *ask, since, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, o := range r.asks {
-		if o == a || o.name != a.name || o.from > a.to || a.reads && o.reads {
+		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
 			continue
 		}
 		last := o.to
@@ -97,13 +102,13 @@ func (r *record) copied(a *ask, since time.Duration) bool {
 	return false
 }
 
-// used reports whether anybody but a had its name since, or asked for it. The lock of a
+// used reports whether anybody but a had its name between, or asked for it. The lock of a
 // holder that died counts as used until its lease would have ended. So does what was
 // granted to a caller that asked in vain, and died before it could give that back.
 // Readers are in the way of writers only.
-func (r *record) used(a *ask, since time.Duration, b Bounds) bool {
+func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
-		if o == a || o.name != a.name || o.from > a.to || a.reads && o.reads {
+		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
 			continue
 		}
 		if o.to >= since {
@@ -116,7 +121,7 @@ func (r *record) used(a *ask, since time.Duration, b Bounds) bool {
 		}
 	}
 	for _, f := range r.forces[a.name] {
-		if f.from <= a.to && (f.to >= since || f.to+b.Outlive >= since && (f.err != "" || r.beside(f))) {
+		if f.from <= to && (f.to >= since || f.to+b.Outlive >= since && (f.err != "" || r.beside(f))) {
 			return true // an operator has it for a moment, and may leave it where its release does not arrive
 		}
 	}
@@ -125,7 +130,7 @@ func (r *record) used(a *ask, since time.Duration, b Bounds) bool {
 		if h.died != never {
 			over = max(h.until, h.died)
 		}
-		if h != a.hold && h.held <= a.to && over >= since && !(a.reads && h.reads) {
+		if h != a.hold && h.held <= to && over >= since && !(a.reads && h.reads) {
 			return true
 		}
 	}

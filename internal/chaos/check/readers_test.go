@@ -405,7 +405,7 @@ func TestHistoriesOfReadersThatPass(t *testing.T) {
 		}},
 		{"a reader comes before a reader that waits", func(s *story) {
 			s.readsIt("c1", "b", 20, 5450, 5460, 5900).leaves(5500, 5510, 0)
-			s.readsIt("c2", "b", 20, 5010, 5720, 6000).leaves(5800, 5810, 0)
+			s.readsIt("c2", "b", 20, 5010, 5505, 6000).leaves(5800, 5810, 0)
 		}},
 		{"a reader comes before a writer that waits, in a fault", func(s *story) {
 			s.fault(5300, 5400, "script-flush(m0)")

@@ -9,9 +9,11 @@ import (
 
 // failsTogether is a wait for several names together that ends with the same error for all.
 func (s *story) failsTogether(client string, names []string, waits bool, from, to time.Duration, err string) {
+	first := s.calls + 1
 	for _, name := range names {
 		s.fails(client, name, waits, from, to, err)
-		s.events[len(s.events)-2].Set = len(names)
+		begin := &s.events[len(s.events)-2]
+		begin.Set, begin.Of = len(names), first
 	}
 }
 
@@ -86,6 +88,7 @@ func TestHistoriesOfSetsThatPass(t *testing.T) {
 		{"a set asks for the lock of one that died, and is refused for another name", func(s *story) {
 			s.holds("c3", "b", 22, 5000, 5010, 5400)
 			s.client(5050, history.ClientKilled, "c3")
+			s.lasts("c1", "p", 22, 6400, 6410, 6800).leaves(6600, 6610, 0)
 			s.failsTogether("c0", []string{"b", "p"}, false, 6500, 6510, history.ErrHeld)
 			s.holds("c0", "b", 24, 7000, 7010, 7400).leaves(7020, 7030, 0)
 		}},

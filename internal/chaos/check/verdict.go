@@ -55,6 +55,7 @@ type Counts struct {
 	HeldInModel int // of them, those in the phase within the fault model
 	Calm        int // renewed holds that ended in calm: no fault would have excused their loss
 	Quiet       int // tries for a name that nobody used, in calm
+	Alone       int // waits for names that nobody used, and tries for several of them, in calm
 	Freed       int // tries right after an unlock, in calm
 	Reentries   int
 	Renewals    int
@@ -105,6 +106,7 @@ func (v *Verdict) Add(o Verdict) {
 	v.HeldInModel += o.HeldInModel
 	v.Calm += o.Calm
 	v.Quiet += o.Quiet
+	v.Alone += o.Alone
 	v.Freed += o.Freed
 	v.Reentries += o.Reentries
 	v.Renewals += o.Renewals
