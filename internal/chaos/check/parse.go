@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/fault"
@@ -19,6 +20,7 @@ type parser struct {
 	known     map[string]bool
 	failing   map[string][]int // the faults under way, by what they are called
 	forcing   map[callKey]*force
+	struck    []history.Event // what befell masters and clients
 }
 
 // handle is an entry and the hold that it is of.
@@ -57,11 +59,15 @@ func parse(events []history.Event, verdict *Verdict) *record {
 		p.take(e)
 	}
 	p.forcedOff()
+	p.faults = slices.DeleteFunc(p.faults, func(f trouble) bool { return f.none })
 	return p.record
 }
 
 func (p *parser) take(e history.Event) {
 	p.horizon = e.At
+	if e.Master != "" || e.Kind == history.ClientStopped || e.Kind == history.ClientKilled {
+		p.struck = append(p.struck, e)
+	}
 	key := callKey{e.Client, e.Call}
 	switch e.Kind {
 	case history.LockBegins:
@@ -118,20 +124,22 @@ func (p *parser) faultBegins(e history.Event) {
 	p.verdict.Faults++
 	p.verdict.FaultsByKind[string(fault.KindOf(e.Fault))]++
 	p.failing[e.Fault] = append(p.failing[e.Fault], len(p.faults))
-	p.faults = append(p.faults, trouble{f, span{e.At, never}})
+	p.faults = append(p.faults, trouble{Fault: f, span: span{e.At, never}})
 }
 
-// faultEnds ends a fault. One that could not be applied is none, to be counted; what
-// it did before it failed is in the way as that of others.
+// faultEnds ends a fault. One that could not be applied is none, to be counted. What it did before it failed is in the way as that
+// of others. One that did nothing excuses nothing.
 func (p *parser) faultEnds(e history.Event) {
 	begun := p.failing[e.Fault]
 	if len(begun) == 0 {
 		p.broken(e, "no such fault is under way")
 		return
 	}
-	p.faults[begun[0]].to = e.At
+	f := &p.faults[begun[0]]
+	f.to = e.At
 	p.failing[e.Fault] = begun[1:]
 	if e.Err != "" {
+		f.none = p.didNothing(*f, e.Err)
 		kind := string(fault.KindOf(e.Fault))
 		p.verdict.Faults--
 		if p.verdict.FaultsByKind[kind]--; p.verdict.FaultsByKind[kind] == 0 {

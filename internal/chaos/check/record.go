@@ -138,6 +138,7 @@ type record struct {
 type trouble struct {
 	fault.Fault
 	span
+	none bool // it failed, and did nothing
 }
 
 // membership is that these were all the members at a moment, and voted.
