@@ -141,33 +141,6 @@ func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some faul
 	return some
 }
 
-// busy reports whether the machine let somebody wait for a store, or for the end of a
-// try, a re-entry or an unlock: masters may have been as slow. Clients take masters that were too slow for down, and
-// fail at once for a while. So what counts is the time since a quorum answered one of them.
-func (r *record) busy(from, to time.Duration, b Bounds) bool {
-	from = r.answered(from)
-	waited := func(began, ended time.Duration) bool {
-		return began <= to && ended >= from && min(ended, r.horizon)-began > b.Busy
-	}
-	if b.Busy == 0 {
-		return false
-	}
-	for _, at := range r.registers {
-		if slices.ContainsFunc(r.accesses[at], func(a *access) bool { return waited(a.from, a.to) }) {
-			return true
-		}
-	}
-	unlocked := func(h *hold) bool {
-		return slices.ContainsFunc(h.entries, func(e *entry) bool { return e.left != never && waited(e.left, min(e.freed, h.died)) })
-	}
-	for _, holds := range r.holds {
-		if slices.ContainsFunc(holds, unlocked) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(r.asks, func(a *ask) bool { return (!a.waits || a.depth > 1) && waited(a.from, a.to) })
-}
-
 // answered returns when a quorum answered somebody for the last time before, 0 if it never did.
 func (r *record) answered(before time.Duration) (last time.Duration) {
 	for _, a := range r.asks {
