@@ -876,12 +876,41 @@ func TestFaultsThatCouldNotBeApplied(t *testing.T) {
 // Nobody can lock what nobody asks for.
 func TestRelockCountsFromTheFirstAsk(t *testing.T) {
 	t.Parallel()
-	s := good()
-	s.holds("c0", "rare", 36, 30_000, 30_030, 30_400).leaves(30_040, 30_050, 0)
-	s.fails("c0", "busy", false, 20_100, 20_110, history.ErrNoQuorum)
-	s.holds("c0", "busy", 36, 20_200, 20_210, 21_000).leaves(20_300, 20_310, 0)
-	if v := All(s.sorted(), testBounds); len(v.Violations) > 0 || v.LongestRelock != 110*ms {
-		t.Errorf("all names were lockable after %v, want 110ms; %v", v.LongestRelock, v.Violations)
+	for _, c := range []struct {
+		name    string
+		tell    func(s *story)
+		longest time.Duration
+		unasked int
+	}{
+		{"early and late", func(s *story) {
+			s.holds("c0", "rare", 36, 30_000, 30_030, 30_400).leaves(30_040, 30_050, 0)
+			s.fails("c0", "busy", false, 20_100, 20_110, history.ErrNoQuorum)
+			s.holds("c0", "busy", 36, 20_200, 20_210, 21_000).leaves(20_300, 20_310, 0)
+		}, 110 * ms, 0},
+		{"so late that the bound is not over when all ends", func(s *story) {
+			s.fails("c0", "b", false, end-900, end-890, history.ErrCanceled)
+			s.holds("c0", "b", 36, end-600, end-590, end-200).leaves(end-500, end-490, 0)
+		}, 310 * ms, 0},
+		{"by nobody, though two had wanted it", func(s *story) {
+			s.holds("c0", "b", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
+			s.fails("c1", "b", false, 5015, 5018, history.ErrHeld)
+		}, 10 * ms, 1},
+		{"in a set", func(s *story) {
+			s.holds("c0", "b", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
+			s.fails("c1", "b", false, 5015, 5018, history.ErrHeld)
+			s.failsTogether("c1", []string{"b", "a"}, false, 20_600, 20_610, history.ErrHeld)
+		}, 10 * ms, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := good()
+			c.tell(s)
+			v := All(s.sorted(), testBounds)
+			v.Add(v)
+			if len(v.Violations) > 0 || v.LongestRelock != c.longest || v.Unasked != 2*c.unasked {
+				t.Errorf("all names were lockable after %v, %d were not asked for; want %v and %d, twice; %v", v.LongestRelock, v.Unasked, c.longest, c.unasked, v.Violations)
+			}
+		})
 	}
 }
 

@@ -41,6 +41,7 @@ func (c Counts) Figures() []report.Figure {
 		{Label: "longest wait for a lock", Value: c.LongestWait.Round(time.Millisecond).String()},
 		{Label: "longest takeover from a dead holder", Value: c.LongestTakeover.Round(time.Millisecond).String()},
 		{Label: "all names lockable after", Value: c.LongestRelock.Round(time.Millisecond).String()},
+		number("names that nobody asked for after all faults", c.Unasked),
 	}
 }
 

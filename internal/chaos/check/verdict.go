@@ -77,6 +77,7 @@ type Counts struct {
 	FailedByKind  map[string]int
 	LongestWait   time.Duration // of a waiter that got the lock
 	LongestRelock time.Duration // of a name, from when it was first asked for after the end of all faults
+	Unasked       int           // names that clients shared, and that nobody asked for after the end of all faults
 
 	// LongestTakeover is the longest from the end of the lease of a holder that died
 	// until the next had the lock.
@@ -126,6 +127,7 @@ func (v *Verdict) Add(o Verdict) {
 	v.FaultsByKind = added(v.FaultsByKind, o.FaultsByKind)
 	v.FailedByKind = added(v.FailedByKind, o.FailedByKind)
 	v.LongestWait = max(v.LongestWait, o.LongestWait)
+	v.Unasked += o.Unasked
 	v.LongestRelock = max(v.LongestRelock, o.LongestRelock)
 	v.LongestTakeover = max(v.LongestTakeover, o.LongestTakeover)
 }

@@ -115,40 +115,61 @@ func (r *record) excused(client string) []span {
 // to be when somebody asks for it alone after the bound, or then still does, in vain. A caller that asks
 // after the bound, and is canceled, got no answer. A caller that asks beside a set may find that the set
 // holds the name while it waits for another name; the rule starvation judges such a set. How long it took
-// counts from when it is first asked for.
+// counts from when it is first asked for, however late that is. Of a name that nobody asks for nothing is known: such names
+// are counted, if clients had shared them.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
-		if p.name != history.Healed || p.from+b.Recovery > r.horizon {
+		if p.name != history.Healed {
 			continue
 		}
 		for _, name := range r.names {
-			asked, first := never, never
-			for _, a := range r.asks {
-				if a.name == name && a.set == 0 && a.depth == 1 && a.to >= p.from {
-					asked = min(asked, max(a.from, p.from))
+			asked, first := r.relocked(name, p.from)
+			if asked == never {
+				if !r.askedBySet(name, p.from, never) && r.shared(name) {
+					v.Unasked++
 				}
-			}
-			for _, h := range r.holds[name] {
-				if h.held >= p.from {
-					first = h.held
-					break
-				}
-			}
-			if asked > r.horizon-b.Recovery {
 				continue
 			}
+			if first != never {
+				v.LongestRelock = max(v.LongestRelock, first-asked)
+			}
 			bound := asked + b.Recovery // a lock that a wrong clock has left is only cut when somebody asks
-			if first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
+			if bound <= r.horizon && first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
 				return a.name == name && a.set == 0 && bound <= a.to && a.to < first && (a.from <= bound || a.to != never && a.err != history.ErrCanceled) &&
 					!r.askedBySet(name, max(a.from, bound), a.to)
 			}) {
 				v.violate(Recovery, bound, "%s: all faults ended at %s, it was asked for at %s, and nobody could lock it within %s",
 					name, seconds(p.from), seconds(asked), b.Recovery)
-			} else if first != never {
-				v.LongestRelock = max(v.LongestRelock, first-asked)
 			}
 		}
 	}
+}
+
+// relocked returns when the name was first asked for alone after the end of all faults, and when it was locked: never, if it was not.
+func (r *record) relocked(name string, healed time.Duration) (asked, first time.Duration) {
+	asked, first = never, never
+	for _, a := range r.asks {
+		if a.name == name && a.set == 0 && a.depth == 1 && a.to >= healed {
+			asked = min(asked, max(a.from, healed))
+		}
+	}
+	for _, h := range r.holds[name] {
+		if h.held >= healed {
+			first = min(first, h.held)
+		}
+	}
+	return asked, first
+}
+
+// shared reports whether several clients asked for the name.
+func (r *record) shared(name string) bool {
+	first := ""
+	return slices.ContainsFunc(r.asks, func(a *ask) bool {
+		if a.name == name && first == "" {
+			first = a.client
+		}
+		return a.name == name && a.client != first
+	})
 }
 
 // askedBySet reports whether the name was among several that somebody asked for together at any time between the two.
