@@ -23,12 +23,6 @@ func TestBadHistoriesOfHealthyHolds(t *testing.T) {
 		{"an unlock finds a hold that nobody renews lost before its lease ends", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5410).leavesWith(5300, 5310, 0, history.ErrLost)
 		}, Lost, "its unlock found it lost at 5.3s already"},
-		{"a hold that nobody renews is told to be over beside faults of a minority", func(s *story) {
-			s.fault(4900, 5800, "freeze(m1+m3,900ms)")
-			h := s.holds("c0", "b", 22, 5000, 5010, 5410)
-			h.told(5300)
-			h.leaves(5310, 5320, 0)
-		}, Lost, "its holder was told that it is over at 5.3s already"},
 		{"a re-entry is told that another has the lock", func(s *story) {
 			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrHeld) })
 		}, Reentry, "b: c0 asked at 5.2s to enter its hold with token 22 again, and was told: held; a quorum was there for it and unhurt since 4.75s"},
@@ -39,7 +33,7 @@ func TestBadHistoriesOfHealthyHolds(t *testing.T) {
 		}, Reentry, "and was told: no quorum; a quorum was there for it"},
 		{"a re-entry finds no quorum beside faults of a minority", func(s *story) {
 			s.fault(4500, 5800, "freeze(m1+m3,900ms)")
-			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrNoQuorum) })
+			s.renewedOn(5900, func(h heldLock) { h.failsToReenter(5410, 5420, history.ErrNoQuorum) })
 		}, Reentry, "and was told: no quorum; a quorum was there for it"},
 		{"a re-entry is told that the hold is lost, and it goes on", func(s *story) {
 			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrLost) })
@@ -127,6 +121,17 @@ func TestHistoriesOfHoldsThatPass(t *testing.T) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 8000)
 			h.told(7800)
 			h.leaves(7810, 7820, 0)
+		}},
+		{"a hold that nobody renews, and that may be on no more than a quorum, is told to be over beside faults of a minority", func(s *story) {
+			s.fault(5100, 5800, "freeze(m1+m3,700ms)")
+			h := s.lasts("c0", "b", 22, 5000, 5010, 5410)
+			h.failsToReenter(5200, 5210, history.ErrNoQuorum)
+			h.told(5300)
+			h.leavesWith(5310, 5320, 0, history.ErrLost)
+		}},
+		{"a re-entry into a hold that has just been had finds no quorum beside faults of a minority", func(s *story) {
+			s.fault(5100, 5800, "freeze(m1+m3,700ms)")
+			s.renewedOn(5900, func(h heldLock) { h.failsToReenter(5409, 5410, history.ErrNoQuorum) })
 		}},
 		{"an operator takes a hold that nobody renews", func(s *story) {
 			h := s.lasts("c0", "b", 22, 5000, 5010, 5410)

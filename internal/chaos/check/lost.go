@@ -8,26 +8,27 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a healthy hold that is renewed ends only by its unlock. One that nobody renews is not told to be over before its lease
-// ends. With one of several names that are held together, the others are lost.
+// lost: a renewed hold ends only by its unlock, if for a whole ttl before there was a quorum that the client reaches, that no fault
+// hurt, and that no other client may have kept from it, and no operator took the lock from it. One that nobody renews is not told to be
+// over before its lease ends, if it is healthy. With one of several names that are held together, the others are lost.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
 			end, how := r.ended(h, b)
-			if h.until <= h.held || end >= r.horizon || !h.watched && how == "" || !r.healthy(h, end, end, b) {
+			if h.until <= h.held || end >= r.horizon {
 				continue
 			}
-			since := seconds(r.healthySince(h, end, b))
+			since := end - h.ttl - b.Calm
 			switch {
-			case h.watched:
+			case h.watched && r.calmFor(h, since, end, b):
 				v.Calm++
 				if how != "" {
 					v.violate(Lost, end, "%s: the hold of %s %s was renewed, and %s at %s; a quorum was there for it and unhurt since %s",
-						name, h.client, h.with(), how, seconds(end), since)
+						name, h.client, h.with(), how, seconds(end), seconds(since))
 				}
-			case end < h.until-reading:
+			case !h.watched && how != "" && end < h.until-reading && r.healthy(h, end, end, b):
 				v.violate(Lost, end, "%s: the lease of %s %s ended at %s, and %s at %s already; a quorum was there for it and unhurt since %s",
-					name, h.client, h.with(), seconds(h.until), how, seconds(end), since)
+					name, h.client, h.with(), seconds(h.until), how, seconds(end), seconds(r.healthySince(h, end, b)))
 			}
 		}
 	}
@@ -51,22 +52,34 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	return h.left, ""
 }
 
-// healthy reports whether for all that time nothing excuses that the hold is not as it should be: within the fault model, for a
-// whole ttl before, there was a quorum that the client reaches, that no fault hurt, and that no other client may have kept from
-// it. And no operator took the lock from it.
+// healthy reports whether for all that time nothing excuses that the hold is not as it should be: within the fault model, its masters are a
+// quorum that the client reaches and that no fault hurt, and no operator took the lock from it. A hold that was renewed for a whole ttl is on all
+// masters that are there for it. Before, it may be on no more than a quorum, and nobody knows on which: then all masters must have been unhurt since
+// it was asked for.
 func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	since := r.healthySince(h, from, b)
-	return !r.forcedBefore(h, to, b) && r.calm(h.client, since, to, b) && r.calmBeside(h, since, to, b)
+	if _, bad := r.unhurt(h.client, since, to, b); bad != 0 && !h.renewedFor(h.ttl, from) {
+		return false
+	}
+	return r.calmFor(h, since, to, b)
 }
 
-// healthySince is from when on there must have been a quorum for the hold, so that it is healthy at that moment. Nothing mends a
-// hold that nobody renews: for it, that is from when it was asked for.
+// healthySince is from when on nothing may have happened to the masters of the hold, so that it is healthy at that moment.
 func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration {
 	since := at - h.ttl
-	if !h.watched {
+	if !h.renewedFor(h.ttl, at) {
 		since = min(since, h.asked)
 	}
 	return since - b.Calm
+}
+
+// renewedFor reports whether the hold was renewed for so long before.
+func (h *hold) renewedFor(long, before time.Duration) bool { return h.watched && h.held+long <= before }
+
+// calmFor reports whether for all that time the client of the hold had a quorum for it that nothing hurt, and no operator had begun to take the
+// lock from it.
+func (r *record) calmFor(h *hold, from, to time.Duration, b Bounds) bool {
+	return !r.forcedBefore(h, to, b) && r.calm(h.client, from, to, b) && r.calmBeside(h, from, to, b)
 }
 
 // calm reports whether for all that time, within the fault model, the client had a
