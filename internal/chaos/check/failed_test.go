@@ -43,7 +43,7 @@ func TestBadHistoriesOfFaultsThatFail(t *testing.T) {
 			s.failsToHurt(4800, 4810, "disk-full(m1+m2+m3,900ms)", "sim: unsupported operation")
 		}},
 		{"a partition from a master that is not there", func(s *story) {
-			s.failsToHurt(4800, 5300, "partition(c0,m1+m2+m9,both,900ms)", "there is no master m9")
+			s.failsToHurt(4800, 5300, "partition(c0,m1+m2+m3+m9,both,900ms)", "there is no master m9")
 		}},
 		{"a stop that stopped nobody", func(s *story) {
 			s.failsToHurt(4800, 5300, "stop-client(c0,900ms)", "no such process")

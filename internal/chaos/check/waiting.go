@@ -134,7 +134,7 @@ func recovery(r *record, b Bounds, v *Verdict) {
 				v.LongestRelock = max(v.LongestRelock, first-asked)
 			}
 			bound := asked + b.Recovery // a lock that a wrong clock has left is only cut when somebody asks
-			if bound <= r.horizon && first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
+			if first > bound && slices.ContainsFunc(r.asks, func(a *ask) bool {
 				return a.name == name && a.set == 0 && bound <= a.to && a.to < first && (a.from <= bound || a.to != never && a.err != history.ErrCanceled) &&
 					!r.askedBySet(name, max(a.from, bound), a.to)
 			}) {
