@@ -610,3 +610,49 @@ func TestAnEndIsSeenInAllContextsAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// A clock that jumps is told while the lock is still there. A jump forward beyond what is left of the lease ends the lock on
+// its master, which then looks as if the key had been deleted: it answers "not yours", and the lock is written back.
+// Nothing is told while the others are a quorum; else the hold is lost.
+func TestAJumpBeyondTheLeaseIsALostLock(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var events recorder
+		c := d.reached(WithObserver(Observer{
+			ClockJumped:   func(_ context.Context, j ClockJump) { events.note("jumped %v", j.By) },
+			RenewalFailed: func(_ context.Context, f FailedRenewal) { events.note("failed %v", f.Err) },
+		}))
+		lock := mustTry(t, c, "job", WithTTL(10*time.Second), WithoutWatchdog())
+		settled(t, c)
+		renew := func() error {
+			defer settled(t, c)
+			return lock.Extend(background, 10*time.Second)
+		}
+		clock := func(i int, ahead time.Duration) { d.masters[i].(embeddedMaster).SetClock(ahead) }
+		clock(0, 5*time.Second)
+		must(t, renew())
+		if n := events.count("jumped"); n != 1 {
+			t.Errorf("%d jumps are told of a clock that jumped within the lease", n)
+		}
+		clock(0, time.Hour)
+		must(t, renew())
+		if lock.h.granted(0) {
+			t.Error("the lock did not end with the jump")
+		}
+		must(t, renew())
+		if got := d.holders("job"); got != "111" {
+			t.Errorf("held on %s: it was not repaired", got)
+		}
+		must(t, renew())
+		counted(t, lock, 0)
+		if events.count("") != 1 {
+			t.Errorf("told: %v", events.events)
+		}
+		clock(1, time.Hour)
+		clock(2, time.Hour)
+		requireErr(t, renew(), ErrLost)
+		if events.count("") != 1 {
+			t.Errorf("told: %v", events.events)
+		}
+	})
+}

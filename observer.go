@@ -56,7 +56,9 @@ type Observer struct {
 	Unlocked func(ctx context.Context, result UnlockResult)
 
 	// ClockJumped: a master's clock was seen to have jumped between two renewals. Its vote did not
-	// count in that round.
+	// count in that round. A jump forward beyond what was left of the lease is not told: the lock
+	// has ended there, as if the key had been deleted. The next round writes it back. If that
+	// happens on too many masters, RenewalFailed or Ended with ErrLost tells.
 	ClockJumped func(ctx context.Context, jump ClockJump)
 
 	// MasterCalled: a master answered a batch of operations, or did not. A batch gathers the
