@@ -37,10 +37,14 @@ func (r *record) busy(from, to time.Duration, b Bounds) bool {
 	return slices.ContainsFunc(r.asks, func(a *ask) bool { return (!a.waits || a.depth > 1) && asked(a.client, a.from, a.to) })
 }
 
-// hit reports whether a fault was in the way of what the client asked masters between, or what it lost may have been.
+// hit reports whether a fault was in the way of what the client asked masters between, or what it lost on connections may have been.
+// Masters that forgot, or were restarted, answer at once. What the others do to take them back is no fault's doing.
 func (r *record) hit(client string, from, to time.Duration, b Bounds) bool {
 	return slices.ContainsFunc(r.faults, func(f trouble) bool {
-		hurt, _ := f.Hurts(client, b.Silent, b.Quarantine)
-		return hurt != 0 && f.from <= to && (f.to == never || f.to+b.Silent >= from)
+		hurt, after := f.Hurts(client, b.Silent, b.Quarantine)
+		if after != b.Silent {
+			after = 0
+		}
+		return hurt != 0 && f.from <= to && (f.to == never || f.to+after >= from)
 	})
 }

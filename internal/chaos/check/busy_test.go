@@ -58,6 +58,10 @@ func TestHistoriesOfSlownessThatPass(t *testing.T) {
 			s.fault(4800, 4900, "delay(c1,m1,50ms,100ms)")
 			s.fails("c1", "d", false, 5201, 5230, history.ErrHeld)
 		}},
+		{"a try, soon after a master forgot all", func(s *story) {
+			s.fault(5150, 5160, "flushall(m1)")
+			s.fails("c1", "d", false, 5200, 5230, history.ErrHeld)
+		}},
 		{"a re-entry", func(s *story) {
 			h := s.lasts("c1", "d", 22, 5100, 5110, 5500)
 			h.reenters(5200, 5230, 5500, 2).leaves(5240, 5250, 1)
