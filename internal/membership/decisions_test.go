@@ -442,6 +442,7 @@ func TestNextSteps(t *testing.T) {
 		{"one restarted, and forgot nothing", three, []*report{at("a", "1", nil), at("b", "1", nil), adoptable}, "nothing again"},
 		{"one was a member before", three, []*report{at("a", "1", nil), at("b", "1", nil), former}, "enroll 2"},
 		{"one has a new id", three, []*report{at("a", "1", nil), at("b", "1", nil), at("n", "", nil)}, "propose a b c=n:new"},
+		{"one has a new id, and too few members answer", three, []*report{nil, at("b", "1", nil), at("n", "", nil)}, "nothing again"},
 		{"an init is under way on one", three, []*report{at("a", "1", nil), at("b", "1", nil), claimed}, "nothing again"},
 		{"a member is at another's address", three, []*report{at("a", "1", nil), at("c", "1", nil), blank}, "nothing again"},
 		{"a new member has no counters", table("a b c=n:new"), []*report{at("a", "1", nil), at("b", "1", nil), at("n", "1", nil)}, "sync 2"},
@@ -462,6 +463,12 @@ func TestNextSteps(t *testing.T) {
 		if got := name(s.next()); got != "finish" {
 			t.Errorf("%s, and a version is not known to be committed: %s", x.what, got)
 		}
+	}
+	// Another client may just have given it the id.
+	s := situation{view: &View{Deployment: "d", Version: "1", Table: three}, names: names, unable: []bool{false, false, true}}
+	s.reports = []*report{at("a", "1", nil), at("b", "1", nil), at("n", "", nil)}
+	if got := name(s.next()); got != "nothing again" {
+		t.Errorf("one has a new id, and a step failed there lately: %s", got)
 	}
 	if got := name(situation{}.next()); got != "nothing" {
 		t.Errorf("nothing is known: %s", got)

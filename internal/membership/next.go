@@ -65,13 +65,20 @@ func (s situation) next() step {
 	if v == nil {
 		return nothing{}
 	}
+	wait := time.Duration(0)
 	for _, m := range v.Table.Members {
 		i := s.replacing(m)
-		if i < 0 || s.isUnable(i) {
+		switch {
+		case i < 0:
 			continue
-		}
-		if !s.reports[i].isNew() {
+		case s.isUnable(i):
+			wait = lookAgain
+			continue
+		case !s.reports[i].isNew():
 			return enroll{i, v}
+		case !s.mayChange():
+			wait = lookAgain
+			continue
 		}
 		next := v.Table.next()
 		*next.find(m.ID) = Member{ID: s.reports[i].id, State: New, Address: m.Address}
@@ -84,7 +91,6 @@ func (s situation) next() step {
 	case len(lacking) > 0 && s.sources() >= v.Table.Quorum():
 		return syncCounters{lacking[0], v}
 	}
-	wait := time.Duration(0)
 	if slices.ContainsFunc(v.Table.Members, func(m Member) bool { return m.State == New }) {
 		wait = lookAgain
 	}
@@ -102,6 +108,18 @@ func (s situation) next() step {
 		wait = lookAgain
 	}
 	return nothing{wait}
+}
+
+// mayChange reports whether so many members answer that they can promise a change. Without them, a proposal comes to
+// nothing, and those that promise it refuse what another client proposes meanwhile.
+func (s situation) mayChange() bool {
+	n := 0
+	for _, r := range s.reports {
+		if r != nil && r.intact() && r.deployment == s.view.Deployment && s.view.Table.find(r.id) != nil {
+			n++
+		}
+	}
+	return n >= s.view.Table.Quorum()
 }
 
 // replacing returns the master at the address of a member that no server is, whose server
