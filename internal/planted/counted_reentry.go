@@ -19,6 +19,7 @@ func (countedReentry) Script(name, source string) string {
   end
   redis.call('DEL', lock)`)
 	case "unlock":
+		source = replaced(source, `elseif depth == '0' and not others then`, `elseif not others and tonumber(string.match(value, '^%S+ (%d+)')) <= 1 then`)
 		return replaced(source, `if depth ~= '0' then
     if not reads then
       local _, _, grant, token, waited = read(value)
