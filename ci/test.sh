@@ -11,11 +11,43 @@ gotestsum=gotest.tools/gotestsum@v1.13.0
 newest_redis=github.com/redis/go-redis/v9@v9.23.0
 
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
 touch "$scratch/left-out"
+doing= # the step that is under way
+
+# finish tells what was flaky and what did not run, however the run ends.
+finish() {
+  local status=$? ran skipped left_out
+  ran=$(cat "$scratch"/*/events 2>/dev/null | grep -c '"Action":"pass".*"Test":' || true)
+  cat "$scratch"/*/flaky >"$scratch/flaky" 2>/dev/null || true
+  cat "$scratch"/*/skipped >"$scratch/skipped" 2>/dev/null || true
+  skipped=$(wc -l <"$scratch/skipped") left_out=$(wc -l <"$scratch/left-out")
+  local failed=$doing
+  if [ -s "$scratch/flaky" ]; then
+    step "FLAKY: these tests failed, and passed when they were run again"
+    cat "$scratch/flaky"
+  fi
+  if [ "$skipped" -gt 0 ]; then
+    step "these tests DID NOT RUN"
+    cat "$scratch/skipped"
+  fi
+  if [ "$left_out" -gt 0 ]; then
+    step "these checks DID NOT RUN: make ci runs them"
+    cat "$scratch/left-out"
+  fi
+  if [ "$status" != 0 ]; then
+    step "FAILED in the step '$failed'. What comes after it DID NOT RUN"
+  elif [ "$skipped" -gt 0 ] || [ "$left_out" -gt 0 ]; then
+    step "passed: $ran tests. DID NOT RUN: $skipped tests and $left_out checks, which stand above"
+  else
+    step "all checks passed: $ran tests, and none was skipped"
+  fi
+  rm -rf "$scratch"
+}
+trap finish EXIT
 
 # step NAME: prints the time since the start, and what all processes have computed since then.
 step() {
+  doing=$*
   times >"$scratch/times" # the second line is of the children that ended: 1m2.345s 0m6.789s
   printf '== %d:%02d (CPU %s) %s\n' $((SECONDS / 60)) $((SECONDS % 60)) \
     "$(awk -F '[ms ]+' 'NR == 2 { all = 60 * $1 + $2 + 60 * $3 + $4; printf "%d:%02d", all / 60, all % 60 }' "$scratch/times")" "$*"
@@ -89,12 +121,14 @@ export GORACE=atexit_sleep_ms=0
 # test or of the library. A data race or a leaked goroutine that shows only now and
 # then is one as well, and fails the run at once.
 suite() {
-  local out=$scratch/$1 folder=$2 packages=$3 package
+  local out=$scratch/$1 folder=$2 packages=$3 package failed=
   mkdir "$out"
   touch "$out/flaky"
   (cd "$folder" && "$scratch/gotestsum" --format testname --jsonfile "$out/events" \
     --rerun-fails=2 --rerun-fails-abort-on-data-race --rerun-fails-report "$out/flaky" \
-    --packages "$packages" -- $short "${@:4}" -p "$packages_at_once" -parallel 4 -count=1 -timeout 25m) 2>&1 | tee "$out/log"
+    --packages "$packages" -- $short "${@:4}" -p "$packages_at_once" -parallel 4 -count=1 -timeout 25m) 2>&1 | tee "$out/log" || failed=yes
+  grep '^=== SKIP' "$out/log" >"$out/skipped" || true
+  [ -z "$failed" ] || return 1
   if grep -q 'goroutines outlived their clients' "$out/events"; then # see TestMain
     echo "goroutines outlived their clients"
     return 1
@@ -109,7 +143,7 @@ suite() {
     echo "the above never passed"
     return 1
   fi
-  if grep '^=== SKIP' "$out/log" >"$out/skipped"; then
+  if [ -s "$out/skipped" ]; then
     echo "the tests above that were skipped DID NOT RUN"
     [ -z "${CI:-}" ] || return 1
   fi
@@ -161,25 +195,4 @@ go run ./cmd/redlock demo --duration 6s --json --real
 
 if long "speed, against the raw floor in the same run"; then
   (cd bench && go run . -check)
-fi
-
-ran=$(cat "$scratch"/*/events | grep -c '"Action":"pass".*"Test":')
-cat "$scratch"/*/flaky >"$scratch/flaky"
-cat "$scratch"/*/skipped >"$scratch/skipped"
-if [ -s "$scratch/flaky" ]; then
-  step "FLAKY: these tests failed, and passed when they were run again"
-  cat "$scratch/flaky"
-fi
-if [ -s "$scratch/skipped" ]; then
-  step "these tests DID NOT RUN"
-  cat "$scratch/skipped"
-fi
-if [ -s "$scratch/left-out" ]; then
-  step "these checks DID NOT RUN: make ci runs them"
-  cat "$scratch/left-out"
-fi
-if [ -s "$scratch/skipped" ] || [ -s "$scratch/left-out" ]; then
-  step "passed: $ran tests. DID NOT RUN: $(wc -l <"$scratch/skipped") tests and $(wc -l <"$scratch/left-out") checks, which stand above"
-else
-  step "all checks passed: $ran tests, and none was skipped"
 fi
