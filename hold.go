@@ -254,9 +254,8 @@ func (h *hold) provedUntil() (latest, earlier clock.Instant) {
 // begin makes the acquisition a hold: from here on it has a context, a watchdog,
 // and receives the votes of the stragglers itself.
 func (h *hold) begin(ctx context.Context, asked *round) *Lock {
-	inner, cancel := context.WithCancelCause(ctx)
-	h.cancel = cancel
-	h.ctx = h.contextIn(inner)
+	// The caller's context may have a method AfterFunc, and cancel is called with mu held: contextIn hides that.
+	h.ctx, h.cancel = context.WithCancelCause(h.contextIn(ctx))
 	h.wish = h.wishUntil(ctx, h.withCtx)
 	now := h.client.now()
 	h.mu.Lock()
@@ -331,6 +330,9 @@ func (h *hold) end(cause error) error {
 	}
 	h.mu.Unlock()
 	h.wish.stop()
+	for _, l := range h.reEntries() {
+		l.wish.stop()
+	}
 
 	if planted.Bug.RenewsLate() && cause == ErrReleased {
 		time.AfterFunc(h.terms.ttl/renewals, func() {

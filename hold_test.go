@@ -579,7 +579,7 @@ func TestMoreGrantsAreAQuorum(t *testing.T) {
 		must(t, c.await(background, &a.asked, a.deadline))
 		votes := a.asked.tally()
 		gone := script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
-		a.strike([]script.Vote{gone, gone, {}, {}, {}}, votes)
+		a.takeBack([]script.Vote{gone, gone, {}, {}, {}}, votes)
 		if !a.moreGrants(background, votes) || votes[3].Answer != script.Granted || votes[4].Answer != script.Granted {
 			t.Errorf("it goes on with %v", votes)
 		}

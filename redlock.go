@@ -284,7 +284,7 @@ func (a *attempt) confirmed(ctx context.Context, asked *round, votes []script.Vo
 	for {
 		over := c.await(ctx, asked, a.deadline)
 		standing = asked.tally()
-		a.strike(standing, votes)
+		a.takeBack(standing, votes)
 		if over == nil && decide(standing, asked.need) == won {
 			return standing, nil
 		}
@@ -298,9 +298,9 @@ func (a *attempt) confirmed(ctx context.Context, asked *round, votes []script.Vo
 	}
 }
 
-// strike takes back the votes of masters that had nothing to confirm: the grant is gone. The
+// takeBack takes back the votes of masters that had nothing to confirm: the grant is gone. The
 // acquire is not: a second copy of it may have been granted again, or may be yet.
-func (a *attempt) strike(standing, votes []script.Vote) {
+func (a *attempt) takeBack(standing, votes []script.Vote) {
 	for i, vote := range standing {
 		if vote.Heard && vote.Err == script.ErrNotMine {
 			vote.Doubt = true
@@ -310,31 +310,17 @@ func (a *attempt) strike(standing, votes []script.Vote) {
 	}
 }
 
-// moreGrants waits until so many more masters grant that they, and those that granted in votes, may
-// stand at a token: one, or more if votes were taken back. It brings votes up to date, and
-// reports whether they have.
+// moreGrants waits until one more master grants than in votes, and a quorum does: votes may have been
+// taken back. It brings votes up to date, and reports whether they have.
 func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote) bool {
-	c := a.h.client
-	more := &round{view: a.asked.view, votes: make([]script.Vote, len(votes))}
-	more.need, more.of = a.asked.need, a.asked.of
-	var pending [maxMasters]bool
-	for i, vote := range votes {
-		if vote.Answer == script.Granted {
-			more.need--
-		}
-		if pending[i] = !vote.Heard; vote.Heard {
-			more.votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: errNotAsked}
+	granted := 0
+	for i := range votes {
+		if votes[i].Answer == script.Granted {
+			granted++
 		}
 	}
-	more.need = max(more.need, 1)
-	more.judge()
-	a.asked.receive(false, func(i int, vote script.Vote) script.Vote {
-		if pending[i] {
-			more.Answer(i, vote)
-		}
-		return vote
-	})
-	granted := c.await(ctx, more, a.deadline) == nil && more.won()
+	a.asked.reopen(granted + 1)
+	more := a.h.client.await(ctx, &a.asked, a.deadline) == nil && a.asked.won()
 	copy(votes, a.asked.tally())
-	return granted
+	return more
 }

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -81,19 +82,28 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
 	l := &Lock{h: h, ctx: inner, cancel: cancel, wish: h.wishUntil(ctx, cfg.withCtx), writes: !cfg.reads}
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.atLeast = max(h.atLeast, cfg.atLeast)
 	if h.again == nil {
 		h.again = make(map[*Lock]struct{})
 	}
 	h.again[l] = struct{}{}
-	switch {
-	case h.ended != nil:
-		h.endReEntries(h.ended)
-	case h.ceased > 0:
+	ended := h.ended
+	if ended == nil && h.ceased > 0 {
 		h.timer.Reset(h.untilNextTick(c.now())) // it may be renewed again
 	}
+	h.mu.Unlock()
+	if ended != nil {
+		cancel(ended)
+		l.wish.stop()
+	}
 	return l, nil
+}
+
+// reEntries returns the handles of re-entries that are not unlocked.
+func (h *hold) reEntries() []*Lock {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Keys(h.again))
 }
 
 // endReEntries ends the contexts of the re-entries. They do not derive from that of the first entry, which
@@ -101,7 +111,6 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 func (h *hold) endReEntries(cause error) {
 	for l := range h.again {
 		l.cancel(cause)
-		l.wish.stop()
 	}
 }
 

@@ -257,3 +257,39 @@ func TestReEntriesIntoASetEndTogether(t *testing.T) {
 		}
 	})
 }
+
+// callingBack is a context of the caller's own kind, which calls the caller's code when somebody waits for its end no more: the
+// package context uses its method AfterFunc. It does not end.
+type callingBack struct {
+	context.Context
+	end     chan struct{}
+	stopped func()
+}
+
+func (c callingBack) Done() <-chan struct{} { return c.end }
+
+func (c callingBack) Err() error { return nil }
+
+func (c callingBack) AfterFunc(func()) (stop func() bool) {
+	return func() bool { c.stopped(); return true }
+}
+
+// The code of a caller's context may ask the lock, also while the hold ends.
+func TestAContextThatAsksTheLock(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		var first, second *Lock
+		asks := func(ctx context.Context) context.Context {
+			return callingBack{ctx, make(chan struct{}), func() { _, _ = first.Valid(), second.Valid() }}
+		}
+		first, err := c.Lock(asks(background), "job", RenewWithContext())
+		must(t, err)
+		second, err = c.Lock(asks(first.Context()), "job", RenewWithContext())
+		must(t, err)
+		d.drop(c, "job", 0, 1)
+		requireErr(t, second.Extend(background, DefaultTTL), ErrLost)
+		requireErr(t, second.Unlock(background), ErrLost)
+		requireErr(t, first.Unlock(background), ErrLost)
+	})
+}

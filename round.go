@@ -32,6 +32,7 @@ type round struct {
 	mu      sync.Mutex
 	votes   []script.Vote
 	verdict verdict
+	grants  int             // that the verdict needs, if they are more than a quorum
 	decided chan<- struct{} // gets something with the verdict; nil: nobody waits
 	over    bool            // requests that have not left yet need not
 
@@ -146,13 +147,21 @@ func (r *round) judge() bool {
 	if r.verdict != undecided {
 		return false
 	}
-	if r.verdict = decide(r.votes, r.need); r.verdict == undecided {
+	if r.verdict = decide(r.votes, max(r.need, r.grants)); r.verdict == undecided {
 		return false
 	}
 	if r.decided != nil {
 		r.decided <- struct{}{}
 	}
 	return true
+}
+
+// reopen takes the verdict back: it needs so many grants now, and a quorum. Nobody may wait for the verdict meanwhile.
+func (r *round) reopen(grants int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.verdict, r.grants = undecided, grants
+	r.judge()
 }
 
 // isDecided reports that there is a verdict.
@@ -188,7 +197,7 @@ func (r *round) tally(room ...script.Vote) []script.Vote {
 	return votes
 }
 
-// replace puts another vote in the place of one that is in. Only who receives the votes may.
+// replace puts another vote in the place of one that is in. Only the goroutine that calls receive may call it.
 func (r *round) replace(master int, v script.Vote) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,7 +210,7 @@ func (r *round) replace(master int, v script.Vote) {
 func (r *round) receive(over bool, weigh func(master int, v script.Vote) script.Vote) {
 	r.mu.Lock()
 	r.over, r.weigh = over, weigh
-	var in [maxMasters]bool // a vote that is in does not change any more
+	var in [maxMasters]bool // nobody else changes a vote that is in
 	for i := range r.votes {
 		in[i] = r.votes[i].Heard
 	}

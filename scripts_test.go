@@ -3,12 +3,14 @@ package redlock
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
 
+	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -226,6 +228,30 @@ func TestAReleaseCallsWhoWaits(t *testing.T) {
 			must(t, r.Del(background, a.keys.Lock, a.keys.Queue).Err())
 		}
 	})
+}
+
+// An attempt may make its token again, and a copy of the confirm of the token before may come later.
+func TestAnOlderConfirmComesLater(t *testing.T) {
+	t.Parallel()
+	for kind, r := range bothKinds(t) {
+		must(t, memberOfOne(r))
+		h := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "job", "a")}
+		must(t, r.Set(background, h.keys.Fence, 1<<41, 0).Err())
+		grant, err := callIn(script.BatchSource, r, h.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere))
+		must(t, err)
+		for _, above := range []int64{9, 5} {
+			h.token = fence.Token(grant.Grant + above)
+			v, err := callIn(script.BatchSource, r, h.confirmCall(grant.Grant))
+			must(t, err)
+			if v.Answer != script.Granted {
+				t.Errorf("%s: the confirm of the token %d above the grant is answered %v", kind, above, v.Answer)
+			}
+		}
+		_, value, _ := strings.Cut(r.Get(background, h.keys.Lock).Val(), " ")
+		if want := fmt.Sprintf("1 %d %d", grant.Grant, grant.Grant+9); value != want {
+			t.Errorf("%s: the lock is %q, want %q", kind, value, want)
+		}
+	}
 }
 
 // A master that is out of memory frees a lock, and marks its owner. Where another has the lock, there is nothing to free,

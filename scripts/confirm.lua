@@ -6,10 +6,10 @@
 -- Notes the token in the lock, for verify. Replies 1, the counter is at the token or above; 0, the grant no longer stands.
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
--- Invariants: the counter never falls. It asks for the grant and not only for the owner, because an
+-- Invariants: neither the counter nor the noted token falls. It asks for the grant and not only for the owner, because an
 -- acquire that was resent may have been granted twice, with a rival's grant between.
 local function confirm(lock, fence, owner, grant, token)
-  local holder, depth, stands, _, waited = read(valueAt(lock))
+  local holder, depth, stands, noted, waited = read(valueAt(lock))
   if holder ~= owner or stands ~= grant then
     return 0
   end
@@ -17,6 +17,8 @@ local function confirm(lock, fence, owner, grant, token)
   if missing then
     return missing
   end
-  rewrite(lock, owner, depth, grant, token, waited)
+  if noted == '' or tonumber(noted) < tonumber(token) then -- a copy of an earlier confirm may come later
+    rewrite(lock, owner, depth, grant, token, waited)
+  end
   return 1
 end
