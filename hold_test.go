@@ -171,8 +171,8 @@ func TestAnUnansweredExtendIsNoJump(t *testing.T) {
 	}
 }
 
-// What is expected of a master that lost the lock begins anew: with all its repairs, answered or not, the longest of which
-// counts, and with nothing of before.
+// What is expected of a master that lost the lock begins anew: with all its repairs, answered or not, the longest of
+// which counts, and with nothing of before.
 func TestARepairedLockIsExpectedByItsRepairs(t *testing.T) {
 	const s = int64(time.Second)
 	var now clock.Instant
@@ -611,9 +611,9 @@ func TestAnEndIsSeenInAllContextsAtOnce(t *testing.T) {
 	})
 }
 
-// A clock that jumps is told while the lock is still there. A jump forward beyond what is left of the lease ends the lock on
-// its master, which then looks as if the key had been deleted: it answers "not yours", and the lock is written back.
-// Nothing is told while the others are a quorum; else the hold is lost.
+// A clock that jumps is told while the lock is still there. A jump forward beyond what is left of the lease ends the
+// lock on its master, which then looks as if the key had been deleted: it answers "not yours", and the lock is written
+// back. Nothing is told while the others are a quorum; else the hold is lost.
 func TestAJumpBeyondTheLeaseIsALostLock(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {

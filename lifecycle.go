@@ -60,11 +60,10 @@ func (c *Client) unlocking(exit func() (*round, error)) (*round, error) {
 	return exit()
 }
 
-// Close ends every hold of the client (their contexts with ErrClosed), gives
-// back what is held or may be, and ends all goroutines and connections. Calls under way return ErrClosed. It waits for the masters that
-// answer; one that does not costs it at most two request timeouts and a dial, or
-// 5 s if the counters of a member are being read.
-// Further calls return ErrClosed.
+// Close ends every hold of the client (their contexts with ErrClosed), gives back what is held or may be, and ends all
+// goroutines and connections. Calls under way return ErrClosed. It waits for the masters that answer; one that does
+// not costs it at most two request timeouts and a dial, or 5 s if the counters of a member are being read. Further
+// calls return ErrClosed.
 func (c *Client) Close() error {
 	c.check(context.Background())
 	c.mu.Lock()

@@ -144,7 +144,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	return h.extendNow(ctx, opExtend, ttl)
 }
 
-// over is why the masters need not be asked to change the lease: the handle is unlocked, ctx has ended, or the hold is over.
+// over is why the masters need not be asked to change the lease: the handle is unlocked, ctx has ended, or the hold is
+// over.
 func (l *Lock) over(ctx context.Context) error {
 	switch {
 	case l.done():

@@ -12,11 +12,11 @@ import (
 // synchronously, from any goroutine and from several at once: they must return soon and
 // must not call the Client or a Lock. Fields may be added to their arguments.
 //
-// They must return: neither panic nor end their goroutine (runtime.Goexit, as t.FailNow does). If one
-// does all the same in the goroutine of a call, the call does not return to its caller either. What it
-// had locked is given back, and what it was to unlock is unlocked; but not all events are told, such as
-// Finished. A Close gives back all holds, and ends all goroutines and connections. A panic in one of the library's own goroutines, such as that which renews or those in
-// which a call waits for slots, ends the process, as a panic does. A Goexit there leaves the Client
+// They must return: neither panic nor end their goroutine (runtime.Goexit, as t.FailNow does). If one does all the
+// same in the goroutine of a call, the call does not return to its caller either. What it had locked is given back,
+// and what it was to unlock is unlocked; but not all events are told, such as Finished. A Close gives back all holds,
+// and ends all goroutines and connections. A panic in one of the library's own goroutines, such as that which renews
+// or those in which a call waits for slots, ends the process, as a panic does. A Goexit there leaves the Client
 // without that goroutine.
 //
 // LogObserver makes one that logs, and Observers makes one of several. docs/OBSERVING.md tells

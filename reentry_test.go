@@ -258,8 +258,8 @@ func TestReEntriesIntoASetEndTogether(t *testing.T) {
 	})
 }
 
-// callingBack is a context of the caller's own kind, which calls the caller's code when somebody waits for its end no more: the
-// package context uses its method AfterFunc. It does not end.
+// callingBack is a context of the caller's own kind, which calls the caller's code when somebody waits for its end no
+// more: the package context uses its method AfterFunc. It does not end.
 type callingBack struct {
 	context.Context
 	end     chan struct{}

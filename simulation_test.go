@@ -140,7 +140,8 @@ func (s *simulated) add(seed uint64, r sim.Result) {
 // unguarded store took, which is the rarest of it: of 15 000 runs of so many seeds, one has none.
 const proving = 150
 
-// missing returns what so many seeds did not provoke, and so do not prove; "" if they prove it, or are too few to be asked.
+// missing returns what so many seeds did not provoke, and so do not prove; "" if they prove it, or are too few to be
+// asked.
 func (s *simulated) missing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,8 +29,8 @@ var (
 	notKept   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// Every link from one document of the repository to another finds its file and its heading. Those to other places can be read as
-// the address of a page; whether the page is there is asked each night, by ci/links.sh.
+// Every link from one document of the repository to another finds its file and its heading. Those to other places can
+// be read as the address of a page; whether the page is there is asked each night, by ci/links.sh.
 func TestLinksFindTheirTargets(t *testing.T) {
 	own := 0
 	linked := map[string]bool{}

@@ -48,10 +48,9 @@ type Bounds struct {
 	// masters in reach which no fault hurt, before its loss is a violation.
 	Calm time.Duration
 
-	// Busy is how long an access to a store, a try for a lock, a re-entry or an unlock
-	// takes at most while the machine has time for everybody. While one takes longer, and
-	// its client is not stopped, it is excused that a healthy hold is lost, or a try gets nothing, in spite of a quorum. 0: the
-	// machine always has time.
+	// Busy is how long an access to a store, a try for a lock, a re-entry or an unlock takes at most while the machine
+	// has time for everybody. While one takes longer, and its client is not stopped, it is excused that a healthy hold
+	// is lost, or a try gets nothing, in spite of a quorum. 0: the machine always has time.
 	Busy time.Duration
 
 	// Grace is how long after its caller gave up, or died, a store may still do

@@ -38,18 +38,22 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 			}
 			claims.add(h, min(claim, h.forcedFrom(b)))
 			leases.add(h, min(h.valid(), h.forcedFrom(b)))
-			estates.add(h, min(h.estate(), h.forcedFrom(b)))
+			estates.add(h, r.estate(h, b))
 		}
 	}
 }
 
-// estate is until when the lease of a holder that died is there for certain: until nothing, if the holder had begun to give the lock back, or
-// lived.
-func (h *hold) estate() time.Duration {
-	if h.died == never || h.left != never || h.lost != never {
-		return 0
+// estate is until when the lease of a holder that died surely excludes others. It is 0 if the holder lived, was told that
+// the hold is over, or had begun to unlock. With one of several names that are held together, the others are freed.
+func (r *record) estate(h *hold, b Bounds) time.Duration {
+	end := never
+	for _, o := range r.with(h) {
+		if o.died == never || o.left != never || o.lost != never {
+			return 0
+		}
+		end = min(end, o.until-reading, o.forcedFrom(b))
 	}
-	return h.until - reading
+	return end
 }
 
 // occupied is until when a name is taken by the holds so far, and by which: for whatever, and

@@ -41,8 +41,8 @@ func leftover(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// calmAlone is calm for somebody who asks for a name that nobody uses, and has not used since then: without the masters on which those who
-// did before may have left it.
+// calmAlone is calm for somebody who asks for a name that nobody uses, and has not used since then: without the
+// masters on which those who did before may have left it.
 func (r *record) calmAlone(a *ask, since, to time.Duration, b Bounds) bool {
 	return r.calmWithout(a.client, r.left(a, since, to, b), since, to, b)
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a renewed hold ends only by its unlock, if for a whole ttl before there was a quorum that the client reaches, that no fault
-// hurt, and that no other client may have kept from it, and no operator took the lock from it. One that nobody renews is not told to be
-// over before its lease ends, if it is healthy. With one of several names that are held together, the others are lost.
+// lost: a renewed hold ends only by its unlock, if for a whole ttl before there was a quorum that the client reaches,
+// that no fault hurt, and that no other client may have kept from it, and no operator took the lock from it. One that
+// nobody renews is not told to be over before its lease ends, if it is healthy. With one of several names that are
+// held together, the others are lost.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -52,10 +53,10 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	return h.left, ""
 }
 
-// healthy reports whether for all that time nothing excuses that the hold is not as it should be: within the fault model, its masters are a
-// quorum that the client reaches and that no fault hurt, and no operator took the lock from it. A hold that was renewed for a whole ttl is on all
-// masters that are there for it. Before, it may be on no more than a quorum, and nobody knows on which: then all masters must have been unhurt since
-// it was asked for.
+// healthy reports whether for all that time nothing excuses that the hold is not as it should be: within the fault
+// model, its masters are a quorum that the client reaches and that no fault hurt, and no operator took the lock from
+// it. A hold that was renewed for a whole ttl is on all masters that are there for it. Before, it may be on no more
+// than a quorum, and nobody knows on which: then all masters must have been unhurt since it was asked for.
 func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	since := r.healthySince(h, from, b)
 	if _, bad := r.unhurt(h.client, since, to, b); bad != 0 && !h.renewedFor(h.ttl, from) {
@@ -64,7 +65,8 @@ func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	return r.calmFor(h, since, to, b)
 }
 
-// healthySince is from when on nothing may have happened to the masters of the hold, so that it is healthy at that moment.
+// healthySince is from when on nothing may have happened to the masters of the hold, so that it is healthy at that
+// moment.
 func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration {
 	since := at - h.ttl
 	if !h.renewedFor(h.ttl, at) {
@@ -76,8 +78,8 @@ func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration
 // renewedFor reports whether the hold was renewed for so long before.
 func (h *hold) renewedFor(long, before time.Duration) bool { return h.watched && h.held+long <= before }
 
-// calmFor reports whether for all that time the client of the hold had a quorum for it that nothing hurt, and no operator had begun to take the
-// lock from it.
+// calmFor reports whether for all that time the client of the hold had a quorum for it that nothing hurt, and no
+// operator had begun to take the lock from it.
 func (r *record) calmFor(h *hold, from, to time.Duration, b Bounds) bool {
 	return !r.forcedBefore(h, to, b) && r.calm(h.client, from, to, b) && r.calmBeside(h, from, to, b)
 }
@@ -190,9 +192,10 @@ func (r *record) missed(client string, from, to time.Duration, b Bounds, network
 	return some
 }
 
-// votesAgain returns when the masters of a fault vote again, which have to sit out a quarantine after it. The quarantine
-// begins anew when the members change before its end: when another master loses its data, or when one of those that
-// sit out is out of reach when it is to vote, and others vote without it. Where all members were seen to vote, it is over.
+// votesAgain returns when the masters of a fault vote again, which have to sit out a quarantine after it. The
+// quarantine begins anew when the members change before its end: when another master loses its data, or when one of
+// those that sit out is out of reach when it is to vote, and others vote without it. Where all members were seen to
+// vote, it is over.
 func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	until := f.to + b.Quarantine
 	for _, o := range r.faults { // in the order in which they began

@@ -127,8 +127,8 @@ func (p *parser) faultBegins(e history.Event) {
 	p.faults = append(p.faults, trouble{Fault: f, span: span{e.At, never}})
 }
 
-// faultEnds ends a fault. One that could not be applied is none, to be counted. What it did before it failed is in the way as that
-// of others. One that did nothing excuses nothing.
+// faultEnds ends a fault. One that could not be applied is none, to be counted. What it did before it failed is in the
+// way as that of others. One that did nothing excuses nothing.
 func (p *parser) faultEnds(e history.Event) {
 	begun := p.failing[e.Fault]
 	if len(begun) == 0 {

@@ -44,6 +44,6 @@ func (a *ask) saysOver() bool {
 	return a.err == history.ErrLost || a.err == history.ErrExpired || a.err == history.ErrReleased
 }
 
-// overBy reports whether the hold was over by then: its lease had ended, its holder was told so or had begun to leave it, or
-// had died.
+// overBy reports whether the hold was over by then: its lease had ended, its holder was told so or had begun to leave
+// it, or had died.
 func (h *hold) overBy(at time.Duration) bool { return min(h.until, h.lost, h.left, h.died) <= at }

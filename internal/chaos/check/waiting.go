@@ -111,12 +111,11 @@ func (r *record) excused(client string) []span {
 	return some
 }
 
-// recovery: after the end of all faults every name becomes lockable. It is seen not
-// to be when somebody asks for it alone after the bound, or then still does, in vain. A caller that asks
-// after the bound, and is canceled, got no answer. A caller that asks beside a set may find that the set
-// holds the name while it waits for another name; the rule starvation judges such a set. How long it took
-// counts from when it is first asked for, however late that is. Of a name that nobody asks for nothing is known: such names
-// are counted, if clients had shared them.
+// recovery: after the end of all faults every name becomes lockable. It is seen not to be when somebody asks for it
+// alone after the bound, or then still does, in vain. A caller that asks after the bound, and is canceled, got no
+// answer. A caller that asks beside a set may find that the set holds the name while it waits for another name; the
+// rule starvation judges such a set. How long it took counts from when it is first asked for, however late that is. Of
+// a name that nobody asks for nothing is known: such names are counted, if clients had shared them.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed {
@@ -145,7 +144,8 @@ func recovery(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// relocked returns when the name was first asked for alone after the end of all faults, and when it was locked: never, if it was not.
+// relocked returns when the name was first asked for alone after the end of all faults, and when it was locked: never,
+// if it was not.
 func (r *record) relocked(name string, healed time.Duration) (asked, first time.Duration) {
 	asked, first = never, never
 	for _, a := range r.asks {
