@@ -161,29 +161,50 @@ func alerts(t *testing.T) map[string]string {
 	return all
 }
 
-// counts returns the sum of the series that are there for what a query selects.
-func counts(t *testing.T, registry *prometheus.Registry, query string) (sum float64) {
+// series are those that are there for what a query selects.
+type series struct {
+	labels map[string]string
+	value  float64 // of a histogram: how often it measured
+}
+
+// selects returns what a query asks for at this time, of the server of a job and an instance.
+func selects(t *testing.T, registry *prometheus.Registry, query string) (found []series) {
 	t.Helper()
 	families, err := registry.Gather()
 	must(t, err)
-	metric := word.FindString(query)
+	query = strings.NewReplacer("$job", ".*", "$instance", ".*").Replace(query)
+	metric := word.FindString(aggregation.ReplaceAllString(query, ""))
 	var matchers [][]string
 	if within := selected.FindStringSubmatch(query); within != nil {
 		matchers = matcher.FindAllStringSubmatch(within[1], -1)
 	}
 	for _, f := range families {
-		if f.GetName() != metric {
-			continue
-		}
 		for _, m := range f.GetMetric() {
-			of := map[string]string{}
+			of := map[string]string{"job": "job", "instance": "instance"}
 			for _, l := range m.GetLabel() {
 				of[l.GetName()] = l.GetValue()
 			}
-			if !slices.ContainsFunc(matchers, func(m []string) bool { return !matches(of[m[1]], m[2], m[3]) }) {
-				sum += m.GetCounter().GetValue()
+			name, value := f.GetName(), m.GetCounter().GetValue()+m.GetGauge().GetValue()
+			if h := m.GetHistogram(); h != nil {
+				name, value = name+part.FindString(metric), float64(h.GetSampleCount())
+				of["le"] = "+Inf"
+			}
+			if name == metric && !slices.ContainsFunc(matchers, func(m []string) bool { return !matches(of[m[1]], m[2], m[3]) }) {
+				found = append(found, series{of, value})
 			}
 		}
+	}
+	return found
+}
+
+// part ends the name of what a Prometheus server has of a histogram.
+var part = regexp.MustCompile(`_(bucket|sum|count)$`)
+
+// counts returns the sum of the series that are there for what a query selects.
+func counts(t *testing.T, registry *prometheus.Registry, query string) (sum float64) {
+	t.Helper()
+	for _, s := range selects(t, registry, query) {
+		sum += s.value
 	}
 	return sum
 }
@@ -199,12 +220,13 @@ func matches(value, operator, with string) bool {
 }
 
 // exporting returns an observer, and where a Prometheus server would get what it measures.
-func exporting(t *testing.T) (redlock.Observer, *prometheus.Registry) {
+func exporting(t *testing.T, opts ...redlockotel.Option) (redlock.Observer, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	e, err := exporter.New(exporter.WithRegisterer(registry))
 	must(t, err)
-	o, err := redlockotel.NewObserver(redlockotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(e))))
+	meters := redlockotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(e)))
+	o, err := redlockotel.NewObserver(append(opts, meters)...)
 	must(t, err)
 	return o, registry
 }

@@ -56,5 +56,10 @@ func Example() {
 	// redlock hold
 	// redlock unlock
 	// redlock.acquisitions 1
+	// redlock.failed_attempts 0
+	// redlock.losses 0
+	// redlock.renewals 0
+	// redlock.clock.jumps 0
+	// redlock.master.refusals 0
 	// redlock.held 0
 }

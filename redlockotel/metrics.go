@@ -72,13 +72,21 @@ func newMetrics(m metric.Meter, names func(string) string) (*metrics, error) {
 	}
 	var err error
 	all.held, err = m.Int64UpDownCounter("redlock.held", metric.WithUnit("{lock}"), metric.WithDescription("Locks that are held by this process."))
-	return all, errors.Join(append(errs, err)...)
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, err
+	}
+	if names == nil {
+		all.beginLock("", false)
+		all.beginLock("", true)
+	}
+	return all, nil
 }
 
 func (m *metrics) observer() redlock.Observer {
 	background := context.Background()
 	return redlock.Observer{
 		AttemptFailed: func(ctx context.Context, a redlock.FailedAttempt) {
+			m.beginName(a.Name, a.Reads)
 			m.failedAttempts.Add(ctx, 1, m.of(a.Name, a.Reads, errorKey.String(errorType(a.Err))))
 		},
 		Finished: func(ctx context.Context, r redlock.LockResult) {
@@ -87,6 +95,7 @@ func (m *metrics) observer() redlock.Observer {
 			m.waitTime.Record(ctx, r.Took.Seconds(), attrs)
 		},
 		Acquired: func(ctx context.Context, a redlock.Acquisition) {
+			m.beginName(a.Name, a.Reads)
 			attrs := m.of(a.Name, a.Reads)
 			m.held.Add(ctx, 1, attrs)
 			m.attemptTime.Record(ctx, a.Took.Seconds(), attrs)
@@ -112,17 +121,43 @@ func (m *metrics) observer() redlock.Observer {
 		MasterCalled: func(c redlock.MasterCall) {
 			m.callTime.Record(background, c.Took.Seconds(), metric.WithAttributes(append(server(c.Master), failure(c.Err)...)...))
 		},
-		MasterUp: func(s redlock.MasterStatus) {
-			m.up.Record(background, 1, metric.WithAttributes(server(s.Master)...))
-		},
-		MasterDown: func(s redlock.MasterStatus) {
-			m.up.Record(background, 0, metric.WithAttributes(server(s.Master)...))
-		},
+		MasterUp:   func(s redlock.MasterStatus) { m.master(s.Master, 1) },
+		MasterDown: func(s redlock.MasterStatus) { m.master(s.Master, 0) },
 		NotAMember: func(s redlock.MasterStatus) {
 			m.refusals.Add(background, 1, metric.WithAttributes(server(s.Master)...))
 		},
 		VersionLearned: func(t redlock.TableVersion) { m.version.Record(background, int64(t.Version)) },
 	}
+}
+
+// beginLock adds 0 to the counters of what may happen to a lock and an alert asks for. Else they would begin with their
+// first count, which Prometheus' increase() does not see.
+func (m *metrics) beginLock(name string, reads bool) {
+	background := context.Background()
+	for _, end := range []error{redlock.ErrLost, redlock.ErrExpired} {
+		m.losses.Add(background, 0, m.of(name, reads, causeKey.String(errorType(end))))
+	}
+	for _, reason := range []error{redlock.ErrNoQuorum, redlock.ErrNeedsInit, redlock.ErrDenied} {
+		attrs := m.of(name, reads, errorKey.String(errorType(reason)))
+		m.renewals.Add(background, 0, attrs)
+		m.failedAttempts.Add(background, 0, attrs)
+	}
+}
+
+// beginName is beginLock for metrics with names, which are not known before a lock is asked for.
+func (m *metrics) beginName(name string, reads bool) {
+	if m.names != nil {
+		m.beginLock(name, reads)
+	}
+}
+
+// master records whether a master is up, and adds 0 to the counters of what may happen to it, as beginLock does.
+func (m *metrics) master(name string, up int64) {
+	background := context.Background()
+	attrs := metric.WithAttributes(server(name)...)
+	m.up.Record(background, up, attrs)
+	m.jumps.Add(background, 0, attrs)
+	m.refusals.Add(background, 0, attrs)
 }
 
 // of returns the attributes of what is measured of a lock.

@@ -24,6 +24,9 @@ type Deployment struct {
 	Embedded []*embedded.Server
 	Servers  []*redisproc.Server
 
+	// Addresses, if set, are those by which clients call the embedded masters, in the place of made-up names without a port.
+	Addresses []string
+
 	t     *testing.T
 	epoch time.Time
 }
@@ -88,8 +91,12 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 		c, err = redlock.Open(d.URLs(), opts...)
 	} else {
 		var masters []redis.UniversalClient
-		for _, s := range d.Embedded {
-			one := redis.NewClient(s.Options())
+		for i, s := range d.Embedded {
+			opts := s.Options()
+			if d.Addresses != nil {
+				opts.Addr = d.Addresses[i]
+			}
+			one := redis.NewClient(opts)
 			d.t.Cleanup(func() { _ = one.Close() })
 			masters = append(masters, one)
 		}
