@@ -67,6 +67,12 @@ func exported(t *testing.T) map[string]map[string]bool {
 	e, err := exporter.New(exporter.WithRegisterer(registry))
 	must(t, err)
 	measureAll(t, sdkmetric.NewManualReader(), sdkmetric.WithReader(e))
+	return gathered(t, registry)
+}
+
+// gathered is what exported returns, of what a registry has.
+func gathered(t *testing.T, registry *prometheus.Registry) map[string]map[string]bool {
+	t.Helper()
 	families, err := registry.Gather()
 	must(t, err)
 	labels := map[string]map[string]bool{}
@@ -318,59 +324,56 @@ func TestDashboardListsWhoWaits(t *testing.T) {
 	}
 }
 
-// dashboard returns the queries of the variables, and the first query of each panel by its title.
-func dashboard(t *testing.T) (variables []string, panels map[string]string) {
+// panel is one of the dashboard.
+type panel struct {
+	ID      int
+	Type    string
+	Title   string
+	GridPos struct{ X, Y, W, H int }
+	Targets []struct{ Expr, LegendFormat string }
+}
+
+// boardFile is what the tests look at of the dashboard's file.
+type boardFile struct {
+	Templating struct {
+		List []struct{ Query json.RawMessage }
+	}
+	Panels []panel
+}
+
+func readBoard(t *testing.T) (b boardFile) {
 	t.Helper()
 	text, err := os.ReadFile("grafana/redlock.json")
 	must(t, err)
-	var board struct {
-		Templating struct {
-			List []struct{ Query json.RawMessage }
-		}
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
-		}
-	}
-	must(t, json.Unmarshal(text, &board))
-	for _, v := range board.Templating.List {
+	must(t, json.Unmarshal(text, &b))
+	return b
+}
+
+// dashboard returns the queries of the variables, and the first query of each panel by its title.
+func dashboard(t *testing.T) (variables []string, first map[string]string) {
+	t.Helper()
+	b := readBoard(t)
+	for _, v := range b.Templating.List {
 		var query struct{ Query string }
 		if json.Unmarshal(v.Query, &query) == nil { // else it is no query, but a kind of data source
 			variables = append(variables, query.Query)
 		}
 	}
-	panels = map[string]string{}
-	for _, p := range board.Panels {
+	first = map[string]string{}
+	for _, p := range b.Panels {
 		if len(p.Targets) > 0 {
-			panels[p.Title] = p.Targets[0].Expr
+			first[p.Title] = p.Targets[0].Expr
 		}
 	}
-	return variables, panels
+	return variables, first
 }
 
 // The queries of the dashboard ask for metrics and labels that a Prometheus server gets.
 func TestDashboardAsksForWhatThereIs(t *testing.T) {
 	t.Parallel()
 	labels := exported(t)
-	text, err := os.ReadFile("grafana/redlock.json")
-	must(t, err)
-	var board struct {
-		UID    string
-		Title  string
-		Panels []struct {
-			ID      int
-			Type    string
-			Title   string
-			GridPos struct{ X, Y, W, H int }
-			Targets []struct {
-				Expr  string
-				RefID string
-			}
-		}
-	}
-	must(t, json.Unmarshal(text, &board))
 	asked, ids := map[string]bool{}, map[int]bool{}
-	for _, p := range board.Panels {
+	for _, p := range readBoard(t).Panels {
 		if ids[p.ID] || p.Title == "" || p.GridPos.X+p.GridPos.W > 24 || p.GridPos.W == 0 {
 			t.Errorf("panel %d %q: its id is another's, or it has no title or place", p.ID, p.Title)
 		}

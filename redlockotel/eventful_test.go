@@ -1,6 +1,10 @@
 package redlockotel_test
 
 import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,4 +51,68 @@ func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*
 		synctest.Wait()
 		afterwards(t, registry)
 	})
+}
+
+// What the dashboard and the alerts ask for is there after a real run, with the labels by which they group it.
+func TestQueriesFindWhatARunMeasures(t *testing.T) {
+	t.Parallel()
+	queries := alerts(t)
+	for _, p := range readBoard(t).Panels {
+		for _, target := range p.Targets {
+			queries[p.Title+": "+target.Expr] = target.Expr
+		}
+	}
+	byHand := exported(t)
+	atRest := func(*testing.T, *prometheus.Registry) {}
+	eventful(t, nil, atRest, func(t *testing.T, registry *prometheus.Registry) {
+		if got := gathered(t, registry); !reflect.DeepEqual(got, byHand) {
+			t.Errorf("a run measures %v; events made by hand %v", got, byHand)
+		}
+		for where, query := range queries {
+			found := selects(t, registry, query)
+			mayBeZero := strings.Contains(query, "redlock_master_up") || strings.Contains(query, "redlock_held")
+			happened := func(s series) bool { return mayBeZero || s.value > 0 }
+			if !slices.ContainsFunc(found, happened) {
+				t.Errorf("%s: %s has measured nothing: %v", where, query, found)
+			}
+			for _, by := range grouped.FindAllStringSubmatch(query, -1) {
+				for _, l := range label.FindAllString(by[1], -1) {
+					without := func(s series) bool { return s.labels[l] == "" }
+					if slices.ContainsFunc(found, without) {
+						t.Errorf("%s: it groups by %s, which not all have: %v", where, l, found)
+					}
+				}
+			}
+		}
+	})
+}
+
+// The fields of a legend are the labels that its query leaves: no field is empty, and no two lines have one legend.
+func TestLegendsNameWhatTheQueryGroupsBy(t *testing.T) {
+	t.Parallel()
+	field := regexp.MustCompile(`\{\{([^}]*)\}\}`)
+	found := 0
+	for _, p := range readBoard(t).Panels {
+		for _, target := range p.Targets {
+			var left, named []string
+			if outermost := aggregation.FindStringSubmatch(target.Expr); outermost != nil {
+				left = label.FindAllString(outermost[1], -1)
+			}
+			if strings.HasPrefix(target.Expr, "histogram_quantile(") {
+				left = slices.DeleteFunc(left, func(l string) bool { return l == "le" })
+			}
+			for _, match := range field.FindAllStringSubmatch(target.LegendFormat, -1) {
+				named = append(named, match[1])
+			}
+			slices.Sort(left)
+			slices.Sort(named)
+			if !slices.Equal(left, named) {
+				t.Errorf("%s: the legend %q names %v; %s leaves %v", p.Title, target.LegendFormat, named, target.Expr, left)
+			}
+			found += len(named)
+		}
+	}
+	if found < 10 {
+		t.Errorf("%d fields", found)
+	}
 }
