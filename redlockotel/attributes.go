@@ -11,7 +11,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// The attributes. error.type, server.address and server.port are those of the semantic conventions.
+// The attributes. error.type, server.address and server.port are those of the semantic conventions, in which
+// error.message is deprecated.
 const (
 	nameKey     = attribute.Key("redlock.lock.name")
 	namesKey    = attribute.Key("redlock.lock.names")
@@ -25,7 +26,7 @@ const (
 	causeKey    = attribute.Key("redlock.hold.end")
 	renewalsKey = attribute.Key("redlock.hold.renewals")
 	jumpKey     = attribute.Key("redlock.clock.jump")
-	messageKey  = attribute.Key("error.message")
+	messageKey  = attribute.Key("redlock.error.message")
 	errorKey    = attribute.Key("error.type")
 	addressKey  = attribute.Key("server.address")
 	portKey     = attribute.Key("server.port")
