@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // ruleOf returns what docs/PROTOCOL.md has a user be allowed.
@@ -88,20 +89,94 @@ func requireDenied(t *testing.T, err error, right string) {
 	}
 }
 
-// The masters in Docker that have users have the rule.
-func TestRightsInDocker(t *testing.T) {
-	t.Parallel()
+// aclsInDocker returns the ACL files of the masters in Docker that have users, with the variables of the passwords.
+func aclsInDocker(t *testing.T) []string {
+	t.Helper()
 	text, err := os.ReadFile("docker/compose.acl.yaml")
 	must(t, err)
-	users := regexp.MustCompile(`(?m)^ +user redlock reset on >\$\{PASSWORD(\d)\} (.*)$`).FindAllSubmatch(text, -1)
-	if len(users) != 3 {
-		t.Errorf("%d users", len(users))
+	var files []string
+	for i, file := range regexp.MustCompile(`(?m)^  users(\d):\n    content: \|\n((?:      .*\n)+)`).FindAllSubmatch(text, -1) {
+		if string(file[1]) != fmt.Sprint(i+1) {
+			t.Errorf("users%s is file %d", file[1], i+1)
+		}
+		files = append(files, strings.ReplaceAll(string(file[2]), "      ", ""))
 	}
-	for i, user := range users {
-		if string(user[1]) != fmt.Sprint(i+1) || !slices.Equal(strings.Fields(string(user[2])), ruleOf(t, "redlock")) {
-			t.Errorf("%s", user[0])
+	if len(files) != 3 {
+		t.Fatalf("%d ACL files", len(files))
+	}
+	return files
+}
+
+// The masters in Docker that have users have the rule, and shut the user default in the way that SECURITY.md demands.
+func TestRightsInDocker(t *testing.T) {
+	t.Parallel()
+	for i, file := range aclsInDocker(t) {
+		if !strings.HasPrefix(file, "user default off ~* &* +@all\n") {
+			t.Errorf("users%d does not begin with the line that shuts default:\n%s", i+1, file)
+		}
+		user := fmt.Sprintf("user redlock reset on >${PASSWORD%d} %s\n", i+1, strings.Join(ruleOf(t, "redlock"), " "))
+		if !strings.HasSuffix(file, "\n"+user) {
+			t.Errorf("users%d does not end with %s\n%s", i+1, user, file)
 		}
 	}
+}
+
+// Servers take those ACL files, with a password for each. Nobody gets in without it, and a restart of all masters loses
+// neither a lock nor a token.
+func TestMastersWithTheUsersOfDocker(t *testing.T) {
+	t.Parallel()
+	var urls, swapped, open []string
+	var servers []*redisproc.Server
+	files := aclsInDocker(t)
+	for i, file := range files {
+		file = regexp.MustCompile(`\$\{OPERATOR_PASSWORD[^}]*\}`).ReplaceAllString(file, "operators-own")
+		file = strings.ReplaceAll(file, fmt.Sprintf("${PASSWORD%d}", i+1), fmt.Sprintf("secret-%d", i))
+		path := filepath.Join(t.TempDir(), "users.acl")
+		must(t, os.WriteFile(path, []byte(file), 0o600))
+		s, err := redisproc.Start(redisproc.Config{AppendFsync: "always", Conf: map[string]string{"aclfile": fmt.Sprintf("%q", path)}})
+		testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
+		must(t, err)
+		t.Cleanup(func() { must(t, s.Stop()) })
+		servers = append(servers, s)
+		urls = append(urls, fmt.Sprintf("redis://redlock:secret-%d@%s", i, s.Addr()))
+		swapped = append(swapped, fmt.Sprintf("redis://redlock:secret-%d@%s", (i+1)%len(files), s.Addr()))
+		open = append(open, s.URL())
+	}
+	client := func(urls []string) *Client {
+		c, err := Open(urls, WithRequestTimeout(time.Second))
+		must(t, err)
+		t.Cleanup(func() { must(t, c.Close()) })
+		return c
+	}
+	a, b := client(urls), client(urls)
+	must(t, a.Init(background, 0))
+	for why, urls := range map[string][]string{"WRONGPASS": swapped, "NOAUTH": open} {
+		_, err := client(urls).Lock(background, "job", WithFailFast())
+		if requireErr(t, err, ErrNoQuorum); !strings.Contains(err.Error(), why) {
+			t.Errorf("got in, or for another reason than %s: %v", why, err)
+		}
+	}
+
+	held, err := a.Lock(background, "held", WithWait(patience))
+	must(t, err)
+	lock, err := a.Lock(background, "job", WithWait(patience))
+	must(t, err)
+	must(t, lock.Unlock(background))
+	settled(t, a)
+	for _, s := range servers {
+		s.Kill()
+		must(t, s.Restart())
+	}
+	next, err := b.Lock(background, "job", WithWait(patience), WithFailFast())
+	must(t, err)
+	if next.Token() <= lock.Token() {
+		t.Errorf("the token after the restart is %v, before it was %v", next.Token(), lock.Token())
+	}
+	_, err = b.TryLock(background, "held")
+	requireErr(t, err, ErrHeld)
+	eventually(t, "its holder renews it", func() bool { return held.Extend(background, DefaultTTL) == nil })
+	must(t, held.Unlock(background))
+	must(t, next.Unlock(background))
 }
 
 // An operator's user may run what the documents and redlock doctor tell operators to run.
