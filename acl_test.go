@@ -487,10 +487,12 @@ func TestRightsThatAreTakenAway(t *testing.T) {
 	lock := mustTry(t, c, "job")
 	settled(t, c)
 	d.allow("redlock", without(rule, "+del"))
+	must(t, c.Ready(background)) // it asks for nothing that is missing
 	err := lock.Unlock(background)
 	requireErr(t, err, ErrNoQuorum, ErrDenied)
 	_, err = c.Lock(background, "another")
 	requireDenied(t, err, "+del")
+	requireDenied(t, c.Ready(background), "+del")
 	d.allow("redlock", rule)
 	eventually(t, "the release arrives", func() bool { return d.holders("job") == "000" })
 	must(t, mustTry(t, c, "job").Unlock(background))
@@ -522,6 +524,9 @@ func TestRightsOfWhoLooks(t *testing.T) {
 	}
 	_, err = looks.Lock(background, "free")
 	requireErr(t, err, ErrNotAcquired, ErrNoQuorum)
+	requireDenied(t, err, "+incr")
+	err = looks.Ready(background)
+	requireErr(t, err, ErrNoQuorum)
 	requireDenied(t, err, "+incr")
 	requireDenied(t, looks.ChangeMembers(background, SuspendMember(d.raw[0].Options().Addr), nil), "+hset")
 	if now, err := looks.Members(background); err != nil || now.Version != m.Version {

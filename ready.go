@@ -22,12 +22,13 @@ import (
 //   - to keep away work that needs no lock: when the masters are down, no process is ready.
 //
 // Ready does not notice what shows only when a master writes: for example, that it is out
-// of memory, or that an ACL allows only reads.
+// of memory. It notices a right that the user lacks, because the client asks each master for
+// that when it connects. A right that is taken away later shows when something needs it.
 //
 // Errors: a *QuorumError that tells for each master what is wrong with it, joined with
-// ErrNeedsInit if no deployment was founded or a majority of its members lost its data; a
-// *OptionError for a setting that the deployment does not allow; ctx's error and cause;
-// ErrClosed.
+// ErrNeedsInit if no deployment was founded or a majority of its members lost its data, and
+// with ErrDenied if the user lacks a right on a master; a *OptionError for a setting that the
+// deployment does not allow; ctx's error and cause; ErrClosed.
 func (c *Client) Ready(ctx context.Context) error {
 	c.check(ctx)
 	if err := c.enter(ctx); err != nil {

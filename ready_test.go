@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // allKeys are the keys of all masters, but those that tell who clients are.
@@ -130,4 +132,22 @@ func TestReadySaysWhatDoesNotFit(t *testing.T) {
 		c := d.stranger()
 		eventually(t, "it is known that a majority lost its data", func() bool { return errors.Is(c.Ready(background), ErrNeedsInit) })
 	})
+}
+
+// Masters that are out of memory answer, and grant nothing: Ready does not notice.
+func TestReadyDoesNotNoticeFullMasters(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	c := d.reached()
+	for _, r := range d.raw {
+		must(t, r.ConfigSet(background, "maxmemory", "1").Err())
+	}
+	for _, c := range []*Client{c, d.client()} {
+		eventually(t, "it is ready", func() bool { return c.Ready(background) == nil })
+		err := c.mustFail(t, "job")
+		if requireErr(t, err, ErrNoQuorum); !strings.Contains(err.Error(), "OOM") {
+			t.Error(err)
+		}
+		must(t, c.Ready(background))
+	}
 }
