@@ -44,6 +44,17 @@ func (*demoConfig) Help() string {
 	return `Five masters, and five workers that increment one ledger under one lock. Masters are killed, frozen and brought back, and holders are paused past their lease. The ledger refuses writes with an old fencing token; a second one, without a fence, shows what is lost otherwise. At the end a verdict is computed from what was recorded.
 
 NO_COLOR is respected. Without a terminal of 60 x 20, or with TERM unset or dumb, there is a line for each event.
+
+--json prints one object:
+
+  ok           every check holds
+  interrupted  by a signal, before the duration was over
+  checks       a list: name, ok, and detail of each
+  masters      "embedded" or "redis-server"
+  seed         that --seed had, or the one that was drawn
+  took_ms      how long it took
+
+and what was counted: tokens, stale_writes_refused, masters_killed, masters_frozen, holders_paused; increments_done by the workers and increments_found in the ledger; the same of the one without a fence, unfenced_increments_done and unfenced_increments_found, and unfenced_updates_lost; and longest_wait_ms for the lock.
 ` + statusHelp(
 		statusRow{exitOK, "every check of the verdict holds"},
 		statusRow{exitFailed, "one does not"},

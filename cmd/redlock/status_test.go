@@ -63,6 +63,8 @@ func TestHelpDescribesTheObjects(t *testing.T) {
 		{(*membersConfig)(nil).Help(), changeJSON{}},
 		{(*membersConfig)(nil).Help(), listJSON{}},
 		{(*benchConfig)(nil).Help(), benchReport{}},
+		{(*doctorConfig)(nil).Help(), doctorJSON{}},
+		{(*demoConfig)(nil).Help(), verdict{}},
 	} {
 		for _, name := range shapeOf(reflect.TypeOf(c.object)) {
 			if _, isStatus := c.object.(statusJSON); isStatus && strings.Contains((*membersConfig)(nil).Help(), name) {
