@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -328,9 +330,10 @@ func (h *hold) end(cause error) error {
 	} else {
 		h.endContexts(cause) // with mu held: a caller that gets ended as an error finds the context done
 	}
+	entries := slices.Collect(maps.Keys(h.again))
 	h.mu.Unlock()
 	h.wish.stop()
-	for _, l := range h.reEntries() {
+	for _, l := range entries {
 		l.wish.stop()
 	}
 

@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -97,13 +96,6 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 		l.wish.stop()
 	}
 	return l, nil
-}
-
-// reEntries returns the handles of re-entries that are not unlocked.
-func (h *hold) reEntries() []*Lock {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.Collect(maps.Keys(h.again))
 }
 
 // endReEntries ends the contexts of the re-entries. They do not derive from that of the first entry, which
