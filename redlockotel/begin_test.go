@@ -53,13 +53,15 @@ func TestCountersOfLocksBeginWithZero(t *testing.T) {
 	named.measured(want("redlock.lock.mode=write", ",redlock.lock.name=held"))
 }
 
+var namings = map[string][]redlockotel.Option{
+	"without names": nil,
+	"with names":    {redlockotel.WithNames(func(name string) string { return name })},
+}
+
 // The first loss is an increase: the series was there with 0 before.
 func TestFirstLossIsAnIncrease(t *testing.T) {
 	t.Parallel()
-	for what, opts := range map[string][]redlockotel.Option{
-		"without names": nil,
-		"with names":    {redlockotel.WithNames(func(name string) string { return name })},
-	} {
+	for what, opts := range namings {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
@@ -86,10 +88,7 @@ func TestFirstLossIsAnIncrease(t *testing.T) {
 // Each series that makes an alert fire was there with 0 before its first event.
 func TestAlertsSeeTheFirstEvent(t *testing.T) {
 	t.Parallel()
-	for what, opts := range map[string][]redlockotel.Option{
-		"without names": nil,
-		"with names":    {redlockotel.WithNames(func(name string) string { return name })},
-	} {
+	for what, opts := range namings {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			counters := map[string]string{}

@@ -52,10 +52,7 @@ func TestBadHistoriesOfCallersAlone(t *testing.T) {
 
 func TestHistoriesOfCallersAloneThatPass(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-	}{
+	passAll(t, []goodHistory{
 		{"a waiter has no patience", func(s *story) { s.fails("c0", "p", true, 5500, 5999, history.ErrTooSlow) }},
 		{"a waiter alone gets the lock in time", func(s *story) {
 			s.holds("c0", "p", 22, 5500, 6000, 6400).leaves(6100, 6110, 0)
@@ -90,12 +87,7 @@ func TestHistoriesOfCallersAloneThatPass(t *testing.T) {
 			s.lasts("c2", "q", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
 			s.failsTogether("c0", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
 		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustPass(t, c.tell)
-		})
-	}
+	})
 }
 
 // A call counts as judged if nothing would have excused that it gets nothing.

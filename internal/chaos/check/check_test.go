@@ -132,12 +132,7 @@ func TestGoodHistory(t *testing.T) {
 // good part of the history is over, or on another name.
 func TestBadHistories(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-		rule string
-		says string
-	}{
+	refuseAll(t, []badHistory{
 		{"two hold at a time", func(s *story) {
 			s.holds("c0", "a", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
 			s.holds("c1", "a", 24, 5100, 5110, 5500).leaves(5310, 5320, 0)
@@ -488,12 +483,7 @@ func TestBadHistories(t *testing.T) {
 			s.holds("c0", "p", 22, 5000, 5010, 6000).leaves(5020, 5030, 0)
 			s.fails("c0", "p", true, 5500, 5510, history.ErrHeld)
 		}, Leftover, "p: c0 was told at 5.51s that it is held"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustRefuse(t, c.tell, c.rule, c.says)
-		})
-	}
+	})
 }
 
 // mustRefuse tells the good history and something bad, by which a rule must be violated.
@@ -504,6 +494,38 @@ func mustRefuse(t *testing.T, tell func(s *story), rule, says string) {
 	violations := All(s.sorted(), testBounds).Violations
 	if !slices.ContainsFunc(violations, func(v Violation) bool { return v.Rule == rule && strings.Contains(v.String(), says) }) {
 		t.Errorf("found %q\nwant %s: … %s …", violations, rule, says)
+	}
+}
+
+// badHistory is one that a rule must refuse, and goodHistory one that must pass: each is told beside the good history.
+type (
+	badHistory struct {
+		name string
+		tell func(s *story)
+		rule string
+		says string
+	}
+	goodHistory struct {
+		name string
+		tell func(s *story)
+	}
+)
+
+func refuseAll(t *testing.T, all []badHistory) {
+	for _, h := range all {
+		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
+			mustRefuse(t, h.tell, h.rule, h.says)
+		})
+	}
+}
+
+func passAll(t *testing.T, all []goodHistory) {
+	for _, h := range all {
+		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
+			mustPass(t, h.tell)
+		})
 	}
 }
 
@@ -531,10 +553,7 @@ func beginningsPass(t *testing.T, events []history.Event) {
 // refused, but for what excuses it.
 func TestHistoriesThatPass(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-	}{
+	passAll(t, []goodHistory{
 		{"a lock outlives its unlock, for a late copy of its request was granted", func(s *story) {
 			s.fault(4900, 5050, "late-copy(c0,m0+m1+m2,20ms,1,150ms)")
 			s.renews("c0", "p", 22, 5000, 5010, 5400).leaves(5020, 5030, 0)
@@ -760,12 +779,7 @@ func TestHistoriesThatPass(t *testing.T) {
 			s.fails("c0", "p", false, 6310, 6320, history.ErrHeld)
 			s.fault(6300, 6400, "script-flush(m4)")
 		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustPass(t, c.tell)
-		})
-	}
+	})
 }
 
 // lostBeside is the loss of a renewed hold at 5.41 s, beside faults.

@@ -42,12 +42,7 @@ func (s *story) renewedOn(left time.Duration, tell func(heldLock)) {
 
 func TestBadHistoriesOfForce(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-		rule string
-		says string
-	}{
+	refuseAll(t, []badHistory{
 		{"the token is the holder's", func(s *story) {
 			s.forces("b", 22, 22, 5100, 5110, "", s.goesOn("c0", 22, 5000, 5010, 5400, 5200))
 		}, Forced, "with token 22, and that of the holder that was shown is 22"},
@@ -206,12 +201,7 @@ func TestBadHistoriesOfForce(t *testing.T) {
 			})
 			s.holds("c1", "b", 24, 7990, 8000, 8400).leaves(8050, 8060, 0)
 		}, Exclusion, "c1 held it with token 24 from 8s"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustRefuse(t, c.tell, c.rule, c.says)
-		})
-	}
+	})
 }
 
 func TestHistoriesOfForceThatPass(t *testing.T) {

@@ -55,10 +55,7 @@ func TestBadHistoriesOfUnlocks(t *testing.T) {
 func TestHistoriesOfUnlocksThatPass(t *testing.T) {
 	t.Parallel()
 	next := func(s *story) { s.fails("c1", "p", false, 5031, 5040, history.ErrHeld) }
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-	}{
+	passAll(t, []goodHistory{
 		{"an unlock does not succeed", func(s *story) {
 			s.holds("c0", "p", 22, 5000, 5010, 5025).leavesWith(5020, 5030, 0, history.ErrNoQuorum)
 			next(s)
@@ -107,12 +104,7 @@ func TestHistoriesOfUnlocksThatPass(t *testing.T) {
 			s.renews("c0", "p", 22, 5000, 5010, 5410).leaves(5020, 5030, 0)
 			s.tries("c1", "p", 23, 5031, 5040, 5440).leaves(5045, 5050, 0)
 		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustPass(t, c.tell)
-		})
-	}
+	})
 }
 
 // A try counts as judged whether it gets the lock or not.

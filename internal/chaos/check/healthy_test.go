@@ -9,12 +9,7 @@ import (
 // What must not befall a hold that has a quorum which no fault hurts.
 func TestBadHistoriesOfHealthyHolds(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-		rule string
-		says string
-	}{
+	refuseAll(t, []badHistory{
 		{"a hold that nobody renews is told to be over before its lease ends", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5410)
 			h.told(5300)
@@ -97,20 +92,12 @@ func TestBadHistoriesOfHealthyHolds(t *testing.T) {
 			s.lasts("c3", "d", 22, 5500, 5510, 5900).leaves(5520, 5530, 0)
 			s.client(5600, history.ClientKilled, "c3")
 		}, Told, "b: the context of entry 2 of the hold of c3 with token 22 was cancelled at 5.2s"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustRefuse(t, c.tell, c.rule, c.says)
-		})
-	}
+	})
 }
 
 func TestHistoriesOfHoldsThatPass(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-	}{
+	passAll(t, []goodHistory{
 		{"a hold that nobody renews is told to be over at the end of its lease", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5410)
 			h.told(5409)
@@ -245,10 +232,5 @@ func TestHistoriesOfHoldsThatPass(t *testing.T) {
 				h.leaves(5405, 5415, 0)
 			}
 		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustPass(t, c.tell)
-		})
-	}
+	})
 }

@@ -8,12 +8,7 @@ import (
 
 func TestBadHistoriesOfReaders(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-		rule string
-		says string
-	}{
+	refuseAll(t, []badHistory{
 		{"a reader comes while one writes", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
 			s.readsIt("c1", "b", 22, 5100, 5110, 5500).leaves(5200, 5210, 0)
@@ -244,21 +239,13 @@ func TestBadHistoriesOfReaders(t *testing.T) {
 			s.readsIt("c0", "b", 20, 4900, 4910, 5400).leaves(5300, 5310, 0)
 			heldLock{s, "c0", 99, "b", 0}.rereads(0, 5000, 5010, 5400, 2)
 		}, BrokenRecord, "it re-entered a hold that is not there"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustRefuse(t, c.tell, c.rule, c.says)
-		})
-	}
+	})
 }
 
 // Each is like one that is refused, but for what excuses it.
 func TestHistoriesOfReadersThatPass(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-	}{
+	passAll(t, []goodHistory{
 		{"readers read at a time, and then one writes", func(s *story) {
 			s.readsIt("c0", "b", 20, 5000, 5010, 5400).leaves(5300, 5310, 0)
 			s.readsIt("c1", "b", 20, 5020, 5030, 5400).leaves(5200, 5210, 0)
@@ -441,12 +428,7 @@ func TestHistoriesOfReadersThatPass(t *testing.T) {
 			s.holds("c3", "d", 22, 5000, 5010, 5400).downgrades(5020, 0, "")
 			s.client(5030, history.ClientKilled, "c3")
 		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustPass(t, c.tell)
-		})
-	}
+	})
 }
 
 // What readers do is counted; outside of the fault model their claims overlap those of writers.

@@ -19,12 +19,7 @@ func (s *story) failsTogether(client string, names []string, waits bool, from, t
 
 func TestBadHistoriesOfSets(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-		rule string
-		says string
-	}{
+	refuseAll(t, []badHistory{
 		{"a set starves", func(s *story) {
 			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 31_100, history.ErrHeld)
 		}, Starvation, "c2 waited for it from 21s to 31.1s, and was told at last that others hold it"},
@@ -46,20 +41,12 @@ func TestBadHistoriesOfSets(t *testing.T) {
 			}
 			s.holds("c1", "p", 24, 5100, 5110, 5500).leaves(5200, 5210, 0)
 		}, Exclusion, "p: c0 held it with token 22 until 5.3s"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustRefuse(t, c.tell, c.rule, c.says)
-		})
-	}
+	})
 }
 
 func TestHistoriesOfSetsThatPass(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-	}{
+	passAll(t, []goodHistory{
 		{"a set waits for as long as for each of its names", func(s *story) {
 			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 30_900, history.ErrHeld)
 		}},
@@ -92,10 +79,5 @@ func TestHistoriesOfSetsThatPass(t *testing.T) {
 			s.failsTogether("c0", []string{"b", "p"}, false, 6500, 6510, history.ErrHeld)
 			s.holds("c0", "b", 24, 7000, 7010, 7400).leaves(7020, 7030, 0)
 		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustPass(t, c.tell)
-		})
-	}
+	})
 }
