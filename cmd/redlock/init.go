@@ -52,6 +52,8 @@ Nothing that is left can tell what the majority knew. --force makes a new deploy
   - members of the old deployment that are not among these masters are gone
     for good.
 
+Clients go on with the new deployment by themselves, but for those whose list had too few of the old members to see that a majority is gone. They say that their masters belong to another deployment: restart them.
+
 A minority that lost its data needs no init: its servers get their places back by themselves while a client runs. See redlock members.
 
 --json prints one object:

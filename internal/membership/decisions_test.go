@@ -229,10 +229,11 @@ func TestWhichDeployment(t *testing.T) {
 		{"x x y y", "", "", true},
 		{"x x y y y", "", "y", false},
 		{"x x ? y", "0 1 2", "x", false},
-		{"x x y y y", "0 1 2", "x", false},     // x has a quorum yet
-		{"x y y", "0 1 2", "y", false},         // x has no quorum any more
-		{"x y ?", "0 1 2", "x", false},         // but nothing else is better
-		{"x ? ? y y y y", "0 1 2", "x", false}, // who is silent may live
+		{"x x y y y", "0 1 2", "x", false},           // x has a quorum yet
+		{"x y y", "0 1 2", "y", false},               // x has no quorum any more
+		{"x y ?", "0 1 2", "x", false},               // but nothing else is better
+		{"x ? ? y y y y", "0 1 2", "x", false},       // who is silent may live
+		{"y y y", "0 elsewhere nowhere", "x", false}, // so may members that are not in the list
 		{"x x:restarted y y y", "0 1 2", "x", false},
 		{"x x:counter y y y", "0 1 elsewhere", "x", false}, // one lost a counter, and x goes on
 		{"x:counter x:counter y y y", "0 1 elsewhere", "y", false},

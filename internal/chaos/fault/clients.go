@@ -48,6 +48,14 @@ func (e *Env) restartClient(client string) error {
 	return e.Processes.Restart(client)
 }
 
+// RestartClient ends a client process and starts it again.
+func (e *Env) RestartClient(client string) error {
+	if err := e.killClient(client); err != nil {
+		return err
+	}
+	return e.restartClient(client)
+}
+
 func applyStopClient(ctx context.Context, f Fault, env *Env) error {
 	return hurt(ctx, f, env, env.stopClient, env.continueClient)
 }

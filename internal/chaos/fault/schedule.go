@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,11 @@ type Timed struct {
 
 // Schedule is a number of faults, in the order in which they begin.
 type Schedule []Timed
+
+// ChangeMembers reports whether operators change the members in it.
+func (s Schedule) ChangeMembers() bool {
+	return slices.ContainsFunc(s, func(t Timed) bool { return t.Fault.Kind.changes() })
+}
 
 // String returns a line for each fault, as ParseSchedule reads them.
 func (s Schedule) String() string {

@@ -128,6 +128,9 @@ func (r *Round) operate(ctx context.Context) {
 		if err := r.Operator.Init(ctx); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(r.Says, "chaos: after all was healed: %v\n", err) // the clients will tell whether it is lockable
 		}
+		if r.Operator.Counts().Inits > before {
+			r.restartShort()
+		}
 		if r.operated && r.Operator.Counts().Inits == before || ctx.Err() != nil {
 			return
 		}
@@ -145,6 +148,22 @@ func (r *Round) operate(ctx context.Context) {
 		fmt.Fprintf(r.Says, "chaos: changes of the members: %d made; %d locks taken; of both, %d refused, %d operators killed; %d inits by force\n",
 			is.Made, is.Forced, is.Refused, is.Killed, is.Inits)
 		return
+	}
+}
+
+// restartShort restarts the clients that cannot tell that the deployment before an init is lost, as docs/OPERATIONS.md
+// asks of an operator: the members changed, and their lists may have too few of those that were.
+func (r *Round) restartShort() {
+	if r.Lists == nil || !r.Faults.ChangeMembers() {
+		return
+	}
+	for i, name := range r.Env.World.Clients() {
+		if len(r.Lists(i)) >= r.Operator.Founders {
+			continue
+		}
+		if err := r.Env.RestartClient(name); err != nil {
+			fmt.Fprintf(r.Says, "chaos: after an init: %v\n", err)
+		}
 	}
 }
 
