@@ -237,7 +237,7 @@ func TestBadHistories(t *testing.T) {
 		{"an unlock finds in calm that a renewed hold is lost", func(s *story) {
 			h := s.renews("c0", "b", 22, 5000, 5010, 5410)
 			h.leavesWith(5300, 5310, 0, history.ErrLost)
-		}, Lost, "its unlock found it lost at 5.3s"},
+		}, Lost, "its unlock found it lost at 5.31s"},
 		{"a renewed hold is lost because of a minority", func(s *story) {
 			s.fault(4900, 5800, "freeze(m1+m3,900ms)")
 			h := s.renews("c0", "b", 22, 5000, 5010, 5410)

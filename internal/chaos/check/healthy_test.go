@@ -17,7 +17,7 @@ func TestBadHistoriesOfHealthyHolds(t *testing.T) {
 		}, Lost, "b: the lease of c0 with token 22 ended at 5.41s, and its holder was told that it is over at 5.3s already; a quorum was there for it and unhurt since 4.95s"},
 		{"an unlock finds a hold that nobody renews lost before its lease ends", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5410).leavesWith(5300, 5310, 0, history.ErrLost)
-		}, Lost, "its unlock found it lost at 5.3s already"},
+		}, Lost, "its unlock found it lost at 5.31s already"},
 		{"a re-entry is told that another has the lock", func(s *story) {
 			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrHeld) })
 		}, Reentry, "b: c0 asked at 5.2s to enter its hold with token 22 again, and was told: held; a quorum was there for it and unhurt since 4.75s"},
@@ -102,6 +102,9 @@ func TestHistoriesOfHoldsThatPass(t *testing.T) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5410)
 			h.told(5409)
 			h.leaves(5410, 5420, 0)
+		}},
+		{"an unlock of a hold that nobody renews arrives after the end of its lease", func(s *story) {
+			s.lasts("c0", "p", 22, 5000, 5010, 5410).leavesWith(5405, 5415, 0, history.ErrLost)
 		}},
 		{"a hold that nobody renews is lost with masters that lost their data when it was had", func(s *story) {
 			s.fault(4960, 5000, "flushall(m0+m1+m2)")

@@ -48,7 +48,7 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	case min(h.left, r.horizon) > h.until+b.Told:
 		return h.until, "its lease ended"
 	case h.freed != never && (h.err == history.ErrLost || h.err == history.ErrExpired):
-		return min(h.left, h.until), "its unlock found it " + h.err
+		return min(h.freed, h.until), "its unlock found it " + h.err
 	}
 	return h.left, ""
 }
