@@ -105,13 +105,13 @@ func (r *record) copied(a *ask, since time.Duration) bool {
 // used reports whether anybody but a had its name between, or asked for it. The lock of a
 // holder that died counts as used until its lease would have ended. So does what was
 // granted to a caller that asked in vain, and died before it could give that back.
-// Readers are in the way of writers only.
+// Readers are in the way of writers only, and a set that could not be granted is in nobody's way.
 func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
 			continue
 		}
-		if o.to >= since {
+		if o.to >= since && !r.barred(o, b) {
 			return true
 		}
 		for _, died := range r.deaths[o.client] {

@@ -31,6 +31,11 @@ func TestBadHistoriesOfSets(t *testing.T) {
 			s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 22_900, history.ErrHeld)
 			s.fails("c1", "b", false, 23_000, 23_010, history.ErrHeld)
 		}, Recovery, "b: all faults ended at 20s, it was asked for at 20.5s, and nobody could lock it within 2s"},
+		{"a set that cannot be had keeps one of its names from others", func(s *story) {
+			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
+			s.failsTogether("c1", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
+			s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
+		}, Leftover, "q: c2 was told at 5.515s that it is held; nobody had it or asked for it since 5.105s, and there was no fault"},
 		{"a rival gets one of the names of a set", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
 			s.holds("c0", "p", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
@@ -66,6 +71,32 @@ func TestHistoriesOfSetsThatPass(t *testing.T) {
 		{"a set is refused for another of its names", func(s *story) {
 			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
 			s.failsTogether("c1", []string{"b", "p"}, false, 5500, 5510, history.ErrHeld)
+		}},
+		{"a set is had but for a name that somebody has just had", func(s *story) {
+			s.holds("c0", "p", 22, 5000, 5010, 6000).leaves(5800, 5810, 0)
+			s.failsTogether("c1", []string{"q", "p"}, false, 5400, 5410, history.ErrHeld)
+			s.fails("c2", "q", false, 5405, 5415, history.ErrHeld)
+		}},
+		{"a set is had but for a name that was given back", func(s *story) {
+			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5505, 5515, 0)
+			s.failsTogether("c1", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
+			s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
+		}},
+		{"a set is had but for a name of its own client", func(s *story) {
+			s.holds("c1", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
+			s.failsTogether("c1", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
+			s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
+		}},
+		{"a set is had but for a name that a fault may have taken", func(s *story) {
+			s.fault(4100, 4200, "clock(m1,5s,100ms)")
+			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
+			s.failsTogether("c1", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
+			s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
+		}},
+		{"a set that waits has one of its names while it waits for the other", func(s *story) {
+			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
+			s.failsTogether("c1", []string{"q", "p"}, true, 5500, 5600, history.ErrTooSlow)
+			s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
 		}},
 		{"a reader comes while a set waits for another name", func(s *story) {
 			s.readsIt("c0", "b", 20, 4900, 5000, 6000).leaves(5700, 5710, 0)
