@@ -18,6 +18,14 @@ func TestBadHistoriesOfHealthyHolds(t *testing.T) {
 		{"an unlock finds a hold that nobody renews lost before its lease ends", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5410).leavesWith(5300, 5310, 0, history.ErrLost)
 		}, Lost, "its unlock found it lost at 5.31s already"},
+		{"a renewed hold is lost when all masters are full", func(s *story) {
+			h := s.renews("c0", "p", 22, 4500, 4510, 4910)
+			h.renewed(4700, 5100)
+			s.fault(5000, 6000, "oom(m0+m1+m2+m3+m4,1s)")
+			h.renewed(5050, 5450)
+			h.told(5450)
+			h.leaves(5460, 5470, 0)
+		}, Lost, "p: the hold of c0 with token 22 was renewed, and its holder was told that it is over at 5.45s; nothing was wrong but that masters were full"},
 		{"a re-entry is told that another has the lock", func(s *story) {
 			s.renewedOn(5600, func(h heldLock) { h.failsToReenter(5200, 5210, history.ErrHeld) })
 		}, Reentry, "b: c0 asked at 5.2s to enter its hold with token 22 again, and was told: held; a quorum was there for it and unhurt since 4.75s"},
@@ -102,6 +110,39 @@ func TestHistoriesOfHoldsThatPass(t *testing.T) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5410)
 			h.told(5409)
 			h.leaves(5410, 5420, 0)
+		}},
+		{"a renewed hold is lost when masters are full and others frozen", func(s *story) {
+			h := s.renews("c0", "p", 22, 4500, 4510, 4910)
+			h.renewed(4700, 5100)
+			s.fault(5000, 6000, "oom(m0+m1+m2+m3+m4,1s)")
+			s.fault(5010, 5990, "freeze(m0+m1+m2,980ms)")
+			h.renewed(5050, 5450)
+			h.told(5450)
+			h.leaves(5460, 5470, 0)
+		}},
+		{"a hold that was not renewed yet is lost when masters are full", func(s *story) {
+			h := s.renews("c0", "p", 22, 4700, 4710, 5110)
+			s.fault(5000, 6000, "oom(m0+m1+m2+m3+m4,1s)")
+			h.told(5110)
+			h.leaves(5460, 5470, 0)
+		}},
+		{"a hold is lost that was had while masters were full", func(s *story) {
+			s.fault(4000, 4900, "oom(m0+m1,900ms)")
+			h := s.renews("c0", "p", 22, 4500, 4510, 4910)
+			h.renewed(4900, 5300)
+			s.fault(5000, 6000, "oom(m0+m1+m2+m3+m4,1s)")
+			h.renewed(5050, 5450)
+			h.told(5450)
+			h.leaves(5460, 5470, 0)
+		}},
+		{"an operator takes a hold while masters are full", func(s *story) {
+			h := s.renews("c0", "p", 22, 4500, 4510, 4910)
+			h.renewed(4700, 5100)
+			s.fault(5000, 6000, "oom(m0+m1+m2+m3+m4,1s)")
+			h.renewed(5050, 5450)
+			s.forces("p", 22, 23, 5300, 5310, "", h)
+			h.told(5450)
+			h.leaves(5460, 5470, 0)
 		}},
 		{"an unlock of a hold that nobody renews arrives after the end of its lease", func(s *story) {
 			s.lasts("c0", "p", 22, 5000, 5010, 5410).leavesWith(5405, 5415, 0, history.ErrLost)
