@@ -4,7 +4,7 @@ import "github.com/redlock-go/redlock/internal/chaos/history"
 
 // rules of the sweep.
 var rules = []func(*record, Bounds, *Verdict){
-	exclusion, leases, tokens, forced, told, canceled, lost, reentries, unlocks, upgrades, stores, starvation, overtaken, hung, recovery, outlived, leftover, alone, freed,
+	exclusion, leases, tokens, forced, told, canceled, lost, reentries, unlocks, upgrades, stores, starvation, overtaken, hung, recovery, outlived, leftover, alone, freed, called,
 }
 
 // Sweep judges events, which are in the order of At, by all rules but Linear. The

@@ -23,6 +23,7 @@ func (c Counts) Figures() []report.Figure {
 		number("tries in calm for names that nobody used", c.Quiet),
 		number("waits in calm for names that nobody used, and tries for sets of them", c.Alone),
 		number("tries in calm right after an unlock", c.Freed),
+		number("unlocks in calm while somebody waited", c.Called),
 		number("re-entries", c.Reentries),
 		number("renewals", c.Renewals),
 		number("acquisitions that failed", c.Failed),

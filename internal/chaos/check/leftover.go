@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/fault"
@@ -86,20 +87,23 @@ func (r *record) faulty(from, to time.Duration) bool {
 	return false
 }
 
-// copied reports whether a late copy of a request, which came after the release, may have been granted the lock since:
-// nobody knows of it, and it stands for its ttl.
-func (r *record) copied(a *ask, since time.Duration) bool {
+// copied reports whether a late copy of a request, which came after the release, may have been granted the lock since.
+func (r *record) copied(a *ask, since time.Duration) bool { return r.copiedTo(a, since) != 0 }
+
+// copiedTo returns the masters on which a late copy of a request, which came after the release, may have been granted
+// the lock since: nobody knows of it, and it stands for its ttl.
+func (r *record) copiedTo(a *ask, since time.Duration) (some fault.Masters) {
 	for _, f := range r.faults {
 		if f.Kind != fault.LateCopy {
 			continue
 		}
 		for _, o := range r.asks {
 			if hit, _ := f.Hurts(o.client, 0, 0); hit != 0 && o.name == a.name && f.meets(o.from, o.to) && min(f.to, o.to)+f.Delay+o.ttl >= since {
-				return true
+				some |= hit
 			}
 		}
 	}
-	return false
+	return some
 }
 
 // used reports whether anybody but a had its name between, or asked for it. The lock of a
@@ -111,13 +115,8 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
 			continue
 		}
-		if o.to >= since && !r.barred(o, b) {
+		if o.to >= since && !r.barred(o, b) || r.diedAsking(o, since, b) {
 			return true
-		}
-		for _, died := range r.deaths[o.client] {
-			if !o.held && o.from <= died && died <= o.to+b.GiveBack && died+o.ttl >= since {
-				return true
-			}
 		}
 	}
 	for _, f := range r.forces[a.name] {
@@ -135,4 +134,12 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 		}
 	}
 	return false
+}
+
+// diedAsking reports whether the client of o died before it could give back what it was granted in vain, which may be
+// there after a moment.
+func (r *record) diedAsking(o *ask, since time.Duration, b Bounds) bool {
+	return !o.held && slices.ContainsFunc(r.deaths[o.client], func(died time.Duration) bool {
+		return o.from <= died && died <= o.to+b.GiveBack && died+o.ttl >= since
+	})
 }

@@ -21,7 +21,7 @@ const (
 	Stale        = "stale"         // a holder that was not told came to a store after a newer one
 	Fence        = "fence"         // a guard took a write that it had to refuse, or the reverse
 	Kept         = "kept"          // an acknowledged write was not there afterwards
-	Starvation   = "starvation"    // a waiter did not get what others got, or hangs
+	Starvation   = "starvation"    // a waiter did not get what others got, or was not called, or hangs
 	Outlived     = "outlived"      // a lock was there long after its owner had died
 	Leftover     = "leftover"      // a lock was there long after it was given back, or nobody could get it
 	Members      = "members"       // the members could not be restored after all was healed
@@ -57,6 +57,7 @@ type Counts struct {
 	Quiet       int // tries for a name that nobody used, in calm
 	Alone       int // waits for names that nobody used, and tries for several of them, in calm
 	Freed       int // tries right after an unlock, in calm
+	Called      int // unlocks while somebody waited, in calm
 	Reentries   int
 	Renewals    int
 	Failed      int // acquisitions that failed
@@ -109,6 +110,7 @@ func (v *Verdict) Add(o Verdict) {
 	v.Quiet += o.Quiet
 	v.Alone += o.Alone
 	v.Freed += o.Freed
+	v.Called += o.Called
 	v.Reentries += o.Reentries
 	v.Renewals += o.Renewals
 	v.Failed += o.Failed
