@@ -38,6 +38,10 @@ const (
 	// asks by itself once in a sixth of its ttl, within these bounds.
 	soonest, latest = time.Second, 5 * time.Second
 	asksInTTL       = 6
+
+	// keepsPlaces is the longest pause of any other. That it asks then keeps its places in the queues, and takes those
+	// that it did not get beside a fault.
+	keepsPlaces = 20 * time.Second
 )
 
 // comesBy returns when somebody must have the name of h, if a waits for it when h is unlocked.
@@ -46,7 +50,7 @@ func (a *ask) comesBy(h *hold, b Bounds) time.Duration {
 }
 
 // waiterFor returns a caller who stood in line for the name of h when its unlock began, and goes on waiting for as long
-// as it may take, or gets it. It is nil if there is none, or if nobody knows whether it is called.
+// as it may take, or gets it. What was before it asked for the last time does not matter. It is nil if there is none, or if nobody knows whether it is called.
 func (r *record) waiterFor(h *hold, b Bounds) *ask {
 	if h.freed == never {
 		return nil
@@ -55,7 +59,7 @@ func (r *record) waiterFor(h *hold, b Bounds) *ask {
 		if a.name != h.name || !a.waits || a.depth != 1 || a.from+b.GiveBack > h.left || a.to < h.left {
 			continue
 		}
-		since, by := a.from-b.GiveBack, a.comesBy(h, b)
+		since, by := max(a.from, h.left-keepsPlaces-b.GiveBack)-b.GiveBack, a.comesBy(h, b)
 		if by < r.horizon && (a.held || a.to > by) && r.lastOf(h, since, by) && r.calmInLine(a, since, by, b) {
 			return a
 		}

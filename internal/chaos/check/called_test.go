@@ -2,6 +2,7 @@ package check
 
 import (
 	"testing"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
@@ -235,6 +236,26 @@ func TestHistoriesOfWaitersThatPass(t *testing.T) {
 			s.fails("c1", "p", true, 7000, 11_500, history.ErrTooSlow)
 		}},
 	})
+}
+
+// A waiter that asked beside faults stands in line when it has asked once more.
+func TestWaitersThatAskedLongAgo(t *testing.T) {
+	t.Parallel()
+	b := testBounds
+	b.Patience = time.Minute
+	for healed, judged := range map[time.Duration]int{21_899: 1, 21_900: 0} {
+		s := &story{}
+		s.phase(0, history.InModel)
+		s.members(0, "m0+m1+m2")
+		s.fault(20_500, healed, "freeze(m0+m1,1s)")
+		s.holds("c0", "p", 22, 22_250, 22_260, 43_400).leaves(43_000, 43_010, 0)
+		s.fails("c1", "p", true, 21_000, 47_000, history.ErrTooSlow)
+		s.client(60_000, history.ClientStarts, "c3")
+		v := All(s.sorted(), b)
+		if v.Called != judged || len(v.Violations) != judged {
+			t.Errorf("faults until %d ms: %d judged, %q", healed, v.Called, v.Violations)
+		}
+	}
 }
 
 // No beginning of a history of a waiter is judged before the name may take no longer.
