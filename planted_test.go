@@ -70,6 +70,7 @@ var plantedBugs = []plantedBug{
 	{name: "one_too_many", rule: "tokens", length: 40,
 		faults: "0s kill-client(c0+c1+c2,60s); 0s partition(*,m3+m4,both,13s); 500ms replace(m0,m5,0s,0s); 4s replace(m1,m6,0s,0s); " +
 			"12s replace(m0,m5,0s,30s); 12.4s replace(m1,m6,0s,30s); 13s partition(*,m2+m5,both,30s)"},
+	{name: "calls_nobody", rule: "starvation", length: 30, setup: "clients=2 workers=1 ttl=10s max-ttl=20s request=500ms", faults: "1s script-flush(m0)"},
 	{name: "upgrade_waits", rule: "upgrade", length: 20, setup: "reads=50"},
 	{name: "downgrade_gap", rule: "exclusion", length: 20, setup: "reads=50"},
 	{name: "no_read_confirm", rule: "tokens", length: 20, setup: "reads=50"},

@@ -55,6 +55,7 @@ var bugs = map[string]place{
 	"beyond_range":      beyondRange{},
 	"freed_by_others":   freedByOthers{},
 	"any_version":       anyVersion{},
+	"calls_nobody":      callsNobody{},
 	"confirm_owner":     confirmOwner{},
 	"counted_reentry":   countedReentry{},
 	"drift":             drift{},
