@@ -50,7 +50,8 @@ func (a *ask) comesBy(h *hold, b Bounds) time.Duration {
 }
 
 // waiterFor returns a caller who stood in line for the name of h when its unlock began, and goes on waiting for as long
-// as it may take, or gets it. What was before it asked for the last time does not matter. It is nil if there is none, or if nobody knows whether it is called.
+// as it may take, or gets it. What was before it asked for the last time does not matter. It is nil if there is none, or
+// if nobody knows whether it is called.
 func (r *record) waiterFor(h *hold, b Bounds) *ask {
 	if h.freed == never {
 		return nil
