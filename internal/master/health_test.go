@@ -93,14 +93,18 @@ func (m *linked) asks(l *link, want script.Answer) {
 	}
 }
 
-// ask sends a request on a link.
+// ask sends a request on a link, to a master that has its counter.
 func (m *linked) ask(l *link) script.Vote {
 	m.t.Helper()
-	owner := "owner"
-	k := script.KeysOf("redlock", "job", owner)
-	if err := m.raw.Set(context.Background(), k.Fence, 1_000_000_000_000, 0).Err(); err != nil {
+	if err := m.raw.Set(context.Background(), script.KeysOf("redlock", "job", "owner").Fence, 1_000_000_000_000, 0).Err(); err != nil {
 		m.t.Fatal(err)
 	}
+	return m.acquire(l, "owner")
+}
+
+// acquire asks for the lock on a link.
+func (m *linked) acquire(l *link, owner string) script.Vote {
+	k := script.KeysOf("redlock", "job", owner)
 	acquire := script.Acquire.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, &owner, 30_000)
 	var told script.Vote
 	l.serve([]*Request{{Call: acquire, Version: "1", To: answerInto{&told}}})
@@ -186,6 +190,25 @@ func TestConnectedLinksGoFirst(t *testing.T) {
 				t.Fatalf("it takes another link than %p: %p", want, l)
 			}
 			want.inFlight = true
+		}
+	})
+}
+
+// What a master without memory refuses says nothing of its connection, or of who it is. To ask each time would cost a
+// round trip, in which renewals wait.
+func TestAFullMasterIsNotAskedWhoItIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		l := m.on()
+		m.asks(l, script.Granted)
+		ctx := context.Background()
+		if err := errors.Join(m.raw.Del(ctx, script.KeysOf("redlock", "job", "owner").Lock).Err(), m.raw.ConfigSet(ctx, "maxmemory", "1").Err()); err != nil {
+			t.Fatal(err)
+		}
+		conn := l.conn
+		if got := m.acquire(l, "another"); got.Answer != script.Refused || !redis.HasErrorPrefix(got.Err, "OOM") || l.conn != conn {
+			t.Errorf("it answered %+v; the same connection: %v", got, l.conn == conn)
 		}
 	})
 }

@@ -155,7 +155,7 @@ func (l *link) exchange(live []*Request) error {
 			r.reply, r.err = 0, fmt.Errorf("%s: the reply is a %T", r.Call.Name, reply)
 		}
 		switch {
-		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"):
+		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"), redis.HasErrorPrefix(r.err, "OOM"):
 		case redis.HasErrorPrefix(r.err, "VERSION"), redis.HasErrorPrefix(r.err, "NOTMEMBER"):
 			refused = true
 		default:
