@@ -55,6 +55,16 @@ func TestSchedules(t *testing.T) {
 	})
 }
 
+func TestRoundsOfFewClients(t *testing.T) {
+	t.Parallel()
+	for _, clients := range [][]string{nil, {"c0"}} {
+		s := Round(1, Plan{Masters: 5, Clients: clients, TTL: time.Second, Locks: 1}, 20*time.Second, time.Minute)
+		if read, err := ParseLine(s.Line()); err != nil || !slices.Equal(read, s) {
+			t.Errorf("with clients %q: %v\n%s", clients, err, s)
+		}
+	}
+}
+
 func TestSeedsDiffer(t *testing.T) {
 	t.Parallel()
 	p := Plan{Masters: 5, Clients: []string{"c0", "c1"}, For: time.Minute, TTL: time.Second}
