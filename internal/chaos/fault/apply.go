@@ -37,7 +37,7 @@ func (f Fault) Apply(ctx context.Context, env *Env) error {
 func (f Fault) needs(env *Env) []string {
 	var what string
 	switch f.Kind {
-	case Kill, Truncate, Restore, RollingRestart, Freeze, DiskFull, Promote, FlushAll, Evict, ScriptFlush, OOM, Busy, Password, Refuse:
+	case Kill, Truncate, Restore, RollingRestart, Freeze, DiskFull, Promote, FlushAll, Evict, Spoil, ScriptFlush, OOM, Busy, Password, Refuse:
 		what = theProcess
 	case Clock, Strobe, Drift:
 		what = theClock

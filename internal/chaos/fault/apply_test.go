@@ -169,6 +169,17 @@ func masterScenes() []scene {
 			func(t *testing.T, r *rig) { says("dbsize", ":1")(t, r); want(t, r.direct(1, "dbsize"), ":0") }, "",
 		},
 		{
+			"spoil(m0,last)", nil, nil, // no member, so nobody notices
+			func(t *testing.T, r *rig) {
+				want(t, r.direct(0, "mget n-counter o-counter"), "*2 $19 9223372036854775807 $19 9223372036854775807")
+				want(t, r.direct(1, "dbsize"), ":0")
+			}, "",
+		},
+		spoilUntilMissed("spoil(m0,above)", "$16 4503599627370497"),
+		spoilUntilMissed("spoil(m0,rounded)", "$16 9007199254740993"),
+		spoilUntilMissed("spoil(m0,negative)", "$2 -5"),
+		spoilUntilMissed("spoil(m0,text)", "$6 spoilt"),
+		{
 			"password(m0,both)", nil, nil,
 			func(t *testing.T, r *rig) {
 				want(t, r.direct(0, "auth worker old-password"), "+OK")
@@ -226,6 +237,22 @@ func promoteUntil(promote string, client func(*rig) (command string)) scene {
 			}
 			r.direct(0, command)
 		}, nil, "down m0 lost, up m0",
+	}
+}
+
+// spoilUntilMissed is a spoiling of a member's counters, which lasts until a client has found out.
+func spoilUntilMissed(spoil, counter string) scene {
+	return scene{
+		spoil,
+		func(t *testing.T, r *rig) { want(t, r.direct(0, "hset register id one"), ":1") },
+		func(t *testing.T, r *rig) {
+			answers("get o-counter", counter)(t, r)
+			if events, _ := r.seen(); strings.Contains(events, "healed") {
+				t.Errorf("it is over before any client has found out: %s", events)
+			}
+			want(t, r.direct(0, "hdel register id"), ":1")
+		},
+		says("get n-counter", counter), "",
 	}
 }
 

@@ -59,6 +59,8 @@ type Env struct {
 
 	Names []string // of the locks that operators take
 
+	Counter func(name string) string // the key of the fencing counter of a lock; nil when no fault spoils any
+
 	Register string // the key under which a master has its part of the register of members
 
 	// Emit takes the events. At is 0: they happen when they are emitted. It must be safe for concurrent use.

@@ -19,6 +19,7 @@ const (
 	Restore        Kind = "restore"         // (masters, age, span): SIGKILL at that age of a backup, which is put back
 	FlushAll       Kind = "flushall"        // (masters)
 	Evict          Kind = "evict"           // (masters, percent): that share of the keys, drawn at random, is gone
+	Spoil          Kind = "spoil"           // (masters, above|rounded|last|negative|text): another program writes that into the counters
 	ScriptFlush    Kind = "script-flush"    // (masters)
 	OOM            Kind = "oom"             // (masters, span): no write finds memory
 	Busy           Kind = "busy"            // (masters, span): a script that does not end
@@ -84,6 +85,17 @@ const (
 	New    Passwords = "new"
 )
 
+// Counter is what another program writes into a fencing counter: no number from 1 to 2^52.
+type Counter string
+
+const (
+	Above    Counter = "above"    // 2^52 + 1, the lowest that is too high
+	Rounded  Counter = "rounded"  // 2^53 + 1, which Lua takes for 2^53
+	Last     Counter = "last"     // 2^63 - 1, which INCR refuses to raise
+	Negative Counter = "negative" // -5
+	Text     Counter = "text"     // no number
+)
+
 // Direction is that of what a fault of the network hits.
 type Direction string
 
@@ -102,6 +114,7 @@ type Fault struct {
 	Spare     Masters // that replaces
 	Data      Data
 	Passwords Passwords
+	Counter   Counter
 	Direction Direction
 	Bytes     int
 	Lock      int           // the number of a name
@@ -136,7 +149,9 @@ func (k Kind) outside() bool {
 }
 
 // isScripted reports whether only people write faults of the kind: none is drawn.
-func (k Kind) isScripted() bool { return k == Init || k == Password || k == Refuse }
+func (k Kind) isScripted() bool {
+	return k == Init || k == Password || k == Refuse || k == Spoil
+}
 
 // Minority returns how many of these masters are the most that is no majority and leaves one.
 func Minority(masters int) int { return (masters - 1) / 2 }
@@ -146,7 +161,7 @@ func (f Fault) forgets() bool {
 	switch f.Kind {
 	case Kill:
 		return f.Data == Lost
-	case Truncate, Restore, FlushAll, Evict, Promote:
+	case Truncate, Restore, FlushAll, Evict, Spoil, Promote:
 		return true
 	default:
 		return false

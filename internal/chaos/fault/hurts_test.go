@@ -20,6 +20,7 @@ func TestWhomAFaultHurtsAndUntilWhen(t *testing.T) {
 		{"truncate(m2,7,1s)", MastersOf(2), quarantine, 0},
 		{"restore(m2,1s,1s)", MastersOf(2), quarantine, 0},
 		{"evict(m2,10%)", MastersOf(2), quarantine, 0},
+		{"spoil(m2,above)", MastersOf(2), quarantine, 0},
 		{"password(m2,new)", MastersOf(2), silent, 0},
 		{"refuse(m2,1s)", MastersOf(2), silent, 0},
 		{"rolling-restart(m0+m1,1s)", MastersOf(0, 1), quarantine, 0},

@@ -27,6 +27,7 @@ func init() {
 		Restore:        {[]param{masters, delay, span}, applyRestore},
 		FlushAll:       {[]param{masters}, applyFlushAll},
 		Evict:          {[]param{masters, share}, applyEvict},
+		Spoil:          {[]param{masters, counter}, applySpoil},
 		ScriptFlush:    {[]param{masters}, applyScriptFlush},
 		OOM:            {[]param{masters, span}, applyOOM},
 		Busy:           {[]param{masters, span}, applyBusy},

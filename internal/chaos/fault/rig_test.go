@@ -54,7 +54,8 @@ func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 				}
 			})
 			r := &rig{}
-			r.Env = &Env{World: c, Processes: r, Operator: r, Patience: 10 * time.Second, Register: "register", Emit: r.emit}
+			r.Env = &Env{World: c, Processes: r, Operator: r, Patience: 10 * time.Second, Names: []string{"n", "o"}, Register: "register", Emit: r.emit}
+			r.Counter = func(name string) string { return name + "-counter" }
 			test(t, r)
 		})
 	}

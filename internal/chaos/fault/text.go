@@ -38,6 +38,7 @@ var (
 	}
 	data      = word(func(f *Fault) *Data { return &f.Data }, Kept, Lost)
 	passwords = word(func(f *Fault) *Passwords { return &f.Passwords }, Old, OldNew, New)
+	counter   = word(func(f *Fault) *Counter { return &f.Counter }, Above, Rounded, Last, Negative, Text)
 	direction = word(func(f *Fault) *Direction { return &f.Direction }, ToServer, ToClient, Both)
 	count     = number(func(f *Fault) *int { return &f.Bytes }, 0)
 	every     = number(func(f *Fault) *int { return &f.Every }, 1)

@@ -99,7 +99,9 @@ func (r *round) play(ctx context.Context) error {
 	r.found, err = (&play.Round{
 		Env: &fault.Env{
 			World: r.cluster, Processes: r.clients, Operator: r.members, Patience: quarantine + 6*time.Second,
-			Names: lockNames(r.number), Register: script.RegisterKey(redlock.DefaultPrefix), Emit: r.out.Write,
+			Names: lockNames(r.number), Emit: r.out.Write,
+			Counter:  func(name string) string { return script.KeysOf(redlock.DefaultPrefix, name, "").Fence },
+			Register: script.RegisterKey(redlock.DefaultPrefix),
 		},
 		Operator: r.members, Faults: r.faults, Phases: r.phases, Recovery: r.bounds().Recovery, Names: lockNames(r.number), Lists: r.scenario().always,
 		Story: r.scenario() != nil, Soon: r.scenario() != nil, Log: r.out, Events: history.NewReader(r.dir).Read, Says: r.Log,
