@@ -84,6 +84,9 @@ var plantedBugs = []plantedBug{
 	// m3 and m4 are down while an operator takes the lock, and have it when they are up again. c0, which does not hear m2 by
 	// then, renews there, and repairs m0 and m1.
 	{name: "forced_renews", rule: "forced", length: 30, setup: "clients=1 workers=1 names=1 ttl=10s max-ttl=20s request=500ms", faults: forcedOff},
+	// m0 and m1 come back with the counters that were written there, and lose their votes again when a lock is asked for. While m2 does
+	// not answer either, there is no quorum.
+	{name: "beyond_range", rule: "leftover", length: 20, faults: "1s spoil(m0+m1,above); 6s freeze(m2,4s)"},
 	// A lock expires by a jump of the clocks when two of three masters have granted it, a rival comes and goes, and a late copy
 	// of the acquire is granted, before the confirm arrives: by then both have the same token.
 	{name: "confirm_owner", rule: "tokens", length: 2, setup: "founders=3 clients=3 names=1 request=400ms outside=400",
@@ -94,7 +97,6 @@ var plantedBugs = []plantedBug{
 // No simulation finds these, as docs/CHAOS.md says: a test of the library does.
 var plantedUnseen = []plantedBug{
 	{name: "batch_error", test: "TestOutOfMemoryFailsOperationsNotTheBatch"},
-	{name: "beyond_range", test: "TestCountersStayInRange"},
 	{name: "broken_promise", test: "TestAPromiseIsKept"},
 	{name: "freed_by_others", test: "TestUnlockDoesNotCountWhatAnotherHas"},
 	{name: "uncommitted", test: "TestEvidence", of: "./internal/membership"},
