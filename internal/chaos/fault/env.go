@@ -57,9 +57,10 @@ type Env struct {
 	Operator Operator
 	Patience time.Duration
 
-	Names []string // of the locks that operators take
+	Names []string // of the locks that operators take, and of those whose counters are spoiled
 
-	Counter func(name string) string // the key of the fencing counter of a lock; nil when no fault spoils any
+	// Counter returns the key of a lock's fencing counter. It may be nil when no fault spoils any.
+	Counter func(name string) string
 
 	Register string // the key under which a master has its part of the register of members
 
