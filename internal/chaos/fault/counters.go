@@ -2,9 +2,7 @@ package fault
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 )
@@ -25,28 +23,19 @@ func applySpoil(ctx context.Context, f Fault, env *Env) error {
 		write = append(write, env.Counter(name), counters[f.Counter])
 	}
 	return each(all, func(m cluster.Master) error {
-		member, err := memberID(ctx, env, m)
+		member, err := registered(ctx, env, m, "id")
 		if err != nil {
 			return err
 		}
 		if err := command(m, write...); err != nil {
 			return err
 		}
-		for member != nil && ctx.Err() == nil {
-			if now, err := memberID(ctx, env, m); err == nil && now != member {
-				return nil
-			}
-			Wait(ctx, 20*time.Millisecond)
+		if member[0] != nil { // else it is no member, and nobody finds out
+			until(ctx, func() bool {
+				now, err := registered(ctx, env, m, "id")
+				return err == nil && now[0] != member[0]
+			})
 		}
 		return nil
 	})
-}
-
-// memberID returns the id that the master has as a member, or nil: it is none.
-func memberID(ctx context.Context, env *Env, m cluster.Master) (any, error) {
-	fields, err := m.Do(ctx, "hmget", env.Register, "id")
-	if err != nil {
-		return nil, fmt.Errorf("hmget to %s: %w", m.Name(), err)
-	}
-	return fields.([]any)[0], nil
 }

@@ -147,17 +147,20 @@ func applyPromote(ctx context.Context, f Fault, env *Env) error {
 // untilNoted waits until a client has noted on a promoted master that it may have forgotten something, or has made it a new
 // member. Redis says that it was a replica until it stops, and then nothing does: see docs/OPERATIONS.md.
 func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
-	for ctx.Err() == nil {
-		fields, err := m.Do(ctx, "hmget", env.Register, "durable", "run")
+	until(ctx, func() bool {
+		fields, err := registered(ctx, env, m, "durable", "run")
 		info, infoErr := m.Do(ctx, "info", "server")
-		if err == nil && infoErr == nil {
-			durable, run := fields.([]any)[0], fields.([]any)[1]
-			if durable != "yes" || strings.Contains(info.(string), "run_id:"+fmt.Sprint(run)) {
-				return
-			}
-		}
-		Wait(ctx, 20*time.Millisecond)
+		return err == nil && infoErr == nil && (fields[0] != "yes" || strings.Contains(info.(string), "run_id:"+fmt.Sprint(fields[1])))
+	})
+}
+
+// registered returns what a master has in fields of its register; nil is what it does not have.
+func registered(ctx context.Context, env *Env, m cluster.Master, fields ...any) ([]any, error) {
+	values, err := m.Do(ctx, append([]any{"hmget", env.Register}, fields...)...)
+	if err != nil {
+		return nil, fmt.Errorf("hmget to %s: %w", m.Name(), err)
 	}
+	return values.([]any), nil
 }
 
 // syncTimeout is for a replica to get all data.
