@@ -8,11 +8,7 @@ import (
 
 func TestBadHistoriesOfCallersAlone(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-		says string
-	}{
+	refuseAllBy(t, Leftover, []toldHistory{
 		{"a waiter alone gets nothing until its patience ends", func(s *story) {
 			s.fails("c0", "p", true, 5500, 9800, history.ErrNoQuorum)
 		}, "c0 asked at 5.5s for [p], and waited for longer than 500ms; nobody had asked for that or had it since 5.1s, and a quorum was unhurt"},
@@ -42,12 +38,7 @@ func TestBadHistoriesOfCallersAlone(t *testing.T) {
 		{"a set that nobody uses is waited for in vain", func(s *story) {
 			s.failsTogether("c0", []string{"q", "p"}, true, 5500, 9800, history.ErrNoQuorum)
 		}, "c0 asked at 5.5s for [p q], and waited for longer than 500ms"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustRefuse(t, c.tell, Leftover, c.says)
-		})
-	}
+	})
 }
 
 func TestHistoriesOfCallersAloneThatPass(t *testing.T) {

@@ -10,14 +10,14 @@ import (
 // set that is waited for may have some of its names by itself.
 func (r *record) barred(a *ask, b Bounds) bool {
 	from, to := a.from-b.GiveBack, a.to
-	if a.set == 0 || a.waits || a.held || to == never || r.busy(from, to, b) {
+	if a.set == 0 || a.waits || a.held || to == never {
 		return false
 	}
 	return slices.ContainsFunc(r.asks, func(o *ask) bool {
 		return o.of == a.of && o.name != a.name && slices.ContainsFunc(r.holds[o.name], func(h *hold) bool {
 			return h.client != a.client && !(h.reads && o.reads) && r.hasFor(h, from, to, b)
 		})
-	})
+	}) && !r.busy(from, to, b)
 }
 
 // hasFor reports whether the hold was on a quorum of masters for all that time, as it was had: no fault was under way

@@ -9,11 +9,7 @@ import (
 
 func TestBadHistoriesOfWaitersThatAreCalled(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-		says string
-	}{
+	refuseAllBy(t, Starvation, []toldHistory{
 		{"a waiter gets nothing until its patience ends", func(s *story) {
 			s.holds("c0", "p", 22, 5000, 5010, 6400).leaves(6000, 6010, 0)
 			s.waits("c1")
@@ -91,12 +87,7 @@ func TestBadHistoriesOfWaitersThatAreCalled(t *testing.T) {
 			s.holds("c0", "p", 22, 5000, 5010, 6400).leaves(6000, 6010, 0)
 			s.waits("c1")
 		}, "c1 had waited for it since 5.6s"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustRefuse(t, c.tell, Starvation, c.says)
-		})
-	}
+	})
 }
 
 // waits is a wait for p from 5.6 s on, which is just long enough before the unlock, in vain.

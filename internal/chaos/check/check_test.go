@@ -520,6 +520,22 @@ func refuseAll(t *testing.T, all []badHistory) {
 	}
 }
 
+// toldHistory is a badHistory of a table that is about one rule.
+type toldHistory struct {
+	name string
+	tell func(s *story)
+	says string
+}
+
+func refuseAllBy(t *testing.T, rule string, all []toldHistory) {
+	for _, h := range all {
+		t.Run(h.name, func(t *testing.T) {
+			t.Parallel()
+			mustRefuse(t, h.tell, rule, h.says)
+		})
+	}
+}
+
 func passAll(t *testing.T, all []goodHistory) {
 	for _, h := range all {
 		t.Run(h.name, func(t *testing.T) {

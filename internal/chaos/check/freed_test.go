@@ -8,11 +8,7 @@ import (
 
 func TestBadHistoriesOfUnlocks(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name string
-		tell func(s *story)
-		says string
-	}{
+	refuseAllBy(t, Leftover, []toldHistory{
 		{"the next try finds it held", func(s *story) {
 			s.renews("c0", "p", 22, 5000, 5010, 5410).leaves(5020, 5030, 0)
 			s.fails("c1", "p", false, 5031, 5040, history.ErrHeld)
@@ -44,12 +40,7 @@ func TestBadHistoriesOfUnlocks(t *testing.T) {
 			s.renews("c0", "p", 22, 5000, 5010, 5410).leaves(5020, 5030, 0)
 			s.fails("c1", "p", false, 5031, 5040, history.ErrHeld)
 		}, "c0 had unlocked it at 5.03s"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			mustRefuse(t, c.tell, Leftover, c.says)
-		})
-	}
+	})
 }
 
 func TestHistoriesOfUnlocksThatPass(t *testing.T) {

@@ -1,11 +1,14 @@
 package check
 
-import "github.com/redlock-go/redlock/internal/chaos/fault"
+import (
+	"time"
 
-// full reports whether the hold of which its client was told at the end had all it needs, but for memory of masters: to renew
+	"github.com/redlock-go/redlock/internal/chaos/fault"
+)
+
+// full reports whether the hold, which was over at the end, had all it needs, but for memory of masters: to renew
 // what they have takes none. Before the first of them was full, the hold was renewed for a ttl in calm, so that all had it.
-func (r *record) full(h *hold, b Bounds) bool {
-	end, _ := r.ended(h, b)
+func (r *record) full(h *hold, end time.Duration, b Bounds) bool {
 	first := end - h.ttl - b.Calm
 	for _, f := range r.faults {
 		if f.Kind == fault.OOM && f.meets(first, end) {

@@ -27,7 +27,7 @@ func lost(r *record, b Bounds, v *Verdict) {
 					v.violate(Lost, end, "%s: the hold of %s %s was renewed, and %s at %s; a quorum was there for it and unhurt since %s",
 						name, h.client, h.with(), how, seconds(end), seconds(since))
 				}
-			case how != "" && r.full(h, b):
+			case how != "" && r.full(h, end, b):
 				v.violate(Lost, end, "%s: the hold of %s %s was renewed, and %s at %s; nothing was wrong but that masters were full",
 					name, h.client, h.with(), how, seconds(end))
 			case !h.watched && how != "" && end < h.until-reading && r.healthy(h, end, end, b):

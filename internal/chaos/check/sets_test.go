@@ -17,6 +17,12 @@ func (s *story) failsTogether(client string, names []string, waits bool, from, t
 	}
 }
 
+// triesBeside is a try for p and q together that is in vain, and one for q beside it.
+func (s *story) triesBeside() {
+	s.failsTogether("c1", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
+	s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
+}
+
 func TestBadHistoriesOfSets(t *testing.T) {
 	t.Parallel()
 	refuseAll(t, []badHistory{
@@ -33,8 +39,7 @@ func TestBadHistoriesOfSets(t *testing.T) {
 		}, Recovery, "b: all faults ended at 20s, it was asked for at 20.5s, and nobody could lock it within 2s"},
 		{"a set that cannot be had keeps one of its names from others", func(s *story) {
 			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
-			s.failsTogether("c1", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
-			s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
+			s.triesBeside()
 		}, Leftover, "q: c2 was told at 5.515s that it is held; nobody had it or asked for it since 5.105s, and there was no fault"},
 		{"a rival gets one of the names of a set", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
@@ -79,19 +84,16 @@ func TestHistoriesOfSetsThatPass(t *testing.T) {
 		}},
 		{"a set is had but for a name that was given back", func(s *story) {
 			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5505, 5515, 0)
-			s.failsTogether("c1", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
-			s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
+			s.triesBeside()
 		}},
 		{"a set is had but for a name of its own client", func(s *story) {
 			s.holds("c1", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
-			s.failsTogether("c1", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
-			s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
+			s.triesBeside()
 		}},
 		{"a set is had but for a name that a fault may have taken", func(s *story) {
 			s.fault(4100, 4200, "clock(m1,5s,100ms)")
 			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
-			s.failsTogether("c1", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
-			s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
+			s.triesBeside()
 		}},
 		{"a set that waits has one of its names while it waits for the other", func(s *story) {
 			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
