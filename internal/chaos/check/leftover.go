@@ -98,7 +98,8 @@ func (r *record) copiedTo(a *ask, since time.Duration) (some fault.Masters) {
 			continue
 		}
 		for _, o := range r.asks {
-			if hit, _ := f.Hurts(o.client, 0, 0); hit != 0 && o.name == a.name && f.meets(o.from, o.to) && min(f.to, o.to)+f.Delay+o.ttl >= since {
+			if f.meets(o.from, o.to) && min(f.to, o.to)+f.Delay+o.ttl >= since && o.name == a.name {
+				hit, _ := f.Hurts(o.client, 0, 0)
 				some |= hit
 			}
 		}

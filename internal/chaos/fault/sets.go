@@ -80,7 +80,15 @@ func (c Clients) Names(all []string) []string {
 
 // has reports whether the client is in the set.
 func (c Clients) has(client string) bool {
-	return c == All || slices.Contains(strings.Split(string(c), "+"), client)
+	if c == All {
+		return true
+	}
+	for name := range strings.SplitSeq(string(c), "+") {
+		if name == client {
+			return true
+		}
+	}
+	return false
 }
 
 func parseClients(text string) (Clients, error) {
