@@ -134,11 +134,22 @@ func TestBootClockUnderATracer(t *testing.T) {
 }
 
 func TestReadIsBoottime(t *testing.T) {
-	for range 1000 {
-		before, now, after := boottime(), Read(), boottime()
-		if now < before-Instant(time.Millisecond) || now > after {
-			t.Fatalf("%d, want from %d (less a millisecond) to %d", now, before, after)
+	for name, start := range map[string]time.Time{"": time.Now(), "after 2157": time.Now().Round(0)} {
+		c := bootClock{clocks: goClocks(start), boottime: boottime}
+		for range 1000 {
+			before, now, after := boottime(), c.read(), boottime()
+			if now < before-Instant(time.Millisecond) || now > after {
+				t.Fatalf("%s: %d, want from %d (less a millisecond) to %d", name, now, before, after)
+			}
 		}
+	}
+}
+
+// A time after March 2157 has no monotonic clock. What the wall clock says must not
+// take its place.
+func TestWallClockIsNoMonotonicClock(t *testing.T) {
+	if _, monotonic := goClocks(time.Now().Add(-time.Hour).Round(0))(); monotonic != 0 {
+		t.Errorf("a monotonic clock of %v, want none", monotonic)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var boot = bootClock{clocks: goClocks, boottime: boottime}
+var boot = bootClock{clocks: goClocks(time.Now()), boottime: boottime}
 
 // Read tells the time of CLOCK_BOOTTIME, or of a moment up to slack before. Go's
 // monotonic clock stands still while the machine is suspended; the masters' leases
@@ -23,11 +23,17 @@ func boottime() Instant {
 	return Instant(ts.Nano())
 }
 
-var processStart = time.Now()
-
-// goClocks reads what package time reads: CLOCK_REALTIME since 1970, and
-// CLOCK_MONOTONIC since the process started.
-func goClocks() (wall, monotonic time.Duration) {
-	now := time.Now()
-	return time.Duration(now.UnixNano()), now.Sub(processStart)
+// goClocks returns what reads CLOCK_REALTIME since 1970, and CLOCK_MONOTONIC since
+// start.
+func goClocks(start time.Time) func() (wall, monotonic time.Duration) {
+	// Package time has no monotonic clock in a time after March 2157. A process that
+	// starts when the wall clock says so has 0 instead, so each reading looks.
+	hasMonotonic := start != start.Round(0)
+	return func() (wall, monotonic time.Duration) {
+		wall = time.Duration(time.Now().UnixNano())
+		if hasMonotonic {
+			monotonic = time.Since(start) // not Now().Sub, for the same reason
+		}
+		return wall, monotonic
+	}
 }
