@@ -66,9 +66,9 @@ func failureOf(e history.Event) failure {
 	return is
 }
 
-// classOf returns the class of a time, unless faults of several kinds were under way, or one that could not be applied,
+// classOf returns the class of a time of a client that does not name some members, unless faults of several kinds were under way, or one that could not be applied,
 // the last one has just ended, or it is not all within the model.
-func (f faults) classOf(from, to time.Duration) (c Class, ok bool) {
+func (f faults) classOf(lacks fault.Masters, from, to time.Duration) (c Class, ok bool) {
 	within := false
 	for _, s := range f.inModel {
 		within = within || s.has(from, to)
@@ -93,10 +93,11 @@ func (f faults) classOf(from, to time.Duration) (c Class, ok bool) {
 	if c.Kind == "" {
 		return c, !lately
 	}
-	switch n := hits.Count(); {
-	case n > fault.Minority(f.masters):
+	switch {
+	case hits == 0:
+	case (hits | lacks).Count() > fault.Minority(f.masters):
 		c.Hits = More
-	case n > 0:
+	default:
 		c.Hits = Minority
 	}
 	return c, true

@@ -20,7 +20,7 @@ type Class struct {
 // Healthy is the class of times that no fault has touched.
 var Healthy = Class{}
 
-// Hits says which masters the faults hit together.
+// Hits says which masters the faults hit together. Members that the client does not name count as hit, if any is.
 type Hits string
 
 const (
@@ -54,21 +54,24 @@ type Samples struct {
 func Of(events []history.Event, masters int, isProbe func(name string) bool) Times {
 	t := Times{}
 	f := faultsOf(events, masters)
+	l := lists{named: map[string]fault.Masters{}}
 	locks, waits := probes{isProbe: isProbe, began: map[string]time.Duration{}}, handOvers{asked: map[call]time.Duration{}, held: map[string]*hold{}}
 	for _, e := range events {
+		l.take(e)
+		lacks := l.lacks(e.Client)
 		if from, ok := locks.take(e); ok {
-			t.at(f, from, e.At, func(s *Samples) *[]time.Duration { return &s.Lock })
+			t.at(f, lacks, from, e.At, func(s *Samples) *[]time.Duration { return &s.Lock })
 		}
 		if from, ok := waits.take(e); ok {
-			t.at(f, from, e.At, func(s *Samples) *[]time.Duration { return &s.HandOver })
+			t.at(f, lacks, from, e.At, func(s *Samples) *[]time.Duration { return &s.HandOver })
 		}
 	}
 	return t
 }
 
-// at adds a time to its class, if it has one.
-func (t Times) at(f faults, from, to time.Duration, of func(*Samples) *[]time.Duration) {
-	class, ok := f.classOf(from, to)
+// at adds a time of a client that does not name some members to its class, if it has one.
+func (t Times) at(f faults, lacks fault.Masters, from, to time.Duration, of func(*Samples) *[]time.Duration) {
+	class, ok := f.classOf(lacks, from, to)
 	if !ok {
 		return
 	}

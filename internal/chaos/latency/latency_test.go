@@ -99,6 +99,29 @@ func TestOf(t *testing.T) {
 			h.fault("kill(m0+m1,kept,1s)", 5, 40)
 			h.locks("c0", "probe0", false, 1, 10, 13, 0)
 		}, "kill of a minority: [3ms] []"},
+		"one of a minority, and a member that the client does not name": {func(h *told) {
+			h.add(1, history.Event{Kind: history.ClientStarts, Client: "c0", Masters: "m0+m1+m2+m3+m4"})
+			h.add(1, history.Event{Kind: history.ClientStarts, Client: "c1", Masters: "m0+m1+m2+m3+m4+m5"})
+			h.add(2, history.Event{Kind: history.Members, Masters: "m0+m1+m2+m3+m4+m5"})
+			h.add(3, history.Event{Kind: history.ClientStarts, Client: "c0"})
+			h.fault("kill(m0+m1,kept,1s)", 5, 40)
+			h.locks("c0", "probe0", false, 1, 10, 13, 0)
+			h.locks("c1", "probe1", false, 2, 10, 14, 0)
+			h.locks("c2", "probe2", false, 3, 10, 15, 0)
+		}, "kill of a minority: [4ms 5ms] []; kill of more: [3ms] []"},
+		"a member that the client does not name, without a fault": {func(h *told) {
+			h.add(1, history.Event{Kind: history.ClientStarts, Client: "c0", Masters: "m0+m1+m2"})
+			h.add(2, history.Event{Kind: history.Members, Masters: "m0+m1+m2+m3+m4"})
+			h.locks("c0", "probe0", false, 1, 10, 13, 0)
+		}, "healthy: [3ms] []"},
+		"a member that the client does not name, and that may have been added": {func(h *told) {
+			h.add(1, history.Event{Kind: history.ClientStarts, Client: "c0", Masters: "m0+m1+m2+m3+m4"})
+			h.fault("replace(m1,m5,0s,1s)", 2, 3)
+			h.fault("kill(m0+m1,kept,1s)", 5, 40)
+			h.locks("c0", "probe0", false, 1, 10, 13, 0)
+			h.add(15, history.Event{Kind: history.Members, Masters: "m0+m1+m2+m3+m4"})
+			h.locks("c0", "probe0", false, 2, 20, 24, 0)
+		}, "kill of a minority: [4ms] []; kill of more: [3ms] []"},
 		"two of a kind of a minority": {func(h *told) {
 			h.fault("freeze(m0,1s)", 5, 12)
 			h.fault("freeze(m0,1s)", 12, 40)
