@@ -44,6 +44,8 @@ finish() {
   rm -rf "$scratch"
 }
 trap finish EXIT
+trap 'exit 130' INT # else finish would see the status of the last command
+trap 'exit 143' TERM
 
 # step NAME: prints the time since the start, and what all processes have computed since then.
 step() {
