@@ -10,7 +10,7 @@ import (
 // bootClock tells the time of CLOCK_BOOTTIME, which is CLOCK_MONOTONIC and the
 // time for which the machine was suspended. Go reads CLOCK_MONOTONIC and the wall
 // clock without a system call, but not this one. A system call takes 1.5 µs where
-// the kernel is guarded against Meltdown, twenty-five times as long, and an
+// the kernel is guarded against Meltdown, some twenty times as long, and an
 // acquisition and a release need the time some sixteen times.
 //
 // So bootClock keeps by how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, and

@@ -80,15 +80,7 @@ func (c Clients) Names(all []string) []string {
 
 // has reports whether the client is in the set.
 func (c Clients) has(client string) bool {
-	if c == All {
-		return true
-	}
-	for name := range strings.SplitSeq(string(c), "+") {
-		if name == client {
-			return true
-		}
-	}
-	return false
+	return c == All || slices.Contains(strings.Split(string(c), "+"), client)
 }
 
 func parseClients(text string) (Clients, error) {

@@ -58,12 +58,11 @@ func Of(events []history.Event, masters int, isProbe func(name string) bool) Tim
 	locks, waits := probes{isProbe: isProbe, began: map[string]time.Duration{}}, handOvers{asked: map[call]time.Duration{}, held: map[string]*hold{}}
 	for _, e := range events {
 		l.take(e)
-		lacks := l.lacks(e.Client)
 		if from, ok := locks.take(e); ok {
-			t.at(f, lacks, from, e.At, func(s *Samples) *[]time.Duration { return &s.Lock })
+			t.at(f, l.lacks(e.Client), from, e.At, func(s *Samples) *[]time.Duration { return &s.Lock })
 		}
 		if from, ok := waits.take(e); ok {
-			t.at(f, lacks, from, e.At, func(s *Samples) *[]time.Duration { return &s.HandOver })
+			t.at(f, l.lacks(e.Client), from, e.At, func(s *Samples) *[]time.Duration { return &s.HandOver })
 		}
 	}
 	return t
