@@ -173,3 +173,39 @@ func TestFarMastersKeepTheOrderOfAName(t *testing.T) {
 		}
 	})
 }
+
+// The queues of far masters may be so long that a renewal waits for longer than until it is tried
+// again. The next try has its place, so that its turn comes.
+func TestARenewalKeepsItsPlaceInTheQueue(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		const ttl = 6 * time.Second
+		d.moveAway(func() time.Duration { return time.Second })
+		c := d.reached(WithTTL(2*ttl), WithRequestTimeout(5*time.Second))
+		ctx, cancel := context.WithCancel(background)
+		var others sync.WaitGroup
+		for i := range 32 { // with 64 requests each, of which half are under way at once
+			names := make([]string, MaxNames)
+			for j := range names {
+				names[j] = fmt.Sprint("set ", i, " name ", j)
+			}
+			others.Go(func() {
+				for ctx.Err() == nil {
+					if set, err := c.TryLockAll(ctx, names); err == nil { // else it took too long
+						_ = set.Unlock(background)
+					}
+				}
+			})
+		}
+		time.Sleep(10 * time.Second) // until all links are there
+		lock, err := c.Lock(background, "renewed", WithTTL(ttl))
+		must(t, err)
+		select {
+		case <-lock.Context().Done():
+			t.Errorf("the hold is over: %v", context.Cause(lock.Context()))
+		case <-time.After(2 * ttl):
+		}
+		cancel()
+		others.Wait()
+	})
+}

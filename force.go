@@ -160,7 +160,7 @@ func (c *Client) putOut(v *membership.View, name string, t taken, channel *strin
 	for i := range requests {
 		requests[i] = master.Request{Order: name, Call: call, To: r}
 	}
-	r.ask(c, requests)
+	r.ask(c)
 	return r
 }
 

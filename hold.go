@@ -126,7 +126,7 @@ func (h *hold) send(r *round, call script.Call) {
 	for i := range h.masters {
 		requests[i] = master.Request{Order: h.name, Call: call, Version: r.view.Version, To: r}
 	}
-	r.ask(h.client, requests)
+	r.ask(h.client)
 }
 
 // counts reports whether votes at the view's version count. Those of different versions

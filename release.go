@@ -115,7 +115,7 @@ func (h *hold) release(left int, next *attempt) *round {
 	}
 	h.mu.Unlock()
 	if next == nil {
-		r.ask(h.client, requests)
+		r.ask(h.client)
 		return r
 	}
 	for i := range requests {

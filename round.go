@@ -39,6 +39,7 @@ type round struct {
 	// Where the votes and the requests of the usual number of masters are.
 	fewVotes    [few]script.Vote
 	fewRequests [few]master.Request
+	asked       []master.Request // by master; see requests
 }
 
 // few is the usual number of masters. A struct has room in itself for up to that
@@ -70,12 +71,23 @@ func quorumOf(v *membership.View) quorum { return quorum{v.Table.Quorum(), len(v
 
 // ask sends each request to its master. A master without a vote does not get a request
 // that needs one.
-func (r *round) ask(c *Client, requests []master.Request) {
-	for i := range requests {
-		if requests[i].Call.NoVote || !r.refused(i) {
-			c.masters[i].Submit(&requests[i])
+func (r *round) ask(c *Client) {
+	for i := range r.asked {
+		if r.asked[i].Call.NoVote || !r.refused(i) {
+			c.masters[i].Submit(&r.asked[i])
 		}
 	}
+}
+
+// askInstead is ask for a round that asks again what another did. What of the other has not
+// left yet never will: the requests of r have its places in the masters' queues.
+func (r *round) askInstead(c *Client, before *round) {
+	for i := range r.asked {
+		if !r.refused(i) {
+			c.masters[i].Replace(&before.asked[i], &r.asked[i])
+		}
+	}
+	before.abandon()
 }
 
 // refused answers for a master that has no vote.
@@ -87,8 +99,11 @@ func (r *round) refused(master int) bool {
 	return out != nil
 }
 
-// requests returns one to each of n masters. It is called once.
-func (r *round) requests(n int) []master.Request { return inPlace(&r.fewRequests, n) }
+// requests returns those that are to be made of it, one to each of n masters. It is called once.
+func (r *round) requests(n int) []master.Request {
+	r.asked = inPlace(&r.fewRequests, n)
+	return r.asked
+}
 
 // newBallot returns a round with the votes that are in already.
 func newBallot(votes []script.Vote, v *membership.View) *round {

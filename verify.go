@@ -78,7 +78,7 @@ func (c *Client) question(ctx context.Context, asked *round, name string, call s
 	for i := range requests {
 		requests[i] = master.Request{Order: name, Call: call, Version: asked.view.Version, To: asked}
 	}
-	asked.ask(c, requests)
+	asked.ask(c)
 	defer asked.abandon()
 	return c.await(ctx, asked, deadline)
 }

@@ -80,17 +80,19 @@ func (h *hold) renewNow() {
 	}
 }
 
-// renew starts a renewal, and drops the requests of the renewal before that have
-// not left yet. So the queue of a master that hangs has the requests of one
-// renewal, not of all.
+// renew starts a renewal. Its requests take the places of those of the renewal before
+// that have not left yet. So the queue of a master that hangs has the requests of one
+// renewal, not of all, and where a queue is long a renewal's turn comes.
 func (h *hold) renew(ttl time.Duration) {
-	r := h.extend(h.client.members.View(), ttl)
+	r := h.extension(h.client.members.View(), ttl)
 	h.mu.Lock()
 	before := h.renewal
 	h.renewal = r
 	h.mu.Unlock()
-	if before != nil {
-		before.abandon()
+	if before == nil {
+		r.ask(h.client)
+	} else {
+		r.askInstead(h.client, before)
 	}
 }
 
@@ -106,11 +108,18 @@ func (h *hold) membersChanged() {
 	}
 }
 
-// extend asks all masters to extend the lease. What has not left when the hold
+// extend asks all masters to extend the lease.
+func (h *hold) extend(v *membership.View, ttl time.Duration) *round {
+	r := h.extension(v, ttl)
+	r.ask(h.client)
+	return r
+}
+
+// extension returns a round that is to ask all masters to extend the lease. What has not left when the hold
 // ends never will. A master that did not have the lock the last time is sent a
 // repair instead, which writes it back: as long as a quorum renews without it, a
 // lock survives any number of masters losing it one after the other.
-func (h *hold) extend(v *membership.View, ttl time.Duration) *round {
+func (h *hold) extension(v *membership.View, ttl time.Duration) *round {
 	c := h.client
 	t := h.termsAt(v, ttl)
 	start := c.now()
@@ -142,7 +151,6 @@ func (h *hold) extend(v *membership.View, ttl time.Duration) *round {
 		}
 	}
 	h.mu.Unlock()
-	r.ask(c, requests)
 	return r
 }
 

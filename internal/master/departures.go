@@ -153,7 +153,11 @@ func (m *Master) take(l *link) []*Request {
 				continue
 			}
 		}
-		batch = append(batch, group...)
+		for _, r := range group {
+			r = r.newest()
+			r.waits = false
+			batch = append(batch, r)
+		}
 	}
 	rest := copy(m.queue, m.queue[taken:])
 	clear(m.queue[rest:])

@@ -124,6 +124,88 @@ func TestWhatIsUnderWayToAFarMaster(t *testing.T) {
 	counts(5, 1, 1)
 }
 
+// A request takes the place of one that waits, also in a group's or behind a batch that has its
+// order; one that has left keeps it.
+func TestARequestTakesAPlace(t *testing.T) {
+	t.Parallel()
+	now := clock.Instant(1)
+	m := down(t, &now)
+	m.trip, m.recent = farTrip, farTrip
+	a, b := answered("a"), answered("b")
+	next := func() *link {
+		now = now.Add(m.gap())
+		l, _ := m.room()
+		m.take(l)
+		return l
+	}
+	leaves := func(l *link, want ...*told) {
+		t.Helper()
+		if len(l.batch) != len(want) {
+			t.Fatalf("%d requests left, want %d", len(l.batch), len(want))
+		}
+		for i, r := range want {
+			if l.batch[i] != &r.Request {
+				t.Errorf("request %d to leave is of order %s, and another than it should be", i, l.batch[i].Order)
+			}
+			if r.votes != 0 {
+				t.Errorf("request %d was answered before it left", i)
+			}
+		}
+	}
+	m.Submit(&a.Request, &b.Request)
+	second, third := answered("a"), answered("a")
+	m.Replace(&a.Request, &second.Request)
+	m.Replace(&second.Request, &third.Request)
+	if a.votes != 1 || second.votes != 1 || a.vote.Err != errReplaced || second.vote.Answer != script.Refused {
+		t.Errorf("those whose place was taken were told %d and %d times: %+v, %+v", a.votes, second.votes, a.vote, second.vote)
+	}
+	first := next()
+	leaves(first, third, b)
+
+	fourth, c, fifth := answered("a"), answered("c"), answered("a")
+	m.Replace(&third.Request, &fourth.Request) // it has left
+	m.Submit(&c.Request)
+	leaves(next(), c)
+	m.Replace(&fourth.Request, &fifth.Request) // it waits for the batch with the first
+	if third.votes != 0 || fourth.votes != 1 {
+		t.Errorf("one that has left was told %d times, and one that waits behind it %d", third.votes, fourth.votes)
+	}
+	late := answered("d")
+	m.Submit(&late.Request)
+	m.carry(first, first.batch)
+	leaves(next(), fifth, late)
+}
+
+// While a master hangs, nobody waits in the place of another either.
+func TestNoPlaceIsTakenWhileAMasterHangs(t *testing.T) {
+	t.Parallel()
+	now := clock.Instant(1)
+	m := down(t, &now)
+	a, next := answered("a"), answered("a")
+	m.Submit(&a.Request)
+	m.failFast = errors.New("hung")
+	m.Replace(&a.Request, &next.Request)
+	if a.votes != 0 || next.vote.Err != m.failFast || len(m.queue) != 1 {
+		t.Errorf("told %d and %+v, %d queued; want the new one refused", a.votes, next.vote, len(m.queue))
+	}
+}
+
+// told is a request, and what its asker was told.
+type told struct {
+	Request
+	vote  script.Vote
+	votes int
+}
+
+func (*told) Begin(int) bool                { return true }
+func (r *told) Answer(_ int, v script.Vote) { r.vote = v; r.votes++ }
+
+func answered(order string) *told {
+	r := &told{Request: Request{Order: order}}
+	r.To = r
+	return r
+}
+
 // One link is for a near master, and for a pool that has not more: what comes meanwhile
 // leaves together.
 func TestWhatIsUnderWayToANearMaster(t *testing.T) {

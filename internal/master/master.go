@@ -25,7 +25,10 @@ const (
 // ErrClosed means that a master is closing, or its client closed.
 var ErrClosed = errors.New("redlock: client closed")
 
-var errBacklog = errors.New("not sent: the master's queue is full")
+var (
+	errBacklog  = errors.New("not sent: the master's queue is full")
+	errReplaced = errors.New("not sent: it waited until the next try took its place in the master's queue")
+)
 
 // Config is what a master is made of.
 type Config struct {
@@ -141,6 +144,7 @@ func (m *Master) Submit(all ...*Request) {
 	m.mu.Lock()
 	for i, r := range all {
 		if refused[i] = m.refusal(r); refused[i] == nil {
+			r.waits = true
 			m.queue = append(m.queue, r)
 		}
 	}
@@ -151,6 +155,22 @@ func (m *Master) Submit(all ...*Request) {
 			m.tell(r, script.Vote{Answer: script.Refused, Err: refused[i]})
 		}
 	}
+}
+
+// Replace queues r, which has the order of before. If before has not left yet, r takes its place in
+// the queue, and before is answered as not sent.
+func (m *Master) Replace(before, r *Request) {
+	m.mu.Lock()
+	takes := before.waits && m.failFast == nil
+	if takes {
+		before.instead, before.waits, r.waits = r, false, true
+	}
+	m.mu.Unlock()
+	if !takes {
+		m.Submit(r)
+		return
+	}
+	m.tell(before, script.Vote{Answer: script.Refused, Err: errReplaced})
 }
 
 // refusal is why r cannot be queued, or nil. The caller holds mu.

@@ -27,7 +27,7 @@ type Asker interface {
 
 // Request is one call to one master.
 type Request struct {
-	Order string // requests with the same one leave in the order in which they were queued
+	Order string // requests with the same one leave in the order of their places in the queue
 	Call  script.Call
 	To    Asker
 
@@ -42,13 +42,15 @@ type Request struct {
 	// Policy, if not nil, is asked before each sending.
 	Policy Policy
 
-	behind   int   // so many requests stand right behind it and leave with it: SubmitGroup
-	reply    int64 // what the call replied, or why there is no reply
+	behind   int      // so many requests stand right behind it and leave with it: SubmitGroup
+	instead  *Request // took its place in the queue; nil: none did. See Replace
+	reply    int64    // what the call replied, or why there is no reply
 	err      error
 	sent     clock.Instant
 	began    bool
 	answered bool // the asker was told; what follows is only for Until
 	resent   bool
+	waits    bool // in the queue, in its own place or in one that it took
 }
 
 // Policy decides about a request when it is to be sent. Its methods are called by the
@@ -61,6 +63,14 @@ type Policy interface {
 	// Prepare returns the call to send, which is given or another in its place;
 	// resent tells whether an earlier copy may be under way.
 	Prepare(master int, given script.Call, resent bool) script.Call
+}
+
+// newest is the request that leaves from the place of r.
+func (r *Request) newest() *Request {
+	for r.instead != nil {
+		r = r.instead
+	}
+	return r
 }
 
 // obsolete reports that r is of no use any more.
