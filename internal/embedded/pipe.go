@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"os"
@@ -26,7 +27,7 @@ func (a address) String() string  { return string(a) }
 // stream carries bytes one way.
 type stream struct {
 	mu       sync.Mutex
-	buf      []byte
+	buf      bytes.Buffer
 	eof      bool          // the writing end is closed: readers get the rest, then io.EOF
 	gone     bool          // the reading end is closed: nothing is kept for it any more
 	reset    bool          // the writing end has reset the connection: what was not read is lost
@@ -56,9 +57,8 @@ func (s *stream) take(p []byte) (n int, changed <-chan struct{}, deadline time.T
 		err = os.NewSyscallError("read", syscall.ECONNRESET)
 	case !s.deadline.IsZero() && !time.Now().Before(s.deadline):
 		err = os.ErrDeadlineExceeded
-	case len(s.buf) > 0:
-		n = copy(p, s.buf)
-		s.buf = s.buf[n:]
+	case s.buf.Len() > 0:
+		n, _ = s.buf.Read(p)
 	case s.eof:
 		err = io.EOF
 	case s.changed == nil:
@@ -104,7 +104,7 @@ func (s *stream) write(p []byte) (n int, err error) {
 		}
 		n = len(p)
 		if !s.gone {
-			s.buf = append(s.buf, p...)
+			s.buf.Write(p)
 		}
 	})
 	return n, err
@@ -149,7 +149,7 @@ func (e *end) SetLinger(sec int) error {
 // is lost too, and it gets ECONNRESET.
 func (e *end) Close() error {
 	e.out.update(func() { e.out.eof, e.out.reset = true, e.abrupt.Load() })
-	e.in.update(func() { e.in.gone, e.in.buf = true, nil })
+	e.in.update(func() { e.in.gone, e.in.buf = true, bytes.Buffer{} })
 	return nil
 }
 

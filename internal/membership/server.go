@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"strings"
@@ -13,9 +12,8 @@ type ServerInfo map[string]string
 // ParseInfo reads the reply to INFO.
 func ParseInfo(text string) ServerInfo {
 	info := ServerInfo{}
-	lines := bufio.NewScanner(strings.NewReader(text))
-	for lines.Scan() {
-		if key, value, ok := strings.Cut(lines.Text(), ":"); ok {
+	for line := range strings.SplitSeq(text, "\r\n") {
+		if key, value, ok := strings.Cut(line, ":"); ok {
 			info[key] = value
 		}
 	}
