@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
@@ -95,6 +96,10 @@ func (c *Client) needed() int {
 	return len(c.masters)/2 + 1
 }
 
+// learnPatience is how long a call waits for masters that had not learned a version yet, before it
+// asks again. What else there is to settle among the members may take much longer.
+const learnPatience = 50 * time.Millisecond
+
 // newerView returns the view at which to ask again what ended with err at v, because the
 // members changed meanwhile, or some of the masters had not learned v's version yet; or nil.
 func (c *Client) newerView(ctx context.Context, err error, v *membership.View, deadline clock.Instant) *membership.View {
@@ -106,11 +111,15 @@ func (c *Client) newerView(ctx context.Context, err error, v *membership.View, d
 	if short { // nothing was asked of those that were out: look whether they are yet
 		c.members.Kick()
 	}
-	now := c.members.Settled(ctx, v, left)
-	if short && now != nil && !now.Short() {
-		return now
+	patience, outdated := left, errors.Is(err, script.ErrVersion)
+	if outdated {
+		patience = min(left, learnPatience)
 	}
-	if now != nil && now.Version == v.Version && !errors.Is(err, script.ErrVersion) {
+	now := c.members.Settled(ctx, v, patience)
+	switch {
+	case now == nil && patience < left && ctx.Err() == nil:
+		return c.members.View()
+	case now != nil && now.Version == v.Version && !outdated && (!short || now.Short()):
 		return nil
 	}
 	return now

@@ -489,6 +489,40 @@ func TestARenewalThatMeetsANewVersion(t *testing.T) {
 	})
 }
 
+// A call that some masters refused because they had not learned the version asks them again soon.
+// It does not wait until all is settled among the members, with a master that hangs, say.
+func TestWhoHadNotLearnedTheVersionIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		v := c.members.View()
+		outdated := &QuorumError{Reason: ErrNoQuorum, Votes: []Vote{{Err: script.ErrVersion}}}
+		ended, cancel := context.WithCancel(background)
+		cancel()
+		d.masters[2].freeze()
+		for _, x := range []struct {
+			claim string
+			ctx   context.Context
+			left  time.Duration
+			again bool
+			after time.Duration
+		}{
+			{"there is time", background, time.Second, true, learnPatience},
+			{"its time is over before", background, learnPatience - 1, false, learnPatience - 1},
+			{"there is no time", background, 0, false, 0},
+			{"its context has ended", ended, time.Second, false, 0},
+		} {
+			c.members.Kick() // it looks at the master that hangs, for longer than learnPatience
+			began := time.Now()
+			now := c.newerView(x.ctx, outdated, v, c.now().Add(x.left))
+			if took := time.Since(began); (now != nil) != x.again || took != x.after {
+				t.Errorf("%s: asked again: %v, after %v; want %v, %v", x.claim, now != nil, took, x.again, x.after)
+			}
+		}
+		d.masters[2].thaw()
+	})
+}
+
 // An operator that dies when some members have accepted a version, and no majority, or
 // before anybody knows that a majority has, leaves nothing that a caller waits for longer
 // than the request timeout.

@@ -79,15 +79,14 @@ func (r *round) ask(c *Client) {
 	}
 }
 
-// askInstead is ask for a round that asks again what another did. What of the other has not
-// left yet never will: the requests of r have its places in the masters' queues.
+// askInstead is ask for a round that asks again what another did. Its requests take the places of
+// those of the other that are still in the masters' queues.
 func (r *round) askInstead(c *Client, before *round) {
 	for i := range r.asked {
 		if !r.refused(i) {
 			c.masters[i].Replace(&before.asked[i], &r.asked[i])
 		}
 	}
-	before.abandon()
 }
 
 // refused answers for a master that has no vote.

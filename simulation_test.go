@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -97,9 +98,9 @@ func tellOfSeed(t *testing.T, seed uint64, r sim.Result) {
 	lines = lines[:min(len(lines), 10)]
 	command := fmt.Sprintf("go test -run 'TestSimulation$' . -v -sim.seed=%d -sim.seeds=1 -sim.length=%d -sim.buckets=%d -sim.setup='%s' -sim.faults='%s'",
 		seed, *simulation.length, script.Buckets, *simulation.setup, *simulation.faults)
-	dir := *simulation.out
-	if dir == "" {
-		dir = os.TempDir()
+	dir := cmp.Or(*simulation.out, os.TempDir())
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Error(err)
 	}
 	report := filepath.Join(dir, fmt.Sprintf("redlock-simulation-%d.html", seed))
 	if err := sim.WriteReport(report, seed, command, r); err != nil {

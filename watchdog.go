@@ -81,8 +81,8 @@ func (h *hold) renewNow() {
 }
 
 // renew starts a renewal. Its requests take the places of those of the renewal before
-// that have not left yet. So the queue of a master that hangs has the requests of one
-// renewal, not of all, and where a queue is long a renewal's turn comes.
+// that are still in the masters' queues. So a queue that is long has the requests of one
+// renewal, not of all, and their turn comes.
 func (h *hold) renew(ttl time.Duration) {
 	r := h.extension(h.client.members.View(), ttl)
 	h.mu.Lock()

@@ -124,8 +124,8 @@ func TestWhatIsUnderWayToAFarMaster(t *testing.T) {
 	counts(5, 1, 1)
 }
 
-// A request takes the place of one that waits, also in a group's or behind a batch that has its
-// order; one that has left keeps it.
+// A request takes the place of one that waits, also behind a batch that has its order, but not of
+// one that has left.
 func TestARequestTakesAPlace(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)

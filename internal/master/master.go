@@ -157,8 +157,9 @@ func (m *Master) Submit(all ...*Request) {
 	}
 }
 
-// Replace queues r, which has the order of before. If before has not left yet, r takes its place in
-// the queue, and before is answered as not sent.
+// Replace queues r, which has the order of before. If before was given to Submit or Replace, and is
+// still in the queue, r takes its place, and before is answered as not sent. While the master hangs, r is
+// refused, and before stays.
 func (m *Master) Replace(before, r *Request) {
 	m.mu.Lock()
 	takes := before.waits && m.failFast == nil

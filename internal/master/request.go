@@ -50,7 +50,7 @@ type Request struct {
 	began    bool
 	answered bool // the asker was told; what follows is only for Until
 	resent   bool
-	waits    bool // in the queue, in its own place or in one that it took
+	waits    bool // in the queue, where Replace can take its place
 }
 
 // Policy decides about a request when it is to be sent. Its methods are called by the
