@@ -13,7 +13,7 @@ import (
 )
 
 // Asker puts a question to masters. Its methods are called by the masters'
-// goroutines: they must not block.
+// goroutines, and Answer by who submits or replaces a request: they must not block.
 type Asker interface {
 	// Begin is called just before the request is written for the first time. It
 	// returns false if nobody wants the request any more: then the request is

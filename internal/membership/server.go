@@ -12,8 +12,8 @@ type ServerInfo map[string]string
 // ParseInfo reads the reply to INFO.
 func ParseInfo(text string) ServerInfo {
 	info := ServerInfo{}
-	for line := range strings.SplitSeq(text, "\r\n") {
-		if key, value, ok := strings.Cut(line, ":"); ok {
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
 			info[key] = value
 		}
 	}
