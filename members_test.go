@@ -157,14 +157,17 @@ func TestSettingsOfTheDeployment(t *testing.T) {
 			_, err = c.Lock(background, "job")
 			requireOptionError(t, err, field)
 		}
-		for _, c := range []*Client{d.stranger(), d.stranger(WithMaxTTL(40 * time.Second)), d.stranger(WithDrift(0.5))} {
+		for _, c := range []*Client{d.stranger(), d.stranger(WithMaxTTL(40 * time.Second)), d.stranger(WithDrift(0.02)), d.stranger(WithDrift(0.5))} {
 			must(t, mustTry(t, c, "job").Unlock(background))
 		}
 		small := d.stranger(WithPrefix("small"), WithMaxTTL(10*time.Second))
 		must(t, small.Init(background, 0))
 		_, err := d.stranger(WithPrefix("small")).TryLock(background, "job", WithTTL(30*time.Second))
 		requireOptionError(t, err, "ttl")
-		lock := mustTry(t, d.stranger(WithPrefix("small")), "job") // the default fits
+		_, err = d.stranger(WithPrefix("small")).TryLock(background, "job", WithTTL(6*time.Second), WithLockDelay(5*time.Second))
+		requireOptionError(t, err, "ttl")
+		mustTry(t, d.stranger(WithPrefix("small")), "delayed", WithLockDelay(5*time.Second)) // the default leaves room for it
+		lock := mustTry(t, d.stranger(WithPrefix("small")), "job")                           // the default fits
 		requireOptionError(t, lock.Extend(background, 20*time.Second), "ttl")
 		must(t, lock.Unlock(background))
 	})
@@ -499,6 +502,12 @@ func TestWhoHadNotLearnedTheVersionIsAskedAgain(t *testing.T) {
 		outdated := &QuorumError{Reason: ErrNoQuorum, Votes: []Vote{{Err: script.ErrVersion}}}
 		ended, cancel := context.WithCancel(background)
 		cancel()
+		if c.members.Settled(background, v, time.Second) == nil {
+			t.Fatal("the members are not settled")
+		}
+		if c.newerView(background, outdated, v, c.now().Add(time.Second)) == nil {
+			t.Error("it is not asked again, though all is settled")
+		}
 		d.masters[2].freeze()
 		for _, x := range []struct {
 			claim string

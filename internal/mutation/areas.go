@@ -21,6 +21,7 @@ type judge struct {
 var areas = []area{
 	{"decisions", []string{"quorum.go", "clock.go", "fencing.go"}, root("quorum", "clock", "fencing", "hold", "late")},
 	{"hold", []string{"hold.go", "watchdog.go"}, root("hold", "late", "clock", "reentry", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
+	{"members", []string{"members.go"}, root("members", "force", "recovery", "waiting", "view")},
 	{"telling", []string{"telling.go"}, root("observer", "hold", "late", "wish")},
 	{"rounds", []string{"round.go", "release.go", "await.go"}, root("handover", "hold", "late", "linger", "lock", "locks", "locks_fault", "errors", "reach", "readers", "recovery", "replies")},
 	{"waiting", []string{"waiting.go", "waitlimit.go"}, root("waiting", "handover", "errors", "failfast", "force", "acl", "locks", "overlap", "readers", "slots")},
