@@ -53,6 +53,10 @@ func TestSimulation(t *testing.T) { // not beside tests that watch the clock
 	if first == 0 {
 		first = uint64(time.Now().Unix())
 	}
+	reports := cmp.Or(*simulation.out, os.TempDir())
+	if err := os.MkdirAll(reports, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	var all simulated
 	stop := all.showProgress(*simulation.seeds)
 	t.Cleanup(func() {
@@ -69,7 +73,7 @@ func TestSimulation(t *testing.T) { // not beside tests that watch the clock
 			r := simulate(t, seed)
 			all.add(seed, r)
 			if len(r.Violations) > 0 {
-				tellOfSeed(t, seed, r)
+				tellOfSeed(t, seed, r, reports)
 			}
 		})
 	}
@@ -92,17 +96,13 @@ func simulate(t *testing.T, seed uint64) (r sim.Result) {
 }
 
 // tellOfSeed says what is wrong with a round, how to play it again, and how often it fails then.
-func tellOfSeed(t *testing.T, seed uint64, r sim.Result) {
+func tellOfSeed(t *testing.T, seed uint64, r sim.Result, reports string) {
 	t.Helper()
 	lines := r.Texts()
 	lines = lines[:min(len(lines), 10)]
 	command := fmt.Sprintf("go test -run 'TestSimulation$' . -v -sim.seed=%d -sim.seeds=1 -sim.length=%d -sim.buckets=%d -sim.setup='%s' -sim.faults='%s'",
 		seed, *simulation.length, script.Buckets, *simulation.setup, *simulation.faults)
-	dir := cmp.Or(*simulation.out, os.TempDir())
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Error(err)
-	}
-	report := filepath.Join(dir, fmt.Sprintf("redlock-simulation-%d.html", seed))
+	report := filepath.Join(reports, fmt.Sprintf("redlock-simulation-%d.html", seed))
 	if err := sim.WriteReport(report, seed, command, r); err != nil {
 		t.Error(err)
 	}

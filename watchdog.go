@@ -115,10 +115,10 @@ func (h *hold) extend(v *membership.View, ttl time.Duration) *round {
 	return r
 }
 
-// extension returns a round that is to ask all masters to extend the lease. What has not left when the hold
-// ends never will. A master that did not have the lock the last time is sent a
-// repair instead, which writes it back: as long as a quorum renews without it, a
-// lock survives any number of masters losing it one after the other.
+// extension returns a round that is to ask all masters to extend the lease. What has
+// not left when the hold ends never will. A master that did not have the lock the last
+// time is sent a repair instead, which writes it back: as long as a quorum renews without
+// it, a lock survives any number of masters losing it one after the other.
 func (h *hold) extension(v *membership.View, ttl time.Duration) *round {
 	c := h.client
 	t := h.termsAt(v, ttl)
