@@ -1,3 +1,3 @@
-// Package printable makes text safe for a terminal or a log. It knows text and errors. It
-// must not know where a text comes from, or where it goes.
+// Package printable makes text, errors and durations fit for a line on a terminal or in a log. It
+// must not know where they come from, or where they go.
 package printable

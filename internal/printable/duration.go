@@ -1,0 +1,16 @@
+package printable
+
+import "time"
+
+// Duration returns d as precise as people want to read it.
+func Duration(d time.Duration) time.Duration {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(time.Second)
+	case d >= time.Second:
+		return d.Round(100 * time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(time.Millisecond)
+	}
+	return d
+}
