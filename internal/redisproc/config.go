@@ -17,6 +17,9 @@ const (
 
 // Config says how a server is to run. The zero value is a master without persistence in a temporary folder.
 type Config struct {
+	// Program is the path of the redis-server to run. Empty means the one on the PATH.
+	Program string
+
 	// Dir is the folder for the data, the configuration and the log; made when missing. Empty means a temporary folder
 	// that Stop removes.
 	Dir string

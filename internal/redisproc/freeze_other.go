@@ -7,5 +7,8 @@ import (
 	"os"
 )
 
-func freeze(*os.Process) error { return errors.ErrUnsupported }
-func thaw(*os.Process) error   { return errors.ErrUnsupported }
+// Freeze stops a process, where a system can do that.
+func Freeze(*os.Process) error { return errors.ErrUnsupported }
+
+// Thaw lets a process go on after Freeze.
+func Thaw(*os.Process) error { return errors.ErrUnsupported }

@@ -7,5 +7,8 @@ import (
 	"syscall"
 )
 
-func freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
-func thaw(p *os.Process) error   { return p.Signal(syscall.SIGCONT) }
+// Freeze stops a process with SIGSTOP.
+func Freeze(p *os.Process) error { return p.Signal(syscall.SIGSTOP) }
+
+// Thaw lets a process go on after Freeze.
+func Thaw(p *os.Process) error { return p.Signal(syscall.SIGCONT) }

@@ -31,8 +31,8 @@ type process struct {
 //
 // The kernel sends the death signal when the thread that started the process ends. Threads of a Go program only end
 // when a goroutine locked to one returns without unlocking it, so no thread is kept aside for this.
-func spawn(dir string, port int, env []string) (*process, error) {
-	path, err := program()
+func spawn(cfg Config, dir string, port int) (*process, error) {
+	path, err := cfg.program()
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func spawn(dir string, port int, env []string) (*process, error) {
 
 	cmd := exec.Command(path, filepath.Join(dir, configFile))
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(os.Environ(), cfg.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = sysProcAttr()
 	if err := cmd.Start(); err != nil {
@@ -59,8 +59,11 @@ func spawn(dir string, port int, env []string) (*process, error) {
 	return p, nil
 }
 
-// program returns the path of redis-server.
-func program() (string, error) {
+// program returns the path of the redis-server to run.
+func (c Config) program() (string, error) {
+	if c.Program != "" {
+		return c.Program, nil
+	}
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		return "", fmt.Errorf("%w (%w)", ErrNotInstalled, err)

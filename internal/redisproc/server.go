@@ -75,7 +75,7 @@ func (s *Server) startOnFreePort() error {
 // "1" to "n". When one fails the others are stopped, and the error tells of every one that failed; that there is no
 // redis-server it tells once.
 func StartN(n int, cfg Config) ([]*Server, error) {
-	if _, err := program(); err != nil {
+	if _, err := cfg.program(); err != nil {
 		return nil, err
 	}
 	servers := make([]*Server, n)
@@ -152,11 +152,11 @@ func (s *Server) Kill() {
 
 // Pause freezes the process with SIGSTOP: connections are still accepted by the kernel, and what arrives is kept and
 // served at Resume. Pausing twice is pausing once. The error is ErrNotRunning when the server is down.
-func (s *Server) Pause() error { return s.signal(freeze) }
+func (s *Server) Pause() error { return s.signal(Freeze) }
 
 // Resume thaws the process with SIGCONT. Nothing happens to one that is not paused. The error is ErrNotRunning when the
 // server is down.
-func (s *Server) Resume() error { return s.signal(thaw) }
+func (s *Server) Resume() error { return s.signal(Thaw) }
 
 func (s *Server) signal(send func(*os.Process) error) error {
 	p := s.alive()
@@ -197,7 +197,7 @@ func (s *Server) startOnce() error {
 		<-p.up
 		return p.upErr
 	}
-	p, err := spawn(s.dir, s.port, s.cfg.Env)
+	p, err := spawn(s.cfg, s.dir, s.port)
 	if err == nil {
 		s.proc = p
 	}

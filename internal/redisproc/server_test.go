@@ -22,7 +22,7 @@ import (
 // installed skips the test where there is no redis-server.
 func installed(t *testing.T) {
 	t.Helper()
-	_, err := program()
+	_, err := Config{}.program()
 	testskip.IfLacking(t, err, ErrNotInstalled)
 	check(t, err)
 }

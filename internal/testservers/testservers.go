@@ -1,0 +1,62 @@
+// Package testservers has servers of the lines that README names, for tests of what differs from line to line. ci/servers.sh
+// gets them. Only tests may import it.
+package testservers
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/redlock-go/redlock/internal/testskip"
+)
+
+// Lines are those that README names, as ci/servers.sh calls them.
+var Lines = []string{"redis-6.0", "redis-7.0", "redis-8.0", "valkey-8.1"}
+
+// folderEnv names the folder that has them.
+const folderEnv = "REDLOCK_SERVERS"
+
+var errNone = errors.New("the servers of all lines that README names are not here: run ci/servers.sh, and set " + folderEnv + " to the path of bin/servers")
+
+// Programs returns the path of the redis-server of each line. With -short it skips the test.
+func Programs(t *testing.T) (programs []string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("left out by -short: the servers of all lines that README names")
+	}
+	folder := os.Getenv(folderEnv)
+	if folder == "" {
+		testskip.IfLacking(t, errNone, errNone)
+		t.Fatal(errNone)
+	}
+	for _, line := range Lines {
+		programs = append(programs, filepath.Join(folder, line, "redis-server"))
+	}
+	return programs
+}
+
+// LineOf is that of one of the Programs.
+func LineOf(program string) string { return filepath.Base(filepath.Dir(program)) }
+
+// OnEachLine runs test on each of the Programs, on all at the same time, since a test mostly waits.
+func OnEachLine(t *testing.T, test func(t *testing.T, program string)) {
+	t.Helper()
+	var tests sync.WaitGroup
+	for _, program := range Programs(t) {
+		tests.Go(func() {
+			t.Run(LineOf(program), func(t *testing.T) { test(t, program) })
+		})
+	}
+	tests.Wait()
+}
+
+// OnAll is OnEachLine, and runs test on the redis-server on the PATH as well, also with -short: its program is "".
+func OnAll(t *testing.T, test func(t *testing.T, program string)) {
+	t.Helper()
+	var tests sync.WaitGroup
+	tests.Go(func() { t.Run("PATH", func(t *testing.T) { test(t, "") }) })
+	tests.Go(func() { t.Run("lines", func(t *testing.T) { OnEachLine(t, test) }) })
+	tests.Wait()
+}
