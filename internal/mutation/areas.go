@@ -20,11 +20,14 @@ type judge struct {
 
 var areas = []area{
 	{"decisions", []string{"quorum.go", "clock.go", "fencing.go"}, root("quorum", "clock", "fencing", "hold", "late")},
-	{"hold", []string{"hold.go", "watchdog.go"}, root("hold", "late", "clock", "reentry", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
+	{"hold", []string{"hold.go", "masterhold.go", "watchdog.go", "reentry.go"}, root("hold", "masterhold", "late", "clock", "oneaway", "reentry", "refusals", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
+	{"sets", []string{"lockall.go", "locks.go", "slots.go"}, root("locks", "locks_fault", "joint", "slots", "panics", "linger")},
+	{"readers", []string{"readers.go", "linger.go", "force.go"}, root("readers", "readers_faults", "linger", "force", "handover", "late")},
+	{"leader", []string{"leader/*.go"}, all("leader")},
 	{"members", []string{"members.go"}, root("members", "force", "recovery", "waiting", "view")},
 	{"telling", []string{"telling.go"}, root("observer", "hold", "late", "wish")},
 	{"rounds", []string{"round.go", "release.go", "await.go"}, root("handover", "hold", "late", "linger", "lock", "locks", "locks_fault", "errors", "reach", "readers", "recovery", "replies")},
-	{"waiting", []string{"waiting.go", "waitlimit.go"}, root("waiting", "handover", "errors", "failfast", "force", "acl", "locks", "overlap", "readers", "slots")},
+	{"waiting", []string{"waiting.go", "waitlimit.go", "setup.go"}, root("waiting", "handover", "errors", "setup", "force", "acl", "locks", "overlap", "readers", "slots")},
 	{"queues", []string{"internal/waitqueue/*.go"}, append(all("internal/waitqueue"), root("waiting")...)},
 	{"table", in("internal/membership", "table", "version", "next", "server", "view"), all("internal/membership")},
 	{"changes", in("internal/membership", "propose", "changes", "newmember", "report", "group", "work"),
@@ -33,6 +36,8 @@ var areas = []area{
 		append(append(all("internal/membership"), root("members", "init", "recovery", "acl")...), judge{"cmd/redlock", []string{"init", "members"}})},
 	{"batch", []string{"internal/master/*.go"}, append(all("internal/master"), root("connections", "departures", "lock", "reach")...)},
 	{"scripts", []string{"internal/script/*.go"}, all("internal/script")},
+	{"lua", []string{"scripts/*.lua"}, root("scripts", "batch", "counters", "deadwaiters", "joint", "refusals", "late", "linger", "locks", "lock", "readers", "force",
+		"handover", "oneaway", "reentry", "tokens", "slots", "inspect", "init", "members", "recovery", "acl")},
 	{"clock", []string{"internal/clock/*.go"}, all("internal/clock")},
 	{"fence", []string{"fence/*.go"}, all("fence")},
 }

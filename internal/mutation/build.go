@@ -49,7 +49,28 @@ func change(root, scratch string, patterns []string, invalid map[int]bool) (*cha
 	if err != nil {
 		return nil, err
 	}
-	for _, folder := range folders(files) {
+	var edits []edit
+	for _, path := range files {
+		if filepath.Ext(path) != ".lua" {
+			continue
+		}
+		source, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			return nil, err
+		}
+		found, at := luaEdits(path, source)
+		for i, e := range found {
+			e.id = len(c.mutants) + 1
+			edits = append(edits, e)
+			c.mutants = append(c.mutants, mutant{e.id, at[i], e.text + " to " + e.to})
+		}
+	}
+	if edits != nil {
+		if err := put("scripts/scripts.go", luaSource(edits)); err != nil {
+			return nil, err
+		}
+	}
+	for _, folder := range folders(files, ".go") {
 		p, err := load(root, folder)
 		if err != nil {
 			return nil, err
@@ -104,10 +125,13 @@ func expand(root string, patterns []string) (files []string, err error) {
 	return files, nil
 }
 
-func folders(files []string) []string {
+// folders returns those of the files that end so.
+func folders(files []string, ext string) []string {
 	var folders []string
 	for _, path := range files {
-		folders = append(folders, filepath.Dir(path))
+		if filepath.Ext(path) == ext {
+			folders = append(folders, filepath.Dir(path))
+		}
 	}
 	slices.Sort(folders)
 	return slices.Compact(folders)
