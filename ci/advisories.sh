@@ -2,7 +2,8 @@
 # Known vulnerabilities in what every module calls. It asks vuln.go.dev.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-for module in $(git ls-files '*go.mod' 'go.mod' | sort -u | xargs -n 1 dirname); do
+modules=$(ci/modules.sh)
+for module in $modules; do
   echo "== $module"
   (cd "$module" && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...)
 done

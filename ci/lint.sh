@@ -4,7 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 config=$PWD/.golangci.yaml
-for module in $(git ls-files '*go.mod' 'go.mod' | sort -u | xargs -n 1 dirname); do
+modules=$(ci/modules.sh)
+for module in $modules; do
   echo "== $module"
   (cd "$module" && go run "$lint" run --config "$config" ./...)
 done

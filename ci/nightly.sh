@@ -16,8 +16,8 @@ case $what in
     go run ./internal/mutation -workers 2 2>"$out/mutants" | tee "$out/results"
     ;;
   simulation)
-    GOGC=400 GODEBUG=adaptivestackstart=1 go test -run 'TestSimulation$' . -v -sim.seed="$(date +%s)" -sim.seeds=10000 -sim.length=5 -sim.buckets=64 \
-      -sim.out="$PWD/$out" -timeout 220m 2>&1 | tee "$out/log" | grep -v '^ *--- PASS\|^=== '
+    GOGC=400 GODEBUG=adaptivestackstart=1 go run ./internal/suite . -v -run 'TestSimulation$' -sim.seed="$(date +%s)" -sim.seeds=10000 \
+      -sim.length=5 -sim.buckets=64 -sim.out="$PWD/$out" -timeout 220m 2>&1 | tee "$out/log" | grep -v '^ *--- PASS\|^PASS .*/seed'
     ;;
   *)
     echo "$what: there is no such run" >&2

@@ -7,23 +7,18 @@ cd "$(dirname "$0")/.."
 short=${1:-} # -short, or nothing
 packages_at_once=$([ "$short" = -short ] && echo 2 || echo 1)
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
-gotestsum=gotest.tools/gotestsum@v1.13.0
 newest_redis=github.com/redis/go-redis/v9@v9.23.0
 
 scratch=$(mktemp -d)
-touch "$scratch/left-out"
+touch "$scratch"/{left-out,passed,skipped,flaky}
 doing= # the step that is under way
 
 # finish tells what was flaky and what did not run, however the run ends.
 finish() {
-  local status=$? ran skipped left_out
-  ran=$(cat "$scratch"/*/events 2>/dev/null | grep -c '"Action":"pass".*"Test":' || true)
-  cat "$scratch"/*/flaky >"$scratch/flaky" 2>/dev/null || true
-  cat "$scratch"/*/skipped >"$scratch/skipped" 2>/dev/null || true
-  skipped=$(wc -l <"$scratch/skipped") left_out=$(wc -l <"$scratch/left-out")
-  local failed=$doing
+  local status=$? ran skipped left_out failed=$doing
+  ran=$(wc -l <"$scratch/passed") skipped=$(wc -l <"$scratch/skipped") left_out=$(wc -l <"$scratch/left-out")
   if [ -s "$scratch/flaky" ]; then
-    step "FLAKY: these tests failed, and passed when they were run again"
+    step "FLAKY: these tests failed, and passed when their package was run again. Each is a fault to be found"
     cat "$scratch/flaky"
   fi
   if [ "$skipped" -gt 0 ]; then
@@ -61,53 +56,52 @@ long() {
   step "$1"
 }
 
+# patient COMMAND...: runs it, and says every 10 s that it goes on.
+patient() {
+  local status=0 ticker
+  while sleep 10 >&- 2>&- && kill -0 $$; do
+    printf '... %d:%02d %s goes on\n' $((SECONDS / 60)) $((SECONDS % 60)) "$doing"
+  done &
+  ticker=$!
+  "$@" || status=$?
+  kill $ticker
+  wait $ticker 2>/dev/null || true
+  return $status
+}
+
 step "what the tests need"
 . ci/tools.sh
+patient go build -o "$scratch/suite" ./internal/suite
 
 modules=()
-for module in $(git ls-files '*go.mod' 'go.mod' | sort -u | xargs -n 1 dirname); do
+folders=$(ci/modules.sh)
+for module in $folders; do
   case $short,$module in
-    -short,bench/* | -short,guard/e2e) echo "$module: vet, staticcheck, go test" >>"$scratch/left-out" ;;
+    -short,bench | -short,bench/* | -short,guard/e2e | -short,guard/sqlguard | -short,internal/*) echo "$module: vet, go test" >>"$scratch/left-out" ;;
     *) modules+=("$module") ;;
   esac
 done
-GOBIN=$scratch go install "$gotestsum"
-GOBIN=$scratch go install "$staticcheck"
 
 step "gofmt"
 unformatted=$(gofmt -l .)
 [ -z "$unformatted" ] || { echo "gofmt would change: $unformatted"; exit 1; }
 
-# All modules at once, in a workspace, since most of what they need is the same.
-step "vet, staticcheck"
-packages=()
-for module in "${modules[@]}"; do packages+=("./$module/..."); done
-export GOWORK=$scratch/go.work
-go work init "${modules[@]}"
-go vet "${packages[@]}"
-"$scratch/staticcheck" "${packages[@]}"
-unset GOWORK
-
-step "the planted bugs: vet"
-go vet -tags planted ./...
-
-# All else here builds with the go-redis that go.mod asks for, which is the oldest
-# that will do. A program that uses the lock may have a newer one.
-if long "${newest_redis##*@}, the newest go-redis: vet, and how it connects"; then
-  cp go.mod "$scratch/newest.mod"
-  cp go.sum "$scratch/newest.sum"
-  go get -modfile="$scratch/newest.mod" "$newest_redis"
-  go vet -modfile="$scratch/newest.mod" ./...
-  go test -modfile="$scratch/newest.mod" \
-    -run 'RefusedConnectionsSayWhy|SettingsOfTheCallersClients|DeadMasterIsToldOnce|RefusedDialKeepsItsError|FailoverClientsAreMasters|DriverRetriesCountOnce|ScriptFlush' .
+# Each module for itself: its tests then find built what it needs. In a workspace it needs other versions.
+step "vet"
+for module in "${modules[@]}"; do
+  (cd "$module" && patient go vet ./...)
+done
+if long "staticcheck"; then
+  GOBIN=$scratch patient go install "$staticcheck"
+  for module in "${modules[@]}"; do
+    (cd "$module" && patient "$scratch/staticcheck" ./...)
+  done
 fi
 
-# A program with the race detector sleeps for a second before it exits, by default.
-# Tests start hundreds.
-export GORACE=atexit_sleep_ms=0
+step "the planted bugs: vet"
+patient go vet -tags planted ./...
 
-# suite NAME FOLDER PACKAGES FLAGS...: runs the tests of a module's packages, and leaves
-# in $scratch/NAME what ran, what was skipped, and what failed at first.
+# suite FOLDER PACKAGES FLAGS...: runs the tests of a module's packages, and judges them: see internal/suite.
 #
 # No result comes from the cache (-count=1), which does not know of files of another
 # module: tests of bench read documents.
@@ -115,41 +109,24 @@ export GORACE=atexit_sleep_ms=0
 # One package at a time: they run processes and watch clocks, and each is parallel
 # in itself, four tests at once, since most wait more than they compute. With -short,
 # and so without the race detector, two at a time leave one of two cores idle less.
-# gotestsum prints each test when it ends, and at the end what failed whole, and what
-# was skipped.
-#
-# A test that fails is run again, twice at most. One that passes then is flaky: the
-# run goes on, and ends with the list of them. Each is a fault to be found, of the
-# test or of the library. A data race or a leaked goroutine that shows only now and
-# then is one as well, and fails the run at once.
 suite() {
-  local out=$scratch/$1 folder=$2 packages=$3 package failed=
-  mkdir "$out"
-  touch "$out/flaky"
-  (cd "$folder" && "$scratch/gotestsum" --format testname --jsonfile "$out/events" \
-    --rerun-fails=2 --rerun-fails-abort-on-data-race --rerun-fails-report "$out/flaky" \
-    --packages "$packages" -- $short "${@:4}" -p "$packages_at_once" -parallel 4 -count=1 -timeout 25m) 2>&1 | tee "$out/log" || failed=yes
-  grep '^=== SKIP' "$out/log" >"$out/skipped" || true
-  [ -z "$failed" ] || return 1
-  if grep -q 'goroutines outlived their clients' "$out/events"; then # see TestMain
-    echo "goroutines outlived their clients"
-    return 1
-  fi
-  # What gotestsum finds no test to run again for, it takes for passed: a package
-  # that fails without a failing test (its TestMain does), a name that is another
-  # one each time. Lines are like "NAME: 2 runs, 1 failures".
-  for package in $(sed -n '/"Test":/d; s/.*"Action":"fail","Package":"\([^"]*\)".*/\1/p' "$out/events"); do
-    grep -q "^$package\.[A-Z]" "$out/flaky" || { echo "$package failed, and no test of it did"; return 1; }
-  done
-  if awk '$(NF-3) <= $(NF-1)' "$out/flaky" | grep .; then
-    echo "the above never passed"
-    return 1
-  fi
-  if [ -s "$out/skipped" ]; then
-    echo "the tests above that were skipped DID NOT RUN"
-    [ -z "${CI:-}" ] || return 1
-  fi
+  "$scratch/suite" -dir "$1" -report "$scratch" "$2" $short -p "$packages_at_once" -parallel 4 -count=1 -timeout 25m "${@:3}"
 }
+
+# All else here builds with the go-redis that go.mod asks for, which is the oldest
+# that will do. A program that uses the lock may have a newer one.
+if long "${newest_redis##*@}, the newest go-redis: vet, and how it connects"; then
+  cp go.mod "$scratch/newest.mod"
+  cp go.sum "$scratch/newest.sum"
+  go get -modfile="$scratch/newest.mod" "$newest_redis"
+  patient go vet -modfile="$scratch/newest.mod" ./...
+  suite . . -modfile="$scratch/newest.mod" \
+    -run 'RefusedConnectionsSayWhy|SettingsOfTheCallersClients|DeadMasterIsToldOnce|RefusedDialKeepsItsError|FailoverClientsAreMasters|DriverRetriesCountOnce|ScriptFlush'
+fi
+
+# A program with the race detector sleeps for a second before it exits, by default.
+# Tests start hundreds.
+export GORACE=atexit_sleep_ms=0
 
 # What computes and watches no clock goes first, without the race detector. Beside the
 # rest, at idle priority, it saved no time on two cores, and tests that watch a clock
@@ -157,16 +134,16 @@ suite() {
 if long "chaos in virtual time: 200 seeds"; then
   # A simulation starts a goroutine for next to every message. With adaptivestackstart they
   # get stacks that are large enough, and need not grow: that is a sixth of its CPU.
-  GOGC=400 GODEBUG=adaptivestackstart=1 go test -run 'TestSimulation$' . -v -sim.seed=1 -sim.seeds=200 -sim.length=5 -sim.buckets=64 -timeout 20m | grep -v '^ *--- PASS\|^=== '
+  GOGC=400 GODEBUG=adaptivestackstart=1 suite . . -v -run 'TestSimulation$' -sim.seed=1 -sim.seeds=200 -sim.length=5 -sim.buckets=64
 fi
 if long "the planted bugs"; then
-  suite planted . . -run '^TestPlantedBugs$'
+  suite . . -run '^TestPlantedBugs$'
 fi
 if long "the models"; then
-  suite models . ./spec/...
+  suite . ./spec/...
 fi
 if long "the modules, as users get them"; then
-  CI=true suite release . ./internal/release
+  CI=true suite . ./internal/release
 fi
 
 # The Lua interpreter of the masters in virtual time is built without the race
@@ -178,22 +155,28 @@ if [ "$short" = -short ]; then
   echo "all tests with the race detector" >>"$scratch/left-out"
 fi
 for module in "${modules[@]}"; do
-  [ -n "$(git ls-files -- "$module/*_test.go")" ] || continue # vet has compiled it
+  tests=$(git ls-files -- "$module/*_test.go")
+  [ -n "$tests" ] || continue # vet has compiled it
   flags=("${race[@]}")
   case $module in bench/peers/*) flags=() ;; esac # other people's code, which takes minutes to build
   step "$module: go test ${flags[*]}"
-  (cd "$module" && go list -export -test -deps "${flags[@]}" ./... >/dev/null) # compiles on all cores, which -p 1 would not
+  (cd "$module" && patient go list -export -test -deps "${flags[@]}" ./... >/dev/null) # compiles on all cores, which -p 1 would not
   packages=./...
   if [ "$module" = . ]; then
     flags+=(-skip '^TestPlantedBugs$')
-    packages=$(go list ./... | grep -v '/spec\(/\|$\)\|/internal/release$' | paste -sd ' ')
+    packages=$(go list ./... | grep -v '/spec\(/\|$\)\|/internal/release$')
   fi
-  suite "module-${module//\//-}" "$module" "$packages" "${flags[@]}"
+  suite "$module" "$packages" "${flags[@]}"
 done
 
 step "the demo, on embedded masters and on redis-server processes"
-go run ./cmd/redlock demo --duration 6s --json
-go run ./cmd/redlock demo --duration 6s --json --real
+patient go build -o "$scratch/redlock" ./cmd/redlock
+"$scratch/redlock" demo --duration 6s --json
+if have redis-server; then
+  "$scratch/redlock" demo --duration 6s --json --real
+else
+  echo "the demo on redis-server processes" >>"$scratch/left-out"
+fi
 
 if long "speed, against the raw floor in the same run"; then
   (cd bench && go run . -check)

@@ -15,9 +15,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 var large = flag.Bool("spec.large", false, "also explore the large configurations: about half an hour, and 6 GB")
@@ -330,37 +331,14 @@ func story(out string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// tools installs spin and a compiler where that is possible.
-var tools = sync.OnceValue(func() error {
-	if missing() == nil {
-		return nil
-	}
-	if _, err := exec.LookPath("apt-get"); err == nil && os.Getuid() == 0 {
-		for _, line := range []string{"apt-get update -q", "apt-get install -yq --no-install-recommends spin gcc libc6-dev"} {
-			words := strings.Fields(line)
-			cmd := exec.Command(words[0], words[1:]...)
-			cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-			if out, err := cmd.CombinedOutput(); err != nil {
-				return fmt.Errorf("%s: %w\n%s", line, err, out)
-			}
-		}
-	}
-	return missing()
-})
-
-func missing() error {
-	_, spin := exec.LookPath("spin")
-	_, cc := exec.LookPath("cc")
-	return errors.Join(spin, cc)
-}
-
+// needTools skips the test where the model cannot be checked.
 func needTools(t *testing.T) {
-	err := tools()
-	switch {
-	case err == nil:
-	case os.Getenv("CI") != "":
-		t.Fatalf("spin and a C compiler are needed: %v", err)
-	default:
-		t.Skipf("THE MODEL WAS NOT CHECKED: spin and a C compiler are needed: %v", err)
+	t.Helper()
+	for _, tool := range []string{"spin", "cc"} {
+		_, err := exec.LookPath(tool)
+		testskip.IfLacking(t, err, exec.ErrNotFound)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
