@@ -8,21 +8,34 @@ import (
 )
 
 // await waits until r is decided or the deadline has passed. It returns why when ctx
-// ends, or the client is closed, before.
+// ends, or the client is closed, before. When masters had no vote in r, and would have one if they
+// were asked again, it does not wait for those that are pending, which may hang: newerView asks again.
 func (c *Client) await(ctx context.Context, r *round, deadline clock.Instant) error {
 	timer := c.getTimer(deadline.Sub(c.now()))
 	defer c.putTimer(timer)
 	decided := c.listen(r)
 	defer c.stopListening(r, decided)
-	select {
-	case <-decided:
-	case <-timer.C:
-	case <-ctx.Done():
-		return contextError(ctx)
-	case <-c.closed.Done():
-		return ErrClosed
+	var changed <-chan struct{}
+	for {
+		select {
+		case <-decided:
+		case <-changed:
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return contextError(ctx)
+		case <-c.closed.Done():
+			return ErrClosed
+		}
+		if r.isDecided() {
+			return nil
+		}
+		var overtaken bool
+		if overtaken, changed = c.members.Overtaken(r.view, r.outdated()); overtaken {
+			r.overtake()
+			return nil
+		}
 	}
-	return nil
 }
 
 // pause waits for d. It returns why when ctx ends, or the client is closed, before.

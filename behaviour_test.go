@@ -3,6 +3,10 @@ package redlock
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,9 +17,10 @@ import (
 	"github.com/redlock-go/redlock/fence"
 
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testservers"
 )
 
-// The behaviour suite. It runs twice: on embedded masters in virtual time, and on
+// The behaviour suite. It runs on embedded masters in virtual time, and on
 // redis-server processes in real time, so that the fake cannot lie. Virtual time
 // proves the exact moments; on processes the times are such that a machine that
 // stands still for a few tenths of a second, as those that run CI do, changes no
@@ -149,6 +154,45 @@ func TestBehaviourRedis(t *testing.T) {
 			eachSize(t, b.masters, func(t *testing.T, n int) { onProcesses(t, n, b.run) })
 		})
 	}
+}
+
+// On the redis-server of each line that README names.
+func TestBehaviourOnEachLine(t *testing.T) {
+	for _, program := range testservers.Programs(t) { // one line after the other: all at once are too many servers for two cores
+		t.Run(testservers.LineOf(program), func(t *testing.T) {
+			for _, b := range behaviours {
+				t.Run(b.name, func(t *testing.T) {
+					t.Parallel()
+					eachSize(t, b.masters, func(t *testing.T, n int) { onProgram(t, program, n, b.run) })
+				})
+			}
+		})
+	}
+}
+
+// README names the lines on which the tests run, and the servers are of these.
+func TestServersAreOfTheirLines(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	must(t, err)
+	var named []string
+	for _, found := range regexp.MustCompile(`\b(Redis|Valkey) (\d[\d.]*\d(?:(?:,| and) \d[\d.]*\d)*)`).FindAllSubmatch(text, -1) {
+		for _, version := range regexp.MustCompile(`\d[\d.]*\d`).FindAll(found[2], -1) {
+			named = append(named, strings.ToLower(string(found[1]))+"-"+string(version))
+		}
+	}
+	slices.Sort(named)
+	if named = slices.Compact(named); !slices.Equal(named, testservers.Lines) {
+		t.Errorf("README names %v, and the tests run on %v", named, testservers.Lines)
+	}
+	testservers.OnEachLine(t, func(t *testing.T, program string) {
+		said, err := exec.Command(program, "--version").Output()
+		must(t, err)
+		kind, version, _ := strings.Cut(testservers.LineOf(program), "-")
+		if !regexp.MustCompile(`(?i)^` + kind + ` server v=` + regexp.QuoteMeta(version) + `\.`).Match(said) {
+			t.Errorf("it is %s", said)
+		}
+	})
 }
 
 // eachSize runs test with n masters, or with all sizes that matter if n is 0.

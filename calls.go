@@ -9,13 +9,13 @@ import (
 // The calls of a hold; scripts/batch.lua tells what stands where.
 
 func (h *hold) acquireCall(t terms, in place) script.Call {
-	keys := []*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone, &h.keys.Queue}
+	keys := []*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone, &h.keys.Queue, &h.keys.Asked}
 	if h.reading.Load() {
 		channel, ticket := h.placeText(in)
 		return script.Share.Call(keys, &h.owner, t.keyTTL().Milliseconds(), channel, ticket)
 	}
 	if !in.waits() {
-		return script.Acquire.Call(keys, &h.owner, t.keyTTL().Milliseconds())
+		return script.Acquire.Call(keys[:4], &h.owner, t.keyTTL().Milliseconds())
 	}
 	return script.Enqueue.Call(keys, &h.owner, t.keyTTL().Milliseconds(), in.channel, in.ticket.Text())
 }
@@ -98,5 +98,5 @@ func (h *hold) placeText(in place) (channel, ticket *string) {
 
 func (h *hold) undoCall(mark time.Duration, in place) script.Call {
 	channel, ticket := h.placeText(in)
-	return script.Undo.Call([]*string{&h.keys.Lock, &h.keys.Gone, &h.keys.Queue}, &h.owner, mark.Milliseconds(), channel, ticket)
+	return script.Undo.Call([]*string{&h.keys.Lock, &h.keys.Gone, &h.keys.Queue, &h.keys.Asked}, &h.owner, mark.Milliseconds(), channel, ticket)
 }

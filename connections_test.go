@@ -1,8 +1,12 @@
 package redlock
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -253,6 +257,71 @@ func requireSays(t *testing.T, err error, words ...string) {
 	for _, w := range words {
 		if !strings.Contains(fmt.Sprint(err), w) || strings.Contains(fmt.Sprint(err), "version") {
 			t.Errorf("got %v; want one that says %q", err, w)
+		}
+	}
+}
+
+// Who waits for any name dials a master that is away, and so do the looks at who votes, the subscriptions and what is asked
+// past the queue. A client that started in an outage dialled as often as its waiters asked, without a pause.
+func TestAMasterThatIsAwayIsDialledSeldom(t *testing.T) {
+	t.Parallel()
+	taken := func() (net.Conn, error) { // by what then hangs up
+		near, far := net.Pipe()
+		return near, far.Close()
+	}
+	for name, dial := range map[string]func() (net.Conn, error){
+		"refused":          func() (net.Conn, error) { return nil, syscall.ECONNREFUSED },
+		"taken and closed": taken,
+	} {
+		for _, started := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, started before: %v", name, started), func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+					d.client()
+					var away atomic.Bool
+					var dials [3]atomic.Int64
+					away.Store(!started)
+					for i, m := range d.masters {
+						d.masters[i] = adjusted{m, func(o *redis.Options) {
+							there := o.Dialer
+							o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+								dials[i].Add(1)
+								if i > 0 && away.Load() {
+									return dial()
+								}
+								return there(ctx, network, addr)
+							}
+						}}
+					}
+					c := d.client()
+					if started {
+						must(t, mustTry(t, c, "job").Unlock(background))
+						away.Store(true)
+						for _, m := range d.masters[1:] {
+							m.die()
+						}
+					}
+					ctx, cancel := context.WithCancel(background)
+					var waiting sync.WaitGroup
+					for i := range 100 {
+						waiting.Go(func() { _, _ = c.Lock(ctx, fmt.Sprint(i)) })
+					}
+					for range 5 {
+						before := [3]int64{}
+						for i := range dials {
+							before[i] = dials[i].Load()
+						}
+						time.Sleep(time.Second)
+						for i := range dials {
+							if n := dials[i].Load() - before[i]; n > 20 || i > 0 && n < 5 {
+								t.Errorf("master %d is dialled %d times within a second", i, n)
+							}
+						}
+					}
+					cancel()
+					waiting.Wait()
+				})
+			})
 		}
 	}
 }

@@ -209,3 +209,121 @@ func TestARenewalKeepsItsPlaceInTheQueue(t *testing.T) {
 		others.Wait()
 	})
 }
+
+// busyMaster is near, but takes a while over each batch: its machine, or that of the client, is busy.
+type busyMaster struct {
+	testMaster
+	takes *atomic.Int64
+}
+
+func (m busyMaster) options() *redis.Options {
+	o := m.testMaster.options()
+	dial := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		return busyConn{conn, m.takes}, err
+	}
+	return o
+}
+
+type busyConn struct {
+	net.Conn
+	takes *atomic.Int64
+}
+
+func (c busyConn) Write(p []byte) (int, error) {
+	time.Sleep(time.Duration(c.takes.Load()))
+	return c.Conn.Write(p)
+}
+
+// So many callers come at once that their acquires fill the masters' queues for longer than the request timeout. What
+// ends a hold, or concerns one, does not stand behind what is to begin others.
+func TestAHoldDoesNotWaitForNewOnes(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		const step = 60 * time.Millisecond
+		var takes atomic.Int64
+		for i, m := range d.masters {
+			d.masters[i] = busyMaster{m, &takes}
+		}
+		c := d.reached()
+		lock := mustTry(t, c, "held")
+		settled(t, c)
+		takes.Store(int64(step))
+		var working sync.WaitGroup
+		var longest atomic.Int64
+		soon := func(what string, do func() error) {
+			begin := time.Now()
+			if err := do(); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			took := int64(time.Since(begin))
+			for was := longest.Load(); was < took && !longest.CompareAndSwap(was, took); {
+				was = longest.Load()
+			}
+		}
+		for i := range 1500 {
+			working.Go(func() {
+				one, err := c.Lock(background, fmt.Sprint("job ", i), WithWait(patience))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				soon("Unlock of one of many", func() error { return one.Unlock(background) })
+			})
+		}
+		time.Sleep(step / 2)
+		soon("Extend", func() error { return lock.Extend(background, DefaultTTL) })
+		soon("re-entry", func() error {
+			again, err := c.TryLock(lock.Context(), "held")
+			if err == nil {
+				err = again.Unlock(background)
+			}
+			return err
+		})
+		soon("Unlock", func() error { return lock.Unlock(background) })
+		working.Wait()
+		if took := time.Duration(longest.Load()); took > 4*step { // two steps for what was under way, and two of its own
+			t.Errorf("one took %v, with %v for a batch", took, step)
+		}
+	})
+}
+
+// Masters are farther away than the time after which a renewal is tried again. Each is asked three times in a ttl all the same, also
+// while another is dead.
+func TestFarMastersAreRenewedNoOftener(t *testing.T) {
+	t.Parallel()
+	for dead := range 2 {
+		t.Run(fmt.Sprint(dead, " dead"), func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+				const ttl, trip, lasts = time.Second, 100 * time.Millisecond, 10 * time.Second
+				d.moveAway(func() time.Duration { return trip })
+				var asked [3]atomic.Int64
+				of := map[string]int{}
+				c := d.reached(WithTTL(ttl), WithObserver(Observer{MasterCalled: func(call MasterCall) { asked[of[call.Master]].Add(1) }}))
+				for i := range d.masters {
+					of[c.masters[i].Name] = i
+				}
+				if dead == 1 {
+					d.masters[2].(farMaster).die()
+				}
+				lock := mustTry(t, c, "job")
+				settled(t, c)
+				for i := range asked {
+					asked[i].Store(0)
+				}
+				time.Sleep(lasts)
+				for i := range 3 - dead {
+					if n, most := asked[i].Load(), int64(renewals*lasts/ttl); n > most || n < most-renewals {
+						t.Errorf("master %d was asked %d times in %v, want %d", i, n, lasts, most)
+					}
+				}
+				if !lock.Valid() {
+					t.Errorf("the hold ended: %v", context.Cause(lock.Context()))
+				}
+				must(t, lock.Unlock(background))
+			})
+		})
+	}
+}

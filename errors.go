@@ -18,7 +18,9 @@ var (
 	// ErrNotAcquired is returned when an acquisition failed. Another error beside it
 	// says why: ErrHeld, ErrNoQuorum or ErrTooSlow; ErrClosed; the context's error and
 	// cause; or, for a re-entry, why the call could not enter the hold again. Bad input
-	// is ErrBadOption alone, because trying again would not help.
+	// is ErrBadOption alone, because trying again would not help. If the context ended
+	// while the masters were asked, that attempt is neither ErrNoQuorum nor ErrHeld: who
+	// leaves before the answers does not know.
 	ErrNotAcquired = errors.New("redlock: not acquired")
 
 	// ErrHeld is returned when others hold the name, or when several contenders
@@ -42,8 +44,8 @@ var (
 	ErrNotMember = script.ErrNotMember
 
 	// ErrDenied is returned (within ErrNoQuorum) when the user that the client logs in as
-	// lacks a right on a master. The master's own error says which. If the other
-	// masters are no quorum, Lock returns at once and does not wait. docs/PROTOCOL.md
+	// lacks a right on a master, or the master does not have a command. The error says which. If the other
+	// masters are no quorum, Lock does not wait (ErrNeedsSetup). docs/PROTOCOL.md
 	// has the ACL rule with all the rights that a client needs.
 	ErrDenied = script.ErrDenied
 
@@ -52,7 +54,12 @@ var (
 	// emptied: then so many members lost their counters that the others cannot tell what
 	// the counters were. An operator must decide what to do: see Client.Init and
 	// Client.ForceInit.
-	ErrNeedsInit = errors.New("redlock: the masters belong to no deployment, or a majority of its members lost its data: an operator must run `redlock init`")
+	ErrNeedsInit = errors.New("redlock: the masters belong to no deployment, or a majority of its members lost its data: see `redlock help init`")
+
+	// ErrNeedsSetup is returned (beside ErrNoQuorum) by a call that would wait, when time
+	// alone does not mend why it got no lock. Somebody has to do something about it, and
+	// then the same call may succeed. WithWaitForSetup lists the reasons.
+	ErrNeedsSetup = errors.New("redlock: not waited for: the masters, the user's rights or the list of masters must be set right first")
 
 	// ErrNotFounded is returned by Init when the masters cannot be founded as one
 	// deployment, say because one is another's.
@@ -62,7 +69,8 @@ var (
 	ErrChangeRefused = errors.New("redlock: the members were not changed")
 
 	// ErrLost is returned, and is the cause of a hold's context, when so many
-	// masters said that the lock is not this owner's that the others are no quorum.
+	// masters said that the lock is not this owner's that the others are no quorum, or
+	// no longer prove the lease.
 	ErrLost = errors.New("redlock: lock lost")
 
 	// ErrExpired is returned, and is the cause of a hold's context, when the lease
@@ -100,9 +108,10 @@ var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
 // Reasons of single votes, not exported: they never stand alone.
 var (
 	errNotAsked   = errors.New("not asked")
-	errNotSent    = errors.New("not sent: nobody waited for it any more")
+	errNotSent    = errors.New("not sent: caller gave up")
 	errNoAnswer   = errors.New("no answer yet")
-	errNotAwaited = errors.New("not waited for: the others had decided")
+	errNotAwaited = errors.New("not needed: quorum already decided")
+	errOvertaken  = errors.New("not needed: the members have changed")
 )
 
 // Vote is what one master said, for people to read; see Answer.
@@ -118,7 +127,7 @@ type Vote struct {
 func (v Vote) String() string {
 	switch {
 	case v.Answer == Held && v.Remaining > 0:
-		return fmt.Sprintf("%s held for %v", v.Master, v.Remaining)
+		return fmt.Sprintf("%s held, lease ends in %v", v.Master, printable.Duration(v.Remaining))
 	case v.Err != nil:
 		return fmt.Sprintf("%s %v: %v", v.Master, v.Answer, v.Err)
 	}
@@ -130,13 +139,16 @@ func (v Vote) String() string {
 type QuorumError struct {
 	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "force unlock", "verify", "inspect", "list the names", "learn the members" or "be ready"
 	Name   string // of the lock; "" if it is about none
-	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost
+	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost; or why the caller left before the masters had decided: its context's error and cause, or ErrClosed
 	Need   int    // masters that had to agree
 	Votes  []Vote // one for each master, in the order in which the masters were given; empty if none was asked
 
 	// Lacks has the addresses of the members that are not among the client's
 	// masters.
 	Lacks []string
+
+	// The caller left: the votes decide nothing, and are for people to read.
+	undecided bool
 
 	// FreeIn is set when others hold the name: the shortest time until a quorum of
 	// masters can be free, if nobody releases or renews the name before then. Zero:
@@ -147,15 +159,23 @@ type QuorumError struct {
 // Error names the lock, the reason and every vote.
 func (e *QuorumError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v (%s", e.Reason, e.Op)
+	reason := e.Reason
+	if e.undecided {
+		reason = printable.Because(ErrNotAcquired, reason)
+	}
+	fmt.Fprintf(&b, "%v (%s", reason, e.Op)
 	if e.Name != "" {
 		fmt.Fprintf(&b, " %q", e.Name)
 	}
 	if e.FreeIn > 0 {
-		fmt.Fprintf(&b, ", free in %v at the earliest", e.FreeIn)
+		fmt.Fprintf(&b, ", lease ends in %v unless renewed or released", printable.Duration(e.FreeIn))
 	}
-	if len(e.Votes) > 0 {
-		fmt.Fprintf(&b, ", need %d of %d", e.Need, len(e.Votes))
+	switch n := len(e.Votes); {
+	case n == 0:
+	case n < e.Need:
+		fmt.Fprintf(&b, ", need %d masters, given %d", e.Need, n)
+	default:
+		fmt.Fprintf(&b, ", need %d of %d", e.Need, n)
 	}
 	for i, v := range e.Votes {
 		b.WriteString([]string{": ", "; "}[min(i, 1)] + v.String())
@@ -168,40 +188,18 @@ func (e *QuorumError) Error() string {
 }
 
 // Unwrap returns the reason, ErrNotAcquired for an acquisition, and the
-// masters' errors.
+// masters' errors if they are why.
 func (e *QuorumError) Unwrap() []error {
 	errs := []error{e.Reason}
 	if e.Op == opAcquire || e.Op == opReenter {
 		errs = append(errs, ErrNotAcquired)
 	}
 	for _, v := range e.Votes {
-		if v.Err != nil {
+		if v.Err != nil && !e.undecided {
 			errs = append(errs, v.Err)
 		}
 	}
 	return errs
-}
-
-// hopeless reports that the user lacks rights on so many masters that the others are no
-// quorum. Waiting is of no use until an operator grants the rights.
-func hopeless(err error) bool {
-	q, ok := errors.AsType[*QuorumError](err)
-	if !ok || q.Reason != ErrNoQuorum {
-		return false
-	}
-	denied := func(err error) bool { return errors.Is(err, ErrDenied) }
-	return q.without(denied) < min(q.Need, len(q.Votes))
-}
-
-// without counts the votes that have another reason, or none.
-func (e *QuorumError) without(is func(error) bool) int {
-	n := 0
-	for _, v := range e.Votes {
-		if !is(v.Err) {
-			n++
-		}
-	}
-	return n
 }
 
 // The operations that a QuorumError names.
@@ -228,7 +226,7 @@ type OptionError struct {
 
 // Error names the field, the value and the rule.
 func (e *OptionError) Error() string {
-	return fmt.Sprintf("redlock: %s is %v: %s", e.Field, e.Value, e.Rule)
+	return fmt.Sprintf("redlock: invalid %s %v: %s", e.Field, e.Value, e.Rule)
 }
 
 // Is reports that every OptionError is an ErrBadOption.
@@ -243,9 +241,19 @@ func (c *Client) notGranted(v *membership.View, op, name string, votes []script.
 	} else if freeIn, yes := contended(votes, q.need); yes {
 		e.Reason, e.FreeIn = ErrHeld, freeIn
 	} else if v.NeedsInit {
-		return errors.Join(e, ErrNeedsInit)
+		return printable.Join(e, ErrNeedsInit)
 	}
 	return e
+}
+
+// notWaited returns the error for the votes of an acquisition or a re-entry whose caller left, which is why. A caller that leaves
+// is no lack of a quorum: the votes count only if they had decided by then.
+func (c *Client) notWaited(why error, v *membership.View, op, name string, votes []script.Vote) error {
+	q := quorumOf(v)
+	if decide(votes, q.need) == lost || op != opAcquire && disowned(votes, q) {
+		return printable.Because(why, c.notGranted(v, op, name, votes))
+	}
+	return &QuorumError{Op: op, Name: name, Reason: why, Need: q.need, Votes: c.publish(votes), Lacks: v.Lacks, undecided: true}
 }
 
 // publish makes votes readable for the caller.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -30,16 +32,16 @@ func TestErrors(t *testing.T) {
 		is    []error
 		says  []string
 	}{
-		{"held by one", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("hhh..")), []error{ErrNotAcquired, ErrHeld}, []string{`"job"`, "free in 1s", "need 3 of 5", "a held for 1s"}},
+		{"held by one", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("hhh..")), []error{ErrNotAcquired, ErrHeld}, []string{`"job"`, "lease ends in 1s unless renewed or released", "need 3 of 5", "a held, lease ends in 1s"}},
 		{"split", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("gghhh")), []error{ErrNotAcquired, ErrHeld}, []string{"held"}},
 		{"unreachable", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("uuugg")), []error{ErrNotAcquired, ErrNoQuorum}, []string{"a unknown: no answer"}},
 		{"refused", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("rrrgg")), []error{ErrNotAcquired, ErrNoQuorum, ErrNotMember}, []string{"a refused"}},
 		{"a re-entry of what is another's", c.notGranted(viewOfAll(5), opReenter, "job", ballot("nnn..")), []error{ErrNotAcquired, ErrLost}, []string{"lost"}},
 		{"an extension unheard", c.notGranted(viewOfAll(5), opExtend, "job", ballot("guuuu")), []error{ErrNoQuorum}, []string{"extend"}},
 		{"an extension of what is another's", c.notGranted(viewOfAll(5), opExtend, "job", ballot("nnngg")), []error{ErrLost}, nil},
-		{"a wait that ended", joinErrors(context.DeadlineExceeded, c.notGranted(viewOfAll(5), opAcquire, "job", ballot("hhhhh"))), []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil},
-		{"bad input", &OptionError{"ttl", -1, "it must be positive"}, []error{ErrBadOption}, []string{"ttl", "-1", "positive"}},
-		{"a majority lost", fmt.Errorf("%w (%w)", ErrNeedsInit, ErrNotMember), []error{ErrNeedsInit, ErrNotMember}, []string{"redlock init"}},
+		{"a wait that ended", printable.Because(context.DeadlineExceeded, c.notGranted(viewOfAll(5), opAcquire, "job", ballot("hhhhh"))), []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil},
+		{"bad input", &OptionError{"ttl", -1, "must be positive"}, []error{ErrBadOption}, []string{"ttl", "-1", "positive"}},
+		{"a majority lost", fmt.Errorf("%w (%w)", ErrNeedsInit, ErrNotMember), []error{ErrNeedsInit, ErrNotMember}, []string{"redlock help init"}},
 	} {
 		for _, e := range x.is {
 			if !errors.Is(x.err, e) {
@@ -57,7 +59,7 @@ func TestErrors(t *testing.T) {
 			}
 		}
 	}
-	q, ok := errors.AsType[*QuorumError](joinErrors(context.Canceled, c.notGranted(viewOfAll(5), opAcquire, "job", ballot("ghru."))))
+	q, ok := errors.AsType[*QuorumError](printable.Because(context.Canceled, c.notGranted(viewOfAll(5), opAcquire, "job", ballot("ghru."))))
 	if !ok || q.Need != 3 || len(q.Votes) != 5 {
 		t.Fatalf("no facts: %+v", q)
 	}
@@ -91,8 +93,8 @@ func TestVotesSayWhatIsSo(t *testing.T) {
 		votes     []script.Vote
 		says, not []string
 	}{
-		{"decided", []script.Vote{held, held, notKnown}, []string{"a held for 1s;", "c held;", "d unknown: not waited for"}, []string{"no answer", "0s"}},
-		{"the time was up", []script.Vote{held, held}, []string{"c unknown: no answer yet", "e unknown: no answer yet"}, []string{"not waited for"}},
+		{"decided", []script.Vote{held, held, notKnown}, []string{"a held, lease ends in 1s;", "c held;", "d unknown: not needed: quorum already decided"}, []string{"no answer", "0s"}},
+		{"the time was up", []script.Vote{held, held}, []string{"c unknown: no answer yet", "e unknown: no answer yet"}, []string{"not needed"}},
 	} {
 		r := newRound(viewOfAll(5))
 		for i, v := range x.votes {
@@ -160,6 +162,174 @@ func TestEveryFailedAcquisitionIsNotAcquired(t *testing.T) {
 			}
 		}
 		must(t, held.Unlock(background))
+	})
+}
+
+// Who leaves before the masters have decided learns why it left, and not that there is no quorum: neither from its error nor
+// from events and logs.
+func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		var log strings.Builder
+		var attempts []error
+		watch := Observers(LogObserver(slog.New(slog.NewTextHandler(&log, nil))), Observer{
+			AttemptFailed: func(_ context.Context, a FailedAttempt) { attempts = append(attempts, a.Err) },
+		})
+		c := d.reached(WithObserver(Observer{}))
+		held, read := mustTry(t, c, "held"), mustTry(t, c, "read")
+		shown, err := c.Inspect(background, "held")
+		must(t, err)
+		c.observer = watch
+		try := func(_ *Lock, err error) error { return err }
+		all := func(_ *Locks, err error) error { return err }
+		for _, x := range []struct {
+			call     string
+			do       func(ctx context.Context) error
+			acquires bool
+		}{
+			{"TryLock", func(ctx context.Context) error { return try(c.TryLock(ctx, "job")) }, true},
+			{"Lock", func(ctx context.Context) error { return try(c.Lock(ctx, "job")) }, true},
+			{"RLock", func(ctx context.Context) error { return try(c.RLock(ctx, "job")) }, true},
+			{"slots", func(ctx context.Context) error { return try(c.Lock(ctx, "job", WithSlots(2))) }, true},
+			{"LockAll", func(ctx context.Context) error { return all(c.LockAll(ctx, []string{"a", "b"})) }, true},
+			{"TryLockAll", func(ctx context.Context) error { return all(c.TryLockAll(ctx, []string{"a", "b"})) }, true},
+			{"re-entry", func(ctx context.Context) error { return try(c.TryLock(held.h.contextIn(ctx), "held")) }, true},
+			{"unknown", func(ctx context.Context) error { return try(d.stranger(WithObserver(watch)).Lock(ctx, "job")) }, true},
+			{"Extend", func(ctx context.Context) error { return held.Extend(ctx, DefaultTTL) }, false},
+			{"Downgrade", func(ctx context.Context) error { return read.Downgrade(ctx) }, false},
+			{"Verify", func(ctx context.Context) error { _, err := c.Verify(ctx, "held", held.Token()); return err }, false},
+			{"verify, unknown", func(ctx context.Context) error { _, err := d.stranger().Verify(ctx, "held", held.Token()); return err }, false},
+			{"Inspect", func(ctx context.Context) error { _, err := c.Inspect(ctx, "held"); return err }, false},
+			{"inspect, unknown", func(ctx context.Context) error { _, err := d.stranger().Inspect(ctx, "held"); return err }, false},
+			{"Ready", func(ctx context.Context) error { return c.Ready(ctx) }, false},
+			{"Members", func(ctx context.Context) error { _, err := c.Members(ctx); return err }, false},
+			{"members, unknown", func(ctx context.Context) error { _, err := d.stranger().Members(ctx); return err }, false},
+			{"change, unknown", func(ctx context.Context) error { return d.stranger().ChangeMembers(ctx, AddMember("a"), nil) }, false},
+			{"Names", func(ctx context.Context) error { _, err := d.stranger().Names(ctx, 1); return err }, false},
+			{"Init", func(ctx context.Context) error { return d.stranger().Init(ctx, 0) }, false},
+			{"PlanInit", func(ctx context.Context) error { _, err := d.stranger().PlanInit(ctx, 0); return err }, false},
+			{"ForceUnlock", func(ctx context.Context) error { _, err := c.ForceUnlock(ctx, shown); return err }, false},
+			{"ChangeMembers", func(ctx context.Context) error { return c.ChangeMembers(ctx, SuspendMember(d.address(1)), nil) }, false},
+		} {
+			synctest.Wait()
+			call := x.call
+			log.Reset()
+			attempts = nil
+			for _, m := range d.masters[1:] {
+				m.freeze()
+			}
+			stop := errors.New("the user pressed stop")
+			ctx, cancel := context.WithCancelCause(background)
+			time.AfterFunc(100*time.Millisecond, func() { cancel(stop) })
+			start := time.Now()
+			err := x.do(ctx)
+			requireErr(t, err, context.Canceled, stop)
+			if errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrHeld) || errors.Is(err, ErrNotAcquired) != x.acquires && call != "ForceUnlock" || strings.Contains(err.Error(), "no quorum") {
+				t.Errorf("%s: %v", call, err)
+			}
+			if took := time.Since(start); took != 100*time.Millisecond {
+				t.Errorf("%s took %v", call, took)
+			}
+			if strings.Contains(log.String(), "WARN") || x.acquires != strings.Contains(log.String(), "not locked") {
+				t.Errorf("%s is logged as %s", call, log.String())
+			}
+			if x.acquires && len(attempts) == 0 && call != "re-entry" {
+				t.Errorf("%s: no attempt is told", call)
+			}
+			for _, err := range attempts {
+				if !errors.Is(err, context.Canceled) || errors.Is(err, ErrNoQuorum) || !errors.Is(err, ErrNotAcquired) {
+					t.Errorf("%s: told %v", call, err)
+				}
+			}
+			for _, m := range d.masters[1:] {
+				m.thaw()
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// A waiter that leaves is told what the masters had decided before.
+func TestAWaiterThatLeavesKnowsTheLastVerdict(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		held := mustTry(t, d.reached(), "job", WithTTL(2*time.Second), WithoutWatchdog())
+		c := d.reached()
+		ctx, cancel := context.WithCancel(background)
+		waiter := make(chan error, 1)
+		go func() {
+			_, err := c.Lock(ctx, "job")
+			waiter <- err
+		}()
+		time.Sleep(1900 * time.Millisecond)
+		for _, m := range d.masters {
+			m.freeze()
+		}
+		time.Sleep(200 * time.Millisecond) // it asks again at the end of the lease
+		cancel()
+		err := <-waiter
+		requireErr(t, err, ErrNotAcquired, ErrHeld, context.Canceled)
+		if errors.Is(err, ErrNoQuorum) {
+			t.Error(err)
+		}
+		for _, m := range d.masters {
+			m.thaw()
+		}
+		requireErr(t, held.Unlock(background), ErrExpired)
+	})
+}
+
+// What an error says is one line, says nothing twice, and names no context that has not ended.
+func TestErrorsSayOnceWhatIsSo(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		lost := func(name string) error {
+			return c.Do(background, name, func(ctx context.Context, _ fence.Token) error {
+				d.drop(c, name, 0, 1, 2)
+				<-ctx.Done()
+				return fmt.Errorf("work stopped: %w", context.Cause(ctx))
+			})
+		}
+		held := mustTry(t, d.reached(), "held", WithTTL(10*time.Second))
+		defer held.Unlock(background)
+		_, waited := c.Lock(background, "held", WithWait(1500*time.Millisecond))
+		_, waitedAll := c.LockAll(background, []string{"free", "held"}, WithWait(20*time.Second))
+		stopped, stop := context.WithCancelCause(background)
+		stop(errors.New("the user pressed stop"))
+		_, left := c.Lock(stopped, "job")
+		few := &deployment{t: t, virtual: true, epoch: d.epoch, masters: d.masters[:1]}
+		_, short := few.stranger().TryLock(background, "job")
+		_, bad := New(nil, WithTTL(1), WithDrift(2))
+		for claim, x := range map[string]struct {
+			err       error
+			want      string // at its beginning
+			is        []error
+			says, not []string
+		}{
+			"a lost lock":        {lost("job"), "work stopped: redlock: lock lost", []error{ErrLost}, nil, nil},
+			"a wait":             {waited, "redlock: not acquired within 1.5s: held by another (acquire \"held\", lease ends in ", []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, []string{" unless renewed or released"}, []string{"deadline"}},
+			"a wait for a set":   {waitedAll, "redlock: not acquired within 20s: held by another", []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil, []string{"deadline"}},
+			"a caller that left": {left, "redlock: not acquired: context canceled: the user pressed stop", []error{ErrNotAcquired, context.Canceled}, nil, nil},
+			"a short list":       {short, "redlock: no quorum of masters", []error{ErrNotAcquired, ErrNoQuorum}, []string{"need 2 masters, given 1"}, nil},
+			"bad options":        {bad, "redlock: invalid number of masters 0: must be 1 to 31, 5 as a rule; invalid drift 2: must be at least 0 and below 1", []error{ErrBadOption}, nil, nil},
+		} {
+			requireErr(t, x.err, x.is...)
+			text := x.err.Error()
+			if !strings.HasPrefix(text, x.want) || strings.Contains(text, "\n") || strings.Count(text, "lock lost") > 1 || strings.Count(text, "within") > 1 {
+				t.Errorf("%s: %q, want %q and no more of that", claim, text, x.want)
+			}
+			for _, words := range x.says {
+				if !strings.Contains(text, words) {
+					t.Errorf("%s: %q does not say %q", claim, text, words)
+				}
+			}
+			for _, words := range x.not {
+				if strings.Contains(text, words) {
+					t.Errorf("%s: %q says %q", claim, text, words)
+				}
+			}
+		}
 	})
 }
 

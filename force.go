@@ -134,7 +134,7 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, shown Inspect
 
 // leaveLine takes the channel out of the queues of the masters that refused.
 func (h *hold) leaveLine(channel *string) {
-	leaving := script.Leave.Call([]*string{&h.keys.Lock, &h.keys.Queue}, channel)
+	leaving := script.Leave.Call([]*string{&h.keys.Lock, &h.keys.Queue, &h.keys.Asked}, channel)
 	for i, m := range h.client.masters {
 		if !h.granted(i) {
 			m.Submit(&master.Request{Order: h.name, Call: leaving, To: noAsker{}})
@@ -148,7 +148,7 @@ func (h *hold) leaveLine(channel *string) {
 func (c *Client) putOut(v *membership.View, name string, t taken, channel *string) *round {
 	k := script.KeysOf(c.prefix, name, t.owner)
 	mark := planted.Bug.RefusedFor(lingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL)
-	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue}, &t.stored, mark.Milliseconds(), channel, &noText)
+	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &t.stored, mark.Milliseconds(), channel, &noText)
 	r := newRound(v)
 	r.weigh = func(_ int, v script.Vote) script.Vote {
 		if v.NotMine() { // it is not there, and cannot come any more

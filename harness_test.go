@@ -96,7 +96,13 @@ func inVirtualTime(t *testing.T, n int, test func(t *testing.T, d *deployment)) 
 // onProcesses runs test on n redis-server processes.
 func onProcesses(t *testing.T, n int, test func(t *testing.T, d *deployment)) {
 	t.Helper()
-	test(t, processes(t, n, redisproc.Config{AppendFsync: "always"}))
+	onProgram(t, "", n, test)
+}
+
+// onProgram is onProcesses on another redis-server than that on the PATH.
+func onProgram(t *testing.T, program string, n int, test func(t *testing.T, d *deployment)) {
+	t.Helper()
+	test(t, processes(t, n, redisproc.Config{Program: program, AppendFsync: "always"}))
 }
 
 func processes(t *testing.T, n int, cfg redisproc.Config) *deployment {
@@ -306,6 +312,14 @@ func mustTry(t *testing.T, c *Client, name string, opts ...LockOption) *Lock {
 	return lock
 }
 
+// mustLock waits for the lock: after a fault a master may need a moment.
+func mustLock(t *testing.T, c *Client, name string, opts ...LockOption) *Lock {
+	t.Helper()
+	lock, err := c.Lock(context.Background(), name, append([]LockOption{WithWait(patience)}, opts...)...)
+	must(t, err)
+	return lock
+}
+
 func requireErr(t *testing.T, err error, want ...error) {
 	t.Helper()
 	for _, w := range want {
@@ -426,18 +440,27 @@ func (d *deployment) ticketOf(c *Client, name string) float64 {
 	return ticket
 }
 
-// goLock locks in a goroutine of its own.
+// goLock locks in a goroutine of its own, which ends with the test at the latest.
 func goLock(t *testing.T, c *Client, name string, opts ...LockOption) <-chan *Lock {
 	got := make(chan *Lock, 1)
+	ctx, cancel := context.WithCancel(background)
+	ended := make(chan struct{})
 	go func() {
-		lock, err := c.Lock(background, name, opts...)
+		defer close(ended)
+		lock, err := c.Lock(ctx, name, opts...)
 		if err != nil {
-			t.Error(err)
+			if ctx.Err() == nil {
+				t.Error(err)
+			}
 			close(got)
 			return
 		}
 		got <- lock
 	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
 	return got
 }
 

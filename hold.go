@@ -48,40 +48,27 @@ type hold struct {
 	wish   *wish         // of the fresh acquisition's handle, or of the set's
 	limit  clock.Instant // of MaxHold; 0: none
 
-	mu      sync.Mutex    // never held over I/O, a channel or a call of the client's
-	began   clock.Instant // by begin
-	atLeast time.Duration // after that it stays taken for so long; 0: not
-	terms   terms         // of the next renewal
-	masters []masterHold
-	few     [few]masterHold    // where they are if there are no more
-	again   map[*Lock]struct{} // the handles of re-entries that are not unlocked
-	depth   int                // handles that are not unlocked, and re-entries under way
-	writers int                // those of them that write
-	ceased  int                // those of them that wish for no renewal any more
-	blocks  bool               // other callers of this client do not ask for the name
-	ended   error              // why it is over; nil while held
-	endedAt clock.Instant
-	timer   *time.Timer
-	renewAt clock.Instant
-	renewal *round        // the watchdog's last one
-	version string        // of the table of members, at which masters' votes count
-	quorum                // of that table
-	earlier int           // votes at an earlier version prove the hold if they are so many; 0: there are none
-	longest time.Duration // key ttl ever asked for: after that no master has the lock
-}
-
-// masterHold is what the hold knows of one master.
-type masterHold struct {
-	heard   bool   // the acquire was answered
-	mute    string // the version of the members at which it had no vote, if it refused the acquire for that
-	granted bool   // the lock was the owner's there when last heard
-	doubt   bool   // an acquire of this owner may be executed there yet
-	lost    bool   // it said "not yours" to the last extend: the next renewal repairs it
-	repairs int    // under way
-	grant   int64
-	until   clock.Instant // the vote counts until then
-	earlier clock.Instant // so did the one at an earlier version of the table of members
-	expiry  expiry        // of the key
+	mu       sync.Mutex    // never held over I/O, a channel or a call of the client's
+	began    clock.Instant // by begin
+	atLeast  time.Duration // after that it stays taken for so long; 0: not
+	terms    terms         // of the next renewal
+	masters  []masterHold
+	few      [few]masterHold    // where they are if there are no more
+	again    map[*Lock]struct{} // the handles of re-entries that are not unlocked
+	depth    int                // handles that are not unlocked, and re-entries under way
+	writers  int                // those of them that write
+	ceased   int                // those of them that wish for no renewal any more
+	blocks   bool               // other callers of this client do not ask for the name
+	ended    error              // why it is over; nil while held
+	disowned bool               // the lease ended because masters said "not yours"
+	endedAt  clock.Instant
+	timer    *time.Timer
+	renewAt  clock.Instant
+	renewal  *round        // the watchdog's last one
+	version  string        // of the table of members, at which masters' votes count
+	quorum                 // of that table
+	earlier  int           // votes at an earlier version prove the hold if they are so many; 0: there are none
+	longest  time.Duration // key ttl ever asked for: after that no master has the lock
 }
 
 func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) *hold {
@@ -123,9 +110,11 @@ func (h *hold) termsAt(v *membership.View, ttl time.Duration) terms {
 // send sends the same call to all masters.
 func (h *hold) send(r *round, call script.Call) {
 	requests := r.requests(len(h.masters))
-	for i := range h.masters {
-		requests[i] = master.Request{Order: h.name, Call: call, Version: r.view.Version, To: r}
+	h.mu.Lock()
+	for i, s := range h.masters {
+		requests[i] = master.Request{Order: h.name, Call: call, Version: r.view.Version, To: r, First: s.heard}
 	}
+	h.mu.Unlock()
 	r.ask(h.client)
 }
 
@@ -161,10 +150,13 @@ func (h *hold) count(votes, standing []script.Vote) clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var until [maxMasters]clock.Instant
+	now := h.client.now()
 	for i, v := range votes {
-		h.acquired(i, v, h.terms, true)
+		s := &h.masters[i]
+		s.take(answer{to: toAcquire, vote: v, terms: h.terms, version: h.version, counts: true, now: now})
 		if standing[i].Heard && standing[i].Answer == script.Granted {
-			until[i] = h.masters[i].until
+			s.confirmed = true
+			until[i] = s.until
 		}
 	}
 	return quorumth(until[:len(votes)], h.need)
@@ -177,53 +169,30 @@ func (h *hold) alive() bool {
 	return h.ended == nil && h.client.now().Before(h.validUntil())
 }
 
-// acquired takes one answer to an acquire, fresh or again, and returns what counts
-// of it. counts tells whether a yes does, for the lease. The caller holds mu.
-func (h *hold) acquired(i int, v script.Vote, t terms, counts bool) script.Vote {
+// take notes a master's answer, and returns what counts of it in its round. If the answer takes back what
+// proved the lease, the hold is over, and the timer fires at once to say so.
+func (h *hold) take(i int, to question, v script.Vote, t terms, at *membership.View) script.Vote {
+	h.mu.Lock()
 	s := &h.masters[i]
-	if !v.Heard {
-		return v
-	}
-	s.heard = true
-	s.doubt = s.doubt || v.Doubt
-	switch {
-	case v.Answer == script.Unknown && s.granted:
-		s.expiry.hi = max(s.expiry.hi, v.Got.Add(t.keyTTL())) // it may have been entered again
-		return v
-	case v.Answer != script.Granted:
-		if v.NoVote() {
-			s.mute = h.version
-		}
-		return v
-	case s.granted && s.grant != v.Grant && !h.reading.Load(): // a reader is given no number
-		// Not the grant that voted: the key expired and was granted again, to a late
-		// copy of our own acquire. What stood between may have been a rival's.
-		h.strike(s)
-		s.doubt = true
-		return script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
-	}
-	was := s.expiry
-	if !s.granted {
-		was = expiry{}
-	}
-	s.granted, s.grant = true, v.Grant
-	v.Sent = planted.Bug.CountsFrom(v.Sent, v.Got)
-	if counts {
-		s.until = max(s.until, t.validUntil(v.Sent))
-	}
-	s.expiry = was.atLeast(expiryAfter(v.Sent, v.Got, t.keyTTL()))
-	return v
-}
-
-// strike takes back what a master granted: its votes stop counting now. If too few votes are left, the hold
-// is over, and the timer fires at once to say so. The caller holds mu.
-func (h *hold) strike(s *masterHold) {
+	before := *s
+	alive := h.alive()
 	now := h.client.now()
-	s.granted = false
-	s.until, s.earlier = min(s.until, now), min(s.earlier, now)
-	if h.timer != nil && h.ended == nil {
-		h.timer.Reset(h.untilNextTick(now))
+	counted, jumped := s.take(answer{
+		to: to, vote: v, terms: t, version: at.Version, reads: h.reading.Load(),
+		counts: alive && v.Answer == script.Granted && h.counts(at),
+		now:    now,
+	})
+	if alive && (s.until < before.until || s.earlier < before.earlier) {
+		h.disowned = !h.alive()
+		if h.timer != nil {
+			h.timer.Reset(h.untilNextTick(now))
+		}
 	}
+	h.mu.Unlock()
+	if alive && jumped != 0 {
+		h.tellJump(i, jumped)
+	}
+	return counted
 }
 
 // validUntil is the end of the lease: until then a quorum of votes counts. The
@@ -289,18 +258,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 	h.client.suspend.start(h.client)
 
 	late := func(i int, v script.Vote) script.Vote {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if s := &h.masters[i]; !s.heard {
-			if h.alive() {
-				h.acquired(i, v, t, h.counts(asked.view))
-			} else {
-				s.heard, s.granted, s.doubt = v.Heard, v.Answer == script.Granted, v.Doubt
-				if v.NoVote() {
-					s.mute = asked.view.Version
-				}
-			}
-		}
+		h.take(i, toAcquire, v, t, asked.view)
 		return v
 	}
 	asked.receive(false, late)
@@ -369,17 +327,17 @@ func (h *hold) unblocks() bool {
 	return did
 }
 
-// unproved returns why a lease is not running: ErrLost if the masters that did not
-// say "not yours" are no quorum; else ErrExpired, because its time ran out (and the
-// timer is late: the process was stopped, or busy). The caller holds mu.
+// unproved returns why a lease is not running: ErrLost if it would be, had masters not said "not yours", or if
+// those that did not are no quorum; else ErrExpired, because its time ran out (and the timer is late: the process
+// was stopped, or busy). The caller holds mu.
 func (h *hold) unproved() error {
 	lost := 0
 	for _, s := range h.masters {
-		if s.lost {
+		if s.lost && !s.granted {
 			lost++
 		}
 	}
-	if lost > h.of-h.need {
+	if h.disowned || lost > h.of-h.need {
 		return ErrLost
 	}
 	return ErrExpired

@@ -77,7 +77,7 @@ func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
 		{two, 2, 7 * s, 4 * s},
 	} {
 		v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: clock.Instant(step.sent), Got: clock.Instant(step.sent)}
-		h.acquired(step.master, v, h.terms, h.counts(step.at))
+		h.vote(step.master, v, step.at)
 		want := clock.Instant(0)
 		if step.want > 0 {
 			want = h.terms.validUntil(clock.Instant(step.want))
@@ -98,17 +98,17 @@ func TestAMasterThatLostTheLockProvesNothing(t *testing.T) {
 		view.Version = version
 		for _, i := range masters {
 			v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: sent, Got: sent}
-			h.acquired(i, v, h.terms, h.counts(view))
+			h.vote(i, v, view)
 		}
 	}
 	votes(h.version, first, 0, 1, 2)
 	votes("2", first+1, 1)
 	votes("3", first+2, 2) // those at the first version prove the hold still
-	h.strike(&h.masters[0])
+	h.take(0, toExtend, notMine(c.now()), h.terms, viewOfAll(3))
 	if want := h.terms.validUntil(first); h.validUntil() != want {
 		t.Errorf("valid until %v, want %v: two of three have the lock", h.validUntil(), want)
 	}
-	h.strike(&h.masters[1])
+	h.take(1, toExtend, notMine(c.now()), h.terms, viewOfAll(3))
 	if now := c.now(); h.validUntil() > now {
 		t.Errorf("valid for %v more, and two of three lost the lock", h.validUntil().Sub(now))
 	}
@@ -158,14 +158,14 @@ func TestAnUnansweredExtendIsNoJump(t *testing.T) {
 		v := viewOfAll(3)
 		h := newHold(c, v, "job", "owner", c.config.lock)
 		for i := range h.masters {
-			h.acquired(i, voted(1*s, script.Granted), h.terms, true)
+			h.vote(i, voted(1*s, script.Granted), v)
 		}
 		now = clock.Instant(5 * s)
-		h.weigh(0, x.first, h.terms, v, false)
+		h.take(0, toExtend, x.first, h.terms, v)
 		now = clock.Instant(8 * s)
 		next := voted(8*s, script.Granted)
 		next.Remaining = h.terms.keyTTL() - 3*time.Second
-		if got := h.weigh(0, next, h.terms, v, false); got.Answer != x.want {
+		if got := h.take(0, toExtend, next, h.terms, v); got.Answer != x.want {
 			t.Errorf("%s: as much is left as if it had been done: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
 		}
 	}
@@ -200,16 +200,16 @@ func TestARepairedLockIsExpectedByItsRepairs(t *testing.T) {
 			return script.Vote{Heard: true, Answer: answer, Sent: now, Got: now}
 		}
 		for i := range h.masters {
-			h.acquired(i, at(1, script.Granted), h.terms, true)
+			h.vote(i, at(1, script.Granted), v)
 		}
 		gone := at(2, script.Refused)
 		gone.Err = script.ErrNotMine
-		h.weigh(0, gone, h.terms, v, false)
-		h.weigh(0, at(3, x.first), h.terms, v, true)
-		h.weigh(0, at(5, script.Granted), short, v, true)
+		h.take(0, toExtend, gone, h.terms, v)
+		h.take(0, toRepair, at(3, x.first), h.terms, v)
+		h.take(0, toRepair, at(5, script.Granted), short, v)
 		next := at(6, script.Granted)
 		next.Remaining = x.remaining
-		if got := h.weigh(0, next, short, v, false); got.Answer != x.want {
+		if got := h.take(0, toExtend, next, short, v); got.Answer != x.want {
 			t.Errorf("%s: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
 		}
 	}
@@ -225,7 +225,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 			now := c.now()
 			for i := range 3 {
 				expiry := lock.h.masters[i].expiry
-				lock.h.weigh(i, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.lo.Sub(now)}, lock.h.terms, c.members.View(), false)
+				lock.h.take(i, toExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.lo.Sub(now)}, lock.h.terms, c.members.View())
 			}
 			return lock.h.over()
 		},
@@ -375,7 +375,7 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 		h, now := lock.h, c.now()
 		for by, want := range map[time.Duration]script.Answer{0: script.Granted, time.Second: script.Refused, -time.Second: script.Refused} {
 			before := h.masters[0]
-			v := h.weigh(0, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: 7*time.Second - by}, h.terms, h.client.members.View(), false)
+			v := h.take(0, toExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: 7*time.Second - by}, h.terms, h.client.members.View())
 			if counts := h.masters[0].until > before.until; v.Answer != want || counts != (want == script.Granted) {
 				t.Errorf("jumped by %v: %v, counts: %v", by, v, counts)
 			}
@@ -396,7 +396,7 @@ func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
 		disown := func(master int) {
 			time.Sleep(time.Millisecond)
 			now := c.now()
-			lock.h.weigh(master, script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: now, Got: now}, lock.h.terms, c.members.View(), false)
+			lock.h.take(master, toExtend, notMine(now), lock.h.terms, c.members.View())
 			synctest.Wait()
 		}
 		disown(0)
@@ -451,7 +451,7 @@ func TestALostHoldIsNotCalledExpired(t *testing.T) {
 			synctest.Wait() // all five have voted
 			now := c.now()
 			for i := range x.lost {
-				lock.h.weigh(i, script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: now, Got: now}, lock.h.terms, c.members.View(), false)
+				lock.h.take(i, toExtend, notMine(now), lock.h.terms, c.members.View())
 			}
 			if err := lock.Unlock(background); err != x.want {
 				t.Errorf("%d of 5 said \"not yours\": got %v, want %v", x.lost, err, x.want)
@@ -580,7 +580,7 @@ func TestMoreGrantsAreAQuorum(t *testing.T) {
 		votes := a.asked.tally()
 		gone := script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
 		a.takeBack([]script.Vote{gone, gone, {}, {}, {}}, votes)
-		if !a.moreGrants(background, votes) || votes[3].Answer != script.Granted || votes[4].Answer != script.Granted {
+		if more, err := a.moreGrants(background, votes); !more || err != nil || votes[3].Answer != script.Granted || votes[4].Answer != script.Granted {
 			t.Errorf("it goes on with %v", votes)
 		}
 		a.h.giveUp(&a.asked, nowhere)

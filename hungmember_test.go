@@ -3,8 +3,12 @@ package redlock
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // While a member lost its data and comes back, another one may hang: what needs neither
@@ -68,6 +72,108 @@ func TestAClientThatBringsBackAMemberLearnsOfChanges(t *testing.T) {
 		if took := time.Since(begin); took > 100*time.Millisecond {
 			t.Errorf("the change was learned of after %v", took)
 		}
+		must(t, lock.Unlock(background))
+	})
+}
+
+// Of five members one hangs, and some of the others refuse a call for its version. The call does not wait for the one that
+// hangs, once those that refused it can vote.
+func TestARefusalForTheVersionBesideAHungMember(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim  string
+		happen func(d *deployment, c *Client)
+		within time.Duration
+	}{
+		{"two are ahead: they have accepted a change, which nobody finishes", func(d *deployment, c *Client) { d.halfSuspend(c, 2) }, 450 * time.Millisecond},
+		{"two are behind", func(d *deployment, _ *Client) {
+			for _, r := range d.raw[:2] {
+				must(d.t, r.HSet(background, script.RegisterKey(DefaultPrefix), "version", "0", "votes", "0", "promised", "0").Err())
+			}
+		}, 50 * time.Millisecond},
+	} {
+		for what, ask := range map[string]func(c *Client, held *Lock) error{
+			"TryLock":  func(c *Client, _ *Lock) error { return unlocked(c.TryLock(background, "job")) },
+			"Lock":     func(c *Client, _ *Lock) error { return unlocked(c.Lock(background, "job", WithWait(time.Second))) },
+			"re-entry": func(c *Client, held *Lock) error { return unlocked(c.TryLock(held.Context(), "held")) },
+			"Extend":   func(_ *Client, held *Lock) error { return held.Extend(background, DefaultTTL) },
+			"Verify": func(c *Client, held *Lock) error {
+				verdict, err := c.Verify(background, "held", held.Token())
+				if err == nil && verdict != VerifyValid {
+					err = fmt.Errorf("verdict %v", verdict)
+				}
+				return err
+			},
+			"TryLockAll": func(c *Client, _ *Lock) error {
+				locks, err := c.TryLockAll(background, []string{"a", "b"})
+				if err == nil {
+					err = locks.Unlock(background)
+				}
+				return err
+			},
+		} {
+			t.Run(x.claim+": "+what, func(t *testing.T) {
+				t.Parallel()
+				inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+					c := d.reached(WithRequestTimeout(500 * time.Millisecond))
+					held := mustTry(t, c, "held")
+					settled(t, c)
+					x.happen(d, c)
+					d.masters[4].freeze()
+					defer d.masters[4].thaw()
+					begin := time.Now()
+					if err := ask(c, held); err != nil {
+						t.Error(err)
+					}
+					if took := time.Since(begin); took > x.within {
+						t.Errorf("it took %v", took)
+					}
+				})
+			})
+		}
+	}
+}
+
+// unlocked unlocks what was locked.
+func unlocked(lock *Lock, err error) error {
+	if err != nil {
+		return err
+	}
+	return lock.Unlock(background)
+}
+
+// While the answer of a master that hangs is under way, one that failed is asked again, as soon as if nothing were under way: the
+// hold has no time to wait for the other.
+func TestARenewalAsksAgainBesideAHungMaster(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		const ttl = time.Second
+		var renewed []time.Duration
+		var mu sync.Mutex
+		var begin time.Time
+		c := d.reached(WithTTL(ttl), WithRequestTimeout(ttl*9/10), WithObserver(Observer{Renewed: func(context.Context, Renewal) {
+			mu.Lock()
+			defer mu.Unlock()
+			renewed = append(renewed, time.Since(begin))
+		}}))
+		begin = time.Now()
+		lock := mustTry(t, c, "job")
+		settled(t, c)
+		d.masters[2].freeze()
+		defer d.masters[2].thaw()
+		d.masters[1].die()
+		const back = 600 * time.Millisecond // before the lease ends, and the hung one is given up
+		time.Sleep(back)
+		d.masters[1].revive()
+		time.Sleep(ttl - back)
+		if !lock.Valid() {
+			t.Fatalf("the hold ended: %v", context.Cause(lock.Context()))
+		}
+		mu.Lock()
+		if len(renewed) == 0 || renewed[0] > back+ttl/renewRetries+master.MaxRetry {
+			t.Errorf("renewed after %v, the master was back after %v", renewed, back)
+		}
+		mu.Unlock()
 		must(t, lock.Unlock(background))
 	})
 }

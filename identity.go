@@ -115,6 +115,10 @@ type announcer struct {
 	// By master: it is being told, and there is more to tell it then. An older word must not
 	// overtake a newer one.
 	telling, stale [maxMasters]bool
+
+	// By master: the timer for one that refused to be told, as it refuses all that writes. When it takes the word, the
+	// refusal is over.
+	retries [maxMasters]*time.Timer
 }
 
 // as sets whom to announce.
@@ -136,7 +140,7 @@ func validateProgramName(name string) error {
 	if len(name) <= maxProgramName {
 		return nil
 	}
-	return &OptionError{"client's name", fmt.Sprintf("%d bytes long", len(name)), fmt.Sprintf("it must be at most %d bytes", maxProgramName)}
+	return &OptionError{"client's name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes", maxProgramName)}
 }
 
 // SetName changes the name that WithName gave. The masters are told in the background.
@@ -208,7 +212,13 @@ func (a *announcer) tell(index int) {
 	a.under.Go(func() {
 		ctx, cancel := context.WithTimeout(a.client.closed, a.client.requestTimeout)
 		defer cancel()
-		_, _ = a.client.masters[index].Do(ctx, master.Text("set", a.key, who, "px", life.Milliseconds()))
+		m := a.client.masters[index]
+		if replies, err := m.Do(ctx, master.Text("set", a.key, who, "px", life.Milliseconds())); err == nil {
+			m.Wrote(replies[0].Err())
+		}
+		if m.Refusal() != nil {
+			a.soon(index)
+		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		again := a.stale[index] && !a.ended
@@ -218,10 +228,31 @@ func (a *announcer) tell(index int) {
 	})
 }
 
+// refusedPause is how long a master that refuses what writes is left alone before it is told again.
+const refusedPause = time.Second
+
+// soon tells a master after a pause.
+func (a *announcer) soon(index int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch timer := a.retries[index]; {
+	case a.ended:
+	case timer == nil:
+		a.retries[index] = time.AfterFunc(refusedPause, func() { a.to(index) })
+	default:
+		timer.Reset(refusedPause)
+	}
+}
+
 // stop waits for what is under way.
 func (a *announcer) stop() {
 	a.mu.Lock()
 	a.ended = true
+	for _, timer := range a.retries {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
 	if a.timer != nil {
 		a.timer.Stop()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -24,7 +25,7 @@ import (
 // tokens a second, floor must be at or above every token that they handed out.
 //
 // Errors: ErrNotFounded, with the reason, if these masters cannot be founded; ErrNoQuorum, if one
-// does not answer, or if the user lacks a right there (ErrDenied too, and nothing was changed).
+// does not answer, or if the user lacks a right there (ErrDenied too, and nothing was changed); ctx's error and cause.
 func (c *Client) Init(ctx context.Context, floor fence.Token) error {
 	return c.init(ctx, floor, false)
 }
@@ -48,6 +49,8 @@ func (c *Client) init(ctx context.Context, floor fence.Token, force bool) error 
 	err := c.members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), force)
 	if why, refused := errors.AsType[*membership.RefusedError](err); refused {
 		return fmt.Errorf("%w: %w", ErrNotFounded, why)
+	} else if err != nil && ctx.Err() != nil {
+		return printable.Because(contextError(ctx), err)
 	} else if err != nil {
 		return fmt.Errorf("%w: Init needs all masters: %w", ErrNoQuorum, err)
 	}
@@ -75,13 +78,17 @@ type InitMaster struct {
 	Err    error  // why nothing is known of it
 }
 
-// PlanInit returns what Init with this floor would find and do, and changes nothing.
+// PlanInit returns what Init with this floor would find and do, and changes nothing. Errors: bad
+// input; ctx's error and cause; ErrClosed.
 func (c *Client) PlanInit(ctx context.Context, floor fence.Token) (InitPlan, error) {
 	if err := c.beginInit(ctx, floor); err != nil {
 		return InitPlan{}, err
 	}
 	defer c.calls.Done()
 	states, does, refused := c.members.Inspect(ctx)
+	if ctx.Err() != nil {
+		return InitPlan{}, contextError(ctx)
+	}
 	plan := InitPlan{Does: does, AtLeast: max(fence.Token(membership.FoundingFloor()), floor)}
 	for _, state := range states {
 		plan.Masters = append(plan.Masters, InitMaster(state))
@@ -96,7 +103,7 @@ func (c *Client) PlanInit(ctx context.Context, floor fence.Token) (InitPlan, err
 func (c *Client) beginInit(ctx context.Context, floor fence.Token) error {
 	c.check(ctx)
 	if floor > script.MaxFloor {
-		return &OptionError{"floor", floor, fmt.Sprintf("it must be at most %d: the counters end at %d", int64(script.MaxFloor), int64(script.MaxCounter))}
+		return &OptionError{"floor", floor, fmt.Sprintf("must be at most %d: the counters end at %d", int64(script.MaxFloor), int64(script.MaxCounter))}
 	}
 	return c.enter(ctx)
 }

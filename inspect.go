@@ -272,7 +272,8 @@ func (c *Client) lockView(value, pttl, waiting string, readers []string) LockVie
 		view.State = LockUnknown
 	case stored.KeptFor != "":
 		view.State = LockKept
-		view.Holder.Client = strings.TrimPrefix(stored.KeptFor, channelOf(c.prefix, ""))
+		channel := stored.KeptFor[strings.IndexByte(stored.KeptFor, '}')+1:] // without {read} or {next}
+		view.Holder.Client = strings.TrimPrefix(channel, channelOf(c.prefix, ""))
 	case stored.Owner != "":
 		view.State, view.Owner = LockHeld, stored.Owner
 		if stored.Lingers {

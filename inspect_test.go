@@ -293,7 +293,7 @@ func TestInspectWithBadInput(t *testing.T) {
 	t.Parallel()
 	_, err := New(nil, WithName(strings.Repeat("x", maxProgramName+1)))
 	requireErr(t, err, ErrBadOption)
-	if !strings.Contains(err.Error(), "client's name is 257 bytes long") {
+	if !strings.Contains(err.Error(), "client's name of 257 bytes") {
 		t.Error(err)
 	}
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {

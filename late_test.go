@@ -47,13 +47,13 @@ func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 		c := d.reached()
 		d.masters[0].die()
 		dead := c.masters[0]
-		leave := c.leaveRequest("job")
+		leave := c.leaveRequest("job", &c.channel)
 		leave.Until = c.now().Add(script.QueueTTL)
-		wanted := c.leaveRequest("wanted")
+		wanted := c.leaveRequest("wanted", &c.channel)
 		wanted.Until, wanted.Policy = leave.Until, obsoleteIf(func(int) bool { return true })
-		dead.Submit(&leave)
+		dead.Submit(leave)
 		eventually(t, "kept", func() bool { return dead.Pending() == 1 })
-		dead.Submit(&wanted)
+		dead.Submit(wanted)
 		time.Sleep(script.QueueTTL / 2)
 		synctest.Wait()
 		if n := dead.Pending(); n != 1 {
@@ -120,15 +120,15 @@ func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 		lock := mustTry(t, c, "job", WithoutWatchdog())
 		synctest.Wait()
 		h, now := lock.h, c.now()
-		h.weigh(0, script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: now, Got: now}, h.terms, h.client.members.View(), false)
+		h.take(0, toExtend, notMine(now), h.terms, h.client.members.View())
 		h.mu.Lock()
 		h.masters[0].repairs++
 		h.mu.Unlock()
-		h.weigh(0, script.Vote{Heard: true, Answer: script.Refused, Err: errNotSent}, h.terms, h.client.members.View(), false)
+		h.take(0, toExtend, script.Vote{Heard: true, Answer: script.Refused, Err: errNotSent}, h.terms, h.client.members.View())
 		if h.absent(0) {
 			t.Error("a master that is being sent a repair is taken for one that will not have the lock")
 		}
-		v := h.weigh(0, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, h.client.members.View(), true)
+		v := h.take(0, toRepair, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, h.client.members.View())
 		if v.Answer == script.Granted || !h.granted(0) {
 			t.Errorf("the repair counts as %v; the lock stands there: %v", v, h.granted(0))
 		}

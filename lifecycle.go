@@ -3,6 +3,8 @@ package redlock
 import (
 	"context"
 	"errors"
+
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // check panics when a call cannot have been meant: nothing was asked of any master.
@@ -33,7 +35,7 @@ func contextError(ctx context.Context) error {
 	if errors.Is(cause, err) {
 		return cause
 	}
-	return errors.Join(err, cause)
+	return printable.Because(err, cause)
 }
 
 // begin reports that the client is not closed. Close waits then until the caller
@@ -102,5 +104,5 @@ func (c *Client) stop() error {
 	for _, r := range c.owned {
 		errs = append(errs, r.Close())
 	}
-	return errors.Join(errs...)
+	return printable.Join(errs...)
 }

@@ -36,7 +36,7 @@ func HoldAtLeast(d time.Duration) LockOption {
 
 func (c *config) validateAtLeast(l lockConfig) error {
 	if l.atLeastGiven && (l.atLeast <= 0 || l.atLeast > maxDuration) {
-		return &OptionError{"hold at least", l.atLeast, fmt.Sprintf("it must be positive, and at most %v", maxDuration)}
+		return &OptionError{"hold at least", l.atLeast, fmt.Sprintf("must be positive, and at most %v", maxDuration)}
 	}
 	return atLeastFits(l.atLeast, c.maxTTL, c.drift)
 }
@@ -48,7 +48,7 @@ func atLeastFits(d, maxTTL time.Duration, drift float64) error {
 	if d == 0 || d <= most {
 		return nil
 	}
-	return &OptionError{"hold at least", d, fmt.Sprintf("it must be at most %v, which is the max ttl (%v) less the drift allowance", most, maxTTL)}
+	return &OptionError{"hold at least", d, fmt.Sprintf("must be at most %v, which is the max ttl (%v) less the drift allowance", most, maxTTL)}
 }
 
 // lingerTTL is how long a master's key must live by the master's clock, so that it lasts
@@ -79,7 +79,7 @@ var errNotHere = errors.New("not asked: the lock was not there")
 // answer counts as it is: a master that does not have the lock any more does not keep it.
 func (h *hold) linger() *round {
 	c := h.client
-	r := newRound(c.members.View())
+	r := newHeldRound(c.members.View())
 	requests := r.requests(len(h.masters))
 	now := c.now()
 	var absent [maxMasters]bool
@@ -91,6 +91,7 @@ func (h *hold) linger() *round {
 			Call:   h.releaseCall(), // Prepare has another
 			Policy: lingering{releaseOf{h}},
 			To:     r,
+			First:  s.heard,
 			Until:  h.retryUntil(s.doubt || !s.heard, now),
 		}
 	}

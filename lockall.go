@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -78,18 +79,18 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 		return nil, err
 	}
 	if cfg.slots > 0 {
-		return nil, &OptionError{"slots", cfg.slots, "LockAll takes none: lock a name with slots by itself"}
+		return nil, &OptionError{"slots", cfg.slots, "must not be set for several names: lock a name with slots by itself"}
 	}
 	for _, name := range names {
 		if heldBy(ctx, c, name) != nil {
-			return nil, &OptionError{"names", fmt.Sprintf("%q", names), fmt.Sprintf("the context carries the lock of %q already, and a set does not re-enter: leave it out", name)}
+			return nil, &OptionError{"names", fmt.Sprintf("%q", names), fmt.Sprintf("must not have %q: the context carries its lock already, and a set does not re-enter", name)}
 		}
 	}
 	if c.observer.wantsCalls() {
 		cfg.telling = c.tellStart(ctx, names, true, &cfg, mayWait)
 	}
 	if err := c.enter(ctx); err != nil {
-		err = errors.Join(ErrNotAcquired, err)
+		err = printable.Because(ErrNotAcquired, err)
 		cfg.telling.finished(err)
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 // clients: that of their bytes.
 func inOrder(given []string) ([]string, error) {
 	if len(given) == 0 || len(given) > MaxNames {
-		return nil, &OptionError{"names", fmt.Sprintf("a list of %d", len(given)), fmt.Sprintf("there must be 1 to %d", MaxNames)}
+		return nil, &OptionError{"number of names", len(given), fmt.Sprintf("must be 1 to %d", MaxNames)}
 	}
 	for i, name := range given {
 		if err := validateLockName(name, 0); err != nil {
@@ -115,7 +116,7 @@ func inOrder(given []string) ([]string, error) {
 			return nil, &OptionError{fmt.Sprintf("names[%d]", i), bad.Value, bad.Rule}
 		}
 		if first := slices.Index(given, name); first < i {
-			return nil, &OptionError{fmt.Sprintf("names[%d]", i), fmt.Sprintf("%q", name), fmt.Sprintf("each name must be given once, and names[%d] is the same", first)}
+			return nil, &OptionError{fmt.Sprintf("names[%d]", i), fmt.Sprintf("%q", name), fmt.Sprintf("must not be the same as names[%d]", first)}
 		}
 	}
 	names := slices.Clone(given)
@@ -164,17 +165,23 @@ func (c *Client) waitForAll(ctx context.Context, names []string, cfg lockConfig)
 			return locks, nil
 		}
 		ticket = s.ticket
-		if errors.Is(err, ErrBadOption) || hopeless(err) || cfg.failFast && lasting(err) {
+		if errors.Is(err, ErrBadOption) || errors.Is(err, ErrNeedsSetup) {
 			return nil, err
+		}
+		if cfg.needsSetup(err) {
+			return nil, printable.Join(err, ErrNeedsSetup)
 		}
 		if w.over(ctx) == nil && (try >= jointTries || blocked < 0) {
 			_ = c.pause(ctx, min(retryPause(try, err, rand.Float64()), w.left()))
 		}
 		if over := w.over(ctx); over != nil {
 			if !errors.Is(err, ErrNotAcquired) { // it lost what it had
-				err = errors.Join(ErrNotAcquired, err)
+				err = printable.Because(ErrNotAcquired, err)
 			}
-			return nil, joinErrors(over, err)
+			if errors.Is(err, over) { // the wait for one of its names said so
+				return nil, err
+			}
+			return nil, printable.Because(over, err)
 		}
 	}
 }
@@ -271,7 +278,11 @@ func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names
 		if blocked >= 0 {
 			failed = blocked
 		}
-		err = joinErrors(err, c.notGranted(v, opAcquire, names[failed], votes[failed]))
+		if err != nil {
+			err = c.notWaited(err, v, opAcquire, names[failed], votes[failed])
+		} else {
+			err = c.notGranted(v, opAcquire, names[failed], votes[failed])
+		}
 	} else {
 		err = c.makeTokens(ctx, attempts, votes)
 	}

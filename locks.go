@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -105,7 +105,7 @@ func (s *Locks) finish(cfg lockConfig) (*Locks, error) {
 	s.mu.Unlock()
 	if over != nil {
 		s.abandon()
-		return nil, errors.Join(ErrNotAcquired, over)
+		return nil, printable.Because(ErrNotAcquired, over)
 	}
 	// Only the caller knows which of the tokens a guard must see.
 	s.ctx = fence.WithToken(s.base, 0)
@@ -330,7 +330,7 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 		for i, h := range holds {
 			errs = append(errs, h.awaitExtended(ctx, opExtend, asked[i], ttl, deadline))
 		}
-		return errors.Join(errs...)
+		return printable.Join(errs...)
 	})
 }
 
@@ -380,5 +380,5 @@ func (s *Locks) leave() error {
 	for i, h := range held {
 		errs = append(errs, c.awaitFreed(h, freed[i], deadline))
 	}
-	return errors.Join(errs...)
+	return printable.Join(errs...)
 }

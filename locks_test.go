@@ -289,16 +289,16 @@ func TestLockAllRefuses(t *testing.T) {
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
 		c := d.client()
 		for field, names := range map[string][]string{
-			"names":    nil,
-			"names[2]": {"a", "b", "a"},
-			"names[1]": {"a", ""},
-			"names[0]": {"jobs~slot3", "a"},
+			"number of names": nil,
+			"names[2]":        {"a", "b", "a"},
+			"names[1]":        {"a", ""},
+			"names[0]":        {"jobs~slot3", "a"},
 		} {
 			_, err := c.LockAll(background, names)
 			requireOptionError(t, err, field)
 		}
 		_, err := c.LockAll(background, make([]string, MaxNames+1))
-		requireOptionError(t, err, "names")
+		requireOptionError(t, err, "number of names")
 		_, err = c.TryLockAll(background, three, WithSlots(2))
 		requireOptionError(t, err, "slots")
 		var none *Locks

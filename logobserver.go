@@ -11,7 +11,8 @@ import (
 //	Error   a hold that was lost or ran out before its Unlock
 //	Warn    a call that found no quorum or was too slow; a renewal that failed; an Unlock that
 //	        returned an error; a clock that jumped; a master that is down or may not vote
-//	Info    a Lock that gave up for another reason; a master that is up; members that changed
+//	Info    a Lock that gave up for another reason, or whose caller left; a master that is up;
+//	        members that changed
 //	Debug   all else: what was acquired, renewed and released, attempts that failed, TryLocks
 //	        that were refused, batches without an answer
 //

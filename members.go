@@ -19,21 +19,31 @@ import (
 // mayAsk makes sure that the members are known, and that an acquisition with cfg (nil:
 // something else) suits the deployment.
 func (c *Client) mayAsk(ctx context.Context, op, name string, cfg *lockConfig) error {
-	v := c.members.First(ctx, c.requestTimeout)
-	if v == nil {
-		if ctx.Err() != nil {
-			return errors.Join(contextError(ctx), ErrNotAcquired)
-		}
-		if c.closed.Err() != nil {
-			return errors.Join(ErrNotAcquired, ErrClosed)
-		}
-		err := c.unknownMembers(op, name)
-		if cfg != nil {
-			cfg.telling.notMade(name, err)
-		}
-		return err
+	v, err := c.firstView(ctx, op, name)
+	if err == nil {
+		return c.suits(v, cfg)
 	}
-	return c.suits(v, cfg)
+	if op == opAcquire && !errors.Is(err, ErrNotAcquired) {
+		err = printable.Because(ErrNotAcquired, err)
+	}
+	if cfg != nil {
+		cfg.telling.notMade(name, err)
+	}
+	return err
+}
+
+// firstView returns who votes, once that is known, or why it is not.
+func (c *Client) firstView(ctx context.Context, op, name string) (*membership.View, error) {
+	v := c.members.First(ctx, c.requestTimeout)
+	switch {
+	case v != nil:
+		return v, nil
+	case ctx.Err() != nil:
+		return nil, contextError(ctx)
+	case c.closed.Err() != nil:
+		return nil, ErrClosed
+	}
+	return nil, c.unknownMembers(op, name)
 }
 
 // unknownMembers is why nothing can be asked of the masters.
@@ -51,7 +61,7 @@ func (c *Client) unknownMembers(op, name string) error {
 		e.Votes = append(e.Votes, v)
 	}
 	if c.members.NeedsInit() {
-		return errors.Join(e, ErrNeedsInit)
+		return printable.Join(e, ErrNeedsInit)
 	}
 	return e
 }
@@ -65,15 +75,15 @@ func (c *Client) suits(v *membership.View, cfg *lockConfig) error {
 	}
 	switch {
 	case c.maxTTLGiven && c.maxTTL > most:
-		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("it must be at most the deployment's (%v)", most)}
+		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("must be at most the deployment's (%v)", most)}
 	case c.driftGiven && c.drift < v.Table.Drift:
-		return &OptionError{"drift", c.drift, fmt.Sprintf("it must be at least the deployment's (%v)", v.Table.Drift)}
+		return &OptionError{"drift", c.drift, fmt.Sprintf("must be at least the deployment's (%v)", v.Table.Drift)}
 	case cfg != nil && !cfg.ttlGiven && cfg.ttl < c.leastTTL():
 		within := c.config
 		within.maxTTL = most
 		return within.noDefaultTTL(*cfg)
 	case cfg != nil && cfg.ttl+cfg.delay > most:
-		return &OptionError{"ttl", cfg.ttl, fmt.Sprintf("with the lock delay (%v) it must be at most the deployment's max ttl (%v)", cfg.delay, most)}
+		return &OptionError{"ttl", cfg.ttl, fmt.Sprintf("must be at most the deployment's max ttl (%v) less the lock delay (%v)", most, cfg.delay)}
 	case cfg != nil:
 		return atLeastFits(cfg.atLeast, most, c.driftOf(v))
 	}
@@ -104,7 +114,12 @@ const learnPatience = 50 * time.Millisecond
 // members changed meanwhile, or some of the masters had not learned v's version yet; or nil.
 func (c *Client) newerView(ctx context.Context, err error, v *membership.View, deadline clock.Instant) *membership.View {
 	left := deadline.Sub(c.now())
-	if !errors.Is(err, ErrNoQuorum) || ctx.Err() != nil || left <= 0 {
+	switch {
+	case ctx.Err() != nil || left <= 0:
+		return nil
+	case errors.Is(err, errOvertaken):
+		return c.members.View()
+	case !errors.Is(err, ErrNoQuorum):
 		return nil
 	}
 	short := v.Short()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -132,7 +133,9 @@ func TestAServerThatIsGivenTwice(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 3, redisproc.Config{})
 	must(t, d.stranger(recoveryOptions()...).Init(background, 0))
-	alias := redis.NewClient(&redis.Options{Addr: strings.Replace(d.address(0), "127.0.0.1", "localhost", 1)})
+	alias := redis.NewClient(&redis.Options{Addr: "alias:6379", Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, d.address(0))
+	}})
 	t.Cleanup(func() { _ = alias.Close() })
 	c := clientOn(t, []*redis.Client{d.raw[0], alias}, recoveryOptions()...)
 	for range 10 {
@@ -141,6 +144,11 @@ func TestAServerThatIsGivenTwice(t *testing.T) {
 	err := c.Init(background, 0)
 	requireErr(t, err, ErrNotFounded)
 	requireSaysAll(t, clientOn(t, []*redis.Client{d.raw[0], alias}, recoveryOptions(WithPrefix("new"))...).Init(background, 0), []string{"the same server"})
+
+	// That localhost is 127.0.0.1 is known before anybody is asked.
+	_, err = Open([]string{"redis://localhost", "redis://127.0.0.1:6379", "redis://redis", "redis://REDIS."})
+	requireErr(t, err, ErrBadOption)
+	requireSaysAll(t, err, []string{"masters[1]", "127.0.0.1:6379", "must not be the same server as masters[0]", "masters[3]", "must not be the same server as masters[2]"})
 }
 
 // A client whose settings do not fit the deployment is told what would be right.
@@ -542,14 +550,7 @@ func TestAVersionThatIsNotKnownToBeCommitted(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 				c := d.reached(WithRequestTimeout(500 * time.Millisecond))
-				v := c.members.View()
-				table := strings.Replace(d.register(0)["table"], `"voting"`, `"suspended"`, 1)
-				table = strings.Replace(table, `"prev":`, `"before":`, 1)
-				table = strings.TrimSuffix(table, "}") + `,"prev":[` + quoted(v.Table.Members[0].ID, v.Table.Members[1].ID, v.Table.Members[2].ID, v.Table.Members[3].ID, v.Table.Members[4].ID) + `]}`
-				ballot := "0000000099.00000000-0000-4000-8000-000000000000"
-				for i := range accepted {
-					must(t, redis.NewScript(script.AcceptSource).Run(background, d.raw[i], []string{script.RegisterKey(DefaultPrefix)}, v.Table.Members[i].ID, ballot, table, v.Deployment).Err())
-				}
+				d.halfSuspend(c, accepted)
 				begin := time.Now()
 				must(t, mustTry(t, c, "job").Unlock(background))
 				if took := time.Since(begin); took > c.requestTimeout {
@@ -567,6 +568,18 @@ func TestAVersionThatIsNotKnownToBeCommitted(t *testing.T) {
 				})
 			})
 		})
+	}
+}
+
+// halfSuspend has the first masters accept, and nobody finish, that the first of five is suspended.
+func (d *deployment) halfSuspend(c *Client, accepted int) {
+	v := c.members.View()
+	table := strings.Replace(d.register(0)["table"], `"voting"`, `"suspended"`, 1)
+	table = strings.Replace(table, `"prev":`, `"before":`, 1)
+	table = strings.TrimSuffix(table, "}") + `,"prev":[` + quoted(v.Table.Members[0].ID, v.Table.Members[1].ID, v.Table.Members[2].ID, v.Table.Members[3].ID, v.Table.Members[4].ID) + `]}`
+	ballot := "0000000099.00000000-0000-4000-8000-000000000000"
+	for i := range accepted {
+		must(d.t, redis.NewScript(script.AcceptSource).Run(background, d.raw[i], []string{script.RegisterKey(DefaultPrefix)}, v.Table.Members[i].ID, ballot, table, v.Deployment).Err())
 	}
 }
 

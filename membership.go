@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // Membership is who may vote in a deployment, as its masters say.
@@ -61,12 +62,15 @@ func (c *Client) Members(ctx context.Context) (Membership, error) {
 		return Membership{}, err
 	}
 	defer c.calls.Done()
-	if c.members.First(ctx, c.requestTimeout) == nil {
-		return Membership{}, c.unknownMembers(opMembers, "")
+	if _, err := c.firstView(ctx, opMembers, noName); err != nil {
+		return Membership{}, err
 	}
 	d, err := c.members.Describe(ctx)
-	if err != nil {
-		return Membership{}, c.unknownMembers(opMembers, "")
+	switch {
+	case ctx.Err() != nil:
+		return Membership{}, contextError(ctx)
+	case err != nil:
+		return Membership{}, c.unknownMembers(opMembers, noName)
 	}
 	t := d.View.Table
 	m := Membership{
@@ -140,11 +144,12 @@ func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progres
 		return err
 	}
 	defer c.calls.Done()
-	if c.members.First(ctx, c.requestTimeout) == nil {
-		return c.unknownMembers(opMembers, "")
+	v, err := c.firstView(ctx, opMembers, noName)
+	if err != nil {
+		return err
 	}
-	was := slices.ContainsFunc(c.members.View().Table.Members, func(m membership.Member) bool { return m.Address == change.change.Address })
-	err := c.members.Make(ctx, change.change, progress)
+	was := slices.ContainsFunc(v.Table.Members, func(m membership.Member) bool { return m.Address == change.change.Address })
+	err = c.members.Make(ctx, change.change, progress)
 	if err == nil && change.change.Kind == membership.Remove && !was {
 		progress(fmt.Sprintf("%s is no member", change.change.Address))
 	}
@@ -155,7 +160,10 @@ func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progres
 		return fmt.Errorf("%w: %w", ErrNeedsInit, err)
 	}
 	if err != nil && c.closed.Err() != nil {
-		return errors.Join(ErrClosed, err)
+		return printable.Because(ErrClosed, err)
+	}
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		return printable.Because(ctx.Err(), err)
 	}
 	return err
 }
@@ -165,11 +173,11 @@ func (m MemberChange) validate() error {
 	change := m.change
 	switch {
 	case change == (membership.Change{}):
-		return &OptionError{"change", "the zero MemberChange", "make one with AddMember, ReplaceMember, SuspendMember, ResumeMember or RemoveMember"}
+		return &OptionError{"change", "(the zero MemberChange)", "must be made with AddMember, ReplaceMember, SuspendMember, ResumeMember or RemoveMember"}
 	case change.Address == "":
-		return &OptionError{"address", `""`, "it must be that of a master"}
+		return &OptionError{"address", `""`, "must be that of a master"}
 	case change.Kind == membership.Replace && change.Replaced == "":
-		return &OptionError{"old address", `""`, "it must be that of a member"}
+		return &OptionError{"old address", `""`, "must be that of a member"}
 	}
 	return nil
 }

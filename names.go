@@ -38,7 +38,7 @@ type NameList struct {
 func (c *Client) Names(ctx context.Context, most int) (NameList, error) {
 	c.check(ctx)
 	if most < 1 {
-		return NameList{}, &OptionError{"most", most, "it must be at least 1"}
+		return NameList{}, &OptionError{"most", most, "must be at least 1"}
 	}
 	if err := c.enter(ctx); err != nil {
 		return NameList{}, err

@@ -21,11 +21,14 @@ func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	m := c.masters[index]
 	for pause := master.MinRetry; ctx.Err() == nil; pause = min(2*pause, master.MaxRetry) {
 		stood := false
-		err := m.Subscribe(ctx, c.channel, func() {
-			stood = true
-			c.uncalled.note(m.Name, nil)
-			c.notices.Set(ctx, index, true)
-		}, c.called)
+		err := c.canCall(ctx, m)
+		if err == nil {
+			err = m.Subscribe(ctx, c.channel, func() {
+				stood = true
+				c.uncalled.note(m.Name, nil)
+				c.notices.Set(ctx, index, true)
+			}, c.called)
+		}
 		c.notices.Set(ctx, index, false)
 		c.uncalled.note(m.Name, err)
 		if stood {
@@ -40,6 +43,16 @@ func (c *Client) keepSubscribed(ctx context.Context, index int) {
 		case <-time.After(rest):
 		}
 	}
+}
+
+// canCall reports why a master cannot call the client, by a message to it that is no notice. (A script that calls
+// cannot tell: it serves another client then.)
+func (c *Client) canCall(ctx context.Context, m *master.Master) error {
+	replies, err := m.Do(ctx, master.Text("publish", c.channel, ""))
+	if err != nil {
+		return err
+	}
+	return replies[0].Err()
 }
 
 // uncalled has why masters that do not allow it cannot call the client: its waiters poll, and
@@ -66,7 +79,7 @@ func (u *uncalled) why() (all error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(u.masters)) {
-		all = errors.Join(all, u.masters[name])
+		all = printable.Join(all, u.masters[name])
 	}
 	return all
 }
@@ -86,8 +99,9 @@ func (c *Client) called(master int, notice string) {
 			if !c.notices.AnswerUnwanted(master) {
 				return
 			}
-			leave := c.leaveRequest(name)
-			c.masters[master].Submit(&leave)
+			leave := c.leaveRequest(name, &c.channel)
+			leave.Policy = obsoleteIf(func(int) bool { return c.queues.Waiting(name) > 0 }) // who waits by now may leave before it
+			c.masters[master].Submit(leave)
 		})
 	}
 }

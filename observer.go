@@ -65,11 +65,12 @@ type Observer struct {
 	// operations of several callers, so there is no context.
 	MasterCalled func(call MasterCall)
 
-	// MasterDown: a master cannot be reached or may not vote; told once for every
-	// run of failures.
+	// MasterDown: a master cannot be reached or may not vote, or refuses what writes for the state that
+	// it is in (OOM, MISCONF, NOREPLICAS, READONLY, BUSY); told once for every run of failures.
 	MasterDown func(master MasterStatus)
 
-	// MasterUp: a master answered, for the first time or again.
+	// MasterUp: a master answered, for the first time or again. One that refused what writes has
+	// taken a write again; the client tries that once a second.
 	MasterUp func(master MasterStatus)
 
 	// NotAMember: a master may not vote in the deployment, and why: it is none of its
@@ -109,7 +110,7 @@ type FailedAttempt struct {
 	Set   bool          // it is one of a set
 	Waits bool          // the call tries again, unless its wait is over
 	Took  time.Duration // 0 if the masters could not be asked
-	Err   error         // as a rule a *QuorumError
+	Err   error         // as a rule a *QuorumError; if the caller left before the masters had decided, its context's error and not ErrNoQuorum
 }
 
 // Hold names a hold. It has the same value in all events of that hold.

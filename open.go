@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/masterurl"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -43,7 +44,8 @@ import (
 //
 // New does not connect: a master that is down, or is refused because it is a
 // replica, the same server as another, or may evict keys, shows in the votes of
-// the first call.
+// the first call. Only addresses that cannot be of two servers, such as
+// 127.0.0.1:6379 and localhost:6379, are bad input.
 //
 // Errors: one *OptionError for each bad input, joined; all are ErrBadOption.
 func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
@@ -77,7 +79,7 @@ func Open(urls []string, opts ...Option) (*Client, error) {
 	for i, s := range urls {
 		field := fmt.Sprintf("urls[%d]", i)
 		if strings.TrimSpace(s) == "" {
-			errs = append(errs, &OptionError{field, strconv.Quote(s), "it must be a URL such as redis://10.0.0.1:6379"})
+			errs = append(errs, &OptionError{field, strconv.Quote(s), "must be a URL such as redis://10.0.0.1:6379"})
 			continue
 		}
 		o, err := masterurl.Parse(s)
@@ -95,7 +97,7 @@ func badURL(field string, err error) error {
 	if file, ok := errors.AsType[*masterurl.FileError](err); ok {
 		return &OptionError{field + "'s " + file.Parameter, file.File, file.Rule}
 	}
-	return &OptionError{field, "not shown, because it may hold a password", err.Error()}
+	return &OptionError{field, "(not shown, because it may hold a password)", err.Error()}
 }
 
 // endpointOf returns one for the server of a client that the caller brought. Only
@@ -103,14 +105,14 @@ func badURL(field string, err error) error {
 // tells them from cluster and ring clients without naming their types.
 func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (master.Endpoint, error) {
 	if c == nil || reflect.ValueOf(c).Kind() == reflect.Pointer && reflect.ValueOf(c).IsNil() {
-		return master.Endpoint{}, &OptionError{field, nil, "it must not be nil"}
+		return master.Endpoint{}, &OptionError{field, nil, "must not be nil"}
 	}
 	single, ok := c.(interface {
 		WithTimeout(time.Duration) *redis.Client
 		Conn() *redis.Conn
 	})
 	if !ok {
-		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("a %T", c), "give a *redis.Client of one server: cluster and ring clients spread keys over servers, and are no master"}
+		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("of type %T", c), "must be a *redis.Client of one server: cluster and ring clients spread keys over servers, and are no master"}
 	}
 	derived := single.WithTimeout(timeout)
 	o := derived.Options() // its own, no other client's
@@ -118,7 +120,7 @@ func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (m
 		return master.NewEndpoint(o, timeout), nil
 	}
 	if pool := master.PoolOf(o); pool < minPool {
-		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("a client with %d connections", pool), fmt.Sprintf("its PoolSize, and MaxActiveConns if that is set, must be at least %d: one is kept, and another is needed to ask the master who votes", minPool)}
+		return master.Endpoint{}, &OptionError{field, fmt.Sprintf("with %d connections", pool), fmt.Sprintf("must have at least %d, by PoolSize, and by MaxActiveConns if that is set: one is kept, and another is needed to ask the master who votes", minPool)}
 	}
 	o.MaxRetries = 0
 	return master.Endpoint{Redis: derived, Subscriber: c}, nil // a derived client of a pool cannot subscribe
@@ -135,7 +137,7 @@ const sentinelAddr = "FailoverClient"
 // the faults that were found, and its own.
 func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, error) {
 	if len(endpoints) == 0 || len(endpoints) > maxMasters {
-		errs = slices.Insert(errs, 0, error(&OptionError{"masters", fmt.Sprint(len(endpoints)), fmt.Sprintf("give 1 to %d, 5 as a rule", maxMasters)}))
+		errs = slices.Insert(errs, 0, error(&OptionError{"number of masters", len(endpoints), fmt.Sprintf("must be 1 to %d, 5 as a rule", maxMasters)}))
 	}
 	seen := map[string]int{}
 	for i, w := range endpoints {
@@ -143,12 +145,13 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 			continue
 		}
 		addr := w.Redis.Options().Addr
-		if j, twice := seen[addr]; twice && addr != sentinelAddr {
-			errs = append(errs, &OptionError{fmt.Sprintf("masters[%d]", i), addr, fmt.Sprintf("it is the same as masters[%d]: give every server once", j)})
+		server := masterurl.Server(addr)
+		if j, twice := seen[server]; twice && addr != sentinelAddr {
+			errs = append(errs, &OptionError{fmt.Sprintf("masters[%d]", i), addr, fmt.Sprintf("must not be the same server as masters[%d]", j)})
 		}
-		seen[addr] = i
+		seen[server] = i
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := printable.Join(errs...); err != nil {
 		for _, w := range endpoints {
 			if w.Own {
 				_ = w.Redis.Close() // nothing was sent on it
@@ -160,7 +163,6 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 	c := &Client{config: cfg}
 	c.members = membership.NewGroup(membership.Config{
 		Prefix: cfg.prefix, Timeout: cfg.requestTimeout, MaxTTL: cfg.maxTTL, Drift: cfg.drift, Now: cfg.now, Learned: c.learned,
-		Rights: master.Text("eval", script.RightsSource, 2, script.RegisterKey(cfg.prefix), script.KeysOf(cfg.prefix, "", "").Lock, channelOf(cfg.prefix, "")),
 	})
 	c.born = time.Now()
 	c.closed, c.close = context.WithCancelCause(context.Background())
@@ -186,8 +188,10 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 				c.announce.to(i)
 				c.tellUp(name)
 			},
-			Down:   func(err error) { c.tellDown(name, err) },
-			Called: c.callTeller(name),
+			Down:    func(err error) { c.tellDown(name, err) },
+			Refuses: func() { c.announce.soon(i) },
+			Called:  c.callTeller(name),
+			GoOn:    func(lockKey string) { c.goOn(i, lockKey) },
 		}))
 	}
 	c.members.SetMasters(c.masters)

@@ -2,13 +2,13 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -84,15 +84,15 @@ type lockConfig struct {
 
 	maxHoldGiven, atLeastGiven, slotsGiven bool // else there are none
 
-	fair     bool
-	failFast bool
-	watchdog bool
-	withCtx  bool   // RenewWithContext
-	once     bool   // WithoutReentry
-	slots    int    // WithSlots; 0: none
-	set      *Locks // that the hold is one of; nil: it stands alone
-	reads    bool   // no option: RLock, not Lock
-	telling  *telling
+	fair         bool
+	waitForSetup bool
+	watchdog     bool
+	withCtx      bool   // RenewWithContext
+	once         bool   // WithoutReentry
+	slots        int    // WithSlots; 0: none
+	set          *Locks // that the hold is one of; nil: it stands alone
+	reads        bool   // no option: RLock, not Lock
+	telling      *telling
 }
 
 type clientOption func(*config)
@@ -135,9 +135,10 @@ func WithLockDelay(d time.Duration) LockOption {
 }
 
 // WithWait bounds how long Lock and Do wait for the lock. Unlike a deadline of ctx,
-// it does not end the lock's Context later. When the time is over, the error is
-// joined with context.DeadlineExceeded. An attempt that is then under way is not
-// cut short: it may take up to the request timeout. With d at or below 0, Lock and
+// it does not end the lock's Context later. When the time is over, the error says so,
+// and why the last attempt failed; errors.Is finds context.DeadlineExceeded, as for a
+// deadline of ctx, though no context has ended. An attempt that is then under way is
+// not cut short: it may take up to the request timeout. With d at or below 0, Lock and
 // Do make one attempt, as TryLock does, which never waits. Default: until the
 // context ends.
 func WithWait(d time.Duration) LockOption {
@@ -222,7 +223,7 @@ func newConfig(opts []Option) (config, error) {
 	c := defaultConfig()
 	for i, o := range opts {
 		if o == nil {
-			return c, &OptionError{fmt.Sprintf("options[%d]", i), nil, "it must not be nil"}
+			return c, &OptionError{fmt.Sprintf("options[%d]", i), nil, "must not be nil"}
 		}
 		o.applyClient(&c)
 	}
@@ -237,17 +238,17 @@ func (c *config) validate() error {
 		}
 	}
 	refuse(c.prefix == "" || strings.ContainsAny(c.prefix, "{}"), "prefix", fmt.Sprintf("%q", c.prefix),
-		"it must not be empty or contain a brace")
-	refuse(!(c.drift >= 0 && c.drift < 1), "drift", c.drift, "it must be at least 0 and below 1")
+		"must not be empty or contain a brace")
+	refuse(!(c.drift >= 0 && c.drift < 1), "drift", c.drift, "must be at least 0 and below 1")
 	if err := validateProgramName(c.name); err != nil {
 		errs = append(errs, err)
 	}
-	refuse(c.requestTimeout < time.Millisecond, "request timeout", c.requestTimeout, "it must be at least 1ms")
-	refuse(c.maxTTL < MinTTL || c.maxTTL > maxDuration, "max ttl", c.maxTTL, fmt.Sprintf("it must be from %v to %v", MinTTL, maxDuration))
+	refuse(c.requestTimeout < time.Millisecond, "request timeout", c.requestTimeout, "must be at least 1ms")
+	refuse(c.maxTTL < MinTTL || c.maxTTL > maxDuration, "max ttl", c.maxTTL, fmt.Sprintf("must be from %v to %v", MinTTL, maxDuration))
 	if len(errs) == 0 {
 		errs = append(errs, c.settle(&c.lock))
 	}
-	return errors.Join(errs...)
+	return printable.Join(errs...)
 }
 
 // settle checks the settings of an acquisition against each other and against the
@@ -269,15 +270,15 @@ func (c *config) validateLock(l lockConfig, delay time.Duration) error {
 			errs = append(errs, &OptionError{field, value, rule})
 		}
 	}
-	refuse(l.delay < 0, "lock delay", l.delay, "it must not be negative")
-	refuse(l.maxHoldGiven && (l.maxHold <= 0 || l.maxHold > maxDuration), "max hold", l.maxHold, fmt.Sprintf("it must be positive, and at most %v", maxDuration))
-	refuse(l.slotsGiven && (l.slots < 1 || l.slots > MaxSlots), "slots", l.slots, fmt.Sprintf("there must be 1 to %d", MaxSlots))
+	refuse(l.delay < 0, "lock delay", l.delay, "must not be negative")
+	refuse(l.maxHoldGiven && (l.maxHold <= 0 || l.maxHold > maxDuration), "max hold", l.maxHold, fmt.Sprintf("must be positive, and at most %v", maxDuration))
+	refuse(l.slotsGiven && (l.slots < 1 || l.slots > MaxSlots), "slots", l.slots, fmt.Sprintf("must be 1 to %d", MaxSlots))
 	errs = append(errs, c.validateAtLeast(l))
 	err := c.validateTTL(l.ttl, delay)
 	if err != nil && !l.ttlGiven {
 		err = c.noDefaultTTL(l)
 	}
-	return errors.Join(append(errs, err)...)
+	return printable.Join(append(errs, err)...)
 }
 
 // leastTTL is the shortest ttl that the client's settings allow, but for the drift.
@@ -291,13 +292,13 @@ func (c *config) noDefaultTTL(l lockConfig) error {
 	least := c.leastTTL()
 	switch {
 	case least > DefaultTTL, c.requestTimeout > DefaultRequestTimeout && least > c.maxTTL:
-		return &OptionError{"request timeout", c.requestTimeout, fmt.Sprintf("it must be below the ttl, which is %v by default (the max ttl is %v)", min(DefaultTTL, c.maxTTL), c.maxTTL)}
+		return &OptionError{"request timeout", c.requestTimeout, fmt.Sprintf("must be below the ttl, which is %v by default (the max ttl is %v)", min(DefaultTTL, c.maxTTL), c.maxTTL)}
 	case least > c.maxTTL:
-		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("it must be above the request timeout (%v), as every ttl", c.requestTimeout)}
+		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("must be above the request timeout (%v), as every ttl", c.requestTimeout)}
 	case l.ttl < least:
-		return &OptionError{"lock delay", l.delay, fmt.Sprintf("it must be at most %v, so that a ttl of %v or more is left of the max ttl (%v)", c.maxTTL-least, least, c.maxTTL)}
+		return &OptionError{"lock delay", l.delay, fmt.Sprintf("must be at most %v, so that a ttl of %v or more is left of the max ttl (%v)", c.maxTTL-least, least, c.maxTTL)}
 	}
-	return &OptionError{"drift", c.drift, fmt.Sprintf("its allowance leaves too little of the ttl (%v by default): lower it", l.ttl)}
+	return &OptionError{"drift", c.drift, fmt.Sprintf("must be lower: its allowance leaves too little of the ttl (%v by default)", l.ttl)}
 }
 
 // validateTTL checks a ttl as it was given.
@@ -307,13 +308,13 @@ func (c *config) validateTTL(given, delay time.Duration) error {
 	var rule string
 	switch {
 	case ttl < MinTTL:
-		rule = fmt.Sprintf("it must be at least %v", MinTTL)
+		rule = fmt.Sprintf("must be at least %v", MinTTL)
 	case ttl <= c.requestTimeout:
-		rule = fmt.Sprintf("it must be above the request timeout (%v)", c.requestTimeout)
+		rule = fmt.Sprintf("must be above the request timeout (%v)", c.requestTimeout)
 	case t.keyTTL() > c.maxTTL || t.keyTTL() < ttl:
-		rule = fmt.Sprintf("with the lock delay (%v) it must be at most the max ttl (%v)", delay, c.maxTTL)
+		rule = fmt.Sprintf("must be at most the max ttl (%v) less the lock delay (%v)", c.maxTTL, delay)
 	case ttl-t.drift < 2*t.minLeft():
-		rule = fmt.Sprintf("the drift allowance (%v) leaves too little of it: lower the drift (%v)", t.drift, c.drift)
+		rule = fmt.Sprintf("must be longer, or the drift (%v) lower: the drift allowance (%v) leaves too little of it", c.drift, t.drift)
 	default:
 		return nil
 	}
@@ -323,9 +324,9 @@ func (c *config) validateTTL(given, delay time.Duration) error {
 func validateName(name string) error {
 	switch {
 	case name == "":
-		return &OptionError{"name", `""`, "it must not be empty"}
+		return &OptionError{"name", `""`, "must not be empty"}
 	case len(name) > MaxNameLen:
-		return &OptionError{"name", fmt.Sprintf("%d bytes long", len(name)), fmt.Sprintf("it must be at most %d bytes", MaxNameLen)}
+		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes", MaxNameLen)}
 	}
 	return nil
 }
@@ -346,7 +347,7 @@ func (c *Client) CheckOneHolder(opts ...LockOption) error {
 	c.check(context.Background())
 	cfg, err := c.configWith(opts)
 	if err == nil && cfg.slots > 0 {
-		err = &OptionError{"slots", cfg.slots, "there can be one holder at a time here: give no WithSlots, neither here nor to the client"}
+		err = &OptionError{"slots", cfg.slots, "must not be set, neither here nor for the client: there can be only one holder"}
 	}
 	return err
 }
@@ -368,7 +369,7 @@ func (c *Client) configWith(opts []LockOption) (lockConfig, error) {
 	cfg := c.config.lock
 	for i, o := range opts {
 		if o == nil {
-			return cfg, &OptionError{fmt.Sprintf("options[%d]", i), nil, "it must not be nil"}
+			return cfg, &OptionError{fmt.Sprintf("options[%d]", i), nil, "must not be nil"}
 		}
 		o.applyLock(&cfg)
 	}

@@ -38,9 +38,9 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 		opts    []Option
 		field   string
 	}{
-		{nil, nil, "masters"},
-		{[]redis.UniversalClient{}, nil, "masters"},
-		{make([]redis.UniversalClient, 32), nil, "masters"},
+		{nil, nil, "number of masters"},
+		{[]redis.UniversalClient{}, nil, "number of masters"},
+		{make([]redis.UniversalClient, 32), nil, "number of masters"},
 		{[]redis.UniversalClient{a, nil}, nil, "masters[1]"},
 		{[]redis.UniversalClient{a, (*redis.Client)(nil)}, nil, "masters[1]"},
 		{[]redis.UniversalClient{a, b, a}, nil, "masters[2]"},
@@ -123,24 +123,24 @@ func TestOptionErrorsSayWhatWasGiven(t *testing.T) {
 		opts []Option
 		says string
 	}{
-		{[]Option{WithTTL(-1)}, "ttl is -1ns: it must be at least 50ms"},
-		{[]Option{WithTTL(49999999)}, "ttl is 49.999999ms: it must be at least 50ms"},
-		{[]Option{WithTTL(500900 * time.Microsecond)}, "ttl is 500.9ms: it must be above the request timeout (500ms)"},
-		{[]Option{WithLockDelay(-1)}, "lock delay is -1ns: it must not be negative"},
-		{[]Option{WithLockDelay(-999 * time.Microsecond)}, "lock delay is -999µs: it must not be negative"},
-		{[]Option{WithMaxHold(0)}, "max hold is 0s: it must be positive, and at most 876000h0m0s"},
-		{[]Option{WithMaxHold(-time.Hour)}, "max hold is -1h0m0s: it must be positive, and at most 876000h0m0s"},
-		{[]Option{HoldAtLeast(0)}, "hold at least is 0s: it must be positive, and at most 876000h0m0s"},
-		{[]Option{HoldAtLeast(-time.Hour)}, "hold at least is -1h0m0s: it must be positive, and at most 876000h0m0s"},
-		{[]Option{WithSlots(0)}, "slots is 0: there must be 1 to 64"},
-		{[]Option{WithSlots(-100)}, "slots is -100: there must be 1 to 64"},
-		{[]Option{WithLockDelay(time.Hour)}, "lock delay is 1h0m0s: it must be at most 59.499s, so that a ttl of 501ms or more is left of the max ttl (1m0s)"},
-		{[]Option{WithLockDelay(math.MaxInt64)}, "lock delay is 2562047h47m16.854775807s: it must be at most 59.499s, so that a ttl of 501ms or more is left of the max ttl (1m0s)"},
-		{[]Option{WithMaxTTL(10 * time.Second), WithLockDelay(10 * time.Second)}, "lock delay is 10s: it must be at most 9.499s, so that a ttl of 501ms or more is left of the max ttl (10s)"},
-		{[]Option{WithRequestTimeout(time.Hour)}, "request timeout is 1h0m0s: it must be below the ttl, which is 30s by default (the max ttl is 1m0s)"},
-		{[]Option{WithRequestTimeout(time.Second), WithMaxTTL(time.Second)}, "request timeout is 1s: it must be below the ttl, which is 1s by default (the max ttl is 1s)"},
-		{[]Option{WithMaxTTL(500 * time.Millisecond)}, "max ttl is 500ms: it must be above the request timeout (500ms), as every ttl"},
-		{[]Option{WithDrift(0.99)}, "drift is 0.99: its allowance leaves too little of the ttl (30s by default): lower it"},
+		{[]Option{WithTTL(-1)}, "invalid ttl -1ns: must be at least 50ms"},
+		{[]Option{WithTTL(49999999)}, "invalid ttl 49.999999ms: must be at least 50ms"},
+		{[]Option{WithTTL(500900 * time.Microsecond)}, "invalid ttl 500.9ms: must be above the request timeout (500ms)"},
+		{[]Option{WithLockDelay(-1)}, "invalid lock delay -1ns: must not be negative"},
+		{[]Option{WithLockDelay(-999 * time.Microsecond)}, "invalid lock delay -999µs: must not be negative"},
+		{[]Option{WithMaxHold(0)}, "invalid max hold 0s: must be positive, and at most 876000h0m0s"},
+		{[]Option{WithMaxHold(-time.Hour)}, "invalid max hold -1h0m0s: must be positive, and at most 876000h0m0s"},
+		{[]Option{HoldAtLeast(0)}, "invalid hold at least 0s: must be positive, and at most 876000h0m0s"},
+		{[]Option{HoldAtLeast(-time.Hour)}, "invalid hold at least -1h0m0s: must be positive, and at most 876000h0m0s"},
+		{[]Option{WithSlots(0)}, "invalid slots 0: must be 1 to 64"},
+		{[]Option{WithSlots(-100)}, "invalid slots -100: must be 1 to 64"},
+		{[]Option{WithLockDelay(time.Hour)}, "invalid lock delay 1h0m0s: must be at most 59.499s, so that a ttl of 501ms or more is left of the max ttl (1m0s)"},
+		{[]Option{WithLockDelay(math.MaxInt64)}, "invalid lock delay 2562047h47m16.854775807s: must be at most 59.499s, so that a ttl of 501ms or more is left of the max ttl (1m0s)"},
+		{[]Option{WithMaxTTL(10 * time.Second), WithLockDelay(10 * time.Second)}, "invalid lock delay 10s: must be at most 9.499s, so that a ttl of 501ms or more is left of the max ttl (10s)"},
+		{[]Option{WithRequestTimeout(time.Hour)}, "invalid request timeout 1h0m0s: must be below the ttl, which is 30s by default (the max ttl is 1m0s)"},
+		{[]Option{WithRequestTimeout(time.Second), WithMaxTTL(time.Second)}, "invalid request timeout 1s: must be below the ttl, which is 1s by default (the max ttl is 1s)"},
+		{[]Option{WithMaxTTL(500 * time.Millisecond)}, "invalid max ttl 500ms: must be above the request timeout (500ms), as every ttl"},
+		{[]Option{WithDrift(0.99)}, "invalid drift 0.99: must be lower: its allowance leaves too little of the ttl (30s by default)"},
 	} {
 		if _, err := newConfig(x.opts); err == nil || err.Error() != "redlock: "+x.says {
 			t.Errorf("got %v, want %s", err, x.says)
@@ -209,13 +209,13 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []struct{ url, says string }{
-		{"", "it must be a URL such as redis://"},
-		{"10.0.0.1:6379", "it does not begin with redis:// or rediss://"},
-		{"localhost:6379", "it does not begin with redis:// or rediss://"},
+		{"", "must be a URL such as redis://"},
+		{"10.0.0.1:6379", "does not begin with redis:// or rediss://"},
+		{"localhost:6379", "does not begin with redis:// or rediss://"},
 		{"http://u:hunter2@h", "its scheme"},
-		{"u:hunter2@h", "it does not begin with redis:// or rediss://"},
-		{"redis//:hunter2@h", "it does not begin with redis:// or rediss://"},
-		{"//:hunter2@h", "it does not begin with redis:// or rediss://"},
+		{"u:hunter2@h", "does not begin with redis:// or rediss://"},
+		{"redis//:hunter2@h", "does not begin with redis:// or rediss://"},
+		{"//:hunter2@h", "does not begin with redis:// or rediss://"},
 		{"hunter2://h", "its scheme"},
 		{"redis://:hunter2/et@h", "cannot be parsed"},
 		{"redis://:hunter2?et@h", "cannot be parsed"},
@@ -275,7 +275,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	_, err := Open([]string{"rediss://:hunter2@127.0.0.1:1", "rediss://:hunter2@127.0.0.1:2?tls_ca=/no/such/file"})
 	requireOptionError(t, err, "urls[1]'s tls_ca")
-	if text := err.Error(); !strings.Contains(text, "/no/such/file: it cannot be read") || strings.Contains(text, "hunter2") {
+	if text := err.Error(); !strings.Contains(text, "/no/such/file: cannot be read") || strings.Contains(text, "hunter2") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -82,10 +81,10 @@ func TestStoppedHolderKnowsWhenItGoesOn(t *testing.T) {
 	if got := ask(); got != "valid true cause <nil>" {
 		t.Fatalf("at first: %s", got)
 	}
-	must(t, holder.Process.Signal(syscall.SIGSTOP))
+	must(t, redisproc.Freeze(holder.Process))
 	lock, err := rival.Lock(background, "job")
 	must(t, err)
-	must(t, holder.Process.Signal(syscall.SIGCONT))
+	must(t, redisproc.Thaw(holder.Process))
 	if got := ask(); got != "valid false cause redlock: lease expired" {
 		t.Errorf("after the pause: %s", got)
 	}

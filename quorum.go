@@ -59,16 +59,34 @@ func decide(votes []script.Vote, need int) verdict {
 	return undecided
 }
 
+// decideHeld is decide for a question about a lock that the asker may have: a quorum that is out
+// of reach does not decide it as long as the pending votes may disown the lock.
+func decideHeld(votes []script.Vote, q quorum) verdict {
+	no, pending := denials(votes)
+	if v := decide(votes, q.need); v != lost || no > q.of-q.need || no+pending <= q.of-q.need {
+		return v
+	}
+	return undecided
+}
+
 // disowned reports that so many members said "not yours" that the others are
 // no quorum, whatever they say.
 func disowned(votes []script.Vote, q quorum) bool {
-	no := 0
+	no, _ := denials(votes)
+	return no > q.of-q.need
+}
+
+// denials counts the masters that said "not yours", and those that were not heard yet.
+func denials(votes []script.Vote) (no, pending int) {
 	for i := range votes {
-		if votes[i].Heard && votes[i].NotMine() {
+		switch {
+		case !votes[i].Heard:
+			pending++
+		case votes[i].NotMine():
 			no++
 		}
 	}
-	return no > q.of-q.need
+	return no, pending
 }
 
 // contended reports that a failed acquisition failed for others' holds: without

@@ -1,7 +1,9 @@
 package redlock
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +103,55 @@ func TestDisowned(t *testing.T) {
 			t.Errorf("%s: %q: %v, want %v", c.claim, c.votes, got, c.want)
 		}
 	}
+}
+
+func TestDecideHeld(t *testing.T) {
+	for _, c := range []struct {
+		claim, votes string
+		want         verdict
+	}{
+		{"two noes and one dead of five do not decide: a third may disown it", "nnu..", undecided},
+		{"the third does", "nnun.", lost},
+		{"with three noes or three grants out of reach it is neither", "nnugg", lost},
+		{"three unknown of five: neither can come any more", "uuu..", lost},
+		{"three noes disown it", "nnn..", lost},
+		{"three grants win", "ggg..", won},
+		{"two grants and two noes hang on the last", "ggnn.", undecided},
+		{"of three, one no and one dead hang on the last", "nu.", undecided},
+	} {
+		if got := decideHeld(ballot(c.votes), quorum{majorityOf(len(c.votes)), len(c.votes)}); got != c.want {
+			t.Errorf("%s: %q decides %v, want %v", c.claim, c.votes, got, c.want)
+		}
+	}
+}
+
+// A second implementation: the answer (won, disowned or neither) is certain when it is the same whatever the
+// pending votes become.
+func TestDecideHeldAsSoonAsCertain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghnru.")), 1, 7, -1).Draw(t, "votes")
+		need := majorityOf(len(votes))
+		outcomes := map[string]bool{}
+		var fill func(prefix, rest string)
+		fill = func(prefix, rest string) {
+			switch {
+			case rest == "":
+				grants, noes := strings.Count(prefix, "g"), strings.Count(prefix, "h")+strings.Count(prefix, "n")
+				outcomes[fmt.Sprint(grants >= need, len(prefix)-noes < need)] = true
+			case rest[0] != '.':
+				fill(prefix+rest[:1], rest[1:])
+			default:
+				for _, answer := range []string{"g", "n", "u"} {
+					fill(prefix+answer, rest[1:])
+				}
+			}
+		}
+		fill("", votes)
+		got := decideHeld(ballot(votes), quorum{need, len(votes)})
+		if (got == undecided) != (len(outcomes) > 1) {
+			t.Fatalf("%q decides %v, and may become %v", votes, got, outcomes)
+		}
+	})
 }
 
 func TestContended(t *testing.T) {

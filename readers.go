@@ -53,10 +53,10 @@ func (c *Client) DoRead(ctx context.Context, name string, work func(ctx context.
 // read makes the settings those of a reader, or refuses what only writers have.
 func (l *lockConfig) read() error {
 	if l.slots > 0 {
-		return &OptionError{"slots", l.slots, "readers take none: any number of them hold a name at a time"}
+		return &OptionError{"slots", l.slots, "must not be set for reading: any number of readers hold a name at a time"}
 	}
 	if l.atLeast > 0 {
-		return &OptionError{"hold at least", l.atLeast, "a name that readers had does not stay taken"}
+		return &OptionError{"hold at least", l.atLeast, "must not be set for reading: a name that readers had does not stay taken"}
 	}
 	l.reads = true
 	return nil

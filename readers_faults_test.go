@@ -249,6 +249,7 @@ func anUnlockedReaderIsNotRenewed(t *testing.T, d *deployment) {
 	}
 	unlockAll(t, inner...)
 	must(t, outer.Unlock(background))
+	settled(t, c) // an Unlock waits for a quorum
 	for end := time.Now().Add(2 * d.ttl()); time.Now().Before(end); time.Sleep(d.ttl() / 20) {
 		if got := d.holders("job"); got != "000" {
 			t.Fatalf("it stands on %s", got)

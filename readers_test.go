@@ -95,6 +95,8 @@ func manyReadersOrOneWriter(t *testing.T, d *deployment) {
 	_, err := a.TryLock(background, "job")
 	requireErr(t, err, ErrHeld)
 	must(t, two.Unlock(background))
+	settled(t, a) // each Unlock waits for a quorum, and no quorum is free of all three
+	settled(t, b)
 	writer := mustTry(t, a, "job")
 	for _, c := range []*Client{a, b} {
 		_, err := c.TryRLock(background, "job")
@@ -104,6 +106,7 @@ func manyReadersOrOneWriter(t *testing.T, d *deployment) {
 		t.Error("modes")
 	}
 	must(t, writer.Unlock(background))
+	settled(t, a)
 	unlockAll(t, mustTryRead(t, b, "job"))
 	requireErr(t, one.Unlock(background), ErrReleased)
 	eventually(t, "free everywhere", func() bool { return d.holders("job") == "00000" })
@@ -361,9 +364,8 @@ func downgradeInAMix(t *testing.T, d *deployment) {
 	for _, i := range []int{0, 1, 2} {
 		d.masters[i].revive()
 	}
-	if got := d.readersOn("job"); fmt.Sprint(got) != "[-1 -1 -1 1 1]" {
-		t.Errorf("readers on the masters: %v; want a mix", got)
-	}
+	// The Downgrade failed when three masters had; the others may get it later.
+	eventually(t, "a mix", func() bool { return fmt.Sprint(d.readersOn("job")) == "[-1 -1 -1 1 1]" })
 	_, err := b.TryLock(background, "job")
 	requireErr(t, err, ErrNotAcquired)
 	other, err := b.RLock(background, "job", WithWait(patience))
@@ -657,7 +659,7 @@ func TestReadersOnAMaster(t *testing.T) {
 	}
 	leave := func(channel string) func(map[string]*hold) script.Call {
 		return func(h map[string]*hold) script.Call {
-			return script.Leave.Call([]*string{&h["r"].keys.Lock, &h["r"].keys.Queue}, &channel)
+			return script.Leave.Call([]*string{&h["r"].keys.Lock, &h["r"].keys.Queue, &h["r"].keys.Asked}, &channel)
 		}
 	}
 	asReader := func(who string, do func(map[string]*hold) script.Call) func(map[string]*hold) script.Call {

@@ -21,8 +21,8 @@ import (
 //     date by then;
 //   - to keep away work that needs no lock: when the masters are down, no process is ready.
 //
-// Ready does not notice what shows only when a master writes: for example, that it is out
-// of memory. It notices a right that the user lacks, because the client asks each master for
+// Ready knows that a master refuses what writes (it is out of memory, for example) when the client has
+// met that: with a lock, or when it told the master who it is, which it does when a master comes up. It notices a right that the user lacks, because the client asks each master for
 // that when it connects. A right that is taken away later shows when something needs it.
 //
 // Errors: a *QuorumError that tells for each master what is wrong with it, joined with
@@ -36,15 +36,9 @@ func (c *Client) Ready(ctx context.Context) error {
 	}
 	defer c.calls.Done()
 	deadline := c.now().Add(c.requestTimeout)
-	v := c.members.First(ctx, c.requestTimeout)
-	switch {
-	case v != nil:
-	case ctx.Err() != nil:
-		return contextError(ctx)
-	case c.closed.Err() != nil:
-		return ErrClosed
-	default:
-		return c.unknownMembers(opReady, "")
+	v, err := c.firstView(ctx, opReady, noName)
+	if err != nil {
+		return err
 	}
 	settings := c.config.lock
 	if err := c.suits(v, &settings); err != nil {
@@ -64,9 +58,13 @@ func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock
 	lock := script.KeysOf(c.prefix, noName, "").Lock
 	question := script.Verify.Call([]*string{&lock}, uint64(0))
 	asked := newRound(v)
-	asked.weigh = func(_ int, vote script.Vote) script.Vote {
-		if vote.NotMine() { // it looked, and found none
-			vote.Answer, vote.Err = script.Granted, nil
+	asked.weigh = func(i int, vote script.Vote) script.Vote {
+		if !vote.NotMine() {
+			return vote
+		}
+		// It looked, and found none.
+		if vote.Answer, vote.Err = script.Granted, c.masters[i].Refusal(); vote.Err != nil {
+			vote.Answer = script.Refused
 		}
 		return vote
 	}

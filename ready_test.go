@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // allKeys are the keys of all masters, but those that tell who clients are.
@@ -134,20 +132,75 @@ func TestReadySaysWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// Masters that are out of memory answer, and grant nothing: Ready does not notice.
-func TestReadyDoesNotNoticeFullMasters(t *testing.T) {
+// Masters that answer, and refuse what writes for the state that they are in, are told once as down, and once as up when that
+// is over, also when nobody locks. Ready says so. They passed for healthy.
+func TestMastersThatRefuseWritesAreTold(t *testing.T) {
 	t.Parallel()
-	d := processes(t, 3, redisproc.Config{})
-	c := d.reached()
-	for _, r := range d.raw {
-		must(t, r.ConfigSet(background, "maxmemory", "1").Err())
+	type state struct {
+		says       string
+		begin, end func(t *testing.T, d *deployment, i int)
 	}
-	for _, c := range []*Client{c, d.client()} {
-		eventually(t, "it is ready", func() bool { return c.Ready(background) == nil })
-		err := c.mustFail(t, "job")
-		if requireErr(t, err, ErrNoQuorum); !strings.Contains(err.Error(), "OOM") {
-			t.Error(err)
+	config := func(name, bad, good string) (begin, end func(*testing.T, *deployment, int)) {
+		set := func(value string) func(*testing.T, *deployment, int) {
+			return func(t *testing.T, d *deployment, i int) { must(t, d.raw[i].ConfigSet(background, name, value).Err()) }
 		}
-		must(t, c.Ready(background))
+		return set(bad), set(good)
+	}
+	full, empty := config("maxmemory", "1", "0")
+	alone, enough := config("min-replicas-to-write", "1", "0")
+	busy := func(on bool) func(*testing.T, *deployment, int) {
+		return func(_ *testing.T, d *deployment, i int) { d.masters[i].(embeddedMaster).SetBusy(on) }
+	}
+	told := func(s state) func(t *testing.T, d *deployment) {
+		return func(t *testing.T, d *deployment) {
+			watched := func(events *recorder) Option {
+				return WithObserver(Observer{
+					MasterDown: func(m MasterStatus) { events.note("down %s", m.Err) },
+					MasterUp:   func(MasterStatus) { events.note("up") },
+				})
+			}
+			var events, late recorder
+			c := d.reached(watched(&events), WithRequestTimeout(d.request()))
+			for i := range 2 {
+				s.begin(t, d, i)
+			}
+			for range 10 {
+				requireErr(t, c.mustFail(t, "job"), ErrNotAcquired) // its own grants on the third may not be given back yet
+			}
+			if down := events.count("down " + s.says); down != 2 || events.count("down") != 2 || events.count("up") != 3 {
+				t.Errorf("what is told: %q", events.events)
+			}
+			if err := c.Ready(background); !errors.Is(err, ErrNoQuorum) || !strings.Contains(err.Error(), s.says) {
+				t.Errorf("ready: %v", err)
+			}
+			other := d.client(watched(&late), WithRequestTimeout(d.request())) // finds it out without a lock
+			eventually(t, "it is not ready, and why", func() bool {
+				err := other.Ready(background)
+				return err != nil && strings.Contains(err.Error(), s.says)
+			})
+			for i := range 2 {
+				s.end(t, d, i)
+			}
+			for _, c := range []*Client{c, other} {
+				eventually(t, "it is ready", func() bool { return c.Ready(background) == nil })
+			}
+			eventually(t, "all are up again", func() bool { return events.count("up") == 5 })
+			must(t, mustTry(t, c, "job").Unlock(background))
+			if events.count("down") != 2 || events.count("up") != 5 || late.count("down") != 2 {
+				t.Errorf("what is told: %q, %q", events.events, late.events)
+			}
+		}
+	}
+	for name, s := range map[string]state{"full": {"OOM", full, empty}, "busy": {"BUSY", busy(true), busy(false)}} {
+		t.Run(name+", embedded", func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 3, told(s))
+		})
+	}
+	for name, s := range map[string]state{"full": {"OOM", full, empty}, "without replicas": {"NOREPLICAS", alone, enough}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onProcesses(t, 3, told(s))
+		})
 	}
 }

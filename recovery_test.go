@@ -499,7 +499,7 @@ func TestMastersThatLoseAllFoundNothing(t *testing.T) {
 							must(t, lock.Unlock(background))
 						}
 					}
-					_, err := rival.Lock(background, "job", WithWait(5*recoveryMaxTTL))
+					_, err := rival.Lock(background, "job", WithWait(5*recoveryMaxTTL), WithWaitForSetup())
 					requireErr(t, err, ErrNoQuorum, ErrNeedsInit)
 					requireErr(t, d.client(recoveryOptions()...).mustFail(t, "job"), ErrNeedsInit)
 					if held.Valid() {

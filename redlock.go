@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
@@ -12,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -27,6 +29,7 @@ type Client struct {
 	holds    holds
 	queues   waitqueue.Queues[lockConfig, attempt]
 	notices  *waitqueue.Notices
+	goneOn   atomic.Int64 // how often goOn was asked since Close
 	uncalled uncalled
 	tickets  *waitqueue.Tickets
 	timers   sync.Pool // of *time.Timer
@@ -48,7 +51,7 @@ type Client struct {
 // is certain: with the lock held, or with an error that wraps ErrNotAcquired and
 // one of ErrHeld, ErrNoQuorum and ErrTooSlow (a *QuorumError). It takes at most
 // the request timeout, also when it finds that the members have changed.
-// If ctx ends first, its error and its cause are joined to that one, and TryLock
+// If ctx ends first, the error is ctx's error and cause instead, and TryLock
 // gives back in the background what the masters had granted. Bad input is an
 // *OptionError and not an ErrNotAcquired, because trying again would not help.
 //
@@ -62,8 +65,9 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 
 // Lock tries as TryLock does, again and again, until it has the lock or ctx ends. When
 // ctx ends, it returns ctx's error and cause, joined with the error of the last
-// attempt. Callers of one Client that wait for one name are served first come, first
-// served, and only the first asks the masters.
+// attempt that the masters decided. Callers of one Client that wait for one name are served first come, first
+// served, and only the first asks the masters. When time alone will not bring the lock, say
+// because no deployment was founded, Lock returns at once; see WithWaitForSetup.
 //
 // The lock's Context is derived from ctx. When ctx ends, so does the Context, and
 // work under the lock should stop. But the client still holds the lock, and renews
@@ -96,7 +100,7 @@ func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Cont
 // unlockAfter unlocks, and joins the error of the unlock to err.
 func unlockAfter(ctx context.Context, held interface{ Unlock(context.Context) error }, err *error) {
 	if unlockErr := held.Unlock(ctx); unlockErr != nil {
-		*err = errors.Join(*err, unlockErr)
+		*err = printable.Join(*err, unlockErr)
 	}
 }
 
@@ -116,7 +120,7 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, reads
 		cfg.telling = c.tellStart(ctx, []string{name}, false, &cfg, mayWait)
 	}
 	if err := c.enter(ctx); err != nil {
-		err = errors.Join(ErrNotAcquired, err)
+		err = printable.Because(ErrNotAcquired, err)
 		cfg.telling.finished(err)
 		return nil, err
 	}
@@ -196,8 +200,10 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	err := c.await(ctx, &a.asked, a.deadline)
 	var room [5]script.Vote
 	votes := a.asked.tally(room[:]...)
-	if err != nil || decide(votes, a.asked.need) != won {
-		err = joinErrors(err, c.notGranted(v, opAcquire, h.name, votes))
+	if err != nil {
+		err = c.notWaited(err, v, opAcquire, h.name, votes)
+	} else if decide(votes, a.asked.need) != won {
+		err = c.notGranted(v, opAcquire, h.name, votes)
 	}
 
 	// 3. The token: the highest grant number, once a quorum stands at it. A reader gets no
@@ -270,7 +276,7 @@ func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, ask
 	}
 	for i, vote := range votes {
 		if vote.Answer == script.Granted && vote.Grant < int64(h.last) {
-			h.client.masters[i].Submit(&master.Request{Order: h.name, Call: h.confirmCall(vote.Grant), Version: v.Version, To: r})
+			h.client.masters[i].Submit(&master.Request{Order: h.name, Call: h.confirmCall(vote.Grant), Version: v.Version, To: r, First: true})
 		}
 	}
 	return nil, r
@@ -282,15 +288,21 @@ func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, ask
 func (a *attempt) confirmed(ctx context.Context, asked *round, votes []script.Vote) (standing []script.Vote, err error) {
 	c := a.h.client
 	for {
-		over := c.await(ctx, asked, a.deadline)
+		left := c.await(ctx, asked, a.deadline)
 		standing = asked.tally()
 		a.takeBack(standing, votes)
-		if over == nil && decide(standing, asked.need) == won {
+		if left == nil && decide(standing, asked.need) == won {
 			return standing, nil
 		}
-		if over != nil || !a.moreGrants(ctx, votes) {
-			q := &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrNoQuorum, Need: asked.need, Votes: c.publish(standing), Lacks: asked.view.Lacks}
-			return standing, joinErrors(over, q)
+		more := false
+		if left == nil {
+			more, left = a.moreGrants(ctx, votes)
+		}
+		if left != nil {
+			return standing, c.notWaited(left, asked.view, opAcquire, a.h.name, votes)
+		}
+		if !more {
+			return standing, &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrNoQuorum, Need: asked.need, Votes: c.publish(standing), Lacks: asked.view.Lacks}
 		}
 		if standing, asked = a.askToConfirm(votes); asked == nil {
 			return standing, nil
@@ -311,8 +323,8 @@ func (a *attempt) takeBack(standing, votes []script.Vote) {
 }
 
 // moreGrants waits until one more master grants than in votes, and a quorum does: votes may have been
-// taken back. It brings votes up to date, and reports whether they have.
-func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote) bool {
+// taken back. It brings votes up to date, and reports whether they have, or why the caller left.
+func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote) (more bool, left error) {
 	granted := 0
 	for i := range votes {
 		if votes[i].Answer == script.Granted {
@@ -320,7 +332,7 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote) bool {
 		}
 	}
 	a.asked.reopen(granted + 1)
-	more := a.h.client.await(ctx, &a.asked, a.deadline) == nil && a.asked.won()
+	left = a.h.client.await(ctx, &a.asked, a.deadline)
 	copy(votes, a.asked.tally())
-	return more
+	return left == nil && a.asked.won(), left
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -44,18 +45,18 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 	switch {
 	case h.ended != nil:
 		defer h.mu.Unlock()
-		return nil, errors.Join(ErrNotAcquired, h.ended)
+		return nil, printable.Because(ErrNotAcquired, h.ended)
 	case h.depth == 0: // the last Unlock is about to end it
 		h.mu.Unlock()
-		return nil, errors.Join(ErrNotAcquired, ErrReleased)
+		return nil, printable.Because(ErrNotAcquired, ErrReleased)
 	}
 	if h.once || cfg.once {
 		h.mu.Unlock()
-		return nil, errors.Join(ErrNotAcquired, ErrReentry)
+		return nil, printable.Because(ErrNotAcquired, ErrReentry)
 	}
 	if h.reading.Load() && !cfg.reads {
 		h.mu.Unlock()
-		return nil, errors.Join(ErrNotAcquired, ErrUpgrade)
+		return nil, printable.Because(ErrNotAcquired, ErrUpgrade)
 	}
 	h.depth++
 	depth := h.depth
@@ -71,7 +72,7 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 		h.end(ErrLost)
 	}
 	if err == nil && !h.valid() {
-		err = errors.Join(ErrNotAcquired, h.end(ErrExpired))
+		err = printable.Because(ErrNotAcquired, h.end(ErrExpired))
 	}
 	if err != nil {
 		h.exit(!cfg.reads, nil)
@@ -113,15 +114,8 @@ func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, tt
 	h.mu.Lock()
 	h.longest = max(h.longest, t.keyTTL())
 	h.mu.Unlock()
-	asked := newRound(v)
-	asked.weigh = func(i int, vote script.Vote) script.Vote {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.alive() {
-			vote = h.acquired(i, vote, t, h.counts(v))
-		}
-		return vote
-	}
+	asked := newHeldRound(v)
+	asked.weigh = func(i int, vote script.Vote) script.Vote { return h.take(i, toReenter, vote, t, v) }
 	h.send(asked, h.reenterCall(depth, t))
 	err := c.await(ctx, asked, deadline)
 	if err != nil {
@@ -131,10 +125,13 @@ func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, tt
 	if planted.Bug.OneDisowns() && slices.ContainsFunc(votes, script.Vote.NotMine) {
 		h.end(ErrLost)
 	}
-	if err != nil || decide(votes, asked.need) != won {
-		err = joinErrors(err, c.notGranted(v, opReenter, h.name, votes))
+	switch {
+	case err != nil:
+		return c.notWaited(err, v, opReenter, h.name, votes)
+	case decide(votes, asked.need) != won:
+		return c.notGranted(v, opReenter, h.name, votes)
 	}
-	return err
+	return nil
 }
 
 // holdContext is the context of a hold. It tells a Lock call which holds it is

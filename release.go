@@ -16,8 +16,8 @@ func (h *hold) giveUp(asked *round, in place) {
 	undoing := h.undoCall(0, in.kept())
 	undo := func(i int, v script.Vote) script.Vote {
 		h.client.learnTime(i, v)
+		h.take(i, toAcquire, v, h.terms, asked.view)
 		h.mu.Lock()
-		h.acquired(i, v, h.terms, true)
 		keep := h.retryUntil(v.Doubt, h.client.now())
 		h.mu.Unlock()
 		if (v.Answer == script.Granted || v.Doubt) && planted.Bug.GivesBack(v.Answer != script.Unknown) {
@@ -26,6 +26,7 @@ func (h *hold) giveUp(asked *round, in place) {
 				Call:   undoing,
 				Policy: releaseOf{h},
 				To:     noAsker{},
+				First:  true,
 				Until:  keep,
 			})
 		}
@@ -79,7 +80,7 @@ func (h *hold) release(left int, next *attempt) *round {
 	if left == 0 && next == nil && h.lingers() {
 		return h.linger()
 	}
-	r := newRound(h.client.members.View())
+	r := newHeldRound(h.client.members.View())
 	r.releases = h
 	var acquires []master.Request
 	if next != nil {
@@ -104,7 +105,7 @@ func (h *hold) release(left int, next *attempt) *round {
 	now := h.client.now()
 	h.mu.Lock()
 	for i, s := range h.masters {
-		requests[i] = master.Request{Order: h.name, Call: freeing, To: r}
+		requests[i] = master.Request{Order: h.name, Call: freeing, To: r, First: s.heard}
 		if left > 0 {
 			continue
 		}
@@ -215,9 +216,12 @@ func (c *Client) awaitFreed(h *hold, freed *round, deadline clock.Instant) error
 	defer c.putTimer(timer)
 	decided := c.listen(freed)
 	defer c.stopListening(freed, decided)
-	select {
-	case <-decided:
-	case <-timer.C:
+	for waits := true; waits && !freed.isDecided(); {
+		select {
+		case <-decided:
+		case <-timer.C:
+			waits = false
+		}
 	}
 	if freed.won() {
 		return nil
@@ -267,6 +271,3 @@ type noAsker struct{}
 func (noAsker) Begin(int) bool { return true }
 
 func (noAsker) Answer(int, script.Vote) {}
-
-// absent reports that the master does not have the lock, and never will.
-func (s masterHold) absent() bool { return s.heard && !s.granted && !s.doubt && s.repairs == 0 }

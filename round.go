@@ -1,7 +1,9 @@
 package redlock
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
@@ -16,6 +18,10 @@ type round struct {
 	view *membership.View
 	quorum
 
+	// The asker may have the lock, and wants to know if so many masters disown it that
+	// the others are no quorum: the round goes on until that is decided as well.
+	held bool
+
 	// Requests leave only as long as this hold is not over; nil: always.
 	during *hold
 
@@ -29,17 +35,27 @@ type round struct {
 	weigh     func(master int, v script.Vote) script.Vote
 	onVerdict func(verdict)
 
+	// Of a renewal: what it asks for, and what is called after a vote that is no grant and decides nothing.
+	ttl       time.Duration
+	onFailure func()
+
 	mu      sync.Mutex
 	votes   []script.Vote
 	verdict verdict
 	grants  int             // that the verdict needs, if they are more than a quorum
-	decided chan<- struct{} // gets something with the verdict; nil: nobody waits
+	decided chan<- struct{} // gets something with the verdict, or a vote that is no vote (NoVote); nil: nobody waits
 	over    bool            // requests that have not left yet need not
+
+	// The asker asks again at another view, and waits no longer.
+	overtaken bool
 
 	// Where the votes and the requests of the usual number of masters are.
 	fewVotes    [few]script.Vote
 	fewRequests [few]master.Request
 	asked       []master.Request // by master; see requests
+
+	// By master: the last request, if it was asked again; nil: no master was.
+	again []*master.Request
 }
 
 // few is the usual number of masters. A struct has room in itself for up to that
@@ -58,6 +74,13 @@ func inPlace[T any](place *[few]T, n int) []T {
 func newRound(v *membership.View) *round {
 	r := new(round)
 	r.init(v)
+	return r
+}
+
+// newHeldRound is newRound for a question about a lock that the asker may have.
+func newHeldRound(v *membership.View) *round {
+	r := newRound(v)
+	r.held = true
 	return r
 }
 
@@ -84,8 +107,66 @@ func (r *round) ask(c *Client) {
 func (r *round) askInstead(c *Client, before *round) {
 	for i := range r.asked {
 		if !r.refused(i) {
-			c.masters[i].Replace(&before.asked[i], &r.asked[i])
+			c.masters[i].Replace(before.last(i), &r.asked[i])
 		}
+	}
+}
+
+// last is the last request to a master.
+func (r *round) last(i int) *master.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.again != nil && r.again[i] != nil {
+		return r.again[i]
+	}
+	return &r.asked[i]
+}
+
+// failed returns the masters that gave no grant and can yet. goesOn is false if there is a verdict, or a vote that
+// counts in another round only.
+func (r *round) failed() (masters []int, goesOn bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.votes {
+		failed, elsewhere := r.hasFailed(i)
+		if elsewhere {
+			return nil, false
+		}
+		if failed {
+			masters = append(masters, i)
+		}
+	}
+	return masters, r.verdict == undecided
+}
+
+// hasFailed reports whether a master gave no grant and can yet; elsewhere tells that its vote counts in another round only.
+// The caller holds mu.
+func (r *round) hasFailed(i int) (failed, elsewhere bool) {
+	switch v := &r.votes[i]; {
+	case !v.Heard, v.Answer == script.Granted, r.view.Out[i] != nil:
+		return false, false
+	case v.NotMine(), v.Err == errRepaired, v.Err == errClockJumped:
+		return false, true
+	}
+	return true, false
+}
+
+// askAgain asks a master again, unless there is a verdict, or a vote of it by now.
+func (r *round) askAgain(c *Client, i int) {
+	first := &r.asked[i]
+	again := &master.Request{Order: first.Order, Call: first.Call, Version: first.Version, To: r, First: first.First}
+	r.mu.Lock()
+	failed, _ := r.hasFailed(i)
+	open := failed && r.verdict == undecided
+	if open {
+		if r.again == nil {
+			r.again = make([]*master.Request, len(r.votes))
+		}
+		r.votes[i], r.again[i] = script.Vote{}, again
+	}
+	r.mu.Unlock()
+	if open {
+		c.masters[i].Submit(again)
 	}
 }
 
@@ -111,14 +192,40 @@ func newBallot(votes []script.Vote, v *membership.View) *round {
 	return r
 }
 
-// notify makes decided, which has room for one, get something with the verdict.
+// notify makes decided, which has room for one, get something with the verdict, and with each vote that is none.
 func (r *round) notify(decided chan<- struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.decided = decided
-	if decided != nil && r.verdict != undecided {
-		decided <- struct{}{}
+	if r.verdict != undecided || slices.ContainsFunc(r.votes, script.Vote.NoVote) {
+		r.signal()
 	}
+}
+
+// signal wakes the asker, which may have something to look at already. The caller holds mu.
+func (r *round) signal() {
+	select {
+	case r.decided <- struct{}{}: // never, if it is nil
+	default:
+	}
+}
+
+// overtake makes what is pending not awaited, unless there is a verdict.
+func (r *round) overtake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.overtaken = r.verdict == undecided
+}
+
+// outdated returns which masters were not asked, or refused, for what they were in the table of members.
+func (r *round) outdated() []bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	are := make([]bool, len(r.votes))
+	for i := range r.votes {
+		are[i] = r.view.Out[i] != nil || r.votes[i].Err == script.ErrVersion
+	}
+	return are
 }
 
 // Begin and Answer make round an asker.
@@ -148,10 +255,17 @@ func (r *round) Answer(master int, v script.Vote) {
 		v = script.Vote{Heard: true, Answer: script.Refused, Err: out, Doubt: v.Doubt}
 	}
 	r.votes[master] = v
+	if v.NoVote() {
+		r.signal()
+	}
 	now := r.judge()
+	failed := v.Answer != script.Granted && r.verdict == undecided
 	r.mu.Unlock()
-	if now && r.onVerdict != nil {
+	switch {
+	case now && r.onVerdict != nil:
 		r.onVerdict(r.verdict)
+	case failed && r.onFailure != nil:
+		r.onFailure()
 	}
 }
 
@@ -161,12 +275,15 @@ func (r *round) judge() bool {
 	if r.verdict != undecided {
 		return false
 	}
-	if r.verdict = decide(r.votes, max(r.need, r.grants)); r.verdict == undecided {
+	if r.held {
+		r.verdict = decideHeld(r.votes, r.quorum)
+	} else {
+		r.verdict = decide(r.votes, max(r.need, r.grants))
+	}
+	if r.verdict == undecided {
 		return false
 	}
-	if r.decided != nil {
-		r.decided <- struct{}{}
-	}
+	r.signal()
 	return true
 }
 
@@ -200,7 +317,10 @@ func (r *round) tally(room ...script.Vote) []script.Vote {
 	defer r.mu.Unlock()
 	votes := append(room[:0], r.votes...)
 	pending := errNoAnswer
-	if r.verdict != undecided {
+	switch {
+	case r.overtaken:
+		pending = errOvertaken
+	case r.verdict != undecided:
 		pending = errNotAwaited
 	}
 	for i := range votes {

@@ -3,6 +3,7 @@ package redlock
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,7 +90,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			ticket := rapid.SampledFrom([]string{"1400000000000000", "1500000000000000"}).Draw(t, "ticket")
 			in := place{&channel, waitqueue.TicketOf(ticket)}
 			var one script.Call
-			switch rapid.SampledFrom([]string{"acquire", "reenter", "confirm", "extend", "exit", "release", "pass", "undo", "mark", "repair", "verify", "leave", "joint", "cut", "linger", "lose", "persist"}).Draw(t, "call") {
+			switch rapid.SampledFrom([]string{"acquire", "reenter", "confirm", "extend", "exit", "release", "pass", "undo", "mark", "repair", "verify", "leave", "joint", "cut", "linger", "lose", "persist", "go on", "many"}).Draw(t, "call") {
 			case "acquire":
 				one = h.acquireCall(terms, rapid.SampledFrom([]place{nowhere, in}).Draw(t, "place"))
 			case "reenter":
@@ -117,7 +118,19 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			case "cut":
 				one = h.jointCall(terms, rapid.SampledFrom([]int{0, 2}).Draw(t, "group"))
 			case "leave":
-				one = script.Leave.Call([]*string{&h.keys.Lock, &h.keys.Queue}, &channel)
+				one = script.Leave.Call([]*string{&h.keys.Lock, &h.keys.Queue, &h.keys.Asked}, &channel)
+			case "go on":
+				one = script.Leave.Call([]*string{&h.keys.Lock, &h.keys.Queue, &h.keys.Asked}, &script.GoOn)
+			case "many": // who died
+				n := rapid.SampledFrom([]int{1, script.MaxSteps - 1, script.MaxSteps, script.MaxSteps + 1, 3 * script.MaxSteps}).Draw(t, "many")
+				half := rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "half")
+				ago := rapid.SampledFrom([]time.Duration{time.Second, 2 * script.QueueTTL}).Draw(t, "ago")
+				for _, r := range both {
+					if err := deadInLine(r, k, n, 1450000000000000+half, ago); err != nil {
+						t.Fatal(err)
+					}
+				}
+				continue
 			case "linger":
 				one = h.lingerCall(terms.ttl, rapid.SampledFrom([]time.Duration{0, goneTTL}).Draw(t, "mark"))
 			case "persist":
@@ -143,6 +156,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 				}
 				left[i]["ttl"] = r.PTTL(background, k.Lock).Val().Round(time.Second).String()
 				left[i]["queue"] = fmt.Sprint(r.ZRangeWithScores(background, k.Queue, 0, -1).Val())
+				left[i]["asked"] = fmt.Sprint(slices.Sorted(slices.Values(r.ZRange(background, k.Asked, 0, -1).Val())))
 				left[i]["readers"] = ""
 				for _, reader := range r.ZRangeWithScores(background, k.Lock, 0, -1).Val() {
 					left[i]["readers"] += fmt.Sprint(reader.Member, " ", time.Until(time.UnixMilli(int64(reader.Score))).Round(time.Second), " ")
@@ -236,7 +250,7 @@ func TestAnOlderConfirmComesLater(t *testing.T) {
 	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
 		h := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "job", "a")}
-		must(t, r.Set(background, h.keys.Fence, 1<<41, 0).Err())
+		must(t, r.Set(background, h.keys.Fence, int64(1)<<41, 0).Err())
 		grant, err := callIn(script.BatchSource, r, h.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere))
 		must(t, err)
 		for _, above := range []int64{9, 5} {
@@ -254,6 +268,50 @@ func TestAnOlderConfirmComesLater(t *testing.T) {
 	}
 }
 
+// An acquire that is sent twice may be granted twice, with a rival's grant between: a confirm of the first grant is not one of the second.
+func TestAConfirmAsksForItsGrant(t *testing.T) {
+	t.Parallel()
+	terms := termsOf(DefaultTTL, 0, 0)
+	for kind, r := range bothKinds(t) {
+		must(t, memberOfOne(r))
+		a := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "job", "a")}
+		b := &hold{owner: "b", keys: script.KeysOf(DefaultPrefix, "job", "b")}
+		must(t, r.Set(background, a.keys.Fence, int64(1)<<41, 0).Err())
+		var grants []int64
+		for i, h := range []*hold{a, b, a} {
+			if i > 0 {
+				must(t, r.Del(background, a.keys.Lock).Err()) // it expired
+			}
+			v, err := callIn(script.BatchSource, r, h.acquireCall(terms, nowhere))
+			must(t, err)
+			grants = append(grants, v.Grant)
+		}
+		for _, step := range []struct {
+			what string
+			h    *hold
+			of   int64
+			want script.Answer
+		}{
+			{"of the first grant", a, grants[0], script.Refused},
+			{"of the rival's", b, grants[1], script.Refused},
+			{"by the rival, of whichever stands", b, 0, script.Refused},
+			{"of the second grant", a, grants[2], script.Granted},
+			{"of whichever stands", a, 0, script.Granted},
+		} {
+			counter := r.Get(background, step.h.keys.Fence).Val()
+			step.h.token = fence.Token(grants[2] + 7)
+			v, err := callIn(script.BatchSource, r, step.h.confirmCall(step.of))
+			must(t, err)
+			if v.Answer != step.want {
+				t.Errorf("%s: a confirm %s is answered %v, want %v", kind, step.what, v.Answer, step.want)
+			}
+			if after := r.Get(background, step.h.keys.Fence).Val(); step.want != script.Granted && after != counter {
+				t.Errorf("%s: a confirm %s moved the counter from %s to %s", kind, step.what, counter, after)
+			}
+		}
+	}
+}
+
 // A master that is out of memory frees a lock, and marks its owner. Where another has the lock, there is nothing to free,
 // and the mark is refused.
 func TestAMasterWithoutMemoryFrees(t *testing.T) {
@@ -267,7 +325,7 @@ func TestAMasterWithoutMemoryFrees(t *testing.T) {
 	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
 		other := holdOf("other", false)
-		must(t, r.Set(background, other.keys.Fence, 1<<41, 0).Err())
+		must(t, r.Set(background, other.keys.Fence, int64(1)<<41, 0).Err())
 		for _, reads := range []bool{false, true} {
 			h := holdOf("owner", reads)
 			_, err := callIn(script.BatchSource, r, h.acquireCall(terms, nowhere))

@@ -64,13 +64,13 @@ func validateLockName(name string, slots int) error {
 		return err
 	}
 	if slots > 0 && len(slotName(name, MaxSlots)) > MaxNameLen {
-		return &OptionError{"name", fmt.Sprintf("%d bytes long", len(name)), fmt.Sprintf("with slots it must be at most %d bytes", MaxNameLen-len(slotName("", MaxSlots)))}
+		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes with slots", MaxNameLen-len(slotName("", MaxSlots)))}
 	}
 	if last := name[len(name)-1]; last < '0' || last > '9' {
 		return nil
 	}
 	if of, slot := slotOf(name); slot > 0 {
-		return &OptionError{"name", fmt.Sprintf("%q", name), fmt.Sprintf("that is slot %d of %q: lock %q with WithSlots", slot, of, of)}
+		return &OptionError{"name", fmt.Sprintf("%q", name), fmt.Sprintf("must not be that of a slot: lock %q with WithSlots", of)}
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (c *Client) lockSlot(ctx context.Context, name string, cfg lockConfig, mayW
 			break
 		}
 	}
-	if err == nil || !mayWait || errors.Is(err, ErrBadOption) {
+	if err == nil || !mayWait || ctx.Err() != nil || errors.Is(err, ErrBadOption) {
 		return lock, err
 	}
 	return c.waitForSlot(ctx, name, cfg)

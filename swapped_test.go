@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // swappable are the addresses of masters, of which two can be swapped.
@@ -131,5 +133,99 @@ func TestAMemberThatMoved(t *testing.T) {
 		lock, err := c.Lock(background, "job", WithWait(10*time.Second))
 		must(t, err)
 		must(t, lock.Unlock(background))
+	})
+}
+
+// moving is a client's way to some servers: the address of the first leads to the server that to tells.
+type moving struct {
+	to   atomic.Int32
+	open [4]atomic.Int32 // connections, by server
+}
+
+type movingConn struct {
+	net.Conn
+	once sync.Once
+	open *atomic.Int32
+}
+
+func (c *movingConn) Close() error {
+	c.once.Do(func() { c.open.Add(-1) })
+	return c.Conn.Close()
+}
+
+// client returns a client on three masters.
+func (m *moving) client(t *testing.T, d *deployment) *Client {
+	var servers []*redis.Client
+	for i := range 3 {
+		o := d.masters[i].options()
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			server := i
+			if i == 0 {
+				server = int(m.to.Load())
+			}
+			at := d.masters[server].options()
+			dial := at.Dialer
+			if dial == nil {
+				dial = redis.NewDialer(at)
+			}
+			c, err := dial(ctx, network, at.Addr)
+			if err != nil {
+				return nil, err
+			}
+			m.open[server].Add(1)
+			return &movingConn{Conn: c, open: &m.open[server]}, nil
+		}
+		servers = append(servers, redis.NewClient(o))
+		t.Cleanup(func() { _ = servers[i].Close() })
+	}
+	return clientOn(t, servers, d.inTime(recoveryOptions()...)...)
+}
+
+// A server that may not be used any more is left, on connections of all kinds that no one cuts, and its address is asked
+// again. A client believed what it had heard of a server for as long as it was connected to it.
+func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
+	t.Parallel()
+	type change func(t *testing.T, d *deployment)
+	leaves := func(change change) func(t *testing.T, d *deployment) {
+		return func(t *testing.T, d *deployment) {
+			m := new(moving)
+			c := m.client(t, d)
+			must(t, c.Init(background, 0))
+			rival := clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...)
+			mustTry(t, rival, "held")
+			waiter := goLock(t, c, "held")
+			eventually(t, "the first server can call", func() bool {
+				n, err := d.raw[0].PubSubNumSub(background, c.channel).Result()
+				return err == nil && n[c.channel] == 1
+			})
+			must(t, rival.Close()) // it would bring the first server back
+			must(t, have(t, waiter).Unlock(background))
+			m.to.Store(3)
+			change(t, d)
+			eventually(t, "it votes at the other server, and nothing leads to the first", func() bool {
+				if lock, err := c.TryLock(background, "other"); err == nil {
+					_ = lock.Unlock(background)
+				}
+				return m.open[0].Load() == 0 && m.open[3].Load() > 0 && c.members.View().Out[0] == nil
+			})
+		}
+	}
+	for name, change := range map[string]change{
+		"emptied": func(_ *testing.T, d *deployment) { d.masters[0].(embeddedMaster).FlushAll() },
+		"another deployment": func(t *testing.T, d *deployment) {
+			d.masters[0].(embeddedMaster).FlushAll()
+			must(t, clientOn(t, d.raw[:1], d.inTime()...).Init(background, 0))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 4, leaves(change))
+		})
+	}
+	t.Run("demoted", func(t *testing.T) {
+		t.Parallel()
+		leaves(func(t *testing.T, d *deployment) {
+			must(t, d.raw[0].Do(background, "replicaof", "127.0.0.1", d.server(3).Port()).Err())
+		})(t, processes(t, 4, redisproc.Config{}))
 	})
 }

@@ -38,7 +38,7 @@ func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale
 func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Verdict, error) {
 	c.check(ctx)
 	if !token.Valid() {
-		return VerifyUnknown, &OptionError{"token", token, "it must not be 0"}
+		return VerifyUnknown, &OptionError{"token", token, "must not be 0"}
 	}
 	if err := validateName(name); err != nil {
 		return VerifyUnknown, err
@@ -55,7 +55,7 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 		return verdict, err
 	}
 	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
-		asked := newRound(v)
+		asked := newHeldRound(v)
 		if err := c.question(ctx, asked, name, question, deadline); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -41,6 +42,10 @@ const (
 	// keepFor bounds how long one client hands a name that others wait for from
 	// caller to caller. Each change of client costs a notice on top.
 	keepFor = 10 * time.Millisecond
+
+	// maxGoneOn bounds how often a client that closes has masters go on with queues: past the
+	// dead of 100 000 waiters and more.
+	maxGoneOn = 2000
 )
 
 // waiter is one call of Lock in the queue of its name.
@@ -112,23 +117,20 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			if failed == nil {
 				return lock, nil
 			}
-			if errors.Is(failed, ErrBadOption) || hopeless(failed) {
+			if errors.Is(failed, ErrBadOption) {
 				return nil, failed
 			}
 			if !c.notices.Reach().Quorum {
-				failed = joinErrors(failed, c.uncalled.why())
-			}
-			if ctx.Err() != nil && !errors.Is(failed, context.Cause(ctx)) {
-				failed = joinErrors(contextError(ctx), failed)
+				failed = printable.Join(failed, c.uncalled.why())
 			}
 			if ctx.Err() != nil || c.closed.Err() != nil {
-				return nil, failed
+				return nil, leftWith(ctx, failed, last)
 			}
 			if again {
 				continue
 			}
-			if w.Want.failFast && lasting(failed) {
-				return nil, failed
+			if w.Want.needsSetup(failed) {
+				return nil, printable.Join(failed, ErrNeedsSetup)
 			}
 			w.Failed(calls, c.notices.Quorum())
 			reached = c.notices.Listen(&w.Listener)
@@ -147,9 +149,21 @@ func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, err
 			err = c.followCalls(ctx, w, patience)
 		}
 		if err != nil {
-			return nil, joinErrors(err, last)
+			return nil, printable.Because(err, last)
 		}
 	}
+}
+
+// leftWith is the error of a waiter that left, with the error of the attempt that was under way then, and of the one before.
+func leftWith(ctx context.Context, failed, before error) error {
+	q, _ := errors.AsType[*QuorumError](failed)
+	switch {
+	case q != nil && q.undecided && before != ErrNotAcquired: // the masters had decided that one
+		return printable.Because(q.Reason, before)
+	case q != nil && q.undecided, ctx.Err() == nil, errors.Is(failed, context.Cause(ctx)):
+		return failed
+	}
+	return printable.Because(contextError(ctx), failed)
 }
 
 // early reports whether w, whose turn it is, need not ask yet: it has inherited its
@@ -357,12 +371,12 @@ func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
 // keep the free lock for this client when another client asks for it.
 func (c *Client) leaveQueues(name string, had *Lock) {
 	knows := func(master int) bool { return had != nil && had.h.granted(master) }
-	leave := c.leaveRequest(name)
+	leave := c.leaveRequest(name, &c.channel)
 	leave.Until = c.now().Add(script.QueueTTL)
 	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.queues.Waiting(name) > 0 })
 	for i, m := range c.masters {
 		if !knows(i) {
-			one := leave
+			one := *leave
 			m.Submit(&one)
 		}
 	}
@@ -375,9 +389,22 @@ type obsoleteIf func(master int) bool
 func (f obsoleteIf) Obsolete(master int, _ bool) bool                   { return f(master) }
 func (obsoleteIf) Prepare(_ int, given script.Call, _ bool) script.Call { return given }
 
-func (c *Client) leaveRequest(name string) master.Request {
+func (c *Client) leaveRequest(name string, channel *string) *master.Request {
 	k := script.KeysOf(c.prefix, name, "")
-	return master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue}, &c.channel), To: noAsker{}}
+	return &master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, channel), To: noAsker{}}
+}
+
+// goOn has a master go on with a queue where a batch stopped at its bound. Each such request takes
+// somebody out, so there is an end to them. Close waits for some, and does not believe a master that
+// never comes to the end.
+func (c *Client) goOn(index int, lockKey string) {
+	name, ok := script.NameOf(lockKey, c.prefix, MaxNameLen)
+	if !ok || c.closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {
+		return
+	}
+	more := c.leaveRequest(name, &script.GoOn)
+	more.Until = c.now().Add(script.QueueTTL)
+	c.masters[index].Submit(more)
 }
 
 // sleep waits until w is woken, due gets something, or changed is closed.
@@ -388,7 +415,7 @@ func (c *Client) sleep(ctx context.Context, w *waiter, due, patience <-chan time
 	case <-changed:
 		return true, nil
 	case <-patience:
-		return false, context.DeadlineExceeded
+		return false, w.Want.waited()
 	case <-ctx.Done():
 		return false, contextError(ctx)
 	case <-c.closed.Done():
@@ -402,18 +429,6 @@ func (c *Client) sleepFor(ctx context.Context, w *waiter, pause time.Duration, p
 	timer := c.getTimer(pause)
 	defer c.putTimer(timer)
 	return c.sleep(ctx, w, timer.C, patience, changed)
-}
-
-// joinErrors joins why the wait was over with why the lock was not acquired, as far
-// as they are known.
-func joinErrors(over, why error) error {
-	switch {
-	case over == nil:
-		return why
-	case why == nil:
-		return over
-	}
-	return errors.Join(over, why)
 }
 
 // heldHere returns the error for a waiter that gave up while another caller of this

@@ -340,7 +340,7 @@ func TestWhoWaitsForAnInitAsksSeldom(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		var tries atomic.Int64
 		c := d.stranger(WithObserver(Observer{AttemptFailed: func(context.Context, FailedAttempt) { tries.Add(1) }}))
-		lock := goLock(t, c, "job")
+		lock := goLock(t, c, "job", WithWaitForSetup())
 		const seconds = 10
 		time.Sleep(seconds * time.Second)
 		if got, most := tries.Load(), int64(2*seconds*time.Second/maxPause); got < seconds || got > most {

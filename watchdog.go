@@ -16,7 +16,7 @@ const (
 	renewals = 3
 
 	// renewRetries is how often within a ttl a renewal that brought no quorum is
-	// tried again.
+	// tried again, and a master that failed in one that may be won yet is asked again.
 	renewRetries = 12
 
 	// suspendInterval is how often suspendCheck looks whether the clock ran on
@@ -80,19 +80,117 @@ func (h *hold) renewNow() {
 	}
 }
 
-// renew starts a renewal. Its requests take the places of those of the renewal before
-// that are still in the masters' queues. So a queue that is long has the requests of one
+// renew starts a renewal, or lets the last one go on: see askAgain. The requests of a new one take the places of those
+// of the renewal before that are still in the masters' queues. So a queue that is long has the requests of one
 // renewal, not of all, and their turn comes.
 func (h *hold) renew(ttl time.Duration) {
-	r := h.extension(h.client.members.View(), ttl)
+	v := h.client.members.View()
 	h.mu.Lock()
 	before := h.renewal
+	h.mu.Unlock()
+	if before != nil && before.view == v && before.ttl == ttl && h.askAgain(before) {
+		return
+	}
+	r := h.extension(v, ttl)
+	start := h.client.now()
+	r.ttl = ttl
+	r.onFailure = func() { h.askAgain(r) }
+	told := r.onVerdict
+	r.onVerdict = func(is verdict) {
+		told(is)
+		if is == lost {
+			h.renewAfter(r, start.Add(ttl/renewRetries))
+		}
+	}
+	h.mu.Lock()
+	before = h.renewal
 	h.renewal = r
+	for i := range h.masters {
+		h.masters[i].asked = start
+	}
 	h.mu.Unlock()
 	if before == nil {
 		r.ask(h.client)
 	} else {
 		r.askInstead(h.client, before)
+	}
+	h.confirmRest(r.view)
+}
+
+// confirmRest asks the masters that have the lock, and do not know its token, to confirm it: they granted a
+// lower number, and were not needed or came late. Verify and Inspect know a holder by its token, and any
+// quorum of its masters may be all that is left.
+func (h *hold) confirmRest(v *membership.View) {
+	if h.reading.Load() {
+		return
+	}
+	var asked [maxMasters]bool
+	h.mu.Lock()
+	for i := range h.masters {
+		s := &h.masters[i]
+		asked[i] = s.granted && !s.confirmed && s.grant != int64(h.token) && v.Out[i] == nil
+	}
+	h.mu.Unlock()
+	for i, m := range h.client.masters {
+		if asked[i] {
+			m.Submit(&master.Request{Order: h.name, Call: h.confirmCall(0), Version: v.Version, To: confirming{h}, First: true})
+		}
+	}
+}
+
+// confirming is the asker of confirmRest.
+type confirming struct{ *hold }
+
+func (c confirming) Begin(int) bool { return c.over() == nil }
+
+func (c confirming) Answer(i int, v script.Vote) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := &c.masters[i]; v.Answer == script.Granted && s.granted {
+		s.confirmed = true
+	}
+}
+
+// askAgain asks those masters again that failed in a renewal which may be won yet. Each is asked a twelfth of the ttl after
+// it was asked before, or when that has failed, if that is later. One whose answer is under way is not: a second request would
+// only stand behind the first. It reports whether the renewal goes on: else another is needed.
+func (h *hold) askAgain(r *round) bool {
+	failed, goesOn := r.failed()
+	now := h.client.now()
+	h.mu.Lock()
+	goesOn = goesOn && h.ended == nil && h.renewal == r
+	due := failed[:0]
+	for _, i := range failed {
+		s := &h.masters[i]
+		asked := r.asked[i].Call.Operation
+		goesOn = goesOn && !s.lost && asked != script.Repair && asked != script.Restore // each repair is one of a round of its own
+		if !now.Before(s.asked.Add(r.ttl / renewRetries)) {
+			due = append(due, i)
+		}
+	}
+	for _, i := range due {
+		if goesOn {
+			h.masters[i].asked = now
+		}
+	}
+	h.mu.Unlock()
+	if goesOn {
+		for _, i := range due {
+			r.askAgain(h.client, i)
+		}
+	}
+	return goesOn
+}
+
+// renewAfter starts another renewal at once, if the last one, which is lost, has taken until then. Otherwise the timer does,
+// then.
+func (h *hold) renewAfter(r *round, then clock.Instant) {
+	now := h.client.now()
+	h.mu.Lock()
+	late := h.ended == nil && h.renewal == r && h.renews() && !now.Before(then)
+	h.mu.Unlock()
+	if late && planted.Bug.Renews(false) {
+		h.renew(r.ttl)
 	}
 }
 
@@ -123,10 +221,10 @@ func (h *hold) extension(v *membership.View, ttl time.Duration) *round {
 	c := h.client
 	t := h.termsAt(v, ttl)
 	start := c.now()
-	r := newRound(v)
+	r := newHeldRound(v)
 	r.during = h
-	var repairs [maxMasters]bool
-	r.weigh = func(i int, vote script.Vote) script.Vote { return h.weigh(i, vote, t, v, repairs[i]) }
+	var to [maxMasters]question
+	r.weigh = func(i int, vote script.Vote) script.Vote { return h.take(i, to[i], vote, t, v) }
 	r.onVerdict = func(verdict) {
 		switch votes := r.tally(); {
 		case decide(votes, r.need) == won:
@@ -143,65 +241,16 @@ func (h *hold) extension(v *membership.View, ttl time.Duration) *round {
 	h.longest = max(h.longest, t.keyTTL())
 	valid := start.Before(h.validUntil())
 	for i := range requests {
-		requests[i] = master.Request{Order: h.name, Call: extending, Version: v.Version, To: r}
+		requests[i] = master.Request{Order: h.name, Call: extending, Version: v.Version, To: r, First: h.masters[i].heard}
+		to[i] = toExtend
 		if h.masters[i].lost && valid && v.Out[i] == nil {
 			requests[i].Call = h.repairCall(t)
 			h.masters[i].repairs++
-			repairs[i] = true
+			to[i] = toRepair
 		}
 	}
 	h.mu.Unlock()
 	return r
-}
-
-// weigh takes one master's answer to an extend or a repair, and returns what
-// counts of it.
-func (h *hold) weigh(i int, v script.Vote, t terms, at *membership.View, repair bool) script.Vote {
-	jumped := time.Duration(0)
-	h.mu.Lock()
-	s := &h.masters[i]
-	if repair {
-		s.repairs--
-		s.doubt = s.doubt || v.Doubt || v.Answer == script.Unknown // it may be written back yet, or again: the release must leave a mark
-	}
-	switch {
-	case v.NotMine():
-		h.strike(s)
-		s.lost, s.expiry = true, expiry{}
-	case repair && v.Answer == script.Granted:
-		// The vote counts from the next round on: in this one, the master may have
-		// been another's between the last extend and the repair.
-		s.granted, s.grant, s.lost = true, int64(h.token), false
-		s.expiry = s.expiry.atLeast(expiryAfter(v.Sent, v.Got, t.keyTTL()))
-		v = script.Vote{Heard: true, Answer: script.Refused, Err: errRepaired}
-	case v.Answer == script.Unknown:
-		s.expiry.hi = max(s.expiry.hi, v.Got.Add(t.keyTTL())) // it may have been extended, or written back
-	case repair, !h.alive():
-	case v.Answer == script.Granted:
-		jumped = h.extendedAt(i, v, t, h.counts(at))
-	}
-	h.mu.Unlock()
-	if jumped != 0 {
-		h.tellJump(i, jumped)
-		return script.Vote{Heard: true, Answer: script.Refused, Err: errClockJumped}
-	}
-	return v
-}
-
-// extendedAt counts the vote of a master that extended, unless its clock jumped
-// since it did so the last time; it returns by how much. counts tells whether a vote at
-// its version does. The caller holds mu.
-func (h *hold) extendedAt(i int, v script.Vote, t terms, counts bool) (jumped time.Duration) {
-	s := &h.masters[i]
-	if s.granted {
-		jumped = s.expiry.jump(v.Remaining, v.Sent, v.Got, t.drift)
-	}
-	s.granted = true
-	s.expiry = expiryAfter(v.Sent, v.Got, max(v.Remaining, t.keyTTL()))
-	if jumped == 0 && counts {
-		s.until = max(s.until, t.validUntil(v.Sent))
-	}
-	return jumped
 }
 
 // renewed notes that a round that began at start brought a quorum.

@@ -90,7 +90,9 @@ func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) 
 // the name, and the panic goes on through Run. With a nil lead the term lasts until something
 // else ends it, and the work is done elsewhere, with Token.
 //
-// Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption (lock options that the deployment does not allow); ErrRunning.
+// Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption (lock options that the deployment does not allow);
+// redlock.ErrNeedsSetup, when time alone will not bring the lock, as when no deployment was founded (a candidate WithLock of
+// redlock.WithWaitForSetup campaigns on); ErrRunning.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token fence.Token) error) error {
 	if ctx == nil {
 		panic("leader: nil context")
@@ -110,10 +112,10 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token 
 		lock, err := e.client.Lock(ctx, e.name, e.lock...)
 		switch {
 		case ctx.Err() != nil && err == nil:
-			return errors.Join(endOf(ctx), lock.Unlock(ctx))
+			return join([]error{endOf(ctx), lock.Unlock(ctx)})
 		case ctx.Err() != nil:
 			return endOf(ctx)
-		case errors.Is(err, redlock.ErrClosed), errors.Is(err, redlock.ErrBadOption):
+		case errors.Is(err, redlock.ErrClosed), errors.Is(err, redlock.ErrBadOption), errors.Is(err, redlock.ErrNeedsSetup):
 			return err
 		}
 		pause := e.pause
@@ -148,7 +150,7 @@ func (e *Elector) stop() {
 // endOf is why ctx is over: its error, and its cause if that says more.
 func endOf(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
-		return errors.Join(ctx.Err(), cause)
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
 	}
 	return ctx.Err()
 }
@@ -184,7 +186,7 @@ func (e *Elector) serve(lock *redlock.Lock, lead func(context.Context, fence.Tok
 		e.term = nil
 		e.mu.Unlock()
 		if err := lock.Unlock(context.Background()); err != nil && !errors.Is(cause, err) {
-			cause = errors.Join(cause, err)
+			cause = fmt.Errorf("%w; %w", cause, err)
 		}
 		defer close(t.over)
 		e.callbacks.SteppedDown(lock.Token(), cause)

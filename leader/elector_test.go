@@ -503,14 +503,14 @@ func TestBadInput(t *testing.T) {
 			name string
 			opt  leader.Option
 		}{
-			"name is ":                  {"", nil},
-			"name is 1025 bytes long: ": {strings.Repeat("x", redlock.MaxNameLen+1), nil},
-			"options[0] is ":            {"role", nil},
-			"pause is -1ns: ":           {"role", leader.WithPause(-1)},
-			"poll is 1ms: ":             {"role", leader.WithPoll(time.Millisecond)},
-			"lock options[0] is ":       {"role", leader.WithLock(nil)},
-			"ttl is 1h0m0s: ":           {"role", leader.WithLock(redlock.WithTTL(time.Hour))},
-			"slots is 2: ":              {"role", leader.WithLock(redlock.WithSlots(2))},
+			"invalid name ":                {"", nil},
+			"invalid name of 1025 bytes: ": {strings.Repeat("x", redlock.MaxNameLen+1), nil},
+			"invalid options[0] ":          {"role", nil},
+			"invalid pause -1ns: ":         {"role", leader.WithPause(-1)},
+			"invalid poll 1ms: ":           {"role", leader.WithPoll(time.Millisecond)},
+			"invalid lock options[0] ":     {"role", leader.WithLock(nil)},
+			"invalid ttl 1h0m0s: ":         {"role", leader.WithLock(redlock.WithTTL(time.Hour))},
+			"invalid slots 2: ":            {"role", leader.WithLock(redlock.WithSlots(2))},
 		} {
 			_, err := leader.New(client, bad.name, bad.opt)
 			requireErr(t, err, redlock.ErrBadOption)

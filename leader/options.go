@@ -1,7 +1,6 @@
 package leader
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -86,17 +85,17 @@ func newConfig(client *redlock.Client, name string, opts []Option) (config, erro
 	}
 	for i, o := range opts {
 		if o == nil {
-			refuse(true, fmt.Sprintf("options[%d]", i), nil, "it must not be nil")
+			refuse(true, fmt.Sprintf("options[%d]", i), nil, "must not be nil")
 			continue
 		}
 		o(&c)
 	}
-	refuse(name == "", "name", `""`, "it must not be empty")
-	refuse(len(name) > redlock.MaxNameLen, "name", fmt.Sprintf("%d bytes long", len(name)), fmt.Sprintf("it must be at most %d bytes", redlock.MaxNameLen))
-	refuse(c.pause < 0, "pause", c.pause, "it must not be negative")
-	refuse(c.poll < MinPoll, "poll", c.poll, fmt.Sprintf("it must be at least %v", MinPoll))
+	refuse(name == "", "name", `""`, "must not be empty")
+	refuse(len(name) > redlock.MaxNameLen, "name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes", redlock.MaxNameLen))
+	refuse(c.pause < 0, "pause", c.pause, "must not be negative")
+	refuse(c.poll < MinPoll, "poll", c.poll, fmt.Sprintf("must be at least %v", MinPoll))
 	if i := slices.Index(c.lock, nil); i >= 0 {
-		refuse(true, fmt.Sprintf("lock options[%d]", i), nil, "it must not be nil")
+		refuse(true, fmt.Sprintf("lock options[%d]", i), nil, "must not be nil")
 	} else {
 		errs = append(errs, client.CheckOneHolder(c.lock...))
 	}
@@ -109,5 +108,18 @@ func newConfig(client *redlock.Client, name string, opts []Option) (config, erro
 	if c.callbacks.Overdue == nil {
 		c.callbacks.Overdue = func(fence.Token, time.Duration) {}
 	}
-	return c, errors.Join(errs...)
+	return c, join(errs)
+}
+
+// join is errors.Join in one line.
+func join(errs []error) (all error) {
+	for _, err := range errs {
+		switch {
+		case all == nil:
+			all = err
+		case err != nil:
+			all = fmt.Errorf("%w; %w", all, err)
+		}
+	}
+	return all
 }

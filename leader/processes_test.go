@@ -7,12 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testmasters"
 	"github.com/redlock-go/redlock/leader"
 )
@@ -114,9 +114,9 @@ func TestLeadersThatGo(t *testing.T) {
 	}
 
 	killed := newProcess(t, d.URLs())
-	must(t, stopped.Process.Signal(syscall.SIGSTOP))
+	must(t, redisproc.Freeze(stopped.Process))
 	third := killed.token(t)
-	must(t, stopped.Process.Signal(syscall.SIGCONT))
+	must(t, redisproc.Thaw(stopped.Process))
 	if got := stopped.line(t); got != "down: redlock: lease expired" && got != "down: redlock: lock lost" {
 		t.Errorf("who was stopped says %q", got)
 	}

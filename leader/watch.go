@@ -44,7 +44,7 @@ func Of(ctx context.Context, client *redlock.Client, name string) (Leader, error
 // Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption.
 func Watch(ctx context.Context, client *redlock.Client, name string, every time.Duration, tell func(Leader)) error {
 	if every < MinPoll {
-		return &redlock.OptionError{Field: "poll", Value: every, Rule: fmt.Sprintf("it must be at least %v", MinPoll)}
+		return &redlock.OptionError{Field: "poll", Value: every, Rule: fmt.Sprintf("must be at least %v", MinPoll)}
 	}
 	told, seen := "", ""
 	for {

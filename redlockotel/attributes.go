@@ -52,7 +52,16 @@ func outcome(r redlock.LockResult) attribute.KeyValue {
 
 // errorType puts an error in one of a few words. An error may be several: why the lock was not to be had tells more
 // than that the patience was over. One master may deny what the others decide: ErrHeld and ErrTooSlow come before it.
+// A caller that left before the masters had decided is canceled, or its time was over, whatever the cause of its context.
 func errorType(err error) string {
+	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
+		switch {
+		case errors.Is(q.Reason, context.Canceled):
+			return "canceled"
+		case errors.Is(q.Reason, context.DeadlineExceeded):
+			return "timeout"
+		}
+	}
 	for _, c := range []struct {
 		is   error
 		word string

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -264,7 +266,7 @@ func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() {
-					_, err := c.Lock(ctx, "job")
+					_, err := c.Lock(ctx, "job", redlock.WithWaitForSetup())
 					ended <- err
 				}()
 				query := alerts(t)["no quorum"]
@@ -284,6 +286,41 @@ func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
 	}
 }
 
+// It does not fire for callers that leave before the masters have decided, as a web service has them.
+func TestNoQuorumAlertIsSilentForCallersThatLeave(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		o, registry := exporting(t)
+		c := d.Client(redlock.WithObserver(o))
+		must(t, c.Ready(t.Context()))
+		synctest.Wait()
+		d.Embedded[0].Pause()
+		d.Embedded[1].Pause()
+		leaving, leave := context.WithCancel(t.Context())
+		hurried, end := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer end()
+		time.AfterFunc(100*time.Millisecond, leave)
+		_, err := c.TryLock(leaving, "job")
+		requireErr(t, err, redlock.ErrNotAcquired)
+		requireErr(t, err, context.Canceled)
+		_, err = c.Lock(hurried, "job")
+		requireErr(t, err, redlock.ErrNotAcquired)
+		requireErr(t, err, context.DeadlineExceeded)
+		d.Embedded[0].Resume()
+		d.Embedded[1].Resume()
+		if n := counts(t, registry, alerts(t)["no quorum"]); n != 0 {
+			t.Errorf("it counts %v", n)
+		}
+		for _, class := range []string{"canceled", "timeout"} {
+			for _, query := range []string{`redlock_failed_attempts_total{error_type="%s"}`, `redlock_acquisitions_total{redlock_call_outcome="%s"}`} {
+				if n := counts(t, registry, fmt.Sprintf(query, class)); n != 1 {
+					t.Errorf("%s is counted %v times by %s", class, n, query)
+				}
+			}
+		}
+	})
+}
+
 // The alert, and the panel at the top of the dashboard, are about each reason why there is no quorum, and about no other.
 func TestNoQuorumAlertKnowsTheReasons(t *testing.T) {
 	t.Parallel()
@@ -298,6 +335,7 @@ func TestNoQuorumAlertKnowsTheReasons(t *testing.T) {
 			{errors.Join(&redlock.QuorumError{Op: "acquire", Reason: redlock.ErrNoQuorum}, redlock.ErrNeedsInit), 1},
 			{&redlock.QuorumError{Op: "acquire", Reason: redlock.ErrNoQuorum, Votes: []redlock.Vote{{Err: redlock.ErrDenied}}}, 1},
 			{redlock.ErrHeld, 0},
+			{&redlock.QuorumError{Op: "acquire", Reason: context.Canceled, Votes: []redlock.Vote{{Err: redlock.ErrDenied}}}, 0},
 		} {
 			o, registry := exporting(t)
 			ctx := o.Started(t.Context(), redlock.LockCall{Names: []string{"job"}})

@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/redlock-go/redlock"
+
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // metrics are the instruments. docs/OBSERVING.md lists them; a test compares.
@@ -72,7 +74,7 @@ func newMetrics(m metric.Meter, names func(string) string) (*metrics, error) {
 	}
 	var err error
 	all.held, err = m.Int64UpDownCounter("redlock.held", metric.WithUnit("{lock}"), metric.WithDescription("Locks that are held by this process."))
-	if err := errors.Join(append(errs, err)...); err != nil {
+	if err := printable.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
 	if names == nil {

@@ -388,7 +388,7 @@ func TestBadOptions(t *testing.T) {
 	_, err := redlockotel.NewObserver(redlockotel.WithTracerProvider(nil), redlockotel.WithMeterProvider(nil), redlockotel.WithNames(nil), nil)
 	requireErr(t, err, redlock.ErrBadOption)
 	for _, field := range []string{"tracer provider", "meter provider", "names", "options[3]"} {
-		if !strings.Contains(err.Error(), field+" is <nil>") {
+		if !strings.Contains(err.Error(), "invalid "+field+" <nil>") {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -493,6 +493,7 @@ func TestAllErrorsHaveTypes(t *testing.T) {
 	without := map[string]string{
 		"ErrNotAcquired":   "another says why",
 		"ErrNotMember":     "it is within ErrNoQuorum",
+		"ErrNeedsSetup":    "it is beside the error that says what has to be set up",
 		"ErrNotFounded":    "Init is not told",
 		"ErrChangeRefused": "ChangeMembers is not told",
 		"ErrWriters":       "a Downgrade that is refused is not told",

@@ -1,7 +1,6 @@
 package redlockotel
 
 import (
-	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel"
@@ -9,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/redlock-go/redlock"
+
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // scope names what is reported by this package.
@@ -54,7 +55,7 @@ func WithNames(group func(name string) string) Option {
 
 func (c *config) refuse(bad bool, field string) {
 	if bad {
-		c.errs = append(c.errs, &redlock.OptionError{Field: field, Value: nil, Rule: "it must not be nil"})
+		c.errs = append(c.errs, &redlock.OptionError{Field: field, Value: nil, Rule: "must not be nil"})
 	}
 }
 
@@ -71,7 +72,7 @@ func NewObserver(opts ...Option) (redlock.Observer, error) {
 		}
 		o(&c)
 	}
-	if err := errors.Join(c.errs...); err != nil {
+	if err := printable.Join(c.errs...); err != nil {
 		return redlock.Observer{}, err
 	}
 	metrics, err := newMetrics(c.meters.Meter(scope), c.names)

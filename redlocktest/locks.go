@@ -159,7 +159,7 @@ func (d *Deployment) run(i int, calls ...script.Call) (votes []script.Vote) {
 		if err != nil {
 			return err
 		}
-		for n, reply := range replies {
+		for n, reply := range replies[:min(len(replies), len(calls))] {
 			switch reply := reply.(type) {
 			case int64:
 				votes = append(votes, calls[n].Read(reply))

@@ -7,25 +7,26 @@
 --
 --            keys                      arguments
 --   acquire  lock fence gone queue     owner ttl                 fresh, does not wait
---   enqueue  lock fence gone queue     owner ttl channel ticket  fresh, stands in the queue if it is refused
+--   enqueue  lock fence gone queue asked  owner ttl channel ticket  fresh, stands in the queue if it is refused
 --   joint    lock fence gone queue     owner ttl group           fresh, all of a group or none; does not wait
 --   reenter  lock fence gone queue     owner depth ttl
 --   confirm  lock fence                owner grant token
 --   extend   lock                      owner ttl
 --   repair   lock fence gone           owner depth token ttl
 --   verify   lock                      token
---   share    lock fence gone queue     owner ttl channel ticket  fresh, for reading; channel and ticket are '' if it does not wait
+--   share    lock fence gone queue asked  owner ttl channel ticket  fresh, for reading; channel and ticket are '' if it does not wait
 --   stay     lock queue                owner ttl                 extend, or re-enter, for reading; or turn from writing to reading
 --   know     fence                     token                     a reader's confirm
 --   restore  lock gone queue           owner ttl                 a reader's repair
 --   exit     lock                      owner depth               one level
 --   release  lock queue                owner                     altogether
 --   pass     lock queue                owner channel             and keeps the lock for this waiter
---   undo     lock gone queue           owner mark channel ticket an acquire that failed
+--   undo     lock gone queue asked     owner mark channel ticket an acquire that failed
 --   linger   lock gone queue           owner ttl mark            and stays taken for so long
---   leave    lock queue                channel                   a waiter
+--   leave    lock queue asked          channel                   a waiter
 --
--- Replies an array with the reply of each operation: an integer, or the text of an error. (As a text, because go-redis
+-- Replies an array with the reply of each operation: an integer, or the text of an error; and behind these the key of each lock
+-- for which there is more to do (see queue.lua): the client sends a leave, which goes on. (The error is a text, because go-redis
 -- stops reading an array at an error that it knows, OOM say, and takes the rest for the reply to the next command.)
 --
 -- All but exit, release, pass, undo, linger and leave need that this master votes at the version of the header. Else they reply
@@ -41,11 +42,7 @@ while a <= last do
     _, reply = pcall(acquire, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], ARGV[a + 1], ARGV[a + 2])
     k, a = k + 4, a + 3
   elseif operation == 'release' then
-    local done
-    done, reply = pcall(release, KEYS[k], KEYS[k + 1], ARGV[a + 1])
-    if not done then -- it is no string: readers have it
-      _, reply = pcall(more().unlock, KEYS[k], nil, KEYS[k + 1], ARGV[a + 1], '0', '0', '', '')
-    end
+    _, reply = pcall(release, KEYS[k], KEYS[k + 1], ARGV[a + 1])
     k, a = k + 2, a + 2
   else
     reply, k, a = more().run(operation, k, a)
@@ -54,5 +51,10 @@ while a <= last do
     reply = reply.err -- what redis.call raises in Redis 6 is this text already
   end
   replies[#replies + 1] = reply
+end
+if unfinished then
+  for lock in pairs(unfinished) do
+    replies[#replies + 1] = lock
+  end
 end
 return replies

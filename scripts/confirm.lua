@@ -1,7 +1,7 @@
 -- confirm: raise this master's counter to the token, if the very grant that voted for it still stands.
 --
 -- Keys       lock, fence
--- Arguments  owner, grant (number of the vote), token
+-- Arguments  owner, grant (number of the vote; 0: whichever stands, for an acquisition that is complete), token
 --
 -- Notes the token in the lock, for verify. Replies 1, the counter is at the token or above; 0, the grant no longer stands.
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
@@ -10,7 +10,7 @@
 -- acquire that was resent may have been granted twice, with a rival's grant between.
 local function confirm(lock, fence, owner, grant, token)
   local holder, depth, stands, noted, waited = read(valueAt(lock))
-  if holder ~= owner or stands ~= grant then
+  if holder ~= owner or stands ~= grant and grant ~= '0' then
     return 0
   end
   local missing = raise(fence, token)
@@ -18,7 +18,7 @@ local function confirm(lock, fence, owner, grant, token)
     return missing
   end
   if noted == '' or tonumber(noted) < tonumber(token) then -- a copy of an earlier confirm may come later
-    rewrite(lock, owner, depth, grant, token, waited)
+    rewrite(lock, owner, depth, stands, token, waited)
   end
   return 1
 end

@@ -1,6 +1,6 @@
 -- counter: what confirm, repair, counters, sync and lost share. It stands before each of them, and maxCounter before it.
 
--- valueOf reads what a GET of a bucket's counter brought. It is nil when that is missing or out of range: then the master
+-- valueOf reads the text of a bucket's counter. It is nil when that is missing or out of range: then the master
 -- has forgotten what it granted there.
 local function valueOf(counter)
   local value = tonumber(counter and string.match(counter, '^[1-9]%d*$') or 'none')

@@ -1,6 +1,6 @@
 -- enter: enter the lock, fresh or again, for writing.
 --
--- Keys       lock, fence, gone (mark of this owner), queue
+-- Keys       lock, fence, gone (mark of this owner), queue, asked (with a channel)
 -- Arguments  owner
 --            depth    absolute; 1 is a fresh acquisition
 --            ttl      ms
@@ -12,12 +12,12 @@
 --   0              lost: a re-entry (depth > 1), and the lock is not this owner's
 --   -1 - remaining held by another or by readers, or kept for one, for so many ms more
 --   -time          the same, when the time was asked for: us, above 1e14
--- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here.
+-- Errors: NOTMEMBER, the bucket's counter is missing or corrupt; GONE, this owner gave up here (a fresh acquisition).
 --
 -- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never
 -- shrinks. A re-entry never creates a lock. An owner that gave up is never granted. A waiter that is refused stands in
 -- the queue from then on. Every lock that somebody is refused for ends by its ttl.
-local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket)
+local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked)
   local free = false
   local value = valueAt(lock)
   if isOwner(value, owner) then
@@ -29,6 +29,9 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     return tonumber(grant)
   end
   local left = not value and shared().sweep(lock) -- for so long readers have it
+  if depth ~= '1' then
+    return left and shared().stay(lock, owner, ttl) >= 0 and 1 or 0 -- it became a reader just now
+  end
   local keptFor = value and channelOf(value)
   if keptFor or not value and not left then
     if redis.call('EXISTS', gone) == 1 then
@@ -43,18 +46,17 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
       free = first[1] == channel or before or not callNext(lock, queue)
     end
   end
-  if depth ~= '1' then
-    return left and shared().stay(lock, owner, ttl) >= 0 and 1 or 0 -- it became a reader just now
-  end
   if free then
-    redis.call('ZREM', queue, channel)
+    if channel ~= '' then
+      standDown(queue, asked, channel)
+    end
     return grant(lock, fence, owner, ttl, '+')
   end
 
   if channel ~= '' and redis.call('EXISTS', gone) == 1 then
     return redis.error_reply('GONE this owner gave up here')
   end
-  local time = standInLine(lock, value, queue, channel, ticket, '')
+  local time = standInLine(lock, value, queue, channel, ticket, '', asked)
   if time then
     return -time
   elseif left then
@@ -63,9 +65,9 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
   return -1 - endOf(lock, ttl)
 end
 
-local function enter(lock, fence, gone, queue, owner, depth, ttl, channel, ticket)
+local function enter(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked)
   if redis.call('EXISTS', lock, gone, queue) ~= 0 then
-    return contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket)
+    return contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked)
   elseif depth ~= '1' then
     return 0
   end

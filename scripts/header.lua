@@ -10,3 +10,6 @@ local votes = redis.call('HGET', KEYS[1], 'votes') == ARGV[1]
 -- a master time whenever the script runs. They are defined when a batch first needs them. See batch.lua.
 local more
 
+-- unfinished has the keys of the locks for which the steps of the batch ended before all was done: see queue.lua.
+local unfinished
+

@@ -12,6 +12,7 @@
 if not isIntact(ARGV[1]) or stored.deployment ~= ARGV[4] or not concerns(ARGV[3], ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end
+local time = now()
 if stored.version ~= ARGV[2] then
   if stored.version and above(stored.version, ARGV[2]) then
     return -1
@@ -23,7 +24,6 @@ if stored.version ~= ARGV[2] then
   end
   stored.learned = nil
 end
-local time = now()
 if not stored.learned or tonumber(stored.learned) > time then
   redis.call('HSET', KEYS[1], 'learned', string.format('%.0f', time))
   return 0

@@ -1,25 +1,32 @@
--- leave: a waiter does not wait any more, or was called and does not come.
+-- leave: a waiter does not wait any more, or was called and does not come. Or: go on where the steps of a batch ended.
 --
--- Keys       lock, queue
--- Arguments  channel
+-- Keys       lock, queue, asked
+-- Arguments  channel; '{next}' goes on
 --
 -- Replies 1.
 --
 -- Invariants: frees nothing that is owned.
-local function leave(lock, queue, channel)
-  redis.call('ZREM', queue, channel)
+local function leave(lock, queue, asked, channel)
+  if channel == '{next}' then
+    outdated(lock, queue, asked, timeNow())
+  else
+    standDown(queue, asked, channel)
+  end
   local value = valueAt(lock)
   local keptFor = value and channelOf(value)
   if keptFor and (keptFor == channel or keptFor == '{read}' .. channel) then
     redis.call('DEL', lock)
     callNext(lock, queue)
   elseif value and string.find(value, '- ', 1, true) == 1 then -- it lingers, and those who know until when may have left
-    local first = redis.call('ZRANGE', queue, 0, 0)[1]
-    if first then
-      redis.pcall('PUBLISH', first, lock)
+    tell(lock, queue, lock, 2)
+  elseif keptFor and string.find(keptFor, '{read}', 1, true) == 1 then
+    if shared().callReaders(lock, queue) then -- more than those for whom it is kept
+      keep(lock, '{read}')
     end
   elseif not value and shared().sweep(lock) then
     shared().callReaders(lock, queue) -- it may be a writer that stood before them
+  elseif not value then
+    callNext(lock, queue)
   end
   return 1
 end

@@ -24,15 +24,6 @@ local function linger(lock, gone, queue, owner, ttl, mark)
 
   -- Those that wait believe that it is held, for longer as a rule, and nobody calls when it ends. The first two that
   -- hear are called in vain now, in case one of them is stopped: they ask, and are told when it ends.
-  local told = 0
-  for _, channel in ipairs(redis.call('ZRANGE', queue, 0, 15)) do
-    local heard = redis.pcall('PUBLISH', channel, lock)
-    if type(heard) == 'number' and heard > 0 then
-      told = told + 1
-      if told == 2 then
-        break
-      end
-    end
-  end
+  tell(lock, queue, lock, 2)
   return 1
 end

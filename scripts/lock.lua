@@ -8,6 +8,7 @@
 --   '- <owner> <grant> <token>'         lingers: this owner left it, and it stays taken until it expires. Nobody owns it.
 --   ' {read}<channel>'                  kept for the reader who is called on this channel; without one, for several readers.
 --                                       (A channel begins with the prefix, which has no brace.)
+--   ' {next}'                           kept for whoever in the queue is found to live: the batch that looked has ended.
 --
 -- A lock that readers have is a sorted set; see readers.lua. So a name is free, written, kept or read: never two of these.
 -- A value of any other form was written by something else, and is taken for another's until it expires.

@@ -21,8 +21,10 @@
 local stored = {}
 do
   local all = redis.pcall('HGETALL', KEYS[1])
-  if all.err then
-    stored.deployment = 'something else' -- of another type: only an init by force takes it
+  if all.err and string.find(all.err, 'WRONGTYPE', 1, true) ~= 1 then
+    return all -- it was refused, which tells nothing of the register
+  elseif all.err then
+    stored.deployment = 'something else' -- only an init by force takes it
   end
   for i = 1, #all, 2 do
     stored[all[i]] = all[i + 1]
@@ -65,6 +67,9 @@ end
 
 -- become makes the hash that of a member with this id, and forgets all that it had.
 local function become(deployment, id, durable)
+  if stored.deployment ~= 'something else' then
+    redis.call('HSET', KEYS[1], 'durable', 'no') -- if that is refused, nothing is lost yet
+  end
   redis.call('DEL', KEYS[1])
   redis.call('HSET', KEYS[1], 'deployment', deployment, 'id', id, 'run', run, 'durable', durable)
   if replid2 ~= '' then
@@ -93,8 +98,9 @@ end
 
 -- take accepts a table under a ballot.
 local function take(ballot, tableText)
+  redis.call('HSET', KEYS[1], 'promised', ballot) -- if that is refused, nothing is lost yet
   redis.call('HDEL', KEYS[1], 'learned', 'votes', 'claim', 'claimed')
-  redis.call('HSET', KEYS[1], 'promised', ballot, 'version', ballot, 'table', tableText,
+  redis.call('HSET', KEYS[1], 'version', ballot, 'table', tableText,
     'maxTTL', string.format('%.0f', cjson.decode(tableText).maxTTL))
   if stateOf(tableText, stored.id) == 'voting' then
     redis.call('HSET', KEYS[1], 'votes', ballot)

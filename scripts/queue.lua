@@ -1,11 +1,125 @@
 -- queue: what acquire, release and leave share. It stands before each of them.
 --
 -- Those that wait for a lock stand in a sorted set, by ticket; a member is the channel on which its client hears. The
--- ticket of one that is to read has half a us more than full ones. A lock that is free while somebody waits is kept for the first of them. Nobody owns it then and it grants nothing, so
--- no rule of exclusion or of tokens rests on it. When the first is a reader, it is kept for all readers up to the first
--- writer, and the tickets tell who they are.
+-- ticket of one that is to read has half a us more than full ones. A lock that is free while somebody waits is kept for the
+-- first of them. Nobody owns it then and it grants nothing, so no rule of exclusion or of tokens rests on it. When the first
+-- is a reader, it is kept for all readers up to the first writer, and the tickets tell who they are.
 
--- A queue outlasts the last word of those in it by queueTTL, in ms, which stands before this file.
+-- When each last asked stands in a second sorted set, by this master's time, in us. Who does not ask again is taken out of both
+-- after queueTTL, in ms, which stands before this file; and both end so long after the last word of all.
+
+-- A batch goes past so many at most, in queues and among readers, whatever they hold: maxSteps stands before this file too. Where
+-- it stops, it tells the client, which has leave.lua go on in its next batch.
+local steps = maxSteps
+
+-- later notes that there is more to do for a lock.
+local function later(lock)
+  unfinished = unfinished or {}
+  unfinished[lock] = true
+end
+
+-- heard replies how many hear a message; nil when the server refuses to tell them, which does not mean that they are dead.
+local function heard(channel, message)
+  local told = redis.pcall('PUBLISH', channel, message)
+  return type(told) == 'number' and told or nil
+end
+
+-- through shows those in the queue to visit, in order, until it replies true. Those for whom it replies false are taken out.
+-- Replies true if visit did; false at the end of the queue; nil where the steps of the batch end. The first in the queue is shown
+-- even then.
+local function through(lock, queue, visit)
+  local at, size = 0, 1
+  repeat
+    local some, out, found = redis.call('ZRANGE', queue, at, at + size - 1, 'WITHSCORES'), {}, false
+    for i = 1, #some, 2 do
+      local answer = visit(some[i], some[i + 1])
+      if answer then
+        found = true
+        break
+      elseif answer == false then
+        out[#out + 1] = some[i]
+      else
+        at = at + 1
+      end
+      steps = steps - 1
+    end
+    if out[1] then
+      redis.call('ZREM', queue, unpack(out))
+    end
+    if found then
+      return true
+    elseif #some < 2 * size then
+      return false
+    end
+    size = math.min(16, steps)
+  until size <= 0
+  later(lock)
+end
+
+-- tell tells the first n in the queue who hear it. Those before them who do not are taken out.
+local function tell(lock, queue, message, n)
+  through(lock, queue, function(channel)
+    local hear = heard(channel, message)
+    if hear == 0 then
+      return false
+    end
+    n = n - 1
+    return not hear or n == 0 or nil
+  end)
+end
+
+-- outdated takes out those whose last word is too old at a time, us.
+local function outdated(lock, queue, asked, now)
+  local oldest = now - queueTTL * 1000
+  local first = redis.call('ZRANGE', asked, 0, 0, 'WITHSCORES')[2]
+  if not first or tonumber(first) >= oldest then
+    return
+  end
+  local out = {}
+  if steps > 0 then
+    local some = redis.call('ZRANGE', asked, 0, steps - 1, 'WITHSCORES')
+    for i = 1, #some, 2 do
+      if tonumber(some[i + 1]) < oldest then
+        out[#out + 1] = some[i]
+      end
+    end
+    redis.call('ZREM', queue, unpack(out))
+    redis.call('ZREM', asked, unpack(out))
+    steps = steps - #out
+  end
+  if steps <= 0 then
+    later(lock)
+  end
+end
+
+-- timeNow replies this master's time, us.
+local function timeNow()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+-- stand puts one into the queue, or renews its word there. half is '.5' for a reader that has no ticket yet, else ''. Replies the
+-- time, us.
+local function stand(lock, queue, asked, channel, ticket, half)
+  local now = timeNow()
+  local text = string.format('%.0f', now)
+  if ticket == '0' then
+    redis.call('ZADD', queue, 'NX', text .. half, channel)
+  else
+    redis.call('ZADD', queue, ticket, channel)
+  end
+  redis.call('ZADD', asked, text, channel)
+  redis.call('PEXPIRE', queue, queueTTL)
+  redis.call('PEXPIRE', asked, queueTTL)
+  outdated(lock, queue, asked, now)
+  return now
+end
+
+-- standDown takes one out of the queue.
+local function standDown(queue, asked, channel)
+  redis.call('ZREM', queue, channel)
+  redis.call('ZREM', asked, channel)
+end
 
 -- keep keeps a free lock for one that waits, for as long as a caller may take to come.
 local function keep(lock, channel)
@@ -14,23 +128,15 @@ end
 
 -- standInLine puts one that is refused into the queue, if it waits. half is '.5' for a reader, else ''. Replies the time, us,
 -- if it asked for that.
-local function standInLine(lock, value, queue, channel, ticket, half)
+local function standInLine(lock, value, queue, channel, ticket, half, asked)
   if channel == '' then
     return
   end
   if read(value) and string.byte(value, -1) ~= 43 then -- '+'
     redis.call('APPEND', lock, '+')
   end
-  local now
-  if ticket == '0' then
-    local time = redis.call('TIME')
-    now = string.format('%.0f', time[1] * 1000000 + time[2])
-    redis.call('ZADD', queue, 'NX', now .. half, channel)
-  else
-    redis.call('ZADD', queue, 'CH', ticket, channel)
-  end
-  redis.call('PEXPIRE', queue, queueTTL)
-  return tonumber(now)
+  local now = stand(lock, queue, asked, channel, ticket, half)
+  return ticket == '0' and now
 end
 
 -- endOf replies the ms for which one that is refused has to expect the lock. ttl is its own.
@@ -48,30 +154,31 @@ local function endOf(lock, ttl)
   return remaining
 end
 
--- callNext calls the first in the queue that can be told, and keeps the lock for it. Who was called has left the queue.
--- The one behind it is told to stand by, in case the first does not come (its process was stopped, say). Replies whether
--- there was anybody.
+-- callNext calls the first in the queue that hears, and keeps the lock for it. Who was called has left the queue. The one
+-- behind it is told to stand by, in case the first does not come (its process was stopped, say). Replies whether there was
+-- anybody, or may be: where the steps of the batch end first, the lock is kept for who is found next. If the server refuses to
+-- call, nobody is called, and all keep their places.
 local function callNext(lock, queue)
-  while true do
-    local first, ticket = unpack(redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES'))
-    if not first then
-      return false
+  local first, reads
+  local ended = through(lock, queue, function(channel, ticket)
+    local hear = heard(channel, lock)
+    if hear and hear > 0 then
+      first, reads = channel, ticket % 1 ~= 0
     end
-    if ticket % 1 ~= 0 then -- a reader's
-      first = shared().callReaders(lock, queue)
-    else
-      redis.call('ZREM', queue, first)
-      local told = redis.pcall('PUBLISH', first, lock)
-      first = type(told) == 'number' and told > 0 and first
-    end
-    if first then
-      keep(lock, first)
-      local second = redis.call('ZRANGE', queue, 0, 0)[1]
-      if second then
-        redis.pcall('PUBLISH', second, 'standby ' .. lock)
-      end
-      return true
-    end
+    return hear ~= 0
+  end)
+  if ended == nil then
+    keep(lock, '{next}')
+    return true
+  elseif not first then
+    return false
   end
+  redis.call('ZREM', queue, first)
+  if reads then
+    first = '{read}' .. (shared().callReaders(lock, queue) and '' or first)
+  end
+  keep(lock, first)
+  tell(lock, queue, 'standby ' .. lock, 1)
+  return true
 end
 

@@ -3,8 +3,7 @@
 -- raise brings the bucket's counter to the token, if it is lower: it never falls. Replies the error that the counter is
 -- missing or corrupt, or nil.
 local function raise(fence, token)
-  local stands = redis.pcall('GET', fence)
-  local counter = type(stands) == 'string' and valueOf(stands)
+  local counter = counterAt(fence)
   if not counter then
     return lost(fence)
   end

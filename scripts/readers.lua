@@ -13,19 +13,37 @@ local function isReader(ticket)
   return tonumber(ticket) % 1 ~= 0
 end
 
--- sweep takes out the readers whose time is over. Replies for how many ms more the last of the others has the lock, or nil if
--- there is none. The lock must be no string.
+-- sweep takes out readers whose time is over, or the first few of them. Replies for how many ms more the last of all has the
+-- lock, or nil if the time of all is over. The lock must be no string.
 local function sweep(lock)
   local at = now()
-  redis.call('ZREMRANGEBYSCORE', lock, '-inf', '(' .. at)
-  local last = redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]
-  return last and tonumber(last) - at
+  local first = redis.call('ZRANGE', lock, 0, 0, 'WITHSCORES')[2]
+  if not first then
+    return nil
+  elseif tonumber(first) < at and steps > 0 then
+    local some, out = redis.call('ZRANGE', lock, 0, math.min(steps, 16) - 1, 'WITHSCORES'), {}
+    for i = 1, #some, 2 do
+      if tonumber(some[i + 1]) < at then
+        out[#out + 1] = some[i]
+      end
+    end
+    redis.call('ZREM', lock, unpack(out))
+    steps = steps - #out
+  end
+  local last = tonumber(redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2] or 0)
+  return last >= at and last - at or nil
+end
+
+-- reads replies when the hold of a reader ends, or nil if its time is over or it is none.
+local function reads(lock, owner)
+  local ends = redis.call('ZSCORE', lock, owner)
+  return ends and tonumber(ends) >= now() and ends or nil
 end
 
 -- put gives a reader at least ttl from now. Replies the ms that it had.
 local function put(lock, owner, ttl)
   local at = now()
-  local had = tonumber(redis.call('ZSCORE', lock, owner) or at)
+  local had = math.max(tonumber(redis.call('ZSCORE', lock, owner) or at), at)
   if had < at + ttl then
     redis.call('ZADD', lock, at + ttl, owner)
   end
@@ -40,13 +58,14 @@ local function bounded(lock, left, ttl)
     return left
   end
   local at, most = now(), tonumber(redis.call('HGET', KEYS[1], 'maxTTL'))
-  while left > most do
+  while left > most and steps > 0 do
+    steps = steps - 1
     local last = redis.call('ZRANGE', lock, -1, -1)[1]
     redis.call('ZADD', lock, at + most, last)
     redis.call('PEXPIREAT', lock, at + most)
     left = tonumber(redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2]) - at
   end
-  return left
+  return math.min(left, most)
 end
 
 -- without replies what sweep does, after a reader left whose time would have ended at a score. If that was the last one, the
@@ -54,56 +73,45 @@ end
 local function without(lock, queue, score)
   local left = sweep(lock)
   if left and now() + left < tonumber(score) then
-    local first = redis.call('ZRANGE', queue, 0, 0)[1]
-    if first then
-      redis.pcall('PUBLISH', first, 'standby ' .. lock)
-    end
+    tell(lock, queue, 'standby ' .. lock, 1)
   end
   return left
 end
 
--- callReaders calls the readers at the head of the queue, up to the first writer. Who was called has left the queue. Replies
--- for whom to keep a free lock, or false when none of them can be told.
+-- callReaders calls the readers at the head of the queue, up to the first writer. Who was called has left the queue, and so
+-- have those that nobody hears: a writer among them would keep readers out as long as others read. Replies for whom to keep a
+-- free lock, or false if nobody was called.
 local function callReaders(lock, queue)
   local keptFor = false
-  while true do
-    local first, ticket = unpack(redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES'))
-    if not first or not isReader(ticket) then
-      return keptFor
+  through(lock, queue, function(channel, ticket)
+    if not isReader(ticket) then
+      return heard(channel, '') ~= 0 -- '' is no notice
     end
-    redis.call('ZREM', queue, first)
-    local told = redis.pcall('PUBLISH', first, lock)
-    if type(told) == 'number' and told > 0 then
-      keptFor = keptFor and '{read}' or '{read}' .. first
+    local hear = heard(channel, lock)
+    if not hear then
+      return true
+    elseif hear > 0 then
+      keptFor = keptFor and '{read}' or '{read}' .. channel
     end
-  end
+    return false
+  end)
+  return keptFor
 end
 
 -- writerBefore reports whether a writer stands in the queue before one that is to read, which may stand there itself, or have
--- been called. A writer that nobody hears is taken out: its process died, and it would keep readers out as long as others read.
-local function writerBefore(queue, channel, ticket)
-  local mine = tonumber(ticket) or 0
-  local at = 0
-  while true do
-    local some = redis.call('ZRANGE', queue, at, at + 15, 'WITHSCORES')
-    for i = 1, #some, 2 do
-      local other, its = some[i], some[i + 1]
-      if mine > 0 and mine < tonumber(its) then
-        return false
-      end
-      if not isReader(its) and other ~= channel then
-        local told = redis.pcall('PUBLISH', other, '') -- which is no notice
-        if type(told) == 'number' and told > 0 then
-          return true
-        end
-        redis.call('ZREM', queue, other)
-        at = at - 1
-      end
+-- been called; or whether one may, where the steps of the batch end. A writer that nobody hears is taken out. One that the
+-- server refuses to tell may live.
+local function writerBefore(lock, queue, channel, ticket)
+  local mine, before = tonumber(ticket) or 0, false
+  local ended = through(lock, queue, function(other, its)
+    if mine > 0 and mine < tonumber(its) then
+      return true
+    elseif isReader(its) or other == channel then
+      return nil
     end
-    if #some < 32 then
-      return false
-    end
-    at = at + 16
-  end
+    before = heard(other, '') ~= 0
+    return before
+  end)
+  return before or ended == nil
 end
 

@@ -4,7 +4,10 @@
 -- Keys       lock, queue
 -- Arguments  owner
 local function release(lock, queue, owner)
-  local value = redis.call('GET', lock)
+  local value = redis.pcall('GET', lock)
+  if value and value.err then -- it is no string: readers have it
+    return more().unlock(lock, nil, queue, owner, '0', '0', '', '')
+  end
   if not isOwner(value, owner) then
     return value and -1 or 0
   end

@@ -3,14 +3,20 @@
 -- Keys       lock, fence, gone (mark of this owner)
 -- Arguments  owner, depth, token, ttl (ms)
 --
--- Replies 1, the lock is the owner's here, for ttl from now at least; 0, another's, or the owner gave up here.
+-- Replies the grant number of the lock, which is the owner's here, for ttl from now at least; 0, it is another's, or the owner
+-- gave up here. (1, if the owner became a reader just now.)
 -- Errors: NOTMEMBER, the bucket's counter is missing or corrupt.
 --
 -- Invariants: never takes a lock from anybody, and never shortens one. The counter is at the token or above before the
 -- lock stands, so whoever is granted here afterwards gets a higher number. Only a holder whose lease is valid may send it.
 local function repair(lock, fence, gone, owner, depth, token, ttl)
-  if extend(lock, owner, ttl) >= 0 then
-    return 1 -- another copy was here, or the repair of an earlier round
+  if extend(lock, owner, ttl) >= 0 then -- a late copy of the acquire was granted, or the repair of an earlier round done
+    local _, _, grant = read(valueAt(lock))
+    if not grant then
+      return 1 -- it became a reader just now
+    end
+    local reply = confirm(lock, fence, owner, grant, token)
+    return reply == 1 and tonumber(grant) or reply
   end
   local value = valueAt(lock)
   local taken = value and not channelOf(value) or not value and shared().sweep(lock)
@@ -23,5 +29,5 @@ local function repair(lock, fence, gone, owner, depth, token, ttl)
   end
   -- It is at most kept for one that waits, and so others may.
   redis.call('SET', lock, string.format('%s %s %s +', owner, depth, token), 'PX', ttl)
-  return 1
+  return tonumber(token)
 end

@@ -21,4 +21,4 @@ local function restore(lock, gone, queue, owner, ttl)
   return 1
 end
 
-return {sweep = sweep, without = without, bounded = bounded, callReaders = callReaders, share = share, stay = stay, turn = turn, know = know, restore = restore}
+return {sweep = sweep, reads = reads, without = without, bounded = bounded, callReaders = callReaders, share = share, stay = stay, turn = turn, know = know, restore = restore}

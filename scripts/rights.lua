@@ -1,19 +1,26 @@
--- rights: tell which commands of the scripts the user may not run, before one of them fails in the middle of an operation.
+-- rights: tell which commands of the scripts cannot run here, before one of them fails in the middle of an operation: the
+-- user may not run it, or the server does not have it.
 --
 -- KEYS  1 the register   2 a key that nobody has
--- ARGV  1 a channel that nobody hears
 --
--- Replies their names, '' if it may run them all. The whole script fails if the user may not use the keys.
+-- Replies their names, '' if all can run. The whole script fails if the user may not use the keys. (PUBLISH is not asked
+-- for: without it locks work, and waiters poll.)
 --
--- Invariants: it changes nothing: each command finds nothing to do, or fails for another reason than the user's rights.
+-- Invariants: what is stored is the same afterwards, and on a member nothing is written: each command finds nothing to do,
+-- or fails. The words in which a server says no differ from version to version, so they are not asked for. A
+-- command that can run fails here only for what the server is short of (OOM, MISCONF, READONLY …) or because of the type of the
+-- key, which have a code of their own, or because of the number of its arguments.
 local key, lacks = KEYS[2], {}
 
 local function try(...)
   local reply = redis.pcall(...)
-  local why = type(reply) == 'table' and reply.err or ''
-  if string.find(why, 'NOPERM', 1, true) or string.find(why, 'user executing the script', 1, true) then
-    local on = string.find(why, 'channel', 1, true) and ' to ' .. ARGV[1] .. '*' or ''
-    lacks[#lacks + 1] = (...) .. on
+  local why = type(reply) == 'table' and reply.err
+  if why then
+    why = string.gsub(why, '^@user_script: %d+: %-?', '') -- Redis 6 says where it failed
+    local code = string.match(why, '^(%u+) ') or 'ERR'
+    if code == 'NOPERM' or code == 'ERR' and not string.find(why, 'wrong number of arg', 1, true) then
+      lacks[#lacks + 1] = (...)
+    end
   end
   return reply
 end
@@ -31,19 +38,22 @@ try('PEXPIRE', key, 1)
 try('PEXPIREAT', key, 1)
 try('PING')
 try('PTTL', key)
-try('PUBLISH', ARGV[1], '')
 try('SET', key, 'v', 'XX')
 try('TIME')
 try('ZADD', key, 'XX', 1, 'm')
 try('ZCARD', key)
 try('ZRANGE', key, 0, 0)
 try('ZREM', key, 'm')
-try('ZREMRANGEBYSCORE', key, 0, 0)
 try('ZSCORE', key, 'm')
--- Nothing keeps these two from making a key, but one of another type. A server without a register grants nothing.
+-- Nothing keeps these two from making a key, but one of another type, as the register is. A server without a register is
+-- asked with a key that ends at once.
 local register = try('HGETALL', KEYS[1])
 if not register.err and #register > 0 then
   try('APPEND', KEYS[1], '')
   try('INCR', KEYS[1])
+elseif not redis.pcall('SET', key, '0', 'PX', 1).err then
+  try('INCR', key)
+  try('APPEND', key, '')
+  redis.pcall('DEL', key)
 end
 return table.concat(lacks, ', ')

@@ -15,8 +15,8 @@ local function run(operation, k, a)
     k, a = k + 1, a + 3
   elseif operation == 'enqueue' then
     _, reply = voted(enter, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
-      ARGV[a + 1], '1', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
-    k, a = k + 4, a + 5
+      ARGV[a + 1], '1', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], KEYS[k + 4])
+    k, a = k + 5, a + 5
   elseif operation == 'pass' then
     _, reply = pcall(unlock, KEYS[k], nil, KEYS[k + 1], ARGV[a + 1], '0', '0', ARGV[a + 2], '')
     k, a = k + 2, a + 3
@@ -24,14 +24,14 @@ local function run(operation, k, a)
     _, reply = voted(confirm, KEYS[k], KEYS[k + 1], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
     k, a = k + 2, a + 4
   elseif operation == 'undo' then
-    _, reply = pcall(unlock, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], '0', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
-    k, a = k + 3, a + 5
+    _, reply = pcall(unlock, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], '0', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], KEYS[k + 3])
+    k, a = k + 4, a + 5
   elseif operation == 'linger' then
     _, reply = pcall(linger, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
     k, a = k + 3, a + 4
   elseif operation == 'leave' then
-    _, reply = pcall(leave, KEYS[k], KEYS[k + 1], ARGV[a + 1])
-    k, a = k + 2, a + 2
+    _, reply = pcall(leave, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1])
+    k, a = k + 3, a + 2
   elseif operation == 'reenter' then
     _, reply = voted(enter, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
       ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], '', '')
@@ -50,8 +50,8 @@ local function run(operation, k, a)
     k, a = k + 3, a + 5
   elseif operation == 'share' then
     _, reply = voted(shared().share, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
-      ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
-    k, a = k + 4, a + 5
+      ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], KEYS[k + 4])
+    k, a = k + 5, a + 5
   elseif operation == 'stay' then
     _, reply = voted(shared().turn, KEYS[k], KEYS[k + 1], ARGV[a + 1], ARGV[a + 2])
     k, a = k + 2, a + 3

@@ -1,6 +1,6 @@
 -- share: enter the lock for reading, fresh.
 --
--- Keys       lock, fence, gone (mark of this owner), queue
+-- Keys       lock, fence, gone (mark of this owner), queue, asked
 -- Arguments  owner
 --            ttl      ms
 --            channel  of the waiter; '': it does not wait, or not here
@@ -21,9 +21,8 @@
 -- the first.
 local behindWriter = 1000 -- ms
 
-local function share(lock, fence, gone, queue, owner, ttl, channel, ticket)
-  local stands = redis.pcall('GET', fence)
-  local counter = type(stands) == 'string' and valueOf(stands)
+local function share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)
+  local counter = counterAt(fence)
   if not counter then
     return lost(fence)
   end
@@ -33,7 +32,7 @@ local function share(lock, fence, gone, queue, owner, ttl, channel, ticket)
   end
   local value = valueAt(lock)
   local left = not value and sweep(lock)
-  if left and redis.call('ZSCORE', lock, owner) then
+  if left and reads(lock, owner) then
     put(lock, owner, ttl)
     return counter
   end
@@ -44,21 +43,23 @@ local function share(lock, fence, gone, queue, owner, ttl, channel, ticket)
   end
   local called = keptFor and channel ~= '' and (keptFor == channel or keptFor == '{read}' .. channel)
   local forReaders = left or not value or keptFor and string.find(keptFor, '{read}', 1, true) == 1
-  local behind = not called and forReaders and writerBefore(queue, channel, ticket)
+  local behind = not called and forReaders and writerBefore(lock, queue, channel, ticket)
+  if behind and not value and not left then -- the lock has expired
+    behind = callNext(lock, queue)
+  end
   if called or forReaders and not behind then
     if keptFor then
       redis.call('DEL', lock)
     end
-    redis.call('ZREM', queue, channel)
+    if channel ~= '' then
+      standDown(queue, asked, channel)
+    end
     put(lock, owner, ttl)
     callReaders(lock, queue)
     return counter
   end
 
-  if not value and not left then
-    callNext(lock, queue) -- the lock has expired
-  end
-  local time = standInLine(lock, value, queue, channel, ticket, '.5')
+  local time = standInLine(lock, value, queue, channel, ticket, '.5', asked)
   if time then
     return -time
   elseif left then

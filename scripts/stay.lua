@@ -10,7 +10,7 @@
 
 -- stay is that for an owner that reads already. The lock must be no string.
 local function stay(lock, owner, ttl)
-  if not sweep(lock) or not redis.call('ZSCORE', lock, owner) then
+  if not sweep(lock) or not reads(lock, owner) then
     return -1
   end
   return put(lock, owner, ttl)
@@ -26,8 +26,13 @@ local function turn(lock, queue, owner, ttl)
     return -1
   end
   local remaining = math.max(redis.call('PTTL', lock), 0)
+  local lasts = math.max(remaining, tonumber(ttl))
   redis.call('DEL', lock)
-  put(lock, owner, math.max(remaining, tonumber(ttl)))
+  local done, refused = pcall(put, lock, owner, lasts)
+  if not done then -- it stays a writer
+    redis.call('SET', lock, value, 'PX', lasts)
+    error(refused, 0)
+  end
   callReaders(lock, queue)
   return remaining
 end

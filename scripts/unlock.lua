@@ -1,6 +1,6 @@
 -- unlock: leave the lock one level, or altogether. A reader has one level here, whatever its depth.
 --
--- Keys       lock, gone (mark of this owner; nil without a mark), queue (nil with a depth)
+-- Keys       lock, gone (mark of this owner; nil without a mark), queue (nil with a depth), asked (with a ticket)
 -- Arguments  owner
 --            depth            left, absolute; 0 frees
 --            mark             ttl of the gone mark, ms; 0: no mark
@@ -13,10 +13,10 @@
 -- Invariants: frees nobody else's lock. After a release with a mark, an acquire of this owner that is still
 -- under way is refused. The mark is a key of its own, because a rival's lock may stand here now and be gone
 -- when the late acquire comes.
-local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket)
+local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, asked)
   local value = valueAt(lock)
   local left = not value and shared().sweep(lock)
-  local reads = left and redis.call('ZSCORE', lock, owner)
+  local reads = left and shared().reads(lock, owner)
   local others = not reads and not isOwner(value, owner)
   if depth == '0' and reads then
     redis.call('ZREM', lock, owner)
@@ -40,8 +40,7 @@ local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket)
     left = shared().without(lock, queue, reads)
   end
   if ticket ~= '' then
-    redis.call('ZADD', queue, ticket, channel)
-    redis.call('PEXPIRE', queue, queueTTL)
+    stand(lock, queue, asked, channel, ticket, '')
   end
   if left then
     return 1 -- the last of the readers calls

@@ -105,7 +105,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		defer func() {
-			if got, _ := recover().(string); !strings.Contains(got, "ttl is 1h0m0s: ") {
+			if got, _ := recover().(string); !strings.Contains(got, "invalid ttl 1h0m0s: ") {
 				t.Errorf("panic %q", got)
 			}
 		}()

@@ -124,7 +124,7 @@ func TestAJobOfAnotherNameFails(t *testing.T) {
 func TestBadOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		for says, opt := range map[string]redlock.LockOption{"slots is 2: ": redlock.WithSlots(2), "ttl is 1h0m0s: ": redlock.WithTTL(time.Hour)} {
+		for says, opt := range map[string]redlock.LockOption{"invalid slots 2: ": redlock.WithSlots(2), "invalid ttl 1h0m0s: ": redlock.WithTTL(time.Hour)} {
 			func() {
 				defer func() {
 					if got, _ := recover().(string); !strings.Contains(got, says) {

@@ -87,14 +87,14 @@ func TestTLS(t *testing.T) {
 		status int
 		says   []string
 	}{
-		{"no CA", []string{masters, "--tls-cert", cert, "--tls-key", key}, exitNotObtained, []string{"this system does not trust", "name the file of its CA with --tls-ca: "}},
-		{"a wrong CA", []string{masters, "--tls-ca", wrong.File, "--tls-cert", cert, "--tls-key", key}, exitNotObtained, []string{"not from the CA in " + wrong.File, "unknown authority"}},
-		{"no client certificate", []string{masters, "--tls-ca", ca.File}, exitNotObtained, []string{"wants a client certificate", "with --tls-cert and --tls-key"}},
-		{"a stranger's certificate", []string{masters, "--tls-ca", ca.File, "--tls-cert", wrongCert, "--tls-key", wrongKey}, exitNotObtained, []string{"refuses the certificate in " + wrongCert}},
-		{"a name that is not the server's", []string{strings.Replace(masters, "127.0.0.1", "localhost", 1), "--tls-ca", ca.File}, exitNotObtained, []string{"is not valid for it", "localhost"}},
+		{"no CA", []string{masters, "--tls-cert", cert, "--tls-key", key}, exitUnavailable, []string{"this system does not trust", "name the file of its CA with --tls-ca: "}},
+		{"a wrong CA", []string{masters, "--tls-ca", wrong.File, "--tls-cert", cert, "--tls-key", key}, exitUnavailable, []string{"not from the CA in " + wrong.File, "unknown authority"}},
+		{"no client certificate", []string{masters, "--tls-ca", ca.File}, exitUnavailable, []string{"wants a client certificate", "with --tls-cert and --tls-key"}},
+		{"a stranger's certificate", []string{masters, "--tls-ca", ca.File, "--tls-cert", wrongCert, "--tls-key", wrongKey}, exitUnavailable, []string{"refuses the certificate in " + wrongCert}},
+		{"a name that is not the server's", []string{strings.Replace(masters, "127.0.0.1", "localhost", 1), "--tls-ca", ca.File}, exitUnavailable, []string{"is not valid for it", "localhost"}},
 		{"a key that does not fit", []string{masters, "--tls-cert", cert, "--tls-key", wrongKey}, exitUsage, []string{"--tls-key is " + wrongKey, cert, "does not match"}},
-		{"a key that does not fit, in the URL", []string{"--masters=" + with(ca.File, cert, wrongKey)}, exitUsage, []string{"tls_key of place 1 of --masters is " + wrongKey}},
-		{"a file that is not there", []string{masters, "--tls-ca=/no/such/file"}, exitUsage, []string{"--tls-ca is /no/such/file: it cannot be read: no such file"}},
+		{"a key that does not fit, in the URL", []string{"--masters=" + with(ca.File, cert, wrongKey)}, exitUsage, []string{"invalid tls_key of place 1 of --masters " + wrongKey}},
+		{"a file that is not there", []string{masters, "--tls-ca=/no/such/file"}, exitUsage, []string{"--tls-ca is /no/such/file: cannot be read: no such file"}},
 		{"no TLS in the URL", []string{"--masters=redis://h," + master, "--tls-ca", ca.File}, exitUsage, []string{"place 1 of --masters is no rediss:// URL", "--tls-ca"}},
 		{"masters in this process", []string{"--embedded", "--tls-ca", ca.File}, exitUsage, []string{"--tls-ca and --embedded are both given"}},
 	} {
@@ -135,8 +135,8 @@ func TestPasswordFile(t *testing.T) {
 		{[]string{"--masters=redis://default@" + s.Addr(), "--password-file", good, "--user=nobody"}, exitOK, ""},
 		{[]string{own, "--password-file", ofAnother}, exitOK, ""},
 		{[]string{masters, "--password-file", writeFile(t, "a,b/@ c\n", 0o644)}, exitOK, "warning: others can read --password-file "},
-		{[]string{masters, "--password-file", good, "--user=nobody"}, exitNotDone, "WRONGPASS"},
-		{[]string{masters, "--password-file", writeFile(t, "a,b/@ c\n\n", 0o600)}, exitNotDone, "WRONGPASS"},
+		{[]string{masters, "--password-file", good, "--user=nobody"}, exitUnavailable, "WRONGPASS"},
+		{[]string{masters, "--password-file", writeFile(t, "a,b/@ c\n\n", 0o600)}, exitUnavailable, "WRONGPASS"},
 		{[]string{masters, "--password-file", writeFile(t, "\n", 0o600)}, exitUsage, "it is empty"},
 		{[]string{masters, "--password-file", "/no/such/file"}, exitUsage, "--password-file is /no/such/file: it cannot be read: no such file"},
 		{[]string{masters, "--password-file", t.TempDir()}, exitUsage, "it cannot be read"},

@@ -67,8 +67,8 @@ It locks names that begin with ` + benchPrefix + `, a random text and a colon, w
 ` + statusHelp(
 		statusRow{exitOK, "measured"},
 		statusRow{exitUsage, "bad input"},
+		statusRow{exitUnavailable, "a lock was not obtained, or was lost: no figures"},
 		notPrinted,
-		statusRow{exitNotObtained, "a lock was not obtained, or was lost: no figures"},
 		statusRow{fmt.Sprintf("%d + N", exitSignal), "interrupted by signal N: no figures"},
 	)
 }
@@ -76,10 +76,10 @@ It locks names that begin with ` + benchPrefix + `, a random text and a colon, w
 func (cfg *benchConfig) check() error {
 	errs := []error{cfg.deployment.check(false)}
 	if cfg.Workers < minWorkers || cfg.Workers > maxWorkers {
-		errs = append(errs, fmt.Errorf("--workers is %d: it must be from %d to %d", cfg.Workers, minWorkers, maxWorkers))
+		errs = append(errs, fmt.Errorf("invalid --workers %d: must be from %d to %d", cfg.Workers, minWorkers, maxWorkers))
 	}
 	if cfg.Duration < minBench || cfg.Duration > maxBench {
-		errs = append(errs, fmt.Errorf("--duration is %v: it must be from %v to %v", cfg.Duration, minBench, maxBench))
+		errs = append(errs, fmt.Errorf("invalid --duration %v: must be from %v to %v", cfg.Duration, minBench, maxBench))
 	}
 	return errors.Join(errs...)
 }
@@ -99,7 +99,7 @@ func (cfg *benchConfig) run() int {
 		complain(err)
 		return exitUsage
 	} else if err != nil {
-		status = exitNotObtained
+		status = exitUnavailable
 	}
 	if err != nil {
 		complain(err)

@@ -66,11 +66,11 @@ func TestBenchEnds(t *testing.T) {
 
 	const one = "--masters=redis://127.0.0.1:1"
 	for says, args := range map[string][]string{
-		"--workers is 1: it must be from 2 to 128":      {one, "--workers=1"},
-		"--workers is 129: it must be from 2 to 128":    {one, "--workers=129"},
-		"--duration is 0s: it must be from 1s to 10m0s": {one, "--duration=0s"},
-		"--duration is 1h0m0s: it must be from 1s":      {one, "--duration=1h"},
-		"--masters is missing":                          nil,
+		"invalid --workers 1: must be from 2 to 128":      {one, "--workers=1"},
+		"invalid --workers 129: must be from 2 to 128":    {one, "--workers=129"},
+		"invalid --duration 0s: must be from 1s to 10m0s": {one, "--duration=0s"},
+		"invalid --duration 1h0m0s: must be from 1s":      {one, "--duration=1h"},
+		"--masters is missing":                            nil,
 	} {
 		r := redlockEnds(t, append([]string{"bench"}, args...)...)
 		r.wants(t, exitUsage)
@@ -79,11 +79,11 @@ func TestBenchEnds(t *testing.T) {
 		}
 	}
 	r := redlockEnds(t, "bench", one, "--json")
-	r.wants(t, exitNotObtained)
+	r.wants(t, exitUnavailable)
 	if got := decodeAs[benchReport](t, r.stdout); got.Error == "" || got.Uncontended != nil || got.Masters == nil || !strings.Contains(r.stderr, "no quorum") {
 		t.Errorf("without a quorum: stdout %s, stderr %s", r.stdout, r.stderr)
 	}
-	redlockEnds(t, "bench", mastersFlag(blankMasters(t, 3))).wants(t, exitNotObtained)
+	redlockEnds(t, "bench", mastersFlag(blankMasters(t, 3))).wants(t, exitUnavailable)
 }
 
 func TestBenchFigures(t *testing.T) {

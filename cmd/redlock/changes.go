@@ -178,7 +178,7 @@ func (d *deployment) change(change redlock.MemberChange, joins, voter string) (s
 	case errors.Is(err, redlock.ErrChangeRefused), errors.Is(err, redlock.ErrBadOption):
 		status = exitUsage
 	default:
-		status = exitNotDone
+		status = exitUnavailable
 	}
 	return status, fmt.Errorf("not done: %s", oneLine(err))
 }

@@ -89,11 +89,16 @@ func inWords(err error, args []string) error {
 		chosen = e.Context.Selected()
 	}
 	told := readable(err.Error())
+	extra, tooMany := strings.CutPrefix(err.Error(), "unexpected argument ") // not shown: it may be a URL with a password
+	isURL := strings.Contains(extra, "://")
 	switch {
-	case chosen != nil && strings.HasPrefix(err.Error(), "unexpected argument") && chosen.Parent.DefaultCmd == chosen && !slices.Contains(args, chosen.Name):
+	case chosen != nil && tooMany && isURL && has(chosen, "masters"):
+		return fmt.Errorf("there is a URL without a flag: give it with --masters (redlock help %s tells all flags)", topicOf(chosen))
+	case chosen != nil && tooMany && has(chosen, "name"):
+		return fmt.Errorf("there is an argument without a flag: give the name of the lock with --name (redlock help %s tells all flags)", topicOf(chosen))
+	case chosen != nil && tooMany && chosen.Parent.DefaultCmd == chosen && !slices.Contains(args, chosen.Name):
 		return fmt.Errorf("there is an argument that is no command of redlock %s: give %s", chosen.Parent.Name, listed(memberCommands))
-	case chosen != nil && strings.HasPrefix(err.Error(), "unexpected argument"):
-		// The argument is not shown: it may be a URL with a password.
+	case chosen != nil && tooMany:
 		return fmt.Errorf("there is an argument too many: redlock help %s tells what it takes", topicOf(chosen))
 	case chosen != nil:
 		return fmt.Errorf("%s (redlock help %s tells all flags)", told, topicOf(chosen))
@@ -101,6 +106,11 @@ func inWords(err error, args []string) error {
 		return fmt.Errorf("%s (redlock help tells more)", told)
 	}
 	return fmt.Errorf("unknown command %q: give %s", args[0], listed(append(topics(), "version", "help")))
+}
+
+// has reports whether a command has a flag.
+func has(node *kong.Node, flag string) bool {
+	return slices.ContainsFunc(slices.Concat(node.AllFlags(true)...), func(f *kong.Flag) bool { return f.Name == flag })
 }
 
 // topicOf is what to ask help for on a command.

@@ -67,7 +67,7 @@ and what was counted: tokens, stale_writes_refused, masters_killed, masters_froz
 
 func (cfg *demoConfig) check() error {
 	if cfg.Duration < minDuration {
-		return fmt.Errorf("--duration is %v: it must be at least %v, for a lease to run out meanwhile", cfg.Duration, minDuration)
+		return fmt.Errorf("invalid --duration %v: must be at least %v, for a lease to run out meanwhile", cfg.Duration, minDuration)
 	}
 	return nil
 }

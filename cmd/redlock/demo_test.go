@@ -350,8 +350,8 @@ func TestDemoBadInput(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--duration=2s"}, "--duration is 2s: it must be at least 3s"},
-		{[]string{"--seed=-1"}, `--seed is "-1": it must be a whole number, 0 or more (redlock help demo tells all flags)`},
+		{[]string{"--duration=2s"}, "invalid --duration 2s: must be at least 3s"},
+		{[]string{"--seed=-1"}, `invalid --seed "-1": must be a whole number, 0 or more (redlock help demo tells all flags)`},
 		{[]string{"--report=" + filepath.Join(t.TempDir(), "none", "a.html")}, "--report: open "},
 		{[]string{"fast"}, "there is an argument too many: redlock help demo tells what it takes"},
 	} {

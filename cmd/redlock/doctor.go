@@ -16,7 +16,7 @@ type doctorConfig struct {
 
 // Help is the long part of the help.
 func (*doctorConfig) Help() string {
-	return `Looks at each master and at all together, and tells what is wrong for locks, why that matters, and what to do. It takes about two seconds. It changes nothing on the masters, but for one key of its own (PREFIX:doctor:RANDOM), which lives for a second at most. It runs for long enough to begin what any client does: a member that lost its data gets its place back as a new one, which changes the table of members. It votes when the max ttl has passed, if a client runs then.
+	return `Looks at all masters at the same time, and tells of each and of all together what is wrong for locks, why that matters, and what to do. It takes about two seconds. It changes nothing on the masters, but for keys of its own (PREFIX:doctor:RANDOM), which live for a second at most. It runs for long enough to begin what any client does: a member that lost its data gets its place back as a new one, which changes the table of members. It votes when the max ttl has passed, if a client runs then.
 
 Levels:
 
@@ -25,7 +25,7 @@ Levels:
   warning  locks work now, and are less available, or may stop, than you think
   fault    locks do not work with it, or not as promised
 
-What it looks at: whether a master answers and takes the password; its version; its role (no replica, Sentinel or cluster node); whether masters fail independently; eviction and memory; what a restart forgets; clocks, against this host's and the others'; what its user may do; how fast it answers; how many masters and members there are; who does not vote, and why.
+What it looks at: whether a master answers and takes the password; its version; its role (no replica, Sentinel or cluster node); whether masters fail independently; whether it takes what writes; eviction and memory; what a restart forgets; clocks, against this host's and the others'; what its user may do; how fast it answers; how many masters and members there are; who does not vote, and why.
 
 --json prints one object:
 
@@ -35,7 +35,8 @@ What it looks at: whether a master answers and takes the password; its version; 
             matters for a lock, and do, what to do about it, both "" if ok
 ` + statusHelp(
 		statusRow{exitOK, "nothing is worse than a note"},
-		statusRow{exitFailed, "there is a warning or a fault"},
+		statusRow{exitWarning, "there is a warning, and no fault"},
+		statusRow{exitFault, "there is a fault"},
 		statusRow{exitUsage, "bad input"},
 		notPrinted,
 	)
@@ -50,14 +51,25 @@ func (cfg *doctorConfig) run() int {
 		return exitUsage
 	}
 	defer client.Close()
-	findings := examine(readAll(context.Background(), client, cfg.Masters, cfg.Prefix))
+	var findings []finding
+	add := func(title string, found []finding) {
+		findings = append(findings, found...)
+		if !cfg.JSON {
+			printFindings(stdout, title, found)
+		}
+	}
+	r := readAll(context.Background(), client, cfg.Masters, cfg.Prefix, func(m *masterReading) { add(m.name, masterFindings(m)) })
+	add("All together", togetherFindings(r))
 	if cfg.JSON {
 		printJSON(stdout, doctorJSON{worst(findings), findings})
 	} else {
-		printFindings(stdout, findings)
+		printCounts(stdout, findings)
 	}
-	if worst(findings) > levelNote {
-		return exitFailed
+	switch worst(findings) {
+	case levelFault:
+		return exitFault
+	case levelWarning:
+		return exitWarning
 	}
 	return exitOK
 }
@@ -102,22 +114,27 @@ func worst(findings []finding) level {
 	return slices.MaxFunc(findings, func(a, b finding) int { return cmp.Compare(a.Level, b.Level) }).Level
 }
 
-// printFindings prints them for people: those of one master together, in the order in which
-// they come.
-func printFindings(w io.Writer, findings []finding) {
-	count := map[level]int{}
-	for i, f := range findings {
-		if i > 0 && f.Master != findings[i-1].Master {
-			fmt.Fprintln(w)
+// printFindings prints those of one master, or of all together, for people.
+func printFindings(w io.Writer, title string, findings []finding) {
+	fmt.Fprintln(w, title)
+	for _, f := range findings {
+		what := f.What
+		if f.Master != "" && f.Master != title {
+			what = f.Master + ": " + what
 		}
-		if i == 0 || f.Master != findings[i-1].Master {
-			fmt.Fprintln(w, cmp.Or(f.Master, "All together"))
-		}
-		count[f.Level]++
-		fmt.Fprintf(w, "  %-7s  %s: %s\n", f.Level, f.Check, f.What)
+		fmt.Fprintf(w, "  %-7s  %s: %s\n", f.Level, f.Check, what)
 		if f.Level != levelOK {
 			fmt.Fprintf(w, "           why: %s\n           do:  %s\n", f.Why, f.Do)
 		}
 	}
-	fmt.Fprintf(w, "\n%s, %s, %s\n", counted(count[levelFault], "fault"), counted(count[levelWarning], "warning"), counted(count[levelNote], "note"))
+	fmt.Fprintln(w)
+}
+
+// printCounts prints how many there are of each level.
+func printCounts(w io.Writer, findings []finding) {
+	count := map[level]int{}
+	for _, f := range findings {
+		count[f.Level]++
+	}
+	fmt.Fprintf(w, "%s, %s, %s\n", counted(count[levelFault], "fault"), counted(count[levelWarning], "warning"), counted(count[levelNote], "note"))
 }

@@ -19,30 +19,43 @@ import (
 // examine returns the findings: of each master, and then of all together.
 func examine(r reading) []finding {
 	var all []finding
-	bound := limitsOf(r.members)
 	for i := range r.masters {
-		m := &r.masters[i]
-		checks := []finding{reachFinding(m)}
-		if m.err == nil {
-			checks = append(checks, rightsFindings(m)...)
-			checks = append(checks, serverFindings(m)...)
-			checks = append(checks, memoryFinding(m), persistenceFinding(m), latencyFinding(m))
-			checks = append(checks, clockFinding(m, middle(r.masters), bound))
-		}
-		for _, f := range checks {
-			if f.Check != "" { // else there was nothing to look at
-				f.Master = m.name
-				all = append(all, f)
-			}
-		}
+		all = append(all, masterFindings(&r.masters[i])...)
 	}
-	together := append([]finding{numberFinding(r), versionsFinding(r)}, independenceFindings(r.masters)...)
-	for _, f := range append(together, hostClockFinding(r.masters, bound)) {
-		if f.Check != "" {
-			all = append(all, f)
-		}
+	return append(all, togetherFindings(r)...)
+}
+
+// masterFindings are those of one master, whatever the others are.
+func masterFindings(m *masterReading) []finding {
+	checks := []finding{reachFinding(m)}
+	if m.err == nil {
+		checks = append(checks, rightsFindings(m)...)
+		checks = append(checks, serverFindings(m)...)
+		checks = append(checks, writesFinding(m), memoryFinding(m), persistenceFinding(m), latencyFinding(m), clockFinding(m))
 	}
-	return append(all, memberFindings(r)...)
+	checks = looked(checks)
+	for i := range checks {
+		checks[i].Master = m.name
+	}
+	return checks
+}
+
+// togetherFindings are those that need all masters.
+func togetherFindings(r reading) []finding {
+	bound := limitsOf(r.members)
+	all := append([]finding{numberFinding(r), versionsFinding(r)}, independenceFindings(r.masters)...)
+	for i := range r.masters {
+		f := comparedClockFinding(&r.masters[i], middle(r.masters), bound)
+		f.Master = r.masters[i].name
+		all = append(all, f)
+	}
+	all = append(all, hostClockFinding(r.masters, bound))
+	return looked(append(all, memberFindings(r)...))
+}
+
+// looked leaves out checks for which there was nothing to look at.
+func looked(checks []finding) []finding {
+	return slices.DeleteFunc(checks, func(f finding) bool { return f.Check == "" })
 }
 
 func fine(check, format string, args ...any) finding {
@@ -55,12 +68,9 @@ func reachFinding(m *masterReading) finding {
 	}
 	text := oneLine(m.err)
 	f := finding{Check: "reach", Level: levelFault, What: text, Why: "its vote is missing",
-		Do: "see that the server runs, and that address, firewall and TLS are right"}
+		Do: cmp.Or(remedy(text), "see that the server runs, and that address, firewall and TLS are right")}
 	if refusesPassword(text) {
 		f.Do = "give the right user and password, in the URL or by --password-file"
-	}
-	if strings.Contains(text, "LOADING") {
-		f.Do = "wait: the server reads its data"
 	}
 	return f
 }
@@ -71,17 +81,20 @@ func refusesPassword(text string) bool {
 }
 
 // rightsFindings tell what is lacking. A master on which a right is lacking that every lock
-// needs is refused; two others make it worse than it could be (docs/PROTOCOL.md, Rights).
+// needs is refused; three others make it worse than it could be (docs/PROTOCOL.md, Rights).
 func rightsFindings(m *masterReading) []finding {
 	const check = "rights"
 	user := fmt.Sprintf("the user %q", m.rights.user)
 	if m.rights.user == "" {
 		user = "the user"
 	}
-	const config, subscribe = "CONFIG GET", "SUBSCRIBE "
-	if slices.ContainsFunc(m.rights.denied, func(name string) bool { return name != config && !strings.HasPrefix(name, subscribe) }) {
+	const config = "CONFIG GET"
+	calls := func(name string) bool {
+		return strings.HasPrefix(name, "SUBSCRIBE ") || strings.HasPrefix(name, "PUBLISH ")
+	}
+	if slices.ContainsFunc(m.rights.denied, func(name string) bool { return name != config && !calls(name) }) {
 		give := slices.DeleteFunc(slices.Clone(m.rights.denied), func(name string) bool { return name == config })
-		return []finding{{Check: check, Level: levelFault, What: fmt.Sprintf("%s may not use %s", user, strings.Join(give, ", ")),
+		return []finding{{Check: check, Level: levelFault, What: fmt.Sprintf("%s cannot use %s", user, strings.Join(give, ", ")),
 			Why: "clients refuse the master, so its vote is missing", Do: giveRights}}
 	}
 	if m.rights.err != nil {
@@ -90,11 +103,11 @@ func rightsFindings(m *masterReading) []finding {
 	}
 	var findings []finding
 	for _, name := range m.rights.denied {
-		if strings.HasPrefix(name, subscribe) {
-			findings = append(findings, finding{Check: check, Level: levelWarning, What: fmt.Sprintf("%s may not use %s", user, name),
+		if calls(name) {
+			findings = append(findings, finding{Check: check, Level: levelWarning, What: fmt.Sprintf("%s cannot use %s", user, name),
 				Why: "locks work, but who waits for one is not called when it is free, and has to ask again and again", Do: giveRights})
 		} else {
-			findings = append(findings, finding{Check: check, Level: levelNote, What: fmt.Sprintf("%s may not use %s", user, name),
+			findings = append(findings, finding{Check: check, Level: levelNote, What: fmt.Sprintf("%s cannot use %s", user, name),
 				Why: "clients cannot see whether the master is durable, and take it for one that forgets when it restarts", Do: "allow CONFIG GET if it is durable; else nothing"})
 		}
 	}
@@ -104,7 +117,7 @@ func rightsFindings(m *masterReading) []finding {
 	return findings
 }
 
-const giveRights = `give the user the rights that docs/PROTOCOL.md has under "Rights", on the keys and channels of --prefix`
+const giveRights = `give the user the rights that docs/PROTOCOL.md has under "Rights", on the keys and channels of --prefix; the server must have the commands, under their names`
 
 // serverFindings are what the server is.
 func serverFindings(m *masterReading) []finding {
@@ -247,7 +260,15 @@ func (l limits) step() time.Duration {
 	return time.Duration(l.drift * float64(l.maxTTL))
 }
 
-func clockFinding(m *masterReading, middle time.Duration, bound limits) finding {
+func clockFinding(m *masterReading) finding {
+	if len(m.clocks) == 0 {
+		return finding{}
+	}
+	return fine("clock", "%v from this host's, ± %v", short(m.clocks[0].offset), short(m.clocks[0].err))
+}
+
+// comparedClockFinding is what is wrong with a master's clock beside those of this host and of the others.
+func comparedClockFinding(m *masterReading, middle time.Duration, bound limits) finding {
 	const check = "clock"
 	if len(m.clocks) == 0 {
 		return finding{}
@@ -267,7 +288,7 @@ func clockFinding(m *masterReading, middle time.Duration, bound limits) finding 
 			Why: fmt.Sprintf("no lock rests on the time of day, but a clock that is put right at once moves by more than the %v that leases allow for", short(bound.step())),
 			Do:  "run a time service on it, which slews"}
 	}
-	return fine(check, "%v from this host's, ± %v", short(first.offset), short(first.err))
+	return finding{}
 }
 
 func hostClockFinding(masters []masterReading, bound limits) finding {
@@ -427,7 +448,7 @@ func memberFindings(r reading) []finding {
 func unknownMembers(err error) finding {
 	if errors.Is(err, redlock.ErrNeedsInit) {
 		return finding{Check: "members", Level: levelFault, What: "the masters belong to no deployment, or a majority of its members lost its data",
-			Why: "nobody can lock", Do: "run redlock init, after redlock help init"}
+			Why: "nobody can lock", Do: "see redlock help init: new masters need redlock init once; if only some of them are new, it tells what to do"}
 	}
 	return finding{Check: "members", Level: levelFault, What: "they are not known: " + oneLine(err), Why: "nobody can lock", Do: "bring back a majority of the masters"}
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/master"
@@ -30,6 +32,7 @@ type masterReading struct {
 	config map[string]string // of durability; what may not be read is not there
 	clocks []clockSample     // in order; the first and the last are about a second apart
 	pings  []time.Duration
+	writes error // why one was refused; nil: it was not
 	rights rights
 	loads  loads
 }
@@ -42,35 +45,50 @@ type clockSample struct {
 }
 
 const (
-	// pingCount is how many pings tell the latency: enough for a median.
+	// pingCount is how many pings tell the latency: enough for a median. Of a master that is far
+	// away there are as many as clockSpan has room for.
 	pingCount = 20
 
 	// clockSpan is how long the clocks are compared for. A drift of 1 % makes 10 ms, which is
 	// far more than half a round trip as a rule.
 	clockSpan = time.Second
 
-	// clockTries is how many samples are taken at a time. The one with the shortest round
-	// trip is the most exact.
+	// clockTries is how many samples are taken at a time, within a tenth of clockSpan. The one with
+	// the shortest round trip is the most exact.
 	clockTries = 5
 )
 
-// readAll reads all masters at once.
-func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix string) reading {
+// readAll reads all masters at once. Each is handed to read when it and those before it have been read,
+// so that a reader finds them in the order in which they were given.
+func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix string, read func(*masterReading)) reading {
 	r := reading{masters: make([]masterReading, len(urls))}
-	var wg sync.WaitGroup
-	for i, url := range urls {
-		wg.Go(func() { r.masters[i] = readMaster(ctx, url, prefix) })
-	}
-	wg.Go(func() {
+	var all errgroup.Group
+	all.Go(func() error {
 		now, err := client.Members(ctx)
-		if r.membersErr = err; err == nil {
+		if err == nil {
 			r.members = &now
 		}
+		return err
 	})
-	wg.Wait()
+	ended := make([]chan struct{}, len(urls))
+	for i, url := range urls {
+		ended[i] = make(chan struct{})
+		all.Go(func() error {
+			r.masters[i] = readMaster(ctx, url, prefix)
+			close(ended[i])
+			return nil
+		})
+	}
+	for i := range urls {
+		<-ended[i]
+		read(&r.masters[i])
+	}
+	r.membersErr = all.Wait()
 	return r
 }
 
+// readMaster measures times, and asks for the rest meanwhile: in few round trips, since the master may be
+// far away. A request that is not answered ends with operatorTimeout.
 func readMaster(ctx context.Context, url, prefix string) masterReading {
 	m := masterReading{name: addressOf(url), config: map[string]string{}}
 	o, err := masterurl.Parse(url)
@@ -80,37 +98,64 @@ func readMaster(ctx context.Context, url, prefix string) masterReading {
 	}
 	c := master.NewEndpoint(o, operatorTimeout).Redis
 	defer c.Close()
-	if m.err = c.Ping(ctx).Err(); m.err != nil && !denied(m.err) {
-		return m
-	}
-	m.err = nil
-	m.info = membership.ParseInfo(c.Info(ctx).Val()) // empty if it is denied, which the rights tell
-	for name := range membership.DurabilitySettings {
-		for key, value := range c.ConfigGet(ctx, name).Val() {
-			m.config[key] = value
+	var both errgroup.Group
+	both.Go(func() error { return m.measure(ctx, c.Conn()) })
+	both.Go(func() error {
+		if err := m.readSettings(ctx, c); err != nil {
+			return err
 		}
-	}
-	began := time.Now()
-	m.sampleClock(ctx, c, began)
-	for range pingCount {
-		sent := time.Now()
-		if err := c.Ping(ctx).Err(); err != nil && !denied(err) {
-			m.err = err
-			return m
-		}
-		m.pings = append(m.pings, time.Since(sent))
-	}
-	m.rights = readRights(ctx, c, prefix)
-	m.loads = readLoads(ctx, c)
-	sleep(ctx, clockSpan-time.Since(began))
-	m.sampleClock(ctx, c, began)
+		m.writes = tryWrite(ctx, c, prefix)
+		m.rights = readRights(ctx, c, prefix)
+		return nil
+	})
+	m.err = both.Wait()
 	return m
 }
 
+// readSettings asks for what the server tells of itself. What is denied is empty, which the rights tell.
+func (m *masterReading) readSettings(ctx context.Context, c *redis.Client) error {
+	p := c.Pipeline()
+	info := p.Info(ctx)
+	var settings []*redis.MapStringStringCmd
+	for name := range membership.DurabilitySettings {
+		settings = append(settings, p.ConfigGet(ctx, name))
+	}
+	_, err := p.Exec(ctx)
+	if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
+		return err
+	}
+	m.info = membership.ParseInfo(info.Val())
+	for _, s := range settings {
+		maps.Copy(m.config, s.Val())
+	}
+	m.loads = readLoads(ctx, c)
+	return nil
+}
+
+// measure takes the time of pings between two looks at the clock.
+func (m *masterReading) measure(ctx context.Context, c *redis.Conn) error {
+	defer c.Close()
+	if err := c.Ping(ctx).Err(); !answers(err) { // it is the one that connects
+		return err
+	}
+	began := time.Now()
+	m.sampleClock(ctx, c, began)
+	for len(m.pings) < pingCount && (len(m.pings) == 0 || time.Since(began) < clockSpan) {
+		sent := time.Now()
+		if err := c.Ping(ctx).Err(); !answers(err) {
+			return err
+		}
+		m.pings = append(m.pings, time.Since(sent))
+	}
+	sleep(ctx, clockSpan-time.Since(began))
+	m.sampleClock(ctx, c, began)
+	return nil
+}
+
 // sampleClock adds the best of a few samples, or none if the master does not tell its time.
-func (m *masterReading) sampleClock(ctx context.Context, c *redis.Client, began time.Time) {
+func (m *masterReading) sampleClock(ctx context.Context, c *redis.Conn, began time.Time) {
 	var best *clockSample
-	for range clockTries {
+	for start, tries := time.Now(), 0; tries == 0 || tries < clockTries && time.Since(start) < clockSpan/10; tries++ {
 		sent := time.Now()
 		theirs, err := c.Time(ctx).Result()
 		half := time.Since(sent) / 2

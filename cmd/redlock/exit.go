@@ -10,17 +10,20 @@ import (
 
 // The exit statuses. A command that was run gives its own, or 128 + the signal
 // that ended it. The others are those of sysexits.h and of shells, so that a
-// script can tell "try later" (75) from "it may have run beside another" (76).
+// script can tell "another has it" (75) from "the masters are down" (69) and "it
+// may have run beside another" (76).
 const (
 	exitOK          = 0
 	exitFailed      = 1   // the demo's verdict
 	exitStale       = 1   // the hold that was asked for does not stand
 	exitNoVote      = 1   // the change was made, and the member does not vote all the same
+	exitWarning     = 1   // doctor found nothing worse than a warning
+	exitFault       = 2   // doctor found a fault
 	exitUsage       = 64  // EX_USAGE: bad input, nothing was done
-	exitUnavailable = 69  // EX_UNAVAILABLE: masters of our own could not be started
+	exitUnavailable = 69  // EX_UNAVAILABLE: too few masters answer, or can be used, or could be started
 	exitNotPrinted  = 74  // EX_IOERR: it was done, and stdout does not have all that was to be printed
-	exitNotObtained = 75  // EX_TEMPFAIL: the lock was not obtained, nothing was run
-	exitNotDone     = 75  // EX_TEMPFAIL: the masters do not answer, or cannot be used for it now
+	exitHeld        = 75  // EX_TEMPFAIL: another holds the lock, nothing was run
+	exitDeclined    = 75  // the answer was no, or another holds the lock by now; nothing was done
 	exitLost        = 76  // the lock was lost while the command ran
 	exitCannotRun   = 126 // found, but cannot be run
 	exitNotFound    = 127
@@ -53,14 +56,20 @@ func complain(err error) {
 
 // lines takes joined errors apart, without the prefix that the library's have.
 func lines(err error) []string {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok && strings.Contains(err.Error(), "\n") {
-		var all []string
-		for _, e := range joined.Unwrap() {
-			all = append(all, lines(e)...)
-		}
-		return all
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []string{oneLine(err)}
 	}
-	return []string{oneLine(err)}
+	var texts, all []string
+	for _, e := range joined.Unwrap() {
+		texts = append(texts, oneLine(e))
+		all = append(all, lines(e)...)
+	}
+	once := func(text string) string { return strings.ReplaceAll(text, "; redlock: ", "; ") }
+	if once(oneLine(err)) != once(strings.Join(texts, "; ")) { // it says more than its parts
+		return []string{oneLine(err)}
+	}
+	return all
 }
 
 // oneLine is an error as it may be printed: some of its words may be a server's.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -20,8 +21,27 @@ func TestOwnStatuses(t *testing.T) {
 		want := map[string]int{"0": 0, "7": 7, "-E7": 7, "--conflict-exit-code=255": 255}[args[len(args)-1]]
 		redlockEnds(t, append(append([]string{"run", mastersFlag(masters), "--name=held", "--wait=0"}, args...), "true")...).wants(t, want)
 	}
-	redlockEnds(t, "run", "--masters=redis://127.0.0.1:1", "--name=a", "--wait=0", "-E7", "true").wants(t, 7)
-
+	t.Run("that of a lock which is held is for no other failure", func(t *testing.T) {
+		t.Parallel()
+		masters := realMasters(t, 5)
+		rivalLock(t, masters, "held")
+		for _, s := range masters[:3] {
+			s.Kill()
+		}
+		for _, masters := range []string{mastersFlag(masters), mastersFlag(blankMasters(t, 3))} {
+			r := redlockEnds(t, "run", masters, "--name=held", "--wait=0", "-E0", "true")
+			r.wants(t, exitUnavailable)
+			says(t, "it", r.stderr, `redlock: "held" not obtained: `)
+		}
+	})
+	t.Run("0 is told by nothing", func(t *testing.T) {
+		t.Parallel()
+		for _, wait := range []string{"0", (firstWord + time.Second).String()} {
+			if r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "-E0", "--wait="+wait, "true"); r != (result{}) {
+				t.Errorf("--wait=%s: %+v", wait, r)
+			}
+		}
+	})
 	t.Run("lost while the command runs", func(t *testing.T) {
 		t.Parallel()
 		masters := realMasters(t, 3)
@@ -53,4 +73,26 @@ func TestOwnStatuses(t *testing.T) {
 			t.Errorf("status %d, want 9", status)
 		}
 	})
+}
+
+// A master that does not answer holds up those behind it for one request timeout, and the rest comes meanwhile.
+func TestDoctorPrintsEachAsItEnds(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	must(t, masters[1].Pause())
+	run := start(t, command(t, "doctor", mastersFlag(masters)))
+	run.line(masters[0].Addr())
+	run.line("reach: it answers")
+	if exited(run.cmd.Process.Pid) {
+		t.Error("nothing was printed before the end")
+	}
+	run.line(masters[1].Addr())
+	run.line("reach: ")
+	run.line(masters[2].Addr())
+	run.line("reach: it answers")
+	run.line("All together")
+	run.line("1 fault")
+	if status := run.status(); status != exitFault {
+		t.Errorf("status %d", status)
+	}
 }

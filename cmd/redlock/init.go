@@ -69,8 +69,8 @@ A minority that lost its data needs no init: its servers get their places back b
 ` + statusHelp(
 		statusRow{exitOK, "done; without --yes, it could be done"},
 		statusRow{exitUsage, "bad input, nothing was done"},
+		statusRow{exitUnavailable, "not done, a master does not answer or cannot be used"},
 		notPrinted,
-		statusRow{exitNotDone, "not done, a master does not answer or cannot be used"},
 	)
 }
 
@@ -132,7 +132,7 @@ func (cfg *initConfig) suits(client *redlock.Client) error {
 		return nil // of an error Init tells, too
 	}
 	return &redlock.OptionError{Field: "--max-ttl", Value: *cfg.MaxTTL,
-		Rule: fmt.Sprintf("leave it out, since the deployment is there, and has %v, which cannot be changed; another deployment needs other masters, or another --prefix", now.MaxTTL)}
+		Rule: fmt.Sprintf("must be left out: the deployment is there, and has %v, which cannot be changed; another deployment needs other masters, or another --prefix", now.MaxTTL)}
 }
 
 func (cfg *initConfig) do(client *redlock.Client) error {
@@ -155,7 +155,7 @@ func (cfg *initConfig) notDone(err error, unanswered bool) int {
 	case errors.Is(err, redlock.ErrNotFounded) && !cfg.Force:
 		complain(errors.New("give exactly the masters of one deployment, or new ones; redlock members tells who its members are, and changes them. If what these masters belong to is lost, --force makes a new deployment of them: redlock help init tells when that is right"))
 	}
-	return exitNotDone
+	return exitUnavailable
 }
 
 // refuses reports that a master answers, and will not do as it is: time does not mend that.

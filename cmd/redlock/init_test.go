@@ -94,8 +94,11 @@ func TestInit(t *testing.T) {
 	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
 		masters := flagOf(servers...)
 		run := redlockEnds(t, "run", masters, "--name=a", "--", "echo", "ran") // and does not wait
-		run.wants(t, exitNotObtained)
-		says(t, "run", run.stderr, `"a" not obtained: `, "belong to no deployment", "`redlock init`")
+		run.wants(t, exitUnavailable)
+		says(t, "run", run.stderr, `"a" not obtained: `, "belong to no deployment", "see `redlock help init`")
+		early := make(chan result, 1)
+		waits := command(t, "run", masters, "--name=early", "--max-ttl=2m", "--wait-for-setup", "--", "echo", "ran")
+		go func() { early <- runToEnd(t, waits) }()
 
 		for range 2 {
 			plan := redlockEnds(t, "init", masters, "--max-ttl=2m", "--floor=2000000000000000")
@@ -106,6 +109,12 @@ func TestInit(t *testing.T) {
 		r := redlockEnds(t, "init", masters, "--max-ttl=2m", "--floor=2000000000000000", "--yes")
 		r.wants(t, exitOK)
 		says(t, "init", r.stdout, "deployment ", ": 3 members, 2 of them decide, and every token to come is above the Unix time in ms and above 2000000000000000\n")
+		if r := <-early; r.status != exitOK || r.stdout != "ran\n" {
+			t.Errorf("the one that waited for init: status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
+		}
+		one := redlockEnds(t, "run", flagOf(servers[0]), "--name=a", "--", "echo", "ran") // and does not wait
+		one.wants(t, exitUnavailable)
+		says(t, "run with one of three masters", one.stderr, "need 2 masters, given 1")
 		if token := tokenOf(t, masters, "--max-ttl=2m", "--ttl=100s"); token <= 2_000_000_000_000_000 {
 			t.Errorf("token %v is not above the floor", token)
 		}
@@ -153,7 +162,7 @@ func TestInitJSON(t *testing.T) {
 		}
 		servers[0].kill()
 		for _, flags := range [][]string{nil, {"--yes"}, {"--force"}} {
-			if got := init(exitNotDone, flags...); got.Does != "" || got.Done || got.Masters[0].Error == "" {
+			if got := init(exitUnavailable, flags...); got.Does != "" || got.Done || got.Masters[0].Error == "" {
 				t.Errorf("%q: %+v", flags, got)
 			}
 		}
@@ -168,7 +177,7 @@ func TestInitKeepsTheMaxTTL(t *testing.T) {
 	for _, more := range [][]string{nil, {"--yes"}, {"--json"}, {"--yes", "--json"}} {
 		r := redlockEnds(t, append([]string{"init", masters, "--max-ttl=5m"}, more...)...)
 		r.wants(t, exitUsage)
-		says(t, "init", r.stderr, "redlock: not done: --max-ttl is 5m0s: leave it out, since the deployment is there, and has 10s")
+		says(t, "init", r.stderr, "redlock: not done: invalid --max-ttl 5m0s: must be left out: the deployment is there, and has 10s")
 		if slices.Contains(more, "--json") {
 			if got := decodeAs[initJSON](t, r.stdout); got.Done || got.Error == "" {
 				t.Errorf("%q: %+v", more, got)
@@ -216,7 +225,7 @@ func TestInitThatMastersRefuse(t *testing.T) {
 	} {
 		for _, more := range [][]string{nil, {"--yes"}} {
 			r := redlockEnds(t, append([]string{"init", "--masters=" + url}, more...)...)
-			r.wants(t, exitNotDone)
+			r.wants(t, exitUnavailable)
 			if !strings.Contains(r.stderr, says) || !strings.Contains(r.stderr, "redlock: mend what these masters say, and run it again") || strings.Count(r.stderr, "\n") != 2 {
 				t.Errorf("%s, %q: %s", url, more, r.stderr)
 			}
@@ -230,8 +239,8 @@ func TestTTLOfTheDeployment(t *testing.T) {
 	masters := flagOf(blankServers(t, 3)...)
 	initialise(t, masters, "--max-ttl=10s")
 	for flag, want := range map[string]string{
-		"--ttl=8s":     "--ttl is 8s: with --grace (5s) it must be at most the deployment's max ttl (10s)",
-		"--max-ttl=1m": "--max-ttl is 1m0s: it must be at most the deployment's (10s)",
+		"--ttl=8s":     "invalid --ttl 8s: must be at most the deployment's max ttl (10s) less --grace (5s)",
+		"--max-ttl=1m": "invalid --max-ttl 1m0s: must be at most the deployment's (10s)",
 	} {
 		r := redlockEnds(t, "run", masters, "--name=a", flag, "--", "true")
 		r.wants(t, exitUsage)
@@ -258,11 +267,11 @@ func TestInitNeedsAllMasters(t *testing.T) {
 		masters := flagOf(servers...)
 		for _, force := range [][]string{nil, {"--force"}} {
 			plan := redlockEnds(t, append([]string{"init", masters}, force...)...)
-			plan.wants(t, exitNotDone)
+			plan.wants(t, exitUnavailable)
 			says(t, "the plan", plan.stdout, servers[0].addr+": it belongs to no deployment", servers[1].addr+": cannot be used: ")
 			says(t, "the plan", plan.stderr, "run it again when all masters answer")
 			r := redlockEnds(t, append([]string{"init", masters, "--yes"}, force...)...)
-			r.wants(t, exitNotDone)
+			r.wants(t, exitUnavailable)
 			says(t, "init", r.stderr, "redlock: not done: ", servers[1].addr, "run it again when all masters answer")
 		}
 		must(t, servers[1].restart())
@@ -280,14 +289,14 @@ func TestInitFinishesWhatWasBegun(t *testing.T) {
 	claim(t, servers[:3], begun)
 
 	run := redlockEnds(t, "run", three, "--name=a", "--wait=0", "--", "true")
-	run.wants(t, exitNotObtained)
-	says(t, "run", run.stderr, "`redlock init`")
+	run.wants(t, exitUnavailable)
+	says(t, "run", run.stderr, "see `redlock help init`")
 	plan := redlockEnds(t, "init", three)
 	plan.wants(t, exitOK)
 	says(t, "the plan", plan.stdout, servers[0].addr+": an init that includes it was not finished", "a deployment is made of these masters")
 	for _, more := range [][]string{nil, {"--yes"}} {
 		r := redlockEnds(t, append([]string{"init", other}, more...)...)
-		r.wants(t, exitNotDone)
+		r.wants(t, exitUnavailable)
 		says(t, "init of other masters", r.stderr, "an init of other masters includes it", servers[2].addr, "--force")
 	}
 	r := redlockEnds(t, "init", three, "--yes")
@@ -322,7 +331,7 @@ func TestInitOfAForeignMaster(t *testing.T) {
 		before := tokenOf(t, mine)
 		for _, more := range [][]string{nil, {"--yes"}} {
 			r := redlockEnds(t, append([]string{"init", mixed}, more...)...)
-			r.wants(t, exitNotDone)
+			r.wants(t, exitUnavailable)
 			says(t, "init", r.stderr, "redlock: not done: not founded: "+servers[1].addr+" is a member of deployment ", "redlock members tells", "--force")
 		}
 		tokenOf(t, theirs)
@@ -354,11 +363,11 @@ func TestForceAfterTheLossOfAMajority(t *testing.T) {
 		}
 		eventually(t, "run says that a majority lost its data", func() bool {
 			r := redlockEnds(t, "run", masters, "--name=a", "--wait=0", "--", "true")
-			r.wants(t, exitNotObtained)
-			return strings.Contains(r.stderr, "a majority of its members lost its data: an operator must run `redlock init`")
+			r.wants(t, exitUnavailable)
+			return strings.Contains(r.stderr, "a majority of its members lost its data: see `redlock help init`")
 		})
 		r := redlockEnds(t, "init", masters, "--yes")
-		r.wants(t, exitNotDone)
+		r.wants(t, exitUnavailable)
 		says(t, "init", r.stderr, "redlock: not done: not founded: ", "--force")
 		initialise(t, masters, "--force")
 		if after := tokenOf(t, masters); after <= before {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
 const (
@@ -25,46 +24,19 @@ const (
 // longWait tells the user that the lock is not there yet, and why. Each pause
 // between two words is twice as long as the one before.
 type longWait struct {
-	cfg      *runConfig
-	failure  atomic.Pointer[error] // of the latest attempt
-	hopeless chan error            // gets why it may be in vain
-	began    time.Time
-	words    int
+	cfg     *runConfig
+	failure atomic.Pointer[error] // of the latest attempt
+	began   time.Time
+	words   int
 }
 
-func newLongWait(cfg *runConfig) *longWait {
-	return &longWait{cfg: cfg, hopeless: make(chan error, 1)}
-}
+func newLongWait(cfg *runConfig) *longWait { return &longWait{cfg: cfg} }
 
-// failed takes why an attempt failed. Two reasons do not go away: the masters belong to no
-// deployment, or are not trusted, or do not trust us.
+// failed takes why an attempt failed.
 func (w *longWait) failed(_ context.Context, a redlock.FailedAttempt) {
-	if !a.Waits {
-		return
+	if a.Waits {
+		w.failure.Store(&a.Err)
 	}
-	w.failure.Store(&a.Err)
-	if errors.Is(a.Err, redlock.ErrNeedsInit) || distrusted(a.Err) {
-		select {
-		case w.hopeless <- a.Err:
-		default:
-		}
-	}
-}
-
-// distrusted reports that certificates or keys leave no quorum of masters: it is no use to
-// wait before somebody changes a file or a server.
-func distrusted(err error) bool {
-	q, ok := errors.AsType[*redlock.QuorumError](err)
-	if !ok {
-		return false
-	}
-	left := len(q.Votes)
-	for _, v := range q.Votes {
-		if _, bad := errors.AsType[*masterurl.TLSError](v.Err); bad {
-			left--
-		}
-	}
-	return left < min(q.Need, len(q.Votes))
 }
 
 // next returns the channel on which the next word is due.
@@ -73,27 +45,40 @@ func (w *longWait) next() <-chan time.Time { return time.After(silence(w.words))
 // silence is how long to say nothing after so many words.
 func silence(words int) time.Duration { return min(firstWord<<min(words, 16), longestSilence) }
 
-// speak says why the wait lasts. It asks who has the lock, which takes a moment at most.
+// speak says why the wait lasts.
 func (w *longWait) speak(ctx context.Context, client *redlock.Client) {
 	w.words++
-	why := "no attempt has ended yet"
+	why, held := "no attempt has ended yet", false
 	if err := w.failure.Load(); err != nil {
-		why = reason(*err, w.cfg.Verbose)
-		if errors.Is(*err, redlock.ErrHeld) {
-			why += holder(ctx, client, w.cfg.Name)
+		if held = errors.Is(*err, redlock.ErrHeld); held && w.cfg.Wait != nil && w.cfg.quiet() {
+			return // if it stays so, COMMAND is skipped, of which nothing is told
 		}
+		why = w.cfg.reason(ctx, client, *err)
 	}
 	complain(fmt.Errorf("waiting for %q for %v: %s", w.cfg.Name, time.Since(w.began).Round(time.Second), why))
+	w.cfg.hint(held)
 }
 
-// holder says what is known of who holds a name, to be put behind that it is held.
-func holder(ctx context.Context, client *redlock.Client, name string) string {
-	said := ""
-	if in, err := client.Inspect(ctx, name); err == nil && in.Quorum.Owner != "" { // else the next word tells
-		said = ": " + in.Quorum.Holder.String()
+// quiet reports that nothing is told of a lock that another holds.
+func (cfg *runConfig) quiet() bool { return cfg.NotObtained == exitOK && !cfg.Verbose }
+
+// heldBy says what is known of who holds a name.
+func heldBy(ctx context.Context, client *redlock.Client, name string) string {
+	in, err := client.Inspect(ctx, name)
+	switch q := in.Quorum; {
+	case err == nil && q.State == redlock.LockLingers:
+		return fmt.Sprintf("%v left it, and it stays taken for %v", q.Holder, shortly(q.Remaining))
+	case err == nil && q.Owner != "":
+		return fmt.Sprintf("held by %v", q.Holder)
+	case err == nil && len(q.Readers) > 0:
+		return "held by " + counted(len(q.Readers), "reader")
 	}
-	if os.Getenv(nameVariable) == name {
-		said += " (this is within a redlock run that holds a lock of this name: if it is the same lock, the wait is in vain)"
+	return "held by another"
+}
+
+// hint tells of a lock that is held who may be meant.
+func (cfg *runConfig) hint(held bool) {
+	if held && os.Getenv(nameVariable) == cfg.Name {
+		complain(fmt.Errorf("this is within a redlock run that holds %q: if it is the same lock, it is waited for in vain", cfg.Name))
 	}
-	return said
 }

@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -165,11 +163,20 @@ func TestLostAndStoppedByItself(t *testing.T) {
 // When another has the lock already there is no time left.
 func TestTakenAway(t *testing.T) {
 	t.Parallel()
-	masters := realMasters(t, 3)
-	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=3s", "--grace=50s", "--", "sh", "-c", stubborn))
+	t.Run("with all masters", func(t *testing.T) { t.Parallel(); takenAway(t, realMasters(t, 3), 0, take) })
+	t.Run("with one of five dead", func(t *testing.T) { t.Parallel(); takenAway(t, realMasters(t, 5), 1, take) })
+	t.Run("by an operator", func(t *testing.T) { t.Parallel(); takenAway(t, realMasters(t, 3), 0, unlockByForce) })
+	t.Run("by an operator with one of five dead", func(t *testing.T) { t.Parallel(); takenAway(t, realMasters(t, 5), 1, unlockByForce) })
+}
+
+func takenAway(t *testing.T, masters []*redisproc.Server, dead int, take func(t *testing.T, masters []*redisproc.Server, name string)) {
+	for _, s := range masters[:dead] {
+		s.Kill()
+	}
+	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=3s", "--grace=20s", "--", "sh", "-c", stubborn))
 	run.line("ready")
 	began := time.Now()
-	take(t, masters, "job")
+	take(t, masters[dead:], "job")
 	line := run.line("was lost while the command ran")
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the command ended %v after the lock was another's", took)
@@ -206,61 +213,17 @@ func TestStoppedPastTheLease(t *testing.T) {
 
 // helpers
 
+func unlockByForce(t *testing.T, servers []*redisproc.Server, name string) {
+	t.Helper()
+	redlockEnds(t, "unlock", mastersFlag(servers), "--force", "--yes", "--name="+name).wants(t, exitOK)
+}
+
 func freeze(t *testing.T, servers []*redisproc.Server) {
 	t.Helper()
 	for _, s := range servers {
 		must(t, s.Pause())
 	}
 }
-
-// wire is a way to a master that can be cut: what is sent from then on vanishes.
-type wire struct {
-	addr  string
-	whole atomic.Bool
-}
-
-func newWire(t *testing.T, to string) *wire {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(func() { l.Close() })
-	w := &wire{addr: l.Addr().String()}
-	w.whole.Store(true)
-	go func() {
-		for {
-			near, err := l.Accept()
-			if err != nil {
-				return
-			}
-			far, err := net.Dial("tcp", to)
-			if err != nil {
-				near.Close()
-				continue
-			}
-			go w.carry(near, far)
-			go w.carry(far, near)
-		}
-	}()
-	return w
-}
-
-func (w *wire) carry(from, to net.Conn) {
-	defer to.Close()
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buf)
-		if err != nil {
-			return
-		}
-		if w.whole.Load() {
-			if _, err := to.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-	}
-}
-
-func (w *wire) cut() { w.whole.Store(false) }
 
 // take deletes the lock on all masters until a rival has it.
 func take(t *testing.T, servers []*redisproc.Server, name string) {

@@ -233,8 +233,13 @@ func TestTopLevel(t *testing.T) {
 		{[]string{"help", "verify"}, 0, "no proof", ""},
 		{[]string{"help", "unlock"}, 0, "--force", ""},
 		{[]string{"completion"}, exitUsage, "", "redlock: SHELL is missing"},
-		{[]string{"completion", "ksh"}, exitUsage, "", `redlock: SHELL is "ksh": it must be bash, zsh or fish`},
-		{[]string{"verify", "--token=x"}, exitUsage, "", `redlock: --token is "x": it must be a whole number from 1 to 18446744073709551615`},
+		{[]string{"completion", "ksh"}, exitUsage, "", `redlock: invalid SHELL "ksh": must be bash, zsh or fish`},
+		{[]string{"status", "nightly"}, exitUsage, "", "redlock: there is an argument without a flag: give the name of the lock with --name (redlock help status tells all flags)"},
+		{[]string{"unlock", "nightly", "--force"}, exitUsage, "", "redlock: there is an argument without a flag: give the name of the lock with --name"},
+		{[]string{"doctor", "redis://a"}, exitUsage, "", "redlock: there is a URL without a flag: give it with --masters (redlock help doctor tells all flags)"},
+		{[]string{"members", "redis://a"}, exitUsage, "", "redlock: there is a URL without a flag: give it with --masters"},
+		{[]string{"bench", "nightly"}, exitUsage, "", "redlock: there is an argument too many"},
+		{[]string{"verify", "--token=x"}, exitUsage, "", `redlock: invalid --token "x": must be a whole number from 1 to 18446744073709551615`},
 		{[]string{"--foo"}, exitUsage, "", "redlock: unknown flag --foo (redlock help tells more)"},
 		{[]string{"--version"}, 0, "go1.", ""},
 		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, demo, init, `},
@@ -292,7 +297,7 @@ func TestNoPasswordIsPrinted(t *testing.T) {
 		// Some of them are URLs, if there is but one.
 		for _, args := range [][]string{{"add", masters}, {"suspend", masters}} {
 			r := redlockEnds(t, append([]string{"members", "--masters=redis://127.0.0.1:1"}, args...)...)
-			if r.status != exitUsage && r.status != exitNotDone || strings.Contains(r.stdout+r.stderr, "hunter2") {
+			if r.status != exitUsage && r.status != exitUnavailable || strings.Contains(r.stdout+r.stderr, "hunter2") {
 				t.Errorf("%q: status %d: %s%s", args, r.status, r.stdout, r.stderr)
 			}
 		}
@@ -311,7 +316,7 @@ func TestRefusedPasswordIsTold(t *testing.T) {
 		{"unlock", "--masters", wrong, "--name=a", "--force", "--yes"},
 	} {
 		r := redlockEnds(t, args...)
-		r.wants(t, exitNotObtained)
+		r.wants(t, exitUnavailable)
 		if !strings.Contains(r.stderr, "WRONGPASS") {
 			t.Errorf("%q: %q does not say that the password is wrong", args, r.stderr)
 		}

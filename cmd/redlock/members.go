@@ -92,8 +92,8 @@ var noVoteRow = statusRow{exitNoVote, "done, but the member that was added or re
 func changeStatuses(more ...statusRow) string {
 	return statusHelp(append(append([]statusRow{{exitOK, "done"}}, more...),
 		statusRow{exitUsage, "bad input, or a change that is refused as it is"},
+		statusRow{exitUnavailable, "not done: too few masters answer, or the one that joins does not"},
 		notPrinted,
-		statusRow{exitNotDone, "not done: too few masters answer, or the one that joins does not"},
 		statusRow{fmt.Sprintf("%d + N", exitSignal), "interrupted by signal N"},
 	)...)
 }
@@ -126,7 +126,7 @@ func (cfg *listConfig) run() int {
 		printMembers(stdout, now, time.Now())
 	}
 	if err != nil {
-		return exitNotDone
+		return exitUnavailable
 	}
 	return exitOK
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // decode reads what redlock members --json printed.
@@ -124,28 +126,28 @@ func mayGoOn(t *testing.T, members, want string) {
 	if !found {
 		t.Fatal("docs/OPERATIONS.md has no filter")
 	}
-	if _, err := exec.LookPath("jq"); err != nil {
-		return // the tests of the object do not need it
-	}
-	cmd := exec.Command("jq", "-se", filter)
-	cmd.Stdin = strings.NewReader(members)
-	out, err := cmd.CombinedOutput()
-	if got := strings.TrimSpace(string(out)); got != want || (err == nil) != (want == "true") {
-		t.Errorf("of %s jq says %s (%v), want %s", members, got, err, want)
-	}
+	t.Run("jq", func(t *testing.T) {
+		cmd := exec.Command("jq", "-se", filter)
+		testskip.IfLacking(t, cmd.Err, exec.ErrNotFound)
+		cmd.Stdin = strings.NewReader(members)
+		out, err := cmd.CombinedOutput()
+		if got := strings.TrimSpace(string(out)); got != want || (err == nil) != (want == "true") {
+			t.Errorf("of %s jq says %s (%v), want %s", members, got, err, want)
+		}
+	})
 }
 
 func TestMembers(t *testing.T) {
 	onBlankMasters(t, 4, func(t *testing.T, servers []server) {
 		three, all := flagOf(servers[:3]...), flagOf(servers...)
 		r := redlockEnds(t, "members", three)
-		r.wants(t, exitNotDone)
-		says(t, "members of none", r.stderr, servers[0].addr, "it belongs to no deployment", "`redlock init`")
+		r.wants(t, exitUnavailable)
+		says(t, "members of none", r.stderr, servers[0].addr, "it belongs to no deployment", "see `redlock help init`")
 		if r.stdout != "" {
 			t.Errorf("it prints %q", r.stdout)
 		}
 		r = redlockEnds(t, "members", "--json", three)
-		r.wants(t, exitNotDone)
+		r.wants(t, exitUnavailable)
 		if got := decodeAs[listJSON](t, r.stdout); !strings.Contains(got.Error, "it belongs to no deployment") || got.Members != nil || got.Others == nil {
 			t.Errorf("it tells %s", r.stdout)
 		}
@@ -200,7 +202,7 @@ func TestSuspendAndResume(t *testing.T) {
 			r.wants(t, status)
 			return r
 		}
-		r := change(exitNotDone, "add", "--json", "redis://127.0.0.1:1")
+		r := change(exitUnavailable, "add", "--json", "redis://127.0.0.1:1")
 		if got := decodeAs[changeJSON](t, r.stdout); got.Done || got.Change != "add" || got.Member != "127.0.0.1:1" || got.Address != got.Member || got.Error == "" || r.stderr == "" {
 			t.Errorf("%+v, stderr %q", got, r.stderr)
 		}
@@ -315,8 +317,8 @@ func TestReplaceUnderALock(t *testing.T) {
 	holder.line("held")
 	redlockEnds(t, "members", "replace", three, servers[0].addr, servers[3].url()).wants(t, exitOK)
 	r := redlockEnds(t, "run", flagOf(servers[1:]...), "--name=held", "--ttl=4s", "--grace=0s", "--wait=0", "--", "true")
-	r.wants(t, exitNotObtained)
-	says(t, "a rival", r.stderr, "held by another")
+	r.wants(t, exitHeld)
+	says(t, "a rival", r.stderr, fmt.Sprintf("held by process %d on ", cmd.Process.Pid))
 	must(t, stdin.Close())
 	if status := holder.status(); status != 3 {
 		t.Errorf("status %d: the lock was to be held all the time", status)
@@ -358,7 +360,7 @@ func TestRefusedNewcomer(t *testing.T) {
 	servers[4].kill()
 	for _, args := range [][]string{{"add", servers[4].url()}, {"replace", servers[0].addr, servers[4].url()}} {
 		r = redlockEnds(t, append([]string{"members", masters}, args...)...)
-		r.wants(t, exitNotDone)
+		r.wants(t, exitUnavailable)
 		says(t, args[0], r.stderr, servers[4].addr+": ", "refused")
 	}
 	if m, err := deploymentOf(t, masters); err != nil || m.Version != 1 {
@@ -386,7 +388,7 @@ func TestMembersBadInput(t *testing.T) {
 		{[]string{masters, "replace"}, "OLD and NEW are missing"},
 		{[]string{masters, "me:secret@127.0.0.1:1"}, "there is an argument that is no command of redlock members: give list, add, replace, suspend, resume or remove"},
 		{[]string{masters, "list", "secret"}, "there is an argument too many: redlock help members list"},
-		{[]string{masters, "add", "redis://a?secret=1"}, "the URL of the server that joins is not shown"},
+		{[]string{masters, "add", "redis://a?secret=1"}, "the URL of the server that joins (not shown"},
 		{[]string{masters, "suspend", "me:secret@127.0.0.1:1"}, "ADDRESS must be an address such as"},
 		{[]string{masters, "remove", "a", "b"}, "there is an argument too many: redlock help members remove"},
 		{[]string{masters, "--json", "add", "redis://a"}, "--json"},
@@ -398,7 +400,7 @@ func TestMembersBadInput(t *testing.T) {
 	}
 	for _, change := range [][]string{{"add", "redis://127.0.0.1:2"}, {"suspend", "127.0.0.1:1"}} {
 		r := redlockEnds(t, append([]string{"members", masters}, change...)...)
-		r.wants(t, exitNotDone)
+		r.wants(t, exitUnavailable)
 		says(t, change[0], r.stderr, "no quorum of masters")
 	}
 }

@@ -69,9 +69,8 @@ func cannotRun(err error) int {
 	return exitCannotRun
 }
 
-// obtain waits for the lock, or for what ends the wait, for which it calls giveUp: a
-// signal, or that there is nothing to wait for. Without a lock the status says
-// which.
+// obtain waits for the lock, or for what ends the wait: a signal, for which it calls giveUp, or
+// that there is nothing to wait for. Without a lock the status says which.
 func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *runConfig, waiting *longWait, signals <-chan os.Signal) (*redlock.Lock, int) {
 	type outcome struct {
 		lock *redlock.Lock
@@ -95,18 +94,9 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 		case <-due:
 			waiting.speak(ctx, client)
 			due = waiting.next()
-		case err := <-waiting.hopeless:
-			if !distrusted(err) {
-				_, err = client.Members(ctx)
-			}
-			if !distrusted(err) && !errors.Is(err, redlock.ErrNeedsInit) {
-				continue // a deployment whose majority lost its data may be repaired yet
-			}
-			abandon()
-			return nil, explain(err, cfg)
 		case o := <-done:
 			if o.err != nil {
-				return nil, explain(o.err, cfg)
+				return nil, explain(o.err, client, cfg)
 			}
 			return o.lock, exitOK
 		case s := <-signals:
@@ -120,17 +110,37 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 }
 
 // explain says why the lock was not obtained, and returns the status for that.
-func explain(err error, cfg *runConfig) int {
+func explain(err error, client *redlock.Client, cfg *runConfig) int {
+	held := errors.Is(err, redlock.ErrHeld)
+	if held && cfg.quiet() {
+		return cfg.NotObtained
+	}
 	within := ""
 	if cfg.Wait != nil && *cfg.Wait > 0 {
 		within = fmt.Sprintf(" within %v", *cfg.Wait)
 	}
 	err = cfg.worded(err)
-	complain(fmt.Errorf("%q not obtained%s: %s", cfg.Name, within, reason(err, cfg.Verbose)))
-	if errors.Is(err, redlock.ErrBadOption) {
+	complain(fmt.Errorf("%q not obtained%s: %s", cfg.Name, within, cfg.reason(context.Background(), client, err)))
+	cfg.hint(held)
+	switch {
+	case held:
+		return cfg.NotObtained
+	case errors.Is(err, redlock.ErrBadOption):
 		return exitUsage
 	}
-	return cfg.NotObtained
+	return exitUnavailable
+}
+
+// reason is why an attempt failed. Who holds the lock is asked for, which takes a moment at most.
+func (cfg *runConfig) reason(ctx context.Context, client *redlock.Client, err error) string {
+	why := reason(err, cfg.Verbose)
+	switch {
+	case !errors.Is(err, redlock.ErrHeld):
+		return why
+	case cfg.Verbose:
+		return why + ": " + heldBy(ctx, client, cfg.Name)
+	}
+	return heldBy(ctx, client, cfg.Name)
 }
 
 // reason is why an attempt failed. Masters that did not answer are the news then,

@@ -28,26 +28,29 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--name=x", "true"}, "--masters is missing, and so is REDLOCK_MASTERS: give the URLs of all masters"},
 		{[]string{"--name=x", masters}, "command is missing: it must follow the flags"},
 		{[]string{"--name=x", masters, "--"}, "command is missing: it must follow the flags"},
-		{[]string{"--name=x", masters, "--ttl=10ms", "true"}, "--ttl is 10ms: it must be above 500ms"},
-		{[]string{"--name=x", masters, "--ttl=500ms", "true"}, "--ttl is 500ms: it must be above 500ms"},
-		{[]string{"--name=x", masters, "--ttl=-1s", "true"}, "--ttl is -1s: it must be above 500ms"},
-		{[]string{"--name=x", masters, "--ttl=58s", "true"}, "--ttl is 58s and --grace 5s: together they must be at most --max-ttl, 1m0s"},
-		{[]string{"--name=x", masters, "--max-ttl=20s", "true"}, "--ttl is 30s and --grace 5s: together they must be at most --max-ttl, 20s"},
-		{[]string{"--name=x", masters, "--max-ttl=0s", "true"}, "--max-ttl is 0s: it must be above 500ms"},
-		{[]string{"--name=x", masters, "--prefix={a}", "true"}, `--prefix is "{a}": it must not be empty or contain a brace`},
-		{[]string{"--name=x", masters, "--ttl=never", "true"}, `--ttl is "never": it must be a time such as 30s or 5m (redlock help run tells all flags)`},
-		{[]string{"--name=x", masters, "-E", "256", "true"}, "--conflict-exit-code is 256: it must be from 0 to 255"},
-		{[]string{"--name=x", masters, "-E", "no", "true"}, `--conflict-exit-code is "no": it must be a whole number`},
-		{[]string{"--name=x", masters, "--conflict-exit-code=-1", "true"}, "--conflict-exit-code is -1: it must be from 0 to 255"},
-		{[]string{"--name=x", masters, "--lost-exit-code=0", "true"}, "--lost-exit-code is 0: it must be from 1 to 255"},
-		{[]string{"--name=x", masters, "--lost-exit-code=256", "true"}, "--lost-exit-code is 256: it must be from 1 to 255"},
-		{[]string{"--name=x", masters, "--grace=-1s", "true"}, "--grace is -1s: it must not be negative"},
-		{[]string{"--name=x", masters, "--grace=2562047h", "true"}, "together they must be at most --max-ttl, 1m0s"},
-		{[]string{"--name=" + strings.Repeat("x", 1025), masters, "true"}, "--name is 1025 bytes long: it must be at most 1024"},
+		{[]string{"--name=x", masters, "--ttl=10ms", "true"}, "invalid --ttl 10ms: must be above 500ms"},
+		{[]string{"--name=x", masters, "--ttl=500ms", "true"}, "invalid --ttl 500ms: must be above 500ms"},
+		{[]string{"--name=x", masters, "--ttl=-1s", "true"}, "invalid --ttl -1s: must be above 500ms"},
+		{[]string{"--name=x", masters, "--ttl=58s", "true"}, "invalid --ttl 58s with --grace 5s: together must be at most --max-ttl, 1m0s"},
+		{[]string{"--name=x", masters, "--max-ttl=20s", "true"}, "invalid --ttl 30s with --grace 5s: together must be at most --max-ttl, 20s"},
+		{[]string{"--name=x", masters, "--max-ttl=0s", "true"}, "invalid --max-ttl 0s: must be above 500ms"},
+		{[]string{"--name=x", masters, "--prefix={a}", "true"}, `invalid --prefix "{a}": must not be empty or contain a brace`},
+		{[]string{"--name=x", masters, "--ttl=never", "true"}, `invalid --ttl "never": must be a time such as 30s or 5m (redlock help run tells all flags)`},
+		{[]string{"--name=x", masters, "--wait=5", "true"}, `invalid --wait "5": must have a unit: write 5s for seconds (redlock help run tells all flags)`},
+		{[]string{"--name=x", masters, "--ttl=1.5", "true"}, `invalid --ttl "1.5": must have a unit: write 1.5s for seconds`},
+		{[]string{"--name=x", masters, "-E", "256", "true"}, "invalid --conflict-exit-code 256: must be from 0 to 255"},
+		{[]string{"--name=x", masters, "-E", "no", "true"}, `invalid --conflict-exit-code "no": must be a whole number`},
+		{[]string{"--name=x", masters, "--conflict-exit-code=-1", "true"}, "invalid --conflict-exit-code -1: must be from 0 to 255"},
+		{[]string{"--name=x", masters, "--lost-exit-code=0", "true"}, "invalid --lost-exit-code 0: must be from 1 to 255"},
+		{[]string{"--name=x", masters, "--lost-exit-code=256", "true"}, "invalid --lost-exit-code 256: must be from 1 to 255"},
+		{[]string{"--name=x", masters, "--grace=-1s", "true"}, "invalid --grace -1s: must not be negative"},
+		{[]string{"--name=x", masters, "--grace=2562047h", "true"}, "together must be at most --max-ttl, 1m0s"},
+		{[]string{"--name=" + strings.Repeat("x", 1025), masters, "true"}, "invalid --name of 1025 bytes: must be at most 1024"},
 		{[]string{"--name=x", "--masters=redis://127.0.0.1:1,,redis://127.0.0.1:2", "true"}, "place 2 of --masters is empty: it must be a URL"},
 		{[]string{"--name=x", "--masters=", "true"}, "place 1 of --masters is empty: it must be a URL"},
-		{[]string{"--name=x", masters, masters, "true"}, "place 2 of --masters is 127.0.0.1:1: it is the same as place 1 of --masters: give every server once"},
-		{[]string{"--name=x", "--masters=127.0.0.1:6379", "true"}, "place 1 of --masters is not shown, because it may hold a password: it does not begin with redis:// or rediss://"},
+		{[]string{"--name=x", masters, masters, "true"}, "invalid place 2 of --masters 127.0.0.1:1: must not be the same server as place 1 of --masters"},
+		{[]string{"--name=x", "--masters=redis://127.0.0.1:1,redis://localhost:1", "true"}, "invalid place 2 of --masters localhost:1: must not be the same server as place 1 of --masters"},
+		{[]string{"--name=x", "--masters=127.0.0.1:6379", "true"}, "invalid place 1 of --masters (not shown, because it may hold a password): does not begin with redis:// or rediss://"},
 		{[]string{"--name=x", masters, "--embedded", "true"}, "--masters and --embedded are both given: it must be one of them"},
 		{[]string{"--foo", "true"}, "unknown flag --foo (redlock help run tells all flags)"},
 		{[]string{"--nam=x", "true"}, `unknown flag --nam, did you mean "--name"? (redlock help run tells all flags)`},
@@ -55,11 +58,11 @@ func TestBadInput(t *testing.T) {
 		{[]string{masters, "--name=x", "--wait", "-1s", "true"}, `--wait has no value before "-1s": write --wait=-1s if that is it`},
 		{[]string{"--name"}, "--name has no value (redlock help run tells all flags)"},
 		{[]string{"--masters"}, "--masters has no value"},
-		{[]string{"--embedded=x", "true"}, `--embedded is "x": it takes no value`},
+		{[]string{"--embedded=x", "true"}, `invalid --embedded "x": takes no value`},
 		{[]string{masters, "true", "--name", "x"}, "--name stands behind COMMAND, which gets it: flags go before COMMAND"},
 		{[]string{"--name=x", "true", "--masters=redis://a"}, "--masters stands behind COMMAND, which gets it: flags go before COMMAND"},
 		{[]string{"--name=x", "--masters=rediss://a,redis://b", "--tls-cert=/no/such/file", "true"}, "--tls-cert is /no/such/file: "},
-		{[]string{"--name=x", "--masters=rediss://a?tls_ca=/no/such/file", "true"}, "tls_ca of place 1 of --masters is /no/such/file: "},
+		{[]string{"--name=x", "--masters=rediss://a?tls_ca=/no/such/file", "true"}, "invalid tls_ca of place 1 of --masters /no/such/file: "},
 	} {
 		r := redlockEnds(t, append([]string{"run"}, c.args...)...)
 		if r.status != exitUsage || !strings.Contains(r.stderr, c.says) || r.stdout != "" {
@@ -73,9 +76,9 @@ func TestBadInput(t *testing.T) {
 	}
 	t.Run("from the environment", func(t *testing.T) {
 		for value, says := range map[string]string{
-			"redis://a,b":           "place 2 of REDLOCK_MASTERS is not shown",
+			"redis://a,b":           "invalid place 2 of REDLOCK_MASTERS (not shown",
 			"redis://a,":            "place 2 of REDLOCK_MASTERS is empty",
-			"redis://a,redis://a/1": "place 2 of REDLOCK_MASTERS is a:6379: it is the same as place 1 of REDLOCK_MASTERS",
+			"redis://a,redis://a/1": "invalid place 2 of REDLOCK_MASTERS a:6379: must not be the same server as place 1 of REDLOCK_MASTERS",
 		} {
 			cmd := command(t, "run", "--name=x", "true")
 			cmd.Env = append(cmd.Env, mastersVariable+"="+value)
@@ -182,12 +185,12 @@ func TestPrefixAndMaxTTL(t *testing.T) {
 	run := func(flags ...string) result {
 		return redlockEnds(t, append(append([]string{"run", mastersFlag(masters), "--name=job", "--wait=0"}, flags...), "true")...)
 	}
-	run("--prefix=app", "--max-ttl=5m").wants(t, exitNotObtained)
-	run("--prefix=app", "--max-ttl=5m", "--ttl=4m").wants(t, exitNotObtained)
+	run("--prefix=app", "--max-ttl=5m").wants(t, exitHeld)
+	run("--prefix=app", "--max-ttl=5m", "--ttl=4m").wants(t, exitHeld)
 	run("--wait=1m").wants(t, 0)
 	must(t, lock.Unlock(t.Context()))
 	const floor = 2_000_000_000_000_000
-	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--floor", fmt.Sprint(floor), "--yes").wants(t, 0)
+	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--floor", fmt.Sprint(int64(floor)), "--yes").wants(t, 0)
 	lock, err = client.Lock(t.Context(), "job")
 	must(t, err)
 	if lock.Token() <= floor {
@@ -216,12 +219,15 @@ func TestNotObtained(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	lock := rivalLock(t, masters, "held")
-	for _, wait := range []string{"0", "-1s", "200ms"} {
+	host, _ := os.Hostname()
+	who := fmt.Sprintf("held by process %d on %s\n", os.Getpid(), host)
+	lockOf(t, mastersFlag(masters), "held", "the masters know the holder", func(l lockJSON) bool { return l.Holder.Host != "" })
+	for wait, within := range map[string]string{"0": "", "-1s": "", "200ms": " within 200ms"} {
 		began := time.Now()
 		r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "--wait="+wait, "--", "echo", "ran")
-		r.wants(t, exitNotObtained)
-		if r.stdout != "" || !strings.Contains(r.stderr, `redlock: "held" not obtained`) || !strings.Contains(r.stderr, "held by another") {
-			t.Errorf("--wait %s: stdout %q, stderr %q", wait, r.stdout, r.stderr)
+		r.wants(t, exitHeld)
+		if want := `redlock: "held" not obtained` + within + ": " + who; r.stdout != "" || r.stderr != want {
+			t.Errorf("--wait %s: stdout %q, stderr %q, want %q", wait, r.stdout, r.stderr, want)
 		}
 		if took := time.Since(began); wait == "200ms" && took < 200*time.Millisecond {
 			t.Errorf("--wait %s ended after %v", wait, took)
@@ -240,7 +246,7 @@ func TestNotObtained(t *testing.T) {
 		s.Kill()
 	}
 	r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "--wait=0", "--", "echo", "ran")
-	r.wants(t, exitNotObtained)
+	r.wants(t, exitUnavailable)
 	if r.stdout != "" || !strings.Contains(r.stderr, masters[0].Addr()) || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("no quorum: stdout %q, stderr %q", r.stdout, r.stderr)
 	}

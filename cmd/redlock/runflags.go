@@ -24,9 +24,10 @@ type runConfig struct {
 	Embedded    bool           `help:"Start five masters inside this process instead, for a try, and print their URLs."`
 	Name        string         `placeholder:"NAME" help:"What to lock."`
 	Wait        *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m; 0 or less tries once. Default: until it is there. After 3s, and then more and more seldom, stderr tells what it waits for."`
+	Setup       bool           `name:"wait-for-setup" help:"Wait also until somebody founds the masters, or sets rights or --masters right. Otherwise that is told at once."`
 	TTL         time.Duration  `placeholder:"TIME" default:"${ttl}" help:"How long the masters keep the lock when this process is gone without a word. It is renewed at a third of it, and lost when that has failed for the whole of it. Default ${default}."`
 	Grace       time.Duration  `placeholder:"TIME" default:"${grace}" help:"How long COMMAND may take to stop when the lock was lost, see above. Default ${default}."`
-	NotObtained int            `name:"conflict-exit-code" short:"E" placeholder:"N" default:"${not_obtained}" help:"Exit status when the lock was not obtained, 0 to 255, as that of flock(1). Default ${default}."`
+	NotObtained int            `name:"conflict-exit-code" short:"E" placeholder:"N" default:"${not_obtained}" help:"Exit status when another holds the lock, 0 to 255, as that of flock(1). With 0 nothing is printed then, so that cron mails nothing. Default ${default}."`
 	Lost        int            `name:"lost-exit-code" placeholder:"N" default:"${lost}" help:"Exit status when the lock was lost, 1 to 255. Default ${default}."`
 	Verbose     bool           `help:"Tell of votes, renewals and masters on stderr."`
 	Command     []string       `arg:"" optional:"" passthrough:"partial" name:"COMMAND" help:"What to run, with its arguments. What follows it is no flag of redlock."`
@@ -37,13 +38,17 @@ func (*runConfig) Help() string {
 	return `Runs COMMAND and returns its exit status. COMMAND finds REDLOCK_NAME and REDLOCK_TOKEN in its environment: hand the token to the stores that COMMAND writes to, and let them refuse lower ones.
 ` + statusHelp(
 		statusRow{exitUsage, "bad input, or a ttl that the deployment does not allow; nothing\n            was done"},
-		statusRow{exitUnavailable, "--embedded could not start its masters"},
-		statusRow{exitNotObtained, "the lock was not obtained, because another holds it, no quorum\n            of masters answers, or they belong to no deployment: see redlock\n            help init; COMMAND was not run (-E gives another status)"},
+		statusRow{exitUnavailable, "COMMAND was not run: too few masters answer, or can be used; or\n            --embedded could not start its own"},
+		statusRow{exitHeld, "COMMAND was not run: another holds the lock (-E gives another\n            status)"},
 		statusRow{exitLost, "the lock was lost before COMMAND had ended; it was stopped\n            (--lost-exit-code gives another status)"},
 		statusRow{fmt.Sprintf("%d, %d", exitCannotRun, exitNotFound), "COMMAND cannot be run, is not found"},
 		statusRow{fmt.Sprintf("%d + N", exitSignal), "signal N ended COMMAND, or the wait for the lock"},
 		statusRow{"other", "COMMAND's own"},
 	) + `
+Example, a job that is in the crontab of several hosts. One runs it, and the others end with 0 and print nothing. If the masters are down, cron mails that:
+
+  redlock run --name nightly --wait=0 -E 0 -- backup
+
 Signals:
 
 COMMAND runs in a process group of its own. INT, TERM, HUP, QUIT, USR1, USR2 and WINCH are passed on to the group. The lock is held until COMMAND has ended; what it leaves in the background is not waited for.
@@ -80,14 +85,14 @@ func (cfg *runConfig) check() error {
 	refuse(cfg.Name == "", "--name is missing: it must name the lock")
 	refuse(cfg.Name == "" && cfg.behind("--name"), behindCommand, "--name")
 	refuse(len(cfg.Masters) == 0 && cfg.behind("--masters"), behindCommand, "--masters")
-	refuse(len(cfg.Name) > redlock.MaxNameLen, "--name is %d bytes long: it must be at most %d", len(cfg.Name), redlock.MaxNameLen)
+	refuse(len(cfg.Name) > redlock.MaxNameLen, "invalid --name of %d bytes: must be at most %d", len(cfg.Name), redlock.MaxNameLen)
 	refuse(cfg.TTL <= redlock.DefaultRequestTimeout,
-		"--ttl is %v: it must be above %v, the time that a master may take to answer", cfg.TTL, redlock.DefaultRequestTimeout)
-	refuse(cfg.Grace < 0, "--grace is %v: it must not be negative", cfg.Grace)
+		"invalid --ttl %v: must be above %v, the time that a master may take to answer", cfg.TTL, redlock.DefaultRequestTimeout)
+	refuse(cfg.Grace < 0, "invalid --grace %v: must not be negative", cfg.Grace)
 	refuse(cfg.TTL > maxTTL || cfg.Grace > maxTTL-cfg.TTL,
-		"--ttl is %v and --grace %v: together they must be at most --max-ttl, %v", cfg.TTL, cfg.Grace, maxTTL)
-	refuse(cfg.NotObtained < 0 || cfg.NotObtained > 255, "--conflict-exit-code is %d: it must be from 0 to 255", cfg.NotObtained)
-	refuse(cfg.Lost < 1 || cfg.Lost > 255, "--lost-exit-code is %d: it must be from 1 to 255, since the work may have been done twice", cfg.Lost)
+		"invalid --ttl %v with --grace %v: together must be at most --max-ttl, %v", cfg.TTL, cfg.Grace, maxTTL)
+	refuse(cfg.NotObtained < 0 || cfg.NotObtained > 255, "invalid --conflict-exit-code %d: must be from 0 to 255", cfg.NotObtained)
+	refuse(cfg.Lost < 1 || cfg.Lost > 255, "invalid --lost-exit-code %d: must be from 1 to 255, since the work may have been done twice", cfg.Lost)
 	refuse(len(cfg.Command) == 0, "command is missing: it must follow the flags, as in redlock run … -- make deploy")
 	return errors.Join(errs...)
 }
@@ -100,7 +105,7 @@ func (cfg *runConfig) behind(flag string) bool {
 }
 
 func runVars() kong.Vars {
-	return kong.Vars{"not_obtained": fmt.Sprint(exitNotObtained), "lost": fmt.Sprint(exitLost)}
+	return kong.Vars{"not_obtained": fmt.Sprint(exitHeld), "lost": fmt.Sprint(exitLost)}
 }
 
 // options are those of the client.
@@ -114,10 +119,14 @@ func (cfg *runConfig) options() []redlock.Option {
 
 // lockOptions are those for the lock itself.
 func (cfg *runConfig) lockOptions() []redlock.LockOption {
-	if cfg.Wait == nil {
-		return nil
+	var options []redlock.LockOption
+	if cfg.Wait != nil {
+		options = append(options, redlock.WithWait(*cfg.Wait))
 	}
-	return []redlock.LockOption{redlock.WithWait(*cfg.Wait)}
+	if cfg.Setup {
+		options = append(options, redlock.WithWaitForSetup())
+	}
+	return options
 }
 
 // deployment is which masters a command is about.
@@ -147,7 +156,7 @@ func (d *deployment) check(embedded bool) error {
 		}
 	}
 	if d.Prefix == "" || strings.ContainsAny(d.Prefix, "{}") {
-		errs = append(errs, fmt.Errorf("--prefix is %q: it must not be empty or contain a brace", d.Prefix))
+		errs = append(errs, fmt.Errorf("invalid --prefix %q: must not be empty or contain a brace", d.Prefix))
 	}
 	return errors.Join(errs...)
 }
@@ -155,7 +164,7 @@ func (d *deployment) check(embedded bool) error {
 // checkMaxTTL reports what is wrong with one.
 func checkMaxTTL(d time.Duration) error {
 	if d <= redlock.DefaultRequestTimeout {
-		return fmt.Errorf("--max-ttl is %v: it must be above %v, the time that a master may take to answer", d, redlock.DefaultRequestTimeout)
+		return fmt.Errorf("invalid --max-ttl %v: must be above %v, the time that a master may take to answer", d, redlock.DefaultRequestTimeout)
 	}
 	return nil
 }

@@ -67,8 +67,8 @@ Examples:
 ` + statusHelp(
 		statusRow{exitOK, "told; with --watch, ended by a signal"},
 		statusRow{exitUsage, "bad input"},
+		statusRow{exitUnavailable, "too few masters answer, or they belong to no deployment; what is\n            known is told"},
 		notPrinted,
-		statusRow{exitNotDone, "too few masters answer, or they belong to no deployment; what is\n            known is told"},
 	)
 }
 
@@ -86,7 +86,7 @@ func checkName(name string) error {
 	case name == "":
 		return errors.New("--name is missing: it must name the lock")
 	case len(name) > redlock.MaxNameLen:
-		return fmt.Errorf("--name is %d bytes long: it must be at most %d", len(name), redlock.MaxNameLen)
+		return fmt.Errorf("invalid --name of %d bytes: must be at most %d", len(name), redlock.MaxNameLen)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (cfg *statusConfig) run() int {
 		printStatus(stdout, s)
 	}
 	if s.incomplete() {
-		return exitNotDone
+		return exitUnavailable
 	}
 	return exitOK
 }

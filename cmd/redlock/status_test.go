@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -113,14 +114,14 @@ func TestStatusForPeople(t *testing.T) {
 	}{
 		{lockStatus{in: same}, "\"nightly\": held\n" + block},
 		{lockStatus{in: other}, "\"nightly\": held\n" + block +
-			`  MASTER         STATE  OWNER  GRANT  DEPTH  FREE IN  WAITING  REMARKS
-  10.0.0.1:6379  held   c.1    12     2      24.3s    3        
-  10.0.0.2:6379  held   c.1    12     2      24.3s    3        
-  10.0.0.3:6379  free   -      -      -      -        0        
+			`  MASTER         STATE  FREE IN  WAITING  OWNER  GRANT  REMARKS
+  10.0.0.1:6379  held   24.3s    3        c.1    12     
+  10.0.0.2:6379  held   24.3s    3        c.1    12     
+  10.0.0.3:6379  free   -        0        -      -      
 `},
 		{lockStatus{unknown, errors.New("redlock: no quorum of masters")}, `"two\nlines": not known, because too few masters answer
-  MASTER         STATE    OWNER  GRANT  DEPTH  FREE IN  WAITING  REMARKS
-  10.0.0.1:6379  unknown  -      -      -      -        0        dial: refused
+  MASTER         STATE    FREE IN  WAITING  OWNER  GRANT  REMARKS
+  10.0.0.1:6379  unknown  -        0        -      -      dial: refused
 `},
 		{lockStatus{redlock.Inspection{Name: "a"}, errors.New("redlock: no quorum of masters")}, `"a": not known, because too few masters answer
   error  no quorum of masters
@@ -143,6 +144,30 @@ func TestStatusForPeople(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", out.String(), c.want)
 		}
 	}
+}
+
+// A terminal of 80 columns and 24 rows has room for what one came for: of five masters, one of which is down.
+func TestStatusFitsATerminal(t *testing.T) {
+	t.Parallel()
+	v := foundLock("01JD3M8Q6X5Z7K2V4N9T0B1C2D.0193658f2c4a7b8c9d0e1f", 3)
+	v.Token, v.Grant = 1764095991234, 1764095991234
+	in := redlock.Inspection{Name: "nightly", Need: 3, Quorum: v}
+	for i := range 5 {
+		m := redlock.MasterView{Master: fmt.Sprintf("redis-%d.example.com:6379", i), LockView: v}
+		if i == 2 {
+			m.LockView, m.Err = redlock.LockView{State: redlock.LockUnknown}, errors.New("dial tcp 10.0.0.3:6379: connect: connection refused")
+		}
+		in.Masters = append(in.Masters, m)
+	}
+	var out bytes.Buffer
+	printStatus(&out, status{locks: []lockStatus{{in: in}}, members: redlock.Membership{Deployment: "d"}})
+	lines := strings.Split(out.String(), "\n")
+	shown := ""
+	for _, line := range lines[:min(len(lines), 24-4)] { // the title, what there is more, and the cursor
+		shown += fit(line, 80, false) + "\n"
+	}
+	says(t, "the screen", shown, "FREE IN  WAITING  OWNER        GRANT", "redis-0.example.com:6379  held     24.3s    3        01JD3M…0e1f  17",
+		"redis-2.example.com:6379  unknown  -        0 ", "redis-4.example.com:6379  held     24.3s    3")
 }
 
 // The names in the object are for scripts: they stay, and are there when empty.
@@ -204,7 +229,7 @@ func TestStatusTellsTheHolder(t *testing.T) {
 	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
 		masters := flagOf(servers...)
 		r := redlockEnds(t, "status", masters, "--name=nightly", "--json")
-		r.wants(t, exitNotDone)
+		r.wants(t, exitUnavailable)
 		if s := decodeAs[statusJSON](t, r.stdout); s.Members != nil || s.Error == "" || s.Locks[0].Error == "" || s.Locks[0].State != "unknown" {
 			t.Errorf("of masters that belong to no deployment: %s", r.stdout)
 		}
@@ -226,7 +251,7 @@ func TestStatusTellsTheHolder(t *testing.T) {
 
 		r = redlockEnds(t, "status", masters, "--name=nightly", "--name=other")
 		r.wants(t, exitOK)
-		says(t, "status", r.stdout, "2 of 3 members decide, 3 may vote", "\n\n\"nightly\": held\n", "on "+host, token, "\n\n\"other\": free\n")
+		says(t, "status", r.stdout, "\"nightly\": held\n", "on "+host, token, "\n\n\"other\": free\n\ndeployment ", "2 of 3 members decide, 3 may vote")
 		if strings.Contains(r.stdout, "taken, as") {
 			t.Errorf("with --name it lists the names: %s", r.stdout)
 		}
@@ -244,7 +269,7 @@ func TestStatusTellsTheHolder(t *testing.T) {
 		says(t, "with one down", r.stdout, "\"nightly\": held\n", "  MASTER ", servers[2].addr+"  unknown")
 		servers[1].kill()
 		r = redlockEnds(t, "status", masters, "--name=nightly")
-		r.wants(t, exitNotDone)
+		r.wants(t, exitUnavailable)
 		says(t, "with two down", r.stdout, "The members are not known: ", "\"nightly\": not known, because too few masters answer\n", servers[0].addr+"  held ")
 		end()
 		_ = holder.status()
@@ -342,10 +367,10 @@ func TestVerify(t *testing.T) {
 		verify(1, "\"nightly\", token "+token+": stale: no hold with this token stands\n", "--token", token)
 		servers[0].kill()
 		servers[1].kill()
-		r = verify(exitNotDone, "", "--token", token)
+		r = verify(exitUnavailable, "", "--token", token)
 		says(t, "verify", r.stderr, `redlock: it is not known whether the hold of "nightly" with token `+token+` stands: no quorum of masters`)
 		r = redlockEnds(t, "verify", masters, "--name=nightly", "--token", token, "--json")
-		r.wants(t, exitNotDone)
+		r.wants(t, exitUnavailable)
 		if got := decodeAs[verifyJSON](t, r.stdout); got.Verdict != "unknown" || got.Error == "" {
 			t.Errorf("%+v", got)
 		}
@@ -362,7 +387,7 @@ func TestStatusVerifyAndUnlockBadInput(t *testing.T) {
 	}{
 		{[]string{"status"}, "--masters is missing"},
 		{[]string{"status", masters, "--name="}, "--name is missing"},
-		{[]string{"status", masters, "--name=a", long}, "--name is 1025 bytes long: it must be at most 1024"},
+		{[]string{"status", masters, "--name=a", long}, "invalid --name of 1025 bytes: must be at most 1024"},
 		{[]string{"verify", masters, "--token=1"}, "--name is missing"},
 		{[]string{"verify", masters, "--name=a"}, "--token is missing"},
 		{[]string{"verify", masters, "--name=a", "--token=x"}, "--token"},

@@ -12,16 +12,16 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// printStatus prints what was found for people.
+// printStatus prints what was found for people: first what was asked for, as a small terminal has room for.
 func printStatus(w io.Writer, s status) {
+	for _, l := range s.locks {
+		printLock(w, l)
+		fmt.Fprintln(w)
+	}
 	if s.membersErr != nil {
 		fmt.Fprintf(w, "The members are not known: %s\n", oneLine(s.membersErr))
 	} else {
 		printMembers(w, s.members, s.at)
-	}
-	for _, l := range s.locks {
-		fmt.Fprintln(w)
-		printLock(w, l)
 	}
 	if s.listed {
 		fmt.Fprintln(w)
@@ -125,26 +125,31 @@ func readersOf(v redlock.LockView) []string {
 	return owners
 }
 
-// printViews prints what each master says.
+// printViews prints what each master says. What matters least is last, where a small terminal cuts it off.
 func printViews(w io.Writer, in redlock.Inspection) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "  MASTER\tSTATE\tOWNER\tGRANT\tDEPTH\tFREE IN\tWAITING\tREMARKS")
+	fmt.Fprintln(table, "  MASTER\tSTATE\tFREE IN\tWAITING\tOWNER\tGRANT\tREMARKS")
 	for _, m := range in.Masters {
-		who := cmp.Or(m.Owner, m.Holder.Client, "-")
+		who := shortOwner(cmp.Or(m.Owner, m.Holder.Client, "-"))
 		if n := len(m.Readers); n > 0 {
 			who = counted(n, "reader")
 		}
-		depth, free := "-", "-"
-		if m.State == redlock.LockHeld {
-			depth = fmt.Sprint(m.Depth)
-		}
+		free := "-"
 		if m.Remaining > 0 {
 			free = shortly(m.Remaining).String()
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n",
-			m.Master, m.State, who, cmp.Or(tokenText(m.Grant), "-"), depth, free, m.Waiting, textOf(m.Err))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%d\t%s\t%s\t%s\n",
+			m.Master, m.State, free, m.Waiting, who, cmp.Or(tokenText(m.Grant), "-"), textOf(m.Err))
 	}
 	_ = table.Flush()
+}
+
+// shortOwner is enough of an owner to tell it from another: the begin, which is of its client, and the end.
+func shortOwner(owner string) string {
+	if len(owner) <= 12 {
+		return owner
+	}
+	return owner[:6] + "…" + owner[len(owner)-4:]
 }
 
 // shortly is a time to the tenth of a second.

@@ -322,7 +322,7 @@ func TestUnlockAsks(t *testing.T) {
 		answer string
 		status int
 		holds  string
-	}{{"y\n", exitNotDone, "valid"}, {"\x04", exitNotDone, "valid"}, {"yes\n", exitOK, "stale"}} {
+	}{{"y\n", exitDeclined, "valid"}, {"\x04", exitDeclined, "valid"}, {"yes\n", exitOK, "stale"}} {
 		cmd := command(t, "unlock", masters, "--force", "--name=nightly")
 		keyboard, shown := onScreen(t, cmd)
 		says(t, "it", untilShown(t, shown, "Take the lock? [yes/no] "), token)
@@ -345,7 +345,7 @@ func TestUnlockAsks(t *testing.T) {
 	must(t, err)
 	untilShown(t, shown, "")
 	_ = cmd.Wait()
-	if status := cmd.ProcessState.ExitCode(); status != exitNotDone {
+	if status := cmd.ProcessState.ExitCode(); status != exitDeclined {
 		t.Errorf("of a name that nobody has: status %d", status)
 	}
 }

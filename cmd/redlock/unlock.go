@@ -45,8 +45,9 @@ Example:
 ` + statusHelp(
 		statusRow{exitOK, "done"},
 		statusRow{exitUsage, "bad input, nothing was done"},
+		statusRow{exitUnavailable, "not done: too few masters answer"},
 		notPrinted,
-		statusRow{exitNotDone, "not done: the answer was no, too few masters answer, or another\n            holds the lock by now, and keeps it"},
+		statusRow{exitDeclined, "not done: the answer was no, or another holds the lock by now, and\n            keeps it"},
 	)
 }
 
@@ -85,12 +86,16 @@ func (cfg *unlockConfig) run() int {
 	printLock(out, shown)
 	switch {
 	case shown.err != nil:
-		return cfg.conclude(shown, 0, fmt.Errorf("nothing was done: %s", oneLine(shown.err)))
+		return cfg.conclude(exitUnavailable, shown, 0, fmt.Errorf("nothing was done: %s", oneLine(shown.err)))
 	case !cfg.Yes && !agrees(os.Stdin, shown.in.Quorum.State):
-		return cfg.conclude(shown, 0, errors.New("nothing was done"))
+		return cfg.conclude(exitDeclined, shown, 0, errors.New("nothing was done"))
 	}
 	token, err := client.ForceUnlock(context.Background(), shown.in)
-	return cfg.conclude(shown, token, cfg.explained(token, err))
+	status := exitUnavailable
+	if errors.Is(err, redlock.ErrHeld) {
+		status = exitDeclined
+	}
+	return cfg.conclude(status, shown, token, cfg.explained(token, err))
 }
 
 // agrees asks whether to go on.
@@ -120,8 +125,8 @@ func (cfg *unlockConfig) explained(token fence.Token, err error) error {
 	return fmt.Errorf("%q may still be held, and others may get it beside the holder: run it again when more masters answer: %s", cfg.Name, oneLine(err))
 }
 
-// conclude tells what came of it.
-func (cfg *unlockConfig) conclude(shown lockStatus, token fence.Token, err error) int {
+// conclude tells what came of it, and returns the status: what it is without a token is given.
+func (cfg *unlockConfig) conclude(status int, shown lockStatus, token fence.Token, err error) int {
 	if err != nil {
 		complain(err)
 	}
@@ -129,7 +134,7 @@ func (cfg *unlockConfig) conclude(shown lockStatus, token fence.Token, err error
 		printJSON(stdout, unlockJSON{jsonOfLock(shown), tokenText(uint64(token)), textOf(err)})
 	}
 	if !token.Valid() {
-		return exitNotDone
+		return status
 	}
 	if !cfg.JSON {
 		from := "taken from whoever is shown above"

@@ -43,8 +43,8 @@ Example, within a COMMAND of redlock run, which does not get REDLOCK_MASTERS:
 		statusRow{exitOK, "valid: the hold with this token stands"},
 		statusRow{exitStale, "stale: it does not; it was released, taken over, or never was"},
 		statusRow{exitUsage, "bad input"},
+		statusRow{exitUnavailable, "unknown: too few masters answer, or they do not agree"},
 		notPrinted,
-		statusRow{exitNotDone, "unknown: too few masters answer, or they do not agree"},
 	)
 }
 
@@ -85,7 +85,7 @@ func (cfg *verifyConfig) run() int {
 		return exitStale
 	}
 	complain(fmt.Errorf("it is not known whether the hold of %q with token %v stands: %s", cfg.Name, cfg.Token, oneLine(err)))
-	return exitNotDone
+	return exitUnavailable
 }
 
 func (cfg *verifyConfig) say(what string) {

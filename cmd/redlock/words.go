@@ -24,21 +24,24 @@ var parserWords = []struct {
 	{regexp.MustCompile(`^(--\S+): expected \w+ value but got ("(.*)") \((?:short|long) flag\); perhaps try .*$`), func(f []string) string {
 		return fmt.Sprintf("%s has no value before %s: write %s=%s if that is it", f[1], f[2], f[1], f[3])
 	}},
+	{regexp.MustCompile(`^(--\S+): expected duration but got "([0-9.]+)".*$`), func(f []string) string {
+		return fmt.Sprintf("invalid %s %q: must have a unit: write %ss for seconds", f[1], f[2], f[2])
+	}},
 	{regexp.MustCompile(`^(--\S+): expected duration but got ("[^"]*").*$`), func(f []string) string {
-		return fmt.Sprintf("%s is %s: it must be a time such as 30s or 5m", f[1], f[2])
+		return fmt.Sprintf("invalid %s %s: must be a time such as 30s or 5m", f[1], f[2])
 	}},
 	{regexp.MustCompile(`^(--\S+): expected a valid 64 bit (u?)int but got (".*")$`), func(f []string) string {
-		rule := "it must be a whole number"
+		rule := "must be a whole number"
 		if f[2] != "" {
 			rule += ", 0 or more"
 		}
-		return fmt.Sprintf("%s is %s: %s", f[1], f[3], rule)
+		return fmt.Sprintf("invalid %s %s: %s", f[1], f[3], rule)
 	}},
 	{regexp.MustCompile(`^(--\S+): fence: invalid input: (".*") is not a token: a decimal number from (\d+) to (\d+) is$`), func(f []string) string {
-		return fmt.Sprintf("%s is %s: it must be a whole number from %s to %s", f[1], f[2], f[3], f[4])
+		return fmt.Sprintf("invalid %s %s: must be a whole number from %s to %s", f[1], f[2], f[3], f[4])
 	}},
 	{regexp.MustCompile(`^(--\S+): bool value must be .* but got (".*")$`), func(f []string) string {
-		return fmt.Sprintf("%s is %s: it takes no value", f[1], f[2])
+		return fmt.Sprintf("invalid %s %s: takes no value", f[1], f[2])
 	}},
 	{regexp.MustCompile(`^expected "([^"]*)"$`), func(f []string) string {
 		missing := strings.Fields(strings.ToUpper(strings.NewReplacer("<", "", ">", "").Replace(f[1])))
@@ -48,7 +51,7 @@ var parserWords = []struct {
 		return strings.Join(missing, " and ") + " are missing"
 	}},
 	{regexp.MustCompile(`^<(\w+)> must be one of "(.*)" but got (".*")$`), func(f []string) string {
-		return fmt.Sprintf("%s is %s: it must be %s", strings.ToUpper(f[1]), f[3], listed(strings.Split(f[2], `","`)))
+		return fmt.Sprintf("invalid %s %s: must be %s", strings.ToUpper(f[1]), f[3], listed(strings.Split(f[2], `","`)))
 	}},
 }
 
@@ -86,8 +89,8 @@ func (d *deployment) inFlags(err error) error {
 	told := *e
 	if flag, is := flagFor[e.Field]; is {
 		told.Field = flag
-	} else if e.Field == "masters" {
-		told.Field = "the number of " + d.from
+	} else if e.Field == "number of masters" {
+		told.Field = "number of " + d.from
 	} else if found := masterField.FindStringSubmatch(e.Field); found != nil {
 		told.Field = d.placeOf(found[1])
 		if found[2] != "" { // of a file

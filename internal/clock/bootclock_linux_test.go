@@ -55,7 +55,7 @@ func TestBootClockCountsSuspends(t *testing.T) {
 				long = events
 				k.run(time.Duration(rapid.IntRange(0, int(time.Second)).Draw(t, "run long")))
 			case 2:
-				k.suspend(time.Duration(rapid.IntRange(int(time.Millisecond), int(time.Hour)).Draw(t, "suspend")))
+				k.suspend(time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(time.Hour)).Draw(t, "suspend")))
 			case 3:
 				// Back by more than any two suspends, since back by just as much as one is not seen.
 				k.set(time.Duration(rapid.SampledFrom([]int{-10, 10, 24}).Draw(t, "set")) * time.Hour)

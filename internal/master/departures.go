@@ -162,7 +162,7 @@ func (m *Master) take(l *link) []*Request {
 	rest := copy(m.queue, m.queue[taken:])
 	clear(m.queue[rest:])
 	m.queue = m.queue[:rest]
-	m.ripe = max(0, m.ripe-taken)
+	m.ripe, m.first = max(0, m.ripe-taken), max(0, m.first-taken)
 	l.batch = batch
 	if len(batch) == 0 {
 		return nil
@@ -210,6 +210,7 @@ func (m *Master) carry(l *link, batch []*Request) {
 	if len(next) > 0 {
 		m.blocked -= len(next)
 		m.ripe += len(next)
+		m.first += len(next)
 		m.queue = append(next, m.queue...)
 	}
 	clear(l.orders)

@@ -287,6 +287,48 @@ func TestABatchIsBoundedAndCutsNoGroup(t *testing.T) {
 	}
 }
 
+// What concerns an acquisition that the master knows leaves before all else, in its own order, with what was submitted
+// together with it.
+func TestWhatLeavesFirst(t *testing.T) {
+	t.Parallel()
+	now := clock.Instant(1)
+	m := down(t, &now)
+	m.trip, m.recent = farTrip, farTrip
+	first := func(all string) {
+		these := requests(all)
+		these[0].First = true
+		m.Submit(these...)
+	}
+	waits := func(want string) {
+		t.Helper()
+		if got := orders(m.queue); got != want {
+			t.Fatalf("the queue is %q, want %q", got, want)
+		}
+	}
+	m.Submit(requests("a")...)
+	m.SubmitGroup(requests("bc"))
+	first("d")
+	m.Submit(requests("e")...)
+	first("fg")
+	waits("dfgabce")
+	l, _ := m.room()
+	m.take(l)
+	first("h")
+	waits("h")
+	m.Submit(requests("i")...)
+	first("a") // while a batch with one of its order is under way
+	waits("hai")
+	now = now.Add(m.gap())
+	other, _ := m.room()
+	m.take(other)
+	waits("")
+	first("j")
+	m.Submit(requests("k")...)
+	m.carry(l, l.batch)
+	first("l")
+	waits("ajlk")
+}
+
 // What is gathered leaves as one batch, and what was queued before does not wait for it.
 func TestGathering(t *testing.T) {
 	t.Parallel()

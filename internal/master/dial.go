@@ -14,12 +14,14 @@ type Endpoint struct {
 	Redis      *redis.Client         // for requests; nil if the master was refused
 	Subscriber redis.UniversalClient // for notices
 	Own        bool                  // Close closes it
+	door       *door                 // of our own connections; else nil
 }
 
 // NewEndpoint makes one on connections of our own.
 func NewEndpoint(o *redis.Options, timeout time.Duration) Endpoint {
-	c := redis.NewClient(Tuned(o, timeout))
-	return Endpoint{Redis: c, Subscriber: c, Own: true}
+	d := new(door)
+	c := redis.NewClient(tuned(o, timeout, d))
+	return Endpoint{Redis: c, Subscriber: c, Own: true, door: d}
 }
 
 // poolSize is enough for the links and for what is asked past the queue.
@@ -29,6 +31,10 @@ const poolSize = 2 * maxLinks
 // does nothing by itself: it does not retry, keep idle connections or listen to
 // what nobody asked for, it keeps to the time-outs, and logs nothing.
 func Tuned(o *redis.Options, timeout time.Duration) *redis.Options {
+	return tuned(o, timeout, new(door))
+}
+
+func tuned(o *redis.Options, timeout time.Duration, d *door) *redis.Options {
 	o.MaxRetries = -1
 	o.ReadTimeout, o.WriteTimeout = timeout, timeout
 	o.ContextTimeoutEnabled = true
@@ -47,13 +53,11 @@ func Tuned(o *redis.Options, timeout time.Duration) *redis.Options {
 		dial = redis.NewDialer(o)
 	}
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
+		conn, err := d.dial(ctx, network, addr, dial)
 		if err != nil {
-			return refusedConn{&dialError{err}}, nil
+			return refusedConn{&setupError{err}}, nil
 		}
-		discardOnClose(conn)
-		closeWith(ctx, conn)
-		return bounded(conn), nil
+		return conn, nil
 	}
 	return o
 }
@@ -88,8 +92,14 @@ func (refusedConn) SetDeadline(time.Time) error      { return nil }
 func (refusedConn) SetReadDeadline(time.Time) error  { return nil }
 func (refusedConn) SetWriteDeadline(time.Time) error { return nil }
 
-// dialError wraps the error of a dial, because go-redis unwraps once what it gets
-// while it sets a connection up.
+// setupError wraps why there is no connection, because go-redis unwraps once what it gets
+// while it sets one up.
+type setupError struct{ err error }
+
+func (e *setupError) Error() string { return e.err.Error() }
+func (e *setupError) Unwrap() error { return e.err }
+
+// dialError is the error of a dial.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }

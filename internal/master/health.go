@@ -59,7 +59,10 @@ func (m *Master) failed(err error) {
 	refused := errors.Is(err, script.ErrNotMember) || errors.Is(err, script.ErrDenied)
 	if (h.up || h.downErr == nil) && (refused || h.connected.Load() == 0) {
 		h.up = false
-		m.Down(err)
+		m.stands(func(s *standing) { s.reached, s.down = false, err })
+	}
+	if errors.Is(err, script.ErrNotMember) {
+		m.Leave(err)
 	}
 	h.pause = min(max(2*h.pause, MinRetry), MaxRetry)
 	h.failedAt = m.Now()
@@ -76,6 +79,11 @@ func (m *Master) Unusable(err error) {
 		m.failed(err)
 	}
 }
+
+// Leave closes the connections to a server that may not be used for what it is. A verdict on a server holds only for a
+// while: its name may lead to another one by then, so what asks again connects anew. A connection that is younger than
+// MaxOut tells where the name leads now, and is kept.
+func (m *Master) Leave(why error) { m.door.leave(time.Now().Add(-MaxOut), why) }
 
 // answeredAt notes that a batch that left then was answered. Another one that left later may have
 // been answered before.

@@ -96,7 +96,7 @@ func (m *linked) asks(l *link, want script.Answer) {
 // ask sends a request on a link, to a master that has its counter.
 func (m *linked) ask(l *link) script.Vote {
 	m.t.Helper()
-	if err := m.raw.Set(context.Background(), script.KeysOf("redlock", "job", "owner").Fence, 1_000_000_000_000, 0).Err(); err != nil {
+	if err := m.raw.Set(context.Background(), script.KeysOf("redlock", "job", "owner").Fence, int64(1_000_000_000_000), 0).Err(); err != nil {
 		m.t.Fatal(err)
 	}
 	return m.acquire(l, "owner")

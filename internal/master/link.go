@@ -128,7 +128,7 @@ func (l *link) exchange(live []*Request) error {
 		replies, err = l.run()
 	}
 	clear(l.argv)
-	if err == nil && len(replies) != len(live) {
+	if err == nil && (len(replies) < len(live) || len(replies) > 2*len(live)) {
 		err = fmt.Errorf("%d calls, but %d replies", len(live), len(replies))
 	}
 	if l.master.Called != nil {
@@ -139,6 +139,7 @@ func (l *link) exchange(live []*Request) error {
 			r.reply, r.err = 0, err
 		}
 		l.hangUp()
+		l.master.refusesWrite(err)
 		if IsReply(err) {
 			return nil
 		}
@@ -154,6 +155,7 @@ func (l *link) exchange(live []*Request) error {
 		default:
 			r.reply, r.err = 0, fmt.Errorf("%s: the reply is a %T", r.Call.Name, reply)
 		}
+		l.master.refusesWrite(r.err)
 		switch {
 		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"), redis.HasErrorPrefix(r.err, "OOM"):
 		case redis.HasErrorPrefix(r.err, "VERSION"), redis.HasErrorPrefix(r.err, "NOTMEMBER"):
@@ -164,6 +166,11 @@ func (l *link) exchange(live []*Request) error {
 	}
 	if refused {
 		l.master.Gate.Refused(l.master)
+	}
+	for _, more := range replies[len(live):] {
+		if lockKey, is := more.(string); is && l.master.GoOn != nil {
+			l.master.GoOn(lockKey)
+		}
 	}
 	return nil
 }
@@ -241,7 +248,7 @@ func (m *Master) connect(l *link) error {
 		h.pause, h.downErr = 0, nil
 		if !h.up {
 			h.up = true
-			m.Up()
+			m.stands(func(s *standing) { s.reached, s.down = true, nil })
 		}
 		return nil
 	}
@@ -257,7 +264,7 @@ func (l *link) greet() error {
 	greeting := m.Gate.Greeting()
 	commands := append(greeting[:len(greeting):len(greeting)], Text("script", "load", script.BatchSource))
 	var replies []Reply
-	err := onceMore(func() (err error) {
+	err := m.onceMore(func() (err error) {
 		l.hangUp()
 		l.conn, l.served = m.redis.Conn(), false
 		m.health.connected.Add(1)

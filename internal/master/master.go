@@ -2,6 +2,7 @@ package master
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +28,7 @@ var ErrClosed = errors.New("redlock: client closed")
 
 var (
 	errBacklog  = errors.New("not sent: the master's queue is full")
-	errReplaced = errors.New("not sent: it waited until the next try took its place in the master's queue")
+	errReplaced = errors.New("not sent: superseded by a newer renewal")
 )
 
 // Config is what a master is made of.
@@ -43,14 +44,22 @@ type Config struct {
 
 	Gate Gate
 
-	// Up and Down are told when the server can be used, for the first time or again,
-	// and when it cannot any more, and why. They must return soon.
+	// Up and Down are told, in turn, when the server can be used, for the first time or again,
+	// and when it cannot any more, and why: it cannot be reached, or it refuses what writes. They must return soon.
 	Up   func()
 	Down func(error)
+
+	// Refuses is told when the server begins to refuse what writes. Somebody is to write then now and
+	// again, and to tell Wrote. It must return soon.
+	Refuses func()
 
 	// Called, unless it is nil, is told of each batch: how long it took, and why it brought no
 	// answers. It must return soon.
 	Called func(took time.Duration, operations int, err error)
+
+	// GoOn, unless it is nil, is told the key of each lock for which a batch stopped at its bound, to
+	// have the master go on there. It must return soon.
+	GoOn func(lockKey string)
 }
 
 // Master is one independent Redis server. It has one queue, one goroutine (run), and
@@ -59,7 +68,7 @@ type Config struct {
 // several batches are under way at once, but never two with requests of the same
 // order: a release follows its own acquire.
 //
-// Locks are taken in this order: health.connecting, then mu. The gate's Greeted is
+// Locks are taken in this order: health.connecting, then mu or standing.turn. The gate's Greeted is
 // called with connecting; Answer, Begin and the policies of requests are called
 // without any of them.
 type Master struct {
@@ -67,10 +76,13 @@ type Master struct {
 	redis      *redis.Client         // for the queue
 	side       *redis.Client         // past the queue: go-redis's Conn and its client share options without a lock
 	subscriber redis.UniversalClient // for subscriptions
+	door       *door                 // nil for a failover client
 	health     health
+	standing   standing
 
 	mu        sync.Mutex
 	queue     []*Request
+	first     int        // requests at the head of the queue that leave before the others: see Request.First
 	retries   []*Request // kept requests that failed, waiting for retryAt
 	retryAt   time.Time
 	failFast  error // it failed a moment ago, and is being tried again: nobody has to wait for that
@@ -85,12 +97,15 @@ type Master struct {
 // New returns a master that does nothing before Start.
 func New(cfg Config) *Master {
 	r := cfg.Endpoint.Redis
+	cfg.Endpoint.door.pace()
 	return &Master{
 		Config:     cfg,
 		redis:      r,
 		side:       r.WithTimeout(cfg.SideTimeout),
 		subscriber: cfg.Endpoint.Subscriber,
+		door:       cfg.Endpoint.door,
 		health:     health{connecting: make(chan struct{}, 1)},
+		standing:   standing{turn: make(chan struct{}, 1)},
 		wake:       make(chan struct{}, 1),
 		stopped:    make(chan struct{}),
 		departures: newDepartures(r.Options()),
@@ -138,14 +153,14 @@ func (m *Master) Unanswered() (n int) {
 	return n + m.inFlight
 }
 
-// Submit queues requests, to leave in this order. It never blocks.
+// Submit queues requests, to leave in this order: all of them First, if the first one is. It never blocks.
 func (m *Master) Submit(all ...*Request) {
 	var refused [2]error
 	m.mu.Lock()
 	for i, r := range all {
 		if refused[i] = m.refusal(r); refused[i] == nil {
 			r.waits = true
-			m.queue = append(m.queue, r)
+			m.enqueue(r, all[0].First)
 		}
 	}
 	m.mu.Unlock()
@@ -155,6 +170,16 @@ func (m *Master) Submit(all ...*Request) {
 			m.tell(r, script.Vote{Answer: script.Refused, Err: refused[i]})
 		}
 	}
+}
+
+// enqueue puts r behind all requests of the queue, or behind those that leave first. The caller holds mu.
+func (m *Master) enqueue(r *Request, first bool) {
+	if !first {
+		m.queue = append(m.queue, r)
+		return
+	}
+	m.queue = slices.Insert(m.queue, m.first, r)
+	m.first++
 }
 
 // Replace queues r, which has the order of before. If before was given to Submit or Replace, and is

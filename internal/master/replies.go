@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 const (
@@ -29,24 +32,27 @@ func driving(call func() error) (err error) {
 	return call()
 }
 
-// bounded returns the connection to a server, with a bound on the server's replies:
-// go-redis reserves memory for whatever length is announced, and panics when that is
-// absurd.
-func bounded(conn net.Conn) net.Conn {
-	b := &boundedConn{Conn: conn}
-	if socket, ok := conn.(syscall.Conn); ok {
-		return struct { // go-redis looks whether an idle socket was closed
-			*boundedConn
-			syscall.Conn
-		}{b, socket}
-	}
-	return b
-}
-
+// boundedConn is the connection to a server, with a bound on the server's replies: go-redis
+// reserves memory for whatever length is announced, and panics when that is absurd.
 type boundedConn struct {
 	net.Conn
+	door    *door
+	made    time.Time
 	replies replyGauge
 	broken  error
+	left    atomic.Pointer[leftError]
+}
+
+// idleSeen returns the connection as one on which go-redis sees whether it was closed while it
+// was idle, if it can be seen.
+func (c *boundedConn) idleSeen() net.Conn {
+	if socket, ok := c.Conn.(syscall.Conn); ok {
+		return struct {
+			*boundedConn
+			syscall.Conn
+		}{c, socket}
+	}
+	return c
 }
 
 func (c *boundedConn) Read(p []byte) (int, error) {
@@ -58,8 +64,75 @@ func (c *boundedConn) Read(p []byte) (int, error) {
 		c.broken = bad
 		return fine, bad
 	}
-	return n, err
+	return n, c.explained(err)
 }
+
+func (c *boundedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil && !isTimeout(err) {
+		c.readLast()
+	}
+	return n, c.explained(err)
+}
+
+// readLast reads what the server said before it hung up, if nobody has read that yet. Nothing is waited for on a connection
+// that broke.
+func (c *boundedConn) readLast() {
+	if c.SetReadDeadline(time.Now().Add(MaxRetry)) != nil {
+		return
+	}
+	var last [1024]byte
+	n, _ := c.Conn.Read(last[:])
+	if _, bad := c.replies.take(last[:n]); bad != nil {
+		c.broken = bad
+	}
+}
+
+// explained returns the error of a connection that broke, with what is known of why. A server that hangs up by itself
+// (it has too many clients, or is in protected mode) says so, unasked. go-redis takes that for the answer to its greeting,
+// and goes on.
+func (c *boundedConn) explained(err error) error {
+	left := c.left.Load()
+	switch {
+	case err == nil || isTimeout(err):
+		return err
+	case left != nil:
+		return left
+	case c.replies.refusal != "":
+		return &hangUpError{c.replies.refusal, err}
+	}
+	return err
+}
+
+// leave closes the connection, for this reason.
+func (c *boundedConn) leave(why error) {
+	c.left.Store(&leftError{why})
+	_ = c.Conn.Close() // what is under way on it fails
+}
+
+func (c *boundedConn) Close() error {
+	c.door.forget(c)
+	if err := c.Conn.Close(); c.left.Load() == nil {
+		return err
+	}
+	return nil
+}
+
+// hangUpError tells what a server said last before the connection broke. It does not unwrap: go-redis does that with what
+// happens while it sets a connection up.
+type hangUpError struct {
+	last string
+	err  error
+}
+
+func (e *hangUpError) Error() string {
+	return fmt.Sprintf("the server hung up, and its last word was %q (%v)", e.last, e.err)
+}
+
+// leftError tells why this client closed a connection.
+type leftError struct{ why error }
+
+func (e *leftError) Error() string { return "the connection was closed: " + e.why.Error() }
 
 // ProtocolError tells that a server sent what is no reply, or a giant one.
 type ProtocolError struct{ why string }
@@ -74,8 +147,14 @@ type replyGauge struct {
 	left     int // values of it that did not end yet; 0: before a reply
 	body     int // bytes left of the string that it is in
 	line     int // bytes of the line so far
-	head     [24]byte
+	head     [lineKept]byte
+	refusal  string // the last reply, if that was an error: its text, cut
 }
+
+const (
+	lineKept   = 160 // how much of a line is kept: enough for a server's reason for hanging up
+	lengthKept = 24  // how long a line that announces a length may be
+)
 
 // take follows the stream over its next bytes. Each announced length counts before
 // what it announces has come. When a reply is bad, take tells how many bytes came
@@ -122,7 +201,10 @@ func (g *replyGauge) lineEnds() error {
 	line := g.head[:min(g.line, len(g.head))]
 	g.line = 0
 	if g.left == 0 {
-		g.left = 1
+		g.left, g.refusal = 1, ""
+		if line[0] == '-' {
+			g.refusal = strings.TrimSpace(string(line[1:]))
+		}
 	}
 	perElement, more := 0, 0
 	switch line[0] {
@@ -137,6 +219,7 @@ func (g *replyGauge) lineEnds() error {
 		g.end()
 		return nil
 	}
+	line = line[:min(len(line), lengthKept)]
 	n, err := strconv.Atoi(string(bytes.TrimSuffix(line[1:], []byte("\r\n"))))
 	switch {
 	case err != nil || n < -1 || line[len(line)-1] != '\n': // cut off

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -119,7 +120,7 @@ func FuzzReplies(f *testing.F) {
 	}
 	f.Add([]byte(rogue.Bulk("redis_version:7.0.15\r\nrole:master\r\n") + rogue.Bulk("key") + rogue.Array(rogue.Bulk("appendonly"), rogue.Bulk("yes")) + rogue.Bulk("sha")))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, _ := toldBy(t, text, bounded)
+		m, _ := toldBy(t, text, new(door).keep)
 		readAll(m)
 	})
 }
@@ -161,3 +162,58 @@ func TestRepliesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// Why a server hangs up is told, whoever asks, and however far go-redis has come: with a password it goes on to AUTH after
+// what it takes for the answer to its greeting. With an abrupt end the reason has to be read before the reset.
+func TestTheReasonForHangingUpIsTold(t *testing.T) {
+	t.Parallel()
+	const reason = "ERR max number of clients reached"
+	for _, abrupt := range []bool{false, true} {
+		for _, password := range []string{"", "secret"} {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			must(t, err)
+			t.Cleanup(func() { _ = listener.Close() })
+			go func() {
+				for {
+					conn, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					_, _ = conn.Write([]byte("-" + reason + "\r\n"))
+					if abrupt { // the client's greeting is not read
+						time.Sleep(time.Millisecond)
+					}
+					_ = conn.Close()
+				}
+			}()
+			m := New(Config{
+				Endpoint: NewEndpoint(&redis.Options{Addr: listener.Addr().String(), Password: password}, time.Second), SideTimeout: time.Second,
+				Now: clock.Read, Gate: openGate{}, Up: func() {}, Down: func(error) {},
+			})
+			t.Cleanup(func() { _ = m.redis.Close() })
+			m.door.paces = false
+			for i, err := range readAll(m)[:5] { // what comes after has no connection
+				if err == nil || !strings.Contains(err.Error(), reason) {
+					t.Errorf("password %q, abrupt %v: reader %d is told %v", password, abrupt, i, err)
+				}
+			}
+		}
+	}
+}
+
+// A word that a server says before it resets the connection can be read behind the error of a write.
+func TestTheLastWordIsReadAfterAWriteFailed(t *testing.T) {
+	t.Parallel()
+	near, far := net.Pipe()
+	defer far.Close()
+	c := new(door).keep(brokenWrites{near})
+	defer c.Close()
+	go func() { _, _ = far.Write([]byte("-DENIED in protected mode\r\n")) }()
+	if _, err := c.Write([]byte("ping")); err == nil || !strings.Contains(err.Error(), `"DENIED in protected mode" (broken pipe)`) {
+		t.Error(err)
+	}
+}
+
+type brokenWrites struct{ net.Conn }
+
+func (brokenWrites) Write([]byte) (int, error) { return 0, syscall.EPIPE }

@@ -35,6 +35,11 @@ type Request struct {
 	// call; "" for one that it runs at any.
 	Version string
 
+	// First makes it leave before all requests without that. It is for what concerns an acquisition whose
+	// acquire this master has answered: so nothing of this order that has to leave before it is queued. Behind the
+	// acquires of others, the end of a hold would wait for the beginnings of those that come after.
+	First bool
+
 	// Until is set on a request that must arrive: it is sent again until the master
 	// has answered yes or "not yours", or this instant has passed.
 	Until clock.Instant

@@ -125,7 +125,7 @@ func TestAServerThatMayNotBeUsed(t *testing.T) {
 	if !errors.Is(why, script.ErrNotMember) || errors.Is(why, script.ErrVersion) {
 		t.Errorf("%v is no ErrNotMember, or ErrVersion", why)
 	}
-	m, _ := toldBy(t, []byte("$4\r\ninfo\r\n$3\r\nkey\r\n*0\r\n$3\r\nsha\r\n"), bounded)
+	m, _ := toldBy(t, []byte("$4\r\ninfo\r\n$3\r\nkey\r\n*0\r\n$3\r\nsha\r\n"), new(door).keep)
 	m.Gate = closedGate{why: why}
 	var told script.Vote
 	(&link{master: m}).serve([]*Request{{Call: script.Verify.Call([]*string{&m.Name}, 1), To: answerInto{&told}}})

@@ -67,7 +67,7 @@ func sendTogether(ctx context.Context, on redis.Cmdable, commands []Command) ([]
 		})
 		return connErr(cmds, err)
 	})
-	return replies, err
+	return replies, denied(err)
 }
 
 // connErr returns what kept a pipeline, which returned err, from its replies, or
@@ -87,7 +87,7 @@ func (m *Master) Do(ctx context.Context, commands ...Command) ([]Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
 	defer cancel()
 	var replies []Reply
-	err := onceMore(func() (err error) {
+	err := m.onceMore(func() (err error) {
 		replies, err = sendTogether(ctx, m.side, commands)
 		return err
 	})
@@ -99,7 +99,7 @@ func (m *Master) Do(ctx context.Context, commands ...Command) ([]Reply, error) {
 func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count int64) (keys []string, next uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
 	defer cancel()
-	err = onceMore(func() error {
+	err = m.onceMore(func() error {
 		return driving(func() (err error) {
 			keys, next, err = m.side.Scan(ctx, cursor, pattern, count).Result()
 			return err
@@ -110,12 +110,14 @@ func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count 
 
 // onceMore sends again what broke the connection: it had been idle, and may have been
 // closed long ago. All that is sent past the queue may be executed twice.
-func onceMore(send func() error) error {
+func (m *Master) onceMore(send func() error) error {
 	err := send()
-	if err != nil && !IsReply(err) && !isTimeout(err) {
+	_, noConn := errors.AsType[*dialError](err)
+	_, paused := errors.AsType[*pausedError](err)
+	if err != nil && !IsReply(err) && !isTimeout(err) && !noConn && !paused {
 		err = send()
 	}
-	return err
+	return m.door.used(err)
 }
 
 // Script is a script that is run past the queue.
@@ -159,7 +161,7 @@ func (m *Master) EvalTexts(ctx context.Context, s Script, keys []string, args ..
 func (m *Master) evaluated(ctx context.Context, s Script, keys []string, args []any, read func(*redis.Cmd) error) error {
 	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
 	defer cancel()
-	return onceMore(func() error {
+	return m.onceMore(func() error {
 		return driving(func() error {
 			cmd := s.script.Run(ctx, m.side, keys, args...)
 			if err := cmd.Err(); err != nil {

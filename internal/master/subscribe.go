@@ -23,7 +23,7 @@ func (m *Master) Subscribe(ctx context.Context, channel string, stands func(), m
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // ends the read under way
 	defer stop()
 	if err := driving(func() error { return sub.Subscribe(ctx, channel) }); err != nil {
-		return err
+		return m.door.used(err)
 	}
 	answer := m.redis.Options().ReadTimeout
 	for asked := true; ctx.Err() == nil; {
@@ -41,6 +41,9 @@ func (m *Master) Subscribe(ctx context.Context, channel string, stands func(), m
 			err = sub.Ping(ctx)
 		} else {
 			asked = false
+		}
+		if err == nil || IsReply(err) {
+			_ = m.door.used(nil)
 		}
 		if err != nil {
 			return denied(err)

@@ -35,7 +35,9 @@ type FileError struct {
 	Rule      string
 }
 
-func (e *FileError) Error() string { return fmt.Sprintf("%s is %s: %s", e.Parameter, e.File, e.Rule) }
+func (e *FileError) Error() string {
+	return fmt.Sprintf("invalid %s %s: %s", e.Parameter, e.File, e.Rule)
+}
 
 // Check reads the files. The error is a *FileError.
 func (f Files) Check() error { return f.addTo(&tls.Config{}) }
@@ -70,23 +72,23 @@ func (f Files) addTo(c *tls.Config) error {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return &FileError{ParamCA, f.CA, "it has no certificate in PEM form"}
+			return &FileError{ParamCA, f.CA, "has no certificate in PEM form"}
 		}
 	}
 	switch {
 	case f.Cert == "" && f.Key == "":
 		return nil
 	case f.Key == "":
-		return &FileError{ParamCert, f.Cert, "give the file of its private key as well"}
+		return &FileError{ParamCert, f.Cert, "must come with the file of its private key"}
 	case f.Cert == "":
-		return &FileError{ParamKey, f.Key, "give the file of its certificate as well"}
+		return &FileError{ParamKey, f.Key, "must come with the file of its certificate"}
 	}
 	cert, err := read(ParamCert, f.Cert)
 	if err != nil {
 		return err
 	}
 	if block, _ := pem.Decode(cert); block == nil {
-		return &FileError{ParamCert, f.Cert, "it has no certificate in PEM form"}
+		return &FileError{ParamCert, f.Cert, "has no certificate in PEM form"}
 	}
 	key, err := read(ParamKey, f.Key)
 	if err != nil {
@@ -94,7 +96,7 @@ func (f Files) addTo(c *tls.Config) error {
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return &FileError{ParamKey, f.Key, fmt.Sprintf("it must be the private key of the certificate in %s, without a password: %s", f.Cert, strings.TrimPrefix(err.Error(), "tls: "))}
+		return &FileError{ParamKey, f.Key, fmt.Sprintf("must be the private key of the certificate in %s, without a password: %s", f.Cert, strings.TrimPrefix(err.Error(), "tls: "))}
 	}
 	c.Certificates = []tls.Certificate{pair}
 	return nil
@@ -106,7 +108,7 @@ func read(parameter, file string) ([]byte, error) {
 		err = path.Err
 	}
 	if err != nil {
-		return nil, &FileError{parameter, file, "it cannot be read: " + err.Error()}
+		return nil, &FileError{parameter, file, "cannot be read: " + err.Error()}
 	}
 	return text, nil
 }

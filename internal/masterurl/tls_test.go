@@ -34,8 +34,8 @@ func TestFiles(t *testing.T) {
 		{masterurl.Files{CA: missing}, "tls_ca", missing, "no such file"},
 		{masterurl.Files{CA: noPEM}, "tls_ca", noPEM, "no certificate"},
 		{masterurl.Files{CA: key}, "tls_ca", key, "no certificate"},
-		{masterurl.Files{Cert: cert}, "tls_cert", cert, "private key as well"},
-		{masterurl.Files{Key: key}, "tls_key", key, "certificate as well"},
+		{masterurl.Files{Cert: cert}, "tls_cert", cert, "must come with the file of its private key"},
+		{masterurl.Files{Key: key}, "tls_key", key, "must come with the file of its certificate"},
 		{masterurl.Files{Cert: missing, Key: key}, "tls_cert", missing, "no such file"},
 		{masterurl.Files{Cert: noPEM, Key: key}, "tls_cert", noPEM, "no certificate"},
 		{masterurl.Files{Cert: cert, Key: missing}, "tls_key", missing, "no such file"},
@@ -72,7 +72,7 @@ func TestFilesOfAURL(t *testing.T) {
 		"unix:///s?tls_key=/a":           "its parameter tls_key is for rediss:// only",
 		"rediss://h?tls_cert=":           "its parameter tls_cert does not name one file",
 		"rediss://h?tls_ca=/a&tls_ca=/b": "its parameter tls_ca does not name one file",
-		"rediss://h?tls_CA=/a":           "it has a parameter that is not known",
+		"rediss://h?tls_CA=/a":           "has a parameter that is not known",
 	} {
 		if _, err := masterurl.Parse(text); err == nil || !strings.HasPrefix(err.Error(), says) {
 			t.Errorf("%q: got %v, want %q", text, err, says)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,10 +16,16 @@ import (
 )
 
 // form is what a URL of a master has to look like.
-const form = "give redis://user:password@host:port/db, rediss:// for TLS, or unix:///path/to/socket, with what is special in a password percent-encoded"
+const form = "must be redis://user:password@host:port/db, rediss:// for TLS, or unix:///path/to/socket, with what is special in a password percent-encoded"
 
 // noScheme is the fault of an address that is no URL.
-const noScheme = "it does not begin with redis:// or rediss://"
+const noScheme = "does not begin with redis:// or rediss://"
+
+// noBrackets is the fault of an IPv6 address of which nobody can tell where the port begins.
+const noBrackets = "it has an IPv6 address without brackets, where redis://[::1]:6379 would be right"
+
+// bareIPv6 finds two colons at least behind the scheme and what may hold a password, and no bracket.
+var bareIPv6 = regexp.MustCompile(`^\w+://(?:[^/?#]*@)?[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%[^/?#]*)?(?:[/?#]|$)`)
 
 // Parse reads the URL of a master. It is stricter than redis.ParseURL, which
 // takes "redis:user:password@host" for localhost. It reads the files that the URL names.
@@ -28,11 +35,14 @@ const noScheme = "it does not begin with redis:// or rediss://"
 func Parse(text string) (*redis.Options, error) {
 	bad := func(fault string) (*redis.Options, error) { return nil, errors.New(fault + ": " + form) }
 	u, err := url.Parse(text)
+	if bareIPv6.MatchString(text) { // newer versions of Go refuse to parse it
+		return bad(noBrackets)
+	}
 	if err != nil && !strings.Contains(text, "://") { // as of 10.0.0.1:6379
 		return bad(noScheme)
 	}
 	if err != nil {
-		return bad("it cannot be parsed")
+		return bad("cannot be parsed")
 	}
 	if fault := faultOfURL(u, text); fault != "" {
 		return bad(fault)
@@ -47,16 +57,17 @@ func Parse(text string) (*redis.Options, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if parameter(u.Scheme, name, "") != nil {
-			return bad("it has a parameter that is not known")
+			return bad("has a parameter that is not known")
 		}
 		if parameter(u.Scheme, name, query.Get(name)) != nil {
 			return bad(fmt.Sprintf("its parameter %s cannot have this value", name))
 		}
 	}
 	u.RawQuery = query.Encode()
+	addPort(u)
 	o, err := redis.ParseURL(u.String())
 	if err != nil {
-		return bad("it cannot be parsed")
+		return bad("cannot be parsed")
 	}
 	if fault := faultOfNumbers(o); fault != "" {
 		return bad(fault)
@@ -78,14 +89,22 @@ func Parse(text string) (*redis.Options, error) {
 func Address(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return "", errors.New("it cannot be parsed: " + form)
+		return "", errors.New("cannot be parsed: " + form)
 	}
 	u.RawQuery = ""
+	addPort(u)
 	o, err := redis.ParseURL(u.String())
 	if err != nil {
-		return "", errors.New("it cannot be parsed: " + form)
+		return "", errors.New("cannot be parsed: " + form)
 	}
 	return o.Addr, nil
+}
+
+// addPort adds the port to an IPv6 address that has none: go-redis would put brackets round those that it has.
+func addPort(u *url.URL) {
+	if strings.HasSuffix(u.Host, "]") {
+		u.Host += ":6379"
+	}
 }
 
 // parameter reads one parameter of a URL alone.
@@ -106,15 +125,15 @@ func faultOfURL(u *url.URL, text string) string {
 	case u.Opaque != "":
 		return "there is no // after its scheme"
 	case strings.Contains(text, "#"):
-		return "it has a fragment"
+		return "has a fragment"
 	case u.Scheme == "unix" && (u.Host != "" || strings.TrimSpace(u.Path) == ""):
-		return "it does not name the path of a socket"
+		return "does not name the path of a socket"
 	case u.Scheme == "unix":
 		return ""
 	case u.Hostname() == "":
-		return "it names no host"
+		return "names no host"
 	case strings.Contains(u.Host, ","):
-		return "it names more than one host"
+		return "names more than one host"
 	}
 	if _, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && err != nil {
 		return "its port is not a number up to 65535"

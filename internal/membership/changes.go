@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -257,6 +258,9 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 			progress(last.Error())
 		}
 		if stuck || last != nil {
+			if err := g.denied(ctx); err != nil { // a right was taken away meanwhile
+				return err
+			}
 			pause, tries = tries/2+rand.N(tries), min(2*tries, lookAgain)
 		} else {
 			tries = workPause
@@ -266,7 +270,7 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 		case <-ctx.Done():
 		}
 	}
-	return errors.Join(context.Cause(ctx), last)
+	return printable.Join(context.Cause(ctx), last)
 }
 
 // waited takes a step that has to wait for the quarantine, and returns how long to wait
@@ -315,7 +319,7 @@ func (g *Group) removeFrom(ctx context.Context, v *View, id string) (left time.D
 		return raised >= next.Quorum()
 	})
 	if raised < next.Quorum() {
-		return 0, errors.Join(fmt.Errorf("the counters of %d members can be raised, and %d are needed", raised, next.Quorum()), fault)
+		return 0, printable.Join(fmt.Errorf("the counters of %d members can be raised, and %d are needed", raised, next.Quorum()), fault)
 	}
 	return 0, g.change(ctx, v, next)
 }

@@ -25,7 +25,6 @@ type Config struct {
 	Drift   float64       // of one that is founded
 	Now     func() clock.Instant
 	Learned func(before, now *View) // told of each view; before is nil for the first
-	Rights  master.Command          // asks a server what the user may not do, in words; "" for nothing
 }
 
 // Group is the masters of a client. It learns from them who may vote, and brings back
@@ -41,6 +40,7 @@ type Group struct {
 	mu          sync.Mutex // held over no call
 	reports     []*report  // by master: the last one; nil: none
 	failures    []error    // by master: why it did not report when it was asked last
+	refused     []bool     // by master: it refused a call since its last report
 	looking     []bool     // by master: it is being asked
 	known       *evidence
 	bound       map[string]binding
@@ -77,7 +77,7 @@ func NewGroup(cfg Config) *Group {
 // SetMasters gives the group its masters.
 func (g *Group) SetMasters(masters []*master.Master) {
 	g.Masters = masters
-	g.reports, g.failures = make([]*report, len(masters)), make([]error, len(masters))
+	g.reports, g.failures, g.refused = make([]*report, len(masters)), make([]error, len(masters)), make([]bool, len(masters))
 	g.looking, g.pushing, g.unableUntil = make([]bool, len(masters)), make([]bool, len(masters)), make([]clock.Instant, len(masters))
 	for _, m := range masters {
 		g.names = append(g.names, m.Name)
@@ -109,7 +109,7 @@ func (g *Group) task(f func()) bool {
 }
 
 // Greeting asks for a report, and for the rights.
-func (g *Group) Greeting() []master.Command { return append(greeting(g.key), g.Rights) }
+func (g *Group) Greeting() []master.Command { return append(greeting(g.key), g.rights()) }
 
 // Greeted reads the report of a server on a new connection.
 func (g *Group) Greeted(m *master.Master, replies []master.Reply) error {
@@ -124,20 +124,42 @@ func (g *Group) Greeted(m *master.Master, replies []master.Reply) error {
 		g.Kick()
 		return master.NotMember(r.fault(), master.MaxOut)
 	}
-	if err := lacking(replies[last]); err != nil {
+	if err := lacking(replies[last:]); err != nil {
 		return err
 	}
+	return g.another(m.Index, r)
+}
+
+// another returns that the server has the id of another master, or nil.
+func (g *Group) another(i int, r *report) error {
 	g.mu.Lock()
 	first := g.bound[r.id].index
 	g.mu.Unlock()
-	if first != m.Index {
+	if first != i {
 		return master.NotMember(sameServer(g.names[first]), master.MaxOut)
 	}
 	return nil
 }
 
+// foreign returns why a server that reported is none that the master should lead to, or nil. The master's name may lead to
+// the right one by now, and only its connections to this one.
+func (g *Group) foreign(i int, r *report) error {
+	if !r.intact() {
+		return master.NotMember(r.fault(), 0)
+	}
+	if v := g.view.Load(); v != nil && errors.Is(v.Out[i], ErrNotAdmitted) {
+		return v.Out[i]
+	}
+	return g.another(i, r)
+}
+
 // Refused makes the group find out why the server refused.
-func (g *Group) Refused(*master.Master) { g.Kick() }
+func (g *Group) Refused(m *master.Master) {
+	g.mu.Lock()
+	g.refused[m.Index] = true
+	g.mu.Unlock()
+	g.Kick()
+}
 
 // notDurableRuns has the server processes that this process has seen without durable
 // settings. Clients note that on the server as well, but such a server may lose the
@@ -176,6 +198,9 @@ func (g *Group) look(i int) {
 		r, err := g.report(g.Masters[i])
 		if err == nil {
 			g.note(i, r)
+			if why := g.foreign(i, r); why != nil {
+				g.Masters[i].Leave(why)
+			}
 		}
 		g.mu.Lock()
 		g.looking[i] = false
@@ -195,7 +220,7 @@ func (g *Group) look(i int) {
 	})
 }
 
-// report asks a master for one. With g.Rights it fails if the user lacks one.
+// report asks a master for one. With g.allRights it fails if one is lacking.
 func (g *Group) report(m *master.Master, rights ...master.Command) (*report, error) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
 	defer cancel()
@@ -205,11 +230,14 @@ func (g *Group) report(m *master.Master, rights ...master.Command) (*report, err
 		return nil, err
 	}
 	r, err := readReport(g.key, replies[:len(asked)])
+	if errors.Is(err, script.ErrNotMember) {
+		m.Leave(err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	for _, reply := range replies[len(asked):] {
-		if err := lacking(reply); err != nil {
+	if len(rights) > 0 {
+		if err := lacking(replies[len(asked):]); err != nil {
 			return nil, err
 		}
 	}
@@ -228,7 +256,7 @@ func (g *Group) tell() {
 // note takes a report, and learns from it.
 func (g *Group) note(i int, r *report) {
 	g.mu.Lock()
-	g.reports[i], g.failures[i] = r, nil
+	g.reports[i], g.failures[i], g.refused[i] = r, nil, false
 	if !r.intact() {
 		g.unbind(i, "")
 	} else {
@@ -383,6 +411,19 @@ func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration
 		return nil
 	}
 	return g.view.Load()
+}
+
+// Overtaken reports that it is worth asking again what was asked at a view, when these masters had no vote: the version
+// is another by now, or one of them has told since that it votes at it. Else it returns what is closed when more is known.
+func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.view.Load()
+	overtaken = now.Version != v.Version
+	for i, r := range g.reports {
+		overtaken = overtaken || outdated[i] && now.Out[i] == nil && !g.refused[i] && r.tells(now)
+	}
+	return overtaken, g.changed
 }
 
 // busy reports that what masters said is being looked into. The caller holds mu.

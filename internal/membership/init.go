@@ -22,7 +22,7 @@ import (
 // masters from whatever they belong to. The error is a *RefusedError if they cannot be
 // founded.
 func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
-	reports, err := g.inspect(ctx, g.Rights)
+	reports, err := g.inspect(ctx, g.allRights()...)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (g *Group) found(ctx context.Context, i int, deployment, id, ballot string,
 // claimed is what a master says of an init of these masters.
 func (g *Group) claimed() string { return strings.Join(sorted(g.names), "\n") }
 
-// inspect asks all masters for reports; all must give one. With g.Rights it is as for report.
+// inspect asks all masters for reports; all must give one. With g.allRights it is as for report.
 func (g *Group) inspect(ctx context.Context, rights ...master.Command) ([]*report, error) {
 	reports, failures := make([]*report, len(g.Masters)), make([]error, len(g.Masters))
 	var all []int
@@ -129,7 +129,7 @@ func (g *Group) inspect(ctx context.Context, rights ...master.Command) ([]*repor
 	for i, r := range reports {
 		if r == nil {
 			failure := cmp.Or(failures[i], ended, context.Canceled) // the last one: the group was closed
-			err = errors.Join(err, fmt.Errorf("%s: %w", g.names[i], printable.Error(failure)))
+			err = printable.Join(err, fmt.Errorf("%s: %w", g.names[i], printable.Error(failure)))
 		}
 	}
 	return reports, err
@@ -255,7 +255,7 @@ func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string,
 			state.State = r.state()
 		}
 		if state.Err != nil {
-			refused = errors.Join(refused, fmt.Errorf("%s: %w", name, state.Err))
+			refused = printable.Join(refused, fmt.Errorf("%s: %w", name, state.Err))
 		}
 		states = append(states, state)
 	}

@@ -2,7 +2,6 @@ package membership
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -93,7 +93,7 @@ func (g *Group) readCounters(ctx context.Context, s situation, v *View) ([]int64
 		return read >= v.Table.Quorum()
 	})
 	if read < v.Table.Quorum() {
-		return nil, errors.Join(fmt.Errorf("the counters of %d members can be read, and %d are needed", read, v.Table.Quorum()), fault)
+		return nil, printable.Join(fmt.Errorf("the counters of %d members can be read, and %d are needed", read, v.Table.Quorum()), fault)
 	}
 	return floors, nil
 }
@@ -200,7 +200,7 @@ func (g *Group) quarantine(ctx context.Context, s situation, v *View) (left time
 		return false
 	})
 	if len(known) < v.Table.Quorum() {
-		return 0, errors.Join(errMoved, fault)
+		return 0, printable.Join(errMoved, fault)
 	}
 	slices.Sort(known)
 	return planted.Bug.Quarantine(v.Table.Quarantine()) - known[len(known)-v.Table.Quorum()], nil

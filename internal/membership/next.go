@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -104,7 +105,8 @@ func (s situation) next() step {
 			votes++
 		}
 	}
-	if votes < v.Table.Quorum() {
+	notAdmitted := func(out error) bool { return errors.Is(out, ErrNotAdmitted) } // its name may lead to another server soon
+	if votes < v.Table.Quorum() || slices.ContainsFunc(v.Out, notAdmitted) {
 		wait = lookAgain
 	}
 	return nothing{wait}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -59,7 +60,7 @@ func (g *Group) change(ctx context.Context, v *View, table *Table) error {
 	})
 	switch {
 	case !b.mayPropose():
-		return errors.Join(errNotCommitted, fault)
+		return printable.Join(errNotCommitted, fault)
 	case !b.committed:
 		if err := g.accept(ctx, number, b.deployment, b.table, s.reports); err != nil {
 			return err
@@ -142,7 +143,7 @@ func (g *Group) accept(ctx context.Context, number, deployment string, table *Ta
 	if g.isCommitted(number) {
 		return nil
 	}
-	return errors.Join(errNotCommitted, fault)
+	return printable.Join(errNotCommitted, fault)
 }
 
 // each asks masters at the same time, and takes their replies one after the other, until

@@ -4,24 +4,52 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
 // A missing right could show only when an operation is half done, or only in the night in which
 // a master has to come back. So each connection for requests begins with the question which
-// rights the user lacks, and so does each change of an operator.
+// rights are lacking (and with SCRIPT LOAD), and so does each change of an operator.
 
-// lacking reads the reply to that question.
-func lacking(reply master.Reply) error {
-	if err := reply.Err(); err != nil {
-		return err
+// rights asks for the commands of the scripts that cannot run.
+func (g *Group) rights() master.Command {
+	return master.Text(append([]any{"eval", script.RightsSource}, g.rightsOn()...)...)
+}
+
+func (g *Group) rightsOn() []any { return []any{2, g.key, script.KeysOf(g.Prefix, "", "").Lock} }
+
+// allRights asks for all that cannot run and that every lock needs, also for what shows by itself on a connection
+// for requests.
+func (g *Group) allRights() []master.Command {
+	return []master.Command{
+		g.rights(),
+		master.Text("script", "load", script.RightsSource),
+		master.Text(append([]any{"evalsha", script.RightsSHA}, g.rightsOn()...)...),
 	}
-	if what := reply.Text(); what != "" {
-		return fmt.Errorf("%w: NOPERM for %s", script.ErrDenied, what)
+}
+
+// lacking reads the replies to either question.
+func lacking(replies []master.Reply) error {
+	var all []string
+	for _, reply := range replies {
+		switch err := reply.Err(); {
+		case errors.Is(err, script.ErrDenied):
+			all = append(all, strings.TrimPrefix(err.Error(), script.ErrDenied.Error()+": "))
+		case err != nil:
+			return err
+		}
 	}
-	return nil
+	if what := replies[0].Text(); what != "" {
+		all = append(all, "NOPERM, or no such command: "+what)
+	}
+	if all == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", script.ErrDenied, strings.Join(all, "; "))
 }
 
 // denied returns what the user lacks on the masters that answer.
@@ -33,14 +61,14 @@ func (g *Group) denied(ctx context.Context) (all error) {
 		masters = append(masters, i)
 	}
 	_ = each(ctx, g, masters, func(ctx context.Context, i int) (error, error) {
-		replies, err := g.Masters[i].Do(ctx, g.Rights)
+		replies, err := g.Masters[i].Do(ctx, g.allRights()...)
 		if err == nil {
-			err = lacking(replies[0])
+			err = lacking(replies)
 		}
 		return err, nil
 	}, func(i int, err error) (enough bool) {
 		if errors.Is(err, script.ErrDenied) {
-			all = errors.Join(all, fmt.Errorf("%s: %w", g.names[i], err))
+			all = printable.Join(all, fmt.Errorf("%s: %w", g.names[i], err))
 		}
 		return false
 	}) // what does not answer may be what is to be replaced

@@ -9,5 +9,5 @@ func (confirmOwner) Script(name, source string) string {
 	if name != "confirm" {
 		return source
 	}
-	return replaced(source, `holder ~= owner or stands ~= grant`, `holder ~= owner`)
+	return replaced(source, `holder ~= owner or stands ~= grant and grant ~= '0'`, `holder ~= owner`)
 }

@@ -9,9 +9,7 @@ func (downgradeGap) Script(name, source string) string {
 	if name != "stay" {
 		return source
 	}
-	source = replaced(source, `  put(lock, owner, math.max(remaining, tonumber(ttl)))
-  callReaders(lock, queue)
-`, `  callNext(lock, queue)
-`)
-	return replaced(source, `not sweep(lock) or not redis.call('ZSCORE', lock, owner)`, `sweep(lock) and false`)
+	source = replaced(source, `pcall(put, lock, owner, lasts)`, `true`)
+	source = replaced(source, `callReaders(lock, queue)`, `callNext(lock, queue)`)
+	return replaced(source, `not sweep(lock) or not reads(lock, owner)`, `sweep(lock) and false`)
 }

@@ -9,5 +9,5 @@ func (readersFirst) Script(name, source string) string {
 	if name != "share" {
 		return source
 	}
-	return replaced(source, `not called and forReaders and writerBefore(queue, channel, ticket)`, `false`)
+	return replaced(source, `not called and forReaders and writerBefore(lock, queue, channel, ticket)`, `false`)
 }

@@ -16,22 +16,23 @@ type Keys struct {
 	Lock  string // who has it: scripts/lock.lua
 	Fence string // the bucket's counter
 	Gone  string // this owner gave up here
-	Queue string // sorted set: who waits
+	Queue string // sorted set: who waits, by ticket
+	Asked string // sorted set: the same, by their last word
 }
 
 // KeysOf makes them in one allocation: they are slices of one string.
 func KeysOf(prefix, name, owner string) Keys {
 	var scratch [256]byte
 	all := scratch[:0]
-	var ends [4]int
-	for i, kind := range [4][2]string{{"lock:", name}, {"fence", ""}, {"gone:", owner}, {"queue:", name}} {
+	var ends [5]int
+	for i, kind := range [5][2]string{{"lock:", name}, {"fence", ""}, {"gone:", owner}, {"queue:", name}, {"asked:", name}} {
 		all = append(append(all, prefix...), ":{"...)
 		all = append(strconv.AppendInt(all, int64(bucketOf(name)), 10), "}:"...)
 		all = append(append(all, kind[0]...), kind[1]...)
 		ends[i] = len(all)
 	}
 	s := string(all)
-	return Keys{Lock: s[:ends[0]], Fence: s[ends[0]:ends[1]], Gone: s[ends[1]:ends[2]], Queue: s[ends[2]:]}
+	return Keys{Lock: s[:ends[0]], Fence: s[ends[0]:ends[1]], Gone: s[ends[1]:ends[2]], Queue: s[ends[2]:ends[3]], Asked: s[ends[3]:]}
 }
 
 // NameOf returns the name, of maxLen bytes at most, that a lock key is of, if it is

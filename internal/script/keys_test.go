@@ -14,7 +14,7 @@ func TestKeysOfANameAreWhereTheyWere(t *testing.T) {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(name))
 		bucket := fmt.Sprintf("p:{%d}:", h.Sum32()%uint32(Buckets))
-		want := Keys{Lock: bucket + "lock:" + name, Fence: bucket + "fence", Gone: bucket + "gone:o", Queue: bucket + "queue:" + name}
+		want := Keys{Lock: bucket + "lock:" + name, Fence: bucket + "fence", Gone: bucket + "gone:o", Queue: bucket + "queue:" + name, Asked: bucket + "asked:" + name}
 		if got := KeysOf("p", name, "o"); got != want {
 			t.Errorf("%.20q: %+v, want %+v", name, got, want)
 		}

@@ -17,7 +17,7 @@ type Operation struct {
 // The operations.
 var (
 	Acquire = &Operation{Name: "acquire", keys: 4, Read: readAcquire}
-	Enqueue = &Operation{Name: "enqueue", keys: 4, Read: readAcquire}
+	Enqueue = &Operation{Name: "enqueue", keys: 5, Read: readAcquire}
 	Joint   = &Operation{Name: "joint", keys: 4, Read: func(n int64) Vote {
 		if n == 0 {
 			return Vote{Answer: Held, Err: ErrWithheld}
@@ -27,22 +27,29 @@ var (
 	Reenter = &Operation{Name: "reenter", keys: 4, Read: readAcquire}
 	Confirm = &Operation{Name: "confirm", keys: 2, Read: yesOrNotMine}
 	Extend  = &Operation{Name: "extend", keys: 1, Read: readExtend}
-	Repair  = &Operation{Name: "repair", keys: 3, Read: yesOrNotMine}
+	Repair  = &Operation{Name: "repair", keys: 3, Read: readRepair}
 	Verify  = &Operation{Name: "verify", keys: 1, Read: yesOrNotMine}
 	Exit    = &Operation{Name: "exit", keys: 1, NoVote: true, Read: readRelease}
 	Release = &Operation{Name: "release", keys: 2, NoVote: true, Read: readRelease}
 	Pass    = &Operation{Name: "pass", keys: 2, NoVote: true, Read: readRelease}
-	Undo    = &Operation{Name: "undo", keys: 3, NoVote: true, Read: readRelease}
+	Undo    = &Operation{Name: "undo", keys: 4, NoVote: true, Read: readRelease}
 	Linger  = &Operation{Name: "linger", keys: 3, NoVote: true, Read: readRelease}
-	Share   = &Operation{Name: "share", keys: 4, Read: readAcquire}
+	Share   = &Operation{Name: "share", keys: 5, Read: readAcquire}
 	Stay    = &Operation{Name: "stay", keys: 2, Read: readExtend}
 	Know    = &Operation{Name: "know", keys: 1, Read: yesOrNotMine}
 	Restore = &Operation{Name: "restore", keys: 3, Read: yesOrNotMine}
-	Leave   = &Operation{Name: "leave", keys: 2, NoVote: true, Read: yesOrNotMine}
+	Leave   = &Operation{Name: "leave", keys: 3, NoVote: true, Read: yesOrNotMine}
 )
 
-// QueueTTL is how long a queue on a master outlasts the last word of those in it.
+// QueueTTL is how long a client stays in a queue on a master after its last word.
 const QueueTTL = time.Minute
+
+// MaxSteps bounds how many entries of queues a batch looks at. It is what a batch may cost a
+// master beside the operations themselves.
+const MaxSteps = 64
+
+// GoOn is the argument with which Leave goes on where a batch ended at MaxSteps.
+var GoOn = "{next}"
 
 // MaxRemaining bounds the remaining times that a master can tell.
 const MaxRemaining = 100 * 365 * 24 * time.Hour
@@ -59,6 +66,13 @@ func readAcquire(n int64) Vote {
 		return Vote{Answer: Held, Remaining: time.Duration(-1-n) * time.Millisecond}
 	case n < -MinTicket && n >= -maxTicket:
 		return Vote{Answer: Held, Ticket: -n}
+	}
+	return impossible(n)
+}
+
+func readRepair(n int64) Vote {
+	if n >= 0 && n <= MaxCounter {
+		return readAcquire(n)
 	}
 	return impossible(n)
 }

@@ -18,7 +18,7 @@ var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 // within a function (more, see header.lua), when a batch first needs them. So are, within
 // that, those of locks that readers have (shared).
 var BatchSource = bound +
-	fmt.Sprintf("local queueTTL = %d\n", QueueTTL.Milliseconds()) +
+	fmt.Sprintf("local queueTTL, maxSteps = %d, %d\n", QueueTTL.Milliseconds(), MaxSteps) +
 	files("header", "lock", "grant", "acquire", "release") +
 	lazily("more", "local shared\n"+
 		files("value", "queue", "counter", "lost", "raise")+
@@ -33,10 +33,12 @@ func lazily(name, source string) string {
 }
 
 // BatchSHA is what a master knows BatchSource by.
-var BatchSHA = func() string {
-	sum := sha1.Sum([]byte(BatchSource))
+var BatchSHA = shaOf(BatchSource)
+
+func shaOf(source string) string {
+	sum := sha1.Sum([]byte(source))
 	return hex.EncodeToString(sum[:])
-}()
+}
 
 // The scripts of the register, each run for itself.
 var (
@@ -54,8 +56,12 @@ var (
 // InspectSource is a script that tells how a lock stands, and changes nothing.
 var InspectSource = files("member", "inspect")
 
-// RightsSource is a script that tells which commands of the others the user may not run.
-var RightsSource = files("rights")
+// RightsSource is a script that tells which commands of the others cannot run, and RightsSHA
+// what a master knows it by.
+var (
+	RightsSource = files("rights")
+	RightsSHA    = shaOf(RightsSource)
+)
 
 // files returns the sources of these files, one after the other.
 func files(names ...string) string {

@@ -56,8 +56,9 @@ var ErrWithheld = errors.New("free, but another of the names is not")
 // ErrNotMember is the reason of a vote: the master may not vote.
 var ErrNotMember = errors.New("redlock: master is no voting member")
 
-// ErrDenied is the reason of a vote: the user may not do there what has to be done.
-var ErrDenied = errors.New("redlock: the user lacks a right on the master")
+// ErrDenied is the reason of a vote: what has to be done there cannot be done, because the
+// user may not run a command, or the server does not have it.
+var ErrDenied = errors.New("redlock: a right or a command is lacking on the master")
 
 // ErrVersion is the reason of a vote: the master votes at another version of the table
 // of members, if at all.

@@ -92,6 +92,7 @@ func run(ctx context.Context, c config) error {
 		redlock.WithTTL(c.TTL),
 		redlock.WithMaxTTL(c.MaxTTL),
 		redlock.WithRequestTimeout(c.request),
+		redlock.WithWaitForSetup(), // the operator sets all up again
 		redlock.WithObserver(redlock.Observer{
 			Renewed:    process.Renewed,
 			MasterDown: func(m redlock.MasterStatus) { say(clock, "%s is down: %v", m.Master, m.Err) },

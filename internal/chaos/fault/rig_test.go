@@ -31,7 +31,15 @@ type rig struct {
 	mu     sync.Mutex
 	events []string
 	calls  []string
-	hangs  int // the next operators who take a lock and do not come to an end
+	hangs  int   // the next operators who take a lock and do not come to an end
+	failed error // of a fault that is over
+}
+
+// done is check for a fault. Where the machine cannot have such a fault, the test does not run.
+func done(t *testing.T, err error) {
+	t.Helper()
+	testskip.IfLacking(t, err, cluster.ErrNoClock, cluster.ErrNoSmallDisk)
+	check(t, err)
 }
 
 // eachEngine runs the test on both engines, with -short on processes. Where the machine has no such engine it does not run,
@@ -139,7 +147,7 @@ func (r *rig) nameOf(address string) string {
 func (r *rig) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events, r.calls = nil, nil
+	r.events, r.calls, r.failed = nil, nil, nil
 }
 
 func (r *rig) seen() (events, calls string) {
@@ -154,7 +162,13 @@ func (r *rig) begin(ctx context.Context, t *testing.T, text string) (end func() 
 	f, err := Parse(text)
 	check(t, err)
 	done := make(chan error, 1)
-	go func() { done <- f.Apply(ctx, r.Env) }()
+	go func() {
+		err := f.Apply(ctx, r.Env)
+		r.mu.Lock()
+		r.failed = errors.Join(r.failed, err)
+		r.mu.Unlock()
+		done <- err
+	}()
 	return func() error { return <-done }
 }
 
@@ -165,9 +179,14 @@ func (r *rig) direct(n int, command string) string {
 	return ask(r.master(n).Addr(), command, time.Second)
 }
 
-// through asks the master as the client does.
+// through asks the master as the client does, which may be in vain.
 func (r *rig) through(client string, n int, command string) string {
 	return ask(r.World.Front(client)[n].Addr(), command, 100*time.Millisecond)
+}
+
+// answer is through for a master that answers, however busy the machine is.
+func (r *rig) answer(client string, n int, command string) string {
+	return ask(r.World.Front(client)[n].Addr(), command, 10*time.Second)
 }
 
 // silence is what ask returns when the time is over.
@@ -219,10 +238,14 @@ func (r *rig) clock(t *testing.T, n int) time.Duration {
 	return time.Until(time.Unix(sec, usec*1000))
 }
 
-// eventually waits until it holds, which it must while the fault is on.
-func eventually(t *testing.T, what string, holds func() bool) {
+// eventually waits until it holds, which it must while the fault is on. A fault that failed is not waited for.
+func (r *rig) eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		r.mu.Lock()
+		failed := r.failed
+		r.mu.Unlock()
+		done(t, failed)
 		if time.Now().After(deadline) {
 			t.Fatalf("never seen: %s", what)
 		}

@@ -90,6 +90,7 @@ func (c *clients) Restart(name string) error {
 	}
 	client, err := redlock.New(masters, append(slices.Clone(c.options),
 		redlock.WithTTL(c.ttl), redlock.WithMaxTTL(c.maxTTL), redlock.WithRequestTimeout(c.request),
+		redlock.WithWaitForSetup(), // the operator sets all up again
 		redlock.WithObserver(c.observer(name, w)))...)
 	if err != nil {
 		return fmt.Errorf("sim: %w", err)

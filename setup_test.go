@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/masterurl"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
@@ -33,8 +34,10 @@ func TestLasting(t *testing.T) {
 		noPerm    = replied("NOPERM this user has no permissions to run the 'evalsha' command")
 		stranger  = notAdmittedFault{}
 		isNew     = fmt.Errorf("%w: it is new, and does not vote yet", ErrNotMember)
+		distrust  = &masterurl.TLSError{}
 		down      = errors.New("connection refused")
 		oom       = replied("OOM command not allowed when used memory > 'maxmemory'.")
+		noDB      = replied("ERR DB index is out of range")
 		busy      = replied("BUSY Redis is busy running a script.")
 		text      = errors.New("NOAUTH, says something that is no server")
 	)
@@ -46,10 +49,12 @@ func TestLasting(t *testing.T) {
 		want   bool
 	}{
 		{"all refuse the password", ErrNoQuorum, 2, []error{noAuth, noAuth, noAuth}, true},
+		{"none has the database", ErrNoQuorum, 2, []error{noDB, noDB, noDB}, true},
 		{"a quorum does", ErrNoQuorum, 2, []error{nil, wrongPass, wrongPass}, true},
 		{"a minority does", ErrNoQuorum, 2, []error{nil, down, wrongPass}, false},
 		{"each for another reason", ErrNoQuorum, 3, []error{noAuth, noPerm, stranger, down, nil}, true},
 		{"the others are just enough", ErrNoQuorum, 3, []error{noAuth, noPerm, isNew, down, nil}, false},
+		{"no trust", ErrNoQuorum, 2, []error{distrust, distrust, nil}, true},
 		{"none is admitted", ErrNoQuorum, 2, []error{stranger, stranger, stranger}, true},
 		{"too few of the members are given", ErrNoQuorum, 3, []error{nil, nil}, true},
 		{"new members", ErrNoQuorum, 2, []error{isNew, isNew, isNew}, false},
@@ -101,45 +106,47 @@ func everyWait(c *Client, ctx context.Context, opts ...LockOption) map[string]er
 	return errs
 }
 
-func TestFailFast(t *testing.T) {
+// Without a bound and by default, who cannot get the lock before somebody does something is told at once. WithWaitForSetup waits.
+func TestWhatTimeDoesNotMendFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		waits := func(what string, c *Client, want ...error) {
+		fails := func(what string, c *Client, want ...error) {
 			t.Helper()
 			start := time.Now()
-			for call, err := range everyWait(c, background, WithFailFast(), WithWait(time.Minute)) {
+			for call, err := range everyWait(c, background) {
 				if errors.Is(err, context.DeadlineExceeded) || err == nil {
 					t.Errorf("%s: %s: %v", what, call, err)
 				}
-				requireErr(t, err, append(want, ErrNotAcquired, ErrNoQuorum)...)
+				requireErr(t, err, append(want, ErrNotAcquired, ErrNoQuorum, ErrNeedsSetup)...)
 			}
 			if took := time.Since(start); took > 5*DefaultRequestTimeout {
 				t.Errorf("%s: failing at once took %v", what, took)
 			}
-			start = time.Now()
-			ctx, cancel := context.WithTimeout(background, 2*time.Second)
-			defer cancel()
-			_, err := c.Lock(ctx, "name")
-			requireErr(t, err, append(want, context.DeadlineExceeded)...)
-			if took := time.Since(start); took != 2*time.Second {
-				t.Errorf("%s: without the option Lock waited for %v", what, took)
+			for call, err := range everyWait(c, background, WithWaitForSetup(), WithWait(2*time.Second)) {
+				requireErr(t, err, append(want, ErrNotAcquired, context.DeadlineExceeded)...)
+				if errors.Is(err, ErrNeedsSetup) {
+					t.Errorf("%s: with the option %s fails with %v", what, call, err)
+				}
 			}
 		}
-		waits("nothing is founded", d.stranger(), ErrNeedsInit)
+		fails("nothing is founded", d.stranger(), ErrNeedsInit)
+		early := goLock(t, d.stranger(WithWaitForSetup()), "early")
+		time.Sleep(time.Minute)
 		must(t, d.stranger().Init(background, 0))
-		for call, err := range everyWait(d.stranger(), background, WithFailFast()) {
+		must(t, have(t, early).Unlock(background))
+		for call, err := range everyWait(d.stranger(), background) {
 			if err != nil {
 				t.Errorf("%s: %v", call, err)
 			}
 		}
 
 		few := &deployment{t: t, virtual: true, epoch: d.epoch, masters: d.masters[:1]}
-		waits("one of three members", few.stranger())
+		fails("one of three members", few.stranger())
 	})
 }
 
 // Masters that refuse the password, as redis-server does.
-func TestFailFastWithoutThePassword(t *testing.T) {
+func TestAWaitWithoutThePassword(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ password, want string }{{"", "NOAUTH"}, {"wrong", "WRONGPASS"}} {
 		t.Run(c.want, func(t *testing.T) {
@@ -151,13 +158,13 @@ func TestFailFastWithoutThePassword(t *testing.T) {
 				}
 				must(t, d.raw[0].ConfigSet(background, "requirepass", "right").Err())
 				if c.password == "" { // the others need none
-					lock := have(t, goLock(t, d.stranger(WithFailFast()), "name"))
+					lock := have(t, goLock(t, d.stranger(), "name"))
 					must(t, lock.Unlock(background))
 				}
 				for _, r := range d.raw[1:] {
 					must(t, r.ConfigSet(background, "requirepass", "right").Err())
 				}
-				for call, err := range everyWait(d.stranger(WithWait(patience)), background, WithFailFast()) {
+				for call, err := range everyWait(d.stranger(WithWait(patience)), background) {
 					requireErr(t, err, ErrNotAcquired, ErrNoQuorum)
 					if errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), c.want) {
 						t.Errorf("%s: %v", call, err)
@@ -180,7 +187,7 @@ func (m withPassword) options() *redis.Options {
 }
 
 // Strangers to the deployment do not vote, whatever they belong to.
-func TestFailFastAmongStrangers(t *testing.T) {
+func TestAWaitAmongStrangers(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 6, func(t *testing.T, d *deployment) {
 		one := &deployment{t: t, virtual: true, epoch: d.epoch, masters: d.masters[:3]}
@@ -193,7 +200,7 @@ func TestFailFastAmongStrangers(t *testing.T) {
 		} {
 			mixed := &deployment{t: t, virtual: true, epoch: d.epoch, masters: masters}
 			start := time.Now()
-			_, err := mixed.stranger(WithFailFast()).Lock(background, "name", WithWait(time.Minute))
+			_, err := mixed.stranger().Lock(background, "name", WithWait(time.Minute))
 			requireErr(t, err, ErrNotAcquired, ErrNoQuorum, ErrNotMember)
 			if took := time.Since(start); took > DefaultRequestTimeout {
 				t.Errorf("it took %v", took)
@@ -203,11 +210,11 @@ func TestFailFastAmongStrangers(t *testing.T) {
 }
 
 // What passes by itself is waited for.
-func TestFailFastWaitsForWhatPasses(t *testing.T) {
+func TestWhatPassesIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		held := mustTry(t, d.client(), "name", WithTTL(10*time.Second), WithoutWatchdog())
-		c := d.client(WithFailFast())
+		c := d.client()
 		must(t, have(t, goLock(t, c, "name")).Unlock(background))
 		requireErr(t, held.Unlock(background), ErrExpired)
 

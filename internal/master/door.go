@@ -1,0 +1,138 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// maxDials bounds how many connections are dialled within a second. A client that starts beside a far master needs
+	// about half of them at once.
+	maxDials = 20
+
+	// freeDials is how many connections in a row may be of no use before there is a pause between dials: a client that
+	// finds its connections broken needs a new one of each kind at once.
+	freeDials = 4
+)
+
+// door is what all connections to a master are dialled through: those for requests, for commands past the queue and for
+// subscriptions. So there is one pause between dials, whoever wants to dial, and all connections can be left at once.
+// Connections of a failover client do not pass one.
+type door struct {
+	mu      sync.Mutex
+	paces   bool                // else everybody may dial at any time
+	useless int                 // dials since a connection was of use
+	pause   time.Duration       // after the last dial
+	opens   time.Time           // nobody dials before that
+	dialled [maxDials]time.Time // when the last ones were
+	next    int                 // place of the oldest of them
+	why     error               // the last connection was of no use; nil: it was
+	conns   map[*boundedConn]struct{}
+}
+
+// pace makes the door pause between dials.
+func (d *door) pace() {
+	if d != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.paces = true
+	}
+}
+
+// dial connects by way of dial, unless it is too early for that. Then the error is a *pausedError.
+func (d *door) dial(ctx context.Context, network, addr string, dial func(context.Context, string, string) (net.Conn, error)) (net.Conn, error) {
+	if err := d.enter(time.Now()); err != nil {
+		return nil, err
+	}
+	conn, err := dial(ctx, network, addr)
+	if err != nil {
+		return nil, &dialError{err}
+	}
+	discardOnClose(conn)
+	closeWith(ctx, conn)
+	return d.keep(conn), nil
+}
+
+// enter notes a dial, or returns why there must be none now.
+func (d *door) enter(now time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	oldest := &d.dialled[d.next]
+	switch {
+	case !d.paces:
+		return nil
+	case now.Before(d.opens) && d.why != nil:
+		return &pausedError{d.why}
+	case now.Sub(*oldest) < time.Second:
+		return &pausedError{errManyDials}
+	}
+	*oldest, d.next = now, (d.next+1)%maxDials
+	if d.useless++; d.useless > freeDials {
+		d.pause = min(max(2*d.pause, MinRetry), MaxRetry)
+		d.opens = now.Add(d.pause - rand.N(d.pause/4)) // clients that failed together do not come back together
+	}
+	return nil
+}
+
+var errManyDials = errors.New("not tried: connections to it broke again and again")
+
+// used tells what became of something for which a connection may have been dialled, and returns why it failed.
+func (d *door) used(err error) error {
+	if paused, is := errors.AsType[*pausedError](err); is {
+		return paused.why
+	}
+	if d != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.why = err; err == nil {
+			d.useless, d.pause, d.opens = 0, 0, time.Time{}
+		}
+	}
+	return err
+}
+
+// keep returns the connection, bounded, which the door knows until it is closed.
+func (d *door) keep(conn net.Conn) net.Conn {
+	b := &boundedConn{Conn: conn, door: d, made: time.Now()}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.conns == nil {
+		d.conns = map[*boundedConn]struct{}{}
+	}
+	d.conns[b] = struct{}{}
+	return b.idleSeen()
+}
+
+func (d *door) forget(b *boundedConn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.conns, b)
+}
+
+// leave closes all connections that were made before then.
+func (d *door) leave(then time.Time, why error) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	var old []*boundedConn
+	for b := range d.conns {
+		if b.made.Before(then) {
+			old = append(old, b)
+		}
+	}
+	d.mu.Unlock()
+	for _, b := range old {
+		b.leave(why)
+	}
+}
+
+// pausedError tells that it is too early to dial again, and why the last connection was of no use. It does not unwrap:
+// go-redis would take a server's refusal in it for the reply to a command.
+type pausedError struct{ why error }
+
+func (e *pausedError) Error() string { return e.why.Error() }

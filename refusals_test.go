@@ -1,0 +1,381 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+// What a server refuses is no evidence: neither of lost data, nor that a lock is another's, nor that a waiter is dead.
+
+// lesser returns a client of a server that logs in as a user who may do everything, and what takes a right from that user.
+func lesser(t *testing.T, r *redis.Client) (user *redis.Client, may func(but ...string)) {
+	t.Helper()
+	may = func(but ...string) {
+		t.Helper()
+		words := []any{"acl", "setuser", "lesser", "reset", "on", ">pw", "~*", "&*", "+@all"}
+		for _, right := range but {
+			words = append(words, right)
+		}
+		must(t, r.Do(background, words...).Err())
+	}
+	may()
+	o := *r.Options()
+	o.Username, o.Password = "lesser", "pw"
+	user = redis.NewClient(&o)
+	t.Cleanup(func() { _ = user.Close() })
+	return user, may
+}
+
+// votes tells for each master which member it is, and at which version it votes.
+func (d *deployment) votes() (all []string) {
+	d.t.Helper()
+	for _, r := range d.raw {
+		is, err := r.HMGet(background, script.RegisterKey(DefaultPrefix), "id", "votes").Result()
+		must(d.t, err)
+		all = append(all, fmt.Sprint(is...))
+	}
+	return all
+}
+
+// Whatever one of its commands is refused, an operation ends no membership, lowers no counter, takes no lock from its
+// owner, and drops no waiter that it did not call. When it is run again with all rights, the master votes.
+func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
+	t.Parallel()
+	r := processes(t, 1, redisproc.Config{}).raw[0]
+	user, may := lesser(t, r)
+	waits := r.Subscribe(background, "waits")
+	t.Cleanup(func() { _ = waits.Close() })
+	_, err := waits.Receive(background)
+	must(t, err)
+
+	terms := termsOf(DefaultTTL, 0, 0)
+	holdOf := func(owner string, reads bool) *hold {
+		h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner), depth: 1, token: 1<<41 + 1, last: 1<<41 + 1}
+		h.reading.Store(reads)
+		return h
+	}
+	mine, reads := holdOf("mine", false), holdOf("mine", true)
+	k := mine.keys
+	channel := "waits"
+	in := place{&channel, waitqueue.TicketOf("1500000000000000")}
+	written := fmt.Sprintf("mine 1 %d +", int64(1<<41))
+	put := func(value string) func(redis.Pipeliner) {
+		return func(p redis.Pipeliner) { p.Set(background, k.Lock, value, DefaultTTL) }
+	}
+	read := func(owners ...string) func(redis.Pipeliner) {
+		return func(p redis.Pipeliner) {
+			for _, owner := range owners {
+				p.ZAdd(background, k.Lock, redis.Z{Score: float64(time.Now().Add(DefaultTTL).UnixMilli()), Member: owner})
+			}
+			p.PExpire(background, k.Lock, DefaultTTL)
+		}
+	}
+	states := map[string]func(redis.Pipeliner){
+		"free": func(redis.Pipeliner) {}, "written": put(written), "another's": put(strings.Replace(written, "mine", "other", 1)),
+		"kept": put(" " + channel), "kept for readers": put(" {read}"), "read": read("mine"), "read by both": read("mine", "other"), "read by another": read("other"),
+	}
+	tickets := map[string]float64{"nobody waits": 0, "a writer waits": 1e15, "a reader waits": 1e15 + .5}
+	calls := []script.Call{
+		mine.acquireCall(terms, nowhere), mine.acquireCall(terms, in), mine.jointCall(terms, 1), mine.reenterCall(2, terms), mine.confirmCall(1 << 41),
+		mine.extendCall(terms), mine.repairCall(terms), mine.exitCall(1), script.Verify.Call([]*string{&k.Lock}, uint64(1<<41)),
+		reads.acquireCall(terms, nowhere), reads.acquireCall(terms, in), reads.stayCall(terms), reads.confirmCall(0), reads.repairCall(terms),
+		mine.releaseCall(), mine.passCall(&channel), mine.undoCall(goneTTL, nowhere), mine.undoCall(0, in), reads.undoCall(0, in),
+		mine.lingerCall(DefaultTTL, goneTTL), script.Leave.Call([]*string{&k.Lock, &k.Queue}, &channel),
+	}
+	renews := map[*script.Operation]bool{script.Extend: true, script.Reenter: true, script.Stay: true, script.Repair: true, script.Restore: true}
+	gives := func(c script.Call) bool { return c.NoVote && c.Operation != script.Exit }
+	must(t, memberOfOne(r))
+	register := script.RegisterKey(DefaultPrefix)
+	member := r.HGetAll(background, register).Val()
+	for _, right := range ruleOf(t, "redlock") {
+		if !strings.HasPrefix(right, "+") || strings.HasPrefix(right, "+eval") {
+			continue
+		}
+		may("-" + right[1:])
+		for state, setUp := range states {
+			for queue, ticket := range tickets {
+				for _, c := range calls {
+					_, err := r.Pipelined(background, func(p redis.Pipeliner) error {
+						p.FlushDB(background)
+						p.HSet(background, register, member)
+						p.Set(background, k.Fence, 1<<41, 0)
+						setUp(p)
+						if ticket > 0 {
+							p.ZAdd(background, k.Queue, redis.Z{Score: ticket, Member: channel})
+						}
+						return nil
+					})
+					must(t, err)
+					replies, err := runBatchAt(script.BatchSource, user, "1", c)
+					what := fmt.Sprintf("without %s, %s, %s: %s is told %v %v", right, state, queue, c.Name, replies, err)
+					var is *redis.MapStringStringCmd
+					var counter, value *redis.StringCmd
+					var readers, line *redis.StringSliceCmd
+					_, _ = r.Pipelined(background, func(p redis.Pipeliner) error { // the lock is of one type or the other
+						is, counter = p.HGetAll(background, register), p.Get(background, k.Fence)
+						value, readers, line = p.Get(background, k.Lock), p.ZRange(background, k.Lock, 0, -1), p.ZRange(background, k.Queue, 0, -1)
+						return nil
+					})
+					has := func(owner string) bool {
+						return strings.HasPrefix(value.Val(), owner+" ") || slices.Contains(readers.Val(), owner)
+					}
+					if strings.Contains(what, "NOTMEMBER") || !maps.Equal(is.Val(), member) {
+						t.Errorf("%s: the register is %v", what, is.Val())
+					}
+					if n, err := counter.Int64(); err != nil || n < 1<<41 {
+						t.Errorf("%s: the counter is %d, %v", what, n, err)
+					}
+					if strings.Contains(state, "another") && !has("other") {
+						t.Errorf("%s: another lost the lock", what)
+					}
+					mine := strings.HasPrefix(state, "read") && state != "read by another" || state == "written"
+					if mine && !gives(c) && !has("mine") {
+						t.Errorf("%s: the owner lost the lock", what)
+					}
+					called := strings.HasPrefix(value.Val(), " ") || has("mine")
+					if right == "+publish" && ticket > 0 && c.Operation != script.Leave && !called && !slices.Contains(line.Val(), channel) {
+						t.Errorf("%s: the waiter was dropped, and not called", what)
+					}
+					if len(replies) == 1 {
+						if n, done := replies[0].(int64); done {
+							freed := gives(c) && c.Operation != script.Leave && (c.Operation != script.Linger || state == "written")
+							if mine && (renews[c.Operation] || freed) && c.Read(n).NotMine() {
+								t.Errorf("%s: it was the owner's", what)
+							}
+							continue
+						}
+					}
+					v, err := callIn(script.BatchSource, r, c)
+					if redis.HasErrorPrefix(err, "NOTMEMBER") || redis.HasErrorPrefix(err, "VERSION") {
+						t.Errorf("%s: and with all rights %v", what, err)
+					}
+					if mine && renews[c.Operation] && v.NotMine() {
+						t.Errorf("%s: and with all rights %+v", what, v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A counter that is missing stays as good as missing until the master has disowned itself: it does not begin to count again,
+// though that is refused at first.
+func TestALossOutlastsARefusal(t *testing.T) {
+	t.Parallel()
+	r := processes(t, 1, redisproc.Config{}).raw[0]
+	user, may := lesser(t, r)
+	mine := &hold{owner: "mine", keys: script.KeysOf(DefaultPrefix, "job", "mine")}
+	for was, lose := range map[string]func() error{
+		"missing": func() error { return r.Del(background, mine.keys.Fence).Err() },
+		"below 0": func() error { return r.Set(background, mine.keys.Fence, -1, 0).Err() },
+		"above":   func() error { return r.Set(background, mine.keys.Fence, script.MaxCounter, 0).Err() },
+	} {
+		must(t, memberOfOne(r))
+		must(t, lose())
+		may("-hdel")
+		for range 5 {
+			if v, err := callIn(script.BatchSource, user, mine.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere)); err == nil || redis.HasErrorPrefix(err, "NOTMEMBER") {
+				t.Errorf("%s: without +hdel: %+v, %v", was, v, err)
+			}
+		}
+		may()
+		if _, err := callIn(script.BatchSource, user, mine.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere)); !redis.HasErrorPrefix(err, "NOTMEMBER") {
+			t.Errorf("%s: and with +hdel: %v", was, err)
+		}
+	}
+}
+
+// Whatever one of its commands is refused, a script of the register does not take the server for another's or for one that
+// lost its data, and leaves the register as it was, but for a promise and the note that it is not durable.
+func TestAScriptOfTheRegisterThatIsRefusedLosesNothing(t *testing.T) {
+	t.Parallel()
+	r := processes(t, 1, redisproc.Config{}).raw[0]
+	user, may := lesser(t, r)
+	must(t, memberOfOne(r))
+	register := script.RegisterKey(DefaultPrefix)
+	member := r.HGetAll(background, register).Val()
+	fence := script.FenceKey(DefaultPrefix, 0)
+	but := func(fields ...string) map[string]string {
+		is := maps.Clone(member)
+		for i := 0; i < len(fields); i += 2 {
+			is[fields[i]] = fields[i+1]
+		}
+		maps.DeleteFunc(is, func(_, value string) bool { return value == "" })
+		return is
+	}
+	claimed := map[string]string{"deployment": "d", "id": "one", "run": member["run"], "durable": "no", "claim": "a", "claimed": "2"}
+	for what, x := range map[string]struct {
+		is     map[string]string
+		source string
+		args   []any
+	}{
+		"promise":  {member, script.PromiseSource, []any{"one", "2"}},
+		"accept":   {but("learned", "1"), script.AcceptSource, []any{"one", "2", member["table"], "d"}},
+		"learn":    {member, script.LearnSource, []any{"one", "2", member["table"], "d"}},
+		"counters": {member, script.CountersSource, []any{"one", "1"}},
+		"sync":     {member, script.SyncSource, []any{"one", "1", "1", "2000"}},
+		"adopt":    {but("run", "before", "durable", "yes"), script.AdoptSource, []any{member["run"], "one", "yes"}},
+		"enroll":   {but("id", "", "votes", ""), script.EnrollSource, []any{member["run"], "", "d", "new", "yes", "1"}},
+		"inspect":  {member, script.InspectSource, nil},
+		"claim":    {claimed, script.ClaimSource, []any{member["run"], "e", "new", "yes", "a", "3", ""}},
+		"found":    {claimed, script.FoundSource, []any{"d", "one", "2", member["table"], ""}},
+	} {
+		keys := []string{register, fence}
+		if x.source == script.InspectSource {
+			keys = append(keys, "queue")
+		}
+		run := func() error {
+			_, err := r.Pipelined(background, func(p redis.Pipeliner) error {
+				p.Del(background, register)
+				p.HSet(background, register, x.is)
+				p.Set(background, fence, 1000, 0)
+				return nil
+			})
+			must(t, err)
+			return user.Eval(background, x.source, keys, x.args...).Err()
+		}
+		refused := false
+		for _, right := range ruleOf(t, "redlock") {
+			if !strings.HasPrefix(right, "+") || strings.HasPrefix(right, "+eval") {
+				continue
+			}
+			may("-" + right[1:])
+			err := run()
+			may()
+			if err == nil {
+				continue
+			}
+			refused = true
+			for _, word := range []string{"NOTMEMBER", "CLAIMED", "BELONGS", "PROMISED"} {
+				if redis.HasErrorPrefix(err, word) {
+					t.Errorf("without %s: %s is told %v", right, what, err)
+				}
+			}
+			after, want := r.HGetAll(background, register).Val(), maps.Clone(x.is)
+			for _, free := range []string{"promised", "durable"} {
+				delete(after, free)
+				delete(want, free)
+			}
+			if !maps.Equal(after, want) {
+				t.Errorf("without %s: %s leaves %v, of %v", right, what, after, want)
+			}
+		}
+		if err := run(); err != nil || !refused {
+			t.Errorf("with all rights %s is told %v, and it needed none: %v", what, err, !refused)
+		}
+	}
+}
+
+// A right that is taken away for a moment, while clients lock, read, renew, enter again and wait, costs nothing: when it is
+// there again all go on, and the members are those of before.
+func TestARightThatIsTakenAwayForAMoment(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 3, redisproc.Config{})
+	d.reached()
+	rule := ruleOf(t, "redlock")
+	d.allow("redlock", rule)
+	a, b := d.as("redlock", 3), d.as("redlock", 3)
+	for _, c := range []*Client{a, b} {
+		eventually(t, "all masters are up", func() bool {
+			must(t, mustLock(t, c, "reaching").Unlock(background))
+			return allUp(c)
+		})
+	}
+	members := d.votes()
+	for _, right := range rule {
+		ok := t.Run(right, func(t *testing.T) {
+			held := mustLock(t, a, "held")
+			book, err := a.RLock(background, "book", WithWait(patience))
+			must(t, err)
+			page := mustLock(t, a, "page")
+			settled(t, a)
+			ctx, stop := context.WithCancel(background)
+			var waiting sync.WaitGroup
+			waiter := func(lock func(ctx context.Context) (*Lock, error)) {
+				waiting.Go(func() {
+					for ctx.Err() == nil { // without a right on a quorum Lock does not wait
+						if lock, err := lock(ctx); err == nil {
+							check(t, lock.Unlock(background))
+							return
+						}
+						time.Sleep(20 * time.Millisecond)
+					}
+				})
+			}
+			waiter(func(ctx context.Context) (*Lock, error) { return b.Lock(ctx, "held", WithTTL(d.ttl())) })
+			waiter(func(ctx context.Context) (*Lock, error) { return b.RLock(ctx, "held", WithTTL(d.ttl())) })
+			waiter(func(ctx context.Context) (*Lock, error) { return b.Lock(ctx, "book", WithTTL(d.ttl())) })
+			if right != "+subscribe" {
+				d.inLine("held", 1)
+			}
+
+			d.allow("redlock", without(rule, right))
+			var got []*Lock
+			entered := func(lock *Lock, err error) error {
+				if err == nil {
+					got = append(got, lock)
+				}
+				return err
+			}
+			for what, try := range map[string]func() error{
+				"reads":                 func() error { return entered(a.TryRLock(background, "another book")) },
+				"locks":                 func() error { return entered(a.TryLock(background, "another")) },
+				"extends":               func() error { return held.Extend(background, DefaultTTL) },
+				"extends for reading":   func() error { return book.Extend(background, DefaultTTL) },
+				"re-enters":             func() error { return entered(a.TryLock(held.Context(), "held")) },
+				"re-enters and reads":   func() error { return entered(a.TryRLock(book.Context(), "book")) },
+				"downgrades":            func() error { return page.Downgrade(background) },
+				"reads beside a reader": func() error { return entered(b.TryRLock(background, "book")) },
+				"verifies":              func() error { _, err := b.Verify(background, "held", held.Token()); return err },
+			} {
+				if err := try(); err != nil && (errors.Is(err, ErrLost) || !errors.Is(err, ErrNoQuorum) && !errors.Is(err, ErrHeld)) {
+					t.Errorf("who %s is told %v", what, err)
+				}
+			}
+			if now := d.votes(); !slices.Equal(now, members) {
+				t.Fatalf("without it the members became %v, from %v", now, members)
+			}
+			d.allow("redlock", rule)
+
+			returned := time.Now()
+			for _, c := range []*Client{a, b} {
+				eventually(t, "its masters may be used again", func() bool { return c.Ready(background) == nil && allUp(c) })
+			}
+			for _, lock := range got {
+				must(t, lock.Unlock(background))
+			}
+			for _, lock := range []*Lock{held, book, page} {
+				eventually(t, "it is renewed", func() bool { return lock.Extend(background, DefaultTTL) == nil })
+				if !lock.Valid() {
+					t.Errorf("%v ended: %v", lock, context.Cause(lock.Context()))
+				}
+				must(t, lock.Unlock(background))
+			}
+			must(t, mustLock(t, b, "fresh").Unlock(background))
+			waiting.Wait()
+			stop()
+			if took := time.Since(returned); took > patience/2 {
+				t.Errorf("all go on after %v only", took)
+			}
+			if now := d.votes(); !slices.Equal(now, members) {
+				t.Fatalf("the members became %v, from %v", now, members)
+			}
+		})
+		if !ok {
+			return // it may hold what the next one wants
+		}
+	}
+}
