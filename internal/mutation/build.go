@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/redlock-go/redlock/internal/edits"
 )
 
 const module = "github.com/redlock-go/redlock"
@@ -32,24 +34,18 @@ type changed struct {
 
 // change writes the files of an area anew, without the mutants that are known to be invalid.
 func change(root, scratch string, patterns []string, invalid map[int]bool) (*changed, error) {
-	c := &changed{invalid: invalid, overlay: filepath.Join(scratch, "overlay.json"), written: make(map[string]string)}
-	replaced := map[string]string{}
+	c := &changed{invalid: invalid, written: make(map[string]string)}
+	overlay := edits.NewOverlay(root, scratch)
 	put := func(path string, text []byte) error {
-		name := strings.ReplaceAll(path, "/", "_")
-		to := filepath.Join(scratch, name)
-		absolute, err := filepath.Abs(filepath.Join(root, path))
-		if err != nil {
-			return err
-		}
-		replaced[absolute] = to
+		name, err := overlay.Put(path, text)
 		c.written[name] = string(text)
-		return os.WriteFile(to, text, 0o600)
+		return err
 	}
 	files, err := expand(root, patterns)
 	if err != nil {
 		return nil, err
 	}
-	var edits []edit
+	var ofScripts []edit
 	for _, path := range files {
 		if filepath.Ext(path) != ".lua" {
 			continue
@@ -61,12 +57,12 @@ func change(root, scratch string, patterns []string, invalid map[int]bool) (*cha
 		found, at := luaEdits(path, source)
 		for i, e := range found {
 			e.id = len(c.mutants) + 1
-			edits = append(edits, e)
+			ofScripts = append(ofScripts, e)
 			c.mutants = append(c.mutants, mutant{e.id, at[i], e.text + " to " + e.to})
 		}
 	}
-	if edits != nil {
-		if err := put("scripts/scripts.go", luaSource(edits)); err != nil {
+	if ofScripts != nil {
+		if err := put("scripts/scripts.go", luaSource(ofScripts)); err != nil {
 			return nil, err
 		}
 	}
@@ -95,11 +91,8 @@ func change(root, scratch string, patterns []string, invalid map[int]bool) (*cha
 	if err := put("internal/mutation/mutant/mutant.go", []byte(mutantSource)); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replaced})
-	if err != nil {
-		return nil, err
-	}
-	return c, os.WriteFile(c.overlay, text, 0o600)
+	c.overlay, err = overlay.Write()
+	return c, err
 }
 
 // expand returns the files that the patterns stand for, without tests.
