@@ -46,19 +46,32 @@ func Watch(ctx context.Context, client *redlock.Client, name string, every time.
 	if every < MinPoll {
 		return &redlock.OptionError{Field: "poll", Value: every, Rule: fmt.Sprintf("must be at least %v", MinPoll)}
 	}
-	told, seen := "", ""
+	var terms terms
 	for {
 		now, err := Of(ctx, client, name)
-		switch {
-		case errors.Is(err, redlock.ErrClosed), errors.Is(err, redlock.ErrBadOption):
+		if errors.Is(err, redlock.ErrClosed) || errors.Is(err, redlock.ErrBadOption) {
 			return err
-		case err == nil && now.Term != told && (now.Token.Valid() || now.Term == seen): // else it may be asking yet
-			told = now.Term
+		}
+		if terms.next(now) {
 			tell(now)
 		}
-		seen = now.Term
 		if err := sleep(ctx, every); err != nil {
 			return err
 		}
 	}
+}
+
+// terms are those that Watch has seen.
+type terms struct{ told, seen string }
+
+// next notes who leads now, the zero Leader if nobody is known to, and reports whether that is to be told. An
+// owner without a token may be asking yet, and may not come to lead: it is told when it is seen twice in a row.
+func (t *terms) next(now Leader) bool {
+	before := t.seen
+	t.seen = now.Term
+	if now.Term == "" || now.Term == t.told || !now.Token.Valid() && now.Term != before {
+		return false
+	}
+	t.told = now.Term
+	return true
 }
