@@ -773,7 +773,7 @@ func cancelledAttemptLeavesNothing(t *testing.T, d *deployment) {
 	for i := range 3 {
 		d.masters[i].thaw()
 	}
-	eventually(t, "rolled back everywhere", func() bool { return d.holders("job") == "00000" })
+	givenBack(t, d, "job", "00000", DefaultTTL/2)
 }
 
 func closeReleases(t *testing.T, d *deployment) {

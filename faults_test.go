@@ -159,7 +159,7 @@ func TestRollbackReachesUnknownOutcomes(t *testing.T) {
 	requireErr(t, err, ErrHeld)
 	within(t, "lost Seen", lost.Seen())
 	within(t, "again Seen", again.Seen())
-	eventually(t, "the unknown grant is given back", func() bool { return d.holders("job") == "011" })
+	givenBack(t, d, "job", "011", faultTTL/2)
 	must(t, rival.Unlock(background))
 	must(t, mustTry(t, b, "job").Unlock(background))
 }
@@ -272,7 +272,7 @@ func TestLateGrantOfALostLockGoes(t *testing.T) {
 		t.Fatalf("the third master did not grant: %s (%v)", got, err)
 	}
 	late.Release()
-	eventually(t, "the late grant is given back", func() bool { return d.holders("job") == "110" })
+	givenBack(t, d, "job", "110", faultTTL/2)
 	must(t, rival.Unlock(background))
 }
 

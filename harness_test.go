@@ -516,11 +516,17 @@ func on(o *script.Operation, nth int, do faultproxy.Action) faultproxy.Rule {
 
 func requireFree(t *testing.T, d *deployment, name string) {
 	t.Helper()
-	want := strings.Repeat("0", len(d.masters))
+	givenBack(t, d, name, strings.Repeat("0", len(d.masters)), faultTTL/2)
+}
+
+// givenBack waits until name is locked on these masters, and on no others. That must take less than a ttl: when that
+// is over, what nobody gave back is gone as well.
+func givenBack(t *testing.T, d *deployment, name, want string, within time.Duration) {
+	t.Helper()
 	start := time.Now()
-	eventually(t, name+" is free everywhere", func() bool { return d.holders(name) == want })
-	if took := time.Since(start); took > faultTTL/2 {
-		t.Errorf("free after %v only: the ttl did it, not the release", took)
+	eventually(t, name+" is locked on "+want, func() bool { return d.holders(name) == want })
+	if took := time.Since(start); took > within {
+		t.Errorf("so after %v only: the ttl did it, not the release", took)
 	}
 }
 

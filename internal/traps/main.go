@@ -17,10 +17,10 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	chosen := flag.String("run", "", "only the rows of docs/TRAPS.md that match this `regexp`: a number and the words behind it, or the words")
+	run := flag.String("run", "", "only the rows of docs/TRAPS.md that match this `regexp`: a number and the words behind it, or the words")
 	limit := flag.Duration("timeout", 2*time.Minute, "how long one test may take")
 	flag.Parse()
-	pattern, err := regexp.Compile(*chosen)
+	pattern, err := regexp.Compile(*run)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -28,31 +28,57 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	found, missed := 0, 0
+	scratch, err := os.MkdirTemp("", "traps")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(scratch)
+	var chosen []row
 	for _, r := range rows {
-		if !pattern.MatchString(r.title) {
-			continue
+		if pattern.MatchString(r.title) {
+			chosen = append(chosen, r)
 		}
-		if r.reason != "" {
-			fmt.Printf("%s\n     not put back: %s\n", r.title, r.reason)
-			continue
-		}
+	}
+	found, missed, err := tryOut(".", scratch, chosen, *limit)
+	if err != nil {
+		log.Print(err)
+	}
+	fmt.Printf("== %d tests found their trap, %d did not\n", found, missed)
+	if err != nil || missed > 0 || found == 0 {
+		os.RemoveAll(scratch)
+		os.Exit(1)
+	}
+}
+
+// tryOut puts the traps of the rows back, one after the other, and tells of each what its tests say.
+func tryOut(root, scratch string, rows []row, limit time.Duration) (found, missed int, err error) {
+	b, err := newBuilder(root, scratch, rows)
+	if err != nil {
+		return 0, 0, err
+	}
+	number := 0
+	for _, r := range rows {
 		fmt.Println(r.title)
+		if r.reason != "" {
+			fmt.Println("     not put back:", r.reason)
+		}
 		for _, t := range r.traps {
-			started := time.Now()
-			for _, v := range t.tryOut(".", *limit) {
-				if v.found() {
+			number++
+			for _, one := range t.tests {
+				started := time.Now()
+				is, said := b.run(number, t, one, limit)
+				if is == red {
 					found++
 				} else {
 					missed++
+					is = "NOT FOUND, " + is
 				}
-				fmt.Printf("     %v (%.0f s)\n", v, time.Since(started).Seconds())
-				started = time.Now()
+				fmt.Printf("     %s: %v (%.0f s)\n", is, one, time.Since(started).Seconds())
+				if is != red {
+					fmt.Println(said)
+				}
 			}
 		}
 	}
-	fmt.Printf("== %d tests found their trap, %d did not\n", found, missed)
-	if missed > 0 || found == 0 {
-		os.Exit(1)
-	}
+	return found, missed, nil
 }

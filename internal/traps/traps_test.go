@@ -6,8 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -72,7 +70,7 @@ func exists(t *testing.T, one test) error {
 			continue
 		}
 		for _, part := range parts[1:] {
-			if !strings.Contains(text, strconv.Quote(part)) && !strings.Contains(text, strconv.Quote(strings.ReplaceAll(part, "_", " "))) {
+			if !strings.Contains(text, part) && !strings.Contains(text, strings.ReplaceAll(part, "_", " ")) {
 				return fmt.Errorf("%s has no case %s", one.folder, part)
 			}
 		}
@@ -86,24 +84,33 @@ var (
 	word    = regexp.MustCompile(`[\w/=]+`)
 )
 
-// names tells whether the last column of a row names a test: the whole of it, its last part, or with a -run that it matches.
+// names tells whether the last column of a row names a test: its path, with a piece of each case, or its last part alone, or a -run
+// that matches.
 func names(by, name string) bool {
 	parts := strings.Split(name, "/")
-	words := word.FindAllString(by, -1)
-	if slices.Contains(words, parts[0]) || slices.Contains(words, name) || slices.Contains(words, parts[len(parts)-1]) {
-		return true
+	for _, w := range word.FindAllString(by, -1) {
+		path := strings.Split(w, "/")
+		if w == parts[len(parts)-1] || path[0] == parts[0] && matches(path, parts, strings.Contains) {
+			return true
+		}
 	}
 	for _, found := range runFlag.FindAllStringSubmatch(by, -1) {
-		patterns := strings.Split(found[1], "/")
-		matches := true
-		for i, p := range patterns {
-			matches = matches && i < len(parts) && regexp.MustCompile(p).MatchString(parts[i])
-		}
-		if matches {
+		is := func(part, pattern string) bool { return regexp.MustCompile(pattern).MatchString(part) }
+		if matches(strings.Split(found[1], "/"), parts, is) {
 			return true
 		}
 	}
 	return false
+}
+
+// matches tells whether each pattern is of the part of a test's path at its place.
+func matches(patterns, parts []string, is func(part, pattern string) bool) bool {
+	for i, p := range patterns {
+		if i == len(parts) || !is(parts[i], p) {
+			return false
+		}
+	}
+	return true
 }
 
 func TestTable(t *testing.T) {

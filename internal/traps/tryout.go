@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,43 +15,70 @@ import (
 	"github.com/redlock-go/redlock/internal/edits"
 )
 
-// verdict is what became of a test with the trap put back.
-type verdict struct {
-	test test
-	is   string
-	said string // by the test or the compiler, if it did not find the trap
-}
-
+// red is what a test must be.
 const red = "red"
 
-func (v verdict) found() bool { return v.is == red }
-
-func (v verdict) String() string {
-	if v.found() {
-		return fmt.Sprintf("%s: %v", v.is, v.test)
-	}
-	return fmt.Sprintf("NOT FOUND, %s: %v\n%s", v.is, v.test, v.said)
+// builder builds tests with traps.
+type builder struct {
+	root, scratch string
+	all           *together
+	overlay       string            // of those that are built together
+	built         map[string]string // what the compiler said, by binary
 }
 
-// tryOut puts the trap back, and runs its tests.
-func (t trap) tryOut(root string, limit time.Duration) (verdicts []verdict) {
-	scratch, err := os.MkdirTemp("", "trap")
-	if err != nil {
-		return []verdict{{is: err.Error()}}
+func newBuilder(root, scratch string, rows []row) (*builder, error) {
+	b := &builder{root: root, scratch: scratch, built: map[string]string{}}
+	b.all = &together{scratch: scratch, sources: map[string]*source{}, includes: map[int]bool{}}
+	number := 0
+	for _, r := range rows {
+		for _, t := range r.traps {
+			number++
+			if _, err := b.all.add(root, number, t); err != nil {
+				return nil, fmt.Errorf("%s: %w", r.title, err)
+			}
+		}
 	}
-	defer os.RemoveAll(scratch)
-	overlay, err := t.overlay(root, scratch)
-	if err != nil {
-		return []verdict{{is: err.Error()}}
-	}
-	for _, one := range t.tests {
-		is, said := one.run(root, scratch, overlay, limit)
-		verdicts = append(verdicts, verdict{one, is, said})
-	}
-	return verdicts
+	var err error
+	b.overlay, err = b.all.write(root)
+	return b, err
 }
 
-func (t trap) overlay(root, scratch string) (string, error) {
+// run tells what becomes of a test with the trap of this number, and what it or the compiler said.
+func (b *builder) run(number int, t trap, one test, limit time.Duration) (is, said string) {
+	var binary string
+	if b.all.includes[number] {
+		binary, said = b.build(b.scratch, b.overlay, one)
+	}
+	if binary == "" { // it does not build with others
+		scratch := b.all.folder(number)
+		overlay, err := alone(b.root, scratch, t)
+		if err != nil {
+			return err.Error(), ""
+		}
+		if binary, said = b.build(scratch, overlay, one); binary == "" {
+			return "does not build", said
+		}
+		defer os.RemoveAll(scratch)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
+	defer cancel()
+	args := []string{"-test.v", "-test.run", pattern(one.name), "-test.timeout", limit.String()}
+	if !one.long {
+		args = append(args, "-test.short")
+	}
+	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd.Dir = filepath.Join(b.root, one.folder)
+	cmd.Env = append(os.Environ(), envChosen+"="+b.all.folder(number))
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	return judge(string(out), err, ctx.Err() != nil), string(out)
+}
+
+// alone returns the overlay of one trap.
+func alone(root, scratch string, t trap) (string, error) {
+	if err := os.MkdirAll(scratch, 0o700); err != nil {
+		return "", err
+	}
 	changed, err := edits.Apply(root, t.edits)
 	if err != nil {
 		return "", err
@@ -64,32 +92,30 @@ func (t trap) overlay(root, scratch string) (string, error) {
 	return o.Write()
 }
 
-// run builds the package of the test, unless a test before has, and runs the test.
-func (t test) run(root, scratch, overlay string, limit time.Duration) (is, said string) {
-	binary := filepath.Join(scratch, strings.ReplaceAll(t.folder, "/", "_")+".test")
-	args := []string{"test", "-c", "-vet=off", "-overlay", overlay}
-	if t.race {
+// build builds the package of a test, unless that is done. It returns no binary if that fails.
+func (b *builder) build(scratch, overlay string, one test) (binary, said string) {
+	binary = filepath.Join(scratch, strings.ReplaceAll(one.folder, "/", "_")+".test")
+	args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay}
+	if one.race {
 		binary += ".race"
 		args = append(args, "-race")
 	}
-	if _, err := os.Stat(binary); err != nil {
-		build := exec.Command("go", append(args, "-o", binary, "./"+t.folder)...)
-		build.Dir = root
-		if out, err := build.CombinedOutput(); err != nil {
-			return "does not build", string(out)
+	if said, done := b.built[binary]; done && said != "" {
+		return "", said
+	}
+	if _, err := os.Stat(binary); err == nil {
+		return binary, ""
+	}
+	cmd := exec.Command("go", append(args, "-o", binary, "./"+one.folder)...)
+	cmd.Dir = b.root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.built[binary] = fmt.Sprintf("%v\n%s", err, out)
+		if scratch == b.scratch {
+			log.Printf("%s does not build with all traps, so each is built by itself: %s", one.folder, b.built[binary])
 		}
+		return "", b.built[binary]
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit+10*time.Second)
-	defer cancel()
-	args = []string{"-test.v", "-test.run", pattern(t.name), "-test.timeout", limit.String()}
-	if !t.long {
-		args = append(args, "-test.short")
-	}
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Dir = filepath.Join(root, t.folder)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	return judge(string(out), err, ctx.Err() != nil), string(out)
+	return binary, ""
 }
 
 // pattern is what -run takes for one test, or one case of it.
