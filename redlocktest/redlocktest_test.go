@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -177,22 +178,56 @@ func TestRivalDies(t *testing.T) {
 	})
 }
 
-// A program's own client reaches the masters, is told at its next renewal, and knows them for those of Client.
+// A program's own client reaches the masters, knows them for those of Client, and is told at its next renewal.
 func TestURLs(t *testing.T) {
 	t.Parallel()
+	const ttl = 4 * time.Second
 	d := redlocktest.New(t, redlocktest.Masters(3))
-	program, err := redlock.Open(d.URLs(), redlock.WithTTL(time.Second))
+	renewed := make(chan struct{}, 100)
+	program, err := redlock.Open(d.URLs(), redlock.WithTTL(ttl), redlock.WithObserver(redlock.Observer{
+		Renewed: func(context.Context, redlock.Renewal) { renewed <- struct{}{} },
+	}))
 	must(t, err)
 	defer program.Close()
+	own, theirs := voting(t, program, 3), voting(t, d.Client(), 3)
+	if len(own) != 3 || !slices.Equal(own, theirs) {
+		t.Errorf("the program's masters are %q, and those of Client %q", own, theirs)
+	}
 	lock := mustLock(t, program, "job")
 	if _, err := d.Client().TryLock(t.Context(), "job"); !errors.Is(err, redlock.ErrHeld) {
 		t.Errorf("what the program has: %v", err)
 	}
-	d.Steal("job")
-	<-lock.Context().Done()
-	if cause := context.Cause(lock.Context()); !isLoss(cause) {
+	<-renewed // now all masters have it
+	rival := d.Steal("job")
+	defer rival.Unlock()
+	end := lock.Until()
+	select {
+	case <-lock.Context().Done():
+	case <-time.After(time.Until(end)):
+		t.Error("the program was not told before the end of its lease")
+	}
+	if cause := context.Cause(lock.Context()); !errors.Is(cause, redlock.ErrLost) {
 		t.Errorf("the hold ended with %v", cause)
 	}
+	if verdict, err := program.Verify(t.Context(), "job", rival.Token()); verdict != redlock.VerifyValid {
+		t.Errorf("to the program the rival's token is %v, %v", verdict, err)
+	}
+}
+
+// voting waits until so many members vote and answer, and returns each with its address and as which master the client has it.
+func voting(t *testing.T, c *redlock.Client, want int) (are []string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(are) != want; {
+		m, err := c.Members(t.Context())
+		must(t, err)
+		are = nil
+		for _, member := range m.Members {
+			if member.State == redlock.MemberVoting && member.Err == nil && member.Master != "" {
+				are = append(are, fmt.Sprintf("%s at %s, %s", member.ID, member.Address, member.Master))
+			}
+		}
+	}
+	return are
 }
 
 func TestWipe(t *testing.T) {
