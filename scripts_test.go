@@ -50,6 +50,50 @@ func TestAPromiseIsKept(t *testing.T) {
 	}
 }
 
+// What a voting member does, a member does at no other version than its own. What gives back is done at any.
+func TestWhatNeedsAVote(t *testing.T) {
+	t.Parallel()
+	terms := termsOf(DefaultTTL, 0, 0)
+	h := &hold{owner: "mine", keys: script.KeysOf(DefaultPrefix, "job", "mine"), depth: 1, token: 1<<41 + 1, last: 1<<41 + 1}
+	reader := &hold{owner: "mine", keys: h.keys, last: h.last}
+	reader.reading.Store(true)
+	k, channel := h.keys, "channel"
+	in := place{&channel, waitqueue.TicketOf("1500000000000000")}
+	votes := []script.Call{
+		h.acquireCall(terms, nowhere), h.acquireCall(terms, in), h.jointCall(terms, 1), h.reenterCall(2, terms), h.confirmCall(1 << 41), h.extendCall(terms),
+		h.repairCall(terms), script.Verify.Call([]*string{&k.Lock}, uint64(1<<41)),
+		reader.acquireCall(terms, nowhere), reader.acquireCall(terms, in), reader.stayCall(terms), reader.confirmCall(0), reader.repairCall(terms),
+	}
+	gives := []script.Call{
+		h.exitCall(1), h.releaseCall(), h.passCall(&channel), h.undoCall(goneTTL, nowhere), h.undoCall(0, in), h.lingerCall(5*time.Second, goneTTL),
+		script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, &channel),
+	}
+	for kind, r := range bothKinds(t) {
+		for _, value := range []string{"", fmt.Sprintf("mine 2 %d ", int64(1<<41)), " " + channel} {
+			for _, c := range slices.Concat(votes, gives) {
+				must(t, r.FlushAll(background).Err())
+				must(t, memberOfOne(r))
+				must(t, r.Set(background, k.Fence, 1<<41, 0).Err())
+				if value != "" {
+					must(t, r.Set(background, k.Lock, value, 5*time.Second).Err())
+				}
+				replies, err := runBatchAt(script.BatchSource, r, "2", c)
+				must(t, err)
+				if _, done := replies[0].(int64); done != c.NoVote || !done && replies[0] != "VERSION 1" {
+					t.Errorf("%s, the lock is %q: %s at another version is told %v", kind, value, c.Name, replies)
+				}
+				if c.NoVote {
+					continue
+				}
+				now, ttl, counter := r.Get(background, k.Lock).Val(), r.PTTL(background, k.Lock).Val(), r.Get(background, k.Fence).Val()
+				if others := r.Exists(background, k.Gone, k.Queue, k.Asked).Val(); now != value || ttl > 5*time.Second || counter != fmt.Sprint(1<<41) || others != 0 {
+					t.Errorf("%s, the lock is %q: %s at another version leaves %q for %v, the counter %s and %d other keys", kind, value, c.Name, now, ttl, counter, others)
+				}
+			}
+		}
+	}
+}
+
 // The embedded masters stand in for Redis in virtual time: every script must say
 // and leave behind the same on both.
 func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
