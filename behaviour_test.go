@@ -277,7 +277,7 @@ func minorityDown(t *testing.T, d *deployment) {
 
 func majorityDown(t *testing.T, d *deployment) {
 	c := d.reached(WithRequestTimeout(d.request()), WithTTL(d.ttl()))
-	n := len(d.masters)
+	down := len(d.masters) - majorityOf(len(d.masters)) + 1 // so many that the others are no quorum
 	for _, how := range []struct {
 		name       string
 		hurt, heal func(testMaster)
@@ -285,7 +285,7 @@ func majorityDown(t *testing.T, d *deployment) {
 		{"hung", testMaster.freeze, testMaster.thaw},
 		{"dead", testMaster.die, testMaster.revive},
 	} {
-		for i := range n/2 + 1 {
+		for i := range down {
 			how.hurt(d.masters[i])
 		}
 		name := "job-" + how.name // one that no straggler holds
@@ -298,7 +298,7 @@ func majorityDown(t *testing.T, d *deployment) {
 		if took := time.Since(start); took > d.request()+d.request()/2 {
 			t.Errorf("%s: the error took %v, the request timeout is %v", how.name, took, d.request())
 		}
-		for i := range n/2 + 1 {
+		for i := range down {
 			how.heal(d.masters[i])
 		}
 		// What was asked of the hung ones is rolled back, so the name is free well

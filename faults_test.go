@@ -426,6 +426,27 @@ func TestScriptFlushGoesUnnoticed(t *testing.T) {
 	flushing.Wait()
 }
 
+// A master whose scripts were flushed gets an acquire and the release of it in one batch: they keep their order when that is sent
+// again.
+func TestScriptFlushKeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	d, proxies := proxied(t, 3)
+	c := faultClient(d)
+	busy := mustTry(t, c, "job")
+	settled(t, c)
+	freed := proxies[2].Add(on(script.Release, 1, faultproxy.HoldReply))
+	must(t, busy.Unlock(background))
+	within(t, "the release is done, and not answered", freed.Seen())
+	must(t, mustTry(t, c, "job").Unlock(background)) // which the third master gets next
+	if got := d.holders("job"); got[2] != '0' {
+		t.Fatalf("held on %s: nothing is tested", got)
+	}
+	must(t, d.raw[2].ScriptFlush(background).Err())
+	freed.Release()
+	settled(t, c)
+	requireFree(t, d, "job")
+}
+
 func TestTheScriptHasItsSHA(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 1, redisproc.Config{})
@@ -567,6 +588,23 @@ func TestSplitVotesResolve(t *testing.T) {
 		}
 		all.Wait()
 	}
+}
+
+// Who gets too few votes gives them back at once.
+func TestSplitVotesAreGivenBack(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 4, func(t *testing.T, d *deployment) {
+		a, b := d.reached(), d.reached()
+		rival := mustTry(t, b, "job", WithoutWatchdog())
+		d.drop(b, "job", 0, 1)
+		_, err := a.TryLock(background, "job")
+		requireErr(t, err, ErrHeld)
+		settled(t, a)
+		if got := d.holders("job"); got != "0011" {
+			t.Errorf("held on %s", got)
+		}
+		requireErr(t, rival.Unlock(background), ErrLost)
+	})
 }
 
 // With a dead and a hung master among five, contenders need all of the other

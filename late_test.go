@@ -111,6 +111,40 @@ func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 	})
 }
 
+// A master that grants late, on a connection that stands, gets the release behind the acquire: no mark has to keep that out.
+func TestALateGrantLeavesNoMark(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		for _, held := range []bool{true, false} {
+			d.masters[2].freeze()
+			if !held {
+				d.masters[1].freeze()
+			}
+			ctx, cancel := context.WithTimeout(background, d.request()/10)
+			lock, err := c.TryLock(ctx, "job")
+			cancel()
+			if (err == nil) != held {
+				t.Fatal(err)
+			}
+			if held {
+				must(t, lock.Unlock(background))
+			}
+			d.masters[1].thaw()
+			d.masters[2].thaw()
+			settled(t, c)
+			if got := d.holders("job"); got != "000" {
+				t.Errorf("held on %s", got)
+			}
+			for i, r := range d.raw {
+				if marks := r.Keys(background, "*:gone:*").Val(); len(marks) > 0 {
+					t.Errorf("master %d has the marks %v", i, marks)
+				}
+			}
+		}
+	})
+}
+
 // A repair is under way until it is answered itself: an older extend that was
 // dropped in the queue says nothing of it.
 func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {

@@ -110,8 +110,10 @@ func TestAMasterOfAnotherDeployment(t *testing.T) {
 	c.observer.NotAMember = func(m MasterStatus) { told.note("%s: %v", m.Master, m.Err) }
 	must(t, mustTry(t, c, "job").Unlock(background))
 	// Of a list that has some masters of another one, all clients choose the same.
+	var both *Client
 	for range 20 {
 		c := clientOn(t, d.raw[:4], opts...)
+		both = c
 		must(t, mustTry(t, c, "job").Unlock(background))
 		if len(c.members.View().Table.Members) != 3 {
 			t.Fatalf("it went by %v", c.members.View())
@@ -120,6 +122,7 @@ func TestAMasterOfAnotherDeployment(t *testing.T) {
 	d.masters[0].die()
 	d.masters[1].die()
 	requireSaysAll(t, c.mustFail(t, "job"), []string{d.address(4) + " refused: redlock: master is no voting member: it belongs to no deployment"})
+	requireSaysAll(t, both.mustFail(t, "job"), []string{d.address(3) + " refused: redlock: master is no voting member: it belongs to another deployment"})
 	for _, i := range []int{0, 1} {
 		d.masters[i].revive()
 	}

@@ -10,10 +10,13 @@ import (
 	"pgregory.net/rapid"
 )
 
+// More than half of all members are a quorum, however many of them vote or can be reached.
 func TestQuorumIsOfTheConfigured(t *testing.T) {
-	for masters, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 7: 4} {
-		if got := majorityOf(masters); got != want {
-			t.Errorf("quorum of %d masters is %d, want %d", masters, got, want)
+	for members, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 7: 4} {
+		v := viewOfAll(members)
+		v.Out[0] = ErrNotMember
+		if got := quorumOf(v); got != (quorum{want, members}) {
+			t.Errorf("of %d members %d are a quorum of %d, want %d", members, got.need, got.of, want)
 		}
 	}
 }
