@@ -514,7 +514,7 @@ func lostOnAMajority(t *testing.T, d *deployment) {
 	lock := mustTry(t, c, "job", WithTTL(d.ttl()))
 	until := lock.Until()
 	d.drop(c, "job", 0, 1, 2)
-	<-lock.Context().Done()
+	within(t, "the holder is told", lock.Context().Done())
 	if cause := context.Cause(lock.Context()); cause != ErrLost || lock.Valid() {
 		t.Errorf("cause %v, valid %v", cause, lock.Valid())
 	}

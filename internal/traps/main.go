@@ -18,7 +18,7 @@ import (
 func main() {
 	log.SetFlags(0)
 	run := flag.String("run", "", "only the rows of docs/TRAPS.md that match this `regexp`: a number and the words behind it, or the words")
-	limit := flag.Duration("timeout", 2*time.Minute, "how long one test may take")
+	limit := flag.Duration("timeout", 4*time.Minute, "how long one test may take")
 	flag.Parse()
 	pattern, err := regexp.Compile(*run)
 	if err != nil {

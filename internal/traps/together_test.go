@@ -1,0 +1,98 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/redlock-go/redlock/internal/edits"
+)
+
+const program = `package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/redlock-go/redlock/scripts"
+)
+
+type words struct{}
+
+func (words) unnamed(int, ...string) string { return "unnamed" }
+
+func (*words) named(_ int, all ...string) (said string) {
+	said = strings.Join(all, "")
+	return said
+}
+
+func plain() {
+	fmt.Print("plain ")
+}
+
+func generic[T any](v T) T { return v }
+
+var outside = "outside"
+
+func main() {
+	lua, _ := scripts.Files.ReadFile("a.lua")
+	plain()
+	fmt.Print(words{}.unnamed(1, "a"), " ", (&words{}).named(1, "b", "c"), " ", generic(1), " ", outside, " ", string(lua))
+}
+`
+
+// One program has all traps, and is as before without one. What is no edit of a function's body is built by itself.
+func TestTrapsAreBuiltTogether(t *testing.T) {
+	t.Parallel()
+	root, scratch := t.TempDir(), t.TempDir()
+	for file, text := range map[string]string{"go.mod": "module github.com/redlock-go/redlock\n\ngo 1.26\n", "main.go": program, "scripts/a.lua": "lua"} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(file, old, new string) edits.Edit { return edits.Edit{File: file, Old: old, New: new} }
+	all := &together{scratch: scratch, sources: map[string]*source{}, includes: map[int]bool{}}
+	want := map[string]string{"": "plain unnamed bc 1 outside lua"}
+	for i, c := range []struct {
+		edits []edits.Edit
+		says  string // empty: it is built by itself
+	}{
+		{[]edits.Edit{in("main.go", `{ return "unnamed" }`, `{ return "trap" }`)}, "plain trap bc 1 outside lua"},
+		{[]edits.Edit{in("main.go", "	said = strings.Join(all, \"\")\n", "	said = strings.Join(all, \"-\")\n")}, "plain unnamed b-c 1 outside lua"},
+		{[]edits.Edit{in("main.go", "	fmt.Print(\"plain \")\n", "")}, "unnamed bc 1 outside lua"},
+		{[]edits.Edit{in("main.go", "	return said\n", "	return said + said\n")}, "plain unnamed bcbc 1 outside lua"},
+		{[]edits.Edit{in("scripts/a.lua", "lua", "trap"), in("main.go", "{ return v }", "{ var none T; return none }")}, "plain unnamed bc 0 outside trap"},
+		{[]edits.Edit{in("main.go", `outside = "outside"`, `outside = "trap"`)}, ""},
+		{[]edits.Edit{in("main.go", "func plain() {\n", "func plain() {}\n\nfunc other() {\n")}, ""},
+	} {
+		number := i + 1
+		is, err := all.add(root, number, trap{edits: c.edits})
+		if err != nil || is != (c.says != "") {
+			t.Fatalf("trap %d is built with the others: %v, %v", number, is, err)
+		}
+		if is {
+			want[all.folder(number)] = c.says
+		}
+	}
+	overlay, err := all.write(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(scratch, "binary")
+	build := exec.Command("go", "build", "-overlay", overlay, "-o", binary, ".")
+	build.Dir = root
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	for folder, says := range want {
+		run := exec.Command(binary)
+		run.Env = append(os.Environ(), envChosen+"="+folder)
+		if said, err := run.CombinedOutput(); err != nil || string(said) != says {
+			t.Errorf("with %q: %q, %v; want %q", folder, said, err, says)
+		}
+	}
+}
