@@ -204,9 +204,8 @@ func memberOfOne(r *redis.Client) error {
 	if err != nil {
 		return err
 	}
-	table := `{"format":"3","buckets":4096,"maxTTL":60000,"drift":0.01,"members":[{"id":"one","state":"voting","address":"a"}],"prev":["one"]}`
 	return r.HSet(background, script.RegisterKey(DefaultPrefix), "deployment", "d", "id", "one", "run", membership.ParseInfo(info)["run_id"],
-		"durable", "no", "promised", "1", "version", "1", "table", table, "maxTTL", "60000", "votes", "1").Err()
+		"durable", "no", "promised", "1", "version", "1", "table", oneMember, "maxTTL", "60000", "votes", "1").Err()
 }
 
 func must2(t *rapid.T, err error) {
