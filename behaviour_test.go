@@ -365,7 +365,15 @@ func reEntryMissingOnOneMaster(t *testing.T, d *deployment) {
 	must(t, err)
 	d.masters[0].revive()
 	d.masters[1].revive()
+	eventually(t, "all masters are up", func() bool {
+		must(t, mustTry(t, a, "reaching").Unlock(background))
+		return allUp(a)
+	})
 	must(t, inner.Unlock(background))
+	settled(t, a)
+	if got := d.holders("job"); got != "11111" {
+		t.Errorf("after the inner Unlock held on %s", got)
+	}
 	if _, err := b.TryLock(background, "job"); !errors.Is(err, ErrHeld) {
 		t.Fatalf("after the inner Unlock a rival got %v", err)
 	}

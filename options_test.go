@@ -318,7 +318,8 @@ func TestBadInputIsRefusedAtTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx := context.Background()
+	ctx, cancel := context.WithTimeout(background, patience) // what is accepted waits
+	defer cancel()
 	for _, bad := range []struct {
 		name  string
 		opts  []LockOption
