@@ -460,7 +460,7 @@ func maxHold(t *testing.T, d *deployment) {
 	c := d.reached(WithRequestTimeout(d.request()))
 	start := time.Now()
 	lock := mustTry(t, c, "job", WithTTL(d.ttl()), WithMaxHold(2*d.ttl()))
-	<-lock.Context().Done()
+	within(t, "the bound ends the hold", lock.Context().Done())
 	if took := time.Since(start); took < 2*d.ttl()-20*time.Millisecond || took > 2*d.ttl()+d.ttl()/2 {
 		t.Errorf("ended after %v, want %v", took, 2*d.ttl())
 	}

@@ -213,7 +213,11 @@ func readersAreCalledUpToTheFirstWriter(t *testing.T, d *deployment) {
 		d.ticketOf(c, "job")
 	}
 	must(t, held.Unlock(background))
+	start := time.Now()
 	one, two := have(t, got[0]), have(t, got[1])
+	if took := time.Since(start); took > d.either(100*time.Millisecond, askInterval) {
+		t.Errorf("the readers got in after %v: nobody called them", took)
+	}
 	select {
 	case <-got[2]:
 		t.Error("the writer got in beside readers")
