@@ -78,6 +78,7 @@ var behaviours = []behaviour{
 	{"SlotsAdmitSoMany", 3, slotsAdmitSoMany},
 	{"AnySlotEndsTheWait", 3, anySlotEndsTheWait},
 	{"SlotsServeAll", 3, slotsServeAll},
+	{"SlotsOfCallersThatDisagree", 3, slotsOfCallersThatDisagree},
 
 	// Of waiting_test.go.
 	{"WokenByARelease", 5, wokenByARelease},
@@ -122,6 +123,7 @@ var behaviours = []behaviour{
 	{"ReadersAreCalledWhenAWriterGivesUp", 3, readersAreCalledWhenAWriterGivesUp},
 	{"Downgrade", 5, downgrade},
 	{"DowngradeKeepsWritersOut", 5, downgradeKeepsWritersOut},
+	{"DowngradeLetsOwnReadersIn", 3, downgradeLetsOwnReadersIn},
 	{"DowngradeInAMix", 5, downgradeInAMix},
 	{"UpgradeIsRefused", 3, upgradeIsRefused},
 	{"ReEntryOfReadersAndWriters", 3, reEntryOfReadersAndWriters},

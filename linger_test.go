@@ -402,6 +402,41 @@ func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
 	})
 }
 
+// All names of a set stay taken from when the last one was had, however long the first was before.
+func TestASetHoldsAtLeastFromItsLastName(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		const least, waits = 20 * time.Second, 10 * time.Second
+		a, b := d.reached(), d.reached()
+		held := mustTry(t, b, "c")
+		cfg := a.config.lock
+		cfg.atLeast = least
+		set := a.newLocks(background, []string{"a", "b", "c"}, cfg, waitqueue.Ticket{})
+		done := make(chan error, 1)
+		go func() {
+			done <- a.takeInOrder(set, set.names, &waitLimit{client: a, wait: forever, since: a.now()})
+		}()
+		d.inLine("c", 1)
+		time.Sleep(waits)
+		must(t, held.Unlock(background))
+		must(t, <-done)
+		locks, err := set.finish(cfg)
+		must(t, err)
+		all := time.Now()
+		must(t, locks.Unlock(background))
+		time.Sleep(time.Until(all.Add(least - time.Millisecond)))
+		for _, name := range locks.Names() {
+			if _, err := b.TryLock(background, name); !errors.Is(err, ErrHeld) {
+				t.Errorf("%s just before: %v", name, err)
+			}
+		}
+		time.Sleep(time.Until(all.Add(least + time.Second)))
+		for _, name := range locks.Names() {
+			must(t, mustTry(t, b, name).Unlock(background))
+		}
+	})
+}
+
 // The first two in line give up while the lock lingers. They knew until when; the third one learns it then.
 func TestALingeringLockIsToldToThoseBehind(t *testing.T) {
 	t.Parallel()

@@ -3,8 +3,10 @@ package redlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -109,6 +111,51 @@ func setRenews(t *testing.T, d *deployment) {
 		t.Errorf("it is over: %v", context.Cause(locks.Context()))
 	}
 	must(t, locks.Unlock(background))
+}
+
+// A name that could not be renewed is tried again soon, with the others, also when its own renewal is due
+// later than theirs. Each of these renewals is made once.
+func TestANameOfASetThatCouldNotBeRenewed(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		const ttl = 12 * time.Second
+		var mu sync.Mutex
+		var began time.Time
+		var renewed []string
+		c := d.reached(WithTTL(ttl), WithObserver(Observer{Renewed: func(_ context.Context, r Renewal) {
+			mu.Lock()
+			defer mu.Unlock()
+			renewed = append(renewed, fmt.Sprint(r.Name, " after ", time.Since(began)))
+		}}))
+		rival := d.reached()
+		held := mustTry(t, rival, "b")
+		names, cfg := []string{"a", "b"}, c.config.lock
+		cfg.telling = c.tellStart(background, names, true, &cfg, true)
+		s := c.newLocks(background, names, cfg, waitqueue.Ticket{})
+		began = time.Now()
+		done := make(chan error, 1)
+		go func() {
+			done <- c.takeInOrder(s, s.names, &waitLimit{client: c, wait: forever, since: c.now()})
+		}()
+		time.Sleep(2 * time.Second)
+		must(t, held.Unlock(background))
+		must(t, <-done)
+		locks, err := s.finish(cfg)
+		must(t, err)
+		settled(t, c)
+		for i := range 2 { // as if two clocks had jumped: these votes do not count in the first renewal
+			must(t, d.raw[i].PExpire(background, script.KeysOf(DefaultPrefix, "b", "").Lock, time.Minute).Err())
+		}
+		time.Sleep(time.Until(began.Add(ttl)))
+		mu.Lock()
+		slices.Sort(renewed)
+		got := strings.Join(renewed, ", ")
+		mu.Unlock()
+		if want := "a after 4s, a after 5s, a after 9s, b after 5s, b after 9s"; got != want {
+			t.Errorf("renewed: %s; want %s", got, want)
+		}
+		must(t, locks.Unlock(background))
+	})
 }
 
 func setExtends(t *testing.T, d *deployment) {
@@ -234,6 +281,48 @@ func setWaitsInOrder(t *testing.T, d *deployment) {
 	requireHolders(t, d, strings.Repeat("0", len(d.masters)), "a", "c")
 	d.inLine("b", 0)
 	must(t, held.Unlock(background))
+}
+
+// A set keeps the ticket of its first wait for all its names and attempts, so that nobody who came later is before it
+// in any line.
+func TestASetHasOneTicket(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c, rival := d.reached(), d.reached()
+		held := map[string]*Lock{"b": mustTry(t, rival, "b"), "c": mustTry(t, rival, "c")}
+		done := make(chan error, 1)
+		go func() {
+			locks, err := c.LockAll(background, three)
+			done <- err
+			<-done
+			check(t, locks.Unlock(background))
+			close(done)
+		}()
+		var first float64
+		for i, wait := range []struct{ line, next string }{
+			{"b", ""},  // the first of those that were held
+			{"c", "a"}, // it had b, and c was not free
+			{"a", "b"}, // it had c, and a was not free: from here on it takes them in order
+			{"b", ""},  // it has a, and holds that
+		} {
+			d.inLine(wait.line, 1)
+			time.Sleep(time.Second) // a ticket of later is another one
+			settled(t, c)
+			ticket := d.ticketOf(c, wait.line)
+			if i == 0 {
+				first = ticket
+			} else if ticket != first {
+				t.Errorf("wait %d, for %s: the ticket is %.0f; it was %.0f", i, wait.line, ticket, first)
+			}
+			if wait.next != "" {
+				held[wait.next] = mustTry(t, rival, wait.next)
+			}
+			must(t, held[wait.line].Unlock(background))
+		}
+		must(t, <-done)
+		done <- nil
+		<-done
+	})
 }
 
 // A set that loses one name while it waits for another begins anew.

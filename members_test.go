@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -473,6 +474,49 @@ func TestAClientThatSleptThroughChanges(t *testing.T) {
 			t.Errorf("version %d, after %d", after.Number(), before)
 		}
 		must(t, held.Unlock(background))
+	})
+}
+
+// Only masters that vote call anybody who waits: whose subscriptions stand beside theirs is not counted, and those of
+// the members are enough.
+func TestCallsOfMastersWithoutAVote(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		whole, raw := d.masters, d.raw
+		d.masters, d.raw = whole[:3], raw[:3]
+		operator := d.reached()
+		d.masters, d.raw = whole, raw
+		held := []*Lock{mustTry(t, operator, "job"), mustTry(t, operator, "other")}
+		c := d.stranger() // two of its five masters are no members
+		goLock(t, c, "job")
+		reaches := func(want bool, when string) {
+			t.Helper()
+			time.Sleep(time.Second) // until subscriptions stand, or are known to be broken
+			synctest.Wait()
+			if got := c.notices.Reach().Quorum; got != want {
+				t.Errorf("%s: a quorum can call: %v", when, got)
+			}
+		}
+		reaches(true, "all members vote")
+		d.masters[0].die()
+		reaches(true, "one of three is dead")
+		goLock(t, c, "other")
+		synctest.Wait()
+		if !c.tickets.Next(c.now()).Known() {
+			t.Error("the times of two of three members are not enough for a ticket")
+		}
+		d.masters[0].revive()
+		reaches(true, "it is back")
+		must(t, operator.ChangeMembers(background, SuspendMember(d.address(2)), nil))
+		reaches(true, "two vote, and one is suspended")
+		d.masters[1].die()
+		reaches(false, "one votes, one is suspended, and one is dead")
+		if got := c.notices.Quorum(); got != 1 {
+			t.Errorf("a waiter asks when %d masters call, and one can", got)
+		}
+		d.masters[1].revive()
+		reaches(true, "two vote again")
+		unlockAll(t, held...)
 	})
 }
 

@@ -352,6 +352,35 @@ func downgradeKeepsWritersOut(t *testing.T, d *deployment) {
 	must(t, have(t, writer).Unlock(background))
 }
 
+// The client's own readers that wait get in with the downgrade, and a writer of its own when all have left.
+func downgradeLetsOwnReadersIn(t *testing.T, d *deployment) {
+	c := d.reached(WithRequestTimeout(d.request()))
+	lock := mustTry(t, c, "job")
+	readers := []<-chan *Lock{goRLock(t, c, "job"), goRLock(t, c, "job")}
+	eventually(t, "they wait", func() bool { return c.queues.Waiting("job") == 2 })
+	writer := goLock(t, c, "job")
+	eventually(t, "all wait", func() bool { return c.queues.Waiting("job") == 3 })
+	must(t, lock.Downgrade(background))
+	all := []*Lock{lock}
+	for _, got := range readers {
+		select {
+		case one := <-got:
+			all = append(all, one)
+		case <-writer:
+			t.Fatal("a writer got in beside a reader")
+		case <-time.After(d.either(time.Second, patience)):
+			t.Fatal("a reader of the client was not let in")
+		}
+	}
+	unlockAll(t, all...)
+	select {
+	case next := <-writer:
+		must(t, next.Unlock(background))
+	case <-time.After(patience):
+		t.Fatal("the writer was not let in")
+	}
+}
+
 // Some masters have not heard of the downgrade, and are told by the next renewal. No mix lets a
 // writer in.
 func downgradeInAMix(t *testing.T, d *deployment) {

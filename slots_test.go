@@ -115,6 +115,65 @@ func slotsServeAll(t *testing.T, d *deployment) {
 	t.Logf("the longest wait was %v", longest)
 }
 
+// Where callers do not agree on how many slots there are, as many hold as the largest number says, and those with a
+// smaller one choose from fewer.
+func slotsOfCallersThatDisagree(t *testing.T, d *deployment) {
+	a, b, w := d.reached(), d.reached(), d.reached()
+	few, many := WithSlots(2), WithSlots(4)
+	taken := map[int]*Lock{}
+	for range 2 {
+		lock := mustTry(t, a, "jobs", few)
+		taken[lock.Slot()] = lock
+	}
+	for range 2 {
+		lock := mustTry(t, b, "jobs", many)
+		taken[lock.Slot()] = lock
+	}
+	for slot := 1; slot <= 4; slot++ {
+		if taken[slot] == nil {
+			t.Fatalf("slot %d is not taken: %v", slot, taken)
+		}
+	}
+	for _, k := range []LockOption{few, many} {
+		_, err := b.TryLock(background, "jobs", k)
+		requireErr(t, err, ErrHeld)
+	}
+	inner, err := b.TryLock(taken[4].Context(), "jobs", few)
+	must(t, err)
+	if inner.Slot() != 4 {
+		t.Errorf("the context carries slot 4, and slot %d was re-entered", inner.Slot())
+	}
+	must(t, inner.Unlock(background))
+
+	waiting := goLock(t, w, "jobs", few)
+	d.inLine("jobs~slot1", 1)
+	d.inLine("jobs~slot2", 1)
+	for _, slot := range []int{3, 4} {
+		d.inLine(slotName("jobs", slot), 0)
+		must(t, taken[slot].Unlock(background))
+	}
+	_, err = b.TryLock(background, "jobs", few)
+	requireErr(t, err, ErrHeld)
+	must(t, mustTry(t, b, "jobs", many).Unlock(background))
+	select {
+	case lock := <-waiting:
+		t.Errorf("of two slots it has slot %d", lock.Slot())
+		must(t, lock.Unlock(background))
+	case <-time.After(50 * time.Millisecond):
+	}
+	must(t, taken[1].Unlock(background))
+	select {
+	case lock := <-waiting:
+		if lock.Slot() != 1 {
+			t.Errorf("it has slot %d, and slot 1 became free", lock.Slot())
+		}
+		must(t, lock.Unlock(background))
+	case <-time.After(patience):
+		t.Fatal("slot 1 is free, and was not taken")
+	}
+	must(t, taken[2].Unlock(background))
+}
+
 func TestSlotsRefuse(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
