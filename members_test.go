@@ -155,6 +155,44 @@ func TestAServerThatIsGivenTwice(t *testing.T) {
 	requireSaysAll(t, err, []string{"masters[1]", "127.0.0.1:6379", "must not be the same server as masters[0]", "masters[3]", "must not be the same server as masters[2]"})
 }
 
+// aliasMaster is a master under another address.
+type aliasMaster struct{ testMaster }
+
+func (m aliasMaster) options() *redis.Options {
+	o := *m.testMaster.options()
+	o.Addr = "alias:6379"
+	return &o
+}
+
+// One server under two addresses is one member too when a new member gets the counters of a quorum, and is let vote.
+func TestAServerThatIsGivenTwiceIsNoQuorumOfCounters(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached(recoveryOptions()...)
+		v := c.members.View()
+		must(t, c.Close())
+		register := script.RegisterKey(DefaultPrefix)
+		ballot, table := "0000000099.00000000-0000-4000-8000-000000000000", d.register(0)["table"]
+		last := strings.LastIndex(table, `"voting"`)
+		table = table[:last] + `"new"` + table[last+len(`"voting"`):]
+		for i, m := range v.Table.Members {
+			for _, source := range []string{script.AcceptSource, script.LearnSource} {
+				must(t, d.raw[i].Eval(background, source, []string{register}, m.ID, ballot, table, v.Deployment).Err())
+			}
+		}
+		must(t, d.raw[2].HDel(background, register, "synced").Err()) // init gave it those of the others
+		d.masters[1].die()
+		d.masters[1] = aliasMaster{d.masters[0]}
+		twice := d.stranger(recoveryOptions()...)
+		for end := time.Now().Add(2 * v.Table.Quarantine()); time.Now().Before(end); time.Sleep(v.Table.Quarantine() / 10) {
+			requireErr(t, twice.mustFail(t, "job"), ErrNoQuorum, ErrNotMember)
+			if is := d.register(2); is["synced"] != "" || is["votes"] != "" {
+				t.Fatalf("it has the counters of one member, and not of a quorum: %v", is)
+			}
+		}
+	})
+}
+
 // A client whose settings do not fit the deployment is told what would be right.
 func TestSettingsOfTheDeployment(t *testing.T) {
 	t.Parallel()

@@ -187,7 +187,7 @@ func (s situation) awaiting(m Member) (step, error) {
 		if s.serving(m.ID) < 0 && s.replacing(m) < 0 {
 			return waitFor{m.Address + " is a new member, but does not answer"}, nil
 		}
-		if n, need := s.sources(), s.view.Table.Quorum(); n < need {
+		if n, need := len(s.sources(s.view)), s.view.Table.Quorum(); n < need {
 			return waitFor{fmt.Sprintf("%d members that have counters can be reached, and %d are needed", n, need)}, nil
 		}
 		return s.next(), nil
@@ -305,14 +305,8 @@ func (g *Group) removeFrom(ctx context.Context, v *View, id string) (left time.D
 	if err := next.enough("remove " + v.Table.find(id).Address); err != nil {
 		return 0, err
 	}
-	var staying []int
-	for i, r := range s.reports {
-		if r != nil && r.intact() && r.version == v.Version && next.stateOf(r.id) == Voting {
-			staying = append(staying, i)
-		}
-	}
 	raised := 0
-	fault := each(ctx, g, staying, func(ctx context.Context, i int) (struct{}, error) {
+	fault := each(ctx, g, s.staying(v, next), func(ctx context.Context, i int) (struct{}, error) {
 		return struct{}{}, g.raise(ctx, i, s.reports[i].id, v.Version, true, floors)
 	}, func(int, struct{}) (enough bool) {
 		raised++

@@ -198,15 +198,13 @@ func (g *Group) claimOne(ctx context.Context, i int, r *report, c claim) (string
 
 // raiseAll raises all counters of all masters to the highest of them, and to floor.
 func (g *Group) raiseAll(ctx context.Context, ids []string, floor int64) error {
-	floors := make([]int64, script.Buckets)
+	floors := slices.Repeat([]int64{floor}, script.Buckets)
 	for i := range g.Masters {
 		present, err := g.present(ctx, i, ids[i])
 		if err != nil {
 			return fmt.Errorf("%s: %w", g.names[i], err)
 		}
-		for b := range floors {
-			floors[b] = max(floors[b], present[b], floor)
-		}
+		raiseTo(floors, present)
 	}
 	for i := range g.Masters {
 		if err := g.raise(ctx, i, ids[i], "", false, floors); err != nil {
@@ -222,10 +220,7 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	if err != nil {
 		return err
 	}
-	floors := make([]int64, script.Buckets)
-	for b := range floors {
-		floors[b] = floor
-	}
+	floors := slices.Repeat([]int64{floor}, script.Buckets)
 	for i, r := range reports {
 		if r.table == nil {
 			continue

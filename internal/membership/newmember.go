@@ -72,23 +72,15 @@ func (g *Group) syncNew(ctx context.Context, i int, v *View) error {
 // readCounters reads the counters of a quorum of members at the view's version, and
 // returns the highest of each.
 func (g *Group) readCounters(ctx context.Context, s situation, v *View) ([]int64, error) {
-	var sources []int
-	for i, r := range s.reports {
-		if r.tells(v) {
-			sources = append(sources, i)
-		}
-	}
 	floors, read := make([]int64, script.Buckets), 0
-	fault := each(ctx, g, sources, func(ctx context.Context, i int) ([]int64, error) {
+	fault := each(ctx, g, s.sources(v), func(ctx context.Context, i int) ([]int64, error) {
 		reply, err := g.Masters[i].EvalTexts(ctx, countersScript, g.keys(), s.reports[i].id, v.Version)
 		if err != nil {
 			return nil, err
 		}
 		return parseCounters(reply, 1)
 	}, func(_ int, counters []int64) (enough bool) {
-		for b, counter := range counters {
-			floors[b] = max(floors[b], counter)
-		}
+		raiseTo(floors, counters)
 		read++
 		return read >= v.Table.Quorum()
 	})
@@ -96,6 +88,13 @@ func (g *Group) readCounters(ctx context.Context, s situation, v *View) ([]int64
 		return nil, printable.Join(fmt.Errorf("the counters of %d members can be read, and %d are needed", read, v.Table.Quorum()), fault)
 	}
 	return floors, nil
+}
+
+// raiseTo makes each floor the counter of its bucket, if that is higher.
+func raiseTo(floors, counters []int64) {
+	for b, counter := range counters {
+		floors[b] = max(floors[b], counter)
+	}
 }
 
 // present reads the counters of a server that is being founded; 0 for what is missing.
@@ -184,24 +183,27 @@ func (g *Group) promote(ctx context.Context, v *View) (left time.Duration, err e
 // quorum of members, by their own clocks, have known for long enough that the version
 // is committed.
 func (g *Group) quarantine(ctx context.Context, s situation, v *View) (left time.Duration, err error) {
-	var members []int
-	for i, r := range s.reports {
-		if r != nil && r.intact() && v.Table.find(r.id) != nil {
-			members = append(members, i)
-		}
-	}
 	var known []time.Duration
-	fault := each(ctx, g, members, func(_ context.Context, i int) (time.Duration, error) {
+	fault := each(ctx, g, s.members(v), func(_ context.Context, i int) (time.Duration, error) {
 		return g.tellLearned(i, s.reports[i].id, v)
 	}, func(_ int, since time.Duration) (enough bool) {
-		if since >= 0 {
-			known = append(known, since)
-		}
+		known = append(known, since)
 		return false
 	})
-	if len(known) < v.Table.Quorum() {
+	since, is := knownFor(known, v.Table.Quorum())
+	if !is {
 		return 0, printable.Join(errMoved, fault)
 	}
-	slices.Sort(known)
-	return planted.Bug.Quarantine(v.Table.Quarantine()) - known[len(known)-v.Table.Quorum()], nil
+	return planted.Bug.Quarantine(v.Table.Quarantine()) - since, nil
+}
+
+// knownFor returns for how long a quorum of members have known that a version is committed, by what each told: below 0,
+// it is ahead. Fewer than a quorum may have known for longer, because a clock was set right.
+func knownFor(told []time.Duration, quorum int) (since time.Duration, is bool) {
+	behind := func(since time.Duration) bool { return since < 0 }
+	known := slices.DeleteFunc(slices.Sorted(slices.Values(told)), behind)
+	if len(known) < quorum {
+		return 0, false
+	}
+	return known[len(known)-quorum], true
 }

@@ -89,7 +89,7 @@ func (s situation) next() step {
 	switch {
 	case ready > 0:
 		return promote{v}
-	case len(lacking) > 0 && s.sources() >= v.Table.Quorum():
+	case len(lacking) > 0 && len(s.sources(v)) >= v.Table.Quorum():
 		return syncCounters{lacking[0], v}
 	}
 	if slices.ContainsFunc(v.Table.Members, func(m Member) bool { return m.State == New }) {
@@ -114,15 +114,7 @@ func (s situation) next() step {
 
 // mayChange reports whether so many members answer that they can promise a change. Without them, a proposal comes to
 // nothing, and those that promise it refuse what another client proposes meanwhile.
-func (s situation) mayChange() bool {
-	n := 0
-	for _, r := range s.reports {
-		if r != nil && r.intact() && r.deployment == s.view.Deployment && s.view.Table.find(r.id) != nil {
-			n++
-		}
-	}
-	return n >= s.view.Table.Quorum()
-}
+func (s situation) mayChange() bool { return len(s.members(s.view)) >= s.view.Table.Quorum() }
 
 // replacing returns the master at the address of a member that no server is, whose server
 // is free to take its place; -1 if there is none.
@@ -176,15 +168,32 @@ func (s situation) newMembers() (lacking []int, ready int) {
 	return lacking, ready
 }
 
-// sources is how many members can tell the counters at the view's version.
-func (s situation) sources() int {
-	n := 0
-	for _, r := range s.reports {
-		if r.tells(s.view) {
-			n++
+// distinct returns a master for each member whose server is intact and of which this is true. A server under two addresses is
+// one member: counted twice, one server could be a quorum.
+func (s situation) distinct(is func(r *report) bool) (masters []int) {
+	seen := map[string]bool{}
+	for i, r := range s.reports {
+		if r != nil && r.intact() && !seen[r.id] && is(r) {
+			seen[r.id] = true
+			masters = append(masters, i)
 		}
 	}
-	return n
+	return masters
+}
+
+// members returns the masters of the members in the view's table.
+func (s situation) members(v *View) []int {
+	return s.distinct(func(r *report) bool { return r.deployment == v.Deployment && v.Table.find(r.id) != nil })
+}
+
+// sources returns the masters of the members that can tell the counters at the view's version.
+func (s situation) sources(v *View) []int {
+	return s.distinct(func(r *report) bool { return r.tells(v) })
+}
+
+// staying returns the masters of the members at the view's version that vote, and will in the table after it.
+func (s situation) staying(v *View, next *Table) []int {
+	return s.distinct(func(r *report) bool { return r.version == v.Version && next.stateOf(r.id) == Voting })
 }
 
 // tells reports that the server's counters at the view's version are complete.

@@ -1,0 +1,146 @@
+package membership
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A new member gets of each bucket the highest counter that a member of the quorum has, in whatever order they are read.
+func TestFloorsAreTheHighest(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		counters [][]int64
+		want     []int64
+	}{
+		{nil, []int64{0, 0, 0}},
+		{[][]int64{{5, 1, 7}}, []int64{5, 1, 7}},
+		{[][]int64{{5, 1, 7}, {6, 1, 2}}, []int64{6, 1, 7}},
+		{[][]int64{{5, 1, 7}, {6, 1, 2}, {4, 9, 7}}, []int64{6, 9, 7}},
+		{[][]int64{{5, 1, 7}, {0, 0, 0}}, []int64{5, 1, 7}},
+	} {
+		for range 2 {
+			floors := make([]int64, 3)
+			for _, counters := range x.counters {
+				raiseTo(floors, counters)
+			}
+			if !slices.Equal(floors, x.want) {
+				t.Errorf("of %v: %v, want %v", x.counters, floors, x.want)
+			}
+			slices.Reverse(x.counters)
+		}
+	}
+}
+
+// The quarantine has lasted for as long as a quorum has known: the others may know for longer, for their clocks may have been
+// set right. Members tell it in any order, and those that are ahead tell nothing.
+func TestForHowLongAQuorumHasKnown(t *testing.T) {
+	t.Parallel()
+	const none = -time.Second
+	for _, x := range []struct {
+		told   []time.Duration
+		quorum int
+		want   time.Duration // none: no quorum has told
+	}{
+		{nil, 1, none},
+		{[]time.Duration{7}, 1, 7},
+		{[]time.Duration{0}, 1, 0},
+		{[]time.Duration{-1}, 1, none},
+		{[]time.Duration{7}, 2, none},
+		{[]time.Duration{7, 3}, 2, 3},
+		{[]time.Duration{7, -1}, 2, none},
+		{[]time.Duration{7, 3, 5}, 2, 5},
+		{[]time.Duration{7, -1, 5}, 2, 5},
+		{[]time.Duration{1000, 5, 5}, 2, 5},    // one clock was set forward
+		{[]time.Duration{1000, 1000, 5}, 3, 5}, // two were, of four
+		{[]time.Duration{1000, 1000, 5, 6, 7}, 3, 7},
+		{[]time.Duration{9, 1, 8, 2, 7}, 3, 7},
+	} {
+		for order := range permutations(x.told) {
+			told := slices.Clone(order)
+			since, is := knownFor(told, x.quorum)
+			if is != (x.want != none) || is && since != x.want {
+				t.Errorf("told %v, a quorum of %d: %v, %v, want %v", order, x.quorum, since, is, x.want)
+			}
+			if !slices.Equal(told, order) {
+				t.Errorf("%v became %v", order, told)
+			}
+		}
+	}
+}
+
+// permutations yields all orders of these durations.
+func permutations(all []time.Duration) func(yield func([]time.Duration) bool) {
+	return func(yield func([]time.Duration) bool) {
+		if len(all) < 2 {
+			yield(all)
+			return
+		}
+		for i, first := range all {
+			rest := slices.Delete(slices.Clone(all), i, i+1)
+			for order := range permutations(rest) {
+				if !yield(append([]time.Duration{first}, order...)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Which masters are asked for what they know, when a new member gets its counters, the quarantine is measured and a member
+// is removed. A server under two addresses is one member, else it alone would be a quorum.
+func TestWhoIsAsked(t *testing.T) {
+	t.Parallel()
+	elsewhere := at("c", "1", nil)
+	elsewhere.deployment = "e"
+	one := func(id string) *report { return at(id, "1", nil) }
+	for _, x := range []struct {
+		what    string
+		table   string
+		reports []*report
+
+		members string // in the table, in whatever state
+		sources string // they can tell the counters
+		staying string // they vote when c is removed
+	}{
+		{"all is well", "a b c", []*report{one("a"), one("b"), one("c")}, "012", "012", "01"},
+		{"one does not answer", "a b c", []*report{nil, one("b"), one("c")}, "12", "12", "1"},
+		{"one has lost its data", "a b c", []*report{lost("a"), one("b"), one("c")}, "12", "12", "1"},
+		{"one is no member", "a b c", []*report{one("x"), one("b"), one("c")}, "12", "12", "1"},
+		{"one lags behind", "a b c", []*report{at("a", "0", nil), one("b"), one("c")}, "012", "12", "1"},
+		{"one is ahead", "a b c", []*report{at("a", "2", nil), one("b"), one("c")}, "012", "12", "1"},
+		{"one is new", "a:new b c", []*report{one("a"), one("b"), one("c")}, "012", "12", "1"},
+		{"one is suspended", "a:suspended b c", []*report{one("a"), one("b"), one("c")}, "012", "012", "1"},
+		{"one is of another deployment", "a b c", []*report{one("a"), one("b"), elsewhere}, "01", "012", "01"}, // the version names it
+		{"two addresses of one server", "a b c", []*report{one("a"), one("a"), one("b"), one("c")}, "023", "023", "02"},
+		{"three, and no other", "a b c", []*report{one("b"), one("b"), one("b")}, "0", "0", "0"},
+		{"two, of which one told before it restarted", "a b c", []*report{lost("a"), one("a"), one("c")}, "12", "12", "1"},
+	} {
+		v := &View{Deployment: "d", Version: "1", Table: table(x.table)}
+		next := v.Table.next()
+		next.Members = slices.DeleteFunc(next.Members, func(m Member) bool { return m.ID == "c" })
+		s := situation{view: v, reports: x.reports}
+		for what, got := range map[string][2]string{
+			"members": {digits(s.members(v)), x.members},
+			"sources": {digits(s.sources(v)), x.sources},
+			"staying": {digits(s.staying(v, next)), x.staying},
+		} {
+			if got[0] != got[1] {
+				t.Errorf("%s: %s: %s, want %s", x.what, what, got[0], got[1])
+			}
+		}
+		if may := s.mayChange(); may != (len(x.members) >= 2) {
+			t.Errorf("%s: a change may be made: %v", x.what, may)
+		}
+	}
+}
+
+// digits writes small numbers one after the other.
+func digits(numbers []int) string {
+	var all strings.Builder
+	for _, n := range numbers {
+		all.WriteByte('0' + byte(n))
+	}
+	return all.String()
+}
