@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -200,6 +201,10 @@ func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 			})
 			must(t, rival.Close()) // it would bring the first server back
 			must(t, have(t, waiter).Unlock(background))
+			read := mustTryRead(t, c, "read")
+			writer := goLock(t, c, "read") // so that its subscriptions stand
+			d.inLine("read", 1)
+			time.Sleep(master.MaxOut) // a younger connection tells where the address leads now
 			m.to.Store(3)
 			change(t, d)
 			eventually(t, "it votes at the other server, and nothing leads to the first", func() bool {
@@ -208,6 +213,8 @@ func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 				}
 				return m.open[0].Load() == 0 && m.open[3].Load() > 0 && c.members.View().Out[0] == nil
 			})
+			must(t, read.Unlock(background))
+			must(t, have(t, writer).Unlock(background))
 		}
 	}
 	for name, change := range map[string]change{

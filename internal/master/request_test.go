@@ -157,3 +157,15 @@ func TestWhyAPipelineHasNoReplies(t *testing.T) {
 		}
 	}
 }
+
+// What is asked past the queue shares no options with the connections of the queue: go-redis writes to them while it makes a
+// connection, and each client has a mutex of its own.
+func TestTheQueueSharesNoOptions(t *testing.T) {
+	t.Parallel()
+	r := redis.NewClient(&redis.Options{})
+	defer r.Close()
+	m := New(Config{Endpoint: Endpoint{Redis: r, Subscriber: r}, SideTimeout: time.Second})
+	if m.redis.Options() == m.side.Options() {
+		t.Error("both have the same")
+	}
+}
