@@ -40,11 +40,10 @@ func killAfter(grace time.Duration) time.Duration {
 // or if the masters said that the lock is gone, it has passed already.
 func lost(lock *redlock.Lock, c *child, grace time.Duration) {
 	cause := context.Cause(lock.Context())
-	refused := c.signal(syscall.SIGTERM)
+	refused := c.askToEnd()
 	if refused != nil {
 		complain(fmt.Errorf("%q (token %v) was lost, and the command cannot be stopped: %w", lock.Name(), lock.Token(), refused))
 	}
-	_ = c.signal(syscall.SIGCONT) // a stopped process would not see the SIGTERM
 	status, killed := c.endBy(func() bool {
 		return errors.Is(cause, redlock.ErrLost) || time.Now().After(lock.Until().Add(killAfter(grace)))
 	})
@@ -60,6 +59,13 @@ func lost(lock *redlock.Lock, c *child, grace time.Duration) {
 	complain(fmt.Errorf("%q (token %v) was lost while the command ran: %s; %s, its status was %d",
 		lock.Name(), lock.Token(), oneLine(cause), how, status))
 	_ = lock.Unlock(context.Background()) // it says again that the lock is lost
+}
+
+// askToEnd sends SIGTERM, and has a process that is stopped see it: it is the first that it sees when it goes on.
+func (c *child) askToEnd() error {
+	err := c.signal(syscall.SIGTERM)
+	_ = c.signal(syscall.SIGCONT)
+	return err
 }
 
 // endBy waits until the command and its whole group have ended, and kills what is

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -63,6 +64,27 @@ func TestCommandOfAnotherUser(t *testing.T) {
 	}
 	c.kill = func(int, syscall.Signal) error { return syscall.ESRCH }
 	must(t, c.signal(syscall.SIGTERM))
+}
+
+// A stopped command goes on with the SIGTERM, and not before it.
+func TestAskToEnd(t *testing.T) {
+	t.Parallel()
+	for _, refuses := range []error{nil, syscall.EPERM} {
+		var sent []syscall.Signal
+		c := &child{pid: 12345, kill: func(pid int, s syscall.Signal) error {
+			if pid != -12345 {
+				t.Errorf("%v was sent to %d, want the group", s, pid)
+			}
+			sent = append(sent, s)
+			return refuses
+		}}
+		if err := c.askToEnd(); !errors.Is(err, refuses) {
+			t.Errorf("askToEnd = %v, want %v", err, refuses)
+		}
+		if want := []syscall.Signal{syscall.SIGTERM, syscall.SIGCONT}; !slices.Equal(sent, want) {
+			t.Errorf("it sent %v, want %v", sent, want)
+		}
+	}
 }
 
 // stubborn tells of SIGTERM and goes on, with a process in its group that would
@@ -157,6 +179,22 @@ func TestLostAndStoppedByItself(t *testing.T) {
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// A command that is stopped when its lock is lost is not kept from its own end either.
+func TestLostWhileTheCommandIsStopped(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=1s", "--grace=20s", "--",
+		"sh", "-c", "trap 'exit 5' TERM; echo ready $$; while :; do sleep 0.02; done"))
+	must(t, syscall.Kill(-number(t, run.line("ready")), syscall.SIGSTOP))
+	freeze(t, masters[:2])
+	if line := run.line("was lost while the command ran"); !strings.Contains(line, "it stopped at SIGTERM, its status was 5") {
+		t.Errorf("it says %q", line)
+	}
+	if status := run.status(); status != exitLost {
+		t.Errorf("status %d, want %d", status, exitLost)
 	}
 }
 
