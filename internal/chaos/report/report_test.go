@@ -56,10 +56,18 @@ func TestWriteEscapes(t *testing.T) {
 	}
 }
 
-// The file needs nothing from anywhere else.
+// The file needs nothing from anywhere else: it has its style, its program and its events in it.
 func TestWriteSelfContained(t *testing.T) {
 	t.Parallel()
 	text := written(t, sample(100))
+	for _, part := range []string{`(?s)<style>.+</style>`, `(?s)<script>.+</script>`, `<canvas id="lanes"`, `</html>\s*$`} {
+		if !regexp.MustCompile(part).MatchString(text) {
+			t.Errorf("the page has nothing like %s in it", part)
+		}
+	}
+	if events := embedded.FindStringSubmatch(text); events == nil || len(events[1]) < 100 {
+		t.Errorf("the page does not have its events in it: %q", events)
+	}
 	for _, bad := range []string{"http://", "https://", "src=", "<link", "@import", "ZgotmplZ"} {
 		if strings.Contains(text, bad) {
 			t.Errorf("the page has %q in it", bad)
