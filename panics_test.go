@@ -180,7 +180,7 @@ func TestAWaiterForASlotWhoseGoroutineEnds(t *testing.T) {
 		}
 		b := &breaker{at: "AttemptFailed", how: runtime.Goexit}
 		c := d.reached(WithObserver(b.observer()))
-		got := make(chan error)
+		got := make(chan error, 1)
 		go func() {
 			lock, err := c.Lock(background, "a", WithSlots(2), WithWait(5*time.Second))
 			got <- errors.Join(err, lock.Unlock(background))
@@ -191,7 +191,12 @@ func TestAWaiterForASlotWhoseGoroutineEnds(t *testing.T) {
 		for _, l := range held {
 			must(t, l.Unlock(background))
 		}
-		must(t, <-got)
+		select {
+		case err := <-got:
+			must(t, err)
+		case <-time.After(patience):
+			t.Fatal("Lock waits for the goroutine that ended")
+		}
 	})
 }
 
