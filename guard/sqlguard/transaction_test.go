@@ -195,8 +195,10 @@ func TestContextThatEndsInTheFuncRollsBack(t *testing.T) {
 			t.Errorf("Do = %v, want context.Canceled", err)
 		}
 		// A claim waits until the rollback, which database/sql does by and by.
-		if err := store.Claim(t.Context(), resource, 33); err != nil {
-			t.Errorf("older claim after that: %v, the fence has not been rolled back", err)
+		soon, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if err := store.Claim(soon, resource, 33); err != nil {
+			t.Fatalf("older claim after that: %v, the fence has not been rolled back", err)
 		}
 		if value, err := store.Read(t.Context(), resource); err != nil || value != "" {
 			t.Errorf("value = %q, %v, want none", value, err)
