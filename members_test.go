@@ -558,6 +558,29 @@ func TestCallsOfMastersWithoutAVote(t *testing.T) {
 	})
 }
 
+// An attempt that met a change is made again, and may find its own votes of before, which are not all given back yet: they are
+// waited for. (Another's lock stands for them here.)
+func TestOwnVotesOfBeforeAChangeAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		operator, c := d.reached(), d.reached()
+		for _, change := range []MemberChange{SuspendMember(d.address(0)), ResumeMember(d.address(0))} {
+			must(t, operator.ChangeMembers(background, change, nil))
+		}
+		const gone = 200 * time.Millisecond
+		for _, r := range d.raw[:2] {
+			must(t, r.Set(background, script.KeysOf(DefaultPrefix, "job", "").Lock, "owner 1 7 ", gone).Err())
+		}
+		begin := time.Now()
+		lock := mustTry(t, c, "job")
+		if took := time.Since(begin); took < gone {
+			t.Errorf("locked after %v, beside another", took)
+		}
+		must(t, lock.Unlock(background))
+		must(t, mustTry(t, operator, "job").Unlock(background))
+	})
+}
+
 // A renewal that meets a new version goes on at once, not with the next one.
 func TestARenewalThatMeetsANewVersion(t *testing.T) {
 	t.Parallel()
