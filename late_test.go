@@ -344,6 +344,51 @@ func TestAReleaseIsOfNoUse(t *testing.T) {
 	})
 }
 
+// Where an acquire may come later, a release leaves a mark, and so does what lets the lock linger: where one is in doubt, and
+// where the request is a second copy, because an acquire may have left on the connection that broke.
+func TestWhereAReleaseLeavesAMark(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		for _, x := range []struct {
+			doubt, resent bool
+			want          int64
+		}{
+			{false, false, 0},
+			{false, true, goneTTL.Milliseconds()},
+			{true, false, goneTTL.Milliseconds()},
+			{true, true, goneTTL.Milliseconds()},
+		} {
+			for _, reads := range []bool{false, true} {
+				h := newHold(c, viewOfAll(1), "job", "owner", c.config.lock)
+				h.masters[0] = masterHold{heard: true, granted: true, doubt: x.doubt}
+				h.reading.Store(reads)
+				h.began = c.now()
+				r := newRound(viewOfAll(1))
+				r.releases = h
+				leaves := func(what string, p master.Policy, want *script.Operation) {
+					t.Helper()
+					call, mark := p.Prepare(0, h.releaseCall(), x.resent), int64(0)
+					switch args := call.Args(); call.Operation {
+					case script.Undo:
+						mark = args[2].(int64)
+					case script.Linger:
+						mark = args[3].(int64)
+					}
+					if mark != x.want || want != nil && call.Operation != want {
+						t.Errorf("%s, reads %v, in doubt %v, a second copy %v: a mark of %d ms by %s, want %d", what, reads, x.doubt, x.resent, mark, call.Name, x.want)
+					}
+				}
+				leaves("an Unlock", (*releasePolicy)(r), nil)
+				leaves("an attempt that failed", releaseOf{h}, nil)
+				leaves("one that lingers no more", lingering{releaseOf{h}}, nil)
+				h.atLeast = time.Minute
+				leaves("one that lingers", lingering{releaseOf{h}}, script.Linger)
+			}
+		}
+	})
+}
+
 // A request leaves as long as its round is of interest, and the hold that it is for is not
 // over. One that does not leave is answered, and in no doubt.
 func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {

@@ -356,6 +356,66 @@ func TestAConfirmAsksForItsGrant(t *testing.T) {
 	}
 }
 
+// A mark keeps out whatever would give its owner the lock later, whoever had the lock when the owner gave up. Without a mark
+// there is none.
+func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
+	t.Parallel()
+	terms := termsOf(DefaultTTL, 0, 0)
+	h := &hold{owner: "mine", keys: script.KeysOf(DefaultPrefix, "job", "mine"), depth: 1, token: 1<<41 + 1, last: 1<<41 + 1}
+	reader := &hold{owner: "mine", keys: h.keys, last: h.last}
+	reader.reading.Store(true)
+	k, channel := h.keys, "channel"
+	in := place{&channel, waitqueue.TicketOf("1500000000000000")}
+	late := map[string]script.Call{
+		"acquire": h.acquireCall(terms, nowhere), "enqueue": h.acquireCall(terms, in), "joint": h.jointCall(terms, 1), "repair": h.repairCall(terms),
+		"share": reader.acquireCall(terms, nowhere), "share in line": reader.acquireCall(terms, in), "restore": reader.repairCall(terms),
+	}
+	read := func(owner string) func(r *redis.Client) error {
+		return func(r *redis.Client) error {
+			return r.ZAdd(background, k.Lock, redis.Z{Score: float64(time.Now().Add(DefaultTTL).UnixMilli()), Member: owner}).Err()
+		}
+	}
+	put := func(value string) func(r *redis.Client) error {
+		return func(r *redis.Client) error { return r.Set(background, k.Lock, value, DefaultTTL).Err() }
+	}
+	for kind, r := range bothKinds(t) {
+		for state, setUp := range map[string]func(r *redis.Client) error{
+			"it is free": func(*redis.Client) error { return nil }, "it is the owner's": put("mine 1 7 "), "it is another's": put("other 1 7 "),
+			"it is kept for one": put(" other"), "it lingers": put("- mine 7 7"), "another's lingers": put("- other 7 7"),
+			"the owner reads": read("mine"), "another reads": read("other"),
+		} {
+			for what, giveUp := range map[string]func(mark time.Duration) script.Call{
+				"released":          func(mark time.Duration) script.Call { return h.undoCall(mark, nowhere) },
+				"back in line":      func(mark time.Duration) script.Call { return h.undoCall(mark, in) },
+				"made linger":       func(mark time.Duration) script.Call { return h.lingerCall(time.Second, mark) },
+				"given back unread": func(mark time.Duration) script.Call { return reader.undoCall(mark, nowhere) },
+			} {
+				for _, mark := range []time.Duration{0, goneTTL} {
+					must(t, r.FlushAll(background).Err())
+					must(t, memberOfOne(r))
+					must(t, r.Set(background, k.Fence, int64(1)<<41, 0).Err())
+					must(t, setUp(r))
+					_, err := callIn(script.BatchSource, r, giveUp(mark))
+					must(t, err)
+					left := r.PTTL(background, k.Gone).Val()
+					if mark == 0 && left != -2 || mark > 0 && (left > mark || left < mark-time.Minute/4) {
+						t.Errorf("%s, %s, %s with a mark of %v: the mark ends in %v", kind, state, what, mark, left)
+					}
+					if mark == 0 {
+						continue
+					}
+					for name, call := range late {
+						must(t, r.Del(background, k.Lock, k.Queue, k.Asked).Err())
+						if v, _ := callIn(script.BatchSource, r, call); v.Answer == script.Granted || r.Exists(background, k.Lock, k.Queue).Val() != 0 {
+							t.Errorf("%s, %s, %s: a late %s is answered %v, and the lock is %q", kind, state, what, name, v.Answer, r.Get(background, k.Lock).Val())
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 // A master that is out of memory frees a lock, and marks its owner. Where another has the lock, there is nothing to free,
 // and the mark is refused.
 func TestAMasterWithoutMemoryFrees(t *testing.T) {
