@@ -456,7 +456,7 @@ func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-				c := d.reached(recoveryOptions()...)
+				c := d.reached(recoveryOptions(WithMaxTTL(5 * master.MaxOut))...) // so long that one that ends early is seen
 				d.masters[0].(embeddedMaster).Kill(true)
 				d.masters[0].revive()
 				lists := func(state string) bool {
