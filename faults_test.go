@@ -382,7 +382,6 @@ func TestDriverRetriesCountOnce(t *testing.T) {
 	must(t, mustTry(t, c, "reaching").Unlock(background))
 	for _, p := range proxies {
 		p.Add(on(script.Acquire, 1, faultproxy.CutAfterRequest))
-		p.Add(on(script.Release, 1, faultproxy.CutAfterRequest))
 	}
 	before, err := d.raw[0].Get(background, script.KeysOf(DefaultPrefix, "job", "").Fence).Int64()
 	must(t, err)
@@ -395,6 +394,19 @@ func TestDriverRetriesCountOnce(t *testing.T) {
 	}
 	must(t, lock.Unlock(background))
 	requireFree(t, d, "job")
+
+	// A release that follows a cut acquire is an undo: this one follows one that was answered.
+	lock = mustTry(t, c, "released")
+	settled(t, c)
+	var cuts []*faultproxy.Fault
+	for _, p := range proxies {
+		cuts = append(cuts, p.Add(on(script.Release, 1, faultproxy.CutAfterRequest)))
+	}
+	must(t, lock.Unlock(background))
+	for i, cut := range cuts {
+		within(t, fmt.Sprintf("the release of master %d is cut", i), cut.Seen())
+	}
+	requireFree(t, d, "released")
 }
 
 // Trap 6: scripts flushed in mid-flight.
