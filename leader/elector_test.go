@@ -389,6 +389,29 @@ func TestTheEndOfTheContext(t *testing.T) {
 	})
 }
 
+// The context ends just as the name is acquired: nobody leads, and the name is free.
+func TestTheContextEndsAtTheElection(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		retire := errors.New("retired")
+		ctx, cancel := context.WithCancelCause(background)
+		acquired := 0
+		client := d.Client(redlock.WithTTL(ttl), redlock.WithObserver(redlock.Observer{Acquired: func(context.Context, redlock.Acquisition) {
+			acquired++
+			cancel(retire)
+		}}))
+		e, err := leader.New(client, "role", leader.WithCallbacks(leader.Callbacks{Elected: func(fence.Token) { t.Error("it was elected") }}))
+		must(t, err)
+		requireErr(t, e.Run(ctx, untilTheEnd), context.Canceled, retire)
+		if acquired != 1 {
+			t.Errorf("the name was acquired %d times", acquired)
+		}
+		lock, err := d.Client(redlock.WithTTL(ttl)).TryLock(background, "role")
+		must(t, err)
+		must(t, lock.Unlock(background))
+	})
+}
+
 func TestTheClientCloses(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
