@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -309,6 +310,75 @@ func TestUnlockCountsWhoVotesAgain(t *testing.T) {
 		must(t, lock.Unlock(background))
 		must(t, mustTry(t, rival, "job").Unlock(background))
 	})
+}
+
+// A master that has the lock and lost its vote since is told that the lock is free, though the next caller of this client does
+// not ask it.
+func TestAReleaseReachesWhoVotesNoMore(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c, operator := d.reached(), d.reached()
+		lock := mustTry(t, c, "job")
+		settled(t, c)
+		must(t, operator.ChangeMembers(background, SuspendMember(d.address(0)), nil))
+		eventually(t, "it votes no more", func() bool {
+			must(t, mustTry(t, c, "another").Unlock(background)) // c learns of it
+			return c.members.View().Out[0] != nil
+		})
+		next := goLock(t, c, "job")
+		synctest.Wait() // it waits
+		if has := lockOn(t, d.raw[0], "job").owner; has != lock.h.owner {
+			t.Fatalf("the master without a vote has the lock of %q, want %q", has, lock.h.owner)
+		}
+		must(t, lock.Unlock(background))
+		second := have(t, next)
+		settled(t, c)
+		if has := lockOn(t, d.raw[0], "job").owner; has != "" {
+			t.Errorf("the master without a vote has the lock of %q yet", has)
+		}
+		must(t, second.Unlock(background))
+	})
+}
+
+// A release is sent for as long as a master may have the lock: for the longest ttl that was ever asked for.
+func TestAReleaseIsKeptForTheLongestTTL(t *testing.T) {
+	t.Parallel()
+	for what, lengthen := range map[string]func(c *Client, lock *Lock, ttl time.Duration) error{
+		"extended": func(_ *Client, lock *Lock, ttl time.Duration) error {
+			return errors.Join(lock.Extend(background, ttl), lock.Extend(background, time.Second))
+		},
+		"entered again": func(c *Client, lock *Lock, ttl time.Duration) error {
+			again, err := c.TryLock(lock.Context(), "job", WithTTL(ttl))
+			if err != nil {
+				return err
+			}
+			return again.Unlock(background)
+		},
+		"acquired": func(*Client, *Lock, time.Duration) error { return nil },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+				c := d.reached()
+				first := time.Second
+				if what == "acquired" {
+					first = time.Minute
+				}
+				lock := mustTry(t, c, "job", WithTTL(first), WithoutWatchdog())
+				must(t, lengthen(c, lock, time.Minute))
+				settled(t, c)
+				d.masters[0].die()
+				must(t, lock.Unlock(background))
+				time.Sleep(20 * time.Second)
+				d.masters[0].revive()
+				began := time.Now()
+				eventually(t, "it is free", func() bool { return d.holders("job") == "000" })
+				if took := time.Since(began); took > 10*time.Second {
+					t.Errorf("free %v after the master came back: the ttl did it, not the release", took)
+				}
+			})
+		})
+	}
 }
 
 // Where there is nothing to free, a release is of use until the round has its verdict.
