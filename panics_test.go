@@ -195,7 +195,7 @@ func TestAWaiterForASlotWhoseGoroutineEnds(t *testing.T) {
 		case err := <-got:
 			must(t, err)
 		case <-time.After(patience):
-			t.Fatal("Lock waits for the goroutine that ended")
+			panic("Lock waits for the goroutine that ended, and so would Close after a t.Fatal")
 		}
 	})
 }
