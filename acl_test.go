@@ -67,7 +67,7 @@ func (d *deployment) allow(user string, rule []string) {
 // as returns a client that logs in as a user, on the first n masters.
 func (d *deployment) as(user string, n int, opts ...Option) *Client {
 	d.t.Helper()
-	c, err := Open(d.urls(user+":pw@", "")[:n], opts...)
+	c, err := Open(d.urls(user+":pw@", "")[:n], append([]Option{WithRequestTimeout(2*time.Second)}, opts...)...)
 	must(d.t, err)
 	d.t.Cleanup(func() { must(d.t, c.Close()) })
 	return c
@@ -167,7 +167,7 @@ func mastersWithTheUsersOfDocker(t *testing.T, program string) {
 		open = append(open, s.URL())
 	}
 	client := func(urls []string) *Client {
-		c, err := Open(urls, WithRequestTimeout(time.Second))
+		c, err := Open(urls, WithRequestTimeout(2*time.Second))
 		must(t, err)
 		t.Cleanup(func() { must(t, c.Close()) })
 		return c
@@ -322,8 +322,10 @@ func rightsOfWriters(t *testing.T, d *deployment, a, b *Client) {
 	must(t, lock.Unlock(background))
 	lock = have(t, got)
 	everywhere := func() {
-		for d.holders("job")[:3] != "111" {
-			must(t, lock.Extend(background, recoveryTTL))
+		for _, r := range d.raw[:3] {
+			for lockOn(t, r, "job").owner != lock.h.owner {
+				must(t, lock.Extend(background, recoveryTTL))
+			}
 		}
 	}
 	everywhere() // a quorum may have called
@@ -356,6 +358,7 @@ func rightsOfReaders(t *testing.T, d *deployment, a, b *Client) {
 	requireErr(t, err, ErrHeld)
 	must(t, one.Extend(background, recoveryTTL))
 	settled(t, a)
+	settled(t, b)
 	must(t, d.raw[0].Del(background, script.KeysOf(DefaultPrefix, "book", "").Lock).Err())
 	for d.holders("book")[:3] != "111" { // restore
 		must(t, one.Extend(background, recoveryTTL))

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -251,8 +252,11 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 		default:
 			last = g.do(ctx, s)
 		}
-		if _, final := errors.AsType[*RefusedError](last); final || errors.Is(last, script.ErrDenied) {
+		if _, final := errors.AsType[*RefusedError](last); final {
 			return last
+		}
+		if errors.Is(last, script.ErrDenied) {
+			return cmp.Or(g.denied(ctx), last) // the first has the name of the right
 		}
 		if last != nil {
 			progress(last.Error())
