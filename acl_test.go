@@ -67,7 +67,7 @@ func (d *deployment) allow(user string, rule []string) {
 // as returns a client that logs in as a user, on the first n masters.
 func (d *deployment) as(user string, n int, opts ...Option) *Client {
 	d.t.Helper()
-	c, err := Open(d.urls(user+":pw@", "")[:n], append([]Option{WithRequestTimeout(2*time.Second)}, opts...)...)
+	c, err := Open(d.urls(user+":pw@", "")[:n], append([]Option{WithRequestTimeout(2 * time.Second)}, opts...)...)
 	must(d.t, err)
 	d.t.Cleanup(func() { must(d.t, c.Close()) })
 	return c
