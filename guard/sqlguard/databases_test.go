@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -101,7 +102,7 @@ func openSQLite(journal, busy string) func(t *testing.T) *sql.DB {
 		// On a connection of its own before all others, since changing the
 		// mode needs the whole file.
 		first := open(t, "sqlite", file+"&_pragma=journal_mode("+journal+")")
-		if err := first.PingContext(t.Context()); err != nil {
+		if err := first.PingContext(bounded(t)); err != nil {
 			t.Fatal(err)
 		}
 		return open(t, "sqlite", file+"&_pragma=busy_timeout("+busy+")")
@@ -120,6 +121,13 @@ func open(t *testing.T, driver, source string) *sql.DB {
 	return db
 }
 
+// bounded is a context that ends before a test that waits for a transaction which nobody ends would stop the whole run.
+func bounded(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // fresh names a resource that no other test, or earlier run of it, has used.
 func fresh(t *testing.T) string { return t.Name() + "/" + rand.Text() }
 
@@ -134,7 +142,7 @@ func (d database) store(t *testing.T) cells {
 	t.Helper()
 	db := d.open(t)
 	for _, schema := range []string{sqlguard.Schema(d.dialect), d.schema} {
-		if err := createTable(t.Context(), db, schema); err != nil {
+		if err := createTable(bounded(t), db, schema); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 func TestLimits(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
-		ctx := t.Context()
+		ctx := bounded(t)
 		// 255 bytes that end in one of two: a cut at any length would join them.
 		long := fresh(t) + strings.Repeat("é", 255)
 		long = strings.ToValidUTF8(long[:254], "x")
@@ -42,10 +42,10 @@ func TestLimits(t *testing.T) {
 func TestLimitOfCheckLockName(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		longest := (fresh(t) + strings.Repeat("x", 255))[:238]
-		if err := fence.CheckLockName(t.Context(), store, longest, "hot"); err != nil {
+		if err := fence.CheckLockName(bounded(t), store, longest, "hot"); err != nil {
 			t.Errorf("check of a resource of 238 bytes: %v", err)
 		}
-		if err := fence.CheckLockName(t.Context(), store, longest+"x", "hot"); !errors.Is(err, fence.ErrInvalid) {
+		if err := fence.CheckLockName(bounded(t), store, longest+"x", "hot"); !errors.Is(err, fence.ErrInvalid) {
 			t.Errorf("check of a resource of 239 bytes = %v, want fence.ErrInvalid", err)
 		}
 	})
@@ -54,13 +54,13 @@ func TestLimitOfCheckLockName(t *testing.T) {
 func TestSchemaIsIdempotent(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		resource := fresh(t)
-		if err := store.Claim(t.Context(), resource, 34); err != nil {
+		if err := store.Claim(bounded(t), resource, 34); err != nil {
 			t.Fatal(err)
 		}
-		if err := createTable(t.Context(), store.db, sqlguard.Schema(store.dialect)); err != nil {
+		if err := createTable(bounded(t), store.db, sqlguard.Schema(store.dialect)); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Claim(t.Context(), resource, 33); !errors.Is(err, fence.ErrStale) {
+		if err := store.Claim(bounded(t), resource, 33); !errors.Is(err, fence.ErrStale) {
 			t.Errorf("older claim after the schema was run again = %v, want fence.ErrStale", err)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 // Two roles with a search_path each write the same data.
 func TestSearchPathsShareTheFences(t *testing.T) {
 	t.Parallel()
-	ctx, resource := t.Context(), fresh(t)
+	ctx, resource := bounded(t), fresh(t)
 	owner := openPostgres("")(t)
 	var guards []*sqlguard.Guard
 	for _, schema := range []string{scratch(), scratch()} {
@@ -36,7 +36,7 @@ func TestSearchPathsShareTheFences(t *testing.T) {
 // Two services whose connections have different databases write the same data.
 func TestDatabasesShareATableThatIsNamed(t *testing.T) {
 	t.Parallel()
-	ctx, resource := t.Context(), fresh(t)
+	ctx, resource := bounded(t), fresh(t)
 	named := sqlguard.WithTable("test.redlock_fences")
 	first := guardOf(t, openMariaDB("")(t), sqlguard.MySQL, named)
 	if err := first.Claim(ctx, resource, 34); err != nil {
@@ -50,7 +50,7 @@ func TestDatabasesShareATableThatIsNamed(t *testing.T) {
 
 func TestConnectionThatMovesToAnotherDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
-	ctx, resource, other := t.Context(), fresh(t), scratchDatabase(t)
+	ctx, resource, other := bounded(t), fresh(t), scratchDatabase(t)
 	guardOf(t, inDatabase(t, other), sqlguard.MySQL) // makes a table there too
 
 	db := openMariaDB("")(t)
@@ -75,7 +75,7 @@ func TestConnectionThatMovesToAnotherDatabaseIsRefused(t *testing.T) {
 func TestTemporaryTableDoesNotHideTheFences(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		for _, options := range [][]sqlguard.Option{nil, {sqlguard.WithTable("shadowed_fences")}} {
-			ctx, resource := t.Context(), fresh(t)
+			ctx, resource := bounded(t), fresh(t)
 			guard := guardOf(t, store.db, store.dialect, options...)
 			if err := guard.Claim(ctx, resource, 34); err != nil {
 				t.Fatal(err)
@@ -118,7 +118,7 @@ func TestMissingTableNamesSchemaAtOnce(t *testing.T) {
 
 func TestTableIsNamedAsItIsWritten(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
-		ctx, resource := t.Context(), fresh(t)
+		ctx, resource := bounded(t), fresh(t)
 		guard := guardOf(t, store.db, store.dialect, sqlguard.WithTable("Order")) // a reserved word
 		if err := guard.Claim(ctx, resource, 34); err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ var all = []sqlguard.Dialect{sqlguard.PostgreSQL, sqlguard.MySQL, sqlguard.SQLit
 // guardOf returns a guard whose table is there.
 func guardOf(t *testing.T, db *sql.DB, dialect sqlguard.Dialect, options ...sqlguard.Option) *sqlguard.Guard {
 	t.Helper()
-	if err := createTable(t.Context(), db, sqlguard.Schema(dialect, options...)); err != nil {
+	if err := createTable(bounded(t), db, sqlguard.Schema(dialect, options...)); err != nil {
 		t.Fatal(err)
 	}
 	guard, err := sqlguard.New(db, dialect, options...)
@@ -188,7 +188,7 @@ func mustNotRun(t *testing.T) func(*sql.Tx) error {
 
 func execute(t *testing.T, db *sql.DB, statement string) {
 	t.Helper()
-	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+	if _, err := db.ExecContext(bounded(t), statement); err != nil {
 		t.Fatal(err)
 	}
 }
