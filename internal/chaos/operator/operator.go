@@ -167,9 +167,12 @@ func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	defer func() { _ = client.Close() }()
 	for end := time.Now().Add(o.Patience); ; fault.Wait(ctx, 100*time.Millisecond) {
 		lock, err := client.TryLock(ctx, "operator")
+		if err == nil {
+			err = lock.Unlock(ctx) // a majority may lose its data in between
+		}
 		switch {
 		case err == nil:
-			return lock.Unlock(ctx)
+			return nil
 		case errors.Is(err, redlock.ErrNeedsInit):
 			return o.force(ctx, founders)
 		case ctx.Err() != nil:
