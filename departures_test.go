@@ -20,16 +20,7 @@ type farMaster struct {
 }
 
 func (m farMaster) options() *redis.Options {
-	o := m.testMaster.options()
-	dial := o.Dialer
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return newFarConn(conn, m.trip()), nil
-	}
-	return o
+	return wrapped(m.testMaster, func(conn net.Conn) net.Conn { return newFarConn(conn, m.trip()) })
 }
 
 // farConn delivers what is written to it after a while, and what is read at once.
@@ -217,13 +208,7 @@ type busyMaster struct {
 }
 
 func (m busyMaster) options() *redis.Options {
-	o := m.testMaster.options()
-	dial := o.Dialer
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		return busyConn{conn, m.takes}, err
-	}
-	return o
+	return wrapped(m.testMaster, func(conn net.Conn) net.Conn { return busyConn{conn, m.takes} })
 }
 
 type busyConn struct {

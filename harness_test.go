@@ -605,7 +605,12 @@ type mortalMaster struct {
 }
 
 func (m mortalMaster) options() *redis.Options {
-	o := m.testMaster.options()
+	return wrapped(m.testMaster, func(conn net.Conn) net.Conn { return mortalConn{conn, m.left} })
+}
+
+// wrapped is the options of a master with which each connection to it is wrapped.
+func wrapped(m testMaster, wrap func(net.Conn) net.Conn) *redis.Options {
+	o := m.options()
 	dial := o.Dialer
 	if dial == nil {
 		dial = redis.NewDialer(o)
@@ -615,7 +620,7 @@ func (m mortalMaster) options() *redis.Options {
 		if err != nil {
 			return nil, err
 		}
-		return mortalConn{conn, m.left}, nil
+		return wrap(conn), nil
 	}
 	return o
 }

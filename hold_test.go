@@ -316,13 +316,7 @@ type brokenMaster struct {
 }
 
 func (m brokenMaster) options() *redis.Options {
-	o := m.testMaster.options()
-	dial := o.Dialer
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		return brokenConn{conn, m}, err
-	}
-	return o
+	return wrapped(m.testMaster, func(conn net.Conn) net.Conn { return brokenConn{conn, m} })
 }
 
 type brokenConn struct {

@@ -38,16 +38,7 @@ func (c tappedConn) Write(p []byte) (int, error) {
 }
 
 func (m *tappedMaster) options() *redis.Options {
-	o := m.testMaster.options()
-	dial := o.Dialer
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return tappedConn{conn, m}, nil
-	}
-	return o
+	return wrapped(m.testMaster, func(conn net.Conn) net.Conn { return tappedConn{conn, m} })
 }
 
 func (m *tappedMaster) breakSubscriptions() {

@@ -50,15 +50,22 @@ func TestAPromiseIsKept(t *testing.T) {
 	}
 }
 
+// holdsToCallFor returns a hold and one that reads, of the owner "mine" of "job", and a place in line, for the calls that are
+// made of them.
+func holdsToCallFor() (h, reader *hold, in place) {
+	h = &hold{owner: "mine", keys: script.KeysOf(DefaultPrefix, "job", "mine"), depth: 1, token: 1<<41 + 1, last: 1<<41 + 1}
+	reader = &hold{owner: "mine", keys: h.keys, last: h.last}
+	reader.reading.Store(true)
+	channel := "channel"
+	return h, reader, place{&channel, waitqueue.TicketOf("1500000000000000")}
+}
+
 // What a voting member does, a member does at no other version than its own. What gives back is done at any.
 func TestWhatNeedsAVote(t *testing.T) {
 	t.Parallel()
 	terms := termsOf(DefaultTTL, 0, 0)
-	h := &hold{owner: "mine", keys: script.KeysOf(DefaultPrefix, "job", "mine"), depth: 1, token: 1<<41 + 1, last: 1<<41 + 1}
-	reader := &hold{owner: "mine", keys: h.keys, last: h.last}
-	reader.reading.Store(true)
-	k, channel := h.keys, "channel"
-	in := place{&channel, waitqueue.TicketOf("1500000000000000")}
+	h, reader, in := holdsToCallFor()
+	k, channel := h.keys, *in.channel
 	votes := []script.Call{
 		h.acquireCall(terms, nowhere), h.acquireCall(terms, in), h.jointCall(terms, 1), h.reenterCall(2, terms), h.confirmCall(1 << 41), h.extendCall(terms),
 		h.repairCall(terms), script.Verify.Call([]*string{&k.Lock}, uint64(1<<41)),
@@ -361,11 +368,8 @@ func TestAConfirmAsksForItsGrant(t *testing.T) {
 func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 	t.Parallel()
 	terms := termsOf(DefaultTTL, 0, 0)
-	h := &hold{owner: "mine", keys: script.KeysOf(DefaultPrefix, "job", "mine"), depth: 1, token: 1<<41 + 1, last: 1<<41 + 1}
-	reader := &hold{owner: "mine", keys: h.keys, last: h.last}
-	reader.reading.Store(true)
-	k, channel := h.keys, "channel"
-	in := place{&channel, waitqueue.TicketOf("1500000000000000")}
+	h, reader, in := holdsToCallFor()
+	k := h.keys
 	late := map[string]script.Call{
 		"acquire": h.acquireCall(terms, nowhere), "enqueue": h.acquireCall(terms, in), "joint": h.jointCall(terms, 1), "repair": h.repairCall(terms),
 		"share": reader.acquireCall(terms, nowhere), "share in line": reader.acquireCall(terms, in), "restore": reader.repairCall(terms),

@@ -68,6 +68,18 @@ local function tell(lock, queue, message, n)
   end)
 end
 
+-- below replies those of the first so many in a sorted set whose score is below one. Each is a step.
+local function below(set, score, most)
+  local some, out = redis.call('ZRANGE', set, 0, math.min(steps, most) - 1, 'WITHSCORES'), {}
+  for i = 1, #some, 2 do
+    if tonumber(some[i + 1]) < score then
+      out[#out + 1] = some[i]
+    end
+  end
+  steps = steps - #out
+  return out
+end
+
 -- outdated takes out those whose last word is too old at a time, us.
 local function outdated(lock, queue, asked, now)
   local oldest = now - queueTTL * 1000
@@ -75,17 +87,10 @@ local function outdated(lock, queue, asked, now)
   if not first or tonumber(first) >= oldest then
     return
   end
-  local out = {}
   if steps > 0 then
-    local some = redis.call('ZRANGE', asked, 0, steps - 1, 'WITHSCORES')
-    for i = 1, #some, 2 do
-      if tonumber(some[i + 1]) < oldest then
-        out[#out + 1] = some[i]
-      end
-    end
+    local out = below(asked, oldest, steps)
     redis.call('ZREM', queue, unpack(out))
     redis.call('ZREM', asked, unpack(out))
-    steps = steps - #out
   end
   if steps <= 0 then
     later(lock)

@@ -21,14 +21,7 @@ local function sweep(lock)
   if not first then
     return nil
   elseif tonumber(first) < at and steps > 0 then
-    local some, out = redis.call('ZRANGE', lock, 0, math.min(steps, 16) - 1, 'WITHSCORES'), {}
-    for i = 1, #some, 2 do
-      if tonumber(some[i + 1]) < at then
-        out[#out + 1] = some[i]
-      end
-    end
-    redis.call('ZREM', lock, unpack(out))
-    steps = steps - #out
+    redis.call('ZREM', lock, unpack(below(lock, at, 16)))
   end
   local last = tonumber(redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')[2] or 0)
   return last >= at and last - at or nil

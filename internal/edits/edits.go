@@ -28,12 +28,21 @@ func Apply(root string, edits []Edit) (map[string]string, error) {
 			}
 			text = string(source)
 		}
-		if n := strings.Count(text, e.Old); n != 1 {
-			return nil, fmt.Errorf("%s: this text is there %d times, and not once:\n%s", e.File, n, e.Old)
+		text, err := e.In(text)
+		if err != nil {
+			return nil, err
 		}
-		changed[e.File] = strings.Replace(text, e.Old, e.New, 1)
+		changed[e.File] = text
 	}
 	return changed, nil
+}
+
+// In returns the changed text of the file, or of a part of it.
+func (e Edit) In(text string) (string, error) {
+	if n := strings.Count(text, e.Old); n != 1 {
+		return "", fmt.Errorf("%s: this text is there %d times, and not once:\n%s", e.File, n, e.Old)
+	}
+	return strings.Replace(text, e.Old, e.New, 1), nil
 }
 
 // Overlay is what the go command reads in the place of files.

@@ -134,10 +134,10 @@ func (s *source) copyOf(f *ast.FuncDecl, all []edits.Edit, number int) (string, 
 	signature := s.text[s.offset(f.Pos()):s.offset(f.Body.Pos())]
 	text := s.text[s.offset(f.Pos()):s.offset(f.End())] + "\n"
 	for _, e := range all {
-		if strings.Count(text, e.Old) != 1 {
+		var err error
+		if text, err = e.In(text); err != nil {
 			return "", false
 		}
-		text = strings.Replace(text, e.Old, e.New, 1)
 	}
 	const before = "package p\n"
 	fset := token.NewFileSet()
