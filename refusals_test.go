@@ -353,7 +353,11 @@ func TestARightThatIsTakenAwayForAMoment(t *testing.T) {
 			returned := time.Now()
 			for _, c := range []*Client{a, b} {
 				eventually(t, "its masters may be used again", func() bool {
-					must(t, mustLock(t, c, "reaching").Unlock(background)) // who asks for nothing connects to nothing
+					lock, err := c.Lock(background, "reaching", WithWait(patience)) // who asks for nothing connects to nothing
+					if err != nil {
+						return false
+					}
+					must(t, lock.Unlock(background))
 					return c.Ready(background) == nil && allUp(c)
 				})
 			}

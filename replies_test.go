@@ -189,7 +189,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		return ""
 	})
-	c, err := Open([]string{"redis://" + addr})
+	c, err := Open([]string{"redis://" + addr}, WithRequestTimeout(5*time.Second)) // a busy machine takes its time over so much
 	must(t, err)
 	defer func() { must(t, c.Close()) }()
 	m, stood := c.masters[0], false
