@@ -303,6 +303,7 @@ func TestARightThatIsTakenAwayForAMoment(t *testing.T) {
 			page := mustLock(t, a, "page")
 			settled(t, a)
 			ctx, stop := context.WithCancel(background)
+			defer stop() // else the waiters of a case that fails go on
 			var waiting sync.WaitGroup
 			waiter := func(lock func(ctx context.Context) (*Lock, error)) {
 				waiting.Go(func() {
