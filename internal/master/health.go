@@ -29,6 +29,7 @@ type health struct {
 	up         bool
 
 	// What needs no connecting.
+	down      atomic.Bool  // it was told to be down, and is not up again
 	retry     atomic.Bool  // the next connection is tried whatever was a moment ago
 	epoch     atomic.Int64 // links of an earlier one connect again before they carry anything
 	connected atomic.Int32 // how many links have a connection
@@ -59,6 +60,7 @@ func (m *Master) failed(err error) {
 	refused := errors.Is(err, script.ErrNotMember) || errors.Is(err, script.ErrDenied)
 	if (h.up || h.downErr == nil) && (refused || h.connected.Load() == 0) {
 		h.up = false
+		h.down.Store(true)
 		m.stands(func(s *standing) { s.reached, s.down = false, err })
 	}
 	if errors.Is(err, script.ErrNotMember) {
@@ -68,6 +70,24 @@ func (m *Master) failed(err error) {
 	h.failedAt = m.Now()
 	h.downTill = h.failedAt.Add(max(h.pause, retryIn(err)))
 	h.downErr = err
+}
+
+// recheck tries after a while whether a connection may be had again, if one was refused and links go on with those that they
+// have: nothing else would find out.
+func (m *Master) recheck() {
+	h := &m.health
+	select {
+	case h.connecting <- struct{}{}:
+	default: // somebody finds out
+		return
+	}
+	due := !h.up && !m.Now().Before(h.failedAt.Add(MaxOut))
+	<-h.connecting
+	if due {
+		l := &link{master: m}
+		_ = m.connect(l)
+		l.hangUp()
+	}
 }
 
 // Unusable notes why the server cannot be used, unless it is in use. It is for a fault that a

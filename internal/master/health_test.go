@@ -27,7 +27,16 @@ type linked struct {
 	hangs time.Duration // how long that takes
 	conns []*faultyConn
 	downs int
+	lacks error // why new connections are not let in
 }
+
+// lackingGate lets in no connection as long as there is something lacking.
+type lackingGate struct {
+	openGate
+	of *linked
+}
+
+func (g lackingGate) Greeted(m *Master, replies []Reply) error { return g.of.lacks }
 
 // faultyConn is a connection whose requests can get lost, or be late.
 type faultyConn struct {
@@ -65,7 +74,7 @@ func newLinked(t *testing.T) *linked {
 		return m.conns[len(m.conns)-1], nil
 	}
 	m.Master = New(Config{
-		Name: "embedded", Endpoint: NewEndpoint(o, time.Second), Register: "register", SideTimeout: time.Second, Gate: openGate{},
+		Name: "embedded", Endpoint: NewEndpoint(o, time.Second), Register: "register", SideTimeout: time.Second, Gate: lackingGate{of: m},
 		Now: func() clock.Instant { return clock.Instant(time.Since(epoch)) },
 		Up:  func() {}, Down: func(error) { m.downs++ },
 	})
@@ -117,6 +126,29 @@ func (m *linked) wants(usable bool, downs int) {
 	if m.Usable() != usable || m.downs != downs {
 		m.t.Fatalf("usable: %v, down %d times; want %v and %d", m.Usable(), m.downs, usable, downs)
 	}
+}
+
+// A right that is taken away shows on a new connection, and the master is told to be down. The links that have one go on with
+// it, and so find out that the right is there again, although none of them connects.
+func TestAMasterIsUpAgainWithoutANewLink(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		a, b := m.on(), m.on()
+		m.asks(a, script.Granted)
+		m.lacks = script.ErrDenied
+		m.asks(b, script.Refused)
+		m.wants(false, 1)
+		time.Sleep(MaxOut)
+		m.asks(a, script.Granted)
+		m.wants(false, 1)
+		m.lacks = nil
+		m.asks(a, script.Granted)
+		m.wants(false, 1) // it was looked at a moment ago
+		time.Sleep(MaxOut)
+		m.asks(a, script.Granted)
+		m.wants(true, 1)
+	})
 }
 
 // A master to which one link more could not be connected is not down while another one is, and

@@ -96,6 +96,9 @@ func (l *link) serve(batch []*Request) {
 		v.Sent, v.Got, v.Doubt = r.sent, got, v.Answer == script.Unknown || r.resent
 		m.tell(r, v)
 	}
+	if l.conn != nil && m.health.down.Load() {
+		m.recheck()
+	}
 }
 
 // exchange has the master run the requests' calls, as one script, and gives each
@@ -248,6 +251,7 @@ func (m *Master) connect(l *link) error {
 		h.pause, h.downErr = 0, nil
 		if !h.up {
 			h.up = true
+			h.down.Store(false)
 			m.stands(func(s *standing) { s.reached, s.down = true, nil })
 		}
 		return nil
