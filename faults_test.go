@@ -288,81 +288,17 @@ func TestLateGrantOfALostLockGoes(t *testing.T) {
 	must(t, rival.Unlock(background))
 }
 
-// Requests lost, replies lost, either delivered twice, connections cut: on one
-// master and on a quorum of them, for each script. Whatever the caller is told,
-// nothing counts twice and nothing is left behind.
-func TestEveryFaultOnEveryScript(t *testing.T) {
-	t.Parallel()
-	actions := []faultproxy.Action{
-		faultproxy.DropRequest, faultproxy.DropReply, faultproxy.DuplicateRequest,
-		faultproxy.CutBeforeRequest, faultproxy.CutAfterRequest,
-		faultproxy.CutRequestAt(1), faultproxy.CutRequestAt(40), faultproxy.CutRequestAt(100), faultproxy.CutRequestAt(150),
-		faultproxy.CutReplyAt(0), faultproxy.CutReplyAt(1), faultproxy.CutReplyAt(3),
-	}
-	for _, hit := range []int{1, 3} {
-		for _, s := range []*script.Operation{script.Acquire, script.Extend, script.Release} {
-			t.Run(fmt.Sprintf("%s on %d of 5", s.Name, hit), func(t *testing.T) {
-				t.Parallel()
-				d, proxies := proxied(t, 5)
-				c := faultClient(d)
-				for i, action := range actions {
-					oneFault(t, d, c, proxies[:hit], on(s, 1, action), fmt.Sprintf("job-%d", i), hit < 3)
-				}
-			})
-		}
-	}
-}
-
 // Connections cut at any byte of an acquire, on its way there and back.
 func TestCutAtAnyByte(t *testing.T) {
 	t.Parallel()
 	d, proxies := proxied(t, 3)
 	c := faultClient(d)
 	for n := 0; n < 360; n += 3 {
-		oneFault(t, d, c, proxies[:1], on(script.Acquire, 1, faultproxy.CutRequestAt(n)), fmt.Sprint("request-", n), true)
+		underFault(t, d, c, proxies[:1], on(script.Acquire, 1, faultproxy.CutRequestAt(n)), fmt.Sprint("request-", n), walk)
 	}
 	for n := range 16 {
-		oneFault(t, d, c, proxies[:1], on(script.Acquire, 1, faultproxy.CutReplyAt(n)), fmt.Sprint("reply-", n), true)
+		underFault(t, d, c, proxies[:1], on(script.Acquire, 1, faultproxy.CutReplyAt(n)), fmt.Sprint("reply-", n), walk)
 	}
-}
-
-// oneFault runs a lock, a re-entry, an extension and two unlocks under a fault.
-func oneFault(t *testing.T, d *deployment, c *Client, proxies []*faultproxy.Proxy, rule faultproxy.Rule, name string, minority bool) {
-	t.Helper()
-	var faults []*faultproxy.Fault
-	for _, p := range proxies {
-		faults = append(faults, p.Add(rule))
-	}
-	defer func() {
-		for _, f := range faults {
-			f.Remove()
-		}
-		requireFree(t, d, name)
-	}()
-	expect := func(what string, err error) {
-		t.Helper()
-		if err != nil && (minority || !errors.Is(err, ErrNoQuorum)) {
-			t.Errorf("%v: %s: %v", rule, what, err)
-		}
-	}
-	lock, err := c.TryLock(background, name, WithoutWatchdog())
-	if err != nil {
-		expect("lock", err)
-		return
-	}
-	inner, err := c.TryLock(lock.Context(), name, WithoutWatchdog())
-	expect("re-entry", err)
-	expect("extend", lock.Extend(background, faultTTL+time.Second))
-	if err == nil {
-		if inner.Token() != lock.Token() {
-			t.Errorf("%v: token %v, then %v", rule, lock.Token(), inner.Token())
-		}
-		expect("inner unlock", inner.Unlock(background))
-	}
-	if !lock.Valid() {
-		t.Errorf("%v: lost: %v", rule, context.Cause(lock.Context()))
-	}
-	expect("unlock", lock.Unlock(background))
 }
 
 // Trap 1: go-redis with its default settings sends again what it got no reply to.

@@ -282,32 +282,50 @@ func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, ask
 	return nil, r
 }
 
-// confirmed is the second half of confirm. If it turns out that no quorum will stand at the
-// token, it waits for another master to grant, and makes the token again with that vote. (A
-// master may refuse to confirm what it has granted: its memory is full by now.)
+// confirmed is the second half of confirm. If no quorum will stand at the token, it waits for
+// another master to grant, and makes the token again with that vote. (A master may refuse to
+// confirm what it has granted: its memory is full by now.) It does the same when a master is
+// silent, with those that have granted meanwhile.
 func (a *attempt) confirmed(ctx context.Context, asked *round, votes []script.Vote) (standing []script.Vote, err error) {
 	c := a.h.client
-	for {
-		left := c.await(ctx, asked, a.deadline)
+	for asked != nil {
+		patience := a.confirmUntil(c.now())
+		left := c.await(ctx, asked, patience)
 		standing = asked.tally()
 		a.takeBack(standing, votes)
-		if left == nil && decide(standing, asked.need) == won {
+		is := decide(standing, asked.need)
+		if left == nil && is == won {
 			return standing, nil
 		}
-		more := false
-		if left == nil {
-			more, left = a.moreGrants(ctx, votes)
+		now, more := c.now(), false
+		silent := is == undecided && !now.Before(patience) && now.Before(a.deadline)
+		switch {
+		case left != nil:
+		case silent:
+			more, left = a.moreGrants(ctx, votes, now)
+		case is == lost:
+			more, left = a.moreGrants(ctx, votes, a.deadline)
 		}
-		if left != nil {
+		switch {
+		case left != nil:
 			return standing, c.notWaited(left, asked.view, opAcquire, a.h.name, votes)
-		}
-		if !more {
+		case more:
+			standing, asked = a.askToConfirm(votes)
+		case !silent:
 			return standing, &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrNoQuorum, Need: asked.need, Votes: c.publish(standing), Lacks: asked.view.Lacks}
 		}
-		if standing, asked = a.askToConfirm(votes); asked == nil {
-			return standing, nil
-		}
 	}
+	return standing, nil
+}
+
+// confirmUntil is how long the masters that were asked to confirm are waited for, before others
+// that have granted meanwhile are asked as well: a quarter of the time that is left.
+func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
+	left := a.deadline.Sub(now)
+	if left < 10*time.Millisecond {
+		return a.deadline
+	}
+	return now.Add(left / 4)
 }
 
 // takeBack takes back the votes of masters that had nothing to confirm: the grant is gone. The
@@ -324,7 +342,7 @@ func (a *attempt) takeBack(standing, votes []script.Vote) {
 
 // moreGrants waits until one more master grants than in votes, and a quorum does: votes may have been
 // taken back. It brings votes up to date, and reports whether they have, or why the caller left.
-func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote) (more bool, left error) {
+func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clock.Instant) (more bool, left error) {
 	granted := 0
 	for i := range votes {
 		if votes[i].Answer == script.Granted {
@@ -332,7 +350,7 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote) (more boo
 		}
 	}
 	a.asked.reopen(granted + 1)
-	left = a.h.client.await(ctx, &a.asked, a.deadline)
+	left = a.h.client.await(ctx, &a.asked, until)
 	copy(votes, a.asked.tally())
 	return left == nil && a.asked.won(), left
 }

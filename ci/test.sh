@@ -56,10 +56,10 @@ long() {
   step "$1"
 }
 
-# patient COMMAND...: runs it, and says every 10 s that it goes on.
+# patient COMMAND...: runs it, and says every 5 s that it goes on.
 patient() {
   local status=0 ticker
-  while sleep 10 >&- 2>&- && kill -0 $$; do
+  while sleep 5 >&- 2>&- && kill -0 $$; do
     printf '... %d:%02d %s goes on\n' $((SECONDS / 60)) $((SECONDS % 60)) "$doing"
   done &
   ticker=$!

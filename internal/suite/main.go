@@ -33,7 +33,7 @@ func main() {
 	}
 	s := &suite{
 		dir: *dir, packages: strings.Fields(flag.Arg(0)), flags: flag.Args()[1:],
-		ci: os.Getenv("CI") != "", patience: 10 * time.Second, out: os.Stdout,
+		ci: os.Getenv("CI") != "", patience: 5 * time.Second, out: os.Stdout,
 	}
 	err := errors.Join(s.run(), s.write(*report))
 	if err != nil {
