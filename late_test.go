@@ -496,7 +496,11 @@ func TestHandlesUnlockedTogether(t *testing.T) {
 	t.Parallel()
 	onProcesses(t, 3, func(t *testing.T, d *deployment) {
 		c := d.reached()
-		for range 1000 {
+		times := 1000
+		if testing.Short() {
+			times /= 10
+		}
+		for range times {
 			lock := mustTry(t, c, "job")
 			again, err := c.TryLock(lock.Context(), "job")
 			must(t, err)

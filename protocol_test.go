@@ -461,6 +461,9 @@ func TestTokensGrowWhateverTheAdversaryDoes(t *testing.T) {
 				if real {
 					schedules = 300
 				}
+				if testing.Short() {
+					schedules /= 10
+				}
 				if err := play(t, gameMasters(t, n, real), fullProtocol, true, rand.Uint64(), 0, schedules); err != nil {
 					t.Fatal(err)
 				}

@@ -164,7 +164,12 @@ for module in "${modules[@]}"; do
   packages=./...
   if [ "$module" = . ]; then
     flags+=(-skip '^TestPlantedBugs$')
-    packages=$(go list ./... | grep -v '/spec\(/\|$\)\|/internal/release$')
+    elsewhere='/spec\(/\|$\)\|/internal/release$'
+    if [ "$short" = -short ]; then
+      elsewhere+='\|/internal/\(mutation\|suite\|traps\)$'
+      echo "the tools that judge the tests (internal/mutation, suite, traps): go test" >>"$scratch/left-out"
+    fi
+    packages=$(go list ./... | grep -v "$elsewhere")
   fi
   suite "$module" "$packages" "${flags[@]}"
 done

@@ -231,6 +231,9 @@ func TestNoDatabase(t *testing.T) {
 
 func TestBuild(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("NOT RUN with -short: it builds a client and a database")
+	}
 	b, err := build(t.Context(), "../client", false, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
