@@ -9,12 +9,12 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"sync"
 	"syscall"
 	"text/tabwriter"
 	"time"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/master"
@@ -160,33 +160,32 @@ type turn struct{ asked, got, leaves, left time.Time }
 // part has each of the clients lock and unlock what name gives for its place, until the time is
 // up, and returns the figures. Nothing is held any more when it returns.
 func part(ctx context.Context, length time.Duration, clients []*redlock.Client, name func(worker int) string) (*benchPart, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	turns := make([][]turn, len(clients))
-	var wg sync.WaitGroup
+	connect, connecting := errgroup.WithContext(ctx)
 	for i, c := range clients {
-		wg.Go(func() { // connects
-			if _, err := takeTurn(ctx, c, fmt.Sprintf("%s:%d", name(i), i)); err != nil {
-				cancel(err)
-			}
+		connect.Go(func() error {
+			_, err := takeTurn(connecting, c, fmt.Sprintf("%s:%d", name(i), i))
+			return err
 		})
 	}
-	wg.Wait()
+	if err := connect.Wait(); err != nil {
+		return nil, err
+	}
+	turns := make([][]turn, len(clients))
 	began := time.Now()
+	work, working := errgroup.WithContext(ctx)
 	for i, c := range clients {
-		wg.Go(func() {
-			for time.Since(began) < length && ctx.Err() == nil {
-				t, err := takeTurn(ctx, c, name(i))
+		work.Go(func() error {
+			for time.Since(began) < length {
+				t, err := takeTurn(working, c, name(i))
 				if err != nil {
-					cancel(err)
-					return
+					return err
 				}
 				turns[i] = append(turns[i], t)
 			}
+			return nil
 		})
 	}
-	wg.Wait()
-	if err := context.Cause(ctx); err != nil {
+	if err := work.Wait(); err != nil {
 		return nil, err
 	}
 	return figures(slices.Concat(turns...), time.Since(began), name(0) == name(1)), nil

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // test is a test of a judge, and what was learned of it when nothing was changed.
@@ -65,27 +67,23 @@ func run(root string, a area, longest time.Duration, workers int) (*result, erro
 		return nil, err
 	}
 	r.tests = len(tests)
-	var wg sync.WaitGroup
 	var mu sync.Mutex
-	queue := make(chan mutant)
-	for range max(workers, 1) {
-		wg.Go(func() {
-			for m := range queue {
-				v := verdictOf(m, tests)
-				mu.Lock()
-				r.verdicts[m.id] = v
-				mu.Unlock()
-				fmt.Fprintf(os.Stderr, "%s: %v: %v\n", a.name, m, v)
-			}
+	var judging errgroup.Group
+	judging.SetLimit(max(workers, 1))
+	for _, m := range c.mutants {
+		if c.invalid[m.id] {
+			continue
+		}
+		judging.Go(func() error {
+			v := verdictOf(m, tests)
+			mu.Lock()
+			defer mu.Unlock()
+			r.verdicts[m.id] = v
+			fmt.Fprintf(os.Stderr, "%s: %v: %v\n", a.name, m, v)
+			return nil
 		})
 	}
-	for _, m := range c.mutants {
-		if !c.invalid[m.id] {
-			queue <- m
-		}
-	}
-	close(queue)
-	wg.Wait()
+	_ = judging.Wait() // none fails
 	for id := range c.invalid {
 		r.verdicts[id] = invalid
 	}
