@@ -72,9 +72,12 @@ func joint(t *testing.T, d *deployment) {
 		must(t, err)
 		got := ""
 		for i, reply := range replies {
-			vote := calls[i].Read(reply.(int64))
+			number, done := reply.(int64)
+			vote := calls[i].Read(number)
 			said := vote.Answer.String()
 			switch {
+			case !done:
+				said = fmt.Sprint(reply)
 			case vote.Err == script.ErrWithheld:
 				said = "withheld"
 			case vote.Grant == 7:

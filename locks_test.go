@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
@@ -153,6 +154,36 @@ func TestANameOfASetThatCouldNotBeRenewed(t *testing.T) {
 		mu.Unlock()
 		if want := "a after 4s, a after 5s, a after 9s, b after 5s, b after 9s"; got != want {
 			t.Errorf("renewed: %s; want %s", got, want)
+		}
+		must(t, locks.Unlock(background))
+	})
+}
+
+// The timers of the names of a set fire at the same time. All are renewed at the first, and nothing at the others; what could not
+// be renewed is tried again a twelfth of the ttl later, and then this counts for that renewal.
+func TestTheNamesOfASetAreRenewedTogether(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		const ttl = 24 * time.Second
+		var renewed recorder
+		c := d.reached(WithTTL(ttl), WithObserver(Observer{Renewed: func(_ context.Context, r Renewal) { renewed.note("%s", r.Name) }}))
+		locks := mustAll(t, c, three)
+		settled(t, c)
+		began := c.now().Add(ttl / 10)
+		for _, x := range []struct {
+			after time.Duration
+			want  int // of each name, so far
+		}{
+			{0, 1}, {0, 1}, {1, 1}, {ttl/24 - 1, 1}, {ttl / 24, 2}, {ttl / 24, 2}, {ttl/12 - 1, 2}, {ttl / 12, 3},
+		} {
+			locks.renew(began.Add(x.after), ttl)
+			settled(t, c)
+			synctest.Wait()
+			for _, name := range three {
+				if got := renewed.count(name); got != x.want {
+					t.Errorf("%v after the first: %s was renewed %d times, want %d", x.after, name, got, x.want)
+				}
+			}
 		}
 		must(t, locks.Unlock(background))
 	})

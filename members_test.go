@@ -856,6 +856,69 @@ func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
 	}
 }
 
+// With fewer than a quorum of the counters of before, no member is removed: the smaller table has smaller quorums.
+func TestARemovalNeedsTheCountersOfAQuorum(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim  string
+		source string // what breaks the connection
+		at     []int
+	}{
+		{"only one member tells its counters", script.CountersSource, []int{1, 2}},
+		{"the counters of only one can be raised", script.SyncSource, []int{1}},
+	} {
+		t.Run(x.claim, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+				var cuts atomic.Bool
+				for _, i := range x.at {
+					d.masters[i] = cutMaster{d.masters[i], redis.NewScript(x.source).Hash(), &cuts}
+				}
+				c := d.reached(recoveryOptions()...)
+				cuts.Store(true)
+				var told recorder
+				ctx, cancel := context.WithTimeout(background, 3*recoveryMaxTTL)
+				defer cancel()
+				err := c.ChangeMembers(ctx, RemoveMember(d.address(2)), func(what string) { told.note("%s", what) })
+				requireErr(t, err, context.DeadlineExceeded)
+				requireSaysAll(t, err, []string{"the counters of 1 members can be", "and 2 are needed"})
+				if got := d.members(c); got != "0 1 (2)" {
+					t.Errorf("the members are %s, after %q", got, told.events)
+				}
+				cuts.Store(false)
+				must(t, c.ChangeMembers(background, RemoveMember(d.address(2)), nil))
+				if got := d.members(c); got != "0 1" {
+					t.Errorf("the members are %s", got)
+				}
+			})
+		})
+	}
+}
+
+// cutMaster is one whose connections break when this text is written to them.
+type cutMaster struct {
+	testMaster
+	text string
+	cuts *atomic.Bool
+}
+
+func (m cutMaster) options() *redis.Options {
+	return wrapped(m.testMaster, func(conn net.Conn) net.Conn { return cutConn{conn, m} })
+}
+
+type cutConn struct {
+	net.Conn
+	master cutMaster
+}
+
+func (c cutConn) Write(p []byte) (int, error) {
+	if c.master.cuts.Load() && strings.Contains(string(p), c.master.text) {
+		_ = c.Close()
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(p)
+}
+
 // Each change of the members is made, one after the other, and a member that lost its data is
 // brought back, in little more than the quarantines take; a hold goes on meanwhile.
 func TestTheLifeOfADeployment(t *testing.T) {

@@ -9,6 +9,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -201,6 +204,55 @@ func TestRefusedStepsChangeNothing(t *testing.T) {
 			m.do(step)
 			if after := r.HGetAll(background, script.RegisterKey(DefaultPrefix)).Val(); !maps.Equal(before, after) {
 				t.Errorf("%s: %s changes %v to %v", kind, step, before, after)
+			}
+		}
+	}
+}
+
+// A server that was a replica since it got its id may lack what it was told in between: it has no say, and tells nobody its
+// counters, as whatever process it runs. One that was a replica before has what its id stands for.
+func TestAServerThatWasAReplicaSinceHasNoSay(t *testing.T) {
+	t.Parallel()
+	fake := embedded.New()
+	t.Cleanup(fake.Close)
+	fake.Kill(false)
+	fake.Promote()
+	must(t, fake.Restart())
+	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
+	t.Cleanup(func() { _ = both["embedded"].Close() })
+	must(t, both["redis"].Do(background, "replicaof", "127.0.0.1", "1").Err())
+	must(t, both["redis"].Do(background, "replicaof", "no", "one").Err())
+	register := script.RegisterKey(DefaultPrefix)
+	keys := []string{register, script.FenceKey(DefaultPrefix, 0)}
+	for kind, r := range both {
+		info, err := r.Info(background).Result()
+		must(t, err)
+		as := membership.ParseInfo(info)["master_replid2"]
+		for _, since := range []bool{true, false} {
+			must(t, r.FlushAll(background).Err())
+			must(t, memberOfOne(r))
+			must(t, r.Set(background, keys[1], int64(1)<<41, 0).Err())
+			if !since {
+				must(t, r.HSet(background, register, "replid2", as).Err())
+			}
+			m := registeredMember{t, r}
+			eval := func(source string, args ...any) string {
+				if err := r.Eval(background, source, keys, args...).Err(); err != nil {
+					code, _, _ := strings.Cut(err.Error(), " ")
+					return code
+				}
+				return "done"
+			}
+			for what, got := range map[string]string{
+				"learn 1":  m.do("learn 1"),
+				"counters": eval(script.CountersSource, "one", "1"),
+				"sync":     eval(script.SyncSource, "one", "1", "1", int64(1)<<41),
+				"promise":  m.do("promise 2"),
+				"accept":   m.do("accept 2"),
+			} {
+				if (got == "NOTMEMBER") != since {
+					t.Errorf("%s, it was a replica since: %v: %s is answered %s", kind, since, what, got)
+				}
 			}
 		}
 	}

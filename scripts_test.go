@@ -409,9 +409,15 @@ func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 						continue
 					}
 					for name, call := range late {
-						must(t, r.Del(background, k.Lock, k.Queue, k.Asked).Err())
-						if v, _ := callIn(script.BatchSource, r, call); v.Answer == script.Granted || r.Exists(background, k.Lock, k.Queue).Val() != 0 {
-							t.Errorf("%s, %s, %s: a late %s is answered %v, and the lock is %q", kind, state, what, name, v.Answer, r.Get(background, k.Lock).Val())
+						for _, then := range []string{"", "other 1 7 ", " other"} { // it is free by then, another's, or kept for one
+							must(t, r.Del(background, k.Lock, k.Queue, k.Asked).Err())
+							if then != "" {
+								must(t, put(then)(r))
+							}
+							v, _ := callIn(script.BatchSource, r, call)
+							if is := r.Get(background, k.Lock).Val(); v.Answer == script.Granted || is != then || r.Exists(background, k.Queue, k.Asked).Val() != 0 {
+								t.Errorf("%s, %s, %s: a late %s is answered %v; the lock was %q, and is %q", kind, state, what, name, v.Answer, then, is)
+							}
 						}
 					}
 				}

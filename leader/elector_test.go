@@ -542,7 +542,18 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 		requireErr(t, leader.Watch(background, client, "role", 0, nil), redlock.ErrBadOption)
-		_, err := leader.New(d.Client(redlock.WithSlots(2)), "role")
+		_, err := leader.New(client, strings.Repeat("x", redlock.MaxNameLen), leader.WithPoll(leader.MinPoll), leader.WithPause(0))
+		must(t, err) // these are the bounds
+		over, cancel := context.WithCancel(background)
+		cancel()
+		requireErr(t, leader.Watch(over, client, "role", leader.MinPoll, nil), context.Canceled)
+		_, err = leader.New(client, "", nil, leader.WithPoll(0))
+		for _, field := range []string{"invalid options[0] ", "invalid name ", "invalid poll "} {
+			if err == nil || !strings.Contains(err.Error(), field) {
+				t.Errorf("%v; want %q in it", err, field)
+			}
+		}
+		_, err = leader.New(d.Client(redlock.WithSlots(2)), "role")
 		requireErr(t, err, redlock.ErrBadOption)
 		e, err := leader.New(d.Client(redlock.WithMaxTTL(2*time.Minute)), "role") // more than the deployment allows
 		must(t, err)
