@@ -90,6 +90,29 @@ func holdAtLeast(t *testing.T, d *deployment) {
 	must(t, mustTry(t, b, "job").Unlock(background))
 }
 
+// A name stays taken on the masters that had the lock, whichever those are, and on no other.
+func TestALockLingersWhereItWas(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		a, b := d.reached(), d.reached()
+		for i, want := range []string{"011", "101", "110"} {
+			name := fmt.Sprint("job ", i)
+			key := script.KeysOf(DefaultPrefix, name, "").Lock
+			must(t, d.raw[i].Set(background, key, "rival 1 7 ", time.Second).Err())
+			lock := mustTry(t, a, name, HoldAtLeast(20*time.Second))
+			settled(t, a)
+			must(t, lock.Unlock(background))
+			settled(t, a)
+			time.Sleep(2 * time.Second) // the rival's is over
+			if got := d.holders(name); got != want {
+				t.Errorf("it stays on %s, want %s", got, want)
+			}
+			_, err := b.TryLock(background, name)
+			requireErr(t, err, ErrNotAcquired)
+		}
+	})
+}
+
 // Masters that cannot be reached at the Unlock keep the lock until its ttl is over; one that can be again
 // before is told what is left.
 func lingersAfterAnOutage(t *testing.T, d *deployment) {

@@ -273,7 +273,17 @@ func setReEntry(t *testing.T, d *deployment) {
 	requireOptionError(t, err, "names")
 	must(t, single.Unlock(background))
 
+	var others []*Lock
+	for _, name := range []string{"a", "c"} {
+		other, err := c.Lock(locks.Context(), name)
+		must(t, err)
+		others = append(others, other)
+	}
 	must(t, locks.Unlock(background))
+	if locks.Valid() {
+		t.Error("it is unlocked, and valid because its names were re-entered")
+	}
+	unlockAll(t, others...)
 	if inner.Context().Err() != nil || !inner.Valid() {
 		t.Errorf("the inner handle is over: %v", context.Cause(inner.Context()))
 	}
@@ -383,15 +393,23 @@ func setGivesUp(t *testing.T, d *deployment) {
 	requireErr(t, err, ErrNotAcquired, ErrHeld, context.DeadlineExceeded)
 	_, err = a.LockAll(background, three, WithWait(0))
 	requireErr(t, err, ErrNotAcquired, ErrHeld)
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it did not wait, and says so: %v", err)
+	}
 	d.inLine("b", 0)
 	must(t, held.Unlock(background))
 	requireHolders(t, d, strings.Repeat("0", len(d.masters)), three...)
+	worked := false
 	must(t, a.DoAll(background, three, func(ctx context.Context, tokens map[string]fence.Token) error {
+		worked = true
 		if len(tokens) != 3 {
 			t.Errorf("tokens %v", tokens)
 		}
 		return ctx.Err()
 	}))
+	if !worked {
+		t.Error("the work was not done")
+	}
 }
 
 func closeReleasesSets(t *testing.T, d *deployment) {
@@ -417,6 +435,11 @@ func TestLockAllRefuses(t *testing.T) {
 			_, err := c.LockAll(background, names)
 			requireOptionError(t, err, field)
 		}
+		most := make([]string, MaxNames)
+		for i := range most {
+			most[i] = fmt.Sprint("name ", i)
+		}
+		must(t, mustAll(t, c, most).Unlock(background))
 		_, err := c.LockAll(background, make([]string, MaxNames+1))
 		requireOptionError(t, err, "number of names")
 		_, err = c.TryLockAll(background, three, WithSlots(2))
@@ -467,4 +490,82 @@ func TestASetThatExpiresAtOnceSaysSo(t *testing.T) {
 			t.Errorf("the context ended with %v, want %v", causes, want)
 		}
 	})
+}
+
+// What a set tells when its leases ran out, and no timer has fired yet; and when the masters cannot be told that it is over.
+func TestASetWhoseMastersAreAway(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c := d.reached(WithTTL(10 * time.Second))
+		locks := mustAll(t, c, three)
+		if !locks.Valid() {
+			t.Error("it is not valid")
+		}
+		d.slept.Add(int64(10 * time.Second)) // the machine was suspended
+		if locks.Valid() {
+			t.Error("its leases ran out, and it is valid")
+		}
+		requireErr(t, locks.Unlock(background), ErrExpired)
+		settled(t, c)
+
+		locks = mustAll(t, c, three)
+		settled(t, c)
+		for _, m := range d.masters[:2] {
+			m.freeze()
+		}
+		requireErr(t, locks.Unlock(background), ErrNoQuorum)
+		for _, m := range d.masters[:2] {
+			m.thaw()
+		}
+	})
+}
+
+// A set has its names when a quorum of masters stands at the token of each. If it does not for one, whichever that is, the
+// attempt fails and tells which.
+func TestASetNeedsEachToken(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c"}
+	for _, x := range []struct {
+		lost string // on two of three masters, before they are to confirm
+		want string // the name that is told; "": it is had
+	}{
+		{"", ""}, {"a", "a"}, {"b", "b"}, {"c", "c"}, {"ab", "a"}, {"bc", "b"}, {"abc", "a"},
+	} {
+		t.Run("lost "+x.lost, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+				c := d.reached()
+				for i, name := range names { // all differ, so that each name has two masters that confirm
+					for m := range d.raw {
+						must(t, d.raw[m].IncrBy(background, script.KeysOf(DefaultPrefix, name, "").Fence, int64(100*(m+i))).Err())
+					}
+				}
+				s := c.newLocks(background, names, c.config.lock, waitqueue.Ticket{})
+				deadline := c.now().Add(c.requestTimeout)
+				attempts := c.askForAll(s, c.members.View(), names, deadline)
+				settled(t, c)
+				votes := make([][]script.Vote, len(attempts))
+				for i, a := range attempts {
+					votes[i] = a.asked.tally()
+				}
+				for _, name := range strings.Split(x.lost, "") {
+					for _, r := range d.raw[:2] {
+						must(t, r.Del(background, script.KeysOf(DefaultPrefix, name, "").Lock).Err())
+					}
+				}
+				err := c.makeTokens(background, attempts, votes)
+				q, _ := errors.AsType[*QuorumError](err)
+				switch {
+				case x.want == "":
+					must(t, err)
+				case q == nil || q.Reason != ErrNoQuorum || q.Name != x.want:
+					t.Errorf("%v, want that %s has no quorum", err, x.want)
+				}
+				for _, a := range attempts {
+					a.h.giveUp(&a.asked, nowhere)
+				}
+				settled(t, c)
+			})
+		})
+	}
 }

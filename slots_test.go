@@ -184,17 +184,39 @@ func TestSlotsRefuse(t *testing.T) {
 		}
 		_, err := c.TryLock(background, strings.Repeat("x", MaxNameLen-len("~slot64")+1), WithSlots(2))
 		requireOptionError(t, err, "name")
-		for _, name := range []string{"jobs~slot1", "jobs~slot64", "~slot1~slot2"} {
+		for _, name := range []string{"jobs~slot1", "jobs~slot9", "jobs~slot10", "jobs~slot64", "~slot1~slot2"} {
 			_, err = c.Lock(background, name)
 			requireOptionError(t, err, "name")
 		}
 		for _, name := range []string{"~slot1", "jobs~slot", "jobs~slot0", "jobs~slot01", "jobs~slot65", "jobs~slot1~", "slot1"} {
 			must(t, mustTry(t, c, name).Unlock(background))
 		}
+		must(t, mustTry(t, c, strings.Repeat("x", MaxNameLen)).Unlock(background))
 		lock := mustTry(t, c, strings.Repeat("x", MaxNameLen-len("~slot64")), WithSlots(MaxSlots))
 		if verdict, err := c.Verify(background, lock.Name(), lock.Token()); err != nil || verdict != VerifyValid {
 			t.Errorf("%v, %v", verdict, err)
 		}
 		must(t, lock.Unlock(background))
+	})
+}
+
+// Each slot is entered again by whoever has its context, also the last of all.
+func TestEachSlotIsEnteredAgain(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
+		c := d.reached()
+		var all []*Lock
+		for range MaxSlots {
+			all = append(all, mustTry(t, c, "jobs", WithSlots(MaxSlots)))
+		}
+		for _, lock := range all {
+			inner, err := c.TryLock(lock.Context(), "jobs", WithSlots(MaxSlots))
+			must(t, err)
+			if inner.Slot() != lock.Slot() || inner.Token() != lock.Token() {
+				t.Errorf("under slot %d it has slot %d", lock.Slot(), inner.Slot())
+			}
+			must(t, inner.Unlock(background))
+		}
+		unlockAll(t, all...)
 	})
 }
