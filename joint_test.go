@@ -2,7 +2,12 @@ package redlock
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -30,44 +35,18 @@ func joint(t *testing.T, d *deployment) {
 		}()
 	}
 	run := 0
-	for _, c := range []struct {
-		what   string
-		before func(b *hold)
-		groups []int // of the operations for a, b and c
-		want   string
-	}{
-		{"all are free", func(*hold) {}, []int{3, 0, 0}, "granted granted granted"},
-		{"the second is held", func(b *hold) { must(t, r.Set(background, b.keys.Lock, "x 1 7 ", DefaultTTL).Err()) },
-			[]int{3, 0, 0}, "withheld held withheld"},
-		{"the second is the owner's: the group comes again", func(b *hold) {
-			must(t, r.Set(background, b.keys.Lock, b.owner+" 1 7 ", DefaultTTL).Err())
-		}, []int{3, 0, 0}, "granted 7 granted"},
-		{"the owner of the second gave up", func(b *hold) { must(t, r.Set(background, b.keys.Gone, "", DefaultTTL).Err()) },
-			[]int{3, 0, 0}, "withheld withheld withheld"},
-		{"the second is kept for one that waits", func(b *hold) { must(t, r.Set(background, b.keys.Lock, " here", DefaultTTL).Err()) },
-			[]int{3, 0, 0}, "withheld held withheld"},
-		{"the second has a queue, and nobody in it hears", func(b *hold) {
-			must(t, r.Do(background, "zadd", b.keys.Queue, 1, "gone").Err())
-		}, []int{3, 0, 0}, "granted granted granted"},
-		{"the second has a queue: who is first is called", func(b *hold) {
-			must(t, r.Do(background, "zadd", b.keys.Queue, 1, "here").Err())
-		}, []int{3, 0, 0}, "withheld held withheld"},
-		{"the tail is missing", func(*hold) {}, []int{4, 0, 0}, "withheld withheld withheld"},
-		{"the head is missing", func(*hold) {}, []int{0, 0, 0}, "withheld withheld withheld"},
-		{"another begins before the end", func(*hold) {}, []int{3, 0, 1}, "withheld withheld granted"},
-		{"the head of the second group is missing", func(*hold) {}, []int{1, 0, 0}, "granted withheld withheld"},
-		{"two groups", func(*hold) {}, []int{1, 2, 0}, "granted granted granted"},
-	} {
+	check := func(what, want string, groups []int, before func(holds []*hold)) {
+		t.Helper()
 		run++
 		terms := termsOf(DefaultTTL, 0, 0)
 		var calls []script.Call
 		var holds []*hold
-		for i, group := range c.groups {
+		for i, group := range groups {
 			owner := fmt.Sprintf("owner-%d-%d", run, i)
 			h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, fmt.Sprintf("%d-%d", run, i), owner)}
 			holds, calls = append(holds, h), append(calls, h.jointCall(terms, group))
 		}
-		c.before(holds[1])
+		before(holds)
 		replies, err := runBatchAt(script.BatchSource, r, v.Version, calls...)
 		must(t, err)
 		got := ""
@@ -85,8 +64,50 @@ func joint(t *testing.T, d *deployment) {
 			}
 			got += " " + said
 		}
-		if got[1:] != c.want {
-			t.Errorf("%s: %s, want %s", c.what, got[1:], c.want)
+		if got[1:] != want {
+			t.Errorf("%s: %s, want %s", what, got[1:], want)
+		}
+	}
+	for _, c := range []struct {
+		what   string
+		groups []int // of the operations for a, b and c
+		want   string
+	}{
+		{"all are free", []int{3, 0, 0}, "granted granted granted"},
+		{"the tail is missing", []int{4, 0, 0}, "withheld withheld withheld"},
+		{"the head is missing", []int{0, 0, 0}, "withheld withheld withheld"},
+		{"another begins before the end", []int{3, 0, 1}, "withheld withheld granted"},
+		{"the head of the second group is missing", []int{1, 0, 0}, "granted withheld withheld"},
+		{"two groups", []int{1, 2, 0}, "granted granted granted"},
+	} {
+		check(c.what, c.want, c.groups, func([]*hold) {})
+	}
+	put := func(value string) func(h *hold) {
+		return func(h *hold) { must(t, r.Set(background, h.keys.Lock, value, DefaultTTL).Err()) }
+	}
+	for _, c := range []struct {
+		what     string
+		before   func(h *hold) // what is there of one of them, whichever that is
+		own, all string        // what is answered for that one, and for the others
+	}{
+		{"it is held", put("x 1 7 "), "held", "withheld"},
+		{"it is the owner's: the group comes again", func(h *hold) { put(h.owner + " 1 7 ")(h) }, "7", "granted"},
+		{"its owner gave up", func(h *hold) { must(t, r.Set(background, h.keys.Gone, "", DefaultTTL).Err()) }, "withheld", "withheld"},
+		{"it is kept for one that waits", put(" here"), "held", "withheld"},
+		{"another has it for reading", func(h *hold) {
+			must(t, r.ZAdd(background, h.keys.Lock, redis.Z{Score: float64(time.Now().Add(DefaultTTL).UnixMilli()), Member: "x"}).Err())
+		}, "held", "withheld"},
+		{"it has a queue, and nobody in it hears", func(h *hold) {
+			must(t, r.Do(background, "zadd", h.keys.Queue, 1, "gone").Err())
+		}, "granted", "granted"},
+		{"it has a queue: who is first is called", func(h *hold) {
+			must(t, r.Do(background, "zadd", h.keys.Queue, 1, "here").Err())
+		}, "held", "withheld"},
+	} {
+		for at := range 3 {
+			want := slices.Repeat([]string{c.all}, 3)
+			want[at] = c.own
+			check(fmt.Sprintf("of %d, %s", at+1, c.what), strings.Join(want, " "), []int{3, 0, 0}, func(holds []*hold) { c.before(holds[at]) })
 		}
 	}
 }

@@ -426,6 +426,50 @@ func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 	}
 }
 
+// What asks for a lease that its owner has makes it last for the ttl at least, and never shortens it.
+func TestALeaseIsNeverShortened(t *testing.T) {
+	t.Parallel()
+	const ttl, slack = 20 * time.Second, 5 * time.Second
+	terms := termsOf(ttl, 0, 0)
+	h, reader, in := holdsToCallFor()
+	k := h.keys
+	calls := map[bool]map[string]script.Call{
+		false: {
+			"acquire": h.acquireCall(terms, nowhere), "enqueue": h.acquireCall(terms, in), "joint": h.jointCall(terms, 1),
+			"reenter": h.reenterCall(2, terms), "extend": h.extendCall(terms), "repair": h.repairCall(terms),
+			"stay": reader.stayCall(terms), // which makes a reader of the writer
+		},
+		true: {
+			"share": reader.acquireCall(terms, nowhere), "share in line": reader.acquireCall(terms, in), "stay": reader.stayCall(terms),
+			"restore": reader.repairCall(terms), "extend": h.extendCall(terms), "reenter": h.reenterCall(2, terms), // of a writer that became a reader just now
+		},
+	}
+	for kind, r := range bothKinds(t) {
+		for reads, calls := range calls {
+			for what, call := range calls {
+				for _, had := range []time.Duration{ttl / 2, 2 * ttl} {
+					must(t, r.FlushAll(background).Err())
+					must(t, memberOfOne(r))
+					must(t, r.Set(background, k.Fence, int64(1)<<41, 0).Err())
+					if reads {
+						ends := time.Now().Add(had)
+						must(t, r.ZAdd(background, k.Lock, redis.Z{Score: float64(ends.UnixMilli()), Member: h.owner}).Err())
+						must(t, r.PExpireAt(background, k.Lock, ends).Err())
+					} else {
+						must(t, r.Set(background, k.Lock, fmt.Sprintf("%s 1 %d ", h.owner, int64(1)<<41), had).Err())
+					}
+					v, err := callIn(script.BatchSource, r, call)
+					must(t, err)
+					want, left := max(had, ttl), r.PTTL(background, k.Lock).Val()
+					if v.Answer != script.Granted || left > want || left < want-slack {
+						t.Errorf("%s, reads %v: %s for %v of one that ends in %v is answered %v, and then it ends in %v", kind, reads, what, ttl, had, v.Answer, left)
+					}
+				}
+			}
+		}
+	}
+}
+
 // A master that is out of memory frees a lock, and marks its owner. Where another has the lock, there is nothing to free,
 // and the mark is refused.
 func TestAMasterWithoutMemoryFrees(t *testing.T) {
