@@ -470,6 +470,95 @@ func TestALeaseIsNeverShortened(t *testing.T) {
 	}
 }
 
+// What tells a master of a token raises its counter to it, and never lowers it.
+func TestACounterIsRaisedAndNeverFalls(t *testing.T) {
+	t.Parallel()
+	terms := termsOf(DefaultTTL, 0, 0)
+	h, reader, _ := holdsToCallFor()
+	const counter = int64(1) << 41
+	owned := func(r *redis.Client) error {
+		return r.Set(background, h.keys.Lock, fmt.Sprintf("%s 1 %d ", h.owner, counter), DefaultTTL).Err()
+	}
+	for kind, r := range bothKinds(t) {
+		for _, above := range []int64{-1, 0, 1, 1000} {
+			h.token, reader.last = fence.Token(counter+above), fence.Token(counter+above)
+			for what, x := range map[string]struct {
+				call  script.Call
+				setUp func(r *redis.Client) error
+			}{
+				"a confirm":                   {h.confirmCall(counter), owned},
+				"a confirm of what stands":    {h.confirmCall(0), owned},
+				"a repair":                    {h.repairCall(terms), nil},
+				"a repair of what is there":   {h.repairCall(terms), owned},
+				"what a reader was told of":   {reader.confirmCall(0), nil},
+				"what a reader was told once": {reader.confirmCall(1), nil},
+			} {
+				must(t, r.FlushAll(background).Err())
+				must(t, memberOfOne(r))
+				must(t, r.Set(background, h.keys.Fence, counter, 0).Err())
+				if x.setUp != nil {
+					must(t, x.setUp(r))
+				}
+				v, err := callIn(script.BatchSource, r, x.call)
+				must(t, err)
+				if got, err := r.Get(background, h.keys.Fence).Int64(); err != nil || got != max(counter, counter+above) || v.Answer != script.Granted {
+					t.Errorf("%s: %s, with a token %d above the counter, is answered %v, and the counter goes from %d to %d (%v)", kind, what, above, v.Answer, counter, got, err)
+				}
+			}
+		}
+	}
+}
+
+// Readers and a writer keep each other out for as long as each lasts, by the master's clock, and no longer. Who is refused is
+// told for how long at least.
+func TestReadersAndWritersKeepEachOtherOut(t *testing.T) {
+	t.Parallel()
+	terms := termsOf(DefaultTTL, 0, 0)
+	h, reader, in := holdsToCallFor()
+	k := h.keys
+	const lasts, slack = 20 * time.Second, 5 * time.Second
+	read := func(owners map[string]time.Duration) func(r *redis.Client) error {
+		return func(r *redis.Client) error {
+			for owner, ends := range owners {
+				if err := r.ZAdd(background, k.Lock, redis.Z{Score: float64(time.Now().Add(ends).UnixMilli()), Member: owner}).Err(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	written := func(r *redis.Client) error { return r.Set(background, k.Lock, "other 1 7 ", lasts).Err() }
+	writers := map[string]script.Call{"acquire": h.acquireCall(terms, nowhere), "enqueue": h.acquireCall(terms, in), "joint": h.jointCall(terms, 1)}
+	readers := map[string]script.Call{"share": reader.acquireCall(terms, nowhere), "share in line": reader.acquireCall(terms, in)}
+	for kind, r := range bothKinds(t) {
+		for _, x := range []struct {
+			claim string
+			setUp func(r *redis.Client) error
+			calls map[string]script.Call
+			free  bool
+		}{
+			{"a reader has it", read(map[string]time.Duration{"a": lasts}), writers, false},
+			{"two have it, and the first is over", read(map[string]time.Duration{"a": -time.Second, "b": lasts}), writers, false},
+			{"the time of all readers is over", read(map[string]time.Duration{"a": -time.Second, "b": -time.Minute}), writers, true},
+			{"a writer has it", written, readers, false},
+			{"readers have it, for a reader", read(map[string]time.Duration{"a": lasts, "b": -time.Second}), readers, true},
+			{"the time of all readers is over, for a reader", read(map[string]time.Duration{"a": -time.Second}), readers, true},
+		} {
+			for what, call := range x.calls {
+				must(t, r.FlushAll(background).Err())
+				must(t, memberOfOne(r))
+				must(t, r.Set(background, k.Fence, int64(1)<<41, 0).Err())
+				must(t, x.setUp(r))
+				v, err := callIn(script.BatchSource, r, call)
+				must(t, err)
+				if (v.Answer == script.Granted) != x.free || !x.free && v.Ticket == 0 && (v.Answer != script.Held || v.Remaining > lasts || v.Remaining < lasts-slack) {
+					t.Errorf("%s: %s: %s is answered %v, for %v more", kind, x.claim, what, v.Answer, v.Remaining)
+				}
+			}
+		}
+	}
+}
+
 // A master that is out of memory frees a lock, and marks its owner. Where another has the lock, there is nothing to free,
 // and the mark is refused.
 func TestAMasterWithoutMemoryFrees(t *testing.T) {
