@@ -35,6 +35,7 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 	novote := script.Vote{Answer: script.Refused, Err: script.ErrVersion}
 	full := script.Vote{Answer: script.Refused, Err: errNotSent}
 	unknown := script.Vote{Answer: script.Unknown, Doubt: true}
+	twice := func(v script.Vote) script.Vote { v.Doubt = true; return v } // it was sent again
 
 	// The states, each as left by answers at 1 s.
 	states := map[string]masterHold{
@@ -45,6 +46,8 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 		"granted, which": {heard: true, granted: true, doubt: true, until: counts(1 * s), expiry: expiry{11 * s, 11 * s}}, // by an extend alone
 		"lost":           {heard: true, lost: true, until: 1 * s},
 		"under repair":   {heard: true, lost: true, repairs: 1, until: 1 * s},
+		"in doubt, too":  {heard: true, lost: true, repairs: 1, doubt: true, until: 1 * s},
+		"without a vote": {heard: true, mute: "v"},
 	}
 	for _, x := range []struct {
 		state string
@@ -97,6 +100,24 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 		{"under repair", toRepair, unknown, 1 * s, false, 0, true, true, false, script.Unknown},
 		{"under repair", toRepair, novote, 1 * s, false, 0, false, true, true, script.Refused},
 		{"lost", toReenter, yes(7), counts(2 * s), true, 7, false, true, false, script.Granted},
+
+		// What is in doubt once stays so, whatever is answered to something else. A second copy of what would give the owner the
+		// lock is a doubt, also when it is answered.
+		{"not heard", toAcquire, twice(yes(7)), counts(2 * s), true, 7, true, false, false, script.Granted},
+		{"granted 7", toReenter, twice(yes(7)), counts(2 * s), true, 7, true, false, false, script.Granted},
+		{"granted 7", toExtend, twice(yes(0)), counts(2 * s), true, 7, false, false, false, script.Granted},
+		{"under repair", toRepair, twice(yes(token)), 1 * s, true, token, true, false, false, script.Refused},
+		{"under repair", toRepair, twice(no), 1 * s, false, 0, true, true, false, script.Refused},
+		{"under repair", toRepair, script.Vote{Answer: script.Unknown}, 1 * s, false, 0, true, true, false, script.Unknown},
+		{"in doubt, too", toRepair, yes(token), 1 * s, true, token, true, false, false, script.Refused},
+		{"in doubt, too", toRepair, no, 1 * s, false, 0, true, true, false, script.Refused},
+
+		// Who says yes or no has a vote.
+		{"without a vote", toExtend, yes(0), counts(2 * s), true, 0, false, false, false, script.Granted},
+		{"without a vote", toExtend, no, 0, false, 0, false, true, false, script.Refused},
+		{"without a vote", toReenter, held, 0, false, 0, false, true, false, script.Held},
+		{"without a vote", toExtend, unknown, 0, false, 0, false, false, true, script.Unknown},
+		{"without a vote", toExtend, full, 0, false, 0, false, false, true, script.Refused},
 	} {
 		m := states[x.state]
 		v := x.vote

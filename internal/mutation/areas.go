@@ -20,13 +20,13 @@ type judge struct {
 
 var areas = []area{
 	{"decisions", []string{"quorum.go", "clock.go", "fencing.go"}, root("quorum", "clock", "fencing", "hold", "late")},
-	{"hold", []string{"hold.go", "masterhold.go", "watchdog.go", "reentry.go"}, root("hold", "masterhold", "late", "clock", "oneaway", "reentry", "refusals", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
+	{"hold", []string{"hold.go", "masterhold.go", "watchdog.go", "reentry.go"}, root("hold", "masterhold", "late", "clock", "maxttl", "oneaway", "reentry", "refusals", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
 	{"sets", []string{"lockall.go", "locks.go", "slots.go"}, root("locks", "locks_fault", "joint", "slots", "panics", "linger")},
 	{"readers", []string{"readers.go", "linger.go", "force.go"}, root("readers", "readers_faults", "linger", "force", "handover", "late")},
 	{"leader", []string{"leader/*.go"}, all("leader")},
 	{"members", []string{"members.go"}, root("members", "force", "recovery", "waiting", "view")},
 	{"telling", []string{"telling.go"}, root("observer", "hold", "late", "wish")},
-	{"rounds", []string{"round.go", "release.go", "await.go"}, root("handover", "hold", "late", "linger", "lock", "locks", "locks_fault", "errors", "reach", "readers", "recovery", "replies")},
+	{"rounds", []string{"round.go", "release.go", "await.go"}, root("handover", "hold", "late", "linger", "lock", "locks", "locks_fault", "maxttl", "errors", "reach", "readers", "recovery", "replies")},
 	{"waiting", []string{"waiting.go", "waitlimit.go", "setup.go"}, root("waiting", "handover", "errors", "setup", "force", "acl", "locks", "overlap", "readers", "slots")},
 	{"queues", []string{"internal/waitqueue/*.go"}, append(all("internal/waitqueue"), root("waiting")...)},
 	{"table", in("internal/membership", "table", "version", "next", "server", "view"), all("internal/membership")},
@@ -36,8 +36,11 @@ var areas = []area{
 		append(append(all("internal/membership"), root("members", "init", "recovery", "acl")...), judge{"cmd/redlock", []string{"init", "members"}})},
 	{"batch", []string{"internal/master/*.go"}, append(all("internal/master"), root("connections", "departures", "lock", "reach")...)},
 	{"scripts", []string{"internal/script/*.go"}, all("internal/script")},
-	{"lua", []string{"scripts/*.lua"}, root("scripts", "batch", "counters", "deadwaiters", "joint", "refusals", "late", "linger", "locks", "lock", "readers", "force",
-		"handover", "oneaway", "reentry", "tokens", "slots", "inspect", "init", "members", "recovery", "acl")},
+	{"lua", lua("acquire", "batch", "confirm", "counter", "enter", "extend", "grant", "header", "inspect", "joint", "know", "leave", "linger", "lock", "lost",
+		"queue", "raise", "readers", "release", "repair", "restore", "run", "share", "stay", "unlock", "value", "verify"),
+		root("scripts", "batch", "counters", "deadwaiters", "joint", "late", "linger", "locks", "lock", "readers", "force", "handover", "oneaway", "reentry", "tokens", "inspect", "refusals")},
+	{"register", lua("accept", "adopt", "claim", "counters", "enroll", "found", "learn", "member", "promise", "rights", "sync"),
+		root("scripts", "counters", "init", "members", "recovery", "acl", "register")},
 	{"clock", []string{"internal/clock/*.go"}, all("internal/clock")},
 	{"fence", []string{"fence/*.go"}, all("fence")},
 }
@@ -52,6 +55,13 @@ func all(folder string) []judge { return []judge{{folder: folder}} }
 func in(folder string, names ...string) (files []string) {
 	for _, name := range names {
 		files = append(files, folder+"/"+name+".go")
+	}
+	return files
+}
+
+func lua(names ...string) (files []string) {
+	for _, name := range names {
+		files = append(files, "scripts/"+name+".lua")
 	}
 	return files
 }

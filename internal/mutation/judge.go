@@ -70,12 +70,13 @@ func run(root string, a area, longest time.Duration, workers int) (*result, erro
 	var mu sync.Mutex
 	var judging errgroup.Group
 	judging.SetLimit(max(workers, 1))
+	order := newOrder(tests)
 	for _, m := range c.mutants {
 		if c.invalid[m.id] {
 			continue
 		}
 		judging.Go(func() error {
-			v := verdictOf(m, tests)
+			v := verdictOf(m, order)
 			mu.Lock()
 			defer mu.Unlock()
 			r.verdicts[m.id] = v
@@ -127,8 +128,9 @@ func quiet(binary string) []string {
 	return []string{flag}
 }
 
-// testsOf lists the tests of a judge.
+// testsOf lists the tests of a judge. The table of behaviour_test.go takes too long for one: each of its cases, on embedded masters, is one.
 func testsOf(root, binary string, j judge) ([]string, error) {
+	var cases []string
 	pattern := "^Test"
 	if j.files != nil {
 		var names []string
@@ -138,7 +140,12 @@ func testsOf(root, binary string, j judge) ([]string, error) {
 				return nil, err
 			}
 			for _, found := range declared.FindAllSubmatch(source, -1) {
-				names = append(names, string(found[1]))
+				if test := string(found[1]); !strings.HasPrefix(test, "TestBehaviour") {
+					names = append(names, test)
+				}
+			}
+			for _, found := range behaviour.FindAllSubmatch(source, -1) {
+				cases = append(cases, "TestBehaviourEmbedded/"+string(found[1]))
 			}
 		}
 		pattern = "^(" + strings.Join(names, "|") + ")$"
@@ -146,10 +153,13 @@ func testsOf(root, binary string, j judge) ([]string, error) {
 	list := exec.Command(binary, "-test.list", pattern)
 	list.Dir = filepath.Join(root, j.folder)
 	out, err := list.Output()
-	return strings.Fields(string(out)), err
+	return append(strings.Fields(string(out)), cases...), err
 }
 
-var declared = regexp.MustCompile(`(?m)^func (Test\w+)\(t `)
+var (
+	declared  = regexp.MustCompile(`(?m)^func (Test\w+)\(t `)
+	behaviour = regexp.MustCompile(`(?m)^\t\{"(\w+)", \d+, \w+\},$`)
+)
 
 func numbers(path string) (ids []int) {
 	text, err := os.ReadFile(path)
@@ -170,7 +180,8 @@ var errTimedOut = errors.New("timed out")
 func (t test) run(limit time.Duration, variable string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, t.binary, append(slices.Clone(t.flags), "-test.run", "^"+t.name+"$", "-test.failfast")...)
+	pattern := "^" + strings.ReplaceAll(t.name, "/", "$/^") + "$"
+	cmd := exec.CommandContext(ctx, t.binary, append(slices.Clone(t.flags), "-test.run", pattern, "-test.failfast")...)
 	cmd.Dir = t.folder
 	cmd.Env = append(os.Environ(), variable)
 	cmd.WaitDelay = time.Second
@@ -184,21 +195,59 @@ func (t test) run(limit time.Duration, variable string) error {
 }
 
 // verdictOf runs the tests that meet a mutant until one fails.
-func verdictOf(m mutant, tests []test) verdict {
+func verdictOf(m mutant, order *order) verdict {
 	v := notCovered
-	for _, t := range tests {
-		if !slices.Contains(t.met, m.id) {
-			continue
-		}
+	for _, t := range order.of(m) {
 		switch err := t.run(10*t.took+5*time.Second, fmt.Sprintf("%s=%d", envChosen, m.id)); {
 		case errors.Is(err, errTimedOut):
 			return timedOut
 		case err != nil:
+			order.killed(m, t)
 			return killed
 		}
 		v = lived
 	}
 	return v
+}
+
+// order is that in which tests judge: first those that killed another mutant of the file, then the fastest.
+type order struct {
+	tests []test // the fastest first
+
+	mu    sync.Mutex
+	kills map[string][]string // by file: the names of the tests, the last one first
+}
+
+func newOrder(tests []test) *order { return &order{tests: tests, kills: make(map[string][]string)} }
+
+// of returns the tests that meet a mutant.
+func (o *order) of(m mutant) []test {
+	o.mu.Lock()
+	kills := slices.Clone(o.kills[m.position.Filename])
+	o.mu.Unlock()
+	rank := func(t test) int {
+		if i := slices.Index(kills, t.name); i >= 0 {
+			return i
+		}
+		return len(kills)
+	}
+	var met []test
+	for _, t := range o.tests {
+		if slices.Contains(t.met, m.id) {
+			met = append(met, t)
+		}
+	}
+	slices.SortStableFunc(met, func(a, b test) int { return cmp.Compare(rank(a), rank(b)) })
+	return met
+}
+
+// killed notes that a test killed a mutant.
+func (o *order) killed(m mutant, t test) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	file := m.position.Filename
+	others := slices.DeleteFunc(slices.Clone(o.kills[file]), func(name string) bool { return name == t.name })
+	o.kills[file] = append([]string{t.name}, others...)
 }
 
 func (v verdict) String() string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,5 +81,45 @@ func TestChoose(t *testing.T) {
 	}
 	if _, err := choose(areas, []string{"clocks"}); err == nil || !strings.Contains(err.Error(), `"clocks"`) {
 		t.Errorf("an area that is not there: %v", err)
+	}
+}
+
+// The tests that killed another mutant of the file come first, the last one before the others; then the fastest.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	in := func(file string, id int) mutant {
+		return mutant{id: id, position: token.Position{Filename: file}}
+	}
+	all := []test{{name: "a", met: []int{1, 2, 3}}, {name: "b", met: []int{1, 3}}, {name: "c", met: []int{1, 2, 3}}, {name: "d", met: []int{3}}}
+	o := newOrder(all)
+	o.killed(in("x", 1), all[1])
+	o.killed(in("x", 1), all[3])
+	o.killed(in("x", 1), all[2])
+	o.killed(in("x", 1), all[3])
+	for _, x := range []struct {
+		m    mutant
+		want string
+	}{{in("x", 3), "dcba"}, {in("x", 2), "ca"}, {in("y", 3), "abcd"}} {
+		got := ""
+		for _, t := range o.of(x.m) {
+			got += t.name
+		}
+		if got != x.want {
+			t.Errorf("%s, mutant %d: %s, want %s", x.m.position.Filename, x.m.id, got, x.want)
+		}
+	}
+}
+
+// Each case of the table of behaviours is a test that judges.
+func TestBehavioursAreFound(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("../../behaviour_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(source), "var behaviours = []behaviour{\n")
+	table, _, _ = strings.Cut(table, "\n}\n")
+	if found, want := len(behaviour.FindAll(source, -1)), strings.Count(table, "{"); found != want || found == 0 {
+		t.Errorf("%d cases are found, want %d", found, want)
 	}
 }
