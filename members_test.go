@@ -60,8 +60,12 @@ func TestDifferentListsOfMasters(t *testing.T) {
 			var both sync.WaitGroup
 			for i, c := range clients {
 				both.Go(func() {
+					wait := patience
+					if !x.works[i] {
+						wait = time.Second
+					}
 					for range 20 {
-						lock, err := c.Lock(background, "job", WithWait(time.Second))
+						lock, err := c.Lock(background, "job", WithWait(wait))
 						if (err == nil) != x.works[i] {
 							t.Errorf("client %d: %v", i, err)
 							return

@@ -670,6 +670,7 @@ func TestAWaiterStandsInAllLines(t *testing.T) {
 		within(t, "the way to two masters is busy", f.Seen())
 	}
 	before := proxies[2].Count(faultproxy.Match("evalsha", script.Enqueue.Name, "job"))
+	start := time.Now()
 	got = goLock(t, b, "job")
 	eventually(t, "in the line of the third", func() bool {
 		return d.raw[2].ZCard(background, script.KeysOf(DefaultPrefix, "job", "").Queue).Val() == 1
@@ -678,7 +679,8 @@ func TestAWaiterStandsInAllLines(t *testing.T) {
 		f.Release()
 	}
 	d.inLine("job", 1)
-	if n := proxies[2].Count(faultproxy.Match("evalsha", script.Enqueue.Name, "job")) - before; n != 1 {
+	// Later, on a busy machine, it asks by itself.
+	if n := proxies[2].Count(faultproxy.Match("evalsha", script.Enqueue.Name, "job")) - before; n != 1 && time.Since(start) < askInterval {
 		t.Errorf("in all lines after %d attempts", n)
 	}
 	must(t, held.Unlock(background))
