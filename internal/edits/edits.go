@@ -1,9 +1,11 @@
 // Package edits changes source files for one build: the go command reads the changed text in the place of a file (-overlay), and
-// the file stays as it is. Files that are embedded can be changed in the same way.
+// the file stays as it is. Files that are embedded can be changed in the same way. One program can have many changes, of which the
+// environment chooses one.
 package edits
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +16,32 @@ import (
 type Edit struct {
 	File     string // from the root of the module, with slashes
 	Old, New string
+}
+
+// ParseLine reads a line of edits as they are written down: "edit FILE" begins one, the lines with a space or a - are its old text,
+// and those with a space or a + its new one.
+func ParseLine(edits *[]Edit, line string) error {
+	if file, is := strings.CutPrefix(line, "edit "); is {
+		*edits = append(*edits, Edit{File: file})
+		return nil
+	}
+	if len(*edits) == 0 {
+		return errors.New("this is in no edit")
+	}
+	e := &(*edits)[len(*edits)-1]
+	text := line[1:] + "\n"
+	switch line[0] {
+	case '-':
+		e.Old += text
+	case '+':
+		e.New += text
+	case ' ':
+		e.Old += text
+		e.New += text
+	default:
+		return fmt.Errorf("a line of an edit begins with -, + or a space, and not with %q", line[0])
+	}
+	return nil
 }
 
 // Apply returns the changed text of each file.
@@ -43,6 +71,24 @@ func (e Edit) In(text string) (string, error) {
 		return "", fmt.Errorf("%s: this text is there %d times, and not once:\n%s", e.File, n, e.Old)
 	}
 	return strings.Replace(text, e.Old, e.New, 1), nil
+}
+
+// Alone writes what -overlay takes for a build with these edits, to the folder scratch, and returns its name.
+func Alone(root, scratch string, edits []Edit) (string, error) {
+	changed, err := Apply(root, edits)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(scratch, 0o700); err != nil {
+		return "", err
+	}
+	o := NewOverlay(root, scratch)
+	for file, text := range changed {
+		if _, err := o.Put(file, []byte(text)); err != nil {
+			return "", err
+		}
+	}
+	return o.Write()
 }
 
 // Overlay is what the go command reads in the place of files.

@@ -29,17 +29,7 @@ func module(t *testing.T) (root string) {
 func TestWhatIsBuiltIsChanged(t *testing.T) {
 	t.Parallel()
 	root, scratch := module(t), t.TempDir()
-	changed, err := Apply(root, []Edit{{"said.txt", "b", "c"}, {"said.txt", "c", "d e"}, {"one.go", "return 1", "return 2"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := NewOverlay(root, scratch)
-	for file, text := range changed {
-		if _, err := o.Put(file, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	overlay, err := o.Write()
+	overlay, err := Alone(root, scratch, []Edit{{"said.txt", "b", "c"}, {"said.txt", "c", "d e"}, {"one.go", "return 1", "return 2"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,27 +109,7 @@ func parseLine(entries *[]row, line string) error {
 		return errors.New("no test must be red")
 	}
 	last := &r.traps[len(r.traps)-1]
-	if file, is := strings.CutPrefix(line, "edit "); is {
-		last.edits = append(last.edits, edits.Edit{File: file})
-		return nil
-	}
-	if len(last.edits) == 0 {
-		return errors.New("this is in no edit")
-	}
-	e := &last.edits[len(last.edits)-1]
-	text := line[1:] + "\n"
-	switch line[0] {
-	case '-':
-		e.Old += text
-	case '+':
-		e.New += text
-	case ' ':
-		e.Old += text
-		e.New += text
-	default:
-		return fmt.Errorf("a line of an edit begins with -, + or a space, and not with %q", line[0])
-	}
-	return nil
+	return edits.ParseLine(&last.edits, line)
 }
 
 func parseTest(words string) (t test, err error) {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,37 +22,39 @@ const red = "red"
 // builder builds tests with traps.
 type builder struct {
 	root, scratch string
-	all           *together
+	all           *edits.Together
+	together      map[int]bool      // traps, by number, that are built together; the others are built by themselves
 	overlay       string            // of those that are built together
 	built         map[string]string // what the compiler said, by binary
 }
 
 func newBuilder(root, scratch string, rows []row) (*builder, error) {
-	b := &builder{root: root, scratch: scratch, built: map[string]string{}}
-	b.all = &together{scratch: scratch, sources: map[string]*source{}, includes: map[int]bool{}}
+	b := &builder{root: root, scratch: scratch, all: edits.NewTogether(root, scratch), together: map[int]bool{}, built: map[string]string{}}
 	number := 0
 	for _, r := range rows {
 		for _, t := range r.traps {
 			number++
-			if _, err := b.all.add(root, number, t); err != nil {
+			var err error
+			if b.together[number], err = b.all.Add(strconv.Itoa(number), t.edits); err != nil {
 				return nil, fmt.Errorf("%s: %w", r.title, err)
 			}
 		}
 	}
 	var err error
-	b.overlay, err = b.all.write(root)
+	b.overlay, err = b.all.Write()
 	return b, err
 }
 
 // run tells what becomes of a test with the trap of this number, and what it or the compiler said.
 func (b *builder) run(number int, t trap, one test, limit time.Duration) (is, said string) {
 	var binary string
-	if b.all.includes[number] {
+	name := strconv.Itoa(number)
+	if b.together[number] {
 		binary, said = b.build(b.scratch, b.overlay, one)
 	}
 	if binary == "" { // it does not build with others
-		scratch := b.all.folder(number)
-		overlay, err := alone(b.root, scratch, t)
+		scratch := filepath.Join(b.scratch, name)
+		overlay, err := edits.Alone(b.root, scratch, t.edits)
 		if err != nil {
 			return err.Error(), ""
 		}
@@ -68,28 +71,10 @@ func (b *builder) run(number int, t trap, one test, limit time.Duration) (is, sa
 	}
 	cmd := exec.CommandContext(ctx, binary, args...)
 	cmd.Dir = filepath.Join(b.root, one.folder)
-	cmd.Env = append(os.Environ(), envChosen+"="+b.all.folder(number))
+	cmd.Env = append(os.Environ(), b.all.Env(name))
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	return judge(string(out), err, ctx.Err() != nil), string(out)
-}
-
-// alone returns the overlay of one trap.
-func alone(root, scratch string, t trap) (string, error) {
-	if err := os.MkdirAll(scratch, 0o700); err != nil {
-		return "", err
-	}
-	changed, err := edits.Apply(root, t.edits)
-	if err != nil {
-		return "", err
-	}
-	o := edits.NewOverlay(root, scratch)
-	for file, text := range changed {
-		if _, err := o.Put(file, []byte(text)); err != nil {
-			return "", err
-		}
-	}
-	return o.Write()
 }
 
 // build builds the package of a test, unless that is done. It returns no binary if that fails.

@@ -1,4 +1,4 @@
-package main
+package edits
 
 import (
 	"fmt"
@@ -8,24 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/redlock-go/redlock/internal/edits"
 )
 
-// Most traps are built together, into one test binary for each package, and the environment tells which one is there: a build takes
-// longer than most tests. An edit within a function makes a copy of that, which is called in its place. A script is read from
-// a folder of the trap, if it is there.
-
-// envChosen is the environment variable with the folder of the trap that is there. The folder is called by the trap's number.
-const envChosen = "REDLOCK_TRAP"
-
-// together is what is built for many traps at once.
-type together struct {
-	scratch  string
-	sources  map[string]*source // that are changed, by file
-	includes map[int]bool       // traps, by number; the others are built by themselves
+// Together is a build with many changes, of which the environment chooses one: a build takes longer than most tests. An edit within
+// a function makes a copy of that, which is called in its place. A script is read from a folder of the change, if it is there.
+type Together struct {
+	root, scratch string
+	sources       map[string]*source // that are changed, by file
 }
 
 // source is a Go file, and what is to be inserted where.
@@ -43,16 +33,27 @@ type insert struct {
 	text    string
 }
 
-// add makes the trap one of those that are built together, or reports false.
-func (t *together) add(root string, number int, trap trap) (bool, error) {
-	scripts, functions := map[string][]edits.Edit{}, map[*ast.FuncDecl][]edits.Edit{}
+// NewTogether returns a build of the module in root. What it reads is kept in the folder scratch.
+func NewTogether(root, scratch string) *Together {
+	return &Together{root, scratch, make(map[string]*source)}
+}
+
+// envChosen is the environment variable with the folder of the change that is chosen. The folder is called by the change's name.
+const envChosen = "REDLOCK_EDITS"
+
+// Env is what chooses the change with this name. Without it, all is as before.
+func (t *Together) Env(name string) string { return envChosen + "=" + t.folder(name) }
+
+// Add adds a change, by a name that could be the end of one in Go. It reports false if the change has to be built by itself.
+func (t *Together) Add(name string, edits []Edit) (bool, error) {
+	scripts, functions := map[string][]Edit{}, map[*ast.FuncDecl][]Edit{}
 	of := map[*ast.FuncDecl]*source{}
-	for _, e := range trap.edits {
+	for _, e := range edits {
 		if strings.HasSuffix(e.File, ".lua") {
 			scripts[e.File] = append(scripts[e.File], e)
 			continue
 		}
-		s, err := t.source(root, e.File)
+		s, err := t.source(e.File)
 		if err != nil {
 			return false, err
 		}
@@ -64,18 +65,18 @@ func (t *together) add(root string, number int, trap trap) (bool, error) {
 	}
 	copies := map[*ast.FuncDecl]string{}
 	for f, all := range functions {
-		copied, ok := of[f].copyOf(f, all, number)
+		copied, ok := of[f].copyOf(f, all, name)
 		if !ok {
 			return false, nil
 		}
 		copies[f] = copied
 	}
-	folder := t.folder(number)
+	folder := t.folder(name)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return false, err
 	}
 	for _, all := range scripts {
-		changed, err := edits.Apply(root, all)
+		changed, err := Apply(t.root, all)
 		if err != nil {
 			return false, err
 		}
@@ -86,20 +87,19 @@ func (t *together) add(root string, number int, trap trap) (bool, error) {
 		}
 	}
 	for f, text := range copies {
-		of[f].call(f, number)
+		of[f].call(f, name)
 		of[f].copies.WriteString("\n" + text + "\n")
 	}
-	t.includes[number] = true
 	return true, nil
 }
 
-func (t *together) folder(number int) string { return filepath.Join(t.scratch, strconv.Itoa(number)) }
+func (t *Together) folder(name string) string { return filepath.Join(t.scratch, name) }
 
-func (t *together) source(root, file string) (*source, error) {
+func (t *Together) source(file string) (*source, error) {
 	if s := t.sources[file]; s != nil {
 		return s, nil
 	}
-	text, err := os.ReadFile(filepath.Join(root, file))
+	text, err := os.ReadFile(filepath.Join(t.root, file))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (t *together) source(root, file string) (*source, error) {
 func (s *source) offset(at token.Pos) int { return s.fset.Position(at).Offset }
 
 // around returns the function that an edit is within, or nil.
-func (s *source) around(e edits.Edit) *ast.FuncDecl {
+func (s *source) around(e Edit) *ast.FuncDecl {
 	from := strings.Index(s.text, e.Old)
 	if from < 0 {
 		return nil // it is of what another edit made
@@ -130,10 +130,10 @@ func (s *source) around(e edits.Edit) *ast.FuncDecl {
 
 // copyOf returns a copy of a function, with a name of its own and the edits. It reports false if they make anything else of it than
 // another body.
-func (s *source) copyOf(f *ast.FuncDecl, all []edits.Edit, number int) (string, bool) {
+func (s *source) copyOf(f *ast.FuncDecl, edits []Edit, name string) (string, bool) {
 	signature := s.text[s.offset(f.Pos()):s.offset(f.Body.Pos())]
 	text := s.text[s.offset(f.Pos()):s.offset(f.End())] + "\n"
-	for _, e := range all {
+	for _, e := range edits {
 		var err error
 		if text, err = e.In(text); err != nil {
 			return "", false
@@ -146,16 +146,16 @@ func (s *source) copyOf(f *ast.FuncDecl, all []edits.Edit, number int) (string, 
 		return "", false
 	}
 	at := s.offset(f.Name.End()) - s.offset(f.Pos())
-	return text[:at] + fmt.Sprint("__", number) + text[at:], true
+	return text[:at] + "__" + name + text[at:], true
 }
 
-// call has a function call its copy in its place, when the trap is there.
-func (s *source) call(f *ast.FuncDecl, number int) {
+// call has a function call its copy in its place, when the change is chosen.
+func (s *source) call(f *ast.FuncDecl, name string) {
 	if s.named[f] == nil {
 		s.named[f] = s.name(f)
 	}
 	names := s.named[f]
-	called := fmt.Sprintf("%s__%d(%s)", f.Name.Name, number, strings.Join(names[1:], ", "))
+	called := fmt.Sprintf("%s__%s(%s)", f.Name.Name, name, strings.Join(names[1:], ", "))
 	if names[0] != "" {
 		called = names[0] + "." + called
 	}
@@ -165,7 +165,7 @@ func (s *source) call(f *ast.FuncDecl, number int) {
 		called = "return " + called
 	}
 	at := s.offset(f.Body.Lbrace) + 1
-	s.inserts = append(s.inserts, insert{at, 0, fmt.Sprintf(" if trap__.Is(%d) { %s };", number, called)})
+	s.inserts = append(s.inserts, insert{at, 0, fmt.Sprintf(" if chosen__.Is(%q) { %s };", name, called)})
 }
 
 // name gives each parameter a name that has none, and returns all: of the receiver first, "" if there is none.
@@ -205,7 +205,7 @@ func (s *source) changed() string {
 	if len(s.inserts) == 0 {
 		return s.text
 	}
-	s.inserts = append(s.inserts, insert{s.offset(s.file.Name.End()), 0, `; import trap__ "` + chosenPackage + `"`})
+	s.inserts = append(s.inserts, insert{s.offset(s.file.Name.End()), 0, `; import chosen__ "` + chosenPackage + `"`})
 	slices.SortStableFunc(s.inserts, func(a, b insert) int { return a.at - b.at })
 	var out strings.Builder
 	end := 0
@@ -216,9 +216,9 @@ func (s *source) changed() string {
 	return out.String() + s.text[end:] + s.copies.String()
 }
 
-// write writes the overlay.
-func (t *together) write(root string) (string, error) {
-	o := edits.NewOverlay(root, t.scratch)
+// Write writes what -overlay takes, and returns its name.
+func (t *Together) Write() (string, error) {
+	o := NewOverlay(t.root, t.scratch)
 	files := map[string]string{"scripts/scripts.go": scriptsSource, chosenFile: chosenSource}
 	for file, s := range t.sources {
 		files[file] = s.changed()
@@ -232,8 +232,8 @@ func (t *together) write(root string) (string, error) {
 }
 
 const (
-	chosenFile    = "internal/traps/chosen/chosen.go"
-	chosenPackage = "github.com/redlock-go/redlock/internal/traps/chosen"
+	chosenFile    = "internal/edits/chosen/chosen.go"
+	chosenPackage = "github.com/redlock-go/redlock/internal/edits/chosen"
 )
 
 const chosenSource = `package chosen
@@ -241,13 +241,12 @@ const chosenSource = `package chosen
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 )
 
-var number, _ = strconv.Atoi(filepath.Base(os.Getenv("` + envChosen + `")))
+var chosen = filepath.Base(os.Getenv("` + envChosen + `"))
 
-// Is reports whether the trap with this number is there.
-func Is(trap int) bool { return trap == number }
+// Is reports whether the change with this name is chosen.
+func Is(name string) bool { return name == chosen }
 `
 
 const scriptsSource = `package scripts
