@@ -46,6 +46,11 @@ func TestNoLeaseIsLongerThanTheDeploymentAllows(t *testing.T) {
 			must(t, lock.h.extendNow(background, opExtend, 30*time.Second))
 			return lock
 		}},
+		{"extended, and the masters keep it for longer than it is valid", func(t *testing.T, c *Client) *Lock {
+			lock := mustTry(t, c, "job", WithoutWatchdog(), WithLockDelay(3*time.Second))
+			must(t, lock.h.extendNow(background, opExtend, 30*time.Second))
+			return lock
+		}},
 		{"repaired", func(t *testing.T, c *Client) *Lock {
 			lock := mustTry(t, c, "job", WithoutWatchdog())
 			settled(t, c)
@@ -118,6 +123,9 @@ func TestWhatTheDeploymentDoesNotAllowIsRefused(t *testing.T) {
 			requireOptionError(t, <-refused, name)
 			must(t, mustTry(t, c, "handed over").Unlock(background)) // nothing is left
 		}
+		_, err := c.TryLock(background, "other", WithTTL(8*time.Second), WithLockDelay(3*time.Second)) // masters would keep it for 11 s
+		requireOptionError(t, err, "ttl")
+		must(t, mustTry(t, c, "other", WithTTL(7*time.Second), WithLockDelay(3*time.Second)).Unlock(background))
 		must(t, lock.Unlock(background))
 	})
 }

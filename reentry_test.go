@@ -293,3 +293,35 @@ func TestAContextThatAsksTheLock(t *testing.T) {
 		requireErr(t, first.Unlock(background), ErrLost)
 	})
 }
+
+// A context enters the lock again that has the name, of the client that is asked, and is held; else the lock is had afresh.
+func TestWhatAContextEntersAgain(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		c, other := d.reached(), d.reached()
+		a := mustTry(t, c, "a")
+		b, err := c.TryLock(a.Context(), "b")
+		must(t, err)
+		if b.Name() != "b" || b.h == a.h {
+			t.Fatalf("under the lock of a, it has %v for b", b)
+		}
+		for _, ctx := range []context.Context{a.Context(), b.Context()} {
+			again, err := c.TryLock(ctx, "a")
+			must(t, err)
+			if again.h != a.h {
+				t.Errorf("it has %v for a, want %v again", again, a)
+			}
+			must(t, again.Unlock(background))
+			_, err = other.TryLock(ctx, "a")
+			requireErr(t, err, ErrHeld)
+		}
+		under := context.WithoutCancel(b.Context())
+		must(t, a.Unlock(background))
+		fresh, err := c.TryLock(under, "a") // what was released is not entered
+		must(t, err)
+		if fresh.h == a.h || fresh.Token() <= a.Token() {
+			t.Errorf("it has %v, after %v", fresh, a)
+		}
+		unlockAll(t, fresh, b)
+	})
+}

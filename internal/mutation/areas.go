@@ -20,7 +20,7 @@ type judge struct {
 
 var areas = []area{
 	{"decisions", []string{"quorum.go", "clock.go", "fencing.go"}, root("quorum", "clock", "fencing", "hold", "late")},
-	{"hold", []string{"hold.go", "masterhold.go", "watchdog.go", "reentry.go"}, root("hold", "masterhold", "late", "clock", "maxttl", "oneaway", "reentry", "refusals", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
+	{"hold", []string{"hold.go", "masterhold.go", "watchdog.go", "reentry.go"}, root("hold", "masterhold", "late", "clock", "hungmember", "maxttl", "oneaway", "verify", "reentry", "refusals", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
 	{"sets", []string{"lockall.go", "locks.go", "slots.go"}, root("locks", "locks_fault", "joint", "slots", "panics", "linger")},
 	{"readers", []string{"readers.go", "linger.go", "force.go"}, root("readers", "readers_faults", "linger", "force", "handover", "late")},
 	{"leader", []string{"leader/*.go"}, all("leader")},
