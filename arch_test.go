@@ -85,14 +85,13 @@ func TestImports(t *testing.T) {
 		"fence":               {},
 		"internal/clock":      {},
 		"internal/printable":  {},
-		"internal/planted":    {"internal/clock"},
-		"internal/script":     {"internal/clock", "internal/planted", "scripts"},
+		"internal/script":     {"internal/clock", "scripts"},
 		"internal/master":     {"internal/clock", "internal/script"},
 		"internal/masterurl":  {},
-		"internal/membership": {"internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master"},
+		"internal/membership": {"internal/clock", "internal/printable", "internal/script", "internal/master"},
 		"internal/waitqueue":  {"internal/clock"},
 		"internal/testhook":   {"internal/clock"},
-		".":                   {"fence", "internal/clock", "internal/planted", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/testhook", "internal/waitqueue"},
+		".":                   {"fence", "internal/clock", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/testhook", "internal/waitqueue"},
 	}
 	needGoRedis := map[string]bool{"open.go": true, "internal/masterurl/url.go": true} // and all of internal/master
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{range .GoFiles}} {{.}}{{end}}{{end}}`, ".").Output()

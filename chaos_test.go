@@ -5,6 +5,7 @@ package redlock_test
 import (
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
+	"github.com/redlock-go/redlock/internal/chaos/planted"
 	"github.com/redlock-go/redlock/internal/chaos/run"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -28,7 +30,7 @@ var chaos = struct {
 	flag.String("chaos.faults", "", "a schedule that a run of TestChaos has printed"),
 	flag.String("chaos.engine", "auto", "of the masters of TestChaos: auto, docker or process; in CI, auto is docker"),
 	flag.String("chaos.out", "", "folder for the history and the report of TestChaos"),
-	flag.String("chaos.planted", "", "the bug of internal/planted that TestChaos's clients have"),
+	flag.String("chaos.planted", "", "the bug of internal/chaos/planted that TestChaos's clients and operators have"),
 	flag.String("chaos.scenario", "", "one of TestChaosScenarios, for TestChaos to play it in the place of faults that are drawn"),
 }
 
@@ -40,8 +42,12 @@ func TestChaos(t *testing.T) {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
 	}
 	needMasters(t)
+	if *chaos.planted != "" && os.Getenv(envPlanted) == "" {
+		runPlanted(t, *chaos.planted)
+		return
+	}
 	c := chaosConfig(t)
-	c.Scenario = *chaos.scenario
+	c.Scenario, c.Planted = *chaos.scenario, *chaos.planted
 	c.Log = os.Stderr
 	if deadline, ok := t.Deadline(); ok {
 		if left := time.Until(deadline); left < c.Duration+2*time.Minute {
@@ -66,6 +72,23 @@ func TestChaos(t *testing.T) {
 		t.Logf("%s; another one is played. To run this one again: -chaos.seed=%d", missing, c.Seed)
 		c.Seed++
 		c.Out = filepath.Join(out, strconv.Itoa(play+1))
+	}
+}
+
+// envPlanted is the environment variable with the bug that this process was built with.
+const envPlanted = "REDLOCK_PLANTED"
+
+// runPlanted runs this test once more, in a process that is built with the bug: operators are a part of it.
+func runPlanted(t *testing.T, bug string) {
+	overlay, err := planted.Overlay(".", t.TempDir(), bug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := exec.Command(buildTests(t, overlay), append(os.Args[1:], "-test.run=^TestChaos$")...)
+	again.Env = append(os.Environ(), envPlanted+"="+bug)
+	again.Stdout, again.Stderr = os.Stdout, os.Stderr
+	if err := again.Run(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -120,8 +143,7 @@ func chaosConfig(t *testing.T) run.Config {
 		Faults:       *chaos.faults,
 		Engine:       cluster.Engine(*chaos.engine),
 		Out:          *chaos.out,
-		Source:       "internal/chaos/client",
-		Planted:      *chaos.planted,
+		Root:         ".",
 		NeedDatabase: os.Getenv("CI") != "",
 	}
 	if c.Seed == 0 {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/planted"
 )
 
 // driftBase is the part of the drift allowance that does not grow with the
@@ -27,7 +26,7 @@ func termsOf(ttl, delay time.Duration, driftFactor float64) terms {
 	return terms{
 		ttl:   ttl,
 		delay: delay,
-		drift: planted.Bug.Drift(time.Duration(float64(ttl)*driftFactor) + driftBase),
+		drift: time.Duration(float64(ttl)*driftFactor) + driftBase,
 	}
 }
 

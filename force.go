@@ -10,7 +10,6 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -147,7 +146,7 @@ func (h *hold) leaveLine(channel *string) {
 // repair would write the lock back on masters that do not have it.
 func (c *Client) putOut(v *membership.View, name string, t taken, channel *string) *round {
 	k := script.KeysOf(c.prefix, name, t.owner)
-	mark := planted.Bug.RefusedFor(lingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL)
+	mark := lingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL
 	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &t.stored, mark.Milliseconds(), channel, &noText)
 	r := newRound(v)
 	r.weigh = func(_ int, v script.Vote) script.Vote {

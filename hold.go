@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -123,7 +122,7 @@ func (h *hold) send(r *round, call script.Call) {
 // they have proved, and no more. Those that prove the hold for longest are kept. The caller
 // holds mu.
 func (h *hold) counts(v *membership.View) bool {
-	if planted.Bug.SameVersion(v.Version == h.version) {
+	if v.Version == h.version {
 		return true
 	}
 	if v.Version > h.version {
@@ -279,15 +278,8 @@ func (h *hold) end(cause error) error {
 	}
 	h.ended, h.endedAt = cause, now
 	h.timer.Stop()
-	if late := planted.Bug.TellsAfter(); late > 0 && cause != ErrReleased {
-		time.AfterFunc(late, func() {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.endContexts(cause)
-		})
-	} else {
-		h.endContexts(cause) // with mu held: a caller that gets ended as an error finds the context done
-	}
+	h.cancel(cause) // with mu held: a caller that gets ended as an error finds the context done
+	h.endReEntries(cause)
 	entries := slices.Collect(maps.Keys(h.again))
 	h.mu.Unlock()
 	h.wish.stop()
@@ -295,12 +287,6 @@ func (h *hold) end(cause error) error {
 		l.wish.stop()
 	}
 
-	if planted.Bug.RenewsLate() && cause == ErrReleased {
-		time.AfterFunc(h.terms.ttl/renewals, func() {
-			late := newRound(h.client.members.View())
-			h.send(late, h.repairCall(h.terms))
-		})
-	}
 	if cause != ErrReleased {
 		h.client.forget(h) // else handOver does it, with the release
 	}
@@ -309,12 +295,6 @@ func (h *hold) end(cause error) error {
 	}
 	h.tellEnded(cause) // after all contexts: an observer may take its time
 	return cause
-}
-
-// endContexts ends the contexts of all handles. The caller holds mu.
-func (h *hold) endContexts(cause error) {
-	h.cancel(cause)
-	h.endReEntries(cause)
 }
 
 // unblocks reports, once, that other callers of this client may ask for the name now, and

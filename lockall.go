@@ -11,7 +11,6 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -120,9 +119,7 @@ func inOrder(given []string) ([]string, error) {
 		}
 	}
 	names := slices.Clone(given)
-	if planted.Bug.Orders() {
-		slices.Sort(names)
-	}
+	slices.Sort(names)
 	return names, nil
 }
 

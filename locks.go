@@ -11,7 +11,6 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -177,8 +176,8 @@ func (s *Locks) renew(now clock.Instant, ttl time.Duration) {
 	holds := slices.Clone(s.holds)
 	s.mu.Unlock()
 	s.client.gather(func() {
-		for i, h := range holds {
-			if h.over() == nil && planted.Bug.RenewsAt(i) {
+		for _, h := range holds {
+			if h.over() == nil {
 				h.renew(h.retryRenewal(now))
 			}
 		}

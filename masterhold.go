@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -109,7 +108,6 @@ func (s *masterHold) yes(a answer) (counted script.Vote, jumped time.Duration) {
 	default:
 		s.grant = v.Grant
 		s.expiry = s.expiry.atLeast(asked)
-		v.Sent = planted.Bug.CountsFrom(v.Sent, v.Got)
 	}
 	if a.counts && jumped == 0 {
 		s.until = max(s.until, a.terms.validUntil(v.Sent))

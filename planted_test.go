@@ -10,10 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redlock-go/redlock/internal/planted"
+	"github.com/redlock-go/redlock/internal/chaos/planted"
+	"github.com/redlock-go/redlock/internal/edits"
 )
 
-// plantedBug is a bug of internal/planted, and the simulation that finds it soonest.
+// plantedBug is a bug of internal/chaos/planted, and the simulation that finds it soonest.
 type plantedBug struct {
 	name   string
 	rule   string // that is violated
@@ -125,17 +126,24 @@ func TestPlantedBugs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: a simulation for each bug that is planted in the library")
 	}
-	dir := t.TempDir()
-	with, without := filepath.Join(dir, "with"), filepath.Join(dir, "without")
-	for binary, tags := range map[string]string{with: "planted", without: ""} {
-		if said, err := exec.Command("go", "test", "-c", "-tags", tags, "-o", binary, ".").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, said)
+	bugs, err := planted.Bugs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := edits.NewTogether(".", t.TempDir())
+	for _, b := range bugs {
+		if is, err := all.Add(b.Name, b.Edits); err != nil || !is {
+			t.Fatalf("%s is not built with the others: %v", b.Name, err)
 		}
 	}
-	everyBugIsLookedFor(t, with)
+	overlay, err := all.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := buildTests(t, overlay)
 	for _, b := range plantedUnseen {
 		t.Run(b.name, func(t *testing.T) {
-			said, err := b.look(t, with)
+			said, err := b.look(t, binary, overlay, all.Env(b.name))
 			if os.Getenv("CI") == "" && strings.Contains(said, "--- SKIP: "+b.test) {
 				t.Skipf("NOT TESTED: %s", said)
 			}
@@ -152,12 +160,12 @@ func TestPlantedBugs(t *testing.T) {
 				if seed > plantedSeeds {
 					t.Fatalf("%v, want a violation of the rule %s:\n%s", err, b.rule, said)
 				}
-				said, err = b.simulate(t, with, b.name, seed)
+				said, err = b.simulate(t, binary, seed, all.Env(b.name))
 			}
 			if b.faults == "" {
 				return // the honest library passes what is drawn: TestSimulation
 			}
-			if said, err := b.simulate(t, without, "", seed-2); err != nil {
+			if said, err := b.simulate(t, binary, seed-2); err != nil {
 				t.Errorf("without the bug: %v\n%s", err, said)
 			}
 		})
@@ -165,41 +173,55 @@ func TestPlantedBugs(t *testing.T) {
 }
 
 // simulate runs TestSimulation of a test binary with two seeds, one for each core of a small machine.
-func (b plantedBug) simulate(t *testing.T, binary, name string, seed int) (said string, err error) {
+func (b plantedBug) simulate(t *testing.T, binary string, seed int, env ...string) (said string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, "-test.run=TestSimulation$", fmt.Sprint("-sim.seed=", seed), "-sim.seeds=2",
 		fmt.Sprint("-sim.length=", b.length), "-sim.buckets=64", "-sim.again=0", "-sim.out="+t.TempDir(),
 		"-sim.setup="+usual+b.setup, "-sim.faults="+b.faults)
-	cmd.Env = append(os.Environ(), planted.Env+"="+name, "GOGC=400", "GODEBUG=adaptivestackstart=1") // as ci/test.sh plays simulations
+	cmd.Env = append(append(os.Environ(), "GOGC=400", "GODEBUG=adaptivestackstart=1"), env...) // as ci/test.sh plays simulations
 	output, err := cmd.CombinedOutput()
 	return string(output), err
 }
 
 // look runs the test that finds the bug.
-func (b plantedBug) look(t *testing.T, binary string) (said string, err error) {
+func (b plantedBug) look(t *testing.T, binary, overlay, env string) (said string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, "-test.v", "-test.short", "-test.run="+b.test+"$")
 	if b.of != "" {
-		cmd = exec.CommandContext(t.Context(), "go", "test", "-v", "-tags=planted", "-run="+b.test+"$", b.of)
+		cmd = exec.CommandContext(t.Context(), "go", "test", "-v", "-vet=off", "-overlay="+overlay, "-run="+b.test+"$", b.of)
 	}
-	cmd.Env = append(os.Environ(), planted.Env+"="+b.name)
+	cmd.Env = append(os.Environ(), env)
 	output, err := cmd.CombinedOutput()
 	return string(output), err
 }
 
-// everyBugIsLookedFor asks the binary, by a name that is none, which bugs there are.
-func everyBugIsLookedFor(t *testing.T, binary string) {
+// buildTests builds the tests of this package with an overlay.
+func buildTests(t *testing.T, overlay string) (binary string) {
 	t.Helper()
-	cmd := exec.Command(binary)
-	cmd.Env = append(os.Environ(), planted.Env+"=nonsense")
-	said, _ := cmd.CombinedOutput()
-	_, list, _ := strings.Cut(strings.TrimSpace(string(said)), "there are: ")
-	var want []string
+	binary = filepath.Join(t.TempDir(), "redlock.test")
+	if said, err := exec.Command("go", "test", "-c", "-vet=off", "-overlay="+overlay, "-o="+binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	return binary
+}
+
+// Each bug is looked for.
+func TestPlantedBugsAreKnown(t *testing.T) {
+	t.Parallel()
+	bugs, err := planted.Bugs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var is, want []string
+	for _, b := range bugs {
+		is = append(is, b.Name)
+	}
 	for _, b := range slices.Concat(plantedBugs, plantedUnseen) {
 		want = append(want, b.name)
 	}
+	slices.Sort(is)
 	slices.Sort(want)
-	if is := strings.Split(list, ", "); !slices.Equal(is, want) {
-		t.Errorf("there are the bugs %q, and this test knows %q", is, want)
+	if !slices.Equal(is, want) {
+		t.Errorf("there are the bugs %q, and TestPlantedBugs knows %q", is, want)
 	}
 }

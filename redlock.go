@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -135,7 +134,7 @@ func (c *Client) lockWith(ctx context.Context, name string, cfg lockConfig, mayW
 	if cfg.slots > 0 {
 		return c.lockSlot(ctx, name, cfg, mayWait && cfg.wait > 0)
 	}
-	if h := heldBy(ctx, c, name); h != nil && planted.Bug.Reenters(h.reading.Load() && !cfg.reads) {
+	if h := heldBy(ctx, c, name); h != nil {
 		return h.reenter(ctx, cfg)
 	}
 	if mayWait {
@@ -266,7 +265,7 @@ func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, ask
 	if !h.reading.Load() {
 		h.token = h.last
 	}
-	if planted.Bug.Confirmed(lowestGrant(votes) == h.last) {
+	if lowestGrant(votes) == h.last {
 		return votes, nil // all that granted stand at it
 	}
 	ballot := standings(votes, h.last)

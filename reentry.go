@@ -3,13 +3,11 @@ package redlock
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -122,9 +120,6 @@ func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, tt
 		asked.abandon()
 	}
 	votes := asked.tally()
-	if planted.Bug.OneDisowns() && slices.ContainsFunc(votes, script.Vote.NotMine) {
-		h.end(ErrLost)
-	}
 	switch {
 	case err != nil:
 		return c.notWaited(err, v, opReenter, h.name, votes)

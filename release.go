@@ -3,7 +3,6 @@ package redlock
 import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -20,7 +19,7 @@ func (h *hold) giveUp(asked *round, in place) {
 		h.mu.Lock()
 		keep := h.retryUntil(v.Doubt, h.client.now())
 		h.mu.Unlock()
-		if (v.Answer == script.Granted || v.Doubt) && planted.Bug.GivesBack(v.Answer != script.Unknown) {
+		if v.Answer == script.Granted || v.Doubt {
 			h.client.masters[i].Submit(&master.Request{
 				Order:  h.name,
 				Call:   undoing,
@@ -139,7 +138,7 @@ func (h *hold) freed(master int, v script.Vote, version string) script.Vote {
 		return v
 	}
 	h.mu.Lock()
-	free := planted.Bug.Freed(v.Answer != script.Held && h.masters[master].mute != version)
+	free := v.Answer != script.Held && h.masters[master].mute != version
 	if h.masters[master].granted {
 		free = v.Doubt
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -45,14 +44,13 @@ func (h *hold) tick() {
 	}
 	due := h.renews() && !now.Before(h.renewAt)
 	ttl := h.terms.ttl
-	first := h.renewal == nil
 	if due {
 		h.renewAt = now.Add(ttl / renewRetries) // unless this round succeeds
 	}
 	h.timer.Reset(h.untilNextTick(now))
 	h.mu.Unlock()
 	switch {
-	case !due || !planted.Bug.Renews(first):
+	case !due:
 	case h.set != nil:
 		h.set.renew(now, ttl)
 	default:
@@ -189,7 +187,7 @@ func (h *hold) renewAfter(r *round, then clock.Instant) {
 	h.mu.Lock()
 	late := h.ended == nil && h.renewal == r && h.renews() && !now.Before(then)
 	h.mu.Unlock()
-	if late && planted.Bug.Renews(false) {
+	if late {
 		h.renew(r.ttl)
 	}
 }

@@ -98,9 +98,6 @@ if long "staticcheck"; then
   done
 fi
 
-step "the planted bugs: vet"
-patient go vet -tags planted ./...
-
 # suite FOLDER PACKAGES FLAGS...: runs the tests of a module's packages, and judges them: see internal/suite.
 #
 # No result comes from the cache (-count=1), which does not know of files of another

@@ -68,7 +68,7 @@ var (
 
 // flagsOfGoTest are those of go test that documents use, and whether a value comes in the next word.
 var flagsOfGoTest = map[string]bool{
-	"run": true, "bench": true, "benchtime": true, "cpuprofile": true, "timeout": true, "tags": true, "count": true,
+	"run": true, "bench": true, "benchtime": true, "cpuprofile": true, "timeout": true, "count": true,
 	"v": false, "race": false,
 }
 

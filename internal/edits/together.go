@@ -48,6 +48,7 @@ func (t *Together) Env(name string) string { return envChosen + "=" + t.folder(n
 func (t *Together) Add(name string, edits []Edit) (bool, error) {
 	scripts, functions := map[string][]Edit{}, map[*ast.FuncDecl][]Edit{}
 	of := map[*ast.FuncDecl]*source{}
+	var inOrder []*ast.FuncDecl // the same text each time is in the go command's cache
 	for _, e := range edits {
 		if strings.HasSuffix(e.File, ".lua") {
 			scripts[e.File] = append(scripts[e.File], e)
@@ -60,6 +61,9 @@ func (t *Together) Add(name string, edits []Edit) (bool, error) {
 		f := s.around(e)
 		if f == nil {
 			return false, nil
+		}
+		if of[f] == nil {
+			inOrder = append(inOrder, f)
 		}
 		functions[f], of[f] = append(functions[f], e), s
 	}
@@ -86,9 +90,9 @@ func (t *Together) Add(name string, edits []Edit) (bool, error) {
 			}
 		}
 	}
-	for f, text := range copies {
+	for _, f := range inOrder {
 		of[f].call(f, name)
-		of[f].copies.WriteString("\n" + text + "\n")
+		of[f].copies.WriteString("\n" + copies[f] + "\n")
 	}
 	return true, nil
 }

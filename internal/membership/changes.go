@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -303,7 +302,6 @@ func (g *Group) removeFrom(ctx context.Context, v *View, id string) (left time.D
 	if err != nil {
 		return 0, err
 	}
-	floors = planted.Bug.Floors(floors)
 	next := v.Table.next()
 	next.Members = slices.DeleteFunc(next.Members, func(m Member) bool { return m.ID == id })
 	if err := next.enough("remove " + v.Table.find(id).Address); err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -35,9 +34,6 @@ func (g *Group) enroll(ctx context.Context, i int, v *View) error {
 		}
 	}
 	g.note(i, r)
-	if planted.Bug.SyncsEarly() {
-		return g.syncNew(ctx, i, v)
-	}
 	return nil
 }
 
@@ -155,9 +151,6 @@ func (g *Group) promote(ctx context.Context, v *View) (left time.Duration, err e
 	s := g.situation()
 	if s.view != nil && s.view.Version == v.Version {
 		lacking, _ := s.newMembers()
-		if planted.Bug.AllVote() {
-			lacking = nil
-		}
 		for _, i := range lacking {
 			_ = g.do(ctx, syncCounters{i, v})
 		}
@@ -165,7 +158,7 @@ func (g *Group) promote(ctx context.Context, v *View) (left time.Duration, err e
 	}
 	next, ready := v.Table.next(), 0
 	for _, r := range s.reports {
-		if r != nil && r.intact() && (r.synced != "" || planted.Bug.AllVote()) && next.stateOf(r.id) == New {
+		if r != nil && r.intact() && r.synced != "" && next.stateOf(r.id) == New {
 			next.find(r.id).State = Voting
 			ready++
 		}
@@ -194,7 +187,7 @@ func (g *Group) quarantine(ctx context.Context, s situation, v *View) (left time
 	if !is {
 		return 0, printable.Join(errMoved, fault)
 	}
-	return planted.Bug.Quarantine(v.Table.Quarantine()) - since, nil
+	return v.Table.Quarantine() - since, nil
 }
 
 // knownFor returns for how long a quorum of members have known that a version is committed, by what each told: below 0,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/redlock-go/redlock/internal/planted"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -95,7 +94,7 @@ func (e *evidence) add(id, version string, t *Table, committed bool) {
 	}
 	e.accepted[version][id] = true
 	e.tables[version] = t
-	if committed || planted.Bug.Committed(t.committed(e.accepted[version])) {
+	if committed || t.committed(e.accepted[version]) {
 		e.committed[version] = true
 	}
 }

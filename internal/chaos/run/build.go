@@ -7,23 +7,27 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/redlock-go/redlock/internal/chaos/planted"
 )
 
 // binaries are the programs of the client's module.
 type binaries struct{ client, database string }
 
 // build builds them with the go command, since they are of another module.
-func build(ctx context.Context, source string, withBugs bool, dir string) (binaries, error) {
+func (c Config) build(ctx context.Context, dir string) (binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return binaries{}, fmt.Errorf("chaos: %w", err)
 	}
-	tags := ""
-	if withBugs {
-		tags = "planted"
+	overlay := ""
+	if c.Planted != "" {
+		if overlay, err = planted.Overlay(c.Root, dir, c.Planted); err != nil {
+			return binaries{}, fmt.Errorf("chaos: %w", err)
+		}
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", dir+string(filepath.Separator), ".", "./database")
-	cmd.Dir = source
+	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", dir+string(filepath.Separator), ".", "./database")
+	cmd.Dir = filepath.Join(c.Root, "internal/chaos/client")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return binaries{}, fmt.Errorf("chaos: building the client: %w\n%s", err, output)
 	}

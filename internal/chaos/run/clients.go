@@ -16,7 +16,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
-	"github.com/redlock-go/redlock/internal/planted"
 )
 
 // clients are the client processes of a round: the fault.Processes, which write the
@@ -24,7 +23,6 @@ import (
 // goroutines.
 type clients struct {
 	binary  string
-	planted string // the bug that they have
 	dir     string // of the history
 	clock   history.Clock
 	options func(number, life int) []string
@@ -48,9 +46,9 @@ type process struct {
 
 var _ fault.Processes = (*clients)(nil)
 
-func newClients(n int, binary, planted, dir string, clock history.Clock, options func(number, life int) []string) *clients {
+func newClients(n int, binary, dir string, clock history.Clock, options func(number, life int) []string) *clients {
 	return &clients{
-		binary: binary, planted: planted, dir: dir, clock: clock, options: options,
+		binary: binary, dir: dir, clock: clock, options: options,
 		procs: make([]*process, n), lives: make([]int, n),
 	}
 }
@@ -75,7 +73,7 @@ func (c *clients) Restart(name string) error {
 	p.cmd = exec.Command(c.binary, append(c.options(i, c.lives[i]),
 		"-number", fmt.Sprint(i), "-life", fmt.Sprint(c.lives[i]),
 		"-history", file+history.Ext)...)
-	p.cmd.Env = append(os.Environ(), history.ClockEnv+"="+c.clock.String(), planted.Env+"="+c.planted)
+	p.cmd.Env = append(os.Environ(), history.ClockEnv+"="+c.clock.String())
 	p.cmd.Stderr = said
 	p.cmd.SysProcAttr = endsWithUs()
 	if err := p.cmd.Start(); err != nil {

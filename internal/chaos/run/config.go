@@ -33,8 +33,8 @@ type Config struct {
 	// Out is the folder for the history and the report.
 	Out string
 
-	// Source is the folder of the client's module.
-	Source string
+	// Root is the folder of the library's module.
+	Root string
 
 	// Planted is the bug of package planted that the clients have; empty: none.
 	Planted string

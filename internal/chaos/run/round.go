@@ -86,7 +86,7 @@ func (r *round) run(ctx context.Context) (events []history.Event, v check.Verdic
 
 // play plays the round.
 func (r *round) play(ctx context.Context) error {
-	r.clients = newClients(clientCount, r.binaries.client, r.Planted, r.dir, r.out.Clock(), r.options)
+	r.clients = newClients(clientCount, r.binaries.client, r.dir, r.out.Clock(), r.options)
 	r.members = &operator.Operator{
 		Masters: r.cluster.Masters(), Founders: masterCount, MaxTTL: maxTTL, Patience: quarantine + 5*time.Second, Open: open, Log: r.Log,
 	}

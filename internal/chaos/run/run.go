@@ -54,7 +54,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		return res, fmt.Errorf("chaos: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(bin)) }()
-	binaries, err := build(ctx, c.Source, c.Planted != "", bin)
+	binaries, err := c.build(ctx, bin)
 	if err != nil {
 		return res, err
 	}

@@ -3,6 +3,7 @@
 package run
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -169,7 +170,7 @@ func inShell(t *testing.T, text string) *clients {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return newClients(1, path, "", t.TempDir(), history.StartClock(), func(int, int) []string { return nil })
+	return newClients(1, path, t.TempDir(), history.StartClock(), func(int, int) []string { return nil })
 }
 
 const obedient = `trap 'exit 0' TERM; while :; do sleep 0.05; done`
@@ -229,23 +230,29 @@ func TestNoDatabase(t *testing.T) {
 	}
 }
 
+// The client is built with the bug that is asked for.
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: it builds a client and a database")
 	}
-	b, err := build(t.Context(), "../client", false, t.TempDir())
+	b, err := Config{Root: "../../..", Planted: "any_version"}.build(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := exec.LookPath(b.client); err != nil {
 		t.Error(err)
 	}
+	if client, err := os.ReadFile(b.client); err != nil || !bytes.Contains(client, []byte("redis.call('HEXISTS', KEYS[1], 'votes')")) {
+		t.Errorf("the client has no bug: %v", err)
+	}
 	if _, err := exec.LookPath(b.database); err != nil {
 		t.Error(err)
 	}
-	if _, err := build(t.Context(), t.TempDir(), false, t.TempDir()); err == nil {
-		t.Error("a client was built out of nothing")
+	for _, c := range []Config{{Root: t.TempDir()}, {Root: "../../..", Planted: "none"}} {
+		if _, err := c.build(t.Context(), t.TempDir()); err == nil {
+			t.Errorf("a client was built of %+v", c)
+		}
 	}
 }
 

@@ -1,6 +1,0 @@
-//go:build !planted
-
-package planted
-
-// Bug is none.
-var Bug honest
