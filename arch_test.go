@@ -89,9 +89,10 @@ func TestImports(t *testing.T) {
 		"internal/master":     {"internal/clock", "internal/script"},
 		"internal/masterurl":  {},
 		"internal/membership": {"internal/clock", "internal/printable", "internal/script", "internal/master"},
+		"internal/quorum":     {"fence", "internal/clock", "internal/membership", "internal/script"},
 		"internal/waitqueue":  {"internal/clock"},
 		"internal/testhook":   {"internal/clock"},
-		".":                   {"fence", "internal/clock", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/testhook", "internal/waitqueue"},
+		".":                   {"fence", "internal/clock", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/waitqueue"},
 	}
 	needGoRedis := map[string]bool{"open.go": true, "internal/masterurl/url.go": true} // and all of internal/master
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{range .GoFiles}} {{.}}{{end}}{{end}}`, ".").Output()

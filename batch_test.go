@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -22,7 +23,7 @@ func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 	t.Cleanup(fake.Close)
 	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
 	t.Cleanup(func() { _ = both["embedded"].Close() })
-	terms := termsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	holdOf := func(name string) *hold {
 		return &hold{owner: "owner-of-" + name, keys: script.KeysOf(DefaultPrefix, name, "owner-of-"+name), token: 2000, depth: 1}
 	}
@@ -89,7 +90,7 @@ func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
 	t.Parallel()
 	r := processes(t, 1, redisproc.Config{}).raw[0]
 	must(t, memberOfOne(r))
-	terms := termsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	held := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "held", "a")}
 	fresh := &hold{owner: "b", keys: script.KeysOf(DefaultPrefix, "fresh", "b")}
 	for _, h := range []*hold{held, fresh} {

@@ -14,10 +14,12 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
 	"github.com/redlock-go/redlock/fence"
 
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testservers"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // The behaviour suite. It runs on embedded masters in virtual time, and on
@@ -279,7 +281,7 @@ func minorityDown(t *testing.T, d *deployment) {
 
 func majorityDown(t *testing.T, d *deployment) {
 	c := d.reached(WithRequestTimeout(d.request()), WithTTL(d.ttl()))
-	down := len(d.masters) - majorityOf(len(d.masters)) + 1 // so many that the others are no quorum
+	down := len(d.masters) - testvotes.MajorityOf(len(d.masters)) + 1 // so many that the others are no quorum
 	for _, how := range []struct {
 		name       string
 		hurt, heal func(testMaster)

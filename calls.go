@@ -3,35 +3,36 @@ package redlock
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
 // The calls of a hold; scripts/batch.lua tells what stands where.
 
-func (h *hold) acquireCall(t terms, in place) script.Call {
+func (h *hold) acquireCall(t quorum.Terms, in place) script.Call {
 	keys := []*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone, &h.keys.Queue, &h.keys.Asked}
 	if h.reading.Load() {
 		channel, ticket := h.placeText(in)
-		return script.Share.Call(keys, &h.owner, t.keyTTL().Milliseconds(), channel, ticket)
+		return script.Share.Call(keys, &h.owner, t.KeyTTL().Milliseconds(), channel, ticket)
 	}
 	if !in.waits() {
-		return script.Acquire.Call(keys[:4], &h.owner, t.keyTTL().Milliseconds())
+		return script.Acquire.Call(keys[:4], &h.owner, t.KeyTTL().Milliseconds())
 	}
-	return script.Enqueue.Call(keys, &h.owner, t.keyTTL().Milliseconds(), in.channel, in.ticket.Text())
+	return script.Enqueue.Call(keys, &h.owner, t.KeyTTL().Milliseconds(), in.channel, in.ticket.Text())
 }
 
 // jointCall is for an acquisition that is one of a group: of the first of them, group is
 // how many they are, and of the others 0.
-func (h *hold) jointCall(t terms, group int) script.Call {
+func (h *hold) jointCall(t quorum.Terms, group int) script.Call {
 	keys := []*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone, &h.keys.Queue}
-	return script.Joint.Call(keys, &h.owner, t.keyTTL().Milliseconds(), group)
+	return script.Joint.Call(keys, &h.owner, t.KeyTTL().Milliseconds(), group)
 }
 
-func (h *hold) reenterCall(depth int, t terms) script.Call {
+func (h *hold) reenterCall(depth int, t quorum.Terms) script.Call {
 	if h.reading.Load() {
 		return h.stayCall(t)
 	}
-	return script.Reenter.Call([]*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone, &h.keys.Queue}, &h.owner, depth, t.keyTTL().Milliseconds())
+	return script.Reenter.Call([]*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone, &h.keys.Queue}, &h.owner, depth, t.KeyTTL().Milliseconds())
 }
 
 func (h *hold) confirmCall(grant int64) script.Call {
@@ -41,23 +42,23 @@ func (h *hold) confirmCall(grant int64) script.Call {
 	return script.Confirm.Call([]*string{&h.keys.Lock, &h.keys.Fence}, &h.owner, grant, uint64(h.token))
 }
 
-func (h *hold) extendCall(t terms) script.Call {
+func (h *hold) extendCall(t quorum.Terms) script.Call {
 	if h.reading.Load() {
 		return h.stayCall(t)
 	}
-	return script.Extend.Call([]*string{&h.keys.Lock}, &h.owner, t.keyTTL().Milliseconds())
+	return script.Extend.Call([]*string{&h.keys.Lock}, &h.owner, t.KeyTTL().Milliseconds())
 }
 
 // stayCall is what extends a reader's lease, and what makes a reader of a writer.
-func (h *hold) stayCall(t terms) script.Call {
-	return script.Stay.Call([]*string{&h.keys.Lock, &h.keys.Queue}, &h.owner, t.keyTTL().Milliseconds())
+func (h *hold) stayCall(t quorum.Terms) script.Call {
+	return script.Stay.Call([]*string{&h.keys.Lock, &h.keys.Queue}, &h.owner, t.KeyTTL().Milliseconds())
 }
 
-func (h *hold) repairCall(t terms) script.Call {
+func (h *hold) repairCall(t quorum.Terms) script.Call {
 	if h.reading.Load() {
-		return script.Restore.Call([]*string{&h.keys.Lock, &h.keys.Gone, &h.keys.Queue}, &h.owner, t.keyTTL().Milliseconds())
+		return script.Restore.Call([]*string{&h.keys.Lock, &h.keys.Gone, &h.keys.Queue}, &h.owner, t.KeyTTL().Milliseconds())
 	}
-	return script.Repair.Call([]*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone}, &h.owner, h.depth, uint64(h.token), t.keyTTL().Milliseconds())
+	return script.Repair.Call([]*string{&h.keys.Lock, &h.keys.Fence, &h.keys.Gone}, &h.owner, h.depth, uint64(h.token), t.KeyTTL().Milliseconds())
 }
 
 func (h *hold) exitCall(depth int) script.Call {

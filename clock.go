@@ -1,70 +1,114 @@
 package redlock
 
 import (
+	"fmt"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// driftBase is the part of the drift allowance that does not grow with the
-// ttl: a millisecond for the masters' resolution of expiry, and one for ours
-// (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks).
-const driftBase = 2 * time.Millisecond
+// The leases.
+const (
+	// DefaultTTL is how long a lease lasts if nobody renews it: long enough that a
+	// renewal may fail for 20 s, short enough that a dead holder's job is taken
+	// over within half a minute.
+	DefaultTTL = 30 * time.Second
 
-// minValidity is the share of the ttl that an acquisition must have left when
-// it is decided; with less, it was too slow to be worth a hold.
-const minValidity = 10 // a tenth
+	// DefaultMaxTTL bounds every ttl plus lock delay.
+	DefaultMaxTTL = time.Minute
 
-// terms are what a lease was asked for.
-type terms struct {
-	ttl   time.Duration // how long the holder may believe in a vote, before drift
-	delay time.Duration // how much longer the masters keep the key (lock delay)
-	drift time.Duration // by how much a master's clock may outrun ours over the ttl
+	// MinTTL is the shortest ttl: with less, scheduling and garbage collection
+	// eat the validity.
+	MinTTL = 50 * time.Millisecond
+
+	// DefaultDrift is the share of a ttl by which a master's clock may run ahead of
+	// ours.
+	DefaultDrift = 0.01
+)
+
+// WithTTL sets how long a lease lasts when it is not renewed, truncated to
+// milliseconds. Default DefaultTTL, or the max ttl less the lock delay if that is
+// shorter. It must be at least MinTTL, above the request timeout, and together with
+// the lock delay at most the max ttl.
+func WithTTL(ttl time.Duration) LockOption {
+	return lockOption(func(l *lockConfig) { l.ttl, l.ttlGiven = ttl, true })
 }
 
-func termsOf(ttl, delay time.Duration, driftFactor float64) terms {
-	return terms{
-		ttl:   ttl,
-		delay: delay,
-		drift: time.Duration(float64(ttl)*driftFactor) + driftBase,
-	}
+// WithMaxTTL sets the longest ttl plus lock delay that this client uses; Init founds a
+// deployment with it. A member that takes the place of another does not vote for that
+// long. A client whose max ttl is above the deployment's is refused, with an error that
+// names both. Default DefaultMaxTTL.
+func WithMaxTTL(d time.Duration) Option {
+	return clientOption(func(c *config) { c.maxTTL, c.maxTTLGiven = d, true })
 }
 
-// keyTTL is how long the masters keep the key.
-func (t terms) keyTTL() time.Duration { return t.ttl + t.delay }
-
-// validUntil returns until when a vote that was asked for at sent counts. It
-// errs on the short side: the master's own count began later.
-func (t terms) validUntil(sent clock.Instant) clock.Instant { return sent.Add(t.ttl - t.drift) }
-
-// minLeft is the validity that an acquisition must have left to succeed.
-func (t terms) minLeft() time.Duration { return t.ttl / minValidity }
-
-// expiry is when a key expires on its master, told on our clock: no earlier
-// than lo, no later than hi, if the master's clock runs as ours does.
-type expiry struct{ lo, hi clock.Instant }
-
-// expiryAfter returns the expiry of a key that was given remaining at a moment
-// between sent and got.
-func expiryAfter(sent, got clock.Instant, remaining time.Duration) expiry {
-	return expiry{lo: sent.Add(remaining), hi: got.Add(remaining)}
+// WithDrift sets the share of a ttl by which a master's clock may run ahead of this
+// process's clock; 2 ms are always added. Init founds a deployment with it, and a client
+// whose drift is below the deployment's is refused. Default the deployment's, which is
+// DefaultDrift by default; from 0 to below 1.
+func WithDrift(factor float64) Option {
+	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }
 
-// atLeast is the later of two: of a key whose ttl only grows.
-func (e expiry) atLeast(f expiry) expiry { return expiry{lo: max(e.lo, f.lo), hi: max(e.hi, f.hi)} }
+// leastTTL is the shortest ttl that the client's settings allow, but for the drift.
+func (c *config) leastTTL() time.Duration {
+	return max(MinTTL, (c.requestTimeout + time.Millisecond).Truncate(time.Millisecond))
+}
 
-// jump compares the remaining time that a master reported, for a request that
-// it served between sent and got, with what it should be. It returns by how
-// much the master's clock jumped beyond the allowance: positive when it went
-// forward (less remains than should), negative when back, 0 when neither.
-func (e expiry) jump(remaining time.Duration, sent, got clock.Instant, allowance time.Duration) time.Duration {
-	least := e.lo.Sub(got) - allowance
-	most := e.hi.Sub(sent) + allowance
+// noDefaultTTL tells why no ttl is left that could be the default. Nobody gave the ttl, so it
+// blames what was given.
+func (c *config) noDefaultTTL(l lockConfig) error {
+	least := c.leastTTL()
 	switch {
-	case remaining < least:
-		return least - remaining
-	case remaining > most:
-		return most - remaining
+	case least > DefaultTTL, c.requestTimeout > DefaultRequestTimeout && least > c.maxTTL:
+		return &OptionError{"request timeout", c.requestTimeout, fmt.Sprintf("must be below the ttl, which is %v by default (the max ttl is %v)", min(DefaultTTL, c.maxTTL), c.maxTTL)}
+	case least > c.maxTTL:
+		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("must be above the request timeout (%v), as every ttl", c.requestTimeout)}
+	case l.ttl < least:
+		return &OptionError{"lock delay", l.delay, fmt.Sprintf("must be at most %v, so that a ttl of %v or more is left of the max ttl (%v)", c.maxTTL-least, least, c.maxTTL)}
 	}
-	return 0
+	return &OptionError{"drift", c.drift, fmt.Sprintf("must be lower: its allowance leaves too little of the ttl (%v by default)", l.ttl)}
+}
+
+// validateTTL checks a ttl as it was given.
+func (c *config) validateTTL(given, delay time.Duration) error {
+	ttl := given.Truncate(time.Millisecond)
+	t := quorum.TermsOf(ttl, delay, c.drift)
+	var rule string
+	switch {
+	case ttl < MinTTL:
+		rule = fmt.Sprintf("must be at least %v", MinTTL)
+	case ttl <= c.requestTimeout:
+		rule = fmt.Sprintf("must be above the request timeout (%v)", c.requestTimeout)
+	case t.KeyTTL() > c.maxTTL || t.KeyTTL() < ttl:
+		rule = fmt.Sprintf("must be at most the max ttl (%v) less the lock delay (%v)", c.maxTTL, delay)
+	case ttl-t.Drift < 2*t.MinLeft():
+		rule = fmt.Sprintf("must be longer, or the drift (%v) lower: the drift allowance (%v) leaves too little of it", c.drift, t.Drift)
+	default:
+		return nil
+	}
+	return &OptionError{"ttl", given, rule}
+}
+
+// driftOf is the drift that the client goes by.
+func (c *Client) driftOf(v *membership.View) float64 {
+	if c.driftGiven {
+		return c.drift
+	}
+	return v.Table.Drift
+}
+
+// termsAt returns the terms of all that asks for a lease at a view. It never makes them longer than the
+// deployment allows, whatever was checked before: no master may keep a lock for longer than the max ttl, because a
+// member that takes the place of another sits out only that long.
+func (h *hold) termsAt(v *membership.View, ttl time.Duration) quorum.Terms {
+	return quorum.TermsOf(min(ttl, v.Table.MaxLease()-h.delay), h.delay, h.drift)
+}
+
+// ClockJump is a jump of a master's clock.
+type ClockJump struct {
+	Hold                 // that was to be renewed
+	Master string        // its address
+	By     time.Duration // forward; negative: back
 }

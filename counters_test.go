@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -132,7 +133,7 @@ func TestCountersStayInRange(t *testing.T) {
 	})
 	k := script.KeysOf(DefaultPrefix, "job", "me")
 	h := &hold{owner: "me", keys: k, depth: 1}
-	terms := termsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	rapid.Check(t, func(t *rapid.T) {
 		was := edge.Draw(t, "counter")
 		h.token = fence.Token(rapid.Int64Range(script.MaxCounter-80, script.MaxCounter).Draw(t, "token"))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -171,7 +172,7 @@ func TestAReleasePassesManyDeadWaiters(t *testing.T) {
 func TestNoBatchGoesFar(t *testing.T) {
 	t.Parallel()
 	const dead, early, late = 5*script.MaxSteps + 7, 1e15, "1500000000000000"
-	terms := termsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	alive := "alive"
 	in := place{&alive, waitqueue.TicketOf(late)}
 	holdOf := func(owner string, reads bool) *hold {

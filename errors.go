@@ -3,12 +3,8 @@ package redlock
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/master"
-	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -114,109 +110,6 @@ var (
 	errOvertaken  = errors.New("not needed: the members have changed")
 )
 
-// Vote is what one master said, for people to read; see Answer.
-type Vote struct {
-	Master    string        // its address
-	Answer    Answer        // what it said
-	Grant     uint64        // if Granted, to an acquisition: the grant number
-	Remaining time.Duration // if Held: how long the other's lease still lasts, to the millisecond; 0: not known
-	Err       error         // if Unknown or Refused: why; its text is printable, whatever the master wrote
-}
-
-// String returns the vote as errors print it.
-func (v Vote) String() string {
-	switch {
-	case v.Answer == Held && v.Remaining > 0:
-		return fmt.Sprintf("%s held, lease ends in %v", v.Master, printable.Duration(v.Remaining))
-	case v.Err != nil:
-		return fmt.Sprintf("%s %v: %v", v.Master, v.Answer, v.Err)
-	}
-	return fmt.Sprintf("%s %v", v.Master, v.Answer)
-}
-
-// QuorumError tells why masters did not agree to something. errors.Is finds
-// Reason, the masters' own errors and, for an acquisition, ErrNotAcquired.
-type QuorumError struct {
-	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "force unlock", "verify", "inspect", "list the names", "learn the members" or "be ready"
-	Name   string // of the lock; "" if it is about none
-	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost; or why the caller left before the masters had decided: its context's error and cause, or ErrClosed
-	Need   int    // masters that had to agree
-	Votes  []Vote // one for each master, in the order in which the masters were given; empty if none was asked
-
-	// Lacks has the addresses of the members that are not among the client's
-	// masters.
-	Lacks []string
-
-	// The caller left: the votes decide nothing, and are for people to read.
-	undecided bool
-
-	// FreeIn is set when others hold the name: the shortest time until a quorum of
-	// masters can be free, if nobody releases or renews the name before then. Zero:
-	// not known.
-	FreeIn time.Duration
-}
-
-// Error names the lock, the reason and every vote.
-func (e *QuorumError) Error() string {
-	var b strings.Builder
-	reason := e.Reason
-	if e.undecided {
-		reason = printable.Because(ErrNotAcquired, reason)
-	}
-	fmt.Fprintf(&b, "%v (%s", reason, e.Op)
-	if e.Name != "" {
-		fmt.Fprintf(&b, " %q", e.Name)
-	}
-	if e.FreeIn > 0 {
-		fmt.Fprintf(&b, ", lease ends in %v unless renewed or released", printable.Duration(e.FreeIn))
-	}
-	switch n := len(e.Votes); {
-	case n == 0:
-	case n < e.Need:
-		fmt.Fprintf(&b, ", need %d masters, given %d", e.Need, n)
-	default:
-		fmt.Fprintf(&b, ", need %d of %d", e.Need, n)
-	}
-	for i, v := range e.Votes {
-		b.WriteString([]string{": ", "; "}[min(i, 1)] + v.String())
-	}
-	if len(e.Lacks) > 0 {
-		fmt.Fprintf(&b, "; members that the client's masters lack: %s", strings.Join(e.Lacks, ", "))
-	}
-	b.WriteByte(')')
-	return b.String()
-}
-
-// Unwrap returns the reason, ErrNotAcquired for an acquisition, and the
-// masters' errors if they are why.
-func (e *QuorumError) Unwrap() []error {
-	errs := []error{e.Reason}
-	if e.Op == opAcquire || e.Op == opReenter {
-		errs = append(errs, ErrNotAcquired)
-	}
-	for _, v := range e.Votes {
-		if v.Err != nil && !e.undecided {
-			errs = append(errs, v.Err)
-		}
-	}
-	return errs
-}
-
-// The operations that a QuorumError names.
-const (
-	opAcquire     = "acquire"
-	opReenter     = "re-enter"
-	opExtend      = "extend"
-	opDowngrade   = "downgrade"
-	opRelease     = "release"
-	opForceUnlock = "force unlock"
-	opVerify      = "verify"
-	opInspect     = "inspect"
-	opNames       = "list the names"
-	opMembers     = "learn the members"
-	opReady       = "be ready"
-)
-
 // OptionError tells which input was refused; errors.Is finds ErrBadOption.
 type OptionError struct {
 	Field string // "ttl", "masters[2]", …
@@ -231,36 +124,3 @@ func (e *OptionError) Error() string {
 
 // Is reports that every OptionError is an ErrBadOption.
 func (e *OptionError) Is(target error) bool { return target == ErrBadOption }
-
-// notGranted returns the error for votes that did not bring a grant.
-func (c *Client) notGranted(v *membership.View, op, name string, votes []script.Vote) error {
-	q := quorumOf(v)
-	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: q.need, Votes: c.publish(votes), Lacks: v.Lacks}
-	if disowned(votes, q) && op != opAcquire {
-		e.Reason = ErrLost
-	} else if freeIn, yes := contended(votes, q.need); yes {
-		e.Reason, e.FreeIn = ErrHeld, freeIn
-	} else if v.NeedsInit {
-		return printable.Join(e, ErrNeedsInit)
-	}
-	return e
-}
-
-// notWaited returns the error for the votes of an acquisition or a re-entry whose caller left, which is why. A caller that leaves
-// is no lack of a quorum: the votes count only if they had decided by then.
-func (c *Client) notWaited(why error, v *membership.View, op, name string, votes []script.Vote) error {
-	q := quorumOf(v)
-	if decide(votes, q.need) == lost || op != opAcquire && disowned(votes, q) {
-		return printable.Because(why, c.notGranted(v, op, name, votes))
-	}
-	return &QuorumError{Op: op, Name: name, Reason: why, Need: q.need, Votes: c.publish(votes), Lacks: v.Lacks, undecided: true}
-}
-
-// publish makes votes readable for the caller.
-func (c *Client) publish(votes []script.Vote) []Vote {
-	public := make([]Vote, len(votes))
-	for i, v := range votes {
-		public[i] = Vote{Master: c.masters[i].Name, Answer: Answer(v.Answer), Grant: uint64(v.Grant), Remaining: v.Remaining, Err: printable.Error(v.Err)}
-	}
-	return public
-}

@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // Trap 16: why a lock was not had, as errors.Is and errors.As tell it.
@@ -32,14 +33,14 @@ func TestErrors(t *testing.T) {
 		is    []error
 		says  []string
 	}{
-		{"held by one", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("hhh..")), []error{ErrNotAcquired, ErrHeld}, []string{`"job"`, "lease ends in 1s unless renewed or released", "need 3 of 5", "a held, lease ends in 1s"}},
-		{"split", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("gghhh")), []error{ErrNotAcquired, ErrHeld}, []string{"held"}},
-		{"unreachable", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("uuugg")), []error{ErrNotAcquired, ErrNoQuorum}, []string{"a unknown: no answer"}},
-		{"refused", c.notGranted(viewOfAll(5), opAcquire, "job", ballot("rrrgg")), []error{ErrNotAcquired, ErrNoQuorum, ErrNotMember}, []string{"a refused"}},
-		{"a re-entry of what is another's", c.notGranted(viewOfAll(5), opReenter, "job", ballot("nnn..")), []error{ErrNotAcquired, ErrLost}, []string{"lost"}},
-		{"an extension unheard", c.notGranted(viewOfAll(5), opExtend, "job", ballot("guuuu")), []error{ErrNoQuorum}, []string{"extend"}},
-		{"an extension of what is another's", c.notGranted(viewOfAll(5), opExtend, "job", ballot("nnngg")), []error{ErrLost}, nil},
-		{"a wait that ended", printable.Because(context.DeadlineExceeded, c.notGranted(viewOfAll(5), opAcquire, "job", ballot("hhhhh"))), []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil},
+		{"held by one", c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("hhh..")), []error{ErrNotAcquired, ErrHeld}, []string{`"job"`, "lease ends in 1s unless renewed or released", "need 3 of 5", "a held, lease ends in 1s"}},
+		{"split", c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("gghhh")), []error{ErrNotAcquired, ErrHeld}, []string{"held"}},
+		{"unreachable", c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("uuugg")), []error{ErrNotAcquired, ErrNoQuorum}, []string{"a unknown: no answer"}},
+		{"refused", c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("rrrgg")), []error{ErrNotAcquired, ErrNoQuorum, ErrNotMember}, []string{"a refused"}},
+		{"a re-entry of what is another's", c.notGranted(testvotes.ViewOfAll(5), opReenter, "job", testvotes.Of("nnn..")), []error{ErrNotAcquired, ErrLost}, []string{"lost"}},
+		{"an extension unheard", c.notGranted(testvotes.ViewOfAll(5), opExtend, "job", testvotes.Of("guuuu")), []error{ErrNoQuorum}, []string{"extend"}},
+		{"an extension of what is another's", c.notGranted(testvotes.ViewOfAll(5), opExtend, "job", testvotes.Of("nnngg")), []error{ErrLost}, nil},
+		{"a wait that ended", printable.Because(context.DeadlineExceeded, c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("hhhhh"))), []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil},
 		{"bad input", &OptionError{"ttl", -1, "must be positive"}, []error{ErrBadOption}, []string{"ttl", "-1", "positive"}},
 		{"a majority lost", fmt.Errorf("%w (%w)", ErrNeedsInit, ErrNotMember), []error{ErrNeedsInit, ErrNotMember}, []string{"redlock help init"}},
 	} {
@@ -59,7 +60,7 @@ func TestErrors(t *testing.T) {
 			}
 		}
 	}
-	q, ok := errors.AsType[*QuorumError](printable.Because(context.Canceled, c.notGranted(viewOfAll(5), opAcquire, "job", ballot("ghru."))))
+	q, ok := errors.AsType[*QuorumError](printable.Because(context.Canceled, c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("ghru."))))
 	if !ok || q.Need != 3 || len(q.Votes) != 5 {
 		t.Fatalf("no facts: %+v", q)
 	}
@@ -96,11 +97,11 @@ func TestVotesSayWhatIsSo(t *testing.T) {
 		{"decided", []script.Vote{held, held, notKnown}, []string{"a held, lease ends in 1s;", "c held;", "d unknown: not needed: quorum already decided"}, []string{"no answer", "0s"}},
 		{"the time was up", []script.Vote{held, held}, []string{"c unknown: no answer yet", "e unknown: no answer yet"}, []string{"not needed"}},
 	} {
-		r := newRound(viewOfAll(5))
+		r := newRound(testvotes.ViewOfAll(5))
 		for i, v := range x.votes {
 			r.Answer(i, v)
 		}
-		text := c.notGranted(viewOfAll(5), opAcquire, "job", r.tally()).Error()
+		text := c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", r.tally()).Error()
 		for _, word := range x.says {
 			if !strings.Contains(text, word) {
 				t.Errorf("%s: %q does not say %q", x.claim, text, word)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // Requests lost, replies lost, either delivered twice, connections cut: on one master and on a quorum of them, for each
@@ -88,7 +89,7 @@ func underFault(t *testing.T, d *deployment, c *Client, proxies []*faultproxy.Pr
 		},
 		func(what string, err error) {
 			t.Helper()
-			if err != nil && (len(proxies) < majorityOf(len(d.masters)) || !errors.Is(err, ErrNoQuorum)) {
+			if err != nil && (len(proxies) < testvotes.MajorityOf(len(d.masters)) || !errors.Is(err, ErrNoQuorum)) {
 				t.Errorf("%v: %s: %v", rule, what, err)
 			}
 		},
@@ -290,7 +291,9 @@ func (s *faulty) leave() {
 
 // pass hands the lock over to the next caller of the same client, for which the masters keep it.
 func (s *faulty) pass() {
-	lock := s.afterARival(func() {}) // so the masters can call this client
+	must(s.T, s.afterARival(func() {}).Unlock(background)) // so the masters can call this client
+	requireFree(s.T, s.d, s.name)
+	lock := s.lock(s.c, WithTTL(time.Minute))
 	got := goLock(s.T, s.c, s.name, WithoutWatchdog(), WithTTL(time.Minute))
 	eventually(s.T, "the next one waits", func() bool { return s.c.queues.Waiting(s.name) == 1 })
 	lock.h.since = s.c.now().Add(time.Minute) // else it may keep the lock for 10 ms only

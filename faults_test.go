@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // Faults on redis-server processes, most of them by a proxy before each that can
@@ -71,7 +72,7 @@ func TestARefusingMinorityStopsNothing(t *testing.T) {
 			for i := range n {
 				must(t, d.raw[i].ConfigSet(background, "maxmemory", "1").Err()) // OOM
 				lock, err := c.TryLock(background, fmt.Sprint("job-", i))
-				if minority := i+1 <= n-majorityOf(n); minority {
+				if minority := i+1 <= n-testvotes.MajorityOf(n); minority {
 					must(t, err)
 					must(t, lock.Unlock(background))
 				} else {

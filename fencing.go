@@ -1,56 +1,108 @@
 package redlock
 
 import (
+	"context"
+
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Grant numbers become one token by two rules, which need no clock
-// (DESIGN: docs/PROTOCOL.md, "Why the token only grows"):
-//
-//   - the token is the highest grant number among the granting votes;
-//   - it counts once a quorum *stands* at it: masters whose own grant number is
-//     the token or above, and masters that confirmed, which is to say that they
-//     raised their counter to the token while the very grant that voted still
-//     stood there.
-//
-// Any later acquisition shares a master with that quorum, and its grant there
-// came after, so its INCR went above the token.
+// Verdict is what Verify found.
+type Verdict uint8
 
-// highestGrant returns the token that the granting votes make.
-func highestGrant(votes []script.Vote) fence.Token {
-	top := int64(0)
-	for i := range votes {
-		if votes[i].Answer == script.Granted {
-			top = max(top, votes[i].Grant)
-		}
+// The verdicts.
+const (
+	VerifyUnknown Verdict = iota // too few masters answered, or they do not agree
+	VerifyValid                  // a quorum of masters has the lock of this token's holder
+	VerifyStale                  // so many masters do not have it that the others are no quorum
+)
+
+// String returns the verdict in lower case.
+func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale"}[v] }
+
+// Verify asks a quorum of masters whether the holder of name that got token still
+// holds it. Any process may ask about any token: for example, a service that gets a
+// token together with a request. It takes at most the request timeout.
+//
+// The answer is about one moment, which is past when Verify returns: a holder that
+// was valid may be overtaken before the next line runs. So Verify can turn away
+// early what would fail later, and can show an operator who holds what. It cannot
+// replace a guard that compares the token in the same atomic operation as the write
+// (package fence).
+//
+// Errors: bad input; ctx's error and cause; ErrClosed; and with VerifyUnknown a *QuorumError
+// that has the masters' votes.
+func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Verdict, error) {
+	c.check(ctx)
+	if !token.Valid() {
+		return VerifyUnknown, &OptionError{"token", token, "must not be 0"}
 	}
-	return fence.Token(top)
+	if err := validateName(name); err != nil {
+		return VerifyUnknown, err
+	}
+	if err := c.enter(ctx); err != nil {
+		return VerifyUnknown, err
+	}
+	defer c.calls.Done()
+	deadline := c.now().Add(c.requestTimeout)
+	lock := script.KeysOf(c.prefix, name, "").Lock
+	question := script.Verify.Call([]*string{&lock}, uint64(token))
+	verdict := VerifyUnknown
+	if err := c.mayAsk(ctx, opVerify, name, nil); err != nil {
+		return verdict, err
+	}
+	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
+		asked := newHeldRound(v)
+		if err := c.question(ctx, asked, name, question, deadline); err != nil {
+			return err
+		}
+		switch votes := asked.tally(); {
+		case quorum.Decide(votes, asked.Need) == quorum.Won:
+			verdict = VerifyValid
+		case quorum.Disowned(votes, asked.Majority):
+			verdict = VerifyStale
+		default:
+			return c.notGranted(v, opVerify, name, votes)
+		}
+		return nil
+	})
+	return verdict, err
 }
 
-// lowestGrant returns the lowest grant number among the granting votes.
-func lowestGrant(votes []script.Vote) fence.Token {
-	low := int64(script.MaxCounter)
-	for i := range votes {
-		if votes[i].Answer == script.Granted {
-			low = min(low, votes[i].Grant)
-		}
+// Token returns the fencing token of this hold. It is the same for all re-entries
+// into the hold. It is above the token of every acquisition of the name that was
+// complete before this one began. This depends on a majority of masters keeping its
+// counters, and on no clock. A hold for reading has the zero token, which guards
+// refuse; see LastToken.
+func (l *Lock) Token() fence.Token {
+	if l.none() {
+		return 0
 	}
-	return fence.Token(low)
+	return l.h.fencing()
 }
 
-// standings turns granting votes into the ballot of the confirm round: masters
-// that stand at the token have granted already, those that granted below it
-// are pending (they are the ones to ask), and nobody else can be counted.
-func standings(votes []script.Vote, token fence.Token) []script.Vote {
-	ballot := make([]script.Vote, len(votes))
-	for i, v := range votes {
-		switch {
-		case v.Answer != script.Granted:
-			ballot[i] = script.Vote{Heard: true, Answer: script.Refused, Err: errNotAsked}
-		case v.Grant >= int64(token):
-			ballot[i] = v
-		}
+// LastToken lets a reader see that nobody wrote since an earlier read. No writer whose
+// acquisition was complete before this one began has a higher token. Every writer whose
+// acquisition begins after this one is complete gets a higher token. So if two reads have the
+// same LastToken, nobody wrote between them, and what was read in the first is still good in the
+// second. (The converse is not promised: names share counters, so it may be higher though nobody
+// wrote.)
+//
+// For a hold that writes, or did before Downgrade, LastToken is the hold's own token.
+// LastToken proves nothing: do not give it to a guard.
+func (l *Lock) LastToken() fence.Token {
+	if l.none() {
+		return 0
 	}
-	return ballot
+	return l.h.last
+}
+
+// fencing is the token that the holder may write with.
+func (h *hold) fencing() fence.Token {
+	if h.reading.Load() {
+		return 0
+	}
+	return h.token
 }

@@ -3,56 +3,45 @@ package redlock
 import (
 	"testing"
 
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-func TestTokenIsTheHighestGrantThatAQuorumStandsAt(t *testing.T) {
-	granted := func(numbers ...int64) []script.Vote {
-		votes := make([]script.Vote, len(numbers))
-		for i, n := range numbers {
-			switch {
-			case n > 0:
-				votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: n}
-			case n < 0:
-				votes[i] = script.Vote{Heard: true, Answer: script.Held}
-			}
-		}
-		return votes
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	d := processes(t, 5, redisproc.Config{})
+	a, b := d.reached(), d.reached()
+	k := script.KeysOf(DefaultPrefix, "job", "")
+	for i := range 3 { // skewed, so that the token has to be confirmed
+		must(t, d.raw[i].IncrBy(background, k.Fence, int64(10*i)).Err())
 	}
-	for _, c := range []struct {
-		claim string
-		votes []script.Vote
-		token int64
-		low   int64 // the lowest number granted
-		stand verdict
-		ask   int // masters to confirm
-	}{
-		{"equal votes stand by themselves", granted(5, 5, 5, 0, 0), 5, 5, won, 0},
-		{"one above the others must be confirmed", granted(9, 2, 2, 0, 0), 9, 2, undecided, 2},
-		{"a quorum at the top is enough", granted(9, 9, 9, 1, 1), 9, 1, won, 2},
-		{"masters that did not grant cannot confirm", granted(9, 2, 2, -1, -1), 9, 2, undecided, 2},
-		{"three of three, one low", granted(4, 4, 3), 4, 3, won, 1},
-		{"one master", granted(1), 1, 1, won, 0},
-	} {
-		token := highestGrant(c.votes)
-		if int64(token) != c.token {
-			t.Errorf("%s: token %d, want %d", c.claim, token, c.token)
-		}
-		if low := lowestGrant(c.votes); int64(low) != c.low {
-			t.Errorf("%s: the lowest is %d, want %d", c.claim, low, c.low)
-		}
-		ballot := standings(c.votes, token)
-		if got := decide(ballot, majorityOf(len(c.votes))); got != c.stand {
-			t.Errorf("%s: %v, want %v", c.claim, got, c.stand)
-		}
-		ask := 0
-		for _, v := range ballot {
-			if !v.Heard {
-				ask++
-			}
-		}
-		if ask != c.ask {
-			t.Errorf("%s: %d to confirm, want %d", c.claim, ask, c.ask)
+	expect := func(what string, token fence.Token, want Verdict) {
+		t.Helper()
+		got, err := b.Verify(background, "job", token)
+		if got != want || (err != nil) != (want == VerifyUnknown) {
+			t.Errorf("%s: %v (%v), want %v", what, got, err, want)
 		}
 	}
+	first := mustTry(t, a, "job", WithoutWatchdog())
+	expect("held", first.Token(), VerifyValid)
+	expect("never minted", first.Token()+1, VerifyStale)
+	must(t, first.Unlock(background))
+	expect("released", first.Token(), VerifyStale)
+	second, err := a.Lock(background, "job", WithoutWatchdog())
+	must(t, err)
+	expect("overtaken", first.Token(), VerifyStale)
+	expect("its successor", second.Token(), VerifyValid)
+	for i := range 3 {
+		d.masters[i].freeze()
+	}
+	expect("a majority hung", second.Token(), VerifyUnknown)
+	for i := range 3 {
+		d.masters[i].thaw()
+	}
+	must(t, second.Unlock(background))
+	_, err = b.Verify(background, "job", 0)
+	requireOptionError(t, err, "token")
+	_, err = b.Verify(background, "", 1)
+	requireOptionError(t, err, "name")
 }

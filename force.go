@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -146,7 +147,7 @@ func (h *hold) leaveLine(channel *string) {
 // repair would write the lock back on masters that do not have it.
 func (c *Client) putOut(v *membership.View, name string, t taken, channel *string) *round {
 	k := script.KeysOf(c.prefix, name, t.owner)
-	mark := lingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL
+	mark := quorum.LingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL
 	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &t.stored, mark.Milliseconds(), channel, &noText)
 	r := newRound(v)
 	r.weigh = func(_ int, v script.Vote) script.Vote {
@@ -171,5 +172,5 @@ func (c *Client) awaitOut(ctx context.Context, r *round, name string, deadline c
 	if r.won() {
 		return nil
 	}
-	return &QuorumError{Op: opForceUnlock, Name: name, Reason: ErrNoQuorum, Need: r.need, Votes: c.publish(r.tally()), Lacks: r.view.Lacks}
+	return &QuorumError{Op: opForceUnlock, Name: name, Reason: ErrNoQuorum, Need: r.Need, Votes: c.publish(r.tally()), Lacks: r.view.Lacks}
 }

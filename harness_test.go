@@ -24,6 +24,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testskip"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // testMaster is a master that a test can hurt: embedded in virtual time, or a
@@ -419,7 +420,7 @@ func (d *deployment) inLine(name string, n int64) {
 				so++
 			}
 		}
-		return so == len(d.raw) || n > 0 && so >= majorityOf(len(d.raw))
+		return so == len(d.raw) || n > 0 && so >= testvotes.MajorityOf(len(d.raw))
 	})
 }
 
@@ -435,7 +436,7 @@ func (d *deployment) ticketOf(c *Client, name string) float64 {
 			if err != nil {
 				continue
 			}
-			if masters[score]++; masters[score] >= majorityOf(len(d.raw)) {
+			if masters[score]++; masters[score] >= testvotes.MajorityOf(len(d.raw)) {
 				ticket = score
 				return true
 			}
@@ -561,27 +562,6 @@ func requireOptionError(t *testing.T, err error, field string) {
 	if !ok || !errors.Is(err, ErrBadOption) || o.Field != field || o.Rule == "" {
 		t.Errorf("got %v, want an OptionError on %s", err, field)
 	}
-}
-
-// ballot writes votes down in short: g granted, h held, r refused, u unknown,
-// n "not yours", . pending.
-func ballot(s string) []script.Vote {
-	votes := make([]script.Vote, len(s))
-	for i, c := range s {
-		switch c {
-		case 'g':
-			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: 7}
-		case 'h':
-			votes[i] = script.Vote{Heard: true, Answer: script.Held, Remaining: time.Duration(i+1) * time.Second}
-		case 'r':
-			votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: ErrNotMember}
-		case 'u':
-			votes[i] = script.Vote{Heard: true, Answer: script.Unknown, Err: errNoAnswer}
-		case 'n':
-			votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
-		}
-	}
-	return votes
 }
 
 // mortal returns a client on all masters whose process dies after so many messages: what

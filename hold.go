@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -47,27 +48,27 @@ type hold struct {
 	wish   *wish         // of the fresh acquisition's handle, or of the set's
 	limit  clock.Instant // of MaxHold; 0: none
 
-	mu       sync.Mutex    // never held over I/O, a channel or a call of the client's
-	began    clock.Instant // by begin
-	atLeast  time.Duration // after that it stays taken for so long; 0: not
-	terms    terms         // of the next renewal
-	masters  []masterHold
-	few      [few]masterHold    // where they are if there are no more
-	again    map[*Lock]struct{} // the handles of re-entries that are not unlocked
-	depth    int                // handles that are not unlocked, and re-entries under way
-	writers  int                // those of them that write
-	ceased   int                // those of them that wish for no renewal any more
-	blocks   bool               // other callers of this client do not ask for the name
-	ended    error              // why it is over; nil while held
-	disowned bool               // the lease ended because masters said "not yours"
-	endedAt  clock.Instant
-	timer    *time.Timer
-	renewAt  clock.Instant
-	renewal  *round        // the watchdog's last one
-	version  string        // of the table of members, at which masters' votes count
-	quorum                 // of that table
-	earlier  int           // votes at an earlier version prove the hold if they are so many; 0: there are none
-	longest  time.Duration // key ttl ever asked for: after that no master has the lock
+	mu              sync.Mutex    // never held over I/O, a channel or a call of the client's
+	began           clock.Instant // by begin
+	atLeast         time.Duration // after that it stays taken for so long; 0: not
+	terms           quorum.Terms  // of the next renewal
+	masters         []masterHold
+	few             [few]masterHold    // where they are if there are no more
+	again           map[*Lock]struct{} // the handles of re-entries that are not unlocked
+	depth           int                // handles that are not unlocked, and re-entries under way
+	writers         int                // those of them that write
+	ceased          int                // those of them that wish for no renewal any more
+	blocks          bool               // other callers of this client do not ask for the name
+	ended           error              // why it is over; nil while held
+	disowned        bool               // the lease ended because masters said "not yours"
+	endedAt         clock.Instant
+	timer           *time.Timer
+	renewAt         clock.Instant
+	renewal         *round        // the watchdog's last one
+	version         string        // of the table of members, at which masters' votes count
+	quorum.Majority               // of that table
+	earlier         int           // votes at an earlier version prove the hold if they are so many; 0: there are none
+	longest         time.Duration // key ttl ever asked for: after that no master has the lock
 }
 
 func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) *hold {
@@ -86,7 +87,7 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 		drift:    c.driftOf(v),
 		delay:    cfg.delay,
 		version:  v.Version,
-		quorum:   quorumOf(v),
+		Majority: quorum.MajorityOf(v),
 		depth:    1,
 	}
 	h.reading.Store(cfg.reads)
@@ -95,15 +96,8 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 	}
 	h.terms = h.termsAt(v, cfg.ttl)
 	h.masters = inPlace(&h.few, len(c.masters))
-	h.longest = h.terms.keyTTL()
+	h.longest = h.terms.KeyTTL()
 	return h
-}
-
-// termsAt returns the terms of all that asks for a lease at a view. It never makes them longer than the
-// deployment allows, whatever was checked before: no master may keep a lock for longer than the max ttl, because a
-// member that takes the place of another sits out only that long.
-func (h *hold) termsAt(v *membership.View, ttl time.Duration) terms {
-	return termsOf(min(ttl, v.Table.MaxLease()-h.delay), h.delay, h.drift)
 }
 
 // send sends the same call to all masters.
@@ -135,9 +129,9 @@ func (h *hold) counts(v *membership.View) bool {
 			s.until = 0
 		}
 		if latest > earlier {
-			h.earlier = h.need
+			h.earlier = h.Need
 		}
-		h.version, h.quorum = v.Version, quorumOf(v)
+		h.version, h.Majority = v.Version, quorum.MajorityOf(v)
 	}
 	return v.Version == h.version
 }
@@ -148,7 +142,7 @@ func (h *hold) counts(v *membership.View) bool {
 func (h *hold) count(votes, standing []script.Vote) clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var until [maxMasters]clock.Instant
+	var until [quorum.MaxMasters]clock.Instant
 	now := h.client.now()
 	for i, v := range votes {
 		s := &h.masters[i]
@@ -158,7 +152,7 @@ func (h *hold) count(votes, standing []script.Vote) clock.Instant {
 			until[i] = s.until
 		}
 	}
-	return quorumth(until[:len(votes)], h.need)
+	return quorum.NthLargest(until[:len(votes)], h.Need)
 }
 
 // alive reports whether the lease is running. What is over stays over: an answer
@@ -170,7 +164,7 @@ func (h *hold) alive() bool {
 
 // take notes a master's answer, and returns what counts of it in its round. If the answer takes back what
 // proved the lease, the hold is over, and the timer fires at once to say so.
-func (h *hold) take(i int, to question, v script.Vote, t terms, at *membership.View) script.Vote {
+func (h *hold) take(i int, to question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
 	h.mu.Lock()
 	s := &h.masters[i]
 	before := *s
@@ -207,16 +201,16 @@ func (h *hold) validUntil() clock.Instant {
 // provedUntil returns until when a quorum of votes at the version of the hold counts, and
 // until when one at an earlier version does. The caller holds mu.
 func (h *hold) provedUntil() (latest, earlier clock.Instant) {
-	var until [maxMasters]clock.Instant
+	var until [quorum.MaxMasters]clock.Instant
 	for i := range h.masters {
 		until[i] = h.masters[i].until
 	}
-	latest = quorumth(until[:len(h.masters)], h.need)
+	latest = quorum.NthLargest(until[:len(h.masters)], h.Need)
 	if h.earlier > 0 {
 		for i := range h.masters {
 			until[i] = h.masters[i].earlier
 		}
-		earlier = quorumth(until[:len(h.masters)], h.earlier)
+		earlier = quorum.NthLargest(until[:len(h.masters)], h.earlier)
 	}
 	return latest, earlier
 }
@@ -236,7 +230,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 	if h.maxHold > 0 {
 		h.limit = now.Add(h.maxHold)
 	}
-	h.renewAt = now.Add(h.terms.ttl / renewals)
+	h.renewAt = now.Add(h.terms.TTL / renewals)
 	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
 	t := h.terms
 	if !h.reading.Load() {
@@ -317,7 +311,7 @@ func (h *hold) unproved() error {
 			lost++
 		}
 	}
-	if h.disowned || lost > h.of-h.need {
+	if h.disowned || lost > h.Of-h.Need {
 		return ErrLost
 	}
 	return ErrExpired

@@ -17,7 +17,9 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // A vote that lapsed does not stand for a token, though a quorum of the attempt's other
@@ -36,19 +38,19 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 		{"the earliest stands lower", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{4, 5, 5}, 2 * s},
 		{"the latest did not confirm", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, -4}, 1 * s},
 	} {
-		h := newHold(c, viewOfAll(3), "job", "owner", c.config.lock)
+		h := newHold(c, testvotes.ViewOfAll(3), "job", "owner", c.config.lock)
 		votes := make([]script.Vote, 3)
 		for i := range votes {
 			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: max(x.grants[i], -x.grants[i]), Sent: clock.Instant(x.sent[i]), Got: clock.Instant(x.sent[i])}
 		}
-		standing := standings(votes, highestGrant(votes))
+		standing := quorum.Standings(votes, quorum.HighestGrant(votes))
 		for i, grant := range x.grants {
 			if grant < 0 {
 				standing[i] = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
 			}
 		}
 		got := h.count(votes, standing)
-		if want := h.terms.validUntil(clock.Instant(x.want)); got != want {
+		if want := h.terms.ValidUntil(clock.Instant(x.want)); got != want {
 			t.Errorf("%s: valid until %v, want %v", x.claim, time.Duration(got), time.Duration(want))
 		}
 	}
@@ -59,7 +61,7 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
 	const s = int64(time.Second)
 	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
-	one, two := viewOfAll(3), viewOfAll(5)
+	one, two := testvotes.ViewOfAll(3), testvotes.ViewOfAll(5)
 	two.Version = "2"
 	h := newHold(c, one, "job", "owner", c.config.lock)
 	for i, step := range []struct {
@@ -80,7 +82,7 @@ func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
 		h.vote(step.master, v, step.at)
 		want := clock.Instant(0)
 		if step.want > 0 {
-			want = h.terms.validUntil(clock.Instant(step.want))
+			want = h.terms.ValidUntil(clock.Instant(step.want))
 		}
 		if got := h.validUntil(); got != want {
 			t.Errorf("step %d: valid until %v, want %v", i+1, time.Duration(got), time.Duration(want))
@@ -91,10 +93,10 @@ func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
 // What a master says that lost the lock takes back its votes at all versions.
 func TestAMasterThatLostTheLockProvesNothing(t *testing.T) {
 	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
-	h := newHold(c, viewOfAll(3), "job", "owner", c.config.lock)
+	h := newHold(c, testvotes.ViewOfAll(3), "job", "owner", c.config.lock)
 	first := clock.Read()
 	votes := func(version string, sent clock.Instant, masters ...int) {
-		view := viewOfAll(3)
+		view := testvotes.ViewOfAll(3)
 		view.Version = version
 		for _, i := range masters {
 			v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: sent, Got: sent}
@@ -104,11 +106,11 @@ func TestAMasterThatLostTheLockProvesNothing(t *testing.T) {
 	votes(h.version, first, 0, 1, 2)
 	votes("2", first+1, 1)
 	votes("3", first+2, 2) // those at the first version prove the hold still
-	h.take(0, toExtend, notMine(c.now()), h.terms, viewOfAll(3))
-	if want := h.terms.validUntil(first); h.validUntil() != want {
+	h.take(0, toExtend, notMine(c.now()), h.terms, testvotes.ViewOfAll(3))
+	if want := h.terms.ValidUntil(first); h.validUntil() != want {
 		t.Errorf("valid until %v, want %v: two of three have the lock", h.validUntil(), want)
 	}
-	h.take(1, toExtend, notMine(c.now()), h.terms, viewOfAll(3))
+	h.take(1, toExtend, notMine(c.now()), h.terms, testvotes.ViewOfAll(3))
 	if now := c.now(); h.validUntil() > now {
 		t.Errorf("valid for %v more, and two of three lost the lock", h.validUntil().Sub(now))
 	}
@@ -127,7 +129,7 @@ func TestWhyALeaseIsNotProved(t *testing.T) {
 		{5, 2, ErrExpired}, {5, 3, ErrLost}, {5, 5, ErrLost},
 	} {
 		c := &Client{config: defaultConfig(), masters: make([]*master.Master, x.masters)}
-		h := newHold(c, viewOfAll(x.masters), "job", "owner", c.config.lock)
+		h := newHold(c, testvotes.ViewOfAll(x.masters), "job", "owner", c.config.lock)
 		for i := range x.lost {
 			h.masters[i].lost = true
 		}
@@ -155,7 +157,7 @@ func TestAnUnansweredExtendIsNoJump(t *testing.T) {
 		{"not answered", voted(5*s, script.Unknown), script.Granted},
 		{"refused", voted(5*s, script.Refused), script.Refused},
 	} {
-		v := viewOfAll(3)
+		v := testvotes.ViewOfAll(3)
 		h := newHold(c, v, "job", "owner", c.config.lock)
 		for i := range h.masters {
 			h.vote(i, voted(1*s, script.Granted), v)
@@ -164,7 +166,7 @@ func TestAnUnansweredExtendIsNoJump(t *testing.T) {
 		h.take(0, toExtend, x.first, h.terms, v)
 		now = clock.Instant(8 * s)
 		next := voted(8*s, script.Granted)
-		next.Remaining = h.terms.keyTTL() - 3*time.Second
+		next.Remaining = h.terms.KeyTTL() - 3*time.Second
 		if got := h.take(0, toExtend, next, h.terms, v); got.Answer != x.want {
 			t.Errorf("%s: as much is left as if it had been done: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
 		}
@@ -178,7 +180,7 @@ func TestARepairedLockIsExpectedByItsRepairs(t *testing.T) {
 	var now clock.Instant
 	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
 	c.now = func() clock.Instant { return now }
-	short := termsOf(10*time.Second, 0, c.config.drift)
+	short := quorum.TermsOf(10*time.Second, 0, c.config.drift)
 	for _, x := range []struct {
 		claim     string
 		first     script.Answer // to a repair with the longer ttl of before
@@ -192,9 +194,9 @@ func TestARepairedLockIsExpectedByItsRepairs(t *testing.T) {
 		{"the first was refused", script.Refused, 9 * time.Second, script.Granted},
 		{"the first was refused, and more is left", script.Refused, 27 * time.Second, script.Refused},
 	} {
-		v := viewOfAll(3)
+		v := testvotes.ViewOfAll(3)
 		h := newHold(c, v, "job", "owner", c.config.lock)
-		h.terms = termsOf(30*time.Second, 0, c.config.drift)
+		h.terms = quorum.TermsOf(30*time.Second, 0, c.config.drift)
 		at := func(second int64, answer script.Answer) script.Vote {
 			now = clock.Instant(second * s)
 			return script.Vote{Heard: true, Answer: answer, Sent: now, Got: now}
@@ -225,7 +227,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 			now := c.now()
 			for i := range 3 {
 				expiry := lock.h.masters[i].expiry
-				lock.h.take(i, toExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.lo.Sub(now)}, lock.h.terms, c.members.View())
+				lock.h.take(i, toExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.Lo.Sub(now)}, lock.h.terms, c.members.View())
 			}
 			return lock.h.over()
 		},
@@ -292,7 +294,7 @@ func TestALeaseCountsFromTheFirstSending(t *testing.T) {
 		if c.now().Sub(start) < time.Second {
 			t.Fatal("the connection did not break")
 		}
-		want := lock.h.terms.validUntil(start)
+		want := lock.h.terms.ValidUntil(start)
 		lock.h.mu.Lock()
 		got := lock.h.validUntil()
 		lock.h.mu.Unlock()

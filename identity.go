@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -114,11 +115,11 @@ type announcer struct {
 
 	// By master: it is being told, and there is more to tell it then. An older word must not
 	// overtake a newer one.
-	telling, stale [maxMasters]bool
+	telling, stale [quorum.MaxMasters]bool
 
 	// By master: the timer for one that refused to be told, as it refuses all that writes. When it takes the word, the
 	// refusal is over.
-	retries [maxMasters]*time.Timer
+	retries [quorum.MaxMasters]*time.Timer
 }
 
 // as sets whom to announce.

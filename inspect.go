@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -132,12 +133,12 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 		if err != nil {
 			return err
 		}
-		q := quorumOf(v)
-		in.Need, in.Masters, in.Quorum = q.need, views, agreed(views, q.need)
-		if answered(views) >= q.need {
+		q := quorum.MajorityOf(v)
+		in.Need, in.Masters, in.Quorum = q.Need, views, agreed(views, q.Need)
+		if answered(views) >= q.Need {
 			return nil
 		}
-		e := &QuorumError{Op: opInspect, Name: name, Reason: ErrNoQuorum, Need: q.need, Lacks: v.Lacks}
+		e := &QuorumError{Op: opInspect, Name: name, Reason: ErrNoQuorum, Need: q.Need, Lacks: v.Lacks}
 		for _, m := range views {
 			e.Votes = append(e.Votes, voteOf(m))
 		}
@@ -325,7 +326,7 @@ func agreed(views []MasterView, need int) LockView {
 			byOwner[m.Owner] = append(byOwner[m.Owner], m.LockView)
 		}
 	}
-	view := LockView{State: LockUnknown, Waiting: quorumth(valuesOf(all, func(v LockView) int { return v.Waiting }), need)}
+	view := LockView{State: LockUnknown, Waiting: quorum.NthLargest(valuesOf(all, func(v LockView) int { return v.Waiting }), need)}
 	if view.Readers = agreedReaders(all, need); len(view.Readers) > 0 {
 		view.State, view.Remaining = LockRead, view.Readers[len(view.Readers)-1].Remaining
 		return view
@@ -339,8 +340,8 @@ func agreed(views []MasterView, need int) LockView {
 			return view
 		}
 		view.State, view.Owner, view.Holder = LockHeld, owner, same[0].Holder
-		view.Depth = quorumth(valuesOf(same, func(v LockView) int { return v.Depth }), need)
-		view.Remaining = quorumth(valuesOf(same, func(v LockView) time.Duration { return v.Remaining }), need)
+		view.Depth = quorum.NthLargest(valuesOf(same, func(v LockView) int { return v.Depth }), need)
+		view.Remaining = quorum.NthLargest(valuesOf(same, func(v LockView) time.Duration { return v.Remaining }), need)
 		tokens := map[fence.Token]int{}
 		for _, v := range same {
 			if v.Holder.Host != "" {
@@ -379,7 +380,7 @@ func agreedReaders(views []LockView, need int) []ReaderView {
 				reader.Holder = r.Holder
 			}
 		}
-		reader.Remaining = quorumth(ends, need)
+		reader.Remaining = quorum.NthLargest(ends, need)
 		agreed = append(agreed, reader)
 	}
 	slices.SortFunc(agreed, func(a, b ReaderView) int {

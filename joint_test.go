@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -38,7 +39,7 @@ func joint(t *testing.T, d *deployment) {
 	check := func(what, want string, groups []int, before func(holds []*hold)) {
 		t.Helper()
 		run++
-		terms := termsOf(DefaultTTL, 0, 0)
+		terms := quorum.TermsOf(DefaultTTL, 0, 0)
 		var calls []script.Call
 		var holds []*hold
 		for i, group := range groups {

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // What comes late: answers, requests to masters that are gone, an Unlock beside
@@ -198,7 +199,7 @@ func TestFreed(t *testing.T) {
 		{"no answer", true, "", script.Vote{Answer: script.Unknown, Err: errNoAnswer}, true, false},
 		{"not reached, where it never was", false, "", script.Vote{Answer: script.Refused, Err: errNotSent}, false, false},
 	} {
-		h := newHold(c, viewOfAll(3), "job", "owner", c.config.lock)
+		h := newHold(c, testvotes.ViewOfAll(3), "job", "owner", c.config.lock)
 		h.masters[0] = masterHold{heard: true, granted: x.granted, mute: x.mute}
 		x.answer.Heard, x.answer.Doubt = true, x.doubt
 		if got := h.freed(0, x.answer, "2").Answer == script.Granted; got != x.want {
@@ -386,11 +387,11 @@ func TestAReleaseIsOfNoUse(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.reached()
-		h := newHold(c, viewOfAll(3), "job", "owner", c.config.lock)
+		h := newHold(c, testvotes.ViewOfAll(3), "job", "owner", c.config.lock)
 		h.masters[0] = masterHold{heard: true, granted: true}
 		h.masters[1] = masterHold{heard: true, granted: true}
 		h.masters[2] = masterHold{heard: true}
-		r := newRound(viewOfAll(3))
+		r := newRound(testvotes.ViewOfAll(3))
 		r.releases = h
 		policy := (*releasePolicy)(r)
 		obsolete := func(answered bool) (all [3]bool) {
@@ -430,11 +431,11 @@ func TestWhereAReleaseLeavesAMark(t *testing.T) {
 			{true, true, goneTTL.Milliseconds()},
 		} {
 			for _, reads := range []bool{false, true} {
-				h := newHold(c, viewOfAll(1), "job", "owner", c.config.lock)
+				h := newHold(c, testvotes.ViewOfAll(1), "job", "owner", c.config.lock)
 				h.masters[0] = masterHold{heard: true, granted: true, doubt: x.doubt}
 				h.reading.Store(reads)
 				h.began = c.now()
-				r := newRound(viewOfAll(1))
+				r := newRound(testvotes.ViewOfAll(1))
 				r.releases = h
 				leaves := func(what string, p master.Policy, want *script.Operation) {
 					t.Helper()
@@ -475,7 +476,7 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 		{"the round is of no interest", nil, false, true, false},
 		{"the round of a hold is of no interest", nil, true, true, false},
 	} {
-		r := newRound(viewOfAll(1))
+		r := newRound(testvotes.ViewOfAll(1))
 		if x.ofHold {
 			r.during = newHold(c, r.view, "job", "owner", c.config.lock)
 			r.during.ended = x.ended

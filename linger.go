@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -43,19 +44,11 @@ func (c *config) validateAtLeast(l lockConfig) error {
 
 // atLeastFits reports that masters may not keep a lock for so long after its Unlock.
 func atLeastFits(d, maxTTL time.Duration, drift float64) error {
-	const rounding = time.Millisecond
-	most := (time.Duration(float64(maxTTL)*(1-drift)) - driftBase - rounding).Truncate(time.Millisecond)
+	most := quorum.LongestLinger(maxTTL, drift)
 	if d == 0 || d <= most {
 		return nil
 	}
 	return &OptionError{"hold at least", d, fmt.Sprintf("must be at most %v, which is the max ttl (%v) less the drift allowance", most, maxTTL)}
-}
-
-// lingerTTL is how long a master's key must live by the master's clock, so that it lasts
-// for left by our clock. It errs on the long side.
-func lingerTTL(left time.Duration, drift float64) time.Duration {
-	ttl := time.Duration(float64(left+driftBase) / (1 - drift))
-	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 // lingers reports that the name is to stay taken when the hold is over.
@@ -82,7 +75,7 @@ func (h *hold) linger() *round {
 	r := newHeldRound(c.members.View())
 	requests := r.requests(len(h.masters))
 	now := c.now()
-	var absent [maxMasters]bool
+	var absent [quorum.MaxMasters]bool
 	h.mu.Lock()
 	for i, s := range h.masters {
 		absent[i] = s.absent()
@@ -121,5 +114,5 @@ func (l lingering) Prepare(master int, _ script.Call, resent bool) script.Call {
 		mark = goneTTL
 	}
 	most := l.client.members.View().Table.MaxLease() // whatever was checked before, as for each lease: see termsAt
-	return l.lingerCall(min(lingerTTL(left, l.drift), most), mark)
+	return l.lingerCall(min(quorum.LingerTTL(left, l.drift), most), mark)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -320,15 +321,15 @@ func TestLingerTTL(t *testing.T) {
 			for atLeastFits(most, maxTTL, drift) != nil {
 				most = most / 1000 * 999
 			}
-			if most > 0 && (lingerTTL(most, drift) > maxTTL || lingerTTL(most, drift) < maxTTL*9/10-30*time.Millisecond) {
-				t.Errorf("max ttl %v, drift %v: %v fits, and the key lives for %v", maxTTL, drift, most, lingerTTL(most, drift))
+			if most > 0 && (quorum.LingerTTL(most, drift) > maxTTL || quorum.LingerTTL(most, drift) < maxTTL*9/10-30*time.Millisecond) {
+				t.Errorf("max ttl %v, drift %v: %v fits, and the key lives for %v", maxTTL, drift, most, quorum.LingerTTL(most, drift))
 			}
 		}
 	}
 	for _, drift := range []float64{0, 0.01, 0.5, 0.99} {
 		for _, left := range []time.Duration{1, time.Millisecond, 20 * time.Millisecond, 1234567 * time.Microsecond, time.Hour} {
-			ttl := lingerTTL(left, drift)
-			if atLeast := ttl - termsOf(ttl, 0, drift).drift; atLeast < left-1 || atLeast > left+time.Millisecond || ttl%time.Millisecond != 0 {
+			ttl := quorum.LingerTTL(left, drift)
+			if atLeast := ttl - quorum.TermsOf(ttl, 0, drift).Drift; atLeast < left-1 || atLeast > left+time.Millisecond || ttl%time.Millisecond != 0 {
 				t.Errorf("drift %v: %v for %v lasts %v", drift, ttl, left, atLeast)
 			}
 		}
@@ -349,7 +350,7 @@ func TestNothingReachesALingeringLock(t *testing.T) {
 		must(t, err)
 		return v
 	}
-	long, channel := termsOf(DefaultTTL, 0, 0), "nobody"
+	long, channel := quorum.TermsOf(DefaultTTL, 0, 0), "nobody"
 	grant := call(h.acquireCall(long, nowhere)).Grant
 	if v := call(h.lingerCall(5*time.Second, 0)); v.Answer != script.Granted {
 		t.Fatal(v)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 )
 
 // Lock is a handle on a held lock: one for every successful TryLock or Lock. Its
@@ -58,18 +58,6 @@ func (l *Lock) Name() string {
 		return ""
 	}
 	return l.h.name
-}
-
-// Token returns the fencing token of this hold. It is the same for all re-entries
-// into the hold. It is above the token of every acquisition of the name that was
-// complete before this one began. This depends on a majority of masters keeping its
-// counters, and on no clock. A hold for reading has the zero token, which guards
-// refuse; see LastToken.
-func (l *Lock) Token() fence.Token {
-	if l.none() {
-		return 0
-	}
-	return l.h.fencing()
 }
 
 // Context returns a context, derived from the one given to Lock, that ends when
@@ -184,7 +172,7 @@ func (h *hold) awaitExtended(ctx context.Context, op string, r *round, ttl time.
 		return err
 	}
 	votes := r.tally()
-	if decide(votes, r.need) == won {
+	if quorum.Decide(votes, r.Need) == quorum.Won {
 		h.extended(h.termsAt(r.view, ttl), c.now())
 		if !h.valid() {
 			return h.end(ErrExpired) // the answers came too late to count

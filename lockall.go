@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -261,7 +262,7 @@ func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names
 	for i, a := range attempts {
 		err = c.await(ctx, &a.asked, deadline)
 		votes[i] = a.asked.tally()
-		if err != nil || decide(votes[i], a.asked.need) != won {
+		if err != nil || quorum.Decide(votes[i], a.asked.Need) != quorum.Won {
 			failed = i
 			break
 		}
@@ -377,8 +378,8 @@ func (c *Client) makeTokens(ctx context.Context, attempts []*attempt, votes [][]
 		return failed
 	}
 	for i, a := range attempts {
-		if a.h.count(votes[i], standing[i]).Sub(c.now()) < a.h.terms.minLeft() {
-			return &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrTooSlow, Need: a.asked.need, Votes: c.publish(votes[i])}
+		if a.h.count(votes[i], standing[i]).Sub(c.now()) < a.h.terms.MinLeft() {
+			return &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrTooSlow, Need: a.asked.Need, Votes: c.publish(votes[i])}
 		}
 	}
 	return nil

@@ -189,11 +189,11 @@ func (s *Locks) renew(now clock.Instant, ttl time.Duration) {
 func (h *hold) retryRenewal(now clock.Instant) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.renewAt = now.Add(h.terms.ttl / renewRetries)
+	h.renewAt = now.Add(h.terms.TTL / renewRetries)
 	if h.ended == nil {
 		h.timer.Reset(h.untilNextTick(now))
 	}
-	return h.terms.ttl
+	return h.terms.TTL
 }
 
 func (s *Locks) none() bool { return s == nil || s.client == nil }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -21,7 +22,7 @@ type masterHold struct {
 	confirmed bool          // the token is noted in the lock there
 	until     clock.Instant // the vote counts until then
 	earlier   clock.Instant // so did the one at an earlier version of the table of members
-	expiry    expiry        // of the key
+	expiry    quorum.Expiry // of the key
 }
 
 // question is what a master was asked for a hold.
@@ -38,7 +39,7 @@ const (
 type answer struct {
 	to      question
 	vote    script.Vote
-	terms   terms
+	terms   quorum.Terms
 	version string        // of the members, at which it was asked
 	reads   bool          // the hold is for reading: it has no grant number
 	counts  bool          // a yes proves the lease
@@ -74,7 +75,7 @@ func (s *masterHold) take(a answer) (counted script.Vote, jumped time.Duration) 
 	case v.Answer == script.Granted:
 		return s.yes(a)
 	case v.Answer == script.Unknown:
-		s.expiry.hi = max(s.expiry.hi, v.Got.Add(a.terms.keyTTL())) // it may have been done
+		s.expiry.Hi = max(s.expiry.Hi, v.Got.Add(a.terms.KeyTTL())) // it may have been done
 	case v.NoVote():
 		s.mute = a.version
 	}
@@ -84,20 +85,20 @@ func (s *masterHold) take(a answer) (counted script.Vote, jumped time.Duration) 
 // yes is take of a grant.
 func (s *masterHold) yes(a answer) (counted script.Vote, jumped time.Duration) {
 	v := a.vote
-	asked := expiryAfter(v.Sent, v.Got, max(v.Remaining, a.terms.keyTTL()))
+	asked := quorum.ExpiryAfter(v.Sent, v.Got, max(v.Remaining, a.terms.KeyTTL()))
 	had := s.granted
 	s.granted = true
 	switch {
 	case a.to == toExtend:
 		if had {
-			jumped = s.expiry.jump(v.Remaining, v.Sent, v.Got, a.terms.drift)
+			jumped = s.expiry.Jump(v.Remaining, v.Sent, v.Got, a.terms.Drift)
 		}
 		s.expiry = asked
 	case a.to == toRepair:
 		// The vote counts from the next round on: in this one, the master may have
 		// been another's between the last extend and the repair.
 		s.grant, s.confirmed, s.lost = v.Grant, true, false
-		s.expiry = s.expiry.atLeast(asked)
+		s.expiry = s.expiry.AtLeast(asked)
 		return script.Vote{Heard: true, Answer: script.Refused, Err: errRepaired}, 0
 	case had && s.grant != 0 && s.grant != v.Grant && !a.reads:
 		// Not the grant that voted: the key expired and was granted again, to a late
@@ -107,10 +108,10 @@ func (s *masterHold) yes(a answer) (counted script.Vote, jumped time.Duration) {
 		return script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}, 0
 	default:
 		s.grant = v.Grant
-		s.expiry = s.expiry.atLeast(asked)
+		s.expiry = s.expiry.AtLeast(asked)
 	}
 	if a.counts && jumped == 0 {
-		s.until = max(s.until, a.terms.validUntil(v.Sent))
+		s.until = max(s.until, a.terms.ValidUntil(v.Sent))
 	}
 	if jumped != 0 {
 		v = script.Vote{Heard: true, Answer: script.Refused, Err: errClockJumped}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -27,8 +28,8 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 		ttl   = 10 * time.Second
 		token = 9
 	)
-	terms := termsOf(ttl, 0, 0.01)
-	counts := func(sent clock.Instant) clock.Instant { return terms.validUntil(sent) }
+	terms := quorum.TermsOf(ttl, 0, 0.01)
+	counts := func(sent clock.Instant) clock.Instant { return terms.ValidUntil(sent) }
 	yes := func(grant int64) script.Vote { return script.Vote{Answer: script.Granted, Grant: grant} }
 	no := script.Vote{Answer: script.Refused, Err: script.ErrNotMine}
 	held := script.Vote{Answer: script.Held, Remaining: time.Second}
@@ -41,9 +42,9 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 	states := map[string]masterHold{
 		"not heard":      {},
 		"refused":        {heard: true},
-		"not answered":   {heard: true, doubt: true, expiry: expiry{0, 11 * s}},
-		"granted 7":      {heard: true, granted: true, grant: 7, until: counts(1 * s), expiry: expiry{11 * s, 11 * s}},
-		"granted, which": {heard: true, granted: true, doubt: true, until: counts(1 * s), expiry: expiry{11 * s, 11 * s}}, // by an extend alone
+		"not answered":   {heard: true, doubt: true, expiry: quorum.Expiry{Lo: 0, Hi: 11 * s}},
+		"granted 7":      {heard: true, granted: true, grant: 7, until: counts(1 * s), expiry: quorum.Expiry{Lo: 11 * s, Hi: 11 * s}},
+		"granted, which": {heard: true, granted: true, doubt: true, until: counts(1 * s), expiry: quorum.Expiry{Lo: 11 * s, Hi: 11 * s}}, // by an extend alone
 		"lost":           {heard: true, lost: true, until: 1 * s},
 		"under repair":   {heard: true, lost: true, repairs: 1, until: 1 * s},
 		"in doubt, too":  {heard: true, lost: true, repairs: 1, doubt: true, until: 1 * s},
@@ -123,7 +124,7 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 		v := x.vote
 		v.Heard, v.Sent, v.Got = true, 2*s, 2*s
 		if x.to == toExtend && v.Answer == script.Granted {
-			v.Remaining = max(m.expiry.lo.Sub(v.Got), 0)
+			v.Remaining = max(m.expiry.Lo.Sub(v.Got), 0)
 		}
 		got, _ := m.take(answer{to: x.to, vote: v, terms: terms, version: "v", counts: true, now: 2 * s})
 		name := map[question]string{toAcquire: "acquire", toExtend: "extend", toReenter: "re-entry", toRepair: "repair"}[x.to]

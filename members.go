@@ -90,14 +90,6 @@ func (c *Client) suits(v *membership.View, cfg *lockConfig) error {
 	return nil
 }
 
-// driftOf is the drift that the client goes by.
-func (c *Client) driftOf(v *membership.View) float64 {
-	if c.driftGiven {
-		return c.drift
-	}
-	return v.Table.Drift
-}
-
 // needed is how many members decide, as far as is known.
 func (c *Client) needed() int {
 	if v := c.members.View(); v != nil {

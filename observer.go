@@ -159,13 +159,6 @@ type UnlockResult struct {
 	Err   error // what it returns
 }
 
-// ClockJump is a jump of a master's clock.
-type ClockJump struct {
-	Hold                 // that was to be renewed
-	Master string        // its address
-	By     time.Duration // forward; negative: back
-}
-
 // MasterCall is one batch of operations on a master.
 type MasterCall struct {
 	Master     string        // its address

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // callKey is under which a call is in the contexts that its observer gets.
@@ -151,7 +152,7 @@ func TestObserverOfAHold(t *testing.T) {
 			"mine[a]: acquired a, slot 0, set false, reads false, token true, after 0s, 3 votes",
 			"mine[a]: finished after 0s, 1 attempts, re-entry false, true")
 		time.Sleep(10*time.Second + time.Millisecond)
-		valid := 30*time.Second - lock.h.terms.drift
+		valid := 30*time.Second - lock.h.terms.Drift
 		events.told(t, fmt.Sprint("mine[a]: renewed a for ", valid))
 		again, err := c.TryLock(lock.Context(), "a")
 		must(t, err)
@@ -619,12 +620,12 @@ func TestObserverOfOneThing(t *testing.T) {
 			told++
 			return nil
 		}))
-		h := newHold(c, viewOfAll(1), "job", "owner", c.config.lock)
+		h := newHold(c, testvotes.ViewOfAll(1), "job", "owner", c.config.lock)
 		h.telling = &telling{client: c, ctx: background}
 		h.masters[0].until = 2
 		h.tellAcquired(0, nil)
 		h.tellRenewed(time.Second)
-		h.tellRenewalFailed(viewOfAll(1), nil)
+		h.tellRenewalFailed(testvotes.ViewOfAll(1), nil)
 		h.tellEnded(ErrReleased)
 		h.tellJump(0, time.Second)
 		h.telling.finished(nil)
@@ -637,8 +638,8 @@ func TestObserverOfOneThing(t *testing.T) {
 		c.tellUp("m")
 		c.tellDown("m", ErrNoQuorum)
 		c.tellOut("m", ErrNoQuorum)
-		c.tellVersion(viewOfAll(2))
-		c.tellMemberChanges(viewOfAll(2), viewOfAll(1))
+		c.tellVersion(testvotes.ViewOfAll(2))
+		c.tellMemberChanges(testvotes.ViewOfAll(2), testvotes.ViewOfAll(1))
 		if tell := c.callTeller("m"); tell != nil {
 			tell(time.Second, 1, nil)
 		}

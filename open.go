@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/masterurl"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -136,8 +137,8 @@ const sentinelAddr = "FailoverClient"
 // newClient makes a Client of the endpoints of its masters, or reports errs, which are
 // the faults that were found, and its own.
 func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, error) {
-	if len(endpoints) == 0 || len(endpoints) > maxMasters {
-		errs = slices.Insert(errs, 0, error(&OptionError{"number of masters", len(endpoints), fmt.Sprintf("must be 1 to %d, 5 as a rule", maxMasters)}))
+	if len(endpoints) == 0 || len(endpoints) > quorum.MaxMasters {
+		errs = slices.Insert(errs, 0, error(&OptionError{"number of masters", len(endpoints), fmt.Sprintf("must be 1 to %d, 5 as a rule", quorum.MaxMasters)}))
 	}
 	seen := map[string]int{}
 	for i, w := range endpoints {

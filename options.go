@@ -14,28 +14,12 @@ import (
 
 // Defaults and bounds.
 const (
-	// DefaultTTL is how long a lease lasts if nobody renews it: long enough that a
-	// renewal may fail for 20 s, short enough that a dead holder's job is taken
-	// over within half a minute.
-	DefaultTTL = 30 * time.Second
-
 	// DefaultRequestTimeout is how long a master may take over one request. It
 	// bounds what one hung master, or a quorum of them, costs a caller.
 	DefaultRequestTimeout = 500 * time.Millisecond
 
-	// DefaultMaxTTL bounds every ttl plus lock delay.
-	DefaultMaxTTL = time.Minute
-
-	// DefaultDrift is the share of a ttl by which a master's clock may run ahead of
-	// ours.
-	DefaultDrift = 0.01
-
 	// DefaultPrefix begins every key.
 	DefaultPrefix = "redlock"
-
-	// MinTTL is the shortest ttl: with less, scheduling and garbage collection
-	// eat the validity.
-	MinTTL = 50 * time.Millisecond
 
 	// MaxNameLen bounds a lock's name, in bytes.
 	MaxNameLen = 1024
@@ -46,9 +30,6 @@ const (
 
 	// forever is the wait that ends with the context only.
 	forever time.Duration = math.MaxInt64
-
-	// maxMasters bounds their number; a quorum of more is slower and no safer.
-	maxMasters = 31
 )
 
 // Option is a setting of a Client, given to New or Open.
@@ -103,14 +84,6 @@ type lockOption func(*lockConfig)
 
 func (o lockOption) applyClient(c *config)   { o(&c.lock) }
 func (o lockOption) applyLock(l *lockConfig) { o(l) }
-
-// WithTTL sets how long a lease lasts when it is not renewed, truncated to
-// milliseconds. Default DefaultTTL, or the max ttl less the lock delay if that is
-// shorter. It must be at least MinTTL, above the request timeout, and together with
-// the lock delay at most the max ttl.
-func WithTTL(ttl time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.ttl, l.ttlGiven = ttl, true })
-}
 
 // WithoutWatchdog makes a fixed lease: nothing renews it, it ends after its ttl
 // or the last Extend. By default a watchdog renews every lease at a third of its ttl for as long as it is held.
@@ -170,22 +143,6 @@ func WithFair() LockOption {
 // below every ttl.
 func WithRequestTimeout(d time.Duration) Option {
 	return clientOption(func(c *config) { c.requestTimeout = d })
-}
-
-// WithMaxTTL sets the longest ttl plus lock delay that this client uses; Init founds a
-// deployment with it. A member that takes the place of another does not vote for that
-// long. A client whose max ttl is above the deployment's is refused, with an error that
-// names both. Default DefaultMaxTTL.
-func WithMaxTTL(d time.Duration) Option {
-	return clientOption(func(c *config) { c.maxTTL, c.maxTTLGiven = d, true })
-}
-
-// WithDrift sets the share of a ttl by which a master's clock may run ahead of this
-// process's clock; 2 ms are always added. Init founds a deployment with it, and a client
-// whose drift is below the deployment's is refused. Default the deployment's, which is
-// DefaultDrift by default; from 0 to below 1.
-func WithDrift(factor float64) Option {
-	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }
 
 // WithPrefix sets what every key begins with, followed by a colon. All clients
@@ -279,46 +236,6 @@ func (c *config) validateLock(l lockConfig, delay time.Duration) error {
 		err = c.noDefaultTTL(l)
 	}
 	return printable.Join(append(errs, err)...)
-}
-
-// leastTTL is the shortest ttl that the client's settings allow, but for the drift.
-func (c *config) leastTTL() time.Duration {
-	return max(MinTTL, (c.requestTimeout + time.Millisecond).Truncate(time.Millisecond))
-}
-
-// noDefaultTTL tells why no ttl is left that could be the default. Nobody gave the ttl, so it
-// blames what was given.
-func (c *config) noDefaultTTL(l lockConfig) error {
-	least := c.leastTTL()
-	switch {
-	case least > DefaultTTL, c.requestTimeout > DefaultRequestTimeout && least > c.maxTTL:
-		return &OptionError{"request timeout", c.requestTimeout, fmt.Sprintf("must be below the ttl, which is %v by default (the max ttl is %v)", min(DefaultTTL, c.maxTTL), c.maxTTL)}
-	case least > c.maxTTL:
-		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("must be above the request timeout (%v), as every ttl", c.requestTimeout)}
-	case l.ttl < least:
-		return &OptionError{"lock delay", l.delay, fmt.Sprintf("must be at most %v, so that a ttl of %v or more is left of the max ttl (%v)", c.maxTTL-least, least, c.maxTTL)}
-	}
-	return &OptionError{"drift", c.drift, fmt.Sprintf("must be lower: its allowance leaves too little of the ttl (%v by default)", l.ttl)}
-}
-
-// validateTTL checks a ttl as it was given.
-func (c *config) validateTTL(given, delay time.Duration) error {
-	ttl := given.Truncate(time.Millisecond)
-	t := termsOf(ttl, delay, c.drift)
-	var rule string
-	switch {
-	case ttl < MinTTL:
-		rule = fmt.Sprintf("must be at least %v", MinTTL)
-	case ttl <= c.requestTimeout:
-		rule = fmt.Sprintf("must be above the request timeout (%v)", c.requestTimeout)
-	case t.keyTTL() > c.maxTTL || t.keyTTL() < ttl:
-		rule = fmt.Sprintf("must be at most the max ttl (%v) less the lock delay (%v)", c.maxTTL, delay)
-	case ttl-t.drift < 2*t.minLeft():
-		rule = fmt.Sprintf("must be longer, or the drift (%v) lower: the drift allowance (%v) leaves too little of it", c.drift, t.drift)
-	default:
-		return nil
-	}
-	return &OptionError{"ttl", given, rule}
 }
 
 func validateName(name string) error {

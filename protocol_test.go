@@ -13,12 +13,14 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // The token protocol against an adversary that owns time: the real scripts and
-// the real decisions (highestGrant, standings, decide), but every message is
+// the real decisions (package quorum), but every message is
 // delivered when, as often and in the order that the adversary likes, and any
 // lock may vanish at any moment (which covers expiry, clock jumps, pauses of the
 // holder, releases). Masters lose their data, and take their place again as new
@@ -127,15 +129,15 @@ func (g *quorumGame) begin() *gameAttempt {
 	h := &hold{owner: fmt.Sprint("owner-", g.started)}
 	h.keys = script.KeysOf(DefaultPrefix, g.name, h.owner)
 	h.reading.Store(g.readers && g.rnd.IntN(3) == 0)
-	return &gameAttempt{hold: h, version: g.version, began: g.now, floor: g.last, votes: make([]script.Vote, len(g.masters)), need: majorityOf(len(g.masters))}
+	return &gameAttempt{hold: h, version: g.version, began: g.now, floor: g.last, votes: make([]script.Vote, len(g.masters)), need: testvotes.MajorityOf(len(g.masters))}
 }
 
 // step lets the adversary do one thing; it reports whether the attempt is over.
 func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 	g.now++
 	i := g.rnd.IntN(len(g.masters))
-	need := majorityOf(len(g.masters))
-	acquire := a.hold.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere)
+	need := testvotes.MajorityOf(len(g.masters))
+	acquire := a.hold.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)
 	switch p := g.rnd.IntN(100); {
 	case p < 25: // the lock vanishes there
 		g.masters[i].Del(background, a.hold.keys.Lock)
@@ -160,30 +162,30 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 			a.votes[i] = g.call(i, a.version, acquire)
 			g.note("%s: acquire on %d: %v %v %v", a.hold.owner, i, a.votes[i].Answer, a.votes[i].Grant, a.votes[i].Err)
 		}
-		switch decide(a.votes, a.need) {
-		case lost:
+		switch quorum.Decide(a.votes, a.need) {
+		case quorum.Lost:
 			return true, nil
-		case won:
+		case quorum.Won:
 			if g.rules.late || a.token == 0 {
-				a.token = highestGrant(a.votes)
+				a.token = quorum.HighestGrant(a.votes)
 			}
 			a.hold.token, a.hold.last = a.token, a.token
-			a.ballot = standings(a.votes, a.token)
+			a.ballot = quorum.Standings(a.votes, a.token)
 			g.note("%s: token %d", a.hold.owner, a.token)
 			if reads := a.hold.reading.Load(); !reads && !g.rules.confirm || reads && !g.rules.know {
 				return true, g.complete(a)
 			}
-		case undecided:
+		case quorum.Undecided:
 			return false, nil
 		}
 	} else if !a.ballot[i].Heard {
 		a.ballot[i] = g.confirm(a, i)
 		g.note("%s: confirm on %d: %v %v", a.hold.owner, i, a.ballot[i].Answer, a.ballot[i].Err)
 	}
-	switch decide(a.ballot, need) {
-	case lost:
+	switch quorum.Decide(a.ballot, need) {
+	case quorum.Lost:
 		g.waitForMore(a)
-	case won:
+	case quorum.Won:
 		return true, g.complete(a)
 	}
 	return false, nil
@@ -201,7 +203,7 @@ func (g *quorumGame) waitForMore(a *gameAttempt) {
 			granted++
 		}
 	}
-	a.need = max(granted+1, majorityOf(len(g.masters)))
+	a.need = max(granted+1, testvotes.MajorityOf(len(g.masters)))
 	a.ballot = nil
 }
 
@@ -230,7 +232,7 @@ func (g *quorumGame) lose(i int) {
 			intact++
 		}
 	}
-	if intact < majorityOf(len(g.masters)) {
+	if intact < testvotes.MajorityOf(len(g.masters)) {
 		return
 	}
 	m := g.masters[i]
@@ -310,7 +312,7 @@ func (g *quorumGame) accept(i int) {
 			before++
 		}
 	}
-	if need := majorityOf(len(g.masters)); now >= need && before >= need {
+	if need := testvotes.MajorityOf(len(g.masters)); now >= need && before >= need {
 		g.version, g.table, g.pending = p.version, p.table, nil
 		g.note("version %s is committed", p.version)
 	}
@@ -335,7 +337,7 @@ func (g *quorumGame) readFor(j, i int) {
 	}
 	g.read[i] = true
 	g.note("the counter of %d is read, the highest is %d", i, g.highest)
-	if len(g.read) < majorityOf(len(g.masters)) {
+	if len(g.read) < testvotes.MajorityOf(len(g.masters)) {
 		return
 	}
 	floor := g.highest

@@ -1,10 +1,13 @@
 package redlock
 
 import (
-	"cmp"
-	"slices"
+	"fmt"
+	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -25,100 +28,138 @@ func (a Answer) String() string {
 	return script.Answer(a).String()
 }
 
-// verdict is what the votes so far decide.
-type verdict uint8
+// Vote is what one master said, for people to read; see Answer.
+type Vote struct {
+	Master    string        // its address
+	Answer    Answer        // what it said
+	Grant     uint64        // if Granted, to an acquisition: the grant number
+	Remaining time.Duration // if Held: how long the other's lease still lasts, to the millisecond; 0: not known
+	Err       error         // if Unknown or Refused: why; its text is printable, whatever the master wrote
+}
 
+// String returns the vote as errors print it.
+func (v Vote) String() string {
+	switch {
+	case v.Answer == Held && v.Remaining > 0:
+		return fmt.Sprintf("%s held, lease ends in %v", v.Master, printable.Duration(v.Remaining))
+	case v.Err != nil:
+		return fmt.Sprintf("%s %v: %v", v.Master, v.Answer, v.Err)
+	}
+	return fmt.Sprintf("%s %v", v.Master, v.Answer)
+}
+
+// QuorumError tells why masters did not agree to something. errors.Is finds
+// Reason, the masters' own errors and, for an acquisition, ErrNotAcquired.
+type QuorumError struct {
+	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "force unlock", "verify", "inspect", "list the names", "learn the members" or "be ready"
+	Name   string // of the lock; "" if it is about none
+	Reason error  // ErrHeld, ErrNoQuorum, ErrTooSlow or ErrLost; or why the caller left before the masters had decided: its context's error and cause, or ErrClosed
+	Need   int    // masters that had to agree
+	Votes  []Vote // one for each master, in the order in which the masters were given; empty if none was asked
+
+	// Lacks has the addresses of the members that are not among the client's
+	// masters.
+	Lacks []string
+
+	// The caller left: the votes decide nothing, and are for people to read.
+	undecided bool
+
+	// FreeIn is set when others hold the name: the shortest time until a quorum of
+	// masters can be free, if nobody releases or renews the name before then. Zero:
+	// not known.
+	FreeIn time.Duration
+}
+
+// Error names the lock, the reason and every vote.
+func (e *QuorumError) Error() string {
+	var b strings.Builder
+	reason := e.Reason
+	if e.undecided {
+		reason = printable.Because(ErrNotAcquired, reason)
+	}
+	fmt.Fprintf(&b, "%v (%s", reason, e.Op)
+	if e.Name != "" {
+		fmt.Fprintf(&b, " %q", e.Name)
+	}
+	if e.FreeIn > 0 {
+		fmt.Fprintf(&b, ", lease ends in %v unless renewed or released", printable.Duration(e.FreeIn))
+	}
+	switch n := len(e.Votes); {
+	case n == 0:
+	case n < e.Need:
+		fmt.Fprintf(&b, ", need %d masters, given %d", e.Need, n)
+	default:
+		fmt.Fprintf(&b, ", need %d of %d", e.Need, n)
+	}
+	for i, v := range e.Votes {
+		b.WriteString([]string{": ", "; "}[min(i, 1)] + v.String())
+	}
+	if len(e.Lacks) > 0 {
+		fmt.Fprintf(&b, "; members that the client's masters lack: %s", strings.Join(e.Lacks, ", "))
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// Unwrap returns the reason, ErrNotAcquired for an acquisition, and the
+// masters' errors if they are why.
+func (e *QuorumError) Unwrap() []error {
+	errs := []error{e.Reason}
+	if e.Op == opAcquire || e.Op == opReenter {
+		errs = append(errs, ErrNotAcquired)
+	}
+	for _, v := range e.Votes {
+		if v.Err != nil && !e.undecided {
+			errs = append(errs, v.Err)
+		}
+	}
+	return errs
+}
+
+// The operations that a QuorumError names.
 const (
-	undecided verdict = iota
-	won               // a quorum granted
-	lost              // a quorum is out of reach
+	opAcquire     = "acquire"
+	opReenter     = "re-enter"
+	opExtend      = "extend"
+	opDowngrade   = "downgrade"
+	opRelease     = "release"
+	opForceUnlock = "force unlock"
+	opVerify      = "verify"
+	opInspect     = "inspect"
+	opNames       = "list the names"
+	opMembers     = "learn the members"
+	opReady       = "be ready"
 )
 
-// quorum is how many members decide: more than half of all that the table has, whatever
-// number of them can be reached, or is among the client's masters.
-type quorum struct{ need, of int }
-
-// decide tells what the votes decide as soon as it is certain, whatever the
-// pending ones will be.
-func decide(votes []script.Vote, need int) verdict {
-	granted, pending := 0, 0
-	for i := range votes {
-		switch {
-		case !votes[i].Heard:
-			pending++
-		case votes[i].Answer == script.Granted:
-			granted++
-		}
+// notGranted returns the error for votes that did not bring a grant.
+func (c *Client) notGranted(v *membership.View, op, name string, votes []script.Vote) error {
+	q := quorum.MajorityOf(v)
+	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: q.Need, Votes: c.publish(votes), Lacks: v.Lacks}
+	if quorum.Disowned(votes, q) && op != opAcquire {
+		e.Reason = ErrLost
+	} else if freeIn, yes := quorum.Contended(votes, q.Need); yes {
+		e.Reason, e.FreeIn = ErrHeld, freeIn
+	} else if v.NeedsInit {
+		return printable.Join(e, ErrNeedsInit)
 	}
-	switch {
-	case granted >= need:
-		return won
-	case granted+pending < need:
-		return lost
-	}
-	return undecided
+	return e
 }
 
-// decideHeld is decide for a question about a lock that the asker may have: a quorum that is out
-// of reach does not decide it as long as the pending votes may disown the lock.
-func decideHeld(votes []script.Vote, q quorum) verdict {
-	no, pending := denials(votes)
-	if v := decide(votes, q.need); v != lost || no > q.of-q.need || no+pending <= q.of-q.need {
-		return v
+// notWaited returns the error for the votes of an acquisition or a re-entry whose caller left, which is why. A caller that leaves
+// is no lack of a quorum: the votes count only if they had decided by then.
+func (c *Client) notWaited(why error, v *membership.View, op, name string, votes []script.Vote) error {
+	q := quorum.MajorityOf(v)
+	if quorum.Decide(votes, q.Need) == quorum.Lost || op != opAcquire && quorum.Disowned(votes, q) {
+		return printable.Because(why, c.notGranted(v, op, name, votes))
 	}
-	return undecided
+	return &QuorumError{Op: op, Name: name, Reason: why, Need: q.Need, Votes: c.publish(votes), Lacks: v.Lacks, undecided: true}
 }
 
-// disowned reports that so many members said "not yours" that the others are
-// no quorum, whatever they say.
-func disowned(votes []script.Vote, q quorum) bool {
-	no, _ := denials(votes)
-	return no > q.of-q.need
-}
-
-// denials counts the masters that said "not yours", and those that were not heard yet.
-func denials(votes []script.Vote) (no, pending int) {
-	for i := range votes {
-		switch {
-		case !votes[i].Heard:
-			pending++
-		case votes[i].NotMine():
-			no++
-		}
+// publish makes votes readable for the caller.
+func (c *Client) publish(votes []script.Vote) []Vote {
+	public := make([]Vote, len(votes))
+	for i, v := range votes {
+		public[i] = Vote{Master: c.masters[i].Name, Answer: Answer(v.Answer), Grant: uint64(v.Grant), Remaining: v.Remaining, Err: printable.Error(v.Err)}
 	}
-	return no, pending
-}
-
-// contended reports that a failed acquisition failed for others' holds: without
-// them a quorum of masters could have granted. A verdict that fell early counts
-// those that were not heard by then among them. freeIn is how long it takes, at the
-// least, until a quorum can be free: the need-th smallest remaining time.
-func contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
-	early := decide(votes, need) == lost
-	left := make([]time.Duration, 0, len(votes))
-	for i := range votes {
-		switch v := &votes[i]; {
-		case v.Answer == script.Held:
-			left = append(left, v.Remaining)
-		case v.Answer == script.Granted, early && !v.Heard:
-			left = append(left, 0)
-		}
-	}
-	if len(left) < need {
-		return 0, false
-	}
-	slices.Sort(left)
-	return left[need-1], true
-}
-
-// quorumth returns the need-th largest value: at least need of them are no
-// smaller. It is the zero value if there are fewer.
-func quorumth[T cmp.Ordered](values []T, need int) T {
-	var scratch [maxMasters]T
-	if need > len(values) {
-		return scratch[0]
-	}
-	sorted := scratch[:copy(scratch[:], values)]
-	slices.Sort(sorted)
-	return sorted[len(sorted)-need]
+	return public
 }

@@ -2,8 +2,6 @@ package redlock
 
 import (
 	"context"
-
-	"github.com/redlock-go/redlock/fence"
 )
 
 // A lock is held by one writer, or by any number of readers. A reader's hold is a hold like
@@ -62,22 +60,6 @@ func (l *lockConfig) read() error {
 	return nil
 }
 
-// LastToken lets a reader see that nobody wrote since an earlier read. No writer whose
-// acquisition was complete before this one began has a higher token. Every writer whose
-// acquisition begins after this one is complete gets a higher token. So if two reads have the
-// same LastToken, nobody wrote between them, and what was read in the first is still good in the
-// second. (The converse is not promised: names share counters, so it may be higher though nobody
-// wrote.)
-//
-// For a hold that writes, or did before Downgrade, LastToken is the hold's own token.
-// LastToken proves nothing: do not give it to a guard.
-func (l *Lock) LastToken() fence.Token {
-	if l.none() {
-		return 0
-	}
-	return l.h.last
-}
-
 // Downgrade turns a writer into a reader, and returns when a quorum of masters has done so. At no
 // moment in between can another write: each master turns the hold in one step, and a master that
 // has not done so yet keeps other writers out as well. From then on other readers get in, and a
@@ -107,19 +89,11 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	}
 	h.writers, l.writes = 0, false
 	h.reading.Store(true)
-	ttl := h.terms.ttl
+	ttl := h.terms.TTL
 	h.mu.Unlock()
 	err := h.extendNow(ctx, opDowngrade, ttl)
 	if h.unblocks() {
 		c.queues.Unblock(h.name)
 	}
 	return err
-}
-
-// fencing is the token that the holder may write with.
-func (h *hold) fencing() fence.Token {
-	if h.reading.Load() {
-		return 0
-	}
-	return h.token
 }

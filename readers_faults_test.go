@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -139,7 +140,7 @@ func TestReadersNeedVotingMembers(t *testing.T) {
 		r := d.raw[0]
 		h := &hold{owner: "r", keys: script.KeysOf(DefaultPrefix, "job", "r"), last: 1}
 		h.reading.Store(true)
-		terms := termsOf(DefaultTTL, 0, 0)
+		terms := quorum.TermsOf(DefaultTTL, 0, 0)
 		calls := []script.Call{h.acquireCall(terms, nowhere), h.extendCall(terms), h.confirmCall(1), h.repairCall(terms)}
 		for _, call := range calls {
 			if _, err := callAt(script.BatchSource, r, "another version", call); err == nil || err.Error()[:7] != "VERSION" {

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -664,7 +665,7 @@ func readersAreGivenBack(t *testing.T, d *deployment) {
 // What readers do on a master, one operation after the other.
 func TestReadersOnAMaster(t *testing.T) {
 	t.Parallel()
-	ttl := termsOf(10*time.Second, 0, 0)
+	ttl := quorum.TermsOf(10*time.Second, 0, 0)
 	type step struct {
 		do     func(h map[string]*hold) script.Call
 		answer script.Answer

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -69,7 +70,7 @@ func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock
 		return vote
 	}
 	err := c.question(ctx, asked, noName, question, deadline)
-	if votes := asked.tally(); err == nil && decide(votes, asked.need) != won {
+	if votes := asked.tally(); err == nil && quorum.Decide(votes, asked.Need) != quorum.Won {
 		err = c.notGranted(v, opReady, noName, votes)
 	}
 	return err

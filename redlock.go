@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -201,7 +202,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	votes := a.asked.tally(room[:]...)
 	if err != nil {
 		err = c.notWaited(err, v, opAcquire, h.name, votes)
-	} else if decide(votes, a.asked.need) != won {
+	} else if quorum.Decide(votes, a.asked.Need) != quorum.Won {
 		err = c.notGranted(v, opAcquire, h.name, votes)
 	}
 
@@ -214,8 +215,8 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 
 	// 4. Valid until a quorum of the votes that stand at the token is: each counts
 	// from before it was sent.
-	if err == nil && h.count(votes, standing).Sub(c.now()) < h.terms.minLeft() {
-		err = &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrTooSlow, Need: a.asked.need, Votes: c.publish(votes)}
+	if err == nil && h.count(votes, standing).Sub(c.now()) < h.terms.MinLeft() {
+		err = &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrTooSlow, Need: a.asked.Need, Votes: c.publish(votes)}
 	}
 
 	// 5. Failed: give back whatever was granted, and whatever may have been. The
@@ -261,14 +262,14 @@ func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (standing []
 // the masters and returns the round.
 func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, asked *round) {
 	h, v := a.h, a.asked.view
-	h.last = highestGrant(votes)
+	h.last = quorum.HighestGrant(votes)
 	if !h.reading.Load() {
 		h.token = h.last
 	}
-	if lowestGrant(votes) == h.last {
+	if quorum.LowestGrant(votes) == h.last {
 		return votes, nil // all that granted stand at it
 	}
-	ballot := standings(votes, h.last)
+	ballot := quorum.Standings(votes, h.last)
 	r := newBallot(ballot, v)
 	if r.won() {
 		return ballot, nil
@@ -292,17 +293,17 @@ func (a *attempt) confirmed(ctx context.Context, asked *round, votes []script.Vo
 		left := c.await(ctx, asked, patience)
 		standing = asked.tally()
 		a.takeBack(standing, votes)
-		is := decide(standing, asked.need)
-		if left == nil && is == won {
+		is := quorum.Decide(standing, asked.Need)
+		if left == nil && is == quorum.Won {
 			return standing, nil
 		}
 		now, more := c.now(), false
-		silent := is == undecided && !now.Before(patience) && now.Before(a.deadline)
+		silent := is == quorum.Undecided && !now.Before(patience) && now.Before(a.deadline)
 		switch {
 		case left != nil:
 		case silent:
 			more, left = a.moreGrants(ctx, votes, now)
-		case is == lost:
+		case is == quorum.Lost:
 			more, left = a.moreGrants(ctx, votes, a.deadline)
 		}
 		switch {
@@ -311,7 +312,7 @@ func (a *attempt) confirmed(ctx context.Context, asked *round, votes []script.Vo
 		case more:
 			standing, asked = a.askToConfirm(votes)
 		case !silent:
-			return standing, &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrNoQuorum, Need: asked.need, Votes: c.publish(standing), Lacks: asked.view.Lacks}
+			return standing, &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrNoQuorum, Need: asked.Need, Votes: c.publish(standing), Lacks: asked.view.Lacks}
 		}
 	}
 	return standing, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -110,7 +111,7 @@ func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, tt
 	c := h.client
 	t := h.termsAt(v, ttl)
 	h.mu.Lock()
-	h.longest = max(h.longest, t.keyTTL())
+	h.longest = max(h.longest, t.KeyTTL())
 	h.mu.Unlock()
 	asked := newHeldRound(v)
 	asked.weigh = func(i int, vote script.Vote) script.Vote { return h.take(i, toReenter, vote, t, v) }
@@ -123,7 +124,7 @@ func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, tt
 	switch {
 	case err != nil:
 		return c.notWaited(err, v, opReenter, h.name, votes)
-	case decide(votes, asked.need) != won:
+	case quorum.Decide(votes, asked.Need) != quorum.Won:
 		return c.notGranted(v, opReenter, h.name, votes)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -61,7 +62,7 @@ func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
 	_, err := waits.Receive(background)
 	must(t, err)
 
-	terms := termsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	holdOf := func(owner string, reads bool) *hold {
 		h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner), depth: 1, token: 1<<41 + 1, last: 1<<41 + 1}
 		h.reading.Store(reads)
@@ -187,12 +188,12 @@ func TestALossOutlastsARefusal(t *testing.T) {
 		must(t, lose())
 		may("-hdel")
 		for range 5 {
-			if v, err := callIn(script.BatchSource, user, mine.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere)); err == nil || redis.HasErrorPrefix(err, "NOTMEMBER") {
+			if v, err := callIn(script.BatchSource, user, mine.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)); err == nil || redis.HasErrorPrefix(err, "NOTMEMBER") {
 				t.Errorf("%s: without +hdel: %+v, %v", was, v, err)
 			}
 		}
 		may()
-		if _, err := callIn(script.BatchSource, user, mine.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere)); !redis.HasErrorPrefix(err, "NOTMEMBER") {
+		if _, err := callIn(script.BatchSource, user, mine.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)); !redis.HasErrorPrefix(err, "NOTMEMBER") {
 			t.Errorf("%s: and with +hdel: %v", was, err)
 		}
 	}

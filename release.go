@@ -3,6 +3,7 @@ package redlock
 import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -227,10 +228,10 @@ func (c *Client) awaitFreed(h *hold, freed *round, deadline clock.Instant) error
 	}
 	votes := freed.tally()
 	reason := ErrNoQuorum
-	if disowned(votes, freed.quorum) {
+	if quorum.Disowned(votes, freed.Majority) {
 		reason = ErrLost
 	}
-	return &QuorumError{Op: opRelease, Name: h.name, Reason: reason, Need: freed.need, Votes: c.publish(votes), Lacks: freed.view.Lacks}
+	return &QuorumError{Op: opRelease, Name: h.name, Reason: reason, Need: freed.Need, Votes: c.publish(votes), Lacks: freed.view.Lacks}
 }
 
 // releasePolicy is the policy of the requests of a release.

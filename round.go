@@ -1,12 +1,15 @@
 package redlock
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -16,7 +19,7 @@ type round struct {
 	// The votes of one version of the table of members count, and only those of its
 	// voting members.
 	view *membership.View
-	quorum
+	quorum.Majority
 
 	// The asker may have the lock, and wants to know if so many masters disown it that
 	// the others are no quorum: the round goes on until that is decided as well.
@@ -33,7 +36,7 @@ type round struct {
 	// block. weigh gets every vote before it counts, and returns what counts; onVerdict
 	// gets the verdict.
 	weigh     func(master int, v script.Vote) script.Vote
-	onVerdict func(verdict)
+	onVerdict func(quorum.Verdict)
 
 	// Of a renewal: what it asks for, and what is called after a vote that is no grant and decides nothing.
 	ttl       time.Duration
@@ -41,7 +44,7 @@ type round struct {
 
 	mu      sync.Mutex
 	votes   []script.Vote
-	verdict verdict
+	verdict quorum.Verdict
 	grants  int             // that the verdict needs, if they are more than a quorum
 	decided chan<- struct{} // gets something with the verdict, or a vote that is no vote (NoVote); nil: nobody waits
 	over    bool            // requests that have not left yet need not
@@ -85,12 +88,9 @@ func newHeldRound(v *membership.View) *round {
 }
 
 func (r *round) init(v *membership.View) {
-	r.view, r.quorum = v, quorumOf(v)
+	r.view, r.Majority = v, quorum.MajorityOf(v)
 	r.votes = inPlace(&r.fewVotes, len(v.Out))
 }
-
-// quorumOf is the quorum of a view's table.
-func quorumOf(v *membership.View) quorum { return quorum{v.Table.Quorum(), len(v.Table.Members)} }
 
 // ask sends each request to its master. A master without a vote does not get a request
 // that needs one.
@@ -136,7 +136,7 @@ func (r *round) failed() (masters []int, goesOn bool) {
 			masters = append(masters, i)
 		}
 	}
-	return masters, r.verdict == undecided
+	return masters, r.verdict == quorum.Undecided
 }
 
 // hasFailed reports whether a master gave no grant and can yet; elsewhere tells that its vote counts in another round only.
@@ -157,7 +157,7 @@ func (r *round) askAgain(c *Client, i int) {
 	again := &master.Request{Order: first.Order, Call: first.Call, Version: first.Version, To: r, First: first.First}
 	r.mu.Lock()
 	failed, _ := r.hasFailed(i)
-	open := failed && r.verdict == undecided
+	open := failed && r.verdict == quorum.Undecided
 	if open {
 		if r.again == nil {
 			r.again = make([]*master.Request, len(r.votes))
@@ -187,7 +187,7 @@ func (r *round) requests(n int) []master.Request {
 
 // newBallot returns a round with the votes that are in already.
 func newBallot(votes []script.Vote, v *membership.View) *round {
-	r := &round{view: v, quorum: quorumOf(v), votes: votes}
+	r := &round{view: v, Majority: quorum.MajorityOf(v), votes: votes}
 	r.judge()
 	return r
 }
@@ -197,7 +197,7 @@ func (r *round) notify(decided chan<- struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.decided = decided
-	if r.verdict != undecided || slices.ContainsFunc(r.votes, script.Vote.NoVote) {
+	if r.verdict != quorum.Undecided || slices.ContainsFunc(r.votes, script.Vote.NoVote) {
 		r.signal()
 	}
 }
@@ -214,7 +214,7 @@ func (r *round) signal() {
 func (r *round) overtake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.overtaken = r.verdict == undecided
+	r.overtaken = r.verdict == quorum.Undecided
 }
 
 // outdated returns which masters were not asked, or refused, for what they were in the table of members.
@@ -259,7 +259,7 @@ func (r *round) Answer(master int, v script.Vote) {
 		r.signal()
 	}
 	now := r.judge()
-	failed := v.Answer != script.Granted && r.verdict == undecided
+	failed := v.Answer != script.Granted && r.verdict == quorum.Undecided
 	r.mu.Unlock()
 	switch {
 	case now && r.onVerdict != nil:
@@ -272,15 +272,15 @@ func (r *round) Answer(master int, v script.Vote) {
 // judge takes the verdict as soon as it is certain, and reports whether it is
 // new. The caller holds mu, or is the only one to know r.
 func (r *round) judge() bool {
-	if r.verdict != undecided {
+	if r.verdict != quorum.Undecided {
 		return false
 	}
 	if r.held {
-		r.verdict = decideHeld(r.votes, r.quorum)
+		r.verdict = quorum.DecideHeld(r.votes, r.Majority)
 	} else {
-		r.verdict = decide(r.votes, max(r.need, r.grants))
+		r.verdict = quorum.Decide(r.votes, max(r.Need, r.grants))
 	}
-	if r.verdict == undecided {
+	if r.verdict == quorum.Undecided {
 		return false
 	}
 	r.signal()
@@ -291,7 +291,7 @@ func (r *round) judge() bool {
 func (r *round) reopen(grants int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.verdict, r.grants = undecided, grants
+	r.verdict, r.grants = quorum.Undecided, grants
 	r.judge()
 }
 
@@ -299,14 +299,14 @@ func (r *round) reopen(grants int) {
 func (r *round) isDecided() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.verdict != undecided
+	return r.verdict != quorum.Undecided
 }
 
 // won reports that a quorum has granted.
 func (r *round) won() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.verdict == won
+	return r.verdict == quorum.Won
 }
 
 // tally returns a copy of the votes so far, in room if they fit. A vote that is
@@ -320,7 +320,7 @@ func (r *round) tally(room ...script.Vote) []script.Vote {
 	switch {
 	case r.overtaken:
 		pending = errOvertaken
-	case r.verdict != undecided:
+	case r.verdict != quorum.Undecided:
 		pending = errNotAwaited
 	}
 	for i := range votes {
@@ -344,7 +344,7 @@ func (r *round) replace(master int, v script.Vote) {
 func (r *round) receive(over bool, weigh func(master int, v script.Vote) script.Vote) {
 	r.mu.Lock()
 	r.over, r.weigh = over, weigh
-	var in [maxMasters]bool // nobody else changes a vote that is in
+	var in [quorum.MaxMasters]bool // nobody else changes a vote that is in
 	for i := range r.votes {
 		in[i] = r.votes[i].Heard
 	}
@@ -362,4 +362,15 @@ func (r *round) abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true
+}
+
+// question asks all masters something that changes nothing, and waits for the verdict: then no further answer is wanted.
+func (c *Client) question(ctx context.Context, asked *round, name string, call script.Call, deadline clock.Instant) error {
+	requests := asked.requests(len(c.masters))
+	for i := range requests {
+		requests[i] = master.Request{Order: name, Call: call, Version: asked.view.Version, To: asked}
+	}
+	asked.ask(c)
+	defer asked.abandon()
+	return c.await(ctx, asked, deadline)
 }

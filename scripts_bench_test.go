@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/direct"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -54,7 +55,7 @@ func BenchmarkBatch(b *testing.B) {
 				if err := r.Set(b.Context(), h.keys.Fence, 1_000_000, 0).Err(); err != nil {
 					b.Fatal(err)
 				}
-				acquires = append(acquires, h.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere))
+				acquires = append(acquires, h.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere))
 				releases = append(releases, h.releaseCall())
 			}
 			before, cpu, batches := scriptTime(b, r), masterCPU(b, r), 0

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -63,7 +64,7 @@ func holdsToCallFor() (h, reader *hold, in place) {
 // What a voting member does, a member does at no other version than its own. What gives back is done at any.
 func TestWhatNeedsAVote(t *testing.T) {
 	t.Parallel()
-	terms := termsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	h, reader, in := holdsToCallFor()
 	k, channel := h.keys, *in.channel
 	votes := []script.Call{
@@ -136,7 +137,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			h.reading.Store(rapid.Bool().Draw(t, "reads"))
 			h.keys = script.KeysOf(DefaultPrefix, "job", h.owner)
 			h.depth = rapid.IntRange(1, 3).Draw(t, "depth")
-			terms := termsOf(time.Duration(rapid.IntRange(10, 60).Draw(t, "ttl"))*time.Second, 0, 0)
+			terms := quorum.TermsOf(time.Duration(rapid.IntRange(10, 60).Draw(t, "ttl"))*time.Second, 0, 0)
 			channel := rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(t, "channel") // x and y are subscribed to
 			ticket := rapid.SampledFrom([]string{"1400000000000000", "1500000000000000"}).Draw(t, "ticket")
 			in := place{&channel, waitqueue.TicketOf(ticket)}
@@ -183,7 +184,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 				}
 				continue
 			case "linger":
-				one = h.lingerCall(terms.ttl, rapid.SampledFrom([]time.Duration{0, goneTTL}).Draw(t, "mark"))
+				one = h.lingerCall(terms.TTL, rapid.SampledFrom([]time.Duration{0, goneTTL}).Draw(t, "mark"))
 			case "persist":
 				for _, r := range both {
 					r.Persist(background, k.Lock)
@@ -229,7 +230,7 @@ func TestWhoComesLateIsStillFirst(t *testing.T) {
 		d.reached()
 		ask := func(owner, channel, ticket string) script.Answer {
 			h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner)}
-			v, err := callIn(script.BatchSource, d.raw[0], h.acquireCall(termsOf(DefaultTTL, 0, 0), place{&channel, waitqueue.TicketOf(ticket)}))
+			v, err := callIn(script.BatchSource, d.raw[0], h.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), place{&channel, waitqueue.TicketOf(ticket)}))
 			must(t, err)
 			return v.Answer
 		}
@@ -260,7 +261,7 @@ func TestAReleaseCallsWhoWaits(t *testing.T) {
 		_, err := sub.Receive(background)
 		must(t, err)
 		channel, first, ticket := "waiter", "first", "1500000000000000"
-		terms := termsOf(DefaultTTL, 0, 0)
+		terms := quorum.TermsOf(DefaultTTL, 0, 0)
 		a := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "job", "a"), depth: 1, token: 1 << 41}
 		b := &hold{owner: "b", keys: script.KeysOf(DefaultPrefix, "job", "b")}
 		acquire, enqueue := a.acquireCall(terms, nowhere), b.acquireCall(terms, place{&channel, waitqueue.TicketOf(ticket)})
@@ -302,7 +303,7 @@ func TestAnOlderConfirmComesLater(t *testing.T) {
 		must(t, memberOfOne(r))
 		h := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "job", "a")}
 		must(t, r.Set(background, h.keys.Fence, int64(1)<<41, 0).Err())
-		grant, err := callIn(script.BatchSource, r, h.acquireCall(termsOf(DefaultTTL, 0, 0), nowhere))
+		grant, err := callIn(script.BatchSource, r, h.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere))
 		must(t, err)
 		for _, above := range []int64{9, 5} {
 			h.token = fence.Token(grant.Grant + above)
@@ -322,7 +323,7 @@ func TestAnOlderConfirmComesLater(t *testing.T) {
 // An acquire that is sent twice may be granted twice, with a rival's grant between: a confirm of the first grant is not one of the second.
 func TestAConfirmAsksForItsGrant(t *testing.T) {
 	t.Parallel()
-	terms := termsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
 		a := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "job", "a")}
@@ -367,7 +368,7 @@ func TestAConfirmAsksForItsGrant(t *testing.T) {
 // there is none.
 func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 	t.Parallel()
-	terms := termsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	h, reader, in := holdsToCallFor()
 	k := h.keys
 	late := map[string]script.Call{
@@ -430,7 +431,7 @@ func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 func TestALeaseIsNeverShortened(t *testing.T) {
 	t.Parallel()
 	const ttl, slack = 20 * time.Second, 5 * time.Second
-	terms := termsOf(ttl, 0, 0)
+	terms := quorum.TermsOf(ttl, 0, 0)
 	h, reader, in := holdsToCallFor()
 	k := h.keys
 	calls := map[bool]map[string]script.Call{
@@ -473,7 +474,7 @@ func TestALeaseIsNeverShortened(t *testing.T) {
 // What tells a master of a token raises its counter to it, and never lowers it.
 func TestACounterIsRaisedAndNeverFalls(t *testing.T) {
 	t.Parallel()
-	terms := termsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	h, reader, _ := holdsToCallFor()
 	const counter = int64(1) << 41
 	owned := func(r *redis.Client) error {
@@ -513,7 +514,7 @@ func TestACounterIsRaisedAndNeverFalls(t *testing.T) {
 // told for how long at least.
 func TestReadersAndWritersKeepEachOtherOut(t *testing.T) {
 	t.Parallel()
-	terms := termsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	h, reader, in := holdsToCallFor()
 	k := h.keys
 	const lasts, slack = 20 * time.Second, 5 * time.Second
@@ -563,7 +564,7 @@ func TestReadersAndWritersKeepEachOtherOut(t *testing.T) {
 // and the mark is refused.
 func TestAMasterWithoutMemoryFrees(t *testing.T) {
 	t.Parallel()
-	terms := termsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	holdOf := func(owner string, reads bool) *hold {
 		h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner)}
 		h.reading.Store(reads)

@@ -7,6 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -43,7 +44,7 @@ func (h *hold) tick() {
 		return
 	}
 	due := h.renews() && !now.Before(h.renewAt)
-	ttl := h.terms.ttl
+	ttl := h.terms.TTL
 	if due {
 		h.renewAt = now.Add(ttl / renewRetries) // unless this round succeeds
 	}
@@ -94,9 +95,9 @@ func (h *hold) renew(ttl time.Duration) {
 	r.ttl = ttl
 	r.onFailure = func() { h.askAgain(r) }
 	told := r.onVerdict
-	r.onVerdict = func(is verdict) {
+	r.onVerdict = func(is quorum.Verdict) {
 		told(is)
-		if is == lost {
+		if is == quorum.Lost {
 			h.renewAfter(r, start.Add(ttl/renewRetries))
 		}
 	}
@@ -122,7 +123,7 @@ func (h *hold) confirmRest(v *membership.View) {
 	if h.reading.Load() {
 		return
 	}
-	var asked [maxMasters]bool
+	var asked [quorum.MaxMasters]bool
 	h.mu.Lock()
 	for i := range h.masters {
 		s := &h.masters[i]
@@ -197,7 +198,7 @@ func (h *hold) renewAfter(r *round, then clock.Instant) {
 func (h *hold) membersChanged() {
 	h.mu.Lock()
 	again := h.ended == nil && h.renews() && h.renewal != nil && !h.renewal.won()
-	ttl := h.terms.ttl
+	ttl := h.terms.TTL
 	h.mu.Unlock()
 	if again {
 		h.renew(ttl)
@@ -221,13 +222,13 @@ func (h *hold) extension(v *membership.View, ttl time.Duration) *round {
 	start := c.now()
 	r := newHeldRound(v)
 	r.during = h
-	var to [maxMasters]question
+	var to [quorum.MaxMasters]question
 	r.weigh = func(i int, vote script.Vote) script.Vote { return h.take(i, to[i], vote, t, v) }
-	r.onVerdict = func(verdict) {
+	r.onVerdict = func(quorum.Verdict) {
 		switch votes := r.tally(); {
-		case decide(votes, r.need) == won:
+		case quorum.Decide(votes, r.Need) == quorum.Won:
 			h.renewed(t, start)
-		case disowned(votes, r.quorum):
+		case quorum.Disowned(votes, r.Majority):
 			h.end(ErrLost)
 		default:
 			h.tellRenewalFailed(v, votes)
@@ -236,7 +237,7 @@ func (h *hold) extension(v *membership.View, ttl time.Duration) *round {
 	requests := r.requests(len(c.masters))
 	extending := h.extendCall(t)
 	h.mu.Lock()
-	h.longest = max(h.longest, t.keyTTL())
+	h.longest = max(h.longest, t.KeyTTL())
 	valid := start.Before(h.validUntil())
 	for i := range requests {
 		requests[i] = master.Request{Order: h.name, Call: extending, Version: v.Version, To: r, First: h.masters[i].heard}
@@ -252,14 +253,14 @@ func (h *hold) extension(v *membership.View, ttl time.Duration) *round {
 }
 
 // renewed notes that a round that began at start brought a quorum.
-func (h *hold) renewed(t terms, start clock.Instant) {
+func (h *hold) renewed(t quorum.Terms, start clock.Instant) {
 	now := h.client.now()
 	h.mu.Lock()
 	if h.ended != nil {
 		h.mu.Unlock()
 		return
 	}
-	h.renewAt = max(h.renewAt, start.Add(t.ttl/renewals))
+	h.renewAt = max(h.renewAt, start.Add(t.TTL/renewals))
 	h.timer.Reset(h.untilNextTick(now))
 	left := h.validUntil().Sub(now)
 	h.mu.Unlock()
@@ -267,13 +268,13 @@ func (h *hold) renewed(t terms, start clock.Instant) {
 }
 
 // extended makes t the terms of the renewals to come.
-func (h *hold) extended(t terms, now clock.Instant) {
+func (h *hold) extended(t quorum.Terms, now clock.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != nil {
 		return
 	}
 	h.terms = t
-	h.renewAt = now.Add(t.ttl / renewals)
+	h.renewAt = now.Add(t.TTL / renewals)
 	h.timer.Reset(h.untilNextTick(now))
 }

@@ -19,12 +19,13 @@ type judge struct {
 }
 
 var areas = []area{
-	{"decisions", []string{"quorum.go", "clock.go", "fencing.go"}, root("quorum", "clock", "fencing", "hold", "late")},
-	{"hold", []string{"hold.go", "masterhold.go", "watchdog.go", "reentry.go"}, root("hold", "masterhold", "late", "clock", "hungmember", "maxttl", "oneaway", "verify", "reentry", "refusals", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
+	{"decisions", append(in("internal/quorum", "quorum", "terms", "token"), "quorum.go", "clock.go", "fencing.go"),
+		append(all("internal/quorum"), root("fencing", "errors", "options", "hold", "late", "linger")...)},
+	{"hold", []string{"hold.go", "masterhold.go", "watchdog.go", "reentry.go"}, root("hold", "masterhold", "late", "hungmember", "maxttl", "oneaway", "fencing", "reentry", "refusals", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
 	{"sets", []string{"lockall.go", "locks.go", "slots.go"}, root("locks", "locks_fault", "joint", "slots", "panics", "linger")},
 	{"readers", []string{"readers.go", "linger.go", "force.go"}, root("readers", "readers_faults", "linger", "force", "handover", "late")},
 	{"leader", []string{"leader/*.go"}, all("leader")},
-	{"members", []string{"members.go"}, root("members", "force", "recovery", "waiting", "view")},
+	{"members", []string{"members.go"}, root("members", "force", "recovery", "waiting")},
 	{"telling", []string{"telling.go"}, root("observer", "hold", "late", "wish")},
 	{"rounds", []string{"round.go", "release.go", "await.go"}, root("handover", "hold", "late", "linger", "lock", "locks", "locks_fault", "maxttl", "errors", "reach", "readers", "recovery", "replies")},
 	{"waiting", []string{"waiting.go", "waitlimit.go", "setup.go"}, root("waiting", "handover", "errors", "setup", "force", "acl", "locks", "overlap", "readers", "slots")},

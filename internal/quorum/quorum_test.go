@@ -1,4 +1,4 @@
-package redlock
+package quorum
 
 import (
 	"fmt"
@@ -8,15 +8,18 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // More than half of all members are a quorum, however many of them vote or can be reached.
 func TestQuorumIsOfTheConfigured(t *testing.T) {
 	for members, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 7: 4} {
-		v := viewOfAll(members)
-		v.Out[0] = ErrNotMember
-		if got := quorumOf(v); got != (quorum{want, members}) {
-			t.Errorf("of %d members %d are a quorum of %d, want %d", members, got.need, got.of, want)
+		v := testvotes.ViewOfAll(members)
+		v.Out[0] = script.ErrNotMember
+		if got := MajorityOf(v); got != (Majority{want, members}) {
+			t.Errorf("of %d members %d are a quorum of %d, want %d", members, got.Need, got.Of, want)
 		}
 	}
 }
@@ -24,25 +27,25 @@ func TestQuorumIsOfTheConfigured(t *testing.T) {
 func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		claim, votes string
-		want         verdict
+		want         Verdict
 	}{
-		{"one master decides alone", "g", won},
-		{"one master refuses alone", "h", lost},
-		{"nothing heard decides nothing", ".....", undecided},
-		{"a quorum of grants wins, whatever comes", "ggg..", won},
-		{"two grants of five do not", "gg...", undecided},
-		{"two grants of five with the others unknown lose", "gguuu", lost},
-		{"unknown is no grant", "ggu..", undecided},
-		{"three noes lose while two are pending", "hhh..", lost},
-		{"two noes do not lose", "hh...", undecided},
-		{"refusals and holds add up", "hru..", lost},
-		{"an even split of four loses", "gghh", lost},
-		{"with four masters two noes lose", "hh..", lost},
-		{"with two masters one no loses", ".h", lost},
-		{"with two masters one grant does not win", "g.", undecided},
-		{"unreachable masters do not shrink the quorum", "uuugg", lost},
+		{"one master decides alone", "g", Won},
+		{"one master refuses alone", "h", Lost},
+		{"nothing heard decides nothing", ".....", Undecided},
+		{"a quorum of grants wins, whatever comes", "ggg..", Won},
+		{"two grants of five do not", "gg...", Undecided},
+		{"two grants of five with the others unknown lose", "gguuu", Lost},
+		{"unknown is no grant", "ggu..", Undecided},
+		{"three noes lose while two are pending", "hhh..", Lost},
+		{"two noes do not lose", "hh...", Undecided},
+		{"refusals and holds add up", "hru..", Lost},
+		{"an even split of four loses", "gghh", Lost},
+		{"with four masters two noes lose", "hh..", Lost},
+		{"with two masters one no loses", ".h", Lost},
+		{"with two masters one grant does not win", "g.", Undecided},
+		{"unreachable masters do not shrink the quorum", "uuugg", Lost},
 	} {
-		if got := decide(ballot(c.votes), majorityOf(len(c.votes))); got != c.want {
+		if got := Decide(testvotes.Of(c.votes), testvotes.MajorityOf(len(c.votes))); got != c.want {
 			t.Errorf("%s: %q decides %v, want %v", c.claim, c.votes, got, c.want)
 		}
 	}
@@ -53,7 +56,7 @@ func TestDecide(t *testing.T) {
 func TestDecideAsSoonAsCertain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghru.")), 1, 7, -1).Draw(t, "votes")
-		outcomes := map[verdict]bool{}
+		outcomes := map[Verdict]bool{}
 		var fill func(prefix, rest string)
 		fill = func(prefix, rest string) {
 			if rest == "" {
@@ -64,9 +67,9 @@ func TestDecideAsSoonAsCertain(t *testing.T) {
 					}
 				}
 				if grants > len(prefix)/2 {
-					outcomes[won] = true
+					outcomes[Won] = true
 				} else {
-					outcomes[lost] = true
+					outcomes[Lost] = true
 				}
 				return
 			}
@@ -78,13 +81,13 @@ func TestDecideAsSoonAsCertain(t *testing.T) {
 			fill(prefix+"h", rest[1:])
 		}
 		fill("", votes)
-		want := undecided
+		want := Undecided
 		if len(outcomes) == 1 {
 			for v := range outcomes {
 				want = v
 			}
 		}
-		if got := decide(ballot(votes), majorityOf(len(votes))); got != want {
+		if got := Decide(testvotes.Of(votes), testvotes.MajorityOf(len(votes))); got != want {
 			t.Fatalf("%q decides %v, want %v", votes, got, want)
 		}
 	})
@@ -102,7 +105,7 @@ func TestDisowned(t *testing.T) {
 		{"two of four leave no quorum", "nn..", true},
 		{"another's hold is a no", "hhn..", true},
 	} {
-		if got := disowned(ballot(c.votes), quorum{majorityOf(len(c.votes)), len(c.votes)}); got != c.want {
+		if got := Disowned(testvotes.Of(c.votes), Majority{testvotes.MajorityOf(len(c.votes)), len(c.votes)}); got != c.want {
 			t.Errorf("%s: %q: %v, want %v", c.claim, c.votes, got, c.want)
 		}
 	}
@@ -111,18 +114,18 @@ func TestDisowned(t *testing.T) {
 func TestDecideHeld(t *testing.T) {
 	for _, c := range []struct {
 		claim, votes string
-		want         verdict
+		want         Verdict
 	}{
-		{"two noes and one dead of five do not decide: a third may disown it", "nnu..", undecided},
-		{"the third does", "nnun.", lost},
-		{"with three noes or three grants out of reach it is neither", "nnugg", lost},
-		{"three unknown of five: neither can come any more", "uuu..", lost},
-		{"three noes disown it", "nnn..", lost},
-		{"three grants win", "ggg..", won},
-		{"two grants and two noes hang on the last", "ggnn.", undecided},
-		{"of three, one no and one dead hang on the last", "nu.", undecided},
+		{"two noes and one dead of five do not decide: a third may disown it", "nnu..", Undecided},
+		{"the third does", "nnun.", Lost},
+		{"with three noes or three grants out of reach it is neither", "nnugg", Lost},
+		{"three unknown of five: neither can come any more", "uuu..", Lost},
+		{"three noes disown it", "nnn..", Lost},
+		{"three grants win", "ggg..", Won},
+		{"two grants and two noes hang on the last", "ggnn.", Undecided},
+		{"of three, one no and one dead hang on the last", "nu.", Undecided},
 	} {
-		if got := decideHeld(ballot(c.votes), quorum{majorityOf(len(c.votes)), len(c.votes)}); got != c.want {
+		if got := DecideHeld(testvotes.Of(c.votes), Majority{testvotes.MajorityOf(len(c.votes)), len(c.votes)}); got != c.want {
 			t.Errorf("%s: %q decides %v, want %v", c.claim, c.votes, got, c.want)
 		}
 	}
@@ -133,7 +136,7 @@ func TestDecideHeld(t *testing.T) {
 func TestDecideHeldAsSoonAsCertain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghnru.")), 1, 7, -1).Draw(t, "votes")
-		need := majorityOf(len(votes))
+		need := testvotes.MajorityOf(len(votes))
 		outcomes := map[string]bool{}
 		var fill func(prefix, rest string)
 		fill = func(prefix, rest string) {
@@ -150,8 +153,8 @@ func TestDecideHeldAsSoonAsCertain(t *testing.T) {
 			}
 		}
 		fill("", votes)
-		got := decideHeld(ballot(votes), quorum{need, len(votes)})
-		if (got == undecided) != (len(outcomes) > 1) {
+		got := DecideHeld(testvotes.Of(votes), Majority{need, len(votes)})
+		if (got == Undecided) != (len(outcomes) > 1) {
 			t.Fatalf("%q decides %v, and may become %v", votes, got, outcomes)
 		}
 	})
@@ -176,7 +179,7 @@ func TestContended(t *testing.T) {
 		{"three are away: nothing can be had whoever holds", "rrrh.", 0, false},
 		{"the time was up: who did not answer by then is away", "hg...", 0, false},
 	} {
-		freeIn, got := contended(ballot(c.votes), majorityOf(len(c.votes)))
+		freeIn, got := Contended(testvotes.Of(c.votes), testvotes.MajorityOf(len(c.votes)))
 		if freeIn != c.freeIn || got != c.want {
 			t.Errorf("%s: %q: %v, %v; want %v, %v", c.claim, c.votes, freeIn, got, c.freeIn, c.want)
 		}
@@ -186,8 +189,8 @@ func TestContended(t *testing.T) {
 func TestQuorumth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 9).Draw(t, "values")
-		need := majorityOf(len(values))
-		got := quorumth(values, need)
+		need := testvotes.MajorityOf(len(values))
+		got := NthLargest(values, need)
 		least := slices.IndexFunc(values, func(v int) bool { return v == got })
 		atLeast := 0
 		for _, v := range values {
@@ -202,9 +205,7 @@ func TestQuorumth(t *testing.T) {
 			}
 		}
 		if least < 0 || atLeast < need || above >= need {
-			t.Fatalf("quorumth(%v, %d) = %d", values, need, got)
+			t.Fatalf("NthLargest(%v, %d) = %d", values, need, got)
 		}
 	})
 }
-
-func (v verdict) String() string { return [...]string{"undecided", "won", "lost"}[v] }

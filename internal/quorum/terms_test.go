@@ -1,4 +1,4 @@
-package redlock
+package quorum
 
 import (
 	"testing"
@@ -20,11 +20,11 @@ func TestTerms(t *testing.T) {
 		{"no factor leaves the 2 ms", time.Second, 0, 0, 2 * ms, 998 * ms, time.Second},
 		{"lock delay is the masters' alone", time.Second, 5 * time.Second, 0.01, 12 * ms, 988 * ms, 6 * time.Second},
 	} {
-		got := termsOf(c.ttl, c.delay, c.factor)
-		if got.drift != c.drift || got.keyTTL() != c.key {
-			t.Errorf("%s: drift %v, key ttl %v; want %v, %v", c.claim, got.drift, got.keyTTL(), c.drift, c.key)
+		got := TermsOf(c.ttl, c.delay, c.factor)
+		if got.Drift != c.drift || got.KeyTTL() != c.key {
+			t.Errorf("%s: drift %v, key ttl %v; want %v, %v", c.claim, got.Drift, got.KeyTTL(), c.drift, c.key)
 		}
-		if valid := got.validUntil(1000).Sub(1000); valid != c.valid {
+		if valid := got.ValidUntil(1000).Sub(1000); valid != c.valid {
 			t.Errorf("%s: valid for %v, want %v", c.claim, valid, c.valid)
 		}
 	}
@@ -35,7 +35,7 @@ func TestJump(t *testing.T) {
 	// A key of 30 s, set by a request that was sent at 100 s and answered at 101 s:
 	// it expires between 130 s and 131 s.
 	at := func(d time.Duration) clock.Instant { return clock.Instant(d) }
-	e := expiryAfter(at(100*s), at(101*s), 30*s)
+	e := ExpiryAfter(at(100*s), at(101*s), 30*s)
 	for _, c := range []struct {
 		claim     string
 		remaining time.Duration
@@ -49,7 +49,7 @@ func TestJump(t *testing.T) {
 		{"forward by ten seconds", 10 * s, 110 * s, 110 * s, 10*s - 300*time.Millisecond},
 		{"back by an hour", 3620 * s, 110 * s, 110 * s, -(3599*s - 300*time.Millisecond)},
 	} {
-		if got := e.jump(c.remaining, at(c.sent), at(c.got), 300*time.Millisecond); got != c.want {
+		if got := e.Jump(c.remaining, at(c.sent), at(c.got), 300*time.Millisecond); got != c.want {
 			t.Errorf("%s: %v, want %v", c.claim, got, c.want)
 		}
 	}

@@ -1,0 +1,120 @@
+package quorum
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// MaxMasters bounds the number of masters; a quorum of more is slower and no safer.
+const MaxMasters = 31
+
+// Verdict is what the votes so far decide.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Undecided Verdict = iota
+	Won               // a quorum granted
+	Lost              // a quorum is out of reach
+)
+
+// String returns the verdict in lower case.
+func (v Verdict) String() string { return [...]string{"undecided", "won", "lost"}[v] }
+
+// Majority is how many members decide: more than half of all that the table has, whatever
+// number of them can be reached, or is among the client's masters.
+type Majority struct{ Need, Of int }
+
+// MajorityOf is that of a view's table.
+func MajorityOf(v *membership.View) Majority {
+	return Majority{v.Table.Quorum(), len(v.Table.Members)}
+}
+
+// Decide tells what the votes decide as soon as it is certain, whatever the
+// pending ones will be.
+func Decide(votes []script.Vote, need int) Verdict {
+	granted, pending := 0, 0
+	for i := range votes {
+		switch {
+		case !votes[i].Heard:
+			pending++
+		case votes[i].Answer == script.Granted:
+			granted++
+		}
+	}
+	switch {
+	case granted >= need:
+		return Won
+	case granted+pending < need:
+		return Lost
+	}
+	return Undecided
+}
+
+// DecideHeld is Decide for a question about a lock that the asker may have: a quorum that is out
+// of reach does not decide it as long as the pending votes may disown the lock.
+func DecideHeld(votes []script.Vote, m Majority) Verdict {
+	no, pending := denials(votes)
+	if v := Decide(votes, m.Need); v != Lost || no > m.Of-m.Need || no+pending <= m.Of-m.Need {
+		return v
+	}
+	return Undecided
+}
+
+// Disowned reports that so many members said "not yours" that the others are
+// no quorum, whatever they say.
+func Disowned(votes []script.Vote, m Majority) bool {
+	no, _ := denials(votes)
+	return no > m.Of-m.Need
+}
+
+// denials counts the masters that said "not yours", and those that were not heard yet.
+func denials(votes []script.Vote) (no, pending int) {
+	for i := range votes {
+		switch {
+		case !votes[i].Heard:
+			pending++
+		case votes[i].NotMine():
+			no++
+		}
+	}
+	return no, pending
+}
+
+// Contended reports that a failed acquisition failed for others' holds: without
+// them a quorum of masters could have granted. A verdict that fell early counts
+// those that were not heard by then among them. freeIn is how long it takes, at the
+// least, until a quorum can be free: the need-th smallest remaining time.
+func Contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
+	early := Decide(votes, need) == Lost
+	left := make([]time.Duration, 0, len(votes))
+	for i := range votes {
+		switch v := &votes[i]; {
+		case v.Answer == script.Held:
+			left = append(left, v.Remaining)
+		case v.Answer == script.Granted, early && !v.Heard:
+			left = append(left, 0)
+		}
+	}
+	if len(left) < need {
+		return 0, false
+	}
+	slices.Sort(left)
+	return left[need-1], true
+}
+
+// NthLargest returns the n-th largest value: at least n of them are no smaller. It is the
+// zero value if there are fewer.
+func NthLargest[T cmp.Ordered](values []T, n int) T {
+	var scratch [MaxMasters]T
+	if n > len(values) {
+		return scratch[0]
+	}
+	sorted := scratch[:copy(scratch[:], values)]
+	slices.Sort(sorted)
+	return sorted[len(sorted)-n]
+}

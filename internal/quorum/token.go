@@ -1,0 +1,61 @@
+package quorum
+
+import (
+	"errors"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// Grant numbers become one token by two rules, which need no clock
+// (docs/PROTOCOL.md, "Why the token only grows"):
+//
+//   - the token is the highest grant number among the granting votes;
+//   - it counts once a quorum *stands* at it: masters whose own grant number is
+//     the token or above, and masters that confirmed, which is to say that they
+//     raised their counter to the token while the very grant that voted still
+//     stood there.
+//
+// Any later acquisition shares a master with that quorum, and its grant there
+// came after, so its INCR went above the token.
+
+// errNotAsked is the reason of a vote, for people to read.
+var errNotAsked = errors.New("not asked")
+
+// HighestGrant returns the token that the granting votes make.
+func HighestGrant(votes []script.Vote) fence.Token {
+	top := int64(0)
+	for i := range votes {
+		if votes[i].Answer == script.Granted {
+			top = max(top, votes[i].Grant)
+		}
+	}
+	return fence.Token(top)
+}
+
+// LowestGrant returns the lowest grant number among the granting votes.
+func LowestGrant(votes []script.Vote) fence.Token {
+	low := int64(script.MaxCounter)
+	for i := range votes {
+		if votes[i].Answer == script.Granted {
+			low = min(low, votes[i].Grant)
+		}
+	}
+	return fence.Token(low)
+}
+
+// Standings turns granting votes into the ballot of the confirm round: masters
+// that stand at the token have granted already, those that granted below it
+// are pending (they are the ones to ask), and nobody else can be counted.
+func Standings(votes []script.Vote, token fence.Token) []script.Vote {
+	ballot := make([]script.Vote, len(votes))
+	for i, v := range votes {
+		switch {
+		case v.Answer != script.Granted:
+			ballot[i] = script.Vote{Heard: true, Answer: script.Refused, Err: errNotAsked}
+		case v.Grant >= int64(token):
+			ballot[i] = v
+		}
+	}
+	return ballot
+}

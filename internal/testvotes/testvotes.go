@@ -1,0 +1,44 @@
+// Package testvotes has votes and views for tests.
+package testvotes
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// Of writes votes down in short: g granted, h held, r refused, u unknown,
+// n "not yours", . pending.
+func Of(s string) []script.Vote {
+	votes := make([]script.Vote, len(s))
+	for i, c := range s {
+		switch c {
+		case 'g':
+			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: 7}
+		case 'h':
+			votes[i] = script.Vote{Heard: true, Answer: script.Held, Remaining: time.Duration(i+1) * time.Second}
+		case 'r':
+			votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMember}
+		case 'u':
+			votes[i] = script.Vote{Heard: true, Answer: script.Unknown, Err: errors.New("no answer")}
+		case 'n':
+			votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
+		}
+	}
+	return votes
+}
+
+// ViewOfAll is a view in which n masters are the members, and all vote.
+func ViewOfAll(n int) *membership.View {
+	t := &membership.Table{MaxTTL: time.Minute.Milliseconds(), Drift: 0.01}
+	for i := range n {
+		t.Members = append(t.Members, membership.Member{ID: fmt.Sprint(i), State: membership.Voting})
+	}
+	return &membership.View{Version: "1", Table: t, Out: make([]error, n)}
+}
+
+// MajorityOf is how many of n are more than half.
+func MajorityOf(n int) int { return n/2 + 1 }
