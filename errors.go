@@ -103,7 +103,6 @@ var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
 
 // Reasons of single votes, not exported: they never stand alone.
 var (
-	errNotAsked   = errors.New("not asked")
 	errNotSent    = errors.New("not sent: caller gave up")
 	errNoAnswer   = errors.New("no answer yet")
 	errNotAwaited = errors.New("not needed: quorum already decided")
