@@ -1,10 +1,12 @@
 package redlock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -123,3 +125,12 @@ func (e *OptionError) Error() string {
 
 // Is reports that every OptionError is an ErrBadOption.
 func (e *OptionError) Is(target error) bool { return target == ErrBadOption }
+
+// contextError returns why ctx is over: its error, and its cause if that says more.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return printable.Because(err, cause)
+}

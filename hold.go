@@ -258,6 +258,17 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 	return &Lock{h: h, ctx: h.ctx, cancel: func(error) {}, wish: h.wish, writes: blocks}
 }
 
+// bound makes the bounds of a set's hold count from now.
+func (h *hold) bound(now clock.Instant, cfg lockConfig) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.began, h.atLeast = now, cfg.atLeast
+	if cfg.maxHold > 0 && h.ended == nil {
+		h.limit = now.Add(cfg.maxHold)
+		h.timer.Reset(h.untilNextTick(now))
+	}
+}
+
 // end ends the hold, once, and returns why it is over: cause, or the cause that
 // came before it. Renewal has stopped when end returns.
 func (h *hold) end(cause error) error {

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"errors"
 
 	"github.com/redlock-go/redlock/internal/printable"
 )
@@ -27,15 +26,6 @@ func (c *Client) enter(ctx context.Context) error {
 		return ErrClosed
 	}
 	return nil
-}
-
-// contextError returns why ctx is over: its error, and its cause if that says more.
-func contextError(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return printable.Because(err, cause)
 }
 
 // begin reports that the client is not closed. Close waits then until the caller

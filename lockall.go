@@ -233,21 +233,13 @@ func (c *Client) waitForOne(s *Locks, name string, w *waitLimit) error {
 // It returns which of them was the first that was not free, or -1.
 func (c *Client) take(s *Locks, names []string) (blocked int, err error) {
 	ctx, deadline := s.base, c.now().Add(c.requestTimeout)
-	again := false
 	blocked = -1
 	if err := c.mayAsk(ctx, opAcquire, names[0], &s.cfg); err != nil {
 		return -1, err
 	}
-	err = c.whileMembersChange(ctx, deadline, func(v *membership.View) (err error) {
-		for pause := splitPause; ; pause *= 2 {
-			blocked, err = c.takeAt(ctx, s, v, names, deadline)
-			// As in once: what an attempt at the version before was granted may not be
-			// given back yet.
-			if !again || !errors.Is(err, ErrHeld) || deadline.Sub(c.now()) < pause || c.pause(ctx, pause) != nil {
-				again = true
-				return err
-			}
-		}
+	err = c.atEachVersion(ctx, deadline, func(v *membership.View) (err error) {
+		blocked, err = c.takeAt(ctx, s, v, names, deadline)
+		return err
 	})
 	return blocked, err
 }
@@ -299,18 +291,6 @@ func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names
 	}
 	s.begin(attempts, votes)
 	return -1, nil
-}
-
-// begin makes holds of the attempts. If an observer does not return, it gives up those that
-// come after.
-func (s *Locks) begin(attempts []*attempt, votes [][]script.Vote) {
-	for i, a := range attempts {
-		orElse(func() { a.begin(s.base, votes[i]) }, func() {
-			for _, rest := range attempts[i+1:] {
-				rest.h.giveUp(&rest.asked, nowhere)
-			}
-		})
-	}
 }
 
 // heldByOther reports that masters refused a name because of its own lock, and not

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -117,14 +118,15 @@ func (s *Locks) finish(cfg lockConfig) (*Locks, error) {
 	return s, nil
 }
 
-// bound makes the bounds of a set's hold count from now.
-func (h *hold) bound(now clock.Instant, cfg lockConfig) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.began, h.atLeast = now, cfg.atLeast
-	if cfg.maxHold > 0 && h.ended == nil {
-		h.limit = now.Add(cfg.maxHold)
-		h.timer.Reset(h.untilNextTick(now))
+// begin makes holds of the attempts. If an observer does not return, it gives up those that
+// come after.
+func (s *Locks) begin(attempts []*attempt, votes [][]script.Vote) {
+	for i, a := range attempts {
+		orElse(func() { a.begin(s.base, votes[i]) }, func() {
+			for _, rest := range attempts[i+1:] {
+				rest.h.giveUp(&rest.asked, nowhere)
+			}
+		})
 	}
 }
 
@@ -182,18 +184,6 @@ func (s *Locks) renew(now clock.Instant, ttl time.Duration) {
 			}
 		}
 	})
-}
-
-// retryRenewal returns the ttl of a renewal that begins now, and has it tried again
-// soon unless it succeeds.
-func (h *hold) retryRenewal(now clock.Instant) time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.renewAt = now.Add(h.terms.TTL / renewRetries)
-	if h.ended == nil {
-		h.timer.Reset(h.untilNextTick(now))
-	}
-	return h.terms.TTL
 }
 
 func (s *Locks) none() bool { return s == nil || s.client == nil }

@@ -28,7 +28,7 @@ func LogObserver(logger *slog.Logger) Observer {
 	l := logs{logger}
 	return Observer{
 		AttemptFailed: func(ctx context.Context, a FailedAttempt) {
-			l.log(ctx, slog.LevelDebug, "lock attempt failed", slog.String("lock", a.Name), mode(a.Reads), slog.Duration("took", a.Took), reason(a.Err))
+			l.log(ctx, slog.LevelDebug, "lock attempt failed", slog.String("lock", a.Name), modeText(a.Reads), slog.Duration("took", a.Took), reason(a.Err))
 		},
 		Finished: l.finished,
 		Acquired: func(ctx context.Context, a Acquisition) {
@@ -52,7 +52,7 @@ func LogObserver(logger *slog.Logger) Observer {
 		},
 		Unlocked: func(ctx context.Context, u UnlockResult) {
 			if u.Err != nil {
-				l.log(ctx, slog.LevelWarn, "unlock failed", names(u.Names), mode(u.Reads), slog.Duration("took", u.Took), reason(u.Err))
+				l.log(ctx, slog.LevelWarn, "unlock failed", names(u.Names), modeText(u.Reads), slog.Duration("took", u.Took), reason(u.Err))
 			}
 		},
 		ClockJumped: func(ctx context.Context, j ClockJump) {
@@ -88,7 +88,7 @@ func (l logs) log(ctx context.Context, level slog.Level, message string, attrs .
 }
 
 func (l logs) hold(ctx context.Context, level slog.Level, message string, h Hold, attrs ...slog.Attr) {
-	l.log(ctx, level, message, append([]slog.Attr{slog.String("lock", h.Name), slog.Uint64("token", uint64(h.Token)), mode(h.Reads)}, attrs...)...)
+	l.log(ctx, level, message, append([]slog.Attr{slog.String("lock", h.Name), slog.Uint64("token", uint64(h.Token)), modeText(h.Reads)}, attrs...)...)
 }
 
 func (l logs) finished(ctx context.Context, r LockResult) {
@@ -104,7 +104,7 @@ func (l logs) finished(ctx context.Context, r LockResult) {
 	default:
 		message = "not locked"
 	}
-	attrs := []slog.Attr{names(r.Names), mode(r.Reads), slog.Duration("took", r.Took), slog.Int("attempts", r.Attempts)}
+	attrs := []slog.Attr{names(r.Names), modeText(r.Reads), slog.Duration("took", r.Took), slog.Int("attempts", r.Attempts)}
 	if r.Err != nil {
 		attrs = append(attrs, reason(r.Err))
 	}
@@ -118,7 +118,7 @@ func names(all []string) slog.Attr {
 	return slog.Any("locks", all)
 }
 
-func mode(reads bool) slog.Attr {
+func modeText(reads bool) slog.Attr {
 	if reads {
 		return slog.String("mode", "read")
 	}

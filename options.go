@@ -248,6 +248,23 @@ func validateName(name string) error {
 	return nil
 }
 
+// validateLockName checks a name that is to be locked, with so many slots or none.
+func validateLockName(name string, slots int) error {
+	if err := validateName(name); err != nil {
+		return err
+	}
+	if slots > 0 && len(slotName(name, MaxSlots)) > MaxNameLen {
+		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes with slots", MaxNameLen-len(slotName("", MaxSlots)))}
+	}
+	if last := name[len(name)-1]; last < '0' || last > '9' {
+		return nil
+	}
+	if of, slot := slotOf(name); slot > 0 {
+		return &OptionError{"name", fmt.Sprintf("%q", name), fmt.Sprintf("must not be that of a slot: lock %q with WithSlots", of)}
+	}
+	return nil
+}
+
 // CheckOptions reports what Lock and TryLock would refuse of these options, as *OptionErrors, joined.
 // It is for code that is given options long before it locks, so that it can refuse them then. It goes
 // by the client's own settings, and asks no master. A deployment may allow less, such as a shorter

@@ -15,12 +15,6 @@ func orElse(f, undo func()) {
 	returned = true
 }
 
-// leave is exit, and frees the name also if the observer does not return.
-func (h *hold) leave(writes bool, w *wish) (freed *round, ended error) {
-	orElse(func() { freed, ended = h.exit(writes, w) }, h.freeAnyway)
-	return freed, ended
-}
-
 // endEach ends and releases all holds, also when an observer does not return from one of them.
 func endEach(holds []*hold, cause error) {
 	for i, h := range holds {

@@ -23,7 +23,7 @@ import (
 // A lock that is held for reading has no token (Token, fence.FromContext): a guard refuses
 // its holder's writes. LastToken tells of the last writer.
 func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
-	return c.lock(ctx, name, opts, true, false)
+	return c.lock(ctx, name, opts, mode{reads: true})
 }
 
 // RLock tries as TryRLock does, again and again, until it has the lock or ctx ends; see Lock.
@@ -31,7 +31,7 @@ func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) 
 // writers that came after it, and no reader goes before a writer that came first. Readers that
 // follow each other in line are called together.
 func (c *Client) RLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
-	return c.lock(ctx, name, opts, true, true)
+	return c.lock(ctx, name, opts, mode{reads: true, waits: true})
 }
 
 // DoRead is Do for reading: it runs work while holding the lock as RLock does. There is no

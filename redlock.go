@@ -60,7 +60,7 @@ type Client struct {
 //
 // It is not safe to assume that the lock is held until Unlock: see Lock.Context.
 func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
-	return c.lock(ctx, name, opts, false, false)
+	return c.lock(ctx, name, opts, mode{})
 }
 
 // Lock tries as TryLock does, again and again, until it has the lock or ctx ends. When
@@ -74,7 +74,7 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 // it, until Unlock; with RenewWithContext it stops renewing as well. To bound only
 // the wait, use WithWait.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
-	return c.lock(ctx, name, opts, false, true)
+	return c.lock(ctx, name, opts, mode{waits: true})
 }
 
 // Do runs work while holding the lock, and unlocks whatever work does (also
@@ -104,20 +104,23 @@ func unlockAfter(ctx context.Context, held interface{ Unlock(context.Context) er
 	}
 }
 
+// mode is what a call wants: by default, to write, and not to wait.
+type mode struct{ reads, waits bool }
+
 // lock re-enters the hold that ctx carries, or else acquires afresh.
-func (c *Client) lock(ctx context.Context, name string, opts []LockOption, reads, mayWait bool) (*Lock, error) {
+func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mode) (*Lock, error) {
 	c.check(ctx)
 	cfg, err := c.configFor(name, opts)
 	if err != nil {
 		return nil, err
 	}
-	if reads {
+	if m.reads {
 		if err := cfg.read(); err != nil {
 			return nil, err
 		}
 	}
 	if c.observer.wantsCalls() {
-		cfg.telling = c.tellStart(ctx, []string{name}, false, &cfg, mayWait)
+		cfg.telling = c.tellStart(ctx, []string{name}, false, &cfg, m.waits)
 	}
 	if err := c.enter(ctx); err != nil {
 		err = printable.Because(ErrNotAcquired, err)
@@ -125,7 +128,7 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, reads
 		return nil, err
 	}
 	defer c.calls.Done()
-	lock, err := c.lockWith(ctx, name, cfg, mayWait)
+	lock, err := c.lockWith(ctx, name, cfg, m.waits)
 	orElse(func() { cfg.telling.finished(err) }, lock.giveBack)
 	return lock, err
 }
@@ -146,26 +149,35 @@ func (c *Client) lockWith(ctx context.Context, name string, cfg lockConfig, mayW
 
 // once is one attempt by a caller that does not wait. It is made again when the members
 // have changed meanwhile.
-func (c *Client) once(ctx context.Context, name string, cfg lockConfig) (*Lock, error) {
+func (c *Client) once(ctx context.Context, name string, cfg lockConfig) (lock *Lock, err error) {
 	deadline := c.now().Add(c.requestTimeout)
 	if err := c.mayAsk(ctx, opAcquire, name, &cfg); err != nil {
 		return nil, err
 	}
-	var lock *Lock
-	var ours *attempt // the last one, which may not be given back everywhere yet
-	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) (err error) {
+	err = c.atEachVersion(ctx, deadline, func(v *membership.View) (err error) {
+		a := c.prepare(v, name, cfg, nowhere)
+		a.deadline = deadline
+		a.h.send(&a.asked, a.call)
+		lock, err = c.conclude(ctx, a)
+		return err
+	})
+	return lock, err
+}
+
+// atEachVersion makes an attempt, and another one at each version of the members that comes
+// meanwhile. What the attempt before was granted may not be given back everywhere by then, so
+// one that is refused for it is made again.
+func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, attempt func(*membership.View) error) error {
+	first := true
+	return c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
 		for pause := splitPause; ; pause *= 2 {
-			a := c.prepare(v, name, cfg, nowhere)
-			a.deadline = deadline
-			a.h.send(&a.asked, a.call)
-			lock, err = c.conclude(ctx, a)
-			if ours == nil || !errors.Is(err, ErrHeld) || deadline.Sub(c.now()) < pause || c.pause(ctx, pause) != nil {
-				ours = a
+			err := attempt(v)
+			if first || !errors.Is(err, ErrHeld) || deadline.Sub(c.now()) < pause || c.pause(ctx, pause) != nil {
+				first = false
 				return err
 			}
 		}
 	})
-	return lock, err
 }
 
 // attempt is one attempt at a fresh acquisition. This is the algorithm; the

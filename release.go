@@ -198,6 +198,20 @@ func (h *hold) exit(writes bool, w *wish) (freed *round, ended error) {
 	return h.release(left, next), nil
 }
 
+// leave is exit, and frees the name also if the observer does not return.
+func (h *hold) leave(writes bool, w *wish) (freed *round, ended error) {
+	orElse(func() { freed, ended = h.exit(writes, w) }, h.freeAnyway)
+	return freed, ended
+}
+
+// giveBack frees a lock under which nothing was done. Nobody waits for that.
+func (h *hold) giveBack() {
+	h.mu.Lock()
+	h.atLeast = 0
+	h.mu.Unlock()
+	h.leave(!h.reading.Load(), h.wish)
+}
+
 // unlock is exit, and waits until a quorum of masters has done it.
 func (h *hold) unlock(writes bool, w *wish) error {
 	c := h.client
@@ -264,10 +278,3 @@ func (r releaseOf) Prepare(master int, given script.Call, resent bool) script.Ca
 	}
 	return given
 }
-
-// noAsker is the asker of what nobody waits for.
-type noAsker struct{}
-
-func (noAsker) Begin(int) bool { return true }
-
-func (noAsker) Answer(int, script.Vote) {}

@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -56,23 +55,6 @@ func slotOf(name string) (of string, slot int) {
 		return name, 0
 	}
 	return of, slot
-}
-
-// validateLockName checks a name that is to be locked, with so many slots or none.
-func validateLockName(name string, slots int) error {
-	if err := validateName(name); err != nil {
-		return err
-	}
-	if slots > 0 && len(slotName(name, MaxSlots)) > MaxNameLen {
-		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes with slots", MaxNameLen-len(slotName("", MaxSlots)))}
-	}
-	if last := name[len(name)-1]; last < '0' || last > '9' {
-		return nil
-	}
-	if of, slot := slotOf(name); slot > 0 {
-		return &OptionError{"name", fmt.Sprintf("%q", name), fmt.Sprintf("must not be that of a slot: lock %q with WithSlots", of)}
-	}
-	return nil
 }
 
 // lockSlot re-enters the slot of name that ctx carries, or else takes a free one, or waits
@@ -146,12 +128,4 @@ func (c *Client) waitForSlot(ctx context.Context, name string, cfg lockConfig) (
 		return nil, failed
 	}
 	return taken, nil
-}
-
-// giveBack frees a lock under which nothing was done. Nobody waits for that.
-func (h *hold) giveBack() {
-	h.mu.Lock()
-	h.atLeast = 0
-	h.mu.Unlock()
-	h.leave(!h.reading.Load(), h.wish)
 }

@@ -89,12 +89,10 @@ func (h *hold) told() Hold {
 // observer is who is told of the hold. It is nobody for one that no call to lock asked for: that of ForceUnlock.
 func (h *hold) observer() *Observer {
 	if h.telling == nil {
-		return &nobody
+		return new(Observer)
 	}
 	return &h.client.observer
 }
-
-var nobody Observer
 
 // tellAcquired comes before begin, so that the end of the hold is told after it.
 func (h *hold) tellAcquired(start clock.Instant, votes []script.Vote) {

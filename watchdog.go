@@ -116,6 +116,18 @@ func (h *hold) renew(ttl time.Duration) {
 	h.confirmRest(r.view)
 }
 
+// retryRenewal returns the ttl of a renewal that begins now, and has it tried again
+// soon unless it succeeds.
+func (h *hold) retryRenewal(now clock.Instant) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.renewAt = now.Add(h.terms.TTL / renewRetries)
+	if h.ended == nil {
+		h.timer.Reset(h.untilNextTick(now))
+	}
+	return h.terms.TTL
+}
+
 // confirmRest asks the masters that have the lock, and do not know its token, to confirm it: they granted a
 // lower number, and were not needed or came late. Verify and Inspect know a holder by its token, and any
 // quorum of its masters may be all that is left.

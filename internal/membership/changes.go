@@ -71,7 +71,7 @@ func (s situation) toward(c Change) (step, error) {
 	case Add:
 		return s.adding(t, c.Address)
 	case Replace:
-		return s.placing(t, c.Replaced, c.Address)
+		return s.replacing(t, c.Replaced, c.Address)
 	}
 	m := t.at(c.Address)
 	if m == nil {
@@ -149,8 +149,8 @@ func (s situation) adding(t *Table, address string) (step, error) {
 	return propose{s.view, next}, nil
 }
 
-// placing returns the next step of putting the server at address in the place of another.
-func (s situation) placing(t *Table, replaced, address string) (step, error) {
+// replacing returns the next step of putting the server at address in the place of another.
+func (s situation) replacing(t *Table, replaced, address string) (step, error) {
 	old := t.at(replaced)
 	if old == nil {
 		if m := t.at(address); m != nil {
@@ -184,7 +184,7 @@ func (s situation) placing(t *Table, replaced, address string) (step, error) {
 // awaiting returns what is to be done until a member votes.
 func (s situation) awaiting(m Member) (step, error) {
 	if m.State == New {
-		if s.serving(m.ID) < 0 && s.replacing(m) < 0 {
+		if s.serving(m.ID) < 0 && s.successor(m) < 0 {
 			return waitFor{m.Address + " is a new member, but does not answer"}, nil
 		}
 		if n, need := len(s.sources(s.view)), s.view.Table.Quorum(); n < need {

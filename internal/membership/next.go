@@ -68,7 +68,7 @@ func (s situation) next() step {
 	}
 	wait := time.Duration(0)
 	for _, m := range v.Table.Members {
-		i := s.replacing(m)
+		i := s.successor(m)
 		switch {
 		case i < 0:
 			continue
@@ -116,9 +116,9 @@ func (s situation) next() step {
 // nothing, and those that promise it refuse what another client proposes meanwhile.
 func (s situation) mayChange() bool { return len(s.members(s.view)) >= s.view.Table.Quorum() }
 
-// replacing returns the master at the address of a member that no server is, whose server
+// successor returns the master at the address of a member that no server is, whose server
 // is free to take its place; -1 if there is none.
-func (s situation) replacing(m Member) int {
+func (s situation) successor(m Member) int {
 	if i := s.forgotten(m); i >= 0 && (!s.reports[i].intact() || s.view.Table.find(s.reports[i].id) == nil) {
 		return i
 	}

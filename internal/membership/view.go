@@ -201,7 +201,7 @@ func (s situation) beyondRepair() bool {
 	t, lost := s.view.Table, 0
 	for _, m := range t.Members {
 		i := s.serving(m.ID)
-		if m.State == New && (i < 0 || s.reports[i].synced == "") || s.replacing(m) >= 0 {
+		if m.State == New && (i < 0 || s.reports[i].synced == "") || s.successor(m) >= 0 {
 			lost++
 		}
 	}
