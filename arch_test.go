@@ -89,7 +89,7 @@ func TestImports(t *testing.T) {
 		"internal/master":     {"internal/clock", "internal/script"},
 		"internal/masterurl":  {},
 		"internal/membership": {"internal/clock", "internal/printable", "internal/script", "internal/master"},
-		"internal/quorum":     {"fence", "internal/clock", "internal/membership", "internal/script"},
+		"internal/quorum":     {"fence", "internal/clock", "internal/master", "internal/membership", "internal/script"},
 		"internal/waitqueue":  {"internal/clock"},
 		"internal/testhook":   {"internal/clock"},
 		".":                   {"fence", "internal/clock", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/waitqueue"},

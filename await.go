@@ -5,12 +5,15 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // await waits until r is decided or the deadline has passed. It returns why when ctx
 // ends, or the client is closed, before. When masters had no vote in r, and would have one if they
 // were asked again, it does not wait for those that are pending, which may hang: newerView asks again.
-func (c *Client) await(ctx context.Context, r *round, deadline clock.Instant) error {
+func (c *Client) await(ctx context.Context, r *quorum.Round, deadline clock.Instant) error {
 	timer := c.getTimer(deadline.Sub(c.now()))
 	defer c.putTimer(timer)
 	decided := c.listen(r)
@@ -27,12 +30,12 @@ func (c *Client) await(ctx context.Context, r *round, deadline clock.Instant) er
 		case <-c.closed.Done():
 			return ErrClosed
 		}
-		if r.isDecided() {
+		if r.Decided() {
 			return nil
 		}
 		var overtaken bool
-		if overtaken, changed = c.members.Overtaken(r.view, r.outdated()); overtaken {
-			r.overtake()
+		if overtaken, changed = c.members.Overtaken(r.View, r.Outdated()); overtaken {
+			r.Overtake()
 			return nil
 		}
 	}
@@ -54,18 +57,18 @@ func (c *Client) pause(ctx context.Context, d time.Duration) error {
 
 // listen returns a channel from the client's pool that gets something when the
 // verdict of r falls.
-func (c *Client) listen(r *round) chan struct{} {
+func (c *Client) listen(r *quorum.Round) chan struct{} {
 	decided, ok := c.signals.Get().(chan struct{})
 	if !ok {
 		decided = make(chan struct{}, 1)
 	}
-	r.notify(decided)
+	r.Notify(decided)
 	return decided
 }
 
 // stopListening gives the channel back.
-func (c *Client) stopListening(r *round, decided chan struct{}) {
-	r.notify(nil)
+func (c *Client) stopListening(r *quorum.Round, decided chan struct{}) {
+	r.Notify(nil)
 	select {
 	case <-decided:
 	default:
@@ -87,4 +90,15 @@ func (c *Client) getTimer(d time.Duration) *time.Timer {
 func (c *Client) putTimer(t *time.Timer) {
 	t.Stop()
 	c.timers.Put(t)
+}
+
+// question asks all masters something that changes nothing, and waits for the verdict: then no further answer is wanted.
+func (c *Client) question(ctx context.Context, asked *quorum.Round, name string, call script.Call, deadline clock.Instant) error {
+	requests := asked.Requests(len(c.masters))
+	for i := range requests {
+		requests[i] = master.Request{Order: name, Call: call, Version: asked.View.Version, To: asked}
+	}
+	asked.Ask(c.masters)
+	defer asked.Abandon()
+	return c.await(ctx, asked, deadline)
 }

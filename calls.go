@@ -101,3 +101,10 @@ func (h *hold) undoCall(mark time.Duration, in place) script.Call {
 	channel, ticket := h.placeText(in)
 	return script.Undo.Call([]*string{&h.keys.Lock, &h.keys.Gone, &h.keys.Queue, &h.keys.Asked}, &h.owner, mark.Milliseconds(), channel, ticket)
 }
+
+// noAsker is the asker of what nobody waits for.
+type noAsker struct{}
+
+func (noAsker) Begin(int) bool { return true }
+
+func (noAsker) Answer(int, script.Vote) {}

@@ -103,14 +103,6 @@ var (
 // errNoLock is what a nil *Lock returns.
 var errNoLock = fmt.Errorf("%w: the *Lock is nil", ErrNotAcquired)
 
-// Reasons of single votes, not exported: they never stand alone.
-var (
-	errNotSent    = errors.New("not sent: caller gave up")
-	errNoAnswer   = errors.New("no answer yet")
-	errNotAwaited = errors.New("not needed: quorum already decided")
-	errOvertaken  = errors.New("not needed: the members have changed")
-)
-
 // OptionError tells which input was refused; errors.Is finds ErrBadOption.
 type OptionError struct {
 	Field string // "ttl", "masters[2]", …

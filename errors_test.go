@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
@@ -97,11 +98,11 @@ func TestVotesSayWhatIsSo(t *testing.T) {
 		{"decided", []script.Vote{held, held, notKnown}, []string{"a held, lease ends in 1s;", "c held;", "d unknown: not needed: quorum already decided"}, []string{"no answer", "0s"}},
 		{"the time was up", []script.Vote{held, held}, []string{"c unknown: no answer yet", "e unknown: no answer yet"}, []string{"not needed"}},
 	} {
-		r := newRound(testvotes.ViewOfAll(5))
+		r := quorum.NewRound(testvotes.ViewOfAll(5))
 		for i, v := range x.votes {
 			r.Answer(i, v)
 		}
-		text := c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", r.tally()).Error()
+		text := c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", r.Tally()).Error()
 		for _, word := range x.says {
 			if !strings.Contains(text, word) {
 				t.Errorf("%s: %q does not say %q", x.claim, text, word)

@@ -54,11 +54,11 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 		return verdict, err
 	}
 	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
-		asked := newHeldRound(v)
+		asked := quorum.NewHeldRound(v)
 		if err := c.question(ctx, asked, name, question, deadline); err != nil {
 			return err
 		}
-		switch votes := asked.tally(); {
+		switch votes := asked.Tally(); {
 		case quorum.Decide(votes, asked.Need) == quorum.Won:
 			verdict = VerifyValid
 		case quorum.Disowned(votes, asked.Majority):

@@ -112,7 +112,7 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, shown Inspect
 	a := c.prepare(v, shown.Name, cfg, nowhere)
 	a.deadline = deadline
 	a.call = a.h.acquireCall(a.h.terms, place{&channel, ticket})
-	var out []*round
+	var out []*quorum.Round
 	c.gather(func() {
 		for _, t := range shown.taken() {
 			out = append(out, c.putOut(v, shown.Name, t, &channel))
@@ -145,32 +145,32 @@ func (h *hold) leaveLine(channel *string) {
 // putOut asks all masters to release a lock, and to refuse its owner from then on, for as long
 // as its lease may last and a request of it may be under way. Without that, the owner's
 // repair would write the lock back on masters that do not have it.
-func (c *Client) putOut(v *membership.View, name string, t taken, channel *string) *round {
+func (c *Client) putOut(v *membership.View, name string, t taken, channel *string) *quorum.Round {
 	k := script.KeysOf(c.prefix, name, t.owner)
 	mark := quorum.LingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL
 	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &t.stored, mark.Milliseconds(), channel, &noText)
-	r := newRound(v)
-	r.weigh = func(_ int, v script.Vote) script.Vote {
+	r := quorum.NewRound(v)
+	r.Weigher = quorum.WeighFunc(func(_ int, v script.Vote) script.Vote {
 		if v.NotMine() { // it is not there, and cannot come any more
 			v.Answer, v.Err = script.Granted, nil
 		}
 		return v
-	}
-	requests := r.requests(len(c.masters))
+	})
+	requests := r.Requests(len(c.masters))
 	for i := range requests {
 		requests[i] = master.Request{Order: name, Call: call, To: r}
 	}
-	r.ask(c)
+	r.Ask(c.masters)
 	return r
 }
 
 // awaitOut waits until a quorum of masters has put an owner out.
-func (c *Client) awaitOut(ctx context.Context, r *round, name string, deadline clock.Instant) error {
+func (c *Client) awaitOut(ctx context.Context, r *quorum.Round, name string, deadline clock.Instant) error {
 	if err := c.await(ctx, r, deadline); err != nil {
 		return err
 	}
-	if r.won() {
+	if r.Won() {
 		return nil
 	}
-	return &QuorumError{Op: opForceUnlock, Name: name, Reason: ErrNoQuorum, Need: r.Need, Votes: c.publish(r.tally()), Lacks: r.view.Lacks}
+	return &QuorumError{Op: opForceUnlock, Name: name, Reason: ErrNoQuorum, Need: r.Need, Votes: c.publish(r.Tally()), Lacks: r.View.Lacks}
 }

@@ -53,18 +53,18 @@ type hold struct {
 	atLeast         time.Duration // after that it stays taken for so long; 0: not
 	terms           quorum.Terms  // of the next renewal
 	masters         []masterHold
-	few             [few]masterHold    // where they are if there are no more
-	again           map[*Lock]struct{} // the handles of re-entries that are not unlocked
-	depth           int                // handles that are not unlocked, and re-entries under way
-	writers         int                // those of them that write
-	ceased          int                // those of them that wish for no renewal any more
-	blocks          bool               // other callers of this client do not ask for the name
-	ended           error              // why it is over; nil while held
-	disowned        bool               // the lease ended because masters said "not yours"
+	few             [quorum.Few]masterHold // where they are if there are no more
+	again           map[*Lock]struct{}     // the handles of re-entries that are not unlocked
+	depth           int                    // handles that are not unlocked, and re-entries under way
+	writers         int                    // those of them that write
+	ceased          int                    // those of them that wish for no renewal any more
+	blocks          bool                   // other callers of this client do not ask for the name
+	ended           error                  // why it is over; nil while held
+	disowned        bool                   // the lease ended because masters said "not yours"
 	endedAt         clock.Instant
 	timer           *time.Timer
 	renewAt         clock.Instant
-	renewal         *round        // the watchdog's last one
+	renewal         *renewal      // the watchdog's last one
 	version         string        // of the table of members, at which masters' votes count
 	quorum.Majority               // of that table
 	earlier         int           // votes at an earlier version prove the hold if they are so many; 0: there are none
@@ -95,20 +95,20 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 		h.maxHold, h.atLeast = 0, 0 // finish sets them for all from the same moment
 	}
 	h.terms = h.termsAt(v, cfg.ttl)
-	h.masters = inPlace(&h.few, len(c.masters))
+	h.masters = quorum.InPlace(&h.few, len(c.masters))
 	h.longest = h.terms.KeyTTL()
 	return h
 }
 
 // send sends the same call to all masters.
-func (h *hold) send(r *round, call script.Call) {
-	requests := r.requests(len(h.masters))
+func (h *hold) send(r *quorum.Round, call script.Call) {
+	requests := r.Requests(len(h.masters))
 	h.mu.Lock()
 	for i, s := range h.masters {
-		requests[i] = master.Request{Order: h.name, Call: call, Version: r.view.Version, To: r, First: s.heard}
+		requests[i] = master.Request{Order: h.name, Call: call, Version: r.View.Version, To: r, First: s.heard}
 	}
 	h.mu.Unlock()
-	r.ask(h.client)
+	r.Ask(h.client.masters)
 }
 
 // counts reports whether votes at the view's version count. Those of different versions
@@ -217,7 +217,7 @@ func (h *hold) provedUntil() (latest, earlier clock.Instant) {
 
 // begin makes the acquisition a hold: from here on it has a context, a watchdog,
 // and receives the votes of the stragglers itself.
-func (h *hold) begin(ctx context.Context, asked *round) *Lock {
+func (h *hold) begin(ctx context.Context, asked *quorum.Round) *Lock {
 	// The caller's context may have a method AfterFunc, and cancel is called with mu held: contextIn hides that.
 	h.ctx, h.cancel = context.WithCancelCause(h.contextIn(ctx))
 	h.wish = h.wishUntil(ctx, h.withCtx)
@@ -242,7 +242,7 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 		h.client.queues.Block(h.name)
 	}
 	h.client.holds.add(h)
-	if h.over() != nil {
+	if h.Over() != nil {
 		h.client.forget(h) // it ended before it was there to be removed
 	}
 	if h.set != nil {
@@ -251,10 +251,10 @@ func (h *hold) begin(ctx context.Context, asked *round) *Lock {
 	h.client.suspend.start(h.client)
 
 	late := func(i int, v script.Vote) script.Vote {
-		h.take(i, toAcquire, v, t, asked.view)
+		h.take(i, toAcquire, v, t, asked.View)
 		return v
 	}
-	asked.receive(false, late)
+	asked.Receive(false, late)
 	return &Lock{h: h, ctx: h.ctx, cancel: func(error) {}, wish: h.wish, writes: blocks}
 }
 
@@ -336,7 +336,7 @@ func (h *hold) valid() bool {
 }
 
 // over returns why the hold is over, or nil.
-func (h *hold) over() error {
+func (h *hold) Over() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ended

@@ -229,7 +229,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 				expiry := lock.h.masters[i].expiry
 				lock.h.take(i, toExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.Lo.Sub(now)}, lock.h.terms, c.members.View())
 			}
-			return lock.h.over()
+			return lock.h.Over()
 		},
 		"re-entry": func(d *deployment, c *Client, lock *Lock) error {
 			_, err := c.TryLock(lock.Context(), "job")
@@ -528,7 +528,7 @@ func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
 				}
 				a := c.prepare(c.members.View(), "job", c.config.lock, nowhere)
 				a.h.send(&a.asked, a.call)
-				eventually(t, "a quorum has granted", a.asked.won)
+				eventually(t, "a quorum has granted", a.asked.Won)
 				for i, r := range d.raw[:first] {
 					switch {
 					case i < x.full:
@@ -591,7 +591,7 @@ func TestMoreGrantsAreAQuorum(t *testing.T) {
 		a := c.prepare(c.members.View(), "job", c.config.lock, nowhere)
 		a.h.send(&a.asked, a.call)
 		must(t, c.await(background, &a.asked, a.deadline))
-		votes := a.asked.tally()
+		votes := a.asked.Tally()
 		gone := script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
 		a.takeBack([]script.Vote{gone, gone, {}, {}, {}}, votes)
 		if more, err := a.moreGrants(background, votes, a.deadline); !more || err != nil || votes[3].Answer != script.Granted || votes[4].Answer != script.Granted {
@@ -614,7 +614,7 @@ func TestAnEndIsSeenInAllContextsAtOnce(t *testing.T) {
 			defer cancel()
 		}
 		go lock.h.end(ErrLost)
-		for lock.h.over() == nil {
+		for lock.h.Over() == nil {
 			runtime.Gosched()
 		}
 		for i, ctx := range under {

@@ -185,7 +185,7 @@ func (c *Client) lookAt(ctx context.Context, v *membership.View, name string, ti
 	defer cancel()
 	views := make([]MasterView, len(c.masters))
 	for i, m := range c.masters {
-		views[i] = MasterView{Master: m.Name, Err: errNoAnswer, LockView: LockView{State: LockUnknown}}
+		views[i] = MasterView{Master: m.Name, Err: quorum.ErrNoAnswer, LockView: LockView{State: LockUnknown}}
 		c.calls.Go(func() { answers <- answer{i, c.lookAtOne(asking, v, name, i)} })
 	}
 	for range views {

@@ -11,6 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
@@ -160,7 +161,7 @@ func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 		h.mu.Lock()
 		h.masters[0].repairs++
 		h.mu.Unlock()
-		h.take(0, toExtend, script.Vote{Heard: true, Answer: script.Refused, Err: errNotSent}, h.terms, h.client.members.View())
+		h.take(0, toExtend, script.Vote{Heard: true, Answer: script.Refused, Err: quorum.ErrNotSent}, h.terms, h.client.members.View())
 		if h.absent(0) {
 			t.Error("a master that is being sent a repair is taken for one that will not have the lock")
 		}
@@ -196,8 +197,8 @@ func TestFreed(t *testing.T) {
 		{"it is there, of a master that had no vote before", true, "2", freed, false, true},
 		{"it never was there, and another is", false, "", anothers, false, false},
 		{"it never was there, and another is, says the second copy", false, "", anothers, true, false},
-		{"no answer", true, "", script.Vote{Answer: script.Unknown, Err: errNoAnswer}, true, false},
-		{"not reached, where it never was", false, "", script.Vote{Answer: script.Refused, Err: errNotSent}, false, false},
+		{"no answer", true, "", script.Vote{Answer: script.Unknown, Err: quorum.ErrNoAnswer}, true, false},
+		{"not reached, where it never was", false, "", script.Vote{Answer: script.Refused, Err: quorum.ErrNotSent}, false, false},
 	} {
 		h := newHold(c, testvotes.ViewOfAll(3), "job", "owner", c.config.lock)
 		h.masters[0] = masterHold{heard: true, granted: x.granted, mute: x.mute}
@@ -225,7 +226,7 @@ func TestUnlockWaitsForTheReleaseBefore(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- second.Unlock(background) }()
-	eventually(t, "over", func() bool { return second.h.over() != nil })
+	eventually(t, "over", func() bool { return second.h.Over() != nil })
 	late.Release()
 	for _, e := range held {
 		within(t, "the releases leave", e.Seen())
@@ -391,9 +392,9 @@ func TestAReleaseIsOfNoUse(t *testing.T) {
 		h.masters[0] = masterHold{heard: true, granted: true}
 		h.masters[1] = masterHold{heard: true, granted: true}
 		h.masters[2] = masterHold{heard: true}
-		r := newRound(testvotes.ViewOfAll(3))
-		r.releases = h
-		policy := (*releasePolicy)(r)
+		r := &release{of: h}
+		r.Init(testvotes.ViewOfAll(3))
+		policy := r
 		obsolete := func(answered bool) (all [3]bool) {
 			for i := range all {
 				all[i] = policy.Obsolete(i, answered)
@@ -435,8 +436,6 @@ func TestWhereAReleaseLeavesAMark(t *testing.T) {
 				h.masters[0] = masterHold{heard: true, granted: true, doubt: x.doubt}
 				h.reading.Store(reads)
 				h.began = c.now()
-				r := newRound(testvotes.ViewOfAll(1))
-				r.releases = h
 				leaves := func(what string, p master.Policy, want *script.Operation) {
 					t.Helper()
 					call, mark := p.Prepare(0, h.releaseCall(), x.resent), int64(0)
@@ -450,7 +449,7 @@ func TestWhereAReleaseLeavesAMark(t *testing.T) {
 						t.Errorf("%s, reads %v, in doubt %v, a second copy %v: a mark of %d ms by %s, want %d", what, reads, x.doubt, x.resent, mark, call.Name, x.want)
 					}
 				}
-				leaves("an Unlock", (*releasePolicy)(r), nil)
+				leaves("an Unlock", &release{of: h}, nil)
 				leaves("an attempt that failed", releaseOf{h}, nil)
 				leaves("one that lingers no more", lingering{releaseOf{h}}, nil)
 				h.atLeast = time.Minute
@@ -476,16 +475,17 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 		{"the round is of no interest", nil, false, true, false},
 		{"the round of a hold is of no interest", nil, true, true, false},
 	} {
-		r := newRound(testvotes.ViewOfAll(1))
+		r := quorum.NewRound(testvotes.ViewOfAll(1))
 		if x.ofHold {
-			r.during = newHold(c, r.view, "job", "owner", c.config.lock)
-			r.during.ended = x.ended
+			h := newHold(c, r.View, "job", "owner", c.config.lock)
+			h.ended = x.ended
+			r.During = h
 		}
 		if x.abandon {
-			r.abandon()
+			r.Abandon()
 		}
 		left := r.Begin(0)
-		if v := r.tally()[0]; left != x.want || v.Heard == left || !left && (v.Err != errNotSent || v.Doubt) {
+		if v := r.Tally()[0]; left != x.want || v.Heard == left || !left && (v.Err != quorum.ErrNotSent || v.Doubt) {
 			t.Errorf("%s: leaves is %v, want %v; the vote is %+v", x.claim, left, x.want, v)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 )
 
 // check panics when a call cannot have been meant: nothing was asked of any master.
@@ -42,7 +43,7 @@ func (c *Client) begin() bool {
 
 // unlocking runs the exit of an Unlock. Either Close comes before it, and releases the
 // hold itself, or Close waits for what exit has submitted.
-func (c *Client) unlocking(exit func() (*round, error)) (*round, error) {
+func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, error) {
 	if c.begin() {
 		defer c.calls.Done()
 	} else {

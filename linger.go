@@ -53,7 +53,7 @@ func atLeastFits(d, maxTTL time.Duration, drift float64) error {
 
 // lingers reports that the name is to stay taken when the hold is over.
 func (h *hold) lingers() bool {
-	return !h.reading.Load() && h.over() != ErrLost && h.client.now().Before(h.takenUntil())
+	return !h.reading.Load() && h.Over() != ErrLost && h.client.now().Before(h.takenUntil())
 }
 
 // takenUntil is until when the name is to stay taken; 0 if not beyond the hold.
@@ -70,10 +70,10 @@ var errNotHere = errors.New("not asked: the lock was not there")
 
 // linger tells the masters that the hold is over, and that the name stays taken. What they
 // answer counts as it is: a master that does not have the lock any more does not keep it.
-func (h *hold) linger() *round {
+func (h *hold) linger() *quorum.Round {
 	c := h.client
-	r := newHeldRound(c.members.View())
-	requests := r.requests(len(h.masters))
+	r := quorum.NewHeldRound(c.members.View())
+	requests := r.Requests(len(h.masters))
 	now := c.now()
 	var absent [quorum.MaxMasters]bool
 	h.mu.Lock()

@@ -166,23 +166,23 @@ func (h *hold) mayExtend(ttl time.Duration) (time.Duration, error) {
 }
 
 // awaitExtended waits until a round of extends is decided.
-func (h *hold) awaitExtended(ctx context.Context, op string, r *round, ttl time.Duration, deadline clock.Instant) error {
+func (h *hold) awaitExtended(ctx context.Context, op string, r *quorum.Round, ttl time.Duration, deadline clock.Instant) error {
 	c := h.client
 	if err := c.await(ctx, r, deadline); err != nil {
 		return err
 	}
-	votes := r.tally()
+	votes := r.Tally()
 	if quorum.Decide(votes, r.Need) == quorum.Won {
-		h.extended(h.termsAt(r.view, ttl), c.now())
+		h.extended(h.termsAt(r.View, ttl), c.now())
 		if !h.valid() {
 			return h.end(ErrExpired) // the answers came too late to count
 		}
 		return nil
 	}
-	if ended := h.over(); ended != nil {
+	if ended := h.Over(); ended != nil {
 		return ended
 	}
-	return c.notGranted(r.view, op, h.name, votes)
+	return c.notGranted(r.View, op, h.name, votes)
 }
 
 // Unlock gives back this handle. The handles of one hold may be unlocked in any order,

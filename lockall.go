@@ -253,7 +253,7 @@ func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names
 	failed := -1
 	for i, a := range attempts {
 		err = c.await(ctx, &a.asked, deadline)
-		votes[i] = a.asked.tally()
+		votes[i] = a.asked.Tally()
 		if err != nil || quorum.Decide(votes[i], a.asked.Need) != quorum.Won {
 			failed = i
 			break
@@ -262,7 +262,7 @@ func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names
 	blocked = -1
 	if failed >= 0 {
 		for i, a := range attempts[failed:] { // the answers to all come together
-			votes[failed+i] = a.asked.tally()
+			votes[failed+i] = a.asked.Tally()
 		}
 		blocked = slices.IndexFunc(votes, heldByOther)
 		if blocked >= 0 {
@@ -316,7 +316,7 @@ func (c *Client) askForAll(s *Locks, v *membership.View, names []string, deadlin
 	}
 	groups := make([]*master.Request, len(c.masters)*len(names))
 	for i, a := range attempts {
-		requests := a.asked.requests(len(c.masters))
+		requests := a.asked.Requests(len(c.masters))
 		for m := range requests {
 			requests[m] = master.Request{Order: a.h.name, Call: a.call, Version: v.Version, To: &a.asked}
 			groups[m*len(names)+i] = &requests[m]
@@ -328,7 +328,7 @@ func (c *Client) askForAll(s *Locks, v *membership.View, names []string, deadlin
 			continue
 		}
 		for _, a := range attempts {
-			a.asked.refused(m)
+			a.asked.Refused(m)
 		}
 	}
 	return attempts
@@ -338,7 +338,7 @@ func (c *Client) askForAll(s *Locks, v *membership.View, names []string, deadlin
 // enough is left of the shortest lease.
 func (c *Client) makeTokens(ctx context.Context, attempts []*attempt, votes [][]script.Vote) error {
 	standing := make([][]script.Vote, len(attempts))
-	asked := make([]*round, len(attempts))
+	asked := make([]*quorum.Round, len(attempts))
 	c.gather(func() {
 		for i, a := range attempts {
 			standing[i], asked[i] = a.askToConfirm(votes[i])

@@ -12,6 +12,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -89,7 +90,7 @@ func (s *Locks) ended(cause error) {
 		return
 	}
 	defer s.client.calls.Done()
-	holds = slices.DeleteFunc(holds, func(h *hold) bool { return h.over() != nil })
+	holds = slices.DeleteFunc(holds, func(h *hold) bool { return h.Over() != nil })
 	s.client.gather(func() { endEach(holds, cause) })
 }
 
@@ -110,7 +111,7 @@ func (s *Locks) finish(cfg lockConfig) (*Locks, error) {
 	// Only the caller knows which of the tokens a guard must see.
 	s.ctx = fence.WithToken(s.base, 0)
 	for _, h := range holds {
-		if h.over() == nil {
+		if h.Over() == nil {
 			h.bound(now, cfg)
 			s.ctx = &holdContext{s.ctx, h}
 		}
@@ -140,12 +141,12 @@ func (s *Locks) abandon() {
 }
 
 // exit leaves all holds that are not over, and returns the masters' answers to come.
-func (s *Locks) exit() (held []*hold, freed []*round, ended error) {
+func (s *Locks) exit() (held []*hold, freed []*quorum.Round, ended error) {
 	s.mu.Lock()
 	all := slices.Clone(s.holds)
 	s.mu.Unlock()
 	s.client.gather(func() {
-		leaveEach(all, func(h *hold, r *round, err error) {
+		leaveEach(all, func(h *hold, r *quorum.Round, err error) {
 			if err != nil {
 				ended = err
 			}
@@ -156,7 +157,7 @@ func (s *Locks) exit() (held []*hold, freed []*round, ended error) {
 }
 
 // leaveEach leaves all holds, also when an observer does not return from one of them.
-func leaveEach(holds []*hold, left func(*hold, *round, error)) {
+func leaveEach(holds []*hold, left func(*hold, *quorum.Round, error)) {
 	for i, h := range holds {
 		orElse(func() {
 			r, err := h.leave(true, h.wish)
@@ -179,7 +180,7 @@ func (s *Locks) renew(now clock.Instant, ttl time.Duration) {
 	s.mu.Unlock()
 	s.client.gather(func() {
 		for _, h := range holds {
-			if h.over() == nil {
+			if h.Over() == nil {
 				h.renew(h.retryRenewal(now))
 			}
 		}
@@ -309,7 +310,7 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	deadline := c.now().Add(c.requestTimeout)
 	return c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
-		asked := make([]*round, len(holds))
+		asked := make([]*quorum.Round, len(holds))
 		c.gather(func() {
 			for i, h := range holds {
 				asked[i] = h.extend(v, ttl)
@@ -350,8 +351,8 @@ func (s *Locks) leave() error {
 		return ErrReleased
 	}
 	var held []*hold
-	var freed []*round
-	_, ended := c.unlocking(func() (r *round, err error) {
+	var freed []*quorum.Round
+	_, ended := c.unlocking(func() (r *quorum.Round, err error) {
 		held, freed, err = s.exit()
 		return nil, err
 	})

@@ -546,7 +546,7 @@ func TestASetNeedsEachToken(t *testing.T) {
 				settled(t, c)
 				votes := make([][]script.Vote, len(attempts))
 				for i, a := range attempts {
-					votes[i] = a.asked.tally()
+					votes[i] = a.asked.Tally()
 				}
 				for _, name := range strings.Split(x.lost, "") {
 					for _, r := range d.raw[:2] {

@@ -34,7 +34,7 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 	no := script.Vote{Answer: script.Refused, Err: script.ErrNotMine}
 	held := script.Vote{Answer: script.Held, Remaining: time.Second}
 	novote := script.Vote{Answer: script.Refused, Err: script.ErrVersion}
-	full := script.Vote{Answer: script.Refused, Err: errNotSent}
+	full := script.Vote{Answer: script.Refused, Err: quorum.ErrNotSent}
 	unknown := script.Vote{Answer: script.Unknown, Doubt: true}
 	twice := func(v script.Vote) script.Vote { v.Doubt = true; return v } // it was sent again
 

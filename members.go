@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -51,7 +52,7 @@ func (c *Client) unknownMembers(op, name string) error {
 	faults := c.members.Faults()
 	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: c.needed()}
 	for i, m := range c.masters {
-		v := Vote{Master: m.Name, Answer: Unknown, Err: errNoAnswer}
+		v := Vote{Master: m.Name, Answer: Unknown, Err: quorum.ErrNoAnswer}
 		if faults[i] != nil {
 			v.Err = printable.Error(faults[i])
 		}
@@ -109,7 +110,7 @@ func (c *Client) newerView(ctx context.Context, err error, v *membership.View, d
 	switch {
 	case ctx.Err() != nil || left <= 0:
 		return nil
-	case errors.Is(err, errOvertaken):
+	case errors.Is(err, quorum.ErrOvertaken):
 		return c.members.View()
 	case !errors.Is(err, ErrNoQuorum):
 		return nil

@@ -243,8 +243,8 @@ func TestALostSetWhoseObserverDoesNotReturn(t *testing.T) {
 				b.breaksIn(t, func() { lost.end(ErrExpired) })
 				synctest.Wait()
 				for _, h := range set.all() {
-					if h.over() == nil || h != lost && d.holders(h.name) != "000" {
-						t.Errorf("%s is over: %v; held on %s", h.name, h.over(), d.holders(h.name))
+					if h.Over() == nil || h != lost && d.holders(h.name) != "000" {
+						t.Errorf("%s is over: %v; held on %s", h.name, h.Over(), d.holders(h.name))
 					}
 				}
 				requireErr(t, set.Unlock(background), ErrExpired)

@@ -58,8 +58,8 @@ const noName = ""
 func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock.Instant) error {
 	lock := script.KeysOf(c.prefix, noName, "").Lock
 	question := script.Verify.Call([]*string{&lock}, uint64(0))
-	asked := newRound(v)
-	asked.weigh = func(i int, vote script.Vote) script.Vote {
+	asked := quorum.NewRound(v)
+	asked.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote {
 		if !vote.NotMine() {
 			return vote
 		}
@@ -68,9 +68,9 @@ func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock
 			vote.Answer = script.Refused
 		}
 		return vote
-	}
+	})
 	err := c.question(ctx, asked, noName, question, deadline)
-	if votes := asked.tally(); err == nil && quorum.Decide(votes, asked.Need) != quorum.Won {
+	if votes := asked.Tally(); err == nil && quorum.Decide(votes, asked.Need) != quorum.Won {
 		err = c.notGranted(v, opReady, noName, votes)
 	}
 	return err

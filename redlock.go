@@ -184,7 +184,7 @@ func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, atte
 // numbers are those of docs/PROTOCOL.md.
 type attempt struct {
 	h     *hold
-	asked round
+	asked quorum.Round
 	call  script.Call
 	in    place
 
@@ -197,21 +197,21 @@ func (c *Client) prepare(v *membership.View, name string, cfg lockConfig, in pla
 	h := newHold(c, v, name, newOwner(c.id), cfg)
 	a := &attempt{h: h, call: h.acquireCall(h.terms, in), in: in, start: c.now()}
 	a.deadline = a.start.Add(c.requestTimeout)
-	a.asked.init(v)
-	a.asked.during = h
+	a.asked.Init(v)
+	a.asked.During = h
 	return a
 }
 
 // conclude awaits the votes, and makes a hold of them or gives up.
 func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
-	h, v := a.h, a.asked.view
+	h, v := a.h, a.asked.View
 	h.telling.attempted()
 
 	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
 	// forgotten either: receive, in begin and giveUp, gives them a receiver.
 	err := c.await(ctx, &a.asked, a.deadline)
 	var room [5]script.Vote
-	votes := a.asked.tally(room[:]...)
+	votes := a.asked.Tally(room[:]...)
 	if err != nil {
 		err = c.notWaited(err, v, opAcquire, h.name, votes)
 	} else if quorum.Decide(votes, a.asked.Need) != quorum.Won {
@@ -272,8 +272,8 @@ func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (standing []
 
 // askToConfirm is the first half of confirm. When no quorum stands at the token, it asks
 // the masters and returns the round.
-func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, asked *round) {
-	h, v := a.h, a.asked.view
+func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, asked *quorum.Round) {
+	h, v := a.h, a.asked.View
 	h.last = quorum.HighestGrant(votes)
 	if !h.reading.Load() {
 		h.token = h.last
@@ -282,8 +282,8 @@ func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, ask
 		return votes, nil // all that granted stand at it
 	}
 	ballot := quorum.Standings(votes, h.last)
-	r := newBallot(ballot, v)
-	if r.won() {
+	r := quorum.NewBallot(ballot, v)
+	if r.Won() {
 		return ballot, nil
 	}
 	for i, vote := range votes {
@@ -298,12 +298,12 @@ func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, ask
 // another master to grant, and makes the token again with that vote. (A master may refuse to
 // confirm what it has granted: its memory is full by now.) It does the same when a master is
 // silent, with those that have granted meanwhile.
-func (a *attempt) confirmed(ctx context.Context, asked *round, votes []script.Vote) (standing []script.Vote, err error) {
+func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []script.Vote) (standing []script.Vote, err error) {
 	c := a.h.client
 	for asked != nil {
 		patience := a.confirmUntil(c.now())
 		left := c.await(ctx, asked, patience)
-		standing = asked.tally()
+		standing = asked.Tally()
 		a.takeBack(standing, votes)
 		is := quorum.Decide(standing, asked.Need)
 		if left == nil && is == quorum.Won {
@@ -320,11 +320,11 @@ func (a *attempt) confirmed(ctx context.Context, asked *round, votes []script.Vo
 		}
 		switch {
 		case left != nil:
-			return standing, c.notWaited(left, asked.view, opAcquire, a.h.name, votes)
+			return standing, c.notWaited(left, asked.View, opAcquire, a.h.name, votes)
 		case more:
 			standing, asked = a.askToConfirm(votes)
 		case !silent:
-			return standing, &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrNoQuorum, Need: asked.Need, Votes: c.publish(standing), Lacks: asked.view.Lacks}
+			return standing, &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrNoQuorum, Need: asked.Need, Votes: c.publish(standing), Lacks: asked.View.Lacks}
 		}
 	}
 	return standing, nil
@@ -347,7 +347,7 @@ func (a *attempt) takeBack(standing, votes []script.Vote) {
 		if vote.Heard && vote.Err == script.ErrNotMine {
 			vote.Doubt = true
 			votes[i] = vote
-			a.asked.replace(i, vote)
+			a.asked.Replace(i, vote)
 		}
 	}
 }
@@ -361,8 +361,8 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clo
 			granted++
 		}
 	}
-	a.asked.reopen(granted + 1)
+	a.asked.Reopen(granted + 1)
 	left = a.h.client.await(ctx, &a.asked, until)
-	copy(votes, a.asked.tally())
-	return left == nil && a.asked.won(), left
+	copy(votes, a.asked.Tally())
+	return left == nil && a.asked.Won(), left
 }

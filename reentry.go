@@ -113,14 +113,14 @@ func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, tt
 	h.mu.Lock()
 	h.longest = max(h.longest, t.KeyTTL())
 	h.mu.Unlock()
-	asked := newHeldRound(v)
-	asked.weigh = func(i int, vote script.Vote) script.Vote { return h.take(i, toReenter, vote, t, v) }
+	asked := quorum.NewHeldRound(v)
+	asked.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote { return h.take(i, toReenter, vote, t, v) })
 	h.send(asked, h.reenterCall(depth, t))
 	err := c.await(ctx, asked, deadline)
 	if err != nil {
-		asked.abandon()
+		asked.Abandon()
 	}
-	votes := asked.tally()
+	votes := asked.Tally()
 	switch {
 	case err != nil:
 		return c.notWaited(err, v, opReenter, h.name, votes)
@@ -163,7 +163,7 @@ func heldBy(ctx context.Context, c *Client, name string) *hold {
 		if !ok {
 			return nil
 		}
-		if h := inner.hold; h.client == c && h.name == name && h.over() != ErrReleased {
+		if h := inner.hold; h.client == c && h.name == name && h.Over() != ErrReleased {
 			return h
 		}
 		ctx = inner.Context

@@ -12,11 +12,11 @@ import (
 // also releases what may have been granted, with a mark that keeps a late acquire
 // out. A caller that waits on keeps its place in the queues, and takes a place on
 // masters that it has not asked yet.
-func (h *hold) giveUp(asked *round, in place) {
+func (h *hold) giveUp(asked *quorum.Round, in place) {
 	undoing := h.undoCall(0, in.kept())
 	undo := func(i int, v script.Vote) script.Vote {
 		h.client.learnTime(i, v)
-		h.take(i, toAcquire, v, h.terms, asked.view)
+		h.take(i, toAcquire, v, h.terms, asked.View)
 		h.mu.Lock()
 		keep := h.retryUntil(v.Doubt, h.client.now())
 		h.mu.Unlock()
@@ -32,7 +32,7 @@ func (h *hold) giveUp(asked *round, in place) {
 		}
 		return v
 	}
-	asked.receive(!in.waits(), undo)
+	asked.Receive(!in.waits(), undo)
 }
 
 // granted reports whether the master had granted the lock when last heard.
@@ -69,6 +69,33 @@ func (h *hold) retryUntil(doubt bool, now clock.Instant) clock.Instant {
 	return until
 }
 
+// release is a round that tells the masters that a hold, or an entry into it, is over. It is the policy of its requests.
+type release struct {
+	quorum.Round
+	of    *hold
+	exits bool // entries are left
+}
+
+func (r *release) Weigh(master int, v script.Vote) script.Vote {
+	v = r.of.freed(master, v, r.View.Version)
+	if r.exits && v.NotMine() && r.of.Over() == ErrReleased { // the release of the last handle was faster
+		v.Answer, v.Err = script.Granted, nil
+	}
+	return v
+}
+
+// Obsolete reports that the release is of no use any more. If it turned out that a
+// master has nothing to free, the release is of use until the asker knows whether the
+// name is free, from this master or from the others.
+func (r *release) Obsolete(master int, answered bool) bool {
+	return (answered || r.Decided()) && r.of.absent(master)
+}
+
+// Prepare decides as for a release that nobody waits for.
+func (r *release) Prepare(master int, given script.Call, resent bool) script.Call {
+	return releaseOf{r.of}.Prepare(master, given, resent)
+}
+
 // release tells the masters how many entries are left. If none is left, each request is
 // kept until it has arrived or is of no use any more. A master that never had the hold
 // is asked only once, after everything that this client has sent it for the name, unless
@@ -76,58 +103,53 @@ func (h *hold) retryUntil(doubt bool, now clock.Instant) clock.Instant {
 // the lock there may be another owner's, or that of an earlier hold of this client. If
 // another caller of this client is next, its attempt leaves together with the release,
 // right after it.
-func (h *hold) release(left int, next *attempt) *round {
+func (h *hold) release(left int, next *attempt) *quorum.Round {
 	if left == 0 && next == nil && h.lingers() {
 		return h.linger()
 	}
-	r := newHeldRound(h.client.members.View())
-	r.releases = h
+	r := &release{of: h, exits: left > 0}
+	r.Init(h.client.members.View())
+	r.Held, r.Weigher = true, r
 	var acquires []master.Request
 	if next != nil {
-		acquires = next.asked.requests(len(h.masters))
+		acquires = next.asked.Requests(len(h.masters))
 	}
 	var freeing script.Call
 	switch {
 	case left > 0:
 		freeing = h.exitCall(left)
-		r.weigh = func(_ int, v script.Vote) script.Vote {
-			if v.NotMine() && h.over() == ErrReleased { // the release of the last handle was faster
-				v.Answer, v.Err = script.Granted, nil
-			}
-			return v
-		}
 	case next != nil && next.h.since != 0:
 		freeing = h.passCall(&h.client.channel)
 	default:
 		freeing = h.releaseCall()
 	}
-	requests := r.requests(len(h.masters))
+	requests := r.Requests(len(h.masters))
 	now := h.client.now()
 	h.mu.Lock()
 	for i, s := range h.masters {
-		requests[i] = master.Request{Order: h.name, Call: freeing, To: r, First: s.heard}
+		requests[i] = master.Request{Order: h.name, Call: freeing, To: &r.Round, First: s.heard}
 		if left > 0 {
 			continue
 		}
-		requests[i].Policy = (*releasePolicy)(r)
+		requests[i].Policy = r
 		if !s.absent() {
 			requests[i].Until = h.retryUntil(s.doubt || !s.heard, now)
 		}
 	}
 	h.mu.Unlock()
 	if next == nil {
-		r.ask(h.client)
-		return r
+		r.Ask(h.client.masters)
+		return &r.Round
 	}
 	for i := range requests {
-		if next.asked.refused(i) {
+		if next.asked.Refused(i) {
 			h.client.masters[i].Submit(&requests[i])
 			continue
 		}
-		acquires[i] = master.Request{Order: h.name, Call: next.call, Version: next.asked.view.Version, To: &next.asked}
+		acquires[i] = master.Request{Order: h.name, Call: next.call, Version: next.asked.View.Version, To: &next.asked}
 		h.client.masters[i].Submit(&requests[i], &acquires[i])
 	}
-	return r
+	return &r.Round
 }
 
 // freed turns a release's "not yours" into a yes where it means that the name is free for who
@@ -170,7 +192,7 @@ func (h *hold) nextAttempt(cfg lockConfig, ticket waitqueue.Ticket) *attempt {
 
 // exit takes back one entry, for writing or reading, with its wish, and tells the masters. The last exit ends
 // the hold. exit returns a round with the masters' answers to come, and, if the hold was over before, why.
-func (h *hold) exit(writes bool, w *wish) (freed *round, ended error) {
+func (h *hold) exit(writes bool, w *wish) (freed *quorum.Round, ended error) {
 	w.stop()
 	h.mu.Lock()
 	h.depth--
@@ -199,7 +221,7 @@ func (h *hold) exit(writes bool, w *wish) (freed *round, ended error) {
 }
 
 // leave is exit, and frees the name also if the observer does not return.
-func (h *hold) leave(writes bool, w *wish) (freed *round, ended error) {
+func (h *hold) leave(writes bool, w *wish) (freed *quorum.Round, ended error) {
 	orElse(func() { freed, ended = h.exit(writes, w) }, h.freeAnyway)
 	return freed, ended
 }
@@ -215,7 +237,7 @@ func (h *hold) giveBack() {
 // unlock is exit, and waits until a quorum of masters has done it.
 func (h *hold) unlock(writes bool, w *wish) error {
 	c := h.client
-	freed, ended := c.unlocking(func() (*round, error) { return h.exit(writes, w) })
+	freed, ended := c.unlocking(func() (*quorum.Round, error) { return h.exit(writes, w) })
 	if ended != nil {
 		return ended // nobody can tell by now what a release would have found
 	}
@@ -223,44 +245,29 @@ func (h *hold) unlock(writes bool, w *wish) error {
 }
 
 // awaitFreed waits until a quorum of masters has done what a release asked for.
-func (c *Client) awaitFreed(h *hold, freed *round, deadline clock.Instant) error {
+func (c *Client) awaitFreed(h *hold, freed *quorum.Round, deadline clock.Instant) error {
 	// The caller's context is often dead by now, which is why it is not asked; and
 	// Close lets releases finish.
 	timer := c.getTimer(deadline.Sub(c.now()))
 	defer c.putTimer(timer)
 	decided := c.listen(freed)
 	defer c.stopListening(freed, decided)
-	for waits := true; waits && !freed.isDecided(); {
+	for waits := true; waits && !freed.Decided(); {
 		select {
 		case <-decided:
 		case <-timer.C:
 			waits = false
 		}
 	}
-	if freed.won() {
+	if freed.Won() {
 		return nil
 	}
-	votes := freed.tally()
+	votes := freed.Tally()
 	reason := ErrNoQuorum
 	if quorum.Disowned(votes, freed.Majority) {
 		reason = ErrLost
 	}
-	return &QuorumError{Op: opRelease, Name: h.name, Reason: reason, Need: freed.Need, Votes: c.publish(votes), Lacks: freed.view.Lacks}
-}
-
-// releasePolicy is the policy of the requests of a release.
-type releasePolicy round
-
-// Obsolete reports that the release is of no use any more. If it turned out that a
-// master has nothing to free, the release is of use until the asker knows whether the
-// name is free, from this master or from the others.
-func (p *releasePolicy) Obsolete(master int, answered bool) bool {
-	r := (*round)(p)
-	return (answered || r.isDecided()) && r.releases.absent(master)
-}
-
-func (p *releasePolicy) Prepare(master int, given script.Call, resent bool) script.Call {
-	return releaseOf{p.releases}.Prepare(master, given, resent)
+	return &QuorumError{Op: opRelease, Name: h.name, Reason: reason, Need: freed.Need, Votes: c.publish(votes), Lacks: freed.View.Lacks}
 }
 
 // releaseOf is the policy of a release that nobody waits for.

@@ -15,6 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/masterurl"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -61,7 +62,7 @@ func TestLasting(t *testing.T) {
 		{"all are down", ErrNoQuorum, 2, []error{down, down, down}, false},
 		{"out of memory", ErrNoQuorum, 2, []error{oom, oom, oom}, false},
 		{"busy", ErrNoQuorum, 2, []error{busy, busy, busy}, false},
-		{"not heard in time", ErrNoQuorum, 2, []error{errNoAnswer, errNotAwaited, wrongPass}, false},
+		{"not heard in time", ErrNoQuorum, 2, []error{quorum.ErrNoAnswer, quorum.ErrNotAwaited, wrongPass}, false},
 		{"another version", ErrNoQuorum, 2, []error{script.ErrVersion, script.ErrVersion, nil}, false},
 		{"a text that is no reply", ErrNoQuorum, 2, []error{text, text, text}, false},
 		{"it is held", ErrHeld, 2, []error{noAuth, noAuth, nil}, false},

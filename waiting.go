@@ -296,13 +296,13 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 			return nil, true, err
 		}
 	}
-	return nil, c.newerView(ctx, err, a.asked.view, a.deadline) != nil, err
+	return nil, c.newerView(ctx, err, a.asked.View, a.deadline) != nil, err
 }
 
 // abandonLast drops what w's last attempt has not asked yet.
 func abandonLast(w *waiter) {
 	if w.Last != nil {
-		w.Last.asked.abandon()
+		w.Last.asked.Abandon()
 	}
 }
 

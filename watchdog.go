@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"errors"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
@@ -24,9 +23,9 @@ const (
 	suspendInterval = 250 * time.Millisecond
 )
 
-var (
-	errClockJumped = errors.New("its clock jumped: the vote does not count in this round")
-	errRepaired    = errors.New("the lock was written back: the vote counts from the next round on")
+const (
+	errClockJumped = quorum.InNextRound("its clock jumped: the vote does not count in this round")
+	errRepaired    = quorum.InNextRound("the lock was written back: the vote counts from the next round on")
 )
 
 // tick is what the hold's timer calls: it ends a hold whose lease has run out,
@@ -79,6 +78,12 @@ func (h *hold) renewNow() {
 	}
 }
 
+// renewal is a round that asks all masters to extend the lease by a ttl.
+type renewal struct {
+	quorum.Round
+	ttl time.Duration
+}
+
 // renew starts a renewal, or lets the last one go on: see askAgain. The requests of a new one take the places of those
 // of the renewal before that are still in the masters' queues. So a queue that is long has the requests of one
 // renewal, not of all, and their turn comes.
@@ -87,15 +92,14 @@ func (h *hold) renew(ttl time.Duration) {
 	h.mu.Lock()
 	before := h.renewal
 	h.mu.Unlock()
-	if before != nil && before.view == v && before.ttl == ttl && h.askAgain(before) {
+	if before != nil && before.View == v && before.ttl == ttl && h.askAgain(before) {
 		return
 	}
 	r := h.extension(v, ttl)
 	start := h.client.now()
-	r.ttl = ttl
-	r.onFailure = func() { h.askAgain(r) }
-	told := r.onVerdict
-	r.onVerdict = func(is quorum.Verdict) {
+	r.OnFailure = func() { h.askAgain(r) }
+	told := r.OnVerdict
+	r.OnVerdict = func(is quorum.Verdict) {
 		told(is)
 		if is == quorum.Lost {
 			h.renewAfter(r, start.Add(ttl/renewRetries))
@@ -109,11 +113,11 @@ func (h *hold) renew(ttl time.Duration) {
 	}
 	h.mu.Unlock()
 	if before == nil {
-		r.ask(h.client)
+		r.Ask(h.client.masters)
 	} else {
-		r.askInstead(h.client, before)
+		r.AskInstead(h.client.masters, &before.Round)
 	}
-	h.confirmRest(r.view)
+	h.confirmRest(r.View)
 }
 
 // retryRenewal returns the ttl of a renewal that begins now, and has it tried again
@@ -152,7 +156,7 @@ func (h *hold) confirmRest(v *membership.View) {
 // confirming is the asker of confirmRest.
 type confirming struct{ *hold }
 
-func (c confirming) Begin(int) bool { return c.over() == nil }
+func (c confirming) Begin(int) bool { return c.Over() == nil }
 
 func (c confirming) Answer(i int, v script.Vote) {
 	c.mu.Lock()
@@ -165,15 +169,15 @@ func (c confirming) Answer(i int, v script.Vote) {
 // askAgain asks those masters again that failed in a renewal which may be won yet. Each is asked a twelfth of the ttl after
 // it was asked before, or when that has failed, if that is later. One whose answer is under way is not: a second request would
 // only stand behind the first. It reports whether the renewal goes on: else another is needed.
-func (h *hold) askAgain(r *round) bool {
-	failed, goesOn := r.failed()
+func (h *hold) askAgain(r *renewal) bool {
+	failed, goesOn := r.Failed()
 	now := h.client.now()
 	h.mu.Lock()
 	goesOn = goesOn && h.ended == nil && h.renewal == r
 	due := failed[:0]
 	for _, i := range failed {
 		s := &h.masters[i]
-		asked := r.asked[i].Call.Operation
+		asked := r.Asked[i].Call.Operation
 		goesOn = goesOn && !s.lost && asked != script.Repair && asked != script.Restore // each repair is one of a round of its own
 		if !now.Before(s.asked.Add(r.ttl / renewRetries)) {
 			due = append(due, i)
@@ -187,7 +191,7 @@ func (h *hold) askAgain(r *round) bool {
 	h.mu.Unlock()
 	if goesOn {
 		for _, i := range due {
-			r.askAgain(h.client, i)
+			r.AskAgain(h.client.masters, i)
 		}
 	}
 	return goesOn
@@ -195,7 +199,7 @@ func (h *hold) askAgain(r *round) bool {
 
 // renewAfter starts another renewal at once, if the last one, which is lost, has taken until then. Otherwise the timer does,
 // then.
-func (h *hold) renewAfter(r *round, then clock.Instant) {
+func (h *hold) renewAfter(r *renewal, then clock.Instant) {
 	now := h.client.now()
 	h.mu.Lock()
 	late := h.ended == nil && h.renewal == r && h.renews() && !now.Before(then)
@@ -209,7 +213,7 @@ func (h *hold) renewAfter(r *round, then clock.Instant) {
 // renewal.
 func (h *hold) membersChanged() {
 	h.mu.Lock()
-	again := h.ended == nil && h.renews() && h.renewal != nil && !h.renewal.won()
+	again := h.ended == nil && h.renews() && h.renewal != nil && !h.renewal.Won()
 	ttl := h.terms.TTL
 	h.mu.Unlock()
 	if again {
@@ -218,26 +222,27 @@ func (h *hold) membersChanged() {
 }
 
 // extend asks all masters to extend the lease.
-func (h *hold) extend(v *membership.View, ttl time.Duration) *round {
+func (h *hold) extend(v *membership.View, ttl time.Duration) *quorum.Round {
 	r := h.extension(v, ttl)
-	r.ask(h.client)
-	return r
+	r.Ask(h.client.masters)
+	return &r.Round
 }
 
 // extension returns a round that is to ask all masters to extend the lease. What has
 // not left when the hold ends never will. A master that did not have the lock the last
 // time is sent a repair instead, which writes it back: as long as a quorum renews without
 // it, a lock survives any number of masters losing it one after the other.
-func (h *hold) extension(v *membership.View, ttl time.Duration) *round {
+func (h *hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	c := h.client
 	t := h.termsAt(v, ttl)
 	start := c.now()
-	r := newHeldRound(v)
-	r.during = h
+	r := &renewal{ttl: ttl}
+	r.Init(v)
+	r.Held, r.During = true, h
 	var to [quorum.MaxMasters]question
-	r.weigh = func(i int, vote script.Vote) script.Vote { return h.take(i, to[i], vote, t, v) }
-	r.onVerdict = func(quorum.Verdict) {
-		switch votes := r.tally(); {
+	r.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote { return h.take(i, to[i], vote, t, v) })
+	r.OnVerdict = func(quorum.Verdict) {
+		switch votes := r.Tally(); {
 		case quorum.Decide(votes, r.Need) == quorum.Won:
 			h.renewed(t, start)
 		case quorum.Disowned(votes, r.Majority):
@@ -246,13 +251,13 @@ func (h *hold) extension(v *membership.View, ttl time.Duration) *round {
 			h.tellRenewalFailed(v, votes)
 		}
 	}
-	requests := r.requests(len(c.masters))
+	requests := r.Requests(len(c.masters))
 	extending := h.extendCall(t)
 	h.mu.Lock()
 	h.longest = max(h.longest, t.KeyTTL())
 	valid := start.Before(h.validUntil())
 	for i := range requests {
-		requests[i] = master.Request{Order: h.name, Call: extending, Version: v.Version, To: r, First: h.masters[i].heard}
+		requests[i] = master.Request{Order: h.name, Call: extending, Version: v.Version, To: &r.Round, First: h.masters[i].heard}
 		to[i] = toExtend
 		if h.masters[i].lost && valid && v.Out[i] == nil {
 			requests[i].Call = h.repairCall(t)

@@ -27,7 +27,7 @@ var areas = []area{
 	{"leader", []string{"leader/*.go"}, all("leader")},
 	{"members", []string{"members.go"}, root("members", "force", "recovery", "waiting")},
 	{"telling", []string{"telling.go"}, root("observer", "hold", "late", "wish")},
-	{"rounds", []string{"round.go", "release.go", "await.go"}, root("handover", "hold", "late", "linger", "lock", "locks", "locks_fault", "maxttl", "errors", "reach", "readers", "recovery", "replies")},
+	{"rounds", []string{"internal/quorum/round.go", "release.go", "await.go"}, root("handover", "hold", "late", "linger", "lock", "locks", "locks_fault", "maxttl", "errors", "reach", "readers", "recovery", "replies")},
 	{"waiting", []string{"waiting.go", "waitlimit.go", "setup.go"}, root("waiting", "handover", "errors", "setup", "force", "acl", "locks", "overlap", "readers", "slots")},
 	{"queues", []string{"internal/waitqueue/*.go"}, append(all("internal/waitqueue"), root("waiting")...)},
 	{"table", in("internal/membership", "table", "version", "next", "server", "view"), all("internal/membership")},
