@@ -254,7 +254,7 @@ func TestLateGrantOfAWonLockCounts(t *testing.T) {
 	eventually(t, "the late grant is counted", func() bool {
 		lock.h.mu.Lock()
 		defer lock.h.mu.Unlock()
-		return lock.h.masters[2].granted && lock.h.masters[2].until > 0
+		return lock.h.lease.Masters[2].Granted && lock.h.lease.Masters[2].Until > 0
 	})
 	must(t, lock.Unlock(background))
 	requireFree(t, d, "job")

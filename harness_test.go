@@ -405,7 +405,7 @@ func counted(t *testing.T, lock *Lock, masters ...int) {
 	eventually(t, fmt.Sprintf("masters %v count", masters), func() bool {
 		lock.h.mu.Lock()
 		defer lock.h.mu.Unlock()
-		return !slices.ContainsFunc(masters, func(i int) bool { return !lock.h.client.now().Before(lock.h.masters[i].until) })
+		return !slices.ContainsFunc(masters, func(i int) bool { return !lock.h.client.now().Before(lock.h.lease.Masters[i].Until) })
 	})
 }
 

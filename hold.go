@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
@@ -45,30 +46,24 @@ type hold struct {
 	// Set by begin, then constant.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	wish   *wish         // of the fresh acquisition's handle, or of the set's
-	limit  clock.Instant // of MaxHold; 0: none
+	wish   *wish // of the fresh acquisition's handle, or of the set's
 
-	mu              sync.Mutex    // never held over I/O, a channel or a call of the client's
-	began           clock.Instant // by begin
-	atLeast         time.Duration // after that it stays taken for so long; 0: not
-	terms           quorum.Terms  // of the next renewal
-	masters         []masterHold
-	few             [quorum.Few]masterHold // where they are if there are no more
-	again           map[*Lock]struct{}     // the handles of re-entries that are not unlocked
-	depth           int                    // handles that are not unlocked, and re-entries under way
-	writers         int                    // those of them that write
-	ceased          int                    // those of them that wish for no renewal any more
-	blocks          bool                   // other callers of this client do not ask for the name
-	ended           error                  // why it is over; nil while held
-	disowned        bool                   // the lease ended because masters said "not yours"
-	endedAt         clock.Instant
-	timer           *time.Timer
-	renewAt         clock.Instant
-	renewal         *renewal      // the watchdog's last one
-	version         string        // of the table of members, at which masters' votes count
-	quorum.Majority               // of that table
-	earlier         int           // votes at an earlier version prove the hold if they are so many; 0: there are none
-	longest         time.Duration // key ttl ever asked for: after that no master has the lock
+	mu      sync.Mutex    // never held over I/O, a channel or a call of the client's
+	began   clock.Instant // by begin
+	atLeast time.Duration // after that it stays taken for so long; 0: not
+	terms   quorum.Terms  // of the next renewal
+	lease   lease.Lease
+	again   map[*Lock]struct{} // the handles of re-entries that are not unlocked
+	depth   int                // handles that are not unlocked, and re-entries under way
+	writers int                // those of them that write
+	ceased  int                // those of them that wish for no renewal any more
+	blocks  bool               // other callers of this client do not ask for the name
+	ended   error              // why it is over; nil while held
+	endedAt clock.Instant
+	timer   *time.Timer
+	renewAt clock.Instant
+	renewal *renewal      // the watchdog's last one
+	longest time.Duration // key ttl ever asked for: after that no master has the lock
 }
 
 func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) *hold {
@@ -86,8 +81,6 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 		atLeast:  cfg.atLeast,
 		drift:    c.driftOf(v),
 		delay:    cfg.delay,
-		version:  v.Version,
-		Majority: quorum.MajorityOf(v),
 		depth:    1,
 	}
 	h.reading.Store(cfg.reads)
@@ -95,124 +88,49 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 		h.maxHold, h.atLeast = 0, 0 // finish sets them for all from the same moment
 	}
 	h.terms = h.termsAt(v, cfg.ttl)
-	h.masters = quorum.InPlace(&h.few, len(c.masters))
+	h.lease.Init(v, len(c.masters))
 	h.longest = h.terms.KeyTTL()
 	return h
 }
 
 // send sends the same call to all masters.
 func (h *hold) send(r *quorum.Round, call script.Call) {
-	requests := r.Requests(len(h.masters))
+	requests := r.Requests(len(h.lease.Masters))
 	h.mu.Lock()
-	for i, s := range h.masters {
-		requests[i] = master.Request{Order: h.name, Call: call, Version: r.View.Version, To: r, First: s.heard}
+	for i, s := range h.lease.Masters {
+		requests[i] = master.Request{Order: h.name, Call: call, Version: r.View.Version, To: r, First: s.Answered}
 	}
 	h.mu.Unlock()
 	r.Ask(h.client.masters)
 }
 
-// counts reports whether votes at the view's version count. Those of different versions
-// are never added up: from the first one at a newer version on, the older ones prove what
-// they have proved, and no more. Those that prove the hold for longest are kept. The caller
-// holds mu.
-func (h *hold) counts(v *membership.View) bool {
-	if v.Version == h.version {
-		return true
-	}
-	if v.Version > h.version {
-		latest, earlier := h.provedUntil()
-		for i := range h.masters {
-			s := &h.masters[i]
-			if latest > earlier {
-				s.earlier = s.until
-			}
-			s.until = 0
-		}
-		if latest > earlier {
-			h.earlier = h.Need
-		}
-		h.version, h.Majority = v.Version, quorum.MajorityOf(v)
-	}
-	return v.Version == h.version
-}
-
 // count takes the votes of the acquisition, and returns until when a quorum of
-// those that stand at the token is valid. A vote that lapsed must not stand for a
-// token either: its master may have lost it, sat out the ttl, and voted again.
+// those that stand at the token is valid.
 func (h *hold) count(votes, standing []script.Vote) clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var until [quorum.MaxMasters]clock.Instant
-	now := h.client.now()
-	for i, v := range votes {
-		s := &h.masters[i]
-		s.take(answer{to: toAcquire, vote: v, terms: h.terms, version: h.version, counts: true, now: now})
-		if standing[i].Heard && standing[i].Answer == script.Granted {
-			s.confirmed = true
-			until[i] = s.until
-		}
-	}
-	return quorum.NthLargest(until[:len(votes)], h.Need)
+	return h.lease.Acquire(votes, standing, h.terms, h.client.now())
 }
 
-// alive reports whether the lease is running. What is over stays over: an answer
-// that comes later must not revive it, for a rival may have come and gone. The
-// caller holds mu.
+// alive reports whether the lease is running. The caller holds mu.
 func (h *hold) alive() bool {
-	return h.ended == nil && h.client.now().Before(h.validUntil())
+	return h.ended == nil && h.client.now().Before(h.lease.Until())
 }
 
 // take notes a master's answer, and returns what counts of it in its round. If the answer takes back what
 // proved the lease, the hold is over, and the timer fires at once to say so.
-func (h *hold) take(i int, to question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
+func (h *hold) take(i int, to lease.Question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
 	h.mu.Lock()
-	s := &h.masters[i]
-	before := *s
-	alive := h.alive()
 	now := h.client.now()
-	counted, jumped := s.take(answer{
-		to: to, vote: v, terms: t, version: at.Version, reads: h.reading.Load(),
-		counts: alive && v.Answer == script.Granted && h.counts(at),
-		now:    now,
-	})
-	if alive && (s.until < before.until || s.earlier < before.earlier) {
-		h.disowned = !h.alive()
-		if h.timer != nil {
-			h.timer.Reset(h.untilNextTick(now))
-		}
+	counted, jumped, takenBack := h.lease.Take(i, lease.Answer{To: to, Vote: v, Terms: t, Reads: h.reading.Load(), Now: now}, at, h.ended != nil)
+	if takenBack && h.timer != nil {
+		h.timer.Reset(h.untilNextTick(now))
 	}
 	h.mu.Unlock()
-	if alive && jumped != 0 {
+	if jumped != 0 {
 		h.tellJump(i, jumped)
 	}
 	return counted
-}
-
-// validUntil is the end of the lease: until then a quorum of votes counts. The
-// caller holds mu.
-func (h *hold) validUntil() clock.Instant {
-	end := max(h.provedUntil())
-	if h.limit != 0 {
-		end = min(end, h.limit)
-	}
-	return end
-}
-
-// provedUntil returns until when a quorum of votes at the version of the hold counts, and
-// until when one at an earlier version does. The caller holds mu.
-func (h *hold) provedUntil() (latest, earlier clock.Instant) {
-	var until [quorum.MaxMasters]clock.Instant
-	for i := range h.masters {
-		until[i] = h.masters[i].until
-	}
-	latest = quorum.NthLargest(until[:len(h.masters)], h.Need)
-	if h.earlier > 0 {
-		for i := range h.masters {
-			until[i] = h.masters[i].earlier
-		}
-		earlier = quorum.NthLargest(until[:len(h.masters)], h.earlier)
-	}
-	return latest, earlier
 }
 
 // begin makes the acquisition a hold: from here on it has a context, a watchdog,
@@ -228,7 +146,7 @@ func (h *hold) begin(ctx context.Context, asked *quorum.Round) *Lock {
 	}
 	h.began = now
 	if h.maxHold > 0 {
-		h.limit = now.Add(h.maxHold)
+		h.lease.Limit = now.Add(h.maxHold)
 	}
 	h.renewAt = now.Add(h.terms.TTL / renewals)
 	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
@@ -251,7 +169,7 @@ func (h *hold) begin(ctx context.Context, asked *quorum.Round) *Lock {
 	h.client.suspend.start(h.client)
 
 	late := func(i int, v script.Vote) script.Vote {
-		h.take(i, toAcquire, v, t, asked.View)
+		h.take(i, lease.ToAcquire, v, t, asked.View)
 		return v
 	}
 	asked.Receive(false, late)
@@ -264,7 +182,7 @@ func (h *hold) bound(now clock.Instant, cfg lockConfig) {
 	defer h.mu.Unlock()
 	h.began, h.atLeast = now, cfg.atLeast
 	if cfg.maxHold > 0 && h.ended == nil {
-		h.limit = now.Add(cfg.maxHold)
+		h.lease.Limit = now.Add(cfg.maxHold)
 		h.timer.Reset(h.untilNextTick(now))
 	}
 }
@@ -278,7 +196,7 @@ func (h *hold) end(cause error) error {
 		return h.ended
 	}
 	now := h.client.now()
-	if cause != ErrLost && !now.Before(h.validUntil()) {
+	if cause != ErrLost && !now.Before(h.lease.Until()) {
 		cause = h.unproved()
 	}
 	h.ended, h.endedAt = cause, now
@@ -316,13 +234,7 @@ func (h *hold) unblocks() bool {
 // those that did not are no quorum; else ErrExpired, because its time ran out (and the timer is late: the process
 // was stopped, or busy). The caller holds mu.
 func (h *hold) unproved() error {
-	lost := 0
-	for _, s := range h.masters {
-		if s.lost && !s.granted {
-			lost++
-		}
-	}
-	if h.disowned || lost > h.Of-h.Need {
+	if h.lease.Disowned() {
 		return ErrLost
 	}
 	return ErrExpired

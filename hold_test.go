@@ -14,208 +14,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/master"
-	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
-
-// A vote that lapsed does not stand for a token, though a quorum of the attempt's other
-// votes may still be valid.
-func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
-	const s = int64(time.Second)
-	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
-	for _, x := range []struct {
-		claim  string
-		sent   [3]int64
-		grants [3]int64 // below 0: it was asked to confirm, and said "not yours"
-		want   int64    // when the vote that decides was sent
-	}{
-		{"all stand: the second-latest", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 5}, 2 * s},
-		{"the latest stands lower: it does not count", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 4}, 1 * s},
-		{"the earliest stands lower", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{4, 5, 5}, 2 * s},
-		{"the latest did not confirm", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, -4}, 1 * s},
-	} {
-		h := newHold(c, testvotes.ViewOfAll(3), "job", "owner", c.config.lock)
-		votes := make([]script.Vote, 3)
-		for i := range votes {
-			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: max(x.grants[i], -x.grants[i]), Sent: clock.Instant(x.sent[i]), Got: clock.Instant(x.sent[i])}
-		}
-		standing := quorum.Standings(votes, quorum.HighestGrant(votes))
-		for i, grant := range x.grants {
-			if grant < 0 {
-				standing[i] = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
-			}
-		}
-		got := h.count(votes, standing)
-		if want := h.terms.ValidUntil(clock.Instant(x.want)); got != want {
-			t.Errorf("%s: valid until %v, want %v", x.claim, time.Duration(got), time.Duration(want))
-		}
-	}
-}
-
-// APART (spec/register): votes of different versions of the table of members are never added
-// up; what the votes of an earlier one have proved stays.
-func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
-	const s = int64(time.Second)
-	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
-	one, two := testvotes.ViewOfAll(3), testvotes.ViewOfAll(5)
-	two.Version = "2"
-	h := newHold(c, one, "job", "owner", c.config.lock)
-	for i, step := range []struct {
-		at     *membership.View
-		master int
-		sent   int64 // of a vote
-		want   int64 // when the vote that decides was sent; 0: the hold is not proved
-	}{
-		{one, 0, 1 * s, 0},
-		{one, 1, 2 * s, 1 * s},
-		{two, 2, 3 * s, 1 * s}, // one vote of five is no quorum, with two of another version either
-		{two, 0, 4 * s, 1 * s},
-		{one, 1, 5 * s, 1 * s}, // too late: the hold is at a newer version
-		{two, 1, 6 * s, 3 * s}, // three of five
-		{two, 2, 7 * s, 4 * s},
-	} {
-		v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: clock.Instant(step.sent), Got: clock.Instant(step.sent)}
-		h.vote(step.master, v, step.at)
-		want := clock.Instant(0)
-		if step.want > 0 {
-			want = h.terms.ValidUntil(clock.Instant(step.want))
-		}
-		if got := h.validUntil(); got != want {
-			t.Errorf("step %d: valid until %v, want %v", i+1, time.Duration(got), time.Duration(want))
-		}
-	}
-}
-
-// What a master says that lost the lock takes back its votes at all versions.
-func TestAMasterThatLostTheLockProvesNothing(t *testing.T) {
-	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
-	h := newHold(c, testvotes.ViewOfAll(3), "job", "owner", c.config.lock)
-	first := clock.Read()
-	votes := func(version string, sent clock.Instant, masters ...int) {
-		view := testvotes.ViewOfAll(3)
-		view.Version = version
-		for _, i := range masters {
-			v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: sent, Got: sent}
-			h.vote(i, v, view)
-		}
-	}
-	votes(h.version, first, 0, 1, 2)
-	votes("2", first+1, 1)
-	votes("3", first+2, 2) // those at the first version prove the hold still
-	h.take(0, toExtend, notMine(c.now()), h.terms, testvotes.ViewOfAll(3))
-	if want := h.terms.ValidUntil(first); h.validUntil() != want {
-		t.Errorf("valid until %v, want %v: two of three have the lock", h.validUntil(), want)
-	}
-	h.take(1, toExtend, notMine(c.now()), h.terms, testvotes.ViewOfAll(3))
-	if now := c.now(); h.validUntil() > now {
-		t.Errorf("valid for %v more, and two of three lost the lock", h.validUntil().Sub(now))
-	}
-}
-
-// A lease that is not proved any more is lost if the masters that said "not yours" leave no
-// quorum. Else its time ran out.
-func TestWhyALeaseIsNotProved(t *testing.T) {
-	for _, x := range []struct {
-		masters, lost int
-		want          error
-	}{
-		{1, 0, ErrExpired}, {1, 1, ErrLost},
-		{3, 1, ErrExpired}, {3, 2, ErrLost},
-		{4, 1, ErrExpired}, {4, 2, ErrLost},
-		{5, 2, ErrExpired}, {5, 3, ErrLost}, {5, 5, ErrLost},
-	} {
-		c := &Client{config: defaultConfig(), masters: make([]*master.Master, x.masters)}
-		h := newHold(c, testvotes.ViewOfAll(x.masters), "job", "owner", c.config.lock)
-		for i := range x.lost {
-			h.masters[i].lost = true
-		}
-		if got := h.unproved(); got != x.want {
-			t.Errorf("lost on %d of %d: %v, want %v", x.lost, x.masters, got, x.want)
-		}
-	}
-}
-
-// An extend that was not answered may have been done. Then more of the ttl is left the next time,
-// and that is no jump of the master's clock. One that was refused was not done.
-func TestAnUnansweredExtendIsNoJump(t *testing.T) {
-	const s = int64(time.Second)
-	var now clock.Instant
-	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
-	c.now = func() clock.Instant { return now }
-	voted := func(at int64, answer script.Answer) script.Vote {
-		return script.Vote{Heard: true, Answer: answer, Grant: 7, Sent: clock.Instant(at), Got: clock.Instant(at)}
-	}
-	for _, x := range []struct {
-		claim string
-		first script.Vote
-		want  script.Answer
-	}{
-		{"not answered", voted(5*s, script.Unknown), script.Granted},
-		{"refused", voted(5*s, script.Refused), script.Refused},
-	} {
-		v := testvotes.ViewOfAll(3)
-		h := newHold(c, v, "job", "owner", c.config.lock)
-		for i := range h.masters {
-			h.vote(i, voted(1*s, script.Granted), v)
-		}
-		now = clock.Instant(5 * s)
-		h.take(0, toExtend, x.first, h.terms, v)
-		now = clock.Instant(8 * s)
-		next := voted(8*s, script.Granted)
-		next.Remaining = h.terms.KeyTTL() - 3*time.Second
-		if got := h.take(0, toExtend, next, h.terms, v); got.Answer != x.want {
-			t.Errorf("%s: as much is left as if it had been done: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
-		}
-	}
-}
-
-// What is expected of a master that lost the lock begins anew: with all its repairs, answered or not, the longest of
-// which counts, and with nothing of before.
-func TestARepairedLockIsExpectedByItsRepairs(t *testing.T) {
-	const s = int64(time.Second)
-	var now clock.Instant
-	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 3)}
-	c.now = func() clock.Instant { return now }
-	short := quorum.TermsOf(10*time.Second, 0, c.config.drift)
-	for _, x := range []struct {
-		claim     string
-		first     script.Answer // to a repair with the longer ttl of before
-		remaining time.Duration // a second after the second repair, with the short one
-		want      script.Answer
-	}{
-		{"only the second was done", script.Unknown, 9 * time.Second, script.Granted},
-		{"the first was done, and not answered", script.Unknown, 27 * time.Second, script.Granted},
-		{"both were answered", script.Granted, 27 * time.Second, script.Granted},
-		{"both were answered, and less is left", script.Granted, 9 * time.Second, script.Refused},
-		{"the first was refused", script.Refused, 9 * time.Second, script.Granted},
-		{"the first was refused, and more is left", script.Refused, 27 * time.Second, script.Refused},
-	} {
-		v := testvotes.ViewOfAll(3)
-		h := newHold(c, v, "job", "owner", c.config.lock)
-		h.terms = quorum.TermsOf(30*time.Second, 0, c.config.drift)
-		at := func(second int64, answer script.Answer) script.Vote {
-			now = clock.Instant(second * s)
-			return script.Vote{Heard: true, Answer: answer, Sent: now, Got: now}
-		}
-		for i := range h.masters {
-			h.vote(i, at(1, script.Granted), v)
-		}
-		gone := at(2, script.Refused)
-		gone.Err = script.ErrNotMine
-		h.take(0, toExtend, gone, h.terms, v)
-		h.take(0, toRepair, at(3, x.first), h.terms, v)
-		h.take(0, toRepair, at(5, script.Granted), short, v)
-		next := at(6, script.Granted)
-		next.Remaining = x.remaining
-		if got := h.take(0, toExtend, next, short, v); got.Answer != x.want {
-			t.Errorf("%s: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
-		}
-	}
-}
 
 // LEASE (spec/exclusion.pml): an answer that comes when the lease is over does not
 // revive it, whether its timer has fired yet or not. (The lock delay lets the masters
@@ -226,8 +28,8 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 		"extend": func(d *deployment, c *Client, lock *Lock) error {
 			now := c.now()
 			for i := range 3 {
-				expiry := lock.h.masters[i].expiry
-				lock.h.take(i, toExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.Lo.Sub(now)}, lock.h.terms, c.members.View())
+				expiry := lock.h.lease.Masters[i].Expiry
+				lock.h.take(i, lease.ToExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.Lo.Sub(now)}, lock.h.terms, c.members.View())
 			}
 			return lock.h.Over()
 		},
@@ -268,10 +70,10 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 		now := c.now()
 		a.asked.Answer(2, script.Vote{Heard: true, Answer: script.Granted, Grant: int64(lock.Token()), Sent: now, Got: now})
 		lock.h.mu.Lock()
-		s := lock.h.masters[2]
+		s := lock.h.lease.Masters[2]
 		lock.h.mu.Unlock()
-		if s.until != 0 || !s.granted {
-			t.Errorf("counts until %v, granted: %v; want no vote and a grant", time.Duration(s.until), s.granted)
+		if s.Until != 0 || !s.Granted {
+			t.Errorf("counts until %v, granted: %v; want no vote and a grant", time.Duration(s.Until), s.Granted)
 		}
 		d.masters[2].thaw()
 		requireErr(t, lock.Unlock(background), ErrExpired)
@@ -296,7 +98,7 @@ func TestALeaseCountsFromTheFirstSending(t *testing.T) {
 		}
 		want := lock.h.terms.ValidUntil(start)
 		lock.h.mu.Lock()
-		got := lock.h.validUntil()
+		got := lock.h.lease.Until()
 		lock.h.mu.Unlock()
 		if got != want {
 			t.Errorf("the lease is %v too long", got.Sub(want))
@@ -377,12 +179,12 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		h, now := lock.h, c.now()
 		for by, want := range map[time.Duration]script.Answer{0: script.Granted, time.Second: script.Refused, -time.Second: script.Refused} {
-			before := h.masters[0]
-			v := h.take(0, toExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: 7*time.Second - by}, h.terms, h.client.members.View())
-			if counts := h.masters[0].until > before.until; v.Answer != want || counts != (want == script.Granted) {
+			before := h.lease.Masters[0]
+			v := h.take(0, lease.ToExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: 7*time.Second - by}, h.terms, h.client.members.View())
+			if counts := h.lease.Masters[0].Until > before.Until; v.Answer != want || counts != (want == script.Granted) {
 				t.Errorf("jumped by %v: %v, counts: %v", by, v, counts)
 			}
-			h.masters[0] = before
+			h.lease.Masters[0] = before
 		}
 		must(t, lock.Unlock(background))
 	})
@@ -399,7 +201,7 @@ func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
 		disown := func(master int) {
 			time.Sleep(time.Millisecond)
 			now := c.now()
-			lock.h.take(master, toExtend, notMine(now), lock.h.terms, c.members.View())
+			lock.h.take(master, lease.ToExtend, testvotes.NotMine(now), lock.h.terms, c.members.View())
 			synctest.Wait()
 		}
 		disown(0)
@@ -423,7 +225,7 @@ func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
 		lock := mustTry(t, c, "job", WithTTL(10*time.Second))
 		synctest.Wait() // all have voted
 		lock.h.mu.Lock()
-		lock.h.masters[0].doubt = true
+		lock.h.lease.Masters[0].MayArrive = true
 		lock.h.mu.Unlock()
 		must(t, lock.Unlock(background))
 		synctest.Wait()
@@ -454,7 +256,7 @@ func TestALostHoldIsNotCalledExpired(t *testing.T) {
 			synctest.Wait() // all five have voted
 			now := c.now()
 			for i := range x.lost {
-				lock.h.take(i, toExtend, notMine(now), lock.h.terms, c.members.View())
+				lock.h.take(i, lease.ToExtend, testvotes.NotMine(now), lock.h.terms, c.members.View())
 			}
 			if err := lock.Unlock(background); err != x.want {
 				t.Errorf("%d of 5 said \"not yours\": got %v, want %v", x.lost, err, x.want)

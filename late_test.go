@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
@@ -157,15 +158,15 @@ func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 		lock := mustTry(t, c, "job", WithoutWatchdog())
 		synctest.Wait()
 		h, now := lock.h, c.now()
-		h.take(0, toExtend, notMine(now), h.terms, h.client.members.View())
+		h.take(0, lease.ToExtend, testvotes.NotMine(now), h.terms, h.client.members.View())
 		h.mu.Lock()
-		h.masters[0].repairs++
+		h.lease.Masters[0].Repairs++
 		h.mu.Unlock()
-		h.take(0, toExtend, script.Vote{Heard: true, Answer: script.Refused, Err: quorum.ErrNotSent}, h.terms, h.client.members.View())
+		h.take(0, lease.ToExtend, script.Vote{Heard: true, Answer: script.Refused, Err: quorum.ErrNotSent}, h.terms, h.client.members.View())
 		if h.absent(0) {
 			t.Error("a master that is being sent a repair is taken for one that will not have the lock")
 		}
-		v := h.take(0, toRepair, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, h.client.members.View())
+		v := h.take(0, lease.ToRepair, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, h.client.members.View())
 		if v.Answer == script.Granted || !h.granted(0) {
 			t.Errorf("the repair counts as %v; the lock stands there: %v", v, h.granted(0))
 		}
@@ -201,7 +202,7 @@ func TestFreed(t *testing.T) {
 		{"not reached, where it never was", false, "", script.Vote{Answer: script.Refused, Err: quorum.ErrNotSent}, false, false},
 	} {
 		h := newHold(c, testvotes.ViewOfAll(3), "job", "owner", c.config.lock)
-		h.masters[0] = masterHold{heard: true, granted: x.granted, mute: x.mute}
+		h.lease.Masters[0] = lease.Master{Answered: true, Granted: x.granted, NonVotingAt: x.mute}
 		x.answer.Heard, x.answer.Doubt = true, x.doubt
 		if got := h.freed(0, x.answer, "2").Answer == script.Granted; got != x.want {
 			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
@@ -389,9 +390,9 @@ func TestAReleaseIsOfNoUse(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.reached()
 		h := newHold(c, testvotes.ViewOfAll(3), "job", "owner", c.config.lock)
-		h.masters[0] = masterHold{heard: true, granted: true}
-		h.masters[1] = masterHold{heard: true, granted: true}
-		h.masters[2] = masterHold{heard: true}
+		h.lease.Masters[0] = lease.Master{Answered: true, Granted: true}
+		h.lease.Masters[1] = lease.Master{Answered: true, Granted: true}
+		h.lease.Masters[2] = lease.Master{Answered: true}
 		r := &release{of: h}
 		r.Init(testvotes.ViewOfAll(3))
 		policy := r
@@ -433,7 +434,7 @@ func TestWhereAReleaseLeavesAMark(t *testing.T) {
 		} {
 			for _, reads := range []bool{false, true} {
 				h := newHold(c, testvotes.ViewOfAll(1), "job", "owner", c.config.lock)
-				h.masters[0] = masterHold{heard: true, granted: true, doubt: x.doubt}
+				h.lease.Masters[0] = lease.Master{Answered: true, Granted: true, MayArrive: x.doubt}
 				h.reading.Store(reads)
 				h.began = c.now()
 				leaves := func(what string, p master.Policy, want *script.Operation) {

@@ -73,19 +73,19 @@ var errNotHere = errors.New("not asked: the lock was not there")
 func (h *hold) linger() *quorum.Round {
 	c := h.client
 	r := quorum.NewHeldRound(c.members.View())
-	requests := r.Requests(len(h.masters))
+	requests := r.Requests(len(h.lease.Masters))
 	now := c.now()
 	var absent [quorum.MaxMasters]bool
 	h.mu.Lock()
-	for i, s := range h.masters {
-		absent[i] = s.absent()
+	for i, s := range h.lease.Masters {
+		absent[i] = s.Absent()
 		requests[i] = master.Request{
 			Order:  h.name,
 			Call:   h.releaseCall(), // Prepare has another
 			Policy: lingering{releaseOf{h}},
 			To:     r,
-			First:  s.heard,
-			Until:  h.retryUntil(s.doubt || !s.heard, now),
+			First:  s.Answered,
+			Until:  h.retryUntil(s.MayArrive || !s.Answered, now),
 		}
 	}
 	h.mu.Unlock()

@@ -92,7 +92,7 @@ func (l *Lock) Until() time.Time {
 	}
 	l.h.mu.Lock()
 	defer l.h.mu.Unlock()
-	until := l.h.validUntil()
+	until := l.h.lease.Until()
 	if l.h.ended != nil {
 		until = min(until, l.h.endedAt)
 	}

@@ -54,8 +54,8 @@ func TestNoLeaseIsLongerThanTheDeploymentAllows(t *testing.T) {
 		{"repaired", func(t *testing.T, c *Client) *Lock {
 			lock := mustTry(t, c, "job", WithoutWatchdog())
 			settled(t, c)
-			for i := range lock.h.masters {
-				lock.h.masters[i].lost = true
+			for i := range lock.h.lease.Masters {
+				lock.h.lease.Masters[i].Lost = true
 			}
 			lock.h.renew(30 * time.Second)
 			return lock

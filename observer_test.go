@@ -622,7 +622,7 @@ func TestObserverOfOneThing(t *testing.T) {
 		}))
 		h := newHold(c, testvotes.ViewOfAll(1), "job", "owner", c.config.lock)
 		h.telling = &telling{client: c, ctx: background}
-		h.masters[0].until = 2
+		h.lease.Masters[0].Until = 2
 		h.tellAcquired(0, nil)
 		h.tellRenewed(time.Second)
 		h.tellRenewalFailed(testvotes.ViewOfAll(1), nil)

@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // One master of a deployment is dead, which is an ordinary day: all that can be known without it is told.
@@ -118,7 +120,7 @@ func TestALeaseThatNoesEndIsLost(t *testing.T) {
 		d.masters[4].die()
 		time.Sleep(2 * DefaultTTL)
 		for i := range 2 {
-			lock.h.take(i, toExtend, notMine(c.now()), lock.h.terms, c.members.View())
+			lock.h.take(i, lease.ToExtend, testvotes.NotMine(c.now()), lock.h.terms, c.members.View())
 		}
 		within(t, "the holder is told", lock.Context().Done())
 		requireErr(t, context.Cause(lock.Context()), ErrLost)

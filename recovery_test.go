@@ -529,7 +529,7 @@ func TestRepairTopsUpAndCountsFromTheNextRound(t *testing.T) {
 		eventually(t, "the acquire is over there", func() bool {
 			lock.h.mu.Lock()
 			defer lock.h.mu.Unlock()
-			return lock.h.masters[2].heard
+			return lock.h.lease.Masters[2].Answered
 		})
 		d.masters[2].revive()
 		var repairedAt, countedAt time.Duration
@@ -537,12 +537,12 @@ func TestRepairTopsUpAndCountsFromTheNextRound(t *testing.T) {
 		for countedAt == 0 {
 			time.Sleep(100 * time.Millisecond)
 			lock.h.mu.Lock()
-			s := lock.h.masters[2]
+			s := lock.h.lease.Masters[2]
 			lock.h.mu.Unlock()
-			if s.granted && repairedAt == 0 {
+			if s.Granted && repairedAt == 0 {
 				repairedAt = time.Since(start)
 			}
-			if s.until > 0 {
+			if s.Until > 0 {
 				countedAt = time.Since(start)
 			}
 			if time.Since(start) > 5*time.Minute {
@@ -786,7 +786,7 @@ func TestARepairThatIsDoneTwiceIsNoJump(t *testing.T) {
 			eventually(t, "it is repaired again", func() bool { renew(); return l.h.granted(0) })
 			renew()
 			l.h.mu.Lock()
-			until := l.h.masters[0].until
+			until := l.h.lease.Masters[0].Until
 			l.h.mu.Unlock()
 			if n := events.count(""); n > 0 || !c.now().Before(until) {
 				t.Errorf("%d clocks are said to have jumped; the vote counts: %v", n, c.now().Before(until))

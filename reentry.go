@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/quorum"
@@ -114,7 +115,7 @@ func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, tt
 	h.longest = max(h.longest, t.KeyTTL())
 	h.mu.Unlock()
 	asked := quorum.NewHeldRound(v)
-	asked.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote { return h.take(i, toReenter, vote, t, v) })
+	asked.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote { return h.take(i, lease.ToReenter, vote, t, v) })
 	h.send(asked, h.reenterCall(depth, t))
 	err := c.await(ctx, asked, deadline)
 	if err != nil {

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
@@ -16,7 +17,7 @@ func (h *hold) giveUp(asked *quorum.Round, in place) {
 	undoing := h.undoCall(0, in.kept())
 	undo := func(i int, v script.Vote) script.Vote {
 		h.client.learnTime(i, v)
-		h.take(i, toAcquire, v, h.terms, asked.View)
+		h.take(i, lease.ToAcquire, v, h.terms, asked.View)
 		h.mu.Lock()
 		keep := h.retryUntil(v.Doubt, h.client.now())
 		h.mu.Unlock()
@@ -39,14 +40,14 @@ func (h *hold) giveUp(asked *quorum.Round, in place) {
 func (h *hold) granted(master int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.masters[master].granted
+	return h.lease.Masters[master].Granted
 }
 
 // absent reports whether the master does not have the lock, and never will.
 func (h *hold) absent(master int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.masters[master].absent()
+	return h.lease.Masters[master].Absent()
 }
 
 // inDoubt reports whether an acquire of this owner may be executed on the master
@@ -54,7 +55,7 @@ func (h *hold) absent(master int) bool {
 func (h *hold) inDoubt(master int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.masters[master].doubt
+	return h.lease.Masters[master].MayArrive
 }
 
 // retryUntil returns until when a release that starts now is worth sending: as long
@@ -112,7 +113,7 @@ func (h *hold) release(left int, next *attempt) *quorum.Round {
 	r.Held, r.Weigher = true, r
 	var acquires []master.Request
 	if next != nil {
-		acquires = next.asked.Requests(len(h.masters))
+		acquires = next.asked.Requests(len(h.lease.Masters))
 	}
 	var freeing script.Call
 	switch {
@@ -123,17 +124,17 @@ func (h *hold) release(left int, next *attempt) *quorum.Round {
 	default:
 		freeing = h.releaseCall()
 	}
-	requests := r.Requests(len(h.masters))
+	requests := r.Requests(len(h.lease.Masters))
 	now := h.client.now()
 	h.mu.Lock()
-	for i, s := range h.masters {
-		requests[i] = master.Request{Order: h.name, Call: freeing, To: &r.Round, First: s.heard}
+	for i, s := range h.lease.Masters {
+		requests[i] = master.Request{Order: h.name, Call: freeing, To: &r.Round, First: s.Answered}
 		if left > 0 {
 			continue
 		}
 		requests[i].Policy = r
-		if !s.absent() {
-			requests[i].Until = h.retryUntil(s.doubt || !s.heard, now)
+		if !s.Absent() {
+			requests[i].Until = h.retryUntil(s.MayArrive || !s.Answered, now)
 		}
 	}
 	h.mu.Unlock()
@@ -161,8 +162,8 @@ func (h *hold) freed(master int, v script.Vote, version string) script.Vote {
 		return v
 	}
 	h.mu.Lock()
-	free := v.Answer != script.Held && h.masters[master].mute != version
-	if h.masters[master].granted {
+	free := v.Answer != script.Held && h.lease.Masters[master].NonVotingAt != version
+	if h.lease.Masters[master].Granted {
 		free = v.Doubt
 	}
 	h.mu.Unlock()

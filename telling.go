@@ -113,7 +113,7 @@ func (h *hold) tellRenewalFailed(v *membership.View, votes []script.Vote) {
 		return
 	}
 	h.mu.Lock()
-	alive, left := h.alive(), h.validUntil().Sub(h.client.now())
+	alive, left := h.alive(), h.lease.Until().Sub(h.client.now())
 	h.mu.Unlock()
 	if alive {
 		failed(h.telling.ctx, FailedRenewal{h.told(), left, h.client.notGranted(v, opExtend, h.name, votes)})

@@ -441,7 +441,7 @@ func (c *Client) heldHere(name string, last error) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.needed(), FreeIn: max(0, h.validUntil().Sub(c.now()))}
+	return &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.needed(), FreeIn: max(0, h.lease.Until().Sub(c.now()))}
 }
 
 // askEvery is the interval at which a waiter that the masters call asks by itself.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
@@ -23,11 +24,6 @@ const (
 	suspendInterval = 250 * time.Millisecond
 )
 
-const (
-	errClockJumped = quorum.InNextRound("its clock jumped: the vote does not count in this round")
-	errRepaired    = quorum.InNextRound("the lock was written back: the vote counts from the next round on")
-)
-
 // tick is what the hold's timer calls: it ends a hold whose lease has run out,
 // and renews one that is due. The timer never waits for a master.
 func (h *hold) tick() {
@@ -37,7 +33,7 @@ func (h *hold) tick() {
 		h.mu.Unlock()
 		return
 	}
-	if !now.Before(h.validUntil()) {
+	if !now.Before(h.lease.Until()) {
 		h.mu.Unlock()
 		h.end(ErrExpired)
 		return
@@ -60,7 +56,7 @@ func (h *hold) tick() {
 
 // untilNextTick is how long the timer may sleep. The caller holds mu.
 func (h *hold) untilNextTick(now clock.Instant) time.Duration {
-	next := h.validUntil()
+	next := h.lease.Until()
 	if h.renews() {
 		next = min(next, h.renewAt)
 	}
@@ -108,8 +104,8 @@ func (h *hold) renew(ttl time.Duration) {
 	h.mu.Lock()
 	before = h.renewal
 	h.renewal = r
-	for i := range h.masters {
-		h.masters[i].asked = start
+	for i := range h.lease.Masters {
+		h.lease.Masters[i].Asked = start
 	}
 	h.mu.Unlock()
 	if before == nil {
@@ -141,9 +137,9 @@ func (h *hold) confirmRest(v *membership.View) {
 	}
 	var asked [quorum.MaxMasters]bool
 	h.mu.Lock()
-	for i := range h.masters {
-		s := &h.masters[i]
-		asked[i] = s.granted && !s.confirmed && s.grant != int64(h.token) && v.Out[i] == nil
+	for i := range h.lease.Masters {
+		s := &h.lease.Masters[i]
+		asked[i] = s.Granted && !s.Confirmed && s.Grant != int64(h.token) && v.Out[i] == nil
 	}
 	h.mu.Unlock()
 	for i, m := range h.client.masters {
@@ -161,8 +157,8 @@ func (c confirming) Begin(int) bool { return c.Over() == nil }
 func (c confirming) Answer(i int, v script.Vote) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := &c.masters[i]; v.Answer == script.Granted && s.granted {
-		s.confirmed = true
+	if s := &c.lease.Masters[i]; v.Answer == script.Granted && s.Granted {
+		s.Confirmed = true
 	}
 }
 
@@ -176,16 +172,16 @@ func (h *hold) askAgain(r *renewal) bool {
 	goesOn = goesOn && h.ended == nil && h.renewal == r
 	due := failed[:0]
 	for _, i := range failed {
-		s := &h.masters[i]
+		s := &h.lease.Masters[i]
 		asked := r.Asked[i].Call.Operation
-		goesOn = goesOn && !s.lost && asked != script.Repair && asked != script.Restore // each repair is one of a round of its own
-		if !now.Before(s.asked.Add(r.ttl / renewRetries)) {
+		goesOn = goesOn && !s.Lost && asked != script.Repair && asked != script.Restore // each repair is one of a round of its own
+		if !now.Before(s.Asked.Add(r.ttl / renewRetries)) {
 			due = append(due, i)
 		}
 	}
 	for _, i := range due {
 		if goesOn {
-			h.masters[i].asked = now
+			h.lease.Masters[i].Asked = now
 		}
 	}
 	h.mu.Unlock()
@@ -239,7 +235,7 @@ func (h *hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	r := &renewal{ttl: ttl}
 	r.Init(v)
 	r.Held, r.During = true, h
-	var to [quorum.MaxMasters]question
+	var to [quorum.MaxMasters]lease.Question
 	r.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote { return h.take(i, to[i], vote, t, v) })
 	r.OnVerdict = func(quorum.Verdict) {
 		switch votes := r.Tally(); {
@@ -255,14 +251,14 @@ func (h *hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	extending := h.extendCall(t)
 	h.mu.Lock()
 	h.longest = max(h.longest, t.KeyTTL())
-	valid := start.Before(h.validUntil())
+	valid := start.Before(h.lease.Until())
 	for i := range requests {
-		requests[i] = master.Request{Order: h.name, Call: extending, Version: v.Version, To: &r.Round, First: h.masters[i].heard}
-		to[i] = toExtend
-		if h.masters[i].lost && valid && v.Out[i] == nil {
+		requests[i] = master.Request{Order: h.name, Call: extending, Version: v.Version, To: &r.Round, First: h.lease.Masters[i].Answered}
+		to[i] = lease.ToExtend
+		if h.lease.Masters[i].Lost && valid && v.Out[i] == nil {
 			requests[i].Call = h.repairCall(t)
-			h.masters[i].repairs++
-			to[i] = toRepair
+			h.lease.Masters[i].Repairs++
+			to[i] = lease.ToRepair
 		}
 	}
 	h.mu.Unlock()
@@ -279,7 +275,7 @@ func (h *hold) renewed(t quorum.Terms, start clock.Instant) {
 	}
 	h.renewAt = max(h.renewAt, start.Add(t.TTL/renewals))
 	h.timer.Reset(h.untilNextTick(now))
-	left := h.validUntil().Sub(now)
+	left := h.lease.Until().Sub(now)
 	h.mu.Unlock()
 	h.tellRenewed(left)
 }

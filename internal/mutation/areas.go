@@ -21,7 +21,8 @@ type judge struct {
 var areas = []area{
 	{"decisions", append(in("internal/quorum", "quorum", "terms", "token"), "quorum.go", "clock.go", "fencing.go"),
 		append(all("internal/quorum"), root("fencing", "errors", "options", "hold", "late", "linger")...)},
-	{"hold", []string{"hold.go", "masterhold.go", "watchdog.go", "reentry.go"}, root("hold", "masterhold", "late", "hungmember", "maxttl", "oneaway", "fencing", "reentry", "refusals", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
+	{"lease", []string{"internal/lease/*.go"}, append(all("internal/lease"), root("hold", "late", "oneaway", "reentry")...)},
+	{"hold", []string{"hold.go", "watchdog.go", "reentry.go"}, root("hold", "late", "hungmember", "maxttl", "oneaway", "fencing", "reentry", "refusals", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "wish")},
 	{"sets", []string{"lockall.go", "locks.go", "slots.go"}, root("locks", "locks_fault", "joint", "slots", "panics", "linger")},
 	{"readers", []string{"readers.go", "linger.go", "force.go"}, root("readers", "readers_faults", "linger", "force", "handover", "late")},
 	{"leader", []string{"leader/*.go"}, all("leader")},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -29,6 +30,11 @@ func Of(s string) []script.Vote {
 		}
 	}
 	return votes
+}
+
+// NotMine is the answer that the lock is not the asker's.
+func NotMine(at clock.Instant) script.Vote {
+	return script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: at, Got: at}
 }
 
 // ViewOfAll is a view in which n masters are the members, and all vote.

@@ -1,0 +1,336 @@
+package lease
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
+)
+
+var terms = quorum.TermsOf(30*time.Second, 0, 0.01)
+
+func leaseAt(v *membership.View) *Lease {
+	l := new(Lease)
+	l.Init(v, len(v.Out))
+	return l
+}
+
+// vote lets the lease take a grant at a view's version, which counts.
+func (l *Lease) vote(i int, v script.Vote, at *membership.View) {
+	l.Masters[i].Take(Answer{To: ToReenter, Vote: v, Terms: terms, Version: at.Version, Counts: l.counts(at), Now: v.Got})
+}
+
+// answer lets the lease take an answer when it comes, and returns what counts of it in its round.
+func (l *Lease) answer(i int, to Question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
+	counted, _, _ := l.Take(i, Answer{To: to, Vote: v, Terms: t, Now: v.Got}, at, false)
+	return counted
+}
+
+// A vote that lapsed does not stand for a token, though a quorum of the attempt's other
+// votes may still be valid.
+func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
+	const s = int64(time.Second)
+	for _, x := range []struct {
+		claim  string
+		sent   [3]int64
+		grants [3]int64 // below 0: it was asked to confirm, and said "not yours"
+		want   int64    // when the vote that decides was sent
+	}{
+		{"all stand: the second-latest", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 5}, 2 * s},
+		{"the latest stands lower: it does not count", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, 4}, 1 * s},
+		{"the earliest stands lower", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{4, 5, 5}, 2 * s},
+		{"the latest did not confirm", [3]int64{1 * s, 2 * s, 3 * s}, [3]int64{5, 5, -4}, 1 * s},
+	} {
+		l := leaseAt(testvotes.ViewOfAll(3))
+		votes := make([]script.Vote, 3)
+		for i := range votes {
+			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: max(x.grants[i], -x.grants[i]), Sent: clock.Instant(x.sent[i]), Got: clock.Instant(x.sent[i])}
+		}
+		standing := quorum.Standings(votes, quorum.HighestGrant(votes))
+		for i, grant := range x.grants {
+			if grant < 0 {
+				standing[i] = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
+			}
+		}
+		got := l.Acquire(votes, standing, terms, 0)
+		if want := terms.ValidUntil(clock.Instant(x.want)); got != want {
+			t.Errorf("%s: valid until %v, want %v", x.claim, time.Duration(got), time.Duration(want))
+		}
+	}
+}
+
+// APART (spec/register): votes of different versions of the table of members are never added
+// up; what the votes of an earlier one have proved stays.
+func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
+	const s = int64(time.Second)
+	one, two := testvotes.ViewOfAll(3), testvotes.ViewOfAll(5)
+	two.Version = "2"
+	l := leaseAt(one)
+	for i, step := range []struct {
+		at     *membership.View
+		master int
+		sent   int64 // of a vote
+		want   int64 // when the vote that decides was sent; 0: the hold is not proved
+	}{
+		{one, 0, 1 * s, 0},
+		{one, 1, 2 * s, 1 * s},
+		{two, 2, 3 * s, 1 * s}, // one vote of five is no quorum, with two of another version either
+		{two, 0, 4 * s, 1 * s},
+		{one, 1, 5 * s, 1 * s}, // too late: the hold is at a newer version
+		{two, 1, 6 * s, 3 * s}, // three of five
+		{two, 2, 7 * s, 4 * s},
+	} {
+		v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: clock.Instant(step.sent), Got: clock.Instant(step.sent)}
+		l.vote(step.master, v, step.at)
+		want := clock.Instant(0)
+		if step.want > 0 {
+			want = terms.ValidUntil(clock.Instant(step.want))
+		}
+		if got := l.Until(); got != want {
+			t.Errorf("step %d: valid until %v, want %v", i+1, time.Duration(got), time.Duration(want))
+		}
+	}
+}
+
+// What a master says that lost the lock takes back its votes at all versions.
+func TestAMasterThatLostTheLockProvesNothing(t *testing.T) {
+	l := leaseAt(testvotes.ViewOfAll(3))
+	const first = clock.Instant(time.Second)
+	votes := func(version string, sent clock.Instant, masters ...int) {
+		view := testvotes.ViewOfAll(3)
+		view.Version = version
+		for _, i := range masters {
+			v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: sent, Got: sent}
+			l.vote(i, v, view)
+		}
+	}
+	votes(l.Version, first, 0, 1, 2)
+	votes("2", first+1, 1)
+	votes("3", first+2, 2) // those at the first version prove the hold still
+	l.answer(0, ToExtend, testvotes.NotMine(first+3), terms, testvotes.ViewOfAll(3))
+	if want := terms.ValidUntil(first); l.Until() != want {
+		t.Errorf("valid until %v, want %v: two of three have the lock", l.Until(), want)
+	}
+	l.answer(1, ToExtend, testvotes.NotMine(first+4), terms, testvotes.ViewOfAll(3))
+	if now := first + 4; l.Until() > now {
+		t.Errorf("valid for %v more, and two of three lost the lock", l.Until().Sub(now))
+	}
+}
+
+// A lease that is not proved any more is lost if the masters that said "not yours" leave no
+// quorum. Else its time ran out.
+func TestWhyALeaseIsNotProved(t *testing.T) {
+	for _, x := range []struct {
+		masters, lost int
+		want          bool
+	}{
+		{1, 0, false}, {1, 1, true},
+		{3, 1, false}, {3, 2, true},
+		{4, 1, false}, {4, 2, true},
+		{5, 2, false}, {5, 3, true}, {5, 5, true},
+	} {
+		l := leaseAt(testvotes.ViewOfAll(x.masters))
+		for i := range x.lost {
+			l.Masters[i].Lost = true
+		}
+		if got := l.Disowned(); got != x.want {
+			t.Errorf("lost on %d of %d: %v, want %v", x.lost, x.masters, got, x.want)
+		}
+	}
+}
+
+// An extend that was not answered may have been done. Then more of the ttl is left the next time,
+// and that is no jump of the master's clock. One that was refused was not done.
+func TestAnUnansweredExtendIsNoJump(t *testing.T) {
+	const s = int64(time.Second)
+	voted := func(at int64, answer script.Answer) script.Vote {
+		return script.Vote{Heard: true, Answer: answer, Grant: 7, Sent: clock.Instant(at), Got: clock.Instant(at)}
+	}
+	for _, x := range []struct {
+		claim string
+		first script.Vote
+		want  script.Answer
+	}{
+		{"not answered", voted(5*s, script.Unknown), script.Granted},
+		{"refused", voted(5*s, script.Refused), script.Refused},
+	} {
+		v := testvotes.ViewOfAll(3)
+		l := leaseAt(v)
+		for i := range l.Masters {
+			l.vote(i, voted(1*s, script.Granted), v)
+		}
+		l.answer(0, ToExtend, x.first, terms, v)
+		next := voted(8*s, script.Granted)
+		next.Remaining = terms.KeyTTL() - 3*time.Second
+		if got := l.answer(0, ToExtend, next, terms, v); got.Answer != x.want {
+			t.Errorf("%s: as much is left as if it had been done: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
+		}
+	}
+}
+
+// What is expected of a master that lost the lock begins anew: with all its repairs, answered or not, the longest of
+// which counts, and with nothing of before.
+func TestARepairedLockIsExpectedByItsRepairs(t *testing.T) {
+	const s = int64(time.Second)
+	short := quorum.TermsOf(10*time.Second, 0, 0.01)
+	for _, x := range []struct {
+		claim     string
+		first     script.Answer // to a repair with the longer ttl of before
+		remaining time.Duration // a second after the second repair, with the short one
+		want      script.Answer
+	}{
+		{"only the second was done", script.Unknown, 9 * time.Second, script.Granted},
+		{"the first was done, and not answered", script.Unknown, 27 * time.Second, script.Granted},
+		{"both were answered", script.Granted, 27 * time.Second, script.Granted},
+		{"both were answered, and less is left", script.Granted, 9 * time.Second, script.Refused},
+		{"the first was refused", script.Refused, 9 * time.Second, script.Granted},
+		{"the first was refused, and more is left", script.Refused, 27 * time.Second, script.Refused},
+	} {
+		v := testvotes.ViewOfAll(3)
+		l := leaseAt(v)
+		at := func(second int64, answer script.Answer) script.Vote {
+			now := clock.Instant(second * s)
+			return script.Vote{Heard: true, Answer: answer, Sent: now, Got: now}
+		}
+		for i := range l.Masters {
+			l.vote(i, at(1, script.Granted), v)
+		}
+		gone := at(2, script.Refused)
+		gone.Err = script.ErrNotMine
+		l.answer(0, ToExtend, gone, terms, v)
+		l.answer(0, ToRepair, at(3, x.first), terms, v)
+		l.answer(0, ToRepair, at(5, script.Granted), short, v)
+		next := at(6, script.Granted)
+		next.Remaining = x.remaining
+		if got := l.answer(0, ToExtend, next, short, v); got.Answer != x.want {
+			t.Errorf("%s: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
+		}
+	}
+}
+
+// history is a lease that remembers all that was said, and works out anew each time what that proves.
+type history struct {
+	said []saying
+	need map[string]int // by version
+}
+
+type saying struct {
+	master  int
+	version string
+	until   clock.Instant // of a vote that counts
+	no      clock.Instant // when the master said "not yours"; 0: it did not
+}
+
+// until is when a quorum of the votes of one version ends that nobody took back, for the version for which that is longest.
+func (h *history) until(masters int) (end clock.Instant) {
+	for version, need := range h.need {
+		votes := make([]clock.Instant, masters)
+		for _, s := range h.said {
+			switch {
+			case s.no != 0:
+				votes[s.master] = min(votes[s.master], s.no)
+			case s.version == version:
+				votes[s.master] = max(votes[s.master], s.until)
+			}
+		}
+		slices.Sort(votes)
+		end = max(end, votes[masters-need])
+	}
+	return end
+}
+
+// A second implementation, too slow and too simple to be wrong. A lease never lasts longer than the answers prove; as long as no master has
+// said "not yours", it lasts just as long. (A lease keeps the votes of one previous version alone: those that proved it for longest when the
+// version changed. What is said later may leave more of others.)
+func TestALeaseLastsAsLongAsAnswersProveIt(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 5).Draw(t, "masters")
+		view := func(version string) *membership.View {
+			v := testvotes.ViewOfAll(n)
+			v.Version = version
+			return v
+		}
+		l := leaseAt(view("1"))
+		h := &history{need: map[string]int{"1": l.Need}}
+		now, latest, denied := clock.Instant(time.Second), "1", false
+		votes := make([]script.Vote, n)
+		for i := range votes {
+			if i < l.Need || rapid.Bool().Draw(t, "granted") {
+				votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: now, Got: now}
+				h.said = append(h.said, saying{master: i, version: "1", until: terms.ValidUntil(now)})
+			}
+		}
+		l.Acquire(votes, votes, terms, now)
+		for range rapid.IntRange(1, 40).Draw(t, "answers") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 12).Draw(t, "seconds")) * time.Second)
+			if !now.Before(l.Until()) {
+				break
+			}
+			sent := now.Add(-time.Duration(rapid.IntRange(0, 900).Draw(t, "trip")) * time.Millisecond)
+			i := rapid.IntRange(0, n-1).Draw(t, "master")
+			version := rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "version")
+			answer := rapid.SampledFrom([]string{"yes", "yes", "yes", "unknown", "refused", "no"}).Draw(t, "answer")
+			v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: sent, Got: now}
+			switch answer {
+			case "unknown":
+				v = script.Vote{Heard: true, Answer: script.Unknown, Sent: sent, Got: now}
+			case "refused":
+				v = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrVersion, Sent: sent, Got: now}
+			case "no":
+				v, denied = testvotes.NotMine(now), true
+				h.said = append(h.said, saying{master: i, no: now})
+			case "yes":
+				if version >= latest {
+					latest = version
+					h.need[version] = quorum.MajorityOf(view(version)).Need
+					h.said = append(h.said, saying{master: i, version: version, until: terms.ValidUntil(sent)})
+				}
+			}
+			l.answer(i, ToReenter, v, terms, view(version))
+			is, proved := l.Until(), h.until(n)
+			if is > proved {
+				t.Fatalf("it lasts until %v, and the answers prove it until %v", time.Duration(is), time.Duration(proved))
+			}
+			if !denied && is != proved {
+				t.Fatalf("it lasts until %v, and the answers prove it until %v", time.Duration(is), time.Duration(proved))
+			}
+		}
+	})
+}
+
+// What is over stays over: an answer that comes later does not count.
+func TestWhatIsOverStaysOver(t *testing.T) {
+	const s = clock.Instant(time.Second)
+	view := testvotes.ViewOfAll(3)
+	granted := func(at clock.Instant) script.Vote {
+		return script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: at, Got: at}
+	}
+	for _, x := range []struct {
+		claim string
+		after time.Duration // since the acquisition
+		over  bool
+		want  bool // they count
+	}{
+		{"while it runs", 20 * time.Second, false, true},
+		{"its owner has ended it", 20 * time.Second, true, false},
+		{"its time has run out", 30 * time.Second, false, false},
+	} {
+		l := leaseAt(view)
+		votes := []script.Vote{granted(s), granted(s), granted(s)}
+		l.Acquire(votes, votes, terms, s)
+		before, later := l.Until(), s.Add(x.after)
+		for i := range 3 {
+			l.Take(i, Answer{To: ToReenter, Vote: granted(later), Terms: terms, Now: later}, view, x.over)
+		}
+		if counted := l.Until() > before; counted != x.want {
+			t.Errorf("%s: the answers count: %v", x.claim, counted)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// The reasons of votes that do not count in their round.
+const (
+	ErrClockJumped = quorum.InNextRound("its clock jumped: the vote does not count in this round")
+	ErrRepaired    = quorum.InNextRound("the lock was written back: the vote counts from the next round on")
+)
+
+// Master is what is known of one master. Every answer goes in by Take, whatever the master
+// was asked, so no answer updates only a part of it.
+type Master struct {
+	Answered    bool          // the acquire was answered
+	NonVotingAt string        // the version of the members at which it had no vote, if it refused something for that
+	Granted     bool          // the lock was the owner's there when last heard
+	MayArrive   bool          // an acquire of this owner may be executed there yet
+	Lost        bool          // it said "not yours" after the acquisition: the next renewal repairs it
+	Repairs     int           // under way
+	Asked       clock.Instant // by the last renewal
+	Grant       int64         // the number of the grant that stands there; 0: not known
+	Confirmed   bool          // the token is noted in the lock there
+	Until       clock.Instant // the vote counts until then
+	Previous    clock.Instant // so did the one at an earlier version of the table of members
+	Expiry      quorum.Expiry // of the key
+}
+
+// Question is what a master was asked.
+type Question uint8
+
+// The questions.
+const (
+	ToAcquire Question = iota
+	ToReenter
+	ToExtend
+	ToRepair
+)
+
+// Answer is a vote, and what it is read by.
+type Answer struct {
+	To      Question
+	Vote    script.Vote
+	Terms   quorum.Terms
+	Version string        // of the members, at which it was asked
+	Reads   bool          // the owner reads: it has no grant number
+	Counts  bool          // a yes proves the lease
+	Now     clock.Instant // when it is taken
+}
+
+// Take notes an answer, and returns what counts of it in its round. jumped is by how much the master's
+// clock did since the last answer, if that is why an extend does not count.
+func (s *Master) Take(a Answer) (counted script.Vote, jumped time.Duration) {
+	v := a.Vote
+	if !v.Heard || a.To == ToAcquire && s.Answered {
+		return v, 0
+	}
+	switch a.To {
+	case ToAcquire:
+		s.Answered = true
+		s.MayArrive = s.MayArrive || v.Doubt
+	case ToReenter:
+		s.MayArrive = s.MayArrive || v.Doubt
+	case ToRepair:
+		s.Repairs--
+		s.MayArrive = s.MayArrive || v.Doubt || v.Answer == script.Unknown // it may be written back yet, or again: the release must leave a mark
+	}
+	if v.Answer == script.Granted || v.NotMine() {
+		s.NonVotingAt = "" // it votes
+	}
+	switch {
+	case v.NotMine():
+		if a.To != ToAcquire {
+			s.strike(a.Now)
+			*s = Master{Answered: s.Answered, NonVotingAt: s.NonVotingAt, MayArrive: s.MayArrive, Lost: true, Repairs: s.Repairs, Asked: s.Asked, Until: s.Until, Previous: s.Previous}
+		}
+	case v.Answer == script.Granted:
+		return s.yes(a)
+	case v.Answer == script.Unknown:
+		s.Expiry.Hi = max(s.Expiry.Hi, v.Got.Add(a.Terms.KeyTTL())) // it may have been done
+	case v.NoVote():
+		s.NonVotingAt = a.Version
+	}
+	return v, 0
+}
+
+// yes is Take of a grant.
+func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
+	v := a.Vote
+	asked := quorum.ExpiryAfter(v.Sent, v.Got, max(v.Remaining, a.Terms.KeyTTL()))
+	had := s.Granted
+	s.Granted = true
+	switch {
+	case a.To == ToExtend:
+		if had {
+			jumped = s.Expiry.Jump(v.Remaining, v.Sent, v.Got, a.Terms.Drift)
+		}
+		s.Expiry = asked
+	case a.To == ToRepair:
+		// The vote counts from the next round on: in this one, the master may have
+		// been another's between the last extend and the repair.
+		s.Grant, s.Confirmed, s.Lost = v.Grant, true, false
+		s.Expiry = s.Expiry.AtLeast(asked)
+		return script.Vote{Heard: true, Answer: script.Refused, Err: ErrRepaired}, 0
+	case had && s.Grant != 0 && s.Grant != v.Grant && !a.Reads:
+		// Not the grant that voted: the key expired and was granted again, to a late
+		// copy of our own acquire. What stood between may have been a rival's.
+		s.strike(a.Now)
+		s.Granted, s.Grant, s.Confirmed, s.MayArrive, s.Expiry = true, v.Grant, false, true, asked
+		return script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}, 0
+	default:
+		s.Grant = v.Grant
+		s.Expiry = s.Expiry.AtLeast(asked)
+	}
+	if a.Counts && jumped == 0 {
+		s.Until = max(s.Until, a.Terms.ValidUntil(v.Sent))
+	}
+	if jumped != 0 {
+		v = script.Vote{Heard: true, Answer: script.Refused, Err: ErrClockJumped}
+	}
+	return v, jumped
+}
+
+// strike takes back what the master granted: its votes stop counting now.
+func (s *Master) strike(now clock.Instant) {
+	s.Granted = false
+	s.Until, s.Previous = min(s.Until, now), min(s.Previous, now)
+}
+
+// Absent reports that the master does not have the lock, and never will.
+func (s Master) Absent() bool { return s.Answered && !s.Granted && !s.MayArrive && s.Repairs == 0 }
