@@ -5,7 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 short=${1:-} # -short, or nothing
-packages_at_once=$([ "$short" = -short ] && echo 2 || echo 1)
+packages_at_once=1 tests_at_once=4
+[ "$short" != -short ] || packages_at_once=2 tests_at_once=6
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 newest_redis=github.com/redis/go-redis/v9@v9.23.0
 
@@ -105,9 +106,10 @@ fi
 #
 # One package at a time: they run processes and watch clocks, and each is parallel
 # in itself, four tests at once, since most wait more than they compute. With -short,
-# and so without the race detector, two at a time leave one of two cores idle less.
+# and so without the race detector, two at a time, and six tests in each, leave one of
+# two cores idle less.
 suite() {
-  "$scratch/suite" -dir "$1" -report "$scratch" "$2" $short -p "$packages_at_once" -parallel 4 -count=1 -timeout 25m "${@:3}"
+  "$scratch/suite" -dir "$1" -report "$scratch" "$2" $short -p "$packages_at_once" -parallel "$tests_at_once" -count=1 -timeout 25m "${@:3}"
 }
 
 # All else here builds with the go-redis that go.mod asks for, which is the oldest
@@ -157,7 +159,8 @@ for module in "${modules[@]}"; do
   flags=("${race[@]}")
   case $module in bench/peers/*) flags=() ;; esac # other people's code, which takes minutes to build
   step "$module: go test ${flags[*]}"
-  (cd "$module" && patient go list -export -test -deps "${flags[@]}" ./... >/dev/null) # compiles on all cores, which -p 1 would not
+  # Compiles on all cores, which -p 1 would not.
+  (cd "$module" && patient bash -c 'go list -export -test -deps "$@" ./... >/dev/null' list "${flags[@]}")
   packages=./...
   if [ "$module" = . ]; then
     flags+=(-skip '^TestPlantedBugs$')

@@ -8,14 +8,35 @@ import (
 	"github.com/redlock-go/redlock/internal/edits"
 )
 
-// Each bug applies to the source of today, and the library builds with all of them.
+const root = "../../.."
+
+// Each bug applies to the source of today.
 func TestEachBugFits(t *testing.T) {
 	t.Parallel()
+	together(t)
+}
+
+// The library builds with all of them.
+func TestTheLibraryBuildsWithAllBugs(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("NOT RUN with -short: it builds the library with the planted bugs")
+	}
+	overlay, err := together(t).Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, err := exec.Command("go", "build", "-overlay="+overlay, root).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+func together(t *testing.T) *edits.Together {
+	t.Helper()
 	bugs, err := Bugs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const root = "../../.."
 	all := edits.NewTogether(root, t.TempDir())
 	for _, b := range bugs {
 		if _, err := edits.Apply(root, b.Edits); err != nil {
@@ -24,13 +45,7 @@ func TestEachBugFits(t *testing.T) {
 			t.Errorf("%s cannot be built with others: an edit in Go must be within a function, and change its body alone: %v", b.Name, err)
 		}
 	}
-	overlay, err := all.Write()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if said, err := exec.Command("go", "build", "-overlay="+overlay, root).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, said)
-	}
+	return all
 }
 
 func TestParse(t *testing.T) {
