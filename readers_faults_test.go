@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -29,8 +28,8 @@ func TestEveryFaultOnReaders(t *testing.T) {
 				d, proxies := proxied(t, 5)
 				c := faultClient(d)
 				for i, action := range actions {
-					for _, downgrades := range []bool{false, true} {
-						oneFaultOnAReader(t, d, c, proxies[:hit], on(s, 1, action), fmt.Sprintf("job-%d-%v", i, downgrades), downgrades)
+					for what, run := range map[string]func(*faulty){"read": (*faulty).read, "downgrade": (*faulty).downgrade} {
+						underFault(t, d, c, proxies[:hit], on(s, 1, action), fmt.Sprintf("job-%d-%s", i, what), run)
 					}
 				}
 			})
@@ -38,41 +37,28 @@ func TestEveryFaultOnReaders(t *testing.T) {
 	}
 }
 
-func oneFaultOnAReader(t *testing.T, d *deployment, c *Client, proxies []*faultproxy.Proxy, rule faultproxy.Rule, name string, downgrades bool) {
-	t.Helper()
-	for _, p := range proxies {
-		defer p.Add(rule).Remove()
-	}
-	defer requireFree(t, d, name)
-	expect := func(what string, err error) {
-		t.Helper()
-		if err != nil && (len(proxies) < 3 || !errors.Is(err, ErrNoQuorum)) {
-			t.Errorf("%v: %s: %v", rule, what, err)
-		}
-	}
-	first := c.TryRLock
-	if downgrades {
-		first = c.TryLock
-	}
-	lock, err := first(background, name, WithoutWatchdog())
+func (s *faulty) read() {
+	s.begin()
+	lock, err := s.c.TryRLock(background, s.name, WithoutWatchdog())
 	if err != nil {
-		expect("lock", err)
+		s.expect("lock", err)
 		return
 	}
-	if downgrades {
-		expect("downgrade", lock.Downgrade(background))
-		expect("downgrade again", lock.Downgrade(background))
+	s.enterAgain(lock)
+	s.end(lock)
+}
+
+func (s *faulty) downgrade() {
+	s.begin()
+	lock, err := s.c.TryLock(background, s.name, WithoutWatchdog())
+	if err != nil {
+		s.expect("lock", err)
+		return
 	}
-	inner, err := c.TryRLock(lock.Context(), name, WithoutWatchdog())
-	expect("re-entry", err)
-	expect("extend", lock.Extend(background, faultTTL+time.Second))
-	if err == nil {
-		expect("inner unlock", inner.Unlock(background))
-	}
-	if !lock.Valid() {
-		t.Errorf("%v: lost", rule)
-	}
-	expect("unlock", lock.Unlock(background))
+	s.expect("downgrade", lock.Downgrade(background))
+	s.expect("downgrade again", lock.Downgrade(background))
+	s.enterAgain(lock)
+	s.end(lock)
 }
 
 // What a reader asked for and arrives after its Unlock, or after it gave up, is refused.

@@ -208,7 +208,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	h.telling.attempted()
 
 	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
-	// forgotten either: receive, in begin and giveUp, gives them a receiver.
+	// forgotten either: Receive, in begin and giveUp, gives them a receiver.
 	err := c.await(ctx, &a.asked, a.deadline)
 	var room [5]script.Vote
 	votes := a.asked.Tally(room[:]...)

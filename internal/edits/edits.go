@@ -18,6 +18,22 @@ type Edit struct {
 	Old, New string
 }
 
+// EachLine gives read each line of a text that is neither empty nor a comment. The error tells the line.
+func EachLine(file, text string, read func(line string) error) error {
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := read(line); err != nil {
+			return fmt.Errorf("%s:%d: %w", file, number, err)
+		}
+	}
+	return nil
+}
+
 // ParseLine reads a line of edits as they are written down: "edit FILE" begins one, the lines with a space or a - are its old text,
 // and those with a space or a + its new one.
 func ParseLine(edits *[]Edit, line string) error {

@@ -34,7 +34,7 @@ func (l *Lease) Acquire(votes, standing []script.Vote, t quorum.Terms, now clock
 	var until [quorum.MaxMasters]clock.Instant
 	for i, v := range votes {
 		s := &l.Masters[i]
-		s.Take(Answer{To: ToAcquire, Vote: v, Terms: t, Version: l.Version, Counts: true, Now: now})
+		s.take(Answer{To: ToAcquire, Vote: v, Terms: t, version: l.Version, counts: true, Now: now})
 		if standing[i].Heard && standing[i].Answer == script.Granted {
 			s.Confirmed = true
 			until[i] = s.Until
@@ -50,9 +50,9 @@ func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (coun
 	s := &l.Masters[master]
 	before := *s
 	runs := !over && a.Now.Before(l.Until())
-	a.Version = at.Version
-	a.Counts = runs && a.Vote.Answer == script.Granted && l.counts(at)
-	counted, jumped = s.Take(a)
+	a.version = at.Version
+	a.counts = runs && a.Vote.Answer == script.Granted && l.counts(at)
+	counted, jumped = s.take(a)
 	if !runs {
 		return counted, 0, false
 	}

@@ -24,7 +24,7 @@ func leaseAt(v *membership.View) *Lease {
 
 // vote lets the lease take a grant at a view's version, which counts.
 func (l *Lease) vote(i int, v script.Vote, at *membership.View) {
-	l.Masters[i].Take(Answer{To: ToReenter, Vote: v, Terms: terms, Version: at.Version, Counts: l.counts(at), Now: v.Got})
+	l.Masters[i].take(Answer{To: ToReenter, Vote: v, Terms: terms, version: at.Version, counts: l.counts(at), Now: v.Got})
 }
 
 // answer lets the lease take an answer when it comes, and returns what counts of it in its round.

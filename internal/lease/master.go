@@ -14,7 +14,7 @@ const (
 	ErrRepaired    = quorum.InNextRound("the lock was written back: the vote counts from the next round on")
 )
 
-// Master is what is known of one master. Every answer goes in by Take, whatever the master
+// Master is what is known of one master. Every answer goes in by take, whatever the master
 // was asked, so no answer updates only a part of it.
 type Master struct {
 	Answered    bool          // the acquire was answered
@@ -47,15 +47,15 @@ type Answer struct {
 	To      Question
 	Vote    script.Vote
 	Terms   quorum.Terms
-	Version string        // of the members, at which it was asked
 	Reads   bool          // the owner reads: it has no grant number
-	Counts  bool          // a yes proves the lease
 	Now     clock.Instant // when it is taken
+	version string        // of the members, at which it was asked
+	counts  bool          // a yes proves the lease
 }
 
-// Take notes an answer, and returns what counts of it in its round. jumped is by how much the master's
+// take notes an answer, and returns what counts of it in its round. jumped is by how much the master's
 // clock did since the last answer, if that is why an extend does not count.
-func (s *Master) Take(a Answer) (counted script.Vote, jumped time.Duration) {
+func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	v := a.Vote
 	if !v.Heard || a.To == ToAcquire && s.Answered {
 		return v, 0
@@ -84,12 +84,12 @@ func (s *Master) Take(a Answer) (counted script.Vote, jumped time.Duration) {
 	case v.Answer == script.Unknown:
 		s.Expiry.Hi = max(s.Expiry.Hi, v.Got.Add(a.Terms.KeyTTL())) // it may have been done
 	case v.NoVote():
-		s.NonVotingAt = a.Version
+		s.NonVotingAt = a.version
 	}
 	return v, 0
 }
 
-// yes is Take of a grant.
+// yes is take of a grant.
 func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 	v := a.Vote
 	asked := quorum.ExpiryAfter(v.Sent, v.Got, max(v.Remaining, a.Terms.KeyTTL()))
@@ -117,7 +117,7 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 		s.Grant = v.Grant
 		s.Expiry = s.Expiry.AtLeast(asked)
 	}
-	if a.Counts && jumped == 0 {
+	if a.counts && jumped == 0 {
 		s.Until = max(s.Until, a.Terms.ValidUntil(v.Sent))
 	}
 	if jumped != 0 {

@@ -115,7 +115,7 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 		if x.to == ToExtend && v.Answer == script.Granted {
 			v.Remaining = max(m.Expiry.Lo.Sub(v.Got), 0)
 		}
-		got, _ := m.Take(Answer{To: x.to, Vote: v, Terms: terms, Version: "v", Counts: true, Now: 2 * s})
+		got, _ := m.take(Answer{To: x.to, Vote: v, Terms: terms, version: "v", counts: true, Now: 2 * s})
 		name := map[Question]string{ToAcquire: "acquire", ToExtend: "extend", ToReenter: "re-entry", ToRepair: "repair"}[x.to]
 		claim := x.state + ", " + name + " " + x.vote.Answer.String()
 		if got.Answer != x.answer || m.Until != x.counts || m.Granted != x.granted || m.Grant != x.grant ||

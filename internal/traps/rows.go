@@ -67,20 +67,11 @@ func table(document string) (rows []row) {
 
 // parse reads traps.txt. Its head tells the form.
 func parse(text string) (entries []row, err error) {
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		if err := parseLine(&entries, strings.TrimSuffix(line, "\n")); err != nil {
-			return nil, fmt.Errorf("traps.txt:%d: %w", number, err)
-		}
-	}
-	return entries, nil
+	err = edits.EachLine("traps.txt", text, func(line string) error { return parseLine(&entries, line) })
+	return entries, err
 }
 
 func parseLine(entries *[]row, line string) error {
-	if line == "" || strings.HasPrefix(line, "#") {
-		return nil
-	}
 	if title, is := strings.CutPrefix(line, "== "); is {
 		*entries = append(*entries, row{title: title})
 		return nil

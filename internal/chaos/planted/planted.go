@@ -24,20 +24,11 @@ func Bugs() ([]Bug, error) { return parse(written) }
 
 // parse reads planted.txt. Its head tells the form.
 func parse(text string) (bugs []Bug, err error) {
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		if err := parseLine(&bugs, strings.TrimSuffix(line, "\n")); err != nil {
-			return nil, fmt.Errorf("planted.txt:%d: %w", number, err)
-		}
-	}
-	return bugs, nil
+	err = edits.EachLine("planted.txt", text, func(line string) error { return parseLine(&bugs, line) })
+	return bugs, err
 }
 
 func parseLine(bugs *[]Bug, line string) error {
-	if line == "" || strings.HasPrefix(line, "#") {
-		return nil
-	}
 	if title, is := strings.CutPrefix(line, "== "); is {
 		name, _, told := strings.Cut(title, ": ")
 		if !told {
@@ -50,6 +41,29 @@ func parseLine(bugs *[]Bug, line string) error {
 		return errors.New("this is of no bug")
 	}
 	return edits.ParseLine(&(*bugs)[len(*bugs)-1].Edits, line)
+}
+
+// Together returns a build of the library in root with all bugs, each by its name. What it reads is kept in the folder scratch.
+func Together(root, scratch string) (*edits.Together, error) {
+	bugs, err := Bugs()
+	if err != nil {
+		return nil, err
+	}
+	all := edits.NewTogether(root, scratch)
+	var errs []error
+	for _, b := range bugs {
+		if _, err := edits.Apply(root, b.Edits); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", b.Name, err))
+			continue
+		}
+		switch is, err := all.Add(b.Name, b.Edits); {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s: %w", b.Name, err))
+		case !is:
+			errs = append(errs, fmt.Errorf("%s cannot be built with others: an edit in Go must be within a function, and change its body alone", b.Name))
+		}
+	}
+	return all, errors.Join(errs...)
 }
 
 // Overlay writes what -overlay takes for a build with the bug of this name, to the folder scratch, and returns its file. The library is

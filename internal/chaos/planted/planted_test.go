@@ -13,7 +13,9 @@ const root = "../../.."
 // Each bug applies to the source of today.
 func TestEachBugFits(t *testing.T) {
 	t.Parallel()
-	together(t)
+	if _, err := Together(root, t.TempDir()); err != nil {
+		t.Error(err)
+	}
 }
 
 // The library builds with all of them.
@@ -22,30 +24,17 @@ func TestTheLibraryBuildsWithAllBugs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: it builds the library with the planted bugs")
 	}
-	overlay, err := together(t).Write()
+	all, err := Together(root, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := all.Write()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if said, err := exec.Command("go", "build", "-overlay="+overlay, root).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, said)
 	}
-}
-
-func together(t *testing.T) *edits.Together {
-	t.Helper()
-	bugs, err := Bugs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := edits.NewTogether(root, t.TempDir())
-	for _, b := range bugs {
-		if _, err := edits.Apply(root, b.Edits); err != nil {
-			t.Errorf("%s: %v", b.Name, err)
-		} else if is, err := all.Add(b.Name, b.Edits); err != nil || !is {
-			t.Errorf("%s cannot be built with others: an edit in Go must be within a function, and change its body alone: %v", b.Name, err)
-		}
-	}
-	return all
 }
 
 func TestParse(t *testing.T) {
