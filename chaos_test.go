@@ -97,13 +97,12 @@ func runPlanted(t *testing.T, bug string) {
 const chaosPlays = 3
 
 // TestChaosScenarios plays what clients and operators must survive, whatever else
-// happens: each in a round of its own, one after the other, since each has a dozen
-// processes.
+// happens: each in a round of its own, one after the other and beside no other test,
+// since each has a dozen processes, and must serve in time.
 func TestChaosScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
 	}
-	t.Parallel()
 	needMasters(t)
 	for _, s := range run.Scenarios {
 		t.Run(s.Name, func(t *testing.T) {
