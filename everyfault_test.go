@@ -294,7 +294,7 @@ func (s *faulty) pass() {
 }
 
 func (s *faulty) linger() {
-	lock := s.lock(s.c, HoldAtLeast(faultTTL/4))
+	lock := s.lock(s.c, HoldAtLeast(faultRequest))
 	s.begin()
 	s.end(lock)
 }

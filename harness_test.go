@@ -482,7 +482,7 @@ func have(t *testing.T, got <-chan *Lock) *Lock {
 
 // The lease and the request timeout of tests with a proxy before each master.
 const (
-	faultTTL     = 4 * time.Second
+	faultTTL     = 10 * time.Second
 	faultRequest = time.Second
 )
 
