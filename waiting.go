@@ -87,71 +87,99 @@ func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (lock *L
 	}
 	w := c.queues.Join(name, cfg, ticket)
 	defer func() { c.stopWaiting(name, w, lock) }()
-	lock, err = c.waitAs(ctx, name, w)
+	call := waitingCall{Client: c, name: name, w: w, last: ErrNotAcquired} // and nothing more is known
+	if cfg.wait != forever {
+		timer := time.NewTimer(cfg.wait)
+		defer timer.Stop()
+		call.patience = timer.C
+	}
+	lock, err = call.untilLocked(ctx)
 	if cfg.set != nil && err == nil && w.Ticket.Known() {
 		cfg.set.ticket = w.Ticket
 	}
 	return lock, err
 }
 
-// waitAs asks the masters whenever it is w's turn, until w has the lock.
-func (c *Client) waitAs(ctx context.Context, name string, w *waiter) (*Lock, error) {
-	var patience <-chan time.Time
-	if w.Want.wait != forever {
-		timer := time.NewTimer(w.Want.wait)
-		defer timer.Stop()
-		patience = timer.C
-	}
-	last := ErrNotAcquired // and nothing more is known
-	for try := 0; ; {
-		calls := c.queues.Calls(w)
-		turn := c.queues.TurnOf(w)
-		reached, early := c.early(w, turn)
-		var err error
+// waitingCall is a call of Lock that waits.
+type waitingCall struct {
+	*Client
+	name     string
+	w        *waiter
+	patience <-chan time.Time // gets something when the call has waited for long enough; nil: never
+	last     error            // of the last attempt
+	failures int              // of attempts in a row
+}
+
+// untilLocked asks the masters whenever it is the call's turn, until it has the lock.
+func (c *waitingCall) untilLocked(ctx context.Context) (*Lock, error) {
+	for {
+		calls := c.queues.Calls(c.w)
+		turn := c.queues.TurnOf(c.w)
+		reached, early := c.early(c.w, turn)
 		switch {
 		case early:
-			last = &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.needed()}
-			err = c.idle(ctx, w, patience, reached)
+			c.last = &QuorumError{Op: opAcquire, Name: c.name, Reason: ErrHeld, Need: c.needed()}
 		case turn.Ask:
-			lock, again, failed := c.tryFor(ctx, name, w, turn.Handed)
-			if failed == nil {
-				return lock, nil
-			}
-			if errors.Is(failed, ErrBadOption) {
-				return nil, failed
-			}
-			if !c.notices.Reach().Quorum {
-				failed = printable.Join(failed, c.uncalled.why())
-			}
-			if ctx.Err() != nil || c.closed.Err() != nil {
-				return nil, leftWith(ctx, failed, last)
+			lock, again, err := c.ask(ctx, turn.Handed)
+			if lock != nil || err != nil {
+				return lock, err
 			}
 			if again {
 				continue
 			}
-			if w.Want.needsSetup(failed) {
-				return nil, printable.Join(failed, ErrNeedsSetup)
-			}
-			w.Failed(calls, c.notices.Quorum())
-			reached = c.notices.Listen(&w.Listener)
-			w.AskAt = c.now().Add(c.pauseAfter(w, try, failed, reached))
-			last = failed
-			try++
-			err = c.idle(ctx, w, patience, reached)
-		default:
-			if turn.Blocked {
-				last = c.heldHere(name, last)
-				try = 0
-			}
-			_, err = c.sleep(ctx, w, nil, patience, nil)
+			reached = c.failed(calls)
+		case turn.Blocked:
+			c.last = c.heldHere(c.name, c.last)
+			c.failures = 0
 		}
-		if err == nil {
-			err = c.followCalls(ctx, w, patience)
-		}
-		if err != nil {
-			return nil, printable.Because(err, last)
+		if err := c.untilWoken(ctx, turn.Ask, reached); err != nil {
+			return nil, printable.Because(err, c.last)
 		}
 	}
+}
+
+// ask makes an attempt, or concludes the one that was handed over. It returns the lock, or why the call is
+// over, or neither: again tells whether another attempt is worthwhile at once.
+func (c *waitingCall) ask(ctx context.Context, handed *attempt) (lock *Lock, again bool, err error) {
+	lock, again, err = c.tryFor(ctx, c.name, c.w, handed)
+	if err == nil || errors.Is(err, ErrBadOption) {
+		return lock, false, err
+	}
+	if !c.notices.Reach().Quorum {
+		err = printable.Join(err, c.uncalled.why())
+	}
+	switch {
+	case ctx.Err() != nil || c.closed.Err() != nil:
+		return nil, false, leftWith(ctx, err, c.last)
+	case again:
+		return nil, true, nil
+	case c.w.Want.needsSetup(err):
+		return nil, false, printable.Join(err, ErrNeedsSetup)
+	}
+	c.last = err
+	return nil, false, nil
+}
+
+// failed takes down when to ask again after an attempt that failed, before which the waiter had had so many calls.
+func (c *waitingCall) failed(calls int) (reached waitqueue.Reach) {
+	c.w.Failed(calls, c.notices.Quorum())
+	reached = c.notices.Listen(&c.w.Listener)
+	c.w.AskAt = c.now().Add(c.pauseAfter(c.w, c.failures, c.last, reached))
+	c.failures++
+	return reached
+}
+
+// untilWoken sleeps until there may be something to do: for a call that asks, at the latest when it must ask.
+func (c *waitingCall) untilWoken(ctx context.Context, asks bool, reached waitqueue.Reach) (err error) {
+	if asks {
+		err = c.untilItAsks(ctx, reached)
+	} else {
+		_, err = c.sleep(ctx, nil, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return c.followCalls(ctx)
 }
 
 // leftWith is the error of a waiter that left, with the error of the attempt that was under way then, and of the one before.
@@ -232,40 +260,64 @@ func (c *Client) spread() time.Duration {
 // soon is a moment in that time.
 func (c *Client) soon() time.Duration { return time.Duration(float64(c.spread()) * rand.Float64()) }
 
-// idle sleeps until w is woken, but at most until the moment when w must ask. That
-// moment comes soon if subscriptions break or come back meanwhile, so that a call
-// of w may have been lost, or may come from now on.
-func (c *Client) idle(ctx context.Context, w *waiter, patience <-chan time.Time, reached waitqueue.Reach) error {
+// untilItAsks sleeps until the waiter is woken, but at most until the moment when it must ask.
+// That moment comes soon if subscriptions break or come back meanwhile, so that a call
+// may have been lost, or may come from now on.
+func (c *waitingCall) untilItAsks(ctx context.Context, reached waitqueue.Reach) error {
 	changed := reached.Changed()
 	for {
-		didChange, err := c.sleepFor(ctx, w, w.AskAt.Sub(c.now()), patience, changed)
+		didChange, err := c.sleepFor(ctx, c.w.AskAt.Sub(c.now()), changed)
 		if err != nil || !didChange {
 			return err
 		}
 		reached = c.notices.Reach()
 		changed = reached.Changed()
-		if !w.Covered(reached) {
-			w.AskAt = min(w.AskAt, c.now().Add(c.soon()))
+		if !c.w.Covered(reached) {
+			c.w.AskAt = min(c.w.AskAt, c.now().Add(c.soon()))
 			changed = nil
 		}
 	}
 }
 
-// followCalls waits until it is worth following the calls that w has had, if there are
-// any, or until another who was called has had its time.
-func (c *Client) followCalls(ctx context.Context, w *waiter, patience <-chan time.Time) error {
+// followCalls waits until it is worth following the calls that the waiter has had, if there
+// are any, or until another who was called has had its time.
+func (c *waitingCall) followCalls(ctx context.Context) error {
 	for since := c.now(); ; {
-		pause := w.CallPause(c.queues.Calls(w), c.notices.Quorum())
-		if c.queues.StandsBy(w) {
+		pause := c.w.CallPause(c.queues.Calls(c.w), c.notices.Quorum())
+		if c.queues.StandsBy(c.w) {
 			pause = standByPause
 		}
 		if pause -= c.now().Sub(since); pause <= 0 {
 			return nil
 		}
-		if _, err := c.sleepFor(ctx, w, pause, patience, nil); err != nil {
+		if _, err := c.sleepFor(ctx, pause, nil); err != nil {
 			return err
 		}
 	}
+}
+
+// sleep waits until the waiter is woken, due gets something, or changed is closed.
+func (c *waitingCall) sleep(ctx context.Context, due <-chan time.Time, changed <-chan struct{}) (didChange bool, err error) {
+	select {
+	case <-c.queues.Woken(c.w):
+	case <-due:
+	case <-changed:
+		return true, nil
+	case <-c.patience:
+		return false, c.w.Want.waited()
+	case <-ctx.Done():
+		return false, contextError(ctx)
+	case <-c.closed.Done():
+		return false, ErrClosed
+	}
+	return false, nil
+}
+
+// sleepFor is sleep for at most pause.
+func (c *waitingCall) sleepFor(ctx context.Context, pause time.Duration, changed <-chan struct{}) (didChange bool, err error) {
+	timer := c.getTimer(pause)
+	defer c.putTimer(timer)
+	return c.sleep(ctx, timer.C, changed)
 }
 
 // tryFor makes one attempt, or concludes the one that was handed over. again reports
@@ -405,30 +457,6 @@ func (c *Client) goOn(index int, lockKey string) {
 	more := c.leaveRequest(name, &script.GoOn)
 	more.Until = c.now().Add(script.QueueTTL)
 	c.masters[index].Submit(more)
-}
-
-// sleep waits until w is woken, due gets something, or changed is closed.
-func (c *Client) sleep(ctx context.Context, w *waiter, due, patience <-chan time.Time, changed <-chan struct{}) (didChange bool, err error) {
-	select {
-	case <-c.queues.Woken(w):
-	case <-due:
-	case <-changed:
-		return true, nil
-	case <-patience:
-		return false, w.Want.waited()
-	case <-ctx.Done():
-		return false, contextError(ctx)
-	case <-c.closed.Done():
-		return false, ErrClosed
-	}
-	return false, nil
-}
-
-// sleepFor is sleep for at most pause.
-func (c *Client) sleepFor(ctx context.Context, w *waiter, pause time.Duration, patience <-chan time.Time, changed <-chan struct{}) (didChange bool, err error) {
-	timer := c.getTimer(pause)
-	defer c.putTimer(timer)
-	return c.sleep(ctx, w, timer.C, patience, changed)
 }
 
 // heldHere returns the error for a waiter that gave up while another caller of this
