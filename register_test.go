@@ -9,9 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -213,18 +211,9 @@ func TestRefusedStepsChangeNothing(t *testing.T) {
 // counters, as whatever process it runs. One that was a replica before has what its id stands for.
 func TestAServerThatWasAReplicaSinceHasNoSay(t *testing.T) {
 	t.Parallel()
-	fake := embedded.New()
-	t.Cleanup(fake.Close)
-	fake.Kill(false)
-	fake.Promote()
-	must(t, fake.Restart())
-	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
-	t.Cleanup(func() { _ = both["embedded"].Close() })
-	must(t, both["redis"].Do(background, "replicaof", "127.0.0.1", "1").Err())
-	must(t, both["redis"].Do(background, "replicaof", "no", "one").Err())
 	register := script.RegisterKey(DefaultPrefix)
 	keys := []string{register, script.FenceKey(DefaultPrefix, 0)}
-	for kind, r := range both {
+	for kind, r := range bothPromoted(t) {
 		info, err := r.Info(background).Result()
 		must(t, err)
 		as := membership.ParseInfo(info)["master_replid2"]

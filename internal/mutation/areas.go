@@ -42,7 +42,7 @@ var areas = []area{
 		"queue", "raise", "readers", "release", "repair", "restore", "run", "share", "stay", "unlock", "value", "verify"),
 		root("scripts", "batch", "counters", "deadwaiters", "joint", "late", "linger", "locks", "lock", "readers", "force", "handover", "oneaway", "reentry", "tokens", "inspect", "refusals")},
 	{"register", lua("accept", "adopt", "claim", "counters", "enroll", "found", "learn", "member", "promise", "rights", "sync"),
-		root("scripts", "counters", "init", "members", "recovery", "acl", "register")},
+		root("steps", "register", "scripts", "counters", "init", "members", "recovery", "acl")},
 	{"clock", []string{"internal/clock/*.go"}, all("internal/clock")},
 	{"fence", []string{"fence/*.go"}, all("fence")},
 }
