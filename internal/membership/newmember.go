@@ -156,20 +156,26 @@ func (g *Group) promote(ctx context.Context, v *View) (left time.Duration, err e
 		}
 		s = g.situation()
 	}
-	next, ready := v.Table.next(), 0
-	for _, r := range s.reports {
-		if r != nil && r.intact() && r.synced != "" && next.stateOf(r.id) == New {
-			next.find(r.id).State = Voting
-			ready++
-		}
-	}
-	if ready == 0 {
+	next, any := s.withNew(v.Table)
+	if !any {
 		return 0, errMoved
 	}
 	if left, err = g.quarantine(ctx, s, v); err != nil || left > 0 {
 		return left, err
 	}
 	return 0, g.change(ctx, v, next)
+}
+
+// withNew returns the table that follows t, in which the new members vote that have their counters, and whether there are any.
+func (s situation) withNew(t *Table) (next *Table, any bool) {
+	next = t.next()
+	for _, r := range s.reports {
+		if r != nil && r.intact() && r.synced != "" && next.stateOf(r.id) == New {
+			next.find(r.id).State = Voting
+			any = true
+		}
+	}
+	return next, any
 }
 
 // quarantine returns how much is left of the quarantine of the view: it lasts until a

@@ -136,6 +136,48 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
+// Of new members, those vote next that have the counters of the others, and nothing has become of them since.
+func TestWhichNewMembersVote(t *testing.T) {
+	t.Parallel()
+	synced := func(r *report) *report {
+		r.synced = "1"
+		return r
+	}
+	one := func(id string) *report { return at(id, "1", nil) }
+	for _, x := range []struct {
+		what    string
+		table   string
+		reports []*report
+		votes   string // who is new before, and votes then
+	}{
+		{"it has its counters", "a b c:new", []*report{one("a"), one("b"), synced(one("c"))}, "c"},
+		{"it has not", "a b c:new", []*report{one("a"), one("b"), one("c")}, ""},
+		{"it lost its data since", "a b c:new", []*report{one("a"), one("b"), synced(lost("c"))}, ""},
+		{"it does not answer", "a b c:new", []*report{one("a"), one("b"), nil}, ""},
+		{"one of two has them", "a b:new c:new", []*report{one("a"), one("b"), synced(one("c"))}, "c"},
+		{"both have", "a b:new c:new", []*report{one("a"), synced(one("b")), synced(one("c"))}, "bc"},
+		{"the server has two addresses", "a b c:new", []*report{one("a"), synced(one("c")), synced(one("c"))}, "c"},
+		{"one that is suspended stays so", "a b c:suspended", []*report{one("a"), one("b"), synced(one("c"))}, ""},
+		{"one that is no member", "a b c", []*report{one("a"), one("b"), synced(one("x"))}, ""},
+		{"one that votes", "a b c", []*report{one("a"), one("b"), synced(one("c"))}, ""},
+	} {
+		is := table(x.table)
+		next, any := situation{reports: x.reports}.withNew(is)
+		votes := ""
+		for _, m := range is.Members {
+			switch now := next.stateOf(m.ID); {
+			case m.State == New && now == Voting:
+				votes += m.ID
+			case now != m.State:
+				t.Errorf("%s: %s was %s and is %s", x.what, m.ID, m.State, now)
+			}
+		}
+		if votes != x.votes || any != (x.votes != "") {
+			t.Errorf("%s: %q vote then (%v), want %q", x.what, votes, any, x.votes)
+		}
+	}
+}
+
 // digits writes small numbers one after the other.
 func digits(numbers []int) string {
 	var all strings.Builder
