@@ -208,7 +208,7 @@ func TestADeadMasterIsToldOnceAndNotLogged(t *testing.T) {
 
 func TestARefusedDialKeepsItsError(t *testing.T) {
 	t.Parallel()
-	client := redis.NewClient(master.Tuned(&redis.Options{Addr: "127.0.0.1:1"}, DefaultRequestTimeout))
+	client := redis.NewClient(master.ClientOptions(&redis.Options{Addr: "127.0.0.1:1"}, DefaultRequestTimeout))
 	defer client.Close()
 	conn := client.Conn()
 	defer conn.Close()

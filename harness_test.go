@@ -70,7 +70,7 @@ func (m processMaster) revive() { must(m.t, m.Restart()) }
 func (m processMaster) freeze() { must(m.t, m.Pause()) }
 func (m processMaster) thaw()   { must(m.t, m.Resume()) }
 func (m processMaster) options() *redis.Options {
-	return master.Tuned(&redis.Options{Addr: m.Addr()}, 2*time.Second) // a look at one that is frozen takes as long
+	return master.ClientOptions(&redis.Options{Addr: m.Addr()}, 2*time.Second) // a look at one that is frozen takes as long
 }
 
 // busyRequest is the request timeout of clients of redis-server processes, unless a test sets another: on a busy machine
@@ -492,7 +492,7 @@ type proxiedMaster struct {
 }
 
 func (m proxiedMaster) options() *redis.Options {
-	return master.Tuned(&redis.Options{Addr: m.Proxy.Addr()}, faultRequest)
+	return master.ClientOptions(&redis.Options{Addr: m.Proxy.Addr()}, faultRequest)
 }
 
 // proxied returns a deployment of processes with a proxy before each, which its

@@ -40,7 +40,7 @@ func (d *deployment) on(masters []int, opts ...Option) *Client {
 			must(d.t, err)
 			p.Refuse(true)
 			d.t.Cleanup(func() { must(d.t, p.Close()) })
-			o = master.Tuned(&redis.Options{Addr: p.Addr()}, DefaultRequestTimeout)
+			o = master.ClientOptions(&redis.Options{Addr: p.Addr()}, DefaultRequestTimeout)
 		}
 		one := redis.NewClient(o)
 		d.t.Cleanup(func() { _ = one.Close() })

@@ -167,7 +167,7 @@ func besides(t *testing.T, d *deployment, addr string) *Client {
 	t.Helper()
 	var clients []redis.UniversalClient
 	for _, at := range []string{d.raw[0].Options().Addr, d.raw[1].Options().Addr, addr} {
-		one := redis.NewClient(master.Tuned(&redis.Options{Addr: at}, d.request()))
+		one := redis.NewClient(master.ClientOptions(&redis.Options{Addr: at}, d.request()))
 		t.Cleanup(func() { _ = one.Close() })
 		clients = append(clients, one)
 	}

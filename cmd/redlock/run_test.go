@@ -59,8 +59,8 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--name"}, "--name has no value (redlock help run tells all flags)"},
 		{[]string{"--masters"}, "--masters has no value"},
 		{[]string{"--embedded=x", "true"}, `invalid --embedded "x": takes no value`},
-		{[]string{masters, "true", "--name", "x"}, "--name stands behind COMMAND, which gets it: flags go before COMMAND"},
-		{[]string{"--name=x", "true", "--masters=redis://a"}, "--masters stands behind COMMAND, which gets it: flags go before COMMAND"},
+		{[]string{masters, "true", "--name", "x"}, "--name is after COMMAND, which gets it: flags go before COMMAND"},
+		{[]string{"--name=x", "true", "--masters=redis://a"}, "--masters is after COMMAND, which gets it: flags go before COMMAND"},
 		{[]string{"--name=x", "--masters=rediss://a,redis://b", "--tls-cert=/no/such/file", "true"}, "--tls-cert is /no/such/file: "},
 		{[]string{"--name=x", "--masters=rediss://a?tls_ca=/no/such/file", "true"}, "invalid tls_ca of place 1 of --masters /no/such/file: "},
 	} {

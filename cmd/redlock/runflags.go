@@ -83,8 +83,8 @@ func (cfg *runConfig) check() error {
 		errs = append(errs, checkMaxTTL(maxTTL))
 	}
 	refuse(cfg.Name == "", "--name is missing: it must name the lock")
-	refuse(cfg.Name == "" && cfg.behind("--name"), behindCommand, "--name")
-	refuse(len(cfg.Masters) == 0 && cfg.behind("--masters"), behindCommand, "--masters")
+	refuse(cfg.Name == "" && cfg.afterCommand("--name"), flagAfterCommand, "--name")
+	refuse(len(cfg.Masters) == 0 && cfg.afterCommand("--masters"), flagAfterCommand, "--masters")
 	refuse(len(cfg.Name) > redlock.MaxNameLen, "invalid --name of %d bytes: must be at most %d", len(cfg.Name), redlock.MaxNameLen)
 	refuse(cfg.TTL <= redlock.DefaultRequestTimeout,
 		"invalid --ttl %v: must be above %v, the time that a master may take to answer", cfg.TTL, redlock.DefaultRequestTimeout)
@@ -97,10 +97,10 @@ func (cfg *runConfig) check() error {
 	return errors.Join(errs...)
 }
 
-const behindCommand = "%s stands behind COMMAND, which gets it: flags go before COMMAND"
+const flagAfterCommand = "%s is after COMMAND, which gets it: flags go before COMMAND"
 
-// behind reports that a flag is among COMMAND's arguments.
-func (cfg *runConfig) behind(flag string) bool {
+// afterCommand reports that a flag is among COMMAND's arguments.
+func (cfg *runConfig) afterCommand(flag string) bool {
 	return slices.ContainsFunc(cfg.Command, func(arg string) bool { return arg == flag || strings.HasPrefix(arg, flag+"=") })
 }
 

@@ -52,7 +52,7 @@ func (m *Master) next() (l *link, batch []*Request, far bool) {
 	for {
 		m.mu.Lock()
 		pause := m.revive()
-		if m.gathering > 0 && m.ripe == 0 {
+		if m.gathering > 0 && m.ungathered == 0 {
 			pause = 0 // until Gather nudges
 		} else if len(m.queue) > 0 {
 			var gap time.Duration
@@ -162,7 +162,7 @@ func (m *Master) take(l *link) []*Request {
 	rest := copy(m.queue, m.queue[taken:])
 	clear(m.queue[rest:])
 	m.queue = m.queue[:rest]
-	m.ripe, m.first = max(0, m.ripe-taken), max(0, m.first-taken)
+	m.ungathered, m.first = max(0, m.ungathered-taken), max(0, m.first-taken)
 	l.batch = batch
 	if len(batch) == 0 {
 		return nil
@@ -209,7 +209,7 @@ func (m *Master) carry(l *link, batch []*Request) {
 	}
 	if len(next) > 0 {
 		m.blocked -= len(next)
-		m.ripe += len(next)
+		m.ungathered += len(next)
 		m.first += len(next)
 		m.queue = append(next, m.queue...)
 	}

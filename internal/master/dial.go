@@ -20,21 +20,21 @@ type Endpoint struct {
 // NewEndpoint makes one on connections of our own.
 func NewEndpoint(o *redis.Options, timeout time.Duration) Endpoint {
 	d := new(door)
-	c := redis.NewClient(tuned(o, timeout, d))
+	c := redis.NewClient(clientOptions(o, timeout, d))
 	return Endpoint{Redis: c, Subscriber: c, Own: true, door: d}
 }
 
 // poolSize is enough for the links and for what is asked past the queue.
 const poolSize = 2 * maxLinks
 
-// Tuned makes of what tells how a server is reached the options of a client that
+// ClientOptions makes of what tells how a server is reached the options of a client that
 // does nothing by itself: it does not retry, keep idle connections or listen to
 // what nobody asked for, it keeps to the time-outs, and logs nothing.
-func Tuned(o *redis.Options, timeout time.Duration) *redis.Options {
-	return tuned(o, timeout, new(door))
+func ClientOptions(o *redis.Options, timeout time.Duration) *redis.Options {
+	return clientOptions(o, timeout, new(door))
 }
 
-func tuned(o *redis.Options, timeout time.Duration, d *door) *redis.Options {
+func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Options {
 	o.MaxRetries = -1
 	o.ReadTimeout, o.WriteTimeout = timeout, timeout
 	o.ContextTimeoutEnabled = true

@@ -45,8 +45,8 @@ func (m *Master) gather(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.gathering += n; m.gathering == 0 {
-		m.ripe = 0
+		m.ungathered = 0
 	} else {
-		m.ripe = len(m.queue)
+		m.ungathered = len(m.queue)
 	}
 }

@@ -191,23 +191,23 @@ func newestVersion(batch []*Request) string {
 func (l *link) run() ([]any, error) {
 	ctx := context.Background() // the client's own time-outs bound it
 	cmd := redis.NewCmd(ctx, l.argv...)
-	err := driving(func() error {
+	err := withRecover(func() error {
 		_ = l.conn.Process(ctx, cmd)
 		return nil
 	})
 	if err != nil {
-		l.spoil()
+		l.discard()
 		return nil, err
 	}
 	return cmd.Slice()
 }
 
-// spoil makes go-redis throw the connection away when it is given back, as it does
+// discard makes go-redis throw the connection away when it is given back, as it does
 // with one that something could not be written to. Else it would be used again, in
 // the middle of a reply.
-func (l *link) spoil() {
+func (l *link) discard() {
 	ctx, unwritable := context.Background(), struct{}{}
-	_ = driving(func() error { return l.conn.Process(ctx, redis.NewCmd(ctx, unwritable)) })
+	_ = withRecover(func() error { return l.conn.Process(ctx, redis.NewCmd(ctx, unwritable)) })
 }
 
 // maxReconnects is how often a link is connected for one batch: once for the server that the
@@ -252,7 +252,7 @@ func (m *Master) connect(l *link) error {
 		if !h.up {
 			h.up = true
 			h.down.Store(false)
-			m.stands(func(s *standing) { s.reached, s.down = true, nil })
+			m.setStanding(func(s *standing) { s.reached, s.down = true, nil })
 		}
 		return nil
 	}
@@ -287,7 +287,7 @@ func (l *link) greet() error {
 // drop is hangUp for a connection that is not to be used again by anybody.
 func (l *link) drop() {
 	if l.conn != nil {
-		l.spoil()
+		l.discard()
 		l.hangUp()
 	}
 }

@@ -80,17 +80,17 @@ type Master struct {
 	health     health
 	standing   standing
 
-	mu        sync.Mutex
-	queue     []*Request
-	first     int        // requests at the head of the queue that leave before the others: see Request.First
-	retries   []*Request // kept requests that failed, waiting for retryAt
-	retryAt   time.Time
-	failFast  error // it failed a moment ago, and is being tried again: nobody has to wait for that
-	closing   bool
-	gathering int           // calls of Gather under way
-	ripe      int           // requests at the head of the queue that no such call has to do with
-	wake      chan struct{} // capacity 1
-	stopped   chan struct{} // closed when run has returned
+	mu         sync.Mutex
+	queue      []*Request
+	first      int        // requests at the head of the queue that leave before the others: see Request.First
+	retries    []*Request // kept requests that failed, waiting for retryAt
+	retryAt    time.Time
+	failFast   error // it failed a moment ago, and is being tried again: nobody has to wait for that
+	closing    bool
+	gathering  int           // calls of Gather under way
+	ungathered int           // requests at the head of the queue that no such call has to do with
+	wake       chan struct{} // capacity 1
+	stopped    chan struct{} // closed when run has returned
 	departures
 }
 

@@ -20,10 +20,10 @@ const (
 	maxElements = 1 << 16
 )
 
-// driving runs call, in which go-redis reads replies. It panics on some, as on a
+// withRecover runs call, in which go-redis reads replies. It panics on some, as on a
 // message without a channel, or on a giant one where the connection is not bounded
 // (a failover client's). That is an error as any other that breaks the connection.
-func driving(call func() error) (err error) {
+func withRecover(call func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = &ProtocolError{fmt.Sprintf("one that go-redis panics on: %v", fault)}

@@ -105,7 +105,7 @@ func TestAPanicOfTheDriverBreaksTheConnection(t *testing.T) {
 		t.Error("no error")
 	}
 	l.hangUp()
-	_ = driving(func() error { return m.redis.Ping(context.Background()).Err() })
+	_ = withRecover(func() error { return m.redis.Ping(context.Background()).Err() })
 	if *dialled == before {
 		t.Error("the connection was used again, in the middle of a reply")
 	}

@@ -52,7 +52,7 @@ func (r Reply) Pairs() map[string]string { return r.pairs.Val() }
 // sendTogether sends commands in one round trip, and returns their replies.
 func sendTogether(ctx context.Context, on redis.Cmdable, commands []Command) ([]Reply, error) {
 	replies := make([]Reply, len(commands))
-	err := driving(func() error {
+	err := withRecover(func() error {
 		cmds, err := on.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i, c := range commands {
 				if c.pairs {
@@ -100,7 +100,7 @@ func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count 
 	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
 	defer cancel()
 	err = m.onceMore(func() error {
-		return driving(func() (err error) {
+		return withRecover(func() (err error) {
 			keys, next, err = m.side.Scan(ctx, cursor, pattern, count).Result()
 			return err
 		})
@@ -162,7 +162,7 @@ func (m *Master) evaluated(ctx context.Context, s Script, keys []string, args []
 	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
 	defer cancel()
 	return m.onceMore(func() error {
-		return driving(func() error {
+		return withRecover(func() error {
 			cmd := s.script.Run(ctx, m.side, keys, args...)
 			if err := cmd.Err(); err != nil {
 				return denied(err)

@@ -17,8 +17,8 @@ type standing struct {
 	toldDown bool
 }
 
-// stands changes the standing of the master, and tells of it.
-func (m *Master) stands(change func(*standing)) {
+// setStanding changes the standing of the master, and tells of it.
+func (m *Master) setStanding(change func(*standing)) {
 	s := &m.standing
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
@@ -56,7 +56,7 @@ func RefusesWrites(err error) bool {
 // refusesWrite looks at what an operation replied.
 func (m *Master) refusesWrite(err error) {
 	if RefusesWrites(err) {
-		m.stands(func(s *standing) {
+		m.setStanding(func(s *standing) {
 			if s.refuses == nil && m.Refuses != nil {
 				m.Refuses()
 			}
@@ -69,7 +69,7 @@ func (m *Master) refusesWrite(err error) {
 // not, since some of those that free memory succeed where others fail.
 func (m *Master) Wrote(err error) {
 	if err == nil {
-		m.stands(func(s *standing) { s.refuses = nil })
+		m.setStanding(func(s *standing) { s.refuses = nil })
 	}
 	m.refusesWrite(err)
 }

@@ -45,10 +45,10 @@ func TestWhatIsToldOfAMaster(t *testing.T) {
 		want string
 	}{
 		{func() { m.refusesWrite(full) }, "OOM full "},
-		{func() { m.stands(func(s *standing) { s.reached, s.down = false, away }) }, ""},
+		{func() { m.setStanding(func(s *standing) { s.reached, s.down = false, away }) }, ""},
 		{func() { m.Wrote(nil) }, ""},
 		{func() { m.refusesWrite(full) }, ""},
-		{func() { m.stands(func(s *standing) { s.reached, s.down = true, nil }) }, ""},
+		{func() { m.setStanding(func(s *standing) { s.reached, s.down = true, nil }) }, ""},
 		{func() { m.Wrote(away) }, ""},
 		{func() { m.Wrote(nil) }, "up "},
 		{func() { m.Wrote(nil) }, ""},

@@ -13,16 +13,16 @@ import (
 const pingAfter = 2 * time.Second
 
 // Subscribe subscribes to channel, on a connection of its own, and listens until that
-// breaks, and returns why, or ctx ends. It tells when the subscription stands, and
+// breaks, and returns why, or ctx ends. It tells when the subscription is there, and
 // of every message. A server that does not answer within the request timeout is given
 // up: what it was asked may be lost.
-func (m *Master) Subscribe(ctx context.Context, channel string, stands func(), message func(master int, payload string)) error {
+func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func(), message func(master int, payload string)) error {
 	ctx = untilEnd(ctx)
 	sub := m.subscriber.Subscribe(ctx)
 	defer func() { _ = sub.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // ends the read under way
 	defer stop()
-	if err := driving(func() error { return sub.Subscribe(ctx, channel) }); err != nil {
+	if err := withRecover(func() error { return sub.Subscribe(ctx, channel) }); err != nil {
 		return m.door.used(err)
 	}
 	answer := m.redis.Options().ReadTimeout
@@ -32,7 +32,7 @@ func (m *Master) Subscribe(ctx context.Context, channel string, stands func(), m
 			most = answer
 		}
 		var said any
-		err := driving(func() (err error) {
+		err := withRecover(func() (err error) {
 			said, err = sub.ReceiveTimeout(ctx, most)
 			return err
 		})
@@ -50,7 +50,7 @@ func (m *Master) Subscribe(ctx context.Context, channel string, stands func(), m
 		}
 		switch said := said.(type) {
 		case *redis.Subscription:
-			stands()
+			subscribed()
 		case *redis.Message:
 			message(m.Index, said.Payload)
 		}

@@ -20,7 +20,7 @@ type Place struct {
 	AskAt     clock.Instant // when to ask by itself, unless called
 
 	CalledByFew int // how often in a row it was called, but not by a quorum, and asked for nothing
-	Misled      int // how often in a row it was called by a quorum, and asked for nothing
+	FalseCalls  int // how often in a row it was called by a quorum, and asked for nothing
 }
 
 // Covered reports whether the client has missed no notice of a quorum of masters since
@@ -31,12 +31,12 @@ func (p *Place) Covered(r Reach) bool { return p.Asked && r.covers(p.Began) }
 func (p *Place) Failed(calls, quorum int) {
 	switch {
 	case calls == 0:
-		p.CalledByFew, p.Misled = 0, 0
+		p.CalledByFew, p.FalseCalls = 0, 0
 	case calls < quorum:
 		p.CalledByFew++
 	default:
 		p.CalledByFew = 0
-		p.Misled++
+		p.FalseCalls++
 	}
 }
 
@@ -61,10 +61,10 @@ func (p *Place) CallPause(calls, quorum int) time.Duration {
 	switch {
 	case calls == 0:
 		return 0
-	case calls >= quorum && p.Misled < trustedCalls:
+	case calls >= quorum && p.FalseCalls < trustedCalls:
 		return 0
 	case calls >= quorum:
-		doublings = p.Misled - trustedCalls
+		doublings = p.FalseCalls - trustedCalls
 	}
 	return min(gatherPause<<min(doublings, 6), maxGatherPause)
 }

@@ -26,7 +26,7 @@ func TestCallPause(t *testing.T) {
 		{"… once in vain", 1, 1, 0, 2 * gatherPause},
 		{"… always", 1, 1000, 0, maxGatherPause},
 	} {
-		p := &Place{CalledByFew: x.byFew, Misled: x.misled}
+		p := &Place{CalledByFew: x.byFew, FalseCalls: x.misled}
 		if got := p.CallPause(x.calls, quorum); got != x.want {
 			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
 		}
@@ -35,8 +35,8 @@ func TestCallPause(t *testing.T) {
 	for _, x := range []struct{ calls, byFew, misled int }{
 		{1, 1, 0}, {2, 2, 0}, {3, 0, 1}, {1, 1, 1}, {4, 0, 2}, {0, 0, 0},
 	} {
-		if p.Failed(x.calls, quorum); p.CalledByFew != x.byFew || p.Misled != x.misled {
-			t.Errorf("called by %d in vain: %d and %d, want %d and %d", x.calls, p.CalledByFew, p.Misled, x.byFew, x.misled)
+		if p.Failed(x.calls, quorum); p.CalledByFew != x.byFew || p.FalseCalls != x.misled {
+			t.Errorf("called by %d in vain: %d and %d, want %d and %d", x.calls, p.CalledByFew, p.FalseCalls, x.byFew, x.misled)
 		}
 	}
 }
