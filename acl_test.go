@@ -323,7 +323,7 @@ func rightsOfWriters(t *testing.T, d *deployment, a, b *Client) {
 	lock = have(t, got)
 	everywhere := func() {
 		for _, r := range d.raw[:3] {
-			for lockOn(t, r, "job").owner != lock.h.owner {
+			for lockOn(t, r, "job").owner != lock.h.ID {
 				must(t, lock.Extend(background, recoveryTTL))
 			}
 		}

@@ -89,7 +89,7 @@ func TestImports(t *testing.T) {
 		"internal/master":     {"internal/clock", "internal/script"},
 		"internal/masterurl":  {},
 		"internal/membership": {"internal/clock", "internal/lease", "internal/printable", "internal/script", "internal/master"},
-		"internal/lease":      {"internal/clock", "internal/membership", "internal/quorum", "internal/script"},
+		"internal/lease":      {"fence", "internal/clock", "internal/membership", "internal/quorum", "internal/script", "internal/waitqueue"},
 		"internal/quorum":     {"fence", "internal/clock", "internal/master", "internal/membership", "internal/script"},
 		"internal/waitqueue":  {"internal/clock"},
 		"internal/testhook":   {"internal/clock"},

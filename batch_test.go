@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -24,41 +25,47 @@ func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
 	t.Cleanup(func() { _ = both["embedded"].Close() })
 	terms := quorum.TermsOf(DefaultTTL, 0, 0)
-	holdOf := func(name string) *hold {
-		return &hold{owner: "owner-of-" + name, keys: script.KeysOf(DefaultPrefix, name, "owner-of-"+name), token: 2000, depth: 1}
+	holdOf := func(name string) *lease.Owner {
+		return &lease.Owner{ID: "owner-of-" + name, Keys: script.KeysOf(DefaultPrefix, name, "owner-of-"+name), Token: 2000}
 	}
 	for _, one := range []struct {
 		what, err string
 		harm      func(k script.Keys, r *redis.Client) error
-		calls     func(h *hold) []script.Call
+		calls     func(h *lease.Owner) []script.Call
 		out       bool // the master is no member any more
 	}{
 		{"wrong type of lock", "WRONGTYPE", func(k script.Keys, r *redis.Client) error { return r.RPush(background, k.Lock, "x").Err() },
-			func(h *hold) []script.Call {
-				return []script.Call{h.acquireCall(terms, nowhere), h.extendCall(terms), h.repairCall(terms), h.releaseCall()} // for a confirm it is another's
+			func(h *lease.Owner) []script.Call {
+				return []script.Call{h.AcquireCall(terms, nowhere), h.ExtendCall(terms), h.RepairCall(1, terms), h.ReleaseCall()} // for a confirm it is another's
 			}, false},
 		{"missing counter", "NOTMEMBER", func(k script.Keys, r *redis.Client) error { return r.Del(background, k.Fence).Err() },
-			func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }, true},
+			func(h *lease.Owner) []script.Call {
+				return []script.Call{h.AcquireCall(terms, nowhere), h.RepairCall(1, terms)}
+			}, true},
 		{"counter that is no number", "NOTMEMBER", func(k script.Keys, r *redis.Client) error { return r.Set(background, k.Fence, "abc", 0).Err() },
-			func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }, true},
+			func(h *lease.Owner) []script.Call {
+				return []script.Call{h.AcquireCall(terms, nowhere), h.RepairCall(1, terms)}
+			}, true},
 		{"wrong type of counter", "NOTMEMBER", func(k script.Keys, r *redis.Client) error {
 			return errors.Join(r.Del(background, k.Fence).Err(), r.RPush(background, k.Fence, "x").Err())
-		}, func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere), h.repairCall(terms)} }, true},
+		}, func(h *lease.Owner) []script.Call {
+			return []script.Call{h.AcquireCall(terms, nowhere), h.RepairCall(1, terms)}
+		}, true},
 		{"an owner that gave up", "GONE", func(k script.Keys, r *redis.Client) error {
 			return errors.Join(r.Set(background, k.Gone, "", 0).Err(), r.ZAdd(background, k.Queue, redis.Z{Member: "nobody"}).Err())
-		}, func(h *hold) []script.Call { return []script.Call{h.acquireCall(terms, nowhere)} }, false},
+		}, func(h *lease.Owner) []script.Call { return []script.Call{h.AcquireCall(terms, nowhere)} }, false},
 	} {
 		for kind, r := range both {
 			t.Run(one.what+"/"+kind, func(t *testing.T) {
 				must(t, r.FlushAll(background).Err())
 				before, harmed, behind := holdOf("before"), holdOf("harmed"), holdOf("behind")
-				for _, h := range []*hold{before, harmed, behind} {
-					must(t, r.Set(background, h.keys.Fence, 1000, 0).Err())
+				for _, h := range []*lease.Owner{before, harmed, behind} {
+					must(t, r.Set(background, h.Keys.Fence, 1000, 0).Err())
 				}
 				for _, bad := range one.calls(harmed) {
 					must(t, memberOfOne(r))
-					must(t, one.harm(harmed.keys, r))
-					calls := []script.Call{before.acquireCall(terms, nowhere), bad, behind.acquireCall(terms, nowhere), behind.releaseCall()}
+					must(t, one.harm(harmed.Keys, r))
+					calls := []script.Call{before.AcquireCall(terms, nowhere), bad, behind.AcquireCall(terms, nowhere), behind.ReleaseCall()}
 					replies, err := runBatch(script.BatchSource, r, calls...)
 					must(t, err)
 					if len(replies) != len(calls) {
@@ -91,15 +98,15 @@ func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
 	r := processes(t, 1, redisproc.Config{}).raw[0]
 	must(t, memberOfOne(r))
 	terms := quorum.TermsOf(DefaultTTL, 0, 0)
-	held := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "held", "a")}
-	fresh := &hold{owner: "b", keys: script.KeysOf(DefaultPrefix, "fresh", "b")}
-	for _, h := range []*hold{held, fresh} {
-		must(t, r.Set(background, h.keys.Fence, 1000, 0).Err())
+	held := &lease.Owner{ID: "a", Keys: script.KeysOf(DefaultPrefix, "held", "a")}
+	fresh := &lease.Owner{ID: "b", Keys: script.KeysOf(DefaultPrefix, "fresh", "b")}
+	for _, h := range []*lease.Owner{held, fresh} {
+		must(t, r.Set(background, h.Keys.Fence, 1000, 0).Err())
 	}
-	_, err := callIn(script.BatchSource, r, held.acquireCall(terms, nowhere))
+	_, err := callIn(script.BatchSource, r, held.AcquireCall(terms, nowhere))
 	must(t, err)
 	must(t, r.ConfigSet(background, "maxmemory", "1").Err())
-	replies, err := runBatch(script.BatchSource, r, fresh.acquireCall(terms, nowhere), held.extendCall(terms), held.releaseCall())
+	replies, err := runBatch(script.BatchSource, r, fresh.AcquireCall(terms, nowhere), held.ExtendCall(terms), held.ReleaseCall())
 	must(t, err)
 	if text, ok := replies[0].(string); !ok || !strings.Contains(text, "OOM") {
 		t.Errorf("the acquire is told %v", replies[0])

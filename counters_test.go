@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -132,11 +133,11 @@ func TestCountersStayInRange(t *testing.T) {
 		return about + rapid.Int64Range(-40, 40).Draw(t, "and")
 	})
 	k := script.KeysOf(DefaultPrefix, "job", "me")
-	h := &hold{owner: "me", keys: k, depth: 1}
+	h := &lease.Owner{ID: "me", Keys: k}
 	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	rapid.Check(t, func(t *rapid.T) {
 		was := edge.Draw(t, "counter")
-		h.token = fence.Token(rapid.Int64Range(script.MaxCounter-80, script.MaxCounter).Draw(t, "token"))
+		h.Token = fence.Token(rapid.Int64Range(script.MaxCounter-80, script.MaxCounter).Draw(t, "token"))
 		inRange := was >= 1 && was <= script.MaxCounter
 		for kind, r := range both {
 			set := func() {
@@ -147,25 +148,25 @@ func TestCountersStayInRange(t *testing.T) {
 			counter := func() string { return r.Get(background, k.Fence).Val() }
 
 			set()
-			v, err := callIn(script.BatchSource, r, h.acquireCall(terms, nowhere))
+			v, err := callIn(script.BatchSource, r, h.AcquireCall(terms, nowhere))
 			if able := was >= 1 && was < script.MaxCounter; able && (err != nil || v.Answer != script.Granted || v.Grant != was+1) ||
 				!able && !redis.HasErrorPrefix(err, "NOTMEMBER") {
 				t.Fatalf("master %d, counter %d: acquire says %+v, %v", kind, was, v, err)
 			}
 			if v.Answer == script.Granted && err == nil {
-				v, err = callIn(script.BatchSource, r, h.confirmCall(v.Grant))
-				if err != nil || v.Answer != script.Granted || counter() != fmt.Sprint(max(was+1, int64(h.token))) {
-					t.Fatalf("master %d, counter %d: confirm of %d says %+v, %v, and leaves %s", kind, was, h.token, v, err, counter())
+				v, err = callIn(script.BatchSource, r, h.ConfirmCall(v.Grant))
+				if err != nil || v.Answer != script.Granted || counter() != fmt.Sprint(max(was+1, int64(h.Token))) {
+					t.Fatalf("master %d, counter %d: confirm of %d says %+v, %v, and leaves %s", kind, was, h.Token, v, err, counter())
 				}
 			} else if r.HExists(background, script.RegisterKey(DefaultPrefix), "votes").Val() {
 				t.Fatalf("master %d, counter %d: not granted, and it votes on", kind, was)
 			}
 
 			set()
-			v, err = callIn(script.BatchSource, r, h.repairCall(terms))
-			if inRange && (err != nil || v.Answer != script.Granted || counter() != fmt.Sprint(max(was, int64(h.token)))) ||
+			v, err = callIn(script.BatchSource, r, h.RepairCall(1, terms))
+			if inRange && (err != nil || v.Answer != script.Granted || counter() != fmt.Sprint(max(was, int64(h.Token)))) ||
 				!inRange && (!redis.HasErrorPrefix(err, "NOTMEMBER") || counter() != fmt.Sprint(was)) {
-				t.Fatalf("master %d, counter %d: repair at %d says %+v, %v, and leaves %s", kind, was, h.token, v, err, counter())
+				t.Fatalf("master %d, counter %d: repair at %d says %+v, %v, and leaves %s", kind, was, h.Token, v, err, counter())
 			}
 
 			set()
@@ -175,24 +176,24 @@ func TestCountersStayInRange(t *testing.T) {
 				t.Fatalf("master %d, counter %d: told as %v, %v", kind, was, told, err)
 			}
 			set()
-			must2(t, redis.NewScript(script.SyncSource).Run(background, r, keys, "one", "1", "", int64(h.token)).Err())
-			least := int64(h.token)
+			must2(t, redis.NewScript(script.SyncSource).Run(background, r, keys, "one", "1", "", int64(h.Token)).Err())
+			least := int64(h.Token)
 			if inRange && was < script.MaxCounter { // one at its bound can count no more
 				least = max(least, was)
 			}
 			if counter() != fmt.Sprint(least) {
-				t.Fatalf("master %d, counter %d: raised to %s, at least %d", kind, was, counter(), h.token)
+				t.Fatalf("master %d, counter %d: raised to %s, at least %d", kind, was, counter(), h.Token)
 			}
 
 			set() // a member's own is not mended: its loss would go unnoticed
 			must2(t, r.HDel(background, keys[0], "synced").Err())
-			must2(t, redis.NewScript(script.SyncSource).Run(background, r, keys, "one", "1", "1", int64(h.token)).Err())
+			must2(t, redis.NewScript(script.SyncSource).Run(background, r, keys, "one", "1", "1", int64(h.Token)).Err())
 			stands := was
 			if inRange {
-				stands = max(int64(h.token), was)
+				stands = max(int64(h.Token), was)
 			}
 			if synced := r.HExists(background, keys[0], "synced").Val(); counter() != fmt.Sprint(stands) || synced {
-				t.Fatalf("master %d, counter %d: a member's own is raised to %s, at least %d; it has those of the others: %t", kind, was, counter(), h.token, synced)
+				t.Fatalf("master %d, counter %d: a member's own is raised to %s, at least %d; it has those of the others: %t", kind, was, counter(), h.Token, synced)
 			}
 		}
 	})

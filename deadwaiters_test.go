@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -174,14 +175,14 @@ func TestNoBatchGoesFar(t *testing.T) {
 	const dead, early, late = 5*script.MaxSteps + 7, 1e15, "1500000000000000"
 	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	alive := "alive"
-	in := place{&alive, waitqueue.TicketOf(late)}
-	holdOf := func(owner string, reads bool) *hold {
-		h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner), depth: 1}
-		h.reading.Store(reads)
+	in := lease.Place{Channel: &alive, Ticket: waitqueue.TicketOf(late)}
+	holdOf := func(owner string, reads bool) *lease.Owner {
+		h := &lease.Owner{ID: owner, Keys: script.KeysOf(DefaultPrefix, "job", owner)}
+		h.Reads.Store(reads)
 		return h
 	}
 	writer, reader, other := holdOf("w", false), holdOf("r", true), holdOf("s", true)
-	k := writer.keys
+	k := writer.Keys
 	run := func(calls ...script.Call) func(*redis.Client) error {
 		return func(r *redis.Client) error {
 			for _, c := range calls {
@@ -220,9 +221,9 @@ func TestNoBatchGoesFar(t *testing.T) {
 			return nil
 		}
 	}
-	asks := func(h *hold) script.Call { return h.acquireCall(terms, in) }
+	asks := func(h *lease.Owner) script.Call { return h.AcquireCall(terms, in) }
 	unheard := "unheard"
-	held := run(writer.acquireCall(terms, nowhere), other.acquireCall(terms, place{&unheard, waitqueue.TicketOf(late)}))
+	held := run(writer.AcquireCall(terms, nowhere), other.AcquireCall(terms, lease.Place{Channel: &unheard, Ticket: waitqueue.TicketOf(late)}))
 	leaves := func(channel string) script.Call {
 		return script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, &channel)
 	}
@@ -233,24 +234,24 @@ func TestNoBatchGoesFar(t *testing.T) {
 		call   script.Call
 		want   string // how the lock stands in the end; "called": another has it, and alive was told something
 	}{
-		"a release, a writer":               {stage{held, ghosts(0, 0), waits(0)}, writer.releaseCall(), forWriter},
-		"a release, a reader":               {stage{held, ghosts(0.5, 0), waits(0.5)}, writer.releaseCall(), forReader},
-		"a release, a reader after writers": {stage{held, ghosts(0, 0), waits(0.5)}, writer.releaseCall(), forReader},
-		"a release, a mix":                  {stage{held, mixed, waits(0)}, writer.releaseCall(), forWriter},
-		"a release, nobody lives":           {stage{held, mixed}, writer.releaseCall(), ""},
-		"the last reader leaves":            {stage{run(reader.acquireCall(terms, nowhere)), mixed, waits(0)}, reader.releaseCall(), forWriter},
-		"it gives back what it had in vain": {stage{run(writer.acquireCall(terms, nowhere)), ghosts(0, 0)}, writer.undoCall(0, in), forWriter},
-		"a lock that expired":               {stage{ghosts(0, 0), waits(0)}, holdOf("x", false).acquireCall(terms, nowhere), forWriter},
-		"a set":                             {stage{ghosts(0, 0), waits(0)}, holdOf("x", false).jointCall(terms, 1), forWriter},
+		"a release, a writer":               {stage{held, ghosts(0, 0), waits(0)}, writer.ReleaseCall(), forWriter},
+		"a release, a reader":               {stage{held, ghosts(0.5, 0), waits(0.5)}, writer.ReleaseCall(), forReader},
+		"a release, a reader after writers": {stage{held, ghosts(0, 0), waits(0.5)}, writer.ReleaseCall(), forReader},
+		"a release, a mix":                  {stage{held, mixed, waits(0)}, writer.ReleaseCall(), forWriter},
+		"a release, nobody lives":           {stage{held, mixed}, writer.ReleaseCall(), ""},
+		"the last reader leaves":            {stage{run(reader.AcquireCall(terms, nowhere)), mixed, waits(0)}, reader.ReleaseCall(), forWriter},
+		"it gives back what it had in vain": {stage{run(writer.AcquireCall(terms, nowhere)), ghosts(0, 0)}, writer.UndoCall(0, in), forWriter},
+		"a lock that expired":               {stage{ghosts(0, 0), waits(0)}, holdOf("x", false).AcquireCall(terms, nowhere), forWriter},
+		"a set":                             {stage{ghosts(0, 0), waits(0)}, holdOf("x", false).JointCall(terms, 1), forWriter},
 		"who was called leaves": {stage{ghosts(0, 0), waits(0), func(r *redis.Client) error {
 			return r.Set(background, k.Lock, " gone", 0).Err()
 		}}, leaves("gone"), forWriter},
-		"a writer leaves beside readers":   {stage{run(reader.acquireCall(terms, nowhere)), mixed, waits(0.5)}, leaves("gone"), "called"},
-		"a reader comes to readers":        {stage{run(reader.acquireCall(terms, nowhere)), mixed, waits(0.5)}, other.acquireCall(terms, nowhere), "called"},
-		"a downgrade":                      {stage{run(holdOf("r", false).acquireCall(terms, nowhere)), mixed, waits(0.5)}, reader.extendCall(terms), "called"},
-		"it lingers":                       {stage{run(writer.acquireCall(terms, nowhere)), mixed, waits(0)}, writer.lingerCall(time.Minute, 0), "called"},
-		"one asks, others are outdated":    {stage{run(reader.acquireCall(terms, nowhere)), ghosts(0, 2*script.QueueTTL)}, asks(holdOf("w", false)), ""},
-		"the time of many readers is over": {stage{readBy(-time.Second), run(reader.acquireCall(terms, nowhere))}, asks(writer), ""},
+		"a writer leaves beside readers":   {stage{run(reader.AcquireCall(terms, nowhere)), mixed, waits(0.5)}, leaves("gone"), "called"},
+		"a reader comes to readers":        {stage{run(reader.AcquireCall(terms, nowhere)), mixed, waits(0.5)}, other.AcquireCall(terms, nowhere), "called"},
+		"a downgrade":                      {stage{run(holdOf("r", false).AcquireCall(terms, nowhere)), mixed, waits(0.5)}, reader.ExtendCall(terms), "called"},
+		"it lingers":                       {stage{run(writer.AcquireCall(terms, nowhere)), mixed, waits(0)}, writer.LingerCall(time.Minute, 0), "called"},
+		"one asks, others are outdated":    {stage{run(reader.AcquireCall(terms, nowhere)), ghosts(0, 2*script.QueueTTL)}, asks(holdOf("w", false)), ""},
+		"the time of many readers is over": {stage{readBy(-time.Second), run(reader.AcquireCall(terms, nowhere))}, asks(writer), ""},
 		"readers from the future":          {stage{readBy(time.Hour)}, asks(writer), ""},
 	} {
 		t.Run(claim, func(t *testing.T) {

@@ -96,13 +96,13 @@ func (l *Lock) LastToken() fence.Token {
 	if l.none() {
 		return 0
 	}
-	return l.h.last
+	return l.h.Last
 }
 
 // fencing is the token that the holder may write with.
 func (h *hold) fencing() fence.Token {
-	if h.reading.Load() {
+	if h.Reads.Load() {
 		return 0
 	}
-	return h.token
+	return h.Token
 }

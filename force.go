@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
@@ -111,7 +112,7 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, shown Inspect
 	channel, ticket := channelOf(c.prefix, newClientID()), waitqueue.TicketOf("1")
 	a := c.prepare(v, shown.Name, cfg, nowhere)
 	a.deadline = deadline
-	a.call = a.h.acquireCall(a.h.terms, place{&channel, ticket})
+	a.call = a.h.AcquireCall(a.h.terms, lease.Place{Channel: &channel, Ticket: ticket})
 	var out []*quorum.Round
 	c.gather(func() {
 		for _, t := range shown.taken() {
@@ -134,10 +135,10 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, shown Inspect
 
 // leaveLine takes the channel out of the queues of the masters that refused.
 func (h *hold) leaveLine(channel *string) {
-	leaving := script.Leave.Call([]*string{&h.keys.Lock, &h.keys.Queue, &h.keys.Asked}, channel)
+	leaving := script.Leave.Call([]*string{&h.Keys.Lock, &h.Keys.Queue, &h.Keys.Asked}, channel)
 	for i, m := range h.client.masters {
 		if !h.granted(i) {
-			m.Submit(&master.Request{Order: h.name, Call: leaving, To: noAsker{}})
+			m.Submit(&master.Request{Order: h.name, Call: leaving, To: quorum.Nobody{}})
 		}
 	}
 }
@@ -148,7 +149,8 @@ func (h *hold) leaveLine(channel *string) {
 func (c *Client) putOut(v *membership.View, name string, t taken, channel *string) *quorum.Round {
 	k := script.KeysOf(c.prefix, name, t.owner)
 	mark := quorum.LingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL
-	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &t.stored, mark.Milliseconds(), channel, &noText)
+	noTicket := ""
+	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &t.stored, mark.Milliseconds(), channel, &noTicket)
 	r := quorum.NewRound(v)
 	r.Weigher = quorum.WeighFunc(func(_ int, v script.Vote) script.Vote {
 		if v.NotMine() { // it is not there, and cannot come any more

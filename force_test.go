@@ -101,7 +101,7 @@ func forceTakesOnlyWhatWasShown(t *testing.T, d *deployment) {
 	settled(t, operator)
 	d.inLine("job", 0)
 	for i, r := range d.raw {
-		want := second.h.owner
+		want := second.h.ID
 		if i >= 3 {
 			want = ""
 		}
@@ -368,7 +368,7 @@ func TestForcedOwnersAreMarked(t *testing.T) {
 		for _, wait := range []time.Duration{0, DefaultMaxTTL + goneTTL} {
 			time.Sleep(wait)
 			for i, r := range d.raw {
-				for _, call := range []script.Call{h.acquireCall(h.terms, nowhere), h.repairCall(h.terms), h.extendCall(h.terms), h.reenterCall(2, h.terms)} {
+				for _, call := range []script.Call{h.AcquireCall(h.terms, nowhere), h.RepairCall(1, h.terms), h.ExtendCall(h.terms), h.ReenterCall(2, h.terms)} {
 					if v, _ := callIn(script.BatchSource, r, call); v.Answer == script.Granted {
 						t.Errorf("after %v master %d grants %s", wait, i, call.Name)
 					}

@@ -5,10 +5,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
@@ -25,13 +23,10 @@ const goneTTL = 30 * time.Second
 // hold is one fresh acquisition and all re-entries into it: what every handle
 // (Lock) of it shares.
 type hold struct {
+	lease.Owner // the token is set before begin, then constant; it reads from its first request on, or from Downgrade
+
 	client   *Client
 	name     string
-	owner    string
-	keys     script.Keys
-	token    fence.Token // set before begin, then constant; 0 for one that was acquired for reading
-	last     fence.Token // likewise: the token, or the newest writer's that a reader knows
-	reading  atomic.Bool // it reads, else it writes; set before its first request, or by Downgrade
 	watchdog bool
 	withCtx  bool // RenewWithContext, of the fresh acquisition
 	once     bool // WithoutReentry
@@ -70,8 +65,6 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 	h := &hold{
 		client:   c,
 		name:     name,
-		owner:    owner,
-		keys:     script.KeysOf(c.prefix, name, owner),
 		watchdog: cfg.watchdog,
 		withCtx:  cfg.withCtx,
 		once:     cfg.once,
@@ -83,7 +76,8 @@ func newHold(c *Client, v *membership.View, name, owner string, cfg lockConfig) 
 		delay:    cfg.delay,
 		depth:    1,
 	}
-	h.reading.Store(cfg.reads)
+	h.ID, h.Keys = owner, script.KeysOf(c.prefix, name, owner)
+	h.Reads.Store(cfg.reads)
 	if h.set != nil {
 		h.maxHold, h.atLeast = 0, 0 // finish sets them for all from the same moment
 	}
@@ -122,7 +116,7 @@ func (h *hold) alive() bool {
 func (h *hold) take(i int, to lease.Question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
 	h.mu.Lock()
 	now := h.client.now()
-	counted, jumped, takenBack := h.lease.Take(i, lease.Answer{To: to, Vote: v, Terms: t, Reads: h.reading.Load(), Now: now}, at, h.ended != nil)
+	counted, jumped, takenBack := h.lease.Take(i, lease.Answer{To: to, Vote: v, Terms: t, Reads: h.Reads.Load(), Now: now}, at, h.ended != nil)
 	if takenBack && h.timer != nil {
 		h.timer.Reset(h.untilNextTick(now))
 	}
@@ -151,7 +145,7 @@ func (h *hold) begin(ctx context.Context, asked *quorum.Round) *Lock {
 	h.renewAt = now.Add(h.terms.TTL / renewals)
 	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
 	t := h.terms
-	if !h.reading.Load() {
+	if !h.Reads.Load() {
 		h.writers, h.blocks = 1, true
 	}
 	blocks := h.blocks

@@ -150,7 +150,7 @@ func TestAReEntryAsksForTheGrant(t *testing.T) {
 			for i := range granted {
 				is := lockOn(t, d.raw[i], name)
 				other := storedLock{is.owner, is.depth, fmt.Sprint(lock.Token() + 1), is.token, is.waited}.String()
-				must(t, d.raw[i].Set(background, lock.h.keys.Lock, other, redis.KeepTTL).Err())
+				must(t, d.raw[i].Set(background, lock.h.Keys.Lock, other, redis.KeepTTL).Err())
 			}
 			inner, err := c.TryLock(lock.Context(), name)
 			if !errors.Is(err, want) {
@@ -162,7 +162,7 @@ func TestAReEntryAsksForTheGrant(t *testing.T) {
 			}
 			settled(t, c)
 			for i, r := range d.raw { // another copy may come
-				if marked := r.Exists(background, lock.h.keys.Gone).Val() == 1; marked != (i < granted) {
+				if marked := r.Exists(background, lock.h.Keys.Gone).Val() == 1; marked != (i < granted) {
 					t.Errorf("granted again on %d of 3: the release leaves a mark on master %d: %v", granted, i, marked)
 				}
 			}
@@ -238,7 +238,7 @@ func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
 
 // acquireAgain is a second copy of a hold's acquire.
 func acquireAgain(d *deployment, master int, h *hold) error {
-	_, err := callIn(script.BatchSource, d.raw[master], h.acquireCall(h.terms, nowhere))
+	_, err := callIn(script.BatchSource, d.raw[master], h.AcquireCall(h.terms, nowhere))
 	return err
 }
 
@@ -336,7 +336,7 @@ func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
 					case i < x.full:
 						must(t, r.ConfigSet(background, "maxmemory", "1").Err())
 					case i < x.full+x.lost:
-						must(t, r.Del(background, a.h.keys.Lock).Err())
+						must(t, r.Del(background, a.h.Keys.Lock).Err())
 					case i < x.full+x.lost+x.silent:
 						d.masters[i].freeze()
 					}
@@ -366,7 +366,7 @@ func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
 				}
 				standing := 0
 				for _, r := range d.raw {
-					counter, err := r.Get(background, lock.h.keys.Fence).Int64()
+					counter, err := r.Get(background, lock.h.Keys.Fence).Int64()
 					must(t, err)
 					if top = max(top, counter); counter >= int64(lock.Token()) {
 						standing++

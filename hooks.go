@@ -13,11 +13,11 @@ func init() {
 	testhook.Owner = func(lock any, name string) (owner string) {
 		switch l := lock.(type) {
 		case *Lock:
-			return l.h.owner
+			return l.h.ID
 		case *Locks:
 			for _, h := range l.all() { // of one that was had again, the last counts
 				if h.name == name {
-					owner = h.owner
+					owner = h.ID
 				}
 			}
 		}

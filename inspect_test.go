@@ -57,7 +57,7 @@ func inspectNamesReaders(t *testing.T, d *deployment) {
 		lock *Lock
 		ttl  time.Duration
 	}{{"other", short, d.ttl()}, {"one", long, 2 * d.ttl()}} {
-		if r := q.Readers[i]; r.Holder.Name != want.name || r.Owner != want.lock.h.owner || r.Remaining <= 0 || r.Remaining > want.ttl {
+		if r := q.Readers[i]; r.Holder.Name != want.name || r.Owner != want.lock.h.ID || r.Remaining <= 0 || r.Remaining > want.ttl {
 			t.Errorf("reader %d is %+v, want %s", i, r, want.name)
 		}
 	}
@@ -86,7 +86,7 @@ func inspectNamesTheHolder(t *testing.T, d *deployment) {
 	want := Holder{Client: holder.id, Name: "payroll", Host: host, PID: os.Getpid()}
 	in = mustInspect(t, asker, "job")
 	q := in.Quorum
-	if q.State != LockHeld || q.Holder != want || q.Token != lock.Token() || q.Depth != 1 || q.Waiting != 0 || q.Owner != lock.h.owner ||
+	if q.State != LockHeld || q.Holder != want || q.Token != lock.Token() || q.Depth != 1 || q.Waiting != 0 || q.Owner != lock.h.ID ||
 		q.Remaining <= 0 || q.Remaining > d.ttl() {
 		t.Errorf("the quorum has %+v", q)
 	}
@@ -106,7 +106,7 @@ func inspectNamesTheHolder(t *testing.T, d *deployment) {
 	must(t, inner.Unlock(background))
 	must(t, lock.Unlock(background))
 	next := have(t, waiter)
-	if q := mustInspect(t, asker, "job").Quorum; q.State != LockHeld || q.Token != next.Token() || q.Owner != next.h.owner {
+	if q := mustInspect(t, asker, "job").Quorum; q.State != LockHeld || q.Token != next.Token() || q.Owner != next.h.ID {
 		t.Errorf("the next one holds: %+v", q)
 	}
 	must(t, next.Unlock(background))

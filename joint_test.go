@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -36,16 +37,16 @@ func joint(t *testing.T, d *deployment) {
 		}()
 	}
 	run := 0
-	check := func(what, want string, groups []int, before func(holds []*hold)) {
+	check := func(what, want string, groups []int, before func(holds []*lease.Owner)) {
 		t.Helper()
 		run++
 		terms := quorum.TermsOf(DefaultTTL, 0, 0)
 		var calls []script.Call
-		var holds []*hold
+		var holds []*lease.Owner
 		for i, group := range groups {
 			owner := fmt.Sprintf("owner-%d-%d", run, i)
-			h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, fmt.Sprintf("%d-%d", run, i), owner)}
-			holds, calls = append(holds, h), append(calls, h.jointCall(terms, group))
+			h := &lease.Owner{ID: owner, Keys: script.KeysOf(DefaultPrefix, fmt.Sprintf("%d-%d", run, i), owner)}
+			holds, calls = append(holds, h), append(calls, h.JointCall(terms, group))
 		}
 		before(holds)
 		replies, err := runBatchAt(script.BatchSource, r, v.Version, calls...)
@@ -81,34 +82,34 @@ func joint(t *testing.T, d *deployment) {
 		{"the head of the second group is missing", []int{1, 0, 0}, "granted withheld withheld"},
 		{"two groups", []int{1, 2, 0}, "granted granted granted"},
 	} {
-		check(c.what, c.want, c.groups, func([]*hold) {})
+		check(c.what, c.want, c.groups, func([]*lease.Owner) {})
 	}
-	put := func(value string) func(h *hold) {
-		return func(h *hold) { must(t, r.Set(background, h.keys.Lock, value, DefaultTTL).Err()) }
+	put := func(value string) func(h *lease.Owner) {
+		return func(h *lease.Owner) { must(t, r.Set(background, h.Keys.Lock, value, DefaultTTL).Err()) }
 	}
 	for _, c := range []struct {
 		what     string
-		before   func(h *hold) // what is there of one of them, whichever that is
-		own, all string        // what is answered for that one, and for the others
+		before   func(h *lease.Owner) // what is there of one of them, whichever that is
+		own, all string               // what is answered for that one, and for the others
 	}{
 		{"it is held", put("x 1 7 "), "held", "withheld"},
-		{"it is the owner's: the group comes again", func(h *hold) { put(h.owner + " 1 7 ")(h) }, "7", "granted"},
-		{"its owner gave up", func(h *hold) { must(t, r.Set(background, h.keys.Gone, "", DefaultTTL).Err()) }, "withheld", "withheld"},
+		{"it is the owner's: the group comes again", func(h *lease.Owner) { put(h.ID + " 1 7 ")(h) }, "7", "granted"},
+		{"its owner gave up", func(h *lease.Owner) { must(t, r.Set(background, h.Keys.Gone, "", DefaultTTL).Err()) }, "withheld", "withheld"},
 		{"it is kept for one that waits", put(" here"), "held", "withheld"},
-		{"another has it for reading", func(h *hold) {
-			must(t, r.ZAdd(background, h.keys.Lock, redis.Z{Score: float64(time.Now().Add(DefaultTTL).UnixMilli()), Member: "x"}).Err())
+		{"another has it for reading", func(h *lease.Owner) {
+			must(t, r.ZAdd(background, h.Keys.Lock, redis.Z{Score: float64(time.Now().Add(DefaultTTL).UnixMilli()), Member: "x"}).Err())
 		}, "held", "withheld"},
-		{"it has a queue, and nobody in it hears", func(h *hold) {
-			must(t, r.Do(background, "zadd", h.keys.Queue, 1, "gone").Err())
+		{"it has a queue, and nobody in it hears", func(h *lease.Owner) {
+			must(t, r.Do(background, "zadd", h.Keys.Queue, 1, "gone").Err())
 		}, "granted", "granted"},
-		{"it has a queue: who is first is called", func(h *hold) {
-			must(t, r.Do(background, "zadd", h.keys.Queue, 1, "here").Err())
+		{"it has a queue: who is first is called", func(h *lease.Owner) {
+			must(t, r.Do(background, "zadd", h.Keys.Queue, 1, "here").Err())
 		}, "held", "withheld"},
 	} {
 		for at := range 3 {
 			want := slices.Repeat([]string{c.all}, 3)
 			want[at] = c.own
-			check(fmt.Sprintf("of %d, %s", at+1, c.what), strings.Join(want, " "), []int{3, 0, 0}, func(holds []*hold) { c.before(holds[at]) })
+			check(fmt.Sprintf("of %d, %s", at+1, c.what), strings.Join(want, " "), []int{3, 0, 0}, func(holds []*lease.Owner) { c.before(holds[at]) })
 		}
 	}
 }

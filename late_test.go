@@ -330,8 +330,8 @@ func TestAReleaseReachesWhoVotesNoMore(t *testing.T) {
 		})
 		next := goLock(t, c, "job")
 		synctest.Wait() // it waits
-		if has := lockOn(t, d.raw[0], "job").owner; has != lock.h.owner {
-			t.Fatalf("the master without a vote has the lock of %q, want %q", has, lock.h.owner)
+		if has := lockOn(t, d.raw[0], "job").owner; has != lock.h.ID {
+			t.Fatalf("the master without a vote has the lock of %q, want %q", has, lock.h.ID)
 		}
 		must(t, lock.Unlock(background))
 		second := have(t, next)
@@ -435,11 +435,11 @@ func TestWhereAReleaseLeavesAMark(t *testing.T) {
 			for _, reads := range []bool{false, true} {
 				h := newHold(c, testvotes.ViewOfAll(1), "job", "owner", c.config.lock)
 				h.lease.Masters[0] = lease.Master{Answered: true, Granted: true, MayArrive: x.doubt}
-				h.reading.Store(reads)
+				h.Reads.Store(reads)
 				h.began = c.now()
 				leaves := func(what string, p master.Policy, want *script.Operation) {
 					t.Helper()
-					call, mark := p.Prepare(0, h.releaseCall(), x.resent), int64(0)
+					call, mark := p.Prepare(0, h.ReleaseCall(), x.resent), int64(0)
 					switch args := call.Args(); call.Operation {
 					case script.Undo:
 						mark = args[2].(int64)

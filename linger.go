@@ -53,7 +53,7 @@ func atLeastFits(d, maxTTL time.Duration, drift float64) error {
 
 // lingers reports that the name is to stay taken when the hold is over.
 func (h *hold) lingers() bool {
-	return !h.reading.Load() && h.Over() != ErrLost && h.client.now().Before(h.takenUntil())
+	return !h.Reads.Load() && h.Over() != ErrLost && h.client.now().Before(h.takenUntil())
 }
 
 // takenUntil is until when the name is to stay taken; 0 if not beyond the hold.
@@ -81,7 +81,7 @@ func (h *hold) linger() *quorum.Round {
 		absent[i] = s.Absent()
 		requests[i] = master.Request{
 			Order:  h.name,
-			Call:   h.releaseCall(), // Prepare has another
+			Call:   h.ReleaseCall(), // Prepare has another
 			Policy: lingering{releaseOf{h}},
 			To:     r,
 			First:  s.Answered,
@@ -107,12 +107,12 @@ type lingering struct{ releaseOf }
 func (l lingering) Prepare(master int, _ script.Call, resent bool) script.Call {
 	left := l.takenUntil().Sub(l.client.now())
 	if left <= 0 {
-		return l.releaseOf.Prepare(master, l.releaseCall(), resent)
+		return l.releaseOf.Prepare(master, l.ReleaseCall(), resent)
 	}
 	mark := time.Duration(0)
 	if resent || l.inDoubt(master) {
 		mark = goneTTL
 	}
 	most := l.client.members.View().Table.MaxLease() // whatever was checked before, as for each lease: see termsAt
-	return l.lingerCall(min(quorum.LingerTTL(left, l.drift), most), mark)
+	return l.LingerCall(min(quorum.LingerTTL(left, l.drift), most), mark)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -72,7 +73,7 @@ func holdAtLeast(t *testing.T, d *deployment) {
 		if v, err := b.Verify(background, "job", lock.Token()); v != VerifyStale {
 			t.Errorf("its token is %v, %v", v, err)
 		}
-		if q := mustInspect(t, b, "job").Quorum; q.State != LockLingers || q.Owner != lock.h.owner || q.Token != lock.Token() || q.Depth != 0 {
+		if q := mustInspect(t, b, "job").Quorum; q.State != LockLingers || q.Owner != lock.h.ID || q.Token != lock.Token() || q.Depth != 0 {
 			t.Errorf("Inspect: %+v", q)
 		}
 		requireTaken(t, b, start, least, d.either(100*time.Millisecond, patience))
@@ -342,8 +343,8 @@ func TestNothingReachesALingeringLock(t *testing.T) {
 	d := processes(t, 1, redisproc.Config{AppendFsync: "always"})
 	must(t, mustTry(t, d.reached(), "another").Unlock(background))
 	r := d.raw[0]
-	h := &hold{owner: newOwner(newClientID()), token: 1, depth: 1}
-	h.keys = script.KeysOf(DefaultPrefix, "job", h.owner)
+	h := &lease.Owner{ID: newOwner(newClientID()), Token: 1}
+	h.Keys = script.KeysOf(DefaultPrefix, "job", h.ID)
 	call := func(c script.Call) script.Vote {
 		t.Helper()
 		v, err := callIn(script.BatchSource, r, c)
@@ -351,27 +352,27 @@ func TestNothingReachesALingeringLock(t *testing.T) {
 		return v
 	}
 	long, channel := quorum.TermsOf(DefaultTTL, 0, 0), "nobody"
-	grant := call(h.acquireCall(long, nowhere)).Grant
-	if v := call(h.lingerCall(5*time.Second, 0)); v.Answer != script.Granted {
+	grant := call(h.AcquireCall(long, nowhere)).Grant
+	if v := call(h.LingerCall(5*time.Second, 0)); v.Answer != script.Granted {
 		t.Fatal(v)
 	}
-	want := r.Get(background, h.keys.Lock).Val()
-	h.token = fence.Token(grant)
+	want := r.Get(background, h.Keys.Lock).Val()
+	h.Token = fence.Token(grant)
 	for name, late := range map[string]script.Call{
-		"acquire": h.acquireCall(long, nowhere), "enqueue": h.acquireCall(long, place{channel: &channel}), "reenter": h.reenterCall(2, long),
-		"confirm": h.confirmCall(grant), "extend": h.extendCall(long), "repair": h.repairCall(long), "exit": h.exitCall(1),
-		"release": h.releaseCall(), "pass": h.passCall(&channel), "undo": h.undoCall(0, nowhere),
-		"verify": script.Verify.Call([]*string{&h.keys.Lock}, uint64(grant)),
+		"acquire": h.AcquireCall(long, nowhere), "enqueue": h.AcquireCall(long, lease.Place{Channel: &channel}), "reenter": h.ReenterCall(2, long),
+		"confirm": h.ConfirmCall(grant), "extend": h.ExtendCall(long), "repair": h.RepairCall(1, long), "exit": h.ExitCall(1),
+		"release": h.ReleaseCall(), "pass": h.PassCall(&channel), "undo": h.UndoCall(0, nowhere),
+		"verify": script.Verify.Call([]*string{&h.Keys.Lock}, uint64(grant)),
 	} {
 		if v := call(late); v.Answer == script.Granted || v.Answer == script.Unknown {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
-	if v := call(h.lingerCall(50*time.Second, 0)); v.Answer != script.Granted {
+	if v := call(h.LingerCall(50*time.Second, 0)); v.Answer != script.Granted {
 		t.Errorf("a second copy: %+v", v)
 	}
-	if left := r.PTTL(background, h.keys.Lock).Val(); r.Get(background, h.keys.Lock).Val() != want || left <= 0 || left > 5*time.Second {
-		t.Errorf("it is %q for %v, want %q", r.Get(background, h.keys.Lock).Val(), left, want)
+	if left := r.PTTL(background, h.Keys.Lock).Val(); r.Get(background, h.Keys.Lock).Val() != want || left <= 0 || left > 5*time.Second {
+		t.Errorf("it is %q for %v, want %q", r.Get(background, h.Keys.Lock).Val(), left, want)
 	}
 }
 

@@ -46,10 +46,10 @@ func (l *Lock) String() string {
 	if l.none() {
 		return "no lock"
 	}
-	if l.h.reading.Load() {
+	if l.h.Reads.Load() {
 		return fmt.Sprintf("lock %q, for reading", l.h.name)
 	}
-	return fmt.Sprintf("lock %q, token %v", l.h.name, l.h.token)
+	return fmt.Sprintf("lock %q, token %v", l.h.name, l.h.Token)
 }
 
 // Name returns the name that was locked.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/lease"
 )
 
 // A failed acquisition returns no Lock, and not everybody looks at the error first.
@@ -27,7 +28,7 @@ func TestMethodsOfNoLock(t *testing.T) {
 }
 
 func TestALockPrintsItsNameAndToken(t *testing.T) {
-	l := &Lock{h: &hold{name: "job", owner: "secret", token: 17}}
+	l := &Lock{h: &hold{name: "job", Owner: lease.Owner{ID: "secret", Token: 17}}}
 	for _, format := range []string{"%v", "%+v", "%s"} {
 		if got, want := fmt.Sprintf(format, l), `lock "job", token 17`; got != want {
 			t.Errorf("%s: %s, want %s", format, got, want)

@@ -310,7 +310,7 @@ func (c *Client) askForAll(s *Locks, v *membership.View, names []string, deadlin
 			if i == 0 {
 				group = len(names)
 			}
-			a.call = a.h.jointCall(a.h.terms, group)
+			a.call = a.h.JointCall(a.h.terms, group)
 		}
 		attempts[i] = a
 	}

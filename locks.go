@@ -227,7 +227,7 @@ func (s *Locks) Tokens() map[string]fence.Token {
 	defer s.mu.Unlock()
 	tokens := make(map[string]fence.Token, len(s.names))
 	for _, h := range s.holds {
-		tokens[h.name] = h.token
+		tokens[h.name] = h.Token
 	}
 	return tokens
 }

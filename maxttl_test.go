@@ -75,7 +75,7 @@ func TestNoLeaseIsLongerThanTheDeploymentAllows(t *testing.T) {
 				lock := x.lock(t, c)
 				settled(t, c)
 				for i, r := range d.raw {
-					if left := r.PTTL(background, lock.h.keys.Lock).Val(); left > 10*time.Second || left <= 0 {
+					if left := r.PTTL(background, lock.h.Keys.Lock).Val(); left > 10*time.Second || left <= 0 {
 						t.Errorf("master %d keeps it for %v", i, left)
 					}
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -88,7 +89,7 @@ type gameChange struct {
 
 // gameAttempt is one acquisition under way.
 type gameAttempt struct {
-	hold    *hold
+	hold    *lease.Owner
 	version string
 	began   int
 	floor   fence.Token // the highest token of those that were complete when it began
@@ -126,9 +127,9 @@ func (g *quorumGame) run(source string, master int, args ...any) error {
 
 func (g *quorumGame) begin() *gameAttempt {
 	g.started++
-	h := &hold{owner: fmt.Sprint("owner-", g.started)}
-	h.keys = script.KeysOf(DefaultPrefix, g.name, h.owner)
-	h.reading.Store(g.readers && g.rnd.IntN(3) == 0)
+	h := &lease.Owner{ID: fmt.Sprint("owner-", g.started)}
+	h.Keys = script.KeysOf(DefaultPrefix, g.name, h.ID)
+	h.Reads.Store(g.readers && g.rnd.IntN(3) == 0)
 	return &gameAttempt{hold: h, version: g.version, began: g.now, floor: g.last, votes: make([]script.Vote, len(g.masters)), need: testvotes.MajorityOf(len(g.masters))}
 }
 
@@ -137,18 +138,18 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 	g.now++
 	i := g.rnd.IntN(len(g.masters))
 	need := testvotes.MajorityOf(len(g.masters))
-	acquire := a.hold.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)
+	acquire := a.hold.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)
 	switch p := g.rnd.IntN(100); {
 	case p < 25: // the lock vanishes there
-		g.masters[i].Del(background, a.hold.keys.Lock)
+		g.masters[i].Del(background, a.hold.Keys.Lock)
 		g.note("master %d forgets its lock", i)
 		return false, nil
 	case p < 30 && a.votes[i].Heard: // an acquire is resent, or arrives again
 		v := g.call(i, a.version, acquire)
-		g.note("%s: acquire again on %d: %v %v", a.hold.owner, i, v.Answer, v.Grant)
+		g.note("%s: acquire again on %d: %v %v", a.hold.ID, i, v.Answer, v.Grant)
 		return false, nil
 	case p < 31: // it gives up
-		g.note("%s gives up", a.hold.owner)
+		g.note("%s gives up", a.hold.ID)
 		return true, nil
 	case p < 34:
 		g.lose(i)
@@ -160,7 +161,7 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 	if a.ballot == nil {
 		if !a.votes[i].Heard {
 			a.votes[i] = g.call(i, a.version, acquire)
-			g.note("%s: acquire on %d: %v %v %v", a.hold.owner, i, a.votes[i].Answer, a.votes[i].Grant, a.votes[i].Err)
+			g.note("%s: acquire on %d: %v %v %v", a.hold.ID, i, a.votes[i].Answer, a.votes[i].Grant, a.votes[i].Err)
 		}
 		switch quorum.Decide(a.votes, a.need) {
 		case quorum.Lost:
@@ -169,10 +170,10 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 			if g.rules.late || a.token == 0 {
 				a.token = quorum.HighestGrant(a.votes)
 			}
-			a.hold.token, a.hold.last = a.token, a.token
+			a.hold.Token, a.hold.Last = a.token, a.token
 			a.ballot = quorum.Standings(a.votes, a.token)
-			g.note("%s: token %d", a.hold.owner, a.token)
-			if reads := a.hold.reading.Load(); !reads && !g.rules.confirm || reads && !g.rules.know {
+			g.note("%s: token %d", a.hold.ID, a.token)
+			if reads := a.hold.Reads.Load(); !reads && !g.rules.confirm || reads && !g.rules.know {
 				return true, g.complete(a)
 			}
 		case quorum.Undecided:
@@ -180,7 +181,7 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 		}
 	} else if !a.ballot[i].Heard {
 		a.ballot[i] = g.confirm(a, i)
-		g.note("%s: confirm on %d: %v %v", a.hold.owner, i, a.ballot[i].Answer, a.ballot[i].Err)
+		g.note("%s: confirm on %d: %v %v", a.hold.ID, i, a.ballot[i].Answer, a.ballot[i].Err)
 	}
 	switch quorum.Decide(a.ballot, need) {
 	case quorum.Lost:
@@ -220,7 +221,7 @@ func (g *quorumGame) confirm(a *gameAttempt, i int) script.Vote {
 	case 0:
 		source = strings.Replace(source, guard, "false", 1)
 	}
-	return g.callIn(source, i, a.version, a.hold.confirmCall(a.votes[i].Grant))
+	return g.callIn(source, i, a.version, a.hold.ConfirmCall(a.votes[i].Grant))
 }
 
 // lose makes master i lose its data, or come back with older data, if the others are a
@@ -358,8 +359,8 @@ func (g *quorumGame) tell(i int) {
 // complete hands a token to a caller, and checks what is promised of it. A reader is only told of one; writers
 // that begin later must not get it.
 func (g *quorumGame) complete(a *gameAttempt) error {
-	reads := a.hold.reading.Load()
-	g.note("%s: complete with %d (reads: %v), began when %d was", a.hold.owner, a.token, reads, a.floor)
+	reads := a.hold.Reads.Load()
+	g.note("%s: complete with %d (reads: %v), began when %d was", a.hold.ID, a.token, reads, a.floor)
 	if reads {
 		if a.token < a.floor {
 			return fmt.Errorf("a reader is told of %d, but %d was complete before it began", a.token, a.floor)

@@ -88,7 +88,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 		return ErrWriters
 	}
 	h.writers, l.writes = 0, false
-	h.reading.Store(true)
+	h.Reads.Store(true)
 	ttl := h.terms.TTL
 	h.mu.Unlock()
 	err := h.extendNow(ctx, opDowngrade, ttl)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -124,10 +125,10 @@ func TestReadersNeedVotingMembers(t *testing.T) {
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
 		d.reached()
 		r := d.raw[0]
-		h := &hold{owner: "r", keys: script.KeysOf(DefaultPrefix, "job", "r"), last: 1}
-		h.reading.Store(true)
+		h := &lease.Owner{ID: "r", Keys: script.KeysOf(DefaultPrefix, "job", "r"), Last: 1}
+		h.Reads.Store(true)
 		terms := quorum.TermsOf(DefaultTTL, 0, 0)
-		calls := []script.Call{h.acquireCall(terms, nowhere), h.extendCall(terms), h.confirmCall(1), h.repairCall(terms)}
+		calls := []script.Call{h.AcquireCall(terms, nowhere), h.ExtendCall(terms), h.ConfirmCall(1), h.RepairCall(1, terms)}
 		for _, call := range calls {
 			if _, err := callAt(script.BatchSource, r, "another version", call); err == nil || err.Error()[:7] != "VERSION" {
 				t.Errorf("%s at another version: %v", call.Name, err)
@@ -136,7 +137,7 @@ func TestReadersNeedVotingMembers(t *testing.T) {
 		if got := d.holders("job"); got != "0" {
 			t.Errorf("held on %s", got)
 		}
-		must(t, r.Del(background, h.keys.Fence).Err())
+		must(t, r.Del(background, h.Keys.Fence).Err())
 		if _, err := callIn(script.BatchSource, r, calls[0]); err == nil || err.Error()[:9] != "NOTMEMBER" {
 			t.Errorf("a master without its counter: %v", err)
 		}

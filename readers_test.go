@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -77,7 +78,7 @@ func (d *deployment) readBy(name string, n int64) {
 // endOn returns when the reader of a lock ends on a master, by the master's time.
 func endOn(t *testing.T, r *redis.Client, l *Lock) time.Time {
 	t.Helper()
-	score, err := r.ZScore(background, l.h.keys.Lock, l.h.owner).Result()
+	score, err := r.ZScore(background, l.h.Keys.Lock, l.h.ID).Result()
 	must(t, err)
 	return time.UnixMilli(int64(score))
 }
@@ -103,7 +104,7 @@ func manyReadersOrOneWriter(t *testing.T, d *deployment) {
 		_, err := c.TryRLock(background, "job")
 		requireErr(t, err, ErrNotAcquired, ErrHeld)
 	}
-	if !two.h.reading.Load() || writer.h.reading.Load() {
+	if !two.h.Reads.Load() || writer.h.Reads.Load() {
 		t.Error("modes")
 	}
 	must(t, writer.Unlock(background))
@@ -667,38 +668,38 @@ func TestReadersOnAMaster(t *testing.T) {
 	t.Parallel()
 	ttl := quorum.TermsOf(10*time.Second, 0, 0)
 	type step struct {
-		do     func(h map[string]*hold) script.Call
+		do     func(h map[string]*lease.Owner) script.Call
 		answer script.Answer
 		left   time.Duration // remaining, of a refusal
 	}
-	acquire := func(who string) func(map[string]*hold) script.Call {
-		return func(h map[string]*hold) script.Call { return h[who].acquireCall(ttl, nowhere) }
+	acquire := func(who string) func(map[string]*lease.Owner) script.Call {
+		return func(h map[string]*lease.Owner) script.Call { return h[who].AcquireCall(ttl, nowhere) }
 	}
-	queue := func(who, channel, ticket string) func(map[string]*hold) script.Call {
-		return func(h map[string]*hold) script.Call {
-			return h[who].acquireCall(ttl, place{&channel, waitqueue.TicketOf(ticket)})
+	queue := func(who, channel, ticket string) func(map[string]*lease.Owner) script.Call {
+		return func(h map[string]*lease.Owner) script.Call {
+			return h[who].AcquireCall(ttl, lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(ticket)})
 		}
 	}
-	release := func(who string) func(map[string]*hold) script.Call {
-		return func(h map[string]*hold) script.Call { return h[who].releaseCall() }
+	release := func(who string) func(map[string]*lease.Owner) script.Call {
+		return func(h map[string]*lease.Owner) script.Call { return h[who].ReleaseCall() }
 	}
-	extend := func(who string) func(map[string]*hold) script.Call {
-		return func(h map[string]*hold) script.Call { return h[who].extendCall(ttl) }
+	extend := func(who string) func(map[string]*lease.Owner) script.Call {
+		return func(h map[string]*lease.Owner) script.Call { return h[who].ExtendCall(ttl) }
 	}
-	repair := func(who string) func(map[string]*hold) script.Call {
-		return func(h map[string]*hold) script.Call { return h[who].repairCall(ttl) }
+	repair := func(who string) func(map[string]*lease.Owner) script.Call {
+		return func(h map[string]*lease.Owner) script.Call { return h[who].RepairCall(1, ttl) }
 	}
-	mark := func(who string) func(map[string]*hold) script.Call {
-		return func(h map[string]*hold) script.Call { return h[who].undoCall(goneTTL, nowhere) }
+	mark := func(who string) func(map[string]*lease.Owner) script.Call {
+		return func(h map[string]*lease.Owner) script.Call { return h[who].UndoCall(goneTTL, nowhere) }
 	}
-	leave := func(channel string) func(map[string]*hold) script.Call {
-		return func(h map[string]*hold) script.Call {
-			return script.Leave.Call([]*string{&h["r"].keys.Lock, &h["r"].keys.Queue, &h["r"].keys.Asked}, &channel)
+	leave := func(channel string) func(map[string]*lease.Owner) script.Call {
+		return func(h map[string]*lease.Owner) script.Call {
+			return script.Leave.Call([]*string{&h["r"].Keys.Lock, &h["r"].Keys.Queue, &h["r"].Keys.Asked}, &channel)
 		}
 	}
-	asReader := func(who string, do func(map[string]*hold) script.Call) func(map[string]*hold) script.Call {
-		return func(h map[string]*hold) script.Call {
-			h[who].reading.Store(true)
+	asReader := func(who string, do func(map[string]*lease.Owner) script.Call) func(map[string]*lease.Owner) script.Call {
+		return func(h map[string]*lease.Owner) script.Call {
+			h[who].Reads.Store(true)
 			return do(h)
 		}
 	}
@@ -730,19 +731,19 @@ func TestReadersOnAMaster(t *testing.T) {
 		},
 		"what a writer sent comes after the downgrade": {
 			{acquire("w"), yes, 0}, {asReader("w", extend("w")), yes, 0},
-			{func(h map[string]*hold) script.Call {
-				return script.Extend.Call([]*string{&h["w"].keys.Lock}, "w", 10000)
+			{func(h map[string]*lease.Owner) script.Call {
+				return script.Extend.Call([]*string{&h["w"].Keys.Lock}, "w", 10000)
 			}, yes, 0},
-			{func(h map[string]*hold) script.Call {
-				k := &h["w"].keys
+			{func(h map[string]*lease.Owner) script.Call {
+				k := &h["w"].Keys
 				return script.Reenter.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, "w", 2, 10000)
 			}, yes, 0},
-			{func(h map[string]*hold) script.Call {
-				k := &h["w"].keys
+			{func(h map[string]*lease.Owner) script.Call {
+				k := &h["w"].Keys
 				return script.Acquire.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, "w", 10000)
 			}, held, 10 * time.Second},
-			{func(h map[string]*hold) script.Call {
-				return script.Release.Call([]*string{&h["w"].keys.Lock, &h["w"].keys.Queue}, "w")
+			{func(h map[string]*lease.Owner) script.Call {
+				return script.Release.Call([]*string{&h["w"].Keys.Lock, &h["w"].Keys.Queue}, "w")
 			}, yes, 0},
 			{acquire("x"), yes, 0},
 		},
@@ -781,10 +782,10 @@ func TestReadersOnAMaster(t *testing.T) {
 					for range sub.Channel() { // so that nobody has to wait for us
 					}
 				}()
-				holds := map[string]*hold{}
+				holds := map[string]*lease.Owner{}
 				for _, who := range []string{"r", "s", "t", "v", "w", "x"} {
-					h := &hold{owner: who, keys: script.KeysOf(DefaultPrefix, "job", who), depth: 1, token: 1 << 41}
-					h.reading.Store(strings.Contains("rst", who))
+					h := &lease.Owner{ID: who, Keys: script.KeysOf(DefaultPrefix, "job", who), Token: 1 << 41}
+					h.Reads.Store(strings.Contains("rst", who))
 					holds[who] = h
 				}
 				for i, s := range steps {
@@ -808,9 +809,9 @@ func TestReadersFromTheFuture(t *testing.T) {
 		settled(t, c)
 		for _, r := range d.raw {
 			for _, l := range []*Lock{one, two} {
-				must(t, r.ZAdd(background, l.h.keys.Lock, redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: l.h.owner}).Err())
+				must(t, r.ZAdd(background, l.h.Keys.Lock, redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: l.h.ID}).Err())
 			}
-			must(t, r.Persist(background, one.h.keys.Lock).Err())
+			must(t, r.Persist(background, one.h.Keys.Lock).Err())
 		}
 		_, err := rival.TryLock(background, "job")
 		if q, ok := errors.AsType[*QuorumError](err); !ok || q.FreeIn != 4*d.ttl() {

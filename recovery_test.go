@@ -432,7 +432,7 @@ func TestAHeldLockSurvivesARollingWipe(t *testing.T) {
 				t.Fatalf("lost while master %d was out: %v", i, cause)
 			}
 			is := lockOn(t, d.raw[i], "job")
-			return is.owner == lock.h.owner && is.grant == lock.Token().String()
+			return is.owner == lock.h.ID && is.grant == lock.Token().String()
 		})
 		counted(t, lock, i)
 	}
@@ -774,7 +774,7 @@ func TestARepairThatIsDoneTwiceIsNoJump(t *testing.T) {
 			d.drop(c, "job", 0)
 			renew()
 			repair := script.Repair
-			if l.h.reading.Load() {
+			if l.h.Reads.Load() {
 				repair = script.Restore
 			}
 			lost := proxies[0].Add(on(repair, 1, faultproxy.DropReply))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
@@ -186,16 +187,16 @@ type attempt struct {
 	h     *hold
 	asked quorum.Round
 	call  script.Call
-	in    place
+	in    lease.Place
 
 	start, deadline clock.Instant
 }
 
 // prepare does what comes before the first request: 1. one owner for each fresh
 // acquisition, and the same question for all masters, to be sent to them at once.
-func (c *Client) prepare(v *membership.View, name string, cfg lockConfig, in place) *attempt {
+func (c *Client) prepare(v *membership.View, name string, cfg lockConfig, in lease.Place) *attempt {
 	h := newHold(c, v, name, newOwner(c.id), cfg)
-	a := &attempt{h: h, call: h.acquireCall(h.terms, in), in: in, start: c.now()}
+	a := &attempt{h: h, call: h.AcquireCall(h.terms, in), in: in, start: c.now()}
 	a.deadline = a.start.Add(c.requestTimeout)
 	a.asked.Init(v)
 	a.asked.During = h
@@ -274,21 +275,21 @@ func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (standing []
 // the masters and returns the round.
 func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, asked *quorum.Round) {
 	h, v := a.h, a.asked.View
-	h.last = quorum.HighestGrant(votes)
-	if !h.reading.Load() {
-		h.token = h.last
+	h.Last = quorum.HighestGrant(votes)
+	if !h.Reads.Load() {
+		h.Token = h.Last
 	}
-	if quorum.LowestGrant(votes) == h.last {
+	if quorum.LowestGrant(votes) == h.Last {
 		return votes, nil // all that granted stand at it
 	}
-	ballot := quorum.Standings(votes, h.last)
+	ballot := quorum.Standings(votes, h.Last)
 	r := quorum.NewBallot(ballot, v)
 	if r.Won() {
 		return ballot, nil
 	}
 	for i, vote := range votes {
-		if vote.Answer == script.Granted && vote.Grant < int64(h.last) {
-			h.client.masters[i].Submit(&master.Request{Order: h.name, Call: h.confirmCall(vote.Grant), Version: v.Version, To: r, First: true})
+		if vote.Answer == script.Granted && vote.Grant < int64(h.Last) {
+			h.client.masters[i].Submit(&master.Request{Order: h.name, Call: h.ConfirmCall(vote.Grant), Version: v.Version, To: r, First: true})
 		}
 	}
 	return nil, r

@@ -54,7 +54,7 @@ func (h *hold) reenter(ctx context.Context, cfg lockConfig) (*Lock, error) {
 		h.mu.Unlock()
 		return nil, printable.Because(ErrNotAcquired, ErrReentry)
 	}
-	if h.reading.Load() && !cfg.reads {
+	if h.Reads.Load() && !cfg.reads {
 		h.mu.Unlock()
 		return nil, printable.Because(ErrNotAcquired, ErrUpgrade)
 	}
@@ -116,7 +116,7 @@ func (h *hold) enterAgain(ctx context.Context, v *membership.View, depth int, tt
 	h.mu.Unlock()
 	asked := quorum.NewHeldRound(v)
 	asked.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote { return h.take(i, lease.ToReenter, vote, t, v) })
-	h.send(asked, h.reenterCall(depth, t))
+	h.send(asked, h.ReenterCall(depth, t))
 	err := c.await(ctx, asked, deadline)
 	if err != nil {
 		asked.Abandon()
@@ -142,14 +142,14 @@ type holdKey struct{}
 
 // contextIn returns a context, derived from ctx, of an entry into the hold.
 func (h *hold) contextIn(ctx context.Context) context.Context {
-	return &holdContext{fence.WithToken(ctx, h.token), h}
+	return &holdContext{fence.WithToken(ctx, h.Token), h}
 }
 
 func (c *holdContext) Value(key any) any {
 	switch {
 	case key == (holdKey{}):
 		return c
-	case c.hold.reading.Load():
+	case c.hold.Reads.Load():
 		return fence.WithToken(c.Context, 0).Value(key) // it may have had one before a Downgrade
 	}
 	return c.Context.Value(key)

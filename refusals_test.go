@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -64,15 +65,15 @@ func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
 	must(t, err)
 
 	terms := quorum.TermsOf(DefaultTTL, 0, 0)
-	holdOf := func(owner string, reads bool) *hold {
-		h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner), depth: 1, token: 1<<41 + 1, last: 1<<41 + 1}
-		h.reading.Store(reads)
+	holdOf := func(owner string, reads bool) *lease.Owner {
+		h := &lease.Owner{ID: owner, Keys: script.KeysOf(DefaultPrefix, "job", owner), Token: 1<<41 + 1, Last: 1<<41 + 1}
+		h.Reads.Store(reads)
 		return h
 	}
 	mine, reads := holdOf("mine", false), holdOf("mine", true)
-	k := mine.keys
+	k := mine.Keys
 	channel := "waits"
-	in := place{&channel, waitqueue.TicketOf("1500000000000000")}
+	in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf("1500000000000000")}
 	written := fmt.Sprintf("mine 1 %d +", int64(1<<41))
 	put := func(value string) func(redis.Pipeliner) {
 		return func(p redis.Pipeliner) { p.Set(background, k.Lock, value, DefaultTTL) }
@@ -91,11 +92,11 @@ func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
 	}
 	tickets := map[string]float64{"nobody waits": 0, "a writer waits": 1e15, "a reader waits": 1e15 + .5}
 	calls := []script.Call{
-		mine.acquireCall(terms, nowhere), mine.acquireCall(terms, in), mine.jointCall(terms, 1), mine.reenterCall(2, terms), mine.confirmCall(1 << 41),
-		mine.extendCall(terms), mine.repairCall(terms), mine.exitCall(1), script.Verify.Call([]*string{&k.Lock}, uint64(1<<41)),
-		reads.acquireCall(terms, nowhere), reads.acquireCall(terms, in), reads.stayCall(terms), reads.confirmCall(0), reads.repairCall(terms),
-		mine.releaseCall(), mine.passCall(&channel), mine.undoCall(goneTTL, nowhere), mine.undoCall(0, in), reads.undoCall(0, in),
-		mine.lingerCall(DefaultTTL, goneTTL), script.Leave.Call([]*string{&k.Lock, &k.Queue}, &channel),
+		mine.AcquireCall(terms, nowhere), mine.AcquireCall(terms, in), mine.JointCall(terms, 1), mine.ReenterCall(2, terms), mine.ConfirmCall(1 << 41),
+		mine.ExtendCall(terms), mine.RepairCall(1, terms), mine.ExitCall(1), script.Verify.Call([]*string{&k.Lock}, uint64(1<<41)),
+		reads.AcquireCall(terms, nowhere), reads.AcquireCall(terms, in), reads.StayCall(terms), reads.ConfirmCall(0), reads.RepairCall(1, terms),
+		mine.ReleaseCall(), mine.PassCall(&channel), mine.UndoCall(goneTTL, nowhere), mine.UndoCall(0, in), reads.UndoCall(0, in),
+		mine.LingerCall(DefaultTTL, goneTTL), script.Leave.Call([]*string{&k.Lock, &k.Queue}, &channel),
 	}
 	renews := map[*script.Operation]bool{script.Extend: true, script.Reenter: true, script.Stay: true, script.Repair: true, script.Restore: true}
 	gives := func(c script.Call) bool { return c.NoVote && c.Operation != script.Exit }
@@ -182,22 +183,22 @@ func TestALossOutlastsARefusal(t *testing.T) {
 	t.Parallel()
 	r := processes(t, 1, redisproc.Config{}).raw[0]
 	user, may := lesser(t, r)
-	mine := &hold{owner: "mine", keys: script.KeysOf(DefaultPrefix, "job", "mine")}
+	mine := &lease.Owner{ID: "mine", Keys: script.KeysOf(DefaultPrefix, "job", "mine")}
 	for was, lose := range map[string]func() error{
-		"missing": func() error { return r.Del(background, mine.keys.Fence).Err() },
-		"below 0": func() error { return r.Set(background, mine.keys.Fence, -1, 0).Err() },
-		"above":   func() error { return r.Set(background, mine.keys.Fence, script.MaxCounter, 0).Err() },
+		"missing": func() error { return r.Del(background, mine.Keys.Fence).Err() },
+		"below 0": func() error { return r.Set(background, mine.Keys.Fence, -1, 0).Err() },
+		"above":   func() error { return r.Set(background, mine.Keys.Fence, script.MaxCounter, 0).Err() },
 	} {
 		must(t, memberOfOne(r))
 		must(t, lose())
 		may("-hdel")
 		for range 5 {
-			if v, err := callIn(script.BatchSource, user, mine.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)); err == nil || redis.HasErrorPrefix(err, "NOTMEMBER") {
+			if v, err := callIn(script.BatchSource, user, mine.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)); err == nil || redis.HasErrorPrefix(err, "NOTMEMBER") {
 				t.Errorf("%s: without +hdel: %+v, %v", was, v, err)
 			}
 		}
 		may()
-		if _, err := callIn(script.BatchSource, user, mine.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)); !redis.HasErrorPrefix(err, "NOTMEMBER") {
+		if _, err := callIn(script.BatchSource, user, mine.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)); !redis.HasErrorPrefix(err, "NOTMEMBER") {
 			t.Errorf("%s: and with +hdel: %v", was, err)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 // also releases what may have been granted, with a mark that keeps a late acquire
 // out. A caller that waits on keeps its place in the queues, and takes a place on
 // masters that it has not asked yet.
-func (h *hold) giveUp(asked *quorum.Round, in place) {
-	undoing := h.undoCall(0, in.kept())
+func (h *hold) giveUp(asked *quorum.Round, in lease.Place) {
+	undoing := h.UndoCall(0, in.Kept())
 	undo := func(i int, v script.Vote) script.Vote {
 		h.client.learnTime(i, v)
 		h.take(i, lease.ToAcquire, v, h.terms, asked.View)
@@ -26,14 +26,14 @@ func (h *hold) giveUp(asked *quorum.Round, in place) {
 				Order:  h.name,
 				Call:   undoing,
 				Policy: releaseOf{h},
-				To:     noAsker{},
+				To:     quorum.Nobody{},
 				First:  true,
 				Until:  keep,
 			})
 		}
 		return v
 	}
-	asked.Receive(!in.waits(), undo)
+	asked.Receive(!in.Waits(), undo)
 }
 
 // granted reports whether the master had granted the lock when last heard.
@@ -118,11 +118,11 @@ func (h *hold) release(left int, next *attempt) *quorum.Round {
 	var freeing script.Call
 	switch {
 	case left > 0:
-		freeing = h.exitCall(left)
+		freeing = h.ExitCall(left)
 	case next != nil && next.h.since != 0:
-		freeing = h.passCall(&h.client.channel)
+		freeing = h.PassCall(&h.client.channel)
 	default:
-		freeing = h.releaseCall()
+		freeing = h.ReleaseCall()
 	}
 	requests := r.Requests(len(h.lease.Masters))
 	now := h.client.now()
@@ -185,7 +185,7 @@ func (h *hold) nextAttempt(cfg lockConfig, ticket waitqueue.Ticket) *attempt {
 	}
 	in := c.placeFor(ticket)
 	a := c.prepare(v, h.name, cfg, in)
-	if in.waits() && !cfg.fair && c.now().Before(h.since.Add(keepFor)) {
+	if in.Waits() && !cfg.fair && c.now().Before(h.since.Add(keepFor)) {
 		a.h.since = h.since
 	}
 	return a
@@ -232,7 +232,7 @@ func (h *hold) giveBack() {
 	h.mu.Lock()
 	h.atLeast = 0
 	h.mu.Unlock()
-	h.leave(!h.reading.Load(), h.wish)
+	h.leave(!h.Reads.Load(), h.wish)
 }
 
 // unlock is exit, and waits until a quorum of masters has done it.
@@ -282,7 +282,7 @@ func (r releaseOf) Obsolete(master int, answered bool) bool { return answered &&
 // arrive late. An acquire whose connection broke can.
 func (r releaseOf) Prepare(master int, given script.Call, resent bool) script.Call {
 	if resent || r.inDoubt(master) {
-		return r.undoCall(goneTTL, nowhere)
+		return r.UndoCall(goneTTL, nowhere)
 	}
 	return given
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/direct"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -50,13 +51,13 @@ func BenchmarkBatch(b *testing.B) {
 			}
 			var acquires, releases []script.Call
 			for i := range size {
-				h := &hold{owner: fmt.Sprintf("the-owner-of-benchmark-%020d", i), depth: 1}
-				h.keys = script.KeysOf(DefaultPrefix, fmt.Sprint("job", i), h.owner)
-				if err := r.Set(b.Context(), h.keys.Fence, 1_000_000, 0).Err(); err != nil {
+				h := &lease.Owner{ID: fmt.Sprintf("the-owner-of-benchmark-%020d", i)}
+				h.Keys = script.KeysOf(DefaultPrefix, fmt.Sprint("job", i), h.ID)
+				if err := r.Set(b.Context(), h.Keys.Fence, 1_000_000, 0).Err(); err != nil {
 					b.Fatal(err)
 				}
-				acquires = append(acquires, h.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere))
-				releases = append(releases, h.releaseCall())
+				acquires = append(acquires, h.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere))
+				releases = append(releases, h.ReleaseCall())
 			}
 			before, cpu, batches := scriptTime(b, r), masterCPU(b, r), 0
 			for done := 0; done < b.N; done += size {

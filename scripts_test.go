@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -53,12 +54,12 @@ func TestAPromiseIsKept(t *testing.T) {
 
 // holdsToCallFor returns a hold and one that reads, of the owner "mine" of "job", and a place in line, for the calls that are
 // made of them.
-func holdsToCallFor() (h, reader *hold, in place) {
-	h = &hold{owner: "mine", keys: script.KeysOf(DefaultPrefix, "job", "mine"), depth: 1, token: 1<<41 + 1, last: 1<<41 + 1}
-	reader = &hold{owner: "mine", keys: h.keys, last: h.last}
-	reader.reading.Store(true)
+func holdsToCallFor() (h, reader *lease.Owner, in lease.Place) {
+	h = &lease.Owner{ID: "mine", Keys: script.KeysOf(DefaultPrefix, "job", "mine"), Token: 1<<41 + 1, Last: 1<<41 + 1}
+	reader = &lease.Owner{ID: "mine", Keys: h.Keys, Last: h.Last}
+	reader.Reads.Store(true)
 	channel := "channel"
-	return h, reader, place{&channel, waitqueue.TicketOf("1500000000000000")}
+	return h, reader, lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf("1500000000000000")}
 }
 
 // What a voting member does, a member does at no other version than its own. What gives back is done at any.
@@ -66,14 +67,14 @@ func TestWhatNeedsAVote(t *testing.T) {
 	t.Parallel()
 	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	h, reader, in := holdsToCallFor()
-	k, channel := h.keys, *in.channel
+	k, channel := h.Keys, *in.Channel
 	votes := []script.Call{
-		h.acquireCall(terms, nowhere), h.acquireCall(terms, in), h.jointCall(terms, 1), h.reenterCall(2, terms), h.confirmCall(1 << 41), h.extendCall(terms),
-		h.repairCall(terms), script.Verify.Call([]*string{&k.Lock}, uint64(1<<41)),
-		reader.acquireCall(terms, nowhere), reader.acquireCall(terms, in), reader.stayCall(terms), reader.confirmCall(0), reader.repairCall(terms),
+		h.AcquireCall(terms, nowhere), h.AcquireCall(terms, in), h.JointCall(terms, 1), h.ReenterCall(2, terms), h.ConfirmCall(1 << 41), h.ExtendCall(terms),
+		h.RepairCall(1, terms), script.Verify.Call([]*string{&k.Lock}, uint64(1<<41)),
+		reader.AcquireCall(terms, nowhere), reader.AcquireCall(terms, in), reader.StayCall(terms), reader.ConfirmCall(0), reader.RepairCall(1, terms),
 	}
 	gives := []script.Call{
-		h.exitCall(1), h.releaseCall(), h.passCall(&channel), h.undoCall(goneTTL, nowhere), h.undoCall(0, in), h.lingerCall(5*time.Second, goneTTL),
+		h.ExitCall(1), h.ReleaseCall(), h.PassCall(&channel), h.UndoCall(goneTTL, nowhere), h.UndoCall(0, in), h.LingerCall(5*time.Second, goneTTL),
 		script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, &channel),
 	}
 	for kind, r := range bothKinds(t) {
@@ -133,46 +134,46 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 25).Draw(t, "calls") {
-			h := &hold{owner: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner"), token: 1005, last: 1005}
-			h.reading.Store(rapid.Bool().Draw(t, "reads"))
-			h.keys = script.KeysOf(DefaultPrefix, "job", h.owner)
-			h.depth = rapid.IntRange(1, 3).Draw(t, "depth")
+			h := &lease.Owner{ID: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner"), Token: 1005, Last: 1005}
+			h.Reads.Store(rapid.Bool().Draw(t, "reads"))
+			h.Keys = script.KeysOf(DefaultPrefix, "job", h.ID)
+			depth := rapid.IntRange(1, 3).Draw(t, "depth")
 			terms := quorum.TermsOf(time.Duration(rapid.IntRange(10, 60).Draw(t, "ttl"))*time.Second, 0, 0)
 			channel := rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(t, "channel") // x and y are subscribed to
 			ticket := rapid.SampledFrom([]string{"1400000000000000", "1500000000000000"}).Draw(t, "ticket")
-			in := place{&channel, waitqueue.TicketOf(ticket)}
+			in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(ticket)}
 			var one script.Call
 			switch rapid.SampledFrom([]string{"acquire", "reenter", "confirm", "extend", "exit", "release", "pass", "undo", "mark", "repair", "verify", "leave", "joint", "cut", "linger", "lose", "persist", "go on", "many"}).Draw(t, "call") {
 			case "acquire":
-				one = h.acquireCall(terms, rapid.SampledFrom([]place{nowhere, in}).Draw(t, "place"))
+				one = h.AcquireCall(terms, rapid.SampledFrom([]lease.Place{nowhere, in}).Draw(t, "place"))
 			case "reenter":
-				one = h.reenterCall(h.depth, terms)
+				one = h.ReenterCall(depth, terms)
 			case "confirm":
-				one = h.confirmCall(int64(rapid.IntRange(1000, 1004).Draw(t, "grant")))
+				one = h.ConfirmCall(int64(rapid.IntRange(1000, 1004).Draw(t, "grant")))
 			case "extend":
-				one = h.extendCall(terms)
+				one = h.ExtendCall(terms)
 			case "release":
-				one = h.releaseCall()
+				one = h.ReleaseCall()
 			case "exit":
-				one = h.exitCall(h.depth)
+				one = h.ExitCall(depth)
 			case "pass":
-				one = h.passCall(&channel)
+				one = h.PassCall(&channel)
 			case "undo":
-				one = h.undoCall(0, rapid.SampledFrom([]place{nowhere, in}).Draw(t, "place"))
+				one = h.UndoCall(0, rapid.SampledFrom([]lease.Place{nowhere, in}).Draw(t, "place"))
 			case "mark":
-				one = h.undoCall(goneTTL, nowhere)
+				one = h.UndoCall(goneTTL, nowhere)
 			case "repair":
-				one = h.repairCall(terms)
+				one = h.RepairCall(depth, terms)
 			case "verify":
-				one = script.Verify.Call([]*string{&h.keys.Lock}, uint64(1000+h.depth))
+				one = script.Verify.Call([]*string{&h.Keys.Lock}, uint64(1000+depth))
 			case "joint":
-				one = h.jointCall(terms, 1)
+				one = h.JointCall(terms, 1)
 			case "cut":
-				one = h.jointCall(terms, rapid.SampledFrom([]int{0, 2}).Draw(t, "group"))
+				one = h.JointCall(terms, rapid.SampledFrom([]int{0, 2}).Draw(t, "group"))
 			case "leave":
-				one = script.Leave.Call([]*string{&h.keys.Lock, &h.keys.Queue, &h.keys.Asked}, &channel)
+				one = script.Leave.Call([]*string{&h.Keys.Lock, &h.Keys.Queue, &h.Keys.Asked}, &channel)
 			case "go on":
-				one = script.Leave.Call([]*string{&h.keys.Lock, &h.keys.Queue, &h.keys.Asked}, &script.GoOn)
+				one = script.Leave.Call([]*string{&h.Keys.Lock, &h.Keys.Queue, &h.Keys.Asked}, &script.GoOn)
 			case "many": // who died
 				n := rapid.SampledFrom([]int{1, script.MaxSteps - 1, script.MaxSteps, script.MaxSteps + 1, 3 * script.MaxSteps}).Draw(t, "many")
 				half := rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "half")
@@ -184,7 +185,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 				}
 				continue
 			case "linger":
-				one = h.lingerCall(terms.TTL, rapid.SampledFrom([]time.Duration{0, goneTTL}).Draw(t, "mark"))
+				one = h.LingerCall(terms.TTL, rapid.SampledFrom([]time.Duration{0, goneTTL}).Draw(t, "mark"))
 			case "persist":
 				for _, r := range both {
 					r.Persist(background, k.Lock)
@@ -213,7 +214,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 				for _, reader := range r.ZRangeWithScores(background, k.Lock, 0, -1).Val() {
 					left[i]["readers"] += fmt.Sprint(reader.Member, " ", time.Until(time.UnixMilli(int64(reader.Score))).Round(time.Second), " ")
 				}
-				left[i]["gone"] = fmt.Sprint(r.Exists(background, h.keys.Gone).Val())
+				left[i]["gone"] = fmt.Sprint(r.Exists(background, h.Keys.Gone).Val())
 			}
 			if said[0] != said[1] || !maps.Equal(left[0], left[1]) {
 				t.Fatalf("%s %v\nembedded: %s %v\nredis:    %s %v", one.Name, one.Args(), said[0], left[0], said[1], left[1])
@@ -229,8 +230,8 @@ func TestWhoComesLateIsStillFirst(t *testing.T) {
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
 		d.reached()
 		ask := func(owner, channel, ticket string) script.Answer {
-			h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner)}
-			v, err := callIn(script.BatchSource, d.raw[0], h.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), place{&channel, waitqueue.TicketOf(ticket)}))
+			h := &lease.Owner{ID: owner, Keys: script.KeysOf(DefaultPrefix, "job", owner)}
+			v, err := callIn(script.BatchSource, d.raw[0], h.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(ticket)}))
 			must(t, err)
 			return v.Answer
 		}
@@ -262,24 +263,24 @@ func TestAReleaseCallsWhoWaits(t *testing.T) {
 		must(t, err)
 		channel, first, ticket := "waiter", "first", "1500000000000000"
 		terms := quorum.TermsOf(DefaultTTL, 0, 0)
-		a := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "job", "a"), depth: 1, token: 1 << 41}
-		b := &hold{owner: "b", keys: script.KeysOf(DefaultPrefix, "job", "b")}
-		acquire, enqueue := a.acquireCall(terms, nowhere), b.acquireCall(terms, place{&channel, waitqueue.TicketOf(ticket)})
-		queued := func() { must(t, r.ZAdd(background, a.keys.Queue, redis.Z{Score: 1, Member: channel}).Err()) }
+		a := &lease.Owner{ID: "a", Keys: script.KeysOf(DefaultPrefix, "job", "a"), Token: 1 << 41}
+		b := &lease.Owner{ID: "b", Keys: script.KeysOf(DefaultPrefix, "job", "b")}
+		acquire, enqueue := a.AcquireCall(terms, nowhere), b.AcquireCall(terms, lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(ticket)})
+		queued := func() { must(t, r.ZAdd(background, a.Keys.Queue, redis.Z{Score: 1, Member: channel}).Err()) }
 		for what, before := range map[string]func() []script.Call{
 			"refused":                      func() []script.Call { return []script.Call{acquire, enqueue} },
 			"refused twice":                func() []script.Call { return []script.Call{acquire, enqueue, enqueue} },
-			"refused, and then re-entered": func() []script.Call { return []script.Call{acquire, enqueue, a.reenterCall(2, terms), a.exitCall(1)} },
+			"refused, and then re-entered": func() []script.Call { return []script.Call{acquire, enqueue, a.ReenterCall(2, terms), a.ExitCall(1)} },
 			"refused, and then confirmed": func() []script.Call {
 				grant, err := callIn(script.BatchSource, r, acquire)
 				must(t, err)
-				return []script.Call{enqueue, a.confirmCall(grant.Grant)}
+				return []script.Call{enqueue, a.ConfirmCall(grant.Grant)}
 			},
-			"there before the repair": func() []script.Call { queued(); return []script.Call{a.repairCall(terms)} },
+			"there before the repair": func() []script.Call { queued(); return []script.Call{a.RepairCall(1, terms)} },
 			"there before the acquire": func() []script.Call {
 				queued()
-				must(t, r.Set(background, a.keys.Lock, " "+first, 0).Err())
-				return []script.Call{a.acquireCall(terms, place{&first, waitqueue.TicketOf(ticket)})}
+				must(t, r.Set(background, a.Keys.Lock, " "+first, 0).Err())
+				return []script.Call{a.AcquireCall(terms, lease.Place{Channel: &first, Ticket: waitqueue.TicketOf(ticket)})}
 			},
 		} {
 			for _, one := range before() {
@@ -287,11 +288,11 @@ func TestAReleaseCallsWhoWaits(t *testing.T) {
 					t.Errorf("%s: %s: %v", what, one.Name, err)
 				}
 			}
-			must(t, callError(callIn(script.BatchSource, r, a.releaseCall())))
-			if value := r.Get(background, a.keys.Lock).Val(); value != " "+channel {
+			must(t, callError(callIn(script.BatchSource, r, a.ReleaseCall())))
+			if value := r.Get(background, a.Keys.Lock).Val(); value != " "+channel {
 				t.Errorf("%s: after the release the lock is %q; want it kept for the waiter", what, value)
 			}
-			must(t, r.Del(background, a.keys.Lock, a.keys.Queue).Err())
+			must(t, r.Del(background, a.Keys.Lock, a.Keys.Queue).Err())
 		}
 	})
 }
@@ -301,19 +302,19 @@ func TestAnOlderConfirmComesLater(t *testing.T) {
 	t.Parallel()
 	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
-		h := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "job", "a")}
-		must(t, r.Set(background, h.keys.Fence, int64(1)<<41, 0).Err())
-		grant, err := callIn(script.BatchSource, r, h.acquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere))
+		h := &lease.Owner{ID: "a", Keys: script.KeysOf(DefaultPrefix, "job", "a")}
+		must(t, r.Set(background, h.Keys.Fence, int64(1)<<41, 0).Err())
+		grant, err := callIn(script.BatchSource, r, h.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere))
 		must(t, err)
 		for _, above := range []int64{9, 5} {
-			h.token = fence.Token(grant.Grant + above)
-			v, err := callIn(script.BatchSource, r, h.confirmCall(grant.Grant))
+			h.Token = fence.Token(grant.Grant + above)
+			v, err := callIn(script.BatchSource, r, h.ConfirmCall(grant.Grant))
 			must(t, err)
 			if v.Answer != script.Granted {
 				t.Errorf("%s: the confirm of the token %d above the grant is answered %v", kind, above, v.Answer)
 			}
 		}
-		_, value, _ := strings.Cut(r.Get(background, h.keys.Lock).Val(), " ")
+		_, value, _ := strings.Cut(r.Get(background, h.Keys.Lock).Val(), " ")
 		if want := fmt.Sprintf("1 %d %d", grant.Grant, grant.Grant+9); value != want {
 			t.Errorf("%s: the lock is %q, want %q", kind, value, want)
 		}
@@ -326,21 +327,21 @@ func TestAConfirmAsksForItsGrant(t *testing.T) {
 	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
-		a := &hold{owner: "a", keys: script.KeysOf(DefaultPrefix, "job", "a")}
-		b := &hold{owner: "b", keys: script.KeysOf(DefaultPrefix, "job", "b")}
-		must(t, r.Set(background, a.keys.Fence, int64(1)<<41, 0).Err())
+		a := &lease.Owner{ID: "a", Keys: script.KeysOf(DefaultPrefix, "job", "a")}
+		b := &lease.Owner{ID: "b", Keys: script.KeysOf(DefaultPrefix, "job", "b")}
+		must(t, r.Set(background, a.Keys.Fence, int64(1)<<41, 0).Err())
 		var grants []int64
-		for i, h := range []*hold{a, b, a} {
+		for i, h := range []*lease.Owner{a, b, a} {
 			if i > 0 {
-				must(t, r.Del(background, a.keys.Lock).Err()) // it expired
+				must(t, r.Del(background, a.Keys.Lock).Err()) // it expired
 			}
-			v, err := callIn(script.BatchSource, r, h.acquireCall(terms, nowhere))
+			v, err := callIn(script.BatchSource, r, h.AcquireCall(terms, nowhere))
 			must(t, err)
 			grants = append(grants, v.Grant)
 		}
 		for _, step := range []struct {
 			what string
-			h    *hold
+			h    *lease.Owner
 			of   int64
 			want script.Answer
 		}{
@@ -350,14 +351,14 @@ func TestAConfirmAsksForItsGrant(t *testing.T) {
 			{"of the second grant", a, grants[2], script.Granted},
 			{"of whichever stands", a, 0, script.Granted},
 		} {
-			counter := r.Get(background, step.h.keys.Fence).Val()
-			step.h.token = fence.Token(grants[2] + 7)
-			v, err := callIn(script.BatchSource, r, step.h.confirmCall(step.of))
+			counter := r.Get(background, step.h.Keys.Fence).Val()
+			step.h.Token = fence.Token(grants[2] + 7)
+			v, err := callIn(script.BatchSource, r, step.h.ConfirmCall(step.of))
 			must(t, err)
 			if v.Answer != step.want {
 				t.Errorf("%s: a confirm %s is answered %v, want %v", kind, step.what, v.Answer, step.want)
 			}
-			if after := r.Get(background, step.h.keys.Fence).Val(); step.want != script.Granted && after != counter {
+			if after := r.Get(background, step.h.Keys.Fence).Val(); step.want != script.Granted && after != counter {
 				t.Errorf("%s: a confirm %s moved the counter from %s to %s", kind, step.what, counter, after)
 			}
 		}
@@ -370,10 +371,10 @@ func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 	t.Parallel()
 	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	h, reader, in := holdsToCallFor()
-	k := h.keys
+	k := h.Keys
 	late := map[string]script.Call{
-		"acquire": h.acquireCall(terms, nowhere), "enqueue": h.acquireCall(terms, in), "joint": h.jointCall(terms, 1), "repair": h.repairCall(terms),
-		"share": reader.acquireCall(terms, nowhere), "share in line": reader.acquireCall(terms, in), "restore": reader.repairCall(terms),
+		"acquire": h.AcquireCall(terms, nowhere), "enqueue": h.AcquireCall(terms, in), "joint": h.JointCall(terms, 1), "repair": h.RepairCall(1, terms),
+		"share": reader.AcquireCall(terms, nowhere), "share in line": reader.AcquireCall(terms, in), "restore": reader.RepairCall(1, terms),
 	}
 	read := func(owner string) func(r *redis.Client) error {
 		return func(r *redis.Client) error {
@@ -390,10 +391,10 @@ func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 			"the owner reads": read("mine"), "another reads": read("other"),
 		} {
 			for what, giveUp := range map[string]func(mark time.Duration) script.Call{
-				"released":          func(mark time.Duration) script.Call { return h.undoCall(mark, nowhere) },
-				"back in line":      func(mark time.Duration) script.Call { return h.undoCall(mark, in) },
-				"made linger":       func(mark time.Duration) script.Call { return h.lingerCall(time.Second, mark) },
-				"given back unread": func(mark time.Duration) script.Call { return reader.undoCall(mark, nowhere) },
+				"released":          func(mark time.Duration) script.Call { return h.UndoCall(mark, nowhere) },
+				"back in line":      func(mark time.Duration) script.Call { return h.UndoCall(mark, in) },
+				"made linger":       func(mark time.Duration) script.Call { return h.LingerCall(time.Second, mark) },
+				"given back unread": func(mark time.Duration) script.Call { return reader.UndoCall(mark, nowhere) },
 			} {
 				for _, mark := range []time.Duration{0, goneTTL} {
 					must(t, r.FlushAll(background).Err())
@@ -433,16 +434,16 @@ func TestALeaseIsNeverShortened(t *testing.T) {
 	const ttl, slack = 20 * time.Second, 5 * time.Second
 	terms := quorum.TermsOf(ttl, 0, 0)
 	h, reader, in := holdsToCallFor()
-	k := h.keys
+	k := h.Keys
 	calls := map[bool]map[string]script.Call{
 		false: {
-			"acquire": h.acquireCall(terms, nowhere), "enqueue": h.acquireCall(terms, in), "joint": h.jointCall(terms, 1),
-			"reenter": h.reenterCall(2, terms), "extend": h.extendCall(terms), "repair": h.repairCall(terms),
-			"stay": reader.stayCall(terms), // which makes a reader of the writer
+			"acquire": h.AcquireCall(terms, nowhere), "enqueue": h.AcquireCall(terms, in), "joint": h.JointCall(terms, 1),
+			"reenter": h.ReenterCall(2, terms), "extend": h.ExtendCall(terms), "repair": h.RepairCall(1, terms),
+			"stay": reader.StayCall(terms), // which makes a reader of the writer
 		},
 		true: {
-			"share": reader.acquireCall(terms, nowhere), "share in line": reader.acquireCall(terms, in), "stay": reader.stayCall(terms),
-			"restore": reader.repairCall(terms), "extend": h.extendCall(terms), "reenter": h.reenterCall(2, terms), // of a writer that became a reader just now
+			"share": reader.AcquireCall(terms, nowhere), "share in line": reader.AcquireCall(terms, in), "stay": reader.StayCall(terms),
+			"restore": reader.RepairCall(1, terms), "extend": h.ExtendCall(terms), "reenter": h.ReenterCall(2, terms), // of a writer that became a reader just now
 		},
 	}
 	for kind, r := range bothKinds(t) {
@@ -454,10 +455,10 @@ func TestALeaseIsNeverShortened(t *testing.T) {
 					must(t, r.Set(background, k.Fence, int64(1)<<41, 0).Err())
 					if reads {
 						ends := time.Now().Add(had)
-						must(t, r.ZAdd(background, k.Lock, redis.Z{Score: float64(ends.UnixMilli()), Member: h.owner}).Err())
+						must(t, r.ZAdd(background, k.Lock, redis.Z{Score: float64(ends.UnixMilli()), Member: h.ID}).Err())
 						must(t, r.PExpireAt(background, k.Lock, ends).Err())
 					} else {
-						must(t, r.Set(background, k.Lock, fmt.Sprintf("%s 1 %d ", h.owner, int64(1)<<41), had).Err())
+						must(t, r.Set(background, k.Lock, fmt.Sprintf("%s 1 %d ", h.ID, int64(1)<<41), had).Err())
 					}
 					v, err := callIn(script.BatchSource, r, call)
 					must(t, err)
@@ -478,31 +479,31 @@ func TestACounterIsRaisedAndNeverFalls(t *testing.T) {
 	h, reader, _ := holdsToCallFor()
 	const counter = int64(1) << 41
 	owned := func(r *redis.Client) error {
-		return r.Set(background, h.keys.Lock, fmt.Sprintf("%s 1 %d ", h.owner, counter), DefaultTTL).Err()
+		return r.Set(background, h.Keys.Lock, fmt.Sprintf("%s 1 %d ", h.ID, counter), DefaultTTL).Err()
 	}
 	for kind, r := range bothKinds(t) {
 		for _, above := range []int64{-1, 0, 1, 1000} {
-			h.token, reader.last = fence.Token(counter+above), fence.Token(counter+above)
+			h.Token, reader.Last = fence.Token(counter+above), fence.Token(counter+above)
 			for what, x := range map[string]struct {
 				call  script.Call
 				setUp func(r *redis.Client) error
 			}{
-				"a confirm":                   {h.confirmCall(counter), owned},
-				"a confirm of what stands":    {h.confirmCall(0), owned},
-				"a repair":                    {h.repairCall(terms), nil},
-				"a repair of what is there":   {h.repairCall(terms), owned},
-				"what a reader was told of":   {reader.confirmCall(0), nil},
-				"what a reader was told once": {reader.confirmCall(1), nil},
+				"a confirm":                   {h.ConfirmCall(counter), owned},
+				"a confirm of what stands":    {h.ConfirmCall(0), owned},
+				"a repair":                    {h.RepairCall(1, terms), nil},
+				"a repair of what is there":   {h.RepairCall(1, terms), owned},
+				"what a reader was told of":   {reader.ConfirmCall(0), nil},
+				"what a reader was told once": {reader.ConfirmCall(1), nil},
 			} {
 				must(t, r.FlushAll(background).Err())
 				must(t, memberOfOne(r))
-				must(t, r.Set(background, h.keys.Fence, counter, 0).Err())
+				must(t, r.Set(background, h.Keys.Fence, counter, 0).Err())
 				if x.setUp != nil {
 					must(t, x.setUp(r))
 				}
 				v, err := callIn(script.BatchSource, r, x.call)
 				must(t, err)
-				if got, err := r.Get(background, h.keys.Fence).Int64(); err != nil || got != max(counter, counter+above) || v.Answer != script.Granted {
+				if got, err := r.Get(background, h.Keys.Fence).Int64(); err != nil || got != max(counter, counter+above) || v.Answer != script.Granted {
 					t.Errorf("%s: %s, with a token %d above the counter, is answered %v, and the counter goes from %d to %d (%v)", kind, what, above, v.Answer, counter, got, err)
 				}
 			}
@@ -516,7 +517,7 @@ func TestReadersAndWritersKeepEachOtherOut(t *testing.T) {
 	t.Parallel()
 	terms := quorum.TermsOf(DefaultTTL, 0, 0)
 	h, reader, in := holdsToCallFor()
-	k := h.keys
+	k := h.Keys
 	const lasts, slack = 20 * time.Second, 5 * time.Second
 	read := func(owners map[string]time.Duration) func(r *redis.Client) error {
 		return func(r *redis.Client) error {
@@ -529,8 +530,8 @@ func TestReadersAndWritersKeepEachOtherOut(t *testing.T) {
 		}
 	}
 	written := func(r *redis.Client) error { return r.Set(background, k.Lock, "other 1 7 ", lasts).Err() }
-	writers := map[string]script.Call{"acquire": h.acquireCall(terms, nowhere), "enqueue": h.acquireCall(terms, in), "joint": h.jointCall(terms, 1)}
-	readers := map[string]script.Call{"share": reader.acquireCall(terms, nowhere), "share in line": reader.acquireCall(terms, in)}
+	writers := map[string]script.Call{"acquire": h.AcquireCall(terms, nowhere), "enqueue": h.AcquireCall(terms, in), "joint": h.JointCall(terms, 1)}
+	readers := map[string]script.Call{"share": reader.AcquireCall(terms, nowhere), "share in line": reader.AcquireCall(terms, in)}
 	for kind, r := range bothKinds(t) {
 		for _, x := range []struct {
 			claim string
@@ -565,34 +566,34 @@ func TestReadersAndWritersKeepEachOtherOut(t *testing.T) {
 func TestAMasterWithoutMemoryFrees(t *testing.T) {
 	t.Parallel()
 	terms := quorum.TermsOf(DefaultTTL, 0, 0)
-	holdOf := func(owner string, reads bool) *hold {
-		h := &hold{owner: owner, keys: script.KeysOf(DefaultPrefix, "job", owner)}
-		h.reading.Store(reads)
+	holdOf := func(owner string, reads bool) *lease.Owner {
+		h := &lease.Owner{ID: owner, Keys: script.KeysOf(DefaultPrefix, "job", owner)}
+		h.Reads.Store(reads)
 		return h
 	}
 	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
 		other := holdOf("other", false)
-		must(t, r.Set(background, other.keys.Fence, int64(1)<<41, 0).Err())
+		must(t, r.Set(background, other.Keys.Fence, int64(1)<<41, 0).Err())
 		for _, reads := range []bool{false, true} {
 			h := holdOf("owner", reads)
-			_, err := callIn(script.BatchSource, r, h.acquireCall(terms, nowhere))
+			_, err := callIn(script.BatchSource, r, h.AcquireCall(terms, nowhere))
 			must(t, err)
 			must(t, r.ConfigSet(background, "maxmemory", "1").Err())
-			v, err := callIn(script.BatchSource, r, h.undoCall(goneTTL, nowhere))
-			lock, mark := r.Exists(background, h.keys.Lock).Val(), r.Exists(background, h.keys.Gone).Val()
+			v, err := callIn(script.BatchSource, r, h.UndoCall(goneTTL, nowhere))
+			lock, mark := r.Exists(background, h.Keys.Lock).Val(), r.Exists(background, h.Keys.Gone).Val()
 			if err != nil || v.Answer != script.Granted || lock != 0 || mark != 1 {
 				t.Errorf("%s, reads %v: it says %v (%v); locks %d, marks %d", kind, reads, v.Answer, err, lock, mark)
 			}
 			must(t, r.ConfigSet(background, "maxmemory", "0").Err())
-			must(t, r.Del(background, h.keys.Lock, h.keys.Gone).Err())
+			must(t, r.Del(background, h.Keys.Lock, h.Keys.Gone).Err())
 		}
-		_, err := callIn(script.BatchSource, r, other.acquireCall(terms, nowhere))
+		_, err := callIn(script.BatchSource, r, other.AcquireCall(terms, nowhere))
 		must(t, err)
 		must(t, r.ConfigSet(background, "maxmemory", "1").Err())
 		h := holdOf("owner", false)
-		_, err = callIn(script.BatchSource, r, h.undoCall(goneTTL, nowhere))
-		if !redis.HasErrorPrefix(err, "OOM") || r.Exists(background, h.keys.Gone).Val() != 0 || r.Exists(background, h.keys.Lock).Val() != 1 {
+		_, err = callIn(script.BatchSource, r, h.UndoCall(goneTTL, nowhere))
+		if !redis.HasErrorPrefix(err, "OOM") || r.Exists(background, h.Keys.Gone).Val() != 0 || r.Exists(background, h.Keys.Lock).Val() != 1 {
 			t.Errorf("%s: another has the lock: %v", kind, err)
 		}
 		must(t, r.ConfigSet(background, "maxmemory", "0").Err())

@@ -83,7 +83,7 @@ func (t *telling) tellFailed(name string, took time.Duration, err error) {
 // told is how the observer knows the hold.
 func (h *hold) told() Hold {
 	_, slot := slotOf(h.name)
-	return Hold{Name: h.name, Slot: slot, Token: h.token, Reads: h.token == 0, Set: h.set != nil}
+	return Hold{Name: h.name, Slot: slot, Token: h.Token, Reads: h.Token == 0, Set: h.set != nil}
 }
 
 // observer is who is told of the hold. It is nobody for one that no call to lock asked for: that of ForceUnlock.

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -51,24 +53,7 @@ const (
 // waiter is one call of Lock in the queue of its name.
 type waiter = waitqueue.Waiter[lockConfig, attempt]
 
-// place is where a fresh acquisition stands in the masters' queues. The zero value does
-// not wait.
-type place struct {
-	channel *string // on which this client is called
-	ticket  waitqueue.Ticket
-}
-
-var nowhere place
-
-func (p place) waits() bool { return p.channel != nil }
-
-// kept is the place of a waiter who has one already.
-func (p place) kept() place {
-	if !p.ticket.Known() {
-		return nowhere
-	}
-	return p
-}
+var nowhere lease.Place
 
 // wait waits in the queue for name, and leaves the queue with the lock or without
 // it, also when an observer does not return: those behind it would wait for ever.
@@ -334,8 +319,8 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 		a = c.prepare(c.members.View(), name, w.Want, c.placeFor(w.Ticket))
 		a.h.send(&a.asked, a.call)
 	}
-	if w.Began, w.Asked = a.start, a.in.waits(); w.Asked {
-		w.EverAsked, w.Ticket, w.Reads = true, a.in.ticket, w.Want.reads
+	if w.Began, w.Asked = a.start, a.in.Waits(); w.Asked {
+		w.EverAsked, w.Ticket, w.Reads = true, a.in.Ticket, w.Want.reads
 	}
 	lock, err = c.conclude(ctx, a)
 	if err == nil {
@@ -361,14 +346,14 @@ func abandonLast(w *waiter) {
 // placeFor returns the place in the masters' queues of a waiter with that ticket. A
 // waiter without a ticket gets one. The place is nowhere as long as a quorum of masters
 // could not call this client.
-func (c *Client) placeFor(ticket waitqueue.Ticket) place {
+func (c *Client) placeFor(ticket waitqueue.Ticket) lease.Place {
 	if !c.notices.Reach().Quorum {
 		return nowhere
 	}
 	if !ticket.Known() {
 		ticket = c.tickets.Next(c.now())
 	}
-	return place{&c.channel, ticket}
+	return lease.Place{Channel: &c.channel, Ticket: ticket}
 }
 
 // learnTime takes what a master's vote tells of its time.
@@ -406,7 +391,7 @@ func (c *Client) forget(h *hold) {
 // stopWaiting takes w out of all queues, with the lock or without.
 func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
 	untaken := c.queues.Leave(w, lock != nil, func(untaken *attempt) {
-		if w.EverAsked || untaken != nil && untaken.in.waits() {
+		if w.EverAsked || untaken != nil && untaken.in.Waits() {
 			c.leaveQueues(name, lock)
 		}
 	})
@@ -443,7 +428,7 @@ func (obsoleteIf) Prepare(_ int, given script.Call, _ bool) script.Call { return
 
 func (c *Client) leaveRequest(name string, channel *string) *master.Request {
 	k := script.KeysOf(c.prefix, name, "")
-	return &master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, channel), To: noAsker{}}
+	return &master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, channel), To: quorum.Nobody{}}
 }
 
 // goOn has a master go on with a queue where a batch stopped at its bound. Each such request takes

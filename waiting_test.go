@@ -239,7 +239,7 @@ func aRepairComesBeforeACall(t *testing.T, d *deployment) {
 	settled(t, c)
 	must(t, lock.Extend(background, DefaultTTL)) // repairs
 	eventually(t, "it is the holder's again", func() bool {
-		return lockOn(t, d.raw[0], "job").owner == lock.h.owner
+		return lockOn(t, d.raw[0], "job").owner == lock.h.ID
 	})
 	must(t, lock.Unlock(background))
 }

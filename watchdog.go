@@ -132,19 +132,19 @@ func (h *hold) retryRenewal(now clock.Instant) time.Duration {
 // lower number, and were not needed or came late. Verify and Inspect know a holder by its token, and any
 // quorum of its masters may be all that is left.
 func (h *hold) confirmRest(v *membership.View) {
-	if h.reading.Load() {
+	if h.Reads.Load() {
 		return
 	}
 	var asked [quorum.MaxMasters]bool
 	h.mu.Lock()
 	for i := range h.lease.Masters {
 		s := &h.lease.Masters[i]
-		asked[i] = s.Granted && !s.Confirmed && s.Grant != int64(h.token) && v.Out[i] == nil
+		asked[i] = s.Granted && !s.Confirmed && s.Grant != int64(h.Token) && v.Out[i] == nil
 	}
 	h.mu.Unlock()
 	for i, m := range h.client.masters {
 		if asked[i] {
-			m.Submit(&master.Request{Order: h.name, Call: h.confirmCall(0), Version: v.Version, To: confirming{h}, First: true})
+			m.Submit(&master.Request{Order: h.name, Call: h.ConfirmCall(0), Version: v.Version, To: confirming{h}, First: true})
 		}
 	}
 }
@@ -248,7 +248,7 @@ func (h *hold) extension(v *membership.View, ttl time.Duration) *renewal {
 		}
 	}
 	requests := r.Requests(len(c.masters))
-	extending := h.extendCall(t)
+	extending := h.ExtendCall(t)
 	h.mu.Lock()
 	h.longest = max(h.longest, t.KeyTTL())
 	valid := start.Before(h.lease.Until())
@@ -256,7 +256,7 @@ func (h *hold) extension(v *membership.View, ttl time.Duration) *renewal {
 		requests[i] = master.Request{Order: h.name, Call: extending, Version: v.Version, To: &r.Round, First: h.lease.Masters[i].Answered}
 		to[i] = lease.ToExtend
 		if h.lease.Masters[i].Lost && valid && v.Out[i] == nil {
-			requests[i].Call = h.repairCall(t)
+			requests[i].Call = h.RepairCall(h.depth, t)
 			h.lease.Masters[i].Repairs++
 			to[i] = lease.ToRepair
 		}

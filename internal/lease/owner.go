@@ -1,0 +1,141 @@
+package lease
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+// Owner is a fresh acquisition as the masters know it. Its methods make what they are sent for it; scripts/batch.lua
+// tells what stands where.
+type Owner struct {
+	ID    string
+	Keys  script.Keys
+	Token fence.Token // 0 for one that was acquired for reading
+	Last  fence.Token // the token, or the newest writer's that a reader knows
+	Reads atomic.Bool // it reads, else it writes
+}
+
+// AcquireCall is for an acquisition by itself.
+func (o *Owner) AcquireCall(t quorum.Terms, in Place) script.Call {
+	keys := []*string{&o.Keys.Lock, &o.Keys.Fence, &o.Keys.Gone, &o.Keys.Queue, &o.Keys.Asked}
+	if o.Reads.Load() {
+		channel, ticket := o.placeText(in)
+		return script.Share.Call(keys, &o.ID, t.KeyTTL().Milliseconds(), channel, ticket)
+	}
+	if !in.Waits() {
+		return script.Acquire.Call(keys[:4], &o.ID, t.KeyTTL().Milliseconds())
+	}
+	return script.Enqueue.Call(keys, &o.ID, t.KeyTTL().Milliseconds(), in.Channel, in.Ticket.Text())
+}
+
+// JointCall is for an acquisition that is one of a group: of the first of them, group is
+// how many they are, and of the others 0.
+func (o *Owner) JointCall(t quorum.Terms, group int) script.Call {
+	keys := []*string{&o.Keys.Lock, &o.Keys.Fence, &o.Keys.Gone, &o.Keys.Queue}
+	return script.Joint.Call(keys, &o.ID, t.KeyTTL().Milliseconds(), group)
+}
+
+// ReenterCall is for another entry: the depth counts it.
+func (o *Owner) ReenterCall(depth int, t quorum.Terms) script.Call {
+	if o.Reads.Load() {
+		return o.StayCall(t)
+	}
+	return script.Reenter.Call([]*string{&o.Keys.Lock, &o.Keys.Fence, &o.Keys.Gone, &o.Keys.Queue}, &o.ID, depth, t.KeyTTL().Milliseconds())
+}
+
+// ConfirmCall has a master stand at the token that granted a lower number.
+func (o *Owner) ConfirmCall(grant int64) script.Call {
+	if o.Reads.Load() {
+		return script.Know.Call([]*string{&o.Keys.Fence}, uint64(o.Last))
+	}
+	return script.Confirm.Call([]*string{&o.Keys.Lock, &o.Keys.Fence}, &o.ID, grant, uint64(o.Token))
+}
+
+// ExtendCall is for a longer lease.
+func (o *Owner) ExtendCall(t quorum.Terms) script.Call {
+	if o.Reads.Load() {
+		return o.StayCall(t)
+	}
+	return script.Extend.Call([]*string{&o.Keys.Lock}, &o.ID, t.KeyTTL().Milliseconds())
+}
+
+// StayCall is what extends a reader's lease, and what makes a reader of a writer.
+func (o *Owner) StayCall(t quorum.Terms) script.Call {
+	return script.Stay.Call([]*string{&o.Keys.Lock, &o.Keys.Queue}, &o.ID, t.KeyTTL().Milliseconds())
+}
+
+// RepairCall writes the lock back where it was lost.
+func (o *Owner) RepairCall(depth int, t quorum.Terms) script.Call {
+	if o.Reads.Load() {
+		return script.Restore.Call([]*string{&o.Keys.Lock, &o.Keys.Gone, &o.Keys.Queue}, &o.ID, t.KeyTTL().Milliseconds())
+	}
+	return script.Repair.Call([]*string{&o.Keys.Lock, &o.Keys.Fence, &o.Keys.Gone}, &o.ID, depth, uint64(o.Token), t.KeyTTL().Milliseconds())
+}
+
+// ExitCall says that so many entries are left.
+func (o *Owner) ExitCall(depth int) script.Call {
+	return script.Exit.Call([]*string{&o.Keys.Lock}, &o.ID, depth)
+}
+
+// ReleaseCall frees the lock.
+func (o *Owner) ReleaseCall() script.Call {
+	if o.Reads.Load() {
+		return o.UndoCall(0, Place{}) // Release is for a lock that is written, as a rule
+	}
+	return script.Release.Call([]*string{&o.Keys.Lock, &o.Keys.Queue}, &o.ID)
+}
+
+// PassCall frees the lock for the client that is called on the channel.
+func (o *Owner) PassCall(channel *string) script.Call {
+	return script.Pass.Call([]*string{&o.Keys.Lock, &o.Keys.Queue}, &o.ID, channel)
+}
+
+// LingerCall ends the hold, and keeps the name taken for the ttl. With a mark, a later acquire is refused for so long.
+func (o *Owner) LingerCall(ttl, mark time.Duration) script.Call {
+	return script.Linger.Call([]*string{&o.Keys.Lock, &o.Keys.Gone, &o.Keys.Queue}, &o.ID, ttl.Milliseconds(), mark.Milliseconds())
+}
+
+// noText is sent for what there is none of.
+var noText = ""
+
+// placeText returns what is sent for a place. A reader's ticket has half a us more, which is how
+// masters know it.
+func (o *Owner) placeText(in Place) (channel, ticket *string) {
+	if !in.Waits() {
+		return &noText, &noText
+	}
+	ticket = in.Ticket.Text()
+	if o.Reads.Load() && in.Ticket.Known() {
+		half := *ticket + ".5"
+		ticket = &half
+	}
+	return in.Channel, ticket
+}
+
+// UndoCall frees what may have been granted. With a mark, a later acquire is refused for so long.
+func (o *Owner) UndoCall(mark time.Duration, in Place) script.Call {
+	channel, ticket := o.placeText(in)
+	return script.Undo.Call([]*string{&o.Keys.Lock, &o.Keys.Gone, &o.Keys.Queue, &o.Keys.Asked}, &o.ID, mark.Milliseconds(), channel, ticket)
+}
+
+// Place is where an acquisition stands in the masters' queues. The zero value does not wait.
+type Place struct {
+	Channel *string // on which its client is called
+	Ticket  waitqueue.Ticket
+}
+
+// Waits reports that it stands anywhere.
+func (p Place) Waits() bool { return p.Channel != nil }
+
+// Kept is the place of a waiter who has one already.
+func (p Place) Kept() Place {
+	if !p.Ticket.Known() {
+		return Place{}
+	}
+	return p
+}
