@@ -88,12 +88,13 @@ func TestImports(t *testing.T) {
 		"internal/script":     {"internal/clock", "scripts"},
 		"internal/master":     {"internal/clock", "internal/script"},
 		"internal/masterurl":  {},
-		"internal/membership": {"internal/clock", "internal/lease", "internal/printable", "internal/script", "internal/master"},
-		"internal/lease":      {"fence", "internal/clock", "internal/membership", "internal/quorum", "internal/script", "internal/waitqueue"},
+		"internal/membership": {"internal/clock", "internal/printable", "internal/script", "internal/master"},
+		"internal/lease":      {"fence", "internal/clock", "internal/master", "internal/membership", "internal/quorum", "internal/script", "internal/unwind", "internal/waitqueue"},
 		"internal/quorum":     {"fence", "internal/clock", "internal/master", "internal/membership", "internal/script"},
 		"internal/waitqueue":  {"internal/clock"},
+		"internal/unwind":     {},
 		"internal/testhook":   {"internal/clock"},
-		".":                   {"fence", "internal/clock", "internal/lease", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/waitqueue"},
+		".":                   {"fence", "internal/clock", "internal/lease", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/unwind", "internal/waitqueue"},
 	}
 	needGoRedis := map[string]bool{"open.go": true, "internal/masterurl/url.go": true} // and all of internal/master
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{range .GoFiles}} {{.}}{{end}}{{end}}`, ".").Output()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testservers"
 	"github.com/redlock-go/redlock/internal/testvotes"
@@ -865,7 +866,7 @@ func suspendedHolder(t *testing.T, d *deployment) {
 	}
 	start := time.Now()
 	<-lock.Context().Done()
-	if took := time.Since(start); took > suspendInterval {
+	if took := time.Since(start); took > lease.SuspendInterval {
 		t.Errorf("told %v after the resume", took)
 	}
 	requireErr(t, context.Cause(lock.Context()), ErrExpired)

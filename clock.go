@@ -99,13 +99,6 @@ func (c *Client) driftOf(v *membership.View) float64 {
 	return v.Table.Drift
 }
 
-// termsAt returns the terms of all that asks for a lease at a view. It never makes them longer than the
-// deployment allows, whatever was checked before: no master may keep a lock for longer than the max ttl, because a
-// member that takes the place of another sits out only that long.
-func (h *hold) termsAt(v *membership.View, ttl time.Duration) quorum.Terms {
-	return quorum.TermsOf(min(ttl, v.Table.MaxLease()-h.delay), h.delay, h.drift)
-}
-
 // ClockJump is a jump of a master's clock.
 type ClockJump struct {
 	Hold                 // that was to be renewed

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/lease"
 )
 
 // farMaster is a master that each connection reaches after a time of its own.
@@ -305,7 +307,7 @@ func TestFarMastersAreRenewedNoOftener(t *testing.T) {
 				}
 				time.Sleep(lasts)
 				for i := range 3 - dead {
-					if n, most := asked[i].Load(), int64(renewals*lasts/ttl); n > most || n < most-renewals {
+					if n, most := asked[i].Load(), int64(lease.Renewals*lasts/ttl); n > most || n < most-lease.Renewals {
 						t.Errorf("master %d was asked %d times in %v, want %d", i, n, lasts, most)
 					}
 				}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
@@ -69,27 +70,27 @@ var (
 	// ErrLost is returned, and is the cause of a hold's context, when so many
 	// masters said that the lock is not this owner's that the others are no quorum, or
 	// no longer prove the lease.
-	ErrLost = errors.New("redlock: lock lost")
+	ErrLost = lease.ErrLost
 
 	// ErrExpired is returned, and is the cause of a hold's context, when the lease
 	// ran out, or MaxHold was reached, before the lock was released.
-	ErrExpired = errors.New("redlock: lease expired")
+	ErrExpired = lease.ErrExpired
 
 	// ErrUpgrade is returned at once when a holder for reading asks for the same lock for
 	// writing: two holders that both did so would wait for each other for ever. Unlock first.
-	ErrUpgrade = errors.New("redlock: a lock that is held for reading cannot be locked for writing")
+	ErrUpgrade = lease.ErrUpgrade
 
 	// ErrReentry is returned at once when the context of a call already carries the lock that the
 	// call asks for, and either the hold or the call has the option WithoutReentry.
-	ErrReentry = errors.New("redlock: the context carries this lock already, and it is not to be entered again")
+	ErrReentry = lease.ErrReentry
 
 	// ErrWriters is returned by Downgrade when other handles of the hold were locked for
 	// writing, and are not unlocked.
-	ErrWriters = errors.New("redlock: other handles of the hold are for writing")
+	ErrWriters = lease.ErrWriters
 
 	// ErrReleased is returned when a handle that was unlocked is used again, and
 	// is the cause of a hold's context after its last Unlock.
-	ErrReleased = errors.New("redlock: already released")
+	ErrReleased = lease.ErrReleased
 
 	// ErrClosed is returned by every call on a closed Client, and is the cause of
 	// the contexts of holds that Close ended.

@@ -195,7 +195,7 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 			{"slots", func(ctx context.Context) error { return try(c.Lock(ctx, "job", WithSlots(2))) }, true},
 			{"LockAll", func(ctx context.Context) error { return all(c.LockAll(ctx, []string{"a", "b"})) }, true},
 			{"TryLockAll", func(ctx context.Context) error { return all(c.TryLockAll(ctx, []string{"a", "b"})) }, true},
-			{"re-entry", func(ctx context.Context) error { return try(c.TryLock(held.h.contextIn(ctx), "held")) }, true},
+			{"re-entry", func(ctx context.Context) error { return try(c.TryLock(held.h.NewContext(ctx), "held")) }, true},
 			{"unknown", func(ctx context.Context) error { return try(d.stranger(WithObserver(watch)).Lock(ctx, "job")) }, true},
 			{"Extend", func(ctx context.Context) error { return held.Extend(ctx, DefaultTTL) }, false},
 			{"Downgrade", func(ctx context.Context) error { return read.Downgrade(ctx) }, false},

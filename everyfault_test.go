@@ -287,7 +287,7 @@ func (s *faulty) pass() {
 	lock := s.lock(s.c, WithTTL(time.Minute))
 	got := goLock(s.T, s.c, s.name, WithoutWatchdog(), WithTTL(time.Minute))
 	eventually(s.T, "the next one waits", func() bool { return s.c.queues.Waiting(s.name) == 1 })
-	lock.h.since = s.c.now().Add(time.Minute) // else it may keep the lock for 10 ms only
+	lock.h.Since = s.c.now().Add(time.Minute) // else it may keep the lock for 10 ms only
 	s.begin()
 	s.expect("unlock", lock.Unlock(background))
 	s.end(have(s.T, got))

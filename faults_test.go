@@ -252,9 +252,8 @@ func TestLateGrantOfAWonLockCounts(t *testing.T) {
 	late.Release()
 	within(t, "late Answered", late.Answered())
 	eventually(t, "the late grant is counted", func() bool {
-		lock.h.mu.Lock()
-		defer lock.h.mu.Unlock()
-		return lock.h.lease.Masters[2].Granted && lock.h.lease.Masters[2].Until > 0
+		s := lock.h.Master(2)
+		return s.Granted && s.Until > 0
 	})
 	must(t, lock.Unlock(background))
 	requireFree(t, d, "job")
@@ -494,11 +493,8 @@ func TestUnlockRacingRenewal(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				// Renewal is due after 1 s: pull it to this very moment.
-				lock.h.mu.Lock()
-				lock.h.renewAt = lock.h.client.now()
-				lock.h.timer.Reset(time.Duration(rand.IntN(2000)) * time.Microsecond)
-				lock.h.mu.Unlock()
+				// Renewal is due after 1 s: make it due at about this very moment.
+				time.AfterFunc(time.Duration(rand.IntN(2000))*time.Microsecond, func() { c.holds.RenewNow(lock.Name()) })
 				time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
 				if err := lock.Unlock(background); err != nil {
 					t.Error(err)

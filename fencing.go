@@ -80,7 +80,10 @@ func (l *Lock) Token() fence.Token {
 	if l.none() {
 		return 0
 	}
-	return l.h.fencing()
+	if l.h.Reads.Load() {
+		return 0
+	}
+	return l.h.Token
 }
 
 // LastToken lets a reader see that nobody wrote since an earlier read. No writer whose
@@ -97,12 +100,4 @@ func (l *Lock) LastToken() fence.Token {
 		return 0
 	}
 	return l.h.Last
-}
-
-// fencing is the token that the holder may write with.
-func (h *hold) fencing() fence.Token {
-	if h.Reads.Load() {
-		return 0
-	}
-	return h.Token
 }

@@ -112,20 +112,20 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, shown Inspect
 	channel, ticket := channelOf(c.prefix, newClientID()), waitqueue.TicketOf("1")
 	a := c.prepare(v, shown.Name, cfg, nowhere)
 	a.deadline = deadline
-	a.call = a.h.AcquireCall(a.h.terms, lease.Place{Channel: &channel, Ticket: ticket})
+	a.call = a.h.AcquireCall(a.h.Terms(), lease.Place{Channel: &channel, Ticket: ticket})
 	var out []*quorum.Round
 	c.gather(func() {
 		for _, t := range shown.taken() {
 			out = append(out, c.putOut(v, shown.Name, t, &channel))
 		}
-		a.h.send(&a.asked, a.call)
+		a.h.Send(&a.asked, a.call)
 	})
 	lock, err := c.conclude(ctx, a)
-	a.h.leaveLine(&channel)
+	c.leaveLine(a.h, &channel)
 	for _, r := range out {
 		if unheard := c.awaitOut(ctx, r, shown.Name, deadline); unheard != nil {
 			if lock != nil { // it was free there, and the mark was not left
-				lock.h.giveBack()
+				lock.giveBack()
 			}
 			return nil, unheard
 		}
@@ -134,11 +134,11 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, shown Inspect
 }
 
 // leaveLine takes the channel out of the queues of the masters that refused.
-func (h *hold) leaveLine(channel *string) {
+func (c *Client) leaveLine(h *lease.Hold, channel *string) {
 	leaving := script.Leave.Call([]*string{&h.Keys.Lock, &h.Keys.Queue, &h.Keys.Asked}, channel)
-	for i, m := range h.client.masters {
-		if !h.granted(i) {
-			m.Submit(&master.Request{Order: h.name, Call: leaving, To: quorum.Nobody{}})
+	for i, m := range c.masters {
+		if !h.Master(i).Granted {
+			m.Submit(&master.Request{Order: h.Name, Call: leaving, To: quorum.Nobody{}})
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (h *hold) leaveLine(channel *string) {
 // repair would write the lock back on masters that do not have it.
 func (c *Client) putOut(v *membership.View, name string, t taken, channel *string) *quorum.Round {
 	k := script.KeysOf(c.prefix, name, t.owner)
-	mark := quorum.LingerTTL(v.Table.MaxLease(), c.driftOf(v)) + goneTTL
+	mark := quorum.LingerTTL(v.Table.MaxLease(), c.driftOf(v)) + lease.GoneTTL
 	noTicket := ""
 	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &t.stored, mark.Milliseconds(), channel, &noTicket)
 	r := quorum.NewRound(v)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -365,10 +366,10 @@ func TestForcedOwnersAreMarked(t *testing.T) {
 		settled(t, old)
 		h := lock.h
 		mustForce(t, operator, "job")
-		for _, wait := range []time.Duration{0, DefaultMaxTTL + goneTTL} {
+		for _, wait := range []time.Duration{0, DefaultMaxTTL + lease.GoneTTL} {
 			time.Sleep(wait)
 			for i, r := range d.raw {
-				for _, call := range []script.Call{h.AcquireCall(h.terms, nowhere), h.RepairCall(1, h.terms), h.ExtendCall(h.terms), h.ReenterCall(2, h.terms)} {
+				for _, call := range []script.Call{h.AcquireCall(h.Terms(), nowhere), h.RepairCall(1, h.Terms()), h.ExtendCall(h.Terms()), h.ReenterCall(2, h.Terms())} {
 					if v, _ := callIn(script.BatchSource, r, call); v.Answer == script.Granted {
 						t.Errorf("after %v master %d grants %s", wait, i, call.Name)
 					}

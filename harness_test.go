@@ -403,9 +403,7 @@ func (d *deployment) drop(c *Client, name string, masters ...int) {
 func counted(t *testing.T, lock *Lock, masters ...int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("masters %v count", masters), func() bool {
-		lock.h.mu.Lock()
-		defer lock.h.mu.Unlock()
-		return !slices.ContainsFunc(masters, func(i int) bool { return !lock.h.client.now().Before(lock.h.lease.Masters[i].Until) })
+		return !slices.ContainsFunc(masters, func(i int) bool { return !lock.client.now().Before(lock.h.Master(i).Until) })
 	})
 }
 

@@ -28,8 +28,8 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 		"extend": func(d *deployment, c *Client, lock *Lock) error {
 			now := c.now()
 			for i := range 3 {
-				expiry := lock.h.lease.Masters[i].Expiry
-				lock.h.take(i, lease.ToExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.Lo.Sub(now)}, lock.h.terms, c.members.View())
+				expiry := lock.h.Master(i).Expiry
+				lock.h.Take(i, lease.ToExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.Lo.Sub(now)}, lock.h.Terms(), c.members.View())
 			}
 			return lock.h.Over()
 		},
@@ -63,15 +63,13 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 		c := d.reached()
 		d.masters[2].freeze()
 		a := c.prepare(c.members.View(), "job", c.config.lock, nowhere)
-		a.h.send(&a.asked, a.call)
+		a.h.Send(&a.asked, a.call)
 		lock, err := c.conclude(background, a)
 		must(t, err)
 		d.slept.Add(int64(DefaultTTL))
 		now := c.now()
 		a.asked.Answer(2, script.Vote{Heard: true, Answer: script.Granted, Grant: int64(lock.Token()), Sent: now, Got: now})
-		lock.h.mu.Lock()
-		s := lock.h.lease.Masters[2]
-		lock.h.mu.Unlock()
+		s := lock.h.Master(2)
 		if s.Until != 0 || !s.Granted {
 			t.Errorf("counts until %v, granted: %v; want no vote and a grant", time.Duration(s.Until), s.Granted)
 		}
@@ -96,11 +94,8 @@ func TestALeaseCountsFromTheFirstSending(t *testing.T) {
 		if c.now().Sub(start) < time.Second {
 			t.Fatal("the connection did not break")
 		}
-		want := lock.h.terms.ValidUntil(start)
-		lock.h.mu.Lock()
-		got := lock.h.lease.Until()
-		lock.h.mu.Unlock()
-		if got != want {
+		want := lock.h.Terms().ValidUntil(start)
+		if got := lock.h.Until(); got != want {
 			t.Errorf("the lease is %v too long", got.Sub(want))
 		}
 		// The clock has run a second more than time.Now.
@@ -170,26 +165,6 @@ func TestAReEntryAsksForTheGrant(t *testing.T) {
 	})
 }
 
-func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		lock := mustTry(t, c, "job", WithTTL(10*time.Second), WithoutWatchdog())
-		synctest.Wait() // all have voted
-		time.Sleep(3 * time.Second)
-		h, now := lock.h, c.now()
-		for by, want := range map[time.Duration]script.Answer{0: script.Granted, time.Second: script.Refused, -time.Second: script.Refused} {
-			before := h.lease.Masters[0]
-			v := h.take(0, lease.ToExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: 7*time.Second - by}, h.terms, h.client.members.View())
-			if counts := h.lease.Masters[0].Until > before.Until; v.Answer != want || counts != (want == script.Granted) {
-				t.Errorf("jumped by %v: %v, counts: %v", by, v, counts)
-			}
-			h.lease.Masters[0] = before
-		}
-		must(t, lock.Unlock(background))
-	})
-}
-
 // When a master says "not yours", and too few others are left, the holder is told then, and not when the next renewal is
 // due; nor before, when enough are left.
 func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
@@ -201,7 +176,7 @@ func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
 		disown := func(master int) {
 			time.Sleep(time.Millisecond)
 			now := c.now()
-			lock.h.take(master, lease.ToExtend, testvotes.NotMine(now), lock.h.terms, c.members.View())
+			lock.h.Take(master, lease.ToExtend, testvotes.NotMine(now), lock.h.Terms(), c.members.View())
 			synctest.Wait()
 		}
 		disown(0)
@@ -224,9 +199,7 @@ func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
 		c := d.reached()
 		lock := mustTry(t, c, "job", WithTTL(10*time.Second))
 		synctest.Wait() // all have voted
-		lock.h.mu.Lock()
-		lock.h.lease.Masters[0].MayArrive = true
-		lock.h.mu.Unlock()
+		lock.h.Take(0, lease.ToReenter, script.Vote{Heard: true, Answer: script.Unknown, Doubt: true}, lock.h.Terms(), c.members.View())
 		must(t, lock.Unlock(background))
 		synctest.Wait()
 		time.Sleep(4*5*time.Second + 3*3*time.Second)
@@ -237,8 +210,8 @@ func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
 }
 
 // acquireAgain is a second copy of a hold's acquire.
-func acquireAgain(d *deployment, master int, h *hold) error {
-	_, err := callIn(script.BatchSource, d.raw[master], h.AcquireCall(h.terms, nowhere))
+func acquireAgain(d *deployment, master int, h *lease.Hold) error {
+	_, err := callIn(script.BatchSource, d.raw[master], h.AcquireCall(h.Terms(), nowhere))
 	return err
 }
 
@@ -256,7 +229,7 @@ func TestALostHoldIsNotCalledExpired(t *testing.T) {
 			synctest.Wait() // all five have voted
 			now := c.now()
 			for i := range x.lost {
-				lock.h.take(i, lease.ToExtend, testvotes.NotMine(now), lock.h.terms, c.members.View())
+				lock.h.Take(i, lease.ToExtend, testvotes.NotMine(now), lock.h.Terms(), c.members.View())
 			}
 			if err := lock.Unlock(background); err != x.want {
 				t.Errorf("%d of 5 said \"not yours\": got %v, want %v", x.lost, err, x.want)
@@ -273,7 +246,7 @@ func TestAConfirmsNoIsADoubt(t *testing.T) {
 		c := d.reached()
 		must(t, d.raw[2].IncrBy(background, script.KeysOf(DefaultPrefix, "job", "").Fence, 100).Err())
 		a := c.prepare(c.members.View(), "job", c.config.lock, nowhere)
-		a.h.send(&a.asked, a.call)
+		a.h.Send(&a.asked, a.call)
 		// All have voted when it is settled, 0 and 1 too low.
 		d.drop(c, "job", 0)
 		must(t, acquireAgain(d, 0, a.h))
@@ -329,7 +302,7 @@ func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
 					m.freeze()
 				}
 				a := c.prepare(c.members.View(), "job", c.config.lock, nowhere)
-				a.h.send(&a.asked, a.call)
+				a.h.Send(&a.asked, a.call)
 				eventually(t, "a quorum has granted", a.asked.Won)
 				for i, r := range d.raw[:first] {
 					switch {
@@ -391,7 +364,7 @@ func TestMoreGrantsAreAQuorum(t *testing.T) {
 			time.AfterFunc(time.Duration(i+1)*10*time.Millisecond, m.thaw)
 		}
 		a := c.prepare(c.members.View(), "job", c.config.lock, nowhere)
-		a.h.send(&a.asked, a.call)
+		a.h.Send(&a.asked, a.call)
 		must(t, c.await(background, &a.asked, a.deadline))
 		votes := a.asked.Tally()
 		gone := script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
@@ -399,7 +372,7 @@ func TestMoreGrantsAreAQuorum(t *testing.T) {
 		if more, err := a.moreGrants(background, votes, a.deadline); !more || err != nil || votes[3].Answer != script.Granted || votes[4].Answer != script.Granted {
 			t.Errorf("it goes on with %v", votes)
 		}
-		a.h.giveUp(&a.asked, nowhere)
+		a.giveUp(nowhere)
 	})
 }
 
@@ -415,7 +388,7 @@ func TestAnEndIsSeenInAllContextsAtOnce(t *testing.T) {
 			under[i], cancel = context.WithCancel(lock.Context())
 			defer cancel()
 		}
-		go lock.h.end(ErrLost)
+		go lock.h.End(ErrLost)
 		for lock.h.Over() == nil {
 			runtime.Gosched()
 		}
@@ -452,7 +425,7 @@ func TestAJumpBeyondTheLeaseIsALostLock(t *testing.T) {
 		}
 		clock(0, time.Hour)
 		must(t, renew())
-		if lock.h.granted(0) {
+		if lock.h.Master(0).Granted {
 			t.Error("the lock did not end with the jump")
 		}
 		must(t, renew())

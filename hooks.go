@@ -16,12 +16,12 @@ func init() {
 			return l.h.ID
 		case *Locks:
 			for _, h := range l.all() { // of one that was had again, the last counts
-				if h.name == name {
+				if h.Name == name {
 					owner = h.ID
 				}
 			}
 		}
 		return owner
 	}
-	testhook.RenewNow = func(client any, name string) { client.(*Client).holds.renewNow(name) }
+	testhook.RenewNow = func(client any, name string) { client.(*Client).holds.RenewNow(name) }
 }

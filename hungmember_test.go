@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -170,7 +171,7 @@ func TestARenewalAsksAgainBesideAHungMaster(t *testing.T) {
 			t.Fatalf("the hold ended: %v", context.Cause(lock.Context()))
 		}
 		mu.Lock()
-		if len(renewed) == 0 || renewed[0] > back+ttl/renewRetries+master.MaxRetry {
+		if len(renewed) == 0 || renewed[0] > back+ttl/lease.RenewRetries+master.MaxRetry {
 			t.Errorf("renewed after %v, the master was back after %v", renewed, back)
 		}
 		mu.Unlock()

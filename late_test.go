@@ -9,12 +9,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
-	"github.com/redlock-go/redlock/internal/lease"
-	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // What comes late: answers, requests to masters that are gone, an Unlock beside
@@ -149,67 +145,6 @@ func TestALateGrantLeavesNoMark(t *testing.T) {
 	})
 }
 
-// A repair is under way until it is answered itself: an older extend that was
-// dropped in the queue says nothing of it.
-func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		lock := mustTry(t, c, "job", WithoutWatchdog())
-		synctest.Wait()
-		h, now := lock.h, c.now()
-		h.take(0, lease.ToExtend, testvotes.NotMine(now), h.terms, h.client.members.View())
-		h.mu.Lock()
-		h.lease.Masters[0].Repairs++
-		h.mu.Unlock()
-		h.take(0, lease.ToExtend, script.Vote{Heard: true, Answer: script.Refused, Err: quorum.ErrNotSent}, h.terms, h.client.members.View())
-		if h.absent(0) {
-			t.Error("a master that is being sent a repair is taken for one that will not have the lock")
-		}
-		v := h.take(0, lease.ToRepair, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, h.client.members.View())
-		if v.Answer == script.Granted || !h.granted(0) {
-			t.Errorf("the repair counts as %v; the lock stands there: %v", v, h.granted(0))
-		}
-		must(t, lock.Unlock(background))
-	})
-}
-
-// Which answers to a release mean that the name is free there.
-func TestFreed(t *testing.T) {
-	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 1)}
-	freed, nobodys, anothers := script.Release.Read(1), script.Release.Read(0), script.Release.Read(-1)
-	for _, x := range []struct {
-		claim   string
-		granted bool
-		mute    string
-		answer  script.Vote
-		doubt   bool
-		want    bool
-	}{
-		{"freed", true, "", freed, false, true},
-		{"freed, where the acquire's answer was lost", false, "", freed, false, true},
-		{"it was there and is not: lost", true, "", nobodys, false, false},
-		{"it was there and is another's: lost", true, "", anothers, false, false},
-		{"the first copy freed it", true, "", nobodys, true, true},
-		{"the first copy freed it, and another came", true, "", anothers, true, true},
-		{"it never was there, and nobody is", false, "", nobodys, false, true},
-		{"it never was there, and nobody is, and it may not vote", false, "2", nobodys, false, false},
-		{"it never was there, and nobody is, and it votes again", false, "1", nobodys, false, true},
-		{"it is there, of a master that had no vote before", true, "2", freed, false, true},
-		{"it never was there, and another is", false, "", anothers, false, false},
-		{"it never was there, and another is, says the second copy", false, "", anothers, true, false},
-		{"no answer", true, "", script.Vote{Answer: script.Unknown, Err: quorum.ErrNoAnswer}, true, false},
-		{"not reached, where it never was", false, "", script.Vote{Answer: script.Refused, Err: quorum.ErrNotSent}, false, false},
-	} {
-		h := newHold(c, testvotes.ViewOfAll(3), "job", "owner", c.config.lock)
-		h.lease.Masters[0] = lease.Master{Answered: true, Granted: x.granted, NonVotingAt: x.mute}
-		x.answer.Heard, x.answer.Doubt = true, x.doubt
-		if got := h.freed(0, x.answer, "2").Answer == script.Granted; got != x.want {
-			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
-		}
-	}
-}
-
 // Two holds of one client, one after the other. The second one's acquire is dropped
 // behind the first one's release; so is not its own release, which would else be
 // counted before the first one has left.
@@ -254,7 +189,7 @@ func TestUnlockDoesNotCountWhatAnotherHas(t *testing.T) {
 	must(t, lock.Unlock(background))
 	within(t, "the release of the hold before leaves", others.Seen())
 	lock = mustTry(t, c, "job")
-	eventually(t, "all have voted", func() bool { return lock.h.absent(2) })
+	eventually(t, "all have voted", func() bool { return lock.h.Master(2).Absent() })
 	own := proxies[1].Add(on(script.Release, 1, faultproxy.HoldRequest))
 	done := make(chan error, 1)
 	go func() { done <- lock.Unlock(background) }()
@@ -278,7 +213,7 @@ func TestUnlockDoesNotCountWhoHasNoVote(t *testing.T) {
 	report := proxies[0].Add(faultproxy.Rule{On: faultproxy.Match("hgetall"), Do: faultproxy.HoldRequest})
 	must(t, d.raw[0].FlushAll(background).Err())
 	lock := mustTry(t, c, "job")
-	eventually(t, "all have voted", func() bool { return lock.h.absent(0) })
+	eventually(t, "all have voted", func() bool { return lock.h.Master(0).Absent() })
 	last := proxies[2].Add(on(script.Release, 1, faultproxy.HoldRequest))
 	done := make(chan error, 1)
 	go func() { done <- lock.Unlock(background) }()
@@ -384,114 +319,6 @@ func TestAReleaseIsKeptForTheLongestTTL(t *testing.T) {
 	}
 }
 
-// Where there is nothing to free, a release is of use until the round has its verdict.
-func TestAReleaseIsOfNoUse(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		h := newHold(c, testvotes.ViewOfAll(3), "job", "owner", c.config.lock)
-		h.lease.Masters[0] = lease.Master{Answered: true, Granted: true}
-		h.lease.Masters[1] = lease.Master{Answered: true, Granted: true}
-		h.lease.Masters[2] = lease.Master{Answered: true}
-		r := &release{of: h}
-		r.Init(testvotes.ViewOfAll(3))
-		policy := r
-		obsolete := func(answered bool) (all [3]bool) {
-			for i := range all {
-				all[i] = policy.Obsolete(i, answered)
-			}
-			return all
-		}
-		granted := script.Vote{Heard: true, Answer: script.Granted}
-		r.Answer(0, granted)
-		if got := obsolete(false); got != [3]bool{} {
-			t.Errorf("one of three has freed it: of no use on %v", got)
-		}
-		if got := obsolete(true); got != [3]bool{2: true} {
-			t.Errorf("answered: of no use on %v, want the last", got)
-		}
-		r.Answer(1, granted)
-		if got := obsolete(false); got != [3]bool{2: true} {
-			t.Errorf("two of three have freed it: of no use on %v, want the last", got)
-		}
-	})
-}
-
-// Where an acquire may come later, a release leaves a mark, and so does what lets the lock linger: where one is in doubt, and
-// where the request is a second copy, because an acquire may have left on the connection that broke.
-func TestWhereAReleaseLeavesAMark(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		for _, x := range []struct {
-			doubt, resent bool
-			want          int64
-		}{
-			{false, false, 0},
-			{false, true, goneTTL.Milliseconds()},
-			{true, false, goneTTL.Milliseconds()},
-			{true, true, goneTTL.Milliseconds()},
-		} {
-			for _, reads := range []bool{false, true} {
-				h := newHold(c, testvotes.ViewOfAll(1), "job", "owner", c.config.lock)
-				h.lease.Masters[0] = lease.Master{Answered: true, Granted: true, MayArrive: x.doubt}
-				h.Reads.Store(reads)
-				h.began = c.now()
-				leaves := func(what string, p master.Policy, want *script.Operation) {
-					t.Helper()
-					call, mark := p.Prepare(0, h.ReleaseCall(), x.resent), int64(0)
-					switch args := call.Args(); call.Operation {
-					case script.Undo:
-						mark = args[2].(int64)
-					case script.Linger:
-						mark = args[3].(int64)
-					}
-					if mark != x.want || want != nil && call.Operation != want {
-						t.Errorf("%s, reads %v, in doubt %v, a second copy %v: a mark of %d ms by %s, want %d", what, reads, x.doubt, x.resent, mark, call.Name, x.want)
-					}
-				}
-				leaves("an Unlock", &release{of: h}, nil)
-				leaves("an attempt that failed", releaseOf{h}, nil)
-				leaves("one that lingers no more", lingering{releaseOf{h}}, nil)
-				h.atLeast = time.Minute
-				leaves("one that lingers", lingering{releaseOf{h}}, script.Linger)
-			}
-		}
-	})
-}
-
-// A request leaves as long as its round is of interest, and the hold that it is for is not
-// over. One that does not leave is answered, and in no doubt.
-func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
-	c := &Client{config: defaultConfig(), masters: make([]*master.Master, 1)}
-	for _, x := range []struct {
-		claim           string
-		ended           error // of the hold
-		ofHold, abandon bool
-		want            bool
-	}{
-		{"of no hold", nil, false, false, true},
-		{"of a hold", nil, true, false, true},
-		{"the hold is over", ErrReleased, true, false, false},
-		{"the round is of no interest", nil, false, true, false},
-		{"the round of a hold is of no interest", nil, true, true, false},
-	} {
-		r := quorum.NewRound(testvotes.ViewOfAll(1))
-		if x.ofHold {
-			h := newHold(c, r.View, "job", "owner", c.config.lock)
-			h.ended = x.ended
-			r.During = h
-		}
-		if x.abandon {
-			r.Abandon()
-		}
-		left := r.Begin(0)
-		if v := r.Tally()[0]; left != x.want || v.Heard == left || !left && (v.Err != quorum.ErrNotSent || v.Doubt) {
-			t.Errorf("%s: leaves is %v, want %v; the vote is %+v", x.claim, left, x.want, v)
-		}
-	}
-}
-
 // Two handles of one hold are unlocked at the same time. What the one that is not the last asks for
 // may come to the masters after the release.
 func TestHandlesUnlockedTogether(t *testing.T) {
@@ -532,7 +359,7 @@ func TestLateCopyOfARepairCannotStand(t *testing.T) {
 	again := proxies[0].Add(on(script.Repair, 1, faultproxy.Pass))
 	proxies[0].CutAll()
 	within(t, "it is sent again", again.Answered())
-	eventually(t, "it is granted", func() bool { return lock.h.granted(0) })
+	eventually(t, "it is granted", func() bool { return lock.h.Master(0).Granted })
 	must(t, lock.Unlock(background))
 	settled(t, c)
 	requireFree(t, d, "job")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/unwind"
 )
 
 // check panics when a call cannot have been meant: nothing was asked of any master.
@@ -68,7 +69,7 @@ func (c *Client) Close() error {
 	}
 	c.members.Stop()
 	c.calls.Wait()
-	orElse(c.endHolds, func() { _ = c.stop() })
+	unwind.OrElse(c.endHolds, func() { _ = c.stop() })
 	return c.stop()
 }
 
@@ -76,12 +77,12 @@ func (c *Client) Close() error {
 func (c *Client) endHolds() {
 	c.ending.Lock()
 	defer c.ending.Unlock()
-	endEach(c.holds.all(), ErrClosed)
+	c.holds.Close(ErrClosed)
 }
 
 // stop ends all goroutines and connections.
 func (c *Client) stop() error {
-	c.suspend.stop()
+	c.holds.Stop()
 	c.announce.stop()
 	c.notices.Close()
 	for _, m := range c.masters {

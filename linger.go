@@ -1,14 +1,10 @@
 package redlock
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/quorum"
-	"github.com/redlock-go/redlock/internal/script"
 )
 
 // HoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if
@@ -49,70 +45,4 @@ func atLeastFits(d, maxTTL time.Duration, drift float64) error {
 		return nil
 	}
 	return &OptionError{"hold at least", d, fmt.Sprintf("must be at most %v, which is the max ttl (%v) less the drift allowance", most, maxTTL)}
-}
-
-// lingers reports that the name is to stay taken when the hold is over.
-func (h *hold) lingers() bool {
-	return !h.Reads.Load() && h.Over() != ErrLost && h.client.now().Before(h.takenUntil())
-}
-
-// takenUntil is until when the name is to stay taken; 0 if not beyond the hold.
-func (h *hold) takenUntil() clock.Instant {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.atLeast == 0 {
-		return 0
-	}
-	return h.began.Add(h.atLeast)
-}
-
-var errNotHere = errors.New("not asked: the lock was not there")
-
-// linger tells the masters that the hold is over, and that the name stays taken. What they
-// answer counts as it is: a master that does not have the lock any more does not keep it.
-func (h *hold) linger() *quorum.Round {
-	c := h.client
-	r := quorum.NewHeldRound(c.members.View())
-	requests := r.Requests(len(h.lease.Masters))
-	now := c.now()
-	var absent [quorum.MaxMasters]bool
-	h.mu.Lock()
-	for i, s := range h.lease.Masters {
-		absent[i] = s.Absent()
-		requests[i] = master.Request{
-			Order:  h.name,
-			Call:   h.ReleaseCall(), // Prepare has another
-			Policy: lingering{releaseOf{h}},
-			To:     r,
-			First:  s.Answered,
-			Until:  h.retryUntil(s.MayArrive || !s.Answered, now),
-		}
-	}
-	h.mu.Unlock()
-	for i := range requests {
-		if absent[i] {
-			r.Answer(i, script.Vote{Heard: true, Answer: script.Refused, Err: errNotHere})
-			continue
-		}
-		c.masters[i].Submit(&requests[i])
-	}
-	return r
-}
-
-// lingering is the policy of the requests of linger.
-type lingering struct{ releaseOf }
-
-// Prepare makes the lock stay for what is left when the request leaves, or frees it if that
-// is nothing any more.
-func (l lingering) Prepare(master int, _ script.Call, resent bool) script.Call {
-	left := l.takenUntil().Sub(l.client.now())
-	if left <= 0 {
-		return l.releaseOf.Prepare(master, l.ReleaseCall(), resent)
-	}
-	mark := time.Duration(0)
-	if resent || l.inDoubt(master) {
-		mark = goneTTL
-	}
-	most := l.client.members.View().Table.MaxLease() // whatever was checked before, as for each lease: see termsAt
-	return l.LingerCall(min(quorum.LingerTTL(left, l.drift), most), mark)
 }

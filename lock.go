@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/unwind"
 )
 
 // Lock is a handle on a held lock: one for every successful TryLock or Lock. Its
@@ -22,13 +24,10 @@ import (
 // A failed acquisition returns a nil *Lock. Its methods do nothing: they return an
 // error that is ErrNotAcquired, or the zero value.
 type Lock struct {
-	_        noCopy
-	h        *hold
-	ctx      context.Context
-	cancel   context.CancelCauseFunc // of a re-entry
-	wish     *wish
-	unlocked bool // guarded by h.mu
-	writes   bool // guarded by h.mu
+	_      noCopy
+	client *Client
+	h      *lease.Hold
+	entry  *lease.Entry // into h
 }
 
 // noCopy makes go vet report a Lock that is copied: the copy would not know of an
@@ -47,9 +46,9 @@ func (l *Lock) String() string {
 		return "no lock"
 	}
 	if l.h.Reads.Load() {
-		return fmt.Sprintf("lock %q, for reading", l.h.name)
+		return fmt.Sprintf("lock %q, for reading", l.h.Name)
 	}
-	return fmt.Sprintf("lock %q, token %v", l.h.name, l.h.Token)
+	return fmt.Sprintf("lock %q, token %v", l.h.Name, l.h.Token)
 }
 
 // Name returns the name that was locked.
@@ -57,7 +56,7 @@ func (l *Lock) Name() string {
 	if l.none() {
 		return ""
 	}
-	return l.h.name
+	return l.h.Name
 }
 
 // Context returns a context, derived from the one given to Lock, that ends when
@@ -81,7 +80,7 @@ func (l *Lock) Context() context.Context {
 	if l.none() {
 		return nil
 	}
-	return l.ctx
+	return l.entry.Context()
 }
 
 // Until returns when the lease ends if nothing renews it, or when the hold ended, if
@@ -90,24 +89,15 @@ func (l *Lock) Until() time.Time {
 	if l.none() {
 		return time.Time{}
 	}
-	l.h.mu.Lock()
-	defer l.h.mu.Unlock()
-	until := l.h.lease.Until()
-	if l.h.ended != nil {
-		until = min(until, l.h.endedAt)
-	}
-	return time.Now().Add(until.Sub(l.h.client.now()))
+	return l.client.timeOf(l.h.Until())
 }
+
+// timeOf is an instant for people to read.
+func (c *Client) timeOf(i clock.Instant) time.Time { return time.Now().Add(i.Sub(c.now())) }
 
 // Valid reads the clock and reports whether the hold can be proved at this
 // moment. By the time the caller acts on the answer, it may no longer be true.
-func (l *Lock) Valid() bool { return !l.none() && !l.done() && l.h.valid() }
-
-func (l *Lock) done() bool {
-	l.h.mu.Lock()
-	defer l.h.mu.Unlock()
-	return l.unlocked
-}
+func (l *Lock) Valid() bool { return !l.none() && !l.entry.Unlocked() && l.h.Valid() }
 
 // Extend makes the lease last at least ttl from now, on a quorum of masters; the
 // watchdog renews by this ttl from then on. It never shortens a lease, nor does it
@@ -120,69 +110,62 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if l.none() {
 		return errNoLock
 	}
-	h, c := l.h, l.h.client
+	c := l.client
 	c.check(ctx)
-	ttl, err := h.mayExtend(ttl)
+	ttl, err := c.mayExtend(l.h, ttl)
 	if err != nil {
 		return err
 	}
 	if err := l.over(ctx); err != nil {
 		return err
 	}
-	return h.extendNow(ctx, opExtend, ttl)
+	return c.extendNow(ctx, l.h, opExtend, ttl)
 }
 
 // over is why the masters need not be asked to change the lease: the handle is unlocked, ctx has ended, or the hold is
 // over.
 func (l *Lock) over(ctx context.Context) error {
 	switch {
-	case l.done():
+	case l.entry.Unlocked():
 		return ErrReleased
 	case ctx.Err() != nil:
 		return contextError(ctx)
-	case !l.h.valid():
-		return l.h.end(ErrExpired)
+	case !l.h.Valid():
+		return l.h.End(ErrExpired)
 	}
 	return nil
 }
 
 // extendNow extends the lease, and waits until a quorum of masters has done it.
-func (h *hold) extendNow(ctx context.Context, op string, ttl time.Duration) error {
-	c := h.client
+func (c *Client) extendNow(ctx context.Context, h *lease.Hold, op string, ttl time.Duration) error {
 	deadline := c.now().Add(c.requestTimeout)
 	return c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
-		return h.awaitExtended(ctx, op, h.extend(v, ttl), ttl, deadline)
+		return c.awaitExtended(ctx, h, op, h.Extend(v, ttl), ttl, deadline)
 	})
 }
 
 // mayExtend returns the ttl of an extension, to the millisecond, if it may be that long.
-func (h *hold) mayExtend(ttl time.Duration) (time.Duration, error) {
-	c := h.client
-	if err := c.validateTTL(ttl, h.delay); err != nil {
+func (c *Client) mayExtend(h *lease.Hold, ttl time.Duration) (time.Duration, error) {
+	if err := c.validateTTL(ttl, h.Delay); err != nil {
 		return 0, err
 	}
 	ttl = ttl.Truncate(time.Millisecond)
-	return ttl, c.suits(c.members.View(), &lockConfig{ttl: ttl, ttlGiven: true, delay: h.delay})
+	return ttl, c.suits(c.members.View(), &lockConfig{ttl: ttl, ttlGiven: true, delay: h.Delay})
 }
 
 // awaitExtended waits until a round of extends is decided.
-func (h *hold) awaitExtended(ctx context.Context, op string, r *quorum.Round, ttl time.Duration, deadline clock.Instant) error {
-	c := h.client
+func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r *quorum.Round, ttl time.Duration, deadline clock.Instant) error {
 	if err := c.await(ctx, r, deadline); err != nil {
 		return err
 	}
 	votes := r.Tally()
 	if quorum.Decide(votes, r.Need) == quorum.Won {
-		h.extended(h.termsAt(r.View, ttl), c.now())
-		if !h.valid() {
-			return h.end(ErrExpired) // the answers came too late to count
-		}
-		return nil
+		return h.Extended(r.View, ttl)
 	}
 	if ended := h.Over(); ended != nil {
 		return ended
 	}
-	return c.notGranted(r.View, op, h.name, votes)
+	return c.notGranted(r.View, op, h.Name, votes)
 }
 
 // Unlock gives back this handle. The handles of one hold may be unlocked in any order,
@@ -201,39 +184,35 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if l.none() {
 		return errNoLock
 	}
-	if c := l.h.client; c.observer.Unlocked != nil {
-		return c.tellUnlock(ctx, l.leave, UnlockResult{Names: []string{l.h.name}, Reads: l.h.told().Reads})
+	if c := l.client; c.observer.Unlocked != nil {
+		return c.tellUnlock(ctx, l.leave, UnlockResult{Names: []string{l.h.Name}, Reads: l.h.Token == 0})
 	}
 	return l.leave()
 }
 
 func (l *Lock) leave() error {
-	l.h.mu.Lock()
-	again, writes := l.unlocked, l.writes
-	l.unlocked = true
-	delete(l.h.again, l)
-	l.h.mu.Unlock()
-	if again {
+	first, writes := l.entry.Unlock()
+	if !first {
 		return ErrReleased
 	}
-	l.cancel(ErrReleased)
 	var err error
-	orElse(func() { err = l.h.unlock(writes, l.wish) }, l.h.freeAnyway)
+	unwind.OrElse(func() { err = l.exit(writes) }, l.h.FreeAnyway)
 	return err
+}
+
+// exit tells the masters of an Unlock, and waits until a quorum of masters has done it.
+func (l *Lock) exit(writes bool) error {
+	c := l.client
+	freed, ended := c.unlocking(func() (*quorum.Round, error) { return l.entry.Exit(writes) })
+	if ended != nil {
+		return ended // nobody can tell by now what a release would have found
+	}
+	return c.awaitFreed(l.h, freed, c.now().Add(c.requestTimeout))
 }
 
 // giveBack is Unlock of a handle that its caller did not get. Nobody waits for that.
 func (l *Lock) giveBack() {
-	if l.none() {
-		return
+	if !l.none() {
+		l.entry.GiveBack()
 	}
-	if l.ctx == l.h.ctx { // no re-entry
-		l.h.giveBack()
-		return
-	}
-	l.h.mu.Lock()
-	delete(l.h.again, l)
-	l.h.mu.Unlock()
-	l.cancel(ErrReleased)
-	l.h.leave(l.writes, l.wish)
 }

@@ -28,7 +28,7 @@ func TestMethodsOfNoLock(t *testing.T) {
 }
 
 func TestALockPrintsItsNameAndToken(t *testing.T) {
-	l := &Lock{h: &hold{name: "job", Owner: lease.Owner{ID: "secret", Token: 17}}}
+	l := &Lock{h: &lease.Hold{Name: "job", Owner: lease.Owner{ID: "secret", Token: 17}}}
 	for _, format := range []string{"%v", "%+v", "%s"} {
 		if got, want := fmt.Sprintf(format, l), `lock "job", token 17`; got != want {
 			t.Errorf("%s: %s, want %s", format, got, want)
@@ -49,9 +49,9 @@ func TestUntilOfWhatIsOverIsOver(t *testing.T) {
 			want time.Duration // after the end
 		}{
 			"unlocked":    {func(l *Lock) { must(t, l.Unlock(background)) }, 0},
-			"closed":      {func(l *Lock) { l.h.end(ErrClosed) }, 0},
-			"lost":        {func(l *Lock) { l.h.end(ErrLost) }, 0},
-			"not noticed": {func(l *Lock) { d.slept.Add(int64(time.Until(l.Until()) + ago)); l.h.end(ErrExpired) }, -ago},
+			"closed":      {func(l *Lock) { l.h.End(ErrClosed) }, 0},
+			"lost":        {func(l *Lock) { l.h.End(ErrLost) }, 0},
+			"not noticed": {func(l *Lock) { d.slept.Add(int64(time.Until(l.Until()) + ago)); l.h.End(ErrExpired) }, -ago},
 		} {
 			lock := mustTry(t, c, claim)
 			if !lock.Until().After(time.Now()) {

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/unwind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -82,7 +83,7 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 		return nil, &OptionError{"slots", cfg.slots, "must not be set for several names: lock a name with slots by itself"}
 	}
 	for _, name := range names {
-		if heldBy(ctx, c, name) != nil {
+		if c.holds.FromContext(ctx, name) != nil {
 			return nil, &OptionError{"names", fmt.Sprintf("%q", names), fmt.Sprintf("must not have %q: the context carries its lock already, and a set does not re-enter", name)}
 		}
 	}
@@ -100,7 +101,7 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 		fresh = c.waitForAll
 	}
 	locks, err := fresh(ctx, names, cfg)
-	orElse(func() { cfg.telling.finished(err) }, locks.abandon)
+	unwind.OrElse(func() { cfg.telling.finished(err) }, locks.abandon)
 	return locks, err
 }
 
@@ -137,7 +138,7 @@ func (c *Client) allOnce(ctx context.Context, names []string, cfg lockConfig) (*
 // observer does not return, it gives back those that the set has.
 func (s *Locks) takeBy(cfg lockConfig, take func() error) (*Locks, error) {
 	var err error
-	orElse(func() { err = take() }, s.abandon)
+	unwind.OrElse(func() { err = take() }, s.abandon)
 	if err != nil {
 		s.abandon()
 		return nil, err
@@ -279,7 +280,7 @@ func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names
 	if err != nil {
 		c.gather(func() {
 			for _, a := range attempts {
-				a.h.giveUp(&a.asked, nowhere)
+				a.giveUp(nowhere)
 			}
 		})
 		name := names[0]
@@ -310,7 +311,7 @@ func (c *Client) askForAll(s *Locks, v *membership.View, names []string, deadlin
 			if i == 0 {
 				group = len(names)
 			}
-			a.call = a.h.JointCall(a.h.terms, group)
+			a.call = a.h.JointCall(a.h.Terms(), group)
 		}
 		attempts[i] = a
 	}
@@ -318,7 +319,7 @@ func (c *Client) askForAll(s *Locks, v *membership.View, names []string, deadlin
 	for i, a := range attempts {
 		requests := a.asked.Requests(len(c.masters))
 		for m := range requests {
-			requests[m] = master.Request{Order: a.h.name, Call: a.call, Version: v.Version, To: &a.asked}
+			requests[m] = master.Request{Order: a.h.Name, Call: a.call, Version: v.Version, To: &a.asked}
 			groups[m*len(names)+i] = &requests[m]
 		}
 	}
@@ -358,8 +359,8 @@ func (c *Client) makeTokens(ctx context.Context, attempts []*attempt, votes [][]
 		return failed
 	}
 	for i, a := range attempts {
-		if a.h.count(votes[i], standing[i]).Sub(c.now()) < a.h.terms.MinLeft() {
-			return &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrTooSlow, Need: a.asked.Need, Votes: c.publish(votes[i])}
+		if a.h.Count(votes[i], standing[i]).Sub(c.now()) < a.h.Terms().MinLeft() {
+			return &QuorumError{Op: opAcquire, Name: a.h.Name, Reason: ErrTooSlow, Need: a.asked.Need, Votes: c.publish(votes[i])}
 		}
 	}
 	return nil

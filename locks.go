@@ -10,10 +10,12 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/unwind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -34,9 +36,9 @@ type Locks struct {
 	cancel context.CancelCauseFunc
 	ctx    context.Context // set when all names are held, then constant
 
-	mu       sync.Mutex // held over no call
-	holds    []*hold    // that there are so far, or were
-	live     int        // of them are not over
+	mu       sync.Mutex    // held over no call
+	holds    []*lease.Hold // that there are so far, or were
+	live     int           // of them are not over
 	complete bool
 	over     error // why it is lost
 	unlocked bool
@@ -54,17 +56,20 @@ func (c *Client) newLocks(ctx context.Context, names []string, cfg lockConfig, t
 	return s
 }
 
-// joined is called for each hold that begins.
-func (s *Locks) joined(h *hold) {
+// set is told of the holds of a set.
+type set struct{ *Locks }
+
+// Joined is called for each hold that begins.
+func (s set) Joined(h *lease.Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.holds = append(s.holds, h)
 	s.live++
 }
 
-// ended is called for each hold that is over. If one hold is lost, all are: the
+// Ended is called for each hold that is over. If one hold is lost, all are: the
 // others are released.
-func (s *Locks) ended(cause error) {
+func (s set) Ended(cause error) {
 	s.mu.Lock()
 	s.live--
 	last := s.complete && s.live == 0
@@ -79,9 +84,7 @@ func (s *Locks) ended(cause error) {
 	case over != nil: // also by the last: who was first may not have come to it yet
 		s.cancel(over)
 		for _, h := range holds {
-			h.mu.Lock()
-			h.endReEntries(over)
-			h.mu.Unlock()
+			h.EndReEntries(over)
 		}
 	case last:
 		s.cancel(ErrReleased)
@@ -90,8 +93,8 @@ func (s *Locks) ended(cause error) {
 		return
 	}
 	defer s.client.calls.Done()
-	holds = slices.DeleteFunc(holds, func(h *hold) bool { return h.Over() != nil })
-	s.client.gather(func() { endEach(holds, cause) })
+	holds = slices.DeleteFunc(holds, func(h *lease.Hold) bool { return h.Over() != nil })
+	s.client.gather(func() { lease.EndEach(holds, cause) })
 }
 
 // finish makes a handle for a set that has all its names. The bounds of the handle
@@ -112,8 +115,8 @@ func (s *Locks) finish(cfg lockConfig) (*Locks, error) {
 	s.ctx = fence.WithToken(s.base, 0)
 	for _, h := range holds {
 		if h.Over() == nil {
-			h.bound(now, cfg)
-			s.ctx = &holdContext{s.ctx, h}
+			h.Bound(now, cfg.maxHold, cfg.atLeast)
+			s.ctx = h.NewContext(s.ctx)
 		}
 	}
 	return s, nil
@@ -123,9 +126,9 @@ func (s *Locks) finish(cfg lockConfig) (*Locks, error) {
 // come after.
 func (s *Locks) begin(attempts []*attempt, votes [][]script.Vote) {
 	for i, a := range attempts {
-		orElse(func() { a.begin(s.base, votes[i]) }, func() {
+		unwind.OrElse(func() { a.begin(s.base, votes[i]) }, func() {
 			for _, rest := range attempts[i+1:] {
-				rest.h.giveUp(&rest.asked, nowhere)
+				rest.giveUp(nowhere)
 			}
 		})
 	}
@@ -141,12 +144,12 @@ func (s *Locks) abandon() {
 }
 
 // exit leaves all holds that are not over, and returns the masters' answers to come.
-func (s *Locks) exit() (held []*hold, freed []*quorum.Round, ended error) {
+func (s *Locks) exit() (held []*lease.Hold, freed []*quorum.Round, ended error) {
 	s.mu.Lock()
 	all := slices.Clone(s.holds)
 	s.mu.Unlock()
 	s.client.gather(func() {
-		leaveEach(all, func(h *hold, r *quorum.Round, err error) {
+		leaveEach(all, func(h *lease.Hold, r *quorum.Round, err error) {
 			if err != nil {
 				ended = err
 			}
@@ -157,32 +160,30 @@ func (s *Locks) exit() (held []*hold, freed []*quorum.Round, ended error) {
 }
 
 // leaveEach leaves all holds, also when an observer does not return from one of them.
-func leaveEach(holds []*hold, left func(*hold, *quorum.Round, error)) {
+func leaveEach(holds []*lease.Hold, left func(*lease.Hold, *quorum.Round, error)) {
 	for i, h := range holds {
-		orElse(func() {
-			r, err := h.leave(true, h.wish)
+		unwind.OrElse(func() {
+			r, err := h.Leave()
 			left(h, r, err)
 		}, func() { leaveEach(holds[i+1:], left) })
 	}
 }
 
-// renew renews all holds of a set, in one batch for each master. It is called when the
-// renewal of one of them, with this ttl, is due. The timers of the others fire at the
+// Renew renews all holds of a set, in one batch for each master. It is called when the
+// renewal of one of them is due. The timers of the others fire at the
 // same time, and find nothing to do.
-func (s *Locks) renew(now clock.Instant, ttl time.Duration) {
+func (s set) Renew(now clock.Instant, pause time.Duration) {
 	s.mu.Lock()
 	if now.Before(s.renewAt) {
 		s.mu.Unlock()
 		return
 	}
-	s.renewAt = now.Add(ttl / (2 * renewRetries))
+	s.renewAt = now.Add(pause)
 	holds := slices.Clone(s.holds)
 	s.mu.Unlock()
 	s.client.gather(func() {
 		for _, h := range holds {
-			if h.Over() == nil {
-				h.renew(h.retryRenewal(now))
-			}
+			h.Renew(now)
 		}
 	})
 }
@@ -227,7 +228,7 @@ func (s *Locks) Tokens() map[string]fence.Token {
 	defer s.mu.Unlock()
 	tokens := make(map[string]fence.Token, len(s.names))
 	for _, h := range s.holds {
-		tokens[h.name] = h.Token
+		tokens[h.Name] = h.Token
 	}
 	return tokens
 }
@@ -251,7 +252,7 @@ func (s *Locks) Context() context.Context {
 func (s *Locks) Until() time.Time {
 	var first time.Time
 	for _, h := range s.all() {
-		if until := (&Lock{h: h}).Until(); first.IsZero() || until.Before(first) {
+		if until := s.client.timeOf(h.Until()); first.IsZero() || until.Before(first) {
 			first = until
 		}
 	}
@@ -267,11 +268,11 @@ func (s *Locks) Valid() bool {
 	s.mu.Lock()
 	out := s.unlocked || s.over != nil
 	s.mu.Unlock()
-	return !out && !slices.ContainsFunc(s.all(), func(h *hold) bool { return !h.valid() })
+	return !out && !slices.ContainsFunc(s.all(), func(h *lease.Hold) bool { return !h.Valid() })
 }
 
 // all returns the holds of the names.
-func (s *Locks) all() []*hold {
+func (s *Locks) all() []*lease.Hold {
 	if s.none() {
 		return nil
 	}
@@ -288,7 +289,7 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 	}
 	c, holds := s.client, s.all()
 	c.check(ctx)
-	ttl, err := holds[0].mayExtend(ttl)
+	ttl, err := c.mayExtend(holds[0], ttl)
 	if err != nil {
 		return err
 	}
@@ -304,8 +305,8 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 		return contextError(ctx)
 	}
 	for _, h := range holds {
-		if !h.valid() {
-			return h.end(ErrExpired)
+		if !h.Valid() {
+			return h.End(ErrExpired)
 		}
 	}
 	deadline := c.now().Add(c.requestTimeout)
@@ -313,12 +314,12 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 		asked := make([]*quorum.Round, len(holds))
 		c.gather(func() {
 			for i, h := range holds {
-				asked[i] = h.extend(v, ttl)
+				asked[i] = h.Extend(v, ttl)
 			}
 		})
 		var errs []error
 		for i, h := range holds {
-			errs = append(errs, h.awaitExtended(ctx, opExtend, asked[i], ttl, deadline))
+			errs = append(errs, c.awaitExtended(ctx, h, opExtend, asked[i], ttl, deadline))
 		}
 		return printable.Join(errs...)
 	})
@@ -350,7 +351,7 @@ func (s *Locks) leave() error {
 	if again {
 		return ErrReleased
 	}
-	var held []*hold
+	var held []*lease.Hold
 	var freed []*quorum.Round
 	_, ended := c.unlocking(func() (r *quorum.Round, err error) {
 		held, freed, err = s.exit()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -176,7 +177,7 @@ func TestTheNamesOfASetAreRenewedTogether(t *testing.T) {
 		}{
 			{0, 1}, {0, 1}, {1, 1}, {ttl/24 - 1, 1}, {ttl / 24, 2}, {ttl / 24, 2}, {ttl/12 - 1, 2}, {ttl / 12, 3},
 		} {
-			locks.renew(began.Add(x.after), ttl)
+			set{locks}.Renew(began.Add(x.after), ttl/(2*lease.RenewRetries))
 			settled(t, c)
 			synctest.Wait()
 			for _, name := range three {
@@ -479,13 +480,13 @@ func TestASetThatExpiresAtOnceSaysSo(t *testing.T) {
 		s.cancel = func(cause error) {
 			if len(causes) == 0 {
 				causes = append(causes, nil) // the first, which is not through
-				s.ended(ErrExpired)
+				set{s}.Ended(ErrExpired)
 				causes[0] = cause
 				return
 			}
 			causes = append(causes, cause)
 		}
-		s.ended(ErrExpired)
+		set{s}.Ended(ErrExpired)
 		if want := []error{ErrExpired, ErrExpired}; !slices.Equal(causes, want) {
 			t.Errorf("the context ended with %v, want %v", causes, want)
 		}
@@ -562,7 +563,7 @@ func TestASetNeedsEachToken(t *testing.T) {
 					t.Errorf("%v, want that %s has no quorum", err, x.want)
 				}
 				for _, a := range attempts {
-					a.h.giveUp(&a.asked, nowhere)
+					a.giveUp(nowhere)
 				}
 				settled(t, c)
 			})

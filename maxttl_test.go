@@ -3,6 +3,9 @@ package redlock
 import (
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // underMaxTTL returns a client that knows nothing of it, of a deployment with a max ttl of 10 s, and another one.
@@ -43,26 +46,24 @@ func TestNoLeaseIsLongerThanTheDeploymentAllows(t *testing.T) {
 		// What no check before has refused.
 		{"extended", func(t *testing.T, c *Client) *Lock {
 			lock := mustTry(t, c, "job", WithoutWatchdog())
-			must(t, lock.h.extendNow(background, opExtend, 30*time.Second))
+			must(t, c.extendNow(background, lock.h, opExtend, 30*time.Second))
 			return lock
 		}},
 		{"extended, and the masters keep it for longer than it is valid", func(t *testing.T, c *Client) *Lock {
 			lock := mustTry(t, c, "job", WithoutWatchdog(), WithLockDelay(3*time.Second))
-			must(t, lock.h.extendNow(background, opExtend, 30*time.Second))
+			must(t, c.extendNow(background, lock.h, opExtend, 30*time.Second))
 			return lock
 		}},
 		{"repaired", func(t *testing.T, c *Client) *Lock {
 			lock := mustTry(t, c, "job", WithoutWatchdog())
 			settled(t, c)
-			for i := range lock.h.lease.Masters {
-				lock.h.lease.Masters[i].Lost = true
-			}
-			lock.h.renew(30 * time.Second)
+			lock.h.Take(0, lease.ToExtend, testvotes.NotMine(c.now()), lock.h.Terms(), c.members.View())
+			lock.h.Extend(c.members.View(), 30*time.Second)
 			return lock
 		}},
 		{"prepared", func(t *testing.T, c *Client) *Lock {
 			a := c.prepare(c.members.View(), "job", lockConfig{ttl: 30 * time.Second}, nowhere)
-			a.h.send(&a.asked, a.call)
+			a.h.Send(&a.asked, a.call)
 			lock, err := c.conclude(background, a)
 			must(t, err)
 			return lock

@@ -155,9 +155,7 @@ func (c *Client) learned(before, now *membership.View) {
 	c.tickets.SetQuorum(latest.Table.Quorum())
 	c.tellMembers(before, now)
 	if before == nil || before.Version != now.Version {
-		for _, h := range c.holds.all() {
-			h.membersChanged()
-		}
+		c.holds.MembersChanged()
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
@@ -152,7 +154,7 @@ func TestObserverOfAHold(t *testing.T) {
 			"mine[a]: acquired a, slot 0, set false, reads false, token true, after 0s, 3 votes",
 			"mine[a]: finished after 0s, 1 attempts, re-entry false, true")
 		time.Sleep(10*time.Second + time.Millisecond)
-		valid := 30*time.Second - lock.h.terms.Drift
+		valid := 30*time.Second - lock.h.Terms().Drift
 		events.told(t, fmt.Sprint("mine[a]: renewed a for ", valid))
 		again, err := c.TryLock(lock.Context(), "a")
 		must(t, err)
@@ -620,17 +622,19 @@ func TestObserverOfOneThing(t *testing.T) {
 			told++
 			return nil
 		}))
-		h := newHold(c, testvotes.ViewOfAll(1), "job", "owner", c.config.lock)
-		h.telling = &telling{client: c, ctx: background}
-		h.lease.Masters[0].Until = 2
-		h.tellAcquired(0, nil)
-		h.tellRenewed(time.Second)
-		h.tellRenewalFailed(testvotes.ViewOfAll(1), nil)
-		h.tellEnded(ErrReleased)
-		h.tellJump(0, time.Second)
-		h.telling.finished(nil)
-		h.telling.failed("job", 0, ErrNoQuorum)
-		h.telling.notMade("job", ErrNoQuorum)
+		tells := &telling{client: c, ctx: background}
+		c.holds = lease.NewHolds(lease.Client{Now: c.now, Masters: c.masters})
+		h := c.holds.New(testvotes.ViewOfAll(1), "job", "owner", c.config.lock.hold(0))
+		votes := []script.Vote{{Heard: true, Answer: script.Granted, Sent: 1, Got: 1}}
+		h.Count(votes, votes)
+		tells.acquired(h, 0, nil)
+		tells.Renewed(h, time.Second)
+		tells.RenewalFailed(h, testvotes.ViewOfAll(1), nil)
+		tells.Ended(h, ErrReleased)
+		tells.ClockJumped(h, 0, time.Second)
+		tells.finished(nil)
+		tells.failed("job", 0, ErrNoQuorum)
+		tells.notMade("job", ErrNoQuorum)
 		var nobody *telling
 		nobody.finished(nil)
 		nobody.failed("job", 0, ErrNoQuorum)

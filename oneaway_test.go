@@ -120,7 +120,7 @@ func TestALeaseThatNoesEndIsLost(t *testing.T) {
 		d.masters[4].die()
 		time.Sleep(2 * DefaultTTL)
 		for i := range 2 {
-			lock.h.take(i, lease.ToExtend, testvotes.NotMine(c.now()), lock.h.terms, c.members.View())
+			lock.h.Take(i, lease.ToExtend, testvotes.NotMine(c.now()), lock.h.Terms(), c.members.View())
 		}
 		within(t, "the holder is told", lock.Context().Done())
 		requireErr(t, context.Cause(lock.Context()), ErrLost)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/masterurl"
 	"github.com/redlock-go/redlock/internal/membership"
@@ -165,7 +166,6 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 	c.members = membership.NewGroup(membership.Config{
 		Prefix: cfg.prefix, Timeout: cfg.requestTimeout, MaxTTL: cfg.maxTTL, Drift: cfg.drift, Now: cfg.now, Learned: c.learned,
 	})
-	c.born = time.Now()
 	c.closed, c.close = context.WithCancelCause(context.Background())
 	c.id = newClientID()
 	c.announce.as(c)
@@ -196,6 +196,7 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 		}))
 	}
 	c.members.SetMasters(c.masters)
+	c.holds = lease.NewHolds(lease.Client{Prefix: cfg.prefix, Now: cfg.now, View: c.members.View, Masters: c.masters, Callers: callers{c}})
 	c.channel = channelOf(cfg.prefix, c.id)
 	c.tickets = waitqueue.NewTickets(len(c.masters), c.needed())
 	c.notices = waitqueue.NewNotices(len(c.masters), c.needed(), cfg.now, c.keepSubscribed)

@@ -240,11 +240,11 @@ func TestALostSetWhoseObserverDoesNotReturn(t *testing.T) {
 				must(t, err)
 				settled(t, c)
 				lost := set.all()[0]
-				b.breaksIn(t, func() { lost.end(ErrExpired) })
+				b.breaksIn(t, func() { lost.End(ErrExpired) })
 				synctest.Wait()
 				for _, h := range set.all() {
-					if h.Over() == nil || h != lost && d.holders(h.name) != "000" {
-						t.Errorf("%s is over: %v; held on %s", h.name, h.Over(), d.holders(h.name))
+					if h.Over() == nil || h != lost && d.holders(h.Name) != "000" {
+						t.Errorf("%s is over: %v; held on %s", h.Name, h.Over(), d.holders(h.Name))
 					}
 				}
 				requireErr(t, set.Unlock(background), ErrExpired)

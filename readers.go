@@ -77,23 +77,16 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if l.none() {
 		return errNoLock
 	}
-	h, c := l.h, l.h.client
+	h, c := l.h, l.client
 	c.check(ctx)
 	if err := l.over(ctx); err != nil {
 		return err
 	}
-	h.mu.Lock()
-	if h.writers > 1 || h.writers == 1 && !l.writes {
-		h.mu.Unlock()
-		return ErrWriters
+	ttl, err := l.entry.Downgrade()
+	if err != nil {
+		return err
 	}
-	h.writers, l.writes = 0, false
-	h.Reads.Store(true)
-	ttl := h.terms.TTL
-	h.mu.Unlock()
-	err := h.extendNow(ctx, opDowngrade, ttl)
-	if h.unblocks() {
-		c.queues.Unblock(h.name)
-	}
+	err = c.extendNow(ctx, h, opDowngrade, ttl)
+	h.Unblock()
 	return err
 }

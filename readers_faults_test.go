@@ -243,7 +243,7 @@ func anUnlockedReaderIsNotRenewed(t *testing.T, d *deployment) {
 			t.Fatalf("it stands on %s", got)
 		}
 	}
-	if n := len(c.holds.all()); n != 0 {
+	if n := len(c.holds.All()); n != 0 {
 		t.Errorf("the client has %d holds", n)
 	}
 }

@@ -690,7 +690,7 @@ func TestReadersOnAMaster(t *testing.T) {
 		return func(h map[string]*lease.Owner) script.Call { return h[who].RepairCall(1, ttl) }
 	}
 	mark := func(who string) func(map[string]*lease.Owner) script.Call {
-		return func(h map[string]*lease.Owner) script.Call { return h[who].UndoCall(goneTTL, nowhere) }
+		return func(h map[string]*lease.Owner) script.Call { return h[who].UndoCall(lease.GoneTTL, nowhere) }
 	}
 	leave := func(channel string) func(map[string]*lease.Owner) script.Call {
 		return func(h map[string]*lease.Owner) script.Call {

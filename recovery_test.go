@@ -527,18 +527,14 @@ func TestRepairTopsUpAndCountsFromTheNextRound(t *testing.T) {
 		d.masters[2].die()
 		lock := mustTry(t, c, "job")
 		eventually(t, "the acquire is over there", func() bool {
-			lock.h.mu.Lock()
-			defer lock.h.mu.Unlock()
-			return lock.h.lease.Masters[2].Answered
+			return lock.h.Master(2).Answered
 		})
 		d.masters[2].revive()
 		var repairedAt, countedAt time.Duration
 		start := time.Now()
 		for countedAt == 0 {
 			time.Sleep(100 * time.Millisecond)
-			lock.h.mu.Lock()
-			s := lock.h.lease.Masters[2]
-			lock.h.mu.Unlock()
+			s := lock.h.Master(2)
 			if s.Granted && repairedAt == 0 {
 				repairedAt = time.Since(start)
 			}
@@ -780,14 +776,12 @@ func TestARepairThatIsDoneTwiceIsNoJump(t *testing.T) {
 			lost := proxies[0].Add(on(repair, 1, faultproxy.DropReply))
 			renew()
 			within(t, "it is repaired", lost.Seen())
-			if l.h.granted(0) {
+			if l.h.Master(0).Granted {
 				t.Fatal("the answer to the repair was not lost")
 			}
-			eventually(t, "it is repaired again", func() bool { renew(); return l.h.granted(0) })
+			eventually(t, "it is repaired again", func() bool { renew(); return l.h.Master(0).Granted })
 			renew()
-			l.h.mu.Lock()
-			until := l.h.lease.Masters[0].Until
-			l.h.mu.Unlock()
+			until := l.h.Master(0).Until
 			if n := events.count(""); n > 0 || !c.now().Before(until) {
 				t.Errorf("%d clocks are said to have jumped; the vote counts: %v", n, c.now().Before(until))
 			}

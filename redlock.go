@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/unwind"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -27,7 +28,7 @@ type Client struct {
 	owned    []io.Closer // clients that are no caller's
 	id       string      // random; see newOwner
 	channel  string      // on which the masters call this client
-	holds    holds
+	holds    *lease.Holds
 	queues   waitqueue.Queues[lockConfig, attempt]
 	notices  *waitqueue.Notices
 	goneOn   atomic.Int64 // how often goOn was asked since Close
@@ -36,13 +37,11 @@ type Client struct {
 	timers   sync.Pool // of *time.Timer
 	signals  sync.Pool // of chan struct{}
 
-	born    time.Time
-	closed  context.Context // ends when Close begins
-	close   context.CancelCauseFunc
-	mu      sync.Mutex // guards calls.Add against calls.Wait
-	calls   sync.WaitGroup
-	ending  sync.Mutex // held by Close while it ends the holds, and by an Unlock after that
-	suspend suspendCheck
+	closed context.Context // ends when Close begins
+	close  context.CancelCauseFunc
+	mu     sync.Mutex // guards calls.Add against calls.Wait
+	calls  sync.WaitGroup
+	ending sync.Mutex // held by Close while it ends the holds, and by an Unlock after that
 
 	members  *membership.Group
 	announce announcer
@@ -130,7 +129,7 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mod
 	}
 	defer c.calls.Done()
 	lock, err := c.lockWith(ctx, name, cfg, m.waits)
-	orElse(func() { cfg.telling.finished(err) }, lock.giveBack)
+	unwind.OrElse(func() { cfg.telling.finished(err) }, lock.giveBack)
 	return lock, err
 }
 
@@ -139,8 +138,8 @@ func (c *Client) lockWith(ctx context.Context, name string, cfg lockConfig, mayW
 	if cfg.slots > 0 {
 		return c.lockSlot(ctx, name, cfg, mayWait && cfg.wait > 0)
 	}
-	if h := heldBy(ctx, c, name); h != nil {
-		return h.reenter(ctx, cfg)
+	if h := c.holds.FromContext(ctx, name); h != nil {
+		return c.reenter(ctx, h, cfg)
 	}
 	if mayWait {
 		return c.wait(ctx, name, cfg)
@@ -158,7 +157,7 @@ func (c *Client) once(ctx context.Context, name string, cfg lockConfig) (lock *L
 	err = c.atEachVersion(ctx, deadline, func(v *membership.View) (err error) {
 		a := c.prepare(v, name, cfg, nowhere)
 		a.deadline = deadline
-		a.h.send(&a.asked, a.call)
+		a.h.Send(&a.asked, a.call)
 		lock, err = c.conclude(ctx, a)
 		return err
 	})
@@ -184,10 +183,13 @@ func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, atte
 // attempt is one attempt at a fresh acquisition. This is the algorithm; the
 // numbers are those of docs/PROTOCOL.md.
 type attempt struct {
-	h     *hold
-	asked quorum.Round
-	call  script.Call
-	in    lease.Place
+	client  *Client
+	h       *lease.Hold
+	telling *telling
+	asked   quorum.Round
+	call    script.Call
+	in      lease.Place
+	inSet   bool // it is one of several
 
 	start, deadline clock.Instant
 }
@@ -195,18 +197,30 @@ type attempt struct {
 // prepare does what comes before the first request: 1. one owner for each fresh
 // acquisition, and the same question for all masters, to be sent to them at once.
 func (c *Client) prepare(v *membership.View, name string, cfg lockConfig, in lease.Place) *attempt {
-	h := newHold(c, v, name, newOwner(c.id), cfg)
-	a := &attempt{h: h, call: h.AcquireCall(h.terms, in), in: in, start: c.now()}
+	h := c.holds.New(v, name, newOwner(c.id), cfg.hold(c.driftOf(v)))
+	a := &attempt{client: c, h: h, telling: cfg.telling, call: h.AcquireCall(h.Terms(), in), in: in, inSet: cfg.set != nil, start: c.now()}
 	a.deadline = a.start.Add(c.requestTimeout)
 	a.asked.Init(v)
 	a.asked.During = h
 	return a
 }
 
+// hold is what a hold with these settings is to be.
+func (l *lockConfig) hold(drift float64) lease.Config {
+	c := lease.Config{
+		TTL: l.ttl, Delay: l.delay, Drift: drift, MaxHold: l.maxHold, AtLeast: l.atLeast,
+		Reads: l.reads, Watchdog: l.watchdog, WithCtx: l.withCtx, NoReentry: l.once, Observer: l.telling,
+	}
+	if l.set != nil {
+		c.Set = set{l.set}
+	}
+	return c
+}
+
 // conclude awaits the votes, and makes a hold of them or gives up.
 func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	h, v := a.h, a.asked.View
-	h.telling.attempted()
+	a.telling.attempted()
 
 	// 2. Decide as soon as it is certain. Stragglers are not waited for, and not
 	// forgotten either: Receive, in begin and giveUp, gives them a receiver.
@@ -214,9 +228,9 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 	var room [5]script.Vote
 	votes := a.asked.Tally(room[:]...)
 	if err != nil {
-		err = c.notWaited(err, v, opAcquire, h.name, votes)
+		err = c.notWaited(err, v, opAcquire, h.Name, votes)
 	} else if quorum.Decide(votes, a.asked.Need) != quorum.Won {
-		err = c.notGranted(v, opAcquire, h.name, votes)
+		err = c.notGranted(v, opAcquire, h.Name, votes)
 	}
 
 	// 3. The token: the highest grant number, once a quorum stands at it. A reader gets no
@@ -228,8 +242,8 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 
 	// 4. Valid until a quorum of the votes that stand at the token is: each counts
 	// from before it was sent.
-	if err == nil && h.count(votes, standing).Sub(c.now()) < h.terms.MinLeft() {
-		err = &QuorumError{Op: opAcquire, Name: h.name, Reason: ErrTooSlow, Need: a.asked.Need, Votes: c.publish(votes)}
+	if err == nil && h.Count(votes, standing).Sub(c.now()) < h.Terms().MinLeft() {
+		err = &QuorumError{Op: opAcquire, Name: h.Name, Reason: ErrTooSlow, Need: a.asked.Need, Votes: c.publish(votes)}
 	}
 
 	// 5. Failed: give back whatever was granted, and whatever may have been. The
@@ -239,8 +253,8 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 		if ctx.Err() != nil || c.closed.Err() != nil {
 			in = nowhere
 		}
-		h.giveUp(&a.asked, in)
-		h.telling.failed(h.name, a.start, err)
+		a.giveUp(in)
+		a.telling.failed(h.Name, a.start, err)
 		return nil, err
 	}
 	return a.begin(ctx, votes), nil
@@ -250,13 +264,18 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*Lock, error) {
 // hold begins all the same, and is given back at once: so its end is told too. A set gives
 // back all its holds itself.
 func (a *attempt) begin(ctx context.Context, votes []script.Vote) *Lock {
-	orElse(func() { a.h.tellAcquired(a.start, votes) }, func() {
-		lock := a.h.begin(ctx, &a.asked)
-		if a.h.set == nil {
+	unwind.OrElse(func() { a.telling.acquired(a.h, a.start, votes) }, func() {
+		lock := a.hold(ctx)
+		if !a.inSet {
 			lock.giveBack()
 		}
 	})
-	return a.h.begin(ctx, &a.asked)
+	return a.hold(ctx)
+}
+
+// hold makes a hold of the acquisition, and a handle.
+func (a *attempt) hold(ctx context.Context) *Lock {
+	return &Lock{client: a.client, h: a.h, entry: a.h.Begin(ctx, &a.asked)}
 }
 
 // confirm makes the token of the votes, and a quorum of masters stand at it. Usually a quorum
@@ -289,7 +308,7 @@ func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, ask
 	}
 	for i, vote := range votes {
 		if vote.Answer == script.Granted && vote.Grant < int64(h.Last) {
-			h.client.masters[i].Submit(&master.Request{Order: h.name, Call: h.ConfirmCall(vote.Grant), Version: v.Version, To: r, First: true})
+			a.client.masters[i].Submit(&master.Request{Order: h.Name, Call: h.ConfirmCall(vote.Grant), Version: v.Version, To: r, First: true})
 		}
 	}
 	return nil, r
@@ -300,7 +319,7 @@ func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, ask
 // confirm what it has granted: its memory is full by now.) It does the same when a master is
 // silent, with those that have granted meanwhile.
 func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []script.Vote) (standing []script.Vote, err error) {
-	c := a.h.client
+	c := a.client
 	for asked != nil {
 		patience := a.confirmUntil(c.now())
 		left := c.await(ctx, asked, patience)
@@ -321,11 +340,11 @@ func (a *attempt) confirmed(ctx context.Context, asked *quorum.Round, votes []sc
 		}
 		switch {
 		case left != nil:
-			return standing, c.notWaited(left, asked.View, opAcquire, a.h.name, votes)
+			return standing, c.notWaited(left, asked.View, opAcquire, a.h.Name, votes)
 		case more:
 			standing, asked = a.askToConfirm(votes)
 		case !silent:
-			return standing, &QuorumError{Op: opAcquire, Name: a.h.name, Reason: ErrNoQuorum, Need: asked.Need, Votes: c.publish(standing), Lacks: asked.View.Lacks}
+			return standing, &QuorumError{Op: opAcquire, Name: a.h.Name, Reason: ErrNoQuorum, Need: asked.Need, Votes: c.publish(standing), Lacks: asked.View.Lacks}
 		}
 	}
 	return standing, nil
@@ -363,7 +382,7 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clo
 		}
 	}
 	a.asked.Reopen(granted + 1)
-	left = a.h.client.await(ctx, &a.asked, until)
+	left = a.client.await(ctx, &a.asked, until)
 	copy(votes, a.asked.Tally())
 	return left == nil && a.asked.Won(), left
 }

@@ -89,25 +89,6 @@ func TestReEntryKeepsToMaxTTL(t *testing.T) {
 	})
 }
 
-// An Unlock has counted the last entry, and not ended the hold yet: a re-entry at
-// that moment would ask for depth 1, which is a fresh acquisition.
-func TestReEntryBesideTheLastUnlock(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		lock := mustTry(t, c, "job")
-		lock.h.mu.Lock()
-		lock.h.depth--
-		lock.h.mu.Unlock()
-		_, err := c.TryLock(lock.Context(), "job")
-		requireErr(t, err, ErrNotAcquired, ErrReleased)
-		lock.h.mu.Lock()
-		lock.h.depth++
-		lock.h.mu.Unlock()
-		must(t, lock.Unlock(background))
-	})
-}
-
 // Whoever of both said so, nothing is entered again, and nobody is asked.
 func TestWithoutReentry(t *testing.T) {
 	t.Parallel()

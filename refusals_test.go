@@ -95,8 +95,8 @@ func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
 		mine.AcquireCall(terms, nowhere), mine.AcquireCall(terms, in), mine.JointCall(terms, 1), mine.ReenterCall(2, terms), mine.ConfirmCall(1 << 41),
 		mine.ExtendCall(terms), mine.RepairCall(1, terms), mine.ExitCall(1), script.Verify.Call([]*string{&k.Lock}, uint64(1<<41)),
 		reads.AcquireCall(terms, nowhere), reads.AcquireCall(terms, in), reads.StayCall(terms), reads.ConfirmCall(0), reads.RepairCall(1, terms),
-		mine.ReleaseCall(), mine.PassCall(&channel), mine.UndoCall(goneTTL, nowhere), mine.UndoCall(0, in), reads.UndoCall(0, in),
-		mine.LingerCall(DefaultTTL, goneTTL), script.Leave.Call([]*string{&k.Lock, &k.Queue}, &channel),
+		mine.ReleaseCall(), mine.PassCall(&channel), mine.UndoCall(lease.GoneTTL, nowhere), mine.UndoCall(0, in), reads.UndoCall(0, in),
+		mine.LingerCall(DefaultTTL, lease.GoneTTL), script.Leave.Call([]*string{&k.Lock, &k.Queue}, &channel),
 	}
 	renews := map[*script.Operation]bool{script.Extend: true, script.Reenter: true, script.Stay: true, script.Repair: true, script.Restore: true}
 	gives := func(c script.Call) bool { return c.NoVote && c.Operation != script.Exit }

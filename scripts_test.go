@@ -74,7 +74,7 @@ func TestWhatNeedsAVote(t *testing.T) {
 		reader.AcquireCall(terms, nowhere), reader.AcquireCall(terms, in), reader.StayCall(terms), reader.ConfirmCall(0), reader.RepairCall(1, terms),
 	}
 	gives := []script.Call{
-		h.ExitCall(1), h.ReleaseCall(), h.PassCall(&channel), h.UndoCall(goneTTL, nowhere), h.UndoCall(0, in), h.LingerCall(5*time.Second, goneTTL),
+		h.ExitCall(1), h.ReleaseCall(), h.PassCall(&channel), h.UndoCall(lease.GoneTTL, nowhere), h.UndoCall(0, in), h.LingerCall(5*time.Second, lease.GoneTTL),
 		script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, &channel),
 	}
 	for kind, r := range bothKinds(t) {
@@ -161,7 +161,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 			case "undo":
 				one = h.UndoCall(0, rapid.SampledFrom([]lease.Place{nowhere, in}).Draw(t, "place"))
 			case "mark":
-				one = h.UndoCall(goneTTL, nowhere)
+				one = h.UndoCall(lease.GoneTTL, nowhere)
 			case "repair":
 				one = h.RepairCall(depth, terms)
 			case "verify":
@@ -185,7 +185,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 				}
 				continue
 			case "linger":
-				one = h.LingerCall(terms.TTL, rapid.SampledFrom([]time.Duration{0, goneTTL}).Draw(t, "mark"))
+				one = h.LingerCall(terms.TTL, rapid.SampledFrom([]time.Duration{0, lease.GoneTTL}).Draw(t, "mark"))
 			case "persist":
 				for _, r := range both {
 					r.Persist(background, k.Lock)
@@ -396,7 +396,7 @@ func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 				"made linger":       func(mark time.Duration) script.Call { return h.LingerCall(time.Second, mark) },
 				"given back unread": func(mark time.Duration) script.Call { return reader.UndoCall(mark, nowhere) },
 			} {
-				for _, mark := range []time.Duration{0, goneTTL} {
+				for _, mark := range []time.Duration{0, lease.GoneTTL} {
 					must(t, r.FlushAll(background).Err())
 					must(t, memberOfOne(r))
 					must(t, r.Set(background, k.Fence, int64(1)<<41, 0).Err())
@@ -580,7 +580,7 @@ func TestAMasterWithoutMemoryFrees(t *testing.T) {
 			_, err := callIn(script.BatchSource, r, h.AcquireCall(terms, nowhere))
 			must(t, err)
 			must(t, r.ConfigSet(background, "maxmemory", "1").Err())
-			v, err := callIn(script.BatchSource, r, h.UndoCall(goneTTL, nowhere))
+			v, err := callIn(script.BatchSource, r, h.UndoCall(lease.GoneTTL, nowhere))
 			lock, mark := r.Exists(background, h.Keys.Lock).Val(), r.Exists(background, h.Keys.Gone).Val()
 			if err != nil || v.Answer != script.Granted || lock != 0 || mark != 1 {
 				t.Errorf("%s, reads %v: it says %v (%v); locks %d, marks %d", kind, reads, v.Answer, err, lock, mark)
@@ -592,7 +592,7 @@ func TestAMasterWithoutMemoryFrees(t *testing.T) {
 		must(t, err)
 		must(t, r.ConfigSet(background, "maxmemory", "1").Err())
 		h := holdOf("owner", false)
-		_, err = callIn(script.BatchSource, r, h.UndoCall(goneTTL, nowhere))
+		_, err = callIn(script.BatchSource, r, h.UndoCall(lease.GoneTTL, nowhere))
 		if !redis.HasErrorPrefix(err, "OOM") || r.Exists(background, h.Keys.Gone).Val() != 0 || r.Exists(background, h.Keys.Lock).Val() != 1 {
 			t.Errorf("%s: another has the lock: %v", kind, err)
 		}

@@ -62,8 +62,8 @@ func slotOf(name string) (of string, slot int) {
 func (c *Client) lockSlot(ctx context.Context, name string, cfg lockConfig, mayWait bool) (*Lock, error) {
 	k := cfg.slots
 	for slot := range MaxSlots {
-		if h := heldBy(ctx, c, slotName(name, slot+1)); h != nil {
-			return h.reenter(ctx, cfg)
+		if h := c.holds.FromContext(ctx, slotName(name, slot+1)); h != nil {
+			return c.reenter(ctx, h, cfg)
 		}
 	}
 	var lock *Lock
@@ -112,7 +112,7 @@ func (c *Client) waitForSlot(ctx context.Context, name string, cfg lockConfig) (
 				failed = r.err
 			}
 		case taken != nil:
-			r.lock.h.giveBack() // another was faster
+			r.lock.giveBack() // another was faster
 			leave[r.slot]()
 		default:
 			taken = r.lock
@@ -121,7 +121,7 @@ func (c *Client) waitForSlot(ctx context.Context, name string, cfg lockConfig) (
 					leave()
 				}
 			}
-			context.AfterFunc(taken.ctx, leave[r.slot])
+			context.AfterFunc(taken.Context(), leave[r.slot])
 		}
 	}
 	if taken == nil {

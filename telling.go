@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
@@ -80,64 +81,50 @@ func (t *telling) tellFailed(name string, took time.Duration, err error) {
 	})
 }
 
-// told is how the observer knows the hold.
-func (h *hold) told() Hold {
-	_, slot := slotOf(h.name)
-	return Hold{Name: h.name, Slot: slot, Token: h.Token, Reads: h.Token == 0, Set: h.set != nil}
+// hold is how the observer knows a hold.
+func (t *telling) hold(h *lease.Hold) Hold {
+	_, slot := slotOf(h.Name)
+	return Hold{Name: h.Name, Slot: slot, Token: h.Token, Reads: h.Token == 0, Set: t.call.Set}
 }
 
-// observer is who is told of the hold. It is nobody for one that no call to lock asked for: that of ForceUnlock.
-func (h *hold) observer() *Observer {
-	if h.telling == nil {
-		return new(Observer)
-	}
-	return &h.client.observer
-}
-
-// tellAcquired comes before begin, so that the end of the hold is told after it.
-func (h *hold) tellAcquired(start clock.Instant, votes []script.Vote) {
-	if acquired := h.observer().Acquired; acquired != nil {
-		acquired(h.telling.ctx, Acquisition{h.told(), h.client.now().Sub(start), h.client.publish(votes)})
+// acquired comes before the hold begins, so that its end is told after it.
+func (t *telling) acquired(h *lease.Hold, start clock.Instant, votes []script.Vote) {
+	if t != nil && t.client.observer.Acquired != nil {
+		t.client.observer.Acquired(t.ctx, Acquisition{t.hold(h), t.client.now().Sub(start), t.client.publish(votes)})
 	}
 }
 
-func (h *hold) tellRenewed(validFor time.Duration) {
-	if renewed := h.observer().Renewed; renewed != nil {
-		renewed(h.telling.ctx, Renewal{h.told(), validFor})
+// A telling is a lease.Observer. That of a hold that no call to lock asked for, as ForceUnlock's, is nil.
+
+func (t *telling) Renewed(h *lease.Hold, validFor time.Duration) {
+	if t != nil && t.client.observer.Renewed != nil {
+		t.client.observer.Renewed(t.ctx, Renewal{t.hold(h), validFor})
 	}
 }
 
-func (h *hold) tellRenewalFailed(v *membership.View, votes []script.Vote) {
-	failed := h.observer().RenewalFailed
-	if failed == nil {
+func (t *telling) RenewalFailed(h *lease.Hold, v *membership.View, votes []script.Vote) {
+	if t == nil || t.client.observer.RenewalFailed == nil {
 		return
 	}
-	h.mu.Lock()
-	alive, left := h.alive(), h.lease.Until().Sub(h.client.now())
-	h.mu.Unlock()
-	if alive {
-		failed(h.telling.ctx, FailedRenewal{h.told(), left, h.client.notGranted(v, opExtend, h.name, votes)})
+	if left, alive := h.Left(); alive {
+		t.client.observer.RenewalFailed(t.ctx, FailedRenewal{t.hold(h), left, t.client.notGranted(v, opExtend, h.Name, votes)})
 	}
 }
 
-func (h *hold) tellEnded(cause error) {
-	ended := h.observer().Ended
-	if ended == nil {
+func (t *telling) Ended(h *lease.Hold, cause error) {
+	if t == nil || t.client.observer.Ended == nil {
 		return
 	}
-	h.mu.Lock()
-	end := HoldEnd{Held: h.endedAt.Sub(h.began), Cause: cause}
-	h.mu.Unlock()
-	end.Hold = h.told()
-	if (cause == ErrReleased || cause == ErrClosed) && h.lingers() {
-		end.TakenFor = h.takenUntil().Sub(h.client.now())
+	end := HoldEnd{Hold: t.hold(h), Held: h.Held(), Cause: cause}
+	if cause == ErrReleased || cause == ErrClosed {
+		end.TakenFor = h.TakenFor()
 	}
-	ended(h.telling.ctx, end)
+	t.client.observer.Ended(t.ctx, end)
 }
 
-func (h *hold) tellJump(master int, by time.Duration) {
-	if jumped := h.observer().ClockJumped; jumped != nil {
-		jumped(h.telling.ctx, ClockJump{h.told(), h.client.masters[master].Name, by})
+func (t *telling) ClockJumped(h *lease.Hold, master int, by time.Duration) {
+	if t != nil && t.client.observer.ClockJumped != nil {
+		t.client.observer.ClockJumped(t.ctx, ClockJump{t.hold(h), t.client.masters[master].Name, by})
 	}
 }
 

@@ -317,7 +317,7 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 			return nil, false, err
 		}
 		a = c.prepare(c.members.View(), name, w.Want, c.placeFor(w.Ticket))
-		a.h.send(&a.asked, a.call)
+		a.h.Send(&a.asked, a.call)
 	}
 	if w.Began, w.Asked = a.start, a.in.Waits(); w.Asked {
 		w.EverAsked, w.Ticket, w.Reads = true, a.in.Ticket, w.Want.reads
@@ -363,29 +363,45 @@ func (c *Client) learnTime(master int, v script.Vote) {
 	}
 }
 
-// handOver ends h for the waiters of this client, and returns the attempt of the one
-// whose turn it is then, if there is one and it does not ask for itself. The caller
-// sends the attempt.
-func (c *Client) handOver(h *hold) *attempt {
-	if !c.holds.remove(h) || !h.unblocks() {
-		return nil
-	}
-	w, ticket := c.queues.Next(h.name)
+// callers are those of the client who want a name that another one has.
+type callers struct{ c *Client }
+
+func (o callers) Block(name string) { o.c.queues.Block(name) }
+
+func (o callers) Unblock(name string) { o.c.queues.Unblock(name) }
+
+// Next returns the acquisition of the waiter whose turn it is after h, if there is one and it does not ask for itself.
+func (o callers) Next(h *lease.Hold) lease.Next {
+	w, ticket := o.c.queues.Next(h.Name)
 	if w == nil {
-		return nil
+		return lease.Next{}
 	}
-	a := h.nextAttempt(w.Want, ticket)
-	if !c.queues.Hand(w, a) {
-		return nil // it has left
+	a := o.c.nextAttempt(h, w.Want, ticket)
+	if !o.c.queues.Hand(w, a) || a == nil { // it has left, or asks by itself
+		return lease.Next{}
 	}
-	return a // or nil: then w asks by itself
+	next := lease.Next{Asked: &a.asked, Call: a.call}
+	if a.h.Since != 0 {
+		next.Keep = &o.c.channel
+	}
+	return next
 }
 
-// forget ends h for the waiters of this client.
-func (c *Client) forget(h *hold) {
-	if c.holds.remove(h) && h.unblocks() {
-		c.queues.Unblock(h.name)
+// nextAttempt prepares the attempt of the caller of this client who comes after h, and
+// has this ticket. As long as this client may keep the name, the masters keep it for
+// that caller, whoever else waits. It returns nil if the deployment does not allow what the
+// caller wants, who may not have asked before: the caller is told so when it asks by itself.
+func (c *Client) nextAttempt(h *lease.Hold, cfg lockConfig, ticket waitqueue.Ticket) *attempt {
+	v := c.members.View()
+	if c.suits(v, &cfg) != nil {
+		return nil
 	}
+	in := c.placeFor(ticket)
+	a := c.prepare(v, h.Name, cfg, in)
+	if in.Waits() && !cfg.fair && c.now().Before(h.Since.Add(keepFor)) {
+		a.h.Since = h.Since
+	}
+	return a
 }
 
 // stopWaiting takes w out of all queues, with the lock or without.
@@ -397,7 +413,7 @@ func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
 	})
 	abandonLast(w)
 	if untaken != nil {
-		untaken.h.giveUp(&untaken.asked, nowhere)
+		untaken.giveUp(nowhere)
 	}
 	c.notices.Rest(&w.Listener)
 }
@@ -407,7 +423,7 @@ func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
 // told later, unless a caller waits again by then. Otherwise that master would first
 // keep the free lock for this client when another client asks for it.
 func (c *Client) leaveQueues(name string, had *Lock) {
-	knows := func(master int) bool { return had != nil && had.h.granted(master) }
+	knows := func(master int) bool { return had != nil && had.h.Master(master).Granted }
 	leave := c.leaveRequest(name, &c.channel)
 	leave.Until = c.now().Add(script.QueueTTL)
 	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.queues.Waiting(name) > 0 })
@@ -448,13 +464,12 @@ func (c *Client) goOn(index int, lockKey string) {
 // client held the lock. If that hold is over by now, it returns last, the error from
 // before.
 func (c *Client) heldHere(name string, last error) error {
-	h := c.holds.latest(name)
+	h := c.holds.Latest(name)
 	if h == nil {
 		return last
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.needed(), FreeIn: max(0, h.lease.Until().Sub(c.now()))}
+	left, _ := h.Left()
+	return &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.needed(), FreeIn: max(0, left)}
 }
 
 // askEvery is the interval at which a waiter that the masters call asks by itself.

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -409,7 +410,7 @@ func blockedWaitersAreQuiet(t *testing.T, d *deployment, dead int) {
 			}
 		}
 		took := time.Since(start)
-		renewals := renewals * took.Seconds() / ttl.Seconds()
+		renewals := lease.Renewals * took.Seconds() / ttl.Seconds()
 		if most := int(clients*2*took.Seconds()+renewals) + 2; calls > most || calls < seconds {
 			t.Errorf("master %d: %d script calls in %v for %d waiting clients and a renewing holder; want at most %d", dead+i, calls, took, clients, most)
 		}

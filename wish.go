@@ -1,7 +1,5 @@
 package redlock
 
-import "context"
-
 // RenewWithContext makes the watchdog renew the lease only as long as the context that was
 // given to Lock has not ended. Use it in request handlers: otherwise a handler that
 // returns without Unlock blocks the name for as long as the process lives.
@@ -20,50 +18,3 @@ import "context"
 func RenewWithContext() LockOption {
 	return lockOption(func(l *lockConfig) { l.withCtx = true })
 }
-
-// wish is what a handle with RenewWithContext wants from its hold: that the hold is
-// renewed until the handle's context ends. For other handles, which want it until
-// their Unlock, it is nil.
-type wish struct {
-	unregister func() bool
-	ended      bool // guarded by the hold's mu, as what follows
-	dropped    bool
-}
-
-// wishUntil returns the wish of a handle that was entered with ctx.
-func (h *hold) wishUntil(ctx context.Context, withCtx bool) *wish {
-	if !withCtx {
-		return nil
-	}
-	w := new(wish)
-	w.unregister = context.AfterFunc(ctx, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if !w.dropped {
-			w.ended = true
-			h.ceased++
-		}
-	})
-	return w
-}
-
-// stop ends the wait for the context.
-func (w *wish) stop() {
-	if w != nil {
-		w.unregister()
-	}
-}
-
-// drop takes a wish back, of a handle that is unlocked. The caller holds mu.
-func (h *hold) drop(w *wish) {
-	if w == nil {
-		return
-	}
-	w.dropped = true
-	if w.ended {
-		h.ceased--
-	}
-}
-
-// renews reports whether the watchdog renews the hold. The caller holds mu.
-func (h *hold) renews() bool { return h.watchdog && h.depth > h.ceased }

@@ -1,10 +1,9 @@
-package redlock
+package lease
 
 import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
@@ -12,22 +11,22 @@ import (
 )
 
 const (
-	// renewals is how often a lease is renewed within its ttl.
-	renewals = 3
+	// Renewals is how often a lease is renewed within its ttl.
+	Renewals = 3
 
-	// renewRetries is how often within a ttl a renewal that brought no quorum is
+	// RenewRetries is how often within a ttl a renewal that brought no quorum is
 	// tried again, and a master that failed in one that may be won yet is asked again.
-	renewRetries = 12
+	RenewRetries = 12
 
-	// suspendInterval is how often suspendCheck looks whether the clock ran on
+	// SuspendInterval is how often suspendCheck looks whether the clock ran on
 	// while Go's timers stood still, as they do while the machine is suspended.
-	suspendInterval = 250 * time.Millisecond
+	SuspendInterval = 250 * time.Millisecond
 )
 
 // tick is what the hold's timer calls: it ends a hold whose lease has run out,
 // and renews one that is due. The timer never waits for a master.
-func (h *hold) tick() {
-	now := h.client.now()
+func (h *Hold) tick() {
+	now := h.holds.Now()
 	h.mu.Lock()
 	if h.ended != nil {
 		h.mu.Unlock()
@@ -35,27 +34,27 @@ func (h *hold) tick() {
 	}
 	if !now.Before(h.lease.Until()) {
 		h.mu.Unlock()
-		h.end(ErrExpired)
+		h.End(ErrExpired)
 		return
 	}
 	due := h.renews() && !now.Before(h.renewAt)
 	ttl := h.terms.TTL
 	if due {
-		h.renewAt = now.Add(ttl / renewRetries) // unless this round succeeds
+		h.renewAt = now.Add(ttl / RenewRetries) // unless this round succeeds
 	}
 	h.timer.Reset(h.untilNextTick(now))
 	h.mu.Unlock()
 	switch {
 	case !due:
 	case h.set != nil:
-		h.set.renew(now, ttl)
+		h.set.Renew(now, ttl/(2*RenewRetries))
 	default:
 		h.renew(ttl)
 	}
 }
 
 // untilNextTick is how long the timer may sleep. The caller holds mu.
-func (h *hold) untilNextTick(now clock.Instant) time.Duration {
+func (h *Hold) untilNextTick(now clock.Instant) time.Duration {
 	next := h.lease.Until()
 	if h.renews() {
 		next = min(next, h.renewAt)
@@ -64,8 +63,8 @@ func (h *hold) untilNextTick(now clock.Instant) time.Duration {
 }
 
 // renewNow makes a renewal due.
-func (h *hold) renewNow() {
-	now := h.client.now()
+func (h *Hold) renewNow() {
+	now := h.holds.Now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended == nil {
@@ -83,8 +82,8 @@ type renewal struct {
 // renew starts a renewal, or lets the last one go on: see askAgain. The requests of a new one take the places of those
 // of the renewal before that are still in the masters' queues. So a queue that is long has the requests of one
 // renewal, not of all, and their turn comes.
-func (h *hold) renew(ttl time.Duration) {
-	v := h.client.members.View()
+func (h *Hold) renew(ttl time.Duration) {
+	v := h.holds.View()
 	h.mu.Lock()
 	before := h.renewal
 	h.mu.Unlock()
@@ -92,13 +91,13 @@ func (h *hold) renew(ttl time.Duration) {
 		return
 	}
 	r := h.extension(v, ttl)
-	start := h.client.now()
+	start := h.holds.Now()
 	r.OnFailure = func() { h.askAgain(r) }
 	told := r.OnVerdict
 	r.OnVerdict = func(is quorum.Verdict) {
 		told(is)
 		if is == quorum.Lost {
-			h.renewAfter(r, start.Add(ttl/renewRetries))
+			h.renewAfter(r, start.Add(ttl/RenewRetries))
 		}
 	}
 	h.mu.Lock()
@@ -109,19 +108,26 @@ func (h *hold) renew(ttl time.Duration) {
 	}
 	h.mu.Unlock()
 	if before == nil {
-		r.Ask(h.client.masters)
+		r.Ask(h.holds.Masters)
 	} else {
-		r.AskInstead(h.client.masters, &before.Round)
+		r.AskInstead(h.holds.Masters, &before.Round)
 	}
 	h.confirmRest(r.View)
 }
 
+// Renew renews a hold of a set that is not over, and has that tried again soon unless it succeeds.
+func (h *Hold) Renew(now clock.Instant) {
+	if h.Over() == nil {
+		h.renew(h.retryRenewal(now))
+	}
+}
+
 // retryRenewal returns the ttl of a renewal that begins now, and has it tried again
 // soon unless it succeeds.
-func (h *hold) retryRenewal(now clock.Instant) time.Duration {
+func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.renewAt = now.Add(h.terms.TTL / renewRetries)
+	h.renewAt = now.Add(h.terms.TTL / RenewRetries)
 	if h.ended == nil {
 		h.timer.Reset(h.untilNextTick(now))
 	}
@@ -131,7 +137,7 @@ func (h *hold) retryRenewal(now clock.Instant) time.Duration {
 // confirmRest asks the masters that have the lock, and do not know its token, to confirm it: they granted a
 // lower number, and were not needed or came late. Verify and Inspect know a holder by its token, and any
 // quorum of its masters may be all that is left.
-func (h *hold) confirmRest(v *membership.View) {
+func (h *Hold) confirmRest(v *membership.View) {
 	if h.Reads.Load() {
 		return
 	}
@@ -142,15 +148,15 @@ func (h *hold) confirmRest(v *membership.View) {
 		asked[i] = s.Granted && !s.Confirmed && s.Grant != int64(h.Token) && v.Out[i] == nil
 	}
 	h.mu.Unlock()
-	for i, m := range h.client.masters {
+	for i, m := range h.holds.Masters {
 		if asked[i] {
-			m.Submit(&master.Request{Order: h.name, Call: h.ConfirmCall(0), Version: v.Version, To: confirming{h}, First: true})
+			m.Submit(&master.Request{Order: h.Name, Call: h.ConfirmCall(0), Version: v.Version, To: confirming{h}, First: true})
 		}
 	}
 }
 
 // confirming is the asker of confirmRest.
-type confirming struct{ *hold }
+type confirming struct{ *Hold }
 
 func (c confirming) Begin(int) bool { return c.Over() == nil }
 
@@ -165,9 +171,9 @@ func (c confirming) Answer(i int, v script.Vote) {
 // askAgain asks those masters again that failed in a renewal which may be won yet. Each is asked a twelfth of the ttl after
 // it was asked before, or when that has failed, if that is later. One whose answer is under way is not: a second request would
 // only stand behind the first. It reports whether the renewal goes on: else another is needed.
-func (h *hold) askAgain(r *renewal) bool {
+func (h *Hold) askAgain(r *renewal) bool {
 	failed, goesOn := r.Failed()
-	now := h.client.now()
+	now := h.holds.Now()
 	h.mu.Lock()
 	goesOn = goesOn && h.ended == nil && h.renewal == r
 	due := failed[:0]
@@ -175,7 +181,7 @@ func (h *hold) askAgain(r *renewal) bool {
 		s := &h.lease.Masters[i]
 		asked := r.Asked[i].Call.Operation
 		goesOn = goesOn && !s.Lost && asked != script.Repair && asked != script.Restore // each repair is one of a round of its own
-		if !now.Before(s.Asked.Add(r.ttl / renewRetries)) {
+		if !now.Before(s.Asked.Add(r.ttl / RenewRetries)) {
 			due = append(due, i)
 		}
 	}
@@ -187,7 +193,7 @@ func (h *hold) askAgain(r *renewal) bool {
 	h.mu.Unlock()
 	if goesOn {
 		for _, i := range due {
-			r.AskAgain(h.client.masters, i)
+			r.AskAgain(h.holds.Masters, i)
 		}
 	}
 	return goesOn
@@ -195,8 +201,8 @@ func (h *hold) askAgain(r *renewal) bool {
 
 // renewAfter starts another renewal at once, if the last one, which is lost, has taken until then. Otherwise the timer does,
 // then.
-func (h *hold) renewAfter(r *renewal, then clock.Instant) {
-	now := h.client.now()
+func (h *Hold) renewAfter(r *renewal, then clock.Instant) {
+	now := h.holds.Now()
 	h.mu.Lock()
 	late := h.ended == nil && h.renewal == r && h.renews() && !now.Before(then)
 	h.mu.Unlock()
@@ -207,7 +213,7 @@ func (h *hold) renewAfter(r *renewal, then clock.Instant) {
 
 // membersChanged renews the hold at once if the members changed in the middle of its last
 // renewal.
-func (h *hold) membersChanged() {
+func (h *Hold) membersChanged() {
 	h.mu.Lock()
 	again := h.ended == nil && h.renews() && h.renewal != nil && !h.renewal.Won()
 	ttl := h.terms.TTL
@@ -217,10 +223,10 @@ func (h *hold) membersChanged() {
 	}
 }
 
-// extend asks all masters to extend the lease.
-func (h *hold) extend(v *membership.View, ttl time.Duration) *quorum.Round {
+// Extend asks all masters to extend the lease.
+func (h *Hold) Extend(v *membership.View, ttl time.Duration) *quorum.Round {
 	r := h.extension(v, ttl)
-	r.Ask(h.client.masters)
+	r.Ask(h.holds.Masters)
 	return &r.Round
 }
 
@@ -228,37 +234,36 @@ func (h *hold) extend(v *membership.View, ttl time.Duration) *quorum.Round {
 // not left when the hold ends never will. A master that did not have the lock the last
 // time is sent a repair instead, which writes it back: as long as a quorum renews without
 // it, a lock survives any number of masters losing it one after the other.
-func (h *hold) extension(v *membership.View, ttl time.Duration) *renewal {
-	c := h.client
+func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	t := h.termsAt(v, ttl)
-	start := c.now()
+	start := h.holds.Now()
 	r := &renewal{ttl: ttl}
 	r.Init(v)
 	r.Held, r.During = true, h
-	var to [quorum.MaxMasters]lease.Question
-	r.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote { return h.take(i, to[i], vote, t, v) })
+	var to [quorum.MaxMasters]Question
+	r.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote { return h.Take(i, to[i], vote, t, v) })
 	r.OnVerdict = func(quorum.Verdict) {
 		switch votes := r.Tally(); {
 		case quorum.Decide(votes, r.Need) == quorum.Won:
 			h.renewed(t, start)
 		case quorum.Disowned(votes, r.Majority):
-			h.end(ErrLost)
+			h.End(ErrLost)
 		default:
-			h.tellRenewalFailed(v, votes)
+			h.observer.RenewalFailed(h, v, votes)
 		}
 	}
-	requests := r.Requests(len(c.masters))
+	requests := r.Requests(len(h.holds.Masters))
 	extending := h.ExtendCall(t)
 	h.mu.Lock()
 	h.longest = max(h.longest, t.KeyTTL())
 	valid := start.Before(h.lease.Until())
 	for i := range requests {
-		requests[i] = master.Request{Order: h.name, Call: extending, Version: v.Version, To: &r.Round, First: h.lease.Masters[i].Answered}
-		to[i] = lease.ToExtend
+		requests[i] = master.Request{Order: h.Name, Call: extending, Version: v.Version, To: &r.Round, First: h.lease.Masters[i].Answered}
+		to[i] = ToExtend
 		if h.lease.Masters[i].Lost && valid && v.Out[i] == nil {
 			requests[i].Call = h.RepairCall(h.depth, t)
 			h.lease.Masters[i].Repairs++
-			to[i] = lease.ToRepair
+			to[i] = ToRepair
 		}
 	}
 	h.mu.Unlock()
@@ -266,28 +271,38 @@ func (h *hold) extension(v *membership.View, ttl time.Duration) *renewal {
 }
 
 // renewed notes that a round that began at start brought a quorum.
-func (h *hold) renewed(t quorum.Terms, start clock.Instant) {
-	now := h.client.now()
+func (h *Hold) renewed(t quorum.Terms, start clock.Instant) {
+	now := h.holds.Now()
 	h.mu.Lock()
 	if h.ended != nil {
 		h.mu.Unlock()
 		return
 	}
-	h.renewAt = max(h.renewAt, start.Add(t.TTL/renewals))
+	h.renewAt = max(h.renewAt, start.Add(t.TTL/Renewals))
 	h.timer.Reset(h.untilNextTick(now))
 	left := h.lease.Until().Sub(now)
 	h.mu.Unlock()
-	h.tellRenewed(left)
+	h.observer.Renewed(h, left)
 }
 
-// extended makes t the terms of the renewals to come.
-func (h *hold) extended(t quorum.Terms, now clock.Instant) {
+// Extended makes the ttl that of the Renewals to come, when a quorum has extended the lease by it. It returns why the hold
+// is over, if the answers came too late to count.
+func (h *Hold) Extended(v *membership.View, ttl time.Duration) error {
+	h.extended(h.termsAt(v, ttl), h.holds.Now())
+	if !h.Valid() {
+		return h.End(ErrExpired)
+	}
+	return nil
+}
+
+// extended makes t the terms of the Renewals to come.
+func (h *Hold) extended(t quorum.Terms, now clock.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended != nil {
 		return
 	}
 	h.terms = t
-	h.renewAt = now.Add(t.TTL / renewals)
+	h.renewAt = now.Add(t.TTL / Renewals)
 	h.timer.Reset(h.untilNextTick(now))
 }

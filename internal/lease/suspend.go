@@ -1,4 +1,4 @@
-package redlock
+package lease
 
 import (
 	"sync"
@@ -9,6 +9,8 @@ import (
 // suspended time, so those of the holds would fire late by as much. Where the
 // clock counts none either (clock_other.go), it never finds anything.
 type suspendCheck struct {
+	born time.Time
+
 	mu    sync.Mutex
 	timer *time.Timer // nil while nothing is held
 	ahead time.Duration
@@ -16,30 +18,30 @@ type suspendCheck struct {
 }
 
 // start makes the check run until nothing is held any more.
-func (s *suspendCheck) start(c *Client) {
+func (s *suspendCheck) start(holds *Holds) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.timer == nil && !s.ended {
-		s.ahead = c.ahead()
-		s.timer = time.AfterFunc(suspendInterval, func() { s.check(c) })
+		s.ahead = s.aheadOf(holds)
+		s.timer = time.AfterFunc(SuspendInterval, func() { s.check(holds) })
 	}
 }
 
-func (s *suspendCheck) check(c *Client) {
+func (s *suspendCheck) check(holds *Holds) {
 	s.mu.Lock()
-	holds := c.holds.all()
-	if s.ended || len(holds) == 0 {
+	all := holds.All()
+	if s.ended || len(all) == 0 {
 		s.timer = nil
 		s.mu.Unlock()
 		return
 	}
 	before := s.ahead
-	s.ahead = c.ahead()
+	s.ahead = s.aheadOf(holds)
 	slept := s.ahead - before
-	s.timer.Reset(suspendInterval)
+	s.timer.Reset(SuspendInterval)
 	s.mu.Unlock()
 	if slept > time.Millisecond {
-		for _, h := range holds {
+		for _, h := range all {
 			h.tick()
 		}
 	}
@@ -54,5 +56,7 @@ func (s *suspendCheck) stop() {
 	}
 }
 
-// ahead is how much further the clock has run than Go's timers.
-func (c *Client) ahead() time.Duration { return time.Duration(c.now()) - time.Since(c.born) }
+// aheadOf is how much further the clock of the holds has run than Go's timers.
+func (s *suspendCheck) aheadOf(holds *Holds) time.Duration {
+	return time.Duration(holds.Now()) - time.Since(s.born)
+}

@@ -1,0 +1,17 @@
+package lease
+
+import "errors"
+
+// Why a hold is over.
+var (
+	ErrReleased = errors.New("redlock: already released")
+	ErrExpired  = errors.New("redlock: lease expired")
+	ErrLost     = errors.New("redlock: lock lost")
+)
+
+// Why a hold is not entered again, or not made a reader's.
+var (
+	ErrUpgrade = errors.New("redlock: a lock that is held for reading cannot be locked for writing")
+	ErrReentry = errors.New("redlock: the context carries this lock already, and it is not to be entered again")
+	ErrWriters = errors.New("redlock: other handles of the hold are for writing")
+)

@@ -1,0 +1,327 @@
+package lease
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// Hold is one fresh acquisition and all re-entries into it: what all entries share.
+type Hold struct {
+	Owner // its token is set before Begin, then constant; whether it reads, before its first request, or by Downgrade
+	Name  string
+	Delay time.Duration // for how much longer the masters keep the lock
+	Since clock.Instant // when this client got the name from another; 0: Begin sets it
+
+	holds    *Holds
+	observer Observer
+	set      Set // it is one of several that are held together; nil: it stands alone
+	watchdog bool
+	withCtx  bool // of the fresh acquisition
+	once     bool
+	maxHold  time.Duration
+	drift    float64
+	older    *Hold // of the same name; guarded by the holds
+
+	// Set by Begin, then constant.
+	first  Entry // the fresh acquisition, or the set's
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex    // never held over I/O, a channel or a call of the client's
+	began   clock.Instant // by Begin
+	atLeast time.Duration // after that it stays taken for so long; 0: not
+	terms   quorum.Terms  // of the next renewal
+	lease   Lease
+	again   map[*Entry]struct{} // the re-entries that are not unlocked
+	depth   int                 // entries that are not unlocked, and re-entries under way
+	writers int                 // those of them that write
+	ceased  int                 // those of them that wish for no renewal any more
+	blocks  bool                // other callers of this client do not ask for the name
+	ended   error               // why it is over; nil while held
+	endedAt clock.Instant
+	timer   *time.Timer
+	renewAt clock.Instant
+	renewal *renewal      // the watchdog's last one
+	longest time.Duration // key ttl ever asked for: after that no master has the lock
+}
+
+// Config is what a hold is to be.
+type Config struct {
+	TTL       time.Duration
+	Delay     time.Duration // for how much longer the masters keep the lock
+	Drift     float64
+	MaxHold   time.Duration // it ends then at the latest; 0: no bound. In a set, Bound sets it
+	AtLeast   time.Duration // the name stays taken until then; 0: not. In a set, Bound sets it
+	Reads     bool
+	Watchdog  bool // it is renewed
+	WithCtx   bool // but only as long as the context of the acquisition lasts
+	NoReentry bool
+	Set       Set // nil: it stands alone
+	Observer  Observer
+}
+
+// New returns a hold of a name, which has no votes yet.
+func (s *Holds) New(v *membership.View, name, owner string, c Config) *Hold {
+	h := &Hold{
+		Name:     name,
+		Delay:    c.Delay,
+		holds:    s,
+		observer: c.Observer,
+		set:      c.Set,
+		watchdog: c.Watchdog,
+		withCtx:  c.WithCtx,
+		once:     c.NoReentry,
+		maxHold:  c.MaxHold,
+		atLeast:  c.AtLeast,
+		drift:    c.Drift,
+		depth:    1,
+	}
+	h.ID, h.Keys = owner, script.KeysOf(s.Prefix, name, owner)
+	h.Reads.Store(c.Reads)
+	if h.set != nil {
+		h.maxHold, h.atLeast = 0, 0 // Bound sets them for all from the same moment
+	}
+	h.terms = h.termsAt(v, c.TTL)
+	h.lease.Init(v, len(s.Masters))
+	h.longest = h.terms.KeyTTL()
+	return h
+}
+
+// termsAt returns the terms of all that asks for a lease at a view. It never makes them longer than the
+// deployment allows, whatever was checked before: no master may keep a lock for longer than the max ttl, because a
+// member that takes the place of another sits out only that long.
+func (h *Hold) termsAt(v *membership.View, ttl time.Duration) quorum.Terms {
+	return quorum.TermsOf(min(ttl, v.Table.MaxLease()-h.Delay), h.Delay, h.drift)
+}
+
+// Terms are those of the acquisition, or of the next renewal.
+func (h *Hold) Terms() quorum.Terms {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.terms
+}
+
+// Send sends the same call to all masters.
+func (h *Hold) Send(r *quorum.Round, call script.Call) {
+	requests := r.Requests(len(h.lease.Masters))
+	h.mu.Lock()
+	for i, s := range h.lease.Masters {
+		requests[i] = master.Request{Order: h.Name, Call: call, Version: r.View.Version, To: r, First: s.Answered}
+	}
+	h.mu.Unlock()
+	r.Ask(h.holds.Masters)
+}
+
+// Count takes the votes of the acquisition, and returns until when a quorum of
+// those that stand at the token is valid.
+func (h *Hold) Count(votes, standing []script.Vote) clock.Instant {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lease.Acquire(votes, standing, h.terms, h.holds.Now())
+}
+
+// alive reports whether the lease is running. The caller holds mu.
+func (h *Hold) alive() bool {
+	return h.ended == nil && h.holds.Now().Before(h.lease.Until())
+}
+
+// Take notes a master's answer, and returns what counts of it in its round. If the answer takes back what
+// proved the lease, the hold is over, and the timer fires at once to say so.
+func (h *Hold) Take(i int, to Question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
+	h.mu.Lock()
+	now := h.holds.Now()
+	counted, jumped, takenBack := h.lease.Take(i, Answer{To: to, Vote: v, Terms: t, Reads: h.Reads.Load(), Now: now}, at, h.ended != nil)
+	if takenBack && h.timer != nil {
+		h.timer.Reset(h.untilNextTick(now))
+	}
+	h.mu.Unlock()
+	if jumped != 0 {
+		h.observer.ClockJumped(h, i, jumped)
+	}
+	return counted
+}
+
+// Master is what is known of one master.
+func (h *Hold) Master(i int) Master {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lease.Masters[i]
+}
+
+// Begin makes the acquisition a hold, with its first entry: from here on it has a context, a watchdog,
+// and receives the votes of the stragglers itself.
+func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
+	// The caller's context may have a method AfterFunc, and cancel is called with mu held: contextIn hides that.
+	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
+	h.cancel = cancel
+	h.first = Entry{hold: h, ctx: inner, cancel: func(error) {}, wish: h.wishUntil(ctx, h.withCtx)}
+	now := h.holds.Now()
+	h.mu.Lock()
+	if h.Since == 0 {
+		h.Since = now
+	}
+	h.began = now
+	if h.maxHold > 0 {
+		h.lease.Limit = now.Add(h.maxHold)
+	}
+	h.renewAt = now.Add(h.terms.TTL / Renewals)
+	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
+	t := h.terms
+	if !h.Reads.Load() {
+		h.writers, h.blocks = 1, true
+	}
+	blocks := h.blocks
+	h.first.writes = blocks
+	h.mu.Unlock()
+	if blocks {
+		h.holds.Callers.Block(h.Name)
+	}
+	h.holds.add(h)
+	if h.Over() != nil {
+		h.forget() // it ended before it was there to be removed
+	}
+	if h.set != nil {
+		h.set.Joined(h)
+	}
+	h.holds.suspend.start(h.holds)
+
+	late := func(i int, v script.Vote) script.Vote {
+		h.Take(i, ToAcquire, v, t, asked.View)
+		return v
+	}
+	asked.Receive(false, late)
+	return &h.first
+}
+
+// Bound makes the bounds of a set's hold count from now.
+func (h *Hold) Bound(now clock.Instant, maxHold, atLeast time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.began, h.atLeast = now, atLeast
+	if maxHold > 0 && h.ended == nil {
+		h.lease.Limit = now.Add(maxHold)
+		h.timer.Reset(h.untilNextTick(now))
+	}
+}
+
+// End ends the hold, once, and returns why it is over: cause, or the cause that
+// came before it. Renewal has stopped when End returns.
+func (h *Hold) End(cause error) error {
+	h.mu.Lock()
+	if h.ended != nil {
+		defer h.mu.Unlock()
+		return h.ended
+	}
+	now := h.holds.Now()
+	if cause != ErrLost && !now.Before(h.lease.Until()) {
+		cause = h.unproved()
+	}
+	h.ended, h.endedAt = cause, now
+	h.timer.Stop()
+	h.cancel(cause) // with mu held: a caller that gets ended as an error finds the context done
+	h.endReEntries(cause)
+	entries := slices.Collect(maps.Keys(h.again))
+	h.mu.Unlock()
+	h.first.wish.stop()
+	for _, e := range entries {
+		e.wish.stop()
+	}
+
+	if cause != ErrReleased {
+		h.forget() // else handOver does it, with the release
+	}
+	if h.set != nil {
+		h.set.Ended(cause)
+	}
+	h.observer.Ended(h, cause) // after all contexts: an observer may take its time
+	return cause
+}
+
+// forget ends it for the other callers of this client.
+func (h *Hold) forget() {
+	if h.holds.remove(h) {
+		h.Unblock()
+	}
+}
+
+// handOver is forget for a hold that is released: it returns the acquisition of the caller whose turn it is then.
+func (h *Hold) handOver() Next {
+	if !h.holds.remove(h) || !h.unblocks() {
+		return Next{}
+	}
+	return h.holds.Callers.Next(h)
+}
+
+// Unblock lets other callers of this client ask for the name, unless they can already.
+func (h *Hold) Unblock() {
+	if h.unblocks() {
+		h.holds.Callers.Unblock(h.Name)
+	}
+}
+
+// unblocks reports, once, that other callers of this client may ask for the name now, and
+// could not before.
+func (h *Hold) unblocks() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	did := h.blocks
+	h.blocks = false
+	return did
+}
+
+// unproved returns why a lease is not running: ErrLost if it would be, had masters not said "not yours", or if
+// those that did not are no quorum; else ErrExpired, because its time ran out (and the timer is late: the process
+// was stopped, or busy). The caller holds mu.
+func (h *Hold) unproved() error {
+	if h.lease.Disowned() {
+		return ErrLost
+	}
+	return ErrExpired
+}
+
+// Valid reads the clock, and reports whether the hold is proved.
+func (h *Hold) Valid() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.alive()
+}
+
+// Left is how long the lease lasts if nothing renews it, and whether it is running.
+func (h *Hold) Left() (left time.Duration, alive bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lease.Until().Sub(h.holds.Now()), h.alive()
+}
+
+// Until is when the lease ends if nothing renews it, or when the hold ended, if that was earlier.
+func (h *Hold) Until() clock.Instant {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	until := h.lease.Until()
+	if h.ended != nil {
+		until = min(until, h.endedAt)
+	}
+	return until
+}
+
+// Held is how long a hold that is over lasted.
+func (h *Hold) Held() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.endedAt.Sub(h.began)
+}
+
+// Over returns why the hold is over, or nil.
+func (h *Hold) Over() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ended
+}

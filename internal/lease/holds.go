@@ -1,0 +1,107 @@
+package lease
+
+import (
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/unwind"
+)
+
+// Holds are those of a client.
+type Holds struct {
+	Client
+	suspend suspendCheck
+
+	mu     sync.Mutex // held over no call
+	byName map[string]*Hold
+}
+
+// NewHolds returns none.
+func NewHolds(c Client) *Holds { return &Holds{Client: c, suspend: suspendCheck{born: time.Now()}} }
+
+// add adds h, the latest of its name. (There are others when they read, or one has expired
+// without being told yet.)
+func (s *Holds) add(h *Hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byName == nil {
+		s.byName = make(map[string]*Hold)
+	}
+	h.older = s.byName[h.Name]
+	s.byName[h.Name] = h
+}
+
+// remove takes h away, and reports whether it was there.
+func (s *Holds) remove(h *Hold) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	latest := s.byName[h.Name]
+	if latest == h {
+		if h.older == nil {
+			delete(s.byName, h.Name)
+		} else {
+			s.byName[h.Name] = h.older
+		}
+		return true
+	}
+	for newer := latest; newer != nil; newer = newer.older {
+		if newer.older == h {
+			newer.older = h.older
+			return true
+		}
+	}
+	return false
+}
+
+// Latest returns the latest of a name, or nil.
+func (s *Holds) Latest(name string) *Hold {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byName[name]
+}
+
+// RenewNow makes the renewals of all holds of a name due.
+func (s *Holds) RenewNow(name string) {
+	for _, h := range s.All() {
+		if h.Name == name {
+			h.renewNow()
+		}
+	}
+}
+
+// MembersChanged renews those at once whose last renewal the change of members came into.
+func (s *Holds) MembersChanged() {
+	for _, h := range s.All() {
+		h.membersChanged()
+	}
+}
+
+// Close ends and releases all.
+func (s *Holds) Close(cause error) { EndEach(s.All(), cause) }
+
+// Stop ends what watches them.
+func (s *Holds) Stop() { s.suspend.stop() }
+
+// All returns all.
+func (s *Holds) All() []*Hold {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []*Hold
+	for _, h := range s.byName {
+		for ; h != nil; h = h.older {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// EndEach ends and releases all holds, also when an observer does not return from one of them.
+func EndEach(holds []*Hold, cause error) {
+	for i, h := range holds {
+		unwind.OrElse(func() { h.End(cause) }, func() {
+			h.release(0, Next{})
+			EndEach(holds[i+1:], cause)
+		})
+		h.release(0, Next{})
+	}
+}

@@ -1,0 +1,82 @@
+package lease
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// Reenter adds an entry, which the masters are to be told of, with the depth. If they agree, Begin comes next, else Exit.
+// It returns why the hold cannot be entered again.
+func (h *Hold) Reenter(reads, once bool) (e *Entry, depth int, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.ended != nil:
+		return nil, 0, h.ended
+	case h.depth == 0: // the last Unlock is about to end it
+		return nil, 0, ErrReleased
+	case h.once || once:
+		return nil, 0, ErrReentry
+	case h.Reads.Load() && !reads:
+		return nil, 0, ErrUpgrade
+	}
+	h.depth++
+	if !reads {
+		h.writers++
+	}
+	return &Entry{hold: h, writes: !reads}, h.depth, nil
+}
+
+// AskToReenter asks all masters to enter the hold again: a quorum must agree that the lock is still this owner's.
+func (h *Hold) AskToReenter(v *membership.View, depth int, ttl time.Duration) *quorum.Round {
+	t := h.termsAt(v, ttl)
+	h.mu.Lock()
+	h.longest = max(h.longest, t.KeyTTL())
+	h.mu.Unlock()
+	asked := quorum.NewHeldRound(v)
+	asked.Weigher = quorum.WeighFunc(func(i int, vote script.Vote) script.Vote { return h.Take(i, ToReenter, vote, t, v) })
+	h.Send(asked, h.ReenterCall(depth, t))
+	return asked
+}
+
+// Begin gives a re-entry its context, derived from ctx. With withCtx, it wants the hold to be renewed until ctx ends.
+func (e *Entry) Begin(ctx context.Context, withCtx bool, atLeast time.Duration) {
+	h := e.hold
+	// ctx may have another lock's token by now.
+	e.ctx, e.cancel = context.WithCancelCause(h.contextIn(ctx))
+	e.wish = h.wishUntil(ctx, withCtx)
+	h.mu.Lock()
+	h.atLeast = max(h.atLeast, atLeast)
+	if h.again == nil {
+		h.again = make(map[*Entry]struct{})
+	}
+	h.again[e] = struct{}{}
+	ended := h.ended
+	if ended == nil && h.ceased > 0 {
+		h.timer.Reset(h.untilNextTick(h.holds.Now())) // it may be renewed again
+	}
+	h.mu.Unlock()
+	if ended != nil {
+		e.cancel(ended)
+		e.wish.stop()
+	}
+}
+
+// EndReEntries ends the contexts of the re-entries.
+func (h *Hold) EndReEntries(cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.endReEntries(cause)
+}
+
+// endReEntries is EndReEntries for a caller that holds mu. The contexts do not derive from that of the first entry, which
+// ends with its caller's context.
+func (h *Hold) endReEntries(cause error) {
+	for e := range h.again {
+		e.cancel(cause)
+	}
+}

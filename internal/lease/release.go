@@ -1,0 +1,163 @@
+package lease
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// GoneTTL is how long a master remembers that an owner gave up there: longer
+// than a request may wait on its way, which is what go-redis's defaults need for
+// their retries (four times 3 s and a dial of 5 s each).
+const GoneTTL = 30 * time.Second
+
+// Undo has a master undo the acquisition, which it granted, or may have granted, or may grant yet if there is doubt.
+func (h *Hold) Undo(i int, undoing script.Call, doubt bool) {
+	h.mu.Lock()
+	keep := h.retryUntil(doubt, h.holds.Now())
+	h.mu.Unlock()
+	h.holds.Masters[i].Submit(&master.Request{
+		Order:  h.Name,
+		Call:   undoing,
+		Policy: releaseOf{h},
+		To:     quorum.Nobody{},
+		First:  true,
+		Until:  keep,
+	})
+}
+
+// retryUntil returns until when a release that starts now is worth sending: as long
+// as the masters may have the lock. If a master may still execute an acquire, say
+// when it goes on after a freeze, the release is worth sending for longer, by the
+// time for which the mark is needed. The caller holds mu.
+func (h *Hold) retryUntil(doubt bool, now clock.Instant) clock.Instant {
+	until := now.Add(h.longest)
+	if doubt {
+		until = until.Add(GoneTTL)
+	}
+	return until
+}
+
+// release is a round that tells the masters that a hold, or an entry into it, is over. It is the policy of its requests.
+type release struct {
+	quorum.Round
+	of    *Hold
+	exits bool // entries are left
+}
+
+func (r *release) Weigh(master int, v script.Vote) script.Vote {
+	v = r.of.freed(master, v, r.View.Version)
+	if r.exits && v.NotMine() && r.of.Over() == ErrReleased { // the release of the last handle was faster
+		v.Answer, v.Err = script.Granted, nil
+	}
+	return v
+}
+
+// Obsolete reports that the release is of no use any more. If it turned out that a
+// master has nothing to free, the release is of use until the asker knows whether the
+// name is free, from this master or from the others.
+func (r *release) Obsolete(master int, answered bool) bool {
+	return (answered || r.Decided()) && r.of.Master(master).Absent()
+}
+
+// Prepare decides as for a release that nobody waits for.
+func (r *release) Prepare(master int, given script.Call, resent bool) script.Call {
+	return releaseOf{r.of}.Prepare(master, given, resent)
+}
+
+// release tells the masters how many entries are left. If none is left, each request is
+// kept until it has arrived or is of no use any more. A master that never had the hold
+// is asked only once, after everything that this client has sent it for the name, unless
+// the others have decided by then. Its answer counts if the name is free there, because
+// the lock there may be another owner's, or that of an earlier hold of this client. If
+// another caller of this client is next, its attempt leaves together with the release,
+// right after it.
+func (h *Hold) release(left int, next Next) *quorum.Round {
+	if left == 0 && next.Asked == nil && h.lingers() {
+		return h.linger()
+	}
+	r := &release{of: h, exits: left > 0}
+	r.Init(h.holds.View())
+	r.Held, r.Weigher = true, r
+	var acquires []master.Request
+	if next.Asked != nil {
+		acquires = next.Asked.Requests(len(h.lease.Masters))
+	}
+	var freeing script.Call
+	switch {
+	case left > 0:
+		freeing = h.ExitCall(left)
+	case next.Keep != nil:
+		freeing = h.PassCall(next.Keep)
+	default:
+		freeing = h.ReleaseCall()
+	}
+	requests := r.Requests(len(h.lease.Masters))
+	now := h.holds.Now()
+	h.mu.Lock()
+	for i, s := range h.lease.Masters {
+		requests[i] = master.Request{Order: h.Name, Call: freeing, To: &r.Round, First: s.Answered}
+		if left > 0 {
+			continue
+		}
+		requests[i].Policy = r
+		if !s.Absent() {
+			requests[i].Until = h.retryUntil(s.MayArrive || !s.Answered, now)
+		}
+	}
+	h.mu.Unlock()
+	if next.Asked == nil {
+		r.Ask(h.holds.Masters)
+		return &r.Round
+	}
+	for i := range requests {
+		if next.Asked.Refused(i) {
+			h.holds.Masters[i].Submit(&requests[i])
+			continue
+		}
+		acquires[i] = master.Request{Order: h.Name, Call: next.Call, Version: next.Asked.View.Version, To: next.Asked}
+		h.holds.Masters[i].Submit(&requests[i], &acquires[i])
+	}
+	return &r.Round
+}
+
+// freed turns a release's "not yours" into a yes where it means that the name is free for who
+// asks at this version of the members. Where the hold was, the first copy of this release may
+// have freed it. Where the hold was not, the name is free unless another has it, or the master
+// has no vote.
+func (h *Hold) freed(master int, v script.Vote, version string) script.Vote {
+	if !v.NotMine() {
+		return v
+	}
+	h.mu.Lock()
+	free := v.Answer != script.Held && h.lease.Masters[master].NonVotingAt != version
+	if h.lease.Masters[master].Granted {
+		free = v.Doubt
+	}
+	h.mu.Unlock()
+	if free {
+		v.Answer, v.Err = script.Granted, nil
+	}
+	return v
+}
+
+// releaseOf is the policy of a release that nobody waits for.
+type releaseOf struct{ *Hold }
+
+// Obsolete reports that there turned out to be nothing to free.
+func (r releaseOf) Obsolete(master int, answered bool) bool {
+	return answered && r.Master(master).Absent()
+}
+
+// Prepare decides whether the release leaves a gone mark. An acquire that left
+// before the release on the same connection, or was answered before it, cannot
+// arrive late. An acquire whose connection broke can.
+func (r releaseOf) Prepare(master int, given script.Call, resent bool) script.Call {
+	if resent || r.Master(master).MayArrive {
+		return r.UndoCall(GoneTTL, Place{})
+	}
+	return given
+}

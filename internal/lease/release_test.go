@@ -1,0 +1,114 @@
+package lease
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
+)
+
+// Which answers to a release mean that the name is free there.
+func TestFreed(t *testing.T) {
+	freed, nobodys, anothers := script.Release.Read(1), script.Release.Read(0), script.Release.Read(-1)
+	for _, x := range []struct {
+		claim   string
+		granted bool
+		mute    string
+		answer  script.Vote
+		doubt   bool
+		want    bool
+	}{
+		{"freed", true, "", freed, false, true},
+		{"freed, where the acquire's answer was lost", false, "", freed, false, true},
+		{"it was there and is not: lost", true, "", nobodys, false, false},
+		{"it was there and is another's: lost", true, "", anothers, false, false},
+		{"the first copy freed it", true, "", nobodys, true, true},
+		{"the first copy freed it, and another came", true, "", anothers, true, true},
+		{"it never was there, and nobody is", false, "", nobodys, false, true},
+		{"it never was there, and nobody is, and it may not vote", false, "2", nobodys, false, false},
+		{"it never was there, and nobody is, and it votes again", false, "1", nobodys, false, true},
+		{"it is there, of a master that had no vote before", true, "2", freed, false, true},
+		{"it never was there, and another is", false, "", anothers, false, false},
+		{"it never was there, and another is, says the second copy", false, "", anothers, true, false},
+		{"no answer", true, "", script.Vote{Answer: script.Unknown, Err: quorum.ErrNoAnswer}, true, false},
+		{"not reached, where it never was", false, "", script.Vote{Answer: script.Refused, Err: quorum.ErrNotSent}, false, false},
+	} {
+		h := holdOf(3)
+		h.lease.Masters[0] = Master{Answered: true, Granted: x.granted, NonVotingAt: x.mute}
+		x.answer.Heard, x.answer.Doubt = true, x.doubt
+		if got := h.freed(0, x.answer, "2").Answer == script.Granted; got != x.want {
+			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
+		}
+	}
+}
+
+// Where there is nothing to free, a release is of use until the round has its verdict.
+func TestAReleaseIsOfNoUse(t *testing.T) {
+	h := holdOf(3)
+	h.lease.Masters[0] = Master{Answered: true, Granted: true}
+	h.lease.Masters[1] = Master{Answered: true, Granted: true}
+	h.lease.Masters[2] = Master{Answered: true}
+	r := &release{of: h}
+	r.Init(testvotes.ViewOfAll(3))
+	policy := r
+	obsolete := func(answered bool) (all [3]bool) {
+		for i := range all {
+			all[i] = policy.Obsolete(i, answered)
+		}
+		return all
+	}
+	granted := script.Vote{Heard: true, Answer: script.Granted}
+	r.Answer(0, granted)
+	if got := obsolete(false); got != [3]bool{} {
+		t.Errorf("one of three has freed it: of no use on %v", got)
+	}
+	if got := obsolete(true); got != [3]bool{2: true} {
+		t.Errorf("answered: of no use on %v, want the last", got)
+	}
+	r.Answer(1, granted)
+	if got := obsolete(false); got != [3]bool{2: true} {
+		t.Errorf("two of three have freed it: of no use on %v, want the last", got)
+	}
+}
+
+// Where an acquire may come later, a release leaves a mark, and so does what lets the lock linger: where one is in doubt, and
+// where the request is a second copy, because an acquire may have left on the connection that broke.
+func TestWhereAReleaseLeavesAMark(t *testing.T) {
+	for _, x := range []struct {
+		doubt, resent bool
+		want          int64
+	}{
+		{false, false, 0},
+		{false, true, GoneTTL.Milliseconds()},
+		{true, false, GoneTTL.Milliseconds()},
+		{true, true, GoneTTL.Milliseconds()},
+	} {
+		for _, reads := range []bool{false, true} {
+			h := holdOf(1)
+			h.lease.Masters[0] = Master{Answered: true, Granted: true, MayArrive: x.doubt}
+			h.Reads.Store(reads)
+			h.began = h.holds.Now()
+			leaves := func(what string, p master.Policy, want *script.Operation) {
+				t.Helper()
+				call, mark := p.Prepare(0, h.ReleaseCall(), x.resent), int64(0)
+				switch args := call.Args(); call.Operation {
+				case script.Undo:
+					mark = args[2].(int64)
+				case script.Linger:
+					mark = args[3].(int64)
+				}
+				if mark != x.want || want != nil && call.Operation != want {
+					t.Errorf("%s, reads %v, in doubt %v, a second copy %v: a mark of %d ms by %s, want %d", what, reads, x.doubt, x.resent, mark, call.Name, x.want)
+				}
+			}
+			leaves("an Unlock", &release{of: h}, nil)
+			leaves("an attempt that failed", releaseOf{h}, nil)
+			leaves("one that lingers no more", lingering{releaseOf{h}}, nil)
+			h.atLeast = time.Minute
+			leaves("one that lingers", lingering{releaseOf{h}}, script.Linger)
+		}
+	}
+}
