@@ -72,10 +72,10 @@ local function without(lock, queue, score)
 end
 
 -- callReaders calls the readers at the head of the queue, up to the first writer. Who was called has left the queue, and so
--- have those that nobody hears: a writer among them would keep readers out as long as others read. Replies for whom to keep a
--- free lock, or false if nobody was called.
+-- have those that nobody hears: a writer among them would keep readers out as long as others read. Replies whether anybody was
+-- called.
 local function callReaders(lock, queue)
-  local keptFor = false
+  local called = false
   through(lock, queue, function(channel, ticket)
     if not isReader(ticket) then
       return heard(channel, '') ~= 0 -- '' is no notice
@@ -84,11 +84,11 @@ local function callReaders(lock, queue)
     if not hear then
       return true
     elseif hear > 0 then
-      keptFor = keptFor and '{read}' or '{read}' .. channel
+      called = true
     end
     return false
   end)
-  return keptFor
+  return called
 end
 
 -- writerBefore reports whether a writer stands in the queue before one that is to read, which may stand there itself, or have

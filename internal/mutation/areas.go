@@ -40,7 +40,7 @@ var areas = []area{
 	{"scripts", []string{"internal/script/*.go"}, all("internal/script")},
 	{"lua", lua("acquire", "batch", "confirm", "counter", "enter", "extend", "grant", "header", "inspect", "joint", "know", "leave", "linger", "lock", "lost",
 		"queue", "raise", "readers", "release", "repair", "restore", "run", "share", "stay", "unlock", "value", "verify"),
-		root("scripts", "batch", "counters", "deadwaiters", "joint", "late", "linger", "locks", "lock", "readers", "force", "handover", "oneaway", "reentry", "tokens", "inspect", "refusals")},
+		root("lines", "scripts", "batch", "counters", "deadwaiters", "joint", "late", "linger", "locks", "lock", "readers", "force", "handover", "oneaway", "reentry", "tokens", "inspect", "refusals")},
 	{"register", lua("accept", "adopt", "claim", "counters", "enroll", "found", "learn", "member", "promise", "rights", "sync"),
 		root("steps", "register", "scripts", "counters", "init", "members", "recovery", "acl")},
 	{"clock", []string{"internal/clock/*.go"}, all("internal/clock")},
