@@ -3,57 +3,18 @@ package redlock
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"slices"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/lease"
-	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
-	"github.com/redlock-go/redlock/internal/quorum"
-	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-const (
-	// The pause after a failed attempt grows from minPause to maxPause. When votes
-	// were split it starts much lower: nobody holds the lock then.
-	minPause   = 5 * time.Millisecond
-	splitPause = 500 * time.Microsecond
-	maxPause   = 250 * time.Millisecond
-
-	// A waiter that the masters call also asks by itself: at the end of the holder's
-	// lease, but at most twice in askInterval, and in between once in coveredInterval.
-	// That helps when somebody deleted the lock, and keeps its place in the queues. A
-	// waiter that may not stand in the queues of a quorum asks once in an interval of
-	// askInterval to maxAskInterval (askEvery).
-	askInterval     = time.Second
-	maxAskInterval  = 5 * time.Second
-	coveredInterval = script.QueueTTL / 3
-	askTogether     = 100 * time.Millisecond // what leaves together costs much less
-
-	// When all waiters of a client have to ask, because subscriptions broke or came
-	// back, they do so one after the other, so far apart.
-	spreadEach = 200 * time.Microsecond
-
-	// standByPause is how long a waiter gives the one before it, who was called, to
-	// take the lock: longer than masters keep it.
-	standByPause = 250 * time.Millisecond
-
-	// keepFor bounds how long one client hands a name that others wait for from
-	// caller to caller. Each change of client costs a notice on top.
-	keepFor = 10 * time.Millisecond
-
-	// maxGoneOn bounds how often a client that closes has masters go on with queues: past the
-	// dead of 100 000 waiters and more.
-	maxGoneOn = 2000
-)
+// standByPause is how long a waiter gives the one before it, who was called, to
+// take the lock: longer than masters keep it.
+const standByPause = 250 * time.Millisecond
 
 // waiter is one call of Lock in the queue of its name.
 type waiter = waitqueue.Waiter[lockConfig, attempt]
-
-var nowhere lease.Place
 
 // wait waits in the queue for name, and leaves the queue with the lock or without
 // it, also when an observer does not return: those behind it would wait for ever.
@@ -190,61 +151,6 @@ func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitque
 	return reached, w.Covered(reached) && c.now().Before(w.AskAt)
 }
 
-// pauseAfter is how long w waits after its try-th failure in a row (from 0), unless
-// it is called.
-func (c *Client) pauseAfter(w *waiter, try int, err error, reached waitqueue.Reach) time.Duration {
-	if !reached.Quorum || w.Began == 0 { // nobody calls, or nothing could be asked: the members are not known
-		spread := time.Duration(float64(c.spread()) * (1 + rand.Float64()) / 2)
-		return max(retryPause(try, err, rand.Float64()), spread)
-	}
-	now := c.now()
-	quiet := max(0, w.NotBefore.Sub(now))
-	w.NotBefore = now.Add(askInterval)
-	if !w.Covered(reached) {
-		return c.soon() // a release may have come before the subscriptions
-	}
-	every := askEvery(w.Want.ttl)
-	if refusedByQuorum(err) {
-		every = coveredPause(now, rand.Float64())
-	}
-	if pause, held := calledPause(err, quiet, every); held {
-		return pause
-	}
-	return retryPause(try, err, rand.Float64())
-}
-
-// coveredPause is how long a waiter that misses no call pauses from now on: drawn by
-// random (in [0,1)) from the last quarter of coveredInterval, so that not all ask at
-// once, and on to the next of the moments that are askTogether apart.
-func coveredPause(now clock.Instant, random float64) time.Duration {
-	at := now.Add(time.Duration(float64(coveredInterval-askTogether) * (3 + random) / 4))
-	return at.Add(askTogether - time.Duration(at)%askTogether).Sub(now)
-}
-
-// refusedByQuorum reports whether the masters that refused a waiter for another's hold
-// are a quorum. It stands in their queues, if it asked for that.
-func refusedByQuorum(err error) bool {
-	q, ok := errors.AsType[*QuorumError](err)
-	if !ok {
-		return false
-	}
-	need := q.Need
-	for _, v := range q.Votes {
-		if v.Answer == Held {
-			need--
-		}
-	}
-	return need <= 0
-}
-
-// spread is the time within which all who wait ask, when all have to.
-func (c *Client) spread() time.Duration {
-	return min(time.Duration(c.notices.Listeners())*spreadEach, maxAskInterval)
-}
-
-// soon is a moment in that time.
-func (c *Client) soon() time.Duration { return time.Duration(float64(c.spread()) * rand.Float64()) }
-
 // untilItAsks sleeps until the waiter is woken, but at most until the moment when it must ask.
 // That moment comes soon if subscriptions break or come back meanwhile, so that a call
 // may have been lost, or may come from now on.
@@ -343,123 +249,6 @@ func abandonLast(w *waiter) {
 	}
 }
 
-// placeFor returns the place in the masters' queues of a waiter with that ticket. A
-// waiter without a ticket gets one. The place is nowhere as long as a quorum of masters
-// could not call this client.
-func (c *Client) placeFor(ticket waitqueue.Ticket) lease.Place {
-	if !c.notices.Reach().Quorum {
-		return nowhere
-	}
-	if !ticket.Known() {
-		ticket = c.tickets.Next(c.now())
-	}
-	return lease.Place{Channel: &c.channel, Ticket: ticket}
-}
-
-// learnTime takes what a master's vote tells of its time.
-func (c *Client) learnTime(master int, v script.Vote) {
-	if v.Ticket != 0 {
-		c.tickets.Learn(master, waitqueue.Answer{Time: v.Ticket, Sent: v.Sent, Got: v.Got})
-	}
-}
-
-// callers are those of the client who want a name that another one has.
-type callers struct{ c *Client }
-
-func (o callers) Block(name string) { o.c.queues.Block(name) }
-
-func (o callers) Unblock(name string) { o.c.queues.Unblock(name) }
-
-// Next returns the acquisition of the waiter whose turn it is after h, if there is one and it does not ask for itself.
-func (o callers) Next(h *lease.Hold) lease.Next {
-	w, ticket := o.c.queues.Next(h.Name)
-	if w == nil {
-		return lease.Next{}
-	}
-	a := o.c.nextAttempt(h, w.Want, ticket)
-	if !o.c.queues.Hand(w, a) || a == nil { // it has left, or asks by itself
-		return lease.Next{}
-	}
-	next := lease.Next{Asked: &a.asked, Call: a.call}
-	if a.h.Since != 0 {
-		next.Keep = &o.c.channel
-	}
-	return next
-}
-
-// nextAttempt prepares the attempt of the caller of this client who comes after h, and
-// has this ticket. As long as this client may keep the name, the masters keep it for
-// that caller, whoever else waits. It returns nil if the deployment does not allow what the
-// caller wants, who may not have asked before: the caller is told so when it asks by itself.
-func (c *Client) nextAttempt(h *lease.Hold, cfg lockConfig, ticket waitqueue.Ticket) *attempt {
-	v := c.members.View()
-	if c.suits(v, &cfg) != nil {
-		return nil
-	}
-	in := c.placeFor(ticket)
-	a := c.prepare(v, h.Name, cfg, in)
-	if in.Waits() && !cfg.fair && c.now().Before(h.Since.Add(keepFor)) {
-		a.h.Since = h.Since
-	}
-	return a
-}
-
-// stopWaiting takes w out of all queues, with the lock or without.
-func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
-	untaken := c.queues.Leave(w, lock != nil, func(untaken *attempt) {
-		if w.EverAsked || untaken != nil && untaken.in.Waits() {
-			c.leaveQueues(name, lock)
-		}
-	})
-	abandonLast(w)
-	if untaken != nil {
-		untaken.giveUp(nowhere)
-	}
-	c.notices.Rest(&w.Listener)
-}
-
-// leaveQueues tells the masters that no caller of this client waits for name. The
-// masters that granted had know that already. A master that cannot be reached is
-// told later, unless a caller waits again by then. Otherwise that master would first
-// keep the free lock for this client when another client asks for it.
-func (c *Client) leaveQueues(name string, had *Lock) {
-	knows := func(master int) bool { return had != nil && had.h.Master(master).Granted }
-	leave := c.leaveRequest(name, &c.channel)
-	leave.Until = c.now().Add(script.QueueTTL)
-	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.queues.Waiting(name) > 0 })
-	for i, m := range c.masters {
-		if !knows(i) {
-			one := *leave
-			m.Submit(&one)
-		}
-	}
-}
-
-// obsoleteIf is the policy of a request that is not wanted any more once the
-// function returns true.
-type obsoleteIf func(master int) bool
-
-func (f obsoleteIf) Obsolete(master int, _ bool) bool                   { return f(master) }
-func (obsoleteIf) Prepare(_ int, given script.Call, _ bool) script.Call { return given }
-
-func (c *Client) leaveRequest(name string, channel *string) *master.Request {
-	k := script.KeysOf(c.prefix, name, "")
-	return &master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, channel), To: quorum.Nobody{}}
-}
-
-// goOn has a master go on with a queue where a batch stopped at its bound. Each such request takes
-// somebody out, so there is an end to them. Close waits for some, and does not believe a master that
-// never comes to the end.
-func (c *Client) goOn(index int, lockKey string) {
-	name, ok := script.NameOf(lockKey, c.prefix, MaxNameLen)
-	if !ok || c.closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {
-		return
-	}
-	more := c.leaveRequest(name, &script.GoOn)
-	more.Until = c.now().Add(script.QueueTTL)
-	c.masters[index].Submit(more)
-}
-
 // heldHere returns the error for a waiter that gave up while another caller of this
 // client held the lock. If that hold is over by now, it returns last, the error from
 // before.
@@ -470,35 +259,4 @@ func (c *Client) heldHere(name string, last error) error {
 	}
 	left, _ := h.Left()
 	return &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.needed(), FreeIn: max(0, left)}
-}
-
-// askEvery is the interval at which a waiter that the masters call asks by itself.
-// The shorter the lease that it asks for, and so usually the holder's, the sooner
-// it matters that the holder died.
-func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, askInterval), maxAskInterval) }
-
-// calledPause is how long a waiter that is called when the lock is free waits, while
-// another holds it: to the moment from which a quorum can be free, or for every, but at
-// least for quiet.
-func calledPause(err error, quiet, every time.Duration) (pause time.Duration, held bool) {
-	q, ok := errors.AsType[*QuorumError](err)
-	if !ok || q.Reason != ErrHeld {
-		return 0, false
-	}
-	return max(min(q.FreeIn+time.Millisecond, every), quiet), true
-}
-
-// retryPause is how long any other waits after the try-th failure in a row (from 0). It
-// doubles, is drawn by random (in [0,1)) from its upper half, so that contenders
-// do not fall into lockstep, and does not go beyond the moment from which a quorum
-// can be free.
-func retryPause(try int, err error, random float64) time.Duration {
-	base, most := minPause, maxPause
-	if q, ok := errors.AsType[*QuorumError](err); ok && q.Reason == ErrHeld {
-		most = min(most, q.FreeIn+time.Millisecond)
-		if slices.ContainsFunc(q.Votes, func(v Vote) bool { return v.Answer == Granted }) {
-			base = splitPause
-		}
-	}
-	return time.Duration(float64(min(base<<min(try, 16), most)) * (1 + random) / 2)
 }

@@ -1,0 +1,141 @@
+package redlock
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+const (
+	// keepFor bounds how long one client hands a name that others wait for from
+	// caller to caller. Each change of client costs a notice on top.
+	keepFor = 10 * time.Millisecond
+
+	// maxGoneOn bounds how often a client that closes has masters go on with queues: past the
+	// dead of 100 000 waiters and more.
+	maxGoneOn = 2000
+)
+
+// nowhere is the place of who does not wait.
+var nowhere lease.Place
+
+// placeFor returns the place in the masters' queues of a waiter with that ticket. A
+// waiter without a ticket gets one. The place is nowhere as long as a quorum of masters
+// could not call this client.
+func (c *Client) placeFor(ticket waitqueue.Ticket) lease.Place {
+	if !c.notices.Reach().Quorum {
+		return nowhere
+	}
+	if !ticket.Known() {
+		ticket = c.tickets.Next(c.now())
+	}
+	return lease.Place{Channel: &c.channel, Ticket: ticket}
+}
+
+// learnTime takes what a master's vote tells of its time.
+func (c *Client) learnTime(master int, v script.Vote) {
+	if v.Ticket != 0 {
+		c.tickets.Learn(master, waitqueue.Answer{Time: v.Ticket, Sent: v.Sent, Got: v.Got})
+	}
+}
+
+// callers are those of the client who want a name that another one has.
+type callers struct{ c *Client }
+
+func (o callers) Block(name string) { o.c.queues.Block(name) }
+
+func (o callers) Unblock(name string) { o.c.queues.Unblock(name) }
+
+// Next returns the acquisition of the waiter whose turn it is after h, if there is one and it does not ask for itself.
+func (o callers) Next(h *lease.Hold) lease.Next {
+	w, ticket := o.c.queues.Next(h.Name)
+	if w == nil {
+		return lease.Next{}
+	}
+	a := o.c.nextAttempt(h, w.Want, ticket)
+	if !o.c.queues.Hand(w, a) || a == nil { // it has left, or asks by itself
+		return lease.Next{}
+	}
+	next := lease.Next{Asked: &a.asked, Call: a.call}
+	if a.h.Since != 0 {
+		next.Keep = &o.c.channel
+	}
+	return next
+}
+
+// nextAttempt prepares the attempt of the caller of this client who comes after h, and
+// has this ticket. As long as this client may keep the name, the masters keep it for
+// that caller, whoever else waits. It returns nil if the deployment does not allow what the
+// caller wants, who may not have asked before: the caller is told so when it asks by itself.
+func (c *Client) nextAttempt(h *lease.Hold, cfg lockConfig, ticket waitqueue.Ticket) *attempt {
+	v := c.members.View()
+	if c.suits(v, &cfg) != nil {
+		return nil
+	}
+	in := c.placeFor(ticket)
+	a := c.prepare(v, h.Name, cfg, in)
+	if in.Waits() && !cfg.fair && c.now().Before(h.Since.Add(keepFor)) {
+		a.h.Since = h.Since
+	}
+	return a
+}
+
+// stopWaiting takes w out of all queues, with the lock or without.
+func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
+	untaken := c.queues.Leave(w, lock != nil, func(untaken *attempt) {
+		if w.EverAsked || untaken != nil && untaken.in.Waits() {
+			c.leaveQueues(name, lock)
+		}
+	})
+	abandonLast(w)
+	if untaken != nil {
+		untaken.giveUp(nowhere)
+	}
+	c.notices.Rest(&w.Listener)
+}
+
+// leaveQueues tells the masters that no caller of this client waits for name. The
+// masters that granted had know that already. A master that cannot be reached is
+// told later, unless a caller waits again by then. Otherwise that master would first
+// keep the free lock for this client when another client asks for it.
+func (c *Client) leaveQueues(name string, had *Lock) {
+	knows := func(master int) bool { return had != nil && had.h.Master(master).Granted }
+	leave := c.leaveRequest(name, &c.channel)
+	leave.Until = c.now().Add(script.QueueTTL)
+	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.queues.Waiting(name) > 0 })
+	for i, m := range c.masters {
+		if !knows(i) {
+			one := *leave
+			m.Submit(&one)
+		}
+	}
+}
+
+// obsoleteIf is the policy of a request that is not wanted any more once the
+// function returns true.
+type obsoleteIf func(master int) bool
+
+func (f obsoleteIf) Obsolete(master int, _ bool) bool                   { return f(master) }
+func (obsoleteIf) Prepare(_ int, given script.Call, _ bool) script.Call { return given }
+
+func (c *Client) leaveRequest(name string, channel *string) *master.Request {
+	k := script.KeysOf(c.prefix, name, "")
+	return &master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, channel), To: quorum.Nobody{}}
+}
+
+// goOn has a master go on with a queue where a batch stopped at its bound. Each such request takes
+// somebody out, so there is an end to them. Close waits for some, and does not believe a master that
+// never comes to the end.
+func (c *Client) goOn(index int, lockKey string) {
+	name, ok := script.NameOf(lockKey, c.prefix, MaxNameLen)
+	if !ok || c.closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {
+		return
+	}
+	more := c.leaveRequest(name, &script.GoOn)
+	more.Until = c.now().Add(script.QueueTTL)
+	c.masters[index].Submit(more)
+}
