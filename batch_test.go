@@ -150,3 +150,47 @@ func TestALongQueueLeavesInBatches(t *testing.T) {
 		}
 	})
 }
+
+// Behind each operation, the next one of the batch has its own keys and arguments, also where this master does not vote.
+func TestWhatComesBehindAnOperationIsItsOwn(t *testing.T) {
+	t.Parallel()
+	const ms = int64(30_000)
+	first, second, zero, channel, none := "first", "second", "0", "c", ""
+	one, two := script.KeysOf(DefaultPrefix, "one", first), script.KeysOf(DefaultPrefix, "two", second)
+	lock, counter, gone, queue, asked := &one.Lock, &one.Fence, &one.Gone, &one.Queue, &one.Asked
+	behind := script.Acquire.Call([]*string{&two.Lock, &two.Fence, &two.Gone, &two.Queue}, &second, ms)
+	for kind, r := range bothKinds(t) {
+		for _, before := range []script.Call{
+			script.Acquire.Call([]*string{lock, counter, gone, queue}, &first, ms),
+			script.Enqueue.Call([]*string{lock, counter, gone, queue, asked}, &first, ms, &channel, &zero),
+			script.Joint.Call([]*string{lock, counter, gone, queue}, &first, ms, 1),
+			script.Reenter.Call([]*string{lock, counter, gone, queue}, &first, 2, ms),
+			script.Confirm.Call([]*string{lock, counter}, &first, int64(7), uint64(9)),
+			script.Extend.Call([]*string{lock}, &first, ms),
+			script.Repair.Call([]*string{lock, counter, gone}, &first, 1, uint64(9), ms),
+			script.Verify.Call([]*string{lock}, uint64(9)),
+			script.Exit.Call([]*string{lock}, &first, 1),
+			script.Release.Call([]*string{lock, queue}, &first),
+			script.Pass.Call([]*string{lock, queue}, &first, &channel),
+			script.Undo.Call([]*string{lock, gone, queue, asked}, &first, int64(0), &none, &none),
+			script.Linger.Call([]*string{lock, gone, queue}, &first, ms, int64(0)),
+			script.Share.Call([]*string{lock, counter, gone, queue, asked}, &first, ms, &none, &none),
+			script.Stay.Call([]*string{lock, queue}, &first, ms),
+			script.Know.Call([]*string{counter}, uint64(9)),
+			script.Restore.Call([]*string{lock, gone, queue}, &first, ms),
+			script.Leave.Call([]*string{lock, queue, asked}, &channel),
+		} {
+			for version, want := range map[string]string{"1": "8", "2": "VERSION 1"} {
+				must(t, r.FlushAll(background).Err())
+				must(t, memberOfOne(r))
+				must(t, r.MSet(background, one.Fence, 7, two.Fence, 7).Err())
+				replies, err := runBatchAt(script.BatchSource, r, version, before, behind)
+				must(t, err)
+				holder, _, _ := strings.Cut(r.Get(background, two.Lock).Val(), " ")
+				if got := fmt.Sprint(replies[1]); got != want || (holder == second) != (version == "1") {
+					t.Errorf("%s: behind %s at version %s the reply is %s, want %s, and %q holds the lock", kind, before.Name, version, got, want, holder)
+				}
+			}
+		}
+	}
+}

@@ -75,6 +75,8 @@ func (l lineOf) do(operation string) (reply any) {
 		call = script.Share.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue, &k.Asked}, &who, ttl, &channel, &ticket)
 	case "enqueue":
 		call = script.Enqueue.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue, &k.Asked}, &who, ttl, &channel, &ticket)
+	case "repair":
+		call = script.Repair.Call([]*string{&k.Lock, &k.Fence, &k.Gone}, &who, 1, uint64(9), ttl)
 	case "acquire":
 		call = script.Acquire.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, &who, ttl)
 	}
@@ -281,6 +283,38 @@ func TestWhoAsksLeavesReadersTheirTime(t *testing.T) {
 		}
 		if n != many-script.MaxSteps {
 			t.Errorf("%s: %d readers of the future are left, want %d", kind, n, many-script.MaxSteps)
+		}
+	}
+}
+
+// A repair replies the grant number of the lock that is there, which the client may not know, and confirms it; or the token, with
+// which it writes the lock.
+func TestARepairRepliesTheGrant(t *testing.T) {
+	t.Parallel()
+	for kind, r := range bothKinds(t) {
+		for _, x := range []struct{ claim, lock, reply, stands string }{
+			{"granted, and not confirmed", "o 1 7 ", "7", "o 1 7 9"},
+			{"confirmed", "o 1 7 9", "7", "o 1 7 9"},
+			{"it has the token", "o 1 9 9+", "9", "o 1 9 9+"},
+			{"lost", "", "9", "o 1 9 +"},
+			{"kept for one that waits", " a", "9", "o 1 9 +"},
+			{"another's", "p 1 7 7", "0", "p 1 7 7"},
+			{"it lingers", "- p 7 7", "0", "- p 7 7"},
+			{"it became a reader", "readers o20", "1", "o"},
+			{"readers have it", "readers p20", "0", "p"},
+		} {
+			l := newLine(t, r, x.lock, "")
+			if got := fmt.Sprint(l.do("repair o")); got != x.reply || l.stands() != x.stands {
+				t.Errorf("%s: %s: a repair is answered %s, and then the lock is %q; want %s and %q", kind, x.claim, got, l.stands(), x.reply, x.stands)
+			}
+			if counter := r.Get(background, l.k.Fence).Val(); (counter == "9") != (x.reply != "0" && x.reply != "1") {
+				t.Errorf("%s: %s: the counter is at %s", kind, x.claim, counter)
+			}
+		}
+		l := newLine(t, r, "o 1 7 ", "")
+		must(t, r.Del(background, l.k.Fence).Err())
+		if got := fmt.Sprint(l.do("repair o")); !strings.Contains(got, "NOTMEMBER") {
+			t.Errorf("%s: a repair where the counter is lost is answered %s", kind, got)
 		}
 	}
 }
