@@ -13,54 +13,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testrights"
 	"github.com/redlock-go/redlock/internal/testservers"
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// ruleOf returns what docs/PROTOCOL.md has a user be allowed.
-func ruleOf(t *testing.T, user string) []string {
-	t.Helper()
-	text, err := os.ReadFile("docs/PROTOCOL.md")
-	must(t, err)
-	found := regexp.MustCompile(`(?m)^    ACL SETUSER ` + user + ` reset on >PASSWORD (.*)$`).FindSubmatch(text)
-	if found == nil {
-		t.Fatalf("docs/PROTOCOL.md has no rule for %s", user)
-	}
-	return strings.Fields(string(found[1]))
-}
-
-// without is rule but for one right.
-func without(rule []string, right string) []string {
-	return slices.DeleteFunc(slices.Clone(rule), func(other string) bool { return other == right })
-}
-
-// noChannels is the rule without what Redis 6.0 does not know.
-func noChannels(rule []string) []string {
-	return slices.DeleteFunc(slices.Clone(rule), func(right string) bool { return right == "resetchannels" || right[0] == '&' })
-}
-
-// rightsOf are those of the rule that one by one may be lacking, for the server of a test.
-func rightsOf(rule []string, program string) []string {
-	if strings.Contains(program, "redis-6.0") {
-		return noChannels(rule)
-	}
-	return without(rule, "resetchannels")
-}
-
 // allow gives a user of all masters these rights, and no others.
 func (d *deployment) allow(user string, rule []string) {
 	d.t.Helper()
-	if strings.Contains(d.raw[0].Info(background, "server").Val(), "redis_version:6.0.") {
-		rule = noChannels(rule)
-	}
-	words := []any{"acl", "setuser", user, "reset", "on", ">pw"}
-	for _, right := range rule {
-		words = append(words, right)
-	}
 	for _, r := range d.raw {
-		must(d.t, r.Do(background, words...).Err())
+		must(d.t, testrights.Allow(background, r, user, rule))
 	}
 }
 
@@ -87,21 +53,9 @@ func (d *deployment) refusals() (all []string) {
 	return all
 }
 
-// nameOf is what an error calls a right.
-func nameOf(right string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(right, "+"), "|") // Redis 6 does not name the second word
-	switch right[0] {
-	case '~':
-		return "key"
-	case '&':
-		return "channel"
-	}
-	return name
-}
-
 func requireDenied(t *testing.T, err error, right string) {
 	t.Helper()
-	if !errors.Is(err, ErrDenied) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(nameOf(right))) {
+	if !errors.Is(err, ErrDenied) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(testrights.NameOf(right))) {
 		t.Errorf("without %s: %v", right, err)
 	}
 }
@@ -131,7 +85,7 @@ func TestRightsInDocker(t *testing.T) {
 		if !strings.HasPrefix(file, "user default off ~* &* +@all\n") {
 			t.Errorf("users%d does not begin with the line that shuts default:\n%s", i+1, file)
 		}
-		user := fmt.Sprintf("user redlock reset on >${PASSWORD%d} %s\n", i+1, strings.Join(ruleOf(t, "redlock"), " "))
+		user := fmt.Sprintf("user redlock reset on >${PASSWORD%d} %s\n", i+1, strings.Join(testrights.Rule(t, "docs/PROTOCOL.md", "redlock"), " "))
 		if !strings.HasSuffix(file, "\n"+user) {
 			t.Errorf("users%d does not end with %s\n%s", i+1, user, file)
 		}
@@ -173,7 +127,7 @@ func mastersWithTheUsersOfDocker(t *testing.T, program string) {
 		return c
 	}
 	a, b := client(urls), client(urls)
-	must(t, a.Init(background, 0))
+	must(t, a.found(background, 0))
 	for why, urls := range map[string][]string{"WRONGPASS": swapped, "NOAUTH": open} {
 		_, err := client(urls).Lock(background, "job")
 		if requireErr(t, err, ErrNoQuorum); !strings.Contains(err.Error(), why) {
@@ -198,7 +152,7 @@ func mastersWithTheUsersOfDocker(t *testing.T, program string) {
 	}
 	_, err = b.TryLock(background, "held")
 	requireErr(t, err, ErrHeld)
-	eventually(t, "its holder renews it", func() bool { return held.Extend(background, DefaultTTL) == nil })
+	eventually(t, "its holder renews it", func() bool { return held.Extend(background, limits.DefaultTTL) == nil })
 	must(t, held.Unlock(background))
 	must(t, next.Unlock(background))
 }
@@ -242,7 +196,7 @@ func TestRightsAreThoseOfTheScripts(t *testing.T) {
 	for _, past := range []string{"config|get", "eval", "evalsha", "publish", "script|load", "subscribe"} {
 		needed[past] = true
 	}
-	for _, right := range ruleOf(t, "redlock") {
+	for _, right := range testrights.Rule(t, "docs/PROTOCOL.md", "redlock") {
 		delete(needed, strings.ToUpper(right[1:]))
 		delete(needed, right[1:])
 	}
@@ -259,12 +213,12 @@ func TestRightsSuffice(t *testing.T) {
 
 func rightsSuffice(t *testing.T, program string) {
 	d := processes(t, 4, redisproc.Config{Program: program, AppendFsync: "always"})
-	rule := ruleOf(t, "redlock")
+	rule := testrights.Rule(t, "docs/PROTOCOL.md", "redlock")
 	d.allow("redlock", rule)
 	a := d.as("redlock", 3, recoveryOptions(WithName("a"))...)
 	b := d.as("redlock", 3, recoveryOptions(WithName("b"))...)
-	must(t, a.Init(background, 0))
-	must(t, a.Init(background, 0)) // raises the counters
+	must(t, a.found(background, 0))
+	must(t, a.found(background, 0)) // raises the counters
 	eventually(t, "all masters are up", func() bool {
 		for _, c := range []*Client{a, b} {
 			lock, err := c.Lock(background, "reaching", WithWait(patience))
@@ -290,12 +244,10 @@ func rightsSuffice(t *testing.T, program string) {
 			lock, err := a.Lock(background, "job", WithWait(patience))
 			must(t, err)
 			must(t, lock.Unlock(background))
-			m, err := a.Members(background)
-			must(t, err)
-			return !slices.ContainsFunc(m.Members, func(m Member) bool { return m.State != MemberVoting || m.Err != nil }) && allUp(a)
+			return !slices.ContainsFunc(a.described(t).Members, func(m membership.MemberDescription) bool { return m.State != membership.Voting || m.Err != nil }) && allUp(a)
 		})
 	})
-	must(t, a.ForceInit(background, 0))
+	must(t, a.foundAnew(background, 0))
 	if refused := d.refusals(); len(refused) > 0 {
 		for _, r := range refused {
 			if !strings.Contains(r, "auth") { // between a master's start and the command that set the user
@@ -315,9 +267,6 @@ func rightsOfWriters(t *testing.T, d *deployment, a, b *Client) {
 	if v, err := b.Verify(background, "job", lock.Token()); v != VerifyValid || err != nil {
 		t.Error(v, err)
 	}
-	if in := mustInspect(t, b, "job").Quorum; in.State != LockHeld || in.Waiting != 1 || in.Holder.Name != "a" {
-		t.Errorf("%+v", in)
-	}
 	must(t, again.Unlock(background))
 	must(t, lock.Unlock(background))
 	lock = have(t, got)
@@ -329,7 +278,7 @@ func rightsOfWriters(t *testing.T, d *deployment, a, b *Client) {
 		}
 	}
 	everywhere() // a quorum may have called
-	must(t, d.raw[0].Del(background, script.KeysOf(DefaultPrefix, "job", "").Lock).Err())
+	must(t, d.raw[0].Del(background, script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Err())
 	everywhere() // repair
 	must(t, lock.Unlock(background))
 	kept, err := a.Lock(background, "short", HoldAtLeast(200*time.Millisecond))
@@ -359,7 +308,7 @@ func rightsOfReaders(t *testing.T, d *deployment, a, b *Client) {
 	must(t, one.Extend(background, recoveryTTL))
 	settled(t, a)
 	settled(t, b)
-	must(t, d.raw[0].Del(background, script.KeysOf(DefaultPrefix, "book", "").Lock).Err())
+	must(t, d.raw[0].Del(background, script.KeysOf(limits.DefaultPrefix, "book", "").Lock).Err())
 	for d.holders("book")[:3] != "111" { // restore
 		must(t, one.Extend(background, recoveryTTL))
 	}
@@ -409,14 +358,13 @@ func rightsOfMembers(t *testing.T, d *deployment) {
 	c := d.as("redlock", 4, recoveryOptions()...)
 	spare := d.raw[3].Options().Addr
 	old := d.raw[2].Options().Addr
-	for _, change := range []MemberChange{
-		AddMember(spare), SuspendMember(spare), ResumeMember(spare), RemoveMember(spare),
-		ReplaceMember(old, spare), ReplaceMember(spare, old),
+	for _, change := range []membership.Change{
+		addMember(spare), suspendMember(spare), resumeMember(spare), removeMember(spare),
+		replaceMember(old, spare), replaceMember(spare, old),
 	} {
-		must(t, c.ChangeMembers(background, change, nil))
+		must(t, c.changeMembers(background, change, nil))
 	}
-	_, err := c.Members(background)
-	must(t, err)
+	c.described(t)
 }
 
 // Without any one of the rights, what needs it fails at once and says which one it is, and
@@ -429,12 +377,12 @@ func TestRightsThatAreMissingAreNamed(t *testing.T) {
 func rightsThatAreMissingAreNamed(t *testing.T, program string) {
 	d := processes(t, 3, redisproc.Config{Program: program})
 	all := d.reached()
-	rule := ruleOf(t, "redlock")
+	rule := testrights.Rule(t, "docs/PROTOCOL.md", "redlock")
 	held := mustTry(t, all, "held")
 	blank := processes(t, 3, redisproc.Config{Program: program})
-	for _, right := range rightsOf(rule, program) {
+	for _, right := range testrights.Of(rule, program) {
 		user := "no-" + regexp.MustCompile(`\W+`).ReplaceAllString(right, "-")
-		d.allow(user, without(rule, right))
+		d.allow(user, testrights.Without(rule, right))
 		var seen recorder
 		c := d.as(user, 3, WithObserver(Observer{MasterDown: func(m MasterStatus) { seen.note("%v", m.Err) }}))
 		before := d.register(0)
@@ -461,7 +409,7 @@ func rightsThatAreMissingAreNamed(t *testing.T, program string) {
 				func() error { _, err := c.RLock(ctx, "job"); return err },
 				func() error { _, err := c.LockAll(ctx, []string{"a", "b"}); return err },
 				func() error { _, err := c.Lock(ctx, "job", WithSlots(2)); return err },
-				func() error { return c.ChangeMembers(ctx, SuspendMember(d.raw[2].Options().Addr), nil) },
+				func() error { return c.changeMembers(ctx, suspendMember(d.raw[2].Options().Addr), nil) },
 			} {
 				err := ask()
 				requireDenied(t, err, right)
@@ -492,7 +440,7 @@ func TestCommandsThatAreMissingAreNamed(t *testing.T) {
 		for _, command := range []string{"APPEND", "DEL", "EVAL", "EVALSHA", "GET", "INCR", "SCRIPT", "TIME"} {
 			d := processes(t, 1, redisproc.Config{Program: program, Conf: map[string]string{"rename-command": command + ` ""`}})
 			c := d.stranger()
-			err := c.Init(background, 0)
+			err := c.found(background, 0)
 			requireDenied(t, err, "+"+command)
 			_, err = c.TryLock(background, "job")
 			requireErr(t, err, ErrNoQuorum)
@@ -521,8 +469,8 @@ func TestCommandsThatAreMissingAreNamed(t *testing.T) {
 // rightsOfInit has a user found a deployment, who lacks a right.
 func rightsOfInit(t *testing.T, d *deployment, user string, rule []string, right string) {
 	t.Helper()
-	d.allow(user, without(rule, right))
-	err := d.as(user, 3).Init(background, 0)
+	d.allow(user, testrights.Without(rule, right))
+	err := d.as(user, 3).found(background, 0)
 	if err != nil {
 		requireDenied(t, err, right)
 		for i, r := range d.raw {
@@ -535,7 +483,7 @@ func rightsOfInit(t *testing.T, d *deployment, user string, rule []string, right
 		t.Errorf("without %s an init founded", right)
 	}
 	c := d.stranger()
-	must(t, c.Init(background, 0))
+	must(t, c.found(background, 0))
 	must(t, mustTry(t, c, "job").Unlock(background))
 	must(t, c.Close())
 	for _, r := range d.raw {
@@ -553,12 +501,12 @@ func TestRightsThatAreTakenAway(t *testing.T) {
 func rightsThatAreTakenAway(t *testing.T, program string) {
 	d := processes(t, 3, redisproc.Config{Program: program})
 	d.reached()
-	rule := ruleOf(t, "redlock")
+	rule := testrights.Rule(t, "docs/PROTOCOL.md", "redlock")
 	d.allow("redlock", rule)
 	c := d.as("redlock", 3, WithTTL(d.ttl()))
 	lock := mustTry(t, c, "job")
 	settled(t, c)
-	d.allow("redlock", without(rule, "+del"))
+	d.allow("redlock", testrights.Without(rule, "+del"))
 	must(t, c.Ready(background)) // it asks for nothing that is missing
 	err := lock.Unlock(background)
 	requireErr(t, err, ErrNoQuorum, ErrDenied)
@@ -572,79 +520,9 @@ func rightsThatAreTakenAway(t *testing.T, program string) {
 	// An operator's change does not wait for what nobody gives it.
 	ctx, cancel := context.WithTimeout(background, patience)
 	defer cancel()
-	err = c.ChangeMembers(ctx, RemoveMember(d.raw[2].Options().Addr), func(string) { d.allow("redlock", without(rule, "+hgetall")) })
+	err = c.changeMembers(ctx, removeMember(d.raw[2].Options().Addr), func(string) { d.allow("redlock", testrights.Without(rule, "+hgetall")) })
 	requireDenied(t, err, "+hgetall")
 	if ctx.Err() != nil {
 		t.Errorf("it took until the context's end: %v", err)
 	}
-}
-
-// Who only looks needs the lesser rule, can change nothing with it, and is told what is missing.
-func TestRightsOfWhoLooks(t *testing.T) {
-	t.Parallel()
-	testservers.OnAll(t, rightsOfWhoLooks)
-}
-
-func rightsOfWhoLooks(t *testing.T, program string) {
-	d := processes(t, 3, redisproc.Config{Program: program, AppendFsync: "always"})
-	c := d.reached(WithName("one"))
-	lock := mustTry(t, c, "job")
-	reads, err := c.TryRLock(background, "book")
-	must(t, err)
-	d.announced(c)
-	settled(t, c)
-	rule := ruleOf(t, "redlock-reader")
-	d.allow("looks", rule)
-	looks := d.as("looks", 3)
-	if got := mustInspect(t, looks, "job").Quorum; got.State != LockHeld || got.Holder.Name != "one" || got.Token != lock.Token() {
-		t.Errorf("%+v", got)
-	}
-	if got := mustInspect(t, looks, "book").Quorum; got.State != LockRead || len(got.Readers) != 1 || got.Readers[0].Holder.Name != "one" {
-		t.Errorf("%+v", got)
-	}
-	m, err := looks.Members(background)
-	must(t, err)
-	if len(m.Members) != 3 || m.Members[0].Err != nil {
-		t.Errorf("%+v", m)
-	}
-	_, err = looks.Lock(background, "free")
-	requireErr(t, err, ErrNotAcquired, ErrNoQuorum)
-	requireDenied(t, err, "+incr")
-	err = looks.Ready(background)
-	requireErr(t, err, ErrNoQuorum)
-	requireDenied(t, err, "+incr")
-	requireDenied(t, looks.ChangeMembers(background, SuspendMember(d.raw[0].Options().Addr), nil), "+hset")
-	if now, err := looks.Members(background); err != nil || now.Version != m.Version {
-		t.Error(now, err)
-	}
-	for _, r := range d.raw { // it writes nothing that is named below
-		must(t, r.Do(background, "acl", "log", "reset").Err())
-	}
-	for _, right := range rightsOf(rule, program) {
-		user := "blind" + regexp.MustCompile(`\W+`).ReplaceAllString(right, "-")
-		d.allow(user, without(rule, right))
-		for _, r := range d.raw {
-			must(t, r.ScriptFlush(background).Err())
-		}
-		c := d.as(user, 3)
-		in, err := c.Inspect(background, "job")
-		if right == "+get" { // of the names
-			if must(t, err); in.Quorum.State != LockHeld || in.Quorum.Holder.Name != "" {
-				t.Errorf("%+v", in.Quorum)
-			}
-			continue
-		}
-		if right == "+zrange" || right == "+time" { // of readers
-			_, err = c.Inspect(background, "book")
-		}
-		if !errors.Is(err, ErrDenied) {
-			t.Errorf("without %s: %v", right, err)
-		}
-		named := strings.Contains(strings.ToLower(fmt.Sprint(err)), nameOf(right))
-		if !named && !(strings.Contains(err.Error(), "ACL LOG") && slices.ContainsFunc(d.refusals(), func(entry string) bool { return strings.Contains(entry, strings.TrimPrefix(right, "+")) })) {
-			t.Errorf("without %s neither the error nor ACL LOG says so: %v", right, err)
-		}
-	}
-	must(t, reads.Unlock(background))
-	must(t, lock.Unlock(background))
 }

@@ -1,6 +1,8 @@
 package redlock
 
 import (
+	"go/ast"
+	"go/doc"
 	"go/parser"
 	"go/token"
 	"os/exec"
@@ -29,6 +31,10 @@ func TestDependencies(t *testing.T) {
 			"golang.org/x/sys/",
 			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous", // go-redis's own
 		}, "the root stays small: adapters, peers and tools live in modules of their own"},
+		{"./admin", []string{
+			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
+			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
+		}, "an operator needs no more than the lock"},
 		{"./leader", []string{
 			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
 			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
@@ -59,13 +65,15 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// An election is made of the lock's API: whoever wants another can make it too.
+// An election is made of the lock's API, but for a check of its options and the longest name: whoever wants another can make it
+// too.
 func TestLeaderNeedsOnlyTheAPI(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, "./leader").Output()
 	must(t, err)
 	for imported := range strings.FieldsSeq(string(out)) {
-		if strings.Contains(imported, ".") && imported != "github.com/redlock-go/redlock" && imported != "github.com/redlock-go/redlock/fence" {
+		own, isOwn := strings.CutPrefix(imported, "github.com/redlock-go/redlock")
+		if strings.Contains(imported, ".") && !(isOwn && slices.Contains([]string{"", "/admin", "/fence", "/internal/core", "/internal/limits"}, own)) {
 			t.Errorf("leader imports %s", imported)
 		}
 	}
@@ -84,6 +92,8 @@ func TestImports(t *testing.T) {
 		"scripts":             {},
 		"fence":               {},
 		"internal/clock":      {},
+		"internal/identity":   {},
+		"internal/limits":     {},
 		"internal/printable":  {},
 		"internal/script":     {"internal/clock", "scripts"},
 		"internal/master":     {"internal/clock", "internal/script"},
@@ -94,10 +104,12 @@ func TestImports(t *testing.T) {
 		"internal/waitqueue":  {"internal/clock"},
 		"internal/unwind":     {},
 		"internal/testhook":   {"internal/clock"},
-		".":                   {"fence", "internal/clock", "internal/lease", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/unwind", "internal/waitqueue"},
+		"internal/core":       {"fence", "internal/clock", "internal/master", "internal/membership"},
+		".":                   {"fence", "internal/clock", "internal/core", "internal/identity", "internal/lease", "internal/limits", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/unwind", "internal/waitqueue"},
+		"admin":               {".", "fence", "internal/core", "internal/identity", "internal/limits", "internal/master", "internal/membership", "internal/printable", "internal/quorum", "internal/script"},
 	}
 	needGoRedis := map[string]bool{"open.go": true, "internal/masterurl/url.go": true} // and all of internal/master
-	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{range .GoFiles}} {{.}}{{end}}{{end}}`, ".").Output()
+	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{range .GoFiles}} {{.}}{{end}}{{end}}`, "./admin").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -124,8 +136,11 @@ func TestImports(t *testing.T) {
 				imported, err := strconv.Unquote(spec.Path.Value)
 				must(t, err)
 				own, isOwn := strings.CutPrefix(imported, module+"/")
+				if imported == module {
+					own, isOwn = ".", true
+				}
 				switch {
-				case isOwn && !slices.Contains(allowed, own), imported == module:
+				case isOwn && !slices.Contains(allowed, own):
 					t.Errorf("%s/%s imports %s", dir, name, imported)
 				case strings.HasPrefix(imported, goRedis) && dir != "internal/master" && !needGoRedis[path.Join(dir, name)]:
 					t.Errorf("%s/%s imports go-redis", dir, name)
@@ -136,4 +151,50 @@ func TestImports(t *testing.T) {
 	if seen != len(may) {
 		t.Errorf("%d packages were looked at, want %d", seen, len(may))
 	}
+}
+
+// mostNames is how many exported names the page of the root package has at most: constants, variables, types, functions, and the
+// methods of its types. Fields do not count. What is for operators is in package admin.
+const mostNames = 110
+
+func TestExportedNames(t *testing.T) {
+	t.Parallel()
+	files := token.NewFileSet()
+	var parsed []*ast.File
+	names, err := filepath.Glob("*.go")
+	must(t, err)
+	for _, name := range names {
+		if !strings.HasSuffix(name, "_test.go") {
+			file, err := parser.ParseFile(files, name, nil, parser.ParseComments)
+			must(t, err)
+			parsed = append(parsed, file)
+		}
+	}
+	page, err := doc.NewFromFiles(files, parsed, "github.com/redlock-go/redlock")
+	must(t, err)
+	var all []string
+	values := func(groups []*doc.Value) {
+		for _, group := range groups {
+			all = append(all, slices.DeleteFunc(group.Names, func(name string) bool { return !ast.IsExported(name) })...)
+		}
+	}
+	functions := func(of string, functions []*doc.Func) {
+		for _, f := range functions {
+			all = append(all, of+f.Name)
+		}
+	}
+	values(page.Consts)
+	values(page.Vars)
+	functions("", page.Funcs)
+	for _, is := range page.Types {
+		all = append(all, is.Name)
+		values(is.Consts)
+		values(is.Vars)
+		functions("", is.Funcs)
+		functions(is.Name+".", is.Methods)
+	}
+	if len(all) > mostNames {
+		t.Errorf("%d names are exported, want at most %d: %s", len(all), mostNames, strings.Join(all, ", "))
+	}
+	t.Logf("%d names are exported", len(all))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -26,7 +27,7 @@ func (c *Client) await(ctx context.Context, r *quorum.Round, deadline clock.Inst
 		case <-timer.C:
 			return nil
 		case <-ctx.Done():
-			return contextError(ctx)
+			return printable.ContextError(ctx)
 		case <-c.closed.Done():
 			return ErrClosed
 		}
@@ -49,7 +50,7 @@ func (c *Client) pause(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return contextError(ctx)
+		return printable.ContextError(ctx)
 	case <-c.closed.Done():
 		return ErrClosed
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -24,9 +25,9 @@ func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 	t.Cleanup(fake.Close)
 	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
 	t.Cleanup(func() { _ = both["embedded"].Close() })
-	terms := quorum.TermsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	holdOf := func(name string) *lease.Owner {
-		return &lease.Owner{ID: "owner-of-" + name, Keys: script.KeysOf(DefaultPrefix, name, "owner-of-"+name), Token: 2000}
+		return &lease.Owner{ID: "owner-of-" + name, Keys: script.KeysOf(limits.DefaultPrefix, name, "owner-of-"+name), Token: 2000}
 	}
 	for _, one := range []struct {
 		what, err string
@@ -97,9 +98,9 @@ func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
 	t.Parallel()
 	r := processes(t, 1, redisproc.Config{}).raw[0]
 	must(t, memberOfOne(r))
-	terms := quorum.TermsOf(DefaultTTL, 0, 0)
-	held := &lease.Owner{ID: "a", Keys: script.KeysOf(DefaultPrefix, "held", "a")}
-	fresh := &lease.Owner{ID: "b", Keys: script.KeysOf(DefaultPrefix, "fresh", "b")}
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
+	held := &lease.Owner{ID: "a", Keys: script.KeysOf(limits.DefaultPrefix, "held", "a")}
+	fresh := &lease.Owner{ID: "b", Keys: script.KeysOf(limits.DefaultPrefix, "fresh", "b")}
 	for _, h := range []*lease.Owner{held, fresh} {
 		must(t, r.Set(background, h.Keys.Fence, 1000, 0).Err())
 	}
@@ -156,7 +157,7 @@ func TestWhatComesBehindAnOperationIsItsOwn(t *testing.T) {
 	t.Parallel()
 	const ms = int64(30_000)
 	first, second, zero, channel, none := "first", "second", "0", "c", ""
-	one, two := script.KeysOf(DefaultPrefix, "one", first), script.KeysOf(DefaultPrefix, "two", second)
+	one, two := script.KeysOf(limits.DefaultPrefix, "one", first), script.KeysOf(limits.DefaultPrefix, "two", second)
 	lock, counter, gone, queue, asked := &one.Lock, &one.Fence, &one.Gone, &one.Queue, &one.Asked
 	behind := script.Acquire.Call([]*string{&two.Lock, &two.Fence, &two.Gone, &two.Queue}, &second, ms)
 	for kind, r := range bothKinds(t) {

@@ -16,8 +16,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/fence"
-
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testservers"
 	"github.com/redlock-go/redlock/internal/testvotes"
@@ -96,9 +96,6 @@ var behaviours = []behaviour{
 	{"SubscriptionsEndWithTheWaiting", 3, subscriptionsEndWithTheWaiting},
 
 	// Of inspect_test.go.
-	{"InspectNamesTheHolder", 5, inspectNamesTheHolder},
-	{"InspectNamesReaders", 5, inspectNamesReaders},
-	{"InspectNamesNobodyWithoutAMajority", 5, inspectNamesNobodyWithoutAMajority},
 
 	// Of linger_test.go.
 	{"HoldAtLeast", 5, holdAtLeast},
@@ -111,10 +108,8 @@ var behaviours = []behaviour{
 	{"ForceTakesOnlyWhatWasShown", 5, forceTakesOnlyWhatWasShown},
 	{"ForcedHolderStaysOut", 5, forcedHolderStaysOut},
 	{"ForceNeedsAQuorum", 5, forceNeedsAQuorum},
-	{"ForceTakesWhatMayHold", 5, forceTakesWhatMayHold},
 	{"ForceOutReaders", 5, forceOutReaders},
 	{"ForceEndsLingering", 5, forceEndsLingering},
-	{"NamesAreListed", 3, namesAreListed},
 
 	// Of readers_test.go.
 	{"ManyReadersOrOneWriter", 5, manyReadersOrOneWriter},
@@ -212,13 +207,13 @@ func eachSize(t *testing.T, n int, test func(t *testing.T, n int)) {
 }
 
 func oneHolderAtATime(t *testing.T, d *deployment) {
-	patient := WithRequestTimeout(d.either(DefaultRequestTimeout, 10*time.Second)) // their first call founds the masters
+	patient := WithRequestTimeout(d.either(limits.DefaultRequestTimeout, 10*time.Second)) // their first call founds the masters
 	a, b := d.client(patient), d.client(patient)
 	held := mustTry(t, a, "job")
 	_, err := b.TryLock(background, "job")
 	requireErr(t, err, ErrNotAcquired, ErrHeld)
 	var q *QuorumError
-	if !errors.As(err, &q) || q.FreeIn <= 0 || q.FreeIn > DefaultTTL || len(q.Votes) != 5 || q.Need != 3 {
+	if !errors.As(err, &q) || q.FreeIn <= 0 || q.FreeIn > limits.DefaultTTL || len(q.Votes) != 5 || q.Need != 3 {
 		t.Errorf("the error does not say enough: %+v", q)
 	}
 	_, err = a.TryLock(background, "job")
@@ -396,7 +391,7 @@ func reEntryNeverShortens(t *testing.T, d *deployment) {
 		t.Errorf("a re-entry with a shorter ttl moved the end from %v to %v", before, after)
 	}
 	settled(t, c)
-	left, err := d.raw[0].PTTL(background, script.KeysOf(DefaultPrefix, "job", "").Lock).Result()
+	left, err := d.raw[0].PTTL(background, script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Result()
 	if err != nil || left < 20*time.Second {
 		t.Errorf("%v left on the master (%v)", left, err)
 	}
@@ -510,7 +505,7 @@ func extendLengthens(t *testing.T, d *deployment) {
 		t.Errorf("Extend by less shortened the lease to %v", left)
 	}
 	settled(t, c)
-	if left, err := d.raw[0].PTTL(background, script.KeysOf(DefaultPrefix, "job", "").Lock).Result(); err != nil || left < 18*time.Second {
+	if left, err := d.raw[0].PTTL(background, script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Result(); err != nil || left < 18*time.Second {
 		t.Errorf("%v left on the master (%v): a late, older extend would have cut the lease", left, err)
 	}
 	requireOptionError(t, lock.Extend(background, time.Hour), "ttl")
@@ -591,7 +586,7 @@ func lockWithWrongTTL(t *testing.T, d *deployment, spoil func(r *redis.Client, l
 	settled(t, owner) // else a master sets the ttl after it was taken away
 	for _, name := range []string{"abandoned", "job"} {
 		for _, r := range d.raw {
-			must(t, spoil(r, script.KeysOf(DefaultPrefix, name, "").Lock))
+			must(t, spoil(r, script.KeysOf(limits.DefaultPrefix, name, "").Lock))
 		}
 		_, err := rival.TryLock(background, name)
 		requireErr(t, err, ErrNotAcquired, ErrHeld)
@@ -779,14 +774,14 @@ func cancelledAttemptLeavesNothing(t *testing.T, d *deployment) {
 		cancelled <- err
 	}()
 	eventually(t, "granted by the others", func() bool {
-		return d.raw[3].Exists(background, script.KeysOf(DefaultPrefix, "job", "").Lock).Val() == 1
+		return d.raw[3].Exists(background, script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Val() == 1
 	})
 	cancel()
 	requireErr(t, <-cancelled, context.Canceled)
 	for i := range 3 {
 		d.masters[i].thaw()
 	}
-	givenBack(t, d, "job", "00000", DefaultTTL/2)
+	givenBack(t, d, "job", "00000", limits.DefaultTTL/2)
 }
 
 func closeReleases(t *testing.T, d *deployment) {

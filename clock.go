@@ -4,56 +4,38 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// The leases.
-const (
-	// DefaultTTL is how long a lease lasts if nobody renews it: long enough that a
-	// renewal may fail for 20 s, short enough that a dead holder's job is taken
-	// over within half a minute.
-	DefaultTTL = 30 * time.Second
-
-	// DefaultMaxTTL bounds every ttl plus lock delay.
-	DefaultMaxTTL = time.Minute
-
-	// MinTTL is the shortest ttl: with less, scheduling and garbage collection
-	// eat the validity.
-	MinTTL = 50 * time.Millisecond
-
-	// DefaultDrift is the share of a ttl by which a master's clock may run ahead of
-	// ours.
-	DefaultDrift = 0.01
-)
-
 // WithTTL sets how long a lease lasts when it is not renewed, truncated to
-// milliseconds. Default DefaultTTL, or the max ttl less the lock delay if that is
-// shorter. It must be at least MinTTL, above the request timeout, and together with
+// milliseconds. Default 30 s, or the max ttl less the lock delay if that is
+// shorter. It must be at least 50 ms, above the request timeout, and together with
 // the lock delay at most the max ttl.
 func WithTTL(ttl time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.ttl, l.ttlGiven = ttl, true })
 }
 
-// WithMaxTTL sets the longest ttl plus lock delay that this client uses; Init founds a
+// WithMaxTTL sets the longest ttl plus lock delay that this client uses; admin.Init founds a
 // deployment with it. A member that takes the place of another does not vote for that
 // long. A client whose max ttl is above the deployment's is refused, with an error that
-// names both. Default DefaultMaxTTL.
+// names both. Default one minute.
 func WithMaxTTL(d time.Duration) Option {
 	return clientOption(func(c *config) { c.maxTTL, c.maxTTLGiven = d, true })
 }
 
 // WithDrift sets the share of a ttl by which a master's clock may run ahead of this
-// process's clock; 2 ms are always added. Init founds a deployment with it, and a client
+// process's clock; 2 ms are always added. admin.Init founds a deployment with it, and a client
 // whose drift is below the deployment's is refused. Default the deployment's, which is
-// DefaultDrift by default; from 0 to below 1.
+// 0.01 by default; from 0 to below 1.
 func WithDrift(factor float64) Option {
 	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }
 
 // leastTTL is the shortest ttl that the client's settings allow, but for the drift.
 func (c *config) leastTTL() time.Duration {
-	return max(MinTTL, (c.requestTimeout + time.Millisecond).Truncate(time.Millisecond))
+	return max(limits.MinTTL, (c.requestTimeout + time.Millisecond).Truncate(time.Millisecond))
 }
 
 // noDefaultTTL tells why no ttl is left that could be the default. Nobody gave the ttl, so it
@@ -61,8 +43,8 @@ func (c *config) leastTTL() time.Duration {
 func (c *config) noDefaultTTL(l lockConfig) error {
 	least := c.leastTTL()
 	switch {
-	case least > DefaultTTL, c.requestTimeout > DefaultRequestTimeout && least > c.maxTTL:
-		return &OptionError{"request timeout", c.requestTimeout, fmt.Sprintf("must be below the ttl, which is %v by default (the max ttl is %v)", min(DefaultTTL, c.maxTTL), c.maxTTL)}
+	case least > limits.DefaultTTL, c.requestTimeout > limits.DefaultRequestTimeout && least > c.maxTTL:
+		return &OptionError{"request timeout", c.requestTimeout, fmt.Sprintf("must be below the ttl, which is %v by default (the max ttl is %v)", min(limits.DefaultTTL, c.maxTTL), c.maxTTL)}
 	case least > c.maxTTL:
 		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("must be above the request timeout (%v), as every ttl", c.requestTimeout)}
 	case l.ttl < least:
@@ -77,8 +59,8 @@ func (c *config) validateTTL(given, delay time.Duration) error {
 	t := quorum.TermsOf(ttl, delay, c.drift)
 	var rule string
 	switch {
-	case ttl < MinTTL:
-		rule = fmt.Sprintf("must be at least %v", MinTTL)
+	case ttl < limits.MinTTL:
+		rule = fmt.Sprintf("must be at least %v", limits.MinTTL)
 	case ttl <= c.requestTimeout:
 		rule = fmt.Sprintf("must be above the request timeout (%v)", c.requestTimeout)
 	case t.KeyTTL() > c.maxTTL || t.KeyTTL() < ttl:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/rogue"
@@ -61,15 +62,13 @@ func TestRefusedConnectionsSayWhy(t *testing.T) {
 		_, err = c.TryLock(background, "job")
 		requireErr(t, err, ErrNotAcquired, ErrNoQuorum)
 		requireSays(t, err, refused.says, d.raw[0].Options().Addr)
-		err = c.Init(background, 0)
-		requireErr(t, err, ErrNoQuorum)
-		requireSays(t, err, refused.says, d.raw[0].Options().Addr)
+		requireSays(t, c.found(background, 0), refused.says, d.raw[0].Options().Addr)
 	}
 
 	c, err := Open(d.urls(":secret@", ""))
 	must(t, err)
 	defer c.Close()
-	must(t, c.Init(background, 0))
+	must(t, c.found(background, 0))
 	must(t, mustTry(t, c, "job").Unlock(background))
 	d.requirePassword("rotated")
 	eventually(t, "the rotated password is told", func() bool {
@@ -179,7 +178,7 @@ func TestADeadMasterIsToldOnceAndNotLogged(t *testing.T) {
 	made, err := New(clients, watch)
 	must(t, err)
 	defer made.Close()
-	must(t, opened.Init(background, 0))
+	must(t, opened.found(background, 0))
 	eventually(t, "all masters are up", func() bool {
 		for _, c := range []*Client{opened, made} {
 			lock, err := c.Lock(background, "reaching", WithWait(20*time.Second))
@@ -208,7 +207,7 @@ func TestADeadMasterIsToldOnceAndNotLogged(t *testing.T) {
 
 func TestARefusedDialKeepsItsError(t *testing.T) {
 	t.Parallel()
-	client := redis.NewClient(master.ClientOptions(&redis.Options{Addr: "127.0.0.1:1"}, DefaultRequestTimeout))
+	client := redis.NewClient(master.ClientOptions(&redis.Options{Addr: "127.0.0.1:1"}, limits.DefaultRequestTimeout))
 	defer client.Close()
 	conn := client.Conn()
 	defer conn.Close()
@@ -246,8 +245,8 @@ func TestServersThatAreNoMastersAreTold(t *testing.T) {
 		_, err = c.TryLock(background, "job")
 		requireErr(t, err, ErrNoQuorum, ErrNotMember)
 		requireSays(t, err, server.says)
-		err = c.Init(background, 0)
-		requireErr(t, err, ErrNoQuorum, ErrNotMember)
+		err = c.found(background, 0)
+		requireErr(t, err, ErrNotMember)
 		requireSays(t, err, server.says)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -56,7 +57,7 @@ func TestACorruptCounterIsNotBelieved(t *testing.T) {
 		before[name] = lock.Token()
 		must(t, lock.Unlock(background))
 		requireFree(t, d, name)
-		must(t, corrupt(d.raw[0], script.KeysOf(DefaultPrefix, name, "").Fence))
+		must(t, corrupt(d.raw[0], script.KeysOf(limits.DefaultPrefix, name, "").Fence))
 	}
 	d.masters[1].die()
 	for name := range corruptions {
@@ -86,7 +87,7 @@ func TestACorruptCounterIsNotBelieved(t *testing.T) {
 			if lock, err := c.TryLock(background, name); err == nil {
 				must(t, lock.Unlock(background))
 			}
-			n, err := d.raw[0].Get(background, script.KeysOf(DefaultPrefix, name, "").Fence).Uint64()
+			n, err := d.raw[0].Get(background, script.KeysOf(limits.DefaultPrefix, name, "").Fence).Uint64()
 			if err != nil || n < uint64(before[name]) || n > uint64(before[name])+1000 {
 				return false
 			}
@@ -103,13 +104,12 @@ func TestInitRepairsCorruptCounters(t *testing.T) {
 	c := d.reached(recoveryOptions()...)
 	for name, corrupt := range corruptions {
 		for _, i := range []int{0, 2} {
-			must(t, corrupt(d.raw[i], script.KeysOf(DefaultPrefix, name, "").Fence))
+			must(t, corrupt(d.raw[i], script.KeysOf(limits.DefaultPrefix, name, "").Fence))
 		}
 		_, err := c.TryLock(background, name)
 		requireErr(t, err, ErrNoQuorum)
 	}
-	requireOptionError(t, c.ForceInit(background, script.MaxFloor+1), "floor")
-	must(t, c.ForceInit(background, script.MaxFloor))
+	must(t, c.foundAnew(background, script.MaxFloor))
 	for name := range corruptions {
 		lock, err := c.Lock(background, name, WithWait(20*time.Second))
 		must(t, err)
@@ -132,9 +132,9 @@ func TestCountersStayInRange(t *testing.T) {
 		about := rapid.SampledFrom([]int64{0, script.MaxFloor, script.MaxCounter, 1 << 53, math.MaxInt64 - 40, math.MinInt64 + 40}).Draw(t, "about")
 		return about + rapid.Int64Range(-40, 40).Draw(t, "and")
 	})
-	k := script.KeysOf(DefaultPrefix, "job", "me")
+	k := script.KeysOf(limits.DefaultPrefix, "job", "me")
 	h := &lease.Owner{ID: "me", Keys: k}
-	terms := quorum.TermsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	rapid.Check(t, func(t *rapid.T) {
 		was := edge.Draw(t, "counter")
 		h.Token = fence.Token(rapid.Int64Range(script.MaxCounter-80, script.MaxCounter).Draw(t, "token"))
@@ -158,7 +158,7 @@ func TestCountersStayInRange(t *testing.T) {
 				if err != nil || v.Answer != script.Granted || counter() != fmt.Sprint(max(was+1, int64(h.Token))) {
 					t.Fatalf("master %d, counter %d: confirm of %d says %+v, %v, and leaves %s", kind, was, h.Token, v, err, counter())
 				}
-			} else if r.HExists(background, script.RegisterKey(DefaultPrefix), "votes").Val() {
+			} else if r.HExists(background, script.RegisterKey(limits.DefaultPrefix), "votes").Val() {
 				t.Fatalf("master %d, counter %d: not granted, and it votes on", kind, was)
 			}
 
@@ -170,7 +170,7 @@ func TestCountersStayInRange(t *testing.T) {
 			}
 
 			set()
-			keys := []string{script.RegisterKey(DefaultPrefix), k.Fence}
+			keys := []string{script.RegisterKey(limits.DefaultPrefix), k.Fence}
 			told, err := redis.NewScript(script.CountersSource).Run(background, r, keys, "one", "1").StringSlice()
 			if inRange && (err != nil || told[0] != fmt.Sprint(was)) || !inRange && !redis.HasErrorPrefix(err, "NOTMEMBER") {
 				t.Fatalf("master %d, counter %d: told as %v, %v", kind, was, told, err)
@@ -206,7 +206,7 @@ func memberOfOne(r *redis.Client) error {
 	if err != nil {
 		return err
 	}
-	return r.HSet(background, script.RegisterKey(DefaultPrefix), "deployment", "d", "id", "one", "run", membership.ParseInfo(info)["run_id"],
+	return r.HSet(background, script.RegisterKey(limits.DefaultPrefix), "deployment", "d", "id", "one", "run", membership.ParseInfo(info)["run_id"],
 		"durable", "no", "promised", "1", "version", "1", "table", oneMember, "maxTTL", "60000", "votes", "1").Err()
 }
 

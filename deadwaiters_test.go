@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -97,7 +98,7 @@ func TestKilledWaitersLeaveByThemselves(t *testing.T) {
 		}
 		d.inLine("job", killed+1)
 		time.Sleep(script.QueueTTL + coveredInterval)
-		k := script.KeysOf(DefaultPrefix, "job", "")
+		k := script.KeysOf(limits.DefaultPrefix, "job", "")
 		for i, r := range d.raw {
 			if n, words := r.ZCard(background, k.Queue).Val(), r.ZCard(background, k.Asked).Val(); n != 1 || words != 1 {
 				t.Errorf("%d stand in the line of master %d, with %d last words", n, i, words)
@@ -117,7 +118,7 @@ func TestKilledWaitersLeaveByThemselves(t *testing.T) {
 func (d *deployment) deadInLine(name string, n int, ago time.Duration) {
 	d.t.Helper()
 	for _, r := range d.raw {
-		must(d.t, deadInLine(r, script.KeysOf(DefaultPrefix, name, ""), n, 1, ago))
+		must(d.t, deadInLine(r, script.KeysOf(limits.DefaultPrefix, name, ""), n, 1, ago))
 	}
 }
 
@@ -126,7 +127,7 @@ func deadInLine(r *redis.Client, k script.Keys, n int, ticket float64, ago time.
 	for done := 0; done < n; {
 		var queue, asked []redis.Z
 		for ; done < n && len(queue) < 5000; done++ {
-			channel := fmt.Sprintf("%s:waits:%032x", DefaultPrefix, done)
+			channel := fmt.Sprintf("%s:waits:%032x", limits.DefaultPrefix, done)
 			queue = append(queue, redis.Z{Score: ticket, Member: channel})
 			asked = append(asked, redis.Z{Score: float64(time.Now().Add(-ago).UnixMicro()), Member: channel})
 		}
@@ -173,11 +174,11 @@ func TestAReleasePassesManyDeadWaiters(t *testing.T) {
 func TestNoBatchGoesFar(t *testing.T) {
 	t.Parallel()
 	const dead, early, late = 5*script.MaxSteps + 7, 1e15, "1500000000000000"
-	terms := quorum.TermsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	alive := "alive"
 	in := lease.Place{Channel: &alive, Ticket: waitqueue.TicketOf(late)}
 	holdOf := func(owner string, reads bool) *lease.Owner {
-		h := &lease.Owner{ID: owner, Keys: script.KeysOf(DefaultPrefix, "job", owner)}
+		h := &lease.Owner{ID: owner, Keys: script.KeysOf(limits.DefaultPrefix, "job", owner)}
 		h.Reads.Store(reads)
 		return h
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 // farMaster is a master that each connection reaches after a time of its own.
@@ -179,7 +180,7 @@ func TestARenewalKeepsItsPlaceInTheQueue(t *testing.T) {
 		ctx, cancel := context.WithCancel(background)
 		var others sync.WaitGroup
 		for i := range 32 { // with 64 requests each, of which half are under way at once
-			names := make([]string, MaxNames)
+			names := make([]string, limits.MaxNames)
 			for j := range names {
 				names[j] = fmt.Sprint("set ", i, " name ", j)
 			}
@@ -265,7 +266,7 @@ func TestAHoldDoesNotWaitForNewOnes(t *testing.T) {
 			})
 		}
 		time.Sleep(step / 2)
-		soon("Extend", func() error { return lock.Extend(background, DefaultTTL) })
+		soon("Extend", func() error { return lock.Extend(background, limits.DefaultTTL) })
 		soon("re-entry", func() error {
 			again, err := c.TryLock(lock.Context(), "held")
 			if err == nil {

@@ -54,16 +54,18 @@
 //   - One for each slot of a name, while a caller waits for one (waitForSlot).
 //   - One for each master while the client tells it who it is: when the master comes
 //     up, and then less and less often, down to once an hour (announcer.tell). One
-//     for each master that Inspect asks (lookAt).
+//     for each master that admin.Inspect asks (lookAt there).
 //   - In internal/membership, while something is to be learned or done: one that
 //     decides (Group.work), and one for each master that is asked who it is
 //     (Group.look), told of a version (Group.push) or asked to take part in a change
-//     (each). Init and PlanInit also start one for each master, and wait for them.
+//     (each). admin.Init and admin.PlanInit also start one for each master, and wait
+//     for them.
 //
 // A lock has no goroutine. Its deadline and its renewals are timers. Their functions
 // (hold.tick, suspendCheck.check) run for microseconds and wait for no master. So does
 // the function that RenewWithContext runs when a context ends. Close returns when all
 // goroutines have ended.
 //
-// docs/PROTOCOL.md says how it works, and why it is right.
+// Before the first lock, an operator makes the masters a deployment: by package admin, or the
+// command redlock. docs/PROTOCOL.md says how it works, and why it is right.
 package redlock

@@ -1,13 +1,11 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
-	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -49,23 +47,16 @@ var (
 	ErrDenied = script.ErrDenied
 
 	// ErrNeedsInit is returned (within ErrNoQuorum) when the masters belong to no
-	// deployment: they are new, and `redlock init` (Client.Init) founds one. Or they were
+	// deployment: they are new, and `redlock init` (admin.Init) founds one. Or they were
 	// emptied: then so many members lost their counters that the others cannot tell what
-	// the counters were. An operator must decide what to do: see Client.Init and
-	// Client.ForceInit.
+	// the counters were. An operator must decide what to do: see admin.Init and
+	// admin.ForceInit.
 	ErrNeedsInit = errors.New("redlock: the masters belong to no deployment, or a majority of its members lost its data: see `redlock help init`")
 
 	// ErrNeedsSetup is returned (beside ErrNoQuorum) by a call that would wait, when time
 	// alone does not mend why it got no lock. Somebody has to do something about it, and
 	// then the same call may succeed. WithWaitForSetup lists the reasons.
 	ErrNeedsSetup = errors.New("redlock: not waited for: the masters, the user's rights or the list of masters must be set right first")
-
-	// ErrNotFounded is returned by Init when the masters cannot be founded as one
-	// deployment, say because one is another's.
-	ErrNotFounded = errors.New("redlock: not founded")
-
-	// ErrChangeRefused is returned by ChangeMembers when the change is not made.
-	ErrChangeRefused = errors.New("redlock: the members were not changed")
 
 	// ErrLost is returned, and is the cause of a hold's context, when so many
 	// masters said that the lock is not this owner's that the others are no quorum, or
@@ -118,12 +109,3 @@ func (e *OptionError) Error() string {
 
 // Is reports that every OptionError is an ErrBadOption.
 func (e *OptionError) Is(target error) bool { return target == ErrBadOption }
-
-// contextError returns why ctx is over: its error, and its cause if that says more.
-func contextError(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return cause
-	}
-	return printable.Because(err, cause)
-}

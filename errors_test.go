@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/quorum"
@@ -179,8 +180,6 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 		})
 		c := d.reached(WithObserver(Observer{}))
 		held, read := mustTry(t, c, "held"), mustTry(t, c, "read")
-		shown, err := c.Inspect(background, "held")
-		must(t, err)
 		c.observer = watch
 		try := func(_ *Lock, err error) error { return err }
 		all := func(_ *Locks, err error) error { return err }
@@ -197,21 +196,12 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 			{"TryLockAll", func(ctx context.Context) error { return all(c.TryLockAll(ctx, []string{"a", "b"})) }, true},
 			{"re-entry", func(ctx context.Context) error { return try(c.TryLock(held.h.NewContext(ctx), "held")) }, true},
 			{"unknown", func(ctx context.Context) error { return try(d.stranger(WithObserver(watch)).Lock(ctx, "job")) }, true},
-			{"Extend", func(ctx context.Context) error { return held.Extend(ctx, DefaultTTL) }, false},
+			{"Extend", func(ctx context.Context) error { return held.Extend(ctx, limits.DefaultTTL) }, false},
 			{"Downgrade", func(ctx context.Context) error { return read.Downgrade(ctx) }, false},
 			{"Verify", func(ctx context.Context) error { _, err := c.Verify(ctx, "held", held.Token()); return err }, false},
 			{"verify, unknown", func(ctx context.Context) error { _, err := d.stranger().Verify(ctx, "held", held.Token()); return err }, false},
-			{"Inspect", func(ctx context.Context) error { _, err := c.Inspect(ctx, "held"); return err }, false},
-			{"inspect, unknown", func(ctx context.Context) error { _, err := d.stranger().Inspect(ctx, "held"); return err }, false},
 			{"Ready", func(ctx context.Context) error { return c.Ready(ctx) }, false},
-			{"Members", func(ctx context.Context) error { _, err := c.Members(ctx); return err }, false},
-			{"members, unknown", func(ctx context.Context) error { _, err := d.stranger().Members(ctx); return err }, false},
-			{"change, unknown", func(ctx context.Context) error { return d.stranger().ChangeMembers(ctx, AddMember("a"), nil) }, false},
-			{"Names", func(ctx context.Context) error { _, err := d.stranger().Names(ctx, 1); return err }, false},
-			{"Init", func(ctx context.Context) error { return d.stranger().Init(ctx, 0) }, false},
-			{"PlanInit", func(ctx context.Context) error { _, err := d.stranger().PlanInit(ctx, 0); return err }, false},
-			{"ForceUnlock", func(ctx context.Context) error { _, err := c.ForceUnlock(ctx, shown); return err }, false},
-			{"ChangeMembers", func(ctx context.Context) error { return c.ChangeMembers(ctx, SuspendMember(d.address(1)), nil) }, false},
+			{"ForceUnlock", func(ctx context.Context) error { _, err := c.forceUnlock(ctx, "held", shown(held)); return err }, false},
 		} {
 			synctest.Wait()
 			call := x.call
@@ -430,5 +420,5 @@ func TestAMastersWordsArePrintable(t *testing.T) {
 	_, err = c.TryLock(t.Context(), "a")
 	check("TryLock", err)
 	check("MasterDown", <-down)
-	check("Init", c.Init(t.Context(), 0))
+	check("found", c.found(t.Context(), 0))
 }

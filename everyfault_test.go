@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
@@ -158,7 +159,7 @@ func (s *faulty) end(lock *Lock) {
 // differ has each master grant another number.
 func (s *faulty) differ() {
 	for i, r := range s.d.raw {
-		must(s.T, r.IncrBy(background, script.KeysOf(DefaultPrefix, s.name, "").Fence, int64(10*i)).Err())
+		must(s.T, r.IncrBy(background, script.KeysOf(limits.DefaultPrefix, s.name, "").Fence, int64(10*i)).Err())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
 )
@@ -27,7 +28,7 @@ func masters() (urls []string, stop func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := errors.Join(client.Init(context.Background(), 0), client.Close()); err != nil {
+	if err := errors.Join(admin.Init(context.Background(), client, 0), client.Close()); err != nil {
 		log.Fatal(err)
 	}
 	return urls, func() {
@@ -197,64 +198,6 @@ func ExampleClient_Verify() {
 	// Output:
 	// while it is held: valid
 	// afterwards: stale
-}
-
-// Find out who holds a lock.
-func ExampleClient_Inspect() {
-	urls, stop := masters()
-	defer stop()
-	client, err := redlock.Open(urls, redlock.WithName("ledger service"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
-	ctx := context.Background()
-	lock, err := client.Lock(ctx, "ledger")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer lock.Unlock(ctx)
-	in, err := client.Inspect(ctx, "ledger")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(in.Quorum.State, "with the same token:", in.Quorum.Token == lock.Token())
-	// in.Quorum.Holder is "ledger service, process 4711 on host-7", as soon as the masters know it.
-
-	// Output: held with the same token: true
-}
-
-// Take a lock from a holder that hangs. Stores are given the token that comes back: the holder
-// does not know yet that its lock is gone.
-func ExampleClient_ForceUnlock() {
-	urls, stop := masters()
-	defer stop()
-	client, err := redlock.Open(urls)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close()
-
-	ctx := context.Background()
-	hangs, err := client.Lock(ctx, "ledger")
-	if err != nil {
-		log.Fatal(err)
-	}
-	shown, err := client.Inspect(ctx, "ledger") // is it the one that hangs?
-	if err != nil {
-		log.Fatal(err)
-	}
-	token, err := client.ForceUnlock(ctx, shown)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("a store that has seen the token refuses the holder:", hangs.Token() < token)
-	fmt.Println("the holder was not told:", hangs.Valid())
-
-	// Output:
-	// a store that has seen the token refuses the holder: true
-	// the holder was not told: true
 }
 
 // Run a short job once, though several schedulers start it at nearly the same time.

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testvotes"
@@ -122,7 +123,7 @@ func TestClientsWithDefaultSettingsAreBounded(t *testing.T) {
 			c, err := New(clients, WithRequestTimeout(faultRequest))
 			must(t, err)
 			defer c.Close()
-			must(t, c.Init(background, 0))
+			must(t, c.found(background, 0))
 			must(t, mustTry(t, c, "job").Unlock(background))
 			for i := range frozen {
 				d.masters[i].freeze()
@@ -314,12 +315,12 @@ func TestDriverRetriesCountOnce(t *testing.T) {
 	c, err := New(clients, WithRequestTimeout(faultRequest), WithTTL(faultTTL))
 	must(t, err)
 	defer c.Close()
-	must(t, c.Init(background, 0))
+	must(t, c.found(background, 0))
 	must(t, mustTry(t, c, "reaching").Unlock(background))
 	for _, p := range proxies {
 		p.Add(on(script.Acquire, 1, faultproxy.CutAfterRequest))
 	}
-	before, err := d.raw[0].Get(background, script.KeysOf(DefaultPrefix, "job", "").Fence).Int64()
+	before, err := d.raw[0].Get(background, script.KeysOf(limits.DefaultPrefix, "job", "").Fence).Int64()
 	must(t, err)
 	lock := mustTry(t, c, "job")
 	eventually(t, "held everywhere", func() bool { return d.holders("job") == "111" })
@@ -641,7 +642,7 @@ func TestNoConnectionOutlivesClose(t *testing.T) {
 	before := count()
 	c, err := Open(urls)
 	must(t, err)
-	must(t, c.Init(background, 0))
+	must(t, c.found(background, 0))
 	lock := mustTry(t, c, "job")
 	_, err = c.TryLock(background, "job")
 	requireErr(t, err, ErrHeld)

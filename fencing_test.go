@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -12,7 +13,7 @@ func TestVerify(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 5, redisproc.Config{})
 	a, b := d.reached(), d.reached()
-	k := script.KeysOf(DefaultPrefix, "job", "")
+	k := script.KeysOf(limits.DefaultPrefix, "job", "")
 	for i := range 3 { // skewed, so that the token has to be confirmed
 		must(t, d.raw[i].IncrBy(background, k.Fence, int64(10*i)).Err())
 	}

@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,19 +12,14 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/identity"
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
-
-// mustForce takes name from those that have it.
-func mustForce(t *testing.T, c *Client, name string) fence.Token {
-	t.Helper()
-	token, err := c.ForceUnlock(background, mustInspect(t, c, name))
-	must(t, err)
-	return token
-}
 
 // The token that is returned is between the old holder's and that of the one that waits, who is
 // called. The old holder believes in its lock until it renews.
@@ -37,10 +31,10 @@ func forceUnlock(t *testing.T, d *deployment) {
 		settled(t, old)
 		waiter := goLock(t, next, "job")
 		d.inLine("job", 1)
-		token := mustForce(t, operator, "job")
+		token := mustForce(t, operator, "job", lock)
 		started := time.Now()
 		served := have(t, waiter)
-		if took := time.Since(started); took > d.either(100*time.Millisecond, DefaultTTL/2) {
+		if took := time.Since(started); took > d.either(100*time.Millisecond, limits.DefaultTTL/2) {
 			t.Errorf("the one that waits was served after %v: nobody called it", took)
 		}
 		if !(lock.Token() < token && token < served.Token()) {
@@ -69,7 +63,7 @@ func forceUnlock(t *testing.T, d *deployment) {
 func forcedHolderIsTold(t *testing.T, d *deployment) {
 	old, operator := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
 	lock := mustTry(t, old, "job", WithTTL(2*d.ttl()))
-	token := mustForce(t, operator, "job")
+	token := mustForce(t, operator, "job", lock)
 	within(t, "the holder is told", lock.Context().Done())
 	requireErr(t, context.Cause(lock.Context()), ErrLost)
 	requireErr(t, lock.Unlock(background), ErrLost)
@@ -84,8 +78,7 @@ func forceTakesOnlyWhatWasShown(t *testing.T, d *deployment) {
 	old, operator, rival := d.reached(), d.reached(), d.reached()
 	first := mustTry(t, old, "job")
 	settled(t, old)
-	shown := mustInspect(t, operator, "job")
-	key := script.KeysOf(DefaultPrefix, "job", "").Lock
+	key := script.KeysOf(limits.DefaultPrefix, "job", "").Lock
 	value := d.raw[0].Get(background, key).Val()
 	must(t, first.Unlock(background))
 	requireFree(t, d, "job")
@@ -94,7 +87,7 @@ func forceTakesOnlyWhatWasShown(t *testing.T, d *deployment) {
 	for _, r := range d.raw[3:] { // where a release was lost
 		must(t, r.Set(background, key, value, time.Minute).Err())
 	}
-	token, err := operator.ForceUnlock(background, shown)
+	token, err := operator.forceUnlock(background, "job", shown(first))
 	requireErr(t, err, ErrHeld)
 	if q, _ := errors.AsType[*QuorumError](err); q.Op == opForceUnlock || token != 0 {
 		t.Errorf("token %v, %v", token, err)
@@ -110,7 +103,7 @@ func forceTakesOnlyWhatWasShown(t *testing.T, d *deployment) {
 			t.Errorf("master %d has %v, want owner %q", i, l, want)
 		}
 	}
-	must(t, second.Extend(background, DefaultTTL))
+	must(t, second.Extend(background, limits.DefaultTTL))
 	must(t, second.Unlock(background))
 }
 
@@ -124,7 +117,7 @@ func forcedHolderStaysOut(t *testing.T, d *deployment) {
 	for _, m := range d.masters[3:] {
 		m.die()
 	}
-	token := mustForce(t, operator, "job")
+	token := mustForce(t, operator, "job", lock)
 	eventually(t, "no master is asked any more", func() bool { // else those that come back are
 		return !slices.ContainsFunc(operator.masters, func(m *master.Master) bool { return m.Unanswered() > 0 })
 	})
@@ -137,7 +130,7 @@ func forcedHolderStaysOut(t *testing.T, d *deployment) {
 	}
 	d.masters[2].freeze()
 	for i := range 4 {
-		err := lock.Extend(background, DefaultTTL)
+		err := lock.Extend(background, limits.DefaultTTL)
 		if err == nil {
 			t.Fatalf("renewal %d: the old holder has a quorum again", i)
 		}
@@ -147,7 +140,7 @@ func forcedHolderStaysOut(t *testing.T, d *deployment) {
 		t.Errorf("held on %s", got)
 	}
 	d.masters[2].thaw()
-	eventually(t, "the old holder is told", func() bool { return errors.Is(lock.Extend(background, DefaultTTL), ErrLost) })
+	eventually(t, "the old holder is told", func() bool { return errors.Is(lock.Extend(background, limits.DefaultTTL), ErrLost) })
 	next, err := operator.Lock(background, "job", WithWait(patience))
 	must(t, err)
 	if !(lock.Token() < token && token < next.Token()) {
@@ -162,11 +155,10 @@ func forceNeedsAQuorum(t *testing.T, d *deployment) {
 	old, operator := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
 	lock := mustTry(t, old, "job", WithoutWatchdog())
 	settled(t, old)
-	shown := mustInspect(t, operator, "job")
 	for _, m := range d.masters[2:] {
 		m.die()
 	}
-	token, err := operator.ForceUnlock(background, shown)
+	token, err := operator.forceUnlock(background, "job", shown(lock))
 	requireErr(t, err, ErrNoQuorum)
 	if q, _ := errors.AsType[*QuorumError](err); token != 0 || q.Op != opForceUnlock || len(q.Votes) != 5 {
 		t.Errorf("token %v, %v", token, err)
@@ -175,32 +167,14 @@ func forceNeedsAQuorum(t *testing.T, d *deployment) {
 		m.revive()
 	}
 	eventually(t, "all masters are reached", func() bool { return allUp(old) && allUp(operator) })
-	must(t, lock.Extend(background, DefaultTTL))
-	token, err = operator.ForceUnlock(background, shown)
+	must(t, lock.Extend(background, limits.DefaultTTL))
+	token, err = operator.forceUnlock(background, "job", shown(lock))
 	must(t, err)
 	if token <= lock.Token() {
 		t.Errorf("token %v after %v", token, lock.Token())
 	}
-	requireErr(t, lock.Extend(background, DefaultTTL), ErrLost)
+	requireErr(t, lock.Extend(background, limits.DefaultTTL), ErrLost)
 	requireFree(t, d, "job")
-}
-
-// A holder that has a bare quorum, of which one master does not answer, is named by no
-// majority.
-func forceTakesWhatMayHold(t *testing.T, d *deployment) {
-	old, operator := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, old, "job", WithoutWatchdog())
-	d.drop(old, "job", 3, 4)
-	d.masters[0].die()
-	if q := mustInspect(t, operator, "job").Quorum; q.State != LockUnknown {
-		t.Fatalf("the quorum has %+v", q)
-	}
-	if token := mustForce(t, operator, "job"); token <= lock.Token() {
-		t.Errorf("token %v after %v", token, lock.Token())
-	}
-	d.masters[0].revive()
-	eventually(t, "all masters are reached", func() bool { return allUp(old) })
-	requireErr(t, lock.Extend(background, DefaultTTL), ErrLost)
 }
 
 // All readers that are shown are taken out, and no other.
@@ -213,9 +187,8 @@ func forceOutReaders(t *testing.T, d *deployment) {
 		return lock
 	}
 	one, two := read(a), read(b)
-	shown := mustInspect(t, operator, "job")
 	late := read(b)
-	token, err := operator.ForceUnlock(background, shown)
+	token, err := operator.forceUnlock(background, "job", shown(one, two))
 	requireErr(t, err, ErrHeld)
 	if token != 0 {
 		t.Errorf("token %v", token)
@@ -223,11 +196,11 @@ func forceOutReaders(t *testing.T, d *deployment) {
 	for _, lock := range []*Lock{one, two} {
 		requireErr(t, lock.Extend(background, d.ttl()), ErrLost)
 	}
-	must(t, late.Extend(background, DefaultTTL))
+	must(t, late.Extend(background, limits.DefaultTTL))
 
 	waiter := goLock(t, a, "job")
 	d.inLine("job", 1)
-	token = mustForce(t, operator, "job")
+	token = mustForce(t, operator, "job", late)
 	writer := have(t, waiter)
 	if token <= late.LastToken() || writer.Token() <= token {
 		t.Errorf("tokens: a reader knew of %v, then %v, then %v", late.LastToken(), token, writer.Token())
@@ -241,25 +214,20 @@ func forceOutReaders(t *testing.T, d *deployment) {
 // What lingers is taken too, if it is what was shown.
 func forceEndsLingering(t *testing.T, d *deployment) {
 	old, operator, next := d.reached(), d.reached(), d.reached()
-	linger := func() (*Lock, Inspection) {
-		lock := mustTry(t, old, "job", HoldAtLeast(DefaultMaxTTL/2))
+	linger := func() *Lock {
+		lock := mustTry(t, old, "job", HoldAtLeast(limits.DefaultMaxTTL/2))
 		settled(t, old)
 		must(t, lock.Unlock(background))
 		settled(t, old)
-		in := mustInspect(t, operator, "job")
-		if in.Quorum.State != LockLingers {
-			t.Fatalf("the quorum has %+v", in.Quorum)
-		}
-		return lock, in
+		return lock
 	}
-	lock, shown := linger()
+	lock := linger()
 	waiter := goLock(t, next, "job")
 	d.inLine("job", 1)
 	started := time.Now()
-	token, err := operator.ForceUnlock(background, shown)
-	must(t, err)
+	token := mustForce(t, operator, "job", lock)
 	served := have(t, waiter)
-	if took := time.Since(started); took > d.either(100*time.Millisecond, DefaultMaxTTL/4) {
+	if took := time.Since(started); took > d.either(100*time.Millisecond, limits.DefaultMaxTTL/4) {
 		t.Errorf("the one that waits was served after %v", took)
 	}
 	if !(lock.Token() < token && token < served.Token()) {
@@ -268,21 +236,15 @@ func forceEndsLingering(t *testing.T, d *deployment) {
 	must(t, served.Unlock(background))
 	requireFree(t, d, "job")
 
-	_, later := linger()
-	_, err = operator.ForceUnlock(background, shown)
+	later := linger()
+	_, err := operator.forceUnlock(background, "job", shown(lock))
 	requireErr(t, err, ErrHeld)
-	if q := mustInspect(t, operator, "job").Quorum; q.State != LockLingers || q.Owner != later.Quorum.Owner {
-		t.Errorf("another one that lingers: %+v", q)
+	for i, r := range d.raw {
+		if value := r.Get(background, script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Val(); !strings.HasPrefix(value, "- "+later.h.ID) {
+			t.Errorf("another one that lingers: master %d has %q", i, value)
+		}
 	}
-
-	// It was held when it was shown, and lingers by now.
-	mustForce(t, operator, "job")
-	lock = mustTry(t, old, "job", HoldAtLeast(DefaultMaxTTL/2))
-	settled(t, old)
-	shown = mustInspect(t, operator, "job")
-	must(t, lock.Unlock(background))
-	_, err = operator.ForceUnlock(background, shown)
-	must(t, err)
+	mustForce(t, operator, "job", later)
 	requireFree(t, d, "job")
 }
 
@@ -303,6 +265,7 @@ func TestTokensGrowUnderForce(t *testing.T) {
 		defer end()
 		var all sync.WaitGroup
 		var served, forced, lost atomic.Int64
+		var last atomic.Pointer[Lock]
 		for range 4 {
 			c := d.reached(WithTTL(d.ttl()), WithRequestTimeout(d.request()))
 			all.Go(func() {
@@ -313,6 +276,7 @@ func TestTokensGrowUnderForce(t *testing.T) {
 						continue
 					}
 					grows(before, lock.Token())
+					last.Store(lock)
 					served.Add(1)
 					time.Sleep(time.Duration(rand.IntN(int(d.ttl()))))
 					if err := lock.Unlock(background); errors.Is(err, ErrLost) {
@@ -325,13 +289,13 @@ func TestTokensGrowUnderForce(t *testing.T) {
 		all.Go(func() {
 			for over.Err() == nil {
 				time.Sleep(time.Duration(rand.IntN(int(d.ttl()))))
-				shown, err := operator.Inspect(over, "job")
-				if err != nil {
+				holder := last.Load()
+				if holder == nil {
 					continue
 				}
 				time.Sleep(time.Duration(rand.IntN(int(100 * time.Millisecond))))
 				before := known.Load()
-				if token, _ := operator.ForceUnlock(over, shown); token.Valid() {
+				if token, _ := operator.forceUnlock(over, "job", shown(holder)); token.Valid() {
 					grows(before, token)
 					forced.Add(1)
 				}
@@ -361,12 +325,12 @@ func TestTokensGrowUnderForce(t *testing.T) {
 func TestForcedOwnersAreMarked(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		old, operator := d.reached(WithTTL(DefaultMaxTTL)), d.reached()
+		old, operator := d.reached(WithTTL(limits.DefaultMaxTTL)), d.reached()
 		lock := mustTry(t, old, "job", WithoutWatchdog())
 		settled(t, old)
 		h := lock.h
-		mustForce(t, operator, "job")
-		for _, wait := range []time.Duration{0, DefaultMaxTTL + lease.GoneTTL} {
+		mustForce(t, operator, "job", lock)
+		for _, wait := range []time.Duration{0, limits.DefaultMaxTTL + lease.GoneTTL} {
 			time.Sleep(wait)
 			for i, r := range d.raw {
 				for _, call := range []script.Call{h.AcquireCall(h.Terms(), nowhere), h.RepairCall(1, h.Terms()), h.ExtendCall(h.Terms()), h.ReenterCall(2, h.Terms())} {
@@ -388,15 +352,16 @@ func TestForceUnlockNeedsAllToBeOut(t *testing.T) {
 	t.Parallel()
 	d, proxies := proxied(t, 3)
 	c := faultClient(d)
-	shown := Inspection{Name: "job", Quorum: LockView{State: LockRead}}
+	var readers []core.Acquisition
 	for range master.MaxGroup { // the acquire leaves behind them, in a batch of its own
-		shown.Quorum.Readers = append(shown.Quorum.Readers, ReaderView{Owner: newOwner(newClientID())})
+		owner := identity.NewOwner(identity.NewClient())
+		readers = append(readers, core.Acquisition{Owner: owner, Stored: owner})
 	}
 	var cuts []*faultproxy.Fault
 	for _, p := range proxies[:2] {
 		cuts = append(cuts, p.Add(on(script.Undo, 0, faultproxy.CutBeforeRequest)))
 	}
-	token, err := c.ForceUnlock(background, shown)
+	token, err := c.forceUnlock(background, "job", readers)
 	requireErr(t, err, ErrNoQuorum)
 	if q, _ := errors.AsType[*QuorumError](err); token != 0 || q.Op != opForceUnlock {
 		t.Errorf("token %v, %v", token, err)
@@ -405,7 +370,7 @@ func TestForceUnlockNeedsAllToBeOut(t *testing.T) {
 		cut.Remove()
 	}
 	requireFree(t, d, "job")
-	_, err = c.ForceUnlock(background, shown)
+	_, err = c.forceUnlock(background, "job", readers)
 	must(t, err)
 }
 
@@ -417,65 +382,13 @@ func TestForceUnlockOfASlot(t *testing.T) {
 		lock := mustTry(t, c, "job", WithSlots(1), WithoutWatchdog())
 		waiter := goLock(t, c, "job", WithSlots(1))
 		settled(t, c)
-		if token := mustForce(t, c, lock.Name()); token <= lock.Token() {
+		if token := mustForce(t, c, lock.Name(), lock); token <= lock.Token() {
 			t.Errorf("token %v after %v", token, lock.Token())
 		}
 		requireErr(t, lock.Unlock(background), ErrLost)
 		must(t, have(t, waiter).Unlock(background))
 		requireFree(t, d, "job~slot1")
 	})
-}
-
-func TestForceUnlockWithBadInput(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.client()
-		_, err := c.ForceUnlock(background, Inspection{})
-		requireOptionError(t, err, "name")
-		over, cancel := context.WithCancel(background)
-		cancel()
-		_, err = c.ForceUnlock(over, Inspection{Name: "job"})
-		requireErr(t, err, context.Canceled)
-		must(t, c.Close())
-		_, err = c.ForceUnlock(background, Inspection{Name: "job"})
-		requireErr(t, err, ErrClosed)
-	})
-}
-
-func namesAreListed(t *testing.T, d *deployment) {
-	c, other := d.reached(WithRequestTimeout(d.request())), d.stranger(WithPrefix("red[lo]ck*"))
-	must(t, other.Init(background, 0))
-	var held []string
-	for i := range 7 {
-		name := fmt.Sprintf("job {%d}:lock:*", i)
-		held = append(held, name)
-		mustTry(t, c, name)
-	}
-	settled(t, c)
-	list, err := c.Names(background, 100)
-	must(t, err)
-	if !slices.Equal(list.Names, held) || list.More || list.Master != c.masters[0].Name {
-		t.Errorf("%+v, want %q", list, held)
-	}
-	if list, err = c.Names(background, 3); err != nil || len(list.Names) != 3 || !list.More {
-		t.Errorf("%+v, %v", list, err)
-	}
-	mustTry(t, other, "mine")
-	settled(t, other)
-	if list, err = other.Names(background, 100); err != nil || !slices.Equal(list.Names, []string{"mine"}) {
-		t.Errorf("of another prefix: %+v, %v", list, err)
-	}
-	d.masters[0].die()
-	if list, err = c.Names(background, 100); err != nil || len(list.Names) != 7 || list.Master != c.masters[1].Name {
-		t.Errorf("%+v, %v", list, err)
-	}
-	for _, m := range d.masters[1:] {
-		m.die()
-	}
-	_, err = c.Names(background, 100)
-	requireErr(t, err, ErrNoQuorum)
-	_, err = c.Names(background, 0)
-	requireOptionError(t, err, "most")
 }
 
 // The acquisition of a ForceUnlock is no caller's: an observer is told of the failed attempts and holds of callers only.
@@ -491,15 +404,12 @@ func TestAnObserverIsNotToldOfAForceUnlock(t *testing.T) {
 		}))
 		lock := mustTry(t, holder, "job")
 		settled(t, holder)
-		shown, err := operator.Inspect(background, "job")
-		must(t, err)
-		token, err := operator.ForceUnlock(background, shown)
-		must(t, err)
+		token := mustForce(t, operator, "job", lock)
 		if token <= lock.Token() {
 			t.Errorf("token %v, taken from %v", token, lock.Token())
 		}
 		mustTry(t, rival, "job")
-		_, err = operator.ForceUnlock(background, shown)
+		_, err := operator.forceUnlock(background, "job", shown(lock))
 		requireErr(t, err, ErrHeld)
 		for _, what := range []string{"acquired job", "failed job", "ended job"} {
 			if n := events.count(what); n > 0 {

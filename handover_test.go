@@ -35,7 +35,7 @@ func TestAHandOverBesideAMemberThatDoesNotVote(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.reached()
-		must(t, c.ChangeMembers(background, SuspendMember(d.address(0)), nil))
+		must(t, c.changeMembers(background, suspendMember(d.address(0)), nil))
 		lock := mustTry(t, c, "job")
 		next := goLock(t, c, "job")
 		eventually(t, "the next one waits", func() bool { return c.queues.Waiting("job") == 1 })

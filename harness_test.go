@@ -20,6 +20,7 @@ import (
 	"github.com/redlock-go/redlock/internal/direct"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -74,7 +75,7 @@ func (m processMaster) options() *redis.Options {
 }
 
 // busyRequest is the request timeout of clients of redis-server processes, unless a test sets another: on a busy machine
-// an answer takes longer than DefaultRequestTimeout.
+// an answer takes longer than the default.
 const busyRequest = 900 * time.Millisecond
 
 func must(t *testing.T, err error) {
@@ -158,7 +159,7 @@ func (d *deployment) client(opts ...Option) *Client {
 	c := d.stranger(opts...)
 	if !d.founded {
 		d.founded = true
-		must(d.t, c.Init(background, 0))
+		must(d.t, c.found(background, 0))
 	}
 	return c
 }
@@ -173,7 +174,7 @@ func (d *deployment) stranger(opts ...Option) *Client {
 		clients[i] = one
 	}
 	clock := clientOption(func(c *config) { c.now = d.now })
-	request := WithRequestTimeout(d.either(DefaultRequestTimeout, busyRequest))
+	request := WithRequestTimeout(d.either(limits.DefaultRequestTimeout, busyRequest))
 	c, err := New(clients, append([]Option{clock, request}, opts...)...)
 	must(d.t, err)
 	d.t.Cleanup(func() {
@@ -228,7 +229,7 @@ func allUp(c *Client) bool {
 func (d *deployment) holders(name string) string {
 	var b strings.Builder
 	for _, r := range d.raw {
-		n, err := r.Exists(context.Background(), script.KeysOf(DefaultPrefix, name, "").Lock).Result()
+		n, err := r.Exists(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Lock).Result()
 		switch {
 		case err != nil:
 			b.WriteByte('?')
@@ -241,7 +242,7 @@ func (d *deployment) holders(name string) string {
 
 // runBatch runs calls on a master, past the library, in one batch of this source.
 func runBatch(source string, r *redis.Client, calls ...script.Call) ([]any, error) {
-	version, err := direct.Version(background, r, DefaultPrefix)
+	version, err := direct.Version(background, r, limits.DefaultPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +251,7 @@ func runBatch(source string, r *redis.Client, calls ...script.Call) ([]any, erro
 
 // runBatchAt is runBatch at a version of the table of members.
 func runBatchAt(source string, r *redis.Client, version string, calls ...script.Call) ([]any, error) {
-	return direct.Run(background, r, "eval", source, DefaultPrefix, version, calls...)
+	return direct.Run(background, r, "eval", source, limits.DefaultPrefix, version, calls...)
 }
 
 // replied is an error that an operation replied.
@@ -292,7 +293,7 @@ func (l storedLock) String() string {
 // lockOn reads the lock from a master; the zero storedLock is one that nobody owns there.
 func lockOn(t *testing.T, r *redis.Client, name string) storedLock {
 	t.Helper()
-	value, err := r.Get(background, script.KeysOf(DefaultPrefix, name, "").Lock).Result()
+	value, err := r.Get(background, script.KeysOf(limits.DefaultPrefix, name, "").Lock).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		t.Fatal(err)
 	}
@@ -394,7 +395,7 @@ func (d *deployment) drop(c *Client, name string, masters ...int) {
 		d.t.Fatalf("held on %s", got)
 	}
 	for _, i := range masters {
-		must(d.t, d.raw[i].Del(background, script.KeysOf(DefaultPrefix, name, "").Lock).Err())
+		must(d.t, d.raw[i].Del(background, script.KeysOf(limits.DefaultPrefix, name, "").Lock).Err())
 	}
 }
 
@@ -414,7 +415,7 @@ func (d *deployment) inLine(name string, n int64) {
 	eventually(d.t, fmt.Sprintf("%d in line", n), func() bool {
 		so := 0
 		for _, r := range d.raw {
-			if r.ZCard(background, script.KeysOf(DefaultPrefix, name, "").Queue).Val() == n {
+			if r.ZCard(background, script.KeysOf(limits.DefaultPrefix, name, "").Queue).Val() == n {
 				so++
 			}
 		}
@@ -430,7 +431,7 @@ func (d *deployment) ticketOf(c *Client, name string) float64 {
 	eventually(d.t, "it stands in line with its ticket", func() bool {
 		masters := map[float64]int{}
 		for _, r := range d.raw {
-			score, err := r.ZScore(background, script.KeysOf(DefaultPrefix, name, "").Queue, c.channel).Result()
+			score, err := r.ZScore(background, script.KeysOf(limits.DefaultPrefix, name, "").Queue, c.channel).Result()
 			if err != nil {
 				continue
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
@@ -66,7 +67,7 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 		a.h.Send(&a.asked, a.call)
 		lock, err := c.conclude(background, a)
 		must(t, err)
-		d.slept.Add(int64(DefaultTTL))
+		d.slept.Add(int64(limits.DefaultTTL))
 		now := c.now()
 		a.asked.Answer(2, script.Vote{Heard: true, Answer: script.Granted, Grant: int64(lock.Token()), Sent: now, Got: now})
 		s := lock.h.Master(2)
@@ -244,7 +245,7 @@ func TestAConfirmsNoIsADoubt(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.reached()
-		must(t, d.raw[2].IncrBy(background, script.KeysOf(DefaultPrefix, "job", "").Fence, 100).Err())
+		must(t, d.raw[2].IncrBy(background, script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100).Err())
 		a := c.prepare(c.members.View(), "job", c.config.lock, nowhere)
 		a.h.Send(&a.asked, a.call)
 		// All have voted when it is settled, 0 and 1 too low.
@@ -295,7 +296,7 @@ func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
 				c := d.reached()
 				top := int64(0)
 				for i, more := range x.counters {
-					must(t, d.raw[i].IncrBy(background, script.KeysOf(DefaultPrefix, "job", "").Fence, 100*more).Err())
+					must(t, d.raw[i].IncrBy(background, script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100*more).Err())
 				}
 				first := len(d.masters) - x.late
 				for _, m := range d.masters[first:] {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -66,7 +67,7 @@ func TestAClientThatBringsBackAMemberLearnsOfChanges(t *testing.T) {
 		lost.freeze()
 		defer lost.thaw()
 		time.Sleep(300 * time.Millisecond) // clients act after 200 ms at the latest
-		must(t, operator.ChangeMembers(background, SuspendMember(d.address(4)), nil))
+		must(t, operator.changeMembers(background, suspendMember(d.address(4)), nil))
 		begin := time.Now()
 		lock, err := c.TryLock(background, "job")
 		must(t, err)
@@ -89,7 +90,7 @@ func TestARefusalForTheVersionBesideAHungMember(t *testing.T) {
 		{"two are ahead: they have accepted a change, which nobody finishes", func(d *deployment, c *Client) { d.halfSuspend(c, 2) }, 450 * time.Millisecond},
 		{"two are behind", func(d *deployment, _ *Client) {
 			for _, r := range d.raw[:2] {
-				must(d.t, r.HSet(background, script.RegisterKey(DefaultPrefix), "version", "0", "votes", "0", "promised", "0").Err())
+				must(d.t, r.HSet(background, script.RegisterKey(limits.DefaultPrefix), "version", "0", "votes", "0", "promised", "0").Err())
 			}
 		}, 50 * time.Millisecond},
 	} {
@@ -97,7 +98,7 @@ func TestARefusalForTheVersionBesideAHungMember(t *testing.T) {
 			"TryLock":  func(c *Client, _ *Lock) error { return unlocked(c.TryLock(background, "job")) },
 			"Lock":     func(c *Client, _ *Lock) error { return unlocked(c.Lock(background, "job", WithWait(time.Second))) },
 			"re-entry": func(c *Client, held *Lock) error { return unlocked(c.TryLock(held.Context(), "held")) },
-			"Extend":   func(_ *Client, held *Lock) error { return held.Extend(background, DefaultTTL) },
+			"Extend":   func(_ *Client, held *Lock) error { return held.Extend(background, limits.DefaultTTL) },
 			"Verify": func(c *Client, held *Lock) error {
 				verdict, err := c.Verify(background, "held", held.Token())
 				if err == nil && verdict != VerifyValid {

@@ -2,16 +2,11 @@ package redlock
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/identity"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
@@ -31,81 +26,13 @@ const (
 	maxProgramName = 256
 )
 
-// newID returns 128 random bits. Each is read from the system, so that two copies of a
-// virtual machine never make the same one.
-func newID() (id [idBytes]byte) {
-	_, _ = rand.Read(id[:]) // it never fails
-	return id
-}
-
-const (
-	idBytes = 16
-	idLen   = 22 // as text
-)
-
-var idText = base64.RawURLEncoding
-
-func newClientID() string {
-	id := newID()
-	return idText.EncodeToString(id[:])
-}
-
-// newOwner returns an id for a fresh acquisition. It begins with the client's, and goes on with
-// the time, so that who holds a lock, and since when, can be told at no cost for the lock. The
-// other 80 bits are random. Nothing rests on the time.
-func newOwner(client string) string {
-	var owner [2*idLen + 1]byte
-	id := newID()
-	var now [8]byte
-	binary.BigEndian.PutUint64(now[:], uint64(time.Now().UnixMilli()))
-	copy(id[:ownerTimeLen], now[8-ownerTimeLen:])
-	n := copy(owner[:], client)
-	owner[n] = '.'
-	idText.Encode(owner[n+1:], id[:])
-	return string(owner[:])
-}
-
-// clientOf is the client in an owner id. What was made otherwise is told as a whole.
-func clientOf(owner string) string {
-	client, _, _ := strings.Cut(owner, ".")
-	return client
-}
-
-// ownerTimeLen is how many bytes of an owner id are the time, in ms since 1970.
-const ownerTimeLen = 6
-
-// sinceOf is when the acquisition with that owner id began, by the clock of its client. It is
-// zero for an id that was made otherwise.
-func sinceOf(owner string) time.Time {
-	_, text, _ := strings.Cut(owner, ".")
-	id, err := idText.DecodeString(text)
-	if err != nil || len(id) != idBytes {
-		return time.Time{}
-	}
-	var ms [8]byte
-	copy(ms[8-ownerTimeLen:], id)
-	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))
-}
-
-const waits = ":waits:"
-
-// channelOf is the channel on which masters call a client.
-func channelOf(prefix, client string) string { return prefix + waits + client }
-
-// identity is who a client is, as the masters have it.
-type identity struct {
-	Host string `json:"host"`
-	PID  int    `json:"pid"`
-	Name string `json:"name,omitempty"`
-}
-
 // announcer tells the masters who its client is, whenever one comes up and seldom after
 // that. It does so beside the queue of requests, so that no operation waits for it, and
-// whether a master takes it matters to nobody but Inspect.
+// whether a master takes it matters to nobody but admin.Inspect.
 type announcer struct {
 	client *Client
 	key    string
-	who    string // identity, as JSON
+	who    string // as identity.Of has it
 
 	mu    sync.Mutex
 	pause time.Duration // until the next time
@@ -124,17 +51,8 @@ type announcer struct {
 
 // as sets whom to announce.
 func (a *announcer) as(c *Client) {
-	a.client, a.key, a.who = c, script.ClientKey(c.prefix, c.id), identityOf(c.name)
+	a.client, a.key, a.who = c, script.ClientKey(c.prefix, c.id), identity.Of(c.name)
 	a.pause = minAnnounce
-}
-
-func identityOf(name string) string {
-	host, _ := os.Hostname() // "" will do
-	who, err := json.Marshal(identity{Host: host, PID: os.Getpid(), Name: name})
-	if err != nil {
-		panic(err) // there is nothing in it that has no JSON
-	}
-	return string(who)
 }
 
 func validateProgramName(name string) error {
@@ -152,7 +70,7 @@ func (c *Client) SetName(name string) error {
 	if err := validateProgramName(name); err != nil {
 		return err
 	}
-	return c.announce.rename(identityOf(name))
+	return c.announce.rename(identity.Of(name))
 }
 
 // rename changes whom to announce.

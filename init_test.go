@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -34,40 +34,6 @@ func clientOn(t *testing.T, servers []*redis.Client, opts ...Option) *Client {
 	return c
 }
 
-// Blank masters are nobody's: the error names the command, and Init founds them, with the
-// client's settings. Once more changes nothing.
-func TestFounding(t *testing.T) {
-	t.Parallel()
-	d := processes(t, 3, redisproc.Config{})
-	c := d.stranger(recoveryOptions()...)
-	err := c.mustFail(t, "job")
-	requireErr(t, err, ErrNoQuorum, ErrNotMember, ErrNeedsInit)
-	if !strings.Contains(err.Error(), "redlock help init") || !strings.Contains(err.Error(), "it belongs to no deployment") {
-		t.Error(err)
-	}
-	_, err = c.Members(background)
-	requireErr(t, err, ErrNoQuorum, ErrNeedsInit)
-	must(t, c.Init(background, 0))
-	must(t, mustTry(t, c, "job").Unlock(background))
-	before := d.register(0)
-	m, err := c.Members(background)
-	must(t, err)
-	if m.MaxTTL != recoveryMaxTTL || m.Drift != DefaultDrift || m.Need != 2 || len(m.Members) != 3 || len(m.Others) != 0 || m.Unfinished {
-		t.Errorf("%+v", m)
-	}
-	for i, is := range m.Members {
-		if is.State != MemberVoting || is.Address != d.raw[i].Options().Addr || is.Master != is.Address || is.Err != nil {
-			t.Errorf("%+v", is)
-		}
-	}
-	must(t, d.stranger(recoveryOptions()...).Init(background, 0))
-	for _, field := range []string{"deployment", "id", "version", "votes"} {
-		if after := d.register(0); after[field] != before[field] || before[field] == "" {
-			t.Errorf("%s was %q and is %q", field, before[field], after[field])
-		}
-	}
-}
-
 // That a server was a replica before it was founded is noted, and does not count against it.
 func TestAPromotedReplicaIsFounded(t *testing.T) {
 	t.Parallel()
@@ -75,73 +41,8 @@ func TestAPromotedReplicaIsFounded(t *testing.T) {
 	_, r := replicaOf(t, processes(t, 1, cfg).server(0), cfg)
 	must(t, r.Do(background, "replicaof", "no", "one").Err())
 	c := clientOn(t, []*redis.Client{r})
-	must(t, c.Init(background, 0))
+	must(t, c.found(background, 0))
 	must(t, mustTry(t, c, "job").Unlock(background))
-}
-
-// What cannot be founded together is refused, with the reason, and nothing is changed.
-// The end of ctx ends an Init that waits for a master, and the error names that one. It can be run again.
-func TestAnInitWhoseContextEnds(t *testing.T) {
-	t.Parallel()
-	d := processes(t, 3, redisproc.Config{})
-	c := d.stranger(recoveryOptions()...)
-	d.masters[1].freeze()
-	ctx, cancel := context.WithTimeout(background, 50*time.Millisecond)
-	defer cancel()
-	err := c.Init(ctx, 0)
-	requireErr(t, err, context.DeadlineExceeded)
-	if name := d.raw[1].Options().Addr + ": context deadline exceeded"; !strings.Contains(err.Error(), name) {
-		t.Errorf("got %q, want an error with %q", err, name)
-	}
-	d.masters[1].thaw()
-	must(t, c.Init(background, 0))
-	must(t, mustTry(t, c, "job").Unlock(background))
-}
-
-func TestWhatIsNotFounded(t *testing.T) {
-	t.Parallel()
-	d := processes(t, 5, redisproc.Config{})
-	must(t, clientOn(t, d.raw[:3]).Init(background, 0))
-	for claim, x := range map[string]struct {
-		servers []*redis.Client
-		says    string
-	}{
-		"another deployment's, and blank ones": {d.raw[2:], "is a member of deployment"},
-		"some of a deployment":                 {d.raw[:2], "give these, or change the members"},
-	} {
-		c := clientOn(t, x.servers)
-		plan, err := c.PlanInit(background, 0)
-		must(t, err)
-		for _, err := range []error{plan.Refused, c.Init(background, 0)} {
-			requireErr(t, err, ErrNotFounded)
-			if !strings.Contains(err.Error(), x.says) {
-				t.Errorf("%s: %v", claim, err)
-			}
-		}
-	}
-	for i := 3; i < 5; i++ {
-		if n := d.raw[i].DBSize(background).Val(); n != 0 {
-			t.Errorf("%d keys were written", n)
-		}
-	}
-	must(t, d.raw[2].FlushAll(background).Err())
-	err := clientOn(t, d.raw[:3]).Init(background, 0)
-	requireErr(t, err, ErrNotFounded)
-	if !strings.Contains(err.Error(), "it comes back by itself") {
-		t.Errorf("one lost its data: %v", err)
-	}
-	d.masters[4].die()
-	err = clientOn(t, d.raw[3:]).Init(background, 0)
-	requireErr(t, err, ErrNoQuorum)
-	if !strings.Contains(err.Error(), d.raw[4].Options().Addr) || d.raw[3].DBSize(background).Val() != 0 {
-		t.Errorf("one does not answer: %v", err)
-	}
-	plan, err := clientOn(t, d.raw[3:]).PlanInit(background, script.MaxFloor)
-	must(t, err)
-	if plan.Refused == nil || plan.Masters[0].Err != nil || plan.Masters[1].Err == nil || plan.AtLeast != script.MaxFloor {
-		t.Errorf("%+v", plan)
-	}
-	requireOptionError(t, clientOn(t, d.raw[3:]).Init(background, script.MaxFloor+1), "floor")
 }
 
 // Why a server cannot be asked comes through, in a lock's error and in Init's.
@@ -152,13 +53,13 @@ func TestWhyAMasterCannotBeFounded(t *testing.T) {
 			return r.Do(background, "acl", "setuser", "default", "-eval", "-evalsha").Err()
 		},
 		"another type": func(r *redis.Client) error {
-			return r.Set(background, script.RegisterKey(DefaultPrefix), "words", 0).Err()
+			return r.Set(background, script.RegisterKey(limits.DefaultPrefix), "words", 0).Err()
 		},
 		"keys are of format": func(r *redis.Client) error {
-			return r.HSet(background, script.RegisterKey(DefaultPrefix), "deployment", "d", "id", "one", "version", "1", "table", `{"format":"7"}`).Err()
+			return r.HSet(background, script.RegisterKey(limits.DefaultPrefix), "deployment", "d", "id", "one", "version", "1", "table", `{"format":"7"}`).Err()
 		},
 		"cannot be read": func(r *redis.Client) error {
-			return r.HSet(background, script.RegisterKey(DefaultPrefix), "deployment", "d", "id", "one", "version", "1", "table", "words").Err()
+			return r.HSet(background, script.RegisterKey(limits.DefaultPrefix), "deployment", "d", "id", "one", "version", "1", "table", "words").Err()
 		},
 	} {
 		t.Run(cause, func(t *testing.T) {
@@ -167,12 +68,12 @@ func TestWhyAMasterCannotBeFounded(t *testing.T) {
 			must(t, spoil(d.raw[1]))
 			c := d.stranger(recoveryOptions()...)
 			requireErr(t, c.mustFail(t, "job"), ErrNoQuorum)
-			err := c.Init(background, 0)
+			err := c.found(background, 0)
 			if !strings.Contains(fmt.Sprint(err), cause) || !strings.Contains(err.Error(), d.raw[1].Options().Addr) {
 				t.Errorf("Init: %v", err)
 			}
 			if cause != "NOPERM" {
-				must(t, c.ForceInit(background, 0))
+				must(t, c.foundAnew(background, 0))
 				must(t, mustTry(t, c, "job").Unlock(background))
 			}
 		})
@@ -187,13 +88,13 @@ func TestAnInitThatDiesIsFinished(t *testing.T) {
 		t.Run(fmt.Sprint("at message ", at), func(t *testing.T) {
 			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 				dying := d.mortal(at, recoveryOptions()...)
-				err := dying.Init(background, 0)
+				err := dying.found(background, 0)
 				if err != nil {
 					died++
 				}
 				must(t, dying.Close())
 				c := d.stranger(recoveryOptions()...)
-				must(t, c.Init(background, 0))
+				must(t, c.found(background, 0))
 				must(t, mustTry(t, c, "job").Unlock(background))
 				one := d.register(0)
 				for i := range d.masters {
@@ -215,11 +116,11 @@ func TestTwoInitsAtOnce(t *testing.T) {
 	d := processes(t, 3, redisproc.Config{})
 	var both sync.WaitGroup
 	for range 2 {
-		both.Go(func() { _ = d.stranger(recoveryOptions()...).Init(background, 0) })
+		both.Go(func() { _ = d.stranger(recoveryOptions()...).found(background, 0) })
 	}
 	both.Wait()
 	c := d.stranger(recoveryOptions()...)
-	must(t, c.Init(background, 0))
+	must(t, c.found(background, 0))
 	must(t, mustTry(t, c, "job").Unlock(background))
 	for i := range d.masters {
 		if is, one := d.register(i), d.register(0); is["version"] != one["version"] || is["deployment"] != one["deployment"] {
@@ -240,13 +141,13 @@ func TestAClientThatLooksInTheMiddleOfAnInit(t *testing.T) {
 		requireErr(t, c.mustFail(t, "job"), ErrNoQuorum)
 		for at := 20; at < 100; at += 10 { // dies after some of its steps
 			dying := d.mortal(at, recoveryOptions()...)
-			_ = dying.ForceInit(background, 0)
+			_ = dying.foundAnew(background, 0)
 			_ = dying.Close()
 			if lock, err := c.TryLock(background, "job"); err == nil {
 				must(t, lock.Unlock(background))
 			}
 		}
-		must(t, d.stranger(recoveryOptions()...).ForceInit(background, 0))
+		must(t, d.stranger(recoveryOptions()...).foundAnew(background, 0))
 		begin := time.Now()
 		must(t, mustTry(t, c, "job").Unlock(background))
 		if took := time.Since(begin); took > c.requestTimeout {
@@ -263,7 +164,7 @@ func TestForceInitWhileClientsRun(t *testing.T) {
 	running := d.reached(recoveryOptions()...)
 	before := mustTry(t, running, "job")
 	must(t, before.Unlock(background))
-	must(t, d.stranger(recoveryOptions()...).ForceInit(background, before.Token()+1_000_000))
+	must(t, d.stranger(recoveryOptions()...).foundAnew(background, before.Token()+1_000_000))
 	lock, err := running.Lock(background, "job", WithWait(patience))
 	must(t, err)
 	if lock.Token() <= before.Token()+1_000_000 {
@@ -277,19 +178,19 @@ func TestForceInitWhileClientsRun(t *testing.T) {
 func TestForceInitBesideServersThatWereToJoin(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(background, 0))
+		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).found(background, 0))
 		c := d.stranger(recoveryOptions()...)
 		must(t, mustTry(t, c, "job").Unlock(background))
 		for i := 3; i < 5; i++ {
 			run := membership.ParseInfo(d.raw[i].Info(background).Val())["run_id"]
-			must(t, d.raw[i].HSet(background, script.RegisterKey(DefaultPrefix), "deployment", d.register(0)["deployment"], "id", fmt.Sprint("new ", i), "run", run).Err())
+			must(t, d.raw[i].HSet(background, script.RegisterKey(limits.DefaultPrefix), "deployment", d.register(0)["deployment"], "id", fmt.Sprint("new ", i), "run", run).Err())
 		}
 		for i := range 3 {
 			lost := d.masters[i].(embeddedMaster)
 			lost.Kill(true)
 			must(t, lost.Restart())
 		}
-		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).ForceInit(background, 0))
+		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).foundAnew(background, 0))
 		lock, err := c.Lock(background, "job", WithWait(patience))
 		must(t, err)
 		must(t, lock.Unlock(background))
@@ -300,11 +201,11 @@ func TestForceInitBesideServersThatWereToJoin(t *testing.T) {
 func TestForceInitBesideAFormerMember(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(background, 0))
+		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).found(background, 0))
 		c := d.stranger(recoveryOptions()...)
 		must(t, mustTry(t, c, "job").Unlock(background))
 		d.masters[0].die()
-		must(t, c.ChangeMembers(background, ReplaceMember(d.address(0), d.address(3)), nil))
+		must(t, c.changeMembers(background, replaceMember(d.address(0), d.address(3)), nil))
 		d.masters[0].revive()
 		for i := 1; i < 3; i++ {
 			lost := d.masters[i].(embeddedMaster)
@@ -312,7 +213,7 @@ func TestForceInitBesideAFormerMember(t *testing.T) {
 			must(t, lost.Restart())
 		}
 		anew := []*redis.Client{d.raw[1], d.raw[2], d.raw[4]}
-		must(t, clientOn(t, anew, d.inTime(recoveryOptions()...)...).ForceInit(background, 0))
+		must(t, clientOn(t, anew, d.inTime(recoveryOptions()...)...).foundAnew(background, 0))
 		lock, err := c.Lock(background, "job", WithWait(patience))
 		must(t, err)
 		must(t, lock.Unlock(background))
@@ -326,12 +227,12 @@ func TestALivingDeploymentIsNotLeft(t *testing.T) {
 	inVirtualTime(t, 6, func(t *testing.T, d *deployment) {
 		opts := d.inTime(recoveryOptions()...)
 		right := clientOn(t, d.raw[:3], opts...)
-		must(t, right.Init(background, 0))
+		must(t, right.found(background, 0))
 		wrong := clientOn(t, slices.Concat(d.raw[:2], d.raw[3:]), opts...)
 		must(t, mustTry(t, wrong, "first").Unlock(background))
-		must(t, clientOn(t, d.raw[3:], opts...).Init(background, 0))
+		must(t, clientOn(t, d.raw[3:], opts...).found(background, 0))
 		held := mustTry(t, right, "job")
-		must(t, d.raw[1].Del(background, script.KeysOf(DefaultPrefix, "first", "").Fence).Err())
+		must(t, d.raw[1].Del(background, script.KeysOf(limits.DefaultPrefix, "first", "").Fence).Err())
 		_, _ = right.TryLock(background, "first") // which finds the loss
 		for begin := d.now(); d.now().Sub(begin) < 2*recoveryMaxTTL; time.Sleep(50 * time.Millisecond) {
 			if lock, err := wrong.TryLock(background, "job"); err == nil {
@@ -349,7 +250,7 @@ func TestLockRightAfterInit(t *testing.T) {
 		c := d.stranger()
 		_, err := c.TryLock(background, "job")
 		requireErr(t, err, ErrNeedsInit)
-		must(t, c.Init(background, 0))
+		must(t, c.found(background, 0))
 		must(t, mustTry(t, c, "job").Unlock(background))
 	})
 }
@@ -363,7 +264,7 @@ func TestInitBesideANewMember(t *testing.T) {
 		inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 			opts := d.inTime(recoveryOptions()...)
 			founder := clientOn(t, d.raw, opts...)
-			must(t, founder.Init(background, 1<<45)) // above all that an init raises counters to
+			must(t, founder.found(background, 1<<45)) // above all that an init raises counters to
 			must(t, founder.Close())
 			others := clientOn(t, []*redis.Client{d.raw[0], d.raw[2]}, opts...)
 			var last *Lock
@@ -383,7 +284,7 @@ func TestInitBesideANewMember(t *testing.T) {
 				return is["version"] != ""
 			})
 			must(t, helper.Close())
-			must(t, clientOn(t, d.raw, opts...).Init(background, 0))
+			must(t, clientOn(t, d.raw, opts...).found(background, 0))
 			again := clientOn(t, d.raw, opts...)
 			eventually(t, "it votes", func() bool {
 				_, _ = again.TryLock(background, "else")

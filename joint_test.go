@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -40,12 +41,12 @@ func joint(t *testing.T, d *deployment) {
 	check := func(what, want string, groups []int, before func(holds []*lease.Owner)) {
 		t.Helper()
 		run++
-		terms := quorum.TermsOf(DefaultTTL, 0, 0)
+		terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 		var calls []script.Call
 		var holds []*lease.Owner
 		for i, group := range groups {
 			owner := fmt.Sprintf("owner-%d-%d", run, i)
-			h := &lease.Owner{ID: owner, Keys: script.KeysOf(DefaultPrefix, fmt.Sprintf("%d-%d", run, i), owner)}
+			h := &lease.Owner{ID: owner, Keys: script.KeysOf(limits.DefaultPrefix, fmt.Sprintf("%d-%d", run, i), owner)}
 			holds, calls = append(holds, h), append(calls, h.JointCall(terms, group))
 		}
 		before(holds)
@@ -85,7 +86,7 @@ func joint(t *testing.T, d *deployment) {
 		check(c.what, c.want, c.groups, func([]*lease.Owner) {})
 	}
 	put := func(value string) func(h *lease.Owner) {
-		return func(h *lease.Owner) { must(t, r.Set(background, h.Keys.Lock, value, DefaultTTL).Err()) }
+		return func(h *lease.Owner) { must(t, r.Set(background, h.Keys.Lock, value, limits.DefaultTTL).Err()) }
 	}
 	for _, c := range []struct {
 		what     string
@@ -94,10 +95,10 @@ func joint(t *testing.T, d *deployment) {
 	}{
 		{"it is held", put("x 1 7 "), "held", "withheld"},
 		{"it is the owner's: the group comes again", func(h *lease.Owner) { put(h.ID + " 1 7 ")(h) }, "7", "granted"},
-		{"its owner gave up", func(h *lease.Owner) { must(t, r.Set(background, h.Keys.Gone, "", DefaultTTL).Err()) }, "withheld", "withheld"},
+		{"its owner gave up", func(h *lease.Owner) { must(t, r.Set(background, h.Keys.Gone, "", limits.DefaultTTL).Err()) }, "withheld", "withheld"},
 		{"it is kept for one that waits", put(" here"), "held", "withheld"},
 		{"another has it for reading", func(h *lease.Owner) {
-			must(t, r.ZAdd(background, h.Keys.Lock, redis.Z{Score: float64(time.Now().Add(DefaultTTL).UnixMilli()), Member: "x"}).Err())
+			must(t, r.ZAdd(background, h.Keys.Lock, redis.Z{Score: float64(time.Now().Add(limits.DefaultTTL).UnixMilli()), Member: "x"}).Err())
 		}, "held", "withheld"},
 		{"it has a queue, and nobody in it hears", func(h *lease.Owner) {
 			must(t, r.Do(background, "zadd", h.Keys.Queue, 1, "gone").Err())

@@ -234,11 +234,11 @@ func TestUnlockCountsWhoVotesAgain(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c, operator, rival := d.reached(), d.reached(), d.reached()
-		must(t, operator.ChangeMembers(background, SuspendMember(d.address(0)), nil))
+		must(t, operator.changeMembers(background, suspendMember(d.address(0)), nil))
 		must(t, mustTry(t, c, "another").Unlock(background)) // c learns of it
 		lock := mustTry(t, c, "job")
 		settled(t, c)
-		must(t, operator.ChangeMembers(background, ResumeMember(d.address(0)), nil))
+		must(t, operator.changeMembers(background, resumeMember(d.address(0)), nil))
 		must(t, mustTry(t, c, "another").Unlock(background))
 		eventually(t, "it votes", func() bool {
 			v := c.members.View()
@@ -258,7 +258,7 @@ func TestAReleaseReachesWhoVotesNoMore(t *testing.T) {
 		c, operator := d.reached(), d.reached()
 		lock := mustTry(t, c, "job")
 		settled(t, c)
-		must(t, operator.ChangeMembers(background, SuspendMember(d.address(0)), nil))
+		must(t, operator.changeMembers(background, suspendMember(d.address(0)), nil))
 		eventually(t, "it votes no more", func() bool {
 			must(t, mustTry(t, c, "another").Unlock(background)) // c learns of it
 			return c.members.View().Out[0] != nil

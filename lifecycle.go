@@ -22,7 +22,7 @@ func (c *Client) check(ctx context.Context) {
 // caller must call c.calls.Done unless there was an error.
 func (c *Client) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return contextError(ctx)
+		return printable.ContextError(ctx)
 	}
 	if !c.begin() {
 		return ErrClosed

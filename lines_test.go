@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -25,7 +26,7 @@ func newLine(t *testing.T, r *redis.Client, lock, line string) lineOf {
 	t.Helper()
 	must(t, r.FlushAll(background).Err())
 	must(t, memberOfOne(r))
-	l := lineOf{t, r, script.KeysOf(DefaultPrefix, "job", "o")}
+	l := lineOf{t, r, script.KeysOf(limits.DefaultPrefix, "job", "o")}
 	must(t, r.Set(background, l.k.Fence, 7, 0).Err())
 	if readers, ok := strings.CutPrefix(lock, "readers "); ok {
 		now, err := r.Time(background).Result()
@@ -179,7 +180,7 @@ func TestABatchOfTwoNamesGoesNoFarther(t *testing.T) {
 		var lines []script.Keys
 		zero := "0"
 		for _, name := range []string{"job", "other"} {
-			k := script.KeysOf(DefaultPrefix, name, "o")
+			k := script.KeysOf(limits.DefaultPrefix, name, "o")
 			must(t, r.Set(background, k.Fence, 7, 0).Err())
 			must(t, r.Set(background, k.Lock, "p 1 7 7+", time.Minute).Err())
 			must(t, deadInLine(r, k, dead, 1.5e15, 2*script.QueueTTL))

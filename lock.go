@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/unwind"
 )
@@ -129,7 +130,7 @@ func (l *Lock) over(ctx context.Context) error {
 	case l.entry.Unlocked():
 		return ErrReleased
 	case ctx.Err() != nil:
-		return contextError(ctx)
+		return printable.ContextError(ctx)
 	case !l.h.Valid():
 		return l.h.End(ErrExpired)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
@@ -18,17 +19,12 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-const (
-	// MaxNames bounds how many names LockAll takes.
-	MaxNames = 64
+// jointTries is how often LockAll asks for all names at once, before it takes them
+// one after the other. Before the second and third try it waits for a name that was
+// not free, and holds none of the other names meanwhile.
+const jointTries = 3
 
-	// jointTries is how often LockAll asks for all names at once, before it takes them
-	// one after the other. Before the second and third try it waits for a name that was
-	// not free, and holds none of the other names meanwhile.
-	jointTries = 3
-)
-
-// LockAll locks 1 to MaxNames different names: all of them or none. As Lock does, it
+// LockAll locks 1 to 64 different names: all of them or none. As Lock does, it
 // tries again and again until it has them or ctx ends. When all are free it takes one
 // round trip. Each name has a token and a hold of its own, as with Lock. All names
 // together have one handle, one Context and one Unlock. If one name is lost, all are.
@@ -108,8 +104,8 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 // inOrder returns the names in the order in which they are taken, the same for all
 // clients: that of their bytes.
 func inOrder(given []string) ([]string, error) {
-	if len(given) == 0 || len(given) > MaxNames {
-		return nil, &OptionError{"number of names", len(given), fmt.Sprintf("must be 1 to %d", MaxNames)}
+	if len(given) == 0 || len(given) > limits.MaxNames {
+		return nil, &OptionError{"number of names", len(given), fmt.Sprintf("must be 1 to %d", limits.MaxNames)}
 	}
 	for i, name := range given {
 		if err := validateLockName(name, 0); err != nil {

@@ -302,7 +302,7 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 	case over != nil:
 		return over
 	case ctx.Err() != nil:
-		return contextError(ctx)
+		return printable.ContextError(ctx)
 	}
 	for _, h := range holds {
 		if !h.Valid() {

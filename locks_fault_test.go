@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -44,7 +45,7 @@ func TestLateSetCannotStand(t *testing.T) {
 	for _, p := range proxies[:2] {
 		late = append(late, p.Add(on(script.Joint, 1, faultproxy.HoldRequest)))
 		for _, name := range three {
-			releases = append(releases, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", script.Undo.Name, script.KeysOf(DefaultPrefix, name, "").Lock), Do: faultproxy.Pass}))
+			releases = append(releases, p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", script.Undo.Name, script.KeysOf(limits.DefaultPrefix, name, "").Lock), Do: faultproxy.Pass}))
 		}
 	}
 	_, err := c.TryLockAll(background, three)
@@ -98,14 +99,14 @@ func TestSetAmongMembers(t *testing.T) {
 		locks := mustAll(t, c, three)
 		d.masters[2].thaw()
 		operator := d.stranger(recoveryOptions()...)
-		must(t, operator.ChangeMembers(background, ReplaceMember(d.address(2), d.address(3)), nil))
+		must(t, operator.changeMembers(background, replaceMember(d.address(2), d.address(3)), nil))
 		time.Sleep(2 * recoveryTTL)
 		if !locks.Valid() {
 			t.Errorf("it is over: %v", locks)
 		}
 		must(t, locks.Unlock(background))
 
-		must(t, d.raw[0].Del(background, script.KeysOf(DefaultPrefix, "b", "").Fence).Err())
+		must(t, d.raw[0].Del(background, script.KeysOf(limits.DefaultPrefix, "b", "").Fence).Err())
 		again, err := operator.LockAll(background, three, WithWait(patience))
 		must(t, err)
 		for _, name := range three {

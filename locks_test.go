@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -85,7 +86,9 @@ func noneOnAnyMaster(t *testing.T, d *deployment) {
 	held := mustTry(t, a, "b")
 	settled(t, a)
 	before := make([]string, len(d.raw))
-	counter := func(i int) string { return d.raw[i].Get(background, script.KeysOf(DefaultPrefix, "a", "").Fence).Val() }
+	counter := func(i int) string {
+		return d.raw[i].Get(background, script.KeysOf(limits.DefaultPrefix, "a", "").Fence).Val()
+	}
 	for i := range d.raw {
 		before[i] = counter(i)
 	}
@@ -146,7 +149,7 @@ func TestANameOfASetThatCouldNotBeRenewed(t *testing.T) {
 		must(t, err)
 		settled(t, c)
 		for i := range 2 { // as if two clocks had jumped: these votes do not count in the first renewal
-			must(t, d.raw[i].PExpire(background, script.KeysOf(DefaultPrefix, "b", "").Lock, time.Minute).Err())
+			must(t, d.raw[i].PExpire(background, script.KeysOf(limits.DefaultPrefix, "b", "").Lock, time.Minute).Err())
 		}
 		time.Sleep(time.Until(began.Add(ttl)))
 		mu.Lock()
@@ -379,7 +382,7 @@ func setLosesAPart(t *testing.T, d *deployment) {
 	d.inLine("b", 1)
 	eventually(t, "all masters have a", func() bool { return d.holders("a") == strings.Repeat("1", len(d.masters)) })
 	for _, r := range d.raw {
-		must(t, r.Del(background, script.KeysOf(DefaultPrefix, "a", "").Lock).Err())
+		must(t, r.Del(background, script.KeysOf(limits.DefaultPrefix, "a", "").Lock).Err())
 	}
 	requireErr(t, <-done, ErrLost)
 	s.abandon()
@@ -436,17 +439,17 @@ func TestLockAllRefuses(t *testing.T) {
 			_, err := c.LockAll(background, names)
 			requireOptionError(t, err, field)
 		}
-		most := make([]string, MaxNames)
+		most := make([]string, limits.MaxNames)
 		for i := range most {
 			most[i] = fmt.Sprint("name ", i)
 		}
 		must(t, mustAll(t, c, most).Unlock(background))
-		_, err := c.LockAll(background, make([]string, MaxNames+1))
+		_, err := c.LockAll(background, make([]string, limits.MaxNames+1))
 		requireOptionError(t, err, "number of names")
 		_, err = c.TryLockAll(background, three, WithSlots(2))
 		requireOptionError(t, err, "slots")
 		var none *Locks
-		requireErr(t, errors.Join(none.Unlock(background), none.Extend(background, DefaultTTL)), ErrNotAcquired)
+		requireErr(t, errors.Join(none.Unlock(background), none.Extend(background, limits.DefaultTTL)), ErrNotAcquired)
 		if none.Names() != nil || none.Token("a") != 0 || none.Tokens() != nil || none.Context() != nil || none.Valid() || !none.Until().IsZero() || none.String() != "no locks" {
 			t.Error("a nil *Locks has something")
 		}
@@ -538,7 +541,7 @@ func TestASetNeedsEachToken(t *testing.T) {
 				c := d.reached()
 				for i, name := range names { // all differ, so that each name has two masters that confirm
 					for m := range d.raw {
-						must(t, d.raw[m].IncrBy(background, script.KeysOf(DefaultPrefix, name, "").Fence, int64(100*(m+i))).Err())
+						must(t, d.raw[m].IncrBy(background, script.KeysOf(limits.DefaultPrefix, name, "").Fence, int64(100*(m+i))).Err())
 					}
 				}
 				s := c.newLocks(background, names, c.config.lock, waitqueue.Ticket{})
@@ -551,7 +554,7 @@ func TestASetNeedsEachToken(t *testing.T) {
 				}
 				for _, name := range strings.Split(x.lost, "") {
 					for _, r := range d.raw[:2] {
-						must(t, r.Del(background, script.KeysOf(DefaultPrefix, name, "").Lock).Err())
+						must(t, r.Del(background, script.KeysOf(limits.DefaultPrefix, name, "").Lock).Err())
 					}
 				}
 				err := c.makeTokens(background, attempts, votes)

@@ -40,7 +40,7 @@ func (c *Client) firstView(ctx context.Context, op, name string) (*membership.Vi
 	case v != nil:
 		return v, nil
 	case ctx.Err() != nil:
-		return nil, contextError(ctx)
+		return nil, printable.ContextError(ctx)
 	case c.closed.Err() != nil:
 		return nil, ErrClosed
 	}

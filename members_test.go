@@ -16,6 +16,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -52,7 +54,7 @@ func TestDifferentListsOfMasters(t *testing.T) {
 				return servers
 			}
 			opts := recoveryOptions()
-			must(t, clientOn(t, pick(x.members), opts...).Init(background, 0))
+			must(t, clientOn(t, pick(x.members), opts...).found(background, 0))
 			clients := []*Client{clientOn(t, pick(x.one), opts...), clientOn(t, pick(x.other), opts...)}
 			var holders atomic.Int32
 			var mu sync.Mutex
@@ -107,9 +109,9 @@ func TestAMasterOfAnotherDeployment(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 6, redisproc.Config{})
 	opts := recoveryOptions()
-	must(t, clientOn(t, d.raw[:3], opts...).Init(background, 0))
-	must(t, clientOn(t, d.raw[3:4], opts...).Init(background, 0))
-	must(t, clientOn(t, d.raw[4:5], recoveryOptions(WithPrefix("other"))...).Init(background, 0))
+	must(t, clientOn(t, d.raw[:3], opts...).found(background, 0))
+	must(t, clientOn(t, d.raw[3:4], opts...).found(background, 0))
+	must(t, clientOn(t, d.raw[4:5], recoveryOptions(WithPrefix("other"))...).found(background, 0))
 	c := clientOn(t, []*redis.Client{d.raw[0], d.raw[1], d.raw[2], d.raw[4]}, opts...)
 	var told recorder
 	c.observer.NotAMember = func(m MasterStatus) { told.note("%s: %v", m.Master, m.Err) }
@@ -140,7 +142,7 @@ func TestAMasterOfAnotherDeployment(t *testing.T) {
 func TestAServerThatIsGivenTwice(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 3, redisproc.Config{})
-	must(t, d.stranger(recoveryOptions()...).Init(background, 0))
+	must(t, d.stranger(recoveryOptions()...).found(background, 0))
 	alias := redis.NewClient(&redis.Options{Addr: "alias:6379", Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, d.address(0))
 	}})
@@ -149,12 +151,13 @@ func TestAServerThatIsGivenTwice(t *testing.T) {
 	for range 10 {
 		requireSaysAll(t, c.mustFail(t, "job"), []string{"it is the same server as", "the client's masters lack"})
 	}
-	err := c.Init(background, 0)
-	requireErr(t, err, ErrNotFounded)
-	requireSaysAll(t, clientOn(t, []*redis.Client{d.raw[0], alias}, recoveryOptions(WithPrefix("new"))...).Init(background, 0), []string{"the same server"})
+	if err := c.found(background, 0); err == nil {
+		t.Error("one server was founded twice")
+	}
+	requireSaysAll(t, clientOn(t, []*redis.Client{d.raw[0], alias}, recoveryOptions(WithPrefix("new"))...).found(background, 0), []string{"the same server"})
 
 	// That localhost is 127.0.0.1 is known before anybody is asked.
-	_, err = Open([]string{"redis://localhost", "redis://127.0.0.1:6379", "redis://redis", "redis://REDIS."})
+	_, err := Open([]string{"redis://localhost", "redis://127.0.0.1:6379", "redis://redis", "redis://REDIS."})
 	requireErr(t, err, ErrBadOption)
 	requireSaysAll(t, err, []string{"masters[1]", "127.0.0.1:6379", "must not be the same server as masters[0]", "masters[3]", "must not be the same server as masters[2]"})
 }
@@ -175,7 +178,7 @@ func TestAServerThatIsGivenTwiceIsNoQuorumOfCounters(t *testing.T) {
 		c := d.reached(recoveryOptions()...)
 		v := c.members.View()
 		must(t, c.Close())
-		register := script.RegisterKey(DefaultPrefix)
+		register := script.RegisterKey(limits.DefaultPrefix)
 		ballot, table := "0000000099.00000000-0000-4000-8000-000000000000", d.register(0)["table"]
 		last := strings.LastIndex(table, `"voting"`)
 		table = table[:last] + `"new"` + table[last+len(`"voting"`):]
@@ -201,7 +204,7 @@ func TestAServerThatIsGivenTwiceIsNoQuorumOfCounters(t *testing.T) {
 func TestSettingsOfTheDeployment(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		must(t, d.stranger(WithMaxTTL(time.Minute), WithDrift(0.02)).Init(background, 0))
+		must(t, d.stranger(WithMaxTTL(time.Minute), WithDrift(0.02)).found(background, 0))
 		for field, c := range map[string]*Client{
 			"max ttl": d.stranger(WithMaxTTL(2 * time.Minute)),
 			"drift":   d.stranger(WithDrift(0.01)),
@@ -215,7 +218,7 @@ func TestSettingsOfTheDeployment(t *testing.T) {
 			must(t, mustTry(t, c, "job").Unlock(background))
 		}
 		small := d.stranger(WithPrefix("small"), WithMaxTTL(10*time.Second))
-		must(t, small.Init(background, 0))
+		must(t, small.found(background, 0))
 		_, err := d.stranger(WithPrefix("small")).TryLock(background, "job", WithTTL(30*time.Second))
 		requireOptionError(t, err, "ttl")
 		_, err = d.stranger(WithPrefix("small")).TryLock(background, "job", WithTTL(6*time.Second), WithLockDelay(5*time.Second))
@@ -320,7 +323,7 @@ func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 64 clients
 	d := processes(t, 6, redisproc.Config{})
 	const timeout = 3 * time.Second // 64 clients in one process may keep a small machine from answering for long
 	opts := []Option{WithMaxTTL(8 * time.Second), WithTTL(7 * time.Second), WithRequestTimeout(timeout)}
-	must(t, clientOn(t, d.raw[:3], opts...).Init(background, 0))
+	must(t, clientOn(t, d.raw[:3], opts...).found(background, 0))
 	operator := clientOn(t, d.raw, opts...)
 	clients := func(n int, servers []*redis.Client) (all []*Client) {
 		for range n {
@@ -331,16 +334,16 @@ func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 64 clients
 	w := newCrowd(t, 1, false, clients(48, d.raw)...)
 	old := newCrowd(t, 1, true, clients(16, d.raw[:3])...) // as long as a majority of its masters are members
 	for _, step := range []struct {
-		change MemberChange
+		change membership.Change
 		want   string
 	}{
-		{ReplaceMember(d.address(2), d.address(3)), "0 1 3"},
-		{SuspendMember(d.address(3)), "0 1 (3)"},
-		{ResumeMember(d.address(3)), "0 1 3"},
-		{AddMember(d.address(4)), "0 1 3 4"},
-		{AddMember(d.address(2)), "0 1 3 4 2"},
-		{RemoveMember(d.address(4)), "0 1 3 2"},
-		{RemoveMember(d.address(3)), "0 1 2"},
+		{replaceMember(d.address(2), d.address(3)), "0 1 3"},
+		{suspendMember(d.address(3)), "0 1 (3)"},
+		{resumeMember(d.address(3)), "0 1 3"},
+		{addMember(d.address(4)), "0 1 3 4"},
+		{addMember(d.address(2)), "0 1 3 4 2"},
+		{removeMember(d.address(4)), "0 1 3 2"},
+		{removeMember(d.address(3)), "0 1 2"},
 	} {
 		if step.want == "0 1 3 4" {
 			old.end()
@@ -348,14 +351,14 @@ func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 64 clients
 		before := w.done.Load()
 		w.slowest.Store(0)
 		begin := time.Now()
-		must(t, operator.ChangeMembers(background, step.change, nil))
+		must(t, operator.changeMembers(background, step.change, nil))
 		took := time.Since(begin)
 		if got := d.members(operator); got != step.want {
 			t.Errorf("%+v: the members are %s, want %s", step.change, got, step.want)
 		}
 		eventually(t, "the load goes on", func() bool { return w.done.Load() > before+64 || t.Failed() })
 		slowest := time.Duration(w.slowest.Load())
-		t.Logf("%+v took %v; the slowest of %d acquisitions %v", step.change.change, took, w.done.Load()-before, slowest)
+		t.Logf("%+v took %v; the slowest of %d acquisitions %v", step.change, took, w.done.Load()-before, slowest)
 		if slowest > timeout {
 			t.Errorf("an acquisition took %v, which is more than the request timeout", slowest)
 		}
@@ -366,13 +369,11 @@ func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 64 clients
 // members tells who they are, by the place of their servers; those that do not vote in
 // parentheses.
 func (d *deployment) members(c *Client) string {
-	m, err := c.Members(background)
-	must(d.t, err)
 	var all []string
-	for _, is := range m.Members {
+	for _, is := range c.described(d.t).Members {
 		i := slices.IndexFunc(d.raw, func(r *redis.Client) bool { return r.Options().Addr == is.Address })
 		text := fmt.Sprint(i)
-		if is.State != MemberVoting {
+		if is.State != membership.Voting {
 			text = "(" + text + ")"
 		}
 		all = append(all, text)
@@ -386,12 +387,12 @@ func TestAnOperatorThatDies(t *testing.T) {
 	t.Parallel()
 	for first, x := range []struct {
 		name   string
-		change func(d *deployment) MemberChange
+		change func(d *deployment) membership.Change
 	}{
-		{"replace", func(d *deployment) MemberChange { return ReplaceMember(d.address(2), d.address(3)) }},
-		{"add", func(d *deployment) MemberChange { return AddMember(d.address(3)) }},
-		{"suspend", func(d *deployment) MemberChange { return SuspendMember(d.address(2)) }},
-		{"remove", func(d *deployment) MemberChange { return RemoveMember(d.address(2)) }},
+		{"replace", func(d *deployment) membership.Change { return replaceMember(d.address(2), d.address(3)) }},
+		{"add", func(d *deployment) membership.Change { return addMember(d.address(3)) }},
+		{"suspend", func(d *deployment) membership.Change { return suspendMember(d.address(2)) }},
+		{"remove", func(d *deployment) membership.Change { return removeMember(d.address(2)) }},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
@@ -399,16 +400,16 @@ func TestAnOperatorThatDies(t *testing.T) {
 			for at := 8 + 3*first; at < 80; at += 12 {
 				inVirtualTime(t, 4, func(t *testing.T, d *deployment) {
 					d.founded = true
-					must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(background, 0))
+					must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).found(background, 0))
 					c := d.stranger(recoveryOptions()...)
 					held := mustTry(t, c, "held")
 					ctx, cancel := context.WithTimeout(background, 3*recoveryMaxTTL)
 					dying := d.mortal(at, recoveryOptions()...)
-					err := dying.ChangeMembers(ctx, change(d), nil)
+					err := dying.changeMembers(ctx, change(d), nil)
 					cancel()
 					_ = dying.Close()
 					must(t, mustTry(t, c, "job").Unlock(background))
-					must(t, d.stranger(recoveryOptions()...).ChangeMembers(background, change(d), nil))
+					must(t, d.stranger(recoveryOptions()...).changeMembers(background, change(d), nil))
 					must(t, mustTry(t, c, "job").Unlock(background))
 					if !held.Valid() {
 						t.Errorf("at message %d, %v: the hold was lost: %v", at, err, context.Cause(held.Context()))
@@ -425,64 +426,18 @@ func TestTwoOperatorsAtOnce(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 6, redisproc.Config{})
 	opts := recoveryOptions()
-	must(t, clientOn(t, d.raw[:3], opts...).Init(background, 0))
+	must(t, clientOn(t, d.raw[:3], opts...).found(background, 0))
 	w := newCrowd(t, 4, false, clientOn(t, d.raw, opts...))
 	var both sync.WaitGroup
-	for _, change := range []MemberChange{AddMember(d.address(3)), AddMember(d.address(4))} {
-		both.Go(func() { check(t, clientOn(t, d.raw, opts...).ChangeMembers(background, change, nil)) })
+	for _, change := range []membership.Change{addMember(d.address(3)), addMember(d.address(4))} {
+		both.Go(func() { check(t, clientOn(t, d.raw, opts...).changeMembers(background, change, nil)) })
 	}
 	both.Wait()
-	m, err := clientOn(t, d.raw, opts...).Members(background)
-	must(t, err)
-	if len(m.Members) != 5 || slices.ContainsFunc(m.Members, func(is Member) bool { return is.State != MemberVoting }) {
+	m := clientOn(t, d.raw, opts...).described(t).Members
+	if len(m) != 5 || slices.ContainsFunc(m, func(is membership.MemberDescription) bool { return is.State != membership.Voting }) {
 		t.Errorf("%+v", m)
 	}
 	w.end()
-}
-
-// Changes that would leave too few members that vote, or do not fit, are refused.
-func TestChangesThatAreRefused(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, 4, func(t *testing.T, d *deployment) {
-		opts := d.inTime(recoveryOptions()...)
-		must(t, clientOn(t, d.raw[:3], opts...).Init(background, 0))
-		c := clientOn(t, d.raw, opts...)
-		must(t, c.ChangeMembers(background, SuspendMember(d.address(0)), nil))
-		must(t, c.ChangeMembers(background, SuspendMember(d.address(0)), nil)) // it is
-		for says, change := range map[string]MemberChange{
-			"only 1 of 3 members would vote": SuspendMember(d.address(1)),
-			"only 2 of 4 members would vote": AddMember(d.address(3)),
-			"is no member":                   SuspendMember(d.address(3)),
-			"is a member already":            ReplaceMember(d.address(1), d.address(0)),
-			"elsewhere:6379 is no member":    ReplaceMember("elsewhere:6379", d.address(3)),
-		} {
-			err := c.ChangeMembers(background, change, nil)
-			requireErr(t, err, ErrChangeRefused)
-			requireSaysAll(t, err, []string{says})
-		}
-		for _, change := range []MemberChange{{}, AddMember(""), ReplaceMember("", d.address(3)), ReplaceMember(d.address(1), ""), SuspendMember(""), ResumeMember(""), RemoveMember("")} {
-			requireErr(t, c.ChangeMembers(background, change, nil), ErrBadOption)
-		}
-		var says recorder // a removal can be repeated
-		must(t, c.ChangeMembers(background, RemoveMember("elsewhere:6379"), func(text string) { says.note("%s", text) }))
-		says.told(t, "elsewhere:6379 is no member")
-		must(t, c.ChangeMembers(background, ResumeMember(d.address(0)), nil))
-		requireSaysAll(t, c.ChangeMembers(background, AddMember("elsewhere:6379"), nil), []string{"is none of the masters"})
-		must(t, mustTry(t, c, "job").Unlock(background))
-		d.masters[3].die()
-		ctx, cancel := context.WithTimeout(background, 3*time.Second)
-		defer cancel()
-		var told recorder
-		err := c.ChangeMembers(ctx, AddMember(d.address(3)), func(text string) { told.note("%s", text) })
-		requireErr(t, err, context.DeadlineExceeded)
-		if !strings.Contains(fmt.Sprint(told.events), "does not answer") {
-			t.Error(told.events)
-		}
-		one := clientOn(t, d.raw[:1], d.inTime(recoveryOptions(WithPrefix("one"))...)...)
-		must(t, one.Init(background, 0))
-		two := clientOn(t, d.raw[:2], d.inTime(recoveryOptions(WithPrefix("one"))...)...)
-		requireErr(t, two.ChangeMembers(background, AddMember(d.address(1)), nil), ErrChangeRefused)
-	})
 }
 
 // inTime adds the deployment's clock to options.
@@ -500,11 +455,11 @@ func TestAClientThatSleptThroughChanges(t *testing.T) {
 		settled(t, c) // with three of the five votes, of which one is suspended, it could not be renewed
 		before := c.members.View().Number()
 		for i := range 5 {
-			change := SuspendMember(d.address(i % 2))
+			change := suspendMember(d.address(i % 2))
 			if i%2 == 1 {
-				change = ResumeMember(d.address((i - 1) % 2))
+				change = resumeMember(d.address((i - 1) % 2))
 			}
-			must(t, operator.ChangeMembers(background, change, nil))
+			must(t, operator.changeMembers(background, change, nil))
 		}
 		begin := time.Now()
 		must(t, mustTry(t, c, "job").Unlock(background))
@@ -549,7 +504,7 @@ func TestCallsOfMastersWithoutAVote(t *testing.T) {
 		}
 		d.masters[0].revive()
 		reaches(true, "it is back")
-		must(t, operator.ChangeMembers(background, SuspendMember(d.address(2)), nil))
+		must(t, operator.changeMembers(background, suspendMember(d.address(2)), nil))
 		reaches(true, "two vote, and one is suspended")
 		d.masters[1].die()
 		reaches(false, "one votes, one is suspended, and one is dead")
@@ -568,12 +523,12 @@ func TestOwnVotesOfBeforeAChangeAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		operator, c := d.reached(), d.reached()
-		for _, change := range []MemberChange{SuspendMember(d.address(0)), ResumeMember(d.address(0))} {
-			must(t, operator.ChangeMembers(background, change, nil))
+		for _, change := range []membership.Change{suspendMember(d.address(0)), resumeMember(d.address(0))} {
+			must(t, operator.changeMembers(background, change, nil))
 		}
 		const gone = 200 * time.Millisecond
 		for _, r := range d.raw[:2] {
-			must(t, r.Set(background, script.KeysOf(DefaultPrefix, "job", "").Lock, "owner 1 7 ", gone).Err())
+			must(t, r.Set(background, script.KeysOf(limits.DefaultPrefix, "job", "").Lock, "owner 1 7 ", gone).Err())
 		}
 		begin := time.Now()
 		lock := mustTry(t, c, "job")
@@ -599,8 +554,8 @@ func TestARenewalThatMeetsANewVersion(t *testing.T) {
 		}}))
 		lock := mustTry(t, c, "job", WithTTL(30*time.Second))
 		begin := time.Now()
-		for _, change := range []MemberChange{SuspendMember(d.address(0)), ResumeMember(d.address(0)), SuspendMember(d.address(1))} {
-			must(t, operator.ChangeMembers(background, change, nil))
+		for _, change := range []membership.Change{suspendMember(d.address(0)), resumeMember(d.address(0)), suspendMember(d.address(1))} {
+			must(t, operator.changeMembers(background, change, nil))
 		}
 		time.Sleep(time.Until(begin.Add(10*time.Second + c.requestTimeout)))
 		mu.Lock()
@@ -691,7 +646,7 @@ func (d *deployment) halfSuspend(c *Client, accepted int) {
 	table = strings.TrimSuffix(table, "}") + `,"prev":[` + quoted(v.Table.Members[0].ID, v.Table.Members[1].ID, v.Table.Members[2].ID, v.Table.Members[3].ID, v.Table.Members[4].ID) + `]}`
 	ballot := "0000000099.00000000-0000-4000-8000-000000000000"
 	for i := range accepted {
-		must(d.t, redis.NewScript(script.AcceptSource).Run(background, d.raw[i], []string{script.RegisterKey(DefaultPrefix)}, v.Table.Members[i].ID, ballot, table, v.Deployment).Err())
+		must(d.t, redis.NewScript(script.AcceptSource).Run(background, d.raw[i], []string{script.RegisterKey(limits.DefaultPrefix)}, v.Table.Members[i].ID, ballot, table, v.Deployment).Err())
 	}
 }
 
@@ -702,19 +657,19 @@ func TestAMemberThatLeftJoinsAnew(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 4, redisproc.Config{})
 	opts := recoveryOptions()
-	must(t, clientOn(t, d.raw[:3], opts...).Init(background, 0))
+	must(t, clientOn(t, d.raw[:3], opts...).found(background, 0))
 	c := clientOn(t, d.raw, opts...)
 	before := d.register(2)["id"]
-	must(t, c.ChangeMembers(background, ReplaceMember(d.address(2), d.address(3)), nil))
+	must(t, c.changeMembers(background, replaceMember(d.address(2), d.address(3)), nil))
 	var last fence.Token
 	for range 10 {
 		lock := mustTry(t, c, "job")
 		last = lock.Token()
 		must(t, lock.Unlock(background))
 	}
-	must(t, c.ChangeMembers(background, ReplaceMember(d.address(3), d.address(2)), nil))
+	must(t, c.changeMembers(background, replaceMember(d.address(3), d.address(2)), nil))
 	is := d.register(2)
-	n, err := d.raw[2].Get(background, script.KeysOf(DefaultPrefix, "job", "").Fence).Uint64()
+	n, err := d.raw[2].Get(background, script.KeysOf(limits.DefaultPrefix, "job", "").Fence).Uint64()
 	if is["id"] == before || err != nil || fence.Token(n) < last {
 		t.Errorf("id %s, it was %s; counter %d, the last token was %d", is["id"], before, n, last)
 	}
@@ -733,7 +688,7 @@ func TestObserverOfMembers(t *testing.T) {
 		}))
 		must(t, mustTry(t, c, "job").Unlock(background))
 		first := c.members.View().Number()
-		must(t, operator.ChangeMembers(background, SuspendMember(d.address(0)), nil))
+		must(t, operator.changeMembers(background, suspendMember(d.address(0)), nil))
 		must(t, mustTry(t, c, "job").Unlock(background))
 		then := c.members.View().Number()
 		want := []string{
@@ -753,55 +708,6 @@ func TestObserverOfMembers(t *testing.T) {
 	})
 }
 
-// What an operator reads of the members: which masters they are, why one does not answer, how long
-// one that does not vote has to wait, and what the masters are that are no members.
-func TestWhatIsToldOfMembers(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		c := d.reached(recoveryOptions()...)
-		tells := func(c *Client, members, others string) {
-			t.Helper()
-			m, err := c.Members(background)
-			must(t, err)
-			var got, rest []string
-			for i, is := range m.Members {
-				if is.Address != d.address(i) || is.Err == nil && is.Master != is.Address || is.State == MemberVoting && is.Left != 0 {
-					t.Errorf("member %d: %+v", i, is)
-				}
-				text := string(is.State)
-				if is.Left > 0 {
-					text += ", waits"
-				}
-				if is.Err != nil {
-					text += ": " + strings.ReplaceAll(is.Err.Error(), is.Address, "ADDRESS")
-				}
-				got = append(got, text)
-			}
-			for _, other := range m.Others {
-				rest = append(rest, fmt.Sprintf("%s: %s%v", other.Master, other.State, other.Err))
-			}
-			if got := strings.Join(got, "; "); got != members {
-				t.Errorf("the members: %s\nwant %s", got, members)
-			}
-			if rest := strings.Join(rest, "; "); rest != others {
-				t.Errorf("the others: %s\nwant %s", rest, others)
-			}
-		}
-		tells(c, "voting; voting; voting; voting; voting", "")
-		fewer := clientOn(t, slices.Delete(slices.Clone(d.raw), 3, 4), recoveryOptions()...)
-		tells(fewer, "voting; voting; voting; voting: none of the masters that were given is this member; voting", "")
-		d.masters[3].die()
-		tells(c, "voting; voting; voting; voting: dial embedded ADDRESS: connect: connection refused; voting", "")
-		d.masters[3].revive()
-		must(t, c.ChangeMembers(background, SuspendMember(d.address(4)), nil))
-		tells(c, "voting; voting; voting; voting; suspended, waits", "")
-		time.Sleep(2 * recoveryMaxTTL)
-		tells(c, "voting; voting; voting; voting; suspended", "")
-		must(t, c.ChangeMembers(background, RemoveMember(d.address(4)), nil))
-		tells(c, "voting; voting; voting; voting", d.address(4)+": it belongs to the deployment, but is no member<nil>")
-	})
-}
-
 // A removal waits until all is over that was granted before, and the smaller quorum that is
 // left has the counters of a larger one.
 func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
@@ -812,7 +718,7 @@ func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
 			inVirtualTime(t, 4, func(t *testing.T, d *deployment) {
 				c := d.reached(recoveryOptions()...)
 				held := mustTry(t, c, "held")
-				fence := script.KeysOf(DefaultPrefix, "job", "").Fence
+				fence := script.KeysOf(limits.DefaultPrefix, "job", "").Fence
 				for _, i := range []int{0, 3} {
 					must(t, d.raw[i].Set(background, fence, 1_000_000, 0).Err())
 				}
@@ -821,14 +727,14 @@ func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
 				ctx, cancel := context.WithTimeout(background, 3*recoveryMaxTTL)
 				defer cancel()
 				begin := time.Now()
-				must(t, c.ChangeMembers(ctx, RemoveMember(d.address(3)), func(what string) {
+				must(t, c.changeMembers(ctx, removeMember(d.address(3)), func(what string) {
 					told.note("%s", what)
 					if dead && staying == 3 && told.count("it is removed in 3s") > 0 {
 						d.masters[1].die()
 						staying = 2
 					}
 				}))
-				took, want := time.Since(begin), recoveryMaxTTL+time.Duration(DefaultDrift*float64(recoveryMaxTTL))
+				took, want := time.Since(begin), recoveryMaxTTL+time.Duration(limits.DefaultDrift*float64(recoveryMaxTTL))
 				if took < want || took > want+2*time.Second {
 					t.Errorf("it took %v, want %v and little more", took, want)
 				}
@@ -883,14 +789,14 @@ func TestARemovalNeedsTheCountersOfAQuorum(t *testing.T) {
 				var told recorder
 				ctx, cancel := context.WithTimeout(background, 3*recoveryMaxTTL)
 				defer cancel()
-				err := c.ChangeMembers(ctx, RemoveMember(d.address(2)), func(what string) { told.note("%s", what) })
+				err := c.changeMembers(ctx, removeMember(d.address(2)), func(what string) { told.note("%s", what) })
 				requireErr(t, err, context.DeadlineExceeded)
 				requireSaysAll(t, err, []string{"the counters of 1 members can be", "and 2 are needed"})
 				if got := d.members(c); got != "0 1 (2)" {
 					t.Errorf("the members are %s, after %q", got, told.events)
 				}
 				cuts.Store(false)
-				must(t, c.ChangeMembers(background, RemoveMember(d.address(2)), nil))
+				must(t, c.changeMembers(background, removeMember(d.address(2)), nil))
 				if got := d.members(c); got != "0 1" {
 					t.Errorf("the members are %s", got)
 				}
@@ -931,37 +837,37 @@ func TestTheLifeOfADeployment(t *testing.T) {
 		ctx, cancel := context.WithTimeout(background, 30*time.Second)
 		defer cancel()
 		d.founded = true
-		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(ctx, 0))
+		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).found(ctx, 0))
 		c := d.stranger(recoveryOptions()...)
 		held, err := c.Lock(ctx, "held")
 		must(t, err)
 		var last fence.Token
 		for _, step := range []struct {
-			change MemberChange
+			change membership.Change
 			wait   bool // for a quarantine
 			want   string
 		}{
-			{change: AddMember(d.address(3)), wait: true, want: "0 1 2 3"},
-			{change: AddMember(d.address(3)), want: "0 1 2 3"},
-			{change: ReplaceMember(d.address(2), d.address(4)), wait: true, want: "0 1 4 3"},
-			{change: SuspendMember(d.address(0)), want: "(0) 1 4 3"},
-			{change: ResumeMember(d.address(0)), want: "0 1 4 3"},
-			{change: RemoveMember(d.address(3)), wait: true, want: "0 1 4"},
-			{change: RemoveMember(d.address(3)), want: "0 1 4"},
+			{change: addMember(d.address(3)), wait: true, want: "0 1 2 3"},
+			{change: addMember(d.address(3)), want: "0 1 2 3"},
+			{change: replaceMember(d.address(2), d.address(4)), wait: true, want: "0 1 4 3"},
+			{change: suspendMember(d.address(0)), want: "(0) 1 4 3"},
+			{change: resumeMember(d.address(0)), want: "0 1 4 3"},
+			{change: removeMember(d.address(3)), wait: true, want: "0 1 4"},
+			{change: removeMember(d.address(3)), want: "0 1 4"},
 		} {
 			begin := time.Now()
-			must(t, c.ChangeMembers(ctx, step.change, nil))
+			must(t, c.changeMembers(ctx, step.change, nil))
 			took := time.Since(begin)
 			if least := recoveryMaxTTL; step.wait != (took >= least) || took > least+2*time.Second {
-				t.Errorf("%+v took %v", step.change.change, took)
+				t.Errorf("%+v took %v", step.change, took)
 			}
 			if got := d.members(c); got != step.want {
-				t.Errorf("%+v: the members are %s, want %s", step.change.change, got, step.want)
+				t.Errorf("%+v: the members are %s, want %s", step.change, got, step.want)
 			}
 			lock, err := c.Lock(ctx, "job")
 			must(t, err)
 			if lock.Token() <= last {
-				t.Errorf("%+v: token %d after %d", step.change.change, lock.Token(), last)
+				t.Errorf("%+v: token %d after %d", step.change, lock.Token(), last)
 			}
 			last = lock.Token()
 			must(t, lock.Unlock(background))

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
@@ -89,7 +90,7 @@ func (u *uncalled) why() (all error) {
 // whom this client is the first.
 func (c *Client) called(master int, notice string) {
 	lockKey, standby := strings.CutPrefix(notice, "standby ")
-	name, ok := script.NameOf(lockKey, c.prefix, MaxNameLen)
+	name, ok := script.NameOf(lockKey, c.prefix, limits.MaxNameLen)
 	switch {
 	case !ok:
 	case standby:

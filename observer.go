@@ -179,7 +179,7 @@ type TableVersion struct{ Version int }
 // MemberTransition is how a member changed.
 type MemberTransition struct {
 	Address  string
-	From, To MemberState // "": it was no member, or is none any more
+	From, To string // "voting", "new" or "suspended", as in admin.MemberState; "": it was no member, or is none any more
 }
 
 // Observers returns an Observer that calls all of these, in their order. The context

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
@@ -46,7 +47,7 @@ func TestAHolderIsKnownByAnyQuorumOfItsMasters(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		c := d.reached()
-		fence := script.KeysOf(DefaultPrefix, "job", "").Fence
+		fence := script.KeysOf(limits.DefaultPrefix, "job", "").Fence
 		for i := range 3 { // enough for the token to stand at once: the others are not asked to confirm it
 			must(t, d.raw[i].IncrBy(background, fence, 100).Err())
 		}
@@ -61,8 +62,10 @@ func TestAHolderIsKnownByAnyQuorumOfItsMasters(t *testing.T) {
 		if v, err := c.Verify(background, "job", lock.Token()); v != VerifyValid {
 			t.Errorf("a quorum has the lock, and its token is %v, %v", v, err)
 		}
-		if in, err := c.Inspect(background, "job"); in.Quorum.Token != lock.Token() {
-			t.Errorf("a quorum has the lock with token %v, and Inspect tells %v, %v", lock.Token(), in.Quorum.Token, err)
+		for i, r := range d.raw[2:] {
+			if l := lockOn(t, r, "job"); l.token != lock.Token().String() && l.grant != lock.Token().String() {
+				t.Errorf("a quorum has the lock with token %v, and master %d has %v", lock.Token(), i+2, l)
+			}
 		}
 		must(t, lock.Unlock(background))
 	})
@@ -77,12 +80,12 @@ func TestALockIsTakenAwayWithOneMasterDead(t *testing.T) {
 			<-lock.Context().Done()
 			return context.Cause(lock.Context())
 		},
-		"extend":   func(_ *Client, lock *Lock) error { return lock.Extend(background, DefaultTTL) },
+		"extend":   func(_ *Client, lock *Lock) error { return lock.Extend(background, limits.DefaultTTL) },
 		"re-entry": func(c *Client, lock *Lock) error { _, err := c.TryLock(lock.Context(), "job"); return err },
 		"unlock":   func(_ *Client, lock *Lock) error { return lock.Unlock(background) },
 	} {
 		for dead := range 5 {
-			for _, since := range []time.Duration{0, 2 * DefaultTTL} { // its last vote counts yet, or lapsed
+			for _, since := range []time.Duration{0, 2 * limits.DefaultTTL} { // its last vote counts yet, or lapsed
 				t.Run(fmt.Sprint(name, "/", dead, "/", since), func(t *testing.T) {
 					t.Parallel()
 					inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
@@ -91,7 +94,7 @@ func TestALockIsTakenAwayWithOneMasterDead(t *testing.T) {
 						settled(t, holder)
 						d.masters[dead].die()
 						time.Sleep(since)
-						mustForce(t, operator, "job")
+						mustForce(t, operator, "job", lock)
 						if err := learn(holder, lock); !errors.Is(err, ErrLost) {
 							t.Errorf("got %v, want ErrLost", err)
 						}
@@ -118,7 +121,7 @@ func TestALeaseThatNoesEndIsLost(t *testing.T) {
 		lock := mustTry(t, c, "job")
 		settled(t, c)
 		d.masters[4].die()
-		time.Sleep(2 * DefaultTTL)
+		time.Sleep(2 * limits.DefaultTTL)
 		for i := range 2 {
 			lock.h.Take(i, lease.ToExtend, testvotes.NotMine(c.now()), lock.h.Terms(), c.members.View())
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/identity"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/masterurl"
@@ -167,7 +168,7 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 		Prefix: cfg.prefix, Timeout: cfg.requestTimeout, MaxTTL: cfg.maxTTL, Drift: cfg.drift, Now: cfg.now, Learned: c.learned,
 	})
 	c.closed, c.close = context.WithCancelCause(context.Background())
-	c.id = newClientID()
+	c.id = identity.NewClient()
 	c.announce.as(c)
 	for i, w := range endpoints {
 		if w.Own {
@@ -197,7 +198,7 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 	}
 	c.members.SetMasters(c.masters)
 	c.holds = lease.NewHolds(lease.Client{Prefix: cfg.prefix, Now: cfg.now, View: c.members.View, Masters: c.masters, Callers: callers{c}})
-	c.channel = channelOf(cfg.prefix, c.id)
+	c.channel = identity.Channel(cfg.prefix, c.id)
 	c.tickets = waitqueue.NewTickets(len(c.masters), c.needed())
 	c.notices = waitqueue.NewNotices(len(c.masters), c.needed(), cfg.now, c.keepSubscribed)
 	for _, m := range c.masters {

@@ -8,22 +8,12 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Defaults and bounds.
 const (
-	// DefaultRequestTimeout is how long a master may take over one request. It
-	// bounds what one hung master, or a quorum of them, costs a caller.
-	DefaultRequestTimeout = 500 * time.Millisecond
-
-	// DefaultPrefix begins every key.
-	DefaultPrefix = "redlock"
-
-	// MaxNameLen bounds a lock's name, in bytes.
-	MaxNameLen = 1024
-
 	// maxDuration bounds the durations that are added to others, which must not
 	// overflow.
 	maxDuration = script.MaxRemaining
@@ -139,20 +129,20 @@ func WithFair() LockOption {
 }
 
 // WithRequestTimeout sets how long one master may take over one request; after
-// that its vote is unknown. Default DefaultRequestTimeout; at least 1 ms and
+// that its vote is unknown. Default 500 ms; at least 1 ms and
 // below every ttl.
 func WithRequestTimeout(d time.Duration) Option {
 	return clientOption(func(c *config) { c.requestTimeout = d })
 }
 
 // WithPrefix sets what every key begins with, followed by a colon. All clients
-// that contend for the same locks must give the same. Default DefaultPrefix;
+// that contend for the same locks must give the same. Default "redlock";
 // neither empty nor with a brace in it.
 func WithPrefix(prefix string) Option {
 	return clientOption(func(c *config) { c.prefix = prefix })
 }
 
-// WithName sets what Inspect calls this client, beside its host and process: the name of
+// WithName sets what admin.Inspect calls this client, beside its host and process: the name of
 // the program, or an address at which it can be reached. Default none; at most 256 bytes. See SetName.
 func WithName(name string) Option {
 	return clientOption(func(c *config) { c.name = name })
@@ -166,11 +156,11 @@ func WithObserver(o Observer) Option {
 
 func defaultConfig() config {
 	return config{
-		prefix:         DefaultPrefix,
-		drift:          DefaultDrift,
-		requestTimeout: DefaultRequestTimeout,
-		maxTTL:         DefaultMaxTTL,
-		lock:           lockConfig{ttl: DefaultTTL, wait: forever, watchdog: true},
+		prefix:         limits.DefaultPrefix,
+		drift:          limits.DefaultDrift,
+		requestTimeout: limits.DefaultRequestTimeout,
+		maxTTL:         limits.DefaultMaxTTL,
+		lock:           lockConfig{ttl: limits.DefaultTTL, wait: forever, watchdog: true},
 		now:            clock.Read,
 	}
 }
@@ -201,7 +191,7 @@ func (c *config) validate() error {
 		errs = append(errs, err)
 	}
 	refuse(c.requestTimeout < time.Millisecond, "request timeout", c.requestTimeout, "must be at least 1ms")
-	refuse(c.maxTTL < MinTTL || c.maxTTL > maxDuration, "max ttl", c.maxTTL, fmt.Sprintf("must be from %v to %v", MinTTL, maxDuration))
+	refuse(c.maxTTL < limits.MinTTL || c.maxTTL > maxDuration, "max ttl", c.maxTTL, fmt.Sprintf("must be from %v to %v", limits.MinTTL, maxDuration))
 	if len(errs) == 0 {
 		errs = append(errs, c.settle(&c.lock))
 	}
@@ -213,7 +203,7 @@ func (c *config) validate() error {
 func (c *config) settle(l *lockConfig) error {
 	delay := max(l.delay, 0).Truncate(time.Millisecond)
 	if !l.ttlGiven {
-		l.ttl = min(DefaultTTL, c.maxTTL-delay).Truncate(time.Millisecond)
+		l.ttl = min(limits.DefaultTTL, c.maxTTL-delay).Truncate(time.Millisecond)
 	}
 	err := c.validateLock(*l, delay)
 	l.ttl, l.delay = l.ttl.Truncate(time.Millisecond), delay
@@ -229,7 +219,7 @@ func (c *config) validateLock(l lockConfig, delay time.Duration) error {
 	}
 	refuse(l.delay < 0, "lock delay", l.delay, "must not be negative")
 	refuse(l.maxHoldGiven && (l.maxHold <= 0 || l.maxHold > maxDuration), "max hold", l.maxHold, fmt.Sprintf("must be positive, and at most %v", maxDuration))
-	refuse(l.slotsGiven && (l.slots < 1 || l.slots > MaxSlots), "slots", l.slots, fmt.Sprintf("must be 1 to %d", MaxSlots))
+	refuse(l.slotsGiven && (l.slots < 1 || l.slots > limits.MaxSlots), "slots", l.slots, fmt.Sprintf("must be 1 to %d", limits.MaxSlots))
 	errs = append(errs, c.validateAtLeast(l))
 	err := c.validateTTL(l.ttl, delay)
 	if err != nil && !l.ttlGiven {
@@ -242,8 +232,8 @@ func validateName(name string) error {
 	switch {
 	case name == "":
 		return &OptionError{"name", `""`, "must not be empty"}
-	case len(name) > MaxNameLen:
-		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes", MaxNameLen)}
+	case len(name) > limits.MaxNameLen:
+		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes", limits.MaxNameLen)}
 	}
 	return nil
 }
@@ -253,8 +243,8 @@ func validateLockName(name string, slots int) error {
 	if err := validateName(name); err != nil {
 		return err
 	}
-	if slots > 0 && len(slotName(name, MaxSlots)) > MaxNameLen {
-		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes with slots", MaxNameLen-len(slotName("", MaxSlots)))}
+	if slots > 0 && len(slotName(name, limits.MaxSlots)) > limits.MaxNameLen {
+		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes with slots", limits.MaxNameLen-len(slotName("", limits.MaxSlots)))}
 	}
 	if last := name[len(name)-1]; last < '0' || last > '9' {
 		return nil
@@ -275,9 +265,9 @@ func (c *Client) CheckOptions(opts ...LockOption) error {
 	return err
 }
 
-// CheckOneHolder is CheckOptions for code that must be the only holder of a name, as an election
+// checkOneHolder is CheckOptions for code that must be the only holder of a name, as an election
 // must. It also refuses WithSlots, given here or as the client's default.
-func (c *Client) CheckOneHolder(opts ...LockOption) error {
+func (c *Client) checkOneHolder(opts []LockOption) error {
 	c.check(context.Background())
 	cfg, err := c.configWith(opts)
 	if err == nil && cfg.slots > 0 {

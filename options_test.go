@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
@@ -91,13 +92,13 @@ func TestTheDefaultTTLFits(t *testing.T) {
 		call  []LockOption
 		want  time.Duration
 	}{
-		{"nothing is set", nil, nil, DefaultTTL},
+		{"nothing is set", nil, nil, limits.DefaultTTL},
 		{"a short max ttl", []Option{WithMaxTTL(10 * time.Second)}, nil, 10 * time.Second},
-		{"a long max ttl", []Option{WithMaxTTL(time.Hour)}, nil, DefaultTTL},
+		{"a long max ttl", []Option{WithMaxTTL(time.Hour)}, nil, limits.DefaultTTL},
 		{"a max ttl and a lock delay", []Option{WithMaxTTL(10 * time.Second), WithLockDelay(4 * time.Second)}, nil, 6 * time.Second},
 		{"a lock delay", []Option{WithLockDelay(40 * time.Second)}, nil, 20 * time.Second},
 		{"a lock delay at the call", nil, []LockOption{WithLockDelay(40 * time.Second)}, 20 * time.Second},
-		{"less lock delay at the call", []Option{WithLockDelay(40 * time.Second)}, []LockOption{WithLockDelay(0)}, DefaultTTL},
+		{"less lock delay at the call", []Option{WithLockDelay(40 * time.Second)}, []LockOption{WithLockDelay(0)}, limits.DefaultTTL},
 		{"a ttl", []Option{WithMaxTTL(10 * time.Second), WithTTL(5 * time.Second)}, nil, 5 * time.Second},
 		{"a ttl, and more at the call", []Option{WithTTL(5 * time.Second)}, []LockOption{WithTTL(6 * time.Second)}, 6 * time.Second},
 	} {
@@ -326,7 +327,7 @@ func TestBadInputIsRefusedAtTheCall(t *testing.T) {
 		field string
 	}{
 		{"", nil, "name"},
-		{strings.Repeat("x", MaxNameLen+1), nil, "name"},
+		{strings.Repeat("x", limits.MaxNameLen+1), nil, "name"},
 		{"a", []LockOption{nil}, "options[0]"},
 		{"a", []LockOption{WithTTL(time.Nanosecond)}, "ttl"},
 		{"a", []LockOption{WithTTL(2 * time.Minute)}, "ttl"},
@@ -348,17 +349,17 @@ func TestOptionsCanBeCheckedBefore(t *testing.T) {
 	c, err := New([]redis.UniversalClient{dead})
 	must(t, err)
 	defer c.Close()
-	for _, check := range []func(...LockOption) error{c.CheckOptions, c.CheckOneHolder} {
+	for _, check := range []func(...LockOption) error{c.CheckOptions, func(opts ...LockOption) error { return c.checkOneHolder(opts) }} {
 		must(t, check())
 		must(t, check(WithTTL(time.Second)))
 		requireOptionError(t, check(WithTTL(time.Hour)), "ttl")
-		requireOptionError(t, check(WithSlots(MaxSlots+1)), "slots")
+		requireOptionError(t, check(WithSlots(limits.MaxSlots+1)), "slots")
 		requireOptionError(t, check(nil), "options[0]")
 	}
 	must(t, c.CheckOptions(WithSlots(2)))
 	must(t, slotted.CheckOptions())
-	requireOptionError(t, c.CheckOneHolder(WithSlots(2)), "slots")
-	requireOptionError(t, slotted.CheckOneHolder(), "slots")
+	requireOptionError(t, c.checkOneHolder([]LockOption{WithSlots(2)}), "slots")
+	requireOptionError(t, slotted.checkOneHolder(nil), "slots")
 }
 
 // bsm/redislock's retry strategies keep state: options reused for a second call

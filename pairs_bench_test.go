@@ -73,7 +73,7 @@ func benchClients(b *testing.B, n int) []*Client {
 		b.Cleanup(func() { _ = c.Close() })
 		clients = append(clients, c)
 	}
-	if err := clients[0].Init(background, 0); err != nil {
+	if err := clients[0].found(background, 0); err != nil {
 		b.Fatal(err)
 	}
 	return clients

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -116,9 +117,9 @@ func (g *quorumGame) callIn(source string, master int, version string, c script.
 	return v
 }
 
-func (g *quorumGame) register() string { return script.RegisterKey(DefaultPrefix) }
+func (g *quorumGame) register() string { return script.RegisterKey(limits.DefaultPrefix) }
 
-func (g *quorumGame) fence() string { return script.KeysOf(DefaultPrefix, g.name, "").Fence }
+func (g *quorumGame) fence() string { return script.KeysOf(limits.DefaultPrefix, g.name, "").Fence }
 
 // run runs a script of the register on a master.
 func (g *quorumGame) run(source string, master int, args ...any) error {
@@ -128,7 +129,7 @@ func (g *quorumGame) run(source string, master int, args ...any) error {
 func (g *quorumGame) begin() *gameAttempt {
 	g.started++
 	h := &lease.Owner{ID: fmt.Sprint("owner-", g.started)}
-	h.Keys = script.KeysOf(DefaultPrefix, g.name, h.ID)
+	h.Keys = script.KeysOf(limits.DefaultPrefix, g.name, h.ID)
 	h.Reads.Store(g.readers && g.rnd.IntN(3) == 0)
 	return &gameAttempt{hold: h, version: g.version, began: g.now, floor: g.last, votes: make([]script.Vote, len(g.masters)), need: testvotes.MajorityOf(len(g.masters))}
 }
@@ -138,7 +139,7 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 	g.now++
 	i := g.rnd.IntN(len(g.masters))
 	need := testvotes.MajorityOf(len(g.masters))
-	acquire := a.hold.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)
+	acquire := a.hold.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), nowhere)
 	switch p := g.rnd.IntN(100); {
 	case p < 25: // the lock vanishes there
 		g.masters[i].Del(background, a.hold.Keys.Lock)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
@@ -131,7 +132,7 @@ func (c *Client) leaveRequest(name string, channel *string) *master.Request {
 // somebody out, so there is an end to them. Close waits for some, and does not believe a master that
 // never comes to the end.
 func (c *Client) goOn(index int, lockKey string) {
-	name, ok := script.NameOf(lockKey, c.prefix, MaxNameLen)
+	name, ok := script.NameOf(lockKey, c.prefix, limits.MaxNameLen)
 	if !ok || c.closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {
 		return
 	}

@@ -116,7 +116,7 @@ func (e *QuorumError) Unwrap() []error {
 	return errs
 }
 
-// The operations that a QuorumError names.
+// The operations of this package that a QuorumError names.
 const (
 	opAcquire     = "acquire"
 	opReenter     = "re-enter"
@@ -125,9 +125,6 @@ const (
 	opRelease     = "release"
 	opForceUnlock = "force unlock"
 	opVerify      = "verify"
-	opInspect     = "inspect"
-	opNames       = "list the names"
-	opMembers     = "learn the members"
 	opReady       = "be ready"
 )
 

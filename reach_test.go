@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 // tappedMaster is a master whose clients' subscriptions can be broken, and nothing
@@ -152,7 +153,7 @@ func TestADeadHoldersLockIsHadAtTheEndOfItsLease(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		a, b := d.reached(), d.reached()
-		for _, ttl := range []time.Duration{8 * time.Second, DefaultTTL, DefaultMaxTTL} {
+		for _, ttl := range []time.Duration{8 * time.Second, limits.DefaultTTL, limits.DefaultMaxTTL} {
 			start := time.Now()
 			mustTry(t, a, "job", WithTTL(ttl), WithoutWatchdog())
 			settled(t, a) // it holds the lock on all masters

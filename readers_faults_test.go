@@ -8,6 +8,8 @@ import (
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -125,9 +127,9 @@ func TestReadersNeedVotingMembers(t *testing.T) {
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
 		d.reached()
 		r := d.raw[0]
-		h := &lease.Owner{ID: "r", Keys: script.KeysOf(DefaultPrefix, "job", "r"), Last: 1}
+		h := &lease.Owner{ID: "r", Keys: script.KeysOf(limits.DefaultPrefix, "job", "r"), Last: 1}
 		h.Reads.Store(true)
-		terms := quorum.TermsOf(DefaultTTL, 0, 0)
+		terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 		calls := []script.Call{h.AcquireCall(terms, nowhere), h.ExtendCall(terms), h.ConfirmCall(1), h.RepairCall(1, terms)}
 		for _, call := range calls {
 			if _, err := callAt(script.BatchSource, r, "another version", call); err == nil || err.Error()[:7] != "VERSION" {
@@ -144,7 +146,7 @@ func TestReadersNeedVotingMembers(t *testing.T) {
 		if got := d.holders("job"); got != "0" {
 			t.Errorf("held on %s", got)
 		}
-		if r.HExists(background, script.RegisterKey(DefaultPrefix), "votes").Val() {
+		if r.HExists(background, script.RegisterKey(limits.DefaultPrefix), "votes").Val() {
 			t.Error("it is a voting member yet")
 		}
 	})
@@ -157,9 +159,9 @@ func TestReadersWhileMembersChange(t *testing.T) {
 		operator, c := d.reached(), d.reached()
 		lock, downgraded := mustTryRead(t, c, "job"), mustTry(t, c, "other")
 		must(t, downgraded.Downgrade(background))
-		for _, change := range []MemberChange{SuspendMember(d.address(0)), ResumeMember(d.address(0)), SuspendMember(d.address(1)), ResumeMember(d.address(1))} {
-			must(t, operator.ChangeMembers(background, change, nil))
-			time.Sleep(DefaultTTL)
+		for _, change := range []membership.Change{suspendMember(d.address(0)), resumeMember(d.address(0)), suspendMember(d.address(1)), resumeMember(d.address(1))} {
+			must(t, operator.changeMembers(background, change, nil))
+			time.Sleep(limits.DefaultTTL)
 			for _, name := range []string{"job", "other"} {
 				_, err := operator.TryLock(background, name)
 				requireErr(t, err, ErrHeld)
@@ -266,7 +268,7 @@ func aReleaseWakesTheWriters(t *testing.T, d *deployment) {
 		})
 	}
 	all.Wait()
-	if took := time.Since(start); took > DefaultTTL/4 {
+	if took := time.Since(start); took > limits.DefaultTTL/4 {
 		t.Errorf("four writers took %v", took)
 	}
 }

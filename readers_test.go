@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -53,7 +54,7 @@ func unlockAll(t *testing.T, locks ...*Lock) {
 // writer.
 func (d *deployment) readersOn(name string) (counts []int64) {
 	for _, r := range d.raw {
-		n, err := r.ZCard(background, script.KeysOf(DefaultPrefix, name, "").Lock).Result()
+		n, err := r.ZCard(background, script.KeysOf(limits.DefaultPrefix, name, "").Lock).Result()
 		if err != nil {
 			n = -1
 		}
@@ -89,8 +90,8 @@ func manyReadersOrOneWriter(t *testing.T, d *deployment) {
 	for _, c := range []*Client{a, b} {
 		_, err := c.TryLock(background, "job")
 		requireErr(t, err, ErrNotAcquired, ErrHeld)
-		if q, ok := errors.AsType[*QuorumError](err); !ok || q.FreeIn <= DefaultTTL/2 || q.FreeIn > DefaultTTL {
-			t.Errorf("%v; want free in %v", err, DefaultTTL)
+		if q, ok := errors.AsType[*QuorumError](err); !ok || q.FreeIn <= limits.DefaultTTL/2 || q.FreeIn > limits.DefaultTTL {
+			t.Errorf("%v; want free in %v", err, limits.DefaultTTL)
 		}
 	}
 	unlockAll(t, one, three)
@@ -286,7 +287,7 @@ func readersAreCalledWhenAWriterGivesUp(t *testing.T, d *deployment) {
 	}
 
 	for _, r := range d.raw {
-		must(t, r.ZAdd(background, script.KeysOf(DefaultPrefix, "job", "").Queue, redis.Z{Score: 1, Member: "the channel of a dead writer"}).Err())
+		must(t, r.ZAdd(background, script.KeysOf(limits.DefaultPrefix, "job", "").Queue, redis.Z{Score: 1, Member: "the channel of a dead writer"}).Err())
 	}
 	third := mustTryRead(t, w, "job")
 	unlockAll(t, first, second, third)
@@ -476,7 +477,7 @@ func reEntryOfReadersAndWriters(t *testing.T, d *deployment) {
 // did, however far apart the masters' counters are.
 func lastTokenTellsOfWriters(t *testing.T, d *deployment) {
 	a, b := d.reached(), d.reached()
-	fenceKey := script.KeysOf(DefaultPrefix, "job", "").Fence
+	fenceKey := script.KeysOf(limits.DefaultPrefix, "job", "").Fence
 	last := fence.Token(0)
 	for i := range 12 {
 		must(t, d.raw[i%len(d.raw)].IncrBy(background, fenceKey, int64(i*7)).Err())
@@ -784,7 +785,7 @@ func TestReadersOnAMaster(t *testing.T) {
 				}()
 				holds := map[string]*lease.Owner{}
 				for _, who := range []string{"r", "s", "t", "v", "w", "x"} {
-					h := &lease.Owner{ID: who, Keys: script.KeysOf(DefaultPrefix, "job", who), Token: 1 << 41}
+					h := &lease.Owner{ID: who, Keys: script.KeysOf(limits.DefaultPrefix, "job", who), Token: 1 << 41}
 					h.Reads.Store(strings.Contains("rst", who))
 					holds[who] = h
 				}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 // allKeys are the keys of all masters, but those that tell who clients are.
@@ -18,7 +20,7 @@ func (d *deployment) allKeys() string {
 		keys, err := r.Keys(background, "*").Result()
 		must(d.t, err)
 		for _, key := range keys {
-			if !strings.HasPrefix(key, DefaultPrefix+":client:") {
+			if !strings.HasPrefix(key, limits.DefaultPrefix+":client:") {
 				all = append(all, fmt.Sprint(i, " ", key))
 			}
 		}
@@ -68,7 +70,7 @@ func TestReady(t *testing.T) {
 		if said := votesOf(t, err); said[0] == Granted || said[1] == Granted || said[4] == Granted || !strings.Contains(err.Error(), "refused") {
 			t.Errorf("of masters 0 and 1, which are down: %v", err)
 		}
-		if took := time.Since(start); took > DefaultRequestTimeout {
+		if took := time.Since(start); took > limits.DefaultRequestTimeout {
 			t.Errorf("it took %v", took)
 		}
 		d.masters[0].revive()
@@ -103,7 +105,7 @@ func TestReadyDoesNotHang(t *testing.T) {
 		for _, c := range []*Client{c, d.client()} {
 			start := time.Now()
 			requireErr(t, c.Ready(background), ErrNoQuorum)
-			if took := time.Since(start); took > DefaultRequestTimeout {
+			if took := time.Since(start); took > limits.DefaultRequestTimeout {
 				t.Errorf("it took %v", took)
 			}
 		}
@@ -118,7 +120,7 @@ func TestReadySaysWhatDoesNotFit(t *testing.T) {
 		if !slices.Equal(votesOf(t, err), []Answer{Refused, Refused, Refused}) {
 			t.Errorf("masters that belong to nothing: %v", err)
 		}
-		must(t, d.stranger().Init(background, 0))
+		must(t, d.stranger().found(background, 0))
 		must(t, d.stranger().Ready(background))
 		requireOptionError(t, d.stranger(WithMaxTTL(time.Hour)).Ready(background), "max ttl")
 

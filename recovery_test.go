@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -40,7 +41,7 @@ func (d *deployment) on(masters []int, opts ...Option) *Client {
 			must(d.t, err)
 			p.Refuse(true)
 			d.t.Cleanup(func() { must(d.t, p.Close()) })
-			o = master.ClientOptions(&redis.Options{Addr: p.Addr()}, DefaultRequestTimeout)
+			o = master.ClientOptions(&redis.Options{Addr: p.Addr()}, limits.DefaultRequestTimeout)
 		}
 		one := redis.NewClient(o)
 		d.t.Cleanup(func() { _ = one.Close() })
@@ -56,9 +57,9 @@ func (d *deployment) server(i int) *redisproc.Server { return d.masters[i].(proc
 
 // register is what a master's part of the register of members says.
 func (d *deployment) register(i int) map[string]string {
-	fields, err := d.raw[i].HGetAll(background, script.RegisterKey(DefaultPrefix)).Result()
+	fields, err := d.raw[i].HGetAll(background, script.RegisterKey(limits.DefaultPrefix)).Result()
 	if err != nil { // a connection from before a restart
-		fields, err = d.raw[i].HGetAll(background, script.RegisterKey(DefaultPrefix)).Result()
+		fields, err = d.raw[i].HGetAll(background, script.RegisterKey(limits.DefaultPrefix)).Result()
 	}
 	must(d.t, err)
 	return fields
@@ -222,11 +223,9 @@ func TestThoseWipedTogetherComeBackTogether(t *testing.T) {
 				if lock, err := c.TryLock(background, "job"); err == nil { // somebody notices
 					must(t, lock.Unlock(background))
 				}
-				is, err := c.Members(background)
-				must(t, err)
 				votes := 0
-				for _, m := range is.Members {
-					if m.State == MemberVoting {
+				for _, m := range c.described(t).Members {
+					if m.State == membership.Voting {
 						votes++
 					}
 				}
@@ -305,7 +304,7 @@ func TestAMasterThatLostACounterComesBack(t *testing.T) {
 	c := d.reached(recoveryOptions()...)
 	must(t, mustTry(t, c, "job").Unlock(background))
 	requireFree(t, d, "job")
-	k := script.KeysOf(DefaultPrefix, "job", "")
+	k := script.KeysOf(limits.DefaultPrefix, "job", "")
 	before := d.register(0)
 	must(t, d.raw[0].Del(background, k.Fence).Err())
 	d.masters[1].die()
@@ -344,10 +343,9 @@ func TestAMajorityLostNeedsAnOperator(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(background, 10*time.Second)
 	defer cancel()
-	requireErr(t, c.ChangeMembers(ctx, SuspendMember(d.address(0)), nil), ErrNeedsInit)
-	requireOptionError(t, c.ForceInit(background, 1<<60), "floor")
+	requireErr(t, c.changeMembers(ctx, suspendMember(d.address(0)), nil), membership.ErrBeyondRepair)
 	floor := last + 1_000_000
-	must(t, c.ForceInit(background, floor))
+	must(t, c.foundAnew(background, floor))
 	lock, err := c.Lock(background, "job", WithWait(5*time.Second))
 	must(t, err)
 	if lock.Token() <= floor {
@@ -377,7 +375,7 @@ func TestPowerCut(t *testing.T) {
 					return errors.Is(c.mustFail(t, "job"), ErrNeedsInit)
 				})
 				within(t, "the lease is over", lock.Context().Done())
-				must(t, c.ForceInit(background, 0))
+				must(t, c.foundAnew(background, 0))
 			}
 			again, err := c.Lock(background, "job", WithWait(20*time.Second))
 			must(t, err)
@@ -466,7 +464,7 @@ func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
 				eventually(t, "it is listed as new, and known to be", func() bool { return lists(`"new"`) && d.register(1)["learned"] != "" })
 				begin := time.Now()
 				mark := begin.Add(-set).UnixMilli()
-				must(t, d.raw[1].HSet(background, script.RegisterKey(DefaultPrefix), "learned", mark).Err())
+				must(t, d.raw[1].HSet(background, script.RegisterKey(limits.DefaultPrefix), "learned", mark).Err())
 				for lists(`"new"`) && time.Since(begin) < patience {
 					time.Sleep(master.MaxOut / 10)
 				}
@@ -505,7 +503,7 @@ func TestMastersThatLoseAllFoundNothing(t *testing.T) {
 					if held.Valid() {
 						t.Error("the lease ran on")
 					}
-					must(t, rival.ForceInit(background, 0))
+					must(t, rival.foundAnew(background, 0))
 					lock, err := rival.Lock(background, "job", WithWait(patience))
 					must(t, err)
 					if lock.Token() <= held.Token() {
@@ -610,7 +608,7 @@ func aPromotedReplicaSitsOut(t *testing.T, cfg redisproc.Config) {
 	defer promoted.Close()
 	must(t, mustTry(t, promoted, "job").Unlock(background))
 	begin := time.Now()
-	must(t, promoted.ChangeMembers(background, ReplaceMember(d.server(0).Addr(), replica.Addr()), nil))
+	must(t, promoted.changeMembers(background, replaceMember(d.server(0).Addr(), replica.Addr()), nil))
 	if sat := time.Since(begin); sat < recoveryMaxTTL {
 		t.Errorf("it votes after %v: what it may have missed was not waited for", sat)
 	}

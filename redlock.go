@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/identity"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
@@ -22,11 +23,12 @@ import (
 
 // Client locks names on a quorum of independent Redis masters. Make one with
 // New or Open, share it between goroutines, and Close it.
+// A name has 1 to 1024 bytes.
 type Client struct {
 	config
 	masters  []*master.Master
 	owned    []io.Closer // clients that are no caller's
-	id       string      // random; see newOwner
+	id       string      // random; see identity.NewOwner
 	channel  string      // on which the masters call this client
 	holds    *lease.Holds
 	queues   waitqueue.Queues[lockConfig, attempt]
@@ -197,7 +199,7 @@ type attempt struct {
 // prepare does what comes before the first request: 1. one owner for each fresh
 // acquisition, and the same question for all masters, to be sent to them at once.
 func (c *Client) prepare(v *membership.View, name string, cfg lockConfig, in lease.Place) *attempt {
-	h := c.holds.New(v, name, newOwner(c.id), cfg.hold(c.driftOf(v)))
+	h := c.holds.New(v, name, identity.NewOwner(c.id), cfg.hold(c.driftOf(v)))
 	a := &attempt{client: c, h: h, telling: cfg.telling, call: h.AcquireCall(h.Terms(), in), in: in, inSet: cfg.set != nil, start: c.now()}
 	a.deadline = a.start.Add(c.requestTimeout)
 	a.asked.Init(v)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 // The masters keep the longer ttl, so what is expected of them is the longer one
@@ -192,7 +193,7 @@ func TestAReEntryOutlivesTheContextOfTheFirst(t *testing.T) {
 				ended(second, nil)
 
 				d.drop(c, "job", 0, 1)
-				requireErr(t, second.Extend(background, DefaultTTL), ErrLost)
+				requireErr(t, second.Extend(background, limits.DefaultTTL), ErrLost)
 				for _, l := range []*Lock{second, latest} {
 					if cause := context.Cause(l.Context()); cause != ErrLost {
 						t.Errorf("the hold is over, and a context ended with %v", cause)
@@ -269,7 +270,7 @@ func TestAContextThatAsksTheLock(t *testing.T) {
 		second, err = c.Lock(asks(first.Context()), "job", RenewWithContext())
 		must(t, err)
 		d.drop(c, "job", 0, 1)
-		requireErr(t, second.Extend(background, DefaultTTL), ErrLost)
+		requireErr(t, second.Extend(background, limits.DefaultTTL), ErrLost)
 		requireErr(t, second.Unlock(background), ErrLost)
 		requireErr(t, first.Unlock(background), ErrLost)
 	})

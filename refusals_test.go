@@ -15,9 +15,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testrights"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -46,7 +48,7 @@ func lesser(t *testing.T, r *redis.Client) (user *redis.Client, may func(but ...
 func (d *deployment) votes() (all []string) {
 	d.t.Helper()
 	for _, r := range d.raw {
-		is, err := r.HMGet(background, script.RegisterKey(DefaultPrefix), "id", "votes").Result()
+		is, err := r.HMGet(background, script.RegisterKey(limits.DefaultPrefix), "id", "votes").Result()
 		must(d.t, err)
 		all = append(all, fmt.Sprint(is...))
 	}
@@ -64,9 +66,9 @@ func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
 	_, err := waits.Receive(background)
 	must(t, err)
 
-	terms := quorum.TermsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	holdOf := func(owner string, reads bool) *lease.Owner {
-		h := &lease.Owner{ID: owner, Keys: script.KeysOf(DefaultPrefix, "job", owner), Token: 1<<41 + 1, Last: 1<<41 + 1}
+		h := &lease.Owner{ID: owner, Keys: script.KeysOf(limits.DefaultPrefix, "job", owner), Token: 1<<41 + 1, Last: 1<<41 + 1}
 		h.Reads.Store(reads)
 		return h
 	}
@@ -76,14 +78,14 @@ func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
 	in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf("1500000000000000")}
 	written := fmt.Sprintf("mine 1 %d +", int64(1<<41))
 	put := func(value string) func(redis.Pipeliner) {
-		return func(p redis.Pipeliner) { p.Set(background, k.Lock, value, DefaultTTL) }
+		return func(p redis.Pipeliner) { p.Set(background, k.Lock, value, limits.DefaultTTL) }
 	}
 	read := func(owners ...string) func(redis.Pipeliner) {
 		return func(p redis.Pipeliner) {
 			for _, owner := range owners {
-				p.ZAdd(background, k.Lock, redis.Z{Score: float64(time.Now().Add(DefaultTTL).UnixMilli()), Member: owner})
+				p.ZAdd(background, k.Lock, redis.Z{Score: float64(time.Now().Add(limits.DefaultTTL).UnixMilli()), Member: owner})
 			}
-			p.PExpire(background, k.Lock, DefaultTTL)
+			p.PExpire(background, k.Lock, limits.DefaultTTL)
 		}
 	}
 	states := map[string]func(redis.Pipeliner){
@@ -96,14 +98,14 @@ func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
 		mine.ExtendCall(terms), mine.RepairCall(1, terms), mine.ExitCall(1), script.Verify.Call([]*string{&k.Lock}, uint64(1<<41)),
 		reads.AcquireCall(terms, nowhere), reads.AcquireCall(terms, in), reads.StayCall(terms), reads.ConfirmCall(0), reads.RepairCall(1, terms),
 		mine.ReleaseCall(), mine.PassCall(&channel), mine.UndoCall(lease.GoneTTL, nowhere), mine.UndoCall(0, in), reads.UndoCall(0, in),
-		mine.LingerCall(DefaultTTL, lease.GoneTTL), script.Leave.Call([]*string{&k.Lock, &k.Queue}, &channel),
+		mine.LingerCall(limits.DefaultTTL, lease.GoneTTL), script.Leave.Call([]*string{&k.Lock, &k.Queue}, &channel),
 	}
 	renews := map[*script.Operation]bool{script.Extend: true, script.Reenter: true, script.Stay: true, script.Repair: true, script.Restore: true}
 	gives := func(c script.Call) bool { return c.NoVote && c.Operation != script.Exit }
 	must(t, memberOfOne(r))
-	register := script.RegisterKey(DefaultPrefix)
+	register := script.RegisterKey(limits.DefaultPrefix)
 	member := r.HGetAll(background, register).Val()
-	for _, right := range ruleOf(t, "redlock") {
+	for _, right := range testrights.Rule(t, "docs/PROTOCOL.md", "redlock") {
 		if !strings.HasPrefix(right, "+") || strings.HasPrefix(right, "+eval") {
 			continue
 		}
@@ -183,7 +185,7 @@ func TestALossOutlastsARefusal(t *testing.T) {
 	t.Parallel()
 	r := processes(t, 1, redisproc.Config{}).raw[0]
 	user, may := lesser(t, r)
-	mine := &lease.Owner{ID: "mine", Keys: script.KeysOf(DefaultPrefix, "job", "mine")}
+	mine := &lease.Owner{ID: "mine", Keys: script.KeysOf(limits.DefaultPrefix, "job", "mine")}
 	for was, lose := range map[string]func() error{
 		"missing": func() error { return r.Del(background, mine.Keys.Fence).Err() },
 		"below 0": func() error { return r.Set(background, mine.Keys.Fence, -1, 0).Err() },
@@ -193,12 +195,12 @@ func TestALossOutlastsARefusal(t *testing.T) {
 		must(t, lose())
 		may("-hdel")
 		for range 5 {
-			if v, err := callIn(script.BatchSource, user, mine.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)); err == nil || redis.HasErrorPrefix(err, "NOTMEMBER") {
+			if v, err := callIn(script.BatchSource, user, mine.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), nowhere)); err == nil || redis.HasErrorPrefix(err, "NOTMEMBER") {
 				t.Errorf("%s: without +hdel: %+v, %v", was, v, err)
 			}
 		}
 		may()
-		if _, err := callIn(script.BatchSource, user, mine.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere)); !redis.HasErrorPrefix(err, "NOTMEMBER") {
+		if _, err := callIn(script.BatchSource, user, mine.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), nowhere)); !redis.HasErrorPrefix(err, "NOTMEMBER") {
 			t.Errorf("%s: and with +hdel: %v", was, err)
 		}
 	}
@@ -211,9 +213,9 @@ func TestAScriptOfTheRegisterThatIsRefusedLosesNothing(t *testing.T) {
 	r := processes(t, 1, redisproc.Config{}).raw[0]
 	user, may := lesser(t, r)
 	must(t, memberOfOne(r))
-	register := script.RegisterKey(DefaultPrefix)
+	register := script.RegisterKey(limits.DefaultPrefix)
 	member := r.HGetAll(background, register).Val()
-	fence := script.FenceKey(DefaultPrefix, 0)
+	fence := script.FenceKey(limits.DefaultPrefix, 0)
 	but := func(fields ...string) map[string]string {
 		is := maps.Clone(member)
 		for i := 0; i < len(fields); i += 2 {
@@ -254,7 +256,7 @@ func TestAScriptOfTheRegisterThatIsRefusedLosesNothing(t *testing.T) {
 			return user.Eval(background, x.source, keys, x.args...).Err()
 		}
 		refused := false
-		for _, right := range ruleOf(t, "redlock") {
+		for _, right := range testrights.Rule(t, "docs/PROTOCOL.md", "redlock") {
 			if !strings.HasPrefix(right, "+") || strings.HasPrefix(right, "+eval") {
 				continue
 			}
@@ -291,7 +293,7 @@ func TestARightThatIsTakenAwayForAMoment(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 3, redisproc.Config{})
 	d.reached()
-	rule := ruleOf(t, "redlock")
+	rule := testrights.Rule(t, "docs/PROTOCOL.md", "redlock")
 	d.allow("redlock", rule)
 	a, b := d.as("redlock", 3), d.as("redlock", 3)
 	for _, c := range []*Client{a, b} {
@@ -329,7 +331,7 @@ func TestARightThatIsTakenAwayForAMoment(t *testing.T) {
 				d.inLine("held", 1)
 			}
 
-			d.allow("redlock", without(rule, right))
+			d.allow("redlock", testrights.Without(rule, right))
 			var got []*Lock
 			entered := func(lock *Lock, err error) error {
 				if err == nil {
@@ -340,8 +342,8 @@ func TestARightThatIsTakenAwayForAMoment(t *testing.T) {
 			for what, try := range map[string]func() error{
 				"reads":                 func() error { return entered(a.TryRLock(background, "another book")) },
 				"locks":                 func() error { return entered(a.TryLock(background, "another")) },
-				"extends":               func() error { return held.Extend(background, DefaultTTL) },
-				"extends for reading":   func() error { return book.Extend(background, DefaultTTL) },
+				"extends":               func() error { return held.Extend(background, limits.DefaultTTL) },
+				"extends for reading":   func() error { return book.Extend(background, limits.DefaultTTL) },
 				"re-enters":             func() error { return entered(a.TryLock(held.Context(), "held")) },
 				"re-enters and reads":   func() error { return entered(a.TryRLock(book.Context(), "book")) },
 				"downgrades":            func() error { return page.Downgrade(background) },
@@ -372,7 +374,7 @@ func TestARightThatIsTakenAwayForAMoment(t *testing.T) {
 				must(t, lock.Unlock(background))
 			}
 			for _, lock := range []*Lock{held, book, page} {
-				eventually(t, "it is renewed", func() bool { return lock.Extend(background, DefaultTTL) == nil })
+				eventually(t, "it is renewed", func() bool { return lock.Extend(background, limits.DefaultTTL) == nil })
 				if !lock.Valid() {
 					t.Errorf("%v ended: %v", lock, context.Cause(lock.Context()))
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -50,7 +51,7 @@ func (m registeredMember) do(step string) string {
 	case "learn":
 		source, args = script.LearnSource, append(args, table, deployment)
 	}
-	reply, err := m.r.Eval(background, source, []string{script.RegisterKey(DefaultPrefix)}, args...).Result()
+	reply, err := m.r.Eval(background, source, []string{script.RegisterKey(limits.DefaultPrefix)}, args...).Result()
 	if err != nil {
 		code, rest, _ := strings.Cut(err.Error(), " ")
 		if code == "PROMISED" {
@@ -73,7 +74,7 @@ func (m registeredMember) do(step string) string {
 // state is what the register has.
 func (m registeredMember) state() string {
 	m.t.Helper()
-	is, err := m.r.HGetAll(background, script.RegisterKey(DefaultPrefix)).Result()
+	is, err := m.r.HGetAll(background, script.RegisterKey(limits.DefaultPrefix)).Result()
 	must(m.t, err)
 	text := fmt.Sprintf("version %s, promised %s", is["version"], is["promised"])
 	if is["votes"] != "" {
@@ -134,7 +135,7 @@ func TestStepsOfChangesInAnyOrder(t *testing.T) {
 					m.learnedAgo(time.Second)
 				}
 				if step == "restart" { // the data is that of the process before
-					must(t, r.HSet(background, script.RegisterKey(DefaultPrefix), "run", "before").Err())
+					must(t, r.HSet(background, script.RegisterKey(limits.DefaultPrefix), "run", "before").Err())
 					continue
 				}
 				if got := m.do(step); got != want {
@@ -153,7 +154,7 @@ func (m registeredMember) learnedAgo(ago time.Duration) {
 	m.t.Helper()
 	now, err := m.r.Time(background).Result()
 	must(m.t, err)
-	must(m.t, m.r.HSet(background, script.RegisterKey(DefaultPrefix), "learned", now.Add(-ago).UnixMilli()).Err())
+	must(m.t, m.r.HSet(background, script.RegisterKey(limits.DefaultPrefix), "learned", now.Add(-ago).UnixMilli()).Err())
 }
 
 // For how long a member has known that its version is committed is told by its own clock. If that was set back since, the time
@@ -170,7 +171,7 @@ func TestHowLongAVersionIsKnown(t *testing.T) {
 			must(t, memberOfOne(r))
 			m.learnedAgo(x.ago)
 			known := func() time.Duration {
-				ms, err := r.Eval(background, script.LearnSource, []string{script.RegisterKey(DefaultPrefix)}, "one", "1", oneMember, "d").Int64()
+				ms, err := r.Eval(background, script.LearnSource, []string{script.RegisterKey(limits.DefaultPrefix)}, "one", "1", oneMember, "d").Int64()
 				must(t, err)
 				return time.Duration(ms) * time.Millisecond
 			}
@@ -193,14 +194,14 @@ func TestRefusedStepsChangeNothing(t *testing.T) {
 		for _, step := range []string{"promise 7", "learn 5"} {
 			m.do(step)
 		}
-		before, err := r.HGetAll(background, script.RegisterKey(DefaultPrefix)).Result()
+		before, err := r.HGetAll(background, script.RegisterKey(limits.DefaultPrefix)).Result()
 		must(t, err)
 		for _, step := range []string{
 			"promise 7", "promise 6", "promise 8 another", "accept 6", "accept 8 gone", "accept 8 another", "accept 8 elsewhere",
 			"learn 4", "learn 8 gone", "learn 8 another", "learn 8 elsewhere",
 		} {
 			m.do(step)
-			if after := r.HGetAll(background, script.RegisterKey(DefaultPrefix)).Val(); !maps.Equal(before, after) {
+			if after := r.HGetAll(background, script.RegisterKey(limits.DefaultPrefix)).Val(); !maps.Equal(before, after) {
 				t.Errorf("%s: %s changes %v to %v", kind, step, before, after)
 			}
 		}
@@ -211,8 +212,8 @@ func TestRefusedStepsChangeNothing(t *testing.T) {
 // counters, as whatever process it runs. One that was a replica before has what its id stands for.
 func TestAServerThatWasAReplicaSinceHasNoSay(t *testing.T) {
 	t.Parallel()
-	register := script.RegisterKey(DefaultPrefix)
-	keys := []string{register, script.FenceKey(DefaultPrefix, 0)}
+	register := script.RegisterKey(limits.DefaultPrefix)
+	keys := []string{register, script.FenceKey(limits.DefaultPrefix, 0)}
 	for kind, r := range bothPromoted(t) {
 		info, err := r.Info(background).Result()
 		must(t, err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/rogue"
 	"github.com/redlock-go/redlock/internal/script"
 
@@ -117,7 +118,7 @@ func TestNoReplyOfAServerHurts(t *testing.T) {
 	t.Parallel()
 	d := processes(t, 3, redisproc.Config{})
 	must(t, d.reached().Close())
-	register, err := d.raw[2].HGetAll(background, script.RegisterKey(DefaultPrefix)).Result()
+	register, err := d.raw[2].HGetAll(background, script.RegisterKey(limits.DefaultPrefix)).Result()
 	must(t, err)
 	holder := besides(t, d, rogueServer(t, register, func([]string) string { return "" }))
 	t.Cleanup(func() { _ = holder.Close() })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/direct"
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -52,11 +53,11 @@ func BenchmarkBatch(b *testing.B) {
 			var acquires, releases []script.Call
 			for i := range size {
 				h := &lease.Owner{ID: fmt.Sprintf("the-owner-of-benchmark-%020d", i)}
-				h.Keys = script.KeysOf(DefaultPrefix, fmt.Sprint("job", i), h.ID)
+				h.Keys = script.KeysOf(limits.DefaultPrefix, fmt.Sprint("job", i), h.ID)
 				if err := r.Set(b.Context(), h.Keys.Fence, 1_000_000, 0).Err(); err != nil {
 					b.Fatal(err)
 				}
-				acquires = append(acquires, h.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere))
+				acquires = append(acquires, h.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), nowhere))
 				releases = append(releases, h.ReleaseCall())
 			}
 			before, cpu, batches := scriptTime(b, r), masterCPU(b, r), 0
@@ -76,7 +77,7 @@ func BenchmarkBatch(b *testing.B) {
 // grantAll runs the calls in one batch; each must be granted.
 func grantAll(b *testing.B, r *redis.Client, sha string, calls []script.Call) {
 	b.Helper()
-	replies, err := direct.Run(background, r, "evalsha", sha, DefaultPrefix, "1", calls...)
+	replies, err := direct.Run(background, r, "evalsha", sha, limits.DefaultPrefix, "1", calls...)
 	if err != nil {
 		b.Fatal(err)
 	}

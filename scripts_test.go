@@ -14,6 +14,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -35,7 +36,7 @@ func TestAPromiseIsKept(t *testing.T) {
 	t.Parallel()
 	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
-		register := script.RegisterKey(DefaultPrefix)
+		register := script.RegisterKey(limits.DefaultPrefix)
 		is, err := r.HGetAll(background, register).Result()
 		must(t, err)
 		must(t, r.Eval(background, script.PromiseSource, []string{register}, is["id"], "3").Err())
@@ -55,7 +56,7 @@ func TestAPromiseIsKept(t *testing.T) {
 // holdsToCallFor returns a hold and one that reads, of the owner "mine" of "job", and a place in line, for the calls that are
 // made of them.
 func holdsToCallFor() (h, reader *lease.Owner, in lease.Place) {
-	h = &lease.Owner{ID: "mine", Keys: script.KeysOf(DefaultPrefix, "job", "mine"), Token: 1<<41 + 1, Last: 1<<41 + 1}
+	h = &lease.Owner{ID: "mine", Keys: script.KeysOf(limits.DefaultPrefix, "job", "mine"), Token: 1<<41 + 1, Last: 1<<41 + 1}
 	reader = &lease.Owner{ID: "mine", Keys: h.Keys, Last: h.Last}
 	reader.Reads.Store(true)
 	channel := "channel"
@@ -65,7 +66,7 @@ func holdsToCallFor() (h, reader *lease.Owner, in lease.Place) {
 // What a voting member does, a member does at no other version than its own. What gives back is done at any.
 func TestWhatNeedsAVote(t *testing.T) {
 	t.Parallel()
-	terms := quorum.TermsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	h, reader, in := holdsToCallFor()
 	k, channel := h.Keys, *in.Channel
 	votes := []script.Call{
@@ -124,7 +125,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 		}()
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		k := script.KeysOf(DefaultPrefix, "job", "")
+		k := script.KeysOf(limits.DefaultPrefix, "job", "")
 		for _, r := range both {
 			if err := r.FlushAll(background).Err(); err != nil {
 				t.Fatal(err)
@@ -136,7 +137,7 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 		for range rapid.IntRange(1, 25).Draw(t, "calls") {
 			h := &lease.Owner{ID: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "owner"), Token: 1005, Last: 1005}
 			h.Reads.Store(rapid.Bool().Draw(t, "reads"))
-			h.Keys = script.KeysOf(DefaultPrefix, "job", h.ID)
+			h.Keys = script.KeysOf(limits.DefaultPrefix, "job", h.ID)
 			depth := rapid.IntRange(1, 3).Draw(t, "depth")
 			terms := quorum.TermsOf(time.Duration(rapid.IntRange(10, 60).Draw(t, "ttl"))*time.Second, 0, 0)
 			channel := rapid.SampledFrom([]string{"", "x", "y", "z"}).Draw(t, "channel") // x and y are subscribed to
@@ -230,8 +231,8 @@ func TestWhoComesLateIsStillFirst(t *testing.T) {
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
 		d.reached()
 		ask := func(owner, channel, ticket string) script.Answer {
-			h := &lease.Owner{ID: owner, Keys: script.KeysOf(DefaultPrefix, "job", owner)}
-			v, err := callIn(script.BatchSource, d.raw[0], h.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(ticket)}))
+			h := &lease.Owner{ID: owner, Keys: script.KeysOf(limits.DefaultPrefix, "job", owner)}
+			v, err := callIn(script.BatchSource, d.raw[0], h.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(ticket)}))
 			must(t, err)
 			return v.Answer
 		}
@@ -239,12 +240,12 @@ func TestWhoComesLateIsStillFirst(t *testing.T) {
 		t.Cleanup(func() { _ = sub.Close() })
 		_, err := sub.Receive(background)
 		must(t, err)
-		must(t, d.raw[0].ZAdd(background, script.KeysOf(DefaultPrefix, "job", "").Queue, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
+		must(t, d.raw[0].ZAdd(background, script.KeysOf(limits.DefaultPrefix, "job", "").Queue, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
 		if n := ask("c", "third", "1600000000000000"); n != script.Held {
 			t.Errorf("the third is told %v, before the second", n)
 		}
 		time.Sleep(time.Second) // the second was called, and has not come
-		must(t, d.raw[0].ZAdd(background, script.KeysOf(DefaultPrefix, "job", "").Queue, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
+		must(t, d.raw[0].ZAdd(background, script.KeysOf(limits.DefaultPrefix, "job", "").Queue, redis.Z{Score: 1500000000000000, Member: "second"}).Err())
 		if n := ask("a", "first", "1400000000000000"); n != script.Granted {
 			t.Errorf("the first is told %v, for the second's sake", n)
 		}
@@ -262,9 +263,9 @@ func TestAReleaseCallsWhoWaits(t *testing.T) {
 		_, err := sub.Receive(background)
 		must(t, err)
 		channel, first, ticket := "waiter", "first", "1500000000000000"
-		terms := quorum.TermsOf(DefaultTTL, 0, 0)
-		a := &lease.Owner{ID: "a", Keys: script.KeysOf(DefaultPrefix, "job", "a"), Token: 1 << 41}
-		b := &lease.Owner{ID: "b", Keys: script.KeysOf(DefaultPrefix, "job", "b")}
+		terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
+		a := &lease.Owner{ID: "a", Keys: script.KeysOf(limits.DefaultPrefix, "job", "a"), Token: 1 << 41}
+		b := &lease.Owner{ID: "b", Keys: script.KeysOf(limits.DefaultPrefix, "job", "b")}
 		acquire, enqueue := a.AcquireCall(terms, nowhere), b.AcquireCall(terms, lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(ticket)})
 		queued := func() { must(t, r.ZAdd(background, a.Keys.Queue, redis.Z{Score: 1, Member: channel}).Err()) }
 		for what, before := range map[string]func() []script.Call{
@@ -302,9 +303,9 @@ func TestAnOlderConfirmComesLater(t *testing.T) {
 	t.Parallel()
 	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
-		h := &lease.Owner{ID: "a", Keys: script.KeysOf(DefaultPrefix, "job", "a")}
+		h := &lease.Owner{ID: "a", Keys: script.KeysOf(limits.DefaultPrefix, "job", "a")}
 		must(t, r.Set(background, h.Keys.Fence, int64(1)<<41, 0).Err())
-		grant, err := callIn(script.BatchSource, r, h.AcquireCall(quorum.TermsOf(DefaultTTL, 0, 0), nowhere))
+		grant, err := callIn(script.BatchSource, r, h.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), nowhere))
 		must(t, err)
 		for _, above := range []int64{9, 5} {
 			h.Token = fence.Token(grant.Grant + above)
@@ -324,11 +325,11 @@ func TestAnOlderConfirmComesLater(t *testing.T) {
 // An acquire that is sent twice may be granted twice, with a rival's grant between: a confirm of the first grant is not one of the second.
 func TestAConfirmAsksForItsGrant(t *testing.T) {
 	t.Parallel()
-	terms := quorum.TermsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
-		a := &lease.Owner{ID: "a", Keys: script.KeysOf(DefaultPrefix, "job", "a")}
-		b := &lease.Owner{ID: "b", Keys: script.KeysOf(DefaultPrefix, "job", "b")}
+		a := &lease.Owner{ID: "a", Keys: script.KeysOf(limits.DefaultPrefix, "job", "a")}
+		b := &lease.Owner{ID: "b", Keys: script.KeysOf(limits.DefaultPrefix, "job", "b")}
 		must(t, r.Set(background, a.Keys.Fence, int64(1)<<41, 0).Err())
 		var grants []int64
 		for i, h := range []*lease.Owner{a, b, a} {
@@ -369,7 +370,7 @@ func TestAConfirmAsksForItsGrant(t *testing.T) {
 // there is none.
 func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 	t.Parallel()
-	terms := quorum.TermsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	h, reader, in := holdsToCallFor()
 	k := h.Keys
 	late := map[string]script.Call{
@@ -378,11 +379,11 @@ func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 	}
 	read := func(owner string) func(r *redis.Client) error {
 		return func(r *redis.Client) error {
-			return r.ZAdd(background, k.Lock, redis.Z{Score: float64(time.Now().Add(DefaultTTL).UnixMilli()), Member: owner}).Err()
+			return r.ZAdd(background, k.Lock, redis.Z{Score: float64(time.Now().Add(limits.DefaultTTL).UnixMilli()), Member: owner}).Err()
 		}
 	}
 	put := func(value string) func(r *redis.Client) error {
-		return func(r *redis.Client) error { return r.Set(background, k.Lock, value, DefaultTTL).Err() }
+		return func(r *redis.Client) error { return r.Set(background, k.Lock, value, limits.DefaultTTL).Err() }
 	}
 	for kind, r := range bothKinds(t) {
 		for state, setUp := range map[string]func(r *redis.Client) error{
@@ -475,11 +476,11 @@ func TestALeaseIsNeverShortened(t *testing.T) {
 // What tells a master of a token raises its counter to it, and never lowers it.
 func TestACounterIsRaisedAndNeverFalls(t *testing.T) {
 	t.Parallel()
-	terms := quorum.TermsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	h, reader, _ := holdsToCallFor()
 	const counter = int64(1) << 41
 	owned := func(r *redis.Client) error {
-		return r.Set(background, h.Keys.Lock, fmt.Sprintf("%s 1 %d ", h.ID, counter), DefaultTTL).Err()
+		return r.Set(background, h.Keys.Lock, fmt.Sprintf("%s 1 %d ", h.ID, counter), limits.DefaultTTL).Err()
 	}
 	for kind, r := range bothKinds(t) {
 		for _, above := range []int64{-1, 0, 1, 1000} {
@@ -515,7 +516,7 @@ func TestACounterIsRaisedAndNeverFalls(t *testing.T) {
 // told for how long at least.
 func TestReadersAndWritersKeepEachOtherOut(t *testing.T) {
 	t.Parallel()
-	terms := quorum.TermsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	h, reader, in := holdsToCallFor()
 	k := h.Keys
 	const lasts, slack = 20 * time.Second, 5 * time.Second
@@ -565,9 +566,9 @@ func TestReadersAndWritersKeepEachOtherOut(t *testing.T) {
 // and the mark is refused.
 func TestAMasterWithoutMemoryFrees(t *testing.T) {
 	t.Parallel()
-	terms := quorum.TermsOf(DefaultTTL, 0, 0)
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	holdOf := func(owner string, reads bool) *lease.Owner {
-		h := &lease.Owner{ID: owner, Keys: script.KeysOf(DefaultPrefix, "job", owner)}
+		h := &lease.Owner{ID: owner, Keys: script.KeysOf(limits.DefaultPrefix, "job", owner)}
 		h.Reads.Store(reads)
 		return h
 	}
@@ -609,7 +610,7 @@ func TestAClaimKeepsPromises(t *testing.T) {
 	t.Parallel()
 	for kind, r := range bothKinds(t) {
 		must(t, memberOfOne(r))
-		register := script.RegisterKey(DefaultPrefix)
+		register := script.RegisterKey(limits.DefaultPrefix)
 		is, err := r.HGetAll(background, register).Result()
 		must(t, err)
 		do := func(source string, args ...any) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/masterurl"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
@@ -120,7 +121,7 @@ func TestWhatTimeDoesNotMendFailsAtOnce(t *testing.T) {
 				}
 				requireErr(t, err, append(want, ErrNotAcquired, ErrNoQuorum, ErrNeedsSetup)...)
 			}
-			if took := time.Since(start); took > 5*DefaultRequestTimeout {
+			if took := time.Since(start); took > 5*limits.DefaultRequestTimeout {
 				t.Errorf("%s: failing at once took %v", what, took)
 			}
 			for call, err := range everyWait(c, background, WithWaitForSetup(), WithWait(2*time.Second)) {
@@ -133,7 +134,7 @@ func TestWhatTimeDoesNotMendFailsAtOnce(t *testing.T) {
 		fails("nothing is founded", d.stranger(), ErrNeedsInit)
 		early := goLock(t, d.stranger(WithWaitForSetup()), "early")
 		time.Sleep(time.Minute)
-		must(t, d.stranger().Init(background, 0))
+		must(t, d.stranger().found(background, 0))
 		must(t, have(t, early).Unlock(background))
 		for call, err := range everyWait(d.stranger(), background) {
 			if err != nil {
@@ -203,7 +204,7 @@ func TestAWaitAmongStrangers(t *testing.T) {
 			start := time.Now()
 			_, err := mixed.stranger().Lock(background, "name", WithWait(time.Minute))
 			requireErr(t, err, ErrNotAcquired, ErrNoQuorum, ErrNotMember)
-			if took := time.Since(start); took > DefaultRequestTimeout {
+			if took := time.Since(start); took > limits.DefaultRequestTimeout {
 				t.Errorf("it took %v", took)
 			}
 		}

@@ -6,18 +6,15 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
-const (
-	// MaxSlots bounds the slots of a name.
-	MaxSlots = 64
+// slotMark stands in the name of a slot, between the name that has slots and the
+// number. No other name may end so.
+const slotMark = "~slot"
 
-	// slotMark stands in the name of a slot, between the name that has slots and the
-	// number. No other name may end so.
-	slotMark = "~slot"
-)
-
-// WithSlots lets k callers hold the name at a time, 1 to MaxSlots. There are k locks,
+// WithSlots lets k callers hold the name at a time, 1 to 64. There are k locks,
 // named "<name>~slot1" to "<name>~slot<k>". Lock, TryLock and Do take a free one;
 // Lock.Slot tells which. The token is that slot's: tokens of different slots say nothing
 // about each other, so a store has to guard each slot as a resource of its own, by
@@ -51,7 +48,7 @@ func slotOf(name string) (of string, slot int) {
 	}
 	of, number := name[:i], name[i+len(slotMark):]
 	slot, err := strconv.Atoi(number)
-	if err != nil || slot < 1 || slot > MaxSlots || strconv.Itoa(slot) != number || of == "" {
+	if err != nil || slot < 1 || slot > limits.MaxSlots || strconv.Itoa(slot) != number || of == "" {
 		return name, 0
 	}
 	return of, slot
@@ -61,7 +58,7 @@ func slotOf(name string) (of string, slot int) {
 // for one.
 func (c *Client) lockSlot(ctx context.Context, name string, cfg lockConfig, mayWait bool) (*Lock, error) {
 	k := cfg.slots
-	for slot := range MaxSlots {
+	for slot := range limits.MaxSlots {
 		if h := c.holds.FromContext(ctx, slotName(name, slot+1)); h != nil {
 			return c.reenter(ctx, h, cfg)
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 func slotsAdmitSoMany(t *testing.T, d *deployment) {
@@ -178,11 +180,11 @@ func TestSlotsRefuse(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
 		c := d.client()
-		for _, k := range []int{-1, 0, MaxSlots + 1} {
+		for _, k := range []int{-1, 0, limits.MaxSlots + 1} {
 			_, err := c.TryLock(background, "jobs", WithSlots(k))
 			requireOptionError(t, err, "slots")
 		}
-		_, err := c.TryLock(background, strings.Repeat("x", MaxNameLen-len("~slot64")+1), WithSlots(2))
+		_, err := c.TryLock(background, strings.Repeat("x", limits.MaxNameLen-len("~slot64")+1), WithSlots(2))
 		requireOptionError(t, err, "name")
 		for _, name := range []string{"jobs~slot1", "jobs~slot9", "jobs~slot10", "jobs~slot64", "~slot1~slot2"} {
 			_, err = c.Lock(background, name)
@@ -191,8 +193,8 @@ func TestSlotsRefuse(t *testing.T) {
 		for _, name := range []string{"~slot1", "jobs~slot", "jobs~slot0", "jobs~slot01", "jobs~slot65", "jobs~slot1~", "slot1"} {
 			must(t, mustTry(t, c, name).Unlock(background))
 		}
-		must(t, mustTry(t, c, strings.Repeat("x", MaxNameLen)).Unlock(background))
-		lock := mustTry(t, c, strings.Repeat("x", MaxNameLen-len("~slot64")), WithSlots(MaxSlots))
+		must(t, mustTry(t, c, strings.Repeat("x", limits.MaxNameLen)).Unlock(background))
+		lock := mustTry(t, c, strings.Repeat("x", limits.MaxNameLen-len("~slot64")), WithSlots(limits.MaxSlots))
 		if verdict, err := c.Verify(background, lock.Name(), lock.Token()); err != nil || verdict != VerifyValid {
 			t.Errorf("%v, %v", verdict, err)
 		}
@@ -206,11 +208,11 @@ func TestEachSlotIsEnteredAgain(t *testing.T) {
 	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
 		c := d.reached()
 		var all []*Lock
-		for range MaxSlots {
-			all = append(all, mustTry(t, c, "jobs", WithSlots(MaxSlots)))
+		for range limits.MaxSlots {
+			all = append(all, mustTry(t, c, "jobs", WithSlots(limits.MaxSlots)))
 		}
 		for _, lock := range all {
-			inner, err := c.TryLock(lock.Context(), "jobs", WithSlots(MaxSlots))
+			inner, err := c.TryLock(lock.Context(), "jobs", WithSlots(limits.MaxSlots))
 			must(t, err)
 			if inner.Slot() != lock.Slot() || inner.Token() != lock.Token() {
 				t.Errorf("under slot %d it has slot %d", lock.Slot(), inner.Slot())

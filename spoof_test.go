@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -23,13 +24,13 @@ func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 		key  func(d *deployment) string
 		most int // calls to a master in that time
 	}{
-		"of one master":         {[]int{0}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "job", "").Lock }, 20},
-		"of a quorum":           {[]int{0, 1}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "job", "").Lock }, 20},
-		"of all masters":        {[]int{0, 1, 2}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "job", "").Lock }, 20},
-		"for a name not waited": {[]int{0, 1, 2}, func(*deployment) string { return script.KeysOf(DefaultPrefix, "other", "").Lock }, 20 + (seconds+1)*waitqueue.MaxUnwanted},
-		"for another bucket":    {[]int{0, 1, 2}, func(*deployment) string { return DefaultPrefix + ":{7}:lock:job" }, 20},
+		"of one master":         {[]int{0}, func(*deployment) string { return script.KeysOf(limits.DefaultPrefix, "job", "").Lock }, 20},
+		"of a quorum":           {[]int{0, 1}, func(*deployment) string { return script.KeysOf(limits.DefaultPrefix, "job", "").Lock }, 20},
+		"of all masters":        {[]int{0, 1, 2}, func(*deployment) string { return script.KeysOf(limits.DefaultPrefix, "job", "").Lock }, 20},
+		"for a name not waited": {[]int{0, 1, 2}, func(*deployment) string { return script.KeysOf(limits.DefaultPrefix, "other", "").Lock }, 20 + (seconds+1)*waitqueue.MaxUnwanted},
+		"for another bucket":    {[]int{0, 1, 2}, func(*deployment) string { return limits.DefaultPrefix + ":{7}:lock:job" }, 20},
 		"for a giant name": {[]int{0, 1, 2}, func(*deployment) string {
-			return script.KeysOf(DefaultPrefix, strings.Repeat("x", MaxNameLen+1), "").Lock
+			return script.KeysOf(limits.DefaultPrefix, strings.Repeat("x", limits.MaxNameLen+1), "").Lock
 		}, 20},
 	} {
 		t.Run(what, func(t *testing.T) {

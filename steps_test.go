@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
@@ -141,7 +142,7 @@ func requireStep(t *testing.T, kind string, r *redis.Client, claim, register, st
 	is := membership.ParseInfo(info)
 	names := strings.NewReplacer("RUN", is["run_id"], "REPLID", is["master_replid2"], "''", "",
 		"TABLE", oneMember, "NEW", strings.Replace(oneMember, "voting", "new", 1))
-	hash, counter := script.RegisterKey(DefaultPrefix), script.FenceKey(DefaultPrefix, 0)
+	hash, counter := script.RegisterKey(limits.DefaultPrefix), script.FenceKey(limits.DefaultPrefix, 0)
 	must(t, r.FlushAll(background).Err())
 	begin := fieldsOf(names, register)
 	for field, value := range begin {

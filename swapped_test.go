@@ -89,7 +89,7 @@ func TestSwappedAddresses(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		s := &swappable{one: 0, other: 1}
 		c := s.client(t, d)
-		must(t, c.Init(background, 0))
+		must(t, c.found(background, 0))
 		must(t, mustTry(t, c, "first").Unlock(background))
 		settled(t, c)
 		rival := clientOn(t, d.raw[1:], d.inTime(recoveryOptions()...)...)
@@ -119,7 +119,7 @@ func TestAMemberThatMoved(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 4, func(t *testing.T, d *deployment) {
 		s := &swappable{one: 0, other: 3}
-		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).Init(background, 0))
+		must(t, clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...).found(background, 0))
 		c := s.client(t, d)
 		must(t, mustTry(t, c, "job").Unlock(background))
 		settled(t, c)
@@ -191,7 +191,7 @@ func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 		return func(t *testing.T, d *deployment) {
 			m := new(moving)
 			c := m.client(t, d)
-			must(t, c.Init(background, 0))
+			must(t, c.found(background, 0))
 			rival := clientOn(t, d.raw[:3], d.inTime(recoveryOptions()...)...)
 			mustTry(t, rival, "held")
 			waiter := goLock(t, c, "held")
@@ -221,7 +221,7 @@ func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 		"emptied": func(_ *testing.T, d *deployment) { d.masters[0].(embeddedMaster).FlushAll() },
 		"another deployment": func(t *testing.T, d *deployment) {
 			d.masters[0].(embeddedMaster).FlushAll()
-			must(t, clientOn(t, d.raw[:1], d.inTime()...).Init(background, 0))
+			must(t, clientOn(t, d.raw[:1], d.inTime()...).found(background, 0))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -176,6 +176,6 @@ func (c *Client) tellMemberChanges(before, now *membership.View) {
 		return
 	}
 	for _, change := range membership.Changes(before.Table, now.Table) {
-		c.observer.MemberChanged(MemberTransition{change.Address, MemberState(change.From), MemberState(change.To)})
+		c.observer.MemberChanged(MemberTransition{change.Address, string(change.From), string(change.To)})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -54,7 +55,7 @@ func TestTokensOfConcurrentClientsGrow(t *testing.T) {
 	for range workers {
 		clients = append(clients, faultClient(d))
 	}
-	k := script.KeysOf(DefaultPrefix, "job", "")
+	k := script.KeysOf(limits.DefaultPrefix, "job", "")
 	for _, r := range d.raw {
 		must(t, r.IncrBy(background, k.Fence, rand.Int64N(1000)).Err())
 	}

@@ -137,7 +137,7 @@ func leftWith(ctx context.Context, failed, before error) error {
 	case q != nil && q.undecided, ctx.Err() == nil, errors.Is(failed, context.Cause(ctx)):
 		return failed
 	}
-	return printable.Because(contextError(ctx), failed)
+	return printable.Because(printable.ContextError(ctx), failed)
 }
 
 // early reports whether w, whose turn it is, need not ask yet: it has inherited its
@@ -197,7 +197,7 @@ func (c *waitingCall) sleep(ctx context.Context, due <-chan time.Time, changed <
 	case <-c.patience:
 		return false, c.w.Want.waited()
 	case <-ctx.Done():
-		return false, contextError(ctx)
+		return false, printable.ContextError(ctx)
 	case <-c.closed.Done():
 		return false, ErrClosed
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -98,7 +99,7 @@ func servedInOrderAcrossClients(t *testing.T, d *deployment) {
 // and does not come (a process that was stopped) when its time is up.
 func aGoneWaiterIsPassedOver(t *testing.T, d *deployment) {
 	a, b := d.reached(), d.client()
-	k := script.KeysOf(DefaultPrefix, "job", "")
+	k := script.KeysOf(limits.DefaultPrefix, "job", "")
 	for _, x := range []struct {
 		ghost  string
 		within time.Duration
@@ -234,11 +235,11 @@ func aRepairComesBeforeACall(t *testing.T, d *deployment) {
 	c := d.reached()
 	lock := mustTry(t, c, "job")
 	d.drop(c, "job", 0)
-	k := script.KeysOf(DefaultPrefix, "job", "")
+	k := script.KeysOf(limits.DefaultPrefix, "job", "")
 	must(t, d.raw[0].Set(background, k.Lock, " somebody", 0).Err())
-	must(t, lock.Extend(background, DefaultTTL)) // finds out
+	must(t, lock.Extend(background, limits.DefaultTTL)) // finds out
 	settled(t, c)
-	must(t, lock.Extend(background, DefaultTTL)) // repairs
+	must(t, lock.Extend(background, limits.DefaultTTL)) // repairs
 	eventually(t, "it is the holder's again", func() bool {
 		return lockOn(t, d.raw[0], "job").owner == lock.h.ID
 	})
@@ -255,7 +256,7 @@ func subscriptionsEndWithTheWaiting(t *testing.T, d *deployment) {
 	start := time.Now()
 	eventually(t, "no subscription is left", func() bool {
 		for _, r := range d.raw {
-			if len(r.PubSubChannels(background, DefaultPrefix+":waits:*").Val()) > 0 {
+			if len(r.PubSubChannels(background, limits.DefaultPrefix+":waits:*").Val()) > 0 {
 				return false
 			}
 		}
@@ -347,7 +348,7 @@ func TestWhoWaitsForAnInitAsksSeldom(t *testing.T) {
 		if got, most := tries.Load(), int64(2*seconds*time.Second/maxPause); got < seconds || got > most {
 			t.Errorf("%d tries in %d s, want at most %d", got, seconds, most)
 		}
-		must(t, d.stranger().Init(background, 0))
+		must(t, d.stranger().found(background, 0))
 		start := time.Now()
 		must(t, have(t, lock).Unlock(background))
 		if took := time.Since(start); took > 2*maxPause {
@@ -439,7 +440,7 @@ func distant(t *testing.T, n int, oneWay time.Duration, opts ...Option) *Client 
 	c, err := New(clients, append([]Option{WithRequestTimeout(2 * time.Second)}, opts...)...)
 	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	must(t, c.Init(background, 0))
+	must(t, c.found(background, 0))
 	reached, err := c.Lock(background, "reaching", WithWait(time.Minute)) // it takes several round trips to connect
 	must(t, err)
 	must(t, reached.Unlock(background))
@@ -463,7 +464,7 @@ func TestAWaiterIsInLineWhereItHadNotAskedYet(t *testing.T) {
 	got := goLock(t, b, "job")
 	within(t, "slow Seen", slow.Seen())
 	eventually(t, "it has asked with a place", func() bool {
-		return d.raw[0].ZCard(background, script.KeysOf(DefaultPrefix, "job", "").Queue).Val() == 1 && events.count("asked job") > 1
+		return d.raw[0].ZCard(background, script.KeysOf(limits.DefaultPrefix, "job", "").Queue).Val() == 1 && events.count("asked job") > 1
 	})
 	asked, start := events.count("asked job"), time.Now()
 	slow.Release()
@@ -491,7 +492,7 @@ func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 		for second := range minutes * 60 {
 			time.Sleep(time.Second)
 			for i, r := range d.raw {
-				if n := r.ZCard(background, script.KeysOf(DefaultPrefix, "job", "").Queue).Val(); n != 1 {
+				if n := r.ZCard(background, script.KeysOf(limits.DefaultPrefix, "job", "").Queue).Val(); n != 1 {
 					t.Fatalf("%d stand in the line of master %d after %d s", n, i, second+1)
 				}
 			}
@@ -514,7 +515,7 @@ func TestWhoIsCalledAndDoesNotComeCostsAMoment(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		a, b := d.reached(), d.client()
-		k := script.KeysOf(DefaultPrefix, "job", "")
+		k := script.KeysOf(limits.DefaultPrefix, "job", "")
 		held := mustTry(t, a, "job")
 		for _, r := range d.raw {
 			sub := r.Subscribe(background, "stopped")
@@ -632,11 +633,11 @@ func TestRetryPause(t *testing.T) {
 func TestNameOf(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"job", "a:b", "}:lock:", "{7}"} {
-		if got, ok := script.NameOf(script.KeysOf(DefaultPrefix, name, "").Lock, DefaultPrefix, MaxNameLen); !ok || got != name {
+		if got, ok := script.NameOf(script.KeysOf(limits.DefaultPrefix, name, "").Lock, limits.DefaultPrefix, limits.MaxNameLen); !ok || got != name {
 			t.Errorf("%q reads as %q, %v", name, got, ok)
 		}
 	}
-	if got, ok := script.NameOf("something else", DefaultPrefix, MaxNameLen); ok {
+	if got, ok := script.NameOf("something else", limits.DefaultPrefix, limits.MaxNameLen); ok {
 		t.Errorf("a key that is no lock reads as %q", got)
 	}
 }
@@ -674,7 +675,7 @@ func TestAWaiterStandsInAllLines(t *testing.T) {
 	before := proxies[2].Count(faultproxy.Match("evalsha", script.Enqueue.Name, "job"))
 	got = goLock(t, b, "job")
 	eventually(t, "in the line of the third", func() bool {
-		return d.raw[2].ZCard(background, script.KeysOf(DefaultPrefix, "job", "").Queue).Val() == 1
+		return d.raw[2].ZCard(background, script.KeysOf(limits.DefaultPrefix, "job", "").Queue).Val() == 1
 	})
 	for _, f := range busy {
 		f.Release()

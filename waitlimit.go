@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/printable"
 )
 
 // waitedError is why a wait with WithWait is over. It is context.DeadlineExceeded for code that asks for that, whichever of its bounds
@@ -46,7 +47,7 @@ func (p *waitLimit) left() time.Duration {
 func (p *waitLimit) over(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
-		return contextError(ctx)
+		return printable.ContextError(ctx)
 	case p.client.closed.Err() != nil:
 		return ErrClosed
 	case p.left() == 0:

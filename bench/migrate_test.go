@@ -15,6 +15,7 @@ import (
 	goredislib "github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -256,7 +257,7 @@ func startServers(t *testing.T) *servers {
 	}
 	s.raw, _ = s.clients()
 	c := s.open()
-	must(t, c.Init(t.Context(), 0))
+	must(t, admin.Init(t.Context(), c, 0))
 	return s
 }
 

@@ -16,7 +16,7 @@ import (
 func TestTableOfErrors(t *testing.T) {
 	t.Parallel()
 	exported := map[string]bool{}
-	for name, dir := range map[string]string{"redlock": "..", "fence": "../fence", "leader": "../leader"} {
+	for name, dir := range map[string]string{"redlock": "..", "fence": "../fence", "leader": "../leader", "admin": "../admin"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/testmasters"
 	"github.com/redlock-go/redlock/leader"
 )
@@ -527,7 +528,7 @@ func TestBadInput(t *testing.T) {
 			opt  leader.Option
 		}{
 			"invalid name ":                {"", nil},
-			"invalid name of 1025 bytes: ": {strings.Repeat("x", redlock.MaxNameLen+1), nil},
+			"invalid name of 1025 bytes: ": {strings.Repeat("x", limits.MaxNameLen+1), nil},
 			"invalid options[0] ":          {"role", nil},
 			"invalid pause -1ns: ":         {"role", leader.WithPause(-1)},
 			"invalid poll 1ms: ":           {"role", leader.WithPoll(time.Millisecond)},
@@ -542,7 +543,7 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 		requireErr(t, leader.Watch(background, client, "role", 0, nil), redlock.ErrBadOption)
-		_, err := leader.New(client, strings.Repeat("x", redlock.MaxNameLen), leader.WithPoll(leader.MinPoll), leader.WithPause(0))
+		_, err := leader.New(client, strings.Repeat("x", limits.MaxNameLen), leader.WithPoll(leader.MinPoll), leader.WithPause(0))
 		must(t, err) // these are the bounds
 		over, cancel := context.WithCancel(background)
 		cancel()

@@ -7,6 +7,8 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/core"
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 const (
@@ -91,13 +93,13 @@ func newConfig(client *redlock.Client, name string, opts []Option) (config, erro
 		o(&c)
 	}
 	refuse(name == "", "name", `""`, "must not be empty")
-	refuse(len(name) > redlock.MaxNameLen, "name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes", redlock.MaxNameLen))
+	refuse(len(name) > limits.MaxNameLen, "name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes", limits.MaxNameLen))
 	refuse(c.pause < 0, "pause", c.pause, "must not be negative")
 	refuse(c.poll < MinPoll, "poll", c.poll, fmt.Sprintf("must be at least %v", MinPoll))
 	if i := slices.Index(c.lock, nil); i >= 0 {
 		refuse(true, fmt.Sprintf("lock options[%d]", i), nil, "must not be nil")
 	} else {
-		errs = append(errs, client.CheckOneHolder(c.lock...))
+		errs = append(errs, core.CheckOneHolder(client, c.lock))
 	}
 	if c.callbacks.Elected == nil {
 		c.callbacks.Elected = func(fence.Token) {}

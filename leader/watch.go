@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
 )
 
 // Leader is who leads.
 type Leader struct {
-	redlock.Holder
+	admin.Holder
 	Token fence.Token // 0: not known yet
 	Term  string      // an id of the term
 }
@@ -21,17 +22,17 @@ type Leader struct {
 func (e *Elector) Leader(ctx context.Context) (Leader, error) { return Of(ctx, e.client, e.name) }
 
 // Of asks the masters who leads in the election of that name. Any process may ask, also one
-// that is no candidate. It uses Client.Inspect, and you can rely on it as little: the answer
+// that is no candidate. It uses admin.Inspect, and you can rely on it as little: the answer
 // is about one moment, and is for people and for finding the leader.
 //
-// Errors: those of Client.Inspect; ErrNoLeader if no majority of masters names one: there is none, or it is
+// Errors: those of admin.Inspect; ErrNoLeader if no majority of masters names one: there is none, or it is
 // just being elected.
 func Of(ctx context.Context, client *redlock.Client, name string) (Leader, error) {
-	in, err := client.Inspect(ctx, name)
+	in, err := admin.Inspect(ctx, client, name)
 	if err != nil {
 		return Leader{}, err
 	}
-	if in.Quorum.State != redlock.LockHeld {
+	if in.Quorum.State != admin.LockHeld {
 		return Leader{}, fmt.Errorf("%w: %q is %s", ErrNoLeader, name, in.Quorum.State)
 	}
 	return Leader{Holder: in.Quorum.Holder, Token: in.Quorum.Token, Term: in.Quorum.Owner}, nil

@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/testmasters"
 	"github.com/redlock-go/redlock/redlockotel"
 )
@@ -275,7 +276,7 @@ func TestSpanOfAnUnlockThatTakesLong(t *testing.T) {
 		d.Embedded[1].Pause()
 		requireErr(t, lock.Unlock(t.Context()), redlock.ErrNoQuorum)
 		unlock := s.span("redlock unlock")
-		if took := unlock.EndTime.Sub(unlock.StartTime); took != redlock.DefaultRequestTimeout || unlock.Status.Code != codes.Error {
+		if took := unlock.EndTime.Sub(unlock.StartTime); took != limits.DefaultRequestTimeout || unlock.Status.Code != codes.Error {
 			t.Errorf("it took %v: %v", took, unlock.Status)
 		}
 	})

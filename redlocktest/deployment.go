@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/direct"
 	"github.com/redlock-go/redlock/internal/embedded"
@@ -46,7 +47,7 @@ func New(t testing.TB, opts ...Option) *Deployment {
 		d.start()
 	}
 	founder := d.Client()
-	err := founder.Init(context.Background(), 0)
+	err := admin.Init(context.Background(), founder, 0)
 	d.eventually("all masters vote", func() bool { return err != nil || d.allVote() })
 	if err = errors.Join(err, founder.Close()); err != nil {
 		t.Fatalf("redlocktest: the deployment cannot be founded: %v", err)

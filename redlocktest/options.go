@@ -3,7 +3,7 @@ package redlocktest
 import (
 	"time"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 // DefaultMasters is how many masters a deployment has.
@@ -21,14 +21,14 @@ type settings struct {
 // Masters sets how many masters there are. Default DefaultMasters; 1 to 31.
 func Masters(n int) Option { return func(s *settings) { s.masters = n } }
 
-// Prefix sets what redlock.WithPrefix sets, for the deployment and its clients. Default redlock.DefaultPrefix. A
+// Prefix sets what redlock.WithPrefix sets, for the deployment and its clients. Default "redlock". A
 // program that opens its own client must give the same.
 func Prefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
 
 // MaxTTL founds the deployment with this max ttl (see redlock.WithMaxTTL), for programs whose ttls are longer than
-// the default, redlock.DefaultMaxTTL, or for a shorter quarantine after Wipe.
+// the default, one minute, or for a shorter quarantine after Wipe.
 func MaxTTL(d time.Duration) Option { return func(s *settings) { s.maxTTL = d } }
 
 func defaultSettings() settings {
-	return settings{masters: DefaultMasters, prefix: redlock.DefaultPrefix, maxTTL: redlock.DefaultMaxTTL}
+	return settings{masters: DefaultMasters, prefix: limits.DefaultPrefix, maxTTL: limits.DefaultMaxTTL}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
@@ -33,7 +35,7 @@ func told(t *testing.T, ctx context.Context) {
 	t.Helper()
 	select {
 	case <-ctx.Done():
-	case <-time.After(redlock.DefaultTTL / 6):
+	case <-time.After(limits.DefaultTTL / 6):
 		t.Error("the holder was not told")
 	}
 	if cause := context.Cause(ctx); !isLoss(cause) {
@@ -61,7 +63,7 @@ func waiting(t *testing.T, d *redlocktest.Deployment, name string) <-chan *redlo
 	}()
 	<-inLine
 	for { // it asks again with its ticket, and for all queues
-		in, err := c.Inspect(t.Context(), name)
+		in, err := admin.Inspect(t.Context(), c, name)
 		must(t, err)
 		if in.Quorum.Waiting > 0 {
 			return got
@@ -218,11 +220,11 @@ func TestURLs(t *testing.T) {
 func voting(t *testing.T, c *redlock.Client, want int) (are []string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(are) != want; {
-		m, err := c.Members(t.Context())
+		m, err := admin.Members(t.Context(), c)
 		must(t, err)
 		are = nil
 		for _, member := range m.Members {
-			if member.State == redlock.MemberVoting && member.Err == nil && member.Master != "" {
+			if member.State == admin.MemberVoting && member.Err == nil && member.Master != "" {
 				are = append(are, fmt.Sprintf("%s at %s, %s", member.ID, member.Address, member.Master))
 			}
 		}
@@ -238,11 +240,11 @@ func TestWipe(t *testing.T) {
 		d.Wipe(1)
 		began := time.Now()
 		for votes := 0; votes < 3; time.Sleep(time.Second) {
-			m, err := c.Members(t.Context())
+			m, err := admin.Members(t.Context(), c)
 			must(t, err)
 			votes = 0
 			for _, member := range m.Members {
-				if member.State == redlock.MemberVoting && member.Err == nil && member.Master != "" {
+				if member.State == admin.MemberVoting && member.Err == nil && member.Master != "" {
 					votes++
 				}
 			}
@@ -250,7 +252,7 @@ func TestWipe(t *testing.T) {
 				t.Fatalf("the members are %+v", m.Members)
 			}
 		}
-		if took := time.Since(began); took < redlock.DefaultMaxTTL {
+		if took := time.Since(began); took < limits.DefaultMaxTTL {
 			t.Errorf("it voted after %v", took)
 		}
 		must(t, lock.Unlock(t.Context()))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/core"
 )
 
 // Locker locks the runs of jobs. The lock of a job is that of its name (gocron.WithName). Use one
@@ -27,12 +28,13 @@ var _ gocron.Locker = (*Locker)(nil)
 // schedulers need. It never waits for a lock, so WithWait has no
 // effect. WithSlots is not for it: a job has one name, and Job one lock.
 //
-// NewLocker panics if client is nil, or if it refuses the options: see redlock.Client.CheckOneHolder.
+// NewLocker panics if client is nil, if it refuses the options (see redlock.Client.CheckOptions), or if one of
+// them, or of the client, is WithSlots.
 func NewLocker(client *redlock.Client, opts ...redlock.LockOption) *Locker {
 	if client == nil {
 		panic("gocronlock: nil client")
 	}
-	if err := client.CheckOneHolder(opts...); err != nil {
+	if err := core.CheckOneHolder(client, opts); err != nil {
 		panic(fmt.Sprintf("gocronlock: bad options: %v", err))
 	}
 	return &Locker{client: client, opts: opts, held: map[string]*redlock.Lock{}}

@@ -17,6 +17,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
@@ -127,7 +129,7 @@ func (cfg *benchConfig) measure(ctx context.Context) (benchReport, error) {
 		return r, err
 	}
 	defer first.Close()
-	if _, err := first.Members(ctx); err != nil {
+	if _, err := admin.Members(ctx, first); err != nil {
 		return r, err
 	}
 	r.Masters = roundTrips(ctx, cfg.Masters)
@@ -194,7 +196,7 @@ func part(ctx context.Context, length time.Duration, clients []*redlock.Client, 
 // takeTurn is one turn.
 func takeTurn(ctx context.Context, c *redlock.Client, name string) (turn, error) {
 	t := turn{asked: time.Now()}
-	lock, err := c.Lock(ctx, name, redlock.WithWait(redlock.DefaultTTL))
+	lock, err := c.Lock(ctx, name, redlock.WithWait(limits.DefaultTTL))
 	if err != nil {
 		return t, err
 	}
@@ -284,7 +286,7 @@ func pings(ctx context.Context, url string) (times []time.Duration, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := master.NewEndpoint(o, redlock.DefaultRequestTimeout).Redis
+	c := master.NewEndpoint(o, limits.DefaultRequestTimeout).Redis
 	defer c.Close()
 	if err := c.Ping(ctx).Err(); err != nil { // connects
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
@@ -92,37 +93,37 @@ func (cfg *memberConfig) check() error {
 
 func (cfg *addConfig) run() int {
 	address := addressOf(cfg.URL)
-	return cfg.change(redlock.AddMember(address), cfg.URL, changeJSON{Change: "add", Member: address, Address: address},
+	return cfg.change(admin.AddMember(address), cfg.URL, changeJSON{Change: "add", Member: address, Address: address},
 		fmt.Sprintf("%s is a member, and votes; clients need it among their masters to count on its vote", address))
 }
 
 func (cfg *replaceConfig) run() int {
 	old, address := addressOf(cfg.Old), addressOf(cfg.New)
-	return cfg.change(redlock.ReplaceMember(old, address), cfg.New, changeJSON{Change: "replace", Member: old, Address: address},
+	return cfg.change(admin.ReplaceMember(old, address), cfg.New, changeJSON{Change: "replace", Member: old, Address: address},
 		fmt.Sprintf("%s has the place of %s, and votes; clients need it among their masters to count on its vote", address, old))
 }
 
 func (cfg *suspendConfig) run() int {
-	return cfg.changeOne("suspend", redlock.SuspendMember, "%s does not vote until it is resumed")
+	return cfg.changeOne("suspend", admin.SuspendMember, "%s does not vote until it is resumed")
 }
 
 func (cfg *resumeConfig) run() int {
-	return cfg.changeOne("resume", redlock.ResumeMember, "%s votes")
+	return cfg.changeOne("resume", admin.ResumeMember, "%s votes")
 }
 
 func (cfg *removeConfig) run() int {
-	return cfg.changeOne("remove", redlock.RemoveMember, "%s is no member")
+	return cfg.changeOne("remove", admin.RemoveMember, "%s is no member")
 }
 
 // changeOne makes a change for which no server joins.
-func (cfg *memberConfig) changeOne(what string, change func(address string) redlock.MemberChange, done string) int {
+func (cfg *memberConfig) changeOne(what string, change func(address string) admin.MemberChange, done string) int {
 	address := addressOf(cfg.Member)
 	return cfg.change(change(address), "", changeJSON{Change: what, Member: address, Address: address}, fmt.Sprintf(done, address))
 }
 
 // change makes a change, for which the server at the URL joins, unless that is "", and tells
 // what came of it.
-func (f *changeFlags) change(change redlock.MemberChange, joins string, what changeJSON, done string) int {
+func (f *changeFlags) change(change admin.MemberChange, joins string, what changeJSON, done string) int {
 	voter := ""
 	if what.givesVote() {
 		voter = what.Address
@@ -142,7 +143,7 @@ func (f *changeFlags) change(change redlock.MemberChange, joins string, what cha
 
 // change makes a change, and returns why it was not made, or why the voter, unless that is
 // "", does not vote after it.
-func (d *deployment) change(change redlock.MemberChange, joins, voter string) (status int, err error) {
+func (d *deployment) change(change admin.MemberChange, joins, voter string) (status int, err error) {
 	var more []string
 	if joins != "" && !slices.ContainsFunc(d.Masters, func(master string) bool { return addressOf(master) == addressOf(joins) }) {
 		more = append(more, joins)
@@ -175,7 +176,7 @@ func (d *deployment) change(change redlock.MemberChange, joins, voter string) (s
 			return exitNoVote, err
 		}
 		return exitOK, nil
-	case errors.Is(err, redlock.ErrChangeRefused), errors.Is(err, redlock.ErrBadOption):
+	case errors.Is(err, admin.ErrChangeRefused), errors.Is(err, redlock.ErrBadOption):
 		status = exitUsage
 	default:
 		status = exitUnavailable
@@ -187,18 +188,18 @@ func (d *deployment) change(change redlock.MemberChange, joins, voter string) (s
 // what to do; nil if it votes. The table does not tell: a member that is down, or lost its data,
 // stays in it.
 func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address string) error {
-	now, err := client.Members(ctx)
+	now, err := admin.Members(ctx, client)
 	if err != nil {
 		return fmt.Errorf("%s is a member, but whether it votes now is not known: %s", address, oneLine(err))
 	}
-	i := slices.IndexFunc(now.Members, func(m redlock.Member) bool { return m.Address == address })
+	i := slices.IndexFunc(now.Members, func(m admin.Member) bool { return m.Address == address })
 	if i < 0 {
 		return fmt.Errorf("%s is no member any more: somebody else has changed the members since", address)
 	}
 	m := now.Members[i]
 	do := "bring the server back, or give its place to another: redlock members replace"
 	switch {
-	case m.State == redlock.MemberVoting && votesNow(m):
+	case m.State == admin.MemberVoting && votesNow(m):
 		return nil
 	case m.Err == nil:
 		return fmt.Errorf("%s is a member, but %s", address, remarks(m, time.Now()))
@@ -212,8 +213,8 @@ func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address
 
 // makeChange makes it when the server that joins has answered. It warns of members that
 // cannot be reached: fewer may answer than are needed.
-func makeChange(ctx context.Context, client *redlock.Client, change redlock.MemberChange, joins string) error {
-	now, err := client.Members(ctx)
+func makeChange(ctx context.Context, client *redlock.Client, change admin.MemberChange, joins string) error {
+	now, err := admin.Members(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -223,7 +224,7 @@ func makeChange(ctx context.Context, client *redlock.Client, change redlock.Memb
 		}
 	}
 	if joins != "" {
-		plan, err := client.PlanInit(ctx, 0)
+		plan, err := admin.PlanInit(ctx, client, 0)
 		if err != nil {
 			return err
 		}
@@ -233,7 +234,7 @@ func makeChange(ctx context.Context, client *redlock.Client, change redlock.Memb
 			}
 		}
 	}
-	return client.ChangeMembers(ctx, change, (&progress{say: complain, now: time.Now}).tell)
+	return admin.ChangeMembers(ctx, client, change, (&progress{say: complain, now: time.Now}).tell)
 }
 
 // progress tells what a change waits for, when that is another thing, and not too often.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 // arguments is the grammar of the command line. Usage, flags and help are made
@@ -57,7 +57,7 @@ func newParser() *kong.Kong {
 		kong.Writers(stdout, os.Stderr), kong.Exit(func(status int) { os.Exit(stdout.status(status)) }), // of help and --version
 		benchVars(), runVars(),
 		kong.Vars{
-			"prefix": redlock.DefaultPrefix, "max_ttl": redlock.DefaultMaxTTL.String(), "ttl": redlock.DefaultTTL.String(),
+			"prefix": limits.DefaultPrefix, "max_ttl": limits.DefaultMaxTTL.String(), "ttl": limits.DefaultTTL.String(),
 			"grace": defaultGrace.String(), "min_duration": minDuration.String(), "version": version(),
 		})
 }

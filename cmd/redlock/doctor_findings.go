@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
 )
 
@@ -42,7 +44,7 @@ func masterFindings(m *masterReading) []finding {
 
 // togetherFindings are those that need all masters.
 func togetherFindings(r reading) []finding {
-	bound := limitsOf(r.members)
+	bound := boundsOf(r.members)
 	all := append([]finding{numberFinding(r), versionsFinding(r)}, independenceFindings(r.masters)...)
 	for i := range r.masters {
 		f := comparedClockFinding(&r.masters[i], middle(r.masters), bound)
@@ -197,7 +199,7 @@ func persistenceFinding(m *masterReading) finding {
 }
 
 func latencyFinding(m *masterReading) finding {
-	const check, limit = "latency", redlock.DefaultRequestTimeout
+	const check, limit = "latency", limits.DefaultRequestTimeout
 	if len(m.pings) == 0 {
 		return finding{}
 	}
@@ -240,23 +242,23 @@ func middle(masters []masterReading) time.Duration {
 	return offsets[len(offsets)/2]
 }
 
-// limits are what the findings are measured by.
-type limits struct {
+// bounds are what the findings are measured by.
+type bounds struct {
 	drift  float64 // the share by which clocks may differ
 	maxTTL time.Duration
 }
 
-// limitsOf are those of the deployment, or those that a new one would have.
-func limitsOf(m *redlock.Membership) limits {
+// boundsOf are those of the deployment, or those that a new one would have.
+func boundsOf(m *admin.Membership) bounds {
 	if m == nil {
-		return limits{redlock.DefaultDrift, redlock.DefaultMaxTTL}
+		return bounds{limits.DefaultDrift, limits.DefaultMaxTTL}
 	}
-	return limits{m.Drift, m.MaxTTL}
+	return bounds{m.Drift, m.MaxTTL}
 }
 
 // step is how far a clock may be off: to put it right at once moves it by more than leases
 // allow for.
-func (l limits) step() time.Duration {
+func (l bounds) step() time.Duration {
 	return time.Duration(l.drift * float64(l.maxTTL))
 }
 
@@ -268,7 +270,7 @@ func clockFinding(m *masterReading) finding {
 }
 
 // comparedClockFinding is what is wrong with a master's clock beside those of this host and of the others.
-func comparedClockFinding(m *masterReading, middle time.Duration, bound limits) finding {
+func comparedClockFinding(m *masterReading, middle time.Duration, bound bounds) finding {
 	const check = "clock"
 	if len(m.clocks) == 0 {
 		return finding{}
@@ -291,7 +293,7 @@ func comparedClockFinding(m *masterReading, middle time.Duration, bound limits) 
 	return finding{}
 }
 
-func hostClockFinding(masters []masterReading, bound limits) finding {
+func hostClockFinding(masters []masterReading, bound bounds) finding {
 	away := -middle(masters)
 	if away.Abs() <= bound.step() {
 		return finding{}
@@ -399,7 +401,7 @@ func memberFindings(r reading) []finding {
 	}
 	voting := 0
 	for _, member := range m.Members {
-		if member.Err == nil && member.State == redlock.MemberVoting {
+		if member.Err == nil && member.State == admin.MemberVoting {
 			voting++
 		}
 	}
@@ -414,11 +416,11 @@ func memberFindings(r reading) []finding {
 		switch {
 		case member.Err != nil:
 			add(levelWarning, name+" does not vote: "+oneLine(member.Err), missing, "bring the server back, give it in --masters, or give its place to another: redlock members replace")
-		case member.State == redlock.MemberNew && member.Left > 0:
+		case member.State == admin.MemberNew && member.Left > 0:
 			add(levelNote, fmt.Sprintf("%s is new, and does not vote for %v", name, short(member.Left)), "it may have forgotten what it granted", "wait")
-		case member.State == redlock.MemberNew:
+		case member.State == admin.MemberNew:
 			add(levelWarning, name+" is new, and does not vote before it has the counters of the others", missing, "let a client run that reaches all masters, and look again")
-		case member.State == redlock.MemberSuspended:
+		case member.State == admin.MemberSuspended:
 			add(levelNote, name+" is suspended", "it does not vote until it is resumed", "redlock members resume, when the work on it is done")
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/masterurl"
 	"github.com/redlock-go/redlock/internal/membership"
@@ -20,7 +21,7 @@ import (
 // reading is what was read of the masters.
 type reading struct {
 	masters    []masterReading
-	members    *redlock.Membership // nil: membersErr tells why
+	members    *admin.Membership // nil: membersErr tells why
 	membersErr error
 }
 
@@ -64,7 +65,7 @@ func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix 
 	r := reading{masters: make([]masterReading, len(urls))}
 	var all errgroup.Group
 	all.Go(func() error {
-		now, err := client.Members(ctx)
+		now, err := admin.Members(ctx, client)
 		if err == nil {
 			r.members = &now
 		}

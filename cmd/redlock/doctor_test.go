@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testpki"
@@ -20,7 +21,7 @@ import (
 
 // healthy is a reading with which nothing is wrong.
 func healthy() reading {
-	r := reading{members: &redlock.Membership{Deployment: "d", MaxTTL: time.Minute, Drift: 0.01, Need: 2}}
+	r := reading{members: &admin.Membership{Deployment: "d", MaxTTL: time.Minute, Drift: 0.01, Need: 2}}
 	for i := range 3 {
 		name := fmt.Sprintf("10.0.0.%d:6379", i+1)
 		r.masters = append(r.masters, masterReading{
@@ -33,7 +34,7 @@ func healthy() reading {
 			rights: rights{user: "default"},
 			loads:  loadsAll,
 		})
-		r.members.Members = append(r.members.Members, redlock.Member{Address: name, State: redlock.MemberVoting, Master: name})
+		r.members.Members = append(r.members.Members, admin.Member{Address: name, State: admin.MemberVoting, Master: name})
 	}
 	return r
 }
@@ -120,15 +121,15 @@ func TestFindings(t *testing.T) {
 		{"twice the same host", func(r *reading) { r.masters[1].name = "10.0.0.1:6380" }, levelWarning, "independence", "10.0.0.1:6379, 10.0.0.1:6380 are on one host"},
 		{"an even number", func(r *reading) {
 			m := r.members
-			m.Members = append(m.Members, redlock.Member{State: redlock.MemberVoting})
+			m.Members = append(m.Members, admin.Member{State: admin.MemberVoting})
 			m.Need = 3
 		}, levelNote, "number", "4 survive no more failures than 3"},
 		{"too few", func(r *reading) { r.members.Members, r.members.Need = r.members.Members[:1], 1 }, levelWarning, "number", "1 member"},
 		{"a member is gone", func(r *reading) { r.members.Members[1].Err = errors.New("refused") }, levelWarning, "members", "10.0.0.2:6379 does not vote: refused"},
-		{"a new member", func(r *reading) { r.members.Members[1].State, r.members.Members[1].Left = redlock.MemberNew, s }, levelNote, "members", "for 1s"},
-		{"a new member that waits", func(r *reading) { r.members.Members[1].State = redlock.MemberNew }, levelWarning, "members", "counters"},
-		{"a suspended member", func(r *reading) { r.members.Members[1].State = redlock.MemberSuspended }, levelNote, "members", "suspended"},
-		{"no member", func(r *reading) { r.members.Others = []redlock.OtherMaster{{Master: "a:1", State: "it is new"}} }, levelWarning, "members", "a:1 is given, and has no vote of its own: it is new"},
+		{"a new member", func(r *reading) { r.members.Members[1].State, r.members.Members[1].Left = admin.MemberNew, s }, levelNote, "members", "for 1s"},
+		{"a new member that waits", func(r *reading) { r.members.Members[1].State = admin.MemberNew }, levelWarning, "members", "counters"},
+		{"a suspended member", func(r *reading) { r.members.Members[1].State = admin.MemberSuspended }, levelNote, "members", "suspended"},
+		{"no member", func(r *reading) { r.members.Others = []admin.OtherMaster{{Master: "a:1", State: "it is new"}} }, levelWarning, "members", "a:1 is given, and has no vote of its own: it is new"},
 		{"unfinished", func(r *reading) { r.members.Unfinished = true }, levelNote, "members", "begun"},
 		{"no deployment", func(r *reading) { r.members, r.membersErr = nil, redlock.ErrNeedsInit }, levelFault, "members", "redlock init"},
 		{"no quorum", func(r *reading) { r.members, r.membersErr = nil, redlock.ErrNoQuorum }, levelFault, "members", "majority"},
@@ -162,10 +163,10 @@ func TestFindings(t *testing.T) {
 	}
 
 	// Who counts on a spare must know when there is none, whatever took it.
-	for what, spoil := range map[string]func(*redlock.Member){
-		"down":      func(m *redlock.Member) { m.Err = errors.New("refused") },
-		"new":       func(m *redlock.Member) { m.State, m.Left = redlock.MemberNew, s },
-		"suspended": func(m *redlock.Member) { m.State = redlock.MemberSuspended },
+	for what, spoil := range map[string]func(*admin.Member){
+		"down":      func(m *admin.Member) { m.Err = errors.New("refused") },
+		"new":       func(m *admin.Member) { m.State, m.Left = admin.MemberNew, s },
+		"suspended": func(m *admin.Member) { m.State = admin.MemberSuspended },
 	} {
 		r := healthy()
 		spoil(&r.members.Members[0])
@@ -193,7 +194,7 @@ func TestFindings(t *testing.T) {
 
 	r = healthy()
 	for i := range 2 {
-		r.members.Members[i].State = redlock.MemberSuspended
+		r.members.Members[i].State = admin.MemberSuspended
 	}
 	if all := examine(r); worst(all) != levelFault || !strings.Contains(all[len(all)-1].What, "1 of 3 members vote, and 2 decide") {
 		t.Errorf("no quorum votes: %+v", all)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 )
 
 // found makes a deployment of masters that were started just now, and that nobody else
@@ -14,7 +15,7 @@ func found(client *redlock.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for {
-		err := client.Init(ctx, 0)
+		err := admin.Init(ctx, client, 0)
 		if !errors.Is(err, redlock.ErrNoQuorum) || !sleep(ctx, 100*time.Millisecond) {
 			return err
 		}

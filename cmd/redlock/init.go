@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
 
@@ -81,7 +83,7 @@ func (cfg *initConfig) check() error {
 // maxTTL is that of a deployment that is made.
 func (cfg *initConfig) maxTTL() time.Duration {
 	if cfg.MaxTTL == nil {
-		return redlock.DefaultMaxTTL
+		return limits.DefaultMaxTTL
 	}
 	return *cfg.MaxTTL
 }
@@ -95,9 +97,9 @@ func (cfg *initConfig) run() int {
 		return exitUsage
 	}
 	defer client.Close()
-	var plan redlock.InitPlan
+	var plan admin.InitPlan
 	if !cfg.Yes || cfg.JSON || cfg.MaxTTL != nil {
-		plan, err = client.PlanInit(context.Background(), cfg.Floor)
+		plan, err = admin.PlanInit(context.Background(), client, cfg.Floor)
 	}
 	if plan.Does == "raise" && plan.Refused == nil && !cfg.Force {
 		err = cfg.suits(client)
@@ -127,7 +129,7 @@ func (cfg *initConfig) run() int {
 // suits refuses a max ttl that the deployment does not have: it would stay as it is, and whoever
 // gave another would believe in that.
 func (cfg *initConfig) suits(client *redlock.Client) error {
-	now, err := client.Members(context.Background())
+	now, err := admin.Members(context.Background(), client)
 	if err != nil || cfg.MaxTTL == nil || now.MaxTTL == cfg.MaxTTL.Truncate(time.Millisecond) {
 		return nil // of an error Init tells, too
 	}
@@ -137,9 +139,9 @@ func (cfg *initConfig) suits(client *redlock.Client) error {
 
 func (cfg *initConfig) do(client *redlock.Client) error {
 	if cfg.Force {
-		return client.ForceInit(context.Background(), cfg.Floor)
+		return admin.ForceInit(context.Background(), client, cfg.Floor)
 	}
-	return client.Init(context.Background(), cfg.Floor)
+	return admin.Init(context.Background(), client, cfg.Floor)
 }
 
 // notDone says why, and what may be done about it. Without an answer of all masters nothing can be.
@@ -152,7 +154,7 @@ func (cfg *initConfig) notDone(err error, unanswered bool) int {
 		complain(errors.New("mend what these masters say, and run it again: it goes on from where it stands"))
 	case unanswered:
 		complain(errors.New("run it again when all masters answer: it goes on from where it stands"))
-	case errors.Is(err, redlock.ErrNotFounded) && !cfg.Force:
+	case errors.Is(err, admin.ErrNotFounded) && !cfg.Force:
 		complain(errors.New("give exactly the masters of one deployment, or new ones; redlock members tells who its members are, and changes them. If what these masters belong to is lost, --force makes a new deployment of them: redlock help init tells when that is right"))
 	}
 	return exitUnavailable
@@ -170,7 +172,7 @@ func (cfg *initConfig) report(client *redlock.Client) {
 	if cfg.Floor > 0 {
 		above += fmt.Sprintf(" and above %d", cfg.Floor)
 	}
-	now, err := client.Members(context.Background())
+	now, err := admin.Members(context.Background(), client)
 	if err != nil { // they were there a moment ago
 		fmt.Fprintf(stdout, "done: every token to come is above %s\n", above)
 		return
@@ -197,7 +199,7 @@ type (
 )
 
 // tellJSON prints what was planned, and what came of it.
-func (cfg *initConfig) tellJSON(client *redlock.Client, plan redlock.InitPlan, err error) {
+func (cfg *initConfig) tellJSON(client *redlock.Client, plan admin.InitPlan, err error) {
 	out := initJSON{Does: plan.Does, Done: cfg.Yes && err == nil, Masters: []initMasterJSON{}, AtLeast: tokenText(uint64(plan.AtLeast)), Error: textOf(err)}
 	if cfg.Force && out.Does != "" {
 		out.Does = "force"
@@ -206,7 +208,7 @@ func (cfg *initConfig) tellJSON(client *redlock.Client, plan redlock.InitPlan, e
 		out.Masters = append(out.Masters, initMasterJSON{m.Master, m.State, textOf(m.Err)})
 	}
 	if out.Done {
-		if now, err := client.Members(context.Background()); err == nil { // they were there a moment ago
+		if now, err := admin.Members(context.Background(), client); err == nil { // they were there a moment ago
 			out.Deployment = now.Deployment
 		}
 	}
@@ -214,7 +216,7 @@ func (cfg *initConfig) tellJSON(client *redlock.Client, plan redlock.InitPlan, e
 }
 
 // tell prints what Init would do, unless there is a reason not to.
-func (cfg *initConfig) tell(plan redlock.InitPlan, refused error) {
+func (cfg *initConfig) tell(plan admin.InitPlan, refused error) {
 	for _, m := range plan.Masters {
 		if m.Err != nil {
 			fmt.Fprintf(stdout, "%s: cannot be used: %s\n", m.Master, oneLine(m.Err))
@@ -230,7 +232,7 @@ func (cfg *initConfig) tell(plan redlock.InitPlan, refused error) {
   - the longest ttl and grace of any client is %v (--max-ttl)
   - clocks may differ by %.4g %%
   - every fencing counter goes to the highest of all masters', and to %d at least
-`, len(cfg.Masters)/2+1, counted(len(cfg.Masters), "member"), cfg.maxTTL(), 100*redlock.DefaultDrift, plan.AtLeast)
+`, len(cfg.Masters)/2+1, counted(len(cfg.Masters), "member"), cfg.maxTTL(), 100*limits.DefaultDrift, plan.AtLeast)
 	if number := numberOf(len(cfg.Masters), "member"); number.Level > levelOK {
 		whole += fmt.Sprintf("%v: %s: %s: %s\n", number.Level, number.What, number.Why, number.Do)
 	}
@@ -254,4 +256,4 @@ func (cfg *initConfig) tell(plan redlock.InitPlan, refused error) {
 	fmt.Fprintln(stdout, "Nothing was done.")
 }
 
-func unknown(m redlock.InitMaster) bool { return m.Err != nil }
+func unknown(m admin.InitMaster) bool { return m.Err != nil }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -317,7 +317,7 @@ func claim(t *testing.T, servers []server, deployment string) {
 		names = append(names, s.addr)
 	}
 	slices.Sort(names)
-	must(t, first.HSet(t.Context(), redlock.DefaultPrefix+":member", "deployment", deployment, "id", "11111111-1111-4111-8111-111111111111",
+	must(t, first.HSet(t.Context(), limits.DefaultPrefix+":member", "deployment", deployment, "id", "11111111-1111-4111-8111-111111111111",
 		"run", info["Server"]["run_id"], "durable", "no", "claim", strings.Join(names, "\n"), "claimed", "0000000001."+deployment).Err())
 }
 

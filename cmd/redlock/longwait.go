@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 )
 
 const (
@@ -64,9 +65,9 @@ func (cfg *runConfig) quiet() bool { return cfg.NotObtained == exitOK && !cfg.Ve
 
 // heldBy says what is known of who holds a name.
 func heldBy(ctx context.Context, client *redlock.Client, name string) string {
-	in, err := client.Inspect(ctx, name)
+	in, err := admin.Inspect(ctx, client, name)
 	switch q := in.Quorum; {
-	case err == nil && q.State == redlock.LockLingers:
+	case err == nil && q.State == admin.LockLingers:
 		return fmt.Sprintf("%v left it, and it stays taken for %v", q.Holder, shortly(q.Remaining))
 	case err == nil && q.Owner != "":
 		return fmt.Sprintf("held by %v", q.Holder)

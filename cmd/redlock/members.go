@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 )
 
 // operatorTimeout is how long a master may take over a request of an operator, who
@@ -113,7 +114,7 @@ func (cfg *listConfig) run() int {
 		return exitUsage
 	}
 	defer client.Close()
-	now, err := client.Members(context.Background())
+	now, err := admin.Members(context.Background(), client)
 	if err != nil {
 		complain(err)
 	}
@@ -137,10 +138,10 @@ func (d *deployment) open(more ...string) (*redlock.Client, error) {
 }
 
 // printMembers prints the table for people.
-func printMembers(w io.Writer, m redlock.Membership, now time.Time) {
+func printMembers(w io.Writer, m admin.Membership, now time.Time) {
 	voting, present := 0, 0
 	for _, member := range m.Members {
-		if member.State == redlock.MemberVoting {
+		if member.State == admin.MemberVoting {
 			voting++
 			if votesNow(member) {
 				present++
@@ -175,23 +176,23 @@ func printMembers(w io.Writer, m redlock.Membership, now time.Time) {
 }
 
 // votesNow reports whether a member that may vote answers with its data.
-func votesNow(m redlock.Member) bool { return m.Master != "" && m.Err == nil }
+func votesNow(m admin.Member) bool { return m.Master != "" && m.Err == nil }
 
 // remarks are what is to be said of a member besides its state.
-func remarks(m redlock.Member, now time.Time) string {
+func remarks(m admin.Member, now time.Time) string {
 	left := m.Left.Round(100 * time.Millisecond)
 	at := now.Add(m.Left).Format(time.TimeOnly)
 	text := ""
 	switch {
-	case m.State == redlock.MemberVoting && !votesNow(m):
+	case m.State == admin.MemberVoting && !votesNow(m):
 		text = "does not vote now"
-	case m.State == redlock.MemberNew && m.Left > 0:
+	case m.State == admin.MemberNew && m.Left > 0:
 		text = fmt.Sprintf("does not vote for %v, until %s", left, at)
-	case m.State == redlock.MemberNew:
+	case m.State == admin.MemberNew:
 		text = "does not vote before it has the counters of the others"
-	case m.State == redlock.MemberSuspended && m.Left > 0:
+	case m.State == admin.MemberSuspended && m.Left > 0:
 		text = fmt.Sprintf("does not vote until it is resumed; may be removed in %v, at %s", left, at)
-	case m.State == redlock.MemberSuspended:
+	case m.State == admin.MemberSuspended:
 		text = "does not vote until it is resumed"
 	}
 	if m.Err == nil {
@@ -235,7 +236,7 @@ type (
 	}
 )
 
-func jsonOf(m redlock.Membership) membershipJSON {
+func jsonOf(m admin.Membership) membershipJSON {
 	out := membershipJSON{
 		Deployment: m.Deployment, Version: m.Version, MaxTTLMillis: m.MaxTTL.Milliseconds(), Drift: m.Drift,
 		Need: m.Need, Unfinished: m.Unfinished, Members: []memberJSON{}, Others: []otherJSON{},

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/testskip"
 )
@@ -53,13 +53,13 @@ func (m membershipJSON) states() map[string]string {
 // The names in the object are for scripts: they stay, and are there when empty.
 func TestMembersJSON(t *testing.T) {
 	t.Parallel()
-	text, err := json.Marshal(jsonOf(redlock.Membership{
+	text, err := json.Marshal(jsonOf(admin.Membership{
 		Deployment: "d", Version: 7, MaxTTL: 2 * time.Second, Drift: 0.01, Need: 2, Unfinished: true,
-		Members: []redlock.Member{
-			{ID: "i", Address: "a:1", State: redlock.MemberNew, Master: "b:1", Left: 1500 * time.Millisecond},
-			{Address: "a:2", State: redlock.MemberVoting, Err: errors.New("redlock: two\nlines")},
+		Members: []admin.Member{
+			{ID: "i", Address: "a:1", State: admin.MemberNew, Master: "b:1", Left: 1500 * time.Millisecond},
+			{Address: "a:2", State: admin.MemberVoting, Err: errors.New("redlock: two\nlines")},
 		},
-		Others: []redlock.OtherMaster{{Master: "c:1", State: "new"}},
+		Others: []admin.OtherMaster{{Master: "c:1", State: "new"}},
 	}))
 	must(t, err)
 	const want = `{"deployment":"d","version":7,"maxTtlMillis":2000,"drift":0.01,"need":2,"unfinished":true,` +
@@ -69,7 +69,7 @@ func TestMembersJSON(t *testing.T) {
 	if string(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
-	empty, err := json.Marshal(jsonOf(redlock.Membership{}))
+	empty, err := json.Marshal(jsonOf(admin.Membership{}))
 	must(t, err)
 	says(t, "an empty one", string(empty), `"members":[]`, `"others":[]`)
 	help := (*membersConfig)(nil).Help()
@@ -82,16 +82,16 @@ func TestMembersTable(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	var out bytes.Buffer
-	printMembers(&out, redlock.Membership{
+	printMembers(&out, admin.Membership{
 		Deployment: "d", Version: 7, MaxTTL: time.Minute, Drift: 0.07, Need: 3, Unfinished: true,
-		Members: []redlock.Member{
-			{Address: "10.0.0.1:6379", State: redlock.MemberVoting, Master: "redis1:6379"},
-			{Address: "10.0.0.2:6379", State: redlock.MemberVoting, Err: errors.New("dial: refused")},
-			{Address: "10.0.0.3:6379", State: redlock.MemberNew, Master: "redis3:6379", Left: 41*time.Second + 20*time.Millisecond},
-			{Address: "10.0.0.4:6379", State: redlock.MemberNew, Err: errors.New("dial: refused")},
-			{Address: "10.0.0.5:6379", State: redlock.MemberSuspended, Master: "redis5:6379", Left: time.Second},
+		Members: []admin.Member{
+			{Address: "10.0.0.1:6379", State: admin.MemberVoting, Master: "redis1:6379"},
+			{Address: "10.0.0.2:6379", State: admin.MemberVoting, Err: errors.New("dial: refused")},
+			{Address: "10.0.0.3:6379", State: admin.MemberNew, Master: "redis3:6379", Left: 41*time.Second + 20*time.Millisecond},
+			{Address: "10.0.0.4:6379", State: admin.MemberNew, Err: errors.New("dial: refused")},
+			{Address: "10.0.0.5:6379", State: admin.MemberSuspended, Master: "redis5:6379", Left: time.Second},
 		},
-		Others: []redlock.OtherMaster{{Master: "10.0.0.6:6379", State: "it is new"}, {Master: "10.0.0.7:6379", Err: errors.New("redlock: refused")}, {Master: "10.0.0.8:6379"}},
+		Others: []admin.OtherMaster{{Master: "10.0.0.6:6379", State: "it is new"}, {Master: "10.0.0.7:6379", Err: errors.New("redlock: refused")}, {Master: "10.0.0.8:6379"}},
 	}, now)
 	const want = `deployment d, version 7
 max ttl 1m0s, clocks may differ by 7 %

@@ -11,6 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 // defaultGrace is enough for most commands to clean up, and short beside the
@@ -77,7 +78,7 @@ func (cfg *runConfig) check() error {
 		}
 	}
 	errs = append(errs, cfg.deployment.check(cfg.Embedded))
-	maxTTL := redlock.DefaultMaxTTL
+	maxTTL := limits.DefaultMaxTTL
 	if cfg.MaxTTL != nil {
 		maxTTL = *cfg.MaxTTL
 		errs = append(errs, checkMaxTTL(maxTTL))
@@ -85,9 +86,9 @@ func (cfg *runConfig) check() error {
 	refuse(cfg.Name == "", "--name is missing: it must name the lock")
 	refuse(cfg.Name == "" && cfg.afterCommand("--name"), flagAfterCommand, "--name")
 	refuse(len(cfg.Masters) == 0 && cfg.afterCommand("--masters"), flagAfterCommand, "--masters")
-	refuse(len(cfg.Name) > redlock.MaxNameLen, "invalid --name of %d bytes: must be at most %d", len(cfg.Name), redlock.MaxNameLen)
-	refuse(cfg.TTL <= redlock.DefaultRequestTimeout,
-		"invalid --ttl %v: must be above %v, the time that a master may take to answer", cfg.TTL, redlock.DefaultRequestTimeout)
+	refuse(len(cfg.Name) > limits.MaxNameLen, "invalid --name of %d bytes: must be at most %d", len(cfg.Name), limits.MaxNameLen)
+	refuse(cfg.TTL <= limits.DefaultRequestTimeout,
+		"invalid --ttl %v: must be above %v, the time that a master may take to answer", cfg.TTL, limits.DefaultRequestTimeout)
 	refuse(cfg.Grace < 0, "invalid --grace %v: must not be negative", cfg.Grace)
 	refuse(cfg.TTL > maxTTL || cfg.Grace > maxTTL-cfg.TTL,
 		"invalid --ttl %v with --grace %v: together must be at most --max-ttl, %v", cfg.TTL, cfg.Grace, maxTTL)
@@ -163,8 +164,8 @@ func (d *deployment) check(embedded bool) error {
 
 // checkMaxTTL reports what is wrong with one.
 func checkMaxTTL(d time.Duration) error {
-	if d <= redlock.DefaultRequestTimeout {
-		return fmt.Errorf("invalid --max-ttl %v: must be above %v, the time that a master may take to answer", d, redlock.DefaultRequestTimeout)
+	if d <= limits.DefaultRequestTimeout {
+		return fmt.Errorf("invalid --max-ttl %v: must be above %v, the time that a master may take to answer", d, limits.DefaultRequestTimeout)
 	}
 	return nil
 }

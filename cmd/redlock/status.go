@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 const (
@@ -85,8 +87,8 @@ func checkName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("--name is missing: it must name the lock")
-	case len(name) > redlock.MaxNameLen:
-		return fmt.Errorf("invalid --name of %d bytes: must be at most %d", len(name), redlock.MaxNameLen)
+	case len(name) > limits.MaxNameLen:
+		return fmt.Errorf("invalid --name of %d bytes: must be at most %d", len(name), limits.MaxNameLen)
 	}
 	return nil
 }
@@ -135,16 +137,16 @@ func (cfg *statusConfig) watch(client *redlock.Client) int {
 // status is what was found at a moment.
 type status struct {
 	at         time.Time
-	members    redlock.Membership
+	members    admin.Membership
 	membersErr error
 	locks      []lockStatus
-	names      redlock.NameList
+	names      admin.NameList
 	namesErr   error
 	listed     bool // names were asked for
 }
 
 type lockStatus struct {
-	in  redlock.Inspection
+	in  admin.Inspection
 	err error
 }
 
@@ -152,15 +154,15 @@ type lockStatus struct {
 func (cfg *statusConfig) look(ctx context.Context, client *redlock.Client) status {
 	s := status{at: time.Now(), locks: make([]lockStatus, len(cfg.Names)), listed: len(cfg.Names) == 0}
 	var asked sync.WaitGroup
-	asked.Go(func() { s.members, s.membersErr = client.Members(ctx) })
+	asked.Go(func() { s.members, s.membersErr = admin.Members(ctx, client) })
 	for i, name := range cfg.Names {
 		asked.Go(func() {
-			s.locks[i].in, s.locks[i].err = client.Inspect(ctx, name)
+			s.locks[i].in, s.locks[i].err = admin.Inspect(ctx, client, name)
 			s.locks[i].in.Name = name // also of one that cannot be asked for
 		})
 	}
 	if s.listed {
-		asked.Go(func() { s.names, s.namesErr = client.Names(ctx, mostNames) })
+		asked.Go(func() { s.names, s.namesErr = admin.Names(ctx, client, mostNames) })
 	}
 	asked.Wait()
 	return s

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 )
 
 // The object that redlock status --json prints. The help describes it; scripts rely on its names.
@@ -92,9 +92,9 @@ func sinceText(at time.Time) string {
 	return at.Format(time.RFC3339)
 }
 
-func jsonOfView(v redlock.LockView) lockViewJSON {
+func jsonOfView(v admin.LockView) lockViewJSON {
 	if v.State == "" { // nothing could be asked
-		v.State = redlock.LockUnknown
+		v.State = admin.LockUnknown
 	}
 	out := lockViewJSON{string(v.State), v.Owner, sinceText(v.Since()), holderJSON(v.Holder), tokenText(uint64(v.Token)), v.Depth, v.Remaining.Milliseconds(), v.Waiting, []readerJSON{}}
 	for _, r := range v.Readers {

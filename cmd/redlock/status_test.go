@@ -14,7 +14,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -77,9 +78,9 @@ func TestHelpDescribesTheObjects(t *testing.T) {
 }
 
 // found is what a master, or the quorum, has of a lock in the tests of what is printed.
-func foundLock(owner string, waiting int) redlock.LockView {
-	return redlock.LockView{
-		State: redlock.LockHeld, Owner: owner, Holder: redlock.Holder{Client: "c", Name: "payroll", Host: "db1", PID: 4711},
+func foundLock(owner string, waiting int) admin.LockView {
+	return admin.LockView{
+		State: admin.LockHeld, Owner: owner, Holder: admin.Holder{Client: "c", Name: "payroll", Host: "db1", PID: 4711},
 		Grant: 12, Token: 12, Depth: 2, Remaining: 24310 * time.Millisecond, Waiting: waiting,
 	}
 }
@@ -87,20 +88,20 @@ func foundLock(owner string, waiting int) redlock.LockView {
 func TestStatusForPeople(t *testing.T) {
 	t.Parallel()
 	held := foundLock("c.1", 3)
-	free := redlock.LockView{State: redlock.LockFree}
-	same := redlock.Inspection{Name: "nightly", Need: 2, Quorum: held, Masters: []redlock.MasterView{
+	free := admin.LockView{State: admin.LockFree}
+	same := admin.Inspection{Name: "nightly", Need: 2, Quorum: held, Masters: []admin.MasterView{
 		{Master: "10.0.0.1:6379", LockView: held}, {Master: "10.0.0.2:6379", LockView: held}, {Master: "10.0.0.3:6379", LockView: held},
 	}}
 	other := same
-	other.Masters = []redlock.MasterView{same.Masters[0], same.Masters[1], {Master: "10.0.0.3:6379", LockView: free}}
-	unknown := redlock.Inspection{Name: "two\nlines", Quorum: redlock.LockView{State: redlock.LockUnknown}, Masters: []redlock.MasterView{
-		{Master: "10.0.0.1:6379", Err: errors.New("dial: refused"), LockView: redlock.LockView{State: redlock.LockUnknown}},
+	other.Masters = []admin.MasterView{same.Masters[0], same.Masters[1], {Master: "10.0.0.3:6379", LockView: free}}
+	unknown := admin.Inspection{Name: "two\nlines", Quorum: admin.LockView{State: admin.LockUnknown}, Masters: []admin.MasterView{
+		{Master: "10.0.0.1:6379", Err: errors.New("dial: refused"), LockView: admin.LockView{State: admin.LockUnknown}},
 	}}
-	read := redlock.Inspection{Name: "read", Quorum: redlock.LockView{State: redlock.LockRead, Remaining: time.Second, Readers: []redlock.ReaderView{
+	read := admin.Inspection{Name: "read", Quorum: admin.LockView{State: admin.LockRead, Remaining: time.Second, Readers: []admin.ReaderView{
 		{Owner: "c.2", Holder: held.Holder, Remaining: time.Second},
 	}}}
-	lingers := redlock.Inspection{Name: "lingers", Quorum: held}
-	lingers.Quorum.State, lingers.Quorum.Waiting, lingers.Quorum.Token = redlock.LockLingers, 0, 0
+	lingers := admin.Inspection{Name: "lingers", Quorum: held}
+	lingers.Quorum.State, lingers.Quorum.Waiting, lingers.Quorum.Token = admin.LockLingers, 0, 0
 	const block = `  holder   payroll, process 4711 on db1
   owner    c.1
   token    12
@@ -123,7 +124,7 @@ func TestStatusForPeople(t *testing.T) {
   MASTER         STATE    FREE IN  WAITING  OWNER  GRANT  REMARKS
   10.0.0.1:6379  unknown  -        0        -      -      dial: refused
 `},
-		{lockStatus{redlock.Inspection{Name: "a"}, errors.New("redlock: no quorum of masters")}, `"a": not known, because too few masters answer
+		{lockStatus{admin.Inspection{Name: "a"}, errors.New("redlock: no quorum of masters")}, `"a": not known, because too few masters answer
   error  no quorum of masters
 `},
 		{lockStatus{in: read}, `"read": held by 1 reader
@@ -136,7 +137,7 @@ func TestStatusForPeople(t *testing.T) {
   token    not known
   free in  24.3s
 `},
-		{lockStatus{in: redlock.Inspection{Name: "free", Quorum: free}}, "\"free\": free\n"},
+		{lockStatus{in: admin.Inspection{Name: "free", Quorum: free}}, "\"free\": free\n"},
 	} {
 		var out bytes.Buffer
 		printLock(&out, c.lock)
@@ -151,16 +152,16 @@ func TestStatusFitsATerminal(t *testing.T) {
 	t.Parallel()
 	v := foundLock("01JD3M8Q6X5Z7K2V4N9T0B1C2D.0193658f2c4a7b8c9d0e1f", 3)
 	v.Token, v.Grant = 1764095991234, 1764095991234
-	in := redlock.Inspection{Name: "nightly", Need: 3, Quorum: v}
+	in := admin.Inspection{Name: "nightly", Need: 3, Quorum: v}
 	for i := range 5 {
-		m := redlock.MasterView{Master: fmt.Sprintf("redis-%d.example.com:6379", i), LockView: v}
+		m := admin.MasterView{Master: fmt.Sprintf("redis-%d.example.com:6379", i), LockView: v}
 		if i == 2 {
-			m.LockView, m.Err = redlock.LockView{State: redlock.LockUnknown}, errors.New("dial tcp 10.0.0.3:6379: connect: connection refused")
+			m.LockView, m.Err = admin.LockView{State: admin.LockUnknown}, errors.New("dial tcp 10.0.0.3:6379: connect: connection refused")
 		}
 		in.Masters = append(in.Masters, m)
 	}
 	var out bytes.Buffer
-	printStatus(&out, status{locks: []lockStatus{{in: in}}, members: redlock.Membership{Deployment: "d"}})
+	printStatus(&out, status{locks: []lockStatus{{in: in}}, members: admin.Membership{Deployment: "d"}})
 	lines := strings.Split(out.String(), "\n")
 	shown := ""
 	for _, line := range lines[:min(len(lines), 24-4)] { // the title, what there is more, and the cursor
@@ -175,7 +176,7 @@ func TestStatusJSON(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(jsonOfStatus(status{
 		at: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC), membersErr: errors.New("redlock: two\nlines"),
-		locks: []lockStatus{{in: redlock.Inspection{Name: "a"}, err: errors.New("refused")}}, listed: true,
+		locks: []lockStatus{{in: admin.Inspection{Name: "a"}, err: errors.New("refused")}}, listed: true,
 	}))
 	must(t, err)
 	const view = `"state":"unknown","owner":"","since":"","holder":{"client":"","name":"","host":"","pid":0},"token":"","depth":0,"remainingMillis":0,"waiting":0,"readers":[]`
@@ -185,12 +186,12 @@ func TestStatusJSON(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 	v := foundLock("c.1", 3)
-	v.Readers = []redlock.ReaderView{{Owner: "c.2", Remaining: time.Second}}
-	text, err = json.Marshal(jsonOfLock(lockStatus{in: redlock.Inspection{Name: "a", Need: 2, Quorum: v, Masters: []redlock.MasterView{{Master: "m", LockView: v}}}}))
+	v.Readers = []admin.ReaderView{{Owner: "c.2", Remaining: time.Second}}
+	text, err = json.Marshal(jsonOfLock(lockStatus{in: admin.Inspection{Name: "a", Need: 2, Quorum: v, Masters: []admin.MasterView{{Master: "m", LockView: v}}}}))
 	must(t, err)
 	says(t, "a lock", string(text), `"holder":{"client":"c","name":"payroll","host":"db1","pid":4711},"token":"12","depth":2,"remainingMillis":24310,"waiting":3`,
 		`"readers":[{"owner":"c.2","since":"","holder":{"client":"","name":"","host":"","pid":0},"remainingMillis":1000}]`, `"masters":[{"master":"m","error":"","grant":"12","state":"held"`)
-	timeless := jsonOfStatus(status{locks: []lockStatus{{in: redlock.Inspection{Quorum: v, Masters: []redlock.MasterView{{LockView: v}}}}}}).withoutTimes()
+	timeless := jsonOfStatus(status{locks: []lockStatus{{in: admin.Inspection{Quorum: v, Masters: []admin.MasterView{{LockView: v}}}}}}).withoutTimes()
 	if text, _ := json.Marshal(timeless); strings.Contains(string(text), "24310") || strings.Contains(string(text), "1000") {
 		t.Errorf("times are left in %s", text)
 	}
@@ -316,9 +317,9 @@ func TestWatcher(t *testing.T) {
 	found := func(second int, waiting int) status {
 		v := foundLock("c.1", waiting)
 		v.Remaining = time.Duration(30-second) * time.Second
-		return status{at: at.Add(time.Duration(second) * time.Second), members: redlock.Membership{
-			Members: []redlock.Member{{State: redlock.MemberNew, Left: v.Remaining}},
-		}, locks: []lockStatus{{in: redlock.Inspection{Name: "a", Quorum: v, Masters: []redlock.MasterView{{LockView: v}}}}}}
+		return status{at: at.Add(time.Duration(second) * time.Second), members: admin.Membership{
+			Members: []admin.Member{{State: admin.MemberNew, Left: v.Remaining}},
+		}, locks: []lockStatus{{in: admin.Inspection{Name: "a", Quorum: v, Masters: []admin.MasterView{{LockView: v}}}}}}
 	}
 	for _, asJSON := range []bool{false, true} {
 		var out bytes.Buffer
@@ -380,7 +381,7 @@ func TestVerify(t *testing.T) {
 func TestStatusVerifyAndUnlockBadInput(t *testing.T) {
 	t.Parallel()
 	const masters = "--masters=redis://127.0.0.1:1"
-	long := "--name=" + strings.Repeat("x", redlock.MaxNameLen+1)
+	long := "--name=" + strings.Repeat("x", limits.MaxNameLen+1)
 	for _, c := range []struct {
 		args []string
 		says string

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 )
 
 // printStatus prints what was found for people: first what was asked for, as a small terminal has room for.
@@ -70,7 +71,7 @@ func printLock(w io.Writer, l lockStatus) {
 		}
 		row("token", "%s", cmp.Or(tokenText(uint64(q.Token)), "not known"))
 	}
-	if q.State == redlock.LockHeld {
+	if q.State == admin.LockHeld {
 		row("depth", "%d", q.Depth)
 	}
 	for _, r := range q.Readers {
@@ -78,7 +79,7 @@ func printLock(w io.Writer, l lockStatus) {
 	}
 	switch {
 	case q.Owner == "" && len(q.Readers) == 0:
-	case q.State == redlock.LockLingers:
+	case q.State == admin.LockLingers:
 		row("free in", "%v", shortly(q.Remaining))
 	default:
 		row("free in", "%v, unless it is renewed", shortly(q.Remaining))
@@ -97,11 +98,11 @@ func stateWords(l lockStatus) string {
 	switch q := l.in.Quorum; {
 	case l.err != nil:
 		return "not known, because too few masters answer"
-	case q.State == redlock.LockUnknown:
+	case q.State == admin.LockUnknown:
 		return "not known, because no majority of the members says the same"
-	case q.State == redlock.LockRead:
+	case q.State == admin.LockRead:
 		return "held by " + counted(len(q.Readers), "reader")
-	case q.State == redlock.LockLingers:
+	case q.State == admin.LockLingers:
 		return "lingers: its holder left it, and it stays taken"
 	default:
 		return string(q.State)
@@ -109,14 +110,14 @@ func stateWords(l lockStatus) string {
 }
 
 // differ reports that a master says something else than the quorum.
-func differ(in redlock.Inspection) bool {
-	return slices.ContainsFunc(in.Masters, func(m redlock.MasterView) bool {
+func differ(in admin.Inspection) bool {
+	return slices.ContainsFunc(in.Masters, func(m admin.MasterView) bool {
 		return m.Err != nil || m.State != in.Quorum.State || m.Owner != in.Quorum.Owner || !slices.Equal(readersOf(m.LockView), readersOf(in.Quorum))
 	})
 }
 
 // readersOf are the owners that read, in order.
-func readersOf(v redlock.LockView) []string {
+func readersOf(v admin.LockView) []string {
 	var owners []string
 	for _, r := range v.Readers {
 		owners = append(owners, r.Owner)
@@ -126,7 +127,7 @@ func readersOf(v redlock.LockView) []string {
 }
 
 // printViews prints what each master says. What matters least is last, where a small terminal cuts it off.
-func printViews(w io.Writer, in redlock.Inspection) {
+func printViews(w io.Writer, in admin.Inspection) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  MASTER\tSTATE\tFREE IN\tWAITING\tOWNER\tGRANT\tREMARKS")
 	for _, m := range in.Masters {

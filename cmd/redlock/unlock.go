@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
 )
 
@@ -81,7 +82,7 @@ func (cfg *unlockConfig) run() int {
 		out = os.Stderr
 	}
 	var shown lockStatus
-	shown.in, shown.err = client.Inspect(context.Background(), cfg.Name)
+	shown.in, shown.err = admin.Inspect(context.Background(), client, cfg.Name)
 	shown.in.Name = cfg.Name
 	printLock(out, shown)
 	switch {
@@ -90,7 +91,7 @@ func (cfg *unlockConfig) run() int {
 	case !cfg.Yes && !agrees(os.Stdin, shown.in.Quorum.State):
 		return cfg.conclude(exitDeclined, shown, 0, errors.New("nothing was done"))
 	}
-	token, err := client.ForceUnlock(context.Background(), shown.in)
+	token, err := admin.ForceUnlock(context.Background(), client, shown.in)
 	status := exitUnavailable
 	if errors.Is(err, redlock.ErrHeld) {
 		status = exitDeclined
@@ -99,9 +100,9 @@ func (cfg *unlockConfig) run() int {
 }
 
 // agrees asks whether to go on.
-func agrees(keyboard io.Reader, state redlock.LockState) bool {
+func agrees(keyboard io.Reader, state admin.LockState) bool {
 	question := "The holder may work on until it notices. Take the lock?"
-	if state == redlock.LockFree {
+	if state == admin.LockFree {
 		question = "Nobody has the lock, so only its token would move on. Is that what you want?"
 	}
 	fmt.Fprint(os.Stderr, question+" [yes/no] ")
@@ -138,7 +139,7 @@ func (cfg *unlockConfig) conclude(status int, shown lockStatus, token fence.Toke
 	}
 	if !cfg.JSON {
 		from := "taken from whoever is shown above"
-		if shown.in.Quorum.State == redlock.LockFree {
+		if shown.in.Quorum.State == admin.LockFree {
 			from = "nobody's"
 		}
 		fmt.Fprintf(stdout, `

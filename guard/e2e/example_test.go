@@ -13,6 +13,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/guard/httpguard"
 	"github.com/redlock-go/redlock/guard/redisguard"
@@ -26,7 +27,7 @@ var masters = sync.OnceValue(func() []*embedded.Server {
 	servers := []*embedded.Server{embedded.New(), embedded.New(), embedded.New()}
 	locks, stop := openOn(servers)
 	defer stop()
-	if err := locks.Init(context.Background(), 0); err != nil {
+	if err := admin.Init(context.Background(), locks, 0); err != nil {
 		panic(err)
 	}
 	return servers

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testdb"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -71,7 +72,7 @@ func startServers() (*servers, error) {
 // is asked again.
 func found(client *redlock.Client) (err error) {
 	for range 20 {
-		if err = client.Init(context.Background(), 0); !errors.Is(err, redlock.ErrNoQuorum) {
+		if err = admin.Init(context.Background(), client, 0); !errors.Is(err, redlock.ErrNoQuorum) {
 			return err
 		}
 	}

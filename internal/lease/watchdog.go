@@ -135,7 +135,7 @@ func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 }
 
 // confirmRest asks the masters that have the lock, and do not know its token, to confirm it: they granted a
-// lower number, and were not needed or came late. Verify and Inspect know a holder by its token, and any
+// lower number, and were not needed or came late. Verify and admin.Inspect know a holder by its token, and any
 // quorum of its masters may be all that is left.
 func (h *Hold) confirmRest(v *membership.View) {
 	if h.Reads.Load() {

@@ -1,6 +1,7 @@
 package printable
 
 import (
+	"context"
 	"errors"
 	"strings"
 )
@@ -50,6 +51,15 @@ func Because(what, why error) error {
 		return what
 	}
 	return join(": ", []error{what, why})
+}
+
+// ContextError returns why ctx is over: its error, and its cause if that says more.
+func ContextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return Because(err, cause)
 }
 
 func join(between string, errs []error) error {

@@ -1,5 +1,6 @@
 // Package testmasters has masters for the tests and examples of packages that use the lock by its public API: embedded
-// ones, also in virtual time, or redis-server processes. They are a deployment already. Only tests may import it.
+// ones, also in virtual time, or redis-server processes. They are a deployment already, unless they are asked for blank. Only
+// tests may import it.
 package testmasters
 
 import (
@@ -12,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -23,6 +25,7 @@ import (
 type Deployment struct {
 	Embedded []*embedded.Server
 	Servers  []*redisproc.Server
+	Raw      []*redis.Client // for looking at the masters past the library
 
 	// Addresses, if set, are those by which clients call the embedded masters, in the place of made-up names without a port.
 	Addresses []string
@@ -34,14 +37,23 @@ type Deployment struct {
 // Virtual runs test in a bubble, on n embedded masters.
 func Virtual(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
+	VirtualBlank(t, n, func(t *testing.T, d *Deployment) {
+		d.found()
+		test(t, d)
+	})
+}
+
+// VirtualBlank is Virtual with masters that belong to no deployment.
+func VirtualBlank(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		d := &Deployment{t: t, epoch: time.Now()}
 		for range n {
 			s := embedded.New()
 			t.Cleanup(s.Close)
 			d.Embedded = append(d.Embedded, s)
+			d.look(s.Options())
 		}
-		d.found()
 		test(t, d)
 	})
 }
@@ -49,7 +61,15 @@ func Virtual(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 // Processes returns n redis-server processes.
 func Processes(t *testing.T, n int) *Deployment {
 	t.Helper()
-	servers, err := redisproc.StartN(n, redisproc.Config{AppendFsync: "always"})
+	d := Blank(t, n, "")
+	d.found()
+	return d
+}
+
+// Blank returns n processes of this redis-server, or of that on the PATH, that belong to no deployment.
+func Blank(t *testing.T, n int, program string) *Deployment {
+	t.Helper()
+	servers, err := redisproc.StartN(n, redisproc.Config{Program: program, AppendFsync: "always"})
 	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	if err != nil {
 		t.Fatal(err)
@@ -61,15 +81,44 @@ func Processes(t *testing.T, n int) *Deployment {
 				t.Error(err)
 			}
 		})
+		d.look(&redis.Options{Addr: s.Addr()})
 	}
-	d.found()
 	return d
+}
+
+func (d *Deployment) look(opts *redis.Options) {
+	raw := redis.NewClient(opts)
+	d.t.Cleanup(func() { _ = raw.Close() })
+	d.Raw = append(d.Raw, raw)
+}
+
+// Die kills a master, which keeps its data.
+func (d *Deployment) Die(i int) {
+	if d.Servers != nil {
+		d.Servers[i].Kill()
+		return
+	}
+	d.Embedded[i].Kill(false)
+}
+
+// Revive starts one again that died.
+func (d *Deployment) Revive(i int) {
+	d.t.Helper()
+	var err error
+	if d.Servers != nil {
+		err = d.Servers[i].Restart()
+	} else {
+		err = d.Embedded[i].Restart()
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
 }
 
 func (d *Deployment) found() {
 	d.t.Helper()
 	patient := redlock.WithRequestTimeout(10 * time.Second) // the machine may be busy
-	if err := d.Client(patient).Init(context.Background(), 0); err != nil {
+	if err := admin.Init(context.Background(), d.Client(patient), 0); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -85,23 +134,38 @@ func (d *Deployment) URLs() (urls []string) {
 // Client returns a client of all masters, closed at the end of the test.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.t.Helper()
+	all := make([]int, len(d.Raw))
+	for i := range all {
+		all[i] = i
+	}
+	return d.ClientOn(all, opts...)
+}
+
+// ClientOn is Client for these of the masters.
+func (d *Deployment) ClientOn(masters []int, opts ...redlock.Option) *redlock.Client {
+	d.t.Helper()
 	var c *redlock.Client
 	var err error
 	if d.Embedded == nil {
-		c, err = redlock.Open(d.URLs(), opts...)
+		var urls []string
+		for _, i := range masters {
+			urls = append(urls, d.Servers[i].URL())
+		}
+		c, err = redlock.Open(urls, opts...)
 	} else {
-		var masters []redis.UniversalClient
-		for i, s := range d.Embedded {
+		var clients []redis.UniversalClient
+		for _, i := range masters {
+			s := d.Embedded[i]
 			opts := s.Options()
 			if d.Addresses != nil {
 				opts.Addr = d.Addresses[i]
 			}
 			one := redis.NewClient(opts)
 			d.t.Cleanup(func() { _ = one.Close() })
-			masters = append(masters, one)
+			clients = append(clients, one)
 		}
 		now := func() clock.Instant { return clock.Instant(time.Since(d.epoch)) }
-		c, err = redlock.New(masters, append([]redlock.Option{testhook.Clock(now).(redlock.Option)}, opts...)...)
+		c, err = redlock.New(clients, append([]redlock.Option{testhook.Clock(now).(redlock.Option)}, opts...)...)
 	}
 	if err != nil {
 		d.t.Fatal(err)
@@ -127,7 +191,7 @@ func URLs(n int) (urls []string, stop func()) {
 	}
 	client, err := redlock.Open(urls)
 	if err == nil {
-		err = errors.Join(client.Init(context.Background(), 0), client.Close())
+		err = errors.Join(admin.Init(context.Background(), client, 0), client.Close())
 	}
 	if err != nil {
 		panic(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/bench/internal/reexec"
 	"github.com/redlock-go/redlock/bench/internal/usage"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -157,7 +158,7 @@ func found(urls []string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return errors.Join(c.Init(ctx, 0), c.Close())
+	return errors.Join(admin.Init(ctx, c, 0), c.Close())
 }
 
 // distance puts a network before some of the targets, or all.

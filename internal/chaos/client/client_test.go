@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/chaos/work"
 	"github.com/redlock-go/redlock/internal/testdb"
@@ -114,7 +115,7 @@ func found(t *testing.T, urls ...string) {
 	t.Helper()
 	founder, err := redlock.Open(urls, redlock.WithMaxTTL(2*time.Second))
 	if err == nil {
-		err = errors.Join(founder.Init(t.Context(), 0), founder.Close())
+		err = errors.Join(admin.Init(t.Context(), founder, 0), founder.Close())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/operator"
@@ -66,12 +67,12 @@ func (s *site) awaitVotes() {
 	check(s.t, err)
 	defer func() { check(s.t, client.Close()) }()
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		is, err := client.Members(s.t.Context())
+		is, err := admin.Members(s.t.Context(), client)
 		if err != nil {
 			continue
 		}
 		for _, m := range is.Members {
-			if m.Address == s.Masters[0].Addr() && m.State == redlock.MemberVoting && m.Err == nil {
+			if m.Address == s.Masters[0].Addr() && m.State == admin.MemberVoting && m.Err == nil {
 				return
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/chaos/work"
@@ -21,7 +21,7 @@ func (o *Operator) ForceUnlock(ctx context.Context, name string, emit func(histo
 	}
 	defer func() { _ = client.Close() }()
 	for ; ctx.Err() == nil; fault.Wait(ctx, 50*time.Millisecond) {
-		shown, err := client.Inspect(ctx, name)
+		shown, err := admin.Inspect(ctx, client, name)
 		if err != nil {
 			continue
 		}
@@ -29,7 +29,7 @@ func (o *Operator) ForceUnlock(ctx context.Context, name string, emit func(histo
 			Kind: history.ForceBegins, Call: o.nextCall(), Name: name, Owners: strings.Join(owners(shown), " "), Token: uint64(shown.Quorum.Token),
 		}
 		emit(event)
-		token, err := client.ForceUnlock(ctx, shown)
+		token, err := admin.ForceUnlock(ctx, client, shown)
 		event.Kind, event.Owners, event.Token, event.Err = history.ForceEnds, "", uint64(token), work.LockClass(err)
 		emit(event)
 		switch {
@@ -47,9 +47,9 @@ func (o *Operator) ForceUnlock(ctx context.Context, name string, emit func(histo
 
 // owners are the acquisitions that the lock is taken from, as ForceUnlock promises it: those that
 // a quorum names, or if it names none, all that any master has.
-func owners(in redlock.Inspection) (all []string) {
-	views := []redlock.LockView{in.Quorum}
-	if in.Quorum.State == redlock.LockUnknown {
+func owners(in admin.Inspection) (all []string) {
+	views := []admin.LockView{in.Quorum}
+	if in.Quorum.State == admin.LockUnknown {
 		for _, m := range in.Masters {
 			views = append(views, m.LockView)
 		}

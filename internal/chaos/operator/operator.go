@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
@@ -64,32 +65,32 @@ func (o *Operator) Found(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(client.Init(ctx, 0), client.Close())
+	return errors.Join(admin.Init(ctx, client, 0), client.Close())
 }
 
 func (o *Operator) Suspend(ctx context.Context, member string) error {
-	return o.change(ctx, redlock.SuspendMember(member), 0)
+	return o.change(ctx, admin.SuspendMember(member), 0)
 }
 
 func (o *Operator) Resume(ctx context.Context, member string) error {
-	return o.change(ctx, redlock.ResumeMember(member), 0)
+	return o.change(ctx, admin.ResumeMember(member), 0)
 }
 
 func (o *Operator) Replace(ctx context.Context, member, spare string) error {
-	return o.change(ctx, redlock.ReplaceMember(member, spare), 0)
+	return o.change(ctx, admin.ReplaceMember(member, spare), 0)
 }
 
 func (o *Operator) Add(ctx context.Context, server string) error {
-	return o.change(ctx, redlock.AddMember(server), 0)
+	return o.change(ctx, admin.AddMember(server), 0)
 }
 
 func (o *Operator) Remove(ctx context.Context, member string) error {
-	return o.change(ctx, redlock.RemoveMember(member), o.fewest()+1)
+	return o.change(ctx, admin.RemoveMember(member), o.fewest()+1)
 }
 
 // change makes a change of at least so many members, and tries again as long as they
 // cannot be reached.
-func (o *Operator) change(ctx context.Context, change redlock.MemberChange, least int) error {
+func (o *Operator) change(ctx context.Context, change admin.MemberChange, least int) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (o *Operator) change(ctx context.Context, change redlock.MemberChange, leas
 	defer func() { _ = client.Close() }()
 	for ; ctx.Err() == nil; fault.Wait(ctx, 50*time.Millisecond) {
 		if least > 0 {
-			is, err := client.Members(ctx)
+			is, err := admin.Members(ctx, client)
 			if err != nil {
 				continue
 			}
@@ -106,11 +107,11 @@ func (o *Operator) change(ctx context.Context, change redlock.MemberChange, leas
 				return nil
 			}
 		}
-		switch err := client.ChangeMembers(ctx, change, nil); {
+		switch err := admin.ChangeMembers(ctx, client, change, nil); {
 		case err == nil:
 			o.count(&o.counts.Made)
 			return nil
-		case errors.Is(err, redlock.ErrChangeRefused):
+		case errors.Is(err, admin.ErrChangeRefused):
 			o.count(&o.counts.Refused)
 			return nil
 		}
@@ -126,7 +127,7 @@ func (o *Operator) Voting(ctx context.Context) (members fault.Masters, settled b
 		return 0, false
 	}
 	defer func() { _ = client.Close() }()
-	is, err := client.Members(ctx)
+	is, err := admin.Members(ctx, client)
 	if err != nil || is.Unfinished {
 		return 0, false
 	}
@@ -135,7 +136,7 @@ func (o *Operator) Voting(ctx context.Context) (members fault.Masters, settled b
 		number[m.Addr()] = n
 	}
 	for _, m := range is.Members {
-		if m.State != redlock.MemberVoting {
+		if m.State != admin.MemberVoting {
 			return 0, false
 		}
 		members |= fault.MastersOf(number[m.Address])
@@ -202,7 +203,7 @@ func (o *Operator) force(ctx context.Context, founders []string) error {
 	}
 	defer func() { _ = client.Close() }()
 	for end := time.Now().Add(o.Patience); ; fault.Wait(ctx, 100*time.Millisecond) {
-		err := client.ForceInit(ctx, 0)
+		err := admin.ForceInit(ctx, client, 0)
 		if err == nil {
 			o.count(&o.counts.Inits)
 			return nil
@@ -224,8 +225,8 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	of, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
-		is, err := client.Members(of)
-		var change *redlock.MemberChange
+		is, err := admin.Members(of, client)
+		var change *admin.MemberChange
 		if err == nil {
 			if change, err = o.restoring(is); err == nil {
 				return nil
@@ -233,7 +234,7 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 		}
 		if change != nil {
 			patient, give := context.WithTimeout(of, o.Patience) // a change may wait for members that never come back
-			if failed := client.ChangeMembers(patient, *change, nil); failed != nil {
+			if failed := admin.ChangeMembers(patient, client, *change, nil); failed != nil {
 				err = fmt.Errorf("%w: %w", err, failed)
 			}
 			give()
@@ -255,8 +256,8 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 
 // restoring returns the next change to restore the members, if there is one, and what is
 // not as it was.
-func (o *Operator) restoring(is redlock.Membership) (*redlock.MemberChange, error) {
-	state := map[string]redlock.MemberState{}
+func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
+	state := map[string]admin.MemberState{}
 	for _, m := range is.Members {
 		state[m.Address] = m.State
 	}
@@ -266,26 +267,26 @@ func (o *Operator) restoring(is redlock.Membership) (*redlock.MemberChange, erro
 			spare = m.Addr()
 		}
 	}
-	next := func(c redlock.MemberChange, format string, args ...any) (*redlock.MemberChange, error) {
+	next := func(c admin.MemberChange, format string, args ...any) (*admin.MemberChange, error) {
 		return &c, fmt.Errorf(format, args...)
 	}
 	for _, m := range o.Masters { // first, as the other changes need enough that vote
-		if state[m.Addr()] == redlock.MemberSuspended {
-			return next(redlock.ResumeMember(m.Addr()), "%s is suspended", m.Name())
+		if state[m.Addr()] == admin.MemberSuspended {
+			return next(admin.ResumeMember(m.Addr()), "%s is suspended", m.Name())
 		}
 	}
 	for _, m := range o.Masters[:o.Founders] {
 		switch is := state[m.Addr()]; {
 		case is == "" && spare != "" && members >= o.Founders: // with fewer, too few would vote meanwhile
-			return next(redlock.ReplaceMember(spare, m.Addr()), "%s has its place taken", m.Name())
+			return next(admin.ReplaceMember(spare, m.Addr()), "%s has its place taken", m.Name())
 		case is == "":
-			return next(redlock.AddMember(m.Addr()), "%s is no member", m.Name())
-		case is == redlock.MemberNew:
+			return next(admin.AddMember(m.Addr()), "%s is no member", m.Name())
+		case is == admin.MemberNew:
 			return nil, fmt.Errorf("%s is new", m.Name())
 		}
 	}
 	if spare != "" {
-		return next(redlock.RemoveMember(spare), "a spare is a member")
+		return next(admin.RemoveMember(spare), "a spare is a member")
 	}
 	if is.Unfinished {
 		return nil, errors.New("a change is not finished")

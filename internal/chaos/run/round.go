@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/chaos/check"
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/fault"
@@ -21,6 +22,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/operator"
 	"github.com/redlock-go/redlock/internal/chaos/play"
 	"github.com/redlock-go/redlock/internal/chaos/work"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -100,8 +102,8 @@ func (r *round) play(ctx context.Context) error {
 		Env: &fault.Env{
 			World: r.cluster, Processes: r.clients, Operator: r.members, Patience: quarantine + 6*time.Second,
 			Names: lockNames(r.number), Emit: r.out.Write,
-			Counter:  func(name string) string { return script.KeysOf(redlock.DefaultPrefix, name, "").Fence },
-			Register: script.RegisterKey(redlock.DefaultPrefix),
+			Counter:  func(name string) string { return script.KeysOf(limits.DefaultPrefix, name, "").Fence },
+			Register: script.RegisterKey(limits.DefaultPrefix),
 		},
 		Operator: r.members, Faults: r.faults, Phases: r.phases, Recovery: r.bounds().Recovery, Names: lockNames(r.number), Lists: r.scenario().always,
 		Story: r.scenario() != nil, Soon: r.scenario() != nil, Log: r.out, Events: history.NewReader(r.dir).Read, Says: r.Log,
@@ -119,7 +121,7 @@ func (r *round) find(rule, format string, args ...any) {
 
 // open returns an operator's client.
 func open(masters []cluster.Master) (*redlock.Client, error) {
-	return openPrefix(masters, redlock.DefaultPrefix)
+	return openPrefix(masters, limits.DefaultPrefix)
 }
 
 func openPrefix(masters []cluster.Master, prefix string) (*redlock.Client, error) {
@@ -134,11 +136,11 @@ func openPrefix(masters []cluster.Master, prefix string) (*redlock.Client, error
 func (r *round) welcome(ctx context.Context) error {
 	masters := r.cluster.Masters()
 	for _, s := range r.scenario().strangers() {
-		client, err := openPrefix(masters[s.Master:s.Master+1], cmp.Or(s.Prefix, redlock.DefaultPrefix))
+		client, err := openPrefix(masters[s.Master:s.Master+1], cmp.Or(s.Prefix, limits.DefaultPrefix))
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(client.Init(ctx, 0), client.Close()); err != nil {
+		if err := errors.Join(admin.Init(ctx, client, 0), client.Close()); err != nil {
 			return fmt.Errorf("chaos: founding a stranger: %w", err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/chaos/operator"
 	"github.com/redlock-go/redlock/internal/chaos/play"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -77,8 +78,8 @@ func Play(ctx context.Context, c Config) (Result, error) {
 	found, err := (&play.Round{
 		Env: &fault.Env{
 			World: w, Processes: processes, Operator: o, Patience: s.quarantine() + 6*time.Second, Names: s.lockNames(),
-			Counter:  func(name string) string { return script.KeysOf(redlock.DefaultPrefix, name, "").Fence },
-			Register: script.RegisterKey(redlock.DefaultPrefix), Emit: l.Write,
+			Counter:  func(name string) string { return script.KeysOf(limits.DefaultPrefix, name, "").Fence },
+			Register: script.RegisterKey(limits.DefaultPrefix), Emit: l.Write,
 		},
 		Operator: o, Faults: faults, Phases: s.phases(), Recovery: s.restored(), Names: s.lockNames(), Lists: s.list,
 		Soon: true, Log: l, Events: l.all, Says: says,

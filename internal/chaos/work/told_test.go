@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -35,7 +36,7 @@ func TestTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Init(t.Context(), 0); err != nil {
+	if err := admin.Init(t.Context(), client, 0); err != nil {
 		t.Fatal(err)
 	}
 	w := &worker{Settings: Settings{TTL: time.Second}, client: client, calls: newRecorder(out, 0, 1)}

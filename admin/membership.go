@@ -1,4 +1,4 @@
-package redlock
+package admin
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
 )
@@ -54,23 +56,24 @@ type OtherMaster struct {
 	Err    error  // why nothing is known of it
 }
 
-// Members asks the masters who may vote. Errors: ctx's error and cause; ErrClosed; or a
-// *QuorumError that tells why the members are not known.
-func (c *Client) Members(ctx context.Context) (Membership, error) {
-	c.check(ctx)
-	if err := c.enter(ctx); err != nil {
+// Members asks the masters who may vote. Errors: ctx's error and cause; redlock.ErrClosed; or a
+// *redlock.QuorumError that tells why the members are not known.
+func Members(ctx context.Context, client *redlock.Client) (Membership, error) {
+	c := core.Of(ctx, client)
+	leave, err := c.Enter(ctx)
+	if err != nil {
 		return Membership{}, err
 	}
-	defer c.calls.Done()
-	if _, err := c.firstView(ctx, opMembers, noName); err != nil {
+	defer leave()
+	if _, err := c.FirstView(ctx, opMembers); err != nil {
 		return Membership{}, err
 	}
-	d, err := c.members.Describe(ctx)
+	d, err := c.Members.Describe(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return Membership{}, contextError(ctx)
+		return Membership{}, printable.ContextError(ctx)
 	case err != nil:
-		return Membership{}, c.unknownMembers(opMembers, noName)
+		return Membership{}, c.UnknownMembers(opMembers)
 	}
 	t := d.View.Table
 	m := Membership{
@@ -84,6 +87,9 @@ func (c *Client) Members(ctx context.Context) (Membership, error) {
 	}
 	return m, nil
 }
+
+// ErrChangeRefused is returned by ChangeMembers when the change is not made.
+var ErrChangeRefused = errors.New("redlock: the members were not changed")
 
 // MemberChange is a change of the members: see ChangeMembers.
 type MemberChange struct{ change membership.Change }
@@ -126,30 +132,31 @@ func RemoveMember(address string) MemberChange {
 // The client's masters must include a majority of the members after the change, without
 // counting the one that joins. They must also include the one that joins.
 //
-// Errors: *OptionError if change has an empty address or is the zero MemberChange;
+// Errors: *redlock.OptionError if change has an empty address or is the zero MemberChange;
 // ErrChangeRefused, with the reason, if the change would leave too few members that
-// vote, or does not fit the members; ErrNeedsInit, if too many members lost their data;
-// ErrDenied, if the user lacks a right on a master that the change needs (nothing is
-// changed then); ctx's error and cause; ErrClosed; a *QuorumError if the members are not
+// vote, or does not fit the members; redlock.ErrNeedsInit, if too many members lost their data;
+// redlock.ErrDenied, if the user lacks a right on a master that the change needs (nothing is
+// changed then); ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if the members are not
 // known.
-func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progress func(string)) error {
-	c.check(ctx)
+func ChangeMembers(ctx context.Context, client *redlock.Client, change MemberChange, progress func(string)) error {
+	c := core.Of(ctx, client)
 	if progress == nil {
 		progress = func(string) {}
 	}
 	if err := change.validate(); err != nil {
 		return err
 	}
-	if err := c.enter(ctx); err != nil {
+	leave, err := c.Enter(ctx)
+	if err != nil {
 		return err
 	}
-	defer c.calls.Done()
-	v, err := c.firstView(ctx, opMembers, noName)
+	defer leave()
+	v, err := c.FirstView(ctx, opMembers)
 	if err != nil {
 		return err
 	}
 	was := slices.ContainsFunc(v.Table.Members, func(m membership.Member) bool { return m.Address == change.change.Address })
-	err = c.members.Make(ctx, change.change, progress)
+	err = c.Members.Make(ctx, change.change, progress)
 	if err == nil && change.change.Kind == membership.Remove && !was {
 		progress(fmt.Sprintf("%s is no member", change.change.Address))
 	}
@@ -157,10 +164,10 @@ func (c *Client) ChangeMembers(ctx context.Context, change MemberChange, progres
 		return fmt.Errorf("%w: %w", ErrChangeRefused, why)
 	}
 	if errors.Is(err, membership.ErrBeyondRepair) {
-		return fmt.Errorf("%w: %w", ErrNeedsInit, err)
+		return fmt.Errorf("%w: %w", redlock.ErrNeedsInit, err)
 	}
-	if err != nil && c.closed.Err() != nil {
-		return printable.Because(ErrClosed, err)
+	if err != nil && c.Closed.Err() != nil {
+		return printable.Because(redlock.ErrClosed, err)
 	}
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		return printable.Because(ctx.Err(), err)
@@ -173,11 +180,11 @@ func (m MemberChange) validate() error {
 	change := m.change
 	switch {
 	case change == (membership.Change{}):
-		return &OptionError{"change", "(the zero MemberChange)", "must be made with AddMember, ReplaceMember, SuspendMember, ResumeMember or RemoveMember"}
+		return &redlock.OptionError{Field: "change", Value: "(the zero MemberChange)", Rule: "must be made with AddMember, ReplaceMember, SuspendMember, ResumeMember or RemoveMember"}
 	case change.Address == "":
-		return &OptionError{"address", `""`, "must be that of a master"}
+		return &redlock.OptionError{Field: "address", Value: `""`, Rule: "must be that of a master"}
 	case change.Kind == membership.Replace && change.Replaced == "":
-		return &OptionError{"old address", `""`, "must be that of a member"}
+		return &redlock.OptionError{Field: "old address", Value: `""`, Rule: "must be that of a member"}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package redlock
+package admin
 
 import (
 	"context"
@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/core"
+	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -33,32 +36,33 @@ type NameList struct {
 // granted it, and a name may be listed although its holder has lost it. Inspect tells the
 // state of each name.
 //
-// Errors: bad input; ctx's error and cause; ErrClosed; a *QuorumError that tells why no master
+// Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError that tells why no master
 // answered.
-func (c *Client) Names(ctx context.Context, most int) (NameList, error) {
-	c.check(ctx)
+func Names(ctx context.Context, client *redlock.Client, most int) (NameList, error) {
+	c := core.Of(ctx, client)
 	if most < 1 {
-		return NameList{}, &OptionError{"most", most, "must be at least 1"}
+		return NameList{}, &redlock.OptionError{Field: "most", Value: most, Rule: "must be at least 1"}
 	}
-	if err := c.enter(ctx); err != nil {
+	leave, err := c.Enter(ctx)
+	if err != nil {
 		return NameList{}, err
 	}
-	defer c.calls.Done()
-	if err := c.mayAsk(ctx, opNames, "", nil); err != nil {
+	defer leave()
+	if err := c.MayAsk(ctx, opNames, ""); err != nil {
 		return NameList{}, err
 	}
-	v := c.members.View()
-	e := &QuorumError{Op: opNames, Reason: ErrNoQuorum, Need: 1, Lacks: v.Lacks}
-	for i, m := range c.masters {
+	v := c.Members.View()
+	e := &redlock.QuorumError{Op: opNames, Reason: redlock.ErrNoQuorum, Need: 1, Lacks: v.Lacks}
+	for i, m := range c.Masters {
 		err := v.Out[i]
 		if err == nil {
 			var list NameList
-			if list, err = c.namesOn(ctx, i, most); err == nil {
+			if list, err = namesOn(ctx, c, i, most); err == nil {
 				return list, nil
 			}
 		}
 		if ctx.Err() != nil {
-			return NameList{}, contextError(ctx)
+			return NameList{}, printable.ContextError(ctx)
 		}
 		e.Votes = append(e.Votes, voteOf(MasterView{Master: m.Name, Err: printable.Error(err)}))
 	}
@@ -66,10 +70,10 @@ func (c *Client) Names(ctx context.Context, most int) (NameList, error) {
 }
 
 // namesOn lists those of one master.
-func (c *Client) namesOn(ctx context.Context, index, most int) (NameList, error) {
-	m := c.masters[index]
+func namesOn(ctx context.Context, c *core.Client, index, most int) (NameList, error) {
+	m := c.Masters[index]
 	list := NameList{Master: m.Name}
-	pattern := unglob.Replace(c.prefix) + ":{*}:lock:*"
+	pattern := unglob.Replace(c.Prefix) + ":{*}:lock:*"
 	cursor := uint64(0)
 	for range scanSteps {
 		keys, next, err := m.Scan(ctx, cursor, pattern, scanStep)
@@ -77,7 +81,7 @@ func (c *Client) namesOn(ctx context.Context, index, most int) (NameList, error)
 			return NameList{}, fmt.Errorf("its keys cannot be listed: %w", err)
 		}
 		for _, key := range keys {
-			if name, ok := script.NameOf(key, c.prefix, MaxNameLen); ok {
+			if name, ok := script.NameOf(key, c.Prefix, limits.MaxNameLen); ok {
 				list.Names = append(list.Names, name)
 			}
 		}

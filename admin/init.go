@@ -1,15 +1,21 @@
-package redlock
+package admin
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
+
+// ErrNotFounded is returned by Init when the masters cannot be founded as one
+// deployment, say because one is another's.
+var ErrNotFounded = errors.New("redlock: not founded")
 
 // Init founds a deployment: from then on the client's masters are its members, with its
 // MaxTTL and drift. Call it once. The first client does not do it by itself, because a
@@ -24,35 +30,37 @@ import (
 // in ms, and floor. If these masters were used before, and handed out more than 1 000
 // tokens a second, floor must be at or above every token that they handed out.
 //
-// Errors: ErrNotFounded, with the reason, if these masters cannot be founded; ErrNoQuorum, if one
-// does not answer, or if the user lacks a right there (ErrDenied too, and nothing was changed); ctx's error and cause.
-func (c *Client) Init(ctx context.Context, floor fence.Token) error {
-	return c.init(ctx, floor, false)
+// Errors: ErrNotFounded, with the reason, if these masters cannot be founded; redlock.ErrNoQuorum, if one
+// does not answer, or if the user lacks a right there (redlock.ErrDenied too, and nothing was changed); ctx's error and cause.
+func Init(ctx context.Context, client *redlock.Client, floor fence.Token) error {
+	return found(ctx, client, floor, false)
 }
 
 // ForceInit makes a new deployment of the client's masters, whatever they belong to. Use
-// it when a majority of the members lost its data (ErrNeedsInit). All masters must
+// it when a majority of the members lost its data (redlock.ErrNeedsInit). All masters must
 // answer.
 //
 // An operator must decide this, because the data that is left cannot tell whether it is
 // right: no lock may be held any more (wait for the max ttl after the loss), floor must be
 // as for Init, and members that are not among the client's masters must be gone.
-func (c *Client) ForceInit(ctx context.Context, floor fence.Token) error {
-	return c.init(ctx, floor, true)
+func ForceInit(ctx context.Context, client *redlock.Client, floor fence.Token) error {
+	return found(ctx, client, floor, true)
 }
 
-func (c *Client) init(ctx context.Context, floor fence.Token, force bool) error {
-	if err := c.beginInit(ctx, floor); err != nil {
+func found(ctx context.Context, client *redlock.Client, floor fence.Token, force bool) error {
+	c := core.Of(ctx, client)
+	leave, err := enterInit(ctx, c, floor)
+	if err != nil {
 		return err
 	}
-	defer c.calls.Done()
-	err := c.members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), force)
+	defer leave()
+	err = c.Members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), force)
 	if why, refused := errors.AsType[*membership.RefusedError](err); refused {
 		return fmt.Errorf("%w: %w", ErrNotFounded, why)
 	} else if err != nil && ctx.Err() != nil {
-		return printable.Because(contextError(ctx), err)
+		return printable.Because(printable.ContextError(ctx), err)
 	} else if err != nil {
-		return fmt.Errorf("%w: Init needs all masters: %w", ErrNoQuorum, err)
+		return fmt.Errorf("%w: Init needs all masters: %w", redlock.ErrNoQuorum, err)
 	}
 	return nil
 }
@@ -79,15 +87,17 @@ type InitMaster struct {
 }
 
 // PlanInit returns what Init with this floor would find and do, and changes nothing. Errors: bad
-// input; ctx's error and cause; ErrClosed.
-func (c *Client) PlanInit(ctx context.Context, floor fence.Token) (InitPlan, error) {
-	if err := c.beginInit(ctx, floor); err != nil {
+// input; ctx's error and cause; redlock.ErrClosed.
+func PlanInit(ctx context.Context, client *redlock.Client, floor fence.Token) (InitPlan, error) {
+	c := core.Of(ctx, client)
+	leave, err := enterInit(ctx, c, floor)
+	if err != nil {
 		return InitPlan{}, err
 	}
-	defer c.calls.Done()
-	states, does, refused := c.members.Inspect(ctx)
+	defer leave()
+	states, does, refused := c.Members.Inspect(ctx)
 	if ctx.Err() != nil {
-		return InitPlan{}, contextError(ctx)
+		return InitPlan{}, printable.ContextError(ctx)
 	}
 	plan := InitPlan{Does: does, AtLeast: max(fence.Token(membership.FoundingFloor()), floor)}
 	for _, state := range states {
@@ -99,11 +109,10 @@ func (c *Client) PlanInit(ctx context.Context, floor fence.Token) (InitPlan, err
 	return plan, nil
 }
 
-// beginInit is enter for Init and PlanInit.
-func (c *Client) beginInit(ctx context.Context, floor fence.Token) error {
-	c.check(ctx)
+// enterInit is Enter for Init and PlanInit.
+func enterInit(ctx context.Context, c *core.Client, floor fence.Token) (leave func(), err error) {
 	if floor > script.MaxFloor {
-		return &OptionError{"floor", floor, fmt.Sprintf("must be at most %d: the counters end at %d", int64(script.MaxFloor), int64(script.MaxCounter))}
+		return nil, &redlock.OptionError{Field: "floor", Value: floor, Rule: fmt.Sprintf("must be at most %d: the counters end at %d", int64(script.MaxFloor), int64(script.MaxCounter))}
 	}
-	return c.enter(ctx)
+	return c.Enter(ctx)
 }

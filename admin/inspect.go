@@ -1,9 +1,8 @@
-package redlock
+package admin
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/core"
+	"github.com/redlock-go/redlock/internal/identity"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
@@ -36,7 +38,7 @@ const (
 	LockFree    LockState = "free"    // nobody has it
 	LockHeld    LockState = "held"    // its holder has it, or asked for it at this moment
 	LockRead    LockState = "read"    // readers have it, or asked for it at this moment
-	LockLingers LockState = "lingers" // its holder is done with it, and the masters keep it taken for a while: HoldAtLeast
+	LockLingers LockState = "lingers" // its holder is done with it, and the masters keep it taken for a while: redlock.HoldAtLeast
 	LockKept    LockState = "kept"    // nobody has it: for a moment a master keeps it for the waiter it called
 )
 
@@ -56,7 +58,7 @@ type LockView struct {
 // Since is when the holder, or the one that left the lock to linger, asked for the lock, by the
 // clock of its host. It is for people to read, because a clock may be wrong. It is zero if nobody
 // has the lock, or if readers have it: see ReaderView.Since.
-func (v LockView) Since() time.Time { return sinceOf(v.Owner) }
+func (v LockView) Since() time.Time { return identity.Since(v.Owner) }
 
 // ReaderView is what is known of a reader.
 type ReaderView struct {
@@ -66,7 +68,7 @@ type ReaderView struct {
 }
 
 // Since is when the reader asked for the lock, by the clock of its host, as that of LockView.
-func (v ReaderView) Since() time.Time { return sinceOf(v.Owner) }
+func (v ReaderView) Since() time.Time { return identity.Since(v.Owner) }
 
 // MasterView is what one master said.
 type MasterView struct {
@@ -79,7 +81,7 @@ type MasterView struct {
 // if no master knows them yet, or knows them any more.
 type Holder struct {
 	Client string // its id, random
-	Name   string // that of WithName
+	Name   string // that of redlock.WithName
 	Host   string
 	PID    int
 }
@@ -107,29 +109,30 @@ func (h Holder) String() string {
 // that a lock is free when a majority reports that nobody has it. Otherwise, for example while
 // contenders split the votes, the state is LockUnknown, and the inspection has what each master
 // said. A holder that is named may still be asking for the lock; then its token is not known.
-// Nor is it certain that the holder has the lock: only Verify with its token tells that.
+// Nor is it certain that the holder has the lock: only Client.Verify with its token tells that.
 //
 // The answer is about one moment, which is past when Inspect returns. It is for people, and
 // for finding the holder. No decision about a lock may depend on it.
 //
-// Errors: bad input; ctx's error and cause; ErrClosed; a *QuorumError if too few masters
+// Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if too few masters
 // answered. With the last one, the inspection has what they said.
-func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
-	c.check(ctx)
-	if err := validateName(name); err != nil {
+func Inspect(ctx context.Context, client *redlock.Client, name string) (Inspection, error) {
+	c := core.Of(ctx, client)
+	if err := c.CheckName(name); err != nil {
 		return Inspection{}, err
 	}
-	if err := c.enter(ctx); err != nil {
+	leave, err := c.Enter(ctx)
+	if err != nil {
 		return Inspection{}, err
 	}
-	defer c.calls.Done()
-	deadline := c.now().Add(c.requestTimeout)
+	defer leave()
+	deadline := c.Now().Add(c.RequestTimeout)
 	in := Inspection{Name: name}
-	if err := c.mayAsk(ctx, opInspect, name, nil); err != nil {
-		return c.inspectBlindly(ctx, in, err)
+	if err := c.MayAsk(ctx, opInspect, name); err != nil {
+		return inspectBlindly(ctx, c, in, err)
 	}
-	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
-		views, err := c.lookAt(ctx, v, name, deadline.Sub(c.now()))
+	err = c.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
+		views, err := lookAt(ctx, c, v, name, deadline.Sub(c.Now()))
 		if err != nil {
 			return err
 		}
@@ -138,7 +141,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 		if answered(views) >= q.Need {
 			return nil
 		}
-		e := &QuorumError{Op: opInspect, Name: name, Reason: ErrNoQuorum, Need: q.Need, Lacks: v.Lacks}
+		e := &redlock.QuorumError{Op: opInspect, Name: name, Reason: redlock.ErrNoQuorum, Need: q.Need, Lacks: v.Lacks}
 		for _, m := range views {
 			e.Votes = append(e.Votes, voteOf(m))
 		}
@@ -150,12 +153,12 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 var errVotersUnknown = errors.New("it does not count: it is not known who votes")
 
 // inspectBlindly asks the masters though too few of them answer to tell who votes, which is why.
-func (c *Client) inspectBlindly(ctx context.Context, in Inspection, why error) (Inspection, error) {
-	q, ok := errors.AsType[*QuorumError](why)
+func inspectBlindly(ctx context.Context, c *core.Client, in Inspection, why error) (Inspection, error) {
+	q, ok := errors.AsType[*redlock.QuorumError](why)
 	if !ok {
 		return Inspection{}, why
 	}
-	views, err := c.lookAt(ctx, nil, in.Name, c.requestTimeout)
+	views, err := lookAt(ctx, c, nil, in.Name, c.RequestTimeout)
 	if err != nil {
 		return Inspection{}, err
 	}
@@ -163,40 +166,40 @@ func (c *Client) inspectBlindly(ctx context.Context, in Inspection, why error) (
 	return in, why
 }
 
-func voteOf(m MasterView) Vote {
-	vote := Vote{Master: m.Master, Answer: Granted, Err: m.Err}
+func voteOf(m MasterView) redlock.Vote {
+	vote := redlock.Vote{Master: m.Master, Answer: redlock.Granted, Err: m.Err}
 	switch {
-	case errors.Is(m.Err, ErrNotMember), errors.Is(m.Err, script.ErrVersion):
-		vote.Answer = Refused
+	case errors.Is(m.Err, redlock.ErrNotMember), errors.Is(m.Err, script.ErrVersion):
+		vote.Answer = redlock.Refused
 	case m.Err != nil:
-		vote.Answer = Unknown
+		vote.Answer = redlock.Unknown
 	}
 	return vote
 }
 
 // lookAt asks all masters, past the queue. The view is nil if it is not known who votes.
-func (c *Client) lookAt(ctx context.Context, v *membership.View, name string, timeout time.Duration) ([]MasterView, error) {
+func lookAt(ctx context.Context, c *core.Client, v *membership.View, name string, timeout time.Duration) ([]MasterView, error) {
 	type answer struct {
 		master int
 		view   MasterView
 	}
-	answers := make(chan answer, len(c.masters))
+	answers := make(chan answer, len(c.Masters))
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	views := make([]MasterView, len(c.masters))
-	for i, m := range c.masters {
+	views := make([]MasterView, len(c.Masters))
+	for i, m := range c.Masters {
 		views[i] = MasterView{Master: m.Name, Err: quorum.ErrNoAnswer, LockView: LockView{State: LockUnknown}}
-		c.calls.Go(func() { answers <- answer{i, c.lookAtOne(asking, v, name, i)} })
+		c.Go(func() { answers <- answer{i, lookAtOne(asking, c, v, name, i)} })
 	}
 	for range views {
 		select {
 		case a := <-answers:
 			views[a.master] = a.view
-		case <-c.closed.Done():
-			return nil, ErrClosed
+		case <-c.Closed.Done():
+			return nil, redlock.ErrClosed
 		case <-asking.Done():
 			if ctx.Err() != nil {
-				return nil, contextError(ctx)
+				return nil, printable.ContextError(ctx)
 			}
 			return views, nil
 		}
@@ -207,11 +210,11 @@ func (c *Client) lookAt(ctx context.Context, v *membership.View, name string, ti
 var inspectScript = master.NewScript(script.InspectSource)
 
 // lookAtOne asks one master, and who its holder is.
-func (c *Client) lookAtOne(ctx context.Context, v *membership.View, name string, index int) MasterView {
-	m := c.masters[index]
-	k := script.KeysOf(c.prefix, name, "")
+func lookAtOne(ctx context.Context, c *core.Client, v *membership.View, name string, index int) MasterView {
+	m := c.Masters[index]
+	k := script.KeysOf(c.Prefix, name, "")
 	view := MasterView{Master: m.Name, LockView: LockView{State: LockUnknown}}
-	texts, err := m.EvalTexts(ctx, inspectScript, []string{script.RegisterKey(c.prefix), k.Lock, k.Queue})
+	texts, err := m.EvalTexts(ctx, inspectScript, []string{script.RegisterKey(c.Prefix), k.Lock, k.Queue})
 	if err == nil && (len(texts) < 4 || len(texts)%2 != 0) {
 		err = fmt.Errorf("it replied %d values, which no master does", len(texts))
 	}
@@ -227,13 +230,13 @@ func (c *Client) lookAtOne(ctx context.Context, v *membership.View, name string,
 	case texts[0] != v.Version:
 		view.Err = script.ErrVersion
 	}
-	view.LockView = c.lockView(texts[1], texts[2], texts[3], texts[4:])
-	c.nameHolders(ctx, m, &view.LockView)
+	view.LockView = lockView(c.Prefix, texts[1], texts[2], texts[3], texts[4:])
+	nameHolders(ctx, c.Prefix, m, &view.LockView)
 	return view
 }
 
 // nameHolders asks a master who the clients are that it has named by their ids.
-func (c *Client) nameHolders(ctx context.Context, m *master.Master, view *LockView) {
+func nameHolders(ctx context.Context, prefix string, m *master.Master, view *LockView) {
 	owners, holders := []*string{&view.Owner}, []*Holder{&view.Holder}
 	for i := range view.Readers {
 		owners, holders = append(owners, &view.Readers[i].Owner), append(holders, &view.Readers[i].Holder)
@@ -242,7 +245,7 @@ func (c *Client) nameHolders(ctx context.Context, m *master.Master, view *LockVi
 	var who []*Holder
 	for _, h := range holders {
 		if h.Client != "" {
-			asked, who = append(asked, master.Text("get", script.ClientKey(c.prefix, h.Client))), append(who, h)
+			asked, who = append(asked, master.Text("get", script.ClientKey(prefix, h.Client))), append(who, h)
 		}
 	}
 	if len(asked) > 0 {
@@ -258,13 +261,13 @@ func (c *Client) nameHolders(ctx context.Context, m *master.Master, view *LockVi
 }
 
 // lockView reads what a master has of a lock.
-func (c *Client) lockView(value, pttl, waiting string, readers []string) LockView {
+func lockView(prefix, value, pttl, waiting string, readers []string) LockView {
 	stored := script.ParseStored(value)
 	view := LockView{State: LockFree}
 	view.Waiting, _ = strconv.Atoi(waiting)
 	view.Remaining = remainingOf(pttl)
 	for i := 0; i < len(readers); i += 2 {
-		view.Readers = append(view.Readers, ReaderView{readers[i], Holder{Client: clientOf(readers[i])}, remainingOf(readers[i+1])})
+		view.Readers = append(view.Readers, ReaderView{readers[i], Holder{Client: identity.ClientOf(readers[i])}, remainingOf(readers[i+1])})
 	}
 	switch {
 	case len(view.Readers) > 0:
@@ -274,13 +277,13 @@ func (c *Client) lockView(value, pttl, waiting string, readers []string) LockVie
 	case stored.KeptFor != "":
 		view.State = LockKept
 		channel := stored.KeptFor[strings.IndexByte(stored.KeptFor, '}')+1:] // without {read} or {next}
-		view.Holder.Client = strings.TrimPrefix(channel, channelOf(c.prefix, ""))
+		view.Holder.Client = strings.TrimPrefix(channel, identity.Channel(prefix, ""))
 	case stored.Owner != "":
 		view.State, view.Owner = LockHeld, stored.Owner
 		if stored.Lingers {
 			view.State = LockLingers
 		}
-		view.Holder.Client = clientOf(stored.Owner)
+		view.Holder.Client = identity.ClientOf(stored.Owner)
 		view.Depth, view.Grant, view.Token = stored.Depth, uint64(stored.Grant), fence.Token(stored.Token)
 	}
 	return view
@@ -297,8 +300,7 @@ func remainingOf(text string) time.Duration {
 
 // tell takes what a master has of the client.
 func (h *Holder) tell(text string) {
-	var who identity
-	if json.Unmarshal([]byte(text), &who) == nil {
+	if who, ok := identity.Read(text); ok {
 		h.Name, h.Host, h.PID = printable.Text(who.Name), printable.Text(who.Host), who.PID
 	}
 }

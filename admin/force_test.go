@@ -1,0 +1,136 @@
+package admin_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/testmasters"
+)
+
+// The lock is taken from whom an inspection names, and from nobody who came later: a holder, readers, or one that left it to
+// linger, also if it was held when it was shown.
+func TestForceUnlockTakesWhatWasShown(t *testing.T) {
+	t.Parallel()
+	onBoth(t, 5, func(t *testing.T, d *testmasters.Deployment) {
+		old, operator := reached(t, d), reached(t, d)
+		lock := func() *redlock.Lock { return try(t, old, "job", redlock.WithoutWatchdog()) }
+		read := func() *redlock.Lock {
+			lock, err := old.TryRLock(background, "job", redlock.WithoutWatchdog())
+			must(t, err)
+			return lock
+		}
+		lingers := func() *redlock.Lock { return try(t, old, "job", redlock.HoldAtLeast(30*time.Second)) }
+		for _, x := range []struct {
+			claim               string
+			has                 []func() *redlock.Lock
+			leftBefore, leftNow bool
+		}{
+			{"a holder", []func() *redlock.Lock{lock}, false, false},
+			{"readers", []func() *redlock.Lock{read, read}, false, false},
+			{"one that left", []func() *redlock.Lock{lingers}, true, false},
+			{"one that leaves", []func() *redlock.Lock{lingers}, false, true},
+		} {
+			leave := func(locks []*redlock.Lock) {
+				for _, l := range locks {
+					must(t, l.Unlock(background))
+				}
+				settled(t, old, 5)
+			}
+			locked := func() (locks []*redlock.Lock) {
+				for _, one := range x.has {
+					locks = append(locks, one())
+				}
+				settled(t, old, 5)
+				return locks
+			}
+			first := locked()
+			if x.leftBefore {
+				leave(first)
+			}
+			shown := inspect(t, operator, "job")
+			if x.leftNow {
+				leave(first)
+			}
+			token, err := admin.ForceUnlock(background, operator, shown)
+			must(t, err)
+			for _, l := range first {
+				if token <= l.LastToken() {
+					t.Errorf("%s: token %v after %v", x.claim, token, l.LastToken())
+				}
+				if !x.leftBefore && !x.leftNow {
+					requireErr(t, l.Extend(background, 5*time.Second), redlock.ErrLost)
+				}
+			}
+			free(t, d, "job")
+
+			later := locked()
+			_, err = admin.ForceUnlock(background, operator, shown)
+			requireErr(t, err, redlock.ErrHeld)
+			for _, l := range later {
+				must(t, l.Extend(background, 20*time.Second))
+			}
+			leave(later)
+			if x.leftBefore || x.leftNow {
+				if _, err := admin.ForceUnlock(background, operator, inspect(t, operator, "job")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			free(t, d, "job")
+		}
+	})
+}
+
+// A holder that has a bare quorum, of which one master does not answer, is named by no
+// majority.
+func TestForceUnlockTakesWhatMayHold(t *testing.T) {
+	t.Parallel()
+	onBoth(t, 5, func(t *testing.T, d *testmasters.Deployment) {
+		old, operator := reached(t, d), reached(t, d)
+		lock := try(t, old, "job", redlock.WithoutWatchdog())
+		settled(t, old, 5)
+		for _, r := range d.Raw[3:] {
+			must(t, r.Del(background, lockKey("job")).Err())
+		}
+		d.Die(0)
+		shown := inspect(t, operator, "job")
+		if shown.Quorum.State != admin.LockUnknown {
+			t.Fatalf("the quorum has %+v", shown.Quorum)
+		}
+		token, err := admin.ForceUnlock(background, operator, shown)
+		must(t, err)
+		if token <= lock.Token() {
+			t.Errorf("token %v after %v", token, lock.Token())
+		}
+		d.Revive(0)
+		settled(t, old, 5)
+		requireErr(t, lock.Extend(background, 5*time.Second), redlock.ErrLost)
+	})
+}
+
+// If nobody is shown, only the token moves on; and with too few masters the error says whose it is.
+func TestForceUnlockOfNobody(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		c := reached(t, d)
+		shown := inspect(t, c, "job")
+		one, err := admin.ForceUnlock(background, c, shown)
+		must(t, err)
+		other, err := admin.ForceUnlock(background, c, shown)
+		must(t, err)
+		if other <= one {
+			t.Errorf("token %v after %v", other, one)
+		}
+		shown.Quorum.Readers = slices.Repeat([]admin.ReaderView{{Owner: "c.1"}}, 2)
+		d.Die(0)
+		d.Die(1)
+		_, err = admin.ForceUnlock(background, c, shown)
+		requireErr(t, err, redlock.ErrNoQuorum)
+		if q, _ := errors.AsType[*redlock.QuorumError](err); q.Op != "force unlock" || len(q.Votes) != 3 {
+			t.Error(err)
+		}
+	})
+}

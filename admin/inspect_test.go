@@ -1,0 +1,258 @@
+package admin_test
+
+import (
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/identity"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testmasters"
+)
+
+// ttl is that of the holds that are looked at.
+const ttl = 3 * time.Second
+
+func TestInspectNamesReaders(t *testing.T) {
+	t.Parallel()
+	onBoth(t, 5, inspectNamesReaders)
+}
+
+func inspectNamesReaders(t *testing.T, d *testmasters.Deployment) {
+	one, other, asker := reached(t, d, redlock.WithName("one")), reached(t, d, redlock.WithName("other")), reached(t, d)
+	long, err := one.TryRLock(background, "job", redlock.WithTTL(2*ttl))
+	must(t, err)
+	short, err := other.TryRLock(background, "job", redlock.WithTTL(ttl), redlock.WithoutWatchdog())
+	must(t, err)
+	announced(t, d, long)
+	announced(t, d, short)
+	settled(t, one, 5)
+	settled(t, other, 5)
+	in := inspect(t, asker, "job")
+	q := in.Quorum
+	if q.State != admin.LockRead || q.Owner != "" || q.Token != 0 || len(q.Readers) != 2 {
+		t.Fatalf("the quorum has %+v", q)
+	}
+	for i, want := range []struct {
+		name string
+		lock *redlock.Lock
+		ttl  time.Duration
+	}{{"other", short, ttl}, {"one", long, 2 * ttl}} {
+		if r := q.Readers[i]; r.Holder.Name != want.name || r.Owner != owner(want.lock) || r.Remaining <= 0 || r.Remaining > want.ttl {
+			t.Errorf("reader %d is %+v, want %s", i, r, want.name)
+		}
+	}
+	if q.Remaining != q.Readers[1].Remaining {
+		t.Errorf("free in %v, and the last reader ends in %v", q.Remaining, q.Readers[1].Remaining)
+	}
+
+	settled(t, one, 5)
+	for _, r := range d.Raw[:3] { // no majority has them
+		must(t, r.Del(background, lockKey("job")).Err())
+	}
+	if q := inspect(t, asker, "job").Quorum; q.State == admin.LockRead || len(q.Readers) > 0 {
+		t.Errorf("on two of five masters: %+v", q)
+	}
+	_ = errors.Join(long.Unlock(background), short.Unlock(background))
+}
+
+func TestInspectNamesTheHolder(t *testing.T) {
+	t.Parallel()
+	onBoth(t, 5, inspectNamesTheHolder)
+}
+
+func inspectNamesTheHolder(t *testing.T, d *testmasters.Deployment) {
+	holder, asker := reached(t, d, redlock.WithName("payroll"), redlock.WithTTL(ttl)), reached(t, d)
+	in := inspect(t, asker, "job")
+	if !reflect.DeepEqual(in.Quorum, admin.LockView{State: admin.LockFree}) || in.Name != "job" || in.Need != 3 || len(in.Masters) != 5 {
+		t.Errorf("nobody has it: %+v", in)
+	}
+
+	lock := try(t, holder, "job")
+	announced(t, d, lock)
+	settled(t, holder, 5)
+	host, _ := os.Hostname()
+	want := admin.Holder{Client: identity.ClientOf(owner(lock)), Name: "payroll", Host: host, PID: os.Getpid()}
+	in = inspect(t, asker, "job")
+	q := in.Quorum
+	if q.State != admin.LockHeld || q.Holder != want || q.Token != lock.Token() || q.Depth != 1 || q.Waiting != 0 || q.Owner != owner(lock) ||
+		q.Remaining <= 0 || q.Remaining > ttl {
+		t.Errorf("the quorum has %+v", q)
+	}
+	for _, m := range in.Masters {
+		if m.Err != nil || m.State != admin.LockHeld || m.Holder != want || m.Grant == 0 || m.Master == "" {
+			t.Errorf("%s has %+v", m.Master, m)
+		}
+	}
+
+	inner := reenter(t, holder, lock)
+	waiter := goLock(t, reached(t, d), "job")
+	inLine(t, d, "job", 1)
+	settled(t, holder, 5)
+	if q := inspect(t, asker, "job").Quorum; q.Depth != 2 || q.Waiting != 1 {
+		t.Errorf("entered again, and one waits: %+v", q)
+	}
+	must(t, inner.Unlock(background))
+	must(t, lock.Unlock(background))
+	next := <-waiter
+	if q := inspect(t, asker, "job").Quorum; q.State != admin.LockHeld || q.Token != next.Token() || q.Owner != owner(next) {
+		t.Errorf("the next one holds: %+v", q)
+	}
+	must(t, next.Unlock(background))
+	free(t, d, "job")
+	if q := inspect(t, asker, "job").Quorum; q.State != admin.LockFree {
+		t.Errorf("free again: %+v", q)
+	}
+}
+
+func reenter(t *testing.T, c *redlock.Client, lock *redlock.Lock) *redlock.Lock {
+	t.Helper()
+	inner, err := c.TryLock(lock.Context(), lock.Name())
+	must(t, err)
+	return inner
+}
+
+// goLock waits for the lock in a goroutine of its own.
+func goLock(t *testing.T, c *redlock.Client, name string) <-chan *redlock.Lock {
+	got := make(chan *redlock.Lock, 1)
+	go func() {
+		lock, err := c.Lock(background, name, redlock.WithWait(patience))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- lock
+	}()
+	return got
+}
+
+// A name that lingers is told with who left it.
+func TestInspectNamesWhoLeft(t *testing.T) {
+	t.Parallel()
+	onBoth(t, 5, func(t *testing.T, d *testmasters.Deployment) {
+		c, asker := reached(t, d), reached(t, d)
+		lock := try(t, c, "job", redlock.HoldAtLeast(20*time.Second))
+		settled(t, c, 5)
+		must(t, lock.Unlock(background))
+		settled(t, c, 5)
+		q := inspect(t, asker, "job").Quorum
+		if q.State != admin.LockLingers || q.Owner != owner(lock) || q.Token != lock.Token() || q.Depth != 0 || q.Since().IsZero() {
+			t.Errorf("the quorum has %+v", q)
+		}
+	})
+}
+
+// A client that the masters do not know is told by its id.
+func TestInspectOfAClientThatIsForgotten(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		c := reached(t, d, redlock.WithName("one"))
+		lock := try(t, c, "job")
+		announced(t, d, lock)
+		client := identity.ClientOf(owner(lock))
+		for i, r := range d.Raw {
+			if got := inspect(t, c, "job").Quorum.Holder; got.Name != "one" || !strings.HasPrefix(got.String(), "one, process ") {
+				t.Errorf("%d masters forgot it, and the holder is %+v, %v", i, got, got)
+			}
+			must(t, r.Del(background, script.ClientKey(limits.DefaultPrefix, client)).Err())
+		}
+		if got := inspect(t, c, "job").Quorum.Holder; got != (admin.Holder{Client: client}) || got.String() != "client "+client {
+			t.Errorf("no master knows it, and the holder is %+v, %v", got, got)
+		}
+		must(t, lock.Unlock(background))
+	})
+}
+
+func TestInspectNamesNobodyWithoutAMajority(t *testing.T) {
+	t.Parallel()
+	onBoth(t, 5, inspectNamesNobodyWithoutAMajority)
+}
+
+// What a quorum does not say of one owner is said of nobody.
+func inspectNamesNobodyWithoutAMajority(t *testing.T, d *testmasters.Deployment) {
+	c := reached(t, d)
+	must(t, try(t, c, "another").Unlock(background))
+	key := lockKey("job")
+	for i, value := range []string{"a.1 1 7 ", "a.1 1 7 ", "a.2 1 8 ", "\x1b[2J.3 1 9 ", "no lock at all, but words"} {
+		must(t, d.Raw[i].Set(background, key, value, time.Minute).Err())
+	}
+	in := inspect(t, c, "job")
+	if in.Quorum.State != admin.LockUnknown || in.Quorum.Owner != "" || in.Quorum.Holder != (admin.Holder{}) || in.Quorum.Token != 0 {
+		t.Errorf("of a split lock the quorum says %+v", in.Quorum)
+	}
+	for i, want := range []admin.LockView{
+		{State: admin.LockHeld, Owner: "a.1", Holder: admin.Holder{Client: "a"}, Grant: 7, Depth: 1},
+		{State: admin.LockHeld, Owner: "a.1", Holder: admin.Holder{Client: "a"}, Grant: 7, Depth: 1},
+		{State: admin.LockHeld, Owner: "a.2", Holder: admin.Holder{Client: "a"}, Grant: 8, Depth: 1},
+		{State: admin.LockHeld, Owner: `\x1b[2J.3`, Holder: admin.Holder{Client: `\x1b[2J`}, Grant: 9, Depth: 1},
+		{State: admin.LockUnknown},
+	} {
+		got := in.Masters[i].LockView
+		if got.Remaining <= 0 || got.Remaining > time.Minute {
+			t.Errorf("master %d: %v remain", i, got.Remaining)
+		}
+		got.Remaining = 0
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("master %d: %+v, want %+v", i, got, want)
+		}
+	}
+	must(t, d.Raw[3].Del(background, key).Err())
+	must(t, d.Raw[4].Set(background, key, " redlock:waits:b", time.Minute).Err())
+	in = inspect(t, c, "job")
+	if in.Quorum.State != admin.LockUnknown || in.Masters[3].State != admin.LockFree || in.Masters[4].State != admin.LockKept || in.Masters[4].Holder.Client != "b" {
+		t.Errorf("%+v", in)
+	}
+	must(t, d.Raw[2].Set(background, key, "a.1 2 6 8+", time.Minute).Err())
+	in = inspect(t, c, "job")
+	if in.Quorum.State != admin.LockHeld || in.Quorum.Owner != "a.1" || in.Quorum.Token != 0 || in.Quorum.Depth != 1 {
+		t.Errorf("a majority has one owner: %+v", in.Quorum)
+	}
+
+	d.Die(0)
+	d.Die(1)
+	must(t, d.Raw[2].Del(background, key).Err())
+	must(t, d.Raw[3].Del(background, key).Err())
+	in, err := admin.Inspect(background, c, "job")
+	must(t, err)
+	if in.Quorum.State != admin.LockFree || in.Masters[0].Err == nil || in.Masters[0].State != admin.LockUnknown {
+		t.Errorf("three say that nobody has it: %+v", in)
+	}
+	d.Die(2)
+	in, err = admin.Inspect(background, c, "job")
+	requireErr(t, err, redlock.ErrNoQuorum)
+	if len(in.Masters) != 5 || in.Masters[3].State != admin.LockFree || in.Quorum.State != admin.LockUnknown || errors.Is(err, redlock.ErrNotAcquired) {
+		t.Errorf("two of five: %+v, %v", in, err)
+	}
+	in, err = admin.Inspect(background, d.Client(busy()...), "job") // by one who does not know who votes
+	requireErr(t, err, redlock.ErrNoQuorum)
+	if len(in.Masters) != 5 || in.Need != 3 || in.Masters[0].State != admin.LockUnknown || in.Masters[4].State != admin.LockKept || in.Masters[4].Err == nil || in.Quorum.State != admin.LockUnknown {
+		t.Errorf("two of five, and nobody knows who votes: %+v, %v", in, err)
+	}
+}
+
+// Inspect changes nothing: it works for a user who may not write.
+func TestInspectOnlyReads(t *testing.T) {
+	t.Parallel()
+	d := testmasters.Processes(t, 3)
+	c := reached(t, d, redlock.WithName("one"))
+	lock := try(t, c, "job")
+	announced(t, d, lock)
+	settled(t, c, 3)
+	var urls []string
+	for i, r := range d.Raw {
+		must(t, r.Do(background, "ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+@connection", "+eval", "+evalsha", "+script", "+info", "+config|get").Err())
+		urls = append(urls, "redis://reader:pw@"+address(d, i))
+	}
+	reader, err := redlock.Open(urls, busy()...)
+	must(t, err)
+	defer func() { must(t, reader.Close()) }()
+	if got := inspect(t, reader, "job").Quorum; got.State != admin.LockHeld || got.Holder.Name != "one" || got.Token != lock.Token() {
+		t.Errorf("%+v", got)
+	}
+	must(t, lock.Unlock(background))
+}

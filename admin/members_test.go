@@ -1,0 +1,125 @@
+package admin_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/testmasters"
+)
+
+// Changes that would leave too few members that vote, or do not fit, are refused.
+func TestChangesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	testmasters.VirtualBlank(t, 4, func(t *testing.T, d *testmasters.Deployment) {
+		must(t, admin.Init(background, d.ClientOn([]int{0, 1, 2}, short()...), 0))
+		c := d.Client(short()...)
+		must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 0)), nil))
+		must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 0)), nil)) // it is
+		for says, change := range map[string]admin.MemberChange{
+			"only 1 of 3 members would vote": admin.SuspendMember(address(d, 1)),
+			"only 2 of 4 members would vote": admin.AddMember(address(d, 3)),
+			"is no member":                   admin.SuspendMember(address(d, 3)),
+			"is a member already":            admin.ReplaceMember(address(d, 1), address(d, 0)),
+			"elsewhere:6379 is no member":    admin.ReplaceMember("elsewhere:6379", address(d, 3)),
+		} {
+			err := admin.ChangeMembers(background, c, change, nil)
+			requireErr(t, err, admin.ErrChangeRefused)
+			requireSays(t, err, says)
+		}
+		for _, change := range []admin.MemberChange{
+			{}, admin.AddMember(""), admin.ReplaceMember("", address(d, 3)), admin.ReplaceMember(address(d, 1), ""),
+			admin.SuspendMember(""), admin.ResumeMember(""), admin.RemoveMember(""),
+		} {
+			requireErr(t, admin.ChangeMembers(background, c, change, nil), redlock.ErrBadOption)
+		}
+		var says []string // a removal can be repeated
+		must(t, admin.ChangeMembers(background, c, admin.RemoveMember("elsewhere:6379"), func(text string) { says = append(says, text) }))
+		if got := strings.Join(says, "; "); got != "elsewhere:6379 is no member" {
+			t.Errorf("told %q", got)
+		}
+		must(t, admin.ChangeMembers(background, c, admin.ResumeMember(address(d, 0)), nil))
+		requireSays(t, admin.ChangeMembers(background, c, admin.AddMember("elsewhere:6379"), nil), "is none of the masters")
+		must(t, try(t, c, "job").Unlock(background))
+		d.Die(3)
+		ctx, cancel := context.WithTimeout(background, 3*time.Second)
+		defer cancel()
+		var told []string
+		err := admin.ChangeMembers(ctx, c, admin.AddMember(address(d, 3)), func(text string) { told = append(told, text) })
+		requireErr(t, err, context.DeadlineExceeded)
+		if !strings.Contains(fmt.Sprint(told), "does not answer") {
+			t.Error(told)
+		}
+		one := d.ClientOn([]int{0}, short(redlock.WithPrefix("one"))...)
+		must(t, admin.Init(background, one, 0))
+		two := d.ClientOn([]int{0, 1}, short(redlock.WithPrefix("one"))...)
+		requireErr(t, admin.ChangeMembers(background, two, admin.AddMember(address(d, 1)), nil), admin.ErrChangeRefused)
+	})
+}
+
+// A change that too many members that lost their data keep from being made says so.
+func TestAChangeOfWhatIsBeyondRepair(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		c := reached(t, d)
+		for _, r := range d.Raw[:2] {
+			must(t, r.FlushAll(background).Err())
+		}
+		ctx, cancel := context.WithTimeout(background, 10*time.Second)
+		defer cancel()
+		requireErr(t, admin.ChangeMembers(ctx, c, admin.SuspendMember(address(d, 0)), nil), redlock.ErrNeedsInit)
+	})
+}
+
+// What an operator reads of the members: which masters they are, why one does not answer, how long
+// one that does not vote has to wait, and what the masters are that are no members.
+func TestWhatIsToldOfMembers(t *testing.T) {
+	t.Parallel()
+	testmasters.VirtualBlank(t, 5, func(t *testing.T, d *testmasters.Deployment) {
+		must(t, admin.Init(background, d.Client(short()...), 0))
+		c := reached(t, d, short()...)
+		tells := func(c *redlock.Client, members, others string) {
+			t.Helper()
+			m, err := admin.Members(background, c)
+			must(t, err)
+			var got, rest []string
+			for i, is := range m.Members {
+				if is.Address != address(d, i) || is.Err == nil && is.Master != is.Address || is.State == admin.MemberVoting && is.Left != 0 {
+					t.Errorf("member %d: %+v", i, is)
+				}
+				text := string(is.State)
+				if is.Left > 0 {
+					text += ", waits"
+				}
+				if is.Err != nil {
+					text += ": " + strings.ReplaceAll(is.Err.Error(), is.Address, "ADDRESS")
+				}
+				got = append(got, text)
+			}
+			for _, other := range m.Others {
+				rest = append(rest, fmt.Sprintf("%s: %s%v", other.Master, other.State, other.Err))
+			}
+			if got := strings.Join(got, "; "); got != members {
+				t.Errorf("the members: %s\nwant %s", got, members)
+			}
+			if rest := strings.Join(rest, "; "); rest != others {
+				t.Errorf("the others: %s\nwant %s", rest, others)
+			}
+		}
+		tells(c, "voting; voting; voting; voting; voting", "")
+		tells(d.ClientOn([]int{0, 1, 2, 4}, short()...), "voting; voting; voting; voting: none of the masters that were given is this member; voting", "")
+		d.Die(3)
+		tells(c, "voting; voting; voting; voting: dial embedded ADDRESS: connect: connection refused; voting", "")
+		d.Revive(3)
+		must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 4)), nil))
+		tells(c, "voting; voting; voting; voting; suspended, waits", "")
+		time.Sleep(2 * maxTTL)
+		tells(c, "voting; voting; voting; voting; suspended", "")
+		must(t, admin.ChangeMembers(background, c, admin.RemoveMember(address(d, 4)), nil))
+		tells(c, "voting; voting; voting; voting", address(d, 4)+": it belongs to the deployment, but is no member<nil>")
+	})
+}

@@ -1,0 +1,52 @@
+package admin_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/testmasters"
+)
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	onBoth(t, 3, namesAreListed)
+}
+
+func namesAreListed(t *testing.T, d *testmasters.Deployment) {
+	c, other := reached(t, d), d.Client(busy(redlock.WithPrefix("red[lo]ck*"))...)
+	must(t, admin.Init(background, other, 0))
+	var held []string
+	for i := range 7 {
+		name := fmt.Sprintf("job {%d}:lock:*", i)
+		held = append(held, name)
+		try(t, c, name)
+	}
+	settled(t, c, 3)
+	list, err := admin.Names(background, c, 100)
+	must(t, err)
+	if !slices.Equal(list.Names, held) || list.More || list.Master != address(d, 0) {
+		t.Errorf("%+v, want %q", list, held)
+	}
+	if list, err = admin.Names(background, c, 3); err != nil || len(list.Names) != 3 || !list.More {
+		t.Errorf("%+v, %v", list, err)
+	}
+	try(t, other, "mine")
+	settled(t, other, 3)
+	if list, err = admin.Names(background, other, 100); err != nil || !slices.Equal(list.Names, []string{"mine"}) {
+		t.Errorf("of another prefix: %+v, %v", list, err)
+	}
+	d.Die(0)
+	if list, err = admin.Names(background, c, 100); err != nil || len(list.Names) != 7 || list.Master != address(d, 1) {
+		t.Errorf("%+v, %v", list, err)
+	}
+	for i := range 2 {
+		d.Die(i + 1)
+	}
+	_, err = admin.Names(background, c, 100)
+	requireErr(t, err, redlock.ErrNoQuorum)
+	_, err = admin.Names(background, c, 0)
+	requireOptionError(t, err, "most")
+}

@@ -1,0 +1,70 @@
+// Package testrights has the rights on the masters that docs/PROTOCOL.md lets users have, for tests that take them away one by
+// one. Only tests may import it.
+package testrights
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Rule returns what the file, docs/PROTOCOL.md, has a user be allowed.
+func Rule(t *testing.T, file, user string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^    ACL SETUSER ` + user + ` reset on >PASSWORD (.*)$`).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("%s has no rule for %s", file, user)
+	}
+	return strings.Fields(string(found[1]))
+}
+
+// Without is rule but for one right.
+func Without(rule []string, right string) []string {
+	return slices.DeleteFunc(slices.Clone(rule), func(other string) bool { return other == right })
+}
+
+// noChannels is the rule without what Redis 6.0 does not know.
+func noChannels(rule []string) []string {
+	return slices.DeleteFunc(slices.Clone(rule), func(right string) bool { return right == "resetchannels" || right[0] == '&' })
+}
+
+// Of are those of the rule that one by one may be lacking, for the server of a test.
+func Of(rule []string, program string) []string {
+	if strings.Contains(program, "redis-6.0") {
+		return noChannels(rule)
+	}
+	return Without(rule, "resetchannels")
+}
+
+// Allow gives a user of a master these rights, and no others, and the password pw.
+func Allow(ctx context.Context, r *redis.Client, user string, rule []string) error {
+	if strings.Contains(r.Info(ctx, "server").Val(), "redis_version:6.0.") {
+		rule = noChannels(rule)
+	}
+	words := []any{"acl", "setuser", user, "reset", "on", ">pw"}
+	for _, right := range rule {
+		words = append(words, right)
+	}
+	return r.Do(ctx, words...).Err()
+}
+
+// NameOf is what an error calls a right.
+func NameOf(right string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(right, "+"), "|") // Redis 6 does not name the second word
+	switch right[0] {
+	case '~':
+		return "key"
+	case '&':
+		return "channel"
+	}
+	return name
+}
