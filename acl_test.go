@@ -281,7 +281,7 @@ func rightsOfWriters(t *testing.T, d *deployment, a, b *Client) {
 	must(t, d.raw[0].Del(background, script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Err())
 	everywhere() // repair
 	must(t, lock.Unlock(background))
-	kept, err := a.Lock(background, "short", HoldAtLeast(200*time.Millisecond))
+	kept, err := a.Lock(background, "short", WithHoldAtLeast(200*time.Millisecond))
 	must(t, err)
 	next := goLock(t, b, "short")
 	d.inLine("short", 1)

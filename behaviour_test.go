@@ -98,7 +98,7 @@ var behaviours = []behaviour{
 	// Of inspect_test.go.
 
 	// Of linger_test.go.
-	{"HoldAtLeast", 5, holdAtLeast},
+	{"WithHoldAtLeast", 5, holdAtLeast},
 	{"LingersAfterAnOutage", 3, lingersAfterAnOutage},
 	{"LingersBeyondClose", 3, lingersBeyondClose},
 

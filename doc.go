@@ -63,7 +63,7 @@
 //
 // A lock has no goroutine. Its deadline and its renewals are timers. Their functions
 // (hold.tick, suspendCheck.check) run for microseconds and wait for no master. So does
-// the function that RenewWithContext runs when a context ends. Close returns when all
+// the function that WithContextRenewal runs when a context ends. Close returns when all
 // goroutines have ended.
 //
 // Before the first lock, an operator makes the masters a deployment: by package admin, or the

@@ -295,7 +295,7 @@ func (s *faulty) pass() {
 }
 
 func (s *faulty) linger() {
-	lock := s.lock(s.c, HoldAtLeast(faultRequest))
+	lock := s.lock(s.c, WithHoldAtLeast(faultRequest))
 	s.begin()
 	s.end(lock)
 }

@@ -201,7 +201,7 @@ func ExampleClient_Verify() {
 }
 
 // Run a short job once, though several schedulers start it at nearly the same time.
-func ExampleHoldAtLeast() {
+func ExampleWithHoldAtLeast() {
 	urls, stop := masters()
 	defer stop()
 	client, err := redlock.Open(urls)
@@ -215,7 +215,7 @@ func ExampleHoldAtLeast() {
 		err := client.Do(ctx, "ping", func(context.Context, fence.Token) error {
 			fmt.Println("ping")
 			return nil
-		}, redlock.HoldAtLeast(5*time.Second), redlock.WithWait(0))
+		}, redlock.WithHoldAtLeast(5*time.Second), redlock.WithWait(0))
 		if errors.Is(err, redlock.ErrHeld) {
 			fmt.Println("somebody else did it")
 		}

@@ -178,7 +178,7 @@ func TestLateAcquireCannotStand(t *testing.T) {
 	}{
 		{3, nil, script.Undo, 5},
 		{1, nil, script.Undo, 5},
-		{1, []LockOption{HoldAtLeast(time.Minute - time.Second)}, script.Linger, 1},
+		{1, []LockOption{WithHoldAtLeast(time.Minute - time.Second)}, script.Linger, 1},
 	} {
 		held := x.held
 		t.Run(fmt.Sprintf("%d of 5 late, %s", held, x.release.Name), func(t *testing.T) {

@@ -215,7 +215,7 @@ func forceOutReaders(t *testing.T, d *deployment) {
 func forceEndsLingering(t *testing.T, d *deployment) {
 	old, operator, next := d.reached(), d.reached(), d.reached()
 	linger := func() *Lock {
-		lock := mustTry(t, old, "job", HoldAtLeast(limits.DefaultMaxTTL/2))
+		lock := mustTry(t, old, "job", WithHoldAtLeast(limits.DefaultMaxTTL/2))
 		settled(t, old)
 		must(t, lock.Unlock(background))
 		settled(t, old)

@@ -7,7 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// HoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if
+// WithHoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if
 // it is unlocked earlier. So schedulers whose clocks differ do not all run a job that
 // takes less time than the clocks differ by. ShedLock calls it lockAtLeastFor.
 //
@@ -27,7 +27,7 @@ import (
 //
 // d must be positive, and with the drift allowance at most MaxTTL, because no master keeps
 // a lock for longer. Default: Unlock frees the name at once.
-func HoldAtLeast(d time.Duration) LockOption {
+func WithHoldAtLeast(d time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.atLeast, l.atLeastGiven = d, true })
 }
 

@@ -47,7 +47,7 @@ func holdAtLeast(t *testing.T, d *deployment) {
 	for _, ttl := range []time.Duration{limits.DefaultTTL, d.ttl()} { // shortened, and lengthened
 		least := 2 * d.ttl()
 		start := time.Now()
-		lock := mustTry(t, a, "job", WithTTL(ttl), HoldAtLeast(least))
+		lock := mustTry(t, a, "job", WithTTL(ttl), WithHoldAtLeast(least))
 		settled(t, a)
 		time.Sleep(d.ttl() / 4) // the work
 		unlocking := time.Now()
@@ -85,7 +85,7 @@ func holdAtLeast(t *testing.T, d *deployment) {
 	}
 
 	// Who held it for longer than that frees it at once.
-	lock := mustTry(t, a, "job", HoldAtLeast(time.Millisecond))
+	lock := mustTry(t, a, "job", WithHoldAtLeast(time.Millisecond))
 	time.Sleep(2 * time.Millisecond)
 	must(t, lock.Unlock(background))
 	must(t, mustTry(t, b, "job").Unlock(background))
@@ -100,7 +100,7 @@ func TestALockLingersWhereItWas(t *testing.T) {
 			name := fmt.Sprint("job ", i)
 			key := script.KeysOf(limits.DefaultPrefix, name, "").Lock
 			must(t, d.raw[i].Set(background, key, "rival 1 7 ", time.Second).Err())
-			lock := mustTry(t, a, name, HoldAtLeast(20*time.Second))
+			lock := mustTry(t, a, name, WithHoldAtLeast(20*time.Second))
 			settled(t, a)
 			must(t, lock.Unlock(background))
 			settled(t, a)
@@ -119,7 +119,7 @@ func TestALockLingersWhereItWas(t *testing.T) {
 func lingersAfterAnOutage(t *testing.T, d *deployment) {
 	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
 	start, least := time.Now(), 3*d.ttl()
-	lock := mustTry(t, a, "job", HoldAtLeast(least))
+	lock := mustTry(t, a, "job", WithHoldAtLeast(least))
 	settled(t, a)
 	for _, m := range d.masters {
 		m.freeze()
@@ -138,7 +138,7 @@ func lingersBeyondClose(t *testing.T, d *deployment) {
 	for _, unlock := range []bool{false, true} {
 		a := d.reached(WithRequestTimeout(d.request()))
 		start, least := time.Now(), 2*d.ttl()
-		lock := mustTry(t, a, "job", HoldAtLeast(least))
+		lock := mustTry(t, a, "job", WithHoldAtLeast(least))
 		settled(t, a)
 		if unlock {
 			d.masters[0].die()
@@ -160,7 +160,7 @@ func TestSchedulersWhoseClocksDifferRunAJobOnce(t *testing.T) {
 		runs int
 	}{
 		{nil, 3},
-		{[]LockOption{HoldAtLeast(250 * time.Millisecond)}, 1},
+		{[]LockOption{WithHoldAtLeast(250 * time.Millisecond)}, 1},
 	} {
 		inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 			runs := 0
@@ -213,7 +213,7 @@ func TestWaitersComeSoonAfterALingeringLock(t *testing.T) {
 					if own {
 						waiters = []*Client{a, d.reached(), a}
 					}
-					lock := mustHold(t, a, "job", HoldAtLeast(c.least))
+					lock := mustHold(t, a, "job", WithHoldAtLeast(c.least))
 					start := time.Now()
 					bound := c.least + c.least/50 + 1100*time.Millisecond
 					if c.stopped {
@@ -251,18 +251,18 @@ func TestReEntriesThatHoldAtLeast(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		a, b := d.reached(), d.reached()
 		start := time.Now()
-		outer := mustTry(t, a, "job", HoldAtLeast(time.Second))
+		outer := mustTry(t, a, "job", WithHoldAtLeast(time.Second))
 		time.Sleep(500 * time.Millisecond)
-		inner, err := a.TryLock(outer.Context(), "job", HoldAtLeast(3*time.Second))
+		inner, err := a.TryLock(outer.Context(), "job", WithHoldAtLeast(3*time.Second))
 		must(t, err)
 		must(t, inner.Unlock(background))
 		if !outer.Valid() || lockOn(t, d.raw[0], "job").owner == "" {
 			t.Error("an inner Unlock ended it")
 		}
-		third, err := a.TryLock(outer.Context(), "job", HoldAtLeast(2*time.Second))
+		third, err := a.TryLock(outer.Context(), "job", WithHoldAtLeast(2*time.Second))
 		must(t, err)
 		must(t, third.Unlock(background))
-		_, err = a.TryLock(outer.Context(), "job", HoldAtLeast(2*time.Minute))
+		_, err = a.TryLock(outer.Context(), "job", WithHoldAtLeast(2*time.Minute))
 		requireOptionError(t, err, "hold at least")
 		must(t, outer.Unlock(background))
 		requireTaken(t, b, start, 3*time.Second, 100*time.Millisecond)
@@ -275,20 +275,20 @@ func TestHoldsThatEndBeforeTheirUnlockLinger(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		a, b := d.reached(), d.reached()
 		start := time.Now()
-		lock := mustTry(t, a, "job", HoldAtLeast(3*time.Second), WithMaxHold(time.Second))
+		lock := mustTry(t, a, "job", WithHoldAtLeast(3*time.Second), WithMaxHold(time.Second))
 		<-lock.Context().Done()
 		requireErr(t, lock.Unlock(background), ErrExpired)
 		requireTaken(t, b, start, 3*time.Second, 100*time.Millisecond)
 		requireFree(t, d, "job")
 
-		lock = mustTry(t, a, "job", HoldAtLeast(20*time.Second))
+		lock = mustTry(t, a, "job", WithHoldAtLeast(20*time.Second))
 		d.drop(a, "job", 0, 1)
 		requireErr(t, lock.Extend(background, limits.DefaultTTL), ErrLost)
 		requireErr(t, lock.Unlock(background), ErrLost)
 		requireFree(t, d, "job")
 
 		// One whose masters forgot it while it was held does not linger there, and Unlock tells.
-		lock = mustTry(t, a, "job", HoldAtLeast(20*time.Second))
+		lock = mustTry(t, a, "job", WithHoldAtLeast(20*time.Second))
 		d.drop(a, "job", 0, 1)
 		requireErr(t, lock.Unlock(background), ErrLost)
 	})
@@ -299,16 +299,16 @@ func TestHoldAtLeastWithBadInput(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.reached(WithMaxTTL(40 * time.Second))
 		for _, bad := range []time.Duration{0, -time.Second, time.Duration(1<<63 - 1), 39599 * time.Millisecond, 40 * time.Second, time.Hour} {
-			_, err := c.TryLock(background, "job", HoldAtLeast(bad))
+			_, err := c.TryLock(background, "job", WithHoldAtLeast(bad))
 			requireOptionError(t, err, "hold at least")
 		}
-		must(t, mustTry(t, c, "job", HoldAtLeast(39597*time.Millisecond)).Unlock(background))
+		must(t, mustTry(t, c, "job", WithHoldAtLeast(39597*time.Millisecond)).Unlock(background))
 		// What the client's own settings allow, the deployment does not.
 		other := d.reached(WithDrift(0.02))
-		_, err := other.TryLock(background, "another", HoldAtLeast(39597*time.Millisecond))
+		_, err := other.TryLock(background, "another", WithHoldAtLeast(39597*time.Millisecond))
 		requireOptionError(t, err, "hold at least")
 	})
-	_, err := New(nil, HoldAtLeast(-1))
+	_, err := New(nil, WithHoldAtLeast(-1))
 	requireErr(t, err, ErrBadOption)
 }
 
@@ -397,7 +397,7 @@ func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
 		}
 		must(t, held.Unlock(background))
 
-		locks, err := a.LockAll(background, []string{"a", "b", "c"}, HoldAtLeast(20*time.Second))
+		locks, err := a.LockAll(background, []string{"a", "b", "c"}, WithHoldAtLeast(20*time.Second))
 		must(t, err)
 		must(t, locks.Unlock(background))
 		for _, name := range []string{"a", "b", "c"} {
@@ -411,7 +411,7 @@ func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
 		}
 		waiting := make(chan *Lock)
 		go func() {
-			lock, err := a.Lock(background, "jobs", WithSlots(2), HoldAtLeast(20*time.Second))
+			lock, err := a.Lock(background, "jobs", WithSlots(2), WithHoldAtLeast(20*time.Second))
 			must(t, err)
 			waiting <- lock
 		}()
@@ -466,7 +466,7 @@ func TestALingeringLockIsToldToThoseBehind(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.reached()
-		lock := mustTry(t, c, "job", HoldAtLeast(4*time.Second))
+		lock := mustTry(t, c, "job", WithHoldAtLeast(4*time.Second))
 		ctx, cancel := context.WithCancel(background)
 		var left sync.WaitGroup
 		for i := range 2 {

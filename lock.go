@@ -170,7 +170,7 @@ func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r 
 }
 
 // Unlock gives back this handle. The handles of one hold may be unlocked in any order,
-// and the last Unlock frees the lock. (With HoldAtLeast the masters may keep the name
+// and the last Unlock frees the lock. (With WithHoldAtLeast the masters may keep the name
 // taken for a while; that counts as freed here.) Unlock returns once a quorum of
 // masters has freed the lock, or after the request timeout. In the background it keeps
 // telling masters that did not answer, for as long as the lease could have lasted.

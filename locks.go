@@ -98,7 +98,7 @@ func (s set) Ended(cause error) {
 }
 
 // finish makes a handle for a set that has all its names. The bounds of the handle
-// (WithMaxHold, HoldAtLeast) count from here, and not from when the first name was
+// (WithMaxHold, WithHoldAtLeast) count from here, and not from when the first name was
 // acquired.
 func (s *Locks) finish(cfg lockConfig) (*Locks, error) {
 	now := s.client.now()

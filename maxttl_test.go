@@ -103,7 +103,7 @@ func TestWhatTheDeploymentDoesNotAllowIsRefused(t *testing.T) {
 		lock := mustTry(t, c, "job", WithTTL(5*time.Second))
 		ctx := lock.Context()
 		requireErr(t, lock.Extend(background, 11*time.Second), ErrBadOption)
-		for name, option := range map[string]LockOption{"ttl": WithTTL(11 * time.Second), "hold at least": HoldAtLeast(11 * time.Second)} {
+		for name, option := range map[string]LockOption{"ttl": WithTTL(11 * time.Second), "hold at least": WithHoldAtLeast(11 * time.Second)} {
 			_, err := c.TryLock(background, "other", option)
 			requireOptionError(t, err, name)
 			_, err = c.TryLock(ctx, "job", option)

@@ -147,7 +147,7 @@ type HoldEnd struct {
 	Hold
 	Held     time.Duration // since it was acquired; in a set, since all names were
 	Cause    error         // ErrReleased, ErrLost, ErrExpired or ErrClosed, as context.Cause of the hold's context
-	TakenFor time.Duration // with HoldAtLeast: how long the name stays taken; 0: it does not
+	TakenFor time.Duration // with WithHoldAtLeast: how long the name stays taken; 0: it does not
 }
 
 // UnlockResult is how an Unlock ended.

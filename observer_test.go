@@ -255,7 +255,7 @@ func TestObserverOfReadersSetsAndSlots(t *testing.T) {
 			t.Errorf("slots: %q", events.take())
 		}
 		events.take()
-		must(t, mustTry(t, c, "e", HoldAtLeast(5*time.Second)).Unlock(t.Context()))
+		must(t, mustTry(t, c, "e", WithHoldAtLeast(5*time.Second)).Unlock(t.Context()))
 		if events.count("<nil>[e]: ended e after 0s, taken for 5s, "+ErrReleased.Error()) != 1 {
 			t.Errorf("it lingers: %q", events.take())
 		}

@@ -58,7 +58,7 @@ type lockConfig struct {
 	fair         bool
 	waitForSetup bool
 	watchdog     bool
-	withCtx      bool   // RenewWithContext
+	withCtx      bool   // WithContextRenewal
 	once         bool   // WithoutReentry
 	slots        int    // WithSlots; 0: none
 	set          *Locks // that the hold is one of; nil: it stands alone

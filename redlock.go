@@ -73,7 +73,7 @@ func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (
 //
 // The lock's Context is derived from ctx. When ctx ends, so does the Context, and
 // work under the lock should stop. But the client still holds the lock, and renews
-// it, until Unlock; with RenewWithContext it stops renewing as well. To bound only
+// it, until Unlock; with WithContextRenewal it stops renewing as well. To bound only
 // the wait, use WithWait.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{waits: true})

@@ -163,7 +163,7 @@ func TestAReEntryOutlivesTheContextOfTheFirst(t *testing.T) {
 				must(t, err)
 				enter := func(within context.Context) *Lock {
 					t.Helper()
-					l, err := c.Lock(within, "job", RenewWithContext())
+					l, err := c.Lock(within, "job", WithContextRenewal())
 					must(t, err)
 					return l
 				}
@@ -265,9 +265,9 @@ func TestAContextThatAsksTheLock(t *testing.T) {
 		asks := func(ctx context.Context) context.Context {
 			return callingBack{ctx, make(chan struct{}), func() { _, _ = first.Valid(), second.Valid() }}
 		}
-		first, err := c.Lock(asks(background), "job", RenewWithContext())
+		first, err := c.Lock(asks(background), "job", WithContextRenewal())
 		must(t, err)
-		second, err = c.Lock(asks(first.Context()), "job", RenewWithContext())
+		second, err = c.Lock(asks(first.Context()), "job", WithContextRenewal())
 		must(t, err)
 		d.drop(c, "job", 0, 1)
 		requireErr(t, second.Extend(background, limits.DefaultTTL), ErrLost)

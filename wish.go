@@ -1,6 +1,6 @@
 package redlock
 
-// RenewWithContext makes the watchdog renew the lease only as long as the context that was
+// WithContextRenewal makes the watchdog renew the lease only as long as the context that was
 // given to Lock has not ended. Use it in request handlers: otherwise a handler that
 // returns without Unlock blocks the name for as long as the process lives.
 //
@@ -15,6 +15,6 @@ package redlock
 // It changes nothing for a lease WithoutWatchdog.
 //
 // With a context that never ends, the renewal never ends: see WithMaxHold.
-func RenewWithContext() LockOption {
+func WithContextRenewal() LockOption {
 	return lockOption(func(l *lockConfig) { l.withCtx = true })
 }

@@ -31,7 +31,7 @@ func TestRenewWithContext(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
 		var renewed atomic.Int64
-		c := d.client(renewalsOf(&renewed), RenewWithContext(), WithTTL(30*time.Second))
+		c := d.client(renewalsOf(&renewed), WithContextRenewal(), WithTTL(30*time.Second))
 		ctx, end := context.WithCancelCause(background)
 		lock, err := c.Lock(ctx, "name")
 		must(t, err)
@@ -71,7 +71,7 @@ func TestUnlockAfterTheContext(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.client()
 		ctx, end := context.WithCancel(background)
-		lock, err := c.Lock(ctx, "name", RenewWithContext(), WithTTL(10*time.Second))
+		lock, err := c.Lock(ctx, "name", WithContextRenewal(), WithTTL(10*time.Second))
 		must(t, err)
 		end()
 		time.Sleep(8 * time.Second)
@@ -107,8 +107,8 @@ func TestRenewWithContextAndReEntries(t *testing.T) {
 		apart bool // the context of the re-entry lives on
 		held  bool // after both contexts but that have ended
 	}{
-		{"both are bound, and one context ends", []LockOption{RenewWithContext()}, true, true},
-		{"both are bound, and both end", []LockOption{RenewWithContext()}, false, false},
+		{"both are bound, and one context ends", []LockOption{WithContextRenewal()}, true, true},
+		{"both are bound, and both end", []LockOption{WithContextRenewal()}, false, false},
 		{"the inner one is not bound", nil, false, true},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestRenewWithContextAndReEntries(t *testing.T) {
 			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 				client := d.client(WithTTL(ttl))
 				ctx, end := context.WithCancel(background)
-				outer, err := client.Lock(ctx, "name", RenewWithContext())
+				outer, err := client.Lock(ctx, "name", WithContextRenewal())
 				must(t, err)
 				within := outer.Context()
 				if c.apart {
@@ -153,7 +153,7 @@ func TestReEntryAfterTheContext(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		client := d.client(WithTTL(30 * time.Second))
 		ctx, end := context.WithCancel(background)
-		outer, err := client.Lock(ctx, "name", RenewWithContext())
+		outer, err := client.Lock(ctx, "name", WithContextRenewal())
 		must(t, err)
 		end()
 		time.Sleep(25 * time.Second)
@@ -172,7 +172,7 @@ func TestRenewWithContextOfASet(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		client := d.client(WithTTL(30 * time.Second))
 		ctx, end := context.WithCancel(background)
-		set, err := client.LockAll(ctx, []string{"a", "b"}, RenewWithContext())
+		set, err := client.LockAll(ctx, []string{"a", "b"}, WithContextRenewal())
 		must(t, err)
 		one, err := client.Lock(context.WithoutCancel(set.Context()), "b")
 		must(t, err)
@@ -192,7 +192,7 @@ func TestRenewWithContextOfASet(t *testing.T) {
 		requireErr(t, set.Unlock(background), ErrExpired)
 
 		ctx, end = context.WithCancel(background)
-		set, err = client.LockAll(ctx, []string{"a", "b"}, RenewWithContext())
+		set, err = client.LockAll(ctx, []string{"a", "b"}, WithContextRenewal())
 		must(t, err)
 		end()
 		time.Sleep(time.Second)
@@ -204,7 +204,7 @@ func TestRenewWithContextOfASet(t *testing.T) {
 func TestRenewWithContextOfOthers(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		client := d.client(WithTTL(30*time.Second), RenewWithContext())
+		client := d.client(WithTTL(30*time.Second), WithContextRenewal())
 		ctx, end := context.WithCancel(background)
 		var locks []*Lock
 		for _, lock := range []func() (*Lock, error){
@@ -247,10 +247,10 @@ func TestRenewalEndsWithTheContextsOfAllEntries(t *testing.T) {
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
 		c := d.reached(WithTTL(time.Second))
 		one, endOne := context.WithCancel(background)
-		lock, err := c.TryLock(one, "job", RenewWithContext())
+		lock, err := c.TryLock(one, "job", WithContextRenewal())
 		must(t, err)
 		two, endTwo := context.WithCancel(context.WithoutCancel(lock.Context()))
-		again, err := c.TryLock(two, "job", RenewWithContext())
+		again, err := c.TryLock(two, "job", WithContextRenewal())
 		must(t, err)
 		endOne()
 		time.Sleep(3 * time.Second)

@@ -23,7 +23,7 @@ func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 			must(t, err)
 			return lock
 		}
-		lingers := func() *redlock.Lock { return try(t, old, "job", redlock.HoldAtLeast(30*time.Second)) }
+		lingers := func() *redlock.Lock { return try(t, old, "job", redlock.WithHoldAtLeast(30*time.Second)) }
 		for _, x := range []struct {
 			claim               string
 			has                 []func() *redlock.Lock

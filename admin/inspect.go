@@ -38,7 +38,7 @@ const (
 	LockFree    LockState = "free"    // nobody has it
 	LockHeld    LockState = "held"    // its holder has it, or asked for it at this moment
 	LockRead    LockState = "read"    // readers have it, or asked for it at this moment
-	LockLingers LockState = "lingers" // its holder is done with it, and the masters keep it taken for a while: redlock.HoldAtLeast
+	LockLingers LockState = "lingers" // its holder is done with it, and the masters keep it taken for a while: redlock.WithHoldAtLeast
 	LockKept    LockState = "kept"    // nobody has it: for a moment a master keeps it for the waiter it called
 )
 

@@ -136,7 +136,7 @@ func TestInspectNamesWhoLeft(t *testing.T) {
 	t.Parallel()
 	onBoth(t, 5, func(t *testing.T, d *testmasters.Deployment) {
 		c, asker := reached(t, d), reached(t, d)
-		lock := try(t, c, "job", redlock.HoldAtLeast(20*time.Second))
+		lock := try(t, c, "job", redlock.WithHoldAtLeast(20*time.Second))
 		settled(t, c, 5)
 		must(t, lock.Unlock(background))
 		settled(t, c, 5)

@@ -56,7 +56,7 @@ type config struct {
 type Option func(*config)
 
 // WithLock sets options of the lock that is the term: WithTTL, after which a leader that
-// died is replaced; WithMaxHold, the longest term; WithLockDelay, HoldAtLeast, WithFair.
+// died is replaced; WithMaxHold, the longest term; WithLockDelay, WithHoldAtLeast, WithFair.
 // They come after those of the client. New refuses WithSlots, which would elect several leaders,
 // also as the client's default.
 func WithLock(opts ...redlock.LockOption) Option {

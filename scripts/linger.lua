@@ -1,4 +1,4 @@
--- linger: the holder is through with the lock, which stays taken for a while: see HoldAtLeast.
+-- linger: the holder is through with the lock, which stays taken for a while: see WithHoldAtLeast.
 --
 -- Keys       lock, gone (mark of this owner), queue
 -- Arguments  owner

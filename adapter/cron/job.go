@@ -5,10 +5,10 @@
 //	_, err := jobs.AddJob("@hourly", cronlock.Job(ctx, client, "report", logger,
 //		func(ctx context.Context, token fence.Token) error {
 //			return report(ctx, token) // ctx ends with the lock; the store compares the token
-//		}, redlock.HoldAtLeast(10*time.Second)))
+//		}, redlock.WithHoldAtLeast(10*time.Second)))
 //
 // Each run takes the lock of the job's name. Where another process has it, the run is skipped. Give
-// HoldAtLeast: the processes' clocks differ, and a job that is shorter than the difference would else be run by
+// WithHoldAtLeast: the processes' clocks differ, and a job that is shorter than the difference would else be run by
 // each of them.
 //
 // # What is not promised

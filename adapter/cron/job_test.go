@@ -62,7 +62,7 @@ func TestOneProcessRunsAJob(t *testing.T) {
 				}
 				tokens = append(tokens, token)
 				return nil
-			}, redlock.HoldAtLeast(10*time.Second)))
+			}, redlock.WithHoldAtLeast(10*time.Second)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,10 +2,10 @@
 // github.com/go-co-op/gocron/v2 that run the same jobs in several processes.
 //
 // With a Locker each run of a job takes the lock of the job's name, and is skipped
-// where another scheduler has it. Give it HoldAtLeast, because the schedulers' clocks and tickers
+// where another scheduler has it. Give it WithHoldAtLeast, because the schedulers' clocks and tickers
 // differ: a job that is shorter than that difference would else be run by each of them.
 //
-//	locker := gocronlock.NewLocker(client, redlock.HoldAtLeast(10*time.Second))
+//	locker := gocronlock.NewLocker(client, redlock.WithHoldAtLeast(10*time.Second))
 //	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
 //	...
 //	_, err = s.NewJob(gocron.DurationJob(time.Minute),

@@ -58,7 +58,7 @@ func TestOneSchedulerRunsAJob(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		var did runs
 		for _, who := range []string{"a", "b"} {
-			locker := gocronlock.NewLocker(d.Client(), redlock.HoldAtLeast(10*time.Second))
+			locker := gocronlock.NewLocker(d.Client(), redlock.WithHoldAtLeast(10*time.Second))
 			scheduler(t, "report", locker.Job("report", func(ctx context.Context, token fence.Token) error {
 				if carried, _ := fence.FromContext(ctx); carried != token {
 					t.Errorf("the context carries %v, the token is %v", carried, token)

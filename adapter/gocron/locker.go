@@ -24,7 +24,7 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker that locks with these options; redlock.HoldAtLeast is the one that most
+// NewLocker returns a Locker that locks with these options; redlock.WithHoldAtLeast is the one that most
 // schedulers need. It never waits for a lock, so WithWait has no
 // effect. WithSlots is not for it: a job has one name, and Job one lock.
 //

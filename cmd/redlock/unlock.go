@@ -31,7 +31,7 @@ func (*unlockConfig) Help() string {
 
 The holder is not told. It notices at its next renewal, as a rule a third of its ttl after the last, or else at the end of its lease. Until then it believes in its lock, and works on beside the next holder. So give the token that is printed to every store that the lock guards, or write something with it: then the store refuses whatever the old holder still writes. A store that compares no tokens is not safe from it: stop the old holder first.
 
-Readers are taken out all together. They have no token, and nothing refuses what they read. A lock that lingers (HoldAtLeast) is taken too, though it was to stay. Of a name that nobody has, only the token moves on. If no majority of the members names a holder, it is taken from all that the masters show.
+Readers are taken out all together. They have no token, and nothing refuses what they read. A lock that lingers (WithHoldAtLeast) is taken too, though it was to stay. Of a name that nobody has, only the token moves on. If no majority of the members names a holder, it is taken from all that the masters show.
 
 Example:
 

@@ -12,7 +12,7 @@ import (
 // Masters that somebody cannot rely on, or on which somebody may have left the name, are a minority together. Left out
 // is what a history does not tell: what a set has that waits for another of its names, what somebody had who died, and
 // what is left of a hold whose unlock failed. So are the names that an operator takes. No caller of a run lets a lock
-// linger (HoldAtLeast), of which a history does not tell either.
+// linger (WithHoldAtLeast), of which a history does not tell either.
 func called(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
