@@ -50,9 +50,14 @@ func newLine(t *testing.T, r *redis.Client, lock, line string) lineOf {
 	return l
 }
 
-// do runs an operation: its name, its owner, or for leave its channel, and for one that waits its channel.
+// do runs an operation: its name, its owner, or for leave its channel, and for one that waits its channel. Behind "gone", the owner
+// has given up here before.
 func (l lineOf) do(operation string) (reply any) {
 	l.t.Helper()
+	operation, gaveUp := strings.CutPrefix(operation, "gone ")
+	if gaveUp {
+		must(l.t, l.r.Set(background, l.k.Gone, "", time.Minute).Err())
+	}
 	words := strings.Fields(operation)
 	who, channel, ticket, none, ttl := words[1], "", "", "", int64(30_000)
 	if len(words) > 2 {
@@ -66,6 +71,8 @@ func (l lineOf) do(operation string) (reply any) {
 	switch words[0] {
 	case "release":
 		call = script.Release.Call([]*string{&k.Lock, &k.Queue}, &who)
+	case "pass":
+		call = script.Pass.Call([]*string{&k.Lock, &k.Queue}, &who, &channel)
 	case "undo":
 		call = script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &who, int64(0), &none, &none)
 	case "linger":
@@ -120,7 +127,6 @@ func TestWhoInLineIsTold(t *testing.T) {
 			{"readers alone", held, "A B C", "release o", "A called, B called, C called", " {read}"},
 			{"a lock that lingers is told to two", held, "a b c", "linger o", "a called, b called", "- o 7 7"},
 			{"one that was told may leave", lingers, "b c d", "leave a", "b called, c called", "- o 7 7"},
-
 			{"who was called does not come", " a", "b c", "leave a", "b called, c stands by", " b"},
 			{"another leaves", " a", "B c", "leave d", "", " a"},
 			{"a reader that was called does not come", " {read}A", "b c", "leave A", "b called, c stands by", " b"},
@@ -128,18 +134,29 @@ func TestWhoInLineIsTold(t *testing.T) {
 			{"and none stood behind", " {read}A", "b", "leave d", "", " {read}A"},
 			{"a writer leaves, readers have the lock", "readers p9", "A b", "leave d", "A called", "p"},
 			{"nobody has the lock", "", "a b", "leave d", "a called, b stands by", " a"},
-
 			{"the last reader leaves", "readers o9", "a b", "undo o", "a called, b stands by", " a"},
 			{"others read for as long", "readers o9 p9", "a b", "undo o", "", "p"},
 			{"others read for longer", "readers o9 p20", "a b", "undo o", "", "p"},
 			{"it would have read for longest", "readers o20 p9", "a b", "undo o", "a stands by", "p"},
-
 			{"a reader comes, and readers wait", "readers p9", "A B", "share o C", "A called, B called", "op"},
 			{"a reader comes, and a writer waits", "readers p9", "a B", "share o C", "", "p"},
 			{"and it does not hear", "readers p9", "x B", "share o C", "B called", "op"},
+			{"one that stood in line itself", "readers p9", "C", "share o C", "", "op"},
 			{"a reader that was called comes", " {read}A", "b", "share o A", "", "o"},
 			{"one of those that were called", " {read}", "", "share o A", "", "o"},
 			{"one that came after a writer", " {read}", "b", "share o A", "", " {read}"},
+			{"an acquisition that is given back calls as well", held, "a b", "undo o", "a called, b stands by", " a"},
+			{"and nobody where nobody waited", "o 1 7 7", "a", "undo o", "", ""},
+			{"the lock is kept for a caller of the same client", held, "a b", "pass o d", "", " d"},
+			{"but not where nobody waits", held, "", "pass o d", "", ""},
+
+			{"a lock that is kept for a writer", " a", "", "share o C", "", " a"},
+			{"it was called as a writer, and reads", " A", "", "share o A", "", "o"},
+			{"a lock that is kept for a reader", " {read}A", "", "share o C", "", "o"},
+			{"behind a writer", " {read}A", "b", "share o C", "", " {read}A"},
+			{"one that gave up", " {read}A", "", "gone share o", "", " {read}A"},
+			{"one that gave up, and others read", "readers p9", "", "gone share o", "", "p"},
+			{"one that gave up, and waits", " {read}A", "", "gone share o A", "", " {read}A"},
 		} {
 			l := newLine(t, r, x.lock, x.line)
 			reply := l.do(x.operation)
