@@ -887,3 +887,32 @@ func TestTheLifeOfADeployment(t *testing.T) {
 		must(t, held.Unlock(background))
 	})
 }
+
+// Whether a call whose context ends before it is known who votes was to acquire, its error tells.
+func TestAContextThatEndsBeforeTheMembersAreKnown(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+		d.client() // founds them, and so knows
+		c := d.client()
+		for _, m := range d.masters {
+			m.freeze()
+		}
+		for op, call := range map[string]func(context.Context) error{
+			"TryLock":    func(ctx context.Context) error { _, err := c.TryLock(ctx, "job"); return err },
+			"TryRLock":   func(ctx context.Context) error { _, err := c.TryRLock(ctx, "job"); return err },
+			"TryLockAll": func(ctx context.Context) error { _, err := c.TryLockAll(ctx, []string{"a", "b"}); return err },
+			"Lock":       func(ctx context.Context) error { _, err := c.Lock(ctx, "job"); return err },
+			"Verify":     func(ctx context.Context) error { _, err := c.Verify(ctx, "job", 7); return err },
+		} {
+			ctx, cancel := context.WithTimeout(background, 10*time.Millisecond)
+			err := call(ctx)
+			cancel()
+			if acquires := op != "Verify"; !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNotAcquired) != acquires {
+				t.Errorf("%s: %v; is it ErrNotAcquired: %v", op, err, errors.Is(err, ErrNotAcquired))
+			}
+		}
+		for _, m := range d.masters {
+			m.thaw()
+		}
+	})
+}
