@@ -12,7 +12,7 @@ type Entry struct {
 	hold     *Hold
 	ctx      context.Context
 	cancel   context.CancelCauseFunc // of a re-entry
-	wish     *wish
+	renewal  *ctxRenewal
 	unlocked bool // guarded by the hold's mu
 	writes   bool // guarded by the hold's mu
 }
@@ -46,7 +46,7 @@ func (e *Entry) Unlock() (first, writes bool) {
 // Exit takes the entry back, for writing or reading, and tells the masters. The last exit ends the hold. Exit returns a
 // round with the masters' answers to come, and, if the hold was over before, why.
 func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
-	return e.hold.exit(writes, e.wish)
+	return e.hold.exit(writes, e.renewal)
 }
 
 // GiveBack takes back an entry under which nothing was done. Nobody waits for that.
@@ -56,34 +56,34 @@ func (e *Entry) GiveBack() {
 		h.mu.Lock()
 		h.atLeast = 0
 		h.mu.Unlock()
-		h.leave(!h.Reads.Load(), e.wish)
+		h.leave(!h.Reads.Load(), e.renewal)
 		return
 	}
 	h.mu.Lock()
 	delete(h.again, e)
 	h.mu.Unlock()
 	e.cancel(ErrReleased)
-	h.leave(e.writes, e.wish)
+	h.leave(e.writes, e.renewal)
 }
 
 // Leave is the exit of the first entry of a hold that is one of a set. It frees the name also if the observer does not return.
-func (h *Hold) Leave() (freed *quorum.Round, ended error) { return h.leave(true, h.first.wish) }
+func (h *Hold) Leave() (freed *quorum.Round, ended error) { return h.leave(true, h.first.renewal) }
 
 // leave is exit, and frees the name also if the observer does not return.
-func (h *Hold) leave(writes bool, w *wish) (freed *quorum.Round, ended error) {
-	unwind.OrElse(func() { freed, ended = h.exit(writes, w) }, h.FreeAnyway)
+func (h *Hold) leave(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
+	unwind.OrElse(func() { freed, ended = h.exit(writes, r) }, h.FreeAnyway)
 	return freed, ended
 }
 
-// exit takes back one entry, for writing or reading, with its wish, and tells the masters.
-func (h *Hold) exit(writes bool, w *wish) (freed *quorum.Round, ended error) {
-	w.stop()
+// exit takes back one entry, for writing or reading, with its renewal, and tells the masters.
+func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
+	r.stop()
 	h.mu.Lock()
 	h.depth--
 	if writes {
 		h.writers--
 	}
-	h.drop(w)
+	h.unlocked(r)
 	left := h.depth
 	ended = h.ended
 	h.mu.Unlock()

@@ -35,22 +35,22 @@ type Hold struct {
 	first  Entry // the fresh acquisition, or the set's
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex    // never held over I/O, a channel or a call of the client's
-	began   clock.Instant // by Begin
-	atLeast time.Duration // after that it stays taken for so long; 0: not
-	terms   quorum.Terms  // of the next renewal
-	lease   Lease
-	again   map[*Entry]struct{} // the re-entries that are not unlocked
-	depth   int                 // entries that are not unlocked, and re-entries under way
-	writers int                 // those of them that write
-	ceased  int                 // those of them that wish for no renewal any more
-	blocks  bool                // other callers of this client do not ask for the name
-	ended   error               // why it is over; nil while held
-	endedAt clock.Instant
-	timer   *time.Timer
-	renewAt clock.Instant
-	renewal *renewal      // the watchdog's last one
-	longest time.Duration // key ttl ever asked for: after that no master has the lock
+	mu        sync.Mutex    // never held over I/O, a channel or a call of the client's
+	began     clock.Instant // by Begin
+	atLeast   time.Duration // after that it stays taken for so long; 0: not
+	terms     quorum.Terms  // of the next renewal
+	lease     Lease
+	again     map[*Entry]struct{} // the re-entries that are not unlocked
+	depth     int                 // entries that are not unlocked, and re-entries under way
+	writers   int                 // those of them that write
+	unrenewed int                 // those of them whose context has ended: they ask for no renewal
+	blocks    bool                // other callers of this client do not ask for the name
+	ended     error               // why it is over; nil while held
+	endedAt   clock.Instant
+	timer     *time.Timer
+	renewAt   clock.Instant
+	renewal   *renewal      // the watchdog's last one
+	longest   time.Duration // key ttl ever asked for: after that no master has the lock
 }
 
 // Config is what a hold is to be.
@@ -162,7 +162,7 @@ func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	// The caller's context may have a method AfterFunc, and cancel is called with mu held: contextIn hides that.
 	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
 	h.cancel = cancel
-	h.first = Entry{hold: h, ctx: inner, cancel: func(error) {}, wish: h.wishUntil(ctx, h.withCtx)}
+	h.first = Entry{hold: h, ctx: inner, cancel: func(error) {}, renewal: h.renewUntil(ctx, h.withCtx)}
 	now := h.holds.Now()
 	h.mu.Lock()
 	if h.Since == 0 {
@@ -230,9 +230,9 @@ func (h *Hold) End(cause error) error {
 	h.endReEntries(cause)
 	entries := slices.Collect(maps.Keys(h.again))
 	h.mu.Unlock()
-	h.first.wish.stop()
+	h.first.renewal.stop()
 	for _, e := range entries {
-		e.wish.stop()
+		e.renewal.stop()
 	}
 
 	if cause != ErrReleased {

@@ -76,7 +76,7 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	switch {
 	case v.NotMine():
 		if a.To != ToAcquire {
-			s.strike(a.Now)
+			s.revoke(a.Now)
 			*s = Master{Answered: s.Answered, NonVotingAt: s.NonVotingAt, MayArrive: s.MayArrive, Lost: true, Repairs: s.Repairs, Asked: s.Asked, Until: s.Until, Previous: s.Previous}
 		}
 	case v.Answer == script.Granted:
@@ -110,7 +110,7 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 	case had && s.Grant != 0 && s.Grant != v.Grant && !a.Reads:
 		// Not the grant that voted: the key expired and was granted again, to a late
 		// copy of our own acquire. What stood between may have been a rival's.
-		s.strike(a.Now)
+		s.revoke(a.Now)
 		s.Granted, s.Grant, s.Confirmed, s.MayArrive, s.Expiry = true, v.Grant, false, true, asked
 		return script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}, 0
 	default:
@@ -126,8 +126,8 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 	return v, jumped
 }
 
-// strike takes back what the master granted: its votes stop counting now.
-func (s *Master) strike(now clock.Instant) {
+// revoke takes back what the master granted: its votes stop counting now.
+func (s *Master) revoke(now clock.Instant) {
 	s.Granted = false
 	s.Until, s.Previous = min(s.Until, now), min(s.Previous, now)
 }

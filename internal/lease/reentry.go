@@ -48,7 +48,7 @@ func (e *Entry) Begin(ctx context.Context, withCtx bool, atLeast time.Duration) 
 	h := e.hold
 	// ctx may have another lock's token by now.
 	e.ctx, e.cancel = context.WithCancelCause(h.contextIn(ctx))
-	e.wish = h.wishUntil(ctx, withCtx)
+	e.renewal = h.renewUntil(ctx, withCtx)
 	h.mu.Lock()
 	h.atLeast = max(h.atLeast, atLeast)
 	if h.again == nil {
@@ -56,13 +56,13 @@ func (e *Entry) Begin(ctx context.Context, withCtx bool, atLeast time.Duration) 
 	}
 	h.again[e] = struct{}{}
 	ended := h.ended
-	if ended == nil && h.ceased > 0 {
+	if ended == nil && h.unrenewed > 0 {
 		h.timer.Reset(h.untilNextTick(h.holds.Now())) // it may be renewed again
 	}
 	h.mu.Unlock()
 	if ended != nil {
 		e.cancel(ended)
-		e.wish.stop()
+		e.renewal.stop()
 	}
 }
 

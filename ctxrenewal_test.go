@@ -241,7 +241,7 @@ func TestRenewWithContextOfOthers(t *testing.T) {
 }
 
 // Two entries of one hold are renewed until their contexts end. The context of the first one ends, then
-// that of the second one: nobody wishes for renewals any more.
+// that of the second one: nobody asks for renewals any more.
 func TestRenewalEndsWithTheContextsOfAllEntries(t *testing.T) {
 	t.Parallel()
 	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {

@@ -1,0 +1,49 @@
+package lease
+
+import "context"
+
+// ctxRenewal is of an entry whose hold is to be renewed only until the entry's context ends. It is nil for
+// other entries: their hold is to be renewed until they are unlocked.
+type ctxRenewal struct {
+	stopWaiting func() bool // for the context
+	ended       bool        // it has ended; guarded by the hold's mu, as what follows
+	unlocked    bool        // the entry is: then the context does not count
+}
+
+// renewUntil returns the ctxRenewal of an entry with ctx.
+func (h *Hold) renewUntil(ctx context.Context, withCtx bool) *ctxRenewal {
+	if !withCtx {
+		return nil
+	}
+	r := new(ctxRenewal)
+	r.stopWaiting = context.AfterFunc(ctx, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !r.unlocked {
+			r.ended = true
+			h.unrenewed++
+		}
+	})
+	return r
+}
+
+// stop ends the wait for the context.
+func (r *ctxRenewal) stop() {
+	if r != nil {
+		r.stopWaiting()
+	}
+}
+
+// unlocked notes that the entry of r is unlocked. The caller holds mu.
+func (h *Hold) unlocked(r *ctxRenewal) {
+	if r == nil {
+		return
+	}
+	r.unlocked = true
+	if r.ended {
+		h.unrenewed--
+	}
+}
+
+// renews reports whether the watchdog renews the hold. The caller holds mu.
+func (h *Hold) renews() bool { return h.watchdog && h.depth > h.unrenewed }
