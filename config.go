@@ -1,0 +1,204 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+const (
+	// maxDuration bounds the durations that are added to others, which must not
+	// overflow.
+	maxDuration = script.MaxRemaining
+
+	// forever is the wait that ends with the context only.
+	forever time.Duration = math.MaxInt64
+)
+
+type config struct {
+	prefix         string
+	drift          float64
+	driftGiven     bool // else it is the deployment's
+	requestTimeout time.Duration
+	maxTTL         time.Duration
+	maxTTLGiven    bool // else it is the deployment's, if that is shorter
+	observer       Observer
+	name           string
+	lock           lockConfig
+	now            func() clock.Instant
+}
+
+type lockConfig struct {
+	ttl      time.Duration
+	ttlGiven bool // else it is the default
+	delay    time.Duration
+	maxHold  time.Duration
+	atLeast  time.Duration
+	wait     time.Duration
+
+	maxHoldGiven, atLeastGiven, slotsGiven bool // else there are none
+
+	fair         bool
+	waitForSetup bool
+	watchdog     bool
+	withCtx      bool   // WithContextRenewal
+	once         bool   // WithoutReentry
+	slots        int    // WithSlots; 0: none
+	set          *Locks // that the hold is one of; nil: it stands alone
+	reads        bool   // no option: RLock, not Lock
+	telling      *telling
+}
+
+func defaultConfig() config {
+	return config{
+		prefix:         limits.DefaultPrefix,
+		drift:          limits.DefaultDrift,
+		requestTimeout: limits.DefaultRequestTimeout,
+		maxTTL:         limits.DefaultMaxTTL,
+		lock:           lockConfig{ttl: limits.DefaultTTL, wait: forever, watchdog: true},
+		now:            clock.Read,
+	}
+}
+
+// newConfig applies the options and reports all that is wrong with them.
+func newConfig(opts []Option) (config, error) {
+	c := defaultConfig()
+	for i, o := range opts {
+		if o == nil {
+			return c, &OptionError{fmt.Sprintf("options[%d]", i), nil, "must not be nil"}
+		}
+		o.applyClient(&c)
+	}
+	return c, c.validate()
+}
+
+func (c *config) validate() error {
+	var errs []error
+	refuse := func(bad bool, field string, value any, rule string) {
+		if bad {
+			errs = append(errs, &OptionError{field, value, rule})
+		}
+	}
+	refuse(c.prefix == "" || strings.ContainsAny(c.prefix, "{}"), "prefix", fmt.Sprintf("%q", c.prefix),
+		"must not be empty or contain a brace")
+	refuse(!(c.drift >= 0 && c.drift < 1), "drift", c.drift, "must be at least 0 and below 1")
+	if err := validateProgramName(c.name); err != nil {
+		errs = append(errs, err)
+	}
+	refuse(c.requestTimeout < time.Millisecond, "request timeout", c.requestTimeout, "must be at least 1ms")
+	refuse(c.maxTTL < limits.MinTTL || c.maxTTL > maxDuration, "max ttl", c.maxTTL, fmt.Sprintf("must be from %v to %v", limits.MinTTL, maxDuration))
+	if len(errs) == 0 {
+		errs = append(errs, c.settle(&c.lock))
+	}
+	return printable.Join(errs...)
+}
+
+// settle checks the settings of an acquisition against each other and against the
+// client's, as they were given. Then it truncates them, and makes the default ttl fit.
+func (c *config) settle(l *lockConfig) error {
+	delay := max(l.delay, 0).Truncate(time.Millisecond)
+	if !l.ttlGiven {
+		l.ttl = min(limits.DefaultTTL, c.maxTTL-delay).Truncate(time.Millisecond)
+	}
+	err := c.validateLock(*l, delay)
+	l.ttl, l.delay = l.ttl.Truncate(time.Millisecond), delay
+	return err
+}
+
+func (c *config) validateLock(l lockConfig, delay time.Duration) error {
+	var errs []error
+	refuse := func(bad bool, field string, value any, rule string) {
+		if bad {
+			errs = append(errs, &OptionError{field, value, rule})
+		}
+	}
+	refuse(l.delay < 0, "lock delay", l.delay, "must not be negative")
+	refuse(l.maxHoldGiven && (l.maxHold <= 0 || l.maxHold > maxDuration), "max hold", l.maxHold, fmt.Sprintf("must be positive, and at most %v", maxDuration))
+	refuse(l.slotsGiven && (l.slots < 1 || l.slots > limits.MaxSlots), "slots", l.slots, fmt.Sprintf("must be 1 to %d", limits.MaxSlots))
+	errs = append(errs, c.validateAtLeast(l))
+	err := c.validateTTL(l.ttl, delay)
+	if err != nil && !l.ttlGiven {
+		err = c.noDefaultTTL(l)
+	}
+	return printable.Join(append(errs, err)...)
+}
+
+func validateName(name string) error {
+	switch {
+	case name == "":
+		return &OptionError{"name", `""`, "must not be empty"}
+	case len(name) > limits.MaxNameLen:
+		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes", limits.MaxNameLen)}
+	}
+	return nil
+}
+
+// validateLockName checks a name that is to be locked, with so many slots or none.
+func validateLockName(name string, slots int) error {
+	if err := validateName(name); err != nil {
+		return err
+	}
+	if slots > 0 && len(slotName(name, limits.MaxSlots)) > limits.MaxNameLen {
+		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes with slots", limits.MaxNameLen-len(slotName("", limits.MaxSlots)))}
+	}
+	if last := name[len(name)-1]; last < '0' || last > '9' {
+		return nil
+	}
+	if of, slot := slotOf(name); slot > 0 {
+		return &OptionError{"name", fmt.Sprintf("%q", name), fmt.Sprintf("must not be that of a slot: lock %q with WithSlots", of)}
+	}
+	return nil
+}
+
+// CheckOptions reports what Lock and TryLock would refuse of these options, as *OptionErrors, joined.
+// It is for code that is given options long before it locks, so that it can refuse them then. It goes
+// by the client's own settings, and asks no master. A deployment may allow less, such as a shorter
+// max ttl: only the first call that locks finds that out.
+func (c *Client) CheckOptions(opts ...LockOption) error {
+	c.check(context.Background())
+	_, err := c.configWith(opts)
+	return err
+}
+
+// checkOneHolder is CheckOptions for code that must be the only holder of a name, as an election
+// must. It also refuses WithSlots, given here or as the client's default.
+func (c *Client) checkOneHolder(opts []LockOption) error {
+	c.check(context.Background())
+	cfg, err := c.configWith(opts)
+	if err == nil && cfg.slots > 0 {
+		err = &OptionError{"slots", cfg.slots, "must not be set, neither here nor for the client: there can be only one holder"}
+	}
+	return err
+}
+
+// configFor checks the input of an acquisition, and returns the client's settings,
+// changed by opts.
+func (c *Client) configFor(name string, opts []LockOption) (lockConfig, error) {
+	if len(opts) == 0 {
+		return c.config.lock, validateLockName(name, c.config.lock.slots)
+	}
+	cfg, err := c.configWith(opts)
+	if err != nil {
+		return cfg, err
+	}
+	return cfg, validateLockName(name, cfg.slots)
+}
+
+func (c *Client) configWith(opts []LockOption) (lockConfig, error) {
+	cfg := c.config.lock
+	for i, o := range opts {
+		if o == nil {
+			return cfg, &OptionError{fmt.Sprintf("options[%d]", i), nil, "must not be nil"}
+		}
+		o.applyLock(&cfg)
+	}
+	err := c.settle(&cfg)
+	return cfg, err
+}
