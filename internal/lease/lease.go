@@ -123,3 +123,27 @@ func (l *Lease) Disowned() bool {
 	}
 	return l.disowned || lost > l.Of-l.Need
 }
+
+// askAgain returns which of the masters that failed in a renewal are to be asked once more now: those that were asked pause ago or
+// before. It reports whether the renewal can go on. It cannot with a master that lost the lock, which is sent a repair instead, or was:
+// each repair is one of a round of its own.
+func (l *Lease) askAgain(failed []int, repairs func(int) bool, now clock.Instant, pause time.Duration) (due []int, goesOn bool) {
+	for _, i := range failed {
+		if l.Masters[i].Lost || repairs(i) {
+			return nil, false
+		}
+	}
+	for _, i := range failed {
+		if s := &l.Masters[i]; !now.Before(s.Asked.Add(pause)) {
+			s.Asked = now
+			due = append(due, i)
+		}
+	}
+	return due, true
+}
+
+// lacks reports that master i lost the lock, and may be sent a repair, which writes it back: only while a quorum of the others proves
+// the lease.
+func (l *Lease) lacks(i int, now clock.Instant) bool {
+	return l.Masters[i].Lost && now.Before(l.Until())
+}

@@ -334,3 +334,89 @@ func TestWhatIsOverStaysOver(t *testing.T) {
 		}
 	}
 }
+
+// Who failed in a renewal is asked again when it was asked a while ago, unless the renewal cannot go on.
+func TestWhoIsAskedAgainInARenewal(t *testing.T) {
+	t.Parallel()
+	const now, pause = clock.Instant(10 * time.Second), time.Second
+	at := func(ago time.Duration) Master { return Master{Asked: now.Add(-ago)} }
+	lost := at(time.Minute)
+	lost.Lost = true
+	none := func(int) bool { return false }
+	for _, x := range []struct {
+		claim   string
+		masters []Master
+		failed  []int
+		repairs func(int) bool
+		due     []int
+		goesOn  bool
+	}{
+		{"none failed", []Master{at(0), at(0)}, nil, none, nil, true},
+		{"asked a moment ago", []Master{at(pause - 1), at(0)}, []int{0}, none, nil, true},
+		{"asked for so long", []Master{at(pause), at(0)}, []int{0}, none, []int{0}, true},
+		{"one of two", []Master{at(0), at(2 * pause)}, []int{0, 1}, none, []int{1}, true},
+		{"both", []Master{at(pause), at(2 * pause)}, []int{0, 1}, none, []int{0, 1}, true},
+		{"who did not fail is not asked", []Master{at(time.Minute), at(pause)}, []int{1}, none, []int{1}, true},
+		{"one lost the lock", []Master{at(time.Minute), lost}, []int{0, 1}, none, nil, false},
+		{"one lost it, and answered", []Master{at(time.Minute), lost}, []int{0}, none, []int{0}, true},
+		{"one was sent a repair", []Master{at(time.Minute), at(time.Minute)}, []int{0, 1}, func(i int) bool { return i == 1 }, nil, false},
+		{"one was, and answered", []Master{at(time.Minute), at(time.Minute)}, []int{0}, func(i int) bool { return i == 1 }, []int{0}, true},
+	} {
+		l := Lease{Masters: slices.Clone(x.masters)}
+		due, goesOn := l.askAgain(x.failed, x.repairs, now, pause)
+		if !slices.Equal(due, x.due) || goesOn != x.goesOn {
+			t.Errorf("%s: %v are asked again (%v), want %v (%v)", x.claim, due, goesOn, x.due, x.goesOn)
+		}
+		for i, m := range l.Masters {
+			if asked := slices.Contains(x.due, i); asked != (m.Asked == now && x.masters[i].Asked != now) {
+				t.Errorf("%s: that master %d is asked now is noted wrongly", x.claim, i)
+			}
+		}
+	}
+}
+
+// Masters that have the lock, and do not know its token, are asked to confirm it.
+func TestWhoHasToConfirmTheToken(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim string
+		is    Master
+		asked bool
+	}{
+		{"it granted the token", Master{Granted: true, Grant: 9}, false},
+		{"it granted a lower number", Master{Granted: true, Grant: 7}, true},
+		{"nobody knows what it granted", Master{Granted: true}, true},
+		{"it confirmed the token", Master{Granted: true, Grant: 7, Confirmed: true}, false},
+		{"it does not have the lock", Master{Grant: 7}, false},
+	} {
+		if got := x.is.unconfirmed(9); got != x.asked {
+			t.Errorf("%s: it is asked: %v, want %v", x.claim, got, x.asked)
+		}
+	}
+}
+
+// A lock is written back to a master that lost it, as long as the others prove the lease.
+func TestARepairNeedsAProvedLease(t *testing.T) {
+	t.Parallel()
+	const until = clock.Instant(10 * time.Second)
+	for _, x := range []struct {
+		claim string
+		lost  bool
+		now   clock.Instant
+		want  bool
+	}{
+		{"it has the lock", false, until - 1, false},
+		{"it lost it", true, until - 1, true},
+		{"at the end of the lease", true, until, false},
+		{"after it", true, until + 1, false},
+	} {
+		l := leaseAt(testvotes.ViewOfAll(3))
+		for i := range l.Masters {
+			l.Masters[i].Granted, l.Masters[i].Until = true, until
+		}
+		l.Masters[2] = Master{Lost: x.lost}
+		if got := l.lacks(2, x.now); got != x.want {
+			t.Errorf("%s: it is repaired: %v, want %v", x.claim, got, x.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package lease
 import (
 	"time"
 
+	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
@@ -134,3 +135,9 @@ func (s *Master) revoke(now clock.Instant) {
 
 // Absent reports that the master does not have the lock, and never will.
 func (s Master) Absent() bool { return s.Answered && !s.Granted && !s.MayArrive && s.Repairs == 0 }
+
+// unconfirmed reports that the master has the lock, and does not know its token: it granted a lower number, and was not asked to
+// confirm, or has not answered.
+func (s Master) unconfirmed(token fence.Token) bool {
+	return s.Granted && !s.Confirmed && s.Grant != int64(token)
+}

@@ -144,8 +144,7 @@ func (h *Hold) confirmRest(v *membership.View) {
 	var asked [quorum.MaxMasters]bool
 	h.mu.Lock()
 	for i := range h.lease.Masters {
-		s := &h.lease.Masters[i]
-		asked[i] = s.Granted && !s.Confirmed && s.Grant != int64(h.Token) && v.Out[i] == nil
+		asked[i] = h.lease.Masters[i].unconfirmed(h.Token) && v.Out[i] == nil
 	}
 	h.mu.Unlock()
 	for i, m := range h.holds.Masters {
@@ -174,29 +173,22 @@ func (c confirming) Answer(i int, v script.Vote) {
 func (h *Hold) askAgain(r *renewal) bool {
 	failed, goesOn := r.Failed()
 	now := h.holds.Now()
+	var due []int
 	h.mu.Lock()
-	goesOn = goesOn && h.ended == nil && h.renewal == r
-	due := failed[:0]
-	for _, i := range failed {
-		s := &h.lease.Masters[i]
-		asked := r.Asked[i].Call.Operation
-		goesOn = goesOn && !s.Lost && asked != script.Repair && asked != script.Restore // each repair is one of a round of its own
-		if !now.Before(s.Asked.Add(r.ttl / RenewRetries)) {
-			due = append(due, i)
-		}
-	}
-	for _, i := range due {
-		if goesOn {
-			h.lease.Masters[i].Asked = now
-		}
+	if goesOn = goesOn && h.ended == nil && h.renewal == r; goesOn {
+		due, goesOn = h.lease.askAgain(failed, r.repairs, now, r.ttl/RenewRetries)
 	}
 	h.mu.Unlock()
-	if goesOn {
-		for _, i := range due {
-			r.AskAgain(h.holds.Masters, i)
-		}
+	for _, i := range due {
+		r.AskAgain(h.holds.Masters, i)
 	}
 	return goesOn
+}
+
+// repairs reports whether the renewal sent master i a repair.
+func (r *renewal) repairs(i int) bool {
+	asked := r.Asked[i].Call.Operation
+	return asked == script.Repair || asked == script.Restore
 }
 
 // renewAfter starts another renewal at once, if the last one, which is lost, has taken until then. Otherwise the timer does,
@@ -256,11 +248,10 @@ func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	extending := h.ExtendCall(t)
 	h.mu.Lock()
 	h.longest = max(h.longest, t.KeyTTL())
-	valid := start.Before(h.lease.Until())
 	for i := range requests {
 		requests[i] = master.Request{Order: h.Name, Call: extending, Version: v.Version, To: &r.Round, First: h.lease.Masters[i].Answered}
 		to[i] = ToExtend
-		if h.lease.Masters[i].Lost && valid && v.Out[i] == nil {
+		if h.lease.lacks(i, start) && v.Out[i] == nil {
 			requests[i].Call = h.RepairCall(h.depth, t)
 			h.lease.Masters[i].Repairs++
 			to[i] = ToRepair
