@@ -29,7 +29,7 @@ var areas = []area{
 	{"admin", []string{"admin/*.go", "internal/identity/*.go"}, append(all("admin"), judge{"internal/identity", nil}, judge{"cmd/redlock", []string{"init", "members", "status"}})},
 	{"members", []string{"members.go"}, root("members", "force", "recovery", "waiting")},
 	{"telling", []string{"telling.go"}, root("observer", "hold", "late", "ctxrenewal")},
-	{"rounds", []string{"internal/quorum/round.go", "internal/lease/release.go", "release.go", "await.go"}, root("handover", "hold", "late", "linger", "lock", "locks", "locks_fault", "maxttl", "errors", "reach", "readers", "recovery", "replies")},
+	{"rounds", []string{"internal/quorum/round.go", "internal/lease/release.go", "release.go", "await.go"}, append(all("internal/quorum"), root("handover", "hold", "late", "linger", "lock", "locks", "locks_fault", "maxttl", "errors", "reach", "readers", "recovery", "replies")...)},
 	{"waiting", []string{"waiting.go", "pauses.go", "queues.go", "waitlimit.go", "setup.go"}, root("waiting", "handover", "errors", "setup", "force", "acl", "locks", "overlap", "readers", "slots")},
 	{"queues", []string{"internal/waitqueue/*.go"}, append(all("internal/waitqueue"), root("waiting")...)},
 	{"table", in("internal/membership", "table", "version", "next", "server", "view"), all("internal/membership")},

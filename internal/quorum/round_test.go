@@ -1,0 +1,246 @@
+package quorum
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
+)
+
+// roundOf is one with these votes (see testvotes.Of), of which v is of a master that voted at another version, and o of one that
+// is no member.
+func roundOf(votes string) *Round {
+	view := testvotes.ViewOfAll(len(votes))
+	r := NewRound(view)
+	plain := []rune(votes)
+	for i, c := range plain {
+		switch c {
+		case 'o':
+			view.Out[i] = script.ErrNotMember
+		case 'v', 'l':
+			plain[i] = 'r'
+		}
+	}
+	for i, v := range testvotes.Of(string(plain)) {
+		switch votes[i] {
+		case 'v':
+			v.Err = script.ErrVersion
+		case 'l':
+			v.Err = InNextRound("repaired")
+		case 'o':
+			v = script.Vote{Heard: true, Answer: script.Refused}
+		}
+		if v.Heard {
+			r.Answer(i, v)
+		}
+	}
+	return r
+}
+
+func TestWhoFailedInARound(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim, votes string
+		failed       []int
+		goesOn       bool
+	}{
+		{"nobody has answered", "...", nil, true},
+		{"who granted has not failed", "g....", nil, true},
+		{"who gave no answer has", "gu...", []int{1}, true},
+		{"who refused has", "gr...", []int{1}, true},
+		{"who voted at another version has", "gv...", []int{1}, true},
+		{"who is no member is not asked", "go...", nil, true},
+		{"a quorum granted", "gggu.", []int{3}, false},
+		{"none is left", "uuu..", []int{0, 1, 2}, false},
+		{"one says that the lock is not ours", "gnu..", nil, false},
+		{"another has it", "ghu..", nil, false},
+		{"a vote counts in the next round", "glu..", nil, false},
+	} {
+		failed, goesOn := roundOf(x.votes).Failed()
+		if !slices.Equal(failed, x.failed) || goesOn != x.goesOn {
+			t.Errorf("%s: %q: %v have failed (%v), want %v (%v)", x.claim, x.votes, failed, goesOn, x.failed, x.goesOn)
+		}
+	}
+}
+
+func TestWhoIsOutdatedInARound(t *testing.T) {
+	t.Parallel()
+	if got, want := roundOf("gvo.r").Outdated(), []bool{false, true, true, false, false}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// What counts of a vote, and who is told of it.
+func TestAVoteThatComes(t *testing.T) {
+	t.Parallel()
+	verdicts, failures := []Verdict{}, 0
+	r := NewRound(testvotes.ViewOfAll(5))
+	r.View.Out[4] = script.ErrNotMember
+	r.OnVerdict = func(is Verdict) { verdicts = append(verdicts, is) }
+	r.OnFailure = func() { failures++ }
+	r.Weigher = WeighFunc(func(i int, v script.Vote) script.Vote {
+		if i == 1 {
+			return script.Vote{Heard: true, Answer: script.Refused}
+		}
+		return v
+	})
+	decided := make(chan struct{}, 1)
+	r.Notify(decided)
+	told := func() bool {
+		select {
+		case <-decided:
+			return true
+		default:
+			return false
+		}
+	}
+	grant := script.Vote{Heard: true, Answer: script.Granted, Grant: 7}
+	step := func(i int, v script.Vote, counts script.Answer, tells bool, fails int, is ...Verdict) {
+		t.Helper()
+		r.Answer(i, v)
+		if got := r.Tally()[i].Answer; got != counts {
+			t.Errorf("the vote of master %d counts as %v, want %v", i, got, counts)
+		}
+		if got := told(); got != tells {
+			t.Errorf("after that of master %d the asker is told: %v", i, got)
+		}
+		if failures != fails || !slices.Equal(verdicts, is) {
+			t.Errorf("after that of master %d: %d failures and %v, want %d and %v", i, failures, verdicts, fails, is)
+		}
+	}
+	step(0, grant, script.Granted, false, 0)
+	step(1, grant, script.Refused, false, 1) // the weigher says so
+	doubtful := grant
+	doubtful.Doubt = true
+	step(4, doubtful, script.Refused, true, 2) // it has no vote, and the asker may know more by now
+	if v := r.Tally()[4]; !v.Doubt || v.Err != script.ErrNotMember {
+		t.Errorf("of a master without a vote: %+v", v)
+	}
+	step(2, grant, script.Granted, false, 2)
+	step(3, grant, script.Granted, true, 2, Won)
+	step(1, script.Vote{Heard: true, Answer: script.Unknown}, script.Refused, false, 2, Won) // decided is decided
+	if !r.Won() || !r.Decided() {
+		t.Error("it is not won")
+	}
+}
+
+func TestNotifyTellsWhatWasBefore(t *testing.T) {
+	t.Parallel()
+	for votes, want := range map[string]bool{"ggg..": true, "uuu..": true, "gv...": true, "gr...": true, "go...": true, "gg...": false, "gu...": false, "gh...": false} {
+		decided := make(chan struct{}, 1)
+		roundOf(votes).Notify(decided)
+		if got := len(decided) == 1; got != want {
+			t.Errorf("%q: the asker is told: %v, want %v", votes, got, want)
+		}
+	}
+}
+
+// A request leaves only while the round and what it is for are not over. One that does not is answered.
+func TestWhichRequestsLeave(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim  string
+		during error
+		change func(*Round)
+		leaves bool
+	}{
+		{"nothing is over", nil, func(*Round) {}, true},
+		{"the hold is", errors.New("over"), func(*Round) {}, false},
+		{"the round is abandoned", nil, (*Round).Abandon, false},
+		{"the receiver wants what has left", nil, func(r *Round) { r.Receive(false, func(_ int, v script.Vote) script.Vote { return v }) }, true},
+		{"the receiver wants no more", nil, func(r *Round) { r.Receive(true, func(_ int, v script.Vote) script.Vote { return v }) }, false},
+	} {
+		r := NewRound(testvotes.ViewOfAll(3))
+		r.During = lasts{x.during}
+		x.change(r)
+		leaves := r.Begin(1)
+		v := r.Tally()[1]
+		if leaves != x.leaves || v.Heard == leaves || !leaves && v.Err != ErrNotSent {
+			t.Errorf("%s: it leaves: %v, want %v; its vote: %+v", x.claim, leaves, x.leaves, v)
+		}
+	}
+	if r := NewRound(testvotes.ViewOfAll(3)); !r.Begin(0) {
+		t.Error("nothing is over, and it does not leave")
+	}
+}
+
+type lasts struct{ err error }
+
+func (l lasts) Over() error { return l.err }
+
+// What is said of a vote that is pending.
+func TestPendingVotes(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		votes    string
+		overtake bool
+		want     error
+	}{
+		{"gg...", false, ErrNoAnswer},
+		{"gg...", true, ErrOvertaken},
+		{"ggg..", false, ErrNotAwaited},
+		{"ggg..", true, ErrNotAwaited},
+	} {
+		r := roundOf(x.votes)
+		if x.overtake {
+			r.Overtake()
+		}
+		if got := r.Tally()[4].Err; got != x.want {
+			t.Errorf("%q, overtaken %v: %v, want %v", x.votes, x.overtake, got, x.want)
+		}
+	}
+}
+
+// A round that is opened again needs more grants.
+func TestARoundThatIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		votes  string
+		grants int
+		want   Verdict
+	}{
+		{"ggg..", 3, Won}, {"ggg..", 4, Undecided}, {"gggu.", 4, Undecided}, {"ggguu", 4, Lost}, {"gggg.", 4, Won},
+		{"gg...", 1, Undecided}, // never less than a quorum
+		{"guu..", 1, Undecided}, {"guuu.", 1, Lost},
+	} {
+		r := roundOf(x.votes)
+		r.Reopen(x.grants)
+		if r.verdict != x.want {
+			t.Errorf("%q, and %d are needed: %v, want %v", x.votes, x.grants, r.verdict, x.want)
+		}
+	}
+}
+
+// Whoever receives the votes gets each that is in, and each that comes.
+func TestReceive(t *testing.T) {
+	t.Parallel()
+	r := roundOf("gu..h")
+	var got []string
+	r.Receive(false, func(i int, v script.Vote) script.Vote {
+		got = append(got, fmt.Sprint(i, v.Answer))
+		return v
+	})
+	r.Answer(2, script.Vote{Heard: true, Answer: script.Granted})
+	if want := []string{"0 granted", "1 unknown", "4 held", "2 granted"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Where a round asks again what another did, the last request of that one is the one to replace.
+func TestTheLastRequest(t *testing.T) {
+	t.Parallel()
+	r := roundOf("gu...")
+	r.Requests(5)
+	if got := r.last(1); got != &r.Asked[1] {
+		t.Error("a master that was asked once has another request")
+	}
+	again := new(master.Request)
+	r.again = []*master.Request{nil, again, nil, nil, nil}
+	if r.last(1) != again || r.last(0) != &r.Asked[0] {
+		t.Error("it is not the last one")
+	}
+}
