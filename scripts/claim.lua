@@ -13,6 +13,9 @@
 if run ~= ARGV[1] then
   return redis.error_reply('CLAIMED it restarted meanwhile')
 end
+if stored.deployment == ARGV[2] and stored.claimed == ARGV[6] then
+  return stored.id -- a second copy of this call, which may be sent twice
+end
 local forced, id = ARGV[7] == 'force', ARGV[3]
 if not stored.claim and stored.deployment and not forced then
   return redis.error_reply('BELONGS ' .. stored.deployment)
