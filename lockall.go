@@ -246,21 +246,9 @@ func (c *Client) take(s *Locks, names []string) (blocked int, err error) {
 func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names []string, deadline clock.Instant) (blocked int, err error) {
 	s.cfg.telling.attempted()
 	attempts := c.askForAll(s, v, names, deadline)
-	votes := make([][]script.Vote, len(attempts))
-	failed := -1
-	for i, a := range attempts {
-		err = c.await(ctx, &a.asked, deadline)
-		votes[i] = a.asked.Tally()
-		if err != nil || quorum.Decide(votes[i], a.asked.Need) != quorum.Won {
-			failed = i
-			break
-		}
-	}
+	votes, failed, err := c.awaitAll(ctx, attempts, deadline)
 	blocked = -1
 	if failed >= 0 {
-		for i, a := range attempts[failed:] { // the answers to all come together
-			votes[failed+i] = a.asked.Tally()
-		}
 		blocked = slices.IndexFunc(votes, heldByOther)
 		if blocked >= 0 {
 			failed = blocked
@@ -288,6 +276,22 @@ func (c *Client) takeAt(ctx context.Context, s *Locks, v *membership.View, names
 	}
 	s.begin(attempts, votes)
 	return -1, nil
+}
+
+// awaitAll waits until all attempts are decided, or one is not in time. It returns the votes, and which attempt failed first, or -1.
+// Each master answers to all names together: so when one name is lost, the others soon are as well, and what is told of them is whole.
+func (c *Client) awaitAll(ctx context.Context, attempts []*attempt, deadline clock.Instant) (votes [][]script.Vote, failed int, err error) {
+	votes, failed = make([][]script.Vote, len(attempts)), -1
+	for i, a := range attempts {
+		if err == nil {
+			err = c.await(ctx, &a.asked, deadline)
+		}
+		votes[i] = a.asked.Tally()
+		if failed < 0 && (err != nil || quorum.Decide(votes[i], a.asked.Need) != quorum.Won) {
+			failed = i
+		}
+	}
+	return votes, failed, err
 }
 
 // heldByOther reports that masters refused a name because of its own lock, and not

@@ -573,3 +573,49 @@ func TestASetNeedsEachToken(t *testing.T) {
 		})
 	}
 }
+
+// The answers to all names of an attempt come together, and one after the other. What is told of a name is told when all that came
+// together is there, or the time is over.
+func TestAnAttemptAtAllNamesIsToldWhole(t *testing.T) {
+	t.Parallel()
+	const least = 500 * time.Millisecond
+	for claim, x := range map[string]struct {
+		comes  bool // the last answer for the second name
+		answer script.Answer
+		within time.Duration
+	}{
+		"the last answer comes":         {true, script.Held, 0},
+		"the last answer does not come": {false, script.Unknown, least},
+	} {
+		inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+			c := d.reached()
+			v := c.members.View()
+			var attempts []*attempt
+			for _, name := range []string{"a", "b"} {
+				attempts = append(attempts, c.prepare(v, name, c.config.lock, nowhere))
+			}
+			withheld := script.Vote{Heard: true, Answer: script.Held, Err: script.ErrWithheld}
+			held := script.Vote{Heard: true, Answer: script.Held}
+			begin := time.Now()
+			go func() {
+				for i := range 3 {
+					attempts[0].asked.Answer(i, withheld)
+					if i == 2 {
+						synctest.Wait() // who waits for the first name has its verdict
+					}
+					if i < 2 || x.comes {
+						attempts[1].asked.Answer(i, held)
+					}
+				}
+			}()
+			votes, failed, err := c.awaitAll(background, attempts, c.now().Add(least))
+			must(t, err)
+			if failed != 0 || votes[1][2].Answer != x.answer {
+				t.Errorf("%s: %d failed, and the third answer for the second name is %v, want %v", claim, failed, votes[1][2].Answer, x.answer)
+			}
+			if took := time.Since(begin); took != x.within {
+				t.Errorf("%s: it took %v, want %v", claim, took, x.within)
+			}
+		})
+	}
+}
