@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/quorum"
@@ -21,10 +20,7 @@ import (
 // are done all the same.
 func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 	t.Parallel()
-	fake := embedded.New()
-	t.Cleanup(fake.Close)
-	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
-	t.Cleanup(func() { _ = both["embedded"].Close() })
+	both := bothKinds(t)
 	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	holdOf := func(name string) *lease.Owner {
 		return &lease.Owner{ID: "owner-of-" + name, Keys: script.KeysOf(limits.DefaultPrefix, name, "owner-of-"+name), Token: 2000}
@@ -155,31 +151,31 @@ func TestALongQueueLeavesInBatches(t *testing.T) {
 // Behind each operation, the next one of the batch has its own keys and arguments, also where this master does not vote.
 func TestWhatComesBehindAnOperationIsItsOwn(t *testing.T) {
 	t.Parallel()
-	const ms = int64(30_000)
-	first, second, zero, channel, none := "first", "second", "0", "c", ""
-	one, two := script.KeysOf(limits.DefaultPrefix, "one", first), script.KeysOf(limits.DefaultPrefix, "two", second)
-	lock, counter, gone, queue, asked := &one.Lock, &one.Fence, &one.Gone, &one.Queue, &one.Asked
-	behind := script.Acquire.Call([]*string{&two.Lock, &two.Fence, &two.Gone, &two.Queue}, &second, ms)
+	terms, channel := quorum.TermsOf(limits.DefaultTTL, 0, 0), "c"
+	one, two := script.KeysOf(limits.DefaultPrefix, "one", "first"), script.KeysOf(limits.DefaultPrefix, "two", "second")
+	writer, reader, second := lease.Owner{ID: "first", Keys: one, Token: 9}, lease.Owner{ID: "first", Keys: one, Last: 9}, lease.Owner{ID: "second", Keys: two}
+	reader.Reads.Store(true)
+	behind := second.AcquireCall(terms, nowhere)
 	for kind, r := range bothKinds(t) {
 		for _, before := range []script.Call{
-			script.Acquire.Call([]*string{lock, counter, gone, queue}, &first, ms),
-			script.Enqueue.Call([]*string{lock, counter, gone, queue, asked}, &first, ms, &channel, &zero),
-			script.Joint.Call([]*string{lock, counter, gone, queue}, &first, ms, 1),
-			script.Reenter.Call([]*string{lock, counter, gone, queue}, &first, 2, ms),
-			script.Confirm.Call([]*string{lock, counter}, &first, int64(7), uint64(9)),
-			script.Extend.Call([]*string{lock}, &first, ms),
-			script.Repair.Call([]*string{lock, counter, gone}, &first, 1, uint64(9), ms),
-			script.Verify.Call([]*string{lock}, uint64(9)),
-			script.Exit.Call([]*string{lock}, &first, 1),
-			script.Release.Call([]*string{lock, queue}, &first),
-			script.Pass.Call([]*string{lock, queue}, &first, &channel),
-			script.Undo.Call([]*string{lock, gone, queue, asked}, &first, int64(0), &none, &none),
-			script.Linger.Call([]*string{lock, gone, queue}, &first, ms, int64(0)),
-			script.Share.Call([]*string{lock, counter, gone, queue, asked}, &first, ms, &none, &none),
-			script.Stay.Call([]*string{lock, queue}, &first, ms),
-			script.Know.Call([]*string{counter}, uint64(9)),
-			script.Restore.Call([]*string{lock, gone, queue}, &first, ms),
-			script.Leave.Call([]*string{lock, queue, asked}, &channel),
+			writer.AcquireCall(terms, nowhere),
+			writer.AcquireCall(terms, lease.Place{Channel: &channel}),
+			writer.JointCall(terms, 1),
+			writer.ReenterCall(2, terms),
+			writer.ConfirmCall(7),
+			writer.ExtendCall(terms),
+			writer.RepairCall(1, terms),
+			script.Verify.Call([]*string{&one.Lock}, uint64(9)),
+			writer.ExitCall(1),
+			writer.ReleaseCall(),
+			writer.PassCall(&channel),
+			writer.UndoCall(0, nowhere),
+			writer.LingerCall(limits.DefaultTTL, 0),
+			reader.AcquireCall(terms, nowhere),
+			reader.StayCall(terms),
+			reader.ConfirmCall(0),
+			reader.RepairCall(1, terms),
+			script.Leave.Call([]*string{&one.Lock, &one.Queue, &one.Asked}, &channel),
 		} {
 			for version, want := range map[string]string{"1": "8", "2": "VERSION 1"} {
 				must(t, r.FlushAll(background).Err())
@@ -188,7 +184,7 @@ func TestWhatComesBehindAnOperationIsItsOwn(t *testing.T) {
 				replies, err := runBatchAt(script.BatchSource, r, version, before, behind)
 				must(t, err)
 				holder, _, _ := strings.Cut(r.Get(background, two.Lock).Val(), " ")
-				if got := fmt.Sprint(replies[1]); got != want || (holder == second) != (version == "1") {
+				if got := fmt.Sprint(replies[1]); got != want || (holder == second.ID) != (version == "1") {
 					t.Errorf("%s: behind %s at version %s the reply is %s, want %s, and %q holds the lock", kind, before.Name, version, got, want, holder)
 				}
 			}

@@ -9,8 +9,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // lineOf is a lock on a server, and those in line for it.
@@ -59,34 +62,31 @@ func (l lineOf) do(operation string) (reply any) {
 		must(l.t, l.r.Set(background, l.k.Gone, "", time.Minute).Err())
 	}
 	words := strings.Fields(operation)
-	who, channel, ticket, none, ttl := words[1], "", "", "", int64(30_000)
+	who, in := words[1], nowhere
 	if len(words) > 2 {
-		channel, ticket = words[2], "1600000000000000"
-		if channel < "a" {
-			ticket += ".5"
-		}
+		in = lease.Place{Channel: &words[2], Ticket: waitqueue.TicketOf("1600000000000000")}
 	}
-	k := l.k
+	owner := lease.Owner{ID: who, Keys: l.k, Token: 9}
+	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
 	var call script.Call
 	switch words[0] {
 	case "release":
-		call = script.Release.Call([]*string{&k.Lock, &k.Queue}, &who)
+		call = owner.ReleaseCall()
 	case "pass":
-		call = script.Pass.Call([]*string{&k.Lock, &k.Queue}, &who, &channel)
+		call = owner.PassCall(in.Channel)
 	case "undo":
-		call = script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &who, int64(0), &none, &none)
+		call = owner.UndoCall(0, nowhere)
 	case "linger":
-		call = script.Linger.Call([]*string{&k.Lock, &k.Gone, &k.Queue}, &who, ttl, int64(0))
+		call = owner.LingerCall(limits.DefaultTTL, 0)
 	case "leave":
-		call = script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, &who)
+		call = script.Leave.Call([]*string{&l.k.Lock, &l.k.Queue, &l.k.Asked}, &who)
 	case "share":
-		call = script.Share.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue, &k.Asked}, &who, ttl, &channel, &ticket)
-	case "enqueue":
-		call = script.Enqueue.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue, &k.Asked}, &who, ttl, &channel, &ticket)
-	case "repair":
-		call = script.Repair.Call([]*string{&k.Lock, &k.Fence, &k.Gone}, &who, 1, uint64(9), ttl)
+		owner.Reads.Store(true)
+		call = owner.AcquireCall(terms, in)
 	case "acquire":
-		call = script.Acquire.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, &who, ttl)
+		call = owner.AcquireCall(terms, in)
+	case "repair":
+		call = owner.RepairCall(1, terms)
 	}
 	replies, err := runBatchAt(script.BatchSource, l.r, "1", call)
 	must(l.t, err)
@@ -195,14 +195,13 @@ func TestABatchOfTwoNamesGoesNoFarther(t *testing.T) {
 		newLine(t, r, "", "")
 		var calls []script.Call
 		var lines []script.Keys
-		zero := "0"
 		for _, name := range []string{"job", "other"} {
 			k := script.KeysOf(limits.DefaultPrefix, name, "o")
 			must(t, r.Set(background, k.Fence, 7, 0).Err())
 			must(t, r.Set(background, k.Lock, "p 1 7 7+", time.Minute).Err())
 			must(t, deadInLine(r, k, dead, 1.5e15, 2*script.QueueTTL))
-			owner, channel := "o", "alive"
-			calls = append(calls, script.Enqueue.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue, &k.Asked}, &owner, int64(30_000), &channel, &zero))
+			owner, channel := lease.Owner{ID: "o", Keys: k}, "alive"
+			calls = append(calls, owner.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), lease.Place{Channel: &channel}))
 			lines = append(lines, k)
 		}
 		left := func() (n int64) {
@@ -252,11 +251,9 @@ func TestReadersWhoseTimeIsOverLeave(t *testing.T) {
 		if n := over - left(); n != few {
 			t.Errorf("%s: %d are taken out, want %d", kind, n, few)
 		}
-		var calls []script.Call
-		none, owner := "", "p"
-		for range 2 * script.MaxSteps / few {
-			calls = append(calls, script.Share.Call([]*string{&l.k.Lock, &l.k.Fence, &l.k.Gone, &l.k.Queue, &l.k.Asked}, &owner, int64(30_000), &none, &none))
-		}
+		reader := lease.Owner{ID: "p", Keys: l.k}
+		reader.Reads.Store(true)
+		calls := slices.Repeat([]script.Call{reader.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), nowhere)}, 2*script.MaxSteps/few)
 		has := left()
 		_, err = runBatchAt(script.BatchSource, r, "1", calls...)
 		must(t, err)
@@ -274,7 +271,7 @@ func TestWhoAsksLeavesReadersTheirTime(t *testing.T) {
 	for kind, r := range bothKinds(t) {
 		l := newLine(t, r, "readers p40 q50", "")
 		before := r.ZRangeWithScores(background, l.k.Lock, 0, -1).Val()
-		for _, ask := range []string{"acquire o", "enqueue o a"} {
+		for _, ask := range []string{"acquire o", "acquire o a"} {
 			reply := l.do(ask).(int64)
 			if after := r.ZRangeWithScores(background, l.k.Lock, 0, -1).Val(); !slices.Equal(before, after) {
 				t.Errorf("%s: %s makes %v of %v", kind, ask, after, before)

@@ -24,7 +24,12 @@ import (
 // bothKinds returns a master of each kind.
 func bothKinds(t *testing.T) map[string]*redis.Client {
 	t.Helper()
-	fake := embedded.New()
+	return besideRedis(t, embedded.New())
+}
+
+// besideRedis returns an embedded master, and one of redis-server.
+func besideRedis(t *testing.T, fake *embedded.Server) map[string]*redis.Client {
+	t.Helper()
 	t.Cleanup(fake.Close)
 	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
 	t.Cleanup(func() { _ = both["embedded"].Close() })

@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -199,12 +198,10 @@ func fieldsOf(names *strings.Replacer, text string) map[string]string {
 func bothPromoted(t *testing.T) map[string]*redis.Client {
 	t.Helper()
 	fake := embedded.New()
-	t.Cleanup(fake.Close)
 	fake.Kill(false)
 	fake.Promote()
 	must(t, fake.Restart())
-	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": processes(t, 1, redisproc.Config{}).raw[0]}
-	t.Cleanup(func() { _ = both["embedded"].Close() })
+	both := besideRedis(t, fake)
 	must(t, both["redis"].Do(background, "replicaof", "127.0.0.1", "1").Err())
 	must(t, both["redis"].Do(background, "replicaof", "no", "one").Err())
 	return both
