@@ -1,8 +1,12 @@
 package lease
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
@@ -23,17 +27,32 @@ func (quiet) Block(string)                                         {}
 func (quiet) Unblock(string)                                       {}
 func (quiet) Next(*Hold) Next                                      { return Next{} }
 
-// holdOf returns a hold that so many masters were asked for. It is a second old.
+// holdOf returns a hold that so many masters were asked for. It is a second old. What the masters are asked stays in their queues.
 func holdOf(masters int) *Hold {
 	v := testvotes.ViewOfAll(masters)
 	holds := NewHolds(Client{
 		Prefix:  "redlock",
 		Now:     func() clock.Instant { return clock.Instant(time.Second) },
 		View:    func() *membership.View { return v },
-		Masters: make([]*master.Master, masters),
 		Callers: quiet{},
 	})
+	for i := range masters {
+		holds.Masters = append(holds.Masters, master.New(master.Config{Index: i, Endpoint: master.NewEndpoint(new(redis.Options), time.Second), Now: holds.Now}))
+	}
 	return holds.New(v, "job", "owner", Config{TTL: terms.TTL, Drift: 0.01, Observer: quiet{}})
+}
+
+// begin makes h a hold that all masters granted just now, with its first entry.
+func begin(t *testing.T, h *Hold) *Entry {
+	votes := make([]script.Vote, len(h.lease.Masters))
+	for i := range votes {
+		votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: h.holds.Now(), Got: h.holds.Now()}
+	}
+	h.Token = 7
+	h.Count(votes, votes)
+	e := h.Begin(t.Context(), quorum.NewBallot(votes, h.holds.View()))
+	t.Cleanup(func() { h.End(ErrReleased) })
+	return e
 }
 
 // A request leaves as long as its round is of interest, and the hold that it is for is not
@@ -96,6 +115,155 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 		counted := h.Take(0, ToExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: h.terms.TTL - time.Second - by}, h.terms, v)
 		if counts := h.Master(0).Until > before.Until; counted.Answer != want || counts != (want == script.Granted) {
 			t.Errorf("jumped by %v: %v, counts: %v", by, counted, counts)
+		}
+	}
+}
+
+// An entry that is given back was of no use. The first one ends the hold, and leaves nothing taken; another one leaves the hold as it was.
+func TestWhatIsGivenBack(t *testing.T) {
+	t.Parallel()
+	h := holdOf(3)
+	h.atLeast = time.Minute
+	first := begin(t, h)
+	first.GiveBack()
+	if h.Over() != ErrReleased || h.TakenFor() != 0 {
+		t.Errorf("the first entry: over with %v, and taken for %v more", h.Over(), h.TakenFor())
+	}
+
+	h = holdOf(3)
+	h.atLeast = time.Minute
+	begin(t, h)
+	again, _, err := h.Reenter(false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Begin(t.Context(), false, 0)
+	again.GiveBack()
+	if h.Over() != nil || h.depth != 1 || h.atLeast != time.Minute || len(h.again) != 0 {
+		t.Errorf("another entry: over with %v, at depth %d, with %d more entries, taken for %v", h.Over(), h.depth, len(h.again), h.atLeast)
+	}
+	if context.Cause(again.Context()) != ErrReleased {
+		t.Errorf("its context: %v", context.Cause(again.Context()))
+	}
+}
+
+// nextOf are callers that note for which holds the next one was asked.
+type nextOf struct {
+	quiet
+	holds *[]*Hold
+}
+
+func (c nextOf) Next(h *Hold) Next {
+	*c.holds = append(*c.holds, h)
+	return Next{}
+}
+
+// Only a hold that kept the other callers of its client from asking has a next one.
+func TestWhoHasANextCaller(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim string
+		reads bool
+		first func(*Hold)
+		want  int
+	}{
+		{"a writer", false, func(*Hold) {}, 1},
+		{"a reader", true, func(*Hold) {}, 0},
+		{"a writer that let others ask before", false, (*Hold).Unblock, 0},
+		{"a hold that was over", false, func(h *Hold) { h.End(ErrLost) }, 0},
+	} {
+		h, nexts := holdOf(3), []*Hold{}
+		h.holds.Callers = nextOf{holds: &nexts}
+		h.Reads.Store(x.reads)
+		e := begin(t, h)
+		x.first(h)
+		e.Exit(!x.reads)
+		if len(nexts) != x.want {
+			t.Errorf("%s: the next caller was asked for %d times, want %d", x.claim, len(nexts), x.want)
+		}
+	}
+}
+
+// The holds of one name are found until each is taken away, in whatever order.
+func TestHoldsOfOneName(t *testing.T) {
+	t.Parallel()
+	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+		s, other := holdOf(1).holds, holdOf(1)
+		other.Name = "other"
+		s.add(other)
+		var left []*Hold // the latest first
+		for range order {
+			h := holdOf(1)
+			s.add(h)
+			left = slices.Insert(left, 0, h)
+		}
+		all := slices.Clone(left)
+		for _, i := range order {
+			if !s.remove(all[i]) || s.remove(all[i]) {
+				t.Fatalf("%v: %d is not taken away once", order, i)
+			}
+			left = slices.DeleteFunc(left, func(h *Hold) bool { return h == all[i] })
+			got := slices.DeleteFunc(s.All(), func(h *Hold) bool { return h == other })
+			if !slices.Equal(got, left) {
+				t.Fatalf("%v: without %d there are %d, want %d", order, i, len(got), len(left))
+			}
+			if latest := s.Latest("job"); len(left) > 0 && latest != left[0] || len(left) == 0 && latest != nil {
+				t.Fatalf("%v: without %d, the latest is another", order, i)
+			}
+		}
+		if len(s.byName) != 1 {
+			t.Fatalf("%v: %d names are left, want the other one", order, len(s.byName))
+		}
+	}
+}
+
+// A hold is made a reader's when its caller is the only writer: writers that left do not count.
+func TestWhoMayDowngrade(t *testing.T) {
+	t.Parallel()
+	h := holdOf(3)
+	e := begin(t, h)
+	again, _, err := h.Reenter(false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Begin(t.Context(), false, 0)
+	if _, err := e.Downgrade(); err != ErrWriters {
+		t.Errorf("beside another writer: %v", err)
+	}
+	_, writes := again.Unlock()
+	again.Exit(writes)
+	reader, _, err := h.Reenter(true, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.Downgrade(); err != ErrWriters {
+		t.Errorf("by a reader beside a writer: %v", err)
+	}
+	if _, err := e.Downgrade(); err != nil || !h.Reads.Load() {
+		t.Errorf("by the only writer: %v", err)
+	}
+}
+
+// A renewal is made due at once for the holds of a name that are not over.
+func TestWhoseRenewalIsMadeDue(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim, name string
+		over        bool
+		due         bool
+	}{
+		{"a hold of the name", "job", false, true},
+		{"of another name", "other", false, false},
+		{"one that is over", "job", true, false},
+	} {
+		h := holdOf(3)
+		begin(t, h)
+		if x.over {
+			h.ended = ErrLost
+		}
+		h.holds.RenewNow(x.name)
+		if due := !h.holds.Now().Before(h.renewAt); due != x.due {
+			t.Errorf("%s: it is due: %v, want %v", x.claim, due, x.due)
 		}
 	}
 }

@@ -1,0 +1,262 @@
+package lease
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
+)
+
+// watched is a hold that three masters granted, which is renewed, and its clock, which stands until it is set on. So the hold's own timer
+// renews nothing while a test runs.
+type watched struct {
+	*Hold
+	now *atomic.Int64
+}
+
+func watch(t *testing.T) watched {
+	h := holdOf(3)
+	now := new(atomic.Int64)
+	now.Store(int64(h.holds.Now()))
+	h.holds.Now = func() clock.Instant { return clock.Instant(now.Load()) }
+	h.watchdog = true
+	begin(t, h)
+	return watched{h, now}
+}
+
+// asked is how many requests are in the queues of the masters.
+func (w watched) asked() (n [3]int) {
+	for i, m := range w.holds.Masters {
+		n[i] = m.Pending()
+	}
+	return n
+}
+
+// yes is the answer of a master that still has the lock.
+func (w watched) yes() script.Vote {
+	now := w.holds.Now()
+	return script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: terms.TTL - now.Sub(w.began)}
+}
+
+var (
+	noAnswer  = script.Vote{Heard: true, Answer: script.Unknown}
+	notMine   = testvotes.NotMine(clock.Instant(time.Second))
+	retryTime = terms.TTL / RenewRetries
+)
+
+// A renewal that may be won yet goes on. Otherwise another one takes its place.
+func TestWhichRenewalGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim  string
+		ttl    time.Duration // of what comes next
+		first  func(watched, *renewal)
+		goesOn bool
+		asked  [3]int
+	}{
+		{"nobody has answered", terms.TTL, func(watched, *renewal) {}, true, [3]int{1, 1, 1}},
+		{"one failed, and was asked a moment ago", terms.TTL, func(w watched, r *renewal) { r.Answer(0, noAnswer) }, true, [3]int{1, 1, 1}},
+		{"one failed, and was asked a while ago", terms.TTL, func(w watched, r *renewal) {
+			r.Answer(0, noAnswer)
+			w.now.Add(int64(retryTime))
+		}, true, [3]int{2, 1, 1}},
+		{"it is lost", terms.TTL, func(w watched, r *renewal) {
+			r.Answer(0, noAnswer)
+			r.Answer(1, noAnswer)
+		}, false, [3]int{1, 1, 1}},
+		{"it is won", terms.TTL, func(w watched, r *renewal) {
+			r.Answer(0, w.yes())
+			r.Answer(1, w.yes())
+		}, false, [3]int{1, 1, 1}},
+		{"one lost the lock, and gets a repair", terms.TTL, func(w watched, r *renewal) { r.Answer(0, notMine) }, false, [3]int{1, 1, 1}},
+		{"the next one is for another ttl", terms.TTL / 2, func(watched, *renewal) {}, false, [3]int{1, 1, 1}},
+		{"the members have changed", terms.TTL, func(w watched, r *renewal) {
+			v := testvotes.ViewOfAll(3)
+			v.Version = "2"
+			w.holds.View = func() *membership.View { return v }
+		}, false, [3]int{1, 1, 1}},
+	} {
+		w := watch(t)
+		w.renew(terms.TTL)
+		first := w.renewal
+		x.first(w, first)
+		w.renew(x.ttl)
+		if goesOn := w.renewal == first; goesOn != x.goesOn || w.asked() != x.asked {
+			t.Errorf("%s: it goes on: %v, want %v; %v requests are queued, want %v", x.claim, goesOn, x.goesOn, w.asked(), x.asked)
+		}
+	}
+}
+
+// A master that failed is asked again for the last renewal alone, and for no hold that is over.
+func TestWhoIsNotAskedAgain(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim  string
+		change func(watched)
+		again  bool
+	}{
+		{"the last renewal", func(watched) {}, true},
+		{"another one came", func(w watched) { w.renewal = &renewal{} }, false},
+		{"the hold is over", func(w watched) { w.End(ErrLost) }, false},
+	} {
+		w := watch(t)
+		w.renew(terms.TTL)
+		first := w.renewal
+		first.Answer(0, noAnswer)
+		w.now.Add(int64(retryTime))
+		x.change(w)
+		if goesOn, asked := w.askAgain(first), w.asked()[0] > 1; goesOn != x.again || asked != x.again {
+			t.Errorf("%s: it goes on: %v, and the master is asked again: %v; want %v", x.claim, goesOn, asked, x.again)
+		}
+	}
+}
+
+// A renewal that is lost is tried again at once, if it has taken as long as the pause between two.
+func TestWhenALostRenewalIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim  string
+		wins   bool
+		took   time.Duration
+		change func(watched)
+		anew   bool
+	}{
+		{"lost in a moment", false, retryTime - 1, func(watched) {}, false},
+		{"lost after a while", false, retryTime, func(watched) {}, true},
+		{"won after a while", true, retryTime, func(watched) {}, false},
+		{"it is not to be renewed any more", false, retryTime, func(w watched) { w.watchdog = false }, false},
+		{"another one came", false, retryTime, func(w watched) { w.renewal = &renewal{} }, false},
+		{"the hold is over", false, retryTime, func(w watched) { w.End(ErrLost) }, false},
+	} {
+		w := watch(t)
+		w.renew(terms.TTL)
+		first := w.renewal
+		vote := func() script.Vote {
+			if x.wins {
+				return w.yes()
+			}
+			return noAnswer
+		}
+		first.Answer(0, vote())
+		w.now.Add(int64(x.took))
+		x.change(w)
+		last := w.renewal
+		first.Answer(1, vote())
+		if anew := w.renewal != last; anew != x.anew {
+			t.Errorf("%s: another one began: %v, want %v", x.claim, anew, x.anew)
+		}
+	}
+}
+
+// Whoever has the lock and does not know its token is asked to confirm it beside each renewal, until it has.
+func TestTheRestConfirmsTheToken(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim string
+		reads bool
+		is    Master
+		out   error
+		asked int
+	}{
+		{"it granted the token", false, Master{Granted: true, Grant: 7}, nil, 0},
+		{"it granted less", false, Master{Granted: true, Grant: 5}, nil, 1},
+		{"it does not have the lock", false, Master{Grant: 5}, nil, 0},
+		{"it has no vote", false, Master{Granted: true, Grant: 5}, script.ErrNotMember, 0},
+		{"a reader has no token", true, Master{Granted: true, Grant: 5}, nil, 0},
+	} {
+		w := watch(t)
+		w.Reads.Store(x.reads)
+		w.lease.Masters[1] = x.is
+		v := testvotes.ViewOfAll(3)
+		v.Out[1] = x.out
+		w.confirmRest(v)
+		if got := w.asked(); got != [3]int{0, x.asked, 0} {
+			t.Errorf("%s: %v are asked, want %d", x.claim, got, x.asked)
+		}
+	}
+	for _, x := range []struct {
+		claim string
+		has   bool
+		vote  script.Vote
+		want  bool
+	}{
+		{"it has confirmed", true, script.Vote{Heard: true, Answer: script.Granted}, true},
+		{"it did not answer", true, noAnswer, false},
+		{"it lost the lock meanwhile", false, script.Vote{Heard: true, Answer: script.Granted}, false},
+		{"it never had it", false, notMine, false},
+	} {
+		w := watch(t)
+		w.lease.Masters[1] = Master{Granted: x.has, Grant: 5}
+		confirming{w.Hold}.Answer(1, x.vote)
+		if got := w.Master(1).Confirmed; got != x.want {
+			t.Errorf("%s: it knows the token: %v, want %v", x.claim, got, x.want)
+		}
+	}
+}
+
+// A renewal asks for an extension, and writes the lock back where it was lost.
+func TestWhatARenewalAsksFor(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		reads          bool
+		extend, repair *script.Operation
+	}{
+		{false, script.Extend, script.Repair},
+		{true, script.Stay, script.Restore},
+	} {
+		w := watch(t)
+		w.Reads.Store(x.reads)
+		w.Take(1, ToExtend, notMine, w.terms, w.holds.View())
+		r := w.extension(w.holds.View(), terms.TTL)
+		for i, want := range []struct {
+			operation *script.Operation
+			repairs   int
+		}{{x.extend, 0}, {x.repair, 1}, {x.extend, 0}} {
+			got, repairs := r.Asked[i].Call.Operation, w.Master(i).Repairs
+			if got != want.operation || repairs != want.repairs || r.repairs(i) != (repairs == 1) {
+				t.Errorf("reads %v: master %d gets %s, want %s; that is a repair: %v, and %d are under way", x.reads, i, got.Name, want.operation.Name, r.repairs(i), repairs)
+			}
+		}
+	}
+}
+
+// A change of the members has a renewal begin anew that it came into.
+func TestARenewalThatTheMembersChangedIn(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim  string
+		change func(watched)
+		want   bool
+	}{
+		{"it is under way", func(w watched) { w.renew(terms.TTL) }, true},
+		{"it is won", func(w watched) {
+			w.renew(terms.TTL)
+			w.renewal.Answer(0, w.yes())
+			w.renewal.Answer(1, w.yes())
+		}, false},
+		{"there was none", func(watched) {}, false},
+		{"it is not to be renewed", func(w watched) {
+			w.renew(terms.TTL)
+			w.watchdog = false
+		}, false},
+		{"the hold is over", func(w watched) {
+			w.renew(terms.TTL)
+			w.End(ErrLost)
+		}, false},
+	} {
+		w := watch(t)
+		x.change(w)
+		before := w.renewal
+		v := testvotes.ViewOfAll(3)
+		v.Version = "2"
+		w.holds.View = func() *membership.View { return v }
+		w.membersChanged()
+		if got := w.renewal != before; got != x.want {
+			t.Errorf("%s: another one began: %v, want %v", x.claim, got, x.want)
+		}
+	}
+}
