@@ -53,7 +53,7 @@ func TestDependencies(t *testing.T) {
 		}
 		for dep := range strings.FieldsSeq(string(out)) {
 			forTests := strings.Contains(dep, "/internal/embedded") || strings.Contains(dep, "/redlocktest") || strings.Contains(dep, "/internal/direct")
-			ok := !strings.Contains(dep, "/internal/redisproc") && (!forTests || c.pkg == "./redlocktest")
+			ok := !strings.Contains(dep, "/internal/redisproc") && !strings.Contains(dep, "/internal/harness") && (!forTests || c.pkg == "./redlocktest")
 			any := false
 			for _, a := range c.allowed {
 				any = any || strings.HasPrefix(dep, a)
@@ -103,7 +103,7 @@ func TestImports(t *testing.T) {
 		"internal/quorum":     {"fence", "internal/clock", "internal/master", "internal/membership", "internal/script"},
 		"internal/waitqueue":  {"internal/clock"},
 		"internal/unwind":     {},
-		"internal/testhook":   {"internal/clock"},
+		"internal/testhook":   {"internal/clock", "internal/lease"},
 		"internal/core":       {"fence", "internal/clock", "internal/master", "internal/membership"},
 		".":                   {"fence", "internal/clock", "internal/core", "internal/identity", "internal/lease", "internal/limits", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/unwind", "internal/waitqueue"},
 		"admin":               {".", "fence", "internal/core", "internal/identity", "internal/limits", "internal/master", "internal/membership", "internal/printable", "internal/quorum", "internal/script"},

@@ -47,7 +47,6 @@ type deployment struct {
 	founded bool         // or not to be: the first client founds it
 	slept   atomic.Int64 // what a suspension added to the clock, in virtual time
 	epoch   time.Time
-	aofSize int64 // of a master whose log is to be truncated
 }
 
 type embeddedMaster struct {
@@ -123,6 +122,8 @@ func processes(t *testing.T, n int, cfg redisproc.Config) *deployment {
 	}
 	return d
 }
+
+func (d *deployment) address(i int) string { return d.raw[i].Options().Addr }
 
 func (d *deployment) add(m testMaster) {
 	raw := redis.NewClient(m.options())
@@ -266,12 +267,6 @@ func callIn(source string, r *redis.Client, c script.Call) (script.Vote, error) 
 	return readVote(c, replies, err)
 }
 
-// callAt is callIn at a version of the table of members.
-func callAt(source string, r *redis.Client, version string, c script.Call) (script.Vote, error) {
-	replies, err := runBatchAt(source, r, version, c)
-	return readVote(c, replies, err)
-}
-
 func readVote(c script.Call, replies []any, err error) (script.Vote, error) {
 	if err != nil {
 		return script.Vote{Answer: script.Refused, Err: err}, err
@@ -315,14 +310,6 @@ func check(t *testing.T, err error) {
 func mustTry(t *testing.T, c *Client, name string, opts ...LockOption) *Lock {
 	t.Helper()
 	lock, err := c.TryLock(context.Background(), name, opts...)
-	must(t, err)
-	return lock
-}
-
-// mustLock waits for the lock: after a fault a master may need a moment.
-func mustLock(t *testing.T, c *Client, name string, opts ...LockOption) *Lock {
-	t.Helper()
-	lock, err := c.Lock(context.Background(), name, append([]LockOption{WithWait(patience)}, opts...)...)
 	must(t, err)
 	return lock
 }
@@ -535,17 +522,6 @@ func givenBack(t *testing.T, d *deployment, name, want string, within time.Durat
 	}
 }
 
-// The leases of tests with masters that restart: a short MaxTTL makes quarantines
-// short.
-const (
-	recoveryTTL    = 2 * time.Second
-	recoveryMaxTTL = 3 * time.Second
-)
-
-func recoveryOptions(opts ...Option) []Option {
-	return append([]Option{WithRequestTimeout(time.Second), WithTTL(recoveryTTL), WithMaxTTL(recoveryMaxTTL)}, opts...)
-}
-
 func (c *Client) mustFail(t *testing.T, name string) error {
 	t.Helper()
 	_, err := c.TryLock(background, name)
@@ -563,30 +539,6 @@ func requireOptionError(t *testing.T, err error, field string) {
 	}
 }
 
-// mortal returns a client on all masters whose process dies after so many messages: what
-// it writes then never leaves, and its connections are gone.
-func (d *deployment) mortal(messages int, opts ...Option) *Client {
-	d.t.Helper()
-	var left atomic.Int64
-	left.Store(int64(messages))
-	whole := d.masters
-	defer func() { d.masters = whole }()
-	d.masters = nil
-	for _, m := range whole {
-		d.masters = append(d.masters, mortalMaster{m, &left})
-	}
-	return d.stranger(opts...)
-}
-
-type mortalMaster struct {
-	testMaster
-	left *atomic.Int64
-}
-
-func (m mortalMaster) options() *redis.Options {
-	return wrapped(m.testMaster, func(conn net.Conn) net.Conn { return mortalConn{conn, m.left} })
-}
-
 // wrapped is the options of a master with which each connection to it is wrapped.
 func wrapped(m testMaster, wrap func(net.Conn) net.Conn) *redis.Options {
 	o := m.options()
@@ -602,17 +554,4 @@ func wrapped(m testMaster, wrap func(net.Conn) net.Conn) *redis.Options {
 		return wrap(conn), nil
 	}
 	return o
-}
-
-type mortalConn struct {
-	net.Conn
-	left *atomic.Int64
-}
-
-func (c mortalConn) Write(p []byte) (int, error) {
-	if c.left.Add(-1) < 0 {
-		_ = c.Close()
-		return 0, net.ErrClosed
-	}
-	return c.Conn.Write(p)
 }

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/testhook"
 )
 
@@ -23,5 +24,14 @@ func init() {
 		}
 		return owner
 	}
+	testhook.Holds = func(lock any) []*lease.Hold {
+		if l, ok := lock.(*Lock); ok {
+			return []*lease.Hold{l.h}
+		}
+		return lock.(*Locks).all()
+	}
+	testhook.ID = func(client any) string { return client.(*Client).id }
+	testhook.Waiting = func(client any, name string) int { return client.(*Client).queues.Waiting(name) }
+	testhook.Uncalled = func(client any) error { return client.(*Client).uncalled.why() }
 	testhook.RenewNow = func(client any, name string) { client.(*Client).holds.RenewNow(name) }
 }

@@ -823,3 +823,104 @@ func TestReadersFromTheFuture(t *testing.T) {
 		must(t, writer.Unlock(background))
 	})
 }
+
+// A reader that entered several times and died keeps writers out for one ttl, not for one an entry.
+func aReEnteredReaderThatDies(t *testing.T, d *deployment) {
+	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
+	outer := mustTryRead(t, a, "job", WithTTL(d.ttl()), WithoutWatchdog())
+	for range 4 {
+		_, err := a.TryRLock(outer.Context(), "job", WithTTL(d.ttl()))
+		must(t, err)
+	}
+	settled(t, a)
+	start := time.Now()
+	writer, err := b.Lock(background, "job")
+	must(t, err)
+	if took := time.Since(start); took > d.ttl()+d.ttl()/2 {
+		t.Errorf("the writer got in after %v, the ttl is %v", took, d.ttl())
+	}
+	must(t, writer.Unlock(background))
+}
+
+// All readers of a client are renewed, not only the one that came last.
+func manyReadersAreRenewed(t *testing.T, d *deployment) {
+	c := d.reached(WithRequestTimeout(d.request()))
+	var locks []*Lock
+	for range 20 {
+		locks = append(locks, mustTryRead(t, c, "job", WithTTL(d.ttl())))
+	}
+	time.Sleep(2 * d.ttl())
+	for i, l := range locks {
+		if i%2 == 0 {
+			must(t, l.Unlock(background)) // ends nobody else's renewals
+		}
+	}
+	time.Sleep(2 * d.ttl())
+	for i, l := range locks {
+		if i%2 == 1 {
+			must(t, l.Unlock(background))
+		}
+	}
+}
+
+// A reader with a short lease cuts nobody's, whether it ends or leaves.
+func aShortReaderCutsNoOther(t *testing.T, d *deployment) {
+	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
+	long := mustTryRead(t, a, "job", WithTTL(20*time.Second), WithoutWatchdog())
+	mustTryRead(t, b, "job", WithTTL(d.ttl()), WithoutWatchdog()) // ends
+	must(t, mustTryRead(t, b, "job", WithTTL(d.ttl())).Unlock(background))
+	time.Sleep(d.ttl() + d.ttl()/2)
+	_, err := b.TryLock(background, "job")
+	requireErr(t, err, ErrHeld)
+	if !long.Valid() {
+		t.Error("not valid")
+	}
+	must(t, long.Unlock(background))
+	unlockAll(t, mustTry(t, b, "job"))
+}
+
+// Nothing renews a reader that was unlocked, however often it had entered.
+func anUnlockedReaderIsNotRenewed(t *testing.T, d *deployment) {
+	c := d.reached(WithRequestTimeout(d.request()))
+	outer := mustTryRead(t, c, "job", WithTTL(d.ttl()))
+	var inner []*Lock
+	for range 3 {
+		one, err := c.TryRLock(outer.Context(), "job")
+		must(t, err)
+		inner = append(inner, one)
+	}
+	unlockAll(t, inner...)
+	must(t, outer.Unlock(background))
+	settled(t, c) // an Unlock waits for a quorum
+	for end := time.Now().Add(2 * d.ttl()); time.Now().Before(end); time.Sleep(d.ttl() / 20) {
+		if got := d.holders("job"); got != "000" {
+			t.Fatalf("it stands on %s", got)
+		}
+	}
+	if n := len(c.holds.All()); n != 0 {
+		t.Errorf("the client has %d holds", n)
+	}
+}
+
+// A release wakes the writer that waits, and not the end of the lease: of several, one after the other.
+func aReleaseWakesTheWriters(t *testing.T, d *deployment) {
+	a, b := d.reached(), d.reached()
+	start := time.Now()
+	var all sync.WaitGroup
+	for _, c := range []*Client{a, b, a, b} {
+		all.Go(func() {
+			lock, err := c.Lock(background, "job")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			check(t, lock.Downgrade(background))
+			time.Sleep(10 * time.Millisecond)
+			check(t, lock.Unlock(background))
+		})
+	}
+	all.Wait()
+	if took := time.Since(start); took > limits.DefaultTTL/4 {
+		t.Errorf("four writers took %v", took)
+	}
+}

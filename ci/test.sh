@@ -119,7 +119,7 @@ if long "${newest_redis##*@}, the newest go-redis: vet, and how it connects"; th
   cp go.sum "$scratch/newest.sum"
   go get -modfile="$scratch/newest.mod" "$newest_redis"
   patient go vet -modfile="$scratch/newest.mod" ./...
-  suite . . -modfile="$scratch/newest.mod" \
+  suite . '. ./internal/master ./internal/faulttest' -modfile="$scratch/newest.mod" \
     -run 'RefusedConnectionsSayWhy|SettingsOfTheCallersClients|DeadMasterIsToldOnce|RefusedDialKeepsItsError|FailoverClientsAreMasters|DriverRetriesCountOnce|ScriptFlush'
 fi
 

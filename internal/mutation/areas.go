@@ -20,30 +20,30 @@ type judge struct {
 
 var areas = []area{
 	{"decisions", append(in("internal/quorum", "quorum", "terms", "token"), "quorum.go", "clock.go", "fencing.go"),
-		append(all("internal/quorum"), root("fencing", "errors", "options", "hold", "late", "linger")...)},
-	{"lease", in("internal/lease", "lease", "master"), append(all("internal/lease"), root("hold", "late", "oneaway", "reentry")...)},
-	{"hold", append(in("internal/lease", "hold", "holds", "watchdog", "reentry", "entry", "context", "suspend", "ctxrenewal"), "reentry.go"), append(all("internal/lease"), root("hold", "late", "hungmember", "maxttl", "oneaway", "fencing", "reentry", "refusals", "lock", "locks", "locks_fault", "members", "readers_faults", "recovery", "ctxrenewal", "panics")...)},
-	{"sets", []string{"lockall.go", "locks.go", "slots.go"}, root("locks", "locks_fault", "joint", "slots", "panics", "linger")},
-	{"readers", append(in("internal/lease", "downgrade", "linger"), "readers.go", "linger.go", "force.go"), root("readers", "readers_faults", "linger", "force", "handover", "late")},
+		append(all("internal/quorum"), join(root("force", "errors", "options", "hold", "linger"), of("internal/faulttest", "late"))...)},
+	{"lease", in("internal/lease", "lease", "master"), append(all("internal/lease"), join(root("hold", "reentry"), of("internal/faulttest", "late", "oneaway"))...)},
+	{"hold", append(in("internal/lease", "hold", "holds", "watchdog", "reentry", "entry", "context", "suspend", "ctxrenewal"), "reentry.go"), append(all("internal/lease"), join(root("hold", "maxttl", "force", "reentry", "lock", "locks", "readers"), of("admin", "hungmember", "changes", "recovery"), of("scripts", "refusals"), of("internal/faulttest", "late", "oneaway", "sets", "readers", "panics"))...)},
+	{"sets", []string{"lockall.go", "locks.go", "slots.go"}, join(root("locks", "slots", "linger"), of("scripts", "joint"), of("internal/faulttest", "sets", "panics"))},
+	{"readers", append(in("internal/lease", "downgrade", "linger"), "readers.go", "linger.go", "force.go"), join(root("readers", "linger", "force", "handover"), of("internal/faulttest", "readers", "late"))},
 	{"leader", []string{"leader/*.go"}, all("leader")},
 	{"admin", []string{"admin/*.go", "internal/identity/*.go"}, append(all("admin"), judge{"internal/identity", nil}, judge{"cmd/redlock", []string{"init", "members", "status"}})},
-	{"members", []string{"members.go"}, root("members", "force", "recovery", "waiting")},
-	{"telling", []string{"telling.go"}, root("observer", "hold", "late", "ctxrenewal")},
-	{"rounds", []string{"internal/quorum/round.go", "internal/lease/release.go", "release.go", "await.go"}, append(append(all("internal/quorum"), all("internal/lease")...), root("handover", "hold", "late", "linger", "lock", "locks", "locks_fault", "maxttl", "errors", "reach", "readers", "recovery", "replies")...)},
-	{"waiting", []string{"waiting.go", "pauses.go", "queues.go", "waitlimit.go", "setup.go"}, root("waiting", "handover", "errors", "setup", "force", "acl", "locks", "overlap", "readers", "slots")},
+	{"members", []string{"members.go"}, join(root("inside", "force", "waiting"), of("admin", "changes", "recovery"))},
+	{"telling", []string{"telling.go"}, join(root("observer", "hold", "lock"), of("internal/faulttest", "late"))},
+	{"rounds", []string{"internal/quorum/round.go", "internal/lease/release.go", "release.go", "await.go"}, append(append(all("internal/quorum"), all("internal/lease")...), join(root("handover", "hold", "inside", "linger", "lock", "locks", "maxttl", "errors", "readers"), of("admin", "recovery"), of("internal/master", "servers"), of("internal/faulttest", "late", "sets"))...)},
+	{"waiting", []string{"waiting.go", "pauses.go", "queues.go", "waitlimit.go", "setup.go"}, join(root("waiting", "handover", "errors", "inside", "force", "locks", "readers", "slots"), of("admin", "setup"), of("internal/faulttest", "acl", "overlap"))},
 	{"queues", []string{"internal/waitqueue/*.go"}, append(all("internal/waitqueue"), root("waiting")...)},
 	{"table", in("internal/membership", "table", "version", "next", "server", "view"), all("internal/membership")},
 	{"changes", in("internal/membership", "propose", "changes", "newmember", "report", "group", "work"),
-		append(all("internal/membership"), root("members", "init", "recovery", "hungmember", "joint", "acl")...)},
+		append(all("internal/membership"), join(root(), of("admin", "changes", "founding", "recovery", "hungmember"), of("scripts", "joint"), of("internal/faulttest", "acl"))...)},
 	{"founding", in("internal/membership", "init", "rights", "describe"),
-		append(append(all("internal/membership"), root("members", "init", "recovery", "acl")...), judge{folder: "admin"}, judge{"cmd/redlock", []string{"init", "members"}})},
-	{"batch", []string{"internal/master/*.go"}, append(all("internal/master"), root("connections", "departures", "lock", "reach")...)},
+		append(append(all("internal/membership"), join(root(), of("internal/faulttest", "acl"))...), judge{folder: "admin"}, judge{"cmd/redlock", []string{"init", "members"}})},
+	{"batch", []string{"internal/master/*.go"}, append(all("internal/master"), root("lock", "inside")...)},
 	{"scripts", []string{"internal/script/*.go"}, all("internal/script")},
 	{"lua", lua("acquire", "batch", "confirm", "counter", "enter", "extend", "grant", "header", "inspect", "joint", "know", "leave", "linger", "lock", "lost",
 		"queue", "raise", "readers", "release", "repair", "restore", "run", "share", "stay", "unlock", "value", "verify"),
-		root("lines", "scripts", "batch", "counters", "deadwaiters", "joint", "late", "linger", "locks", "lock", "readers", "force", "handover", "oneaway", "reentry", "tokens", "identity", "refusals")},
+		join(root("linger", "locks", "lock", "readers", "force", "handover", "reentry"), of("admin", "identity"), of("scripts", "lines", "scripts", "batch", "counters", "deadwaiters", "joint", "refusals"), of("internal/faulttest", "late", "oneaway", "tokens"))},
 	{"register", lua("accept", "adopt", "claim", "counters", "enroll", "found", "learn", "member", "promise", "rights", "sync"),
-		root("steps", "register", "scripts", "counters", "init", "members", "recovery", "acl")},
+		join(root(), of("admin", "founding", "changes", "recovery"), of("scripts", "steps", "register", "scripts", "counters"), of("internal/faulttest", "acl"))},
 	{"clock", []string{"internal/clock/*.go"}, all("internal/clock")},
 	{"fence", []string{"fence/*.go"}, all("fence")},
 }
@@ -52,6 +52,11 @@ var areas = []area{
 func root(files ...string) []judge {
 	return []judge{{".", append(files, "behaviour")}}
 }
+
+// of are the tests in these files of another folder.
+func of(folder string, files ...string) []judge { return []judge{{folder, files}} }
+
+func join(judges ...[]judge) []judge { return slices.Concat(judges...) }
 
 func all(folder string) []judge { return []judge{{folder: folder}} }
 

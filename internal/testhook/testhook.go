@@ -2,7 +2,10 @@
 // its public API cannot do, or must not offer. Package redlock sets it.
 package testhook
 
-import "github.com/redlock-go/redlock/internal/clock"
+import (
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
+)
 
 var (
 	// Clock makes an option of a client (a redlock.Option) of the clock that it is to go by.
@@ -13,6 +16,18 @@ var (
 
 	// Owner returns the id of the acquisition that holds a name, of a *redlock.Lock or *redlock.Locks.
 	Owner func(lock any, name string) string
+
+	// Holds returns what a *redlock.Lock or *redlock.Locks is a handle of: a hold for each name.
+	Holds func(lock any) []*lease.Hold
+
+	// ID returns the id of a client (a *redlock.Client).
+	ID func(client any) string
+
+	// Waiting tells how many callers of a client (a *redlock.Client) wait for a name.
+	Waiting func(client any, name string) int
+
+	// Uncalled tells why masters cannot call a client (a *redlock.Client).
+	Uncalled func(client any) error
 
 	// RenewNow makes all renewals due that a client (a *redlock.Client) makes of its holds of a name.
 	RenewNow func(client any, name string)

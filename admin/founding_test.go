@@ -1,0 +1,288 @@
+package admin_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// That a server was a replica before it was founded is noted, and does not count against it.
+func TestAPromotedReplicaIsFounded(t *testing.T) {
+	t.Parallel()
+	cfg := redisproc.Config{}
+	_, r := replicaOf(t, harness.Processes(t, 1, cfg).Server(0), cfg)
+	harness.Must(t, r.Do(context.Background(), "replicaof", "no", "one").Err())
+	c := harness.ClientOn(t, []*redis.Client{r})
+	harness.Must(t, harness.Found(context.Background(), c, 0))
+	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+}
+
+// Why a server cannot be asked comes through, in a lock's error and in Init's.
+func TestWhyAMasterCannotBeFounded(t *testing.T) {
+	t.Parallel()
+	for cause, spoil := range map[string]func(r *redis.Client) error{
+		"NOPERM": func(r *redis.Client) error {
+			return r.Do(context.Background(), "acl", "setuser", "default", "-eval", "-evalsha").Err()
+		},
+		"another type": func(r *redis.Client) error {
+			return r.Set(context.Background(), script.RegisterKey(limits.DefaultPrefix), "words", 0).Err()
+		},
+		"keys are of format": func(r *redis.Client) error {
+			return r.HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "deployment", "d", "id", "one", "version", "1", "table", `{"format":"7"}`).Err()
+		},
+		"cannot be read": func(r *redis.Client) error {
+			return r.HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "deployment", "d", "id", "one", "version", "1", "table", "words").Err()
+		},
+	} {
+		t.Run(cause, func(t *testing.T) {
+			t.Parallel()
+			d := harness.Processes(t, 3, redisproc.Config{})
+			harness.Must(t, spoil(d.Raw[1]))
+			c := d.Stranger(harness.RecoveryOptions()...)
+			harness.RequireErr(t, harness.MustFail(t, c, "job"), redlock.ErrNoQuorum)
+			err := harness.Found(context.Background(), c, 0)
+			if !strings.Contains(fmt.Sprint(err), cause) || !strings.Contains(err.Error(), d.Raw[1].Options().Addr) {
+				t.Errorf("Init: %v", err)
+			}
+			if cause != "NOPERM" {
+				harness.Must(t, harness.FoundAnew(context.Background(), c, 0))
+				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+			}
+		})
+	}
+}
+
+// An Init whose process dies at any message is finished by the next one.
+func TestAnInitThatDiesIsFinished(t *testing.T) {
+	t.Parallel()
+	died := 0
+	for at := 0; at < 144; at += 4 {
+		t.Run(fmt.Sprint("at message ", at), func(t *testing.T) {
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				dying := d.Mortal(at, harness.RecoveryOptions()...)
+				err := harness.Found(context.Background(), dying, 0)
+				if err != nil {
+					died++
+				}
+				harness.Must(t, dying.Close())
+				c := d.Stranger(harness.RecoveryOptions()...)
+				harness.Must(t, harness.Found(context.Background(), c, 0))
+				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+				one := d.Register(0)
+				for i := range d.Masters {
+					if is := d.Register(i); is["version"] != one["version"] || is["deployment"] != one["deployment"] || is["votes"] == "" || is["claim"] != "" {
+						t.Errorf("after %v: %v", err, is)
+					}
+				}
+			})
+		})
+	}
+	if died < 10 || died == 36 {
+		t.Errorf("%d of 36 died", died)
+	}
+}
+
+// Two Inits at once found one deployment, or none; one more finishes.
+func TestTwoInitsAtOnce(t *testing.T) {
+	t.Parallel()
+	d := harness.Processes(t, 3, redisproc.Config{})
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() { _ = harness.Found(context.Background(), d.Stranger(harness.RecoveryOptions()...), 0) })
+	}
+	both.Wait()
+	c := d.Stranger(harness.RecoveryOptions()...)
+	harness.Must(t, harness.Found(context.Background(), c, 0))
+	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+	for i := range d.Masters {
+		if is, one := d.Register(i), d.Register(0); is["version"] != one["version"] || is["deployment"] != one["deployment"] {
+			t.Errorf("%v and %v", is, one)
+		}
+	}
+}
+
+// A client that asks for a lock while the masters are claimed, and belong to nothing yet,
+// locks when they are founded.
+func TestAClientThatLooksInTheMiddleOfAnInit(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached(harness.RecoveryOptions()...)
+		for _, r := range d.Raw {
+			harness.Must(t, r.FlushAll(context.Background()).Err())
+		}
+		harness.RequireErr(t, harness.MustFail(t, c, "job"), redlock.ErrNoQuorum)
+		for at := 20; at < 100; at += 10 { // dies after some of its steps
+			dying := d.Mortal(at, harness.RecoveryOptions()...)
+			_ = harness.FoundAnew(context.Background(), dying, 0)
+			_ = dying.Close()
+			if lock, err := c.TryLock(context.Background(), "job"); err == nil {
+				harness.Must(t, lock.Unlock(context.Background()))
+			}
+		}
+		harness.Must(t, harness.FoundAnew(context.Background(), d.Stranger(harness.RecoveryOptions()...), 0))
+		begin := time.Now()
+		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+		if took := time.Since(begin); took > harness.Inside(c).RequestTimeout {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// Of servers that lost a majority of their data, ForceInit makes a new deployment, and
+// clients that run go on with it. Tokens go on growing.
+func TestForceInitWhileClientsRun(t *testing.T) {
+	t.Parallel()
+	d := harness.Processes(t, 3, redisproc.Config{})
+	running := d.Reached(harness.RecoveryOptions()...)
+	before := harness.MustTry(t, running, "job")
+	harness.Must(t, before.Unlock(context.Background()))
+	harness.Must(t, harness.FoundAnew(context.Background(), d.Stranger(harness.RecoveryOptions()...), before.Token()+1_000_000))
+	lock, err := running.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
+	harness.Must(t, err)
+	if lock.Token() <= before.Token()+1_000_000 {
+		t.Errorf("token %d after %d", lock.Token(), before.Token())
+	}
+	harness.Must(t, lock.Unlock(context.Background()))
+}
+
+// Servers that were to become members of a deployment whose members lost their data do not keep a client
+// from the one that was founded in its place, though they are as many as its quorum.
+func TestForceInitBesideServersThatWereToJoin(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
+		c := d.Stranger(harness.RecoveryOptions()...)
+		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+		for i := 3; i < 5; i++ {
+			run := membership.ParseInfo(d.Raw[i].Info(context.Background()).Val())["run_id"]
+			harness.Must(t, d.Raw[i].HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "deployment", d.Register(0)["deployment"], "id", fmt.Sprint("new ", i), "run", run).Err())
+		}
+		for i := range 3 {
+			lost := d.Masters[i].(harness.EmbeddedMaster)
+			lost.Kill(true)
+			harness.Must(t, lost.Restart())
+		}
+		harness.Must(t, harness.FoundAnew(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
+		lock, err := c.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
+		harness.Must(t, err)
+		harness.Must(t, lock.Unlock(context.Background()))
+	})
+}
+
+// Nor does a former member, which was away when it was replaced, and has the table of then.
+func TestForceInitBesideAFormerMember(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
+		c := d.Stranger(harness.RecoveryOptions()...)
+		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+		d.Masters[0].Die()
+		harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.ReplaceMember(d.Address(0), d.Address(3)), nil))
+		d.Masters[0].Revive()
+		for i := 1; i < 3; i++ {
+			lost := d.Masters[i].(harness.EmbeddedMaster)
+			lost.Kill(true)
+			harness.Must(t, lost.Restart())
+		}
+		anew := []*redis.Client{d.Raw[1], d.Raw[2], d.Raw[4]}
+		harness.Must(t, harness.FoundAnew(context.Background(), harness.ClientOn(t, anew, d.InTime(harness.RecoveryOptions()...)...), 0))
+		lock, err := c.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
+		harness.Must(t, err)
+		harness.Must(t, lock.Unlock(context.Background()))
+	})
+}
+
+// A client stays with its deployment as long as that may live, though its list has more of another
+// one: two of x's three members, one of which lost a counter, and the three of y.
+func TestALivingDeploymentIsNotLeft(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 6, func(t *testing.T, d *harness.Deployment) {
+		opts := d.InTime(harness.RecoveryOptions()...)
+		right := harness.ClientOn(t, d.Raw[:3], opts...)
+		harness.Must(t, harness.Found(context.Background(), right, 0))
+		wrong := harness.ClientOn(t, slices.Concat(d.Raw[:2], d.Raw[3:]), opts...)
+		harness.Must(t, harness.MustTry(t, wrong, "first").Unlock(context.Background()))
+		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[3:], opts...), 0))
+		held := harness.MustTry(t, right, "job")
+		harness.Must(t, d.Raw[1].Del(context.Background(), script.KeysOf(limits.DefaultPrefix, "first", "").Fence).Err())
+		_, _ = right.TryLock(context.Background(), "first") // which finds the loss
+		for begin := d.Now(); d.Now().Sub(begin) < 2*harness.RecoveryMaxTTL; time.Sleep(50 * time.Millisecond) {
+			if lock, err := wrong.TryLock(context.Background(), "job"); err == nil {
+				t.Fatalf("token %v, beside the holder with %v", lock.Token(), held.Token())
+			}
+		}
+		harness.Must(t, held.Unlock(context.Background()))
+	})
+}
+
+// Whoever founded a deployment can lock at once, though the same client could not a moment ago.
+func TestLockRightAfterInit(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Stranger()
+		_, err := c.TryLock(context.Background(), "job")
+		harness.RequireErr(t, err, redlock.ErrNeedsInit)
+		harness.Must(t, harness.Found(context.Background(), c, 0))
+		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+	})
+}
+
+// Init on a deployment that is founded raises the counters of its members. One that is new
+// has not got those of the others by that, and does not vote before it has.
+func TestInitBesideANewMember(t *testing.T) {
+	t.Parallel()
+	met := false
+	for range 10 { // who makes it a member may go on at once
+		harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+			opts := d.InTime(harness.RecoveryOptions()...)
+			founder := harness.ClientOn(t, d.Raw, opts...)
+			harness.Must(t, harness.Found(context.Background(), founder, 1<<45)) // above all that an init raises counters to
+			harness.Must(t, founder.Close())
+			others := harness.ClientOn(t, []*redis.Client{d.Raw[0], d.Raw[2]}, opts...)
+			var last *redlock.Lock
+			for range 10 {
+				last = harness.MustTry(t, others, "job")
+				harness.Must(t, last.Unlock(context.Background()))
+			}
+			harness.Settled(t, others)
+			harness.Must(t, others.Close())
+			harness.Must(t, d.Raw[0].FlushAll(context.Background()).Err())
+
+			helper := harness.ClientOn(t, d.Raw, opts...)
+			_, _ = helper.TryLock(context.Background(), "else") // it notices
+			harness.Eventually(t, "the first is a new member", func() bool {
+				is := d.Register(0)
+				met = is["synced"] == ""
+				return is["version"] != ""
+			})
+			harness.Must(t, helper.Close())
+			harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw, opts...), 0))
+			again := harness.ClientOn(t, d.Raw, opts...)
+			harness.Eventually(t, "it votes", func() bool {
+				_, _ = again.TryLock(context.Background(), "else")
+				return d.Register(0)["votes"] != ""
+			})
+			lock := harness.MustTry(t, harness.ClientOn(t, d.Raw[:2], opts...), "job")
+			if lock.Token() <= last.Token() {
+				t.Errorf("token %d after %d", lock.Token(), last.Token())
+			}
+		})
+		if met {
+			return
+		}
+	}
+	t.Error("the first had the counters of the others before anybody looked")
+}

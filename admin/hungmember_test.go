@@ -1,0 +1,189 @@
+package admin_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// While a member lost its data and comes back, another one may hang: what needs neither
+// goes on, at its usual pace.
+func TestAMemberComesBackBesideAHungOne(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached(harness.RecoveryOptions()...)
+		held := harness.MustTry(t, c, "held")
+		before := d.Register(0)["id"]
+		d.Masters[4].Freeze()
+		defer d.Masters[4].Thaw()
+		lost := d.Masters[0].(harness.EmbeddedMaster)
+		lost.Kill(true)
+		harness.Must(t, lost.Restart())
+		slowest := time.Duration(0)
+		back := func() bool { is := d.Register(0); return is["votes"] != "" && is["id"] != before }
+		for begin, i := time.Now(), 0; !back(); i++ {
+			time.Sleep(20 * time.Millisecond)
+			at := time.Now()
+			lock, err := c.TryLock(context.Background(), fmt.Sprint("any ", i))
+			harness.Must(t, err)
+			harness.Must(t, lock.Unlock(context.Background()))
+			slowest = max(slowest, time.Since(at))
+			if time.Since(begin) > harness.Patience {
+				t.Fatalf("it is not back: %v", d.Register(0))
+			}
+		}
+		if slowest > harness.Inside(c).RequestTimeout {
+			t.Errorf("a lock took %v", slowest)
+		}
+		if !held.Valid() {
+			t.Errorf("a hold ended: %v", context.Cause(held.Context()))
+		}
+		harness.Must(t, held.Unlock(context.Background()))
+	})
+}
+
+// A client that waits for a member which hangs, to bring it back, learns of changes meanwhile.
+func TestAClientThatBringsBackAMemberLearnsOfChanges(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached(harness.RecoveryOptions()...)
+		operator := d.Client(harness.RecoveryOptions()...)
+		lost := d.Masters[0].(harness.EmbeddedMaster)
+		lost.Kill(true)
+		harness.Must(t, lost.Restart())
+		for d.Register(0)["table"] == "" { // until it is a new member
+			if lock, err := c.TryLock(context.Background(), "any"); err == nil {
+				harness.Must(t, lock.Unlock(context.Background()))
+			}
+			time.Sleep(time.Millisecond)
+		}
+		lost.Freeze()
+		defer lost.Thaw()
+		time.Sleep(300 * time.Millisecond) // clients act after 200 ms at the latest
+		harness.Must(t, harness.ChangeMembers(context.Background(), operator, harness.SuspendMember(d.Address(4)), nil))
+		begin := time.Now()
+		lock, err := c.TryLock(context.Background(), "job")
+		harness.Must(t, err)
+		if took := time.Since(begin); took > 100*time.Millisecond {
+			t.Errorf("the change was learned of after %v", took)
+		}
+		harness.Must(t, lock.Unlock(context.Background()))
+	})
+}
+
+// Of five members one hangs, and some of the others refuse a call for its version. The call does not wait for the one that
+// hangs, once those that refused it can vote.
+func TestARefusalForTheVersionBesideAHungMember(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim  string
+		happen func(d *harness.Deployment, c *redlock.Client)
+		within time.Duration
+	}{
+		{"two are ahead: they have accepted a change, which nobody finishes", func(d *harness.Deployment, c *redlock.Client) { halfSuspend(d, c, 2) }, 450 * time.Millisecond},
+		{"two are behind", func(d *harness.Deployment, _ *redlock.Client) {
+			for _, r := range d.Raw[:2] {
+				harness.Must(d.T, r.HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "version", "0", "votes", "0", "promised", "0").Err())
+			}
+		}, 50 * time.Millisecond},
+	} {
+		for what, ask := range map[string]func(c *redlock.Client, held *redlock.Lock) error{
+			"TryLock": func(c *redlock.Client, _ *redlock.Lock) error {
+				return unlocked(c.TryLock(context.Background(), "job"))
+			},
+			"Lock": func(c *redlock.Client, _ *redlock.Lock) error {
+				return unlocked(c.Lock(context.Background(), "job", redlock.WithWait(time.Second)))
+			},
+			"re-entry": func(c *redlock.Client, held *redlock.Lock) error { return unlocked(c.TryLock(held.Context(), "held")) },
+			"Extend": func(_ *redlock.Client, held *redlock.Lock) error {
+				return held.Extend(context.Background(), limits.DefaultTTL)
+			},
+			"Verify": func(c *redlock.Client, held *redlock.Lock) error {
+				verdict, err := c.Verify(context.Background(), "held", held.Token())
+				if err == nil && verdict != redlock.VerifyValid {
+					err = fmt.Errorf("verdict %v", verdict)
+				}
+				return err
+			},
+			"TryLockAll": func(c *redlock.Client, _ *redlock.Lock) error {
+				locks, err := c.TryLockAll(context.Background(), []string{"a", "b"})
+				if err == nil {
+					err = locks.Unlock(context.Background())
+				}
+				return err
+			},
+		} {
+			t.Run(x.claim+": "+what, func(t *testing.T) {
+				t.Parallel()
+				harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+					c := d.Reached(redlock.WithRequestTimeout(500 * time.Millisecond))
+					held := harness.MustTry(t, c, "held")
+					harness.Settled(t, c)
+					x.happen(d, c)
+					d.Masters[4].Freeze()
+					defer d.Masters[4].Thaw()
+					begin := time.Now()
+					if err := ask(c, held); err != nil {
+						t.Error(err)
+					}
+					if took := time.Since(begin); took > x.within {
+						t.Errorf("it took %v", took)
+					}
+				})
+			})
+		}
+	}
+}
+
+// unlocked unlocks what was locked.
+func unlocked(lock *redlock.Lock, err error) error {
+	if err != nil {
+		return err
+	}
+	return lock.Unlock(context.Background())
+}
+
+// While the answer of a master that hangs is under way, one that failed is asked again, as soon as if nothing were under way: the
+// hold has no time to wait for the other.
+func TestARenewalAsksAgainBesideAHungMaster(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		const ttl = time.Second
+		var renewed []time.Duration
+		var mu sync.Mutex
+		var begin time.Time
+		c := d.Reached(redlock.WithTTL(ttl), redlock.WithRequestTimeout(ttl*9/10), redlock.WithObserver(redlock.Observer{Renewed: func(context.Context, redlock.Renewal) {
+			mu.Lock()
+			defer mu.Unlock()
+			renewed = append(renewed, time.Since(begin))
+		}}))
+		begin = time.Now()
+		lock := harness.MustTry(t, c, "job")
+		harness.Settled(t, c)
+		d.Masters[2].Freeze()
+		defer d.Masters[2].Thaw()
+		d.Masters[1].Die()
+		const back = 600 * time.Millisecond // before the lease ends, and the hung one is given up
+		time.Sleep(back)
+		d.Masters[1].Revive()
+		time.Sleep(ttl - back)
+		if !lock.Valid() {
+			t.Fatalf("the hold ended: %v", context.Cause(lock.Context()))
+		}
+		mu.Lock()
+		if len(renewed) == 0 || renewed[0] > back+ttl/lease.RenewRetries+master.MaxRetry {
+			t.Errorf("renewed after %v, the master was back after %v", renewed, back)
+		}
+		mu.Unlock()
+		harness.Must(t, lock.Unlock(context.Background()))
+	})
+}

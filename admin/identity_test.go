@@ -1,0 +1,96 @@
+package admin_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/identity"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// allKnow waits until all masters know who c is.
+func allKnow(d *harness.Deployment, c *redlock.Client) {
+	d.T.Helper()
+	harness.Eventually(d.T, "all masters know the client", func() bool { return d.Knowing(c) == len(d.Raw) })
+}
+
+// A master that lost who a client is gets to know it again within the hour.
+func TestAMasterThatForgotAClientIsToldAgain(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Client(redlock.WithName("one"))
+		lock := harness.MustTry(t, c, "job")
+		allKnow(d, c)
+		key := script.ClientKey(limits.DefaultPrefix, harness.ID(c))
+		time.Sleep(3 * time.Hour)
+		allKnow(d, c)
+		if left := d.Raw[0].PTTL(context.Background(), key).Val(); left < 3*time.Hour-time.Minute || left > 4*time.Hour {
+			t.Errorf("known for %v more", left)
+		}
+		for _, r := range d.Raw[:2] {
+			harness.Must(t, r.Del(context.Background(), key).Err())
+		}
+		time.Sleep(time.Hour + time.Minute)
+		allKnow(d, c)
+		if who, ok := identity.Read(d.Raw[0].Get(context.Background(), key).Val()); !ok || who.Name != "one" || who.PID != os.Getpid() {
+			t.Errorf("it is %+v", who)
+		}
+		harness.Must(t, lock.Unlock(context.Background()))
+	})
+}
+
+// A name that is given while masters are told of the client without one stands.
+func TestTheLastNameStands(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		for range 20 {
+			c := d.Client()
+			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // has the masters told
+			harness.Must(t, c.SetName("one"))
+			harness.Must(t, c.SetName("two"))
+			time.Sleep(time.Second) // in the background
+			for i, r := range d.Raw {
+				if is := r.Get(context.Background(), script.ClientKey(limits.DefaultPrefix, harness.ID(c))).Val(); !strings.Contains(is, `"two"`) {
+					t.Errorf("master %d has %s", i, is)
+				}
+			}
+			harness.Must(t, c.Close())
+		}
+	})
+}
+
+// Clients that come and go leave nothing for long, and one that cannot be announced locks all the same.
+func TestAnnouncingCostsLittle(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		const life = 4 * time.Minute // of the first word about a client
+		c := d.Client()
+		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+		allKnow(d, c)
+		harness.Must(t, c.Close())
+		time.Sleep(life + time.Second)
+		if n := d.Knowing(c); n != 0 {
+			t.Errorf("%d masters know a client that closed %v ago", n, life)
+		}
+	})
+	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
+	d.Reached()
+	for _, r := range d.Raw {
+		harness.Must(t, r.Do(context.Background(), "acl", "setuser", "default", "resetkeys", "~redlock:{*", "~redlock:member").Err())
+	}
+	c := d.Client(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, c, "job")
+	harness.Must(t, lock.Extend(context.Background(), limits.DefaultTTL))
+	harness.Settled(t, c)
+	if n := d.Knowing(c); n != 0 {
+		t.Errorf("%d masters know a client that may not tell them", n)
+	}
+	harness.Must(t, lock.Unlock(context.Background()))
+}

@@ -1,0 +1,756 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// Masters that restart or lose data, on redis-server processes.
+
+// on returns a client that reaches only some of the masters.
+func on(d *harness.Deployment, masters []int, opts ...redlock.Option) *redlock.Client {
+	d.T.Helper()
+	reach := map[int]bool{}
+	for _, i := range masters {
+		reach[i] = true
+	}
+	clients := make([]redis.UniversalClient, len(d.Masters))
+	for i, m := range d.Masters {
+		o := m.Options()
+		if !reach[i] {
+			p, err := faultproxy.New(o.Addr)
+			harness.Must(d.T, err)
+			p.Refuse(true)
+			d.T.Cleanup(func() { harness.Must(d.T, p.Close()) })
+			o = master.ClientOptions(&redis.Options{Addr: p.Addr()}, limits.DefaultRequestTimeout)
+		}
+		one := redis.NewClient(o)
+		d.T.Cleanup(func() { _ = one.Close() })
+		clients[i] = one
+	}
+	c, err := redlock.New(clients, opts...)
+	harness.Must(d.T, err)
+	d.T.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func dir(s *redisproc.Server, file string) string { return filepath.Join(s.Dir(), file) }
+
+// losses are the ways for a master to lose data; each takes a snapshot of an
+// older state first, if it needs one.
+var losses = map[string]struct {
+	fsync string
+	lose  func(t *testing.T, d *harness.Deployment, i int)
+	older func(t *testing.T, d *harness.Deployment, i int)
+}{
+	"killed and back empty": {"no", func(t *testing.T, d *harness.Deployment, i int) {
+		d.Server(i).Kill()
+		harness.Must(t, d.Server(i).Wipe())
+		harness.Must(t, d.Server(i).Restart())
+	}, nil},
+	"FLUSHALL": {"no", func(t *testing.T, d *harness.Deployment, i int) {
+		harness.Must(t, d.Raw[i].FlushAll(context.Background()).Err())
+	}, nil},
+	"AOF truncated": {"everysec", func(t *testing.T, d *harness.Deployment, i int) {
+		d.Server(i).Kill()
+		logs, err := filepath.Glob(dir(d.Server(i), "appendonlydir/*.incr.aof"))
+		harness.Must(t, err)
+		stat, err := os.Stat(logs[len(logs)-1])
+		harness.Must(t, err)
+		harness.Must(t, os.Truncate(logs[len(logs)-1], min(stat.Size(), d.AOFSize)))
+		harness.Must(t, d.Server(i).Restart())
+	}, func(t *testing.T, d *harness.Deployment, i int) {
+		logs, err := filepath.Glob(dir(d.Server(i), "appendonlydir/*.incr.aof"))
+		harness.Must(t, err)
+		stat, err := os.Stat(logs[len(logs)-1])
+		harness.Must(t, err)
+		d.AOFSize = stat.Size()
+	}},
+	"old RDB restored": {"", func(t *testing.T, d *harness.Deployment, i int) {
+		d.Server(i).Kill()
+		harness.Must(t, os.Rename(dir(d.Server(i), "old.rdb"), dir(d.Server(i), "dump.rdb")))
+		harness.Must(t, d.Server(i).Restart())
+	}, func(t *testing.T, d *harness.Deployment, i int) {
+		harness.Must(t, d.Raw[i].Save(context.Background()).Err())
+		harness.Must(t, os.Rename(dir(d.Server(i), "dump.rdb"), dir(d.Server(i), "old.rdb")))
+	}},
+}
+
+// A holder on masters 0, 1 and 2; master 2 loses data; a
+// rival tries with 2, 3 and 4. Never two holders, never a token below or equal.
+func TestNobodyGetsInByWayOfAMasterThatForgot(t *testing.T) {
+	t.Parallel()
+	for name, loss := range losses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := harness.Processes(t, 5, redisproc.Config{AppendFsync: loss.fsync})
+			harness.Must(t, harness.MustTry(t, d.Reached(harness.RecoveryOptions()...), "job").Unlock(context.Background()))
+			harness.RequireFree(t, d, "job")
+			rival := on(d, []int{2, 3, 4}, harness.RecoveryOptions()...)
+			holder := on(d, []int{0, 1, 2}, harness.RecoveryOptions()...)
+			if loss.older != nil {
+				time.Sleep(1100 * time.Millisecond) // let everysec write
+				loss.older(t, d, 2)
+			}
+			// Burn tokens, so that an older state stands lower.
+			for range 5 {
+				harness.Must(t, harness.MustTry(t, holder, "job").Unlock(context.Background()))
+			}
+			lock := harness.MustTry(t, holder, "job", redlock.WithoutWatchdog())
+			loss.lose(t, d, 2)
+			if !lock.Valid() {
+				t.Fatal("the loss took too long: nothing is tested")
+			}
+			// The rival does not reach enough masters to bring the third back in.
+			witness := d.Client(harness.RecoveryOptions()...)
+			stop := make(chan struct{})
+			var noticing sync.WaitGroup
+			noticing.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					case <-time.After(20 * time.Millisecond):
+						_ = witness.Do(context.Background(), "witness", func(context.Context, fence.Token) error { return nil })
+					}
+				}
+			})
+			next, err := rival.Lock(context.Background(), "job", redlock.WithWait(20*time.Second))
+			valid := lock.Valid()
+			close(stop)
+			noticing.Wait()
+			harness.Must(t, err)
+			if valid {
+				t.Error("two holders")
+			}
+			if next.Token() <= lock.Token() {
+				t.Errorf("token %d after %d", next.Token(), lock.Token())
+			}
+			harness.Must(t, next.Unlock(context.Background()))
+		})
+	}
+}
+
+// Two of five lose everything, one after the other takes place
+// with no operator, and the tokens go on growing.
+func TestTwoOfFiveWipedComeBack(t *testing.T) {
+	t.Parallel()
+	d := harness.Processes(t, 5, redisproc.Config{})
+	c := d.Reached(harness.RecoveryOptions()...)
+	lock := harness.MustTry(t, c, "job")
+	last := lock.Token()
+	harness.Must(t, lock.Unlock(context.Background()))
+	for _, i := range []int{0, 1} {
+		losses["killed and back empty"].lose(t, d, i)
+	}
+	// The other three go on meanwhile.
+	lock = harness.MustTry(t, c, "job")
+	if lock.Token() <= last {
+		t.Errorf("token %d after %d", lock.Token(), last)
+	}
+	last = lock.Token()
+	harness.Must(t, lock.Unlock(context.Background()))
+
+	harness.RequireFree(t, d, "job")
+
+	// With a client that reaches only one of the others, the two must be back.
+	small := on(d, []int{0, 1, 2}, harness.RecoveryOptions()...)
+	harness.Eventually(t, "the wiped masters vote again", func() bool {
+		harness.Must(t, harness.MustTry(t, c, "other").Unlock(context.Background())) // somebody notices
+		lock, err := small.TryLock(context.Background(), "job")
+		if err != nil {
+			if !errors.Is(err, redlock.ErrNotMember) && !errors.Is(err, redlock.ErrNoQuorum) {
+				t.Fatal(err)
+			}
+			return false
+		}
+		if lock.Token() <= last {
+			t.Errorf("token %d after %d", lock.Token(), last)
+		}
+		harness.Must(t, lock.Unlock(context.Background()))
+		return true
+	})
+}
+
+// Masters that lost their data at the same time come back together, and not each after a
+// quarantine of its own; one that cannot get its counters keeps nobody waiting.
+func TestThoseWipedTogetherComeBackTogether(t *testing.T) {
+	t.Parallel()
+	for _, full := range []bool{false, true} {
+		harness.InVirtualTime(t, 7, func(t *testing.T, d *harness.Deployment) {
+			c := d.Reached(redlock.WithMaxTTL(20*time.Second), redlock.WithTTL(10*time.Second))
+			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+			for _, i := range []int{0, 2, 3} {
+				harness.Must(t, d.Raw[i].FlushAll(context.Background()).Err())
+			}
+			came := 3
+			if full {
+				harness.Must(t, d.Raw[0].ConfigSet(context.Background(), "maxmemory", "1").Err())
+				came = 2
+			}
+			for waited := time.Duration(0); ; waited += 100 * time.Millisecond {
+				if lock, err := c.TryLock(context.Background(), "job"); err == nil { // somebody notices
+					harness.Must(t, lock.Unlock(context.Background()))
+				}
+				votes := 0
+				for _, m := range harness.Described(t, c).Members {
+					if m.State == membership.Voting {
+						votes++
+					}
+				}
+				if waited > time.Second && votes >= 4+came {
+					break
+				}
+				if waited > 25*time.Second {
+					t.Fatalf("with a master that is full %t: %d members vote after %v", full, votes, waited)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+	}
+}
+
+// A client that tried again and again to bring a master back learns at once what another one
+// made of it, however long it pauses by then.
+func TestAClientThatPausesLearnsAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+			first, second := d.Reached(), d.Reached()
+			for _, i := range []int{1, 2} {
+				d.Masters[i].Freeze()
+			}
+			harness.Must(t, d.Raw[0].FlushAll(context.Background()).Err())
+			for _, c := range []*redlock.Client{first, second} {
+				_, _ = c.TryLock(context.Background(), "job") // it notices, and cannot change the members
+			}
+			time.Sleep(20 * time.Second)
+			for _, i := range []int{1, 2} {
+				d.Masters[i].Thaw()
+			}
+			var other *redlock.Client
+			harness.Eventually(t, "one of them gave the master its place again", func() bool {
+				switch {
+				case harness.Inside(first).Members.View().Table.Members[0].State == membership.New:
+					other = second
+				case harness.Inside(second).Members.View().Table.Members[0].State == membership.New:
+					other = first
+				}
+				return other != nil
+			})
+			lock, err := other.TryLock(context.Background(), "job")
+			harness.Must(t, err)
+			harness.Must(t, lock.Unlock(context.Background()))
+		})
+	}
+}
+
+// Clients wait for a random time before they do what all of them may do, so that not all do it at once. Who waits learns
+// meanwhile that another one has done it.
+func TestAClientThatIsToActLearnsAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+			hasty := redlock.WithRequestTimeout(50 * time.Millisecond) // shorter than they wait
+			clients := []*redlock.Client{d.Reached(hasty), d.Reached(hasty)}
+			harness.Must(t, d.Raw[0].FlushAll(context.Background()).Err())
+			for _, c := range clients {
+				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // it notices
+			}
+			knows := func(c *redlock.Client) bool {
+				return harness.Inside(c).Members.View().Table.Members[0].State == membership.New
+			}
+			harness.Eventually(t, "one of them gave the master its place again", func() bool { return slices.ContainsFunc(clients, knows) })
+			for _, c := range clients {
+				harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+			}
+		})
+	}
+}
+
+// A master that lost one counter lost data: it comes back as a new member.
+func TestAMasterThatLostACounterComesBack(t *testing.T) {
+	t.Parallel()
+	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
+	c := d.Reached(harness.RecoveryOptions()...)
+	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+	harness.RequireFree(t, d, "job")
+	k := script.KeysOf(limits.DefaultPrefix, "job", "")
+	before := d.Register(0)
+	harness.Must(t, d.Raw[0].Del(context.Background(), k.Fence).Err())
+	d.Masters[1].Die()
+	_, err := c.TryLock(context.Background(), "job")
+	harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNotMember)
+	harness.RequireErr(t, harness.MustFail(t, c, "another bucket"), redlock.ErrNoQuorum, redlock.ErrNotMember)
+	d.Masters[1].Revive()
+	harness.Eventually(t, "it votes under another id, with its counter", func() bool {
+		if lock, err := c.TryLock(context.Background(), "job"); err == nil {
+			harness.Must(t, lock.Unlock(context.Background()))
+		}
+		n, err := d.Raw[0].Get(context.Background(), k.Fence).Int64()
+		is := d.Register(0)
+		return err == nil && n > time.Now().Add(-time.Hour).UnixMilli() && is["votes"] != "" && is["id"] != before["id"]
+	})
+}
+
+func TestAMajorityLostNeedsAnOperator(t *testing.T) {
+	t.Parallel()
+	d := harness.Processes(t, 3, redisproc.Config{})
+	c := d.Reached(harness.RecoveryOptions()...)
+	lock := harness.MustTry(t, c, "job")
+	last := lock.Token()
+	harness.Must(t, lock.Unlock(context.Background()))
+	harness.RequireFree(t, d, "job")
+	for _, i := range []int{0, 1} {
+		losses["FLUSHALL"].lose(t, d, i)
+	}
+	harness.Eventually(t, "it is told that an operator must come", func() bool {
+		_, err := c.TryLock(context.Background(), "job")
+		if err == nil {
+			t.Fatal("a majority had lost its data, and it was locked")
+		}
+		harness.RequireErr(t, err, redlock.ErrNotAcquired)
+		return errors.Is(err, redlock.ErrNeedsInit) && errors.Is(harness.MustFail(t, d.Client(harness.RecoveryOptions()...), "job"), redlock.ErrNeedsInit)
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	harness.RequireErr(t, harness.ChangeMembers(ctx, c, harness.SuspendMember(d.Address(0)), nil), membership.ErrBeyondRepair)
+	floor := last + 1_000_000
+	harness.Must(t, harness.FoundAnew(context.Background(), c, floor))
+	lock, err := c.Lock(context.Background(), "job", redlock.WithWait(5*time.Second))
+	harness.Must(t, err)
+	if lock.Token() <= floor {
+		t.Errorf("token %d, the floor was %d", lock.Token(), floor)
+	}
+	harness.Must(t, lock.Unlock(context.Background()))
+}
+
+// A power cut: all restart at once. With every write on disk they vote at once, else an
+// operator has to say that nothing is held any more; the tokens go on growing.
+func TestPowerCut(t *testing.T) {
+	t.Parallel()
+	for _, fsync := range []string{"always", "everysec"} {
+		t.Run(fsync, func(t *testing.T) {
+			t.Parallel()
+			d := harness.Processes(t, 3, redisproc.Config{AppendFsync: fsync})
+			c := d.Reached(harness.RecoveryOptions()...)
+			lock := harness.MustTry(t, c, "job", redlock.WithoutWatchdog())
+			for _, m := range d.Masters {
+				m.Die()
+			}
+			for _, m := range d.Masters {
+				m.Revive()
+			}
+			if fsync != "always" {
+				harness.Eventually(t, "it is told that an operator must come", func() bool {
+					return errors.Is(harness.MustFail(t, c, "job"), redlock.ErrNeedsInit)
+				})
+				harness.Within(t, "the lease is over", lock.Context().Done())
+				harness.Must(t, harness.FoundAnew(context.Background(), c, 0))
+			}
+			again, err := c.Lock(context.Background(), "job", redlock.WithWait(20*time.Second))
+			harness.Must(t, err)
+			if lock.Valid() || again.Token() <= lock.Token() {
+				t.Errorf("valid %v, token %d after %d", lock.Valid(), again.Token(), lock.Token())
+			}
+			harness.Must(t, again.Unlock(context.Background()))
+		})
+	}
+}
+
+// A master that was durable when it got its id, and was set to less since, may
+// have forgotten something when it restarts, however it is set then.
+func TestDurabilityThatWasTakenBackIsNoted(t *testing.T) {
+	t.Parallel()
+	for parameter, value := range map[string]string{"appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes", "appendonly": "no"} {
+		t.Run(parameter, func(t *testing.T) {
+			t.Parallel()
+			d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
+			harness.Must(t, harness.MustTry(t, d.Reached(harness.RecoveryOptions()...), "job").Unlock(context.Background()))
+			harness.Must(t, d.Raw[0].ConfigSet(context.Background(), parameter, value).Err())
+			d.Reached(harness.RecoveryOptions()...) // sees it
+			before := d.Register(0)
+			if before["durable"] != "no" {
+				t.Errorf("it is noted that it is durable: %v", before)
+			}
+			d.Masters[0].Die()
+			d.Masters[0].Revive()
+			harness.Eventually(t, "it is another member", func() bool {
+				lock, err := d.Client(harness.RecoveryOptions()...).TryLock(context.Background(), "job")
+				if err != nil || lock.Unlock(context.Background()) != nil {
+					return false // the machine is busy, say
+				}
+				is := d.Register(0)
+				return is["votes"] != "" && is["id"] != before["id"]
+			})
+		})
+	}
+}
+
+// A lock that is held with renewal survives a rolling restart, wipe included, of
+// every master, with its token.
+func TestAHeldLockSurvivesARollingWipe(t *testing.T) {
+	t.Parallel()
+	d := harness.Processes(t, 3, redisproc.Config{})
+	c := d.Reached(harness.RecoveryOptions()...)
+	lock := harness.MustTry(t, c, "job")
+	for i := range d.Masters {
+		losses["killed and back empty"].lose(t, d, i)
+		harness.Eventually(t, fmt.Sprintf("repaired on master %d", i), func() bool {
+			if cause := context.Cause(lock.Context()); cause != nil {
+				t.Fatalf("lost while master %d was out: %v", i, cause)
+			}
+			is := harness.LockOn(t, d.Raw[i], "job")
+			return is.Owner == harness.Hold(lock).ID && is.Grant == lock.Token().String()
+		})
+		harness.Counted(t, c, lock, i)
+	}
+	if !lock.Valid() {
+		t.Fatal(context.Cause(lock.Context()))
+	}
+	harness.Must(t, lock.Unlock(context.Background()))
+	next, err := c.Lock(context.Background(), "job")
+	harness.Must(t, err)
+	if next.Token() <= lock.Token() {
+		t.Errorf("token %d after %d", next.Token(), lock.Token())
+	}
+	harness.Must(t, next.Unlock(context.Background()))
+}
+
+// A member's clock that is set while another is in quarantine neither cuts that short nor
+// makes it longer. Its mark is moved here: that is the same to who reads it.
+func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
+	t.Parallel()
+	for claim, set := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				c := d.Reached(harness.RecoveryOptions(redlock.WithMaxTTL(5 * master.MaxOut))...) // so long that one that ends early is seen
+				d.Masters[0].(harness.EmbeddedMaster).Kill(true)
+				d.Masters[0].Revive()
+				lists := func(state string) bool {
+					harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background())) // somebody notices
+					return strings.Contains(d.Register(1)["table"], state)
+				}
+				harness.Eventually(t, "it is listed as new, and known to be", func() bool { return lists(`"new"`) && d.Register(1)["learned"] != "" })
+				begin := time.Now()
+				mark := begin.Add(-set).UnixMilli()
+				harness.Must(t, d.Raw[1].HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "learned", mark).Err())
+				for lists(`"new"`) && time.Since(begin) < harness.Patience {
+					time.Sleep(master.MaxOut / 10)
+				}
+				least := harness.Inside(c).Members.View().Table.Quarantine()
+				if took := time.Since(begin); took < least-master.MaxOut || took > least+master.MaxOut {
+					t.Errorf("it was out for %v, want %v", took, least)
+				}
+			})
+		})
+	}
+}
+
+// Masters without persistence that restart one after the other, or at once, or are
+// emptied, are all blank in the end, but no new deployment: the lock is held yet. Nobody
+// gets it before an operator says so, and then the tokens go on growing.
+func TestMastersThatLoseAllFoundNothing(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3} {
+		for how, pause := range map[string]time.Duration{"one after the other": harness.RecoveryTTL / 10, "at once": 0} {
+			t.Run(fmt.Sprint(n, " ", how), func(t *testing.T) {
+				t.Parallel()
+				harness.InVirtualTime(t, n, func(t *testing.T, d *harness.Deployment) {
+					holder, rival := d.Reached(harness.RecoveryOptions()...), d.Reached(harness.RecoveryOptions()...)
+					held := harness.MustTry(t, holder, "job")
+					for _, m := range d.Masters {
+						m.(harness.EmbeddedMaster).Kill(true)
+						m.Revive()
+						time.Sleep(pause)
+						if lock, err := rival.TryLock(context.Background(), "other"); err == nil { // clients at work notice
+							harness.Must(t, lock.Unlock(context.Background()))
+						}
+					}
+					_, err := rival.Lock(context.Background(), "job", redlock.WithWait(5*harness.RecoveryMaxTTL), redlock.WithWaitForSetup())
+					harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNeedsInit)
+					harness.RequireErr(t, harness.MustFail(t, d.Client(harness.RecoveryOptions()...), "job"), redlock.ErrNeedsInit)
+					if held.Valid() {
+						t.Error("the lease ran on")
+					}
+					harness.Must(t, harness.FoundAnew(context.Background(), rival, 0))
+					lock, err := rival.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
+					harness.Must(t, err)
+					if lock.Token() <= held.Token() {
+						t.Errorf("token %d after %d", lock.Token(), held.Token())
+					}
+					harness.Must(t, lock.Unlock(context.Background()))
+				})
+			})
+		}
+	}
+}
+
+// Masters that were down at the acquisition are topped up by renewal, and a
+// repaired vote counts only from the round after the one that made it.
+func TestRepairTopsUpAndCountsFromTheNextRound(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached(redlock.WithTTL(30 * time.Second))
+		d.Masters[2].Die()
+		lock := harness.MustTry(t, c, "job")
+		harness.Eventually(t, "the acquire is over there", func() bool {
+			return harness.Hold(lock).Master(2).Answered
+		})
+		d.Masters[2].Revive()
+		var repairedAt, countedAt time.Duration
+		start := time.Now()
+		for countedAt == 0 {
+			time.Sleep(100 * time.Millisecond)
+			s := harness.Hold(lock).Master(2)
+			if s.Granted && repairedAt == 0 {
+				repairedAt = time.Since(start)
+			}
+			if s.Until > 0 {
+				countedAt = time.Since(start)
+			}
+			if time.Since(start) > 5*time.Minute {
+				t.Fatal("never topped up")
+			}
+		}
+		if got := d.Holders("job"); got != "111" {
+			t.Errorf("held on %s", got)
+		}
+		if between := countedAt - repairedAt; between < 9*time.Second || between > 11*time.Second {
+			t.Errorf("repaired after %v, counted after %v: want a round (10 s) between", repairedAt, countedAt)
+		}
+		harness.Must(t, lock.Unlock(context.Background()))
+	})
+}
+
+// A replica that is promoted in its master's place has run for long, and may
+// have missed what was granted a moment ago: its uptime must not count.
+// However durable both are: replication is asynchronous.
+func TestAPromotedReplicaSitsOut(t *testing.T) {
+	t.Parallel()
+	for _, fsync := range []string{"", "always"} {
+		t.Run("appendfsync="+fsync, func(t *testing.T) {
+			t.Parallel()
+			aPromotedReplicaSitsOut(t, redisproc.Config{AppendFsync: fsync})
+		})
+	}
+}
+
+func aPromotedReplicaSitsOut(t *testing.T, cfg redisproc.Config) {
+	d := harness.Processes(t, 3, cfg)
+	c := d.Reached(harness.RecoveryOptions()...)
+	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+	replica, r := replicaOf(t, d.Server(0), cfg)
+	harness.Eventually(t, "in sync, for longer than a quarantine", func() bool {
+		info, err := r.Info(context.Background()).Result()
+		uptime, _ := strconv.Atoi(membership.ParseInfo(info)["uptime_in_seconds"])
+		return err == nil && uptime >= 6
+	})
+	harness.Must(t, r.Do(context.Background(), "replicaof", "no", "one").Err())
+	d.Masters[0].Die()
+	promoted, err := redlock.New([]redis.UniversalClient{r, d.Raw[1], d.Raw[2]}, harness.RecoveryOptions()...)
+	harness.Must(t, err)
+	defer promoted.Close()
+	harness.Must(t, harness.MustTry(t, promoted, "job").Unlock(context.Background()))
+	begin := time.Now()
+	harness.Must(t, harness.ChangeMembers(context.Background(), promoted, harness.ReplaceMember(d.Server(0).Addr(), replica.Addr()), nil))
+	if sat := time.Since(begin); sat < harness.RecoveryMaxTTL {
+		t.Errorf("it votes after %v: what it may have missed was not waited for", sat)
+	}
+	d.Masters[1].Die()
+	lock, err := promoted.Lock(context.Background(), "job", redlock.WithWait(harness.Patience)) // which needs its vote
+	harness.Must(t, err)
+	harness.Must(t, lock.Unlock(context.Background()))
+}
+
+// A failover to a replica, and back: the first master runs on, under the run id and with the id
+// that the replica's copy of its data names, and lacks what it was told in between.
+func TestAFailoverAndBackIsALoss(t *testing.T) {
+	t.Parallel()
+	for _, fsync := range []string{"", "always"} {
+		t.Run("appendfsync="+fsync, func(t *testing.T) {
+			t.Parallel()
+			cfg := redisproc.Config{AppendFsync: fsync}
+			d := harness.Processes(t, 3, cfg)
+			c := d.Reached(harness.RecoveryOptions()...)
+			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+			harness.Settled(t, c)
+			replica, r := replicaOf(t, d.Server(0), cfg)
+			before := d.Register(0)["id"]
+			harness.Must(t, r.Do(context.Background(), "replicaof", "no", "one").Err())
+			lock := harness.MustTry(t, c, "job")
+			harness.Settled(t, c) // the replica lacks this
+			harness.Must(t, d.Raw[0].Do(context.Background(), "replicaof", "127.0.0.1", replica.Port()).Err())
+			harness.Eventually(t, "in sync", func() bool {
+				info, err := d.Raw[0].Info(context.Background()).Result()
+				return err == nil && membership.ParseInfo(info)["master_link_status"] == "up"
+			})
+			harness.Must(t, d.Raw[0].Do(context.Background(), "replicaof", "no", "one").Err())
+			if is := d.Register(0); is["id"] != before || is["votes"] == "" {
+				t.Fatalf("the replica's copy is not what the test is about: %v", is)
+			}
+			d.Masters[1].Freeze()
+			rival := d.Stranger(harness.RecoveryOptions()...)
+			if second, err := rival.TryLock(context.Background(), "job"); err == nil {
+				t.Errorf("token %d beside the holder with %d", second.Token(), lock.Token())
+			}
+			if votes := d.Register(0)["votes"]; votes != "" {
+				t.Errorf("it votes at %s, on connections of before, too", votes)
+			}
+			d.Masters[1].Thaw()
+			harness.Eventually(t, "it is a new member", func() bool {
+				if lock, err := rival.TryLock(context.Background(), "another"); err == nil {
+					harness.Must(t, lock.Unlock(context.Background()))
+				}
+				is := d.Register(0)
+				return is["id"] != before && is["votes"] != "" && is["replid2"] != ""
+			})
+			harness.Must(t, lock.Unlock(context.Background()))
+		})
+	}
+}
+
+// replicaOf returns a replica that has all that the master has.
+func replicaOf(t *testing.T, of *redisproc.Server, cfg redisproc.Config) (*redisproc.Server, *redis.Client) {
+	t.Helper()
+	replica, err := redisproc.Start(cfg)
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, replica.Stop()) })
+	r := redis.NewClient(&redis.Options{Addr: replica.Addr()})
+	t.Cleanup(func() { _ = r.Close() })
+	master := redis.NewClient(&redis.Options{Addr: of.Addr()})
+	defer master.Close()
+	for _, either := range []*redis.Client{r, master} {
+		harness.Must(t, either.ConfigSet(context.Background(), "repl-diskless-sync-delay", "0").Err()) // by default it waits 5 s for more replicas
+	}
+	harness.Must(t, r.Do(context.Background(), "replicaof", "127.0.0.1", of.Port()).Err())
+	harness.Eventually(t, "in sync, also on disk", func() bool {
+		text, err := r.Info(context.Background()).Result()
+		info := membership.ParseInfo(text)
+		return err == nil && info["master_link_status"] == "up" && info["aof_rewrite_in_progress"] == "0" && info["aof_rewrite_scheduled"] == "0"
+	})
+	return replica, r
+}
+
+// Redis says that a server was a replica until it restarts. From then on, what the first
+// client that looked has noted there says it, also when that client could do nothing else.
+func TestWhoMayHaveForgottenStaysOutAfterARestart(t *testing.T) {
+	t.Parallel()
+	for _, looked := range []bool{true, false} {
+		t.Run(fmt.Sprintf("looked=%t", looked), func(t *testing.T) {
+			t.Parallel()
+			cfg := redisproc.Config{AppendFsync: "always"}
+			d := harness.Processes(t, 3, cfg)
+			harness.Must(t, harness.MustTry(t, d.Reached(), "job").Unlock(context.Background()))
+			replica, r := replicaOf(t, d.Server(0), cfg)
+			harness.Must(t, r.Do(context.Background(), "replicaof", "no", "one").Err())
+			d.Masters[0].Die()
+			d.Masters[1].Die()
+			if looked {
+				c, err := redlock.New([]redis.UniversalClient{r})
+				harness.Must(t, err)
+				harness.RequireErr(t, c.Ready(context.Background()), redlock.ErrNotMember)
+				harness.Must(t, c.Close())
+			}
+			replica.Kill()
+			harness.Must(t, replica.Restart())
+			c, err := redlock.New([]redis.UniversalClient{r, d.Raw[2]})
+			harness.Must(t, err)
+			defer c.Close()
+			err = c.Ready(context.Background())
+			if looked {
+				harness.RequireErr(t, err, redlock.ErrNotMember)
+			} else if err != nil { // what docs/OPERATIONS.md warns of, and what shows that this test can fail
+				t.Errorf("nothing says that it was a replica: %v", err)
+			}
+		})
+	}
+}
+
+// go-redis leaves the commands of a pipeline that got no connection without an
+// error: they must not be read as answered.
+func TestNoConnectionIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	d, proxies := harness.Proxied(t, 3)
+	c := harness.FaultClient(d)
+	for _, p := range proxies {
+		p.Refuse(true)
+		p.CutAll()
+	}
+	for range 3 {
+		_, err := c.TryLock(context.Background(), "job")
+		harness.RequireErr(t, err, redlock.ErrNoQuorum)
+		if errors.Is(err, redlock.ErrNotMember) {
+			t.Errorf("a reset connection is told as %v", err)
+		}
+	}
+}
+
+// The answer to a repair is lost, and the next renewal repairs again: the master has had the lock since the first
+// time. Its clock did not jump, and it votes from the next round on.
+func TestARepairThatIsDoneTwiceIsNoJump(t *testing.T) {
+	t.Parallel()
+	for what, lock := range map[string]func(*redlock.Client, string, ...redlock.LockOption) (*redlock.Lock, error){
+		"for writing": func(c *redlock.Client, name string, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			return c.TryLock(context.Background(), name, opts...)
+		},
+		"for reading": func(c *redlock.Client, name string, opts ...redlock.LockOption) (*redlock.Lock, error) {
+			return c.TryRLock(context.Background(), name, opts...)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			d, proxies := harness.Proxied(t, 3)
+			var events harness.Recorder
+			c := harness.FaultClient(d, redlock.WithObserver(redlock.Observer{ClockJumped: func(_ context.Context, j redlock.ClockJump) { events.Note("%v", j) }}))
+			l, err := lock(c, "job", redlock.WithoutWatchdog())
+			harness.Must(t, err)
+			renew := func() {
+				t.Helper()
+				harness.Must(t, l.Extend(context.Background(), harness.FaultTTL))
+				harness.Settled(t, c)
+			}
+			d.Drop(c, "job", 0)
+			renew()
+			repair := script.Repair
+			if harness.Hold(l).Reads.Load() {
+				repair = script.Restore
+			}
+			lost := proxies[0].Add(harness.On(repair, 1, faultproxy.DropReply))
+			renew()
+			harness.Within(t, "it is repaired", lost.Seen())
+			if harness.Hold(l).Master(0).Granted {
+				t.Fatal("the answer to the repair was not lost")
+			}
+			harness.Eventually(t, "it is repaired again", func() bool { renew(); return harness.Hold(l).Master(0).Granted })
+			renew()
+			until := harness.Hold(l).Master(0).Until
+			if n := events.Count(""); n > 0 || !harness.Inside(c).Now().Before(until) {
+				t.Errorf("%d clocks are said to have jumped; the vote counts: %v", n, harness.Inside(c).Now().Before(until))
+			}
+			harness.Must(t, l.Unlock(context.Background()))
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/limits"
+)
+
+// everyWait calls all that wait for a lock, each with the options.
+func everyWait(c *redlock.Client, ctx context.Context, opts ...redlock.LockOption) map[string]error {
+	unlock := func(l interface{ Unlock(context.Context) error }, err error) error {
+		if err == nil {
+			_ = l.Unlock(context.Background())
+		}
+		return err
+	}
+	errs := map[string]error{}
+	lock, err := c.Lock(ctx, "name", opts...)
+	errs["Lock"] = unlock(lock, err)
+	lock, err = c.RLock(ctx, "name", opts...)
+	errs["RLock"] = unlock(lock, err)
+	lock, err = c.Lock(ctx, "name", append(slices.Clone(opts), redlock.WithSlots(3))...)
+	errs["slots"] = unlock(lock, err)
+	set, err := c.LockAll(ctx, []string{"a", "b"}, opts...)
+	errs["LockAll"] = unlock(set, err)
+	errs["Do"] = c.Do(ctx, "name", func(context.Context, fence.Token) error { return nil }, opts...)
+	return errs
+}
+
+// Without a bound and by default, who cannot get the lock before somebody does something is told at once. WithWaitForSetup waits.
+func TestWhatTimeDoesNotMendFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		fails := func(what string, c *redlock.Client, want ...error) {
+			t.Helper()
+			start := time.Now()
+			for call, err := range everyWait(c, context.Background()) {
+				if errors.Is(err, context.DeadlineExceeded) || err == nil {
+					t.Errorf("%s: %s: %v", what, call, err)
+				}
+				harness.RequireErr(t, err, append(want, redlock.ErrNotAcquired, redlock.ErrNoQuorum, redlock.ErrNeedsSetup)...)
+			}
+			if took := time.Since(start); took > 5*limits.DefaultRequestTimeout {
+				t.Errorf("%s: failing at once took %v", what, took)
+			}
+			for call, err := range everyWait(c, context.Background(), redlock.WithWaitForSetup(), redlock.WithWait(2*time.Second)) {
+				harness.RequireErr(t, err, append(want, redlock.ErrNotAcquired, context.DeadlineExceeded)...)
+				if errors.Is(err, redlock.ErrNeedsSetup) {
+					t.Errorf("%s: with the option %s fails with %v", what, call, err)
+				}
+			}
+		}
+		fails("nothing is founded", d.Stranger(), redlock.ErrNeedsInit)
+		early := harness.GoLock(t, d.Stranger(redlock.WithWaitForSetup()), "early")
+		time.Sleep(time.Minute)
+		harness.Must(t, harness.Found(context.Background(), d.Stranger(), 0))
+		harness.Must(t, harness.Have(t, early).Unlock(context.Background()))
+		for call, err := range everyWait(d.Stranger(), context.Background()) {
+			if err != nil {
+				t.Errorf("%s: %v", call, err)
+			}
+		}
+
+		few := &harness.Deployment{T: t, Virtual: true, Epoch: d.Epoch, Masters: d.Masters[:1]}
+		fails("one of three members", few.Stranger())
+	})
+}
+
+// Masters that refuse the password, as redis-server does.
+func TestAWaitWithoutThePassword(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ password, want string }{{"", "NOAUTH"}, {"wrong", "WRONGPASS"}} {
+		t.Run(c.want, func(t *testing.T) {
+			t.Parallel()
+			harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
+				d.Client()
+				for i := range d.Masters {
+					d.Masters[i] = withPassword{d.Masters[i], c.password}
+				}
+				harness.Must(t, d.Raw[0].ConfigSet(context.Background(), "requirepass", "right").Err())
+				if c.password == "" { // the others need none
+					lock := harness.Have(t, harness.GoLock(t, d.Stranger(), "name"))
+					harness.Must(t, lock.Unlock(context.Background()))
+				}
+				for _, r := range d.Raw[1:] {
+					harness.Must(t, r.ConfigSet(context.Background(), "requirepass", "right").Err())
+				}
+				for call, err := range everyWait(d.Stranger(redlock.WithWait(harness.Patience)), context.Background()) {
+					harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
+					if errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), c.want) {
+						t.Errorf("%s: %v", call, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+type withPassword struct {
+	harness.Master
+	password string
+}
+
+func (m withPassword) Options() *redis.Options {
+	o := m.Master.Options()
+	o.Password = m.password
+	return o
+}
+
+// Strangers to the deployment do not vote, whatever they belong to.
+func TestAWaitAmongStrangers(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 6, func(t *testing.T, d *harness.Deployment) {
+		one := &harness.Deployment{T: t, Virtual: true, Epoch: d.Epoch, Masters: d.Masters[:3]}
+		other := &harness.Deployment{T: t, Virtual: true, Epoch: d.Epoch, Masters: d.Masters[3:]}
+		one.Client()
+		other.Client()
+		for _, masters := range [][]harness.Master{
+			{d.Masters[0], d.Masters[1], d.Masters[3], d.Masters[4]}, // two of each: it cannot be known whose they are
+			{d.Masters[0], d.Masters[3]},
+		} {
+			mixed := &harness.Deployment{T: t, Virtual: true, Epoch: d.Epoch, Masters: masters}
+			start := time.Now()
+			_, err := mixed.Stranger().Lock(context.Background(), "name", redlock.WithWait(time.Minute))
+			harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum, redlock.ErrNotMember)
+			if took := time.Since(start); took > limits.DefaultRequestTimeout {
+				t.Errorf("it took %v", took)
+			}
+		}
+	})
+}
+
+// What passes by itself is waited for.
+func TestWhatPassesIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		held := harness.MustTry(t, d.Client(), "name", redlock.WithTTL(10*time.Second), redlock.WithoutWatchdog())
+		c := d.Client()
+		harness.Must(t, harness.Have(t, harness.GoLock(t, c, "name")).Unlock(context.Background()))
+		harness.RequireErr(t, held.Unlock(context.Background()), redlock.ErrExpired)
+
+		d.Masters[0].Die()
+		d.Masters[1].Die()
+		got := harness.GoLock(t, c, "name")
+		time.Sleep(time.Minute)
+		d.Masters[1].Revive()
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+	})
+}

@@ -1,0 +1,261 @@
+package faulttest
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
+)
+
+// breaker is an observer of which one function does not return, once after it was armed. It counts
+// the holds that have not ended.
+type breaker struct {
+	at    string // the function
+	how   func()
+	armed atomic.Bool
+	holds atomic.Int64
+}
+
+func (b *breaker) breaks(at string) {
+	if b.at == at && b.armed.CompareAndSwap(true, false) {
+		b.how()
+	}
+}
+
+func (b *breaker) observer() redlock.Observer {
+	return redlock.Observer{
+		Started:       func(ctx context.Context, _ redlock.LockCall) context.Context { b.breaks("Started"); return ctx },
+		AttemptFailed: func(context.Context, redlock.FailedAttempt) { b.breaks("AttemptFailed") },
+		Acquired:      func(context.Context, redlock.Acquisition) { b.holds.Add(1); b.breaks("Acquired") },
+		Finished:      func(context.Context, redlock.LockResult) { b.breaks("Finished") },
+		Ended:         func(context.Context, redlock.HoldEnd) { b.holds.Add(-1); b.breaks("Ended") },
+		Unlocked:      func(context.Context, redlock.UnlockResult) { b.breaks("Unlocked") },
+	}
+}
+
+// breaksIn runs a call that does not return, because of the observer.
+func (b *breaker) breaksIn(t *testing.T, call func()) {
+	t.Helper()
+	b.armed.Store(true)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer func() { _ = recover() }()
+		call()
+		t.Error("the call returned")
+	}()
+	<-over
+}
+
+// ways are those in which a function does not return.
+var ways = map[string]func(){"panic": func() { panic("by an observer") }, "goexit": runtime.Goexit}
+
+// lockKinds are the calls that lock, and unlock.
+var lockKinds = map[string]func(c *redlock.Client) (unlock func() error, err error){
+	"TryLock": func(c *redlock.Client) (func() error, error) { return unlockOf(c.TryLock(context.Background(), "a")) },
+	"Lock":    func(c *redlock.Client) (func() error, error) { return unlockOf(c.Lock(context.Background(), "a")) },
+	"RLock":   func(c *redlock.Client) (func() error, error) { return unlockOf(c.RLock(context.Background(), "a")) },
+	"WithSlots": func(c *redlock.Client) (func() error, error) {
+		return unlockOf(c.Lock(context.Background(), "a", redlock.WithSlots(1)))
+	},
+	"TryLockAll": func(c *redlock.Client) (func() error, error) {
+		return unlockOf(c.TryLockAll(context.Background(), []string{"a", "b", "c"}))
+	},
+	"LockAll": func(c *redlock.Client) (func() error, error) {
+		return unlockOf(c.LockAll(context.Background(), []string{"a", "b", "c"}))
+	},
+}
+
+func unlockOf(held interface{ Unlock(context.Context) error }, err error) (func() error, error) {
+	return func() error { return held.Unlock(context.Background()) }, err
+}
+
+// everyBreak runs a test for each kind of call, and each way in which these functions do not return.
+func everyBreak(t *testing.T, test func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string), functions ...string) {
+	for _, at := range functions {
+		t.Run(at, func(t *testing.T) {
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				b := &breaker{at: at}
+				c := d.Reached(redlock.WithObserver(b.observer()), redlock.WithWait(5*time.Second))
+				for how, breaks := range ways {
+					b.how = breaks
+					for kind := range lockKinds {
+						test(t, d, b, c, kind)
+						if t.Failed() {
+							t.Fatalf("%s in %s", how, kind)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// nothingStays checks that no name is held any more, and that this client and another can lock
+// all of them at once.
+func (b *breaker) nothingStays(t *testing.T, d *harness.Deployment, c *redlock.Client, kind string) {
+	t.Helper()
+	synctest.Wait()
+	for _, name := range []string{"a", "b", "c", "a~slot1"} {
+		if got := d.Holders(name); strings.Contains(got, "1") {
+			t.Errorf("%s is held on %s", name, got)
+		}
+	}
+	if n := b.holds.Load(); n != 0 {
+		t.Errorf("%d holds did not end", n)
+	}
+	for _, c := range []*redlock.Client{c, d.Reached(redlock.WithWait(5 * time.Second))} {
+		unlock, err := lockKinds[kind](c)
+		harness.Must(t, err)
+		harness.Must(t, unlock())
+	}
+}
+
+// When an observer does not return from a call that locks, nothing of the call stays behind.
+func TestALockWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	everyBreak(t, func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string) {
+		b.breaksIn(t, func() { _, _ = lockKinds[kind](c) })
+		b.nothingStays(t, d, c, kind)
+	}, "Started", "Acquired", "Finished")
+}
+
+// Who waits leaves the line also when an observer does not return. Others of the client would wait
+// behind it for ever.
+func TestAWaiterWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	everyBreak(t, func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string) {
+		if strings.HasPrefix(kind, "Try") {
+			return
+		}
+		held := d.Reached()
+		before := "TryLock"
+		if kind == "WithSlots" {
+			before = kind
+		}
+		unlock, err := lockKinds[before](held)
+		harness.Must(t, err)
+		b.breaksIn(t, func() { _, _ = lockKinds[kind](c) })
+		harness.Must(t, unlock())
+		b.nothingStays(t, d, c, kind)
+	}, "AttemptFailed")
+}
+
+// A re-entry that its caller does not get is taken back, and the hold stays the others'.
+func TestAReEntryWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		b := &breaker{at: "Finished"}
+		c := d.Reached(redlock.WithObserver(b.observer()))
+		for _, b.how = range ways {
+			lock := harness.MustTry(t, c, "a")
+			b.breaksIn(t, func() { _, _ = c.TryLock(lock.Context(), "a") })
+			if !lock.Valid() {
+				t.Error("the hold is over")
+			}
+			harness.Must(t, lock.Unlock(context.Background()))
+			b.nothingStays(t, d, c, "TryLock")
+		}
+	})
+}
+
+// An Unlock frees the names also when an observer does not return.
+func TestAnUnlockWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	everyBreak(t, func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string) {
+		unlock, err := lockKinds[kind](c)
+		harness.Must(t, err)
+		b.breaksIn(t, func() { _ = unlock() })
+		b.nothingStays(t, d, c, kind)
+	}, "Ended", "Unlocked")
+}
+
+// A slot's waiter has a goroutine of its own. When an observer ends that, the others take the slot.
+func TestAWaiterForASlotWhoseGoroutineEnds(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var held []*redlock.Lock
+		for range 2 {
+			held = append(held, harness.MustTry(t, d.Reached(), "a", redlock.WithSlots(2)))
+		}
+		b := &breaker{at: "AttemptFailed", how: runtime.Goexit}
+		c := d.Reached(redlock.WithObserver(b.observer()))
+		got := make(chan error, 1)
+		go func() {
+			lock, err := c.Lock(context.Background(), "a", redlock.WithSlots(2), redlock.WithWait(5*time.Second))
+			got <- errors.Join(err, lock.Unlock(context.Background()))
+		}()
+		synctest.Wait()
+		b.armed.Store(true)
+		time.Sleep(time.Second)
+		for _, l := range held {
+			harness.Must(t, l.Unlock(context.Background()))
+		}
+		// Not t.Fatal, nor a panic of this goroutine: Close would wait for the Lock that hangs.
+		hangs := time.AfterFunc(harness.Patience, func() { panic("Lock waits for the goroutine that ended") })
+		harness.Must(t, <-got)
+		hangs.Stop()
+	})
+}
+
+// A Close whose observer does not return frees the names of all holds, and ends all goroutines: the bubble
+// does not end before they have. An Unlock after it returns.
+func TestACloseWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	for how, breaks := range ways {
+		for kind := range lockKinds {
+			t.Run(how+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+					b := &breaker{at: "Ended", how: breaks}
+					c := d.Reached(redlock.WithObserver(b.observer()))
+					unlock, err := lockKinds[kind](c)
+					harness.Must(t, err)
+					harness.MustTry(t, c, "d")
+					harness.Settled(t, c)
+					b.breaksIn(t, func() { _ = c.Close() })
+					harness.RequireErr(t, c.Close(), redlock.ErrClosed)
+					harness.RequireErr(t, unlock(), redlock.ErrClosed)
+					b.nothingStays(t, d, d.Reached(), kind)
+					if got := d.Holders("d"); got != "000" {
+						t.Errorf("d is held on %s", got)
+					}
+				})
+			})
+		}
+	}
+}
+
+// When one name of a set is lost, the others are freed also when an observer does not return from the
+// end of one of them.
+func TestALostSetWhoseObserverDoesNotReturn(t *testing.T) {
+	t.Parallel()
+	for how, breaks := range ways {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				b := &breaker{at: "Ended", how: breaks}
+				c := d.Reached(redlock.WithObserver(b.observer()))
+				set, err := c.LockAll(context.Background(), []string{"a", "b", "c"})
+				harness.Must(t, err)
+				harness.Settled(t, c)
+				lost := harness.Holds(set)[0]
+				b.breaksIn(t, func() { lost.End(redlock.ErrExpired) })
+				synctest.Wait()
+				for _, h := range harness.Holds(set) {
+					if h.Over() == nil || h != lost && d.Holders(h.Name) != "000" {
+						t.Errorf("%s is over: %v; held on %s", h.Name, h.Over(), d.Holders(h.Name))
+					}
+				}
+				harness.RequireErr(t, set.Unlock(context.Background()), redlock.ErrExpired)
+			})
+		})
+	}
+}

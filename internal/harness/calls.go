@@ -1,0 +1,54 @@
+package harness
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/direct"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// RunBatch runs calls on a master, past the library, in one batch of this source.
+func RunBatch(source string, r *redis.Client, calls ...script.Call) ([]any, error) {
+	version, err := direct.Version(context.Background(), r, limits.DefaultPrefix)
+	if err != nil {
+		return nil, err
+	}
+	return RunBatchAt(source, r, version, calls...)
+}
+
+// RunBatchAt is RunBatch at a version of the table of members.
+func RunBatchAt(source string, r *redis.Client, version string, calls ...script.Call) ([]any, error) {
+	return direct.Run(context.Background(), r, "eval", source, limits.DefaultPrefix, version, calls...)
+}
+
+// CallIn is RunBatch for one call, read as a vote.
+func CallIn(source string, r *redis.Client, c script.Call) (script.Vote, error) {
+	replies, err := RunBatch(source, r, c)
+	return readVote(c, replies, err)
+}
+
+// CallAt is CallIn at a version of the table of members.
+func CallAt(source string, r *redis.Client, version string, c script.Call) (script.Vote, error) {
+	replies, err := RunBatchAt(source, r, version, c)
+	return readVote(c, replies, err)
+}
+
+func readVote(c script.Call, replies []any, err error) (script.Vote, error) {
+	if err != nil {
+		return script.Vote{Answer: script.Refused, Err: err}, err
+	}
+	if reply, ok := replies[0].(int64); ok {
+		return c.Read(reply), nil
+	}
+	err = Replied(replies[0].(string))
+	return script.Vote{Answer: script.Refused, Err: err}, err
+}
+
+// Replied is an error that an operation replied.
+type Replied string
+
+func (e Replied) Error() string { return string(e) }
+func (Replied) RedisError()     {}

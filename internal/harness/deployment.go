@@ -1,0 +1,208 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testhook"
+	"github.com/redlock-go/redlock/internal/testrights"
+	"github.com/redlock-go/redlock/internal/testskip"
+)
+
+// Deployment is some masters, and the clock that their clients read.
+type Deployment struct {
+	T       *testing.T
+	Masters []Master
+	Raw     []*redis.Client // for looking at the masters past the library
+	Virtual bool
+	Founded bool         // or not to be: the first client founds it
+	Slept   atomic.Int64 // what a suspension added to the clock, in virtual time
+	Epoch   time.Time
+	AOFSize int64 // of a master whose log is to be truncated
+}
+
+// InVirtualTime runs test in a bubble, on n embedded masters.
+func InVirtualTime(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		d := &Deployment{T: t, Virtual: true, Epoch: time.Now()}
+		for range n {
+			s := embedded.New()
+			t.Cleanup(s.Close)
+			d.Add(EmbeddedMaster{s, t})
+		}
+		test(t, d)
+	})
+}
+
+// OnProcesses runs test on n redis-server processes.
+func OnProcesses(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
+	t.Helper()
+	OnProgram(t, "", n, test)
+}
+
+// OnProgram is OnProcesses on another redis-server than that on the PATH.
+func OnProgram(t *testing.T, program string, n int, test func(t *testing.T, d *Deployment)) {
+	t.Helper()
+	test(t, Processes(t, n, redisproc.Config{Program: program, AppendFsync: "always"}))
+}
+
+// Processes returns n redis-server processes that belong to no deployment yet, for all of the test.
+func Processes(t *testing.T, n int, cfg redisproc.Config) *Deployment {
+	t.Helper()
+	servers, err := redisproc.StartN(n, cfg)
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
+	Must(t, err)
+	d := &Deployment{T: t}
+	for _, s := range servers {
+		t.Cleanup(func() { Must(t, s.Stop()) })
+		d.Add(ProcessMaster{s, t})
+	}
+	return d
+}
+
+// Add adds a master.
+func (d *Deployment) Add(m Master) {
+	raw := redis.NewClient(m.Options())
+	d.T.Cleanup(func() { _ = raw.Close() })
+	d.Masters = append(d.Masters, m)
+	d.Raw = append(d.Raw, raw)
+}
+
+// TTL is a short lease, and Request the request timeout that goes with it.
+func (d *Deployment) TTL() time.Duration     { return d.Either(time.Second, 3*time.Second) }
+func (d *Deployment) Request() time.Duration { return d.Either(250*time.Millisecond, time.Second) }
+
+// Either chooses between what is exact in virtual time and what a busy
+// machine can keep to.
+func (d *Deployment) Either(virtual, real time.Duration) time.Duration {
+	if d.Virtual {
+		return virtual
+	}
+	return real
+}
+
+// Now is the clock of this deployment's clients.
+func (d *Deployment) Now() clock.Instant {
+	if !d.Virtual {
+		return clock.Read()
+	}
+	return clock.Instant(time.Since(d.Epoch) + time.Duration(d.Slept.Load()))
+}
+
+// InTime adds the clock of the deployment's clients to options.
+func (d *Deployment) InTime(opts ...redlock.Option) []redlock.Option {
+	return append([]redlock.Option{testhook.Clock(d.Now).(redlock.Option)}, opts...)
+}
+
+// busyRequest is the request timeout of clients of redis-server processes, unless a test sets another: on a busy machine
+// an answer takes longer than the default.
+const busyRequest = 900 * time.Millisecond
+
+// Client returns a Client on all masters, closed at the end of the test. The first one
+// founds the deployment.
+func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
+	d.T.Helper()
+	c := d.Stranger(opts...)
+	if !d.Founded {
+		d.Founded = true
+		Must(d.T, Found(context.Background(), c, 0))
+	}
+	return c
+}
+
+// Stranger is Client, but founds nothing.
+func (d *Deployment) Stranger(opts ...redlock.Option) *redlock.Client {
+	d.T.Helper()
+	clients := make([]redis.UniversalClient, len(d.Masters))
+	for i, m := range d.Masters {
+		one := redis.NewClient(m.Options())
+		d.T.Cleanup(func() { _ = one.Close() })
+		clients[i] = one
+	}
+	request := redlock.WithRequestTimeout(d.Either(limits.DefaultRequestTimeout, busyRequest))
+	c, err := redlock.New(clients, d.InTime(append([]redlock.Option{request}, opts...)...)...)
+	Must(d.T, err)
+	d.T.Cleanup(func() {
+		if err := c.Close(); err != nil && !errors.Is(err, redlock.ErrClosed) {
+			d.T.Error(err)
+		}
+	})
+	return c
+}
+
+// Reached returns a client, of a deployment that has been used before, that has
+// reached all masters, and to which all have answered.
+func (d *Deployment) Reached(opts ...redlock.Option) *redlock.Client {
+	d.T.Helper()
+	c := d.Client(opts...)
+	Eventually(d.T, "all masters are up, and have answered", func() bool {
+		up := AllUp(c)
+		lock, err := c.Lock(context.Background(), "reaching", redlock.WithWait(20*time.Second))
+		Must(d.T, err)
+		Must(d.T, lock.Unlock(context.Background()))
+		return up
+	})
+	Settled(d.T, c)
+	return c
+}
+
+// ClientOn returns a client on these servers.
+func ClientOn(t *testing.T, servers []*redis.Client, opts ...redlock.Option) *redlock.Client {
+	t.Helper()
+	var masters []redis.UniversalClient
+	for _, r := range servers {
+		masters = append(masters, r)
+	}
+	c, err := redlock.New(masters, opts...)
+	Must(t, err)
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil && !errors.Is(err, redlock.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// Address is that of a master, as members know it.
+func (d *Deployment) Address(i int) string { return d.Raw[i].Options().Addr }
+
+// Server is the process of a master.
+func (d *Deployment) Server(i int) *redisproc.Server { return d.Masters[i].(ProcessMaster).Server }
+
+// Urls are those of a deployment of processes, with userinfo and path in them.
+func (d *Deployment) Urls(userinfo, path string) []string {
+	var all []string
+	for _, m := range d.Masters {
+		all = append(all, "redis://"+userinfo+m.(ProcessMaster).Addr()+path)
+	}
+	return all
+}
+
+// Allow gives a user of all masters these rights, and no others.
+func (d *Deployment) Allow(user string, rule []string) {
+	d.T.Helper()
+	for _, r := range d.Raw {
+		Must(d.T, testrights.Allow(context.Background(), r, user, rule))
+	}
+}
+
+// As returns a client that logs in as a user, on the first n masters.
+func (d *Deployment) As(user string, n int, opts ...redlock.Option) *redlock.Client {
+	d.T.Helper()
+	c, err := redlock.Open(d.Urls(user+":pw@", "")[:n], append([]redlock.Option{redlock.WithRequestTimeout(2 * time.Second)}, opts...)...)
+	Must(d.T, err)
+	d.T.Cleanup(func() { Must(d.T, c.Close()) })
+	return c
+}

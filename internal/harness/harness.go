@@ -1,0 +1,143 @@
+// Package harness has what tests of a whole client share: deployments of masters that a test can hurt, in virtual time or as
+// redis-server processes, and the clients, locks and waiting that go with them. Only tests may import it.
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/leaktest"
+)
+
+// Must ends the test if there is an error.
+func Must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Check is Must for other goroutines than the test's own.
+func Check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// RequireErr ends the test unless err is all that is wanted.
+func RequireErr(t *testing.T, err error, want ...error) {
+	t.Helper()
+	for _, w := range want {
+		if !errors.Is(err, w) {
+			t.Fatalf("got error %v; want one that is %v", err, w)
+		}
+	}
+}
+
+// RequireOptionError fails the test unless err says which field was bad, and why.
+func RequireOptionError(t *testing.T, err error, field string) {
+	t.Helper()
+	o, ok := errors.AsType[*redlock.OptionError](err)
+	if !ok || !errors.Is(err, redlock.ErrBadOption) || o.Field != field || o.Rule == "" {
+		t.Errorf("got %v, want an OptionError on %s", err, field)
+	}
+}
+
+// Patience is how long a test waits for what must come: only a failing one does.
+const Patience = 30 * time.Second
+
+// Eventually polls for a state that nothing announces, with a deadline.
+func Eventually(t *testing.T, what string, state func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(Patience)
+	for !state() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", Patience, what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// Within waits for c, with a deadline.
+func Within(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(Patience):
+		t.Fatalf("not within %v: %s", Patience, what)
+	}
+}
+
+// Recorder keeps what an observer is told.
+type Recorder struct {
+	mu     sync.Mutex
+	events []string
+}
+
+// Note adds an event.
+func (r *Recorder) Note(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, fmt.Sprintf(format, args...))
+}
+
+// Events returns what was noted so far.
+func (r *Recorder) Events() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}
+
+// Count returns how many events begin with prefix.
+func (r *Recorder) Count(prefix string) (n int) {
+	for _, e := range r.Events() {
+		if strings.HasPrefix(e, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// Run is what a TestMain calls: it runs the tests, fails when a goroutine of the library outlives them, which ci/test.sh looks for, and
+// exits. If the environment has a variable of children, this process is a child of a test, and does that instead.
+func Run(m *testing.M, children map[string]func(value string) error) {
+	redis.SetLogger(&DriverLog)
+	for variable, child := range children {
+		if value := os.Getenv(variable); value != "" {
+			if err := child(value); err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+	}
+	os.Exit(leaktest.Code(m.Run()))
+}
+
+// DriverLog is what go-redis logged in a test binary that Run runs, about the tests' own clients as a rule.
+var DriverLog driverLog
+
+type driverLog struct{ Recorder }
+
+func (l *driverLog) Printf(_ context.Context, format string, args ...any) { l.Note(format, args...) }
+
+// About returns the lines that have text in them.
+func (l *driverLog) About(text string) (lines []string) {
+	for _, e := range l.Events() {
+		if strings.Contains(e, text) {
+			lines = append(lines, e)
+		}
+	}
+	return lines
+}

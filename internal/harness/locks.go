@@ -1,0 +1,103 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/redlock-go/redlock"
+)
+
+// MustTry returns the lock, which must be free.
+func MustTry(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
+	t.Helper()
+	lock, err := c.TryLock(context.Background(), name, opts...)
+	Must(t, err)
+	return lock
+}
+
+// MustTryRead is MustTry for a reader.
+func MustTryRead(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
+	t.Helper()
+	lock, err := c.TryRLock(context.Background(), name, opts...)
+	Must(t, err)
+	return lock
+}
+
+// MustLock waits for the lock: after a fault a master may need a moment.
+func MustLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
+	t.Helper()
+	lock, err := c.Lock(context.Background(), name, append([]redlock.LockOption{redlock.WithWait(Patience)}, opts...)...)
+	Must(t, err)
+	return lock
+}
+
+// MustAll returns the lock of all the names.
+func MustAll(t *testing.T, c *redlock.Client, names []string, opts ...redlock.LockOption) *redlock.Locks {
+	t.Helper()
+	locks, err := c.TryLockAll(context.Background(), names, opts...)
+	Must(t, err)
+	return locks
+}
+
+// MustFail returns why the lock could not be had.
+func MustFail(t *testing.T, c *redlock.Client, name string) error {
+	t.Helper()
+	_, err := c.TryLock(context.Background(), name)
+	if err == nil {
+		t.Fatal("locked")
+	}
+	return err
+}
+
+// UnlockAll unlocks these locks.
+func UnlockAll(t *testing.T, locks ...*redlock.Lock) {
+	t.Helper()
+	for _, l := range locks {
+		Must(t, l.Unlock(context.Background()))
+	}
+}
+
+// GoLock locks in a goroutine of its own, which ends with the test at the latest.
+func GoLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) <-chan *redlock.Lock {
+	got := make(chan *redlock.Lock, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		lock, err := c.Lock(ctx, name, opts...)
+		if err != nil {
+			if ctx.Err() == nil {
+				t.Error(err)
+			}
+			close(got)
+			return
+		}
+		got <- lock
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return got
+}
+
+// Have returns the lock, or ends the test.
+func Have(t *testing.T, got <-chan *redlock.Lock) *redlock.Lock {
+	t.Helper()
+	lock := <-got
+	if lock == nil {
+		t.FailNow()
+	}
+	return lock
+}
+
+// Counted waits until the votes of these masters count for a lock of c: those that were
+// repaired do from the next renewal on.
+func Counted(t *testing.T, c *redlock.Client, lock *redlock.Lock, masters ...int) {
+	t.Helper()
+	Eventually(t, fmt.Sprintf("masters %v count", masters), func() bool {
+		return !slices.ContainsFunc(masters, func(i int) bool { return !Inside(c).Now().Before(Hold(lock).Master(i).Until) })
+	})
+}

@@ -1,0 +1,170 @@
+package harness
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// Master is a master that a test can hurt: embedded in virtual time, or a
+// redis-server process.
+type Master interface {
+	Die()    // crash; the data is kept
+	Revive() // start again after Die
+	Freeze() // stop answering, as SIGSTOP does
+	Thaw()
+	Options() *redis.Options // for a client with our settings
+}
+
+// EmbeddedMaster is one in the test's process, for virtual time.
+type EmbeddedMaster struct {
+	*embedded.Server
+	t *testing.T
+}
+
+func (m EmbeddedMaster) Die()                    { m.Kill(false) }
+func (m EmbeddedMaster) Revive()                 { Must(m.t, m.Restart()) }
+func (m EmbeddedMaster) Freeze()                 { m.Pause() }
+func (m EmbeddedMaster) Thaw()                   { m.Resume() }
+func (m EmbeddedMaster) Options() *redis.Options { return m.Server.Options() }
+
+// ProcessMaster is a redis-server process.
+type ProcessMaster struct {
+	*redisproc.Server
+	t *testing.T
+}
+
+func (m ProcessMaster) Die()    { m.Kill() }
+func (m ProcessMaster) Revive() { Must(m.t, m.Restart()) }
+func (m ProcessMaster) Freeze() { Must(m.t, m.Pause()) }
+func (m ProcessMaster) Thaw()   { Must(m.t, m.Resume()) }
+
+func (m ProcessMaster) Options() *redis.Options {
+	return master.ClientOptions(&redis.Options{Addr: m.Addr()}, 2*time.Second) // a look at one that is frozen takes as long
+}
+
+// Wrapped is the options of a master with which each connection to it is wrapped.
+func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
+	o := m.Options()
+	dial := o.Dialer
+	if dial == nil {
+		dial = redis.NewDialer(o)
+	}
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(conn), nil
+	}
+	return o
+}
+
+// Mortal returns a client on all masters whose process dies after so many messages: what
+// it writes then never leaves, and its connections are gone.
+func (d *Deployment) Mortal(messages int, opts ...redlock.Option) *redlock.Client {
+	d.T.Helper()
+	var left atomic.Int64
+	left.Store(int64(messages))
+	whole := d.Masters
+	defer func() { d.Masters = whole }()
+	d.Masters = nil
+	for _, m := range whole {
+		d.Masters = append(d.Masters, mortalMaster{m, &left})
+	}
+	return d.Stranger(opts...)
+}
+
+type mortalMaster struct {
+	Master
+	left *atomic.Int64
+}
+
+func (m mortalMaster) Options() *redis.Options {
+	return Wrapped(m.Master, func(conn net.Conn) net.Conn { return mortalConn{conn, m.left} })
+}
+
+type mortalConn struct {
+	net.Conn
+	left *atomic.Int64
+}
+
+func (c mortalConn) Write(p []byte) (int, error) {
+	if c.left.Add(-1) < 0 {
+		_ = c.Close()
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(p)
+}
+
+// MoveAway makes all masters far: what is written on a new connection arrives after the time that trip returns for it.
+func (d *Deployment) MoveAway(trip func() time.Duration) {
+	for i, m := range d.Masters {
+		d.Masters[i] = farMaster{m, trip}
+	}
+}
+
+// farMaster is a master that each connection reaches after a time of its own.
+type farMaster struct {
+	Master
+	trip func() time.Duration
+}
+
+func (m farMaster) Options() *redis.Options {
+	return Wrapped(m.Master, func(conn net.Conn) net.Conn { return newFarConn(conn, m.trip()) })
+}
+
+// farConn delivers what is written to it after a while, and what is read at once.
+type farConn struct {
+	net.Conn
+	trip   time.Duration
+	mu     sync.Mutex
+	closed bool
+	onWay  chan parcel
+}
+
+type parcel struct {
+	arrives time.Time
+	content []byte
+}
+
+func newFarConn(conn net.Conn, trip time.Duration) *farConn {
+	c := &farConn{Conn: conn, trip: trip, onWay: make(chan parcel, 1024)}
+	go func() {
+		for p := range c.onWay {
+			time.Sleep(time.Until(p.arrives))
+			_, _ = conn.Write(p.content) // a broken connection shows when it is read
+		}
+	}()
+	return c
+}
+
+func (c *farConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, net.ErrClosed
+	}
+	c.onWay <- parcel{time.Now().Add(c.trip), append([]byte(nil), p...)}
+	return len(p), nil
+}
+
+func (c *farConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		close(c.onWay)
+	}
+	return c.Conn.Close()
+}

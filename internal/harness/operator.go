@@ -1,0 +1,86 @@
+package harness
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/core"
+	"github.com/redlock-go/redlock/internal/membership"
+)
+
+// Found makes c's masters a deployment whose tokens begin above floor.
+func Found(ctx context.Context, c *redlock.Client, floor fence.Token) error {
+	return Inside(c).Members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), false)
+}
+
+// FoundAnew is Found by force, on masters that are a deployment already.
+func FoundAnew(ctx context.Context, c *redlock.Client, floor fence.Token) error {
+	return Inside(c).Members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), true)
+}
+
+// ChangeMembers makes one change of the members, and tells of it by progress, which may be nil.
+func ChangeMembers(ctx context.Context, c *redlock.Client, change membership.Change, progress func(string)) error {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	in := Inside(c)
+	if _, err := in.FirstView(ctx, "change the members"); err != nil {
+		return err
+	}
+	return in.Members.Make(ctx, change, progress)
+}
+
+// Described is who the members are, as c's masters say.
+func Described(t *testing.T, c *redlock.Client) membership.Description {
+	t.Helper()
+	in := Inside(c)
+	_, err := in.FirstView(context.Background(), "describe the members")
+	Must(t, err)
+	is, err := in.Members.Describe(context.Background())
+	Must(t, err)
+	return is
+}
+
+// AddMember makes the server at an address a member.
+func AddMember(address string) membership.Change {
+	return membership.Change{Kind: membership.Add, Address: address}
+}
+
+// ReplaceMember puts the server at address in the place of old.
+func ReplaceMember(old, address string) membership.Change {
+	return membership.Change{Kind: membership.Replace, Replaced: old, Address: address}
+}
+
+// SuspendMember takes the vote of a member.
+func SuspendMember(address string) membership.Change {
+	return membership.Change{Kind: membership.Suspend, Address: address}
+}
+
+// ResumeMember gives it back.
+func ResumeMember(address string) membership.Change {
+	return membership.Change{Kind: membership.Resume, Address: address}
+}
+
+// RemoveMember removes a member.
+func RemoveMember(address string) membership.Change {
+	return membership.Change{Kind: membership.Remove, Address: address}
+}
+
+// Shown is what an inspection would show of these locks, held or lingering.
+func Shown(locks ...*redlock.Lock) (all []core.Acquisition) {
+	for _, l := range locks {
+		id := Hold(l).ID
+		all = append(all, core.Acquisition{Owner: id, Stored: id}, core.Acquisition{Owner: id, Stored: "- " + id})
+	}
+	return all
+}
+
+// MustForce takes name from these locks.
+func MustForce(t *testing.T, c *redlock.Client, name string, from ...*redlock.Lock) fence.Token {
+	t.Helper()
+	token, err := Inside(c).ForceUnlock(context.Background(), name, Shown(from...))
+	Must(t, err)
+	return token
+}

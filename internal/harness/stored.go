@@ -1,0 +1,142 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testvotes"
+)
+
+// Holders tells on which masters name is locked, as a string of 1 and 0.
+func (d *Deployment) Holders(name string) string {
+	var b strings.Builder
+	for _, r := range d.Raw {
+		n, err := r.Exists(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Lock).Result()
+		switch {
+		case err != nil:
+			b.WriteByte('?')
+		default:
+			fmt.Fprint(&b, n)
+		}
+	}
+	return b.String()
+}
+
+// Drop deletes c's lock on some masters, once c knows that all have it.
+func (d *Deployment) Drop(c *redlock.Client, name string, masters ...int) {
+	d.T.Helper()
+	Settled(d.T, c)
+	if got := d.Holders(name); strings.Contains(got, "0") {
+		d.T.Fatalf("held on %s", got)
+	}
+	for _, i := range masters {
+		Must(d.T, d.Raw[i].Del(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Lock).Err())
+	}
+}
+
+// RequireHolders waits until the names are locked as given, master by master.
+func RequireHolders(t *testing.T, d *Deployment, want string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		Eventually(t, name+" is held on "+want, func() bool { return d.Holders(name) == want })
+	}
+}
+
+// GivenBack waits until name is locked on these masters, and on no others. That must take less than a ttl: when that
+// is over, what nobody gave back is gone as well.
+func GivenBack(t *testing.T, d *Deployment, name, want string, within time.Duration) {
+	t.Helper()
+	start := time.Now()
+	Eventually(t, name+" is locked on "+want, func() bool { return d.Holders(name) == want })
+	if took := time.Since(start); took > within {
+		t.Errorf("so after %v only: the ttl did it, not the release", took)
+	}
+}
+
+// StoredLock is what a master has of a lock that is owned; see scripts/lock.lua.
+type StoredLock struct{ Owner, Depth, Grant, Token, Waited string }
+
+func (l StoredLock) String() string {
+	return fmt.Sprintf("%s %s %s %s%s", l.Owner, l.Depth, l.Grant, l.Token, l.Waited)
+}
+
+// LockOn reads the lock from a master; the zero StoredLock is one that nobody owns there.
+func LockOn(t *testing.T, r *redis.Client, name string) StoredLock {
+	t.Helper()
+	value, err := r.Get(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Lock).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		t.Fatal(err)
+	}
+	parts := regexp.MustCompile(`^(\S+) (\d+) (\d+) (\d*)(\+?)$`).FindStringSubmatch(value)
+	if parts == nil {
+		return StoredLock{}
+	}
+	return StoredLock{parts[1], parts[2], parts[3], parts[4], parts[5]}
+}
+
+// InLine waits until so many clients stand in the line of a quorum of masters (the
+// holder may not have all), or none does anywhere.
+func (d *Deployment) InLine(name string, n int64) {
+	d.T.Helper()
+	Eventually(d.T, fmt.Sprintf("%d in line", n), func() bool {
+		so := 0
+		for _, r := range d.Raw {
+			if r.ZCard(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Queue).Val() == n {
+				so++
+			}
+		}
+		return so == len(d.Raw) || n > 0 && so >= testvotes.MajorityOf(len(d.Raw))
+	})
+}
+
+// TicketOf returns the ticket with which c stands in the line of a quorum of masters,
+// once it does. Before it has one, each master orders it by its own time.
+func (d *Deployment) TicketOf(c *redlock.Client, name string) float64 {
+	d.T.Helper()
+	var ticket float64
+	Eventually(d.T, "it stands in line with its ticket", func() bool {
+		masters := map[float64]int{}
+		for _, r := range d.Raw {
+			score, err := r.ZScore(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Queue, Channel(c)).Result()
+			if err != nil {
+				continue
+			}
+			if masters[score]++; masters[score] >= testvotes.MajorityOf(len(d.Raw)) {
+				ticket = score
+				return true
+			}
+		}
+		return false
+	})
+	return ticket
+}
+
+// Knowing is how many masters know who c is.
+func (d *Deployment) Knowing(c *redlock.Client) (n int) {
+	for _, r := range d.Raw {
+		if r.Exists(context.Background(), script.ClientKey(limits.DefaultPrefix, ID(c))).Val() == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// Register is what a master's part of the register of members says.
+func (d *Deployment) Register(i int) map[string]string {
+	fields, err := d.Raw[i].HGetAll(context.Background(), script.RegisterKey(limits.DefaultPrefix)).Result()
+	if err != nil { // a connection from before a restart
+		fields, err = d.Raw[i].HGetAll(context.Background(), script.RegisterKey(limits.DefaultPrefix)).Result()
+	}
+	Must(d.T, err)
+	return fields
+}

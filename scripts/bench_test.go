@@ -1,0 +1,129 @@
+package scripts_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/direct"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testskip"
+)
+
+// BenchmarkBatch tells what a pair of acquire and release costs a master by its own
+// clock, in batches of some sizes, and for how long one batch keeps it from serving
+// anybody else. It is what maxBatch was chosen by. The same without the look at the version of
+// the members tells what that costs.
+func BenchmarkBatch(b *testing.B) {
+	servers, err := redisproc.StartN(1, redisproc.Config{})
+	testskip.IfLacking(b, err, redisproc.ErrNotInstalled)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = servers[0].Stop() })
+	r := redis.NewClient(&redis.Options{Addr: servers[0].Addr()})
+	b.Cleanup(func() { _ = r.Close() })
+	if err := memberOfOne(r); err != nil {
+		b.Fatal(err)
+	}
+	const check = "redis.call('HGET', KEYS[1], 'votes') == ARGV[1]"
+	if !strings.Contains(script.BatchSource, check) {
+		b.Fatal("header.lua no longer has the check that is left out here")
+	}
+	sources := map[string]string{"": script.BatchSource, "/unchecked": strings.Replace(script.BatchSource, check, "true", 1)}
+	for _, c := range []struct {
+		size   int
+		source string
+	}{{1, ""}, {1, "/unchecked"}, {8, ""}, {8, "/unchecked"}, {32, ""}, {64, ""}, {128, ""}, {256, ""}, {512, ""}} {
+		size := c.size
+		b.Run(strconv.Itoa(size)+c.source, func(b *testing.B) {
+			sha, err := r.ScriptLoad(b.Context(), sources[c.source]).Result()
+			if err != nil {
+				b.Fatal(err)
+			}
+			var acquires, releases []script.Call
+			for i := range size {
+				h := &lease.Owner{ID: fmt.Sprintf("the-owner-of-benchmark-%020d", i)}
+				h.Keys = script.KeysOf(limits.DefaultPrefix, fmt.Sprint("job", i), h.ID)
+				if err := r.Set(b.Context(), h.Keys.Fence, 1_000_000, 0).Err(); err != nil {
+					b.Fatal(err)
+				}
+				acquires = append(acquires, h.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), lease.Place{}))
+				releases = append(releases, h.ReleaseCall())
+			}
+			before, cpu, batches := scriptTime(b, r), masterCPU(b, r), 0
+			for done := 0; done < b.N; done += size {
+				grantAll(b, r, sha, acquires)
+				grantAll(b, r, sha, releases)
+				batches += 2
+			}
+			took := scriptTime(b, r) - before
+			b.ReportMetric(float64(took.Nanoseconds())/float64(batches/2*size), "master-ns/pair")
+			b.ReportMetric((masterCPU(b, r)-cpu)*1e9/float64(batches/2*size), "master-cpu-ns/pair")
+			b.ReportMetric(float64(took.Microseconds())/float64(batches), "master-us/batch")
+		})
+	}
+}
+
+// grantAll runs the calls in one batch; each must be granted.
+func grantAll(b *testing.B, r *redis.Client, sha string, calls []script.Call) {
+	b.Helper()
+	replies, err := direct.Run(context.Background(), r, "evalsha", sha, limits.DefaultPrefix, "1", calls...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i, reply := range replies {
+		if n, ok := reply.(int64); !ok || n <= 0 {
+			b.Fatalf("%v: %v", calls[i].Args(), reply)
+		}
+	}
+}
+
+var cpuSeconds = regexp.MustCompile(`used_cpu_(?:sys|user):([\d.]+)`)
+
+// masterCPU is how many seconds of a processor the master has used.
+func masterCPU(b *testing.B, r *redis.Client) (sum float64) {
+	b.Helper()
+	info, err := r.Info(b.Context(), "cpu").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, found := range cpuSeconds.FindAllStringSubmatch(info, -1) {
+		seconds, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += seconds
+	}
+	return sum
+}
+
+var scriptUsec = regexp.MustCompile(`cmdstat_evalsha:calls=\d+,usec=(\d+)`)
+
+// scriptTime is what the master says that it has spent in scripts.
+func scriptTime(b *testing.B, r *redis.Client) time.Duration {
+	b.Helper()
+	info, err := r.Info(b.Context(), "commandstats").Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	found := scriptUsec.FindStringSubmatch(info)
+	if found == nil {
+		return 0
+	}
+	usec, err := strconv.ParseInt(found[1], 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usec) * time.Microsecond
+}

@@ -1,0 +1,210 @@
+package scripts_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// stepSources are the steps of a founding and of a member that comes home.
+var stepSources = map[string]string{
+	"adopt": script.AdoptSource, "claim": script.ClaimSource, "found": script.FoundSource, "enroll": script.EnrollSource,
+	"counters": script.CountersSource, "sync": script.SyncSource,
+}
+
+// What a server answers to these steps, by what its register has, and what it has then. In a register, RUN and REPLID stand for the
+// server's run id and for that which it had as a replica, TABLE and NEW for a table in which member "one" votes or is new, and
+// counter for its one counter. What a step leaves as it was is not said again: "=".
+func TestStepsOfARegister(t *testing.T) {
+	t.Parallel()
+	const (
+		served = "deployment=d id=one run=RUN version=3 votes=3"
+		member = "deployment=d id=one run=RUN version=3 table=TABLE"
+		ours   = "deployment=d id=one run=RUN durable=yes claim=a,b claimed=3"
+		before = "deployment=d id=one run=before durable=yes votes=3"
+	)
+	var (
+		most  = strconv.FormatInt(script.MaxCounter, 10)
+		below = strconv.FormatInt(script.MaxCounter-1, 10)
+	)
+	steps := []struct{ claim, register, step, reply, after string }{
+		{"what forgot nothing keeps its id", before, "adopt RUN one yes", "1", "deployment=d id=one run=RUN durable=yes votes=3"},
+		{"it restarted once more", before, "adopt earlier one yes", "NOTMEMBER", "="},
+		{"it has another id by now", before, "adopt RUN two yes", "NOTMEMBER", "="},
+		{"it was not durable until it stopped", "id=one run=before durable=no", "adopt RUN one yes", "NOTMEMBER", "="},
+		{"nobody noted whether it was", "id=one run=before", "adopt RUN one yes", "NOTMEMBER", "="},
+		{"it is not durable", before, "adopt RUN one no", "NOTMEMBER", "deployment=d id=one run=before votes=3"},
+		{"nobody knows whether it is", before, "adopt RUN one unknown", "NOTMEMBER", "="},
+		{"it did not restart", served + " durable=yes", "adopt RUN one yes", "1", "="},
+		{"it did not, and is not durable any more", served + " durable=yes", "adopt RUN one no", "1", served + " durable=no"},
+		{"it did not, and nobody knows any more", served + " durable=yes", "adopt RUN one unknown", "1", served + " durable=no"},
+
+		{"a server of nobody's", "", "claim RUN d one yes a,b 3", "one", ours},
+		{"one that is not durable", "", "claim RUN d one no a,b 3", "one", "deployment=d id=one run=RUN durable=no claim=a,b claimed=3"},
+		{"it restarted meanwhile", "", "claim before d one yes a,b 3", "CLAIMED", "="},
+		{"one that was founded", served, "claim RUN e two yes a,b 9", "BELONGS", "="},
+		{"by force, with another id and without its promises", served + " promised=4", "claim RUN e two yes a,b 2 force", "two",
+			"deployment=e id=two run=RUN durable=yes claim=a,b claimed=2"},
+		{"an init of the same servers with a higher ballot goes on", ours, "claim RUN e two yes a,b 4", "one", "deployment=e id=one run=RUN durable=yes claim=a,b claimed=4"},
+		{"and keeps the promises", ours + " promised=8", "claim RUN e two yes a,b 4", "one", "deployment=e id=one run=RUN durable=yes claim=a,b claimed=4 promised=8"},
+		{"one as high does not", ours, "claim RUN e two yes a,b 3", "CLAIMED", "="},
+		{"a second copy of the call", ours, "claim RUN d two yes a,b 3", "one", "="},
+		{"by force as well", ours + " promised=8", "claim RUN d two yes a,b 3 force", "one", "="},
+		{"a copy that comes after the table", served, "claim RUN d two yes a,b 3", "BELONGS", "="},
+		{"nor a lower one", ours, "claim RUN e two yes a,b 2", "CLAIMED", "="},
+		{"nor one of other servers", ours, "claim RUN e two yes a,c 4", "CLAIMED", "="},
+		{"but by force", ours, "claim RUN e two yes a,c 4 force", "one", "deployment=e id=one run=RUN durable=yes claim=a,c claimed=4"},
+		{"and not below", ours, "claim RUN e two yes a,c 3 force", "CLAIMED", "="},
+		{"data of the process before keeps no id", "deployment=d id=one run=before claim=a,b claimed=3 promised=8", "claim RUN e two yes a,b 4", "two",
+			"deployment=e id=two run=RUN durable=yes claim=a,b claimed=4"},
+
+		{"the first table", ours, "found d one 3 TABLE", "1", "deployment=d id=one run=RUN durable=yes promised=3 version=3 votes=3 table=TABLE maxTTL=60000"},
+		{"once more", member, "found d one 3 TABLE", "1", "="},
+		{"another ballot has claimed it", ours, "found d one 4 TABLE", "CLAIMED", "="},
+		{"another deployment", ours, "found e one 3 TABLE", "CLAIMED", "="},
+		{"another server has accepted it", ours, "found e one 4 TABLE finish", "1",
+			"deployment=e id=one run=RUN durable=yes promised=4 version=4 votes=4 table=TABLE maxTTL=60000"},
+		{"nobody claimed it", "deployment=d id=one run=RUN", "found d one 3 TABLE finish", "CLAIMED", "="},
+		{"other data", ours, "found d two 3 TABLE finish", "CLAIMED", "="},
+		{"data of the process before", "deployment=d id=one run=before claim=a,b claimed=3", "found d one 3 TABLE finish", "CLAIMED", "="},
+		{"a table without it", strings.ReplaceAll(ours, "one", "two"), "found d two 3 TABLE finish", "CLAIMED", "="},
+		{"it promised a higher ballot", ours + " promised=4", "found d one 3 TABLE", "CLAIMED", "="},
+		{"it did, and another has accepted it", ours + " promised=4", "found d one 3 TABLE finish", "CLAIMED", "="},
+		{"it promised this one", ours + " promised=3", "found d one 3 TABLE", "1", "deployment=d id=one run=RUN durable=yes promised=3 version=3 votes=3 table=TABLE maxTTL=60000"},
+
+		{"a server that is new", "", "enroll RUN '' d one yes 3", "1", "deployment=d id=one run=RUN durable=yes"},
+		{"one that restarted since", "", "enroll before '' d one yes 3", "NOTMEMBER", "="},
+		{"one that got an id since", served, "enroll RUN '' d two yes 9", "NOTMEMBER", "="},
+		{"one that has another id", served, "enroll RUN three d two yes 9", "NOTMEMBER", "="},
+		{"one that an init claims", "deployment=d id=one run=before claim=a,b", "enroll RUN one d two yes 9", "NOTMEMBER", "="},
+		{"one that no table lists yet", "deployment=d id=one run=RUN", "enroll RUN one d two yes 9", "NOTMEMBER", "="},
+		{"one that a later table may list", served, "enroll RUN one d two yes 2", "NOTMEMBER", "="},
+		{"one that the last table does not list", served, "enroll RUN one d two yes 3", "1", "deployment=d id=two run=RUN durable=yes"},
+		{"one that a later table does not list", served, "enroll RUN one d two no 4", "1", "deployment=d id=two run=RUN durable=no"},
+		{"one that forgot something", before + " version=3", "enroll RUN one d two yes 2", "1", "deployment=d id=two run=RUN durable=yes"},
+
+		{"its counters", member + " counter=7", "counters one 3", "[7]", "="},
+		{"of other data", member + " counter=7", "counters two 3", "NOTMEMBER", "="},
+		{"of another version", member + " counter=7", "counters one 4", "NOTMEMBER", "="},
+		{"of none", member + " counter=7", "counters one ''", "NOTMEMBER", "="},
+		{"of one that is new", "deployment=d id=one run=RUN version=3 table=NEW counter=7", "counters one 3", "NOTMEMBER", "="},
+		{"that are lost: it is no member any more", member + " votes=3", "counters one 3", "NOTMEMBER", "deployment=d run=RUN version=3 table=TABLE"},
+		{"of a server that is founded", ours + " counter=7", "counters one ''", "[7]", "="},
+		{"with none", ours, "counters one ''", "[0]", "="},
+		{"with something else", ours + " counter=x", "counters one ''", "[0]", "="},
+		{"with the highest that there is", ours + " counter=" + below, "counters one ''", "[" + below + "]", "="},
+		{"beyond it", ours + " counter=" + most, "counters one ''", "[0]", "="},
+
+		{"a member's counter rises", member + " counter=7", "sync one 3 1 8", "1", member + " counter=8"},
+		{"and does not fall", member + " counter=9", "sync one 3 1 8", "1", "="},
+		{"its loss is noticed", member, "sync one 3 1 8", "1", "="},
+		{"at another version", member + " counter=7", "sync one 4 1 8", "NOTMEMBER", "="},
+		{"of other data", member + " counter=7", "sync two 3 1 8", "NOTMEMBER", "="},
+		{"one that has none of its own gets it", member, "sync one 3 0 8", "1", member + " synced=3 counter=8"},
+		{"instead of one that cannot rise", member + " counter=" + most, "sync one 3 0 8", "1", member + " synced=3 counter=8"},
+		{"and no lower one", member + " counter=9", "sync one 3 0 8", "1", member + " synced=3 counter=9"},
+		{"whatever its version", member + " counter=7", "sync one 4 0 8", "1", member + " synced=4 counter=8"},
+		{"but not other data", member, "sync two 3 0 8", "NOTMEMBER", "="},
+	}
+	for kind, r := range bothKinds(t) {
+		for _, x := range steps {
+			requireStep(t, kind, r, x.claim, x.register, x.step, x.reply, x.after)
+		}
+	}
+	for kind, r := range bothPromoted(t) {
+		for _, x := range []struct{ claim, register, step, reply, after string }{
+			{"a replica since it got its id", served, "adopt RUN one yes", "NOTMEMBER", "deployment=d id=one run=RUN version=3"},
+			{"a replica before", served + " replid2=REPLID durable=yes", "adopt RUN one yes", "1", "="},
+			{"a replica, and restarted", before, "adopt RUN one yes", "NOTMEMBER", "deployment=d id=one run=before votes=3"},
+			{"a replica, and restarted, and nobody knows whether it is durable", before, "adopt RUN one unknown", "NOTMEMBER", "deployment=d id=one run=before votes=3"},
+			{"a new id is of what it has now", "", "enroll RUN '' d one yes 3", "1", "deployment=d id=one run=RUN durable=yes replid2=REPLID"},
+			{"so is a claim", "", "claim RUN d one yes a,b 3", "one", ours + " replid2=REPLID"},
+			{"which keeps no id of before", ours, "claim RUN d two yes a,b 4", "two", "deployment=d id=two run=RUN durable=yes claim=a,b claimed=4 replid2=REPLID"},
+			{"and founds nothing with one", ours, "found d one 3 TABLE", "CLAIMED", "="},
+		} {
+			requireStep(t, kind, r, x.claim, x.register, x.step, x.reply, x.after)
+		}
+	}
+}
+
+// requireStep runs a step on a server with this register.
+func requireStep(t *testing.T, kind string, r *redis.Client, claim, register, step, reply, after string) {
+	t.Helper()
+	info, err := r.Info(context.Background()).Result()
+	harness.Must(t, err)
+	is := membership.ParseInfo(info)
+	names := strings.NewReplacer("RUN", is["run_id"], "REPLID", is["master_replid2"], "''", "",
+		"TABLE", oneMember, "NEW", strings.Replace(oneMember, "voting", "new", 1))
+	hash, counter := script.RegisterKey(limits.DefaultPrefix), script.FenceKey(limits.DefaultPrefix, 0)
+	harness.Must(t, r.FlushAll(context.Background()).Err())
+	begin := fieldsOf(names, register)
+	for field, value := range begin {
+		if field == "counter" {
+			harness.Must(t, r.Set(context.Background(), counter, value, 0).Err())
+		} else {
+			harness.Must(t, r.HSet(context.Background(), hash, field, value).Err())
+		}
+	}
+	words := strings.Fields(step)
+	keys, args := []string{hash}, make([]any, len(words)-1)
+	if words[0] == "counters" || words[0] == "sync" {
+		keys = append(keys, counter)
+	}
+	for i, word := range words[1:] {
+		args[i] = names.Replace(word)
+	}
+	got := ""
+	if replied, err := r.Eval(context.Background(), stepSources[words[0]], keys, args...).Result(); err != nil {
+		got, _, _ = strings.Cut(err.Error(), " ")
+	} else {
+		got = fmt.Sprint(replied)
+	}
+	if got != reply {
+		t.Errorf("%s: %s: %s is answered %s, want %s", kind, claim, step, got, reply)
+	}
+	want := begin
+	if after != "=" {
+		want = fieldsOf(names, after)
+	}
+	has := r.HGetAll(context.Background(), hash).Val()
+	if value, err := r.Get(context.Background(), counter).Result(); err == nil {
+		has["counter"] = value
+	}
+	if !maps.Equal(has, want) {
+		t.Errorf("%s: %s: after %s:\n%v, want\n%v", kind, claim, step, has, want)
+	}
+}
+
+// fieldsOf reads "field=value field=value".
+func fieldsOf(names *strings.Replacer, text string) map[string]string {
+	fields := map[string]string{}
+	for word := range strings.FieldsSeq(text) {
+		field, value, _ := strings.Cut(word, "=")
+		fields[field] = names.Replace(value)
+	}
+	return fields
+}
+
+// bothPromoted is bothKinds of servers that were replicas, and are masters.
+func bothPromoted(t *testing.T) map[string]*redis.Client {
+	t.Helper()
+	fake := embedded.New()
+	fake.Kill(false)
+	fake.Promote()
+	harness.Must(t, fake.Restart())
+	both := besideRedis(t, fake)
+	harness.Must(t, both["redis"].Do(context.Background(), "replicaof", "127.0.0.1", "1").Err())
+	harness.Must(t, both["redis"].Do(context.Background(), "replicaof", "no", "one").Err())
+	return both
+}
