@@ -24,7 +24,7 @@ var areas = []area{
 	{"lease", in("internal/lease", "lease", "master"), append(all("internal/lease"), join(root("hold", "reentry"), of("internal/faulttest", "late", "oneaway"))...)},
 	{"hold", append(in("internal/lease", "hold", "holds", "watchdog", "reentry", "entry", "context", "suspend", "ctxrenewal"), "reentry.go"), append(all("internal/lease"), join(root("hold", "maxttl", "force", "reentry", "lock", "locks", "readers"), of("admin", "hungmember", "changes", "recovery"), of("scripts", "refusals"), of("internal/faulttest", "late", "oneaway", "sets", "readers", "panics"))...)},
 	{"sets", []string{"lockall.go", "locks.go", "slots.go"}, join(root("locks", "slots", "linger"), of("scripts", "joint"), of("internal/faulttest", "sets", "panics"))},
-	{"readers", append(in("internal/lease", "downgrade", "linger"), "readers.go", "linger.go", "force.go"), join(root("readers", "linger", "force", "handover"), of("internal/faulttest", "readers", "late"))},
+	{"readers", append(in("internal/lease", "downgrade", "linger"), "readers.go", "linger.go", "force.go"), append(all("internal/lease"), join(root("readers", "linger", "force", "handover"), of("internal/faulttest", "readers", "late"))...)},
 	{"leader", []string{"leader/*.go"}, all("leader")},
 	{"admin", []string{"admin/*.go", "internal/identity/*.go"}, append(all("admin"), judge{"internal/identity", nil}, judge{"cmd/redlock", []string{"init", "members", "status"}})},
 	{"members", []string{"members.go"}, join(root("inside", "force", "waiting"), of("admin", "changes", "recovery"))},
