@@ -112,3 +112,78 @@ func TestWhereAReleaseLeavesAMark(t *testing.T) {
 		}
 	}
 }
+
+// What the masters are asked when entries are left, when none is, and when the next caller of the client is called.
+func TestWhatAReleaseAsksFor(t *testing.T) {
+	t.Parallel()
+	channel := "channel"
+	for _, x := range []struct {
+		claim string
+		left  int
+		next  Next
+		reads bool
+		taken time.Duration
+		want  *script.Operation
+	}{
+		{"entries are left", 1, Next{}, false, 0, script.Exit},
+		{"entries are left, and the name is to stay taken", 1, Next{}, false, time.Minute, script.Exit},
+		{"none is", 0, Next{}, false, 0, script.Release},
+		{"none is, of a reader", 0, Next{}, true, 0, script.Undo},
+		{"the next caller is called", 0, Next{Keep: &channel}, false, 0, script.Pass},
+		{"the name stays taken", 0, Next{}, false, time.Minute, script.Linger},
+	} {
+		h := holdOf(3)
+		h.Reads.Store(x.reads)
+		h.atLeast = x.taken
+		for i := range h.lease.Masters {
+			h.lease.Masters[i] = Master{Answered: true, Granted: true}
+		}
+		r := h.release(x.left, x.next)
+		for i := range r.Asked {
+			call := r.Asked[i].Call
+			if p := r.Asked[i].Policy; p != nil {
+				call = p.Prepare(i, call, false)
+			}
+			if call.Operation != x.want {
+				t.Errorf("%s: master %d gets %s, want %s", x.claim, i, call.Name, x.want.Name)
+			}
+			if arrives := r.Asked[i].Until != 0; arrives != (x.left == 0) {
+				t.Errorf("%s: it is sent until it arrives: %v", x.claim, arrives)
+			}
+		}
+	}
+}
+
+// A release is sent for as long as the master may have the lock: for longer where an acquire may come yet, and once where the lock never was.
+func TestUntilWhenAReleaseIsSent(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim string
+		is    Master
+		after time.Duration // 0: once
+	}{
+		{"it has the lock", Master{Answered: true, Granted: true}, terms.KeyTTL()},
+		{"it may grant it yet", Master{Answered: true, MayArrive: true}, terms.KeyTTL() + GoneTTL},
+		{"it has not answered", Master{}, terms.KeyTTL() + GoneTTL},
+		{"it never had it", Master{Answered: true}, 0},
+	} {
+		for _, lingers := range []bool{false, true} {
+			h := holdOf(3)
+			h.lease.Masters[1] = x.is
+			if lingers {
+				h.atLeast = time.Minute
+			}
+			r := h.release(0, Next{})
+			want := h.holds.Now().Add(x.after)
+			if x.after == 0 {
+				want = 0
+			}
+			if lingers && x.after == 0 {
+				continue // it is not asked: there is nothing to keep
+			}
+			if got := r.Asked[1].Until; got != want {
+				t.Errorf("%s, and it lingers: %v: sent until %v, want %v", x.claim, lingers, got, want)
+			}
+		}
+	}
+}

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testvotes"
@@ -63,6 +67,45 @@ func TestWhoFailedInARound(t *testing.T) {
 		failed, goesOn := roundOf(x.votes).Failed()
 		if !slices.Equal(failed, x.failed) || goesOn != x.goesOn {
 			t.Errorf("%s: %q: %v have failed (%v), want %v (%v)", x.claim, x.votes, failed, goesOn, x.failed, x.goesOn)
+		}
+	}
+}
+
+// A master that failed is asked once more, and its vote is pending then. Nobody else is, and no vote is taken back.
+func TestWhoIsAskedAgainInARound(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim, votes string // the second master is to be asked again
+		asked        bool
+	}{
+		{"it gave no answer", "gu...", true},
+		{"it refused", "gr...", true},
+		{"it has granted by now", "gg...", false},
+		{"it has not answered yet", "g....", false},
+		{"the lock is not ours there", "gn...", false},
+		{"its vote counts in the next round", "gl...", false},
+		{"there is a quorum", "gugg.", false},
+		{"there can be none", "uuu..", false},
+	} {
+		var masters []*master.Master // they only queue what they are asked
+		for i := range x.votes {
+			masters = append(masters, master.New(master.Config{Index: i, Endpoint: master.NewEndpoint(new(redis.Options), time.Second), Now: func() clock.Instant { return 0 }}))
+		}
+		r := roundOf(x.votes)
+		r.Requests(len(masters))
+		before := r.Tally()
+		for range 2 { // it is asked once
+			r.AskAgain(masters, 1)
+		}
+		want := 0
+		if x.asked {
+			want, before[1] = 1, script.Vote{Err: ErrNoAnswer}
+		}
+		if asked, after := masters[1].Pending(), r.Tally(); asked != want || !slices.Equal(after, before) {
+			t.Errorf("%s: %q: it is asked %d times, want %d; the votes are %v, want %v", x.claim, x.votes, asked, want, after, before)
+		}
+		if other := r.last(1) != &r.Asked[1]; other != x.asked {
+			t.Errorf("%s: the last request is another one: %v", x.claim, other)
 		}
 	}
 }
