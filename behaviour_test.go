@@ -1,4 +1,4 @@
-package redlock
+package redlock_test
 
 import (
 	"context"
@@ -15,7 +15,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
@@ -32,7 +34,7 @@ import (
 type behaviour struct {
 	name    string
 	masters int
-	run     func(t *testing.T, d *deployment)
+	run     func(t *testing.T, d *harness.Deployment)
 }
 
 var behaviours = []behaviour{
@@ -95,8 +97,6 @@ var behaviours = []behaviour{
 	{"ARepairComesBeforeACall", 3, aRepairComesBeforeACall},
 	{"SubscriptionsEndWithTheWaiting", 3, subscriptionsEndWithTheWaiting},
 
-	// Of inspect_test.go.
-
 	// Of linger_test.go.
 	{"WithHoldAtLeast", 5, holdAtLeast},
 	{"LingersAfterAnOutage", 3, lingersAfterAnOutage},
@@ -142,7 +142,7 @@ func TestBehaviourEmbedded(t *testing.T) {
 	for _, b := range behaviours {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			eachSize(t, b.masters, func(t *testing.T, n int) { inVirtualTime(t, n, b.run) })
+			eachSize(t, b.masters, func(t *testing.T, n int) { harness.InVirtualTime(t, n, b.run) })
 		})
 	}
 }
@@ -151,7 +151,7 @@ func TestBehaviourRedis(t *testing.T) {
 	for _, b := range behaviours {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			eachSize(t, b.masters, func(t *testing.T, n int) { onProcesses(t, n, b.run) })
+			eachSize(t, b.masters, func(t *testing.T, n int) { harness.OnProcesses(t, n, b.run) })
 		})
 	}
 }
@@ -163,7 +163,7 @@ func TestBehaviourOnEachLine(t *testing.T) {
 			for _, b := range behaviours {
 				t.Run(b.name, func(t *testing.T) {
 					t.Parallel()
-					eachSize(t, b.masters, func(t *testing.T, n int) { onProgram(t, program, n, b.run) })
+					eachSize(t, b.masters, func(t *testing.T, n int) { harness.OnProgram(t, program, n, b.run) })
 				})
 			}
 		})
@@ -174,7 +174,7 @@ func TestBehaviourOnEachLine(t *testing.T) {
 func TestServersAreOfTheirLines(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
-	must(t, err)
+	harness.Must(t, err)
 	var named []string
 	for _, found := range regexp.MustCompile(`\b(Redis|Valkey) (\d[\d.]*\d(?:(?:,| and) \d[\d.]*\d)*)`).FindAllSubmatch(text, -1) {
 		for _, version := range regexp.MustCompile(`\d[\d.]*\d`).FindAll(found[2], -1) {
@@ -187,7 +187,7 @@ func TestServersAreOfTheirLines(t *testing.T) {
 	}
 	testservers.OnEachLine(t, func(t *testing.T, program string) {
 		said, err := exec.Command(program, "--version").Output()
-		must(t, err)
+		harness.Must(t, err)
 		kind, version, _ := strings.Cut(testservers.LineOf(program), "-")
 		if !regexp.MustCompile(`(?i)^` + kind + ` server v=` + regexp.QuoteMeta(version) + `\.`).Match(said) {
 			t.Errorf("it is %s", said)
@@ -206,37 +206,37 @@ func eachSize(t *testing.T, n int, test func(t *testing.T, n int)) {
 	}
 }
 
-func oneHolderAtATime(t *testing.T, d *deployment) {
-	patient := WithRequestTimeout(d.either(limits.DefaultRequestTimeout, 10*time.Second)) // their first call founds the masters
-	a, b := d.client(patient), d.client(patient)
-	held := mustTry(t, a, "job")
-	_, err := b.TryLock(background, "job")
-	requireErr(t, err, ErrNotAcquired, ErrHeld)
-	var q *QuorumError
+func oneHolderAtATime(t *testing.T, d *harness.Deployment) {
+	patient := redlock.WithRequestTimeout(d.Either(limits.DefaultRequestTimeout, 10*time.Second)) // their first call founds the masters
+	a, b := d.Client(patient), d.Client(patient)
+	held := harness.MustTry(t, a, "job")
+	_, err := b.TryLock(context.Background(), "job")
+	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
+	var q *redlock.QuorumError
 	if !errors.As(err, &q) || q.FreeIn <= 0 || q.FreeIn > limits.DefaultTTL || len(q.Votes) != 5 || q.Need != 3 {
 		t.Errorf("the error does not say enough: %+v", q)
 	}
-	_, err = a.TryLock(background, "job")
-	requireErr(t, err, ErrHeld)
-	other := mustTry(t, b, "another job")
-	must(t, other.Unlock(background))
+	_, err = a.TryLock(context.Background(), "job")
+	harness.RequireErr(t, err, redlock.ErrHeld)
+	other := harness.MustTry(t, b, "another job")
+	harness.Must(t, other.Unlock(context.Background()))
 
-	must(t, held.Unlock(background))
-	eventually(t, "free everywhere", func() bool { return d.holders("job") == "00000" })
-	next := mustTry(t, b, "job")
-	must(t, next.Unlock(background))
+	harness.Must(t, held.Unlock(context.Background()))
+	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "00000" })
+	next := harness.MustTry(t, b, "job")
+	harness.Must(t, next.Unlock(context.Background()))
 }
 
-func tokensGrow(t *testing.T, d *deployment) {
-	clients := []*Client{d.reached(), d.reached()}
+func tokensGrow(t *testing.T, d *harness.Deployment) {
+	clients := []*redlock.Client{d.Reached(), d.Reached()}
 	last := fence.Token(0)
 	for i := range 20 {
-		lock := mustTry(t, clients[i%2], "job")
+		lock := harness.MustTry(t, clients[i%2], "job")
 		if lock.Token() <= last || !lock.Token().Valid() {
 			t.Fatalf("token %d after %d", lock.Token(), last)
 		}
 		last = lock.Token()
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(context.Background()))
 	}
 	if least := fence.Token(time.Now().UnixMilli() - time.Hour.Milliseconds()); last < least {
 		t.Errorf("token %d: counters of a new deployment start at the Unix time in ms", last)
@@ -245,203 +245,203 @@ func tokensGrow(t *testing.T, d *deployment) {
 
 // A minority that is dead or hung stops nothing, and costs nothing either: the
 // others are enough.
-func minorityDown(t *testing.T, d *deployment) {
-	c := d.reached(WithRequestTimeout(d.request()), WithTTL(d.ttl()))
-	n := len(d.masters)
+func minorityDown(t *testing.T, d *harness.Deployment) {
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()), redlock.WithTTL(d.TTL()))
+	n := len(d.Masters)
 	for _, how := range []struct {
 		name       string
-		hurt, heal func(testMaster)
+		hurt, heal func(harness.Master)
 	}{
-		{"dead", testMaster.die, testMaster.revive},
-		{"hung", testMaster.freeze, testMaster.thaw},
+		{"dead", harness.Master.Die, harness.Master.Revive},
+		{"hung", harness.Master.Freeze, harness.Master.Thaw},
 	} {
 		for i := range n - (n/2 + 1) {
-			how.hurt(d.masters[i])
+			how.hurt(d.Masters[i])
 		}
 		for range 10 {
 			start := time.Now()
-			lock := mustTry(t, c, "job")
-			if took := time.Since(start); took > d.request()/2 {
+			lock := harness.MustTry(t, c, "job")
+			if took := time.Since(start); took > d.Request()/2 {
 				t.Errorf("%s: TryLock took %v", how.name, took)
 			}
-			must(t, lock.Unlock(background))
-			if took := time.Since(start); took > d.request() {
+			harness.Must(t, lock.Unlock(context.Background()))
+			if took := time.Since(start); took > d.Request() {
 				t.Errorf("%s: with Unlock it took %v", how.name, took)
 			}
 		}
 		for i := range n - (n/2 + 1) {
-			how.heal(d.masters[i])
+			how.heal(d.Masters[i])
 		}
 	}
 }
 
-func majorityDown(t *testing.T, d *deployment) {
-	c := d.reached(WithRequestTimeout(d.request()), WithTTL(d.ttl()))
-	down := len(d.masters) - testvotes.MajorityOf(len(d.masters)) + 1 // so many that the others are no quorum
+func majorityDown(t *testing.T, d *harness.Deployment) {
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()), redlock.WithTTL(d.TTL()))
+	down := len(d.Masters) - testvotes.MajorityOf(len(d.Masters)) + 1 // so many that the others are no quorum
 	for _, how := range []struct {
 		name       string
-		hurt, heal func(testMaster)
+		hurt, heal func(harness.Master)
 	}{
-		{"hung", testMaster.freeze, testMaster.thaw},
-		{"dead", testMaster.die, testMaster.revive},
+		{"hung", harness.Master.Freeze, harness.Master.Thaw},
+		{"dead", harness.Master.Die, harness.Master.Revive},
 	} {
 		for i := range down {
-			how.hurt(d.masters[i])
+			how.hurt(d.Masters[i])
 		}
 		name := "job-" + how.name // one that no straggler holds
 		start := time.Now()
-		_, err := c.TryLock(background, name)
-		requireErr(t, err, ErrNotAcquired, ErrNoQuorum)
-		if errors.Is(err, ErrHeld) {
+		_, err := c.TryLock(context.Background(), name)
+		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
+		if errors.Is(err, redlock.ErrHeld) {
 			t.Errorf("%s: unreachable is not held: %v", how.name, err)
 		}
-		if took := time.Since(start); took > d.request()+d.request()/2 {
-			t.Errorf("%s: the error took %v, the request timeout is %v", how.name, took, d.request())
+		if took := time.Since(start); took > d.Request()+d.Request()/2 {
+			t.Errorf("%s: the error took %v, the request timeout is %v", how.name, took, d.Request())
 		}
 		for i := range down {
-			how.heal(d.masters[i])
+			how.heal(d.Masters[i])
 		}
 		// What was asked of the hung ones is rolled back, so the name is free well
 		// before the ttl is over.
-		lock, err := c.Lock(background, name)
-		must(t, err)
-		must(t, lock.Unlock(background))
+		lock, err := c.Lock(context.Background(), name)
+		harness.Must(t, err)
+		harness.Must(t, lock.Unlock(context.Background()))
 	}
 }
 
-func reEntry(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.reached()
-	outer := mustTry(t, a, "job")
+func reEntry(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Reached()
+	outer := harness.MustTry(t, a, "job")
 	inner, err := a.TryLock(outer.Context(), "job")
-	must(t, err)
+	harness.Must(t, err)
 	innermost, err := a.Lock(inner.Context(), "job")
-	must(t, err)
+	harness.Must(t, err)
 	if inner.Token() != outer.Token() || innermost.Token() != outer.Token() {
 		t.Errorf("tokens %v, %v, %v of one hold", outer.Token(), inner.Token(), innermost.Token())
 	}
-	settled(t, a)
-	if depth := lockOn(t, d.raw[0], "job").depth; depth != "3" {
+	harness.Settled(t, a)
+	if depth := harness.LockOn(t, d.Raw[0], "job").Depth; depth != "3" {
 		t.Errorf("depth on the master is %q, want 3", depth)
 	}
-	if _, err := a.TryLock(background, "job"); !errors.Is(err, ErrHeld) {
+	if _, err := a.TryLock(context.Background(), "job"); !errors.Is(err, redlock.ErrHeld) {
 		t.Errorf("another context of the same client got %v", err)
 	}
 	other, err := a.TryLock(outer.Context(), "other job")
-	must(t, err)
+	harness.Must(t, err)
 	nested, err := a.TryLock(other.Context(), "job")
-	must(t, err)
-	must(t, nested.Unlock(background))
-	must(t, other.Unlock(background))
+	harness.Must(t, err)
+	harness.Must(t, nested.Unlock(context.Background()))
+	harness.Must(t, other.Unlock(context.Background()))
 
 	// Any order: the outermost first.
-	must(t, outer.Unlock(background))
+	harness.Must(t, outer.Unlock(context.Background()))
 	if err := innermost.Context().Err(); err != nil {
 		t.Errorf("the hold goes on, but its context ended: %v", err)
 	}
-	must(t, innermost.Unlock(background))
-	if _, err := b.TryLock(background, "job"); !errors.Is(err, ErrHeld) {
+	harness.Must(t, innermost.Unlock(context.Background()))
+	if _, err := b.TryLock(context.Background(), "job"); !errors.Is(err, redlock.ErrHeld) {
 		t.Errorf("one entry is left, but a rival got %v", err)
 	}
 	if !inner.Valid() || innermost.Valid() {
 		t.Error("only the handle that is left is valid")
 	}
-	must(t, inner.Unlock(background))
-	eventually(t, "free everywhere", func() bool { return d.holders("job") == "00000" })
-	if cause := context.Cause(outer.Context()); cause != ErrReleased {
+	harness.Must(t, inner.Unlock(context.Background()))
+	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "00000" })
+	if cause := context.Cause(outer.Context()); cause != redlock.ErrReleased {
 		t.Errorf("cause %v", cause)
 	}
-	must(t, mustTry(t, b, "job").Unlock(background))
+	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
 // Redlocks that count +1 and -1 on each master free the lock at the first Unlock
 // where the re-entry was missed.
-func reEntryMissingOnOneMaster(t *testing.T, d *deployment) {
-	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	outer := mustTry(t, a, "job")
-	settled(t, a)
-	d.masters[0].die()
-	d.masters[1].die()
+func reEntryMissingOnOneMaster(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
+	outer := harness.MustTry(t, a, "job")
+	harness.Settled(t, a)
+	d.Masters[0].Die()
+	d.Masters[1].Die()
 	inner, err := a.TryLock(outer.Context(), "job")
-	must(t, err)
-	d.masters[0].revive()
-	d.masters[1].revive()
-	eventually(t, "all masters are up", func() bool {
-		must(t, mustTry(t, a, "reaching").Unlock(background))
-		return allUp(a)
+	harness.Must(t, err)
+	d.Masters[0].Revive()
+	d.Masters[1].Revive()
+	harness.Eventually(t, "all masters are up", func() bool {
+		harness.Must(t, harness.MustTry(t, a, "reaching").Unlock(context.Background()))
+		return harness.AllUp(a)
 	})
-	must(t, inner.Unlock(background))
-	settled(t, a)
-	if got := d.holders("job"); got != "11111" {
+	harness.Must(t, inner.Unlock(context.Background()))
+	harness.Settled(t, a)
+	if got := d.Holders("job"); got != "11111" {
 		t.Errorf("after the inner Unlock held on %s", got)
 	}
-	if _, err := b.TryLock(background, "job"); !errors.Is(err, ErrHeld) {
+	if _, err := b.TryLock(context.Background(), "job"); !errors.Is(err, redlock.ErrHeld) {
 		t.Fatalf("after the inner Unlock a rival got %v", err)
 	}
-	must(t, outer.Unlock(background))
-	eventually(t, "freed everywhere", func() bool { return d.holders("job") == "00000" })
+	harness.Must(t, outer.Unlock(context.Background()))
+	harness.Eventually(t, "freed everywhere", func() bool { return d.Holders("job") == "00000" })
 }
 
-func reEntryNeverShortens(t *testing.T, d *deployment) {
-	c := d.reached()
-	outer := mustTry(t, c, "job", WithTTL(30*time.Second), WithoutWatchdog())
+func reEntryNeverShortens(t *testing.T, d *harness.Deployment) {
+	c := d.Reached()
+	outer := harness.MustTry(t, c, "job", redlock.WithTTL(30*time.Second), redlock.WithoutWatchdog())
 	before := outer.Until()
-	inner, err := c.TryLock(outer.Context(), "job", WithTTL(time.Second))
-	must(t, err)
+	inner, err := c.TryLock(outer.Context(), "job", redlock.WithTTL(time.Second))
+	harness.Must(t, err)
 	if after := inner.Until(); after.Before(before.Add(-50 * time.Millisecond)) {
 		t.Errorf("a re-entry with a shorter ttl moved the end from %v to %v", before, after)
 	}
-	settled(t, c)
-	left, err := d.raw[0].PTTL(background, script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Result()
+	harness.Settled(t, c)
+	left, err := d.Raw[0].PTTL(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Result()
 	if err != nil || left < 20*time.Second {
 		t.Errorf("%v left on the master (%v)", left, err)
 	}
-	must(t, inner.Unlock(background))
-	must(t, outer.Unlock(background))
+	harness.Must(t, inner.Unlock(context.Background()))
+	harness.Must(t, outer.Unlock(context.Background()))
 }
 
-func fixedLeaseExpires(t *testing.T, d *deployment) {
-	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
+func fixedLeaseExpires(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start := time.Now()
-	lock := mustTry(t, a, "job", WithTTL(d.ttl()), WithoutWatchdog())
+	lock := harness.MustTry(t, a, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
 	if !lock.Valid() {
 		t.Error("not valid at first")
 	}
-	next, err := b.Lock(background, "job")
-	must(t, err)
-	if took := time.Since(start); took < d.ttl()-time.Millisecond {
-		t.Errorf("a rival got in after %v of %v", took, d.ttl())
+	next, err := b.Lock(context.Background(), "job")
+	harness.Must(t, err)
+	if took := time.Since(start); took < d.TTL()-time.Millisecond {
+		t.Errorf("a rival got in after %v of %v", took, d.TTL())
 	}
 	select {
 	case <-lock.Context().Done():
 	default:
 		t.Error("a rival holds, and the old holder was not told")
 	}
-	if cause := context.Cause(lock.Context()); cause != ErrExpired || lock.Valid() {
+	if cause := context.Cause(lock.Context()); cause != redlock.ErrExpired || lock.Valid() {
 		t.Errorf("cause %v, valid %v", cause, lock.Valid())
 	}
-	requireErr(t, lock.Extend(background, d.ttl()), ErrExpired)
+	harness.RequireErr(t, lock.Extend(context.Background(), d.TTL()), redlock.ErrExpired)
 	_, err = a.TryLock(context.WithoutCancel(lock.Context()), "job")
-	requireErr(t, err, ErrNotAcquired, ErrExpired)
-	requireErr(t, lock.Unlock(background), ErrExpired)
-	if !next.Valid() || d.holders("job") == "000" {
+	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrExpired)
+	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
+	if !next.Valid() || d.Holders("job") == "000" {
 		t.Error("the late Unlock freed the rival's lock")
 	}
 	if next.Token() <= lock.Token() {
 		t.Errorf("token %v after %v", next.Token(), lock.Token())
 	}
-	must(t, next.Unlock(background))
+	harness.Must(t, next.Unlock(context.Background()))
 }
 
-func watchdogRenews(t *testing.T, d *deployment) {
-	events := &recorder{}
-	a := d.reached(WithRequestTimeout(d.request()), WithObserver(Observer{
-		Renewed: func(context.Context, Renewal) { events.note("renewed") },
+func watchdogRenews(t *testing.T, d *harness.Deployment) {
+	events := &harness.Recorder{}
+	a := d.Reached(redlock.WithRequestTimeout(d.Request()), redlock.WithObserver(redlock.Observer{
+		Renewed: func(context.Context, redlock.Renewal) { events.Note("renewed") },
 	}))
-	b := d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, a, "job", WithTTL(d.ttl()))
-	end := time.Now().Add(3 * d.ttl())
+	b := d.Reached(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, a, "job", redlock.WithTTL(d.TTL()))
+	end := time.Now().Add(3 * d.TTL())
 	for time.Now().Before(end) {
-		if _, err := b.TryLock(background, "job"); !errors.Is(err, ErrNotAcquired) {
+		if _, err := b.TryLock(context.Background(), "job"); !errors.Is(err, redlock.ErrNotAcquired) {
 			t.Fatalf("a rival got %v", err)
 		}
 		if err := context.Cause(lock.Context()); err != nil || !lock.Valid() {
@@ -449,183 +449,185 @@ func watchdogRenews(t *testing.T, d *deployment) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	if n := events.count("renewed"); n < 5 {
+	if n := events.Count("renewed"); n < 5 {
 		t.Errorf("%d renewals in three ttls", n)
 	}
-	must(t, lock.Unlock(background))
-	eventually(t, "free everywhere", func() bool { return d.holders("job") == "00000" })
+	harness.Must(t, lock.Unlock(context.Background()))
+	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "00000" })
 }
 
-func maxHold(t *testing.T, d *deployment) {
-	c := d.reached(WithRequestTimeout(d.request()))
+func maxHold(t *testing.T, d *harness.Deployment) {
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start := time.Now()
-	lock := mustTry(t, c, "job", WithTTL(d.ttl()), WithMaxHold(2*d.ttl()))
-	within(t, "the bound ends the hold", lock.Context().Done())
-	if took := time.Since(start); took < 2*d.ttl()-20*time.Millisecond || took > 2*d.ttl()+d.ttl()/2 {
-		t.Errorf("ended after %v, want %v", took, 2*d.ttl())
+	lock := harness.MustTry(t, c, "job", redlock.WithTTL(d.TTL()), redlock.WithMaxHold(2*d.TTL()))
+	harness.Within(t, "the bound ends the hold", lock.Context().Done())
+	if took := time.Since(start); took < 2*d.TTL()-20*time.Millisecond || took > 2*d.TTL()+d.TTL()/2 {
+		t.Errorf("ended after %v, want %v", took, 2*d.TTL())
 	}
-	if cause := context.Cause(lock.Context()); cause != ErrExpired {
+	if cause := context.Cause(lock.Context()); cause != redlock.ErrExpired {
 		t.Errorf("cause %v", cause)
 	}
-	next, err := c.Lock(background, "job")
-	must(t, err)
-	if took := time.Since(start); took > 3*d.ttl()+d.ttl()/2 {
+	next, err := c.Lock(context.Background(), "job")
+	harness.Must(t, err)
+	if took := time.Since(start); took > 3*d.TTL()+d.TTL()/2 {
 		t.Errorf("free after %v: it was renewed beyond the bound", took)
 	}
-	must(t, next.Unlock(background))
-	requireErr(t, lock.Unlock(background), ErrExpired)
+	harness.Must(t, next.Unlock(context.Background()))
+	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
 }
 
-func lockDelay(t *testing.T, d *deployment) {
-	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
+func lockDelay(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start := time.Now()
-	lock := mustTry(t, a, "job", WithTTL(d.ttl()), WithLockDelay(d.ttl()), WithoutWatchdog())
+	lock := harness.MustTry(t, a, "job", redlock.WithTTL(d.TTL()), redlock.WithLockDelay(d.TTL()), redlock.WithoutWatchdog())
 	<-lock.Context().Done()
 	told := time.Since(start)
-	next, err := b.Lock(background, "job")
-	must(t, err)
-	if free := time.Since(start); told > d.ttl()+d.ttl()/3 || free < 2*d.ttl()-time.Millisecond {
-		t.Errorf("told after %v, free after %v; ttl and delay are %v each", told, free, d.ttl())
+	next, err := b.Lock(context.Background(), "job")
+	harness.Must(t, err)
+	if free := time.Since(start); told > d.TTL()+d.TTL()/3 || free < 2*d.TTL()-time.Millisecond {
+		t.Errorf("told after %v, free after %v; ttl and delay are %v each", told, free, d.TTL())
 	}
-	must(t, next.Unlock(background))
+	harness.Must(t, next.Unlock(context.Background()))
 	// An explicit Unlock frees at once.
-	must(t, mustTry(t, a, "job", WithLockDelay(20*time.Second)).Unlock(background))
-	must(t, mustTry(t, b, "job").Unlock(background))
+	harness.Must(t, harness.MustTry(t, a, "job", redlock.WithLockDelay(20*time.Second)).Unlock(context.Background()))
+	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-func extendLengthens(t *testing.T, d *deployment) {
-	c := d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, c, "job", WithTTL(d.ttl()), WithoutWatchdog())
-	must(t, lock.Extend(background, 20*time.Second))
+func extendLengthens(t *testing.T, d *harness.Deployment) {
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, c, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
+	harness.Must(t, lock.Extend(context.Background(), 20*time.Second))
 	if left := time.Until(lock.Until()); left < 19*time.Second {
 		t.Errorf("%v left after Extend by 20 s", left)
 	}
-	must(t, lock.Extend(background, d.ttl()))
+	harness.Must(t, lock.Extend(context.Background(), d.TTL()))
 	if left := time.Until(lock.Until()); left < 18*time.Second {
 		t.Errorf("Extend by less shortened the lease to %v", left)
 	}
-	settled(t, c)
-	if left, err := d.raw[0].PTTL(background, script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Result(); err != nil || left < 18*time.Second {
+	harness.Settled(t, c)
+	if left, err := d.Raw[0].PTTL(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Result(); err != nil || left < 18*time.Second {
 		t.Errorf("%v left on the master (%v): a late, older extend would have cut the lease", left, err)
 	}
-	requireOptionError(t, lock.Extend(background, time.Hour), "ttl")
-	requireOptionError(t, lock.Extend(background, 0), "ttl")
-	cancelled, cancel := context.WithCancel(background)
+	harness.RequireOptionError(t, lock.Extend(context.Background(), time.Hour), "ttl")
+	harness.RequireOptionError(t, lock.Extend(context.Background(), 0), "ttl")
+	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	requireErr(t, lock.Extend(cancelled, d.ttl()), context.Canceled)
-	must(t, lock.Unlock(background))
-	requireErr(t, lock.Extend(background, d.ttl()), ErrReleased)
+	harness.RequireErr(t, lock.Extend(cancelled, d.TTL()), context.Canceled)
+	harness.Must(t, lock.Unlock(context.Background()))
+	harness.RequireErr(t, lock.Extend(context.Background(), d.TTL()), redlock.ErrReleased)
 }
 
-func lostOnAMajority(t *testing.T, d *deployment) {
-	c := d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, c, "job", WithTTL(d.ttl()))
+func lostOnAMajority(t *testing.T, d *harness.Deployment) {
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, c, "job", redlock.WithTTL(d.TTL()))
 	until := lock.Until()
-	d.drop(c, "job", 0, 1, 2)
-	within(t, "the holder is told", lock.Context().Done())
-	if cause := context.Cause(lock.Context()); cause != ErrLost || lock.Valid() {
+	d.Drop(c, "job", 0, 1, 2)
+	harness.Within(t, "the holder is told", lock.Context().Done())
+	if cause := context.Cause(lock.Context()); cause != redlock.ErrLost || lock.Valid() {
 		t.Errorf("cause %v, valid %v", cause, lock.Valid())
 	}
 	if time.Now().After(until) {
 		t.Error("told at the deadline only, not as soon as a quorum said no")
 	}
-	if got := d.holders("job"); strings.HasPrefix(got, "1") {
+	if got := d.Holders("job"); strings.HasPrefix(got, "1") {
 		t.Errorf("the renewal made the lost lock anew: %s", got)
 	}
-	requireErr(t, lock.Unlock(background), ErrLost)
-	eventually(t, "what was left is released", func() bool { return d.holders("job") == "00000" })
+	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
+	harness.Eventually(t, "what was left is released", func() bool { return d.Holders("job") == "00000" })
 
-	fixed := mustTry(t, c, "job", WithoutWatchdog())
-	d.drop(c, "job", 0, 1, 2)
-	requireErr(t, fixed.Extend(background, d.ttl()), ErrLost)
-	requireErr(t, fixed.Unlock(background), ErrLost)
+	fixed := harness.MustTry(t, c, "job", redlock.WithoutWatchdog())
+	d.Drop(c, "job", 0, 1, 2)
+	harness.RequireErr(t, fixed.Extend(context.Background(), d.TTL()), redlock.ErrLost)
+	harness.RequireErr(t, fixed.Unlock(context.Background()), redlock.ErrLost)
 
-	gone := mustTry(t, c, "job", WithoutWatchdog())
-	d.drop(c, "job", 0, 1, 2)
-	requireErr(t, gone.Unlock(background), ErrLost)
+	gone := harness.MustTry(t, c, "job", redlock.WithoutWatchdog())
+	d.Drop(c, "job", 0, 1, 2)
+	harness.RequireErr(t, gone.Unlock(context.Background()), redlock.ErrLost)
 
-	again := mustTry(t, c, "job", WithoutWatchdog())
-	d.drop(c, "job", 0, 1, 2)
+	again := harness.MustTry(t, c, "job", redlock.WithoutWatchdog())
+	d.Drop(c, "job", 0, 1, 2)
 	_, err := c.TryLock(again.Context(), "job")
-	requireErr(t, err, ErrNotAcquired, ErrLost)
-	if got := d.holders("job"); !strings.HasPrefix(got, "000") {
+	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrLost)
+	if got := d.Holders("job"); !strings.HasPrefix(got, "000") {
 		t.Errorf("the re-entry made the lost lock anew: %s", got)
 	}
-	requireErr(t, again.Unlock(background), ErrLost)
+	harness.RequireErr(t, again.Unlock(context.Background()), redlock.ErrLost)
 }
 
-func lostOnAMinority(t *testing.T, d *deployment) {
-	c := d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, c, "job", WithTTL(d.ttl()))
-	d.drop(c, "job", 0, 1)
+func lostOnAMinority(t *testing.T, d *harness.Deployment) {
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, c, "job", redlock.WithTTL(d.TTL()))
+	d.Drop(c, "job", 0, 1)
 	select {
 	case <-lock.Context().Done():
 		t.Errorf("a quorum still grants, but the hold ended: %v", context.Cause(lock.Context()))
-	case <-time.After(2 * d.ttl()):
+	case <-time.After(2 * d.TTL()):
 	}
-	must(t, lock.Unlock(background))
+	harness.Must(t, lock.Unlock(context.Background()))
 }
 
 // A lock that lost its ttl is held, until its owner's lease must have ended,
 // however short those of its rivals are: the owner may be valid, and renew later.
-func lockWithoutTTL(t *testing.T, d *deployment) {
-	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error { return r.Persist(background, lock).Err() })
+func lockWithoutTTL(t *testing.T, d *harness.Deployment) {
+	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error { return r.Persist(context.Background(), lock).Err() })
 }
 
 // So is one that was written while the masters' clocks were ahead, which were set back since.
-func lockFromTheFuture(t *testing.T, d *deployment) {
-	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error { return r.PExpire(background, lock, time.Hour).Err() })
+func lockFromTheFuture(t *testing.T, d *harness.Deployment) {
+	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error {
+		return r.PExpire(context.Background(), lock, time.Hour).Err()
+	})
 }
 
-func lockWithWrongTTL(t *testing.T, d *deployment, spoil func(r *redis.Client, lock string) error) {
-	longest := 4 * d.ttl()
-	settings := []Option{WithRequestTimeout(d.request()), WithMaxTTL(longest), WithTTL(d.ttl())}
-	owner, rival := d.client(settings...), d.client(settings...)
-	mustTry(t, owner, "abandoned", WithoutWatchdog())
-	kept := mustTry(t, owner, "job", WithTTL(longest))
-	settled(t, owner) // else a master sets the ttl after it was taken away
+func lockWithWrongTTL(t *testing.T, d *harness.Deployment, spoil func(r *redis.Client, lock string) error) {
+	longest := 4 * d.TTL()
+	settings := []redlock.Option{redlock.WithRequestTimeout(d.Request()), redlock.WithMaxTTL(longest), redlock.WithTTL(d.TTL())}
+	owner, rival := d.Client(settings...), d.Client(settings...)
+	harness.MustTry(t, owner, "abandoned", redlock.WithoutWatchdog())
+	kept := harness.MustTry(t, owner, "job", redlock.WithTTL(longest))
+	harness.Settled(t, owner) // else a master sets the ttl after it was taken away
 	for _, name := range []string{"abandoned", "job"} {
-		for _, r := range d.raw {
-			must(t, spoil(r, script.KeysOf(limits.DefaultPrefix, name, "").Lock))
+		for _, r := range d.Raw {
+			harness.Must(t, spoil(r, script.KeysOf(limits.DefaultPrefix, name, "").Lock))
 		}
-		_, err := rival.TryLock(background, name)
-		requireErr(t, err, ErrNotAcquired, ErrHeld)
-		if q, ok := errors.AsType[*QuorumError](err); !ok || q.FreeIn <= longest-d.request() || q.FreeIn > longest {
+		_, err := rival.TryLock(context.Background(), name)
+		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
+		if q, ok := errors.AsType[*redlock.QuorumError](err); !ok || q.FreeIn <= longest-d.Request() || q.FreeIn > longest {
 			t.Errorf("%v; want free in %v", err, longest)
 		}
 	}
-	_, err := rival.Lock(background, "job", WithWait(longest/2)) // the first renewal is after a third
-	requireErr(t, err, ErrHeld)
+	_, err := rival.Lock(context.Background(), "job", redlock.WithWait(longest/2)) // the first renewal is after a third
+	harness.RequireErr(t, err, redlock.ErrHeld)
 	if !kept.Valid() {
 		t.Errorf("a holder that renews is %v", context.Cause(kept.Context()))
 	}
-	must(t, kept.Unlock(background))
-	next, err := rival.Lock(background, "abandoned", WithWait(2*longest))
-	must(t, err)
-	must(t, next.Unlock(background))
+	harness.Must(t, kept.Unlock(context.Background()))
+	next, err := rival.Lock(context.Background(), "abandoned", redlock.WithWait(2*longest))
+	harness.Must(t, err)
+	harness.Must(t, next.Unlock(context.Background()))
 }
 
-func unlockTwice(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.reached()
-	lock := mustTry(t, a, "job")
-	must(t, lock.Unlock(background))
-	next := mustTry(t, b, "job")
-	requireErr(t, lock.Unlock(background), ErrReleased)
-	if strings.Count(d.holders("job"), "1") < 2 {
+func unlockTwice(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Reached()
+	lock := harness.MustTry(t, a, "job")
+	harness.Must(t, lock.Unlock(context.Background()))
+	next := harness.MustTry(t, b, "job")
+	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrReleased)
+	if strings.Count(d.Holders("job"), "1") < 2 {
 		t.Error("a stale Unlock freed a newer lock")
 	}
-	if lock.Valid() || context.Cause(lock.Context()) != ErrReleased {
+	if lock.Valid() || context.Cause(lock.Context()) != redlock.ErrReleased {
 		t.Errorf("valid %v, cause %v after Unlock", lock.Valid(), context.Cause(lock.Context()))
 	}
-	must(t, next.Unlock(background))
+	harness.Must(t, next.Unlock(context.Background()))
 }
 
-func lockWaits(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.reached()
-	lock := mustTry(t, a, "job")
-	got := make(chan *Lock)
+func lockWaits(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Reached()
+	lock := harness.MustTry(t, a, "job")
+	got := make(chan *redlock.Lock)
 	go func() {
-		next, err := b.Lock(background, "job")
+		next, err := b.Lock(context.Background(), "job")
 		if err != nil {
 			t.Error(err)
 		}
@@ -636,61 +638,61 @@ func lockWaits(t *testing.T, d *deployment) {
 		t.Error("two holders")
 	case <-time.After(100 * time.Millisecond):
 	}
-	must(t, lock.Unlock(background))
+	harness.Must(t, lock.Unlock(context.Background()))
 	start := time.Now()
 	next := <-got
-	if took := time.Since(start); took > d.either(2*maxPause, askInterval) {
+	if took := time.Since(start); took > d.Either(2*redlock.MaxPause, redlock.AskInterval) {
 		t.Errorf("free for %v before the waiter had it", took)
 	}
-	must(t, next.Unlock(background))
+	harness.Must(t, next.Unlock(context.Background()))
 }
 
-func lockGivesUp(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.reached()
-	held := mustTry(t, a, "job")
+func lockGivesUp(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Reached()
+	held := harness.MustTry(t, a, "job")
 	stop := errors.New("the user pressed stop")
-	for _, c := range []*Client{a, b} {
-		ctx, cancel := context.WithCancelCause(background)
+	for _, c := range []*redlock.Client{a, b} {
+		ctx, cancel := context.WithCancelCause(context.Background())
 		gaveUp := make(chan error, 1)
 		go func() {
 			_, err := c.Lock(ctx, "job")
 			gaveUp <- err
 		}()
 		if c == a {
-			eventually(t, "it waits for the holder", func() bool { return c.queues.Waiting("job") == 1 })
+			harness.Eventually(t, "it waits for the holder", func() bool { return harness.Waiting(c, "job") == 1 })
 		} else {
-			d.ticketOf(c, "job")
-			settled(t, c)
+			d.TicketOf(c, "job")
+			harness.Settled(t, c)
 		}
 		cancel(stop)
-		requireErr(t, <-gaveUp, stop, ErrNotAcquired, ErrHeld)
+		harness.RequireErr(t, <-gaveUp, stop, redlock.ErrNotAcquired, redlock.ErrHeld)
 
-		_, err := c.Lock(background, "job", WithWait(d.either(50*time.Millisecond, time.Second)))
-		requireErr(t, err, context.DeadlineExceeded, ErrNotAcquired, ErrHeld)
+		_, err := c.Lock(context.Background(), "job", redlock.WithWait(d.Either(50*time.Millisecond, time.Second)))
+		harness.RequireErr(t, err, context.DeadlineExceeded, redlock.ErrNotAcquired, redlock.ErrHeld)
 	}
-	dead, cancel := context.WithCancelCause(background)
+	dead, cancel := context.WithCancelCause(context.Background())
 	cancel(stop)
 	_, err := b.Lock(dead, "job")
-	requireErr(t, err, stop)
+	harness.RequireErr(t, err, stop)
 	_, err = b.TryLock(dead, "job")
-	requireErr(t, err, stop)
-	must(t, held.Unlock(background))
-	short, cancelShort := context.WithTimeout(background, patience)
+	harness.RequireErr(t, err, stop)
+	harness.Must(t, held.Unlock(context.Background()))
+	short, cancelShort := context.WithTimeout(context.Background(), harness.Patience)
 	defer cancelShort()
-	lock, err := b.Lock(short, "job", WithWait(patience/2))
-	must(t, err)
-	must(t, lock.Unlock(background))
+	lock, err := b.Lock(short, "job", redlock.WithWait(harness.Patience/2))
+	harness.Must(t, err)
+	harness.Must(t, lock.Unlock(context.Background()))
 }
 
-func firstComeFirstServed(t *testing.T, d *deployment) {
-	c := d.reached()
-	held := mustTry(t, c, "job")
+func firstComeFirstServed(t *testing.T, d *harness.Deployment) {
+	c := d.Reached()
+	held := harness.MustTry(t, c, "job")
 	var mu sync.Mutex
 	var order []int
 	var all sync.WaitGroup
 	for i := range 10 {
 		all.Go(func() {
-			lock, err := c.Lock(background, "job")
+			lock, err := c.Lock(context.Background(), "job")
 			if err != nil {
 				t.Error(err)
 				return
@@ -698,13 +700,13 @@ func firstComeFirstServed(t *testing.T, d *deployment) {
 			mu.Lock()
 			order = append(order, i)
 			mu.Unlock()
-			if err := lock.Unlock(background); err != nil {
+			if err := lock.Unlock(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
-		eventually(t, "in line", func() bool { return c.queues.Waiting("job") == i+1 })
+		harness.Eventually(t, "in line", func() bool { return harness.Waiting(c, "job") == i+1 })
 	}
-	must(t, held.Unlock(background))
+	harness.Must(t, held.Unlock(context.Background()))
 	all.Wait()
 	for i, who := range order {
 		if i != who {
@@ -713,44 +715,44 @@ func firstComeFirstServed(t *testing.T, d *deployment) {
 	}
 }
 
-func doUnlocks(t *testing.T, d *deployment) {
-	c := d.reached(WithRequestTimeout(d.request()))
+func doUnlocks(t *testing.T, d *harness.Deployment) {
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	wrong := errors.New("work failed")
 	var saw context.Context
-	err := c.Do(background, "job", func(ctx context.Context, token fence.Token) error {
+	err := c.Do(context.Background(), "job", func(ctx context.Context, token fence.Token) error {
 		saw = ctx
-		if !token.Valid() || strings.Count(d.holders("job"), "1") < 2 {
-			t.Errorf("token %v, held on %s", token, d.holders("job"))
+		if !token.Valid() || strings.Count(d.Holders("job"), "1") < 2 {
+			t.Errorf("token %v, held on %s", token, d.Holders("job"))
 		}
 		return wrong
 	})
-	if !errors.Is(err, wrong) || context.Cause(saw) != ErrReleased {
+	if !errors.Is(err, wrong) || context.Cause(saw) != redlock.ErrReleased {
 		t.Errorf("error %v, cause %v", err, context.Cause(saw))
 	}
-	eventually(t, "free everywhere", func() bool { return d.holders("job") == "000" })
+	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "000" })
 	func() {
 		defer func() {
 			if recover() != "panicked" {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		_ = c.Do(background, "job", func(context.Context, fence.Token) error { panic("panicked") })
+		_ = c.Do(context.Background(), "job", func(context.Context, fence.Token) error { panic("panicked") })
 	}()
-	eventually(t, "free after a panic", func() bool { return d.holders("job") == "000" })
+	harness.Eventually(t, "free after a panic", func() bool { return d.Holders("job") == "000" })
 	// The work ends with the hold, and a nil from it hides nothing.
-	err = c.Do(background, "job", func(ctx context.Context, _ fence.Token) error {
-		d.drop(c, "job", 0, 1)
+	err = c.Do(context.Background(), "job", func(ctx context.Context, _ fence.Token) error {
+		d.Drop(c, "job", 0, 1)
 		<-ctx.Done()
 		return nil
-	}, WithTTL(d.ttl()))
-	requireErr(t, err, ErrLost)
+	}, redlock.WithTTL(d.TTL()))
+	harness.RequireErr(t, err, redlock.ErrLost)
 }
 
-func deadContextDoesNotStopUnlock(t *testing.T, d *deployment) {
-	c := d.reached()
-	ctx, cancel := context.WithCancel(background)
+func deadContextDoesNotStopUnlock(t *testing.T, d *harness.Deployment) {
+	c := d.Reached()
+	ctx, cancel := context.WithCancel(context.Background())
 	lock, err := c.TryLock(ctx, "job")
-	must(t, err)
+	harness.Must(t, err)
 	cancel()
 	if lock.Context().Err() == nil {
 		t.Error("the hold's context is not derived from the caller's")
@@ -758,56 +760,56 @@ func deadContextDoesNotStopUnlock(t *testing.T, d *deployment) {
 	if !lock.Valid() {
 		t.Error("the end of the caller's context does not end the hold")
 	}
-	must(t, lock.Unlock(ctx))
-	eventually(t, "free everywhere", func() bool { return d.holders("job") == "000" })
+	harness.Must(t, lock.Unlock(ctx))
+	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "000" })
 }
 
-func cancelledAttemptLeavesNothing(t *testing.T, d *deployment) {
-	c := d.reached(WithRequestTimeout(d.request() * 3))
+func cancelledAttemptLeavesNothing(t *testing.T, d *harness.Deployment) {
+	c := d.Reached(redlock.WithRequestTimeout(d.Request() * 3))
 	for i := range 3 {
-		d.masters[i].freeze()
+		d.Masters[i].Freeze()
 	}
-	ctx, cancel := context.WithCancel(background)
+	ctx, cancel := context.WithCancel(context.Background())
 	cancelled := make(chan error, 1)
 	go func() {
 		_, err := c.TryLock(ctx, "job")
 		cancelled <- err
 	}()
-	eventually(t, "granted by the others", func() bool {
-		return d.raw[3].Exists(background, script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Val() == 1
+	harness.Eventually(t, "granted by the others", func() bool {
+		return d.Raw[3].Exists(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Val() == 1
 	})
 	cancel()
-	requireErr(t, <-cancelled, context.Canceled)
+	harness.RequireErr(t, <-cancelled, context.Canceled)
 	for i := range 3 {
-		d.masters[i].thaw()
+		d.Masters[i].Thaw()
 	}
-	givenBack(t, d, "job", "00000", limits.DefaultTTL/2)
+	harness.GivenBack(t, d, "job", "00000", limits.DefaultTTL/2)
 }
 
-func closeReleases(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.reached()
-	lock := mustTry(t, a, "job")
+func closeReleases(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Reached()
+	lock := harness.MustTry(t, a, "job")
 	waiting := make(chan error)
 	go func() {
-		_, err := a.Lock(background, "job")
+		_, err := a.Lock(context.Background(), "job")
 		waiting <- err
 	}()
-	eventually(t, "in line", func() bool { return a.queues.Waiting("job") == 1 })
-	must(t, a.Close())
-	requireErr(t, <-waiting, ErrClosed)
-	if cause := context.Cause(lock.Context()); cause != ErrClosed || lock.Valid() {
+	harness.Eventually(t, "in line", func() bool { return harness.Waiting(a, "job") == 1 })
+	harness.Must(t, a.Close())
+	harness.RequireErr(t, <-waiting, redlock.ErrClosed)
+	if cause := context.Cause(lock.Context()); cause != redlock.ErrClosed || lock.Valid() {
 		t.Errorf("cause %v, valid %v", cause, lock.Valid())
 	}
-	requireErr(t, lock.Unlock(background), ErrClosed)
-	requireErr(t, a.Close(), ErrClosed)
-	_, err := a.TryLock(background, "job")
-	requireErr(t, err, ErrClosed)
-	must(t, mustTry(t, b, "job").Unlock(background))
+	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrClosed)
+	harness.RequireErr(t, a.Close(), redlock.ErrClosed)
+	_, err := a.TryLock(context.Background(), "job")
+	harness.RequireErr(t, err, redlock.ErrClosed)
+	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-func oneHandleManyGoroutines(t *testing.T, d *deployment) {
-	c := d.reached()
-	lock := mustTry(t, c, "job")
+func oneHandleManyGoroutines(t *testing.T, d *harness.Deployment) {
+	c := d.Reached()
+	lock := harness.MustTry(t, c, "job")
 	var entered atomic.Int64
 	var all sync.WaitGroup
 	for range 100 {
@@ -820,10 +822,10 @@ func oneHandleManyGoroutines(t *testing.T, d *deployment) {
 			entered.Add(1)
 			_ = inner.Valid()
 			_ = lock.Until()
-			if err := lock.Extend(background, 10*time.Second); err != nil {
+			if err := lock.Extend(context.Background(), 10*time.Second); err != nil {
 				t.Error(err)
 			}
-			if err := inner.Unlock(background); err != nil {
+			if err := inner.Unlock(context.Background()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -832,10 +834,10 @@ func oneHandleManyGoroutines(t *testing.T, d *deployment) {
 	var unlocked atomic.Int64
 	for range 100 {
 		all.Go(func() {
-			switch err := lock.Unlock(background); {
+			switch err := lock.Unlock(context.Background()); {
 			case err == nil:
 				unlocked.Add(1)
-			case !errors.Is(err, ErrReleased):
+			case !errors.Is(err, redlock.ErrReleased):
 				t.Error(err)
 			}
 		})
@@ -844,18 +846,18 @@ func oneHandleManyGoroutines(t *testing.T, d *deployment) {
 	if entered.Load() != 100 || unlocked.Load() != 1 {
 		t.Errorf("%d entered, %d unlocked", entered.Load(), unlocked.Load())
 	}
-	eventually(t, "free everywhere", func() bool { return d.holders("job") == "000" })
+	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "000" })
 }
 
 // A suspension stops Go's timers, but not the masters' leases.
-func suspendedHolder(t *testing.T, d *deployment) {
-	if !d.virtual {
+func suspendedHolder(t *testing.T, d *harness.Deployment) {
+	if !d.Virtual {
 		t.Log("a machine cannot be suspended here: shown in virtual time only, and by SIGSTOP in the demo's test")
 		return
 	}
-	c := d.reached()
-	lock := mustTry(t, c, "job", WithTTL(10*time.Second))
-	d.slept.Add(int64(time.Minute))
+	c := d.Reached()
+	lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second))
+	d.Slept.Add(int64(time.Minute))
 	if lock.Valid() {
 		t.Error("valid after a minute's sleep with a lease of 10 s")
 	}
@@ -864,6 +866,6 @@ func suspendedHolder(t *testing.T, d *deployment) {
 	if took := time.Since(start); took > lease.SuspendInterval {
 		t.Errorf("told %v after the resume", took)
 	}
-	requireErr(t, context.Cause(lock.Context()), ErrExpired)
-	requireErr(t, lock.Unlock(background), ErrExpired)
+	harness.RequireErr(t, context.Cause(lock.Context()), redlock.ErrExpired)
+	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
 }

@@ -1,4 +1,4 @@
-package redlock
+package redlock_test
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testskip"
 )
@@ -22,9 +24,9 @@ func BenchmarkPairs(b *testing.B) {
 	for _, workers := range []int{1, 64, 512} {
 		b.Run(fmt.Sprint(workers), func(b *testing.B) {
 			pair := func(name string) {
-				lock, err := c.Lock(background, name)
+				lock, err := c.Lock(context.Background(), name)
 				if err == nil {
-					err = lock.Unlock(background)
+					err = lock.Unlock(context.Background())
 				}
 				if err != nil {
 					b.Error(err)
@@ -53,7 +55,7 @@ func BenchmarkPairs(b *testing.B) {
 }
 
 // benchClients returns clients of a new deployment of five masters.
-func benchClients(b *testing.B, n int) []*Client {
+func benchClients(b *testing.B, n int) []*redlock.Client {
 	b.Helper()
 	servers, err := redisproc.StartN(5, redisproc.Config{})
 	testskip.IfLacking(b, err, redisproc.ErrNotInstalled)
@@ -65,16 +67,16 @@ func benchClients(b *testing.B, n int) []*Client {
 		b.Cleanup(func() { _ = s.Stop() })
 		urls = append(urls, "redis://"+s.Addr())
 	}
-	var clients []*Client
+	var clients []*redlock.Client
 	for range n {
-		c, err := Open(urls)
+		c, err := redlock.Open(urls)
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { _ = c.Close() })
 		clients = append(clients, c)
 	}
-	if err := clients[0].found(background, 0); err != nil {
+	if err := harness.Found(context.Background(), clients[0], 0); err != nil {
 		b.Fatal(err)
 	}
 	return clients
@@ -97,21 +99,21 @@ func BenchmarkReadMostly(b *testing.B) {
 	all := benchClients(b, clients+1)
 	for _, way := range []struct {
 		name string
-		lock func(*Client, context.Context, string, ...LockOption) (*Lock, error)
-	}{{"readers", (*Client).RLock}, {"mutex", (*Client).Lock}} {
+		lock func(*redlock.Client, context.Context, string, ...redlock.LockOption) (*redlock.Lock, error)
+	}{{"readers", (*redlock.Client).RLock}, {"mutex", (*redlock.Client).Lock}} {
 		b.Run(way.name, func(b *testing.B) {
 			var reading, writing, left atomic.Int64
 			left.Store(int64(b.N))
 			var mu sync.Mutex
 			var waits []time.Duration
-			ctx, over := context.WithCancel(background)
+			ctx, over := context.WithCancel(context.Background())
 			var read, wrote sync.WaitGroup
 			for i := range readers {
 				read.Go(func() {
 					var own []time.Duration
 					for left.Add(-1) >= 0 {
 						begin := time.Now()
-						lock, err := way.lock(all[i%clients], background, "name")
+						lock, err := way.lock(all[i%clients], context.Background(), "name")
 						if err != nil {
 							b.Error(err)
 							return
@@ -123,7 +125,7 @@ func BenchmarkReadMostly(b *testing.B) {
 						}
 						time.Sleep(work)
 						reading.Add(-1)
-						if err := lock.Unlock(background); err != nil {
+						if err := lock.Unlock(context.Background()); err != nil {
 							b.Error(err)
 						}
 					}
@@ -145,7 +147,7 @@ func BenchmarkReadMostly(b *testing.B) {
 					}
 					time.Sleep(work)
 					writing.Store(0)
-					if err := lock.Unlock(background); err != nil {
+					if err := lock.Unlock(context.Background()); err != nil {
 						b.Error(err)
 					}
 					writes++
@@ -169,9 +171,9 @@ func BenchmarkReadMostly(b *testing.B) {
 func BenchmarkNames(b *testing.B) {
 	c := benchClients(b, 1)[0]
 	single := func(b *testing.B, name string) {
-		lock, err := c.Lock(background, name)
+		lock, err := c.Lock(context.Background(), name)
 		if err == nil {
-			err = lock.Unlock(background)
+			err = lock.Unlock(context.Background())
 		}
 		if err != nil {
 			b.Error(err)
@@ -187,9 +189,9 @@ func BenchmarkNames(b *testing.B) {
 			pair func(b *testing.B)
 		}{
 			{"set", func(b *testing.B) {
-				locks, err := c.LockAll(background, names)
+				locks, err := c.LockAll(context.Background(), names)
 				if err == nil {
-					err = locks.Unlock(background)
+					err = locks.Unlock(context.Background())
 				}
 				if err != nil {
 					b.Error(err)

@@ -1,4 +1,4 @@
-package redlock
+package redlock_test
 
 import (
 	"bufio"
@@ -12,142 +12,44 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
-	"github.com/redlock-go/redlock/internal/printable"
-	"github.com/redlock-go/redlock/internal/quorum"
-	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testvotes"
 )
-
-// Trap 16: why a lock was not had, as errors.Is and errors.As tell it.
-func TestErrors(t *testing.T) {
-	t.Parallel()
-	c := &Client{config: defaultConfig()}
-	for i := range 5 {
-		c.masters = append(c.masters, &master.Master{Config: master.Config{Name: string(rune('a' + i))}})
-	}
-	all := []error{ErrNotAcquired, ErrHeld, ErrNoQuorum, ErrTooSlow, ErrNotMember, ErrLost, ErrExpired, ErrReleased, ErrClosed, ErrBadOption, ErrNeedsInit}
-	for _, x := range []struct {
-		claim string
-		err   error
-		is    []error
-		says  []string
-	}{
-		{"held by one", c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("hhh..")), []error{ErrNotAcquired, ErrHeld}, []string{`"job"`, "lease ends in 1s unless renewed or released", "need 3 of 5", "a held, lease ends in 1s"}},
-		{"split", c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("gghhh")), []error{ErrNotAcquired, ErrHeld}, []string{"held"}},
-		{"unreachable", c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("uuugg")), []error{ErrNotAcquired, ErrNoQuorum}, []string{"a unknown: no answer"}},
-		{"refused", c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("rrrgg")), []error{ErrNotAcquired, ErrNoQuorum, ErrNotMember}, []string{"a refused"}},
-		{"a re-entry of what is another's", c.notGranted(testvotes.ViewOfAll(5), opReenter, "job", testvotes.Of("nnn..")), []error{ErrNotAcquired, ErrLost}, []string{"lost"}},
-		{"an extension unheard", c.notGranted(testvotes.ViewOfAll(5), opExtend, "job", testvotes.Of("guuuu")), []error{ErrNoQuorum}, []string{"extend"}},
-		{"an extension of what is another's", c.notGranted(testvotes.ViewOfAll(5), opExtend, "job", testvotes.Of("nnngg")), []error{ErrLost}, nil},
-		{"a wait that ended", printable.Because(context.DeadlineExceeded, c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("hhhhh"))), []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil},
-		{"bad input", &OptionError{"ttl", -1, "must be positive"}, []error{ErrBadOption}, []string{"ttl", "-1", "positive"}},
-		{"a majority lost", fmt.Errorf("%w (%w)", ErrNeedsInit, ErrNotMember), []error{ErrNeedsInit, ErrNotMember}, []string{"redlock help init"}},
-	} {
-		for _, e := range x.is {
-			if !errors.Is(x.err, e) {
-				t.Errorf("%s: %v is not %v", x.claim, x.err, e)
-			}
-		}
-		for _, e := range all {
-			if errors.Is(x.err, e) && !contains(x.is, e) {
-				t.Errorf("%s: %v is %v as well", x.claim, x.err, e)
-			}
-		}
-		for _, word := range x.says {
-			if !strings.Contains(x.err.Error(), word) {
-				t.Errorf("%s: %q does not say %q", x.claim, x.err, word)
-			}
-		}
-	}
-	q, ok := errors.AsType[*QuorumError](printable.Because(context.Canceled, c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", testvotes.Of("ghru."))))
-	if !ok || q.Need != 3 || len(q.Votes) != 5 {
-		t.Fatalf("no facts: %+v", q)
-	}
-	for i, want := range []Answer{Granted, Held, Refused, Unknown, Unknown} {
-		if q.Votes[i].Answer != want {
-			t.Errorf("vote %d is %v, want %v", i, q.Votes[i].Answer, want)
-		}
-	}
-}
-
-func contains(errs []error, e error) bool {
-	for _, x := range errs {
-		if x == e {
-			return true
-		}
-	}
-	return false
-}
-
-// An error says of a master what is so: a time only if it is known, and that it did
-// not answer only if it was waited for.
-func TestVotesSayWhatIsSo(t *testing.T) {
-	c := &Client{config: defaultConfig()}
-	for i := range 5 {
-		c.masters = append(c.masters, &master.Master{Config: master.Config{Name: string(rune('a' + i))}})
-	}
-	held := script.Vote{Heard: true, Answer: script.Held, Remaining: time.Second}
-	notKnown := script.Vote{Heard: true, Answer: script.Held, Ticket: 1e15}
-	for _, x := range []struct {
-		claim     string
-		votes     []script.Vote
-		says, not []string
-	}{
-		{"decided", []script.Vote{held, held, notKnown}, []string{"a held, lease ends in 1s;", "c held;", "d unknown: not needed: quorum already decided"}, []string{"no answer", "0s"}},
-		{"the time was up", []script.Vote{held, held}, []string{"c unknown: no answer yet", "e unknown: no answer yet"}, []string{"not needed"}},
-	} {
-		r := quorum.NewRound(testvotes.ViewOfAll(5))
-		for i, v := range x.votes {
-			r.Answer(i, v)
-		}
-		text := c.notGranted(testvotes.ViewOfAll(5), opAcquire, "job", r.Tally()).Error()
-		for _, word := range x.says {
-			if !strings.Contains(text, word) {
-				t.Errorf("%s: %q does not say %q", x.claim, text, word)
-			}
-		}
-		for _, word := range x.not {
-			if strings.Contains(text, word) {
-				t.Errorf("%s: %q says %q", x.claim, text, word)
-			}
-		}
-	}
-}
 
 // Whatever a call of Lock failed for, errors.Is finds ErrNotAcquired, and of a context
 // that ended both its error and its cause.
 func TestEveryFailedAcquisitionIsNotAcquired(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c, closed := d.reached(), d.reached()
-		must(t, closed.Close())
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c, closed := d.Reached(), d.Reached()
+		harness.Must(t, closed.Close())
 		stop := errors.New("the user pressed stop")
-		stopped, cancel := context.WithCancelCause(background)
+		stopped, cancel := context.WithCancelCause(context.Background())
 		cancel(stop)
-		late, cancelLate := context.WithTimeout(background, 0)
+		late, cancelLate := context.WithTimeout(context.Background(), 0)
 		defer cancelLate()
-		before := mustTry(t, c, "job")
-		must(t, before.Unlock(background))
-		held := mustTry(t, c, "held")
+		before := harness.MustTry(t, c, "job")
+		harness.Must(t, before.Unlock(context.Background()))
+		held := harness.MustTry(t, c, "held")
 		stopping := func() context.Context {
-			ctx, cancel := context.WithCancelCause(background)
+			ctx, cancel := context.WithCancelCause(context.Background())
 			time.AfterFunc(time.Second, func() { cancel(stop) })
 			return ctx
 		}
 		for claim, x := range map[string]struct {
-			client *Client
+			client *redlock.Client
 			ctx    func() context.Context
 			name   string
 			is     []error
 		}{
 			"ctx had ended, for a cause":  {c, func() context.Context { return stopped }, "job", []error{stop, context.Canceled}},
 			"ctx had ended, of itself":    {c, func() context.Context { return late }, "job", []error{context.DeadlineExceeded}},
-			"ctx is of a hold that ended": {c, before.Context, "job", []error{ErrReleased, context.Canceled}},
-			"the client is closed":        {closed, func() context.Context { return background }, "job", []error{ErrClosed}},
-			"ctx ends in the queue":       {c, stopping, "held", []error{ErrHeld, stop, context.Canceled}},
+			"ctx is of a hold that ended": {c, before.Context, "job", []error{redlock.ErrReleased, context.Canceled}},
+			"the client is closed":        {closed, func() context.Context { return context.Background() }, "job", []error{redlock.ErrClosed}},
+			"ctx ends in the queue":       {c, stopping, "held", []error{redlock.ErrHeld, stop, context.Canceled}},
 		} {
 			work := func(context.Context, fence.Token) error { t.Error("work is run"); return nil }
 			_, tried := x.client.TryLock(x.ctx(), x.name)
@@ -157,14 +59,14 @@ func TestEveryFailedAcquisitionIsNotAcquired(t *testing.T) {
 				all = append(all, tried)
 			}
 			for _, err := range all {
-				for _, want := range append(x.is, ErrNotAcquired) {
+				for _, want := range append(x.is, redlock.ErrNotAcquired) {
 					if !errors.Is(err, want) {
 						t.Errorf("%s: %q is not %q", claim, err, want)
 					}
 				}
 			}
 		}
-		must(t, held.Unlock(background))
+		harness.Must(t, held.Unlock(context.Background()))
 	})
 }
 
@@ -172,17 +74,17 @@ func TestEveryFailedAcquisitionIsNotAcquired(t *testing.T) {
 // from events and logs.
 func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var log strings.Builder
 		var attempts []error
-		watch := Observers(LogObserver(slog.New(slog.NewTextHandler(&log, nil))), Observer{
-			AttemptFailed: func(_ context.Context, a FailedAttempt) { attempts = append(attempts, a.Err) },
+		watch := redlock.Observers(redlock.LogObserver(slog.New(slog.NewTextHandler(&log, nil))), redlock.Observer{
+			AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) { attempts = append(attempts, a.Err) },
 		})
-		c := d.reached(WithObserver(Observer{}))
-		held, read := mustTry(t, c, "held"), mustTry(t, c, "read")
-		c.observer = watch
-		try := func(_ *Lock, err error) error { return err }
-		all := func(_ *Locks, err error) error { return err }
+		c := d.Reached(redlock.WithObserver(redlock.Observer{}))
+		held, read := harness.MustTry(t, c, "held"), harness.MustTry(t, c, "read")
+		c.Watch(watch)
+		try := func(_ *redlock.Lock, err error) error { return err }
+		all := func(_ *redlock.Locks, err error) error { return err }
 		for _, x := range []struct {
 			call     string
 			do       func(ctx context.Context) error
@@ -191,32 +93,35 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 			{"TryLock", func(ctx context.Context) error { return try(c.TryLock(ctx, "job")) }, true},
 			{"Lock", func(ctx context.Context) error { return try(c.Lock(ctx, "job")) }, true},
 			{"RLock", func(ctx context.Context) error { return try(c.RLock(ctx, "job")) }, true},
-			{"slots", func(ctx context.Context) error { return try(c.Lock(ctx, "job", WithSlots(2))) }, true},
+			{"slots", func(ctx context.Context) error { return try(c.Lock(ctx, "job", redlock.WithSlots(2))) }, true},
 			{"LockAll", func(ctx context.Context) error { return all(c.LockAll(ctx, []string{"a", "b"})) }, true},
 			{"TryLockAll", func(ctx context.Context) error { return all(c.TryLockAll(ctx, []string{"a", "b"})) }, true},
-			{"re-entry", func(ctx context.Context) error { return try(c.TryLock(held.h.NewContext(ctx), "held")) }, true},
-			{"unknown", func(ctx context.Context) error { return try(d.stranger(WithObserver(watch)).Lock(ctx, "job")) }, true},
+			{"re-entry", func(ctx context.Context) error { return try(c.TryLock(harness.Hold(held).NewContext(ctx), "held")) }, true},
+			{"unknown", func(ctx context.Context) error { return try(d.Stranger(redlock.WithObserver(watch)).Lock(ctx, "job")) }, true},
 			{"Extend", func(ctx context.Context) error { return held.Extend(ctx, limits.DefaultTTL) }, false},
 			{"Downgrade", func(ctx context.Context) error { return read.Downgrade(ctx) }, false},
 			{"Verify", func(ctx context.Context) error { _, err := c.Verify(ctx, "held", held.Token()); return err }, false},
-			{"verify, unknown", func(ctx context.Context) error { _, err := d.stranger().Verify(ctx, "held", held.Token()); return err }, false},
+			{"verify, unknown", func(ctx context.Context) error { _, err := d.Stranger().Verify(ctx, "held", held.Token()); return err }, false},
 			{"Ready", func(ctx context.Context) error { return c.Ready(ctx) }, false},
-			{"ForceUnlock", func(ctx context.Context) error { _, err := c.forceUnlock(ctx, "held", shown(held)); return err }, false},
+			{"ForceUnlock", func(ctx context.Context) error {
+				_, err := harness.Inside(c).ForceUnlock(ctx, "held", harness.Shown(held))
+				return err
+			}, false},
 		} {
 			synctest.Wait()
 			call := x.call
 			log.Reset()
 			attempts = nil
-			for _, m := range d.masters[1:] {
-				m.freeze()
+			for _, m := range d.Masters[1:] {
+				m.Freeze()
 			}
 			stop := errors.New("the user pressed stop")
-			ctx, cancel := context.WithCancelCause(background)
+			ctx, cancel := context.WithCancelCause(context.Background())
 			time.AfterFunc(100*time.Millisecond, func() { cancel(stop) })
 			start := time.Now()
 			err := x.do(ctx)
-			requireErr(t, err, context.Canceled, stop)
-			if errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrHeld) || errors.Is(err, ErrNotAcquired) != x.acquires && call != "ForceUnlock" || strings.Contains(err.Error(), "no quorum") {
+			harness.RequireErr(t, err, context.Canceled, stop)
+			if errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, redlock.ErrHeld) || errors.Is(err, redlock.ErrNotAcquired) != x.acquires && call != "ForceUnlock" || strings.Contains(err.Error(), "no quorum") {
 				t.Errorf("%s: %v", call, err)
 			}
 			if took := time.Since(start); took != 100*time.Millisecond {
@@ -229,12 +134,12 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 				t.Errorf("%s: no attempt is told", call)
 			}
 			for _, err := range attempts {
-				if !errors.Is(err, context.Canceled) || errors.Is(err, ErrNoQuorum) || !errors.Is(err, ErrNotAcquired) {
+				if !errors.Is(err, context.Canceled) || errors.Is(err, redlock.ErrNoQuorum) || !errors.Is(err, redlock.ErrNotAcquired) {
 					t.Errorf("%s: told %v", call, err)
 				}
 			}
-			for _, m := range d.masters[1:] {
-				m.thaw()
+			for _, m := range d.Masters[1:] {
+				m.Thaw()
 			}
 			time.Sleep(time.Second)
 		}
@@ -244,69 +149,69 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 // A waiter that leaves is told what the masters had decided before.
 func TestAWaiterThatLeavesKnowsTheLastVerdict(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		held := mustTry(t, d.reached(), "job", WithTTL(2*time.Second), WithoutWatchdog())
-		c := d.reached()
-		ctx, cancel := context.WithCancel(background)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		held := harness.MustTry(t, d.Reached(), "job", redlock.WithTTL(2*time.Second), redlock.WithoutWatchdog())
+		c := d.Reached()
+		ctx, cancel := context.WithCancel(context.Background())
 		waiter := make(chan error, 1)
 		go func() {
 			_, err := c.Lock(ctx, "job")
 			waiter <- err
 		}()
 		time.Sleep(1900 * time.Millisecond)
-		for _, m := range d.masters {
-			m.freeze()
+		for _, m := range d.Masters {
+			m.Freeze()
 		}
 		time.Sleep(200 * time.Millisecond) // it asks again at the end of the lease
 		cancel()
 		err := <-waiter
-		requireErr(t, err, ErrNotAcquired, ErrHeld, context.Canceled)
-		if errors.Is(err, ErrNoQuorum) {
+		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld, context.Canceled)
+		if errors.Is(err, redlock.ErrNoQuorum) {
 			t.Error(err)
 		}
-		for _, m := range d.masters {
-			m.thaw()
+		for _, m := range d.Masters {
+			m.Thaw()
 		}
-		requireErr(t, held.Unlock(background), ErrExpired)
+		harness.RequireErr(t, held.Unlock(context.Background()), redlock.ErrExpired)
 	})
 }
 
 // What an error says is one line, says nothing twice, and names no context that has not ended.
 func TestErrorsSayOnceWhatIsSo(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
 		lost := func(name string) error {
-			return c.Do(background, name, func(ctx context.Context, _ fence.Token) error {
-				d.drop(c, name, 0, 1, 2)
+			return c.Do(context.Background(), name, func(ctx context.Context, _ fence.Token) error {
+				d.Drop(c, name, 0, 1, 2)
 				<-ctx.Done()
 				return fmt.Errorf("work stopped: %w", context.Cause(ctx))
 			})
 		}
-		held := mustTry(t, d.reached(), "held", WithTTL(10*time.Second))
-		defer held.Unlock(background)
-		_, waited := c.Lock(background, "held", WithWait(1500*time.Millisecond))
-		_, waitedAll := c.LockAll(background, []string{"free", "held"}, WithWait(20*time.Second))
-		stopped, stop := context.WithCancelCause(background)
+		held := harness.MustTry(t, d.Reached(), "held", redlock.WithTTL(10*time.Second))
+		defer held.Unlock(context.Background())
+		_, waited := c.Lock(context.Background(), "held", redlock.WithWait(1500*time.Millisecond))
+		_, waitedAll := c.LockAll(context.Background(), []string{"free", "held"}, redlock.WithWait(20*time.Second))
+		stopped, stop := context.WithCancelCause(context.Background())
 		stop(errors.New("the user pressed stop"))
 		_, left := c.Lock(stopped, "job")
-		few := &deployment{t: t, virtual: true, epoch: d.epoch, masters: d.masters[:1]}
-		_, short := few.stranger().TryLock(background, "job")
-		_, bad := New(nil, WithTTL(1), WithDrift(2))
+		few := &harness.Deployment{T: t, Virtual: true, Epoch: d.Epoch, Masters: d.Masters[:1]}
+		_, short := few.Stranger().TryLock(context.Background(), "job")
+		_, bad := redlock.New(nil, redlock.WithTTL(1), redlock.WithDrift(2))
 		for claim, x := range map[string]struct {
 			err       error
 			want      string // at its beginning
 			is        []error
 			says, not []string
 		}{
-			"a lost lock":        {lost("job"), "work stopped: redlock: lock lost", []error{ErrLost}, nil, nil},
-			"a wait":             {waited, "redlock: not acquired within 1.5s: held by another (acquire \"held\", lease ends in ", []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, []string{" unless renewed or released"}, []string{"deadline"}},
-			"a wait for a set":   {waitedAll, "redlock: not acquired within 20s: held by another", []error{ErrNotAcquired, ErrHeld, context.DeadlineExceeded}, nil, []string{"deadline"}},
-			"a caller that left": {left, "redlock: not acquired: context canceled: the user pressed stop", []error{ErrNotAcquired, context.Canceled}, nil, nil},
-			"a short list":       {short, "redlock: no quorum of masters", []error{ErrNotAcquired, ErrNoQuorum}, []string{"need 2 masters, given 1"}, nil},
-			"bad options":        {bad, "redlock: invalid number of masters 0: must be 1 to 31, 5 as a rule; invalid drift 2: must be at least 0 and below 1", []error{ErrBadOption}, nil, nil},
+			"a lost lock":        {lost("job"), "work stopped: redlock: lock lost", []error{redlock.ErrLost}, nil, nil},
+			"a wait":             {waited, "redlock: not acquired within 1.5s: held by another (acquire \"held\", lease ends in ", []error{redlock.ErrNotAcquired, redlock.ErrHeld, context.DeadlineExceeded}, []string{" unless renewed or released"}, []string{"deadline"}},
+			"a wait for a set":   {waitedAll, "redlock: not acquired within 20s: held by another", []error{redlock.ErrNotAcquired, redlock.ErrHeld, context.DeadlineExceeded}, nil, []string{"deadline"}},
+			"a caller that left": {left, "redlock: not acquired: context canceled: the user pressed stop", []error{redlock.ErrNotAcquired, context.Canceled}, nil, nil},
+			"a short list":       {short, "redlock: no quorum of masters", []error{redlock.ErrNotAcquired, redlock.ErrNoQuorum}, []string{"need 2 masters, given 1"}, nil},
+			"bad options":        {bad, "redlock: invalid number of masters 0: must be 1 to 31, 5 as a rule; invalid drift 2: must be at least 0 and below 1", []error{redlock.ErrBadOption}, nil, nil},
 		} {
-			requireErr(t, x.err, x.is...)
+			harness.RequireErr(t, x.err, x.is...)
 			text := x.err.Error()
 			if !strings.HasPrefix(text, x.want) || strings.Contains(text, "\n") || strings.Count(text, "lock lost") > 1 || strings.Count(text, "within") > 1 {
 				t.Errorf("%s: %q, want %q and no more of that", claim, text, x.want)
@@ -329,55 +234,55 @@ func TestErrorsSayOnceWhatIsSo(t *testing.T) {
 // in the middle of asking.
 func TestAWaiterThatNeverAskedIsNotAcquired(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached(WithRequestTimeout(2 * time.Second))
-		for _, m := range d.masters {
-			m.freeze()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached(redlock.WithRequestTimeout(2 * time.Second))
+		for _, m := range d.Masters {
+			m.Freeze()
 		}
-		first := goLock(t, c, "job")
+		first := harness.GoLock(t, c, "job")
 		synctest.Wait()
-		_, err := c.Lock(background, "job", WithWait(time.Second))
-		requireErr(t, err, ErrNotAcquired, context.DeadlineExceeded)
-		for _, m := range d.masters {
-			m.thaw()
+		_, err := c.Lock(context.Background(), "job", redlock.WithWait(time.Second))
+		harness.RequireErr(t, err, redlock.ErrNotAcquired, context.DeadlineExceeded)
+		for _, m := range d.Masters {
+			m.Thaw()
 		}
-		must(t, have(t, first).Unlock(background))
+		harness.Must(t, harness.Have(t, first).Unlock(context.Background()))
 	})
 }
 
 // Trap 11: granted by a quorum, but so late that nothing of the lease is left.
 func TestTooSlowIsNoHold(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached(WithTTL(300*time.Millisecond), WithRequestTimeout(290*time.Millisecond))
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached(redlock.WithTTL(300*time.Millisecond), redlock.WithRequestTimeout(290*time.Millisecond))
 		for _, slow := range []struct {
 			by   time.Duration
 			want error
-		}{{200 * time.Millisecond, nil}, {280 * time.Millisecond, ErrTooSlow}} {
-			for _, m := range d.masters {
-				m.freeze()
+		}{{200 * time.Millisecond, nil}, {280 * time.Millisecond, redlock.ErrTooSlow}} {
+			for _, m := range d.Masters {
+				m.Freeze()
 			}
 			time.AfterFunc(slow.by, func() {
-				for _, m := range d.masters {
-					m.thaw()
+				for _, m := range d.Masters {
+					m.Thaw()
 				}
 			})
 			start := time.Now()
-			lock, err := c.TryLock(background, "job", WithoutWatchdog())
+			lock, err := c.TryLock(context.Background(), "job", redlock.WithoutWatchdog())
 			if slow.want != nil {
-				requireErr(t, err, ErrNotAcquired, slow.want)
+				harness.RequireErr(t, err, redlock.ErrNotAcquired, slow.want)
 				time.Sleep(time.Millisecond)
-				if got := d.holders("job"); got != "000" {
+				if got := d.Holders("job"); got != "000" {
 					t.Errorf("held on %s", got)
 				}
 				continue
 			}
-			must(t, err)
+			harness.Must(t, err)
 			// Counted from before the request was sent, not from when it was answered.
 			if left := time.Until(lock.Until()); left > 300*time.Millisecond-slow.by {
 				t.Errorf("%v left %v after the start", left, time.Since(start))
 			}
-			must(t, lock.Unlock(background))
+			harness.Must(t, lock.Unlock(context.Background()))
 		}
 	})
 }
@@ -386,7 +291,7 @@ func TestTooSlowIsNoHold(t *testing.T) {
 func TestAMastersWordsArePrintable(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -414,11 +319,11 @@ func TestAMastersWordsArePrintable(t *testing.T) {
 		}
 	}
 	down := make(chan error, 1)
-	c, err := Open([]string{"redis://" + l.Addr().String()}, WithObserver(Observer{MasterDown: func(m MasterStatus) { down <- m.Err }}))
-	must(t, err)
+	c, err := redlock.Open([]string{"redis://" + l.Addr().String()}, redlock.WithObserver(redlock.Observer{MasterDown: func(m redlock.MasterStatus) { down <- m.Err }}))
+	harness.Must(t, err)
 	defer c.Close()
 	_, err = c.TryLock(t.Context(), "a")
 	check("TryLock", err)
 	check("MasterDown", <-down)
-	check("found", c.found(t.Context(), 0))
+	check("found", harness.Found(t.Context(), c, 0))
 }

@@ -1,4 +1,4 @@
-package redlock
+package redlock_test
 
 import (
 	"context"
@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/identity"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
@@ -24,18 +26,18 @@ import (
 
 // The token that is returned is between the old holder's and that of the one that waits, who is
 // called. The old holder believes in its lock until it renews.
-func forceUnlock(t *testing.T, d *deployment) {
-	old, operator, next := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
+func forceUnlock(t *testing.T, d *harness.Deployment) {
+	old, operator, next := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	for range 3 {
-		lock := mustTry(t, old, "job", WithoutWatchdog())
+		lock := harness.MustTry(t, old, "job", redlock.WithoutWatchdog())
 		inner := mustTry2(t, old, lock.Context(), "job")
-		settled(t, old)
-		waiter := goLock(t, next, "job")
-		d.inLine("job", 1)
-		token := mustForce(t, operator, "job", lock)
+		harness.Settled(t, old)
+		waiter := harness.GoLock(t, next, "job")
+		d.InLine("job", 1)
+		token := harness.MustForce(t, operator, "job", lock)
 		started := time.Now()
-		served := have(t, waiter)
-		if took := time.Since(started); took > d.either(100*time.Millisecond, limits.DefaultTTL/2) {
+		served := harness.Have(t, waiter)
+		if took := time.Since(started); took > d.Either(100*time.Millisecond, limits.DefaultTTL/2) {
 			t.Errorf("the one that waits was served after %v: nobody called it", took)
 		}
 		if !(lock.Token() < token && token < served.Token()) {
@@ -44,216 +46,216 @@ func forceUnlock(t *testing.T, d *deployment) {
 		if !lock.Valid() || !inner.Valid() {
 			t.Error("the old holder knows, and nobody told it")
 		}
-		if v, _ := operator.Verify(background, "job", lock.Token()); v != VerifyStale {
+		if v, _ := operator.Verify(context.Background(), "job", lock.Token()); v != redlock.VerifyStale {
 			t.Errorf("its token is %v", v)
 		}
-		requireErr(t, lock.Extend(background, d.ttl()), ErrLost)
-		requireErr(t, context.Cause(inner.Context()), ErrLost)
-		requireErr(t, inner.Unlock(background), ErrLost)
-		requireErr(t, lock.Unlock(background), ErrLost)
-		if v, err := operator.Verify(background, "job", served.Token()); v != VerifyValid {
+		harness.RequireErr(t, lock.Extend(context.Background(), d.TTL()), redlock.ErrLost)
+		harness.RequireErr(t, context.Cause(inner.Context()), redlock.ErrLost)
+		harness.RequireErr(t, inner.Unlock(context.Background()), redlock.ErrLost)
+		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
+		if v, err := operator.Verify(context.Background(), "job", served.Token()); v != redlock.VerifyValid {
 			t.Errorf("the next one's token is %v, %v", v, err)
 		}
-		must(t, served.Unlock(background))
-		requireFree(t, d, "job")
+		harness.Must(t, served.Unlock(context.Background()))
+		harness.RequireFree(t, d, "job")
 	}
-	d.inLine("job", 0)
+	d.InLine("job", 0)
 }
 
 // The watchdog finds out by itself, long before the lease ends.
-func forcedHolderIsTold(t *testing.T, d *deployment) {
-	old, operator := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, old, "job", WithTTL(2*d.ttl()))
-	token := mustForce(t, operator, "job", lock)
-	within(t, "the holder is told", lock.Context().Done())
-	requireErr(t, context.Cause(lock.Context()), ErrLost)
-	requireErr(t, lock.Unlock(background), ErrLost)
-	if again := mustForce(t, operator, "job"); again <= token {
+func forcedHolderIsTold(t *testing.T, d *harness.Deployment) {
+	old, operator := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, old, "job", redlock.WithTTL(2*d.TTL()))
+	token := harness.MustForce(t, operator, "job", lock)
+	harness.Within(t, "the holder is told", lock.Context().Done())
+	harness.RequireErr(t, context.Cause(lock.Context()), redlock.ErrLost)
+	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
+	if again := harness.MustForce(t, operator, "job"); again <= token {
 		t.Errorf("of a name that nobody has: token %v after %v", again, token)
 	}
-	requireFree(t, d, "job")
+	harness.RequireFree(t, d, "job")
 }
 
 // Who came after the inspection keeps the lock, whatever is left of the one before.
-func forceTakesOnlyWhatWasShown(t *testing.T, d *deployment) {
-	old, operator, rival := d.reached(), d.reached(), d.reached()
-	first := mustTry(t, old, "job")
-	settled(t, old)
+func forceTakesOnlyWhatWasShown(t *testing.T, d *harness.Deployment) {
+	old, operator, rival := d.Reached(), d.Reached(), d.Reached()
+	first := harness.MustTry(t, old, "job")
+	harness.Settled(t, old)
 	key := script.KeysOf(limits.DefaultPrefix, "job", "").Lock
-	value := d.raw[0].Get(background, key).Val()
-	must(t, first.Unlock(background))
-	requireFree(t, d, "job")
-	second := mustTry(t, rival, "job", WithoutWatchdog())
-	settled(t, rival)
-	for _, r := range d.raw[3:] { // where a release was lost
-		must(t, r.Set(background, key, value, time.Minute).Err())
+	value := d.Raw[0].Get(context.Background(), key).Val()
+	harness.Must(t, first.Unlock(context.Background()))
+	harness.RequireFree(t, d, "job")
+	second := harness.MustTry(t, rival, "job", redlock.WithoutWatchdog())
+	harness.Settled(t, rival)
+	for _, r := range d.Raw[3:] { // where a release was lost
+		harness.Must(t, r.Set(context.Background(), key, value, time.Minute).Err())
 	}
-	token, err := operator.forceUnlock(background, "job", shown(first))
-	requireErr(t, err, ErrHeld)
-	if q, _ := errors.AsType[*QuorumError](err); q.Op == opForceUnlock || token != 0 {
+	token, err := harness.Inside(operator).ForceUnlock(context.Background(), "job", harness.Shown(first))
+	harness.RequireErr(t, err, redlock.ErrHeld)
+	if q, _ := errors.AsType[*redlock.QuorumError](err); q.Op == "force unlock" || token != 0 {
 		t.Errorf("token %v, %v", token, err)
 	}
-	settled(t, operator)
-	d.inLine("job", 0)
-	for i, r := range d.raw {
-		want := second.h.ID
+	harness.Settled(t, operator)
+	d.InLine("job", 0)
+	for i, r := range d.Raw {
+		want := harness.Hold(second).ID
 		if i >= 3 {
 			want = ""
 		}
-		if l := lockOn(t, r, "job"); l.owner != want {
+		if l := harness.LockOn(t, r, "job"); l.Owner != want {
 			t.Errorf("master %d has %v, want owner %q", i, l, want)
 		}
 	}
-	must(t, second.Extend(background, limits.DefaultTTL))
-	must(t, second.Unlock(background))
+	harness.Must(t, second.Extend(context.Background(), limits.DefaultTTL))
+	harness.Must(t, second.Unlock(context.Background()))
 }
 
 // Two masters are down when the lock is taken, and have it yet when they come back. The old
 // holder renews there, does not hear from a third, and repairs what the others lost: but those
 // refuse it.
-func forcedHolderStaysOut(t *testing.T, d *deployment) {
-	old, operator := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, old, "job", WithoutWatchdog())
-	settled(t, old)
-	for _, m := range d.masters[3:] {
-		m.die()
+func forcedHolderStaysOut(t *testing.T, d *harness.Deployment) {
+	old, operator := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, old, "job", redlock.WithoutWatchdog())
+	harness.Settled(t, old)
+	for _, m := range d.Masters[3:] {
+		m.Die()
 	}
-	token := mustForce(t, operator, "job", lock)
-	eventually(t, "no master is asked any more", func() bool { // else those that come back are
-		return !slices.ContainsFunc(operator.masters, func(m *master.Master) bool { return m.Unanswered() > 0 })
+	token := harness.MustForce(t, operator, "job", lock)
+	harness.Eventually(t, "no master is asked any more", func() bool { // else those that come back are
+		return !slices.ContainsFunc(harness.Inside(operator).Masters, func(m *master.Master) bool { return m.Unanswered() > 0 })
 	})
-	for _, m := range d.masters[3:] {
-		m.revive()
+	for _, m := range d.Masters[3:] {
+		m.Revive()
 	}
-	eventually(t, "the old holder reaches all", func() bool { return allUp(old) })
-	if got := d.holders("job"); got != "00011" {
+	harness.Eventually(t, "the old holder reaches all", func() bool { return harness.AllUp(old) })
+	if got := d.Holders("job"); got != "00011" {
 		t.Fatalf("held on %s", got)
 	}
-	d.masters[2].freeze()
+	d.Masters[2].Freeze()
 	for i := range 4 {
-		err := lock.Extend(background, limits.DefaultTTL)
+		err := lock.Extend(context.Background(), limits.DefaultTTL)
 		if err == nil {
 			t.Fatalf("renewal %d: the old holder has a quorum again", i)
 		}
-		requireErr(t, err, ErrNoQuorum)
+		harness.RequireErr(t, err, redlock.ErrNoQuorum)
 	}
-	if got := d.holders("job"); !strings.HasPrefix(got, "00") {
+	if got := d.Holders("job"); !strings.HasPrefix(got, "00") {
 		t.Errorf("held on %s", got)
 	}
-	d.masters[2].thaw()
-	eventually(t, "the old holder is told", func() bool { return errors.Is(lock.Extend(background, limits.DefaultTTL), ErrLost) })
-	next, err := operator.Lock(background, "job", WithWait(patience))
-	must(t, err)
+	d.Masters[2].Thaw()
+	harness.Eventually(t, "the old holder is told", func() bool { return errors.Is(lock.Extend(context.Background(), limits.DefaultTTL), redlock.ErrLost) })
+	next, err := operator.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
+	harness.Must(t, err)
 	if !(lock.Token() < token && token < next.Token()) {
 		t.Errorf("tokens %v, %v and %v do not grow", lock.Token(), token, next.Token())
 	}
-	must(t, next.Unlock(background))
-	requireErr(t, lock.Unlock(background), ErrLost)
+	harness.Must(t, next.Unlock(context.Background()))
+	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
 }
 
 // With too few masters the holder may stay, and another try takes the lock.
-func forceNeedsAQuorum(t *testing.T, d *deployment) {
-	old, operator := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, old, "job", WithoutWatchdog())
-	settled(t, old)
-	for _, m := range d.masters[2:] {
-		m.die()
+func forceNeedsAQuorum(t *testing.T, d *harness.Deployment) {
+	old, operator := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, old, "job", redlock.WithoutWatchdog())
+	harness.Settled(t, old)
+	for _, m := range d.Masters[2:] {
+		m.Die()
 	}
-	token, err := operator.forceUnlock(background, "job", shown(lock))
-	requireErr(t, err, ErrNoQuorum)
-	if q, _ := errors.AsType[*QuorumError](err); token != 0 || q.Op != opForceUnlock || len(q.Votes) != 5 {
+	token, err := harness.Inside(operator).ForceUnlock(context.Background(), "job", harness.Shown(lock))
+	harness.RequireErr(t, err, redlock.ErrNoQuorum)
+	if q, _ := errors.AsType[*redlock.QuorumError](err); token != 0 || q.Op != "force unlock" || len(q.Votes) != 5 {
 		t.Errorf("token %v, %v", token, err)
 	}
-	for _, m := range d.masters[2:] {
-		m.revive()
+	for _, m := range d.Masters[2:] {
+		m.Revive()
 	}
-	eventually(t, "all masters are reached", func() bool { return allUp(old) && allUp(operator) })
-	must(t, lock.Extend(background, limits.DefaultTTL))
-	token, err = operator.forceUnlock(background, "job", shown(lock))
-	must(t, err)
+	harness.Eventually(t, "all masters are reached", func() bool { return harness.AllUp(old) && harness.AllUp(operator) })
+	harness.Must(t, lock.Extend(context.Background(), limits.DefaultTTL))
+	token, err = harness.Inside(operator).ForceUnlock(context.Background(), "job", harness.Shown(lock))
+	harness.Must(t, err)
 	if token <= lock.Token() {
 		t.Errorf("token %v after %v", token, lock.Token())
 	}
-	requireErr(t, lock.Extend(background, limits.DefaultTTL), ErrLost)
-	requireFree(t, d, "job")
+	harness.RequireErr(t, lock.Extend(context.Background(), limits.DefaultTTL), redlock.ErrLost)
+	harness.RequireFree(t, d, "job")
 }
 
 // All readers that are shown are taken out, and no other.
-func forceOutReaders(t *testing.T, d *deployment) {
-	a, b, operator := d.reached(), d.reached(), d.reached()
-	read := func(c *Client) *Lock {
-		lock, err := c.TryRLock(background, "job", WithoutWatchdog())
-		must(t, err)
-		settled(t, c)
+func forceOutReaders(t *testing.T, d *harness.Deployment) {
+	a, b, operator := d.Reached(), d.Reached(), d.Reached()
+	read := func(c *redlock.Client) *redlock.Lock {
+		lock, err := c.TryRLock(context.Background(), "job", redlock.WithoutWatchdog())
+		harness.Must(t, err)
+		harness.Settled(t, c)
 		return lock
 	}
 	one, two := read(a), read(b)
 	late := read(b)
-	token, err := operator.forceUnlock(background, "job", shown(one, two))
-	requireErr(t, err, ErrHeld)
+	token, err := harness.Inside(operator).ForceUnlock(context.Background(), "job", harness.Shown(one, two))
+	harness.RequireErr(t, err, redlock.ErrHeld)
 	if token != 0 {
 		t.Errorf("token %v", token)
 	}
-	for _, lock := range []*Lock{one, two} {
-		requireErr(t, lock.Extend(background, d.ttl()), ErrLost)
+	for _, lock := range []*redlock.Lock{one, two} {
+		harness.RequireErr(t, lock.Extend(context.Background(), d.TTL()), redlock.ErrLost)
 	}
-	must(t, late.Extend(background, limits.DefaultTTL))
+	harness.Must(t, late.Extend(context.Background(), limits.DefaultTTL))
 
-	waiter := goLock(t, a, "job")
-	d.inLine("job", 1)
-	token = mustForce(t, operator, "job", late)
-	writer := have(t, waiter)
+	waiter := harness.GoLock(t, a, "job")
+	d.InLine("job", 1)
+	token = harness.MustForce(t, operator, "job", late)
+	writer := harness.Have(t, waiter)
 	if token <= late.LastToken() || writer.Token() <= token {
 		t.Errorf("tokens: a reader knew of %v, then %v, then %v", late.LastToken(), token, writer.Token())
 	}
-	requireErr(t, late.Extend(background, d.ttl()), ErrLost)
-	must(t, writer.Unlock(background))
-	requireFree(t, d, "job")
-	d.inLine("job", 0)
+	harness.RequireErr(t, late.Extend(context.Background(), d.TTL()), redlock.ErrLost)
+	harness.Must(t, writer.Unlock(context.Background()))
+	harness.RequireFree(t, d, "job")
+	d.InLine("job", 0)
 }
 
 // What lingers is taken too, if it is what was shown.
-func forceEndsLingering(t *testing.T, d *deployment) {
-	old, operator, next := d.reached(), d.reached(), d.reached()
-	linger := func() *Lock {
-		lock := mustTry(t, old, "job", WithHoldAtLeast(limits.DefaultMaxTTL/2))
-		settled(t, old)
-		must(t, lock.Unlock(background))
-		settled(t, old)
+func forceEndsLingering(t *testing.T, d *harness.Deployment) {
+	old, operator, next := d.Reached(), d.Reached(), d.Reached()
+	linger := func() *redlock.Lock {
+		lock := harness.MustTry(t, old, "job", redlock.WithHoldAtLeast(limits.DefaultMaxTTL/2))
+		harness.Settled(t, old)
+		harness.Must(t, lock.Unlock(context.Background()))
+		harness.Settled(t, old)
 		return lock
 	}
 	lock := linger()
-	waiter := goLock(t, next, "job")
-	d.inLine("job", 1)
+	waiter := harness.GoLock(t, next, "job")
+	d.InLine("job", 1)
 	started := time.Now()
-	token := mustForce(t, operator, "job", lock)
-	served := have(t, waiter)
-	if took := time.Since(started); took > d.either(100*time.Millisecond, limits.DefaultMaxTTL/4) {
+	token := harness.MustForce(t, operator, "job", lock)
+	served := harness.Have(t, waiter)
+	if took := time.Since(started); took > d.Either(100*time.Millisecond, limits.DefaultMaxTTL/4) {
 		t.Errorf("the one that waits was served after %v", took)
 	}
 	if !(lock.Token() < token && token < served.Token()) {
 		t.Errorf("tokens %v, %v and %v do not grow", lock.Token(), token, served.Token())
 	}
-	must(t, served.Unlock(background))
-	requireFree(t, d, "job")
+	harness.Must(t, served.Unlock(context.Background()))
+	harness.RequireFree(t, d, "job")
 
 	later := linger()
-	_, err := operator.forceUnlock(background, "job", shown(lock))
-	requireErr(t, err, ErrHeld)
-	for i, r := range d.raw {
-		if value := r.Get(background, script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Val(); !strings.HasPrefix(value, "- "+later.h.ID) {
+	_, err := harness.Inside(operator).ForceUnlock(context.Background(), "job", harness.Shown(lock))
+	harness.RequireErr(t, err, redlock.ErrHeld)
+	for i, r := range d.Raw {
+		if value := r.Get(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Val(); !strings.HasPrefix(value, "- "+harness.Hold(later).ID) {
 			t.Errorf("another one that lingers: master %d has %q", i, value)
 		}
 	}
-	mustForce(t, operator, "job", later)
-	requireFree(t, d, "job")
+	harness.MustForce(t, operator, "job", later)
+	harness.RequireFree(t, d, "job")
 }
 
 // Clients contend, masters die, and an operator takes the lock again and again: each token is above
 // all that were known when it was asked for.
 func TestTokensGrowUnderForce(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		var known atomic.Uint64
 		grows := func(before uint64, token fence.Token) {
 			if uint64(token) <= before {
@@ -262,13 +264,13 @@ func TestTokensGrowUnderForce(t *testing.T) {
 			for was := known.Load(); was < uint64(token) && !known.CompareAndSwap(was, uint64(token)); was = known.Load() {
 			}
 		}
-		over, end := context.WithTimeout(background, 20*time.Second)
+		over, end := context.WithTimeout(context.Background(), 20*time.Second)
 		defer end()
 		var all sync.WaitGroup
 		var served, forced, lost atomic.Int64
-		var last atomic.Pointer[Lock]
+		var last atomic.Pointer[redlock.Lock]
 		for range 4 {
-			c := d.reached(WithTTL(d.ttl()), WithRequestTimeout(d.request()))
+			c := d.Reached(redlock.WithTTL(d.TTL()), redlock.WithRequestTimeout(d.Request()))
 			all.Go(func() {
 				for over.Err() == nil {
 					before := known.Load()
@@ -279,24 +281,24 @@ func TestTokensGrowUnderForce(t *testing.T) {
 					grows(before, lock.Token())
 					last.Store(lock)
 					served.Add(1)
-					time.Sleep(time.Duration(rand.IntN(int(d.ttl()))))
-					if err := lock.Unlock(background); errors.Is(err, ErrLost) {
+					time.Sleep(time.Duration(rand.IntN(int(d.TTL()))))
+					if err := lock.Unlock(context.Background()); errors.Is(err, redlock.ErrLost) {
 						lost.Add(1)
 					}
 				}
 			})
 		}
-		operator := d.reached(WithTTL(d.ttl()), WithRequestTimeout(d.request()))
+		operator := d.Reached(redlock.WithTTL(d.TTL()), redlock.WithRequestTimeout(d.Request()))
 		all.Go(func() {
 			for over.Err() == nil {
-				time.Sleep(time.Duration(rand.IntN(int(d.ttl()))))
+				time.Sleep(time.Duration(rand.IntN(int(d.TTL()))))
 				holder := last.Load()
 				if holder == nil {
 					continue
 				}
 				time.Sleep(time.Duration(rand.IntN(int(100 * time.Millisecond))))
 				before := known.Load()
-				if token, _ := operator.forceUnlock(over, "job", shown(holder)); token.Valid() {
+				if token, _ := harness.Inside(operator).ForceUnlock(over, "job", harness.Shown(holder)); token.Valid() {
 					grows(before, token)
 					forced.Add(1)
 				}
@@ -304,14 +306,14 @@ func TestTokensGrowUnderForce(t *testing.T) {
 		})
 		all.Go(func() {
 			for over.Err() == nil {
-				for _, m := range d.masters[:2] {
-					m.die()
-					time.Sleep(time.Duration(rand.IntN(int(d.ttl()))))
+				for _, m := range d.Masters[:2] {
+					m.Die()
+					time.Sleep(time.Duration(rand.IntN(int(d.TTL()))))
 				}
-				for _, m := range d.masters[:2] {
-					m.revive()
+				for _, m := range d.Masters[:2] {
+					m.Revive()
 				}
-				time.Sleep(time.Duration(rand.IntN(int(d.ttl()))))
+				time.Sleep(time.Duration(rand.IntN(int(d.TTL()))))
 			}
 		})
 		all.Wait()
@@ -325,23 +327,23 @@ func TestTokensGrowUnderForce(t *testing.T) {
 // What the old holder has under way is refused for as long as its lease may last.
 func TestForcedOwnersAreMarked(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		old, operator := d.reached(WithTTL(limits.DefaultMaxTTL)), d.reached()
-		lock := mustTry(t, old, "job", WithoutWatchdog())
-		settled(t, old)
-		h := lock.h
-		mustForce(t, operator, "job", lock)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		old, operator := d.Reached(redlock.WithTTL(limits.DefaultMaxTTL)), d.Reached()
+		lock := harness.MustTry(t, old, "job", redlock.WithoutWatchdog())
+		harness.Settled(t, old)
+		h := harness.Hold(lock)
+		harness.MustForce(t, operator, "job", lock)
 		for _, wait := range []time.Duration{0, limits.DefaultMaxTTL + lease.GoneTTL} {
 			time.Sleep(wait)
-			for i, r := range d.raw {
-				for _, call := range []script.Call{h.AcquireCall(h.Terms(), nowhere), h.RepairCall(1, h.Terms()), h.ExtendCall(h.Terms()), h.ReenterCall(2, h.Terms())} {
-					if v, _ := callIn(script.BatchSource, r, call); v.Answer == script.Granted {
+			for i, r := range d.Raw {
+				for _, call := range []script.Call{h.AcquireCall(h.Terms(), lease.Place{}), h.RepairCall(1, h.Terms()), h.ExtendCall(h.Terms()), h.ReenterCall(2, h.Terms())} {
+					if v, _ := harness.CallIn(script.BatchSource, r, call); v.Answer == script.Granted {
 						t.Errorf("after %v master %d grants %s", wait, i, call.Name)
 					}
 				}
 			}
 		}
-		if got := d.holders("job"); got != "000" {
+		if got := d.Holders("job"); got != "000" {
 			t.Errorf("held on %s", got)
 		}
 	})
@@ -351,8 +353,8 @@ func TestForcedOwnersAreMarked(t *testing.T) {
 // the acquire, in another batch, was not.
 func TestForceUnlockNeedsAllToBeOut(t *testing.T) {
 	t.Parallel()
-	d, proxies := proxied(t, 3)
-	c := faultClient(d)
+	d, proxies := harness.Proxied(t, 3)
+	c := harness.FaultClient(d)
 	var readers []core.Acquisition
 	for range master.MaxGroup { // the acquire leaves behind them, in a batch of its own
 		owner := identity.NewOwner(identity.NewClient())
@@ -360,60 +362,60 @@ func TestForceUnlockNeedsAllToBeOut(t *testing.T) {
 	}
 	var cuts []*faultproxy.Fault
 	for _, p := range proxies[:2] {
-		cuts = append(cuts, p.Add(on(script.Undo, 0, faultproxy.CutBeforeRequest)))
+		cuts = append(cuts, p.Add(harness.On(script.Undo, 0, faultproxy.CutBeforeRequest)))
 	}
-	token, err := c.forceUnlock(background, "job", readers)
-	requireErr(t, err, ErrNoQuorum)
-	if q, _ := errors.AsType[*QuorumError](err); token != 0 || q.Op != opForceUnlock {
+	token, err := harness.Inside(c).ForceUnlock(context.Background(), "job", readers)
+	harness.RequireErr(t, err, redlock.ErrNoQuorum)
+	if q, _ := errors.AsType[*redlock.QuorumError](err); token != 0 || q.Op != "force unlock" {
 		t.Errorf("token %v, %v", token, err)
 	}
 	for _, cut := range cuts {
 		cut.Remove()
 	}
-	requireFree(t, d, "job")
-	_, err = c.forceUnlock(background, "job", readers)
-	must(t, err)
+	harness.RequireFree(t, d, "job")
+	_, err = harness.Inside(c).ForceUnlock(context.Background(), "job", readers)
+	harness.Must(t, err)
 }
 
 // A slot is a name like any other here, and the holder may be the client's own.
 func TestForceUnlockOfASlot(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		lock := mustTry(t, c, "job", WithSlots(1), WithoutWatchdog())
-		waiter := goLock(t, c, "job", WithSlots(1))
-		settled(t, c)
-		if token := mustForce(t, c, lock.Name(), lock); token <= lock.Token() {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		lock := harness.MustTry(t, c, "job", redlock.WithSlots(1), redlock.WithoutWatchdog())
+		waiter := harness.GoLock(t, c, "job", redlock.WithSlots(1))
+		harness.Settled(t, c)
+		if token := harness.MustForce(t, c, lock.Name(), lock); token <= lock.Token() {
 			t.Errorf("token %v after %v", token, lock.Token())
 		}
-		requireErr(t, lock.Unlock(background), ErrLost)
-		must(t, have(t, waiter).Unlock(background))
-		requireFree(t, d, "job~slot1")
+		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
+		harness.Must(t, harness.Have(t, waiter).Unlock(context.Background()))
+		harness.RequireFree(t, d, "job~slot1")
 	})
 }
 
 // The acquisition of a ForceUnlock is no caller's: an observer is told of the failed attempts and holds of callers only.
 func TestAnObserverIsNotToldOfAForceUnlock(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		var events recorder
-		holder, rival := d.reached(), d.reached()
-		operator := d.reached(WithObserver(Observer{
-			Acquired:      func(_ context.Context, a Acquisition) { events.note("acquired %s", a.Name) },
-			AttemptFailed: func(_ context.Context, a FailedAttempt) { events.note("failed %s", a.Name) },
-			Ended:         func(_ context.Context, e HoldEnd) { events.note("ended %s", e.Name) },
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var events harness.Recorder
+		holder, rival := d.Reached(), d.Reached()
+		operator := d.Reached(redlock.WithObserver(redlock.Observer{
+			Acquired:      func(_ context.Context, a redlock.Acquisition) { events.Note("acquired %s", a.Name) },
+			AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) { events.Note("failed %s", a.Name) },
+			Ended:         func(_ context.Context, e redlock.HoldEnd) { events.Note("ended %s", e.Name) },
 		}))
-		lock := mustTry(t, holder, "job")
-		settled(t, holder)
-		token := mustForce(t, operator, "job", lock)
+		lock := harness.MustTry(t, holder, "job")
+		harness.Settled(t, holder)
+		token := harness.MustForce(t, operator, "job", lock)
 		if token <= lock.Token() {
 			t.Errorf("token %v, taken from %v", token, lock.Token())
 		}
-		mustTry(t, rival, "job")
-		_, err := operator.forceUnlock(background, "job", shown(lock))
-		requireErr(t, err, ErrHeld)
+		harness.MustTry(t, rival, "job")
+		_, err := harness.Inside(operator).ForceUnlock(context.Background(), "job", harness.Shown(lock))
+		harness.RequireErr(t, err, redlock.ErrHeld)
 		for _, what := range []string{"acquired job", "failed job", "ended job"} {
-			if n := events.count(what); n > 0 {
+			if n := events.Count(what); n > 0 {
 				t.Errorf("told %d times of what it %s", n, what)
 			}
 		}
@@ -422,45 +424,45 @@ func TestAnObserverIsNotToldOfAForceUnlock(t *testing.T) {
 
 func TestVerify(t *testing.T) {
 	t.Parallel()
-	d := processes(t, 5, redisproc.Config{})
-	a, b := d.reached(), d.reached()
+	d := harness.Processes(t, 5, redisproc.Config{})
+	a, b := d.Reached(), d.Reached()
 	k := script.KeysOf(limits.DefaultPrefix, "job", "")
 	for i := range 3 { // skewed, so that the token has to be confirmed
-		must(t, d.raw[i].IncrBy(background, k.Fence, int64(10*i)).Err())
+		harness.Must(t, d.Raw[i].IncrBy(context.Background(), k.Fence, int64(10*i)).Err())
 	}
-	expect := func(what string, token fence.Token, want Verdict) {
+	expect := func(what string, token fence.Token, want redlock.Verdict) {
 		t.Helper()
-		got, err := b.Verify(background, "job", token)
-		if got != want || (err != nil) != (want == VerifyUnknown) {
+		got, err := b.Verify(context.Background(), "job", token)
+		if got != want || (err != nil) != (want == redlock.VerifyUnknown) {
 			t.Errorf("%s: %v (%v), want %v", what, got, err, want)
 		}
 	}
-	first := mustTry(t, a, "job", WithoutWatchdog())
-	expect("held", first.Token(), VerifyValid)
-	expect("never minted", first.Token()+1, VerifyStale)
-	must(t, first.Unlock(background))
-	expect("released", first.Token(), VerifyStale)
-	second, err := a.Lock(background, "job", WithoutWatchdog())
-	must(t, err)
-	expect("overtaken", first.Token(), VerifyStale)
-	expect("its successor", second.Token(), VerifyValid)
+	first := harness.MustTry(t, a, "job", redlock.WithoutWatchdog())
+	expect("held", first.Token(), redlock.VerifyValid)
+	expect("never minted", first.Token()+1, redlock.VerifyStale)
+	harness.Must(t, first.Unlock(context.Background()))
+	expect("released", first.Token(), redlock.VerifyStale)
+	second, err := a.Lock(context.Background(), "job", redlock.WithoutWatchdog())
+	harness.Must(t, err)
+	expect("overtaken", first.Token(), redlock.VerifyStale)
+	expect("its successor", second.Token(), redlock.VerifyValid)
 	for i := range 3 {
-		d.masters[i].freeze()
+		d.Masters[i].Freeze()
 	}
-	expect("a majority hung", second.Token(), VerifyUnknown)
+	expect("a majority hung", second.Token(), redlock.VerifyUnknown)
 	for i := range 3 {
-		d.masters[i].thaw()
+		d.Masters[i].Thaw()
 	}
-	must(t, second.Unlock(background))
-	_, err = b.Verify(background, "job", 0)
-	requireOptionError(t, err, "token")
-	_, err = b.Verify(background, "", 1)
-	requireOptionError(t, err, "name")
+	harness.Must(t, second.Unlock(context.Background()))
+	_, err = b.Verify(context.Background(), "job", 0)
+	harness.RequireOptionError(t, err, "token")
+	_, err = b.Verify(context.Background(), "", 1)
+	harness.RequireOptionError(t, err, "name")
 }
 
-func mustTry2(t *testing.T, c *Client, ctx context.Context, name string) *Lock {
+func mustTry2(t *testing.T, c *redlock.Client, ctx context.Context, name string) *redlock.Lock {
 	t.Helper()
 	lock, err := c.TryLock(ctx, name)
-	must(t, err)
+	harness.Must(t, err)
 	return lock
 }

@@ -16,16 +16,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/direct"
 	"github.com/redlock-go/redlock/internal/embedded"
-	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/master"
-	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testskip"
-	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // testMaster is a master that a test can hurt: embedded in virtual time, or a
@@ -60,19 +57,6 @@ func (m embeddedMaster) freeze()                 { m.Pause() }
 func (m embeddedMaster) thaw()                   { m.Resume() }
 func (m embeddedMaster) options() *redis.Options { return m.Options() }
 
-type processMaster struct {
-	*redisproc.Server
-	t *testing.T
-}
-
-func (m processMaster) die()    { m.Kill() }
-func (m processMaster) revive() { must(m.t, m.Restart()) }
-func (m processMaster) freeze() { must(m.t, m.Pause()) }
-func (m processMaster) thaw()   { must(m.t, m.Resume()) }
-func (m processMaster) options() *redis.Options {
-	return master.ClientOptions(&redis.Options{Addr: m.Addr()}, 2*time.Second) // a look at one that is frozen takes as long
-}
-
 // busyRequest is the request timeout of clients of redis-server processes, unless a test sets another: on a busy machine
 // an answer takes longer than the default.
 const busyRequest = 900 * time.Millisecond
@@ -98,31 +82,6 @@ func inVirtualTime(t *testing.T, n int, test func(t *testing.T, d *deployment)) 
 	})
 }
 
-// onProcesses runs test on n redis-server processes.
-func onProcesses(t *testing.T, n int, test func(t *testing.T, d *deployment)) {
-	t.Helper()
-	onProgram(t, "", n, test)
-}
-
-// onProgram is onProcesses on another redis-server than that on the PATH.
-func onProgram(t *testing.T, program string, n int, test func(t *testing.T, d *deployment)) {
-	t.Helper()
-	test(t, processes(t, n, redisproc.Config{Program: program, AppendFsync: "always"}))
-}
-
-func processes(t *testing.T, n int, cfg redisproc.Config) *deployment {
-	t.Helper()
-	servers, err := redisproc.StartN(n, cfg)
-	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
-	must(t, err)
-	d := &deployment{t: t}
-	for _, s := range servers {
-		t.Cleanup(func() { must(t, s.Stop()) })
-		d.add(processMaster{s, t})
-	}
-	return d
-}
-
 func (d *deployment) address(i int) string { return d.raw[i].Options().Addr }
 
 func (d *deployment) add(m testMaster) {
@@ -131,10 +90,6 @@ func (d *deployment) add(m testMaster) {
 	d.masters = append(d.masters, m)
 	d.raw = append(d.raw, raw)
 }
-
-// ttl is a short lease, and request the request timeout that goes with it.
-func (d *deployment) ttl() time.Duration     { return d.either(time.Second, 3*time.Second) }
-func (d *deployment) request() time.Duration { return d.either(250*time.Millisecond, time.Second) }
 
 // either chooses between what is exact in virtual time and what a busy
 // machine can keep to.
@@ -299,14 +254,6 @@ func lockOn(t *testing.T, r *redis.Client, name string) storedLock {
 	return storedLock{parts[1], parts[2], parts[3], parts[4], parts[5]}
 }
 
-// check is must for other goroutines than the test's own.
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 func mustTry(t *testing.T, c *Client, name string, opts ...LockOption) *Lock {
 	t.Helper()
 	lock, err := c.TryLock(context.Background(), name, opts...)
@@ -335,16 +282,6 @@ func eventually(t *testing.T, what string, state func() bool) {
 			t.Fatalf("not within %v: %s", patience, what)
 		}
 		time.Sleep(2 * time.Millisecond)
-	}
-}
-
-// within waits for c, with a deadline.
-func within(t *testing.T, what string, c <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-c:
-	case <-time.After(patience):
-		t.Fatalf("not within %v: %s", patience, what)
 	}
 }
 
@@ -395,43 +332,6 @@ func counted(t *testing.T, lock *Lock, masters ...int) {
 	})
 }
 
-// inLine waits until so many clients stand in the line of a quorum of masters (the
-// holder may not have all), or none does anywhere.
-func (d *deployment) inLine(name string, n int64) {
-	d.t.Helper()
-	eventually(d.t, fmt.Sprintf("%d in line", n), func() bool {
-		so := 0
-		for _, r := range d.raw {
-			if r.ZCard(background, script.KeysOf(limits.DefaultPrefix, name, "").Queue).Val() == n {
-				so++
-			}
-		}
-		return so == len(d.raw) || n > 0 && so >= testvotes.MajorityOf(len(d.raw))
-	})
-}
-
-// ticketOf returns the ticket with which c stands in the line of a quorum of masters,
-// once it does. Before it has one, each master orders it by its own time.
-func (d *deployment) ticketOf(c *Client, name string) float64 {
-	d.t.Helper()
-	var ticket float64
-	eventually(d.t, "it stands in line with its ticket", func() bool {
-		masters := map[float64]int{}
-		for _, r := range d.raw {
-			score, err := r.ZScore(background, script.KeysOf(limits.DefaultPrefix, name, "").Queue, c.channel).Result()
-			if err != nil {
-				continue
-			}
-			if masters[score]++; masters[score] >= testvotes.MajorityOf(len(d.raw)) {
-				ticket = score
-				return true
-			}
-		}
-		return false
-	})
-	return ticket
-}
-
 // goLock locks in a goroutine of its own, which ends with the test at the latest.
 func goLock(t *testing.T, c *Client, name string, opts ...LockOption) <-chan *Lock {
 	got := make(chan *Lock, 1)
@@ -466,71 +366,6 @@ func have(t *testing.T, got <-chan *Lock) *Lock {
 	return lock
 }
 
-// The lease and the request timeout of tests with a proxy before each master.
-const (
-	faultTTL     = 10 * time.Second
-	faultRequest = time.Second
-)
-
-type proxiedMaster struct {
-	processMaster
-	*faultproxy.Proxy
-}
-
-func (m proxiedMaster) options() *redis.Options {
-	return master.ClientOptions(&redis.Options{Addr: m.Proxy.Addr()}, faultRequest)
-}
-
-// proxied returns a deployment of processes with a proxy before each, which its
-// clients use; raw goes past them.
-func proxied(t *testing.T, n int) (*deployment, []*faultproxy.Proxy) {
-	t.Helper()
-	d := processes(t, n, redisproc.Config{})
-	proxies := make([]*faultproxy.Proxy, n)
-	for i, m := range d.masters {
-		p, err := faultproxy.New(m.(processMaster).Addr())
-		must(t, err)
-		t.Cleanup(func() { must(t, p.Close()) })
-		proxies[i] = p
-		d.masters[i] = proxiedMaster{m.(processMaster), p}
-	}
-	return d, proxies
-}
-
-func faultClient(d *deployment, opts ...Option) *Client {
-	return d.reached(append([]Option{WithRequestTimeout(faultRequest), WithTTL(faultTTL)}, opts...)...)
-}
-
-// on makes a rule for the batches that have an operation in them.
-func on(o *script.Operation, nth int, do faultproxy.Action) faultproxy.Rule {
-	return faultproxy.Rule{On: faultproxy.Match("evalsha", o.Name), Nth: nth, Do: do}
-}
-
-func requireFree(t *testing.T, d *deployment, name string) {
-	t.Helper()
-	givenBack(t, d, name, strings.Repeat("0", len(d.masters)), faultTTL/2)
-}
-
-// givenBack waits until name is locked on these masters, and on no others. That must take less than a ttl: when that
-// is over, what nobody gave back is gone as well.
-func givenBack(t *testing.T, d *deployment, name, want string, within time.Duration) {
-	t.Helper()
-	start := time.Now()
-	eventually(t, name+" is locked on "+want, func() bool { return d.holders(name) == want })
-	if took := time.Since(start); took > within {
-		t.Errorf("so after %v only: the ttl did it, not the release", took)
-	}
-}
-
-func (c *Client) mustFail(t *testing.T, name string) error {
-	t.Helper()
-	_, err := c.TryLock(background, name)
-	if err == nil {
-		t.Fatal("locked")
-	}
-	return err
-}
-
 func requireOptionError(t *testing.T, err error, field string) {
 	t.Helper()
 	o, ok := errors.AsType[*OptionError](err)
@@ -554,4 +389,40 @@ func wrapped(m testMaster, wrap func(net.Conn) net.Conn) *redis.Options {
 		return wrap(conn), nil
 	}
 	return o
+}
+
+var three = []string{"c", "a", "b"}
+
+func mustAll(t *testing.T, c *Client, names []string, opts ...LockOption) *Locks {
+	t.Helper()
+	locks, err := c.TryLockAll(context.Background(), names, opts...)
+	must(t, err)
+	return locks
+}
+
+func unlockAll(t *testing.T, locks ...*Lock) {
+	t.Helper()
+	for _, l := range locks {
+		must(t, l.Unlock(background))
+	}
+}
+
+// What an operator does, for the tests of this package: package admin, which has tests of its own, cannot be imported here.
+
+func (c *Client) found(ctx context.Context, floor fence.Token) error {
+	return c.members.Init(ctx, max(membership.FoundingFloor(), int64(floor)), false)
+}
+
+func (c *Client) changeMembers(ctx context.Context, change membership.Change, progress func(string)) error {
+	if progress == nil {
+		progress = func(string) {}
+	}
+	if _, err := c.firstView(ctx, "change the members", noName); err != nil {
+		return err
+	}
+	return c.members.Make(ctx, change, progress)
+}
+
+func suspendMember(address string) membership.Change {
+	return membership.Change{Kind: membership.Suspend, Address: address}
 }

@@ -1,4 +1,4 @@
-package redlock
+package redlock_test
 
 import (
 	"context"
@@ -12,23 +12,24 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/identity"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // requireTaken fails the test if others get in before d has passed since start, or much later.
-func requireTaken(t *testing.T, c *Client, start time.Time, d, slack time.Duration) {
+func requireTaken(t *testing.T, c *redlock.Client, start time.Time, d, slack time.Duration) {
 	t.Helper()
-	eventually(t, "it is free", func() bool {
-		lock, err := c.TryLock(background, "job")
+	harness.Eventually(t, "it is free", func() bool {
+		lock, err := c.TryLock(context.Background(), "job")
 		if err != nil {
-			if !errors.Is(err, ErrHeld) && !errors.Is(err, ErrNoQuorum) {
+			if !errors.Is(err, redlock.ErrHeld) && !errors.Is(err, redlock.ErrNoQuorum) {
 				t.Fatal(err)
 			}
 			return false
@@ -37,117 +38,117 @@ func requireTaken(t *testing.T, c *Client, start time.Time, d, slack time.Durati
 		if after < d || after > d+slack {
 			t.Errorf("free after %v, want %v", after, d)
 		}
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(context.Background()))
 		return true
 	})
 }
 
-func holdAtLeast(t *testing.T, d *deployment) {
-	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	for _, ttl := range []time.Duration{limits.DefaultTTL, d.ttl()} { // shortened, and lengthened
-		least := 2 * d.ttl()
+func holdAtLeast(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
+	for _, ttl := range []time.Duration{limits.DefaultTTL, d.TTL()} { // shortened, and lengthened
+		least := 2 * d.TTL()
 		start := time.Now()
-		lock := mustTry(t, a, "job", WithTTL(ttl), WithHoldAtLeast(least))
-		settled(t, a)
-		time.Sleep(d.ttl() / 4) // the work
+		lock := harness.MustTry(t, a, "job", redlock.WithTTL(ttl), redlock.WithHoldAtLeast(least))
+		harness.Settled(t, a)
+		time.Sleep(d.TTL() / 4) // the work
 		unlocking := time.Now()
-		must(t, lock.Unlock(background))
-		if took := time.Since(unlocking); took > d.ttl() {
+		harness.Must(t, lock.Unlock(context.Background()))
+		if took := time.Since(unlocking); took > d.TTL() {
 			t.Errorf("Unlock took %v", took)
 		}
-		if context.Cause(lock.Context()) != ErrReleased || lock.Valid() {
+		if context.Cause(lock.Context()) != redlock.ErrReleased || lock.Valid() {
 			t.Errorf("the hold is not over: %v", context.Cause(lock.Context()))
 		}
-		requireErr(t, lock.Unlock(background), ErrReleased)
-		requireErr(t, lock.Extend(background, ttl), ErrReleased)
-		if got := d.holders("job"); got != "11111" {
+		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrReleased)
+		harness.RequireErr(t, lock.Extend(context.Background(), ttl), redlock.ErrReleased)
+		if got := d.Holders("job"); got != "11111" {
 			t.Errorf("it stays on %s", got)
 		}
-		for _, c := range []*Client{a, b} {
+		for _, c := range []*redlock.Client{a, b} {
 			_, err := c.TryLock(lock.Context(), "job") // the holder's own context enters nothing again
-			requireErr(t, err, context.Canceled)
-			_, err = c.TryLock(background, "job")
-			requireErr(t, err, ErrHeld)
-			if q, _ := errors.AsType[*QuorumError](err); q.FreeIn <= 0 || q.FreeIn > least+least/10 {
+			harness.RequireErr(t, err, context.Canceled)
+			_, err = c.TryLock(context.Background(), "job")
+			harness.RequireErr(t, err, redlock.ErrHeld)
+			if q, _ := errors.AsType[*redlock.QuorumError](err); q.FreeIn <= 0 || q.FreeIn > least+least/10 {
 				t.Errorf("free in %v", q.FreeIn)
 			}
 		}
-		if v, err := b.Verify(background, "job", lock.Token()); v != VerifyStale {
+		if v, err := b.Verify(context.Background(), "job", lock.Token()); v != redlock.VerifyStale {
 			t.Errorf("its token is %v, %v", v, err)
 		}
-		requireTaken(t, b, start, least, d.either(100*time.Millisecond, patience))
-		next := mustTry(t, a, "job")
+		requireTaken(t, b, start, least, d.Either(100*time.Millisecond, harness.Patience))
+		next := harness.MustTry(t, a, "job")
 		if next.Token() <= lock.Token() {
 			t.Errorf("token %v after %v", next.Token(), lock.Token())
 		}
-		must(t, next.Unlock(background))
-		requireFree(t, d, "job")
+		harness.Must(t, next.Unlock(context.Background()))
+		harness.RequireFree(t, d, "job")
 	}
 
 	// Who held it for longer than that frees it at once.
-	lock := mustTry(t, a, "job", WithHoldAtLeast(time.Millisecond))
+	lock := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(time.Millisecond))
 	time.Sleep(2 * time.Millisecond)
-	must(t, lock.Unlock(background))
-	must(t, mustTry(t, b, "job").Unlock(background))
+	harness.Must(t, lock.Unlock(context.Background()))
+	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
 // A name stays taken on the masters that had the lock, whichever those are, and on no other.
 func TestALockLingersWhereItWas(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		a, b := d.reached(), d.reached()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
 		for i, want := range []string{"011", "101", "110"} {
 			name := fmt.Sprint("job ", i)
 			key := script.KeysOf(limits.DefaultPrefix, name, "").Lock
-			must(t, d.raw[i].Set(background, key, "rival 1 7 ", time.Second).Err())
-			lock := mustTry(t, a, name, WithHoldAtLeast(20*time.Second))
-			settled(t, a)
-			must(t, lock.Unlock(background))
-			settled(t, a)
+			harness.Must(t, d.Raw[i].Set(context.Background(), key, "rival 1 7 ", time.Second).Err())
+			lock := harness.MustTry(t, a, name, redlock.WithHoldAtLeast(20*time.Second))
+			harness.Settled(t, a)
+			harness.Must(t, lock.Unlock(context.Background()))
+			harness.Settled(t, a)
 			time.Sleep(2 * time.Second) // the rival's is over
-			if got := d.holders(name); got != want {
+			if got := d.Holders(name); got != want {
 				t.Errorf("it stays on %s, want %s", got, want)
 			}
-			_, err := b.TryLock(background, name)
-			requireErr(t, err, ErrNotAcquired)
+			_, err := b.TryLock(context.Background(), name)
+			harness.RequireErr(t, err, redlock.ErrNotAcquired)
 		}
 	})
 }
 
 // Masters that cannot be reached at the Unlock keep the lock until its ttl is over; one that can be again
 // before is told what is left.
-func lingersAfterAnOutage(t *testing.T, d *deployment) {
-	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	start, least := time.Now(), 3*d.ttl()
-	lock := mustTry(t, a, "job", WithHoldAtLeast(least))
-	settled(t, a)
-	for _, m := range d.masters {
-		m.freeze()
+func lingersAfterAnOutage(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
+	start, least := time.Now(), 3*d.TTL()
+	lock := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(least))
+	harness.Settled(t, a)
+	for _, m := range d.Masters {
+		m.Freeze()
 	}
-	requireErr(t, lock.Unlock(background), ErrNoQuorum)
-	for _, m := range d.masters {
-		m.thaw()
+	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrNoQuorum)
+	for _, m := range d.Masters {
+		m.Thaw()
 	}
-	settled(t, a)
-	requireTaken(t, b, start, least, d.either(time.Second, patience)) // the ttl is 30 s
+	harness.Settled(t, a)
+	requireTaken(t, b, start, least, d.Either(time.Second, harness.Patience)) // the ttl is 30 s
 }
 
 // Close keeps to it: of a lock that is held, and of one that lingers where a master is down.
-func lingersBeyondClose(t *testing.T, d *deployment) {
-	b := d.reached(WithRequestTimeout(d.request()))
+func lingersBeyondClose(t *testing.T, d *harness.Deployment) {
+	b := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	for _, unlock := range []bool{false, true} {
-		a := d.reached(WithRequestTimeout(d.request()))
-		start, least := time.Now(), 2*d.ttl()
-		lock := mustTry(t, a, "job", WithHoldAtLeast(least))
-		settled(t, a)
+		a := d.Reached(redlock.WithRequestTimeout(d.Request()))
+		start, least := time.Now(), 2*d.TTL()
+		lock := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(least))
+		harness.Settled(t, a)
 		if unlock {
-			d.masters[0].die()
-			must(t, lock.Unlock(background))
+			d.Masters[0].Die()
+			harness.Must(t, lock.Unlock(context.Background()))
 		}
-		must(t, a.Close())
-		requireTaken(t, b, start, least, d.either(100*time.Millisecond, patience))
+		harness.Must(t, a.Close())
+		requireTaken(t, b, start, least, d.Either(100*time.Millisecond, harness.Patience))
 		if unlock {
-			d.masters[0].revive()
+			d.Masters[0].Revive()
 		}
 	}
 }
@@ -156,25 +157,25 @@ func lingersBeyondClose(t *testing.T, d *deployment) {
 func TestSchedulersWhoseClocksDifferRunAJobOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		opts []LockOption
+		opts []redlock.LockOption
 		runs int
 	}{
 		{nil, 3},
-		{[]LockOption{WithHoldAtLeast(250 * time.Millisecond)}, 1},
+		{[]redlock.LockOption{redlock.WithHoldAtLeast(250 * time.Millisecond)}, 1},
 	} {
-		inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+		harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 			runs := 0
 			for n := range 3 {
 				if n > 0 {
 					time.Sleep(80 * time.Millisecond) // its clock is behind
 				}
-				err := d.reached().Do(background, "job", func(context.Context, fence.Token) error {
+				err := d.Reached().Do(context.Background(), "job", func(context.Context, fence.Token) error {
 					runs++
 					time.Sleep(20 * time.Millisecond)
 					return nil
-				}, append(c.opts, WithWait(0))...)
+				}, append(c.opts, redlock.WithWait(0))...)
 				if err != nil {
-					requireErr(t, err, ErrHeld)
+					harness.RequireErr(t, err, redlock.ErrHeld)
 				}
 			}
 			if runs != c.runs {
@@ -185,10 +186,10 @@ func TestSchedulersWhoseClocksDifferRunAJobOnce(t *testing.T) {
 }
 
 // mustHold waits for the lock.
-func mustHold(t *testing.T, c *Client, name string, opts ...LockOption) *Lock {
+func mustHold(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
-	lock, err := c.Lock(background, name, opts...)
-	must(t, err)
+	lock, err := c.Lock(context.Background(), name, opts...)
+	harness.Must(t, err)
 	return lock
 }
 
@@ -207,37 +208,37 @@ func TestWaitersComeSoonAfterALingeringLock(t *testing.T) {
 		for _, own := range []bool{false, true} { // some of them are of the holder's client
 			t.Run(fmt.Sprint(c, own), func(t *testing.T) {
 				t.Parallel()
-				inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-					a := d.reached()
-					waiters := []*Client{d.reached(), d.reached(), d.reached()}
+				harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+					a := d.Reached()
+					waiters := []*redlock.Client{d.Reached(), d.Reached(), d.Reached()}
 					if own {
-						waiters = []*Client{a, d.reached(), a}
+						waiters = []*redlock.Client{a, d.Reached(), a}
 					}
-					lock := mustHold(t, a, "job", WithHoldAtLeast(c.least))
+					lock := mustHold(t, a, "job", redlock.WithHoldAtLeast(c.least))
 					start := time.Now()
 					bound := c.least + c.least/50 + 1100*time.Millisecond
 					if c.stopped {
 						bound += 1200 * time.Millisecond
-						for _, r := range d.raw { // its process hears, and does nothing
-							sub := r.Subscribe(background, "stopped")
+						for _, r := range d.Raw { // its process hears, and does nothing
+							sub := r.Subscribe(context.Background(), "stopped")
 							defer sub.Close()
-							_, err := sub.Receive(background)
-							must(t, err)
-							must(t, r.ZAdd(background, script.KeysOf(limits.DefaultPrefix, "job", "").Queue, redis.Z{Score: 1, Member: "stopped"}).Err())
+							_, err := sub.Receive(context.Background())
+							harness.Must(t, err)
+							harness.Must(t, r.ZAdd(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Queue, redis.Z{Score: 1, Member: "stopped"}).Err())
 						}
 					}
-					got := make(chan *Lock, len(waiters))
+					got := make(chan *redlock.Lock, len(waiters))
 					for _, w := range waiters {
-						go func() { got <- <-goLock(t, w, "job") }()
+						go func() { got <- <-harness.GoLock(t, w, "job") }()
 					}
 					time.Sleep(c.work)
-					must(t, lock.Unlock(background))
+					harness.Must(t, lock.Unlock(context.Background()))
 					for range waiters {
-						next := have(t, got)
+						next := harness.Have(t, got)
 						if after := time.Since(start); after < c.least || after > bound {
 							t.Errorf("got it after %v, want %v to %v", after, c.least, bound)
 						}
-						must(t, next.Unlock(background))
+						harness.Must(t, next.Unlock(context.Background()))
 					}
 				})
 			})
@@ -248,23 +249,23 @@ func TestWaitersComeSoonAfterALingeringLock(t *testing.T) {
 // A re-entry may ask for it, or for more. It counts from when the lock was acquired first.
 func TestReEntriesThatHoldAtLeast(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		a, b := d.reached(), d.reached()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
 		start := time.Now()
-		outer := mustTry(t, a, "job", WithHoldAtLeast(time.Second))
+		outer := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(time.Second))
 		time.Sleep(500 * time.Millisecond)
-		inner, err := a.TryLock(outer.Context(), "job", WithHoldAtLeast(3*time.Second))
-		must(t, err)
-		must(t, inner.Unlock(background))
-		if !outer.Valid() || lockOn(t, d.raw[0], "job").owner == "" {
+		inner, err := a.TryLock(outer.Context(), "job", redlock.WithHoldAtLeast(3*time.Second))
+		harness.Must(t, err)
+		harness.Must(t, inner.Unlock(context.Background()))
+		if !outer.Valid() || harness.LockOn(t, d.Raw[0], "job").Owner == "" {
 			t.Error("an inner Unlock ended it")
 		}
-		third, err := a.TryLock(outer.Context(), "job", WithHoldAtLeast(2*time.Second))
-		must(t, err)
-		must(t, third.Unlock(background))
-		_, err = a.TryLock(outer.Context(), "job", WithHoldAtLeast(2*time.Minute))
-		requireOptionError(t, err, "hold at least")
-		must(t, outer.Unlock(background))
+		third, err := a.TryLock(outer.Context(), "job", redlock.WithHoldAtLeast(2*time.Second))
+		harness.Must(t, err)
+		harness.Must(t, third.Unlock(context.Background()))
+		_, err = a.TryLock(outer.Context(), "job", redlock.WithHoldAtLeast(2*time.Minute))
+		harness.RequireOptionError(t, err, "hold at least")
+		harness.Must(t, outer.Unlock(context.Background()))
 		requireTaken(t, b, start, 3*time.Second, 100*time.Millisecond)
 	})
 }
@@ -272,95 +273,71 @@ func TestReEntriesThatHoldAtLeast(t *testing.T) {
 // A hold that was lost keeps nothing: the name is another's. One that ended at its MaxHold does.
 func TestHoldsThatEndBeforeTheirUnlockLinger(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		a, b := d.reached(), d.reached()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
 		start := time.Now()
-		lock := mustTry(t, a, "job", WithHoldAtLeast(3*time.Second), WithMaxHold(time.Second))
+		lock := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(3*time.Second), redlock.WithMaxHold(time.Second))
 		<-lock.Context().Done()
-		requireErr(t, lock.Unlock(background), ErrExpired)
+		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
 		requireTaken(t, b, start, 3*time.Second, 100*time.Millisecond)
-		requireFree(t, d, "job")
+		harness.RequireFree(t, d, "job")
 
-		lock = mustTry(t, a, "job", WithHoldAtLeast(20*time.Second))
-		d.drop(a, "job", 0, 1)
-		requireErr(t, lock.Extend(background, limits.DefaultTTL), ErrLost)
-		requireErr(t, lock.Unlock(background), ErrLost)
-		requireFree(t, d, "job")
+		lock = harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(20*time.Second))
+		d.Drop(a, "job", 0, 1)
+		harness.RequireErr(t, lock.Extend(context.Background(), limits.DefaultTTL), redlock.ErrLost)
+		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
+		harness.RequireFree(t, d, "job")
 
 		// One whose masters forgot it while it was held does not linger there, and Unlock tells.
-		lock = mustTry(t, a, "job", WithHoldAtLeast(20*time.Second))
-		d.drop(a, "job", 0, 1)
-		requireErr(t, lock.Unlock(background), ErrLost)
+		lock = harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(20*time.Second))
+		d.Drop(a, "job", 0, 1)
+		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
 	})
 }
 
 func TestHoldAtLeastWithBadInput(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached(WithMaxTTL(40 * time.Second))
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached(redlock.WithMaxTTL(40 * time.Second))
 		for _, bad := range []time.Duration{0, -time.Second, time.Duration(1<<63 - 1), 39599 * time.Millisecond, 40 * time.Second, time.Hour} {
-			_, err := c.TryLock(background, "job", WithHoldAtLeast(bad))
-			requireOptionError(t, err, "hold at least")
+			_, err := c.TryLock(context.Background(), "job", redlock.WithHoldAtLeast(bad))
+			harness.RequireOptionError(t, err, "hold at least")
 		}
-		must(t, mustTry(t, c, "job", WithHoldAtLeast(39597*time.Millisecond)).Unlock(background))
+		harness.Must(t, harness.MustTry(t, c, "job", redlock.WithHoldAtLeast(39597*time.Millisecond)).Unlock(context.Background()))
 		// What the client's own settings allow, the deployment does not.
-		other := d.reached(WithDrift(0.02))
-		_, err := other.TryLock(background, "another", WithHoldAtLeast(39597*time.Millisecond))
-		requireOptionError(t, err, "hold at least")
+		other := d.Reached(redlock.WithDrift(0.02))
+		_, err := other.TryLock(context.Background(), "another", redlock.WithHoldAtLeast(39597*time.Millisecond))
+		harness.RequireOptionError(t, err, "hold at least")
 	})
-	_, err := New(nil, WithHoldAtLeast(-1))
-	requireErr(t, err, ErrBadOption)
-}
-
-// A master's clock may be fast by the drift: the key is there for as long as we count.
-func TestLingerTTL(t *testing.T) {
-	t.Parallel()
-	for _, maxTTL := range []time.Duration{limits.MinTTL, time.Minute, 12345678 * time.Microsecond, maxDuration} {
-		for _, drift := range []float64{0, 0.01, 0.5, 0.9} {
-			most := maxTTL.Truncate(time.Millisecond)
-			for atLeastFits(most, maxTTL, drift) != nil {
-				most = most / 1000 * 999
-			}
-			if most > 0 && (quorum.LingerTTL(most, drift) > maxTTL || quorum.LingerTTL(most, drift) < maxTTL*9/10-30*time.Millisecond) {
-				t.Errorf("max ttl %v, drift %v: %v fits, and the key lives for %v", maxTTL, drift, most, quorum.LingerTTL(most, drift))
-			}
-		}
-	}
-	for _, drift := range []float64{0, 0.01, 0.5, 0.99} {
-		for _, left := range []time.Duration{1, time.Millisecond, 20 * time.Millisecond, 1234567 * time.Microsecond, time.Hour} {
-			ttl := quorum.LingerTTL(left, drift)
-			if atLeast := ttl - quorum.TermsOf(ttl, 0, drift).Drift; atLeast < left-1 || atLeast > left+time.Millisecond || ttl%time.Millisecond != 0 {
-				t.Errorf("drift %v: %v for %v lasts %v", drift, ttl, left, atLeast)
-			}
-		}
-	}
+	_, err := redlock.New(nil, redlock.WithHoldAtLeast(-1))
+	harness.RequireErr(t, err, redlock.ErrBadOption)
 }
 
 // Whatever of the same owner comes late finds that the lock is not its any more.
 func TestNothingReachesALingeringLock(t *testing.T) {
 	t.Parallel()
-	d := processes(t, 1, redisproc.Config{AppendFsync: "always"})
-	must(t, mustTry(t, d.reached(), "another").Unlock(background))
-	r := d.raw[0]
+	d := harness.Processes(t, 1, redisproc.Config{AppendFsync: "always"})
+	harness.Must(t, harness.MustTry(t, d.Reached(), "another").Unlock(context.Background()))
+	r := d.Raw[0]
 	h := &lease.Owner{ID: identity.NewOwner(identity.NewClient()), Token: 1}
 	h.Keys = script.KeysOf(limits.DefaultPrefix, "job", h.ID)
 	call := func(c script.Call) script.Vote {
 		t.Helper()
-		v, err := callIn(script.BatchSource, r, c)
-		must(t, err)
+		v, err := harness.CallIn(script.BatchSource, r, c)
+		harness.Must(t, err)
 		return v
 	}
 	long, channel := quorum.TermsOf(limits.DefaultTTL, 0, 0), "nobody"
-	grant := call(h.AcquireCall(long, nowhere)).Grant
+	grant := call(h.AcquireCall(long, lease.Place{})).Grant
 	if v := call(h.LingerCall(5*time.Second, 0)); v.Answer != script.Granted {
 		t.Fatal(v)
 	}
-	want := r.Get(background, h.Keys.Lock).Val()
+	want := r.Get(context.Background(), h.Keys.Lock).Val()
 	h.Token = fence.Token(grant)
 	for name, late := range map[string]script.Call{
-		"acquire": h.AcquireCall(long, nowhere), "enqueue": h.AcquireCall(long, lease.Place{Channel: &channel}), "reenter": h.ReenterCall(2, long),
+		"acquire": h.AcquireCall(long, lease.Place{}), "enqueue": h.AcquireCall(long, lease.Place{Channel: &channel}), "reenter": h.ReenterCall(2, long),
 		"confirm": h.ConfirmCall(grant), "extend": h.ExtendCall(long), "repair": h.RepairCall(1, long), "exit": h.ExitCall(1),
-		"release": h.ReleaseCall(), "pass": h.PassCall(&channel), "undo": h.UndoCall(0, nowhere),
+		"release": h.ReleaseCall(), "pass": h.PassCall(&channel), "undo": h.UndoCall(0, lease.Place{}),
 		"verify": script.Verify.Call([]*string{&h.Keys.Lock}, uint64(grant)),
 	} {
 		if v := call(late); v.Answer == script.Granted || v.Answer == script.Unknown {
@@ -370,93 +347,93 @@ func TestNothingReachesALingeringLock(t *testing.T) {
 	if v := call(h.LingerCall(50*time.Second, 0)); v.Answer != script.Granted {
 		t.Errorf("a second copy: %+v", v)
 	}
-	if left := r.PTTL(background, h.Keys.Lock).Val(); r.Get(background, h.Keys.Lock).Val() != want || left <= 0 || left > 5*time.Second {
-		t.Errorf("it is %q for %v, want %q", r.Get(background, h.Keys.Lock).Val(), left, want)
+	if left := r.PTTL(context.Background(), h.Keys.Lock).Val(); r.Get(context.Background(), h.Keys.Lock).Val() != want || left <= 0 || left > 5*time.Second {
+		t.Errorf("it is %q for %v, want %q", r.Get(context.Background(), h.Keys.Lock).Val(), left, want)
 	}
 }
 
 // A set that did not get all of its names keeps none of them taken, nor does a slot that was had beside another one.
 func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		a, b := d.reached(), d.reached()
-		held := mustTry(t, b, "c")
-		cfg := a.config.lock
-		cfg.atLeast = 20 * time.Second
-		set := a.newLocks(background, []string{"a", "b", "c"}, cfg, waitqueue.Ticket{})
-		requireErr(t, a.takeInOrder(set, set.names, &waitLimit{client: a, wait: d.request(), since: a.now()}), ErrHeld)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
+		held := harness.MustTry(t, b, "c")
+		done := make(chan error, 1)
+		go func() {
+			_, err := a.TakeInOrder(context.Background(), []string{"a", "b", "c"}, d.Request(), redlock.WithHoldAtLeast(20*time.Second))
+			done <- err
+		}()
+		d.InLine("c", 1)
 		for _, name := range []string{"a", "b"} {
-			if got := d.holders(name); strings.Count(got, "1") < 2 {
+			if got := d.Holders(name); strings.Count(got, "1") < 2 {
 				t.Errorf("it has not taken %s: held on %s", name, got)
 			}
 		}
-		set.abandon()
+		harness.RequireErr(t, <-done, redlock.ErrHeld)
 		synctest.Wait()
 		for _, name := range []string{"a", "b"} {
-			must(t, mustTry(t, b, name).Unlock(background))
+			harness.Must(t, harness.MustTry(t, b, name).Unlock(context.Background()))
 		}
-		must(t, held.Unlock(background))
+		harness.Must(t, held.Unlock(context.Background()))
 
-		locks, err := a.LockAll(background, []string{"a", "b", "c"}, WithHoldAtLeast(20*time.Second))
-		must(t, err)
-		must(t, locks.Unlock(background))
+		locks, err := a.LockAll(context.Background(), []string{"a", "b", "c"}, redlock.WithHoldAtLeast(20*time.Second))
+		harness.Must(t, err)
+		harness.Must(t, locks.Unlock(context.Background()))
 		for _, name := range []string{"a", "b", "c"} {
-			_, err := b.TryLock(background, name)
-			requireErr(t, err, ErrHeld)
+			_, err := b.TryLock(context.Background(), name)
+			harness.RequireErr(t, err, redlock.ErrHeld)
 		}
 
-		var slots []*Lock
+		var slots []*redlock.Lock
 		for range 2 {
-			slots = append(slots, mustTry(t, b, "jobs", WithSlots(2)))
+			slots = append(slots, harness.MustTry(t, b, "jobs", redlock.WithSlots(2)))
 		}
-		waiting := make(chan *Lock)
+		waiting := make(chan *redlock.Lock)
 		go func() {
-			lock, err := a.Lock(background, "jobs", WithSlots(2), WithHoldAtLeast(20*time.Second))
-			must(t, err)
+			lock, err := a.Lock(context.Background(), "jobs", redlock.WithSlots(2), redlock.WithHoldAtLeast(20*time.Second))
+			harness.Must(t, err)
 			waiting <- lock
 		}()
 		synctest.Wait()
 		for _, lock := range slots {
-			go func() { must(t, lock.Unlock(background)) }() // it is called to both
+			go func() { harness.Must(t, lock.Unlock(context.Background())) }() // it is called to both
 		}
 		lock := <-waiting
 		synctest.Wait()
-		must(t, mustTry(t, b, "jobs", WithSlots(2)).Unlock(background))
-		must(t, lock.Unlock(background))
+		harness.Must(t, harness.MustTry(t, b, "jobs", redlock.WithSlots(2)).Unlock(context.Background()))
+		harness.Must(t, lock.Unlock(context.Background()))
 	})
 }
 
 // All names of a set stay taken from when the last one was had, however long the first was before.
 func TestASetHoldsAtLeastFromItsLastName(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		const least, waits = 20 * time.Second, 10 * time.Second
-		a, b := d.reached(), d.reached()
-		held := mustTry(t, b, "c")
-		cfg := a.config.lock
-		cfg.atLeast = least
-		set := a.newLocks(background, []string{"a", "b", "c"}, cfg, waitqueue.Ticket{})
+		a, b := d.Reached(), d.Reached()
+		held := harness.MustTry(t, b, "c")
+		var locks *redlock.Locks
 		done := make(chan error, 1)
 		go func() {
-			done <- a.takeInOrder(set, set.names, &waitLimit{client: a, wait: forever, since: a.now()})
+			var err error
+			locks, err = a.TakeInOrder(context.Background(), []string{"a", "b", "c"}, redlock.Forever, redlock.WithHoldAtLeast(least))
+			done <- err
 		}()
-		d.inLine("c", 1)
+		d.InLine("c", 1)
 		time.Sleep(waits)
-		must(t, held.Unlock(background))
-		must(t, <-done)
-		locks, err := set.finish(cfg)
-		must(t, err)
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.Must(t, <-done)
 		all := time.Now()
-		must(t, locks.Unlock(background))
+		harness.Must(t, locks.Unlock(context.Background()))
 		time.Sleep(time.Until(all.Add(least - time.Millisecond)))
 		for _, name := range locks.Names() {
-			if _, err := b.TryLock(background, name); !errors.Is(err, ErrHeld) {
+			if _, err := b.TryLock(context.Background(), name); !errors.Is(err, redlock.ErrHeld) {
 				t.Errorf("%s just before: %v", name, err)
 			}
 		}
 		time.Sleep(time.Until(all.Add(least + time.Second)))
 		for _, name := range locks.Names() {
-			must(t, mustTry(t, b, name).Unlock(background))
+			harness.Must(t, harness.MustTry(t, b, name).Unlock(context.Background()))
 		}
 	})
 }
@@ -464,25 +441,25 @@ func TestASetHoldsAtLeastFromItsLastName(t *testing.T) {
 // The first two in line give up while the lock lingers. They knew until when; the third one learns it then.
 func TestALingeringLockIsToldToThoseBehind(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		lock := mustTry(t, c, "job", WithHoldAtLeast(4*time.Second))
-		ctx, cancel := context.WithCancel(background)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		lock := harness.MustTry(t, c, "job", redlock.WithHoldAtLeast(4*time.Second))
+		ctx, cancel := context.WithCancel(context.Background())
 		var left sync.WaitGroup
 		for i := range 2 {
-			w := d.reached()
+			w := d.Reached()
 			left.Go(func() { _, _ = w.Lock(ctx, "job") })
-			d.inLine("job", int64(i+1))
+			d.InLine("job", int64(i+1))
 		}
-		third := d.reached()
+		third := d.Reached()
 		began := time.Now()
-		got := goLock(t, third, "job")
-		d.inLine("job", 3)
-		must(t, lock.Unlock(background))
+		got := harness.GoLock(t, third, "job")
+		d.InLine("job", 3)
+		harness.Must(t, lock.Unlock(context.Background()))
 		time.Sleep(time.Second)
 		cancel()
 		left.Wait()
-		must(t, have(t, got).Unlock(background))
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
 		if took := time.Since(began); took > 6*time.Second {
 			t.Errorf("the third in line got it after %v", took)
 		}

@@ -1,4 +1,4 @@
-package redlock
+package redlock_test
 
 import (
 	"context"
@@ -9,31 +9,25 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 // A failed acquisition returns no Lock, and not everybody looks at the error first.
 func TestMethodsOfNoLock(t *testing.T) {
-	for name, l := range map[string]*Lock{"nil": nil, "zero": new(Lock)} {
+	for name, l := range map[string]*redlock.Lock{"nil": nil, "zero": new(redlock.Lock)} {
 		if l.Name() != "" || l.Token() != 0 || l.Context() != nil || !l.Until().IsZero() || l.Valid() {
 			t.Errorf("%s: %q, %v, %v, %v, %v", name, l.Name(), l.Token(), l.Context(), l.Until(), l.Valid())
 		}
-		requireErr(t, l.Unlock(background), ErrNotAcquired)
-		requireErr(t, l.Extend(background, time.Second), ErrNotAcquired)
+		harness.RequireErr(t, l.Unlock(context.Background()), redlock.ErrNotAcquired)
+		harness.RequireErr(t, l.Extend(context.Background(), time.Second), redlock.ErrNotAcquired)
 		if got := fmt.Sprint(l); got != "no lock" {
 			t.Errorf("%s: printed as %q", name, got)
-		}
-	}
-}
-
-func TestALockPrintsItsNameAndToken(t *testing.T) {
-	l := &Lock{h: &lease.Hold{Name: "job", Owner: lease.Owner{ID: "secret", Token: 17}}}
-	for _, format := range []string{"%v", "%+v", "%s"} {
-		if got, want := fmt.Sprintf(format, l), `lock "job", token 17`; got != want {
-			t.Errorf("%s: %s, want %s", format, got, want)
 		}
 	}
 }
@@ -43,19 +37,22 @@ func TestALockPrintsItsNameAndToken(t *testing.T) {
 // under it.
 func TestUntilOfWhatIsOverIsOver(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
 		const ago = 20 * time.Second
 		for claim, x := range map[string]struct {
-			end  func(l *Lock)
+			end  func(l *redlock.Lock)
 			want time.Duration // after the end
 		}{
-			"unlocked":    {func(l *Lock) { must(t, l.Unlock(background)) }, 0},
-			"closed":      {func(l *Lock) { l.h.End(ErrClosed) }, 0},
-			"lost":        {func(l *Lock) { l.h.End(ErrLost) }, 0},
-			"not noticed": {func(l *Lock) { d.slept.Add(int64(time.Until(l.Until()) + ago)); l.h.End(ErrExpired) }, -ago},
+			"unlocked": {func(l *redlock.Lock) { harness.Must(t, l.Unlock(context.Background())) }, 0},
+			"closed":   {func(l *redlock.Lock) { harness.Hold(l).End(redlock.ErrClosed) }, 0},
+			"lost":     {func(l *redlock.Lock) { harness.Hold(l).End(redlock.ErrLost) }, 0},
+			"not noticed": {func(l *redlock.Lock) {
+				d.Slept.Add(int64(time.Until(l.Until()) + ago))
+				harness.Hold(l).End(redlock.ErrExpired)
+			}, -ago},
 		} {
-			lock := mustTry(t, c, claim)
+			lock := harness.MustTry(t, c, claim)
 			if !lock.Until().After(time.Now()) {
 				t.Errorf("%s: it ended before it was over", claim)
 			}
@@ -73,7 +70,7 @@ func TestUntilOfWhatIsOverIsOver(t *testing.T) {
 // go vet reports a copied value with a field that has pointer methods Lock and Unlock.
 func TestGoVetKnowsThatALockIsNotCopied(t *testing.T) {
 	locker := reflect.TypeFor[sync.Locker]()
-	lock := reflect.TypeFor[Lock]()
+	lock := reflect.TypeFor[redlock.Lock]()
 	for i := range lock.NumField() {
 		if field := lock.Field(i).Type; field.Kind() == reflect.Struct && reflect.PointerTo(field).Implements(locker) {
 			return
@@ -85,9 +82,9 @@ func TestGoVetKnowsThatALockIsNotCopied(t *testing.T) {
 // What cannot have been meant panics, in plain words and before any master is asked.
 func TestWhatCannotBeMeantPanics(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		lock := mustTry(t, c, "job")
+	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		lock := harness.MustTry(t, c, "job")
 		var none context.Context
 		work := func(context.Context, fence.Token) error { return nil }
 		for name, x := range map[string]struct {
@@ -97,26 +94,26 @@ func TestWhatCannotBeMeantPanics(t *testing.T) {
 			"TryLock, nil ctx":     {func() { _, _ = c.TryLock(none, "other") }, "nil context"},
 			"Lock, nil ctx":        {func() { _, _ = c.Lock(none, "other") }, "nil context"},
 			"Do, nil ctx":          {func() { _ = c.Do(none, "other", work) }, "nil context"},
-			"Do, nil work":         {func() { _ = c.Do(background, "other", nil) }, "nil work"},
+			"Do, nil work":         {func() { _ = c.Do(context.Background(), "other", nil) }, "nil work"},
 			"Verify, nil ctx":      {func() { _, _ = c.Verify(none, "other", 1) }, "nil context"},
 			"Extend, nil ctx":      {func() { _ = lock.Extend(none, time.Second) }, "nil context"},
-			"TryLock, zero Client": {func() { _, _ = new(Client).TryLock(background, "other") }, "New or Open"},
-			"TryLock, nil Client":  {func() { _, _ = (*Client)(nil).TryLock(background, "other") }, "New or Open"},
-			"Lock, with an option": {func() { _, _ = new(Client).Lock(background, "other", WithFair()) }, "New or Open"},
-			"Do, zero Client":      {func() { _ = new(Client).Do(background, "other", work) }, "New or Open"},
-			"Verify, zero Client":  {func() { _, _ = new(Client).Verify(background, "other", 1) }, "New or Open"},
-			"Close, zero Client":   {func() { _ = new(Client).Close() }, "New or Open"},
-			"Close, nil Client":    {func() { _ = (*Client)(nil).Close() }, "New or Open"},
+			"TryLock, zero Client": {func() { _, _ = new(redlock.Client).TryLock(context.Background(), "other") }, "New or Open"},
+			"TryLock, nil Client":  {func() { _, _ = (*redlock.Client)(nil).TryLock(context.Background(), "other") }, "New or Open"},
+			"Lock, with an option": {func() { _, _ = new(redlock.Client).Lock(context.Background(), "other", redlock.WithFair()) }, "New or Open"},
+			"Do, zero Client":      {func() { _ = new(redlock.Client).Do(context.Background(), "other", work) }, "New or Open"},
+			"Verify, zero Client":  {func() { _, _ = new(redlock.Client).Verify(context.Background(), "other", 1) }, "New or Open"},
+			"Close, zero Client":   {func() { _ = new(redlock.Client).Close() }, "New or Open"},
+			"Close, nil Client":    {func() { _ = (*redlock.Client)(nil).Close() }, "New or Open"},
 		} {
 			said := panicOf(x.call)
 			if text, ok := said.(string); !ok || !strings.HasPrefix(text, "redlock: ") || !strings.Contains(text, x.says) {
 				t.Errorf("%s: the panic is %v, want %q", name, said, x.says)
 			}
 		}
-		if got := d.holders("other"); got != "0" {
+		if got := d.Holders("other"); got != "0" {
 			t.Error("held")
 		}
-		must(t, lock.Unlock(none)) // it does not ask ctx, and must not fail for its sake
+		harness.Must(t, lock.Unlock(none)) // it does not ask ctx, and must not fail for its sake
 	})
 }
 
@@ -129,31 +126,31 @@ func panicOf(call func()) (value any) {
 // The watchdog renews by the ttl of the last Extend, as long as the hold lasts.
 func TestRenewalsGoByTheLastExtend(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		lock := mustTry(t, c, "job", WithTTL(time.Second))
-		must(t, lock.Extend(background, 30*time.Second))
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		lock := harness.MustTry(t, c, "job", redlock.WithTTL(time.Second))
+		harness.Must(t, lock.Extend(context.Background(), 30*time.Second))
 		time.Sleep(25 * time.Second) // it was renewed at 10 s and 20 s
 		if left := time.Until(lock.Until()); left < 20*time.Second {
 			t.Errorf("%v of the lease are left, want more than 20 s", left)
 		}
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(context.Background()))
 	})
 }
 
 // renewalsOf is an option that counts renewals.
-func renewalsOf(n *atomic.Int64) Option {
-	return WithObserver(Observer{Renewed: func(context.Context, Renewal) { n.Add(1) }})
+func renewalsOf(n *atomic.Int64) redlock.Option {
+	return redlock.WithObserver(redlock.Observer{Renewed: func(context.Context, redlock.Renewal) { n.Add(1) }})
 }
 
 // free waits until nobody has the name, and returns how long that took.
-func free(t *testing.T, c *Client, name string) time.Duration {
+func free(t *testing.T, c *redlock.Client, name string) time.Duration {
 	t.Helper()
 	start := time.Now()
-	lock, err := c.Lock(background, name, WithWait(time.Hour))
-	must(t, err)
+	lock, err := c.Lock(context.Background(), name, redlock.WithWait(time.Hour))
+	harness.Must(t, err)
 	took := time.Since(start)
-	must(t, lock.Unlock(background))
+	harness.Must(t, lock.Unlock(context.Background()))
 	return took
 }
 
@@ -162,12 +159,12 @@ var errRequestEnded = errors.New("the request has ended")
 // A handler forgets Unlock: the name is free within the ttl. Until then the hold is there.
 func TestRenewWithContext(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
 		var renewed atomic.Int64
-		c := d.client(renewalsOf(&renewed), WithContextRenewal(), WithTTL(30*time.Second))
-		ctx, end := context.WithCancelCause(background)
+		c := d.Client(renewalsOf(&renewed), redlock.WithContextRenewal(), redlock.WithTTL(30*time.Second))
+		ctx, end := context.WithCancelCause(context.Background())
 		lock, err := c.Lock(ctx, "name")
-		must(t, err)
+		harness.Must(t, err)
 		time.Sleep(time.Hour + time.Second) // between two renewals
 		if !lock.Valid() || renewed.Load() < 350 {
 			t.Fatalf("while its context lives it was renewed %d times, and is valid: %v", renewed.Load(), lock.Valid())
@@ -182,7 +179,7 @@ func TestRenewWithContext(t *testing.T) {
 			t.Errorf("the hold ended with the context")
 		}
 		before := renewed.Load()
-		took := free(t, d.client(), "name")
+		took := free(t, d.Client(), "name")
 		if after := renewed.Load(); after != before {
 			t.Errorf("%d renewals after the end of the context", after-before)
 		}
@@ -192,8 +189,8 @@ func TestRenewWithContext(t *testing.T) {
 		if lock.Valid() {
 			t.Error("valid, and another had it")
 		}
-		requireErr(t, lock.Unlock(background), ErrExpired)
-		requireErr(t, lock.Unlock(background), ErrReleased)
+		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
+		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrReleased)
 	})
 }
 
@@ -201,17 +198,17 @@ func TestRenewWithContext(t *testing.T) {
 // by itself.
 func TestUnlockAfterTheContext(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.client()
-		ctx, end := context.WithCancel(background)
-		lock, err := c.Lock(ctx, "name", WithContextRenewal(), WithTTL(10*time.Second))
-		must(t, err)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Client()
+		ctx, end := context.WithCancel(context.Background())
+		lock, err := c.Lock(ctx, "name", redlock.WithContextRenewal(), redlock.WithTTL(10*time.Second))
+		harness.Must(t, err)
 		end()
 		time.Sleep(8 * time.Second)
-		must(t, lock.Extend(background, 10*time.Second))
+		harness.Must(t, lock.Extend(context.Background(), 10*time.Second))
 		time.Sleep(8 * time.Second)
-		must(t, lock.Unlock(ctx))
-		if took := free(t, d.client(), "name"); took > time.Second {
+		harness.Must(t, lock.Unlock(ctx))
+		if took := free(t, d.Client(), "name"); took > time.Second {
 			t.Errorf("free after %v", took)
 		}
 	})
@@ -220,13 +217,13 @@ func TestUnlockAfterTheContext(t *testing.T) {
 // Without the option, the end of the context changes nothing.
 func TestWithoutTheOptionTheContextDoesNotCount(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		ctx, end := context.WithCancel(background)
-		lock, err := d.client().Lock(ctx, "name")
-		must(t, err)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		ctx, end := context.WithCancel(context.Background())
+		lock, err := d.Client().Lock(ctx, "name")
+		harness.Must(t, err)
 		end()
 		time.Sleep(time.Hour)
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(context.Background()))
 	})
 }
 
@@ -236,28 +233,28 @@ func TestRenewWithContextAndReEntries(t *testing.T) {
 	const ttl = 30 * time.Second
 	for _, c := range []struct {
 		what  string
-		inner []LockOption
+		inner []redlock.LockOption
 		apart bool // the context of the re-entry lives on
 		held  bool // after both contexts but that have ended
 	}{
-		{"both are bound, and one context ends", []LockOption{WithContextRenewal()}, true, true},
-		{"both are bound, and both end", []LockOption{WithContextRenewal()}, false, false},
+		{"both are bound, and one context ends", []redlock.LockOption{redlock.WithContextRenewal()}, true, true},
+		{"both are bound, and both end", []redlock.LockOption{redlock.WithContextRenewal()}, false, false},
 		{"the inner one is not bound", nil, false, true},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
-			inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-				client := d.client(WithTTL(ttl))
-				ctx, end := context.WithCancel(background)
-				outer, err := client.Lock(ctx, "name", WithContextRenewal())
-				must(t, err)
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				client := d.Client(redlock.WithTTL(ttl))
+				ctx, end := context.WithCancel(context.Background())
+				outer, err := client.Lock(ctx, "name", redlock.WithContextRenewal())
+				harness.Must(t, err)
 				within := outer.Context()
 				if c.apart {
 					within = context.WithoutCancel(within)
 				}
 				within, endInner := context.WithCancel(within)
 				inner, err := client.Lock(within, "name", c.inner...)
-				must(t, err)
+				harness.Must(t, err)
 				end()
 				time.Sleep(time.Hour)
 				if outer.Valid() != c.held {
@@ -265,16 +262,16 @@ func TestRenewWithContextAndReEntries(t *testing.T) {
 				}
 				endInner()
 				if !c.held {
-					requireErr(t, inner.Unlock(background), ErrExpired)
-					requireErr(t, outer.Unlock(background), ErrExpired)
+					harness.RequireErr(t, inner.Unlock(context.Background()), redlock.ErrExpired)
+					harness.RequireErr(t, outer.Unlock(context.Background()), redlock.ErrExpired)
 					return
 				}
-				must(t, inner.Unlock(background))
+				harness.Must(t, inner.Unlock(context.Background()))
 				time.Sleep(ttl)
 				if outer.Valid() {
 					t.Error("renewed, and only the one that is bound is left")
 				}
-				requireErr(t, outer.Unlock(background), ErrExpired)
+				harness.RequireErr(t, outer.Unlock(context.Background()), redlock.ErrExpired)
 			})
 		})
 	}
@@ -283,80 +280,80 @@ func TestRenewWithContextAndReEntries(t *testing.T) {
 // An entry that is made after the end of the context has the hold renewed again.
 func TestReEntryAfterTheContext(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		client := d.client(WithTTL(30 * time.Second))
-		ctx, end := context.WithCancel(background)
-		outer, err := client.Lock(ctx, "name", WithContextRenewal())
-		must(t, err)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		client := d.Client(redlock.WithTTL(30 * time.Second))
+		ctx, end := context.WithCancel(context.Background())
+		outer, err := client.Lock(ctx, "name", redlock.WithContextRenewal())
+		harness.Must(t, err)
 		end()
 		time.Sleep(25 * time.Second)
-		inner, err := client.Lock(context.WithoutCancel(outer.Context()), "name", WithTTL(time.Second))
-		must(t, err)
+		inner, err := client.Lock(context.WithoutCancel(outer.Context()), "name", redlock.WithTTL(time.Second))
+		harness.Must(t, err)
 		time.Sleep(time.Hour)
-		must(t, outer.Unlock(background))
+		harness.Must(t, outer.Unlock(context.Background()))
 		time.Sleep(time.Hour)
-		must(t, inner.Unlock(background))
+		harness.Must(t, inner.Unlock(context.Background()))
 	})
 }
 
 // A set is renewed as a whole: for all names, as long as one of them is wanted.
 func TestRenewWithContextOfASet(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		client := d.client(WithTTL(30 * time.Second))
-		ctx, end := context.WithCancel(background)
-		set, err := client.LockAll(ctx, []string{"a", "b"}, WithContextRenewal())
-		must(t, err)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		client := d.Client(redlock.WithTTL(30 * time.Second))
+		ctx, end := context.WithCancel(context.Background())
+		set, err := client.LockAll(ctx, []string{"a", "b"}, redlock.WithContextRenewal())
+		harness.Must(t, err)
 		one, err := client.Lock(context.WithoutCancel(set.Context()), "b")
-		must(t, err)
+		harness.Must(t, err)
 		time.Sleep(time.Hour)
 		end()
 		time.Sleep(time.Hour + time.Second)
 		if !set.Valid() {
 			t.Fatal("one of its names was entered again, and is renewed")
 		}
-		must(t, one.Unlock(background))
-		other := d.client()
+		harness.Must(t, one.Unlock(context.Background()))
+		other := d.Client()
 		for _, name := range []string{"a", "b"} {
 			if took := free(t, other, name); took > 30*time.Second {
 				t.Errorf("%s is free after %v", name, took)
 			}
 		}
-		requireErr(t, set.Unlock(background), ErrExpired)
+		harness.RequireErr(t, set.Unlock(context.Background()), redlock.ErrExpired)
 
-		ctx, end = context.WithCancel(background)
-		set, err = client.LockAll(ctx, []string{"a", "b"}, WithContextRenewal())
-		must(t, err)
+		ctx, end = context.WithCancel(context.Background())
+		set, err = client.LockAll(ctx, []string{"a", "b"}, redlock.WithContextRenewal())
+		harness.Must(t, err)
 		end()
 		time.Sleep(time.Second)
-		must(t, set.Unlock(background))
+		harness.Must(t, set.Unlock(context.Background()))
 	})
 }
 
 // A slot, a reader and one that waited are as any other.
 func TestRenewWithContextOfOthers(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		client := d.client(WithTTL(30*time.Second), WithContextRenewal())
-		ctx, end := context.WithCancel(background)
-		var locks []*Lock
-		for _, lock := range []func() (*Lock, error){
-			func() (*Lock, error) { return client.Lock(ctx, "slots", WithSlots(1)) },
-			func() (*Lock, error) { return client.RLock(ctx, "read") },
-			func() (*Lock, error) {
-				first := mustTry(t, d.client(), "waited", WithoutWatchdog(), WithTTL(time.Second))
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		client := d.Client(redlock.WithTTL(30*time.Second), redlock.WithContextRenewal())
+		ctx, end := context.WithCancel(context.Background())
+		var locks []*redlock.Lock
+		for _, lock := range []func() (*redlock.Lock, error){
+			func() (*redlock.Lock, error) { return client.Lock(ctx, "slots", redlock.WithSlots(1)) },
+			func() (*redlock.Lock, error) { return client.RLock(ctx, "read") },
+			func() (*redlock.Lock, error) {
+				first := harness.MustTry(t, d.Client(), "waited", redlock.WithoutWatchdog(), redlock.WithTTL(time.Second))
 				lock, err := client.Lock(ctx, "waited")
-				requireErr(t, first.Unlock(background), ErrExpired)
+				harness.RequireErr(t, first.Unlock(context.Background()), redlock.ErrExpired)
 				return lock, err
 			},
-			func() (*Lock, error) { // handed over
-				first := mustTry(t, client, "handed")
-				time.AfterFunc(time.Second, func() { _ = first.Unlock(background) })
+			func() (*redlock.Lock, error) { // handed over
+				first := harness.MustTry(t, client, "handed")
+				time.AfterFunc(time.Second, func() { _ = first.Unlock(context.Background()) })
 				return client.Lock(ctx, "handed")
 			},
 		} {
 			one, err := lock()
-			must(t, err)
+			harness.Must(t, err)
 			locks = append(locks, one)
 		}
 		time.Sleep(time.Hour)
@@ -368,7 +365,7 @@ func TestRenewWithContextOfOthers(t *testing.T) {
 		end()
 		time.Sleep(30 * time.Second)
 		for _, lock := range locks {
-			requireErr(t, lock.Unlock(background), ErrExpired)
+			harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
 		}
 	})
 }
@@ -377,14 +374,14 @@ func TestRenewWithContextOfOthers(t *testing.T) {
 // that of the second one: nobody asks for renewals any more.
 func TestRenewalEndsWithTheContextsOfAllEntries(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached(WithTTL(time.Second))
-		one, endOne := context.WithCancel(background)
-		lock, err := c.TryLock(one, "job", WithContextRenewal())
-		must(t, err)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached(redlock.WithTTL(time.Second))
+		one, endOne := context.WithCancel(context.Background())
+		lock, err := c.TryLock(one, "job", redlock.WithContextRenewal())
+		harness.Must(t, err)
 		two, endTwo := context.WithCancel(context.WithoutCancel(lock.Context()))
-		again, err := c.TryLock(two, "job", WithContextRenewal())
-		must(t, err)
+		again, err := c.TryLock(two, "job", redlock.WithContextRenewal())
+		harness.Must(t, err)
 		endOne()
 		time.Sleep(3 * time.Second)
 		if !again.Valid() {
@@ -395,5 +392,302 @@ func TestRenewalEndsWithTheContextsOfAllEntries(t *testing.T) {
 		if again.Valid() {
 			t.Error("it is renewed for nobody")
 		}
+	})
+}
+
+// The masters keep the longer ttl, so what is expected of them is the longer one
+// too: an extend after a re-entry with a short ttl finds no clock that jumped.
+func TestShortReEntriesDisturbNoRenewal(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		jumps := 0
+		c := d.Reached(redlock.WithObserver(redlock.Observer{ClockJumped: func(context.Context, redlock.ClockJump) { jumps++ }}))
+		outer := harness.MustTry(t, c, "job", redlock.WithTTL(30*time.Second))
+		for range 60 {
+			time.Sleep(2 * time.Second)
+			inner, err := c.TryLock(outer.Context(), "job", redlock.WithTTL(time.Second))
+			harness.Must(t, err)
+			harness.Must(t, inner.Unlock(context.Background()))
+		}
+		harness.Must(t, outer.Extend(context.Background(), 30*time.Second))
+		harness.Must(t, outer.Unlock(context.Background()))
+		if jumps > 0 {
+			t.Errorf("%d clocks are said to have jumped", jumps)
+		}
+	})
+}
+
+// A re-entry that is not answered may have been done all the same.
+func TestUnansweredReEntryIsNoJump(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		jumps := 0
+		c := d.Reached(redlock.WithObserver(redlock.Observer{ClockJumped: func(context.Context, redlock.ClockJump) { jumps++ }}))
+		outer := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second), redlock.WithoutWatchdog())
+		d.Masters[0].Freeze()
+		inner, err := c.TryLock(outer.Context(), "job", redlock.WithTTL(30*time.Second))
+		harness.Must(t, err)
+		time.Sleep(2 * d.Request())
+		d.Masters[0].Thaw()
+		harness.Eventually(t, "reached again", func() bool { return harness.AllUp(c) })
+		harness.Must(t, outer.Extend(context.Background(), 30*time.Second))
+		time.Sleep(time.Second)
+		harness.Must(t, inner.Unlock(context.Background()))
+		harness.Must(t, outer.Unlock(context.Background()))
+		if jumps > 0 {
+			t.Errorf("%d clocks are said to have jumped", jumps)
+		}
+	})
+}
+
+func TestReEnteredContextCarriesItsOwnToken(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		other := harness.MustTry(t, c, "other")
+		harness.Must(t, other.Unlock(context.Background())) // its bucket is ahead of the first one's
+		x := harness.MustTry(t, c, "x")
+		y, err := c.TryLock(x.Context(), "other")
+		harness.Must(t, err)
+		again, err := c.TryLock(y.Context(), "x")
+		harness.Must(t, err)
+		if token, ok := fence.FromContext(again.Context()); !ok || token != x.Token() || again.Token() != x.Token() {
+			t.Errorf("the context carries %v, %v; the lock's token is %v, and that of the lock between %v", token, ok, again.Token(), y.Token())
+		}
+		for _, l := range []*redlock.Lock{again, y, x} {
+			harness.Must(t, l.Unlock(context.Background()))
+		}
+	})
+}
+
+func TestReEntryKeepsToMaxTTL(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached(redlock.WithMaxTTL(time.Minute))
+		outer := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second), redlock.WithLockDelay(40*time.Second))
+		_, err := c.TryLock(outer.Context(), "job", redlock.WithTTL(31*time.Second), redlock.WithLockDelay(0))
+		harness.RequireErr(t, err, redlock.ErrBadOption)
+		inner, err := c.TryLock(outer.Context(), "job") // the default would be too long
+		harness.Must(t, err)
+		harness.Must(t, inner.Unlock(context.Background()))
+		harness.Must(t, outer.Unlock(context.Background()))
+	})
+}
+
+// Whoever of both said so, nothing is entered again, and nobody is asked.
+func TestWithoutReentry(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Client()
+		refused := func(what string, ctx context.Context, name string, opts ...redlock.LockOption) {
+			t.Helper()
+			start := time.Now()
+			_, err := c.Lock(ctx, name, opts...)
+			harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrReentry)
+			_, err = c.TryLock(ctx, name, opts...)
+			harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrReentry)
+			if took := time.Since(start); took != 0 {
+				t.Errorf("%s: it took %v", what, took)
+			}
+		}
+		outer := harness.MustTry(t, c, "name", redlock.WithoutReentry())
+		refused("the holder does not want it", outer.Context(), "name")
+		_, err := c.RLock(outer.Context(), "name")
+		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrReentry)
+		_, err = c.TryLock(context.Background(), "name")
+		harness.RequireErr(t, err, redlock.ErrHeld)
+		harness.Must(t, outer.Unlock(context.Background()))
+
+		outer = harness.MustTry(t, c, "name")
+		refused("the callee does not want it", outer.Context(), "name", redlock.WithoutReentry())
+		inner, err := c.Lock(outer.Context(), "name")
+		harness.Must(t, err)
+		harness.Must(t, inner.Unlock(context.Background()))
+		harness.Must(t, outer.Unlock(context.Background()))
+		next, err := c.Lock(context.WithoutCancel(outer.Context()), "name", redlock.WithoutReentry()) // nothing is held: it is fresh
+		harness.Must(t, err)
+		harness.Must(t, next.Unlock(context.Background()))
+
+		slot, err := c.Lock(context.Background(), "slots", redlock.WithSlots(2), redlock.WithoutReentry())
+		harness.Must(t, err)
+		refused("a slot", slot.Context(), "slots", redlock.WithSlots(2))
+		harness.Must(t, slot.Unlock(context.Background()))
+		set, err := c.LockAll(context.Background(), []string{"a", "b"}, redlock.WithoutReentry())
+		harness.Must(t, err)
+		refused("a name of a set", set.Context(), "b")
+		harness.Must(t, set.Unlock(context.Background()))
+		reader, err := c.RLock(context.Background(), "read", redlock.WithoutReentry())
+		harness.Must(t, err)
+		_, err = c.RLock(reader.Context(), "read")
+		harness.RequireErr(t, err, redlock.ErrReentry)
+		harness.Must(t, reader.Unlock(context.Background()))
+	})
+}
+
+// A hold outlives the context of its first caller. A re-entry whose own context lives on has a Context
+// until its Unlock, until that context ends, or until the hold is over.
+func TestAReEntryOutlivesTheContextOfTheFirst(t *testing.T) {
+	t.Parallel()
+	for what, lock := range map[string]func(c *redlock.Client, ctx context.Context) (context.Context, func(context.Context) error, error){
+		"a lock": func(c *redlock.Client, ctx context.Context) (context.Context, func(context.Context) error, error) {
+			l, err := c.Lock(ctx, "job")
+			return l.Context(), l.Unlock, err
+		},
+		"a set": func(c *redlock.Client, ctx context.Context) (context.Context, func(context.Context) error, error) {
+			l, err := c.LockAll(ctx, []string{"another", "job"})
+			return l.Context(), l.Unlock, err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				c := d.Reached()
+				request, end := context.WithCancelCause(context.Background())
+				first, unlock, err := lock(c, request)
+				harness.Must(t, err)
+				enter := func(within context.Context) *redlock.Lock {
+					t.Helper()
+					l, err := c.Lock(within, "job", redlock.WithContextRenewal())
+					harness.Must(t, err)
+					return l
+				}
+				ended := func(l *redlock.Lock, want error) {
+					t.Helper()
+					synctest.Wait()
+					if got := context.Cause(l.Context()); got != want {
+						t.Errorf("its context ended with %v, want %v", got, want)
+					}
+				}
+				apart := context.WithoutCancel(first)
+				own, endOwn := context.WithCancelCause(apart)
+				second, third, within := enter(apart), enter(own), enter(first)
+				end(errRequestEnded)
+				if cause := context.Cause(first); cause != errRequestEnded {
+					t.Errorf("the first context ended with %v", cause)
+				}
+				ended(within, errRequestEnded)
+				ended(second, nil)
+				ended(third, nil)
+				later, latest := enter(second.Context()), enter(apart)
+				ended(later, nil)
+				endOwn(errRequestEnded)
+				ended(third, errRequestEnded)
+				harness.Must(t, later.Unlock(context.Background()))
+				ended(later, redlock.ErrReleased)
+				ended(second, nil)
+
+				d.Drop(c, "job", 0, 1)
+				harness.RequireErr(t, second.Extend(context.Background(), limits.DefaultTTL), redlock.ErrLost)
+				for _, l := range []*redlock.Lock{second, latest} {
+					if cause := context.Cause(l.Context()); cause != redlock.ErrLost {
+						t.Errorf("the hold is over, and a context ended with %v", cause)
+					}
+				}
+				for _, l := range []*redlock.Lock{second, third, within, latest} {
+					harness.RequireErr(t, l.Unlock(context.Background()), redlock.ErrLost)
+				}
+				harness.RequireErr(t, unlock(context.Background()), redlock.ErrLost)
+			})
+		})
+	}
+}
+
+// When one name of a set is lost, re-entries into the others end before any observer is told, which may
+// take its time.
+func TestReEntriesIntoASetEndTogether(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var watched []context.Context
+		var late atomic.Int64
+		c := d.Reached(redlock.WithObserver(redlock.Observer{Ended: func(context.Context, redlock.HoldEnd) {
+			for _, ctx := range watched {
+				if ctx.Err() == nil {
+					late.Add(1)
+				}
+			}
+		}}))
+		set, err := c.LockAll(context.Background(), []string{"a", "b", "c"})
+		harness.Must(t, err)
+		for _, name := range []string{"a", "b", "c"} {
+			one, err := c.Lock(set.Context(), name)
+			harness.Must(t, err)
+			apart, err := c.Lock(context.WithoutCancel(one.Context()), name)
+			harness.Must(t, err)
+			watched = append(watched, one.Context(), apart.Context())
+		}
+		d.Drop(c, "a", 0, 1)
+		<-set.Context().Done()
+		synctest.Wait()
+		if n := late.Load(); n > 0 {
+			t.Errorf("%d contexts had not ended when an observer was told", n)
+		}
+	})
+}
+
+// callingBack is a context of the caller's own kind, which calls the caller's code when somebody waits for its end no
+// more: the package context uses its method AfterFunc. It does not end.
+type callingBack struct {
+	context.Context
+	end     chan struct{}
+	stopped func()
+}
+
+func (c callingBack) Done() <-chan struct{} { return c.end }
+
+func (c callingBack) Err() error { return nil }
+
+func (c callingBack) AfterFunc(func()) (stop func() bool) {
+	return func() bool { c.stopped(); return true }
+}
+
+// The code of a caller's context may ask the lock, also while the hold ends.
+func TestAContextThatAsksTheLock(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		var first, second *redlock.Lock
+		asks := func(ctx context.Context) context.Context {
+			return callingBack{ctx, make(chan struct{}), func() { _, _ = first.Valid(), second.Valid() }}
+		}
+		first, err := c.Lock(asks(context.Background()), "job", redlock.WithContextRenewal())
+		harness.Must(t, err)
+		second, err = c.Lock(asks(first.Context()), "job", redlock.WithContextRenewal())
+		harness.Must(t, err)
+		d.Drop(c, "job", 0, 1)
+		harness.RequireErr(t, second.Extend(context.Background(), limits.DefaultTTL), redlock.ErrLost)
+		harness.RequireErr(t, second.Unlock(context.Background()), redlock.ErrLost)
+		harness.RequireErr(t, first.Unlock(context.Background()), redlock.ErrLost)
+	})
+}
+
+// A context enters the lock again that has the name, of the client that is asked, and is held; else the lock is had afresh.
+func TestWhatAContextEntersAgain(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c, other := d.Reached(), d.Reached()
+		a := harness.MustTry(t, c, "a")
+		b, err := c.TryLock(a.Context(), "b")
+		harness.Must(t, err)
+		if b.Name() != "b" || harness.Hold(b) == harness.Hold(a) {
+			t.Fatalf("under the lock of a, it has %v for b", b)
+		}
+		for _, ctx := range []context.Context{a.Context(), b.Context()} {
+			again, err := c.TryLock(ctx, "a")
+			harness.Must(t, err)
+			if harness.Hold(again) != harness.Hold(a) {
+				t.Errorf("it has %v for a, want %v again", again, a)
+			}
+			harness.Must(t, again.Unlock(context.Background()))
+			_, err = other.TryLock(ctx, "a")
+			harness.RequireErr(t, err, redlock.ErrHeld)
+		}
+		under := context.WithoutCancel(b.Context())
+		harness.Must(t, a.Unlock(context.Background()))
+		fresh, err := c.TryLock(under, "a") // what was released is not entered
+		harness.Must(t, err)
+		if harness.Hold(fresh) == harness.Hold(a) || fresh.Token() <= a.Token() {
+			t.Errorf("it has %v, after %v", fresh, a)
+		}
+		harness.UnlockAll(t, fresh, b)
 	})
 }

@@ -1,4 +1,4 @@
-package redlock
+package redlock_test
 
 import (
 	"bytes"
@@ -15,80 +15,68 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/lease"
-	"github.com/redlock-go/redlock/internal/master"
-	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testvotes"
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // callKey is under which a call is in the contexts that its observer gets.
 type callKey struct{}
 
 // watcher is an observer that writes down what it is told, and by which call.
-func (r *recorder) watcher() Observer {
+func watcher(r *harness.Recorder) redlock.Observer {
 	note := func(ctx context.Context, format string, args ...any) {
-		r.note("%v: %s", ctx.Value(callKey{}), fmt.Sprintf(format, args...))
+		r.Note("%v: %s", ctx.Value(callKey{}), fmt.Sprintf(format, args...))
 	}
-	return Observer{
-		Started: func(ctx context.Context, c LockCall) context.Context {
+	return redlock.Observer{
+		Started: func(ctx context.Context, c redlock.LockCall) context.Context {
 			ctx = context.WithValue(ctx, callKey{}, fmt.Sprintf("%v%v", ctx.Value(callKey{}), c.Names))
 			note(ctx, "started, set %v, reads %v, waits %v, slots %d", c.Set, c.Reads, c.Waits, c.Slots)
 			return ctx
 		},
-		AttemptFailed: func(ctx context.Context, a FailedAttempt) {
+		AttemptFailed: func(ctx context.Context, a redlock.FailedAttempt) {
 			note(ctx, "%s failed, set %v, reads %v, waits %v", a.Name, a.Set, a.Reads, a.Waits)
 		},
-		Finished: func(ctx context.Context, f LockResult) {
+		Finished: func(ctx context.Context, f redlock.LockResult) {
 			note(ctx, "finished after %v, %d attempts, re-entry %v, %v", f.Took, f.Attempts, f.ReEntry, f.Err == nil)
 		},
-		Acquired: func(ctx context.Context, a Acquisition) {
+		Acquired: func(ctx context.Context, a redlock.Acquisition) {
 			note(ctx, "acquired %s, slot %d, set %v, reads %v, token %v, after %v, %d votes", a.Name, a.Slot, a.Set, a.Reads, a.Token.Valid(), a.Took, len(a.Votes))
 		},
-		Renewed: func(ctx context.Context, f Renewal) { note(ctx, "renewed %s for %v", f.Name, f.ValidFor) },
-		RenewalFailed: func(ctx context.Context, f FailedRenewal) {
-			note(ctx, "not renewed %s, %v left, %v", f.Name, f.ValidFor, errors.Is(f.Err, ErrNoQuorum))
+		Renewed: func(ctx context.Context, f redlock.Renewal) { note(ctx, "renewed %s for %v", f.Name, f.ValidFor) },
+		RenewalFailed: func(ctx context.Context, f redlock.FailedRenewal) {
+			note(ctx, "not renewed %s, %v left, %v", f.Name, f.ValidFor, errors.Is(f.Err, redlock.ErrNoQuorum))
 		},
-		Ended: func(ctx context.Context, e HoldEnd) {
+		Ended: func(ctx context.Context, e redlock.HoldEnd) {
 			note(ctx, "ended %s after %v, taken for %v, %v", e.Name, e.Held, e.TakenFor, e.Cause)
 		},
-		Unlocked: func(ctx context.Context, u UnlockResult) {
+		Unlocked: func(ctx context.Context, u redlock.UnlockResult) {
 			note(ctx, "unlocked %v, set %v, reads %v, after %v, %v", u.Names, u.Set, u.Reads, u.Took, u.Err)
 		},
 	}
 }
 
-// told checks what was told since it was asked the last time.
-func (r *recorder) told(t *testing.T, want ...string) {
+// requireTold checks what was told since it was asked the last time.
+func requireTold(t *testing.T, r *harness.Recorder, want ...string) {
 	t.Helper()
-	if events := r.take(); !slices.Equal(events, want) {
+	if events := r.Take(); !slices.Equal(events, want) {
 		t.Errorf("told\n\t%s\nwant\n\t%s", strings.Join(events, "\n\t"), strings.Join(want, "\n\t"))
 	}
 }
 
-// take returns what was told since it was called the last time.
-func (r *recorder) take() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	events := r.events
-	r.events = nil
-	return events
-}
-
 // watched is a client of which events is told, from now on.
-func (d *deployment) watched(events *recorder, opts ...Option) *Client {
-	c := d.reached(append([]Option{WithObserver(events.watcher())}, opts...)...)
+func watched(d *harness.Deployment, events *harness.Recorder, opts ...redlock.Option) *redlock.Client {
+	c := d.Reached(append([]redlock.Option{redlock.WithObserver(watcher(events))}, opts...)...)
 	synctest.Wait()
-	events.take()
+	events.Take()
 	return c
 }
 
 // Who waits is told why each attempt failed.
 func TestObserverOfAttempts(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var why []error
-		c := d.reached(WithObserver(Observer{AttemptFailed: func(_ context.Context, a FailedAttempt) {
+		c := d.Reached(redlock.WithObserver(redlock.Observer{AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) {
 			if a.Name == "a" && a.Waits {
 				why = append(why, a.Err)
 			}
@@ -96,8 +84,8 @@ func TestObserverOfAttempts(t *testing.T) {
 		fails := func(want error) {
 			t.Helper()
 			why = nil
-			_, err := c.Lock(t.Context(), "a", WithWait(5*time.Second))
-			requireErr(t, err, context.DeadlineExceeded, want)
+			_, err := c.Lock(t.Context(), "a", redlock.WithWait(5*time.Second))
+			harness.RequireErr(t, err, context.DeadlineExceeded, want)
 			synctest.Wait()
 			if len(why) < 2 {
 				t.Errorf("told %d times in 5s: %v", len(why), why)
@@ -108,36 +96,35 @@ func TestObserverOfAttempts(t *testing.T) {
 				}
 			}
 		}
-		held := mustTry(t, d.reached(), "a")
-		fails(ErrHeld)
-		must(t, held.Unlock(t.Context()))
+		held := harness.MustTry(t, d.Reached(), "a")
+		fails(redlock.ErrHeld)
+		harness.Must(t, held.Unlock(t.Context()))
 		synctest.Wait() // the third master is free as well
-		for _, m := range d.masters[:2] {
-			m.die()
+		for _, m := range d.Masters[:2] {
+			m.Die()
 		}
-		fails(ErrNoQuorum)
+		fails(redlock.ErrNoQuorum)
 	})
 }
 
 // An attempt for which no master could be asked is told too, with how long each took.
 func TestObserverOfAttemptsThatCannotBeMade(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		for _, m := range d.masters {
-			m.freeze()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		for _, m := range d.Masters {
+			m.Freeze()
 		}
-		var failed []FailedAttempt
-		watch := WithObserver(Observer{AttemptFailed: func(_ context.Context, a FailedAttempt) { failed = append(failed, a) }})
-		_ = d.stranger(watch).mustFail(t, "unknown")
-		c.observer = defaultConfig().observer
-		watch.applyClient(&c.config)
-		_ = c.mustFail(t, "known")
-		if len(failed) != 2 || failed[0].Name != "unknown" || failed[0].Took != 0 || failed[1].Name != "known" || failed[1].Took != c.requestTimeout {
+		var failed []redlock.FailedAttempt
+		told := redlock.Observer{AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) { failed = append(failed, a) }}
+		_ = harness.MustFail(t, d.Stranger(redlock.WithObserver(told)), "unknown")
+		c.Watch(told)
+		_ = harness.MustFail(t, c, "known")
+		if len(failed) != 2 || failed[0].Name != "unknown" || failed[0].Took != 0 || failed[1].Name != "known" || failed[1].Took != harness.Inside(c).RequestTimeout {
 			t.Errorf("told %+v", failed)
 		}
 		for _, a := range failed {
-			requireErr(t, a.Err, ErrNoQuorum, ErrNotAcquired)
+			harness.RequireErr(t, a.Err, redlock.ErrNoQuorum, redlock.ErrNotAcquired)
 		}
 	})
 }
@@ -145,32 +132,32 @@ func TestObserverOfAttemptsThatCannotBeMade(t *testing.T) {
 // A call and its hold are told from begin to end, with the context that Started returned.
 func TestObserverOfAHold(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		var events recorder
-		c := d.watched(&events)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var events harness.Recorder
+		c := watched(d, &events)
 		ctx := context.WithValue(t.Context(), callKey{}, "mine")
-		lock, err := c.Lock(ctx, "a", WithTTL(30*time.Second))
-		must(t, err)
-		events.told(t,
+		lock, err := c.Lock(ctx, "a", redlock.WithTTL(30*time.Second))
+		harness.Must(t, err)
+		requireTold(t, &events,
 			"mine[a]: started, set false, reads false, waits true, slots 0",
 			"mine[a]: acquired a, slot 0, set false, reads false, token true, after 0s, 3 votes",
 			"mine[a]: finished after 0s, 1 attempts, re-entry false, true")
 		time.Sleep(10*time.Second + time.Millisecond)
-		valid := 30*time.Second - lock.h.Terms().Drift
-		events.told(t, fmt.Sprint("mine[a]: renewed a for ", valid))
+		valid := 30*time.Second - harness.Hold(lock).Terms().Drift
+		requireTold(t, &events, fmt.Sprint("mine[a]: renewed a for ", valid))
 		again, err := c.TryLock(lock.Context(), "a")
-		must(t, err)
-		must(t, again.Unlock(context.WithValue(t.Context(), callKey{}, "other")))
-		events.told(t,
+		harness.Must(t, err)
+		harness.Must(t, again.Unlock(context.WithValue(t.Context(), callKey{}, "other")))
+		requireTold(t, &events,
 			"mine[a]: started, set false, reads false, waits false, slots 0",
 			"mine[a]: finished after 0s, 0 attempts, re-entry true, true",
 			"other: unlocked [a], set false, reads false, after 0s, <nil>")
-		must(t, lock.Unlock(t.Context()))
-		requireErr(t, lock.Unlock(t.Context()), ErrReleased)
-		events.told(t,
-			fmt.Sprintf("mine[a]: ended a after %v, taken for 0s, %v", 10*time.Second+time.Millisecond, ErrReleased),
+		harness.Must(t, lock.Unlock(t.Context()))
+		harness.RequireErr(t, lock.Unlock(t.Context()), redlock.ErrReleased)
+		requireTold(t, &events,
+			fmt.Sprintf("mine[a]: ended a after %v, taken for 0s, %v", 10*time.Second+time.Millisecond, redlock.ErrReleased),
 			"<nil>: unlocked [a], set false, reads false, after 0s, <nil>",
-			fmt.Sprint("<nil>: unlocked [a], set false, reads false, after 0s, ", ErrReleased))
+			fmt.Sprint("<nil>: unlocked [a], set false, reads false, after 0s, ", redlock.ErrReleased))
 		if lock.Context().Value(callKey{}) != "mine" {
 			t.Error("the hold's context is the observer's")
 		}
@@ -180,30 +167,30 @@ func TestObserverOfAHold(t *testing.T) {
 // A call that fails is told with what it waited and how often it asked.
 func TestObserverOfACallThatGivesUp(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		held := mustTry(t, d.reached(), "a")
-		var events recorder
-		c := d.watched(&events)
-		_ = c.mustFail(t, "a")
-		events.told(t,
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		held := harness.MustTry(t, d.Reached(), "a")
+		var events harness.Recorder
+		c := watched(d, &events)
+		_ = harness.MustFail(t, c, "a")
+		requireTold(t, &events,
 			"<nil>[a]: started, set false, reads false, waits false, slots 0",
 			"<nil>[a]: a failed, set false, reads false, waits false",
 			"<nil>[a]: finished after 0s, 1 attempts, re-entry false, false")
-		_, err := c.Lock(t.Context(), "a", WithWait(time.Second/2))
-		requireErr(t, err, ErrHeld)
-		failed := events.count("<nil>[a]: a failed, set false, reads false, waits true")
-		if failed < 1 || events.count(fmt.Sprintf("<nil>[a]: finished after 500ms, %d attempts, re-entry false, false", failed)) != 1 {
-			t.Errorf("told %q", events.take())
+		_, err := c.Lock(t.Context(), "a", redlock.WithWait(time.Second/2))
+		harness.RequireErr(t, err, redlock.ErrHeld)
+		failed := events.Count("<nil>[a]: a failed, set false, reads false, waits true")
+		if failed < 1 || events.Count(fmt.Sprintf("<nil>[a]: finished after 500ms, %d attempts, re-entry false, false", failed)) != 1 {
+			t.Errorf("told %q", events.Take())
 		}
-		events.take()
+		events.Take()
 		_, err = c.Lock(t.Context(), "")
-		requireErr(t, err, ErrBadOption)
-		events.told(t) // of bad input, nothing
-		must(t, held.Unlock(t.Context()))
-		must(t, c.Close())
+		harness.RequireErr(t, err, redlock.ErrBadOption)
+		requireTold(t, &events) // of bad input, nothing
+		harness.Must(t, held.Unlock(t.Context()))
+		harness.Must(t, c.Close())
 		_, err = c.Lock(t.Context(), "a")
-		requireErr(t, err, ErrClosed)
-		events.told(t,
+		harness.RequireErr(t, err, redlock.ErrClosed)
+		requireTold(t, &events,
 			"<nil>[a]: started, set false, reads false, waits true, slots 0",
 			"<nil>[a]: finished after 0s, 0 attempts, re-entry false, false")
 	})
@@ -212,35 +199,35 @@ func TestObserverOfACallThatGivesUp(t *testing.T) {
 // Readers, sets and slots are told as such.
 func TestObserverOfReadersSetsAndSlots(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		var events recorder
-		c := d.watched(&events)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var events harness.Recorder
+		c := watched(d, &events)
 		reader, err := c.RLock(t.Context(), "a")
-		must(t, err)
-		must(t, reader.Unlock(t.Context()))
-		events.told(t,
+		harness.Must(t, err)
+		harness.Must(t, reader.Unlock(t.Context()))
+		requireTold(t, &events,
 			"<nil>[a]: started, set false, reads true, waits true, slots 0",
 			"<nil>[a]: acquired a, slot 0, set false, reads true, token false, after 0s, 3 votes",
 			"<nil>[a]: finished after 0s, 1 attempts, re-entry false, true",
-			"<nil>[a]: ended a after 0s, taken for 0s, "+ErrReleased.Error(),
+			"<nil>[a]: ended a after 0s, taken for 0s, "+redlock.ErrReleased.Error(),
 			"<nil>: unlocked [a], set false, reads true, after 0s, <nil>")
-		writer := mustTry(t, c, "a")
-		must(t, writer.Downgrade(t.Context()))
-		events.take()
-		must(t, writer.Unlock(t.Context()))
-		if events.count("<nil>: unlocked [a], set false, reads false") != 1 {
-			t.Errorf("a writer that was downgraded: %q", events.take())
+		writer := harness.MustTry(t, c, "a")
+		harness.Must(t, writer.Downgrade(t.Context()))
+		events.Take()
+		harness.Must(t, writer.Unlock(t.Context()))
+		if events.Count("<nil>: unlocked [a], set false, reads false") != 1 {
+			t.Errorf("a writer that was downgraded: %q", events.Take())
 		}
 		synctest.Wait()
-		events.take()
+		events.Take()
 
 		set, err := c.TryLockAll(t.Context(), []string{"b", "a"})
-		must(t, err)
+		harness.Must(t, err)
 		time.Sleep(time.Second)
 		_, err = c.TryLockAll(t.Context(), []string{"a", "C"})
-		requireErr(t, err, ErrHeld)
-		must(t, set.Unlock(t.Context()))
-		events.told(t,
+		harness.RequireErr(t, err, redlock.ErrHeld)
+		harness.Must(t, set.Unlock(t.Context()))
+		requireTold(t, &events,
 			"<nil>[a b]: started, set true, reads false, waits false, slots 0",
 			"<nil>[a b]: acquired a, slot 0, set true, reads false, token true, after 0s, 3 votes",
 			"<nil>[a b]: acquired b, slot 0, set true, reads false, token true, after 0s, 3 votes",
@@ -248,18 +235,18 @@ func TestObserverOfReadersSetsAndSlots(t *testing.T) {
 			"<nil>[C a]: started, set true, reads false, waits false, slots 0",
 			"<nil>[C a]: a failed, set true, reads false, waits false",
 			"<nil>[C a]: finished after 0s, 1 attempts, re-entry false, false",
-			"<nil>[a b]: ended a after 1s, taken for 0s, "+ErrReleased.Error(),
-			"<nil>[a b]: ended b after 1s, taken for 0s, "+ErrReleased.Error(),
+			"<nil>[a b]: ended a after 1s, taken for 0s, "+redlock.ErrReleased.Error(),
+			"<nil>[a b]: ended b after 1s, taken for 0s, "+redlock.ErrReleased.Error(),
 			"<nil>: unlocked [a b], set true, reads false, after 0s, <nil>")
 
-		must(t, mustTry(t, c, "d", WithSlots(1)).Unlock(t.Context()))
-		if events.count("<nil>[d]: acquired d~slot1, slot 1, ") != 1 || events.count("<nil>[d]: started, set false, reads false, waits false, slots 1") != 1 {
-			t.Errorf("slots: %q", events.take())
+		harness.Must(t, harness.MustTry(t, c, "d", redlock.WithSlots(1)).Unlock(t.Context()))
+		if events.Count("<nil>[d]: acquired d~slot1, slot 1, ") != 1 || events.Count("<nil>[d]: started, set false, reads false, waits false, slots 1") != 1 {
+			t.Errorf("slots: %q", events.Take())
 		}
-		events.take()
-		must(t, mustTry(t, c, "e", WithHoldAtLeast(5*time.Second)).Unlock(t.Context()))
-		if events.count("<nil>[e]: ended e after 0s, taken for 5s, "+ErrReleased.Error()) != 1 {
-			t.Errorf("it lingers: %q", events.take())
+		events.Take()
+		harness.Must(t, harness.MustTry(t, c, "e", redlock.WithHoldAtLeast(5*time.Second)).Unlock(t.Context()))
+		if events.Count("<nil>[e]: ended e after 0s, taken for 5s, "+redlock.ErrReleased.Error()) != 1 {
+			t.Errorf("it lingers: %q", events.Take())
 		}
 	})
 }
@@ -267,49 +254,49 @@ func TestObserverOfReadersSetsAndSlots(t *testing.T) {
 // Renewals that fail are told before the hold ends, and so is the Unlock after it.
 func TestObserverOfAHoldThatCannotBeRenewed(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		var events recorder
-		c := d.watched(&events)
-		lock := mustTry(t, c, "a", WithTTL(30*time.Second))
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var events harness.Recorder
+		c := watched(d, &events)
+		lock := harness.MustTry(t, c, "a", redlock.WithTTL(30*time.Second))
 		synctest.Wait()
-		d.masters[0].die()
+		d.Masters[0].Die()
 		time.Sleep(10*time.Second + time.Millisecond)
-		if events.count("<nil>[a]: renewed") != 1 || events.count("<nil>[a]: not renewed") != 0 {
-			t.Errorf("with one master gone: %q", events.take())
+		if events.Count("<nil>[a]: renewed") != 1 || events.Count("<nil>[a]: not renewed") != 0 {
+			t.Errorf("with one master gone: %q", events.Take())
 		}
-		d.masters[1].die()
+		d.Masters[1].Die()
 		<-lock.Context().Done()
 		synctest.Wait()
-		failed := events.count("<nil>[a]: not renewed a, ")
-		all := events.take()
+		failed := events.Count("<nil>[a]: not renewed a, ")
+		all := events.Take()
 		if failed < 2 || !strings.HasSuffix(all[len(all)-2], "left, true") {
 			t.Errorf("%d failed renewals: %q", failed, all)
 		}
 		last := all[len(all)-1]
-		if !strings.HasPrefix(last, "<nil>[a]: ended a after 39.6") || !strings.HasSuffix(last, ErrExpired.Error()) {
+		if !strings.HasPrefix(last, "<nil>[a]: ended a after 39.6") || !strings.HasSuffix(last, redlock.ErrExpired.Error()) {
 			t.Errorf("the end: %q", last)
 		}
-		requireErr(t, lock.Unlock(t.Context()), ErrExpired)
-		events.told(t, fmt.Sprint("<nil>: unlocked [a], set false, reads false, after 0s, ", ErrExpired))
+		harness.RequireErr(t, lock.Unlock(t.Context()), redlock.ErrExpired)
+		requireTold(t, &events, fmt.Sprint("<nil>: unlocked [a], set false, reads false, after 0s, ", redlock.ErrExpired))
 	})
 }
 
 // A renewal that is under way when the hold ends is of no interest any more.
 func TestObserverOfARenewalThatTheUnlockOvertakes(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		var events recorder
-		c := d.watched(&events)
-		lock := mustTry(t, c, "a", WithTTL(30*time.Second))
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var events harness.Recorder
+		c := watched(d, &events)
+		lock := harness.MustTry(t, c, "a", redlock.WithTTL(30*time.Second))
 		synctest.Wait()
-		d.masters[0].freeze()
-		d.masters[1].freeze()
+		d.Masters[0].Freeze()
+		d.Masters[1].Freeze()
 		time.Sleep(10*time.Second + time.Millisecond)
-		requireErr(t, lock.Unlock(t.Context()), ErrNoQuorum)
-		time.Sleep(2 * c.requestTimeout)
+		harness.RequireErr(t, lock.Unlock(t.Context()), redlock.ErrNoQuorum)
+		time.Sleep(2 * harness.Inside(c).RequestTimeout)
 		synctest.Wait()
-		if events.count("<nil>[a]: not renewed") != 0 || events.count("<nil>[a]: ended") != 1 {
-			t.Errorf("told %q", events.take())
+		if events.Count("<nil>[a]: not renewed") != 0 || events.Count("<nil>[a]: ended") != 1 {
+			t.Errorf("told %q", events.Take())
 		}
 	})
 }
@@ -317,17 +304,17 @@ func TestObserverOfARenewalThatTheUnlockOvertakes(t *testing.T) {
 // An Unlock that reaches no quorum is told with its error, and how long it tried.
 func TestObserverOfAnUnlockWithoutAQuorum(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		var told []UnlockResult
-		c := d.reached(WithObserver(Observer{Unlocked: func(_ context.Context, u UnlockResult) { told = append(told, u) }}))
-		lock := mustTry(t, c, "a")
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var told []redlock.UnlockResult
+		c := d.Reached(redlock.WithObserver(redlock.Observer{Unlocked: func(_ context.Context, u redlock.UnlockResult) { told = append(told, u) }}))
+		lock := harness.MustTry(t, c, "a")
 		synctest.Wait()
 		told = nil
-		d.masters[0].freeze()
-		d.masters[1].freeze()
+		d.Masters[0].Freeze()
+		d.Masters[1].Freeze()
 		err := lock.Unlock(t.Context())
-		requireErr(t, err, ErrNoQuorum)
-		if len(told) != 1 || told[0].Err != err || told[0].Took != c.requestTimeout {
+		harness.RequireErr(t, err, redlock.ErrNoQuorum)
+		if len(told) != 1 || told[0].Err != err || told[0].Took != harness.Inside(c).RequestTimeout {
 			t.Errorf("told %+v", told)
 		}
 	})
@@ -336,30 +323,30 @@ func TestObserverOfAnUnlockWithoutAQuorum(t *testing.T) {
 // Each batch is told: how much was in it, how long it took, and why there is no answer.
 func TestObserverOfMasterCalls(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		calls := make(chan MasterCall, 1000)
-		c := d.reached(WithObserver(Observer{MasterCalled: func(call MasterCall) { calls <- call }}))
-		all := func() (told []MasterCall) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		calls := make(chan redlock.MasterCall, 1000)
+		c := d.Reached(redlock.WithObserver(redlock.Observer{MasterCalled: func(call redlock.MasterCall) { calls <- call }}))
+		all := func() (told []redlock.MasterCall) {
 			synctest.Wait()
 			for len(calls) > 0 {
 				told = append(told, <-calls)
 			}
-			slices.SortFunc(told, func(a, b MasterCall) int { return strings.Compare(a.Master, b.Master) })
+			slices.SortFunc(told, func(a, b redlock.MasterCall) int { return strings.Compare(a.Master, b.Master) })
 			return told
 		}
 		all()
 		set, err := c.LockAll(t.Context(), []string{"a", "b", "c"})
-		must(t, err)
+		harness.Must(t, err)
 		for i, call := range all() {
-			if want := (MasterCall{Master: d.address(i), Operations: 3}); call != want {
+			if want := (redlock.MasterCall{Master: d.Address(i), Operations: 3}); call != want {
 				t.Errorf("told %+v, want %+v", call, want)
 			}
 		}
-		d.masters[2].freeze()
-		must(t, set.Unlock(t.Context()))
-		time.Sleep(c.requestTimeout)
+		d.Masters[2].Freeze()
+		harness.Must(t, set.Unlock(t.Context()))
+		time.Sleep(harness.Inside(c).RequestTimeout)
 		told := all()
-		if len(told) != 3 || told[2].Master != d.address(2) || told[2].Err == nil || told[2].Took != c.requestTimeout {
+		if len(told) != 3 || told[2].Master != d.Address(2) || told[2].Err == nil || told[2].Took != harness.Inside(c).RequestTimeout {
 			t.Errorf("with one master that hangs: told %+v", told)
 		}
 	})
@@ -369,7 +356,7 @@ func TestObserverOfMasterCalls(t *testing.T) {
 func TestObserversTellsAll(t *testing.T) {
 	t.Parallel()
 	var told []string
-	all := make([]Observer, 2)
+	all := make([]redlock.Observer, 2)
 	for i := range all {
 		o := reflect.ValueOf(&all[i]).Elem()
 		for f := range o.NumField() {
@@ -384,14 +371,14 @@ func TestObserversTellsAll(t *testing.T) {
 			}))
 		}
 	}
-	both := reflect.ValueOf(Observers(append([]Observer{{}}, all...)...))
+	both := reflect.ValueOf(redlock.Observers(append([]redlock.Observer{{}}, all...)...))
 	for f := range both.NumField() {
 		told = nil
 		var args []reflect.Value
 		for i := range both.Field(f).Type().NumIn() {
 			in := both.Field(f).Type().In(i)
 			if in.Kind() == reflect.Interface {
-				args = append(args, reflect.ValueOf(background))
+				args = append(args, reflect.ValueOf(context.Background()))
 			} else {
 				args = append(args, reflect.Zero(in))
 			}
@@ -405,7 +392,7 @@ func TestObserversTellsAll(t *testing.T) {
 			t.Error("the context of the first is not given to the second")
 		}
 	}
-	if none := reflect.ValueOf(Observers(Observer{}, Observer{})); !none.IsZero() {
+	if none := reflect.ValueOf(redlock.Observers(redlock.Observer{}, redlock.Observer{})); !none.IsZero() {
 		t.Error("observers that want to know nothing cost something")
 	}
 }
@@ -413,9 +400,9 @@ func TestObserversTellsAll(t *testing.T) {
 // A context that is nil is a fault of the program, and said at once.
 func TestObserverThatReturnsNoContext(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.client()
-		c.observer.Started = func(context.Context, LockCall) context.Context { return nil }
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Client()
+		c.Watch(redlock.Observer{Started: func(context.Context, redlock.LockCall) context.Context { return nil }})
 		defer func() {
 			if got := fmt.Sprint(recover()); got != "redlock: Observer.Started returned a nil context" {
 				t.Errorf("panic %q", got)
@@ -425,26 +412,11 @@ func TestObserverThatReturnsNoContext(t *testing.T) {
 	})
 }
 
-// A call of which nothing is to be told keeps nothing for it.
-func TestObserverThatWantsNoCalls(t *testing.T) {
-	t.Parallel()
-	o := reflect.TypeFor[Observer]()
-	for f := range o.NumField() {
-		var one Observer
-		field := reflect.ValueOf(&one).Elem().Field(f)
-		field.Set(reflect.MakeFunc(field.Type(), nil))
-		inCall := field.Type().In(0).Kind() == reflect.Interface && o.Field(f).Name != "Unlocked" // which has a context of its own
-		if one.wantsCalls() != inCall {
-			t.Errorf("%s: wants calls: %v", o.Field(f).Name, one.wantsCalls())
-		}
-	}
-}
-
 // paired checks that what begins ends, once and in this order.
 type paired struct {
 	t       *testing.T
 	mu      sync.Mutex
-	calls   map[*LockCall]bool
+	calls   map[*redlock.LockCall]bool
 	holds   map[pairedHold]bool
 	causes  map[error]int
 	refused int
@@ -452,20 +424,20 @@ type paired struct {
 
 // pairedHold is a hold of a call. Readers have no token, but each has a call of its own.
 type pairedHold struct {
-	call *LockCall
-	hold Hold
+	call *redlock.LockCall
+	hold redlock.Hold
 }
 
-func (p *paired) observer() Observer {
-	callOf := func(ctx context.Context) *LockCall { return ctx.Value(callKey{}).(*LockCall) }
-	return Observer{
-		Started: func(ctx context.Context, call LockCall) context.Context {
+func (p *paired) observer() redlock.Observer {
+	callOf := func(ctx context.Context) *redlock.LockCall { return ctx.Value(callKey{}).(*redlock.LockCall) }
+	return redlock.Observer{
+		Started: func(ctx context.Context, call redlock.LockCall) context.Context {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.calls[&call] = true
 			return context.WithValue(ctx, callKey{}, &call)
 		},
-		Finished: func(ctx context.Context, r LockResult) {
+		Finished: func(ctx context.Context, r redlock.LockResult) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if !p.calls[callOf(ctx)] {
@@ -476,7 +448,7 @@ func (p *paired) observer() Observer {
 				p.refused++
 			}
 		},
-		Acquired: func(ctx context.Context, a Acquisition) {
+		Acquired: func(ctx context.Context, a redlock.Acquisition) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			h := pairedHold{callOf(ctx), a.Hold}
@@ -485,7 +457,7 @@ func (p *paired) observer() Observer {
 			}
 			p.holds[h] = true
 		},
-		Ended: func(ctx context.Context, e HoldEnd) {
+		Ended: func(ctx context.Context, e redlock.HoldEnd) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			h := pairedHold{callOf(ctx), e.Hold}
@@ -502,14 +474,14 @@ func (p *paired) observer() Observer {
 // hold, and the end comes after the begin.
 func TestObserverIsToldOfEachEnd(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		p := &paired{t: t, calls: map[*LockCall]bool{}, holds: map[pairedHold]bool{}, causes: map[error]int{}}
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		p := &paired{t: t, calls: map[*redlock.LockCall]bool{}, holds: map[pairedHold]bool{}, causes: map[error]int{}}
 		seed := rand.Uint64()
 		end := time.Now().Add(2 * time.Minute)
 		var working sync.WaitGroup
-		var clients []*Client
+		var clients []*redlock.Client
 		for i := range 3 {
-			c := d.reached(WithObserver(p.observer()), WithTTL(time.Second), WithRequestTimeout(200*time.Millisecond), WithWait(time.Second))
+			c := d.Reached(redlock.WithObserver(p.observer()), redlock.WithTTL(time.Second), redlock.WithRequestTimeout(200*time.Millisecond), redlock.WithWait(time.Second))
 			clients = append(clients, c)
 			for j := range 3 {
 				working.Go(func() {
@@ -522,19 +494,19 @@ func TestObserverIsToldOfEachEnd(t *testing.T) {
 		}
 		for time.Now().Before(end) {
 			time.Sleep(3 * time.Second)
-			for _, m := range d.masters[:2] {
-				m.freeze()
+			for _, m := range d.Masters[:2] {
+				m.Freeze()
 			}
 			time.Sleep(1500 * time.Millisecond) // what is held then expires
-			for _, m := range d.masters[:2] {
-				m.thaw()
+			for _, m := range d.Masters[:2] {
+				m.Thaw()
 			}
 		}
 		working.Wait()
-		open, err := clients[0].Lock(background, "open", WithWait(patience))
-		must(t, err)
+		open, err := clients[0].Lock(context.Background(), "open", redlock.WithWait(harness.Patience))
+		harness.Must(t, err)
 		for _, c := range clients {
-			must(t, c.Close())
+			harness.Must(t, c.Close())
 		}
 		<-open.Context().Done()
 		p.mu.Lock()
@@ -542,7 +514,7 @@ func TestObserverIsToldOfEachEnd(t *testing.T) {
 		if len(p.calls) > 0 || len(p.holds) > 0 {
 			t.Errorf("seed %d: %d calls and %d holds did not end", seed, len(p.calls), len(p.holds))
 		}
-		if p.causes[ErrReleased] == 0 || p.causes[ErrExpired] == 0 || p.causes[ErrClosed] != 1 || p.refused == 0 {
+		if p.causes[redlock.ErrReleased] == 0 || p.causes[redlock.ErrExpired] == 0 || p.causes[redlock.ErrClosed] != 1 || p.refused == 0 {
 			t.Errorf("seed %d: nothing was tried: %d calls failed, holds ended by %v", seed, p.refused, p.causes)
 		}
 	})
@@ -551,107 +523,55 @@ func TestObserverIsToldOfEachEnd(t *testing.T) {
 // An end that comes at once is told after the begin.
 func TestObserverIsToldOfTheBeginFirst(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		var events recorder
-		c.observer = Observer{
-			Acquired: func(context.Context, Acquisition) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		var events harness.Recorder
+		c.Watch(redlock.Observer{
+			Acquired: func(context.Context, redlock.Acquisition) {
 				time.Sleep(2 * time.Second) // beyond the lease
-				events.note("acquired")
+				events.Note("acquired")
 			},
-			Ended: func(context.Context, HoldEnd) { events.note("ended") },
-		}
-		lock := mustTry(t, c, "a", WithTTL(time.Second), WithoutWatchdog())
+			Ended: func(context.Context, redlock.HoldEnd) { events.Note("ended") },
+		})
+		lock := harness.MustTry(t, c, "a", redlock.WithTTL(time.Second), redlock.WithoutWatchdog())
 		<-lock.Context().Done()
-		set, err := c.TryLockAll(background, []string{"b"}, WithTTL(time.Second), WithoutWatchdog())
-		must(t, err)
+		set, err := c.TryLockAll(context.Background(), []string{"b"}, redlock.WithTTL(time.Second), redlock.WithoutWatchdog())
+		harness.Must(t, err)
 		<-set.Context().Done()
 		synctest.Wait()
-		events.told(t, "acquired", "ended", "acquired", "ended")
+		requireTold(t, &events, "acquired", "ended", "acquired", "ended")
 	})
 }
 
 // lockAndLeave takes a lock of some kind, and leaves it when it is lost or before.
-func lockAndLeave(c *Client, random *rand.Rand) {
+func lockAndLeave(c *redlock.Client, random *rand.Rand) {
 	work := time.Duration(random.IntN(int(2 * time.Second)))
 	name := fmt.Sprint("n", random.IntN(3))
 	var err error
 	switch random.IntN(4) {
 	case 0:
-		var locks *Locks
-		if locks, err = c.LockAll(background, []string{"n0", "n1", "n2"}[random.IntN(2):]); err == nil {
+		var locks *redlock.Locks
+		if locks, err = c.LockAll(context.Background(), []string{"n0", "n1", "n2"}[random.IntN(2):]); err == nil {
 			time.Sleep(work)
-			_ = locks.Unlock(background)
+			_ = locks.Unlock(context.Background())
 		}
 	default:
-		take := []func() (*Lock, error){
-			func() (*Lock, error) { return c.Lock(background, name) },
-			func() (*Lock, error) { return c.RLock(background, name) },
-			func() (*Lock, error) { return c.Lock(background, name, WithSlots(2)) },
+		take := []func() (*redlock.Lock, error){
+			func() (*redlock.Lock, error) { return c.Lock(context.Background(), name) },
+			func() (*redlock.Lock, error) { return c.RLock(context.Background(), name) },
+			func() (*redlock.Lock, error) { return c.Lock(context.Background(), name, redlock.WithSlots(2)) },
 		}[random.IntN(3)]
-		var lock *Lock
+		var lock *redlock.Lock
 		if lock, err = take(); err == nil {
 			if again, err := c.TryRLock(lock.Context(), lock.Name()); err == nil {
-				_ = again.Unlock(background)
+				_ = again.Unlock(context.Background())
 			}
 			time.Sleep(work)
-			_ = lock.Unlock(background)
+			_ = lock.Unlock(context.Background())
 		}
 	}
 	if err != nil {
 		time.Sleep(work / 20)
-	}
-}
-
-// Who wants one thing to be told is told that, and nothing else is asked of it.
-func TestObserverOfOneThing(t *testing.T) {
-	t.Parallel()
-	want := map[string]int{
-		"AttemptFailed": 2, "Finished": 1, "Acquired": 1, "Renewed": 1, "RenewalFailed": 1, "Ended": 1, "ClockJumped": 1, "MasterCalled": 1,
-		"MasterDown": 1, "MasterUp": 1, "NotAMember": 1, "VersionLearned": 1, "MemberChanged": 1,
-	}
-	o := reflect.TypeFor[Observer]()
-	for f := range o.NumField() {
-		name := o.Field(f).Name
-		if name == "Started" || name == "Unlocked" {
-			continue // only who has them is asked at all
-		}
-		told := 0
-		c := &Client{config: defaultConfig(), masters: []*master.Master{{}}}
-		c.now = func() clock.Instant { return 1 }
-		field := reflect.ValueOf(&c.observer).Elem().Field(f)
-		field.Set(reflect.MakeFunc(field.Type(), func([]reflect.Value) []reflect.Value {
-			told++
-			return nil
-		}))
-		tells := &telling{client: c, ctx: background}
-		c.holds = lease.NewHolds(lease.Client{Now: c.now, Masters: c.masters})
-		h := c.holds.New(testvotes.ViewOfAll(1), "job", "owner", c.config.lock.hold(0))
-		votes := []script.Vote{{Heard: true, Answer: script.Granted, Sent: 1, Got: 1}}
-		h.Count(votes, votes)
-		tells.acquired(h, 0, nil)
-		tells.Renewed(h, time.Second)
-		tells.RenewalFailed(h, testvotes.ViewOfAll(1), nil)
-		tells.Ended(h, ErrReleased)
-		tells.ClockJumped(h, 0, time.Second)
-		tells.finished(nil)
-		tells.failed("job", 0, ErrNoQuorum)
-		tells.notMade("job", ErrNoQuorum)
-		var nobody *telling
-		nobody.finished(nil)
-		nobody.failed("job", 0, ErrNoQuorum)
-		nobody.notMade("job", ErrNoQuorum)
-		c.tellUp("m")
-		c.tellDown("m", ErrNoQuorum)
-		c.tellOut("m", ErrNoQuorum)
-		c.tellVersion(testvotes.ViewOfAll(2))
-		c.tellMemberChanges(testvotes.ViewOfAll(2), testvotes.ViewOfAll(1))
-		if tell := c.callTeller("m"); tell != nil {
-			tell(time.Second, 1, nil)
-		}
-		if told != want[name] {
-			t.Errorf("%s is told %d times, want %d", name, told, want[name])
-		}
 	}
 }
 
@@ -693,9 +613,9 @@ func (l *logLines) take() []string {
 // What an operator has to see has a level above that of what is as it should be.
 func TestLogObserver(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var out logLines
-		c := d.reached(WithObserver(LogObserver(out.logger())))
+		c := d.Reached(redlock.WithObserver(redlock.LogObserver(out.logger())))
 		logged := func(want ...string) {
 			t.Helper()
 			lines := out.take()
@@ -717,16 +637,16 @@ func TestLogObserver(t *testing.T) {
 				}
 			}
 		}
-		logged(`level=INFO msg="redlock: master up" master=`+d.address(0), `level=INFO msg="redlock: table of members learned" version=`)
+		logged(`level=INFO msg="redlock: master up" master=`+d.Address(0), `level=INFO msg="redlock: table of members learned" version=`)
 
-		lock := mustTry(t, c, "a", WithTTL(30*time.Second))
+		lock := harness.MustTry(t, c, "a", redlock.WithTTL(30*time.Second))
 		time.Sleep(10*time.Second + time.Millisecond)
-		_, err := c.TryLock(background, "a")
-		requireErr(t, err, ErrHeld)
+		_, err := c.TryLock(context.Background(), "a")
+		harness.RequireErr(t, err, redlock.ErrHeld)
 		again, err := c.TryRLock(lock.Context(), "a")
-		must(t, err)
-		must(t, again.Unlock(background))
-		must(t, lock.Unlock(background))
+		harness.Must(t, err)
+		harness.Must(t, again.Unlock(context.Background()))
+		harness.Must(t, lock.Unlock(context.Background()))
 		synctest.Wait()
 		logged(
 			`level=DEBUG msg="redlock: lock acquired" lock=a token=true mode=write took=0s`,
@@ -737,29 +657,29 @@ func TestLogObserver(t *testing.T) {
 			`level=DEBUG msg="redlock: entered again" lock=a mode=read took=0s attempts=0`,
 			`level=DEBUG msg="redlock: lock released" lock=a token=true mode=write held=10.001s taken_for=0s`)
 
-		must(t, mustTry(t, c, "b").Unlock(background))
-		set, err := c.LockAll(background, []string{"b", "c"})
-		must(t, err)
-		_, err = c.Lock(background, "b", WithWait(time.Second))
-		requireErr(t, err, ErrHeld)
-		must(t, set.Unlock(background))
-		requireErr(t, set.Unlock(background), ErrReleased)
+		harness.Must(t, harness.MustTry(t, c, "b").Unlock(context.Background()))
+		set, err := c.LockAll(context.Background(), []string{"b", "c"})
+		harness.Must(t, err)
+		_, err = c.Lock(context.Background(), "b", redlock.WithWait(time.Second))
+		harness.RequireErr(t, err, redlock.ErrHeld)
+		harness.Must(t, set.Unlock(context.Background()))
+		harness.RequireErr(t, set.Unlock(context.Background()), redlock.ErrReleased)
 		logged(
 			`level=DEBUG msg="redlock: locked" locks="[b c]" mode=write`,
 			`level=INFO msg="redlock: not locked" lock=b mode=write took=1s attempts=`,
 			`level=WARN msg="redlock: unlock failed" locks="[b c]" mode=write took=0s error="redlock: already released"`)
 
-		lock = mustTry(t, c, "d", WithTTL(30*time.Second))
+		lock = harness.MustTry(t, c, "d", redlock.WithTTL(30*time.Second))
 		silent("WARN")
-		d.masters[0].die()
-		d.masters[1].die()
+		d.Masters[0].Die()
+		d.Masters[1].Die()
 		<-lock.Context().Done()
-		requireErr(t, lock.Unlock(background), ErrExpired)
-		_, err = c.TryLock(background, "e")
-		requireErr(t, err, ErrNoQuorum)
+		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
+		_, err = c.TryLock(context.Background(), "e")
+		harness.RequireErr(t, err, redlock.ErrNoQuorum)
 		logged(
 			`level=WARN msg="redlock: lock not renewed" lock=d token=true mode=write valid_for=`,
-			`level=WARN msg="redlock: master down" master=`+d.address(0)+` error=`,
+			`level=WARN msg="redlock: master down" master=`+d.Address(0)+` error=`,
 			`level=ERROR msg="redlock: lock lost before its unlock" lock=d token=true mode=write held=29.6`,
 			`level=WARN msg="redlock: unlock failed" lock=d mode=write took=0s error="redlock: lease expired"`,
 			`level=WARN msg="redlock: not locked" lock=e mode=write took=`,
@@ -770,7 +690,7 @@ func TestLogObserver(t *testing.T) {
 // Everything that an observer is told is logged, but for the start of a call.
 func TestLogObserverLogsAll(t *testing.T) {
 	t.Parallel()
-	o := reflect.ValueOf(LogObserver(slog.New(slog.DiscardHandler)))
+	o := reflect.ValueOf(redlock.LogObserver(slog.New(slog.DiscardHandler)))
 	for f := range o.NumField() {
 		if name := o.Type().Field(f).Name; o.Field(f).IsNil() != (name == "Started") {
 			t.Errorf("%s is nil: %v", name, o.Field(f).IsNil())
@@ -781,33 +701,33 @@ func TestLogObserverLogsAll(t *testing.T) {
 			t.Errorf("panic %q", got)
 		}
 	}()
-	LogObserver(nil)
+	redlock.LogObserver(nil)
 }
 
 // The record of a hold has the context of its call.
 func TestLogObserverGivesTheContextOn(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		var told recorder
-		c := d.client(WithObserver(LogObserver(slog.New(contextHandler{slog.DiscardHandler, &told}))))
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var told harness.Recorder
+		c := d.Client(redlock.WithObserver(redlock.LogObserver(slog.New(contextHandler{slog.DiscardHandler, &told}))))
 		ctx := context.WithValue(t.Context(), callKey{}, "mine")
 		lock, err := c.Lock(ctx, "a")
-		must(t, err)
-		must(t, lock.Unlock(t.Context()))
-		if told.count("redlock: lock acquired mine") != 1 || told.count("redlock: lock released mine") != 1 {
-			t.Errorf("told %q", told.events)
+		harness.Must(t, err)
+		harness.Must(t, lock.Unlock(t.Context()))
+		if told.Count("redlock: lock acquired mine") != 1 || told.Count("redlock: lock released mine") != 1 {
+			t.Errorf("told %q", told.Events())
 		}
 	})
 }
 
 type contextHandler struct {
 	slog.Handler
-	told *recorder
+	told *harness.Recorder
 }
 
 func (contextHandler) Enabled(context.Context, slog.Level) bool { return true }
 
 func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
-	h.told.note("%s %v", r.Message, ctx.Value(callKey{}))
+	h.told.Note("%s %v", r.Message, ctx.Value(callKey{}))
 	return nil
 }

@@ -1,4 +1,4 @@
-package redlock
+package redlock_test
 
 import (
 	"context"
@@ -11,6 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/core"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/masterurl"
 )
@@ -36,7 +39,7 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 	ok := []redis.UniversalClient{a}
 	for _, c := range []struct {
 		masters []redis.UniversalClient
-		opts    []Option
+		opts    []redlock.Option
 		field   string
 	}{
 		{nil, nil, "number of masters"},
@@ -49,121 +52,47 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 		{[]redis.UniversalClient{ring}, nil, "masters[0]"},
 		{shared[:1], nil, "masters[0]"},
 		{append(ok, shared[1]), nil, "masters[1]"},
-		{ok, []Option{nil}, "options[0]"},
-		{ok, []Option{WithTTL(0)}, "ttl"},
-		{ok, []Option{WithTTL(-time.Second)}, "ttl"},
-		{ok, []Option{WithTTL(time.Microsecond)}, "ttl"},
-		{ok, []Option{WithTTL(49 * time.Millisecond), WithRequestTimeout(time.Millisecond)}, "ttl"},
-		{ok, []Option{WithTTL(time.Hour)}, "ttl"},
-		{ok, []Option{WithTTL(time.Minute), WithLockDelay(time.Second)}, "ttl"},
-		{ok, []Option{WithTTL(500 * time.Millisecond)}, "ttl"},
-		{ok, []Option{WithTTL(math.MaxInt64), WithMaxTTL(maxDuration), WithLockDelay(math.MaxInt64)}, "ttl"},
-		{ok, []Option{WithMaxTTL(math.MaxInt64)}, "max ttl"}, // its quarantine would overflow, and be over at once
-		{ok, []Option{WithMaxHold(math.MaxInt64)}, "max hold"},
-		{ok, []Option{WithRequestTimeout(31 * time.Second)}, "request timeout"},
-		{ok, []Option{WithDrift(0.9)}, "drift"},
-		{ok, []Option{WithRequestTimeout(0)}, "request timeout"},
-		{ok, []Option{WithDrift(1)}, "drift"},
-		{ok, []Option{WithDrift(-0.1)}, "drift"},
-		{ok, []Option{WithDrift(math.NaN())}, "drift"},
-		{ok, []Option{WithMaxTTL(0)}, "max ttl"},
-		{ok, []Option{WithPrefix("")}, "prefix"},
-		{ok, []Option{WithPrefix("a{b")}, "prefix"},
-		{ok, []Option{WithLockDelay(-time.Second)}, "lock delay"},
-		{ok, []Option{WithMaxHold(-time.Second)}, "max hold"},
-		{ok, []Option{WithMaxHold(0)}, "max hold"},
+		{ok, []redlock.Option{nil}, "options[0]"},
+		{ok, []redlock.Option{redlock.WithTTL(0)}, "ttl"},
+		{ok, []redlock.Option{redlock.WithTTL(-time.Second)}, "ttl"},
+		{ok, []redlock.Option{redlock.WithTTL(time.Microsecond)}, "ttl"},
+		{ok, []redlock.Option{redlock.WithTTL(49 * time.Millisecond), redlock.WithRequestTimeout(time.Millisecond)}, "ttl"},
+		{ok, []redlock.Option{redlock.WithTTL(time.Hour)}, "ttl"},
+		{ok, []redlock.Option{redlock.WithTTL(time.Minute), redlock.WithLockDelay(time.Second)}, "ttl"},
+		{ok, []redlock.Option{redlock.WithTTL(500 * time.Millisecond)}, "ttl"},
+		{ok, []redlock.Option{redlock.WithTTL(math.MaxInt64), redlock.WithMaxTTL(redlock.MaxDuration), redlock.WithLockDelay(math.MaxInt64)}, "ttl"},
+		{ok, []redlock.Option{redlock.WithMaxTTL(math.MaxInt64)}, "max ttl"}, // its quarantine would overflow, and be over at once
+		{ok, []redlock.Option{redlock.WithMaxHold(math.MaxInt64)}, "max hold"},
+		{ok, []redlock.Option{redlock.WithRequestTimeout(31 * time.Second)}, "request timeout"},
+		{ok, []redlock.Option{redlock.WithDrift(0.9)}, "drift"},
+		{ok, []redlock.Option{redlock.WithRequestTimeout(0)}, "request timeout"},
+		{ok, []redlock.Option{redlock.WithDrift(1)}, "drift"},
+		{ok, []redlock.Option{redlock.WithDrift(-0.1)}, "drift"},
+		{ok, []redlock.Option{redlock.WithDrift(math.NaN())}, "drift"},
+		{ok, []redlock.Option{redlock.WithMaxTTL(0)}, "max ttl"},
+		{ok, []redlock.Option{redlock.WithPrefix("")}, "prefix"},
+		{ok, []redlock.Option{redlock.WithPrefix("a{b")}, "prefix"},
+		{ok, []redlock.Option{redlock.WithLockDelay(-time.Second)}, "lock delay"},
+		{ok, []redlock.Option{redlock.WithMaxHold(-time.Second)}, "max hold"},
+		{ok, []redlock.Option{redlock.WithMaxHold(0)}, "max hold"},
 	} {
-		client, err := New(c.masters, c.opts...)
+		client, err := redlock.New(c.masters, c.opts...)
 		if err == nil {
 			t.Errorf("%s: accepted", c.field)
 			_ = client.Close()
 			continue
 		}
-		requireOptionError(t, err, c.field)
-	}
-}
-
-// A default is nobody's choice: what was chosen decides what it is.
-func TestTheDefaultTTLFits(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		claim string
-		opts  []Option
-		call  []LockOption
-		want  time.Duration
-	}{
-		{"nothing is set", nil, nil, limits.DefaultTTL},
-		{"a short max ttl", []Option{WithMaxTTL(10 * time.Second)}, nil, 10 * time.Second},
-		{"a long max ttl", []Option{WithMaxTTL(time.Hour)}, nil, limits.DefaultTTL},
-		{"a max ttl and a lock delay", []Option{WithMaxTTL(10 * time.Second), WithLockDelay(4 * time.Second)}, nil, 6 * time.Second},
-		{"a lock delay", []Option{WithLockDelay(40 * time.Second)}, nil, 20 * time.Second},
-		{"a lock delay at the call", nil, []LockOption{WithLockDelay(40 * time.Second)}, 20 * time.Second},
-		{"less lock delay at the call", []Option{WithLockDelay(40 * time.Second)}, []LockOption{WithLockDelay(0)}, limits.DefaultTTL},
-		{"a ttl", []Option{WithMaxTTL(10 * time.Second), WithTTL(5 * time.Second)}, nil, 5 * time.Second},
-		{"a ttl, and more at the call", []Option{WithTTL(5 * time.Second)}, []LockOption{WithTTL(6 * time.Second)}, 6 * time.Second},
-	} {
-		cfg, err := newConfig(x.opts)
-		if err != nil {
-			t.Errorf("%s: %v", x.claim, err)
-			continue
-		}
-		got, err := (&Client{config: cfg}).configFor("job", x.call)
-		if err != nil || got.ttl != x.want {
-			t.Errorf("%s: the ttl is %v (%v), want %v", x.claim, got.ttl, err, x.want)
-		}
-	}
-	_, err := newConfig([]Option{WithMaxTTL(10 * time.Second), WithTTL(11 * time.Second)})
-	requireOptionError(t, err, "ttl")
-}
-
-// An option that is refused is named as it was given, with what would be right; and only one
-// that was given.
-func TestOptionErrorsSayWhatWasGiven(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		opts []Option
-		says string
-	}{
-		{[]Option{WithTTL(-1)}, "invalid ttl -1ns: must be at least 50ms"},
-		{[]Option{WithTTL(49999999)}, "invalid ttl 49.999999ms: must be at least 50ms"},
-		{[]Option{WithTTL(500900 * time.Microsecond)}, "invalid ttl 500.9ms: must be above the request timeout (500ms)"},
-		{[]Option{WithLockDelay(-1)}, "invalid lock delay -1ns: must not be negative"},
-		{[]Option{WithLockDelay(-999 * time.Microsecond)}, "invalid lock delay -999µs: must not be negative"},
-		{[]Option{WithMaxHold(0)}, "invalid max hold 0s: must be positive, and at most 876000h0m0s"},
-		{[]Option{WithMaxHold(-time.Hour)}, "invalid max hold -1h0m0s: must be positive, and at most 876000h0m0s"},
-		{[]Option{WithHoldAtLeast(0)}, "invalid hold at least 0s: must be positive, and at most 876000h0m0s"},
-		{[]Option{WithHoldAtLeast(-time.Hour)}, "invalid hold at least -1h0m0s: must be positive, and at most 876000h0m0s"},
-		{[]Option{WithSlots(0)}, "invalid slots 0: must be 1 to 64"},
-		{[]Option{WithSlots(-100)}, "invalid slots -100: must be 1 to 64"},
-		{[]Option{WithLockDelay(time.Hour)}, "invalid lock delay 1h0m0s: must be at most 59.499s, so that a ttl of 501ms or more is left of the max ttl (1m0s)"},
-		{[]Option{WithLockDelay(math.MaxInt64)}, "invalid lock delay 2562047h47m16.854775807s: must be at most 59.499s, so that a ttl of 501ms or more is left of the max ttl (1m0s)"},
-		{[]Option{WithMaxTTL(10 * time.Second), WithLockDelay(10 * time.Second)}, "invalid lock delay 10s: must be at most 9.499s, so that a ttl of 501ms or more is left of the max ttl (10s)"},
-		{[]Option{WithRequestTimeout(time.Hour)}, "invalid request timeout 1h0m0s: must be below the ttl, which is 30s by default (the max ttl is 1m0s)"},
-		{[]Option{WithRequestTimeout(time.Second), WithMaxTTL(time.Second)}, "invalid request timeout 1s: must be below the ttl, which is 1s by default (the max ttl is 1s)"},
-		{[]Option{WithMaxTTL(500 * time.Millisecond)}, "invalid max ttl 500ms: must be above the request timeout (500ms), as every ttl"},
-		{[]Option{WithDrift(0.99)}, "invalid drift 0.99: must be lower: its allowance leaves too little of the ttl (30s by default)"},
-	} {
-		if _, err := newConfig(x.opts); err == nil || err.Error() != "redlock: "+x.says {
-			t.Errorf("got %v, want %s", err, x.says)
-		}
-	}
-	for _, right := range [][]Option{
-		{WithLockDelay(59499 * time.Millisecond)},
-		{WithMaxTTL(501 * time.Millisecond)},
-		{WithRequestTimeout(30*time.Second - 1)},
-	} {
-		_, err := newConfig(right)
-		must(t, err)
+		harness.RequireOptionError(t, err, c.field)
 	}
 }
 
 // The same where the deployment leaves less than the client's own settings do.
 func TestADeploymentThatLeavesNoTTL(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		d.client(WithMaxTTL(10 * time.Second))
-		_, err := d.stranger().TryLock(background, "a", WithLockDelay(20*time.Second))
-		requireOptionError(t, err, "lock delay")
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		d.Client(redlock.WithMaxTTL(10 * time.Second))
+		_, err := d.Stranger().TryLock(context.Background(), "a", redlock.WithLockDelay(20*time.Second))
+		harness.RequireOptionError(t, err, "lock delay")
 	})
 }
 
@@ -176,11 +105,11 @@ func TestFailoverClientsAreMasters(t *testing.T) {
 		defer m.Close()
 		masters = append(masters, m)
 	}
-	c, err := New(masters)
+	c, err := redlock.New(masters)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range c.masters {
+	for _, m := range harness.Inside(c).Masters {
 		for _, used := range []*redis.Client{m.Endpoint.Redis, m.Endpoint.Redis.WithTimeout(1)} {
 			if n := used.Options().MaxRetries; n != 0 {
 				t.Errorf("the driver retries our commands %d times", n)
@@ -199,7 +128,7 @@ func TestFailoverClientsAreMasters(t *testing.T) {
 
 func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
-	_, err := New(nil, WithDrift(2), WithPrefix(""))
+	_, err := redlock.New(nil, redlock.WithDrift(2), redlock.WithPrefix(""))
 	for _, field := range []string{"masters", "drift", "prefix"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%q is missing in: %v", field, err)
@@ -253,13 +182,13 @@ func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
 		{"unix://hunter2", "path of a socket"},
 		{"unix:u:hunter2@h", "no // after its scheme"},
 	} {
-		c, err := Open([]string{"redis://127.0.0.1:1", bad.url})
+		c, err := redlock.Open([]string{"redis://127.0.0.1:1", bad.url})
 		if err == nil {
 			t.Errorf("%q: accepted", bad.url)
 			_ = c.Close()
 			continue
 		}
-		requireOptionError(t, err, "urls[1]")
+		harness.RequireOptionError(t, err, "urls[1]")
 		if !strings.Contains(err.Error(), bad.says) {
 			t.Errorf("%q: got %v, want what says %q", bad.url, err, bad.says)
 		}
@@ -267,15 +196,15 @@ func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
 			t.Errorf("%q: the password is in the error: %v", bad.url, err)
 		}
 	}
-	_, err := Open([]string{"redis://127.0.0.1:1", "redis://127.0.0.1:1"})
-	requireOptionError(t, err, "masters[1]")
+	_, err := redlock.Open([]string{"redis://127.0.0.1:1", "redis://127.0.0.1:1"})
+	harness.RequireOptionError(t, err, "masters[1]")
 }
 
 // Of a file that a URL names, the error tells the parameter and the path.
 func TestBadFilesAreRefused(t *testing.T) {
 	t.Parallel()
-	_, err := Open([]string{"rediss://:hunter2@127.0.0.1:1", "rediss://:hunter2@127.0.0.1:2?tls_ca=/no/such/file"})
-	requireOptionError(t, err, "urls[1]'s tls_ca")
+	_, err := redlock.Open([]string{"rediss://:hunter2@127.0.0.1:1", "rediss://:hunter2@127.0.0.1:2?tls_ca=/no/such/file"})
+	harness.RequireOptionError(t, err, "urls[1]'s tls_ca")
 	if text := err.Error(); !strings.Contains(text, "/no/such/file: cannot be read") || strings.Contains(text, "hunter2") {
 		t.Errorf("got %v", err)
 	}
@@ -314,28 +243,28 @@ func TestBadInputIsRefusedAtTheCall(t *testing.T) {
 	t.Parallel()
 	dead := idleClient("127.0.0.1:1")
 	defer dead.Close()
-	c, err := New([]redis.UniversalClient{dead})
+	c, err := redlock.New([]redis.UniversalClient{dead})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(background, patience) // what is accepted waits
+	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience) // what is accepted waits
 	defer cancel()
 	for _, bad := range []struct {
 		name  string
-		opts  []LockOption
+		opts  []redlock.LockOption
 		field string
 	}{
 		{"", nil, "name"},
 		{strings.Repeat("x", limits.MaxNameLen+1), nil, "name"},
-		{"a", []LockOption{nil}, "options[0]"},
-		{"a", []LockOption{WithTTL(time.Nanosecond)}, "ttl"},
-		{"a", []LockOption{WithTTL(2 * time.Minute)}, "ttl"},
+		{"a", []redlock.LockOption{nil}, "options[0]"},
+		{"a", []redlock.LockOption{redlock.WithTTL(time.Nanosecond)}, "ttl"},
+		{"a", []redlock.LockOption{redlock.WithTTL(2 * time.Minute)}, "ttl"},
 	} {
 		_, err := c.TryLock(ctx, bad.name, bad.opts...)
-		requireOptionError(t, err, bad.field)
+		harness.RequireOptionError(t, err, bad.field)
 		_, err = c.Lock(ctx, bad.name, bad.opts...)
-		requireOptionError(t, err, bad.field)
+		harness.RequireOptionError(t, err, bad.field)
 	}
 }
 
@@ -343,41 +272,21 @@ func TestOptionsCanBeCheckedBefore(t *testing.T) {
 	t.Parallel()
 	dead := idleClient("127.0.0.1:1")
 	defer dead.Close()
-	slotted, err := New([]redis.UniversalClient{dead}, WithSlots(2))
-	must(t, err)
+	slotted, err := redlock.New([]redis.UniversalClient{dead}, redlock.WithSlots(2))
+	harness.Must(t, err)
 	defer slotted.Close()
-	c, err := New([]redis.UniversalClient{dead})
-	must(t, err)
+	c, err := redlock.New([]redis.UniversalClient{dead})
+	harness.Must(t, err)
 	defer c.Close()
-	for _, check := range []func(...LockOption) error{c.CheckOptions, func(opts ...LockOption) error { return c.checkOneHolder(opts) }} {
-		must(t, check())
-		must(t, check(WithTTL(time.Second)))
-		requireOptionError(t, check(WithTTL(time.Hour)), "ttl")
-		requireOptionError(t, check(WithSlots(limits.MaxSlots+1)), "slots")
-		requireOptionError(t, check(nil), "options[0]")
+	for _, check := range []func(...redlock.LockOption) error{c.CheckOptions, func(opts ...redlock.LockOption) error { return core.CheckOneHolder(c, opts) }} {
+		harness.Must(t, check())
+		harness.Must(t, check(redlock.WithTTL(time.Second)))
+		harness.RequireOptionError(t, check(redlock.WithTTL(time.Hour)), "ttl")
+		harness.RequireOptionError(t, check(redlock.WithSlots(limits.MaxSlots+1)), "slots")
+		harness.RequireOptionError(t, check(nil), "options[0]")
 	}
-	must(t, c.CheckOptions(WithSlots(2)))
-	must(t, slotted.CheckOptions())
-	requireOptionError(t, c.checkOneHolder([]LockOption{WithSlots(2)}), "slots")
-	requireOptionError(t, slotted.checkOneHolder(nil), "slots")
-}
-
-// bsm/redislock's retry strategies keep state: options reused for a second call
-// behaved differently. Ours are values.
-func TestOptionsCanBeReused(t *testing.T) {
-	t.Parallel()
-	opts := []LockOption{WithTTL(10 * time.Second), WithLockDelay(time.Second), WithMaxHold(time.Hour), WithWait(time.Second), WithoutWatchdog()}
-	var first lockConfig
-	for i := range 100 {
-		var l lockConfig
-		for _, o := range opts {
-			o.applyLock(&l)
-		}
-		if i == 0 {
-			first = l
-		}
-		if l != first {
-			t.Fatalf("use %d differs: %+v, first %+v", i, l, first)
-		}
-	}
+	harness.Must(t, c.CheckOptions(redlock.WithSlots(2)))
+	harness.Must(t, slotted.CheckOptions())
+	harness.RequireOptionError(t, core.CheckOneHolder(c, []redlock.LockOption{redlock.WithSlots(2)}), "slots")
+	harness.RequireOptionError(t, core.CheckOneHolder(slotted, []redlock.LockOption(nil)), "slots")
 }

@@ -1,4 +1,4 @@
-package redlock
+package redlock_test
 
 import (
 	"context"
@@ -12,7 +12,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/quorum"
@@ -20,19 +22,10 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// Cases of the behaviour suite for readers and writers.
-
-func mustTryRead(t *testing.T, c *Client, name string, opts ...LockOption) *Lock {
-	t.Helper()
-	lock, err := c.TryRLock(background, name, opts...)
-	must(t, err)
-	return lock
-}
-
-func goRLock(t *testing.T, c *Client, name string, opts ...LockOption) <-chan *Lock {
-	got := make(chan *Lock, 1)
+func goRLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) <-chan *redlock.Lock {
+	got := make(chan *redlock.Lock, 1)
 	go func() {
-		lock, err := c.RLock(background, name, opts...)
+		lock, err := c.RLock(context.Background(), name, opts...)
 		if err != nil {
 			t.Error(err)
 			close(got)
@@ -43,18 +36,11 @@ func goRLock(t *testing.T, c *Client, name string, opts ...LockOption) <-chan *L
 	return got
 }
 
-func unlockAll(t *testing.T, locks ...*Lock) {
-	t.Helper()
-	for _, l := range locks {
-		must(t, l.Unlock(background))
-	}
-}
-
 // readersOn is how many readers each master has, or -1 if there are none but the key is of a
 // writer.
-func (d *deployment) readersOn(name string) (counts []int64) {
-	for _, r := range d.raw {
-		n, err := r.ZCard(background, script.KeysOf(limits.DefaultPrefix, name, "").Lock).Result()
+func readersOn(d *harness.Deployment, name string) (counts []int64) {
+	for _, r := range d.Raw {
+		n, err := r.ZCard(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Lock).Result()
 		if err != nil {
 			n = -1
 		}
@@ -64,10 +50,10 @@ func (d *deployment) readersOn(name string) (counts []int64) {
 }
 
 // readBy waits until every master has so many readers.
-func (d *deployment) readBy(name string, n int64) {
-	d.t.Helper()
-	eventually(d.t, fmt.Sprintf("%d readers on every master", n), func() bool {
-		for _, is := range d.readersOn(name) {
+func readBy(d *harness.Deployment, name string, n int64) {
+	d.T.Helper()
+	harness.Eventually(d.T, fmt.Sprintf("%d readers on every master", n), func() bool {
+		for _, is := range readersOn(d, name) {
 			if is != n {
 				return false
 			}
@@ -77,114 +63,114 @@ func (d *deployment) readBy(name string, n int64) {
 }
 
 // endOn returns when the reader of a lock ends on a master, by the master's time.
-func endOn(t *testing.T, r *redis.Client, l *Lock) time.Time {
+func endOn(t *testing.T, r *redis.Client, l *redlock.Lock) time.Time {
 	t.Helper()
-	score, err := r.ZScore(background, l.h.Keys.Lock, l.h.ID).Result()
-	must(t, err)
+	score, err := r.ZScore(context.Background(), harness.Hold(l).Keys.Lock, harness.Hold(l).ID).Result()
+	harness.Must(t, err)
 	return time.UnixMilli(int64(score))
 }
 
-func manyReadersOrOneWriter(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.reached()
-	one, two, three := mustTryRead(t, a, "job"), mustTryRead(t, b, "job"), mustTryRead(t, b, "job")
-	for _, c := range []*Client{a, b} {
-		_, err := c.TryLock(background, "job")
-		requireErr(t, err, ErrNotAcquired, ErrHeld)
-		if q, ok := errors.AsType[*QuorumError](err); !ok || q.FreeIn <= limits.DefaultTTL/2 || q.FreeIn > limits.DefaultTTL {
+func manyReadersOrOneWriter(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Reached()
+	one, two, three := harness.MustTryRead(t, a, "job"), harness.MustTryRead(t, b, "job"), harness.MustTryRead(t, b, "job")
+	for _, c := range []*redlock.Client{a, b} {
+		_, err := c.TryLock(context.Background(), "job")
+		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
+		if q, ok := errors.AsType[*redlock.QuorumError](err); !ok || q.FreeIn <= limits.DefaultTTL/2 || q.FreeIn > limits.DefaultTTL {
 			t.Errorf("%v; want free in %v", err, limits.DefaultTTL)
 		}
 	}
-	unlockAll(t, one, three)
-	_, err := a.TryLock(background, "job")
-	requireErr(t, err, ErrHeld)
-	must(t, two.Unlock(background))
-	settled(t, a) // each Unlock waits for a quorum, and no quorum is free of all three
-	settled(t, b)
-	writer := mustTry(t, a, "job")
-	for _, c := range []*Client{a, b} {
-		_, err := c.TryRLock(background, "job")
-		requireErr(t, err, ErrNotAcquired, ErrHeld)
+	harness.UnlockAll(t, one, three)
+	_, err := a.TryLock(context.Background(), "job")
+	harness.RequireErr(t, err, redlock.ErrHeld)
+	harness.Must(t, two.Unlock(context.Background()))
+	harness.Settled(t, a) // each Unlock waits for a quorum, and no quorum is free of all three
+	harness.Settled(t, b)
+	writer := harness.MustTry(t, a, "job")
+	for _, c := range []*redlock.Client{a, b} {
+		_, err := c.TryRLock(context.Background(), "job")
+		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
 	}
-	if !two.h.Reads.Load() || writer.h.Reads.Load() {
+	if !harness.Hold(two).Reads.Load() || harness.Hold(writer).Reads.Load() {
 		t.Error("modes")
 	}
-	must(t, writer.Unlock(background))
-	settled(t, a)
-	unlockAll(t, mustTryRead(t, b, "job"))
-	requireErr(t, one.Unlock(background), ErrReleased)
-	eventually(t, "free everywhere", func() bool { return d.holders("job") == "00000" })
+	harness.Must(t, writer.Unlock(context.Background()))
+	harness.Settled(t, a)
+	harness.UnlockAll(t, harness.MustTryRead(t, b, "job"))
+	harness.RequireErr(t, one.Unlock(context.Background()), redlock.ErrReleased)
+	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "00000" })
 }
 
 // A reader that is gone keeps writers out for its ttl at most, and an other's renewals and
 // Unlock touch only that one's time.
-func readersExpireAlone(t *testing.T, d *deployment) {
-	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
+func readersExpireAlone(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start := time.Now()
-	dead := mustTryRead(t, a, "job", WithTTL(d.ttl()), WithoutWatchdog())
-	alive := mustTryRead(t, b, "job", WithTTL(d.ttl()))
-	brief := mustTryRead(t, b, "job", WithTTL(2*d.ttl()))
-	settled(t, a)
-	ended := endOn(t, d.raw[0], dead)
-	time.Sleep(d.ttl() / 2) // alive has renewed
-	must(t, brief.Unlock(background))
-	if at := endOn(t, d.raw[0], dead); !at.Equal(ended) {
+	dead := harness.MustTryRead(t, a, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
+	alive := harness.MustTryRead(t, b, "job", redlock.WithTTL(d.TTL()))
+	brief := harness.MustTryRead(t, b, "job", redlock.WithTTL(2*d.TTL()))
+	harness.Settled(t, a)
+	ended := endOn(t, d.Raw[0], dead)
+	time.Sleep(d.TTL() / 2) // alive has renewed
+	harness.Must(t, brief.Unlock(context.Background()))
+	if at := endOn(t, d.Raw[0], dead); !at.Equal(ended) {
 		t.Errorf("the time of a reader went from %v to %v when others renewed and left", ended, at)
 	}
-	if at := endOn(t, d.raw[0], alive); !at.After(ended) {
+	if at := endOn(t, d.Raw[0], alive); !at.After(ended) {
 		t.Errorf("the reader that renews ends at %v, that which does not at %v", at, ended)
 	}
 	<-dead.Context().Done()
-	if cause := context.Cause(dead.Context()); cause != ErrExpired || !alive.Valid() {
+	if cause := context.Cause(dead.Context()); cause != redlock.ErrExpired || !alive.Valid() {
 		t.Errorf("cause %v; the other is valid: %v", cause, alive.Valid())
 	}
-	time.Sleep(time.Until(start.Add(d.ttl() + d.ttl()/4)))
-	must(t, alive.Unlock(background))
+	time.Sleep(time.Until(start.Add(d.TTL() + d.TTL()/4)))
+	harness.Must(t, alive.Unlock(context.Background()))
 	took := time.Now()
-	writer, err := a.Lock(background, "job")
-	must(t, err)
-	if late := time.Since(took); late > d.ttl()/4 {
+	writer, err := a.Lock(context.Background(), "job")
+	harness.Must(t, err)
+	if late := time.Since(took); late > d.TTL()/4 {
 		t.Errorf("the dead reader kept a writer out for %v after its ttl", late)
 	}
-	requireErr(t, dead.Unlock(background), ErrExpired)
-	if !writer.Valid() || strings.Count(d.holders("job"), "1") < 2 {
+	harness.RequireErr(t, dead.Unlock(context.Background()), redlock.ErrExpired)
+	if !writer.Valid() || strings.Count(d.Holders("job"), "1") < 2 {
 		t.Error("the late Unlock of a reader freed the writer's lock")
 	}
-	must(t, writer.Unlock(background))
+	harness.Must(t, writer.Unlock(context.Background()))
 }
 
 // A writer waits for a reader that died after it asked, however long the others' leases are.
-func deadReaderIsWaitedForNoLonger(t *testing.T, d *deployment) {
-	a, b, w := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
+func deadReaderIsWaitedForNoLonger(t *testing.T, d *harness.Deployment) {
+	a, b, w := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start := time.Now()
-	mustTryRead(t, a, "job", WithTTL(2*d.ttl()), WithoutWatchdog()) // dies
-	alive := mustTryRead(t, b, "job", WithTTL(20*time.Second))
-	got := goLock(t, w, "job")
-	d.inLine("job", 1)
-	must(t, alive.Unlock(background))
-	writer := have(t, got)
-	if took, most := time.Since(start), 2*d.ttl()+askInterval+standByPause+d.request(); took < 2*d.ttl()-time.Millisecond || took > most {
-		t.Errorf("the writer got in after %v; want after %v, and before %v", took, 2*d.ttl(), most)
+	harness.MustTryRead(t, a, "job", redlock.WithTTL(2*d.TTL()), redlock.WithoutWatchdog()) // dies
+	alive := harness.MustTryRead(t, b, "job", redlock.WithTTL(20*time.Second))
+	got := harness.GoLock(t, w, "job")
+	d.InLine("job", 1)
+	harness.Must(t, alive.Unlock(context.Background()))
+	writer := harness.Have(t, got)
+	if took, most := time.Since(start), 2*d.TTL()+redlock.AskInterval+redlock.StandByPause+d.Request(); took < 2*d.TTL()-time.Millisecond || took > most {
+		t.Errorf("the writer got in after %v; want after %v, and before %v", took, 2*d.TTL(), most)
 	}
-	must(t, writer.Unlock(background))
+	harness.Must(t, writer.Unlock(context.Background()))
 }
 
-func writersAreNotStarved(t *testing.T, d *deployment) {
-	a, b, w := d.reached(), d.reached(), d.reached()
-	first := mustTryRead(t, a, "job")
-	waiting := goLock(t, w, "job")
-	d.inLine("job", 1)
-	d.ticketOf(w, "job")
-	_, err := b.TryRLock(background, "job")
-	requireErr(t, err, ErrNotAcquired, ErrHeld)
+func writersAreNotStarved(t *testing.T, d *harness.Deployment) {
+	a, b, w := d.Reached(), d.Reached(), d.Reached()
+	first := harness.MustTryRead(t, a, "job")
+	waiting := harness.GoLock(t, w, "job")
+	d.InLine("job", 1)
+	d.TicketOf(w, "job")
+	_, err := b.TryRLock(context.Background(), "job")
+	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
 	again, err := a.TryRLock(first.Context(), "job")
-	must(t, err)
-	late := []<-chan *Lock{goRLock(t, a, "job"), goRLock(t, b, "job")}
-	d.inLine("job", 3)
-	for _, c := range []*Client{a, b} {
-		d.ticketOf(c, "job")
+	harness.Must(t, err)
+	late := []<-chan *redlock.Lock{goRLock(t, a, "job"), goRLock(t, b, "job")}
+	d.InLine("job", 3)
+	for _, c := range []*redlock.Client{a, b} {
+		d.TicketOf(c, "job")
 	}
-	unlockAll(t, first, again)
-	writer := have(t, waiting)
+	harness.UnlockAll(t, first, again)
+	writer := harness.Have(t, waiting)
 	start := time.Now()
 	select {
 	case <-late[0]:
@@ -193,32 +179,32 @@ func writersAreNotStarved(t *testing.T, d *deployment) {
 		t.Error("a reader got in beside the writer")
 	case <-time.After(50 * time.Millisecond):
 	}
-	must(t, writer.Unlock(background))
-	unlockAll(t, have(t, late[0]), have(t, late[1])) // both at once: neither waits for the other's Unlock
-	if took := time.Since(start); took > d.either(100*time.Millisecond, askInterval) {
+	harness.Must(t, writer.Unlock(context.Background()))
+	harness.UnlockAll(t, harness.Have(t, late[0]), harness.Have(t, late[1])) // both at once: neither waits for the other's Unlock
+	if took := time.Since(start); took > d.Either(100*time.Millisecond, redlock.AskInterval) {
 		t.Errorf("the readers got in after %v: nobody called them", took)
 	}
 }
 
 // A release calls all readers up to the first writer, and not those behind it.
-func readersAreCalledUpToTheFirstWriter(t *testing.T, d *deployment) {
-	holder := d.reached()
-	clients := []*Client{d.reached(), d.reached(), d.reached(), d.reached()}
-	held := mustTry(t, holder, "job")
-	var got []<-chan *Lock
+func readersAreCalledUpToTheFirstWriter(t *testing.T, d *harness.Deployment) {
+	holder := d.Reached()
+	clients := []*redlock.Client{d.Reached(), d.Reached(), d.Reached(), d.Reached()}
+	held := harness.MustTry(t, holder, "job")
+	var got []<-chan *redlock.Lock
 	for i, c := range clients {
 		if i == 2 {
-			got = append(got, goLock(t, c, "job"))
+			got = append(got, harness.GoLock(t, c, "job"))
 		} else {
 			got = append(got, goRLock(t, c, "job"))
 		}
-		d.inLine("job", int64(i+1))
-		d.ticketOf(c, "job")
+		d.InLine("job", int64(i+1))
+		d.TicketOf(c, "job")
 	}
-	must(t, held.Unlock(background))
+	harness.Must(t, held.Unlock(context.Background()))
 	start := time.Now()
-	one, two := have(t, got[0]), have(t, got[1])
-	if took := time.Since(start); took > d.either(100*time.Millisecond, askInterval) {
+	one, two := harness.Have(t, got[0]), harness.Have(t, got[1])
+	if took := time.Since(start); took > d.Either(100*time.Millisecond, redlock.AskInterval) {
 		t.Errorf("the readers got in after %v: nobody called them", took)
 	}
 	select {
@@ -226,30 +212,30 @@ func readersAreCalledUpToTheFirstWriter(t *testing.T, d *deployment) {
 		t.Error("the writer got in beside readers")
 	case <-got[3]:
 		t.Error("the reader behind the writer got in before it")
-	case <-time.After(d.either(time.Second, 300*time.Millisecond)):
+	case <-time.After(d.Either(time.Second, 300*time.Millisecond)):
 	}
-	unlockAll(t, one, two)
-	must(t, have(t, got[2]).Unlock(background))
-	must(t, have(t, got[3]).Unlock(background))
-	d.inLine("job", 0)
+	harness.UnlockAll(t, one, two)
+	harness.Must(t, harness.Have(t, got[2]).Unlock(context.Background()))
+	harness.Must(t, harness.Have(t, got[3]).Unlock(context.Background()))
+	d.InLine("job", 0)
 }
 
 // Readers that wait in one client go together, up to the first writer of that.
-func readersOfOneClientGoTogether(t *testing.T, d *deployment) {
-	holder, c := d.reached(), d.reached()
-	held := mustTry(t, holder, "job")
-	var readers []<-chan *Lock
+func readersOfOneClientGoTogether(t *testing.T, d *harness.Deployment) {
+	holder, c := d.Reached(), d.Reached()
+	held := harness.MustTry(t, holder, "job")
+	var readers []<-chan *redlock.Lock
 	for i := range 5 {
 		readers = append(readers, goRLock(t, c, "job"))
-		eventually(t, "it waits", func() bool { return c.queues.Waiting("job") == i+1 })
+		harness.Eventually(t, "it waits", func() bool { return harness.Waiting(c, "job") == i+1 })
 	}
-	writer := goLock(t, c, "job")
-	eventually(t, "it waits", func() bool { return c.queues.Waiting("job") == 6 })
+	writer := harness.GoLock(t, c, "job")
+	harness.Eventually(t, "it waits", func() bool { return harness.Waiting(c, "job") == 6 })
 	last := goRLock(t, c, "job")
-	must(t, held.Unlock(background))
-	var all []*Lock
+	harness.Must(t, held.Unlock(context.Background()))
+	var all []*redlock.Lock
 	for _, r := range readers {
-		all = append(all, have(t, r))
+		all = append(all, harness.Have(t, r))
 	}
 	select {
 	case <-writer:
@@ -258,54 +244,54 @@ func readersOfOneClientGoTogether(t *testing.T, d *deployment) {
 		t.Error("a reader overtook a writer of its own client")
 	case <-time.After(50 * time.Millisecond):
 	}
-	unlockAll(t, all...)
-	must(t, have(t, writer).Unlock(background))
-	must(t, have(t, last).Unlock(background))
+	harness.UnlockAll(t, all...)
+	harness.Must(t, harness.Have(t, writer).Unlock(context.Background()))
+	harness.Must(t, harness.Have(t, last).Unlock(context.Background()))
 }
 
 // A writer that gives up lets the readers in that stood behind it. One that died does so too.
-func readersAreCalledWhenAWriterGivesUp(t *testing.T, d *deployment) {
-	a, b, w := d.reached(), d.reached(), d.reached()
-	first := mustTryRead(t, a, "job")
-	ctx, cancel := context.WithCancel(background)
+func readersAreCalledWhenAWriterGivesUp(t *testing.T, d *harness.Deployment) {
+	a, b, w := d.Reached(), d.Reached(), d.Reached()
+	first := harness.MustTryRead(t, a, "job")
+	ctx, cancel := context.WithCancel(context.Background())
 	gaveUp := make(chan error)
 	go func() {
 		_, err := w.Lock(ctx, "job")
 		gaveUp <- err
 	}()
-	d.inLine("job", 1)
-	d.ticketOf(w, "job")
+	d.InLine("job", 1)
+	d.TicketOf(w, "job")
 	late := goRLock(t, b, "job")
-	d.inLine("job", 2)
-	d.ticketOf(b, "job")
+	d.InLine("job", 2)
+	d.TicketOf(b, "job")
 	cancel()
-	requireErr(t, <-gaveUp, ErrNotAcquired)
+	harness.RequireErr(t, <-gaveUp, redlock.ErrNotAcquired)
 	start := time.Now()
-	second := have(t, late)
-	if took := time.Since(start); took > d.either(100*time.Millisecond, askInterval) {
+	second := harness.Have(t, late)
+	if took := time.Since(start); took > d.Either(100*time.Millisecond, redlock.AskInterval) {
 		t.Errorf("the reader got in after %v: nobody called it", took)
 	}
 
-	for _, r := range d.raw {
-		must(t, r.ZAdd(background, script.KeysOf(limits.DefaultPrefix, "job", "").Queue, redis.Z{Score: 1, Member: "the channel of a dead writer"}).Err())
+	for _, r := range d.Raw {
+		harness.Must(t, r.ZAdd(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Queue, redis.Z{Score: 1, Member: "the channel of a dead writer"}).Err())
 	}
-	third := mustTryRead(t, w, "job")
-	unlockAll(t, first, second, third)
+	third := harness.MustTryRead(t, w, "job")
+	harness.UnlockAll(t, first, second, third)
 }
 
-func downgrade(t *testing.T, d *deployment) {
-	a, b, rival := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, a, "job", WithTTL(d.ttl()))
+func downgrade(t *testing.T, d *harness.Deployment) {
+	a, b, rival := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, a, "job", redlock.WithTTL(d.TTL()))
 	token := lock.Token()
 	reader := goRLock(t, b, "job")
-	d.inLine("job", 1)
-	d.ticketOf(b, "job")
-	writer := goLock(t, rival, "job")
-	d.inLine("job", 2)
-	d.ticketOf(rival, "job")
+	d.InLine("job", 1)
+	d.TicketOf(b, "job")
+	writer := harness.GoLock(t, rival, "job")
+	d.InLine("job", 2)
+	d.TicketOf(rival, "job")
 
-	must(t, lock.Downgrade(background))
-	one := have(t, reader) // it was called
+	harness.Must(t, lock.Downgrade(context.Background()))
+	one := harness.Have(t, reader) // it was called
 	if lock.Token().Valid() || lock.LastToken() != token || one.LastToken() < token {
 		t.Errorf("token %v, last %v, the other's last %v; the writer's token was %v", lock.Token(), lock.LastToken(), one.LastToken(), token)
 	}
@@ -315,178 +301,178 @@ func downgrade(t *testing.T, d *deployment) {
 	select {
 	case <-writer:
 		t.Error("another writes beside two readers")
-	case <-time.After(2 * d.ttl()): // both are renewed
+	case <-time.After(2 * d.TTL()): // both are renewed
 	}
 	if !lock.Valid() || !one.Valid() {
 		t.Errorf("the readers are valid: %v, %v", lock.Valid(), one.Valid())
 	}
-	must(t, lock.Downgrade(background)) // again does nothing
-	must(t, lock.Unlock(background))
-	must(t, one.Unlock(background))
-	next := have(t, writer)
+	harness.Must(t, lock.Downgrade(context.Background())) // again does nothing
+	harness.Must(t, lock.Unlock(context.Background()))
+	harness.Must(t, one.Unlock(context.Background()))
+	next := harness.Have(t, writer)
 	if next.Token() <= token {
 		t.Errorf("token %v after %v", next.Token(), token)
 	}
-	must(t, next.Unlock(background))
-	requireErr(t, next.Downgrade(background), ErrReleased)
-	eventually(t, "free everywhere", func() bool { return d.holders("job") == "00000" })
+	harness.Must(t, next.Unlock(context.Background()))
+	harness.RequireErr(t, next.Downgrade(context.Background()), redlock.ErrReleased)
+	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "00000" })
 }
 
 // A writer that is first in line gets in when the reader leaves, and at no moment before.
-func downgradeKeepsWritersOut(t *testing.T, d *deployment) {
-	a, rival := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, a, "job", WithTTL(d.ttl()))
-	alone := mustTry(t, a, "another job", WithTTL(d.ttl()))
-	writer := goLock(t, rival, "job")
-	d.inLine("job", 1)
-	d.ticketOf(rival, "job")
-	for _, l := range []*Lock{lock, alone} {
-		must(t, l.Downgrade(background))
-		if _, err := rival.TryLock(background, l.Name()); !errors.Is(err, ErrHeld) {
+func downgradeKeepsWritersOut(t *testing.T, d *harness.Deployment) {
+	a, rival := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, a, "job", redlock.WithTTL(d.TTL()))
+	alone := harness.MustTry(t, a, "another job", redlock.WithTTL(d.TTL()))
+	writer := harness.GoLock(t, rival, "job")
+	d.InLine("job", 1)
+	d.TicketOf(rival, "job")
+	for _, l := range []*redlock.Lock{lock, alone} {
+		harness.Must(t, l.Downgrade(context.Background()))
+		if _, err := rival.TryLock(context.Background(), l.Name()); !errors.Is(err, redlock.ErrHeld) {
 			t.Errorf("after the downgrade a rival got %v", err)
 		}
 	}
 	select {
 	case <-writer:
 		t.Error("another writes beside a reader")
-	case <-time.After(2 * d.ttl()):
+	case <-time.After(2 * d.TTL()):
 	}
-	unlockAll(t, lock, alone)
-	must(t, have(t, writer).Unlock(background))
+	harness.UnlockAll(t, lock, alone)
+	harness.Must(t, harness.Have(t, writer).Unlock(context.Background()))
 }
 
 // The client's own readers that wait get in with the downgrade, and a writer of its own when all have left.
-func downgradeLetsOwnReadersIn(t *testing.T, d *deployment) {
-	c := d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, c, "job")
-	readers := []<-chan *Lock{goRLock(t, c, "job"), goRLock(t, c, "job")}
-	eventually(t, "they wait", func() bool { return c.queues.Waiting("job") == 2 })
-	writer := goLock(t, c, "job")
-	eventually(t, "all wait", func() bool { return c.queues.Waiting("job") == 3 })
-	must(t, lock.Downgrade(background))
-	all := []*Lock{lock}
+func downgradeLetsOwnReadersIn(t *testing.T, d *harness.Deployment) {
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, c, "job")
+	readers := []<-chan *redlock.Lock{goRLock(t, c, "job"), goRLock(t, c, "job")}
+	harness.Eventually(t, "they wait", func() bool { return harness.Waiting(c, "job") == 2 })
+	writer := harness.GoLock(t, c, "job")
+	harness.Eventually(t, "all wait", func() bool { return harness.Waiting(c, "job") == 3 })
+	harness.Must(t, lock.Downgrade(context.Background()))
+	all := []*redlock.Lock{lock}
 	for _, got := range readers {
 		select {
 		case one := <-got:
 			all = append(all, one)
 		case <-writer:
 			t.Fatal("a writer got in beside a reader")
-		case <-time.After(d.either(time.Second, patience)):
+		case <-time.After(d.Either(time.Second, harness.Patience)):
 			t.Fatal("a reader of the client was not let in")
 		}
 	}
-	unlockAll(t, all...)
+	harness.UnlockAll(t, all...)
 	select {
 	case next := <-writer:
-		must(t, next.Unlock(background))
-	case <-time.After(patience):
+		harness.Must(t, next.Unlock(context.Background()))
+	case <-time.After(harness.Patience):
 		t.Fatal("the writer was not let in")
 	}
 }
 
 // Some masters have not heard of the downgrade, and are told by the next renewal. No mix lets a
 // writer in.
-func downgradeInAMix(t *testing.T, d *deployment) {
-	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	lock := mustTry(t, a, "job", WithTTL(4*d.ttl()))
-	settled(t, a)
+func downgradeInAMix(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
+	lock := harness.MustTry(t, a, "job", redlock.WithTTL(4*d.TTL()))
+	harness.Settled(t, a)
 	for _, i := range []int{0, 1, 2} {
-		d.masters[i].die()
+		d.Masters[i].Die()
 	}
-	requireErr(t, lock.Downgrade(background), ErrNoQuorum)
+	harness.RequireErr(t, lock.Downgrade(context.Background()), redlock.ErrNoQuorum)
 	if !lock.Valid() || lock.Token().Valid() {
 		t.Errorf("valid %v, token %v", lock.Valid(), lock.Token())
 	}
 	for _, i := range []int{0, 1, 2} {
-		d.masters[i].revive()
+		d.Masters[i].Revive()
 	}
 	// The Downgrade failed when three masters had; the others may get it later.
-	eventually(t, "a mix", func() bool { return fmt.Sprint(d.readersOn("job")) == "[-1 -1 -1 1 1]" })
-	_, err := b.TryLock(background, "job")
-	requireErr(t, err, ErrNotAcquired)
-	other, err := b.RLock(background, "job", WithWait(patience))
-	must(t, err)
-	d.readBy("job", 2)
-	unlockAll(t, lock, other)
+	harness.Eventually(t, "a mix", func() bool { return fmt.Sprint(readersOn(d, "job")) == "[-1 -1 -1 1 1]" })
+	_, err := b.TryLock(context.Background(), "job")
+	harness.RequireErr(t, err, redlock.ErrNotAcquired)
+	other, err := b.RLock(context.Background(), "job", redlock.WithWait(harness.Patience))
+	harness.Must(t, err)
+	readBy(d, "job", 2)
+	harness.UnlockAll(t, lock, other)
 }
 
-func upgradeIsRefused(t *testing.T, d *deployment) {
-	c := d.reached()
-	reader := mustTryRead(t, c, "job")
+func upgradeIsRefused(t *testing.T, d *harness.Deployment) {
+	c := d.Reached()
+	reader := harness.MustTryRead(t, c, "job")
 	start := time.Now()
-	for _, lock := range []func(*Client, context.Context, string, ...LockOption) (*Lock, error){(*Client).TryLock, (*Client).Lock} {
-		_, err := lock(c, reader.Context(), "job", WithWait(patience))
-		requireErr(t, err, ErrNotAcquired, ErrUpgrade)
+	for _, lock := range []func(*redlock.Client, context.Context, string, ...redlock.LockOption) (*redlock.Lock, error){(*redlock.Client).TryLock, (*redlock.Client).Lock} {
+		_, err := lock(c, reader.Context(), "job", redlock.WithWait(harness.Patience))
+		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrUpgrade)
 	}
-	requireErr(t, c.Do(reader.Context(), "job", func(context.Context, fence.Token) error { return nil }), ErrUpgrade)
-	if took := time.Since(start); took > d.either(0, askInterval) {
+	harness.RequireErr(t, c.Do(reader.Context(), "job", func(context.Context, fence.Token) error { return nil }), redlock.ErrUpgrade)
+	if took := time.Since(start); took > d.Either(0, redlock.AskInterval) {
 		t.Errorf("it took %v", took)
 	}
 	if !reader.Valid() {
 		t.Error("the reader's hold ended")
 	}
-	downgraded := mustTry(t, c, "other")
-	must(t, downgraded.Downgrade(background))
+	downgraded := harness.MustTry(t, c, "other")
+	harness.Must(t, downgraded.Downgrade(context.Background()))
 	_, err := c.TryLock(downgraded.Context(), "other")
-	requireErr(t, err, ErrUpgrade)
-	unlockAll(t, reader, downgraded)
-	unlockAll(t, mustTry(t, c, "job"))
+	harness.RequireErr(t, err, redlock.ErrUpgrade)
+	harness.UnlockAll(t, reader, downgraded)
+	harness.UnlockAll(t, harness.MustTry(t, c, "job"))
 }
 
 // Write in write, read in write, read in read; each while a writer waits, behind whom a new
 // reader would have to stand.
-func reEntryOfReadersAndWriters(t *testing.T, d *deployment) {
-	a, rival := d.reached(), d.reached()
+func reEntryOfReadersAndWriters(t *testing.T, d *harness.Deployment) {
+	a, rival := d.Reached(), d.Reached()
 	for _, readFirst := range []bool{false, true} {
-		outer := mustTry(t, a, "job")
+		outer := harness.MustTry(t, a, "job")
 		if readFirst {
-			must(t, outer.Unlock(background))
-			outer = mustTryRead(t, a, "job")
+			harness.Must(t, outer.Unlock(context.Background()))
+			outer = harness.MustTryRead(t, a, "job")
 		}
-		waiting := goLock(t, rival, "job")
-		d.inLine("job", 1)
-		inner, err := a.RLock(outer.Context(), "job", WithWait(d.request()))
-		must(t, err)
-		var deeper *Lock
+		waiting := harness.GoLock(t, rival, "job")
+		d.InLine("job", 1)
+		inner, err := a.RLock(outer.Context(), "job", redlock.WithWait(d.Request()))
+		harness.Must(t, err)
+		var deeper *redlock.Lock
 		if readFirst {
 			deeper, err = a.TryRLock(inner.Context(), "job")
 		} else {
 			deeper, err = a.TryLock(inner.Context(), "job") // its hold writes
-			requireErr(t, outer.Downgrade(background), ErrWriters)
-			requireErr(t, inner.Downgrade(background), ErrWriters)
+			harness.RequireErr(t, outer.Downgrade(context.Background()), redlock.ErrWriters)
+			harness.RequireErr(t, inner.Downgrade(context.Background()), redlock.ErrWriters)
 		}
-		must(t, err)
+		harness.Must(t, err)
 		if inner.Token() != outer.Token() || deeper.Token() != outer.Token() || outer.Token().Valid() == readFirst {
 			t.Errorf("tokens %v, %v, %v of one hold", outer.Token(), inner.Token(), deeper.Token())
 		}
-		unlockAll(t, outer, deeper)
+		harness.UnlockAll(t, outer, deeper)
 		select {
 		case <-waiting:
 			t.Error("a reader is left in the hold, and another writes")
-		case <-time.After(d.either(time.Second, 100*time.Millisecond)):
+		case <-time.After(d.Either(time.Second, 100*time.Millisecond)):
 		}
 		if !inner.Valid() {
 			t.Error("the entry that is left is not valid")
 		}
-		must(t, inner.Unlock(background))
-		must(t, have(t, waiting).Unlock(background))
+		harness.Must(t, inner.Unlock(context.Background()))
+		harness.Must(t, harness.Have(t, waiting).Unlock(context.Background()))
 	}
 }
 
 // LastToken is the same for two reads that nobody wrote between, and is never that when somebody
 // did, however far apart the masters' counters are.
-func lastTokenTellsOfWriters(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.reached()
+func lastTokenTellsOfWriters(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Reached()
 	fenceKey := script.KeysOf(limits.DefaultPrefix, "job", "").Fence
 	last := fence.Token(0)
 	for i := range 12 {
-		must(t, d.raw[i%len(d.raw)].IncrBy(background, fenceKey, int64(i*7)).Err())
-		writer := mustTry(t, a, "job")
+		harness.Must(t, d.Raw[i%len(d.Raw)].IncrBy(context.Background(), fenceKey, int64(i*7)).Err())
+		writer := harness.MustTry(t, a, "job")
 		token := writer.Token()
-		must(t, writer.Unlock(background))
-		must(t, d.raw[(i+1)%len(d.raw)].IncrBy(background, fenceKey, int64(i*5)).Err())
-		first := mustTryRead(t, b, "job")
-		second := mustTryRead(t, a, "job")
+		harness.Must(t, writer.Unlock(context.Background()))
+		harness.Must(t, d.Raw[(i+1)%len(d.Raw)].IncrBy(context.Background(), fenceKey, int64(i*5)).Err())
+		first := harness.MustTryRead(t, b, "job")
+		second := harness.MustTryRead(t, a, "job")
 		if first.LastToken() < token || first.LastToken() <= last {
 			t.Errorf("last token %v after a writer with %v; before that it was %v", first.LastToken(), token, last)
 		}
@@ -494,14 +480,14 @@ func lastTokenTellsOfWriters(t *testing.T, d *deployment) {
 			t.Errorf("a reader has the token %v", first.Token())
 		}
 		last = max(first.LastToken(), second.LastToken())
-		unlockAll(t, first, second)
+		harness.UnlockAll(t, first, second)
 	}
 	var seen []fence.Token
 	for range 3 {
-		lock := mustTryRead(t, a, "job")
+		lock := harness.MustTryRead(t, a, "job")
 		seen = append(seen, lock.LastToken())
-		must(t, lock.Unlock(background))
-		settled(t, a)
+		harness.Must(t, lock.Unlock(context.Background()))
+		harness.Settled(t, a)
 	}
 	// The counter that is ahead may be seen by any of them, and once.
 	if seen[0] < last || !slices.IsSorted(seen) || seen[0] != seen[1] && seen[1] != seen[2] {
@@ -509,42 +495,42 @@ func lastTokenTellsOfWriters(t *testing.T, d *deployment) {
 	}
 }
 
-func guardsRefuseReaders(t *testing.T, d *deployment) {
-	c := d.reached()
+func guardsRefuseReaders(t *testing.T, d *harness.Deployment) {
+	c := d.Reached()
 	var store fence.Memory
-	lock := mustTryRead(t, c, "job")
+	lock := harness.MustTryRead(t, c, "job")
 	if err := store.Do(lock.Context(), "job", lock.Token(), func() error { return nil }); err == nil {
 		t.Error("a guard takes a reader's write")
 	}
 	if _, ok := fence.FromContext(lock.Context()); ok {
 		t.Error("the context carries a token")
 	}
-	_, err := c.Verify(background, "job", lock.Token())
-	requireErr(t, err, ErrBadOption)
-	must(t, lock.Unlock(background))
+	_, err := c.Verify(context.Background(), "job", lock.Token())
+	harness.RequireErr(t, err, redlock.ErrBadOption)
+	harness.Must(t, lock.Unlock(context.Background()))
 
-	writer := mustTry(t, c, "job")
+	writer := harness.MustTry(t, c, "job")
 	token := writer.Token()
-	if verdict, err := c.Verify(background, "job", token); verdict != VerifyValid {
+	if verdict, err := c.Verify(context.Background(), "job", token); verdict != redlock.VerifyValid {
 		t.Errorf("%v, %v", verdict, err)
 	}
-	must(t, writer.Downgrade(background))
-	settled(t, c)
-	if verdict, err := c.Verify(background, "job", token); verdict != VerifyStale {
+	harness.Must(t, writer.Downgrade(context.Background()))
+	harness.Settled(t, c)
+	if verdict, err := c.Verify(context.Background(), "job", token); verdict != redlock.VerifyStale {
 		t.Errorf("of a writer that reads now: %v, %v", verdict, err)
 	}
-	must(t, writer.Unlock(background))
+	harness.Must(t, writer.Unlock(context.Background()))
 }
 
-func doReads(t *testing.T, d *deployment) {
-	c := d.reached()
+func doReads(t *testing.T, d *harness.Deployment) {
+	c := d.Reached()
 	wrong := errors.New("work failed")
 	var together sync.WaitGroup
 	together.Add(3)
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() {
-			err := c.DoRead(background, "job", func(ctx context.Context) error {
+			err := c.DoRead(context.Background(), "job", func(ctx context.Context) error {
 				together.Done()
 				together.Wait() // they are in it at once
 				return wrong
@@ -555,55 +541,55 @@ func doReads(t *testing.T, d *deployment) {
 		})
 	}
 	all.Wait()
-	eventually(t, "free everywhere", func() bool { return d.holders("job") == "000" })
+	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "000" })
 }
 
 // A reader's hold ends as a writer's does: when a quorum has lost it; and a minority is repaired.
-func readerIsLostOrRepaired(t *testing.T, d *deployment) {
-	events := &recorder{}
-	c := d.reached(WithRequestTimeout(d.request()), WithObserver(Observer{
-		Acquired: func(_ context.Context, a Acquisition) {
-			events.note("acquired %v %v %d", a.Token, a.Reads, len(a.Votes))
+func readerIsLostOrRepaired(t *testing.T, d *harness.Deployment) {
+	events := &harness.Recorder{}
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()), redlock.WithObserver(redlock.Observer{
+		Acquired: func(_ context.Context, a redlock.Acquisition) {
+			events.Note("acquired %v %v %d", a.Token, a.Reads, len(a.Votes))
 		},
-		Ended: func(_ context.Context, e HoldEnd) { events.note("ended %v %v %v", e.Token, e.Reads, e.Cause) },
+		Ended: func(_ context.Context, e redlock.HoldEnd) { events.Note("ended %v %v %v", e.Token, e.Reads, e.Cause) },
 	}))
-	lock := mustTryRead(t, c, "job", WithTTL(d.ttl()))
-	d.drop(c, "job", 0, 1)
-	d.readBy("job", 1)
+	lock := harness.MustTryRead(t, c, "job", redlock.WithTTL(d.TTL()))
+	d.Drop(c, "job", 0, 1)
+	readBy(d, "job", 1)
 	if !lock.Valid() {
 		t.Error("lost on a minority, and it ended")
 	}
-	counted(t, lock, 0, 1)
-	d.drop(c, "job", 0, 1, 2)
+	harness.Counted(t, c, lock, 0, 1)
+	d.Drop(c, "job", 0, 1, 2)
 	<-lock.Context().Done()
-	if cause := context.Cause(lock.Context()); cause != ErrLost {
+	if cause := context.Cause(lock.Context()); cause != redlock.ErrLost {
 		t.Errorf("cause %v", cause)
 	}
-	requireErr(t, lock.Unlock(background), ErrLost)
-	eventually(t, "what was left is released", func() bool { return d.holders("job") == "00000" })
-	if events.count("acquired 0 true 5") != 1 || events.count(fmt.Sprint("ended 0 true ", ErrLost)) != 1 {
-		t.Errorf("the observer was told %q", events.events)
+	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
+	harness.Eventually(t, "what was left is released", func() bool { return d.Holders("job") == "00000" })
+	if events.Count("acquired 0 true 5") != 1 || events.Count(fmt.Sprint("ended 0 true ", redlock.ErrLost)) != 1 {
+		t.Errorf("the observer was told %q", events.Events())
 	}
-	fixed := mustTryRead(t, c, "job", WithoutWatchdog())
-	d.drop(c, "job", 0, 1, 2)
+	fixed := harness.MustTryRead(t, c, "job", redlock.WithoutWatchdog())
+	d.Drop(c, "job", 0, 1, 2)
 	_, err := c.TryRLock(fixed.Context(), "job")
-	requireErr(t, err, ErrNotAcquired, ErrLost)
-	requireErr(t, fixed.Unlock(background), ErrLost)
+	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrLost)
+	harness.RequireErr(t, fixed.Unlock(context.Background()), redlock.ErrLost)
 
-	again := mustTryRead(t, c, "job", WithTTL(d.ttl()), WithoutWatchdog())
+	again := harness.MustTryRead(t, c, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
 	before := again.Until()
-	must(t, again.Extend(background, 20*time.Second))
+	harness.Must(t, again.Extend(context.Background(), 20*time.Second))
 	if left := time.Until(again.Until()); left < 19*time.Second {
 		t.Errorf("%v left after Extend by 20 s, before it %v", left, time.Until(before))
 	}
-	must(t, again.Unlock(background))
+	harness.Must(t, again.Unlock(context.Background()))
 }
 
 // Readers and writers that split the votes give them back, and come to an end.
-func readersAndWritersContend(t *testing.T, d *deployment) {
-	var clients []*Client
+func readersAndWritersContend(t *testing.T, d *harness.Deployment) {
+	var clients []*redlock.Client
 	for range 4 {
-		clients = append(clients, d.reached())
+		clients = append(clients, d.Reached())
 	}
 	var mu sync.Mutex
 	readers, writers, reads, writes := 0, 0, 0, 0
@@ -622,7 +608,7 @@ func readersAndWritersContend(t *testing.T, d *deployment) {
 			all.Go(func() {
 				for n := range 6 {
 					if (i+j+n)%3 == 0 {
-						check(t, c.Do(background, "job", func(context.Context, fence.Token) error {
+						harness.Check(t, c.Do(context.Background(), "job", func(context.Context, fence.Token) error {
 							inside(0, 1)
 							defer inside(0, -1)
 							time.Sleep(time.Millisecond)
@@ -630,7 +616,7 @@ func readersAndWritersContend(t *testing.T, d *deployment) {
 						}))
 						continue
 					}
-					check(t, c.DoRead(background, "job", func(context.Context) error {
+					harness.Check(t, c.DoRead(context.Background(), "job", func(context.Context) error {
 						inside(1, 0)
 						defer inside(-1, 0)
 						time.Sleep(time.Millisecond)
@@ -644,24 +630,24 @@ func readersAndWritersContend(t *testing.T, d *deployment) {
 	if reads != 48 || writes != 24 {
 		t.Errorf("%d reads and %d writes", reads, writes)
 	}
-	eventually(t, "free everywhere", func() bool { return d.holders("job") == "00000" })
-	d.inLine("job", 0)
+	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "00000" })
+	d.InLine("job", 0)
 }
 
 // A dead context does not keep a reader's Unlock from its work, and Close frees readers.
-func readersAreGivenBack(t *testing.T, d *deployment) {
-	c, other := d.reached(), d.reached()
-	ctx, cancel := context.WithCancel(background)
+func readersAreGivenBack(t *testing.T, d *harness.Deployment) {
+	c, other := d.Reached(), d.Reached()
+	ctx, cancel := context.WithCancel(context.Background())
 	lock, err := c.TryRLock(ctx, "job")
-	must(t, err)
+	harness.Must(t, err)
 	cancel()
-	must(t, lock.Unlock(ctx))
-	unlockAll(t, mustTry(t, other, "job"))
-	mustTryRead(t, c, "job")
-	downgraded := mustTry(t, c, "other")
-	must(t, downgraded.Downgrade(background))
-	must(t, c.Close())
-	unlockAll(t, mustTry(t, other, "job"), mustTry(t, other, "other"))
+	harness.Must(t, lock.Unlock(ctx))
+	harness.UnlockAll(t, harness.MustTry(t, other, "job"))
+	harness.MustTryRead(t, c, "job")
+	downgraded := harness.MustTry(t, c, "other")
+	harness.Must(t, downgraded.Downgrade(context.Background()))
+	harness.Must(t, c.Close())
+	harness.UnlockAll(t, harness.MustTry(t, other, "job"), harness.MustTry(t, other, "other"))
 }
 
 // What readers do on a master, one operation after the other.
@@ -674,7 +660,7 @@ func TestReadersOnAMaster(t *testing.T) {
 		left   time.Duration // remaining, of a refusal
 	}
 	acquire := func(who string) func(map[string]*lease.Owner) script.Call {
-		return func(h map[string]*lease.Owner) script.Call { return h[who].AcquireCall(ttl, nowhere) }
+		return func(h map[string]*lease.Owner) script.Call { return h[who].AcquireCall(ttl, lease.Place{}) }
 	}
 	queue := func(who, channel, ticket string) func(map[string]*lease.Owner) script.Call {
 		return func(h map[string]*lease.Owner) script.Call {
@@ -691,7 +677,7 @@ func TestReadersOnAMaster(t *testing.T) {
 		return func(h map[string]*lease.Owner) script.Call { return h[who].RepairCall(1, ttl) }
 	}
 	mark := func(who string) func(map[string]*lease.Owner) script.Call {
-		return func(h map[string]*lease.Owner) script.Call { return h[who].UndoCall(lease.GoneTTL, nowhere) }
+		return func(h map[string]*lease.Owner) script.Call { return h[who].UndoCall(lease.GoneTTL, lease.Place{}) }
 	}
 	leave := func(channel string) func(map[string]*lease.Owner) script.Call {
 		return func(h map[string]*lease.Owner) script.Call {
@@ -770,14 +756,14 @@ func TestReadersOnAMaster(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
-				d.reached()
-				r := d.raw[0]
-				sub := r.Subscribe(background, "x", "y", "z")
+			harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
+				d.Reached()
+				r := d.Raw[0]
+				sub := r.Subscribe(context.Background(), "x", "y", "z")
 				t.Cleanup(func() { _ = sub.Close() })
 				for range 3 {
-					_, err := sub.Receive(background)
-					must(t, err)
+					_, err := sub.Receive(context.Background())
+					harness.Must(t, err)
 				}
 				go func() {
 					for range sub.Channel() { // so that nobody has to wait for us
@@ -790,7 +776,7 @@ func TestReadersOnAMaster(t *testing.T) {
 					holds[who] = h
 				}
 				for i, s := range steps {
-					v, err := callIn(script.BatchSource, r, s.do(holds))
+					v, err := harness.CallIn(script.BatchSource, r, s.do(holds))
 					if v.Answer != s.answer || v.Answer == script.Held && v.Remaining.Round(10*time.Millisecond) != s.left {
 						t.Errorf("step %d: %v for %v more (%v), want %v for %v", i, v.Answer, v.Remaining, err, s.answer, s.left)
 					}
@@ -803,120 +789,120 @@ func TestReadersOnAMaster(t *testing.T) {
 // Readers from the future end as writers from there do: at the longest lease.
 func TestReadersFromTheFuture(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		settings := []Option{WithRequestTimeout(d.request()), WithMaxTTL(4 * d.ttl()), WithTTL(d.ttl())}
-		c, rival := d.client(settings...), d.client(settings...)
-		one, two := mustTryRead(t, c, "job", WithoutWatchdog()), mustTryRead(t, c, "job", WithoutWatchdog())
-		settled(t, c)
-		for _, r := range d.raw {
-			for _, l := range []*Lock{one, two} {
-				must(t, r.ZAdd(background, l.h.Keys.Lock, redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: l.h.ID}).Err())
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		settings := []redlock.Option{redlock.WithRequestTimeout(d.Request()), redlock.WithMaxTTL(4 * d.TTL()), redlock.WithTTL(d.TTL())}
+		c, rival := d.Client(settings...), d.Client(settings...)
+		one, two := harness.MustTryRead(t, c, "job", redlock.WithoutWatchdog()), harness.MustTryRead(t, c, "job", redlock.WithoutWatchdog())
+		harness.Settled(t, c)
+		for _, r := range d.Raw {
+			for _, l := range []*redlock.Lock{one, two} {
+				harness.Must(t, r.ZAdd(context.Background(), harness.Hold(l).Keys.Lock, redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: harness.Hold(l).ID}).Err())
 			}
-			must(t, r.Persist(background, one.h.Keys.Lock).Err())
+			harness.Must(t, r.Persist(context.Background(), harness.Hold(one).Keys.Lock).Err())
 		}
-		_, err := rival.TryLock(background, "job")
-		if q, ok := errors.AsType[*QuorumError](err); !ok || q.FreeIn != 4*d.ttl() {
-			t.Errorf("%v; want free in %v", err, 4*d.ttl())
+		_, err := rival.TryLock(context.Background(), "job")
+		if q, ok := errors.AsType[*redlock.QuorumError](err); !ok || q.FreeIn != 4*d.TTL() {
+			t.Errorf("%v; want free in %v", err, 4*d.TTL())
 		}
-		writer, err := rival.Lock(background, "job", WithWait(8*d.ttl()))
-		must(t, err)
-		must(t, writer.Unlock(background))
+		writer, err := rival.Lock(context.Background(), "job", redlock.WithWait(8*d.TTL()))
+		harness.Must(t, err)
+		harness.Must(t, writer.Unlock(context.Background()))
 	})
 }
 
 // A reader that entered several times and died keeps writers out for one ttl, not for one an entry.
-func aReEnteredReaderThatDies(t *testing.T, d *deployment) {
-	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	outer := mustTryRead(t, a, "job", WithTTL(d.ttl()), WithoutWatchdog())
+func aReEnteredReaderThatDies(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
+	outer := harness.MustTryRead(t, a, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
 	for range 4 {
-		_, err := a.TryRLock(outer.Context(), "job", WithTTL(d.ttl()))
-		must(t, err)
+		_, err := a.TryRLock(outer.Context(), "job", redlock.WithTTL(d.TTL()))
+		harness.Must(t, err)
 	}
-	settled(t, a)
+	harness.Settled(t, a)
 	start := time.Now()
-	writer, err := b.Lock(background, "job")
-	must(t, err)
-	if took := time.Since(start); took > d.ttl()+d.ttl()/2 {
-		t.Errorf("the writer got in after %v, the ttl is %v", took, d.ttl())
+	writer, err := b.Lock(context.Background(), "job")
+	harness.Must(t, err)
+	if took := time.Since(start); took > d.TTL()+d.TTL()/2 {
+		t.Errorf("the writer got in after %v, the ttl is %v", took, d.TTL())
 	}
-	must(t, writer.Unlock(background))
+	harness.Must(t, writer.Unlock(context.Background()))
 }
 
 // All readers of a client are renewed, not only the one that came last.
-func manyReadersAreRenewed(t *testing.T, d *deployment) {
-	c := d.reached(WithRequestTimeout(d.request()))
-	var locks []*Lock
+func manyReadersAreRenewed(t *testing.T, d *harness.Deployment) {
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
+	var locks []*redlock.Lock
 	for range 20 {
-		locks = append(locks, mustTryRead(t, c, "job", WithTTL(d.ttl())))
+		locks = append(locks, harness.MustTryRead(t, c, "job", redlock.WithTTL(d.TTL())))
 	}
-	time.Sleep(2 * d.ttl())
+	time.Sleep(2 * d.TTL())
 	for i, l := range locks {
 		if i%2 == 0 {
-			must(t, l.Unlock(background)) // ends nobody else's renewals
+			harness.Must(t, l.Unlock(context.Background())) // ends nobody else's renewals
 		}
 	}
-	time.Sleep(2 * d.ttl())
+	time.Sleep(2 * d.TTL())
 	for i, l := range locks {
 		if i%2 == 1 {
-			must(t, l.Unlock(background))
+			harness.Must(t, l.Unlock(context.Background()))
 		}
 	}
 }
 
 // A reader with a short lease cuts nobody's, whether it ends or leaves.
-func aShortReaderCutsNoOther(t *testing.T, d *deployment) {
-	a, b := d.reached(WithRequestTimeout(d.request())), d.reached(WithRequestTimeout(d.request()))
-	long := mustTryRead(t, a, "job", WithTTL(20*time.Second), WithoutWatchdog())
-	mustTryRead(t, b, "job", WithTTL(d.ttl()), WithoutWatchdog()) // ends
-	must(t, mustTryRead(t, b, "job", WithTTL(d.ttl())).Unlock(background))
-	time.Sleep(d.ttl() + d.ttl()/2)
-	_, err := b.TryLock(background, "job")
-	requireErr(t, err, ErrHeld)
+func aShortReaderCutsNoOther(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
+	long := harness.MustTryRead(t, a, "job", redlock.WithTTL(20*time.Second), redlock.WithoutWatchdog())
+	harness.MustTryRead(t, b, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog()) // ends
+	harness.Must(t, harness.MustTryRead(t, b, "job", redlock.WithTTL(d.TTL())).Unlock(context.Background()))
+	time.Sleep(d.TTL() + d.TTL()/2)
+	_, err := b.TryLock(context.Background(), "job")
+	harness.RequireErr(t, err, redlock.ErrHeld)
 	if !long.Valid() {
 		t.Error("not valid")
 	}
-	must(t, long.Unlock(background))
-	unlockAll(t, mustTry(t, b, "job"))
+	harness.Must(t, long.Unlock(context.Background()))
+	harness.UnlockAll(t, harness.MustTry(t, b, "job"))
 }
 
 // Nothing renews a reader that was unlocked, however often it had entered.
-func anUnlockedReaderIsNotRenewed(t *testing.T, d *deployment) {
-	c := d.reached(WithRequestTimeout(d.request()))
-	outer := mustTryRead(t, c, "job", WithTTL(d.ttl()))
-	var inner []*Lock
+func anUnlockedReaderIsNotRenewed(t *testing.T, d *harness.Deployment) {
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
+	outer := harness.MustTryRead(t, c, "job", redlock.WithTTL(d.TTL()))
+	var inner []*redlock.Lock
 	for range 3 {
 		one, err := c.TryRLock(outer.Context(), "job")
-		must(t, err)
+		harness.Must(t, err)
 		inner = append(inner, one)
 	}
-	unlockAll(t, inner...)
-	must(t, outer.Unlock(background))
-	settled(t, c) // an Unlock waits for a quorum
-	for end := time.Now().Add(2 * d.ttl()); time.Now().Before(end); time.Sleep(d.ttl() / 20) {
-		if got := d.holders("job"); got != "000" {
+	harness.UnlockAll(t, inner...)
+	harness.Must(t, outer.Unlock(context.Background()))
+	harness.Settled(t, c) // an Unlock waits for a quorum
+	for end := time.Now().Add(2 * d.TTL()); time.Now().Before(end); time.Sleep(d.TTL() / 20) {
+		if got := d.Holders("job"); got != "000" {
 			t.Fatalf("it stands on %s", got)
 		}
 	}
-	if n := len(c.holds.All()); n != 0 {
+	if n := c.Holds(); n != 0 {
 		t.Errorf("the client has %d holds", n)
 	}
 }
 
 // A release wakes the writer that waits, and not the end of the lease: of several, one after the other.
-func aReleaseWakesTheWriters(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.reached()
+func aReleaseWakesTheWriters(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Reached()
 	start := time.Now()
 	var all sync.WaitGroup
-	for _, c := range []*Client{a, b, a, b} {
+	for _, c := range []*redlock.Client{a, b, a, b} {
 		all.Go(func() {
-			lock, err := c.Lock(background, "job")
+			lock, err := c.Lock(context.Background(), "job")
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			check(t, lock.Downgrade(background))
+			harness.Check(t, lock.Downgrade(context.Background()))
 			time.Sleep(10 * time.Millisecond)
-			check(t, lock.Unlock(background))
+			harness.Check(t, lock.Unlock(context.Background()))
 		})
 	}
 	all.Wait()

@@ -1,4 +1,4 @@
-package redlock
+package redlock_test
 
 import (
 	"context"
@@ -8,88 +8,90 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-func slotsAdmitSoMany(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.reached()
-	taken := map[int]*Lock{}
+func slotsAdmitSoMany(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Reached()
+	taken := map[int]*redlock.Lock{}
 	for range 3 {
-		lock := mustTry(t, a, "jobs", WithSlots(3))
+		lock := harness.MustTry(t, a, "jobs", redlock.WithSlots(3))
 		if want := fmt.Sprint("jobs~slot", lock.Slot()); taken[lock.Slot()] != nil || lock.Name() != want {
 			t.Errorf("got slot %d once more, or it is not %q: %v", lock.Slot(), lock.Name(), lock)
 		}
 		taken[lock.Slot()] = lock
 	}
-	_, err := b.TryLock(background, "jobs", WithSlots(3))
-	requireErr(t, err, ErrNotAcquired, ErrHeld)
-	_, err = b.Lock(background, "jobs", WithSlots(3), WithWait(d.either(50*time.Millisecond, 300*time.Millisecond)))
-	requireErr(t, err, ErrNotAcquired, ErrHeld, context.DeadlineExceeded)
+	_, err := b.TryLock(context.Background(), "jobs", redlock.WithSlots(3))
+	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
+	_, err = b.Lock(context.Background(), "jobs", redlock.WithSlots(3), redlock.WithWait(d.Either(50*time.Millisecond, 300*time.Millisecond)))
+	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld, context.DeadlineExceeded)
 
-	_, err = b.Lock(taken[2].Context(), "jobs", WithSlots(3), WithWait(0))
-	requireErr(t, err, ErrHeld) // it is another client's
-	inner, err := a.Lock(taken[2].Context(), "jobs", WithSlots(3))
-	must(t, err)
+	_, err = b.Lock(taken[2].Context(), "jobs", redlock.WithSlots(3), redlock.WithWait(0))
+	harness.RequireErr(t, err, redlock.ErrHeld) // it is another client's
+	inner, err := a.Lock(taken[2].Context(), "jobs", redlock.WithSlots(3))
+	harness.Must(t, err)
 	if inner.Slot() != 2 || inner.Token() != taken[2].Token() {
 		t.Errorf("re-entered %v", inner)
 	}
-	must(t, inner.Unlock(background))
+	harness.Must(t, inner.Unlock(context.Background()))
 
-	plain := mustTry(t, b, "jobs")
+	plain := harness.MustTry(t, b, "jobs")
 	if plain.Slot() != 0 {
 		t.Errorf("without slots it has slot %d", plain.Slot())
 	}
-	must(t, plain.Unlock(background))
+	harness.Must(t, plain.Unlock(context.Background()))
 	before := taken[1].Token()
-	must(t, taken[1].Unlock(background))
-	again := mustTry(t, b, "jobs", WithSlots(3))
+	harness.Must(t, taken[1].Unlock(context.Background()))
+	again := harness.MustTry(t, b, "jobs", redlock.WithSlots(3))
 	if again.Slot() != 1 || again.Token() <= before {
 		t.Errorf("slot %d with token %v after %v", again.Slot(), again.Token(), before)
 	}
-	must(t, again.Unlock(background))
-	must(t, taken[2].Unlock(background))
-	must(t, taken[3].Unlock(background))
+	harness.Must(t, again.Unlock(context.Background()))
+	harness.Must(t, taken[2].Unlock(context.Background()))
+	harness.Must(t, taken[3].Unlock(context.Background()))
 }
 
 // Who waits hears of whichever slot is free.
-func anySlotEndsTheWait(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.reached()
+func anySlotEndsTheWait(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Reached()
 	for slot := 1; slot <= 2; slot++ {
-		var held [3]*Lock
+		var held [3]*redlock.Lock
 		for range 2 {
-			lock := mustTry(t, a, "jobs", WithSlots(2))
+			lock := harness.MustTry(t, a, "jobs", redlock.WithSlots(2))
 			held[lock.Slot()] = lock
 		}
-		got := goLock(t, b, "jobs", WithSlots(2))
-		d.inLine("jobs~slot1", 1)
-		d.inLine("jobs~slot2", 1)
+		got := harness.GoLock(t, b, "jobs", redlock.WithSlots(2))
+		d.InLine("jobs~slot1", 1)
+		d.InLine("jobs~slot2", 1)
 		start := time.Now()
-		must(t, held[slot].Unlock(background))
-		lock := have(t, got)
-		if took := time.Since(start); lock.Slot() != slot || took > d.either(50*time.Millisecond, 3*time.Second) {
+		harness.Must(t, held[slot].Unlock(context.Background()))
+		lock := harness.Have(t, got)
+		if took := time.Since(start); lock.Slot() != slot || took > d.Either(50*time.Millisecond, 3*time.Second) {
 			t.Errorf("got slot %d after %v, want %d", lock.Slot(), took, slot)
 		}
-		must(t, held[3-slot].Unlock(background))
-		must(t, lock.Unlock(background))
-		d.inLine("jobs~slot1", 0)
-		d.inLine("jobs~slot2", 0)
-		requireHolders(t, d, strings.Repeat("0", len(d.masters)), "jobs~slot1", "jobs~slot2")
+		harness.Must(t, held[3-slot].Unlock(context.Background()))
+		harness.Must(t, lock.Unlock(context.Background()))
+		d.InLine("jobs~slot1", 0)
+		d.InLine("jobs~slot2", 0)
+		harness.RequireHolders(t, d, strings.Repeat("0", len(d.Masters)), "jobs~slot1", "jobs~slot2")
 	}
 }
 
 // All that wait are served, and never more at a time than there are slots.
-func slotsServeAll(t *testing.T, d *deployment) {
+func slotsServeAll(t *testing.T, d *harness.Deployment) {
 	const clients, turns, slots = 6, 8, 2
 	var mu sync.Mutex
 	inside, most := 0, 0
 	var longest time.Duration
 	var done sync.WaitGroup
 	for range clients {
-		c := d.reached()
+		c := d.Reached()
 		done.Go(func() {
 			for range turns {
 				began := time.Now()
-				lock, err := c.Lock(background, "jobs", WithSlots(slots), WithWait(30*time.Second))
+				lock, err := c.Lock(context.Background(), "jobs", redlock.WithSlots(slots), redlock.WithWait(30*time.Second))
 				if err != nil {
 					t.Error(err)
 					return
@@ -102,7 +104,7 @@ func slotsServeAll(t *testing.T, d *deployment) {
 				mu.Lock()
 				inside--
 				mu.Unlock()
-				check(t, lock.Unlock(background))
+				harness.Check(t, lock.Unlock(context.Background()))
 			}
 		})
 	}
@@ -111,7 +113,7 @@ func slotsServeAll(t *testing.T, d *deployment) {
 		t.Errorf("%d were inside", most)
 	}
 	// Each of the others is before it in each line once; one that comes for a call takes 250 ms at most.
-	if d.virtual && longest > clients*250*time.Millisecond {
+	if d.Virtual && longest > clients*250*time.Millisecond {
 		t.Errorf("one waited for %v", longest)
 	}
 	t.Logf("the longest wait was %v", longest)
@@ -119,16 +121,16 @@ func slotsServeAll(t *testing.T, d *deployment) {
 
 // Where callers do not agree on how many slots there are, as many hold as the largest number says, and those with a
 // smaller one choose from fewer.
-func slotsOfCallersThatDisagree(t *testing.T, d *deployment) {
-	a, b, w := d.reached(), d.reached(), d.reached()
-	few, many := WithSlots(2), WithSlots(4)
-	taken := map[int]*Lock{}
+func slotsOfCallersThatDisagree(t *testing.T, d *harness.Deployment) {
+	a, b, w := d.Reached(), d.Reached(), d.Reached()
+	few, many := redlock.WithSlots(2), redlock.WithSlots(4)
+	taken := map[int]*redlock.Lock{}
 	for range 2 {
-		lock := mustTry(t, a, "jobs", few)
+		lock := harness.MustTry(t, a, "jobs", few)
 		taken[lock.Slot()] = lock
 	}
 	for range 2 {
-		lock := mustTry(t, b, "jobs", many)
+		lock := harness.MustTry(t, b, "jobs", many)
 		taken[lock.Slot()] = lock
 	}
 	for slot := 1; slot <= 4; slot++ {
@@ -136,89 +138,89 @@ func slotsOfCallersThatDisagree(t *testing.T, d *deployment) {
 			t.Fatalf("slot %d is not taken: %v", slot, taken)
 		}
 	}
-	for _, k := range []LockOption{few, many} {
-		_, err := b.TryLock(background, "jobs", k)
-		requireErr(t, err, ErrHeld)
+	for _, k := range []redlock.LockOption{few, many} {
+		_, err := b.TryLock(context.Background(), "jobs", k)
+		harness.RequireErr(t, err, redlock.ErrHeld)
 	}
 	inner, err := b.TryLock(taken[4].Context(), "jobs", few)
-	must(t, err)
+	harness.Must(t, err)
 	if inner.Slot() != 4 {
 		t.Errorf("the context carries slot 4, and slot %d was re-entered", inner.Slot())
 	}
-	must(t, inner.Unlock(background))
+	harness.Must(t, inner.Unlock(context.Background()))
 
-	waiting := goLock(t, w, "jobs", few)
-	d.inLine("jobs~slot1", 1)
-	d.inLine("jobs~slot2", 1)
+	waiting := harness.GoLock(t, w, "jobs", few)
+	d.InLine("jobs~slot1", 1)
+	d.InLine("jobs~slot2", 1)
 	for _, slot := range []int{3, 4} {
-		d.inLine(slotName("jobs", slot), 0)
-		must(t, taken[slot].Unlock(background))
+		d.InLine(redlock.SlotName("jobs", slot), 0)
+		harness.Must(t, taken[slot].Unlock(context.Background()))
 	}
-	_, err = b.TryLock(background, "jobs", few)
-	requireErr(t, err, ErrHeld)
-	must(t, mustTry(t, b, "jobs", many).Unlock(background))
+	_, err = b.TryLock(context.Background(), "jobs", few)
+	harness.RequireErr(t, err, redlock.ErrHeld)
+	harness.Must(t, harness.MustTry(t, b, "jobs", many).Unlock(context.Background()))
 	select {
 	case lock := <-waiting:
 		t.Errorf("of two slots it has slot %d", lock.Slot())
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(context.Background()))
 	case <-time.After(50 * time.Millisecond):
 	}
-	must(t, taken[1].Unlock(background))
+	harness.Must(t, taken[1].Unlock(context.Background()))
 	select {
 	case lock := <-waiting:
 		if lock.Slot() != 1 {
 			t.Errorf("it has slot %d, and slot 1 became free", lock.Slot())
 		}
-		must(t, lock.Unlock(background))
-	case <-time.After(patience):
+		harness.Must(t, lock.Unlock(context.Background()))
+	case <-time.After(harness.Patience):
 		t.Fatal("slot 1 is free, and was not taken")
 	}
-	must(t, taken[2].Unlock(background))
+	harness.Must(t, taken[2].Unlock(context.Background()))
 }
 
 func TestSlotsRefuse(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
-		c := d.client()
+	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
+		c := d.Client()
 		for _, k := range []int{-1, 0, limits.MaxSlots + 1} {
-			_, err := c.TryLock(background, "jobs", WithSlots(k))
-			requireOptionError(t, err, "slots")
+			_, err := c.TryLock(context.Background(), "jobs", redlock.WithSlots(k))
+			harness.RequireOptionError(t, err, "slots")
 		}
-		_, err := c.TryLock(background, strings.Repeat("x", limits.MaxNameLen-len("~slot64")+1), WithSlots(2))
-		requireOptionError(t, err, "name")
+		_, err := c.TryLock(context.Background(), strings.Repeat("x", limits.MaxNameLen-len("~slot64")+1), redlock.WithSlots(2))
+		harness.RequireOptionError(t, err, "name")
 		for _, name := range []string{"jobs~slot1", "jobs~slot9", "jobs~slot10", "jobs~slot64", "~slot1~slot2"} {
-			_, err = c.Lock(background, name)
-			requireOptionError(t, err, "name")
+			_, err = c.Lock(context.Background(), name)
+			harness.RequireOptionError(t, err, "name")
 		}
 		for _, name := range []string{"~slot1", "jobs~slot", "jobs~slot0", "jobs~slot01", "jobs~slot65", "jobs~slot1~", "slot1"} {
-			must(t, mustTry(t, c, name).Unlock(background))
+			harness.Must(t, harness.MustTry(t, c, name).Unlock(context.Background()))
 		}
-		must(t, mustTry(t, c, strings.Repeat("x", limits.MaxNameLen)).Unlock(background))
-		lock := mustTry(t, c, strings.Repeat("x", limits.MaxNameLen-len("~slot64")), WithSlots(limits.MaxSlots))
-		if verdict, err := c.Verify(background, lock.Name(), lock.Token()); err != nil || verdict != VerifyValid {
+		harness.Must(t, harness.MustTry(t, c, strings.Repeat("x", limits.MaxNameLen)).Unlock(context.Background()))
+		lock := harness.MustTry(t, c, strings.Repeat("x", limits.MaxNameLen-len("~slot64")), redlock.WithSlots(limits.MaxSlots))
+		if verdict, err := c.Verify(context.Background(), lock.Name(), lock.Token()); err != nil || verdict != redlock.VerifyValid {
 			t.Errorf("%v, %v", verdict, err)
 		}
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(context.Background()))
 	})
 }
 
 // Each slot is entered again by whoever has its context, also the last of all.
 func TestEachSlotIsEnteredAgain(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 1, func(t *testing.T, d *deployment) {
-		c := d.reached()
-		var all []*Lock
+	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		var all []*redlock.Lock
 		for range limits.MaxSlots {
-			all = append(all, mustTry(t, c, "jobs", WithSlots(limits.MaxSlots)))
+			all = append(all, harness.MustTry(t, c, "jobs", redlock.WithSlots(limits.MaxSlots)))
 		}
 		for _, lock := range all {
-			inner, err := c.TryLock(lock.Context(), "jobs", WithSlots(limits.MaxSlots))
-			must(t, err)
+			inner, err := c.TryLock(lock.Context(), "jobs", redlock.WithSlots(limits.MaxSlots))
+			harness.Must(t, err)
 			if inner.Slot() != lock.Slot() || inner.Token() != lock.Token() {
 				t.Errorf("under slot %d it has slot %d", lock.Slot(), inner.Slot())
 			}
-			must(t, inner.Unlock(background))
+			harness.Must(t, inner.Unlock(context.Background()))
 		}
-		unlockAll(t, all...)
+		harness.UnlockAll(t, all...)
 	})
 }

@@ -1,10 +1,12 @@
-package redlock
+package redlock_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +17,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/faultproxy"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -23,55 +27,205 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-func wokenByARelease(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.client()
+// tappedMaster is a master whose clients' subscriptions can be broken, and nothing
+// else.
+type tappedMaster struct {
+	harness.Master
+	mu   sync.Mutex
+	subs []net.Conn
+}
+
+type tappedConn struct {
+	net.Conn
+	master *tappedMaster
+}
+
+func (c tappedConn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("\r\nsubscribe\r\n")) {
+		c.master.mu.Lock()
+		c.master.subs = append(c.master.subs, c.Conn)
+		c.master.mu.Unlock()
+	}
+	return c.Conn.Write(p)
+}
+
+func (m *tappedMaster) Options() *redis.Options {
+	return harness.Wrapped(m.Master, func(conn net.Conn) net.Conn { return tappedConn{conn, m} })
+}
+
+func (m *tappedMaster) breakSubscriptions() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, conn := range m.subs {
+		_ = conn.Close()
+	}
+	m.subs = nil
+}
+
+// tapped makes the masters of d such that what gives d.client from now on can be
+// broken, by the function that it returns.
+func tapped(d *harness.Deployment) (breakSubscriptions func()) {
+	var all []*tappedMaster
+	for i := range d.Masters {
+		m := &tappedMaster{Master: d.Masters[i]}
+		d.Masters[i] = m
+		all = append(all, m)
+	}
+	return func() {
+		for _, m := range all {
+			m.breakSubscriptions()
+		}
+	}
+}
+
+// A waiter sleeps until it is called, for up to 20 s. A release at which its
+// subscriptions were broken must not cost it that.
+func TestACallThatIsLostIsMadeUpFor(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		a := d.Reached()
+		breakSubscriptions := tapped(d)
+		b := d.Reached()
+		for range 3 {
+			held := harness.MustTry(t, a, "job")
+			harness.Settled(t, a)
+			got := harness.GoLock(t, b, "job")
+			time.Sleep(redlock.MaxAskInterval)
+			start := time.Now()
+			breakSubscriptions()
+			harness.Must(t, held.Unlock(context.Background()))
+			harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+			harness.Settled(t, b)
+			if took := time.Since(start); took > redlock.StandByPause+20*time.Millisecond { // some masters may keep it for the subscription that broke
+				t.Errorf("it had the lock %v after the release", took)
+			}
+		}
+	})
+}
+
+// When subscriptions break, each waiter asks again soon, but not all at once.
+func TestWaitersAskOneAfterTheOtherWhenSubscriptionsBreak(t *testing.T) {
+	t.Parallel()
+	const names = 200
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a := d.Reached()
+		breakSubscriptions := tapped(d)
+		var mu sync.Mutex
+		var since time.Time
+		asked := map[string][]time.Duration{}
+		b := d.Reached(redlock.WithObserver(redlock.Observer{AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[a.Name] = append(asked[a.Name], time.Since(since))
+		}}))
+		ctx, giveUp := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		for i := range names {
+			harness.MustTry(t, a, strconv.Itoa(i))
+		}
+		harness.Settled(t, a) // all are held on all masters
+		for i := range names {
+			all.Go(func() { _, _ = b.Lock(ctx, strconv.Itoa(i)) })
+		}
+		time.Sleep(redlock.MaxAskInterval)
+		mu.Lock()
+		since = time.Now()
+		clear(asked)
+		mu.Unlock()
+		breakSubscriptions()
+		time.Sleep(time.Second)
+		mu.Lock()
+		var first []time.Duration
+		for name, at := range asked {
+			if first = append(first, at[0]); len(at) > 3 {
+				t.Errorf("for %s it asked %d times", name, len(at))
+			}
+		}
+		mu.Unlock()
+		if len(first) != names {
+			t.Errorf("it asked for %d names of %d", len(first), names)
+		}
+		const share = names * redlock.SpreadEach / 10
+		slices.Sort(first)
+		for i, at := range first {
+			if n := i + 1 - slices.IndexFunc(first, func(t time.Duration) bool { return t > at-share }); n > names/4 {
+				t.Errorf("it asked for %d names within %v, and for all %d within %v", n, share, names, first[len(first)-1])
+				break
+			}
+		}
+		giveUp()
+		all.Wait()
+	})
+}
+
+// The lock of a holder that died is had at the end of its lease, though nobody is
+// called and a waiter asks seldom.
+func TestADeadHoldersLockIsHadAtTheEndOfItsLease(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
+		for _, ttl := range []time.Duration{8 * time.Second, limits.DefaultTTL, limits.DefaultMaxTTL} {
+			start := time.Now()
+			harness.MustTry(t, a, "job", redlock.WithTTL(ttl), redlock.WithoutWatchdog())
+			harness.Settled(t, a) // it holds the lock on all masters
+			harness.Must(t, harness.Have(t, harness.GoLock(t, b, "job")).Unlock(context.Background()))
+			harness.Settled(t, b)
+			if late := time.Since(start) - ttl; late < 0 || late > 5*time.Millisecond {
+				t.Errorf("ttl %v: had %v after its end", ttl, late)
+			}
+		}
+	})
+}
+
+func wokenByARelease(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Client()
 	var took time.Duration
 	for range 3 {
-		held := mustTry(t, a, "job")
-		got := goLock(t, b, "job")
-		d.inLine("job", 1)
+		held := harness.MustTry(t, a, "job")
+		got := harness.GoLock(t, b, "job")
+		d.InLine("job", 1)
 		start := time.Now()
-		must(t, held.Unlock(background))
-		lock := have(t, got)
+		harness.Must(t, held.Unlock(context.Background()))
+		lock := harness.Have(t, got)
 		once := time.Since(start)
-		if once > d.either(askInterval/4, askInterval) {
+		if once > d.Either(redlock.AskInterval/4, redlock.AskInterval) {
 			t.Errorf("had it %v after the release", once)
 		}
 		took += once
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(context.Background()))
 	}
-	if took > 3*askInterval/4 {
-		t.Errorf("had it three times, %v after the releases in all: who asks by itself has it after %v each", took, askInterval)
+	if took > 3*redlock.AskInterval/4 {
+		t.Errorf("had it three times, %v after the releases in all: who asks by itself has it after %v each", took, redlock.AskInterval)
 	}
 }
 
-func wokenByTheEndOfALease(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.client()
+func wokenByTheEndOfALease(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Client()
 	asked := time.Now()
-	held := mustTry(t, a, "job", WithTTL(2*time.Second), WithoutWatchdog())
+	held := harness.MustTry(t, a, "job", redlock.WithTTL(2*time.Second), redlock.WithoutWatchdog())
 	start := time.Now()
-	got := goLock(t, b, "job")
-	lock := have(t, got)
-	if least, most := time.Since(asked), time.Since(start); least < 1900*time.Millisecond || most > 2*time.Second+d.either(askInterval/4, askInterval) {
+	got := harness.GoLock(t, b, "job")
+	lock := harness.Have(t, got)
+	if least, most := time.Since(asked), time.Since(start); least < 1900*time.Millisecond || most > 2*time.Second+d.Either(redlock.AskInterval/4, redlock.AskInterval) {
 		t.Errorf("had it %v to %v after a lease of 2 s began", most, least)
 	}
-	must(t, lock.Unlock(background))
-	requireErr(t, held.Unlock(background), ErrExpired)
+	harness.Must(t, lock.Unlock(context.Background()))
+	harness.RequireErr(t, held.Unlock(context.Background()), redlock.ErrExpired)
 }
 
-func servedInOrderAcrossClients(t *testing.T, d *deployment) {
-	d.reached()
-	for _, opts := range [][]LockOption{nil, {WithFair()}} {
-		holder := d.client()
-		held := mustTry(t, holder, "job")
+func servedInOrderAcrossClients(t *testing.T, d *harness.Deployment) {
+	d.Reached()
+	for _, opts := range [][]redlock.LockOption{nil, {redlock.WithFair()}} {
+		holder := d.Client()
+		held := harness.MustTry(t, holder, "job")
 		var mu sync.Mutex
 		var order []int
 		var tickets [6]float64
 		var all sync.WaitGroup
 		for i := range tickets {
-			c := d.client()
+			c := d.Client()
 			all.Go(func() {
-				lock, err := c.Lock(background, "job", opts...)
+				lock, err := c.Lock(context.Background(), "job", opts...)
 				if err != nil {
 					t.Error(err)
 					return
@@ -79,15 +233,15 @@ func servedInOrderAcrossClients(t *testing.T, d *deployment) {
 				mu.Lock()
 				order = append(order, i)
 				mu.Unlock()
-				check(t, lock.Unlock(background))
+				harness.Check(t, lock.Unlock(context.Background()))
 			})
-			tickets[i] = d.ticketOf(c, "job")
+			tickets[i] = d.TicketOf(c, "job")
 			time.Sleep(time.Millisecond) // or the next one's ticket might be the same
 		}
-		must(t, held.Unlock(background))
+		harness.Must(t, held.Unlock(context.Background()))
 		all.Wait()
 		want := []int{0, 1, 2, 3, 4, 5}
-		if !d.virtual { // a client knows the time only to within what the masters took to tell it
+		if !d.Virtual { // a client knows the time only to within what the masters took to tell it
 			slices.SortFunc(want, func(a, b int) int { return cmp.Compare(tickets[a], tickets[b]) })
 		}
 		if !slices.Equal(order, want) {
@@ -98,63 +252,63 @@ func servedInOrderAcrossClients(t *testing.T, d *deployment) {
 
 // aGoneWaiterIsPassedOver: one whose connection is gone at once, one that hears
 // and does not come (a process that was stopped) when its time is up.
-func aGoneWaiterIsPassedOver(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.client()
+func aGoneWaiterIsPassedOver(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Client()
 	k := script.KeysOf(limits.DefaultPrefix, "job", "")
 	for _, x := range []struct {
 		ghost  string
 		within time.Duration
-	}{{"nobody hears this", d.either(askInterval/4, 3*askInterval/4)}, {"heard, by nobody who comes", 2 * askInterval}} {
-		held := mustTry(t, a, "job")
-		got := goLock(t, b, "job", WithFair())
-		d.inLine("job", 1)
-		for _, r := range d.raw {
+	}{{"nobody hears this", d.Either(redlock.AskInterval/4, 3*redlock.AskInterval/4)}, {"heard, by nobody who comes", 2 * redlock.AskInterval}} {
+		held := harness.MustTry(t, a, "job")
+		got := harness.GoLock(t, b, "job", redlock.WithFair())
+		d.InLine("job", 1)
+		for _, r := range d.Raw {
 			if x.ghost[0] == 'h' {
-				sub := r.Subscribe(background, x.ghost)
+				sub := r.Subscribe(context.Background(), x.ghost)
 				t.Cleanup(func() { _ = sub.Close() })
-				_, err := sub.Receive(background)
-				must(t, err)
+				_, err := sub.Receive(context.Background())
+				harness.Must(t, err)
 			}
-			must(t, r.ZAdd(background, k.Queue, redis.Z{Score: 1, Member: x.ghost}).Err())
+			harness.Must(t, r.ZAdd(context.Background(), k.Queue, redis.Z{Score: 1, Member: x.ghost}).Err())
 		}
 		start := time.Now()
-		must(t, held.Unlock(background))
-		lock := have(t, got)
+		harness.Must(t, held.Unlock(context.Background()))
+		lock := harness.Have(t, got)
 		if took := time.Since(start); took > x.within {
 			t.Errorf("%s: the next one had it after %v", x.ghost, took)
 		}
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(context.Background()))
 	}
 }
 
-func aWaiterThatGivesUpLeaves(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.client()
-	held := mustTry(t, a, "job")
-	ctx, cancel := context.WithCancel(background)
+func aWaiterThatGivesUpLeaves(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Client()
+	held := harness.MustTry(t, a, "job")
+	ctx, cancel := context.WithCancel(context.Background())
 	gaveUp := make(chan error, 1)
 	go func() {
 		_, err := b.Lock(ctx, "job")
 		gaveUp <- err
 	}()
-	d.inLine("job", 1)
-	settled(t, b) // it knows that the lock is held
+	d.InLine("job", 1)
+	harness.Settled(t, b) // it knows that the lock is held
 	start := time.Now()
 	cancel()
-	requireErr(t, <-gaveUp, context.Canceled, ErrHeld)
-	if took := time.Since(start); took > d.request() {
+	harness.RequireErr(t, <-gaveUp, context.Canceled, redlock.ErrHeld)
+	if took := time.Since(start); took > d.Request() {
 		t.Errorf("it took %v to leave", took)
 	}
-	d.inLine("job", 0)
-	must(t, held.Unlock(background))
-	eventually(t, "kept for nobody", func() bool { return !strings.Contains(d.holders("job"), "1") })
+	d.InLine("job", 0)
+	harness.Must(t, held.Unlock(context.Background()))
+	harness.Eventually(t, "kept for nobody", func() bool { return !strings.Contains(d.Holders("job"), "1") })
 }
 
 // A master that was down when a waiter gave up hears of it when it is back: the lock
 // that is free there is not kept for one who does not come.
-func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *deployment) {
-	a, b, c := d.reached(), d.client(), d.reached()
-	held := mustTry(t, a, "job", WithTTL(d.ttl()), WithoutWatchdog())
-	ctx, giveUp := context.WithCancel(background)
+func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *harness.Deployment) {
+	a, b, c := d.Reached(), d.Client(), d.Reached()
+	held := harness.MustTry(t, a, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
+	ctx, giveUp := context.WithCancel(context.Background())
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -162,51 +316,51 @@ func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *deployment) {
 			t.Errorf("Lock = %v, want context.Canceled", err)
 		}
 	}()
-	d.inLine("job", 1)
-	d.masters[1].die()
-	d.masters[2].die()
+	d.InLine("job", 1)
+	d.Masters[1].Die()
+	d.Masters[2].Die()
 	giveUp()
 	<-gone
 	<-held.Context().Done() // whose release would make room in the line
 	back := time.Now()
-	d.masters[1].revive()
-	d.masters[2].revive()
-	d.inLine("job", 0)
-	if took := time.Since(back); took > maxAskInterval {
-		t.Errorf("it stood in line for %v, want less than %v", took, maxAskInterval)
+	d.Masters[1].Revive()
+	d.Masters[2].Revive()
+	d.InLine("job", 0)
+	if took := time.Since(back); took > redlock.MaxAskInterval {
+		t.Errorf("it stood in line for %v, want less than %v", took, redlock.MaxAskInterval)
 	}
-	eventually(t, "the end of the lease", func() bool { return d.holders("job") == "000" })
-	must(t, mustTry(t, c, "job").Unlock(background))
+	harness.Eventually(t, "the end of the lease", func() bool { return d.Holders("job") == "000" })
+	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 }
 
-func oneClientKeepsANameForSoLong(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.client()
-	ctx, cancel := context.WithCancel(background)
+func oneClientKeepsANameForSoLong(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Client()
+	ctx, cancel := context.WithCancel(context.Background())
 	var busy sync.WaitGroup
 	for range 4 {
 		busy.Go(func() {
 			for ctx.Err() == nil {
-				lock, err := a.Lock(background, "job")
+				lock, err := a.Lock(context.Background(), "job")
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				time.Sleep(time.Millisecond)
-				check(t, lock.Unlock(background))
+				harness.Check(t, lock.Unlock(context.Background()))
 			}
 		})
 	}
-	eventually(t, "busy", func() bool { return a.queues.Waiting("job") >= 2 })
-	warm := have(t, goLock(t, b, "job")) // subscribes
-	must(t, warm.Unlock(background))
-	slack := d.either(time.Millisecond, time.Second)
+	harness.Eventually(t, "busy", func() bool { return harness.Waiting(a, "job") >= 2 })
+	warm := harness.Have(t, harness.GoLock(t, b, "job")) // subscribes
+	harness.Must(t, warm.Unlock(context.Background()))
+	slack := d.Either(time.Millisecond, time.Second)
 	for range 10 {
 		start := time.Now()
-		lock := have(t, goLock(t, b, "job"))
-		if took := time.Since(start); took > 2*keepFor+slack {
+		lock := harness.Have(t, harness.GoLock(t, b, "job"))
+		if took := time.Since(start); took > 2*redlock.KeepFor+slack {
 			t.Errorf("a client with four busy callers let the other in after %v", took)
 		}
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(context.Background()))
 	}
 	cancel()
 	busy.Wait()
@@ -214,50 +368,50 @@ func oneClientKeepsANameForSoLong(t *testing.T, d *deployment) {
 
 // aFreeMasterMisleadsNobody: one that the holder does not have calls the waiter
 // again and again, in vain; the others' call must not be missed for that.
-func aFreeMasterMisleadsNobody(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.client()
-	held := d.either(25*time.Second, time.Second)
-	lock := mustTry(t, a, "job", WithTTL(29*time.Second), WithoutWatchdog())
-	d.drop(a, "job", 4)
-	got := goLock(t, b, "job")
+func aFreeMasterMisleadsNobody(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Client()
+	held := d.Either(25*time.Second, time.Second)
+	lock := harness.MustTry(t, a, "job", redlock.WithTTL(29*time.Second), redlock.WithoutWatchdog())
+	d.Drop(a, "job", 4)
+	got := harness.GoLock(t, b, "job")
 	time.Sleep(held)
 	start := time.Now()
-	must(t, lock.Unlock(background))
-	lock = have(t, got)
-	if took := time.Since(start); took > 2*askInterval {
+	harness.Must(t, lock.Unlock(context.Background()))
+	lock = harness.Have(t, got)
+	if took := time.Since(start); took > 2*redlock.AskInterval {
 		t.Errorf("had it %v after the release", took)
 	}
-	must(t, lock.Unlock(background))
+	harness.Must(t, lock.Unlock(context.Background()))
 }
 
 // aRepairComesBeforeACall: what is kept for one who waits belongs to nobody, and
 // must not keep a holder from getting back what it lost.
-func aRepairComesBeforeACall(t *testing.T, d *deployment) {
-	c := d.reached()
-	lock := mustTry(t, c, "job")
-	d.drop(c, "job", 0)
+func aRepairComesBeforeACall(t *testing.T, d *harness.Deployment) {
+	c := d.Reached()
+	lock := harness.MustTry(t, c, "job")
+	d.Drop(c, "job", 0)
 	k := script.KeysOf(limits.DefaultPrefix, "job", "")
-	must(t, d.raw[0].Set(background, k.Lock, " somebody", 0).Err())
-	must(t, lock.Extend(background, limits.DefaultTTL)) // finds out
-	settled(t, c)
-	must(t, lock.Extend(background, limits.DefaultTTL)) // repairs
-	eventually(t, "it is the holder's again", func() bool {
-		return lockOn(t, d.raw[0], "job").owner == lock.h.ID
+	harness.Must(t, d.Raw[0].Set(context.Background(), k.Lock, " somebody", 0).Err())
+	harness.Must(t, lock.Extend(context.Background(), limits.DefaultTTL)) // finds out
+	harness.Settled(t, c)
+	harness.Must(t, lock.Extend(context.Background(), limits.DefaultTTL)) // repairs
+	harness.Eventually(t, "it is the holder's again", func() bool {
+		return harness.LockOn(t, d.Raw[0], "job").Owner == harness.Hold(lock).ID
 	})
-	must(t, lock.Unlock(background))
+	harness.Must(t, lock.Unlock(context.Background()))
 }
 
-func subscriptionsEndWithTheWaiting(t *testing.T, d *deployment) {
-	a, b := d.reached(), d.client()
-	held := mustTry(t, a, "job")
-	got := goLock(t, b, "job")
-	d.inLine("job", 1)
-	must(t, held.Unlock(background))
-	must(t, have(t, got).Unlock(background))
+func subscriptionsEndWithTheWaiting(t *testing.T, d *harness.Deployment) {
+	a, b := d.Reached(), d.Client()
+	held := harness.MustTry(t, a, "job")
+	got := harness.GoLock(t, b, "job")
+	d.InLine("job", 1)
+	harness.Must(t, held.Unlock(context.Background()))
+	harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
 	start := time.Now()
-	eventually(t, "no subscription is left", func() bool {
-		for _, r := range d.raw {
-			if len(r.PubSubChannels(background, limits.DefaultPrefix+":waits:*").Val()) > 0 {
+	harness.Eventually(t, "no subscription is left", func() bool {
+		for _, r := range d.Raw {
+			if len(r.PubSubChannels(context.Background(), limits.DefaultPrefix+":waits:*").Val()) > 0 {
 				return false
 			}
 		}
@@ -272,31 +426,31 @@ func subscriptionsEndWithTheWaiting(t *testing.T, d *deployment) {
 // called and everybody polls.
 func TestWithoutSubscriptionsWaitersPoll(t *testing.T) {
 	t.Parallel()
-	onProcesses(t, 3, func(t *testing.T, d *deployment) {
-		a, b := d.reached(), d.client()
-		for _, r := range d.raw {
-			must(t, r.Do(background, "acl", "setuser", "default", "-subscribe").Err())
+	harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Client()
+		for _, r := range d.Raw {
+			harness.Must(t, r.Do(context.Background(), "acl", "setuser", "default", "-subscribe").Err())
 		}
-		held := mustTry(t, a, "job")
+		held := harness.MustTry(t, a, "job")
 		start := time.Now()
-		got := goLock(t, b, "job")
-		eventually(t, "it waits", func() bool { return b.queues.Waiting("job") == 1 })
-		time.Sleep(2 * askInterval) // in which it must not try again and again
-		for i, r := range d.raw {
-			stats, err := r.Info(background, "commandstats").Result()
-			must(t, err)
+		got := harness.GoLock(t, b, "job")
+		harness.Eventually(t, "it waits", func() bool { return harness.Waiting(b, "job") == 1 })
+		time.Sleep(2 * redlock.AskInterval) // in which it must not try again and again
+		for i, r := range d.Raw {
+			stats, err := r.Info(context.Background(), "commandstats").Result()
+			harness.Must(t, err)
 			_, after, _ := strings.Cut(stats, "cmdstat_subscribe:")
 			_, after, _ = strings.Cut(after, "rejected_calls=")
 			count, _, _ := strings.Cut(after, ",")
 			took := time.Since(start)
-			if n, err := strconv.Atoi(count); err != nil || n < 1 || n > 2+int(took/askInterval) {
+			if n, err := strconv.Atoi(count); err != nil || n < 1 || n > 2+int(took/redlock.AskInterval) {
 				t.Errorf("master %d refused %q subscriptions in %v", i, count, took)
 			}
 		}
-		must(t, held.Unlock(background))
+		harness.Must(t, held.Unlock(context.Background()))
 		start = time.Now()
-		must(t, have(t, got).Unlock(background))
-		if took := time.Since(start); took > maxPause+d.ttl() {
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+		if took := time.Since(start); took > redlock.MaxPause+d.TTL() {
 			t.Errorf("had it %v after the release", took)
 		}
 	})
@@ -305,29 +459,29 @@ func TestWithoutSubscriptionsWaitersPoll(t *testing.T) {
 // Subscriptions that break all the time cost nobody the lock.
 func TestBrokenSubscriptions(t *testing.T) {
 	t.Parallel()
-	onProcesses(t, 3, func(t *testing.T, d *deployment) {
-		d.reached()
-		ctx, cancel := context.WithCancel(background)
+	harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
+		d.Reached()
+		ctx, cancel := context.WithCancel(context.Background())
 		var breaking sync.WaitGroup
-		for _, r := range d.raw {
+		for _, r := range d.Raw {
 			breaking.Go(func() {
 				for ctx.Err() == nil {
-					r.Do(background, "client", "kill", "type", "pubsub")
+					r.Do(context.Background(), "client", "kill", "type", "pubsub")
 					time.Sleep(5 * time.Millisecond)
 				}
 			})
 		}
 		var all sync.WaitGroup
 		for range 4 {
-			c := d.client(WithRequestTimeout(5 * time.Second)) // a busy machine is no fault
+			c := d.Client(redlock.WithRequestTimeout(5 * time.Second)) // a busy machine is no fault
 			all.Go(func() {
 				for range 10 {
-					lock, err := c.Lock(background, "job", WithWait(20*time.Second))
+					lock, err := c.Lock(context.Background(), "job", redlock.WithWait(20*time.Second))
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					check(t, lock.Unlock(background))
+					harness.Check(t, lock.Unlock(context.Background()))
 				}
 			})
 		}
@@ -340,19 +494,19 @@ func TestBrokenSubscriptions(t *testing.T) {
 // Who waits for a deployment to be founded asks seldom, and learns of it soon.
 func TestWhoWaitsForAnInitAsksSeldom(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		var tries atomic.Int64
-		c := d.stranger(WithObserver(Observer{AttemptFailed: func(context.Context, FailedAttempt) { tries.Add(1) }}))
-		lock := goLock(t, c, "job", WithWaitForSetup())
+		c := d.Stranger(redlock.WithObserver(redlock.Observer{AttemptFailed: func(context.Context, redlock.FailedAttempt) { tries.Add(1) }}))
+		lock := harness.GoLock(t, c, "job", redlock.WithWaitForSetup())
 		const seconds = 10
 		time.Sleep(seconds * time.Second)
-		if got, most := tries.Load(), int64(2*seconds*time.Second/maxPause); got < seconds || got > most {
+		if got, most := tries.Load(), int64(2*seconds*time.Second/redlock.MaxPause); got < seconds || got > most {
 			t.Errorf("%d tries in %d s, want at most %d", got, seconds, most)
 		}
-		must(t, d.stranger().found(background, 0))
+		harness.Must(t, harness.Found(context.Background(), d.Stranger(), 0))
 		start := time.Now()
-		must(t, have(t, lock).Unlock(background))
-		if took := time.Since(start); took > 2*maxPause {
+		harness.Must(t, harness.Have(t, lock).Unlock(context.Background()))
+		if took := time.Since(start); took > 2*redlock.MaxPause {
 			t.Errorf("after the init it took %v", took)
 		}
 	})
@@ -364,23 +518,23 @@ func TestBlockedWaitersAreQuiet(t *testing.T) {
 	for _, x := range []struct{ masters, dead int }{{3, 0}, {5, 2}} {
 		t.Run(fmt.Sprintf("%d of %d dead", x.dead, x.masters), func(t *testing.T) {
 			t.Parallel()
-			onProcesses(t, x.masters, func(t *testing.T, d *deployment) { blockedWaitersAreQuiet(t, d, x.dead) })
+			harness.OnProcesses(t, x.masters, func(t *testing.T, d *harness.Deployment) { blockedWaitersAreQuiet(t, d, x.dead) })
 		})
 	}
 }
 
-func blockedWaitersAreQuiet(t *testing.T, d *deployment, dead int) {
+func blockedWaitersAreQuiet(t *testing.T, d *harness.Deployment, dead int) {
 	const clients, callers, seconds = 3, 5, 4
 	const ttl = 1500 * time.Millisecond // short, so that waiters look out for its end
-	holder := d.reached()
-	ctx, cancel := context.WithCancel(background)
-	held := mustTry(t, holder, "job", WithTTL(ttl))
+	holder := d.Reached()
+	ctx, cancel := context.WithCancel(context.Background())
+	held := harness.MustTry(t, holder, "job", redlock.WithTTL(ttl))
 	var all sync.WaitGroup
 	for range clients {
-		c := d.reached()
+		c := d.Reached()
 		all.Go(func() { // callers that come and go
 			for ctx.Err() == nil {
-				if _, err := c.Lock(ctx, "job", WithWait(100*time.Millisecond)); err == nil {
+				if _, err := c.Lock(ctx, "job", redlock.WithWait(100*time.Millisecond)); err == nil {
 					t.Error("locked, and it is held")
 				}
 			}
@@ -393,19 +547,19 @@ func blockedWaitersAreQuiet(t *testing.T, d *deployment, dead int) {
 			})
 		}
 	}
-	d.inLine("job", clients)
+	d.InLine("job", clients)
 	for i := range dead {
-		d.masters[i].die()
+		d.Masters[i].Die()
 	}
-	alive := d.raw[dead:]
+	alive := d.Raw[dead:]
 	start := time.Now()
 	for _, r := range alive {
-		must(t, r.ConfigResetStat(background).Err())
+		harness.Must(t, r.ConfigResetStat(context.Background()).Err())
 	}
 	time.Sleep(seconds * time.Second)
 	for i, r := range alive {
 		calls := 0
-		for line := range strings.Lines(r.Info(background, "commandstats").Val()) {
+		for line := range strings.Lines(r.Info(context.Background(), "commandstats").Val()) {
 			n := 0
 			if _, err := fmt.Sscanf(line, "cmdstat_evalsha:calls=%d,", &n); err == nil {
 				calls += n
@@ -419,32 +573,32 @@ func blockedWaitersAreQuiet(t *testing.T, d *deployment, dead int) {
 	}
 	cancel()
 	all.Wait()
-	must(t, held.Unlock(background))
+	harness.Must(t, held.Unlock(context.Background()))
 }
 
 // distant returns a client on n masters that are oneWay away.
-func distant(t *testing.T, n int, oneWay time.Duration, opts ...Option) *Client {
+func distant(t *testing.T, n int, oneWay time.Duration, opts ...redlock.Option) *redlock.Client {
 	t.Helper()
-	d := processes(t, n, redisproc.Config{AppendFsync: "always"})
+	d := harness.Processes(t, n, redisproc.Config{AppendFsync: "always"})
 	clients := make([]redis.UniversalClient, n)
-	for i, m := range d.masters {
-		p, err := faultproxy.New(m.options().Addr)
-		must(t, err)
+	for i, m := range d.Masters {
+		p, err := faultproxy.New(m.Options().Addr)
+		harness.Must(t, err)
 		t.Cleanup(func() { _ = p.Close() })
 		p.Latency(oneWay)
-		o := m.options()
+		o := m.Options()
 		o.Addr = p.Addr()
 		one := redis.NewClient(o)
 		t.Cleanup(func() { _ = one.Close() })
 		clients[i] = one
 	}
-	c, err := New(clients, append([]Option{WithRequestTimeout(2 * time.Second)}, opts...)...)
-	must(t, err)
+	c, err := redlock.New(clients, append([]redlock.Option{redlock.WithRequestTimeout(2 * time.Second)}, opts...)...)
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	must(t, c.found(background, 0))
-	reached, err := c.Lock(background, "reaching", WithWait(time.Minute)) // it takes several round trips to connect
-	must(t, err)
-	must(t, reached.Unlock(background))
+	harness.Must(t, harness.Found(context.Background(), c, 0))
+	reached, err := c.Lock(context.Background(), "reaching", redlock.WithWait(time.Minute)) // it takes several round trips to connect
+	harness.Must(t, err)
+	harness.Must(t, reached.Unlock(context.Background()))
 	return c
 }
 
@@ -452,29 +606,29 @@ func distant(t *testing.T, n int, oneWay time.Duration, opts ...Option) *Client 
 // too: of three members one is down here, and another one is slow when it asks for the first time.
 func TestAWaiterIsInLineWhereItHadNotAskedYet(t *testing.T) {
 	t.Parallel()
-	d, proxies := proxied(t, 3)
-	var events recorder
+	d, proxies := harness.Proxied(t, 3)
+	var events harness.Recorder
 	const ttl, timeout = time.Minute, 20 * time.Second
-	a := d.reached(WithMaxTTL(ttl), WithTTL(ttl), WithRequestTimeout(timeout))
-	b := d.reached(WithMaxTTL(ttl), WithTTL(ttl), WithRequestTimeout(timeout), WithObserver(Observer{
-		AttemptFailed: func(_ context.Context, f FailedAttempt) { events.note("asked %s", f.Name) },
+	a := d.Reached(redlock.WithMaxTTL(ttl), redlock.WithTTL(ttl), redlock.WithRequestTimeout(timeout))
+	b := d.Reached(redlock.WithMaxTTL(ttl), redlock.WithTTL(ttl), redlock.WithRequestTimeout(timeout), redlock.WithObserver(redlock.Observer{
+		AttemptFailed: func(_ context.Context, f redlock.FailedAttempt) { events.Note("asked %s", f.Name) },
 	}))
-	held := mustTry(t, a, "job")
-	d.masters[2].die()
-	slow := proxies[1].Add(on(script.Acquire, 1, faultproxy.HoldRequest))
-	got := goLock(t, b, "job")
-	within(t, "slow Seen", slow.Seen())
-	eventually(t, "it has asked with a place", func() bool {
-		return d.raw[0].ZCard(background, script.KeysOf(limits.DefaultPrefix, "job", "").Queue).Val() == 1 && events.count("asked job") > 1
+	held := harness.MustTry(t, a, "job")
+	d.Masters[2].Die()
+	slow := proxies[1].Add(harness.On(script.Acquire, 1, faultproxy.HoldRequest))
+	got := harness.GoLock(t, b, "job")
+	harness.Within(t, "slow Seen", slow.Seen())
+	harness.Eventually(t, "it has asked with a place", func() bool {
+		return d.Raw[0].ZCard(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Queue).Val() == 1 && events.Count("asked job") > 1
 	})
-	asked, start := events.count("asked job"), time.Now()
+	asked, start := events.Count("asked job"), time.Now()
 	slow.Release()
-	d.inLine("job", 1)
-	if took, again := time.Since(start), events.count("asked job")-asked; took > askInterval/2 && again > 0 {
+	d.InLine("job", 1)
+	if took, again := time.Since(start), events.Count("asked job")-asked; took > redlock.AskInterval/2 && again > 0 {
 		t.Errorf("it had to ask %d times more, for %v", again, took)
 	}
-	must(t, held.Unlock(background))
-	must(t, have(t, got).Unlock(background))
+	harness.Must(t, held.Unlock(context.Background()))
+	harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
 }
 
 // A waiter whom the masters can call asks them seldom, whatever its own ttl: at the
@@ -482,28 +636,28 @@ func TestAWaiterIsInLineWhereItHadNotAskedYet(t *testing.T) {
 // keeps its place in all lines by that.
 func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		var events recorder
-		a, b := d.reached(), d.reached(WithTTL(time.Second), WithObserver(Observer{AttemptFailed: func(_ context.Context, a FailedAttempt) { events.note("asked %s", a.Name) }}))
-		held := mustTry(t, a, "job")
-		settled(t, a) // it has the lock on all masters, else the waiter would be granted some
-		got := goLock(t, b, "job")
-		d.inLine("job", 1)
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		var events harness.Recorder
+		a, b := d.Reached(), d.Reached(redlock.WithTTL(time.Second), redlock.WithObserver(redlock.Observer{AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) { events.Note("asked %s", a.Name) }}))
+		held := harness.MustTry(t, a, "job")
+		harness.Settled(t, a) // it has the lock on all masters, else the waiter would be granted some
+		got := harness.GoLock(t, b, "job")
+		d.InLine("job", 1)
 		const minutes = 2
 		for second := range minutes * 60 {
 			time.Sleep(time.Second)
-			for i, r := range d.raw {
-				if n := r.ZCard(background, script.KeysOf(limits.DefaultPrefix, "job", "").Queue).Val(); n != 1 {
+			for i, r := range d.Raw {
+				if n := r.ZCard(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Queue).Val(); n != 1 {
 					t.Fatalf("%d stand in the line of master %d after %d s", n, i, second+1)
 				}
 			}
 		}
-		if n, most := events.count("asked job"), int(minutes*time.Minute/(coveredInterval*3/4))+3; n > most || n < 2 {
+		if n, most := events.Count("asked job"), int(minutes*time.Minute/(redlock.CoveredInterval*3/4))+3; n > most || n < 2 {
 			t.Errorf("it asked %d times in %d minutes, want at most %d", n, minutes, most)
 		}
 		start := time.Now()
-		must(t, held.Unlock(background))
-		must(t, have(t, got).Unlock(background))
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
 		if took := time.Since(start); took > time.Millisecond {
 			t.Errorf("it had the lock %v after the release", took)
 		}
@@ -514,24 +668,24 @@ func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 // behind it takes the lock as soon as it is not kept any more.
 func TestWhoIsCalledAndDoesNotComeCostsAMoment(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 5, func(t *testing.T, d *deployment) {
-		a, b := d.reached(), d.client()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Client()
 		k := script.KeysOf(limits.DefaultPrefix, "job", "")
-		held := mustTry(t, a, "job")
-		for _, r := range d.raw {
-			sub := r.Subscribe(background, "stopped")
+		held := harness.MustTry(t, a, "job")
+		for _, r := range d.Raw {
+			sub := r.Subscribe(context.Background(), "stopped")
 			t.Cleanup(func() { _ = sub.Close() })
-			_, err := sub.Receive(background)
-			must(t, err)
-			must(t, r.ZAdd(background, k.Queue, redis.Z{Score: 1, Member: "stopped"}).Err())
+			_, err := sub.Receive(context.Background())
+			harness.Must(t, err)
+			harness.Must(t, r.ZAdd(context.Background(), k.Queue, redis.Z{Score: 1, Member: "stopped"}).Err())
 		}
-		got := goLock(t, b, "job")
-		d.inLine("job", 2)
+		got := harness.GoLock(t, b, "job")
+		d.InLine("job", 2)
 		start := time.Now()
-		must(t, held.Unlock(background))
-		must(t, have(t, got).Unlock(background))
-		if took := time.Since(start); took > standByPause+5*time.Millisecond {
-			t.Errorf("it had the lock %v after the release, want %v", took, standByPause)
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+		if took := time.Since(start); took > redlock.StandByPause+5*time.Millisecond {
+			t.Errorf("it had the lock %v after the release, want %v", took, redlock.StandByPause)
 		}
 	})
 }
@@ -542,38 +696,38 @@ func TestAHandOverIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	const oneWay = 250 * time.Millisecond // far more than a busy machine takes
 	c := distant(t, 3, oneWay)
-	held := have(t, goLock(t, c, "job"))
+	held := harness.Have(t, harness.GoLock(t, c, "job"))
 	fastest := time.Hour // of some, because a busy machine may be late once
 	for range 3 {
-		got := goLock(t, c, "job")
-		eventually(t, "it waits", func() bool { return c.queues.Waiting("job") == 1 })
+		got := harness.GoLock(t, c, "job")
+		harness.Eventually(t, "it waits", func() bool { return harness.Waiting(c, "job") == 1 })
 		start := time.Now()
-		must(t, held.Unlock(background))
-		held = have(t, got)
+		harness.Must(t, held.Unlock(context.Background()))
+		held = harness.Have(t, got)
 		fastest = min(fastest, time.Since(start))
 	}
 	if fastest > 3*oneWay {
 		t.Errorf("the next caller had the lock after %v at best, with %v there and back", fastest, 2*oneWay)
 	}
-	must(t, held.Unlock(background))
+	harness.Must(t, held.Unlock(context.Background()))
 }
 
 // No time to wait is one attempt, and no wait without end.
 func TestNoWaitIsOneAttempt(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, 3, func(t *testing.T, d *deployment) {
-		a := d.reached()
-		held := mustTry(t, a, "job")
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a := d.Reached()
+		held := harness.MustTry(t, a, "job")
 		for wait, want := range map[time.Duration]time.Duration{0: 0, -time.Second: 0, time.Second: time.Second} {
-			for at, b := range map[string]*Client{"at the call": d.reached(), "at construction": d.reached(WithWait(wait))} {
-				var opts []LockOption
+			for at, b := range map[string]*redlock.Client{"at the call": d.Reached(), "at construction": d.Reached(redlock.WithWait(wait))} {
+				var opts []redlock.LockOption
 				if at == "at the call" {
-					opts = []LockOption{WithWait(wait)}
+					opts = []redlock.LockOption{redlock.WithWait(wait)}
 				}
-				ctx, cancel := context.WithTimeout(background, time.Minute)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				start := time.Now()
 				_, err := b.Lock(ctx, "job", opts...)
-				requireErr(t, err, ErrNotAcquired, ErrHeld)
+				harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
 				if took := time.Since(start); took != want {
 					t.Errorf("%v, %s: gave up after %v", wait, at, took)
 				}
@@ -583,52 +737,11 @@ func TestNoWaitIsOneAttempt(t *testing.T) {
 				cancel()
 			}
 		}
-		must(t, held.Unlock(background))
-		lock, err := a.Lock(background, "job", WithWait(0))
-		must(t, err)
-		must(t, lock.Unlock(background))
+		harness.Must(t, held.Unlock(context.Background()))
+		lock, err := a.Lock(context.Background(), "job", redlock.WithWait(0))
+		harness.Must(t, err)
+		harness.Must(t, lock.Unlock(context.Background()))
 	})
-}
-
-func TestRetryPause(t *testing.T) {
-	t.Parallel()
-	held := func(free time.Duration, votes ...Vote) error {
-		return &QuorumError{Reason: ErrHeld, FreeIn: free, Votes: votes}
-	}
-	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	for _, x := range []struct {
-		claim string
-		try   int
-		err   error
-		want  time.Duration // without the random half
-	}{
-		{"nothing known: doubles", 2, ErrNoQuorum, 4 * minPause},
-		{"to a bound", 20, ErrNoQuorum, maxPause},
-		{"not beyond the end of the lease", 20, held(ms(50)), ms(51)},
-		{"split votes start low", 0, held(0, Vote{Answer: Granted}), splitPause},
-	} {
-		if got := retryPause(x.try, x.err, 1); got != x.want {
-			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
-		}
-	}
-	for _, x := range []struct {
-		claim string
-		err   error
-		quiet time.Duration
-		want  time.Duration
-	}{
-		{"split: who is next will be called", held(0, Vote{Answer: Granted}), ms(400), ms(400)},
-		{"until the end of the lease", held(ms(300)), 0, ms(301)},
-		{"at the most", held(ms(30000)), 0, askInterval},
-		{"asked in vain: not more often", held(ms(10)), ms(400), ms(400)},
-	} {
-		if got, held := calledPause(x.err, x.quiet, askInterval); got != x.want || !held {
-			t.Errorf("called, %s: %v, %v; want %v", x.claim, got, held, x.want)
-		}
-	}
-	if _, held := calledPause(&QuorumError{Reason: ErrNoQuorum}, 0, askInterval); held {
-		t.Error("nobody holds the lock when there is no quorum")
-	}
 }
 
 func TestNameOf(t *testing.T) {
@@ -648,45 +761,45 @@ func TestNameOf(t *testing.T) {
 // could not leave yet: it would else not be called, and ask by itself a second later.
 func TestAWaiterStandsInAllLines(t *testing.T) {
 	t.Parallel()
-	d, proxies := proxied(t, 5)
-	patient := []Option{WithRequestTimeout(10 * time.Second), WithTTL(29 * time.Second)} // no request times out
-	a, b := faultClient(d, patient...), faultClient(d, patient...)
-	warm := mustTry(t, a, "warm") // b subscribes, and learns the masters' time
+	d, proxies := harness.Proxied(t, 5)
+	patient := []redlock.Option{redlock.WithRequestTimeout(10 * time.Second), redlock.WithTTL(29 * time.Second)} // no request times out
+	a, b := harness.FaultClient(d, patient...), harness.FaultClient(d, patient...)
+	warm := harness.MustTry(t, a, "warm") // b subscribes, and learns the masters' time
 	learns := time.Now()
-	got := goLock(t, b, "warm")
-	d.inLine("warm", 1)
-	must(t, warm.Unlock(background))
-	must(t, have(t, got).Unlock(background))
+	got := harness.GoLock(t, b, "warm")
+	d.InLine("warm", 1)
+	harness.Must(t, warm.Unlock(context.Background()))
+	harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
 
-	held := mustTry(t, a, "job", WithTTL(29*time.Second), WithoutWatchdog())
-	eventually(t, "held everywhere", func() bool { return d.holders("job") == "11111" })
-	d.masters[0].die()
-	d.masters[1].die()
-	_, err := b.TryLock(background, "job") // notices
-	requireErr(t, err, ErrHeld)
-	busy := []*faultproxy.Fault{proxies[3].Add(on(script.Acquire, 1, faultproxy.HoldReply)), proxies[4].Add(on(script.Acquire, 1, faultproxy.HoldReply))}
+	held := harness.MustTry(t, a, "job", redlock.WithTTL(29*time.Second), redlock.WithoutWatchdog())
+	harness.Eventually(t, "held everywhere", func() bool { return d.Holders("job") == "11111" })
+	d.Masters[0].Die()
+	d.Masters[1].Die()
+	_, err := b.TryLock(context.Background(), "job") // notices
+	harness.RequireErr(t, err, redlock.ErrHeld)
+	busy := []*faultproxy.Fault{proxies[3].Add(harness.On(script.Acquire, 1, faultproxy.HoldReply)), proxies[4].Add(harness.On(script.Acquire, 1, faultproxy.HoldReply))}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = b.TryLock(background, "other")
+		_, _ = b.TryLock(context.Background(), "other")
 	}()
 	for _, f := range busy {
-		within(t, "the way to two masters is busy", f.Seen())
+		harness.Within(t, "the way to two masters is busy", f.Seen())
 	}
 	before := proxies[2].Count(faultproxy.Match("evalsha", script.Enqueue.Name, "job"))
-	got = goLock(t, b, "job")
-	eventually(t, "in the line of the third", func() bool {
-		return d.raw[2].ZCard(background, script.KeysOf(limits.DefaultPrefix, "job", "").Queue).Val() == 1
+	got = harness.GoLock(t, b, "job")
+	harness.Eventually(t, "in the line of the third", func() bool {
+		return d.Raw[2].ZCard(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Queue).Val() == 1
 	})
 	for _, f := range busy {
 		f.Release()
 	}
-	d.inLine("job", 1)
+	d.InLine("job", 1)
 	// On a busy machine b has to learn the masters' time again.
 	if n := proxies[2].Count(faultproxy.Match("evalsha", script.Enqueue.Name, "job")) - before; n != 1 && time.Since(learns) < 500*time.Millisecond {
 		t.Errorf("in all lines after %d attempts", n)
 	}
-	must(t, held.Unlock(background))
-	must(t, have(t, got).Unlock(background))
+	harness.Must(t, held.Unlock(context.Background()))
+	harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
 	<-done
 }

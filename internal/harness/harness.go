@@ -99,6 +99,15 @@ func (r *Recorder) Events() []string {
 	return slices.Clone(r.events)
 }
 
+// Take returns what was noted since it was called the last time.
+func (r *Recorder) Take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	events := r.events
+	r.events = nil
+	return events
+}
+
 // Count returns how many events begin with prefix.
 func (r *Recorder) Count(prefix string) (n int) {
 	for _, e := range r.Events() {
