@@ -121,6 +121,8 @@ func cutBatches(t *testing.T, reply, resend bool) {
 		}
 		l.served = resend
 		*cut, broke = at, false
+		time.Sleep(time.Millisecond)
+		answered := m.health.answered.Load()
 		l.serve(batch)
 		*cut = never
 		if l.conn != nil {
@@ -139,6 +141,9 @@ func cutBatches(t *testing.T, reply, resend bool) {
 		}
 		if heard != 0 && heard != len(answers) {
 			t.Fatalf("cut at %d: %d of %d operations have an answer", at, heard, len(answers))
+		}
+		if heard == 0 && m.health.answered.Load() != answered {
+			t.Fatalf("cut at %d: the batch is taken for answered", at)
 		}
 		if !broke && heard == len(answers) {
 			if at < 20 {

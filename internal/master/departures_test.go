@@ -2,6 +2,7 @@ package master
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -430,4 +431,24 @@ func TestRetryWaitsForNobody(t *testing.T) {
 	if err := m.connect(l); err != tried {
 		t.Errorf("it was tried twice: %v", err)
 	}
+}
+
+// What waited for a batch to come back stands at the head of the queue then: before all that was queued since, first or not, and no call of
+// Gather has to do with it.
+func TestWhatWaitedForABatchGoesFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		l := m.on()
+		request := func(order string) *Request { return &Request{Order: order} }
+		a, b, c, first, last := request("a"), request("a"), request("b"), request("x"), request("y")
+		l.inFlight, l.orders, m.inFlight = true, []string{"a", "b", "c"}, 1
+		m.keysInFlight = map[string][]*Request{"a": {a, b}, "b": {c}, "c": nil, "other": {request("other")}}
+		m.blocked = 4
+		m.queue, m.first, m.ungathered, m.gathering = []*Request{first, last}, 1, 1, 1
+		m.carry(l, nil)
+		if !slices.Equal(m.queue, []*Request{a, b, c, first, last}) || m.first != 4 || m.ungathered != 4 || m.blocked != 1 || m.inFlight != 0 || l.inFlight || len(m.keysInFlight) != 1 {
+			t.Errorf("%d are queued, %d of them first and %d ungathered; %d are blocked, by %d orders", len(m.queue), m.first, m.ungathered, m.blocked, len(m.keysInFlight))
+		}
+	})
 }

@@ -1,12 +1,19 @@
 package master
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -84,4 +91,91 @@ func TestABatchRunsAtOneVersion(t *testing.T) {
 			}
 		}
 	})
+}
+
+// saying is a connection to a server that knows no command but EVALSHA and EVAL, to which it replies what it was told to.
+type saying struct {
+	net.Conn
+	replies map[string]string // by command
+	said    *bytes.Buffer
+}
+
+func (s saying) Write(b []byte) (int, error) {
+	if b[0] != '*' { // the rest of a long command
+		return len(b), nil
+	}
+	reply := "-ERR unknown command\r\n"
+	for command, text := range s.replies {
+		if bytes.Contains(b, []byte("\r\n"+command+"\r\n")) {
+			reply = text
+		}
+	}
+	s.said.WriteString(reply)
+	return len(b), nil
+}
+
+func (s saying) Read(b []byte) (int, error)     { return s.said.Read(b) }
+func (saying) SetDeadline(time.Time) error      { return nil }
+func (saying) SetReadDeadline(time.Time) error  { return nil }
+func (saying) SetWriteDeadline(time.Time) error { return nil }
+
+// A batch has a reply for each of its calls, and behind them at most as many keys of locks at which the master is to go on. With others
+// than that, nothing is known of any call.
+func TestHowManyRepliesABatchHas(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		replies string // to two calls
+		fine    bool
+		goesOn  []string
+	}{
+		{"*0", false, nil},
+		{"*1 :7", false, nil},
+		{"*2 :7 :8", true, nil},
+		{"*3 :7 :8 +lock", true, []string{"lock"}},
+		{"*4 :7 :8 +lock +other", true, []string{"lock", "other"}},
+		{"*4 :7 :8 :9 +other", true, []string{"other"}},
+		{"*5 :7 :8 +lock +other +third", false, nil},
+	} {
+		for _, tells := range []bool{false, true} {
+			o := &redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				t.Cleanup(func() { _ = far.Close() })
+				replies := strings.ReplaceAll(x.replies, " ", "\r\n") + "\r\n"
+				return saying{near, map[string]string{"evalsha": "-NOSCRIPT no\r\n", "eval": replies}, new(bytes.Buffer)}, nil
+			}}
+			m := New(Config{Endpoint: NewEndpoint(o, time.Second), Register: "register", Gate: openGate{}, Now: clock.Read, Up: func() {}, Down: func(error) {}})
+			t.Cleanup(func() { _ = m.redis.Close() })
+			var goesOn []string
+			if tells {
+				m.GoOn = func(lockKey string) { goesOn = append(goesOn, lockKey) }
+			}
+			var took []int
+			begin := clock.Read()
+			m.Called = func(d time.Duration, operations int, err error) {
+				if took = append(took, operations); (err == nil) != x.fine || d > clock.Read().Sub(begin) {
+					t.Errorf("%s: it took %v, and told %v", x.replies, d, err)
+				}
+			}
+			l := &link{master: m, conn: m.redis.Conn()}
+			m.health.connected.Add(1)
+			k := script.KeysOf("redlock", "job", "owner")
+			live := []*Request{{Call: script.Exit.Call([]*string{&k.Lock}, &k.Lock, 1)}, {Call: script.Exit.Call([]*string{&k.Lock}, &k.Lock, 1)}}
+			err := l.exchange(live)
+			if (err == nil) != x.fine || (l.conn != nil) != x.fine {
+				t.Errorf("%s: %v, and there is a connection: %v", x.replies, err, l.conn != nil)
+			}
+			for i, r := range live {
+				if x.fine && (r.err != nil || r.reply != int64(7+i)) || !x.fine && (r.err == nil || r.read().Answer != script.Unknown) {
+					t.Errorf("%s: call %d: %d, %v", x.replies, i, r.reply, r.err)
+				}
+			}
+			if want := x.goesOn; tells && !slices.Equal(goesOn, want) {
+				t.Errorf("%s: it goes on at %v, want %v", x.replies, goesOn, want)
+			}
+			if !slices.Equal(took, []int{2}) {
+				t.Errorf("%s: told of batches of %v operations, want one of 2", x.replies, took)
+			}
+			l.hangUp()
+		}
+	}
 }
