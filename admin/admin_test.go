@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
@@ -40,18 +41,18 @@ func TestBadInput(t *testing.T) {
 			"most":   second(admin.Names(background, c, 0)),
 			"change": admin.ChangeMembers(background, c, admin.MemberChange{}, nil),
 		} {
-			requireOptionError(t, err, field)
+			harness.RequireOptionError(t, err, field)
 		}
-		requireOptionError(t, admin.ForceInit(background, c, script.MaxFloor+1), "floor")
-		requireOptionError(t, second(admin.PlanInit(background, c, script.MaxFloor+1)), "floor")
+		harness.RequireOptionError(t, admin.ForceInit(background, c, script.MaxFloor+1), "floor")
+		harness.RequireOptionError(t, second(admin.PlanInit(background, c, script.MaxFloor+1)), "floor")
 		for _, name := range []string{"", strings.Repeat("x", 1025)} {
-			requireOptionError(t, second(admin.Inspect(background, c, name)), "name")
-			requireOptionError(t, second(admin.ForceUnlock(background, c, admin.Inspection{Name: name})), "name")
+			harness.RequireOptionError(t, second(admin.Inspect(background, c, name)), "name")
+			harness.RequireOptionError(t, second(admin.ForceUnlock(background, c, admin.Inspection{Name: name})), "name")
 		}
 		over, cancel := context.WithCancel(background)
 		cancel()
 		closed := d.Client()
-		must(t, closed.Close())
+		harness.Must(t, closed.Close())
 		var none context.Context
 		for name, call := range calls {
 			if err := call(over, c); !errors.Is(err, context.Canceled) {

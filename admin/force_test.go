@@ -8,6 +8,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
@@ -20,7 +21,7 @@ func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 		lock := func() *redlock.Lock { return try(t, old, "job", redlock.WithoutWatchdog()) }
 		read := func() *redlock.Lock {
 			lock, err := old.TryRLock(background, "job", redlock.WithoutWatchdog())
-			must(t, err)
+			harness.Must(t, err)
 			return lock
 		}
 		lingers := func() *redlock.Lock { return try(t, old, "job", redlock.WithHoldAtLeast(30*time.Second)) }
@@ -36,7 +37,7 @@ func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 		} {
 			leave := func(locks []*redlock.Lock) {
 				for _, l := range locks {
-					must(t, l.Unlock(background))
+					harness.Must(t, l.Unlock(background))
 				}
 				settled(t, old, 5)
 			}
@@ -56,22 +57,22 @@ func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 				leave(first)
 			}
 			token, err := admin.ForceUnlock(background, operator, shown)
-			must(t, err)
+			harness.Must(t, err)
 			for _, l := range first {
 				if token <= l.LastToken() {
 					t.Errorf("%s: token %v after %v", x.claim, token, l.LastToken())
 				}
 				if !x.leftBefore && !x.leftNow {
-					requireErr(t, l.Extend(background, 5*time.Second), redlock.ErrLost)
+					harness.RequireErr(t, l.Extend(background, 5*time.Second), redlock.ErrLost)
 				}
 			}
 			free(t, d, "job")
 
 			later := locked()
 			_, err = admin.ForceUnlock(background, operator, shown)
-			requireErr(t, err, redlock.ErrHeld)
+			harness.RequireErr(t, err, redlock.ErrHeld)
 			for _, l := range later {
-				must(t, l.Extend(background, 20*time.Second))
+				harness.Must(t, l.Extend(background, 20*time.Second))
 			}
 			leave(later)
 			if x.leftBefore || x.leftNow {
@@ -93,7 +94,7 @@ func TestForceUnlockTakesWhatMayHold(t *testing.T) {
 		lock := try(t, old, "job", redlock.WithoutWatchdog())
 		settled(t, old, 5)
 		for _, r := range d.Raw[3:] {
-			must(t, r.Del(background, lockKey("job")).Err())
+			harness.Must(t, r.Del(background, lockKey("job")).Err())
 		}
 		d.Die(0)
 		shown := inspect(t, operator, "job")
@@ -101,13 +102,13 @@ func TestForceUnlockTakesWhatMayHold(t *testing.T) {
 			t.Fatalf("the quorum has %+v", shown.Quorum)
 		}
 		token, err := admin.ForceUnlock(background, operator, shown)
-		must(t, err)
+		harness.Must(t, err)
 		if token <= lock.Token() {
 			t.Errorf("token %v after %v", token, lock.Token())
 		}
 		d.Revive(0)
 		settled(t, old, 5)
-		requireErr(t, lock.Extend(background, 5*time.Second), redlock.ErrLost)
+		harness.RequireErr(t, lock.Extend(background, 5*time.Second), redlock.ErrLost)
 	})
 }
 
@@ -118,9 +119,9 @@ func TestForceUnlockOfNobody(t *testing.T) {
 		c := reached(t, d)
 		shown := inspect(t, c, "job")
 		one, err := admin.ForceUnlock(background, c, shown)
-		must(t, err)
+		harness.Must(t, err)
 		other, err := admin.ForceUnlock(background, c, shown)
-		must(t, err)
+		harness.Must(t, err)
 		if other <= one {
 			t.Errorf("token %v after %v", other, one)
 		}
@@ -128,7 +129,7 @@ func TestForceUnlockOfNobody(t *testing.T) {
 		d.Die(0)
 		d.Die(1)
 		_, err = admin.ForceUnlock(background, c, shown)
-		requireErr(t, err, redlock.ErrNoQuorum)
+		harness.RequireErr(t, err, redlock.ErrNoQuorum)
 		if q, _ := errors.AsType[*redlock.QuorumError](err); q.Op != "force unlock" || len(q.Votes) != 3 {
 			t.Error(err)
 		}

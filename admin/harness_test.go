@@ -2,7 +2,6 @@ package admin_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/core"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/leaktest"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
@@ -23,9 +23,6 @@ import (
 func TestMain(m *testing.M) { os.Exit(leaktest.Code(m.Run())) }
 
 var background = context.Background()
-
-// patience is how long a test waits for what must come: only a failing one does.
-const patience = 30 * time.Second
 
 // maxTTL is short, so that quarantines are.
 const maxTTL = 3 * time.Second
@@ -50,34 +47,10 @@ func onBoth(t *testing.T, n int, test func(t *testing.T, d *testmasters.Deployme
 		t.Parallel()
 		testservers.OnAll(t, func(t *testing.T, program string) {
 			d := testmasters.Blank(t, n, program)
-			must(t, admin.Init(background, d.Client(redlock.WithRequestTimeout(10*time.Second)), 0))
+			harness.Must(t, admin.Init(background, d.Client(redlock.WithRequestTimeout(10*time.Second)), 0))
 			test(t, d)
 		})
 	})
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func requireErr(t *testing.T, err error, want ...error) {
-	t.Helper()
-	for _, w := range want {
-		if !errors.Is(err, w) {
-			t.Fatalf("got error %v; want one that is %v", err, w)
-		}
-	}
-}
-
-func requireOptionError(t *testing.T, err error, field string) {
-	t.Helper()
-	o, ok := errors.AsType[*redlock.OptionError](err)
-	if !ok || !errors.Is(err, redlock.ErrBadOption) || o.Field != field || o.Rule == "" {
-		t.Errorf("got %v, want an OptionError on %s", err, field)
-	}
 }
 
 func requireSays(t *testing.T, err error, words ...string) {
@@ -89,21 +62,12 @@ func requireSays(t *testing.T, err error, words ...string) {
 	}
 }
 
-func eventually(t *testing.T, what string, state func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !state(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
-
 func mastersOf(c *redlock.Client) []*master.Master { return core.Of(background, c).Masters }
 
 // settled waits until c reaches all masters that run, and has the answer to everything that it has asked.
 func settled(t *testing.T, c *redlock.Client, running int) {
 	t.Helper()
-	eventually(t, "everything is answered", func() bool {
+	harness.Eventually(t, "everything is answered", func() bool {
 		up := 0
 		for _, m := range mastersOf(c) {
 			if m.Pending() > 0 {
@@ -121,9 +85,9 @@ func settled(t *testing.T, c *redlock.Client, running int) {
 func reached(t *testing.T, d *testmasters.Deployment, opts ...redlock.Option) *redlock.Client {
 	t.Helper()
 	c := d.Client(busy(opts...)...)
-	lock, err := c.Lock(background, "reaching", redlock.WithWait(patience))
-	must(t, err)
-	must(t, lock.Unlock(background))
+	lock, err := c.Lock(background, "reaching", redlock.WithWait(harness.Patience))
+	harness.Must(t, err)
+	harness.Must(t, lock.Unlock(background))
 	settled(t, c, len(d.Raw))
 	return c
 }
@@ -131,14 +95,14 @@ func reached(t *testing.T, d *testmasters.Deployment, opts ...redlock.Option) *r
 func try(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
 	lock, err := c.TryLock(background, name, opts...)
-	must(t, err)
+	harness.Must(t, err)
 	return lock
 }
 
 func inspect(t *testing.T, c *redlock.Client, name string) admin.Inspection {
 	t.Helper()
 	in, err := admin.Inspect(background, c, name)
-	must(t, err)
+	harness.Must(t, err)
 	return in
 }
 
@@ -150,7 +114,7 @@ func lockKey(name string) string { return script.KeysOf(limits.DefaultPrefix, na
 func announced(t *testing.T, d *testmasters.Deployment, lock *redlock.Lock) {
 	t.Helper()
 	client, _, _ := strings.Cut(owner(lock), ".")
-	eventually(t, "all masters know the client", func() bool {
+	harness.Eventually(t, "all masters know the client", func() bool {
 		for _, r := range d.Raw {
 			if r.Exists(background, script.ClientKey(limits.DefaultPrefix, client)).Val() != 1 {
 				return false
@@ -163,7 +127,7 @@ func announced(t *testing.T, d *testmasters.Deployment, lock *redlock.Lock) {
 // inLine waits until so many clients stand in the line of all masters.
 func inLine(t *testing.T, d *testmasters.Deployment, name string, n int64) {
 	t.Helper()
-	eventually(t, "they stand in line", func() bool {
+	harness.Eventually(t, "they stand in line", func() bool {
 		for _, r := range d.Raw {
 			if r.ZCard(background, script.KeysOf(limits.DefaultPrefix, name, "").Queue).Val() != n {
 				return false
@@ -176,7 +140,7 @@ func inLine(t *testing.T, d *testmasters.Deployment, name string, n int64) {
 // free waits until no master has the lock.
 func free(t *testing.T, d *testmasters.Deployment, name string) {
 	t.Helper()
-	eventually(t, name+" is free", func() bool {
+	harness.Eventually(t, name+" is free", func() bool {
 		for _, r := range d.Raw {
 			if r.Exists(background, lockKey(name)).Val() != 0 {
 				return false

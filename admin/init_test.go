@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testmasters"
@@ -15,7 +16,7 @@ import (
 func register(t *testing.T, d *testmasters.Deployment, i int) map[string]string {
 	t.Helper()
 	fields, err := d.Raw[i].HGetAll(background, script.RegisterKey(limits.DefaultPrefix)).Result()
-	must(t, err)
+	harness.Must(t, err)
 	return fields
 }
 
@@ -26,19 +27,19 @@ func TestFounding(t *testing.T) {
 	d := testmasters.Blank(t, 3, "")
 	c := d.Client(short()...)
 	_, err := c.TryLock(background, "job")
-	requireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNotMember, redlock.ErrNeedsInit)
+	harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNotMember, redlock.ErrNeedsInit)
 	requireSays(t, err, "redlock help init", "it belongs to no deployment")
 	_, err = admin.Members(background, c)
-	requireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNeedsInit)
+	harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNeedsInit)
 	plan, err := admin.PlanInit(background, c, 0)
 	if err != nil || plan.Does != "found" || plan.Refused != nil || len(plan.Masters) != 3 || !plan.AtLeast.Valid() {
 		t.Errorf("%+v, %v", plan, err)
 	}
-	must(t, admin.Init(background, c, 0))
-	must(t, try(t, c, "job").Unlock(background))
+	harness.Must(t, admin.Init(background, c, 0))
+	harness.Must(t, try(t, c, "job").Unlock(background))
 	before := register(t, d, 0)
 	m, err := admin.Members(background, c)
-	must(t, err)
+	harness.Must(t, err)
 	if m.MaxTTL != maxTTL || m.Drift != limits.DefaultDrift || m.Need != 2 || len(m.Members) != 3 || len(m.Others) != 0 || m.Unfinished {
 		t.Errorf("%+v", m)
 	}
@@ -50,7 +51,7 @@ func TestFounding(t *testing.T) {
 	if plan, err := admin.PlanInit(background, c, 0); err != nil || plan.Does != "raise" {
 		t.Errorf("%+v, %v", plan, err)
 	}
-	must(t, admin.Init(background, d.Client(short()...), 0))
+	harness.Must(t, admin.Init(background, d.Client(short()...), 0))
 	for _, field := range []string{"deployment", "id", "version", "votes"} {
 		if after := register(t, d, 0); after[field] != before[field] || before[field] == "" {
 			t.Errorf("%s was %q and is %q", field, before[field], after[field])
@@ -63,15 +64,15 @@ func TestAnInitWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	d := testmasters.Blank(t, 3, "")
 	c := d.Client(short()...)
-	must(t, d.Servers[1].Pause())
+	harness.Must(t, d.Servers[1].Pause())
 	ctx, cancel := context.WithTimeout(background, 50*time.Millisecond)
 	defer cancel()
 	err := admin.Init(ctx, c, 0)
-	requireErr(t, err, context.DeadlineExceeded)
+	harness.RequireErr(t, err, context.DeadlineExceeded)
 	requireSays(t, err, address(d, 1)+": context deadline exceeded")
-	must(t, d.Servers[1].Resume())
-	must(t, admin.Init(background, c, 0))
-	must(t, try(t, c, "job").Unlock(background))
+	harness.Must(t, d.Servers[1].Resume())
+	harness.Must(t, admin.Init(background, c, 0))
+	harness.Must(t, try(t, c, "job").Unlock(background))
 }
 
 // What cannot be founded together is refused, with the reason, and nothing is changed.
@@ -79,7 +80,7 @@ func TestWhatIsNotFounded(t *testing.T) {
 	t.Parallel()
 	d := testmasters.Blank(t, 5, "")
 	on := func(masters ...int) *redlock.Client { return d.ClientOn(masters, busy()...) }
-	must(t, admin.Init(background, on(0, 1, 2), 0))
+	harness.Must(t, admin.Init(background, on(0, 1, 2), 0))
 	for claim, x := range map[string]struct {
 		client *redlock.Client
 		says   string
@@ -88,10 +89,10 @@ func TestWhatIsNotFounded(t *testing.T) {
 		"some of a deployment":                 {on(0, 1), "give these, or change the members"},
 	} {
 		plan, err := admin.PlanInit(background, x.client, 0)
-		must(t, err)
+		harness.Must(t, err)
 		for _, err := range []error{plan.Refused, admin.Init(background, x.client, 0)} {
 			t.Log(claim)
-			requireErr(t, err, admin.ErrNotFounded)
+			harness.RequireErr(t, err, admin.ErrNotFounded)
 			requireSays(t, err, x.says)
 		}
 	}
@@ -100,19 +101,19 @@ func TestWhatIsNotFounded(t *testing.T) {
 			t.Errorf("%d keys were written", n)
 		}
 	}
-	must(t, d.Raw[2].FlushAll(background).Err())
+	harness.Must(t, d.Raw[2].FlushAll(background).Err())
 	err := admin.Init(background, on(0, 1, 2), 0)
-	requireErr(t, err, admin.ErrNotFounded)
+	harness.RequireErr(t, err, admin.ErrNotFounded)
 	requireSays(t, err, "it comes back by itself")
 	d.Die(4)
 	err = admin.Init(background, on(3, 4), 0)
-	requireErr(t, err, redlock.ErrNoQuorum)
+	harness.RequireErr(t, err, redlock.ErrNoQuorum)
 	requireSays(t, err, address(d, 4))
 	if d.Raw[3].DBSize(background).Val() != 0 {
 		t.Errorf("one does not answer, and the other was changed: %v", err)
 	}
 	plan, err := admin.PlanInit(background, on(3, 4), script.MaxFloor)
-	must(t, err)
+	harness.Must(t, err)
 	if plan.Does != "" || plan.Refused == nil || plan.Masters[0].Err != nil || plan.Masters[1].Err == nil || plan.AtLeast != script.MaxFloor {
 		t.Errorf("%+v", plan)
 	}
@@ -124,17 +125,17 @@ func TestForceInit(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		c := reached(t, d)
 		before := try(t, c, "job")
-		must(t, before.Unlock(background))
+		harness.Must(t, before.Unlock(background))
 		for _, r := range d.Raw[:2] {
-			must(t, r.FlushAll(background).Err())
+			harness.Must(t, r.FlushAll(background).Err())
 		}
-		requireErr(t, admin.Init(background, d.Client(), 0), admin.ErrNotFounded)
-		must(t, admin.ForceInit(background, d.Client(), before.Token()+1_000_000))
-		lock, err := c.Lock(background, "job", redlock.WithWait(patience))
-		must(t, err)
+		harness.RequireErr(t, admin.Init(background, d.Client(), 0), admin.ErrNotFounded)
+		harness.Must(t, admin.ForceInit(background, d.Client(), before.Token()+1_000_000))
+		lock, err := c.Lock(background, "job", redlock.WithWait(harness.Patience))
+		harness.Must(t, err)
 		if lock.Token() <= before.Token()+1_000_000 {
 			t.Errorf("token %d after %d", lock.Token(), before.Token())
 		}
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(background))
 	})
 }

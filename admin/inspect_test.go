@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/identity"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
@@ -27,9 +28,9 @@ func TestInspectNamesReaders(t *testing.T) {
 func inspectNamesReaders(t *testing.T, d *testmasters.Deployment) {
 	one, other, asker := reached(t, d, redlock.WithName("one")), reached(t, d, redlock.WithName("other")), reached(t, d)
 	long, err := one.TryRLock(background, "job", redlock.WithTTL(2*ttl))
-	must(t, err)
+	harness.Must(t, err)
 	short, err := other.TryRLock(background, "job", redlock.WithTTL(ttl), redlock.WithoutWatchdog())
-	must(t, err)
+	harness.Must(t, err)
 	announced(t, d, long)
 	announced(t, d, short)
 	settled(t, one, 5)
@@ -54,7 +55,7 @@ func inspectNamesReaders(t *testing.T, d *testmasters.Deployment) {
 
 	settled(t, one, 5)
 	for _, r := range d.Raw[:3] { // no majority has them
-		must(t, r.Del(background, lockKey("job")).Err())
+		harness.Must(t, r.Del(background, lockKey("job")).Err())
 	}
 	if q := inspect(t, asker, "job").Quorum; q.State == admin.LockRead || len(q.Readers) > 0 {
 		t.Errorf("on two of five masters: %+v", q)
@@ -98,13 +99,13 @@ func inspectNamesTheHolder(t *testing.T, d *testmasters.Deployment) {
 	if q := inspect(t, asker, "job").Quorum; q.Depth != 2 || q.Waiting != 1 {
 		t.Errorf("entered again, and one waits: %+v", q)
 	}
-	must(t, inner.Unlock(background))
-	must(t, lock.Unlock(background))
+	harness.Must(t, inner.Unlock(background))
+	harness.Must(t, lock.Unlock(background))
 	next := <-waiter
 	if q := inspect(t, asker, "job").Quorum; q.State != admin.LockHeld || q.Token != next.Token() || q.Owner != owner(next) {
 		t.Errorf("the next one holds: %+v", q)
 	}
-	must(t, next.Unlock(background))
+	harness.Must(t, next.Unlock(background))
 	free(t, d, "job")
 	if q := inspect(t, asker, "job").Quorum; q.State != admin.LockFree {
 		t.Errorf("free again: %+v", q)
@@ -114,7 +115,7 @@ func inspectNamesTheHolder(t *testing.T, d *testmasters.Deployment) {
 func reenter(t *testing.T, c *redlock.Client, lock *redlock.Lock) *redlock.Lock {
 	t.Helper()
 	inner, err := c.TryLock(lock.Context(), lock.Name())
-	must(t, err)
+	harness.Must(t, err)
 	return inner
 }
 
@@ -122,7 +123,7 @@ func reenter(t *testing.T, c *redlock.Client, lock *redlock.Lock) *redlock.Lock 
 func goLock(t *testing.T, c *redlock.Client, name string) <-chan *redlock.Lock {
 	got := make(chan *redlock.Lock, 1)
 	go func() {
-		lock, err := c.Lock(background, name, redlock.WithWait(patience))
+		lock, err := c.Lock(background, name, redlock.WithWait(harness.Patience))
 		if err != nil {
 			t.Error(err)
 		}
@@ -138,7 +139,7 @@ func TestInspectNamesWhoLeft(t *testing.T) {
 		c, asker := reached(t, d), reached(t, d)
 		lock := try(t, c, "job", redlock.WithHoldAtLeast(20*time.Second))
 		settled(t, c, 5)
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(background))
 		settled(t, c, 5)
 		q := inspect(t, asker, "job").Quorum
 		if q.State != admin.LockLingers || q.Owner != owner(lock) || q.Token != lock.Token() || q.Depth != 0 || q.Since().IsZero() {
@@ -159,12 +160,12 @@ func TestInspectOfAClientThatIsForgotten(t *testing.T) {
 			if got := inspect(t, c, "job").Quorum.Holder; got.Name != "one" || !strings.HasPrefix(got.String(), "one, process ") {
 				t.Errorf("%d masters forgot it, and the holder is %+v, %v", i, got, got)
 			}
-			must(t, r.Del(background, script.ClientKey(limits.DefaultPrefix, client)).Err())
+			harness.Must(t, r.Del(background, script.ClientKey(limits.DefaultPrefix, client)).Err())
 		}
 		if got := inspect(t, c, "job").Quorum.Holder; got != (admin.Holder{Client: client}) || got.String() != "client "+client {
 			t.Errorf("no master knows it, and the holder is %+v, %v", got, got)
 		}
-		must(t, lock.Unlock(background))
+		harness.Must(t, lock.Unlock(background))
 	})
 }
 
@@ -176,10 +177,10 @@ func TestInspectNamesNobodyWithoutAMajority(t *testing.T) {
 // What a quorum does not say of one owner is said of nobody.
 func inspectNamesNobodyWithoutAMajority(t *testing.T, d *testmasters.Deployment) {
 	c := reached(t, d)
-	must(t, try(t, c, "another").Unlock(background))
+	harness.Must(t, try(t, c, "another").Unlock(background))
 	key := lockKey("job")
 	for i, value := range []string{"a.1 1 7 ", "a.1 1 7 ", "a.2 1 8 ", "\x1b[2J.3 1 9 ", "no lock at all, but words"} {
-		must(t, d.Raw[i].Set(background, key, value, time.Minute).Err())
+		harness.Must(t, d.Raw[i].Set(background, key, value, time.Minute).Err())
 	}
 	in := inspect(t, c, "job")
 	if in.Quorum.State != admin.LockUnknown || in.Quorum.Owner != "" || in.Quorum.Holder != (admin.Holder{}) || in.Quorum.Token != 0 {
@@ -201,13 +202,13 @@ func inspectNamesNobodyWithoutAMajority(t *testing.T, d *testmasters.Deployment)
 			t.Errorf("master %d: %+v, want %+v", i, got, want)
 		}
 	}
-	must(t, d.Raw[3].Del(background, key).Err())
-	must(t, d.Raw[4].Set(background, key, " redlock:waits:b", time.Minute).Err())
+	harness.Must(t, d.Raw[3].Del(background, key).Err())
+	harness.Must(t, d.Raw[4].Set(background, key, " redlock:waits:b", time.Minute).Err())
 	in = inspect(t, c, "job")
 	if in.Quorum.State != admin.LockUnknown || in.Masters[3].State != admin.LockFree || in.Masters[4].State != admin.LockKept || in.Masters[4].Holder.Client != "b" {
 		t.Errorf("%+v", in)
 	}
-	must(t, d.Raw[2].Set(background, key, "a.1 2 6 8+", time.Minute).Err())
+	harness.Must(t, d.Raw[2].Set(background, key, "a.1 2 6 8+", time.Minute).Err())
 	in = inspect(t, c, "job")
 	if in.Quorum.State != admin.LockHeld || in.Quorum.Owner != "a.1" || in.Quorum.Token != 0 || in.Quorum.Depth != 1 {
 		t.Errorf("a majority has one owner: %+v", in.Quorum)
@@ -215,21 +216,21 @@ func inspectNamesNobodyWithoutAMajority(t *testing.T, d *testmasters.Deployment)
 
 	d.Die(0)
 	d.Die(1)
-	must(t, d.Raw[2].Del(background, key).Err())
-	must(t, d.Raw[3].Del(background, key).Err())
+	harness.Must(t, d.Raw[2].Del(background, key).Err())
+	harness.Must(t, d.Raw[3].Del(background, key).Err())
 	in, err := admin.Inspect(background, c, "job")
-	must(t, err)
+	harness.Must(t, err)
 	if in.Quorum.State != admin.LockFree || in.Masters[0].Err == nil || in.Masters[0].State != admin.LockUnknown {
 		t.Errorf("three say that nobody has it: %+v", in)
 	}
 	d.Die(2)
 	in, err = admin.Inspect(background, c, "job")
-	requireErr(t, err, redlock.ErrNoQuorum)
+	harness.RequireErr(t, err, redlock.ErrNoQuorum)
 	if len(in.Masters) != 5 || in.Masters[3].State != admin.LockFree || in.Quorum.State != admin.LockUnknown || errors.Is(err, redlock.ErrNotAcquired) {
 		t.Errorf("two of five: %+v, %v", in, err)
 	}
 	in, err = admin.Inspect(background, d.Client(busy()...), "job") // by one who does not know who votes
-	requireErr(t, err, redlock.ErrNoQuorum)
+	harness.RequireErr(t, err, redlock.ErrNoQuorum)
 	if len(in.Masters) != 5 || in.Need != 3 || in.Masters[0].State != admin.LockUnknown || in.Masters[4].State != admin.LockKept || in.Masters[4].Err == nil || in.Quorum.State != admin.LockUnknown {
 		t.Errorf("two of five, and nobody knows who votes: %+v, %v", in, err)
 	}
@@ -245,14 +246,14 @@ func TestInspectOnlyReads(t *testing.T) {
 	settled(t, c, 3)
 	var urls []string
 	for i, r := range d.Raw {
-		must(t, r.Do(background, "ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+@connection", "+eval", "+evalsha", "+script", "+info", "+config|get").Err())
+		harness.Must(t, r.Do(background, "ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+@connection", "+eval", "+evalsha", "+script", "+info", "+config|get").Err())
 		urls = append(urls, "redis://reader:pw@"+address(d, i))
 	}
 	reader, err := redlock.Open(urls, busy()...)
-	must(t, err)
-	defer func() { must(t, reader.Close()) }()
+	harness.Must(t, err)
+	defer func() { harness.Must(t, reader.Close()) }()
 	if got := inspect(t, reader, "job").Quorum; got.State != admin.LockHeld || got.Holder.Name != "one" || got.Token != lock.Token() {
 		t.Errorf("%+v", got)
 	}
-	must(t, lock.Unlock(background))
+	harness.Must(t, lock.Unlock(background))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
@@ -16,10 +17,10 @@ import (
 func TestChangesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	testmasters.VirtualBlank(t, 4, func(t *testing.T, d *testmasters.Deployment) {
-		must(t, admin.Init(background, d.ClientOn([]int{0, 1, 2}, short()...), 0))
+		harness.Must(t, admin.Init(background, d.ClientOn([]int{0, 1, 2}, short()...), 0))
 		c := d.Client(short()...)
-		must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 0)), nil))
-		must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 0)), nil)) // it is
+		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 0)), nil))
+		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 0)), nil)) // it is
 		for says, change := range map[string]admin.MemberChange{
 			"only 1 of 3 members would vote": admin.SuspendMember(address(d, 1)),
 			"only 2 of 4 members would vote": admin.AddMember(address(d, 3)),
@@ -28,36 +29,36 @@ func TestChangesThatAreRefused(t *testing.T) {
 			"elsewhere:6379 is no member":    admin.ReplaceMember("elsewhere:6379", address(d, 3)),
 		} {
 			err := admin.ChangeMembers(background, c, change, nil)
-			requireErr(t, err, admin.ErrChangeRefused)
+			harness.RequireErr(t, err, admin.ErrChangeRefused)
 			requireSays(t, err, says)
 		}
 		for _, change := range []admin.MemberChange{
 			{}, admin.AddMember(""), admin.ReplaceMember("", address(d, 3)), admin.ReplaceMember(address(d, 1), ""),
 			admin.SuspendMember(""), admin.ResumeMember(""), admin.RemoveMember(""),
 		} {
-			requireErr(t, admin.ChangeMembers(background, c, change, nil), redlock.ErrBadOption)
+			harness.RequireErr(t, admin.ChangeMembers(background, c, change, nil), redlock.ErrBadOption)
 		}
 		var says []string // a removal can be repeated
-		must(t, admin.ChangeMembers(background, c, admin.RemoveMember("elsewhere:6379"), func(text string) { says = append(says, text) }))
+		harness.Must(t, admin.ChangeMembers(background, c, admin.RemoveMember("elsewhere:6379"), func(text string) { says = append(says, text) }))
 		if got := strings.Join(says, "; "); got != "elsewhere:6379 is no member" {
 			t.Errorf("told %q", got)
 		}
-		must(t, admin.ChangeMembers(background, c, admin.ResumeMember(address(d, 0)), nil))
+		harness.Must(t, admin.ChangeMembers(background, c, admin.ResumeMember(address(d, 0)), nil))
 		requireSays(t, admin.ChangeMembers(background, c, admin.AddMember("elsewhere:6379"), nil), "is none of the masters")
-		must(t, try(t, c, "job").Unlock(background))
+		harness.Must(t, try(t, c, "job").Unlock(background))
 		d.Die(3)
 		ctx, cancel := context.WithTimeout(background, 3*time.Second)
 		defer cancel()
 		var told []string
 		err := admin.ChangeMembers(ctx, c, admin.AddMember(address(d, 3)), func(text string) { told = append(told, text) })
-		requireErr(t, err, context.DeadlineExceeded)
+		harness.RequireErr(t, err, context.DeadlineExceeded)
 		if !strings.Contains(fmt.Sprint(told), "does not answer") {
 			t.Error(told)
 		}
 		one := d.ClientOn([]int{0}, short(redlock.WithPrefix("one"))...)
-		must(t, admin.Init(background, one, 0))
+		harness.Must(t, admin.Init(background, one, 0))
 		two := d.ClientOn([]int{0, 1}, short(redlock.WithPrefix("one"))...)
-		requireErr(t, admin.ChangeMembers(background, two, admin.AddMember(address(d, 1)), nil), admin.ErrChangeRefused)
+		harness.RequireErr(t, admin.ChangeMembers(background, two, admin.AddMember(address(d, 1)), nil), admin.ErrChangeRefused)
 	})
 }
 
@@ -67,11 +68,11 @@ func TestAChangeOfWhatIsBeyondRepair(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		c := reached(t, d)
 		for _, r := range d.Raw[:2] {
-			must(t, r.FlushAll(background).Err())
+			harness.Must(t, r.FlushAll(background).Err())
 		}
 		ctx, cancel := context.WithTimeout(background, 10*time.Second)
 		defer cancel()
-		requireErr(t, admin.ChangeMembers(ctx, c, admin.SuspendMember(address(d, 0)), nil), redlock.ErrNeedsInit)
+		harness.RequireErr(t, admin.ChangeMembers(ctx, c, admin.SuspendMember(address(d, 0)), nil), redlock.ErrNeedsInit)
 	})
 }
 
@@ -80,12 +81,12 @@ func TestAChangeOfWhatIsBeyondRepair(t *testing.T) {
 func TestWhatIsToldOfMembers(t *testing.T) {
 	t.Parallel()
 	testmasters.VirtualBlank(t, 5, func(t *testing.T, d *testmasters.Deployment) {
-		must(t, admin.Init(background, d.Client(short()...), 0))
+		harness.Must(t, admin.Init(background, d.Client(short()...), 0))
 		c := reached(t, d, short()...)
 		tells := func(c *redlock.Client, members, others string) {
 			t.Helper()
 			m, err := admin.Members(background, c)
-			must(t, err)
+			harness.Must(t, err)
 			var got, rest []string
 			for i, is := range m.Members {
 				if is.Address != address(d, i) || is.Err == nil && is.Master != is.Address || is.State == admin.MemberVoting && is.Left != 0 {
@@ -115,11 +116,11 @@ func TestWhatIsToldOfMembers(t *testing.T) {
 		d.Die(3)
 		tells(c, "voting; voting; voting; voting: dial embedded ADDRESS: connect: connection refused; voting", "")
 		d.Revive(3)
-		must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 4)), nil))
+		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 4)), nil))
 		tells(c, "voting; voting; voting; voting; suspended, waits", "")
 		time.Sleep(2 * maxTTL)
 		tells(c, "voting; voting; voting; voting; suspended", "")
-		must(t, admin.ChangeMembers(background, c, admin.RemoveMember(address(d, 4)), nil))
+		harness.Must(t, admin.ChangeMembers(background, c, admin.RemoveMember(address(d, 4)), nil))
 		tells(c, "voting; voting; voting; voting", address(d, 4)+": it belongs to the deployment, but is no member<nil>")
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
@@ -17,7 +18,7 @@ func TestNames(t *testing.T) {
 
 func namesAreListed(t *testing.T, d *testmasters.Deployment) {
 	c, other := reached(t, d), d.Client(busy(redlock.WithPrefix("red[lo]ck*"))...)
-	must(t, admin.Init(background, other, 0))
+	harness.Must(t, admin.Init(background, other, 0))
 	var held []string
 	for i := range 7 {
 		name := fmt.Sprintf("job {%d}:lock:*", i)
@@ -26,7 +27,7 @@ func namesAreListed(t *testing.T, d *testmasters.Deployment) {
 	}
 	settled(t, c, 3)
 	list, err := admin.Names(background, c, 100)
-	must(t, err)
+	harness.Must(t, err)
 	if !slices.Equal(list.Names, held) || list.More || list.Master != address(d, 0) {
 		t.Errorf("%+v, want %q", list, held)
 	}
@@ -46,7 +47,7 @@ func namesAreListed(t *testing.T, d *testmasters.Deployment) {
 		d.Die(i + 1)
 	}
 	_, err = admin.Names(background, c, 100)
-	requireErr(t, err, redlock.ErrNoQuorum)
+	harness.RequireErr(t, err, redlock.ErrNoQuorum)
 	_, err = admin.Names(background, c, 0)
-	requireOptionError(t, err, "most")
+	harness.RequireOptionError(t, err, "most")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/testmasters"
 	"github.com/redlock-go/redlock/internal/testrights"
 	"github.com/redlock-go/redlock/internal/testservers"
@@ -20,12 +21,12 @@ func as(t *testing.T, d *testmasters.Deployment, user string, rule []string) *re
 	t.Helper()
 	var urls []string
 	for i, r := range d.Raw {
-		must(t, testrights.Allow(background, r, user, rule))
+		harness.Must(t, testrights.Allow(background, r, user, rule))
 		urls = append(urls, "redis://"+user+":pw@"+address(d, i))
 	}
 	c, err := redlock.Open(urls, redlock.WithRequestTimeout(2*time.Second))
-	must(t, err)
-	t.Cleanup(func() { must(t, c.Close()) })
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, c.Close()) })
 	return c
 }
 
@@ -41,7 +42,7 @@ func refused(t *testing.T, d *testmasters.Deployment, words string) bool {
 	t.Helper()
 	for _, r := range d.Raw {
 		log, err := r.Do(background, "acl", "log").Slice()
-		must(t, err)
+		harness.Must(t, err)
 		if strings.Contains(fmt.Sprint(log), words) {
 			return true
 		}
@@ -57,11 +58,11 @@ func TestRightsOfWhoLooks(t *testing.T) {
 
 func rightsOfWhoLooks(t *testing.T, program string) {
 	d := testmasters.Blank(t, 3, program)
-	must(t, admin.Init(background, d.Client(redlock.WithRequestTimeout(10*time.Second)), 0))
+	harness.Must(t, admin.Init(background, d.Client(redlock.WithRequestTimeout(10*time.Second)), 0))
 	c := reached(t, d, redlock.WithName("one"))
 	lock := try(t, c, "job")
 	reads, err := c.TryRLock(background, "book")
-	must(t, err)
+	harness.Must(t, err)
 	announced(t, d, lock)
 	settled(t, c, 3)
 	rule := testrights.Rule(t, "../docs/PROTOCOL.md", "redlock-reader")
@@ -73,15 +74,15 @@ func rightsOfWhoLooks(t *testing.T, program string) {
 		t.Errorf("%+v", got)
 	}
 	m, err := admin.Members(background, looks)
-	must(t, err)
+	harness.Must(t, err)
 	if len(m.Members) != 3 || m.Members[0].Err != nil {
 		t.Errorf("%+v", m)
 	}
 	_, err = looks.Lock(background, "free")
-	requireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
+	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
 	requireDenied(t, err, "+incr")
 	err = looks.Ready(background)
-	requireErr(t, err, redlock.ErrNoQuorum)
+	harness.RequireErr(t, err, redlock.ErrNoQuorum)
 	requireDenied(t, err, "+incr")
 	requireDenied(t, admin.ChangeMembers(background, looks, admin.SuspendMember(address(d, 0)), nil), "+hset")
 	if now, err := admin.Members(background, looks); err != nil || now.Version != m.Version {
@@ -89,13 +90,13 @@ func rightsOfWhoLooks(t *testing.T, program string) {
 	}
 	for _, right := range testrights.Of(rule, program) {
 		for _, r := range d.Raw {
-			must(t, r.Do(background, "acl", "log", "reset").Err()) // it writes nothing that is named below
-			must(t, r.ScriptFlush(background).Err())
+			harness.Must(t, r.Do(background, "acl", "log", "reset").Err()) // it writes nothing that is named below
+			harness.Must(t, r.ScriptFlush(background).Err())
 		}
 		c := as(t, d, "blind"+regexp.MustCompile(`\W+`).ReplaceAllString(right, "-"), testrights.Without(rule, right))
 		in, err := admin.Inspect(background, c, "job")
 		if right == "+get" { // of the names
-			if must(t, err); in.Quorum.State != admin.LockHeld || in.Quorum.Holder.Name != "" {
+			if harness.Must(t, err); in.Quorum.State != admin.LockHeld || in.Quorum.Holder.Name != "" {
 				t.Errorf("%+v", in.Quorum)
 			}
 			continue
@@ -111,6 +112,6 @@ func rightsOfWhoLooks(t *testing.T, program string) {
 			t.Errorf("without %s neither the error nor ACL LOG says so: %v", right, err)
 		}
 	}
-	must(t, reads.Unlock(background))
-	must(t, lock.Unlock(background))
+	harness.Must(t, reads.Unlock(background))
+	harness.Must(t, lock.Unlock(background))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/testmasters"
 	"github.com/redlock-go/redlock/leader"
@@ -141,27 +142,11 @@ func within(t *testing.T, most time.Duration, what string, state func() bool) ti
 	return time.Since(start)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func requireErr(t *testing.T, err error, want ...error) {
-	t.Helper()
-	for _, w := range want {
-		if !errors.Is(err, w) {
-			t.Fatalf("got error %v; want one that is %v", err, w)
-		}
-	}
-}
-
 // One leads at a time. One that resigns is followed at once, and stays out of the way for the pause; tokens grow.
 func TestResign(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		requireErr(t, newCandidate(t, d).Resign(background), leader.ErrNotLeading)
+		harness.RequireErr(t, newCandidate(t, d).Resign(background), leader.ErrNotLeading)
 		a := campaign(t, d, untilTheEnd, leader.WithPause(time.Minute))
 		within(t, time.Second, "a leads", a.IsLeader)
 		b := campaign(t, d, untilTheEnd)
@@ -169,30 +154,30 @@ func TestResign(t *testing.T) {
 		if !a.IsLeader() || b.IsLeader() || b.last() != 0 {
 			t.Errorf("a leads: %v, b: %v", a.IsLeader(), b.IsLeader())
 		}
-		requireErr(t, b.Resign(background), leader.ErrNotLeading)
+		harness.RequireErr(t, b.Resign(background), leader.ErrNotLeading)
 		first := a.last()
 		if token, leads := a.Token(); token != first || !leads {
 			t.Errorf("its token is %v, %v; want %v", token, leads, first)
 		}
 
-		must(t, a.Resign(background))
+		harness.Must(t, a.Resign(background))
 		a.says("elected; down: " + leader.ErrResigned.Error())
 		if _, leads := a.Token(); leads {
 			t.Error("it has a token yet")
 		}
-		requireErr(t, a.Resign(background), leader.ErrNotLeading) // in the pause
+		harness.RequireErr(t, a.Resign(background), leader.ErrNotLeading) // in the pause
 		took := within(t, time.Second, "b leads", b.IsLeader)
 		if took > 50*time.Millisecond || b.last() <= first {
 			t.Errorf("b leads %v after, with token %v after %v", took, b.last(), first)
 		}
 
-		must(t, b.Resign(background)) // nobody else campaigns: a pauses
+		harness.Must(t, b.Resign(background)) // nobody else campaigns: a pauses
 		took = within(t, time.Minute, "b leads again", b.IsLeader)
 		if took < leader.DefaultPause || took > leader.DefaultPause+100*time.Millisecond || a.IsLeader() {
 			t.Errorf("b leads again after %v", took)
 		}
 		time.Sleep(time.Minute)
-		must(t, b.Resign(background))
+		harness.Must(t, b.Resign(background))
 		within(t, time.Second, "a leads again", a.IsLeader)
 		if all := slices.Concat(a.terms()[:1], b.terms(), a.terms()[1:]); !slices.IsSorted(all) || len(all) != 4 {
 			t.Errorf("tokens %v", all)
@@ -222,7 +207,7 @@ func TestALostTerm(t *testing.T) {
 			m.Kill(false)
 		}
 		took := within(t, 2*ttl, "it knows", func() bool { return !a.IsLeader() })
-		requireErr(t, <-causes, redlock.ErrExpired)
+		harness.RequireErr(t, <-causes, redlock.ErrExpired)
 		if took > ttl {
 			t.Errorf("after %v; its ttl is %v", took, ttl)
 		}
@@ -231,7 +216,7 @@ func TestALostTerm(t *testing.T) {
 			t.Errorf("it was told %q", got)
 		}
 		for _, m := range d.Embedded[:2] {
-			must(t, m.Restart())
+			harness.Must(t, m.Restart())
 		}
 		within(t, 10*time.Second, "it leads again", a.IsLeader)
 		if a.last() <= first {
@@ -286,7 +271,7 @@ func TestAFunctionThatPanics(t *testing.T) {
 		if took := within(t, time.Second, "b leads", b.IsLeader); took > 50*time.Millisecond {
 			t.Errorf("b leads after %v", took)
 		}
-		must(t, b.Resign(background))
+		harness.Must(t, b.Resign(background))
 		a.run(untilTheEnd) // it may run again
 		within(t, time.Second, "a leads", a.IsLeader)
 	})
@@ -312,7 +297,7 @@ func TestAFunctionThatDoesNotReturn(t *testing.T) {
 		b := campaign(t, d, untilTheEnd)
 		short, cancel := context.WithTimeout(background, 7500*time.Millisecond)
 		defer cancel()
-		requireErr(t, a.Resign(short), context.DeadlineExceeded)
+		harness.RequireErr(t, a.Resign(short), context.DeadlineExceeded)
 		if got := a.Overdue(); got != 7500*time.Millisecond {
 			t.Errorf("overdue by %v", got)
 		}
@@ -326,7 +311,7 @@ func TestAFunctionThatDoesNotReturn(t *testing.T) {
 		if a.Overdue() != 0 {
 			t.Errorf("overdue by %v", a.Overdue())
 		}
-		must(t, b.Resign(background))
+		harness.Must(t, b.Resign(background))
 		within(t, 10*time.Second, "a leads", a.IsLeader)
 
 		// It lost the term: others lead meanwhile, and it does not campaign.
@@ -335,10 +320,10 @@ func TestAFunctionThatDoesNotReturn(t *testing.T) {
 		}
 		within(t, 2*ttl, "a knows", func() bool { return !a.IsLeader() })
 		for _, m := range d.Embedded[:2] {
-			must(t, m.Restart())
+			harness.Must(t, m.Restart())
 		}
 		within(t, 3*ttl, "b leads", b.IsLeader)
-		must(t, b.Resign(background))
+		harness.Must(t, b.Resign(background))
 		time.Sleep(time.Minute)
 		if a.IsLeader() || most.Load() != 1 {
 			t.Errorf("a leads: %v, calls at once: %d", a.IsLeader(), most.Load())
@@ -354,7 +339,7 @@ func TestTheEndOfTheContext(t *testing.T) {
 		retire := errors.New("retired")
 		over, cancel := context.WithCancel(background)
 		cancel()
-		requireErr(t, newCandidate(t, d).Run(over, untilTheEnd), context.Canceled)
+		harness.RequireErr(t, newCandidate(t, d).Run(over, untilTheEnd), context.Canceled)
 
 		a := campaign(t, d, func(ctx context.Context, _ fence.Token) error {
 			<-ctx.Done()
@@ -366,7 +351,7 @@ func TestTheEndOfTheContext(t *testing.T) {
 		time.Sleep(time.Second)
 		b.stop(retire)
 		<-b.ended
-		requireErr(t, b.err, context.Canceled, retire)
+		harness.RequireErr(t, b.err, context.Canceled, retire)
 		b.says("")
 
 		start := time.Now()
@@ -375,7 +360,7 @@ func TestTheEndOfTheContext(t *testing.T) {
 		if took := time.Since(start); took < time.Minute || took > time.Minute+time.Second {
 			t.Errorf("Run returned after %v", took)
 		}
-		requireErr(t, a.err, context.Canceled, retire)
+		harness.RequireErr(t, a.err, context.Canceled, retire)
 		if got := a.said(); !strings.HasSuffix(got, "overdue 32s; down: retired") {
 			t.Errorf("it was told %q", got)
 		}
@@ -402,14 +387,14 @@ func TestTheContextEndsAtTheElection(t *testing.T) {
 			cancel(retire)
 		}}))
 		e, err := leader.New(client, "role", leader.WithCallbacks(leader.Callbacks{Elected: func(fence.Token) { t.Error("it was elected") }}))
-		must(t, err)
-		requireErr(t, e.Run(ctx, untilTheEnd), context.Canceled, retire)
+		harness.Must(t, err)
+		harness.RequireErr(t, e.Run(ctx, untilTheEnd), context.Canceled, retire)
 		if acquired != 1 {
 			t.Errorf("the name was acquired %d times", acquired)
 		}
 		lock, err := d.Client(redlock.WithTTL(ttl)).TryLock(background, "role")
-		must(t, err)
-		must(t, lock.Unlock(background))
+		harness.Must(t, err)
+		harness.Must(t, lock.Unlock(background))
 	})
 }
 
@@ -421,13 +406,13 @@ func TestTheClientCloses(t *testing.T) {
 		b := campaign(t, d, untilTheEnd)
 		time.Sleep(time.Second)
 		for _, c := range []*candidate{b, a} {
-			must(t, c.client.Close())
+			harness.Must(t, c.client.Close())
 			<-c.ended
-			requireErr(t, c.err, redlock.ErrClosed)
+			harness.RequireErr(t, c.err, redlock.ErrClosed)
 		}
 		a.says("elected; down: " + redlock.ErrClosed.Error())
 		b.says("")
-		requireErr(t, newCandidate(t, d).run(untilTheEnd).Resign(background), leader.ErrNotLeading)
+		harness.RequireErr(t, newCandidate(t, d).run(untilTheEnd).Resign(background), leader.ErrNotLeading)
 	})
 }
 
@@ -436,14 +421,14 @@ func TestOneRunAtATime(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		a := campaign(t, d, nil) // it leads by its token
 		within(t, time.Second, "a leads", a.IsLeader)
-		requireErr(t, a.Run(background, untilTheEnd), leader.ErrRunning)
-		must(t, a.Resign(background))
+		harness.RequireErr(t, a.Run(background, untilTheEnd), leader.ErrRunning)
+		harness.Must(t, a.Resign(background))
 		within(t, time.Minute, "a leads again", a.IsLeader)
 		a.stop(nil)
 		<-a.ended
 		bounded, cancel := context.WithTimeout(background, time.Second)
 		defer cancel()
-		requireErr(t, a.Run(bounded, nil), context.DeadlineExceeded)
+		harness.RequireErr(t, a.Run(bounded, nil), context.DeadlineExceeded)
 		if n := len(a.terms()); n != 3 {
 			t.Errorf("it led %d times", n)
 		}
@@ -456,9 +441,9 @@ func TestWhoLeads(t *testing.T) {
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		asker := d.Client()
 		_, err := leader.Of(background, asker, "role")
-		requireErr(t, err, leader.ErrNoLeader)
+		harness.RequireErr(t, err, leader.ErrNoLeader)
 		_, err = leader.Of(background, asker, "")
-		requireErr(t, err, redlock.ErrBadOption)
+		harness.RequireErr(t, err, redlock.ErrBadOption)
 
 		var mu sync.Mutex
 		told := map[string][]string{}
@@ -478,8 +463,8 @@ func TestWhoLeads(t *testing.T) {
 		for n := range 2 {
 			name := fmt.Sprint("node-", n)
 			c := newCandidate(t, d, leader.WithCallbacks(leader.Callbacks{NewLeader: tell(name)}), leader.WithPoll(time.Second), leader.WithPause(time.Hour))
-			must(t, c.client.Ready(background))
-			must(t, c.client.SetName(name))
+			harness.Must(t, c.client.Ready(background))
+			harness.Must(t, c.client.SetName(name))
 			time.Sleep(time.Second) // the masters are told in the background
 			c.run(untilTheEnd)
 			candidates = append(candidates, c)
@@ -493,16 +478,16 @@ func TestWhoLeads(t *testing.T) {
 			all = append(all, fmt.Sprint("node-", n, " ", token))
 			for _, who := range candidates {
 				l, err := who.Leader(background)
-				must(t, err)
+				harness.Must(t, err)
 				if l.Name != fmt.Sprint("node-", n) || l.Token != token || l.Host == "" || l.Term == "" {
 					t.Errorf("node-%d leads, and the leader is %+v", n, l)
 				}
 			}
-			must(t, c.Resign(background))
+			harness.Must(t, c.Resign(background))
 			time.Sleep(10 * time.Second)
 		}
 		_, err = candidates[0].Leader(background)
-		requireErr(t, err, leader.ErrNoLeader)
+		harness.RequireErr(t, err, leader.ErrNoLeader)
 		mu.Lock()
 		for _, who := range []string{"asker", "node-0", "node-1"} {
 			if !slices.Equal(told[who], all) {
@@ -511,11 +496,11 @@ func TestWhoLeads(t *testing.T) {
 		}
 		mu.Unlock()
 		cancel()
-		requireErr(t, <-watched, context.Canceled)
-		requireErr(t, leader.Watch(background, asker, "", time.Second, nil), redlock.ErrBadOption)
-		must(t, asker.Close())
-		requireErr(t, leader.Watch(background, asker, "role", time.Second, nil), redlock.ErrClosed)
-		requireErr(t, asker.SetName("late"), redlock.ErrClosed)
+		harness.RequireErr(t, <-watched, context.Canceled)
+		harness.RequireErr(t, leader.Watch(background, asker, "", time.Second, nil), redlock.ErrBadOption)
+		harness.Must(t, asker.Close())
+		harness.RequireErr(t, leader.Watch(background, asker, "role", time.Second, nil), redlock.ErrClosed)
+		harness.RequireErr(t, asker.SetName("late"), redlock.ErrClosed)
 	})
 }
 
@@ -537,17 +522,17 @@ func TestBadInput(t *testing.T) {
 			"invalid slots 2: ":            {"role", leader.WithLock(redlock.WithSlots(2))},
 		} {
 			_, err := leader.New(client, bad.name, bad.opt)
-			requireErr(t, err, redlock.ErrBadOption)
+			harness.RequireErr(t, err, redlock.ErrBadOption)
 			if !strings.Contains(err.Error(), field) {
 				t.Errorf("%v; want %q in it", err, field)
 			}
 		}
-		requireErr(t, leader.Watch(background, client, "role", 0, nil), redlock.ErrBadOption)
+		harness.RequireErr(t, leader.Watch(background, client, "role", 0, nil), redlock.ErrBadOption)
 		_, err := leader.New(client, strings.Repeat("x", limits.MaxNameLen), leader.WithPoll(leader.MinPoll), leader.WithPause(0))
-		must(t, err) // these are the bounds
+		harness.Must(t, err) // these are the bounds
 		over, cancel := context.WithCancel(background)
 		cancel()
-		requireErr(t, leader.Watch(over, client, "role", leader.MinPoll, nil), context.Canceled)
+		harness.RequireErr(t, leader.Watch(over, client, "role", leader.MinPoll, nil), context.Canceled)
 		_, err = leader.New(client, "", nil, leader.WithPoll(0))
 		for _, field := range []string{"invalid options[0] ", "invalid name ", "invalid poll "} {
 			if err == nil || !strings.Contains(err.Error(), field) {
@@ -555,11 +540,11 @@ func TestBadInput(t *testing.T) {
 			}
 		}
 		_, err = leader.New(d.Client(redlock.WithSlots(2)), "role")
-		requireErr(t, err, redlock.ErrBadOption)
+		harness.RequireErr(t, err, redlock.ErrBadOption)
 		e, err := leader.New(d.Client(redlock.WithMaxTTL(2*time.Minute)), "role") // more than the deployment allows
-		must(t, err)
-		requireErr(t, e.Run(background, untilTheEnd), redlock.ErrBadOption)
-		requireErr(t, client.SetName(strings.Repeat("x", 257)), redlock.ErrBadOption)
+		harness.Must(t, err)
+		harness.RequireErr(t, e.Run(background, untilTheEnd), redlock.ErrBadOption)
+		harness.RequireErr(t, client.SetName(strings.Repeat("x", 257)), redlock.ErrBadOption)
 	})
 }
 
@@ -571,7 +556,7 @@ func TestABoundedCampaign(t *testing.T) {
 		within(t, time.Second, "a leads", a.IsLeader)
 		b := campaign(t, d, untilTheEnd, leader.WithPause(0), leader.WithLock(redlock.WithWait(0)))
 		time.Sleep(10 * time.Second)
-		must(t, a.Resign(background))
+		harness.Must(t, a.Resign(background))
 		within(t, time.Second, "b leads", b.IsLeader)
 	})
 }

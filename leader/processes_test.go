@@ -12,6 +12,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testmasters"
 	"github.com/redlock-go/redlock/leader"
@@ -58,14 +59,14 @@ func newProcess(t *testing.T, urls []string) *process {
 	p.Env = append(os.Environ(), candidateEnv+"="+strings.Join(urls, ","))
 	p.Stderr = os.Stderr
 	in, err := p.StdinPipe()
-	must(t, err)
+	harness.Must(t, err)
 	out, err := p.StdoutPipe()
-	must(t, err)
-	must(t, p.Start())
+	harness.Must(t, err)
+	harness.Must(t, p.Start())
 	t.Cleanup(func() { _ = p.Process.Kill(); _ = p.Wait() })
 	p.say = func() {
 		_, err := fmt.Fprintln(in)
-		must(t, err)
+		harness.Must(t, err)
 	}
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -114,13 +115,13 @@ func TestLeadersThatGo(t *testing.T) {
 	}
 
 	killed := newProcess(t, d.URLs())
-	must(t, redisproc.Freeze(stopped.Process))
+	harness.Must(t, redisproc.Freeze(stopped.Process))
 	third := killed.token(t)
-	must(t, redisproc.Thaw(stopped.Process))
+	harness.Must(t, redisproc.Thaw(stopped.Process))
 	if got := stopped.line(t); got != "down: redlock: lease expired" && got != "down: redlock: lock lost" {
 		t.Errorf("who was stopped says %q", got)
 	}
-	must(t, killed.Process.Kill())
+	harness.Must(t, killed.Process.Kill())
 	fourth := stopped.token(t) // it campaigned at once
 	if first >= second || second >= third || third >= fourth {
 		t.Errorf("tokens %v, %v, %v, %v", first, second, third, fourth)

@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testhook"
 )
@@ -22,13 +23,6 @@ func (d *Deployment) on(i int) *redis.Client {
 	r := redis.NewClient(d.masters[i].Options())
 	d.t.Cleanup(func() { _ = r.Close() })
 	return r
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Whichever master has the highest counter, a rival's token is above that, with room for what is granted at the
@@ -46,7 +40,7 @@ func TestTokenOfARivalIsAboveAllCounters(t *testing.T) {
 					step *= 2
 				}
 				n, err := d.on(i).IncrBy(t.Context(), keys.Fence, step).Result()
-				must(t, err)
+				harness.Must(t, err)
 				most = max(most, fence.Token(n))
 			}
 			rival := d.Steal("job")
@@ -75,12 +69,12 @@ func TestVerbsWaitForWhatIsUnderWay(t *testing.T) {
 				d := New(t, Masters(3))
 				c, away := d.clientWithAWay(2)
 				first, err := c.TryLock(t.Context(), "job")
-				must(t, err)
-				must(t, first.Unlock(t.Context()))
+				harness.Must(t, err)
+				harness.Must(t, first.Unlock(t.Context()))
 				d.settle()
 				away <- struct{}{}
 				lock, err := c.TryLock(t.Context(), "job")
-				must(t, err)
+				harness.Must(t, err)
 				done := make(chan struct{})
 				go func() {
 					defer close(done)

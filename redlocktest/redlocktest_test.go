@@ -12,21 +12,15 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/redlocktest"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func mustLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
 	lock, err := c.Lock(t.Context(), name, append(opts, redlock.WithWait(30*time.Second))...)
-	must(t, err)
+	harness.Must(t, err)
 	return lock
 }
 
@@ -64,7 +58,7 @@ func waiting(t *testing.T, d *redlocktest.Deployment, name string) <-chan *redlo
 	<-inLine
 	for { // it asks again with its ticket, and for all queues
 		in, err := admin.Inspect(t.Context(), c, name)
-		must(t, err)
+		harness.Must(t, err)
 		if in.Quorum.Waiting > 0 {
 			return got
 		}
@@ -102,7 +96,7 @@ func TestExpire(t *testing.T) {
 		if next.Token() <= lock.Token() {
 			t.Errorf("token %v after %v", next.Token(), lock.Token())
 		}
-		must(t, next.Unlock(t.Context()))
+		harness.Must(t, next.Unlock(t.Context()))
 	})
 }
 
@@ -110,10 +104,10 @@ func TestExpireWithoutWaiters(t *testing.T) {
 	inBothTimes(t, func(t *testing.T) {
 		d := redlocktest.New(t, redlocktest.Masters(3), redlocktest.Prefix("app"))
 		reader, err := d.Client().RLock(t.Context(), "read")
-		must(t, err)
+		harness.Must(t, err)
 		slot := mustLock(t, d.Client(), "slots", redlock.WithSlots(2))
 		set, err := d.Client().LockAll(t.Context(), []string{"a", "b"})
-		must(t, err)
+		harness.Must(t, err)
 		d.Kill(1) // its data is there when it is back
 		for _, held := range []struct {
 			name string
@@ -125,7 +119,7 @@ func TestExpireWithoutWaiters(t *testing.T) {
 		d.Start(1)
 		c := d.Client()
 		for _, name := range []string{"read", "a", "b"} {
-			must(t, mustLock(t, c, name).Unlock(t.Context()))
+			harness.Must(t, mustLock(t, c, name).Unlock(t.Context()))
 		}
 	})
 }
@@ -145,7 +139,7 @@ func TestStealBeforeWaiters(t *testing.T) {
 		if rival.Token() <= lock.Token() || next.Token() <= rival.Token() {
 			t.Errorf("tokens %v, the rival's %v, and %v", lock.Token(), rival.Token(), next.Token())
 		}
-		must(t, next.Unlock(t.Context()))
+		harness.Must(t, next.Unlock(t.Context()))
 	})
 }
 
@@ -161,7 +155,7 @@ func TestStealWhatIsFree(t *testing.T) {
 			t.Errorf("the rival's token is %v, %v", verdict, err)
 		}
 		rival.Unlock()
-		must(t, mustLock(t, c, "job").Unlock(t.Context()))
+		harness.Must(t, mustLock(t, c, "job").Unlock(t.Context()))
 	})
 }
 
@@ -172,11 +166,11 @@ func TestRivalDies(t *testing.T) {
 		d.Steal("job")
 		began := time.Now()
 		lock, err := d.Client(redlock.WithTTL(9*time.Minute)).Lock(t.Context(), "job")
-		must(t, err)
+		harness.Must(t, err)
 		if took := time.Since(began); took < 10*time.Minute || took > 11*time.Minute {
 			t.Errorf("free after %v", took)
 		}
-		must(t, lock.Unlock(t.Context()))
+		harness.Must(t, lock.Unlock(t.Context()))
 	})
 }
 
@@ -189,7 +183,7 @@ func TestURLs(t *testing.T) {
 	program, err := redlock.Open(d.URLs(), redlock.WithTTL(ttl), redlock.WithObserver(redlock.Observer{
 		Renewed: func(context.Context, redlock.Renewal) { renewed <- struct{}{} },
 	}))
-	must(t, err)
+	harness.Must(t, err)
 	defer program.Close()
 	own, theirs := voting(t, program, 3), voting(t, d.Client(), 3)
 	if len(own) != 3 || !slices.Equal(own, theirs) {
@@ -221,7 +215,7 @@ func voting(t *testing.T, c *redlock.Client, want int) (are []string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(are) != want; {
 		m, err := admin.Members(t.Context(), c)
-		must(t, err)
+		harness.Must(t, err)
 		are = nil
 		for _, member := range m.Members {
 			if member.State == admin.MemberVoting && member.Err == nil && member.Master != "" {
@@ -241,7 +235,7 @@ func TestWipe(t *testing.T) {
 		began := time.Now()
 		for votes := 0; votes < 3; time.Sleep(time.Second) {
 			m, err := admin.Members(t.Context(), c)
-			must(t, err)
+			harness.Must(t, err)
 			votes = 0
 			for _, member := range m.Members {
 				if member.State == admin.MemberVoting && member.Err == nil && member.Master != "" {
@@ -255,7 +249,7 @@ func TestWipe(t *testing.T) {
 		if took := time.Since(began); took < limits.DefaultMaxTTL {
 			t.Errorf("it voted after %v", took)
 		}
-		must(t, lock.Unlock(t.Context()))
+		harness.Must(t, lock.Unlock(t.Context()))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testpki"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -35,8 +36,8 @@ func masterWith(t *testing.T, cfg redisproc.Config) *redisproc.Server {
 	t.Helper()
 	s, err := redisproc.Start(cfg)
 	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Stop()) })
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, s.Stop()) })
 	return s
 }
 
@@ -44,7 +45,7 @@ func masterWith(t *testing.T, cfg redisproc.Config) *redisproc.Server {
 func unusedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	harness.Must(t, err)
 	defer l.Close()
 	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
 }
@@ -52,8 +53,8 @@ func unusedPort(t *testing.T) string {
 func writeFile(t *testing.T, text string, mode os.FileMode) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, []byte(text), 0o600))
-	must(t, os.Chmod(file, mode))
+	harness.Must(t, os.WriteFile(file, []byte(text), 0o600))
+	harness.Must(t, os.Chmod(file, mode))
 	return file
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 func TestBench(t *testing.T) {
@@ -17,7 +19,7 @@ func TestBench(t *testing.T) {
 	r := redlockEnds(t, "bench", mastersFlag(masters), "--workers=4", "--duration=1s", "--json")
 	r.wants(t, exitOK)
 	var report benchReport
-	must(t, json.Unmarshal([]byte(r.stdout), &report))
+	harness.Must(t, json.Unmarshal([]byte(r.stdout), &report))
 	for _, p := range []*benchPart{report.Uncontended, report.Throughput, report.HandOver} {
 		if p.Acquisitions == 0 || p.PerSecond <= 0 || p.Acquire.P50 <= 0 || p.Acquire.P99 < p.Acquire.P50 || p.Release.P50 <= 0 {
 			t.Errorf("figures are missing: %+v", p)
@@ -35,7 +37,7 @@ func TestBench(t *testing.T) {
 		c := redis.NewClient(&redis.Options{Addr: s.Addr()})
 		defer c.Close()
 		keys, err := c.Keys(t.Context(), "*"+benchPrefix+"*").Result()
-		must(t, err)
+		harness.Must(t, err)
 		for _, key := range keys {
 			if kind := c.Type(t.Context(), key).Val(); kind == "string" {
 				t.Errorf("%s has %s yet", s.Addr(), key)
@@ -54,9 +56,9 @@ func TestBenchEnds(t *testing.T) {
 	bench := start(t, command(t, "bench", mastersFlag(masters), "--duration=1m"))
 	c := redis.NewClient(&redis.Options{Addr: masters[0].Addr()})
 	defer c.Close()
-	eventually(t, "it locks", func() bool {
+	harness.Eventually(t, "it locks", func() bool {
 		keys, err := c.Keys(t.Context(), "*"+benchPrefix+"*").Result()
-		must(t, err)
+		harness.Must(t, err)
 		return len(keys) > 0
 	})
 	bench.signal(syscall.SIGTERM)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // complete returns what the script of a shell makes of a line whose words are given; the
@@ -37,14 +39,14 @@ func TestBashCompletion(t *testing.T) {
 	t.Parallel()
 	script := scriptFor(t, "bash")
 	out, err := exec.CommandContext(t.Context(), "bash", "--norc", "-c", "source "+script+"; complete -p redlock").Output()
-	must(t, err)
+	harness.Must(t, err)
 	if got := strings.TrimSpace(string(out)); got != "complete -F _redlock redlock" {
 		t.Errorf("complete -p: %q", got)
 	}
 	file := writeFile(t, "", 0o600)
 	dir, base := filepath.Split(file)
 	two := filepath.Join(dir, "two words")
-	must(t, os.WriteFile(two, nil, 0o600))
+	harness.Must(t, os.WriteFile(two, nil, 0o600))
 	for _, c := range []struct {
 		line string // words, with spaces between them
 		want []string
@@ -95,7 +97,7 @@ func TestZshCompletion(t *testing.T) {
 	script := scriptFor(t, "zsh")
 	test := `autoload -U compinit; compinit -u -D; source $1; print $_comps[redlock]`
 	out, err := exec.CommandContext(t.Context(), "zsh", "-f", "-c", test, "zsh", script).CombinedOutput()
-	must(t, err)
+	harness.Must(t, err)
 	if !strings.Contains(string(out), "_redlock") {
 		t.Errorf("got %s", out)
 	}
@@ -115,7 +117,7 @@ func TestFishCompletion(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]", script, line)
 		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 		out, err := cmd.Output()
-		must(t, err)
+		harness.Must(t, err)
 		var got []string
 		for l := range strings.Lines(string(out)) {
 			word, _, _ := strings.Cut(strings.TrimSpace(l), "\t")

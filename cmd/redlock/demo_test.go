@@ -19,6 +19,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
@@ -285,7 +286,7 @@ func TestDemo(t *testing.T) {
 			r := redlockEnds(t, args...)
 			r.wants(t, exitOK)
 			var v verdict
-			must(t, json.Unmarshal([]byte(r.stdout), &v))
+			harness.Must(t, json.Unmarshal([]byte(r.stdout), &v))
 			if r.stderr != "" || !v.OK || v.Masters != kind || v.Seed != 42 || v.TookMS < 4000 ||
 				v.MastersKilled == 0 || v.MastersFrozen == 0 || v.HoldersPaused == 0 || v.StaleRefused == 0 ||
 				v.Tokens < v.IncrementsDone || v.UnfencedLost == 0 || v.LongestWaitMS < demoTTL.Milliseconds() {
@@ -317,7 +318,7 @@ func TestDemoReport(t *testing.T) {
 	r := redlockEnds(t, "demo", "--duration=4s", "--seed=7", "--json", "--report", file)
 	r.wants(t, exitOK)
 	text, err := os.ReadFile(file)
-	must(t, err)
+	harness.Must(t, err)
 	for _, want := range []string{
 		"No violation", "redlock demo --seed 7 --duration 4s", `"name":"m5"`, `"name":"worker 5"`, `"kind":"waiting"`, `"kind":"holding"`, `"kind":"leaving"`,
 		`"kind":"down"`, `"kind":"frozen"`, `"kind":"stopped"`, `"kind":"wrong"`, `"kind":"refused"`, `"kind":"unfenced"`, `"kind":"wrote"`, `"text":"kill m`,
@@ -327,7 +328,7 @@ func TestDemoReport(t *testing.T) {
 		}
 	}
 	var v verdict
-	must(t, json.Unmarshal([]byte(r.stdout), &v))
+	harness.Must(t, json.Unmarshal([]byte(r.stdout), &v))
 	if n := bytes.Count(text, []byte(`"kind":"refused"`)); n != v.StaleRefused {
 		t.Errorf("%d refused writes in the report, %d in the verdict", n, v.StaleRefused)
 	}

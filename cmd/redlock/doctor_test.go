@@ -13,6 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testpki"
@@ -244,13 +245,13 @@ func TestDoctor(t *testing.T) {
 	cluster := with(map[string]string{"cluster-enabled": "yes"})
 	replica := with(map[string]string{"replicaof": "127.0.0.1 " + fmt.Sprint(durable.Port())})
 	hung, down := with(nil), with(nil)
-	must(t, hung.Pause())
+	harness.Must(t, hung.Pause())
 	down.Kill()
 	c := redis.NewClient(&redis.Options{Addr: durable.Addr()})
 	defer c.Close()
-	eventually(t, "the replica is connected", func() bool {
+	harness.Eventually(t, "the replica is connected", func() bool {
 		info, err := c.Info(t.Context(), "replication").Result()
-		must(t, err)
+		harness.Must(t, err)
 		return strings.Contains(info, "connected_slaves:1")
 	})
 
@@ -277,7 +278,7 @@ func TestDoctor(t *testing.T) {
 	d.has(t, "", "number", "ok", "9 masters")
 	d.has(t, "", "versions", "ok", "")
 	keys, err := c.Keys(t.Context(), "*doctor*").Result()
-	must(t, err)
+	harness.Must(t, err)
 	if len(keys) > 0 {
 		t.Errorf("it left %q", keys)
 	}
@@ -364,7 +365,7 @@ func doctorTriesRights(t *testing.T, program string) {
 				words = append(words, rule)
 			}
 		}
-		must(t, c.Do(t.Context(), words...).Err())
+		harness.Must(t, c.Do(t.Context(), words...).Err())
 	}
 	for user, want := range map[string][]string{
 		"all":      {"ok", ""},
@@ -391,7 +392,7 @@ func doctorTriesRights(t *testing.T, program string) {
 		}
 		d.has(t, s.Addr(), "rights", want[0], want[1])
 	}
-	eventually(t, "it leaves nothing", func() bool { return len(c.Keys(t.Context(), "*doctor*").Val()) == 0 })
+	harness.Eventually(t, "it leaves nothing", func() bool { return len(c.Keys(t.Context(), "*doctor*").Val()) == 0 })
 }
 
 // A command that the server does not have is found, also before there is a deployment.
@@ -420,14 +421,14 @@ func TestDoctorLooksAtTheDefaultUser(t *testing.T) {
 			for rule := range strings.FieldsSeq(rules) {
 				words = append(words, rule)
 			}
-			must(t, c.Do(t.Context(), "ACL", "SETUSER", "all", "on", ">p", "~*", "&*", "+@all").Err())
-			must(t, c.Do(t.Context(), words...).Err())
+			harness.Must(t, c.Do(t.Context(), "ACL", "SETUSER", "all", "on", ">p", "~*", "&*", "+@all").Err())
+			harness.Must(t, c.Do(t.Context(), words...).Err())
 			all := redis.NewClient(&redis.Options{Addr: s.Addr(), Protocol: protocol, Username: "all", Password: "p"})
 			defer all.Close()
 			if got := readLoads(t.Context(), all); got != want {
 				t.Errorf("RESP%d, %s: %v, want %v", protocol, rules, got, want)
 			}
-			must(t, all.Do(t.Context(), "ACL", "SETUSER", "default", "~*", "&*", "+@all").Err())
+			harness.Must(t, all.Do(t.Context(), "ACL", "SETUSER", "default", "~*", "&*", "+@all").Err())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/redlock-go/redlock/internal/documents"
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // Every redlock command in a document is one of ours, with our flags. One that stands alone, with no placeholder in it, is parsed
@@ -17,7 +18,7 @@ import (
 func TestCommandsInDocuments(t *testing.T) {
 	t.Parallel()
 	all, err := documents.All("../..")
-	must(t, err)
+	harness.Must(t, err)
 	named, whole := 0, 0
 	for _, d := range all {
 		for _, c := range d.Commands() {

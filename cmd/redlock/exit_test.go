@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // The statuses of redlock's own can be chosen.
@@ -62,13 +64,13 @@ func TestOwnStatuses(t *testing.T) {
 		for _, s := range masters {
 			c := redis.NewClient(&redis.Options{Addr: s.Addr()})
 			defer c.Close()
-			eventually(t, "it is held there", func() bool {
+			harness.Eventually(t, "it is held there", func() bool {
 				keys, err := c.Keys(t.Context(), "*:lock:a").Result()
-				must(t, err)
+				harness.Must(t, err)
 				return len(keys) == 1 && c.Del(t.Context(), keys...).Val() == 1
 			})
 		}
-		must(t, os.WriteFile(done, nil, 0o600))
+		harness.Must(t, os.WriteFile(done, nil, 0o600))
 		if status := run.status(); status != 9 {
 			t.Errorf("status %d, want 9", status)
 		}
@@ -79,7 +81,7 @@ func TestOwnStatuses(t *testing.T) {
 func TestDoctorPrintsEachAsItEnds(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
-	must(t, masters[1].Pause())
+	harness.Must(t, masters[1].Pause())
 	run := start(t, command(t, "doctor", mastersFlag(masters)))
 	run.line(masters[0].Addr())
 	run.line("reach: it answers")

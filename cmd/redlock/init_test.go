@@ -10,6 +10,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -45,7 +46,7 @@ func onBlankMasters(t *testing.T, n int, test func(t *testing.T, servers []serve
 		var servers []server
 		for range n {
 			s, err := embedded.NewListening("127.0.0.1:0")
-			must(t, err)
+			harness.Must(t, err)
 			t.Cleanup(s.Close)
 			servers = append(servers, server{s.Addr(), func() { s.Kill(true) }, s.Restart})
 		}
@@ -85,7 +86,7 @@ func tokenOf(t *testing.T, flags ...string) fence.Token {
 	r := redlockEnds(t, append(append([]string{"run", "--name=a"}, flags...), "--", "sh", "-c", "echo $REDLOCK_TOKEN")...)
 	r.wants(t, exitOK)
 	token, err := fence.Parse(strings.TrimSpace(r.stdout))
-	must(t, err)
+	harness.Must(t, err)
 	return token
 }
 
@@ -274,7 +275,7 @@ func TestInitNeedsAllMasters(t *testing.T) {
 			r.wants(t, exitUnavailable)
 			says(t, "init", r.stderr, "redlock: not done: ", servers[1].addr, "run it again when all masters answer")
 		}
-		must(t, servers[1].restart())
+		harness.Must(t, servers[1].restart())
 		initialise(t, masters)
 	})
 }
@@ -311,13 +312,13 @@ func claim(t *testing.T, servers []server, deployment string) {
 	first := redis.NewClient(&redis.Options{Addr: servers[0].addr})
 	defer first.Close()
 	info, err := first.InfoMap(t.Context(), "server").Result()
-	must(t, err)
+	harness.Must(t, err)
 	var names []string
 	for _, s := range servers {
 		names = append(names, s.addr)
 	}
 	slices.Sort(names)
-	must(t, first.HSet(t.Context(), limits.DefaultPrefix+":member", "deployment", deployment, "id", "11111111-1111-4111-8111-111111111111",
+	harness.Must(t, first.HSet(t.Context(), limits.DefaultPrefix+":member", "deployment", deployment, "id", "11111111-1111-4111-8111-111111111111",
 		"run", info["Server"]["run_id"], "durable", "no", "claim", strings.Join(names, "\n"), "claimed", "0000000001."+deployment).Err())
 }
 
@@ -359,9 +360,9 @@ func TestForceAfterTheLossOfAMajority(t *testing.T) {
 		before := tokenOf(t, masters)
 		for _, s := range servers[:2] {
 			s.kill()
-			must(t, s.restart())
+			harness.Must(t, s.restart())
 		}
-		eventually(t, "run says that a majority lost its data", func() bool {
+		harness.Eventually(t, "run says that a majority lost its data", func() bool {
 			r := redlockEnds(t, "run", masters, "--name=a", "--wait=0", "--", "true")
 			r.wants(t, exitUnavailable)
 			return strings.Contains(r.stderr, "a majority of its members lost its data: see `redlock help init`")

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -63,7 +64,7 @@ func TestCommandOfAnotherUser(t *testing.T) {
 		t.Errorf("endBy = %d, %v", status, killed)
 	}
 	c.kill = func(int, syscall.Signal) error { return syscall.ESRCH }
-	must(t, c.signal(syscall.SIGTERM))
+	harness.Must(t, c.signal(syscall.SIGTERM))
 }
 
 // A stopped command goes on with the SIGTERM, and not before it.
@@ -147,7 +148,7 @@ func TestRivalComesAfterTheEnd(t *testing.T) {
 	rivalLock(t, masters, "job")
 	got := time.Now()
 	text, err := os.ReadFile(beat)
-	must(t, err)
+	harness.Must(t, err)
 	last := time.Unix(0, int64(number(t, strings.TrimSpace(string(text)))))
 	if !last.Before(got) {
 		t.Errorf("the command was alive at %v, the rival had the lock at %v", last, got)
@@ -156,7 +157,7 @@ func TestRivalComesAfterTheEnd(t *testing.T) {
 		t.Errorf("status %d, want %d", status, exitLost)
 	}
 	text, err = os.ReadFile(beat)
-	must(t, err)
+	harness.Must(t, err)
 	if after := time.Unix(0, int64(number(t, strings.TrimSpace(string(text))))); !after.Equal(last) {
 		t.Errorf("the command wrote at %v, the rival had the lock at %v", after, got)
 	}
@@ -188,7 +189,7 @@ func TestLostWhileTheCommandIsStopped(t *testing.T) {
 	masters := realMasters(t, 3)
 	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=1s", "--grace=20s", "--",
 		"sh", "-c", "trap 'exit 5' TERM; echo ready $$; while :; do sleep 0.02; done"))
-	must(t, syscall.Kill(-number(t, run.line("ready")), syscall.SIGSTOP))
+	harness.Must(t, syscall.Kill(-number(t, run.line("ready")), syscall.SIGSTOP))
 	freeze(t, masters[:2])
 	if line := run.line("was lost while the command ran"); !strings.Contains(line, "it stopped at SIGTERM, its status was 5") {
 		t.Errorf("it says %q", line)
@@ -259,7 +260,7 @@ func unlockByForce(t *testing.T, servers []*redisproc.Server, name string) {
 func freeze(t *testing.T, servers []*redisproc.Server) {
 	t.Helper()
 	for _, s := range servers {
-		must(t, s.Pause())
+		harness.Must(t, s.Pause())
 	}
 }
 
@@ -267,15 +268,15 @@ func freeze(t *testing.T, servers []*redisproc.Server) {
 func take(t *testing.T, servers []*redisproc.Server, name string) {
 	t.Helper()
 	c := rival(t, servers)
-	eventually(t, "a rival has the lock", func() bool {
+	harness.Eventually(t, "a rival has the lock", func() bool {
 		for _, s := range servers {
 			r := redis.NewClient(&redis.Options{Addr: s.Addr()})
 			keys, err := r.Keys(context.Background(), "*:lock:"+name).Result()
-			must(t, err)
+			harness.Must(t, err)
 			if len(keys) > 0 {
-				must(t, r.Del(context.Background(), keys...).Err())
+				harness.Must(t, r.Del(context.Background(), keys...).Err())
 			}
-			must(t, r.Close())
+			harness.Must(t, r.Close())
 		}
 		_, err := c.TryLock(t.Context(), name, redlock.WithTTL(20*time.Second))
 		return err == nil
@@ -285,7 +286,7 @@ func take(t *testing.T, servers []*redisproc.Server, name string) {
 func number(t *testing.T, text string) int {
 	t.Helper()
 	n, err := strconv.Atoi(text)
-	must(t, err)
+	harness.Must(t, err)
 	return n
 }
 
@@ -310,11 +311,11 @@ func processState(pid int) string {
 func childOf(t *testing.T, pid int) int {
 	t.Helper()
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	must(t, err)
+	harness.Must(t, err)
 	var children []string
 	for _, f := range tasks {
 		text, err := os.ReadFile(f)
-		must(t, err)
+		harness.Must(t, err)
 		children = append(children, strings.Fields(string(text))...)
 	}
 	if len(children) != 1 {

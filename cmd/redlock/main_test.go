@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testskip"
 )
@@ -87,9 +88,9 @@ type running struct {
 func start(t *testing.T, cmd *exec.Cmd) *running {
 	t.Helper()
 	r, w, err := os.Pipe()
-	must(t, err)
+	harness.Must(t, err)
 	cmd.Stdout, cmd.Stderr = w, w
-	must(t, cmd.Start())
+	harness.Must(t, cmd.Start())
 	w.Close()
 	run := &running{t: t, cmd: cmd, lines: make(chan string, 1000)}
 	go func() {
@@ -124,7 +125,7 @@ func (r *running) line(text string) string {
 
 func (r *running) signal(s syscall.Signal) {
 	r.t.Helper()
-	must(r.t, r.cmd.Process.Signal(s))
+	harness.Must(r.t, r.cmd.Process.Signal(s))
 }
 
 // status waits for the end.
@@ -141,7 +142,7 @@ func (r *running) status() int {
 func realMasters(t *testing.T, n int) []*redisproc.Server {
 	t.Helper()
 	servers := blankMasters(t, n)
-	must(t, found(rival(t, servers)))
+	harness.Must(t, found(rival(t, servers)))
 	return servers
 }
 
@@ -150,10 +151,10 @@ func blankMasters(t *testing.T, n int) []*redisproc.Server {
 	t.Helper()
 	servers, err := redisproc.StartN(n, redisproc.Config{})
 	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() {
 		for _, s := range servers {
-			must(t, s.Stop())
+			harness.Must(t, s.Stop())
 		}
 	})
 	return servers
@@ -176,7 +177,7 @@ func mastersFlag(servers []*redisproc.Server) string {
 func rival(t *testing.T, servers []*redisproc.Server, opts ...redlock.Option) *redlock.Client {
 	t.Helper()
 	c, err := redlock.Open(urls(servers), opts...)
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -184,25 +185,8 @@ func rival(t *testing.T, servers []*redisproc.Server, opts ...redlock.Option) *r
 func rivalLock(t *testing.T, servers []*redisproc.Server, name string) *redlock.Lock {
 	t.Helper()
 	lock, err := rival(t, servers).Lock(t.Context(), name, redlock.WithWait(deadline))
-	must(t, err)
+	harness.Must(t, err)
 	return lock
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// eventually polls what can only be looked at.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(deadline); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("not so after %v: %s", deadline, what)
-		}
-	}
 }
 
 func TestTopLevel(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
@@ -34,7 +35,7 @@ func table(t *testing.T, masters, what string, wanted func(membershipJSON) bool)
 	t.Helper()
 	var m membershipJSON
 	var err error
-	eventually(t, what, func() bool {
+	harness.Eventually(t, what, func() bool {
 		m, err = deploymentOf(t, masters)
 		return err == nil && wanted(m)
 	})
@@ -61,7 +62,7 @@ func TestMembersJSON(t *testing.T) {
 		},
 		Others: []admin.OtherMaster{{Master: "c:1", State: "new"}},
 	}))
-	must(t, err)
+	harness.Must(t, err)
 	const want = `{"deployment":"d","version":7,"maxTtlMillis":2000,"drift":0.01,"need":2,"unfinished":true,` +
 		`"members":[{"address":"a:1","state":"new","master":"b:1","id":"i","leftMillis":1500,"error":""},` +
 		`{"address":"a:2","state":"voting","master":"","id":"","leftMillis":0,"error":"two; lines"}],` +
@@ -70,7 +71,7 @@ func TestMembersJSON(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 	empty, err := json.Marshal(jsonOf(admin.Membership{}))
-	must(t, err)
+	harness.Must(t, err)
 	says(t, "an empty one", string(empty), `"members":[]`, `"others":[]`)
 	help := (*membersConfig)(nil).Help()
 	for _, name := range []string{"deployment", "version", "maxTtlMillis", "drift", "need", "unfinished", "members", "others", "address", "state", "master", "id", "leftMillis", "error"} {
@@ -120,7 +121,7 @@ A change was begun, and is not known to be made. Any client that runs finishes i
 func mayGoOn(t *testing.T, members, want string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/OPERATIONS.md")
-	must(t, err)
+	harness.Must(t, err)
 	_, after, _ := strings.Cut(string(text), "redlock members --json | jq -se '")
 	filter, _, found := strings.Cut(after, "'")
 	if !found {
@@ -252,7 +253,7 @@ func TestChangeOfAMemberThatDoesNotVote(t *testing.T) {
 		if r.stdout != "" {
 			t.Errorf("it says %q", r.stdout)
 		}
-		must(t, first.restart()) // and is empty
+		harness.Must(t, first.restart()) // and is empty
 		for _, args := range [][]string{{"resume", first.addr}, {"add", first.url()}} {
 			r := change(exitNoVote, append(args, "--json")...)
 			says(t, "of an empty member, "+args[0], r.stderr, "redlock: "+first.addr+" is a member, but ")
@@ -312,14 +313,14 @@ func TestReplaceUnderALock(t *testing.T) {
 	initialise(t, three, "--max-ttl=5s")
 	cmd := command(t, "run", all, "--name=held", "--ttl=4s", "--grace=0s", "--", "sh", "-c", "echo held; read x; exit 3")
 	stdin, err := cmd.StdinPipe()
-	must(t, err)
+	harness.Must(t, err)
 	holder := start(t, cmd)
 	holder.line("held")
 	redlockEnds(t, "members", "replace", three, servers[0].addr, servers[3].url()).wants(t, exitOK)
 	r := redlockEnds(t, "run", flagOf(servers[1:]...), "--name=held", "--ttl=4s", "--grace=0s", "--wait=0", "--", "true")
 	r.wants(t, exitHeld)
 	says(t, "a rival", r.stderr, fmt.Sprintf("held by process %d on ", cmd.Process.Pid))
-	must(t, stdin.Close())
+	harness.Must(t, stdin.Close())
 	if status := holder.status(); status != 3 {
 		t.Errorf("status %d: the lock was to be held all the time", status)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // fullDisk runs redlock with a stdout that takes nothing.
@@ -16,7 +18,7 @@ func fullDisk(t *testing.T, args ...string) result {
 	if os.IsNotExist(err) {
 		t.Skip("this system has no /dev/full")
 	}
-	must(t, err)
+	harness.Must(t, err)
 	defer full.Close()
 	cmd := command(t, args...)
 	var stderr bytes.Buffer
@@ -66,12 +68,12 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 
 	// A reader that has enough ends the command as it ends any other.
 	read, write, err := os.Pipe()
-	must(t, err)
-	must(t, read.Close())
+	harness.Must(t, err)
+	harness.Must(t, read.Close())
 	cmd := command(t, "help")
 	cmd.Stdout = write
 	_ = cmd.Run() // its status tells
-	must(t, write.Close())
+	harness.Must(t, write.Close())
 	if s := cmd.ProcessState.Sys().(syscall.WaitStatus); !s.Signaled() || s.Signal() != syscall.SIGPIPE {
 		t.Errorf("with no reader it ended with %v", cmd.ProcessState)
 	}
@@ -81,12 +83,12 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 func TestOutputRemembersTheFirstError(t *testing.T) {
 	t.Parallel()
 	file, err := os.Create(t.TempDir() + "/out")
-	must(t, err)
+	harness.Must(t, err)
 	o := &output{file: file}
 	if _, err := o.Write([]byte("a")); err != nil || o.status(exitOK) != exitOK {
 		t.Errorf("%v, %v", err, o.err)
 	}
-	must(t, file.Close())
+	harness.Must(t, file.Close())
 	_, _ = o.Write([]byte("b"))
 	first := o.err
 	_, _ = o.Write([]byte("c"))

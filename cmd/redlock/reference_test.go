@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 var update = flag.Bool("update", false, "write docs/CLI.md")
@@ -30,10 +32,10 @@ func TestReference(t *testing.T) {
 		b.WriteString("```\n")
 	}
 	if *update {
-		must(t, os.WriteFile(file, []byte(b.String()), 0o644))
+		harness.Must(t, os.WriteFile(file, []byte(b.String()), 0o644))
 	}
 	text, err := os.ReadFile(file)
-	must(t, err)
+	harness.Must(t, err)
 	if string(text) != b.String() {
 		t.Errorf("%s is not what redlock help prints: run this test with -update", file)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 func TestBadInput(t *testing.T) {
@@ -107,9 +108,9 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	notExecutable := filepath.Join(t.TempDir(), "text")
-	must(t, os.WriteFile(notExecutable, []byte("hello"), 0o600))
+	harness.Must(t, os.WriteFile(notExecutable, []byte("hello"), 0o600))
 	badFormat := filepath.Join(t.TempDir(), "binary")
-	must(t, os.WriteFile(badFormat, []byte{0, 1, 2}, 0o700))
+	harness.Must(t, os.WriteFile(badFormat, []byte{0, 1, 2}, 0o700))
 	for i, c := range []struct {
 		command []string
 		status  int
@@ -141,7 +142,7 @@ func TestCommandSeesItsHold(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	before := rivalLock(t, masters, "env")
-	must(t, before.Unlock(t.Context()))
+	harness.Must(t, before.Unlock(t.Context()))
 
 	cmd := command(t, "run", "--name=env", "--", "env")
 	cmd.Env = append(cmd.Env, "REDLOCK_MASTERS="+strings.Join(urls(masters), " , "), "MINE=kept", "REDLOCK_TOKEN=outer", "REDLOCK_NAME=outer")
@@ -181,22 +182,22 @@ func TestPrefixAndMaxTTL(t *testing.T) {
 	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--max-ttl=5m", "--yes").wants(t, 0)
 	client := rival(t, masters, redlock.WithPrefix("app"))
 	lock, err := client.Lock(t.Context(), "job")
-	must(t, err)
+	harness.Must(t, err)
 	run := func(flags ...string) result {
 		return redlockEnds(t, append(append([]string{"run", mastersFlag(masters), "--name=job", "--wait=0"}, flags...), "true")...)
 	}
 	run("--prefix=app", "--max-ttl=5m").wants(t, exitHeld)
 	run("--prefix=app", "--max-ttl=5m", "--ttl=4m").wants(t, exitHeld)
 	run("--wait=1m").wants(t, 0)
-	must(t, lock.Unlock(t.Context()))
+	harness.Must(t, lock.Unlock(t.Context()))
 	const floor = 2_000_000_000_000_000
 	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--floor", fmt.Sprint(int64(floor)), "--yes").wants(t, 0)
 	lock, err = client.Lock(t.Context(), "job")
-	must(t, err)
+	harness.Must(t, err)
 	if lock.Token() <= floor {
 		t.Errorf("token %v: init raised other counters", lock.Token())
 	}
-	must(t, lock.Unlock(t.Context()))
+	harness.Must(t, lock.Unlock(t.Context()))
 }
 
 // A reader of our words that goes away takes neither us nor the command along.
@@ -204,12 +205,12 @@ func TestNobodyReadsStderr(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	read, write, err := os.Pipe()
-	must(t, err)
-	must(t, read.Close())
+	harness.Must(t, err)
+	harness.Must(t, read.Close())
 	cmd := command(t, "run", mastersFlag(masters), "--name=job", "--ttl=3s", "--verbose", "--", "sh", "-c", "sleep 1.5; echo done")
 	cmd.Stderr = write
 	out, err := cmd.Output()
-	must(t, write.Close())
+	harness.Must(t, write.Close())
 	if err != nil || string(out) != "done\n" {
 		t.Errorf("it ended with %v, and the command said %q", err, out)
 	}
@@ -236,7 +237,7 @@ func TestNotObtained(t *testing.T) {
 
 	waiting := start(t, command(t, "run", mastersFlag(masters), "--name=held", "--wait=1m", "--verbose", "--", "echo", "ran"))
 	waiting.line("is up")
-	must(t, lock.Unlock(t.Context()))
+	harness.Must(t, lock.Unlock(t.Context()))
 	waiting.line("ran")
 	if status := waiting.status(); status != 0 {
 		t.Errorf("status %d after a wait", status)
@@ -312,12 +313,12 @@ func TestIgnoredSignalStaysIgnored(t *testing.T) {
 	cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = "/bin/sh"
 	stdin, err := cmd.StdinPipe()
-	must(t, err)
+	harness.Must(t, err)
 	run := start(t, cmd)
 	run.line("ready")
 	run.signal(syscall.SIGHUP)
-	must(t, syscall.Kill(-childOf(t, cmd.Process.Pid), syscall.SIGHUP))
-	must(t, stdin.Close())
+	harness.Must(t, syscall.Kill(-childOf(t, cmd.Process.Pid), syscall.SIGHUP))
+	harness.Must(t, stdin.Close())
 	if status := run.status(); status != 9 {
 		t.Errorf("status %d, want 9", status)
 	}
@@ -327,7 +328,7 @@ func TestContendersExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	file := filepath.Join(t.TempDir(), "counter")
-	must(t, os.WriteFile(file, []byte("0\n"), 0o600))
+	harness.Must(t, os.WriteFile(file, []byte("0\n"), 0o600))
 	const contenders, times = 3, 4
 	var wg sync.WaitGroup
 	for range contenders {
@@ -343,7 +344,7 @@ func TestContendersExcludeEachOther(t *testing.T) {
 	}
 	wg.Wait()
 	text, err := os.ReadFile(file)
-	must(t, err)
+	harness.Must(t, err)
 	if got := strings.TrimSpace(string(text)); got != fmt.Sprint(contenders*times) {
 		t.Errorf("the counter is %s, want %d", got, contenders*times)
 	}
@@ -353,12 +354,12 @@ func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	cmd := command(t, "run", "--embedded", "--name=x", "--", "sh", "-c", "echo ready; read x; exit 3")
 	stdin, err := cmd.StdinPipe()
-	must(t, err)
+	harness.Must(t, err)
 	run := start(t, cmd)
 	masters := strings.Split(run.line("--masters "), ",")
 	run.line("ready")
 	c, err := redlock.Open(masters)
-	must(t, err)
+	harness.Must(t, err)
 	defer c.Close()
 	// A first call may find masters that do not answer in time on a busy machine.
 	for err = redlock.ErrNoQuorum; errors.Is(err, redlock.ErrNoQuorum); {
@@ -367,7 +368,7 @@ func TestEmbedded(t *testing.T) {
 	if !errors.Is(err, redlock.ErrHeld) {
 		t.Errorf("a rival on %q got %v", masters, err)
 	}
-	must(t, stdin.Close())
+	harness.Must(t, stdin.Close())
 	if status := run.status(); status != 3 {
 		t.Errorf("status %d, want 3", status)
 	}

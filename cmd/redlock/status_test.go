@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
@@ -25,7 +26,7 @@ func decodeAs[T any](t *testing.T, text string) T {
 	var object T
 	in := json.NewDecoder(strings.NewReader(text))
 	in.DisallowUnknownFields()
-	must(t, in.Decode(&object))
+	harness.Must(t, in.Decode(&object))
 	return object
 }
 
@@ -178,7 +179,7 @@ func TestStatusJSON(t *testing.T) {
 		at: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC), membersErr: errors.New("redlock: two\nlines"),
 		locks: []lockStatus{{in: admin.Inspection{Name: "a"}, err: errors.New("refused")}}, listed: true,
 	}))
-	must(t, err)
+	harness.Must(t, err)
 	const view = `"state":"unknown","owner":"","since":"","holder":{"client":"","name":"","host":"","pid":0},"token":"","depth":0,"remainingMillis":0,"waiting":0,"readers":[]`
 	const want = `{"time":"2026-05-04T12:00:00Z","members":null,"error":"two; lines","locks":[{"name":"a","error":"refused","need":0,` + view +
 		`,"masters":[]}],"names":{"master":"","names":[],"more":false,"error":""}}`
@@ -188,7 +189,7 @@ func TestStatusJSON(t *testing.T) {
 	v := foundLock("c.1", 3)
 	v.Readers = []admin.ReaderView{{Owner: "c.2", Remaining: time.Second}}
 	text, err = json.Marshal(jsonOfLock(lockStatus{in: admin.Inspection{Name: "a", Need: 2, Quorum: v, Masters: []admin.MasterView{{Master: "m", LockView: v}}}}))
-	must(t, err)
+	harness.Must(t, err)
 	says(t, "a lock", string(text), `"holder":{"client":"c","name":"payroll","host":"db1","pid":4711},"token":"12","depth":2,"remainingMillis":24310,"waiting":3`,
 		`"readers":[{"owner":"c.2","since":"","holder":{"client":"","name":"","host":"","pid":0},"remainingMillis":1000}]`, `"masters":[{"master":"m","error":"","grant":"12","state":"held"`)
 	timeless := jsonOfStatus(status{locks: []lockStatus{{in: admin.Inspection{Quorum: v, Masters: []admin.MasterView{{LockView: v}}}}}}).withoutTimes()
@@ -202,16 +203,16 @@ func holderOf(t *testing.T, name string, flags ...string) (run *running, token s
 	t.Helper()
 	cmd := command(t, append(append([]string{"run", "--name=" + name}, flags...), "--", "sh", "-c", "echo token $REDLOCK_TOKEN; read x")...)
 	stdin, err := cmd.StdinPipe()
-	must(t, err)
+	harness.Must(t, err)
 	run = start(t, cmd)
-	return run, run.line("token"), func() { must(t, stdin.Close()) }
+	return run, run.line("token"), func() { harness.Must(t, stdin.Close()) }
 }
 
 // lockOf waits until redlock status --json tells of name what is wanted.
 func lockOf(t *testing.T, masters, name, what string, wanted func(lockJSON) bool) lockJSON {
 	t.Helper()
 	var lock lockJSON
-	eventually(t, what, func() bool {
+	harness.Eventually(t, what, func() bool {
 		r := redlockEnds(t, "status", masters, "--json", "--name", name)
 		r.wants(t, exitOK)
 		lock = decodeAs[statusJSON](t, r.stdout).Locks[0]
@@ -412,7 +413,7 @@ func TestStatusWithoutSCAN(t *testing.T) {
 	initialise(t, "--masters=redis://"+s.Addr())
 	c := redis.NewClient(&redis.Options{Addr: s.Addr()})
 	defer c.Close()
-	must(t, c.Do(t.Context(), "ACL", "SETUSER", "locker", "on", ">p", "~*", "&*", "+@all", "-scan").Err())
+	harness.Must(t, c.Do(t.Context(), "ACL", "SETUSER", "locker", "on", ">p", "~*", "&*", "+@all", "-scan").Err())
 	r := redlockEnds(t, "status", "--masters=redis://locker:p@"+s.Addr())
 	r.wants(t, exitOK)
 	says(t, "without SCAN", r.stdout, "not listed: the user lacks the right to SCAN")

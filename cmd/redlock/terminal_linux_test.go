@@ -12,6 +12,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/sys/unix"
+
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // Nobody renews the lock of a redlock that was killed: its command must not go on.
@@ -22,7 +24,7 @@ func TestKilledRedlockTakesTheCommandAlong(t *testing.T) {
 	pid := number(t, run.line("ready"))
 	run.signal(syscall.SIGKILL)
 	_ = run.status()
-	eventually(t, "the command has ended", func() bool { return exited(pid) })
+	harness.Eventually(t, "the command has ended", func() bool { return exited(pid) })
 }
 
 // terminalOf starts cmd as the session leader of a new terminal, whose other end
@@ -30,13 +32,13 @@ func TestKilledRedlockTakesTheCommandAlong(t *testing.T) {
 func terminalOf(t *testing.T, cmd *exec.Cmd) *os.File {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { keyboard.Close() })
 	n, err := unix.IoctlGetUint32(int(keyboard.Fd()), unix.TIOCGPTN)
-	must(t, err)
-	must(t, unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0))
+	harness.Must(t, err)
+	harness.Must(t, unix.IoctlSetPointerInt(int(keyboard.Fd()), unix.TIOCSPTLCK, 0))
 	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { tty.Close() })
 	cmd.Stdin = tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
@@ -53,7 +55,7 @@ func TestTerminal(t *testing.T) {
 		run := start(t, cmd)
 		run.line("ready")
 		_, err := keyboard.WriteString("word\n")
-		must(t, err)
+		harness.Must(t, err)
 		if got := run.line("got"); got != "word" {
 			t.Errorf("the command read %q", got)
 		}
@@ -67,7 +69,7 @@ func TestTerminal(t *testing.T) {
 		run := start(t, cmd)
 		run.line("ready")
 		_, err := keyboard.WriteString("\x03")
-		must(t, err)
+		harness.Must(t, err)
 		if status := run.status(); status != 130 {
 			t.Errorf("status %d, want 130", status)
 		}
@@ -79,7 +81,7 @@ func TestTerminal(t *testing.T) {
 		run := start(t, cmd)
 		run.line("is up")
 		_, err := keyboard.WriteString("\x03")
-		must(t, err)
+		harness.Must(t, err)
 		if status := run.status(); status != 130 {
 			t.Errorf("status %d, want 130", status)
 		}
@@ -97,7 +99,7 @@ func TestTerminalIsGivenBack(t *testing.T) {
 	keyboard := terminalOf(t, cmd)
 	run := start(t, cmd)
 	_, err := keyboard.WriteString("one\ntwo\n")
-	must(t, err)
+	harness.Must(t, err)
 	if got := run.line("got"); got != "one" {
 		t.Errorf("the command read %q", got)
 	}
@@ -115,7 +117,7 @@ func TestTerminalIsGivenBackByNoCommand(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	noProgram := filepath.Join(t.TempDir(), "text")
-	must(t, os.WriteFile(noProgram, []byte{0, 1, 2}, 0o700))
+	harness.Must(t, os.WriteFile(noProgram, []byte{0, 1, 2}, 0o700))
 	inner := command(t, "run", mastersFlag(masters), "--name=read", "--", noProgram)
 	cmd := command(t)
 	cmd.Path = "/bin/sh"
@@ -126,7 +128,7 @@ func TestTerminalIsGivenBackByNoCommand(t *testing.T) {
 		t.Errorf("status %s", got)
 	}
 	_, err := keyboard.WriteString("word\n")
-	must(t, err)
+	harness.Must(t, err)
 	if got := run.line("after"); got != "word" {
 		t.Errorf("the script read %q", got)
 	}
@@ -153,7 +155,7 @@ func TestJobControl(t *testing.T) {
 	child := number(t, run.line("ready"))
 	write := func(keys string) {
 		_, err := keyboard.WriteString(keys)
-		must(t, err)
+		harness.Must(t, err)
 	}
 	write("word\n")
 	if got := run.line("first"); got != "word" {
@@ -167,7 +169,7 @@ func TestJobControl(t *testing.T) {
 		t.Errorf("the command is in state %q, want stopped", state)
 	}
 	write("to the shell\n")
-	eventually(t, "the command goes on", func() bool { return strings.Contains("SR", processState(child)) })
+	harness.Eventually(t, "the command goes on", func() bool { return strings.Contains("SR", processState(child)) })
 	write("word\n")
 	if got := run.line("got"); got != "word" {
 		t.Errorf("the command read %q", got)
@@ -201,10 +203,10 @@ func TestDemoOnATerminal(t *testing.T) {
 			cmd.Env = append(cmd.Env, c.env...)
 			screen := terminalOf(t, cmd)
 			tty := cmd.Stdin.(*os.File)
-			must(t, unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: c.columns, Row: 24}))
+			harness.Must(t, unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: c.columns, Row: 24}))
 			cmd.Stdout, cmd.Stderr = tty, tty
-			must(t, cmd.Start())
-			must(t, tty.Close()) // so that reading ends with the command
+			harness.Must(t, cmd.Start())
+			harness.Must(t, tty.Close()) // so that reading ends with the command
 
 			var shown strings.Builder
 			interrupted := false
@@ -216,7 +218,7 @@ func TestDemoOnATerminal(t *testing.T) {
 				}
 				if !interrupted && strings.Contains(shown.String(), "worker 1") {
 					interrupted = true
-					must(t, cmd.Process.Signal(syscall.SIGINT))
+					harness.Must(t, cmd.Process.Signal(syscall.SIGINT))
 				}
 			}
 			_ = cmd.Wait()
@@ -255,10 +257,10 @@ func onScreen(t *testing.T, cmd *exec.Cmd) (keyboard *os.File, shown <-chan stri
 	cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=")
 	screen := terminalOf(t, cmd)
 	tty := cmd.Stdin.(*os.File)
-	must(t, unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 100, Row: 24}))
+	harness.Must(t, unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 100, Row: 24}))
 	cmd.Stdout, cmd.Stderr = tty, tty
-	must(t, cmd.Start())
-	must(t, tty.Close()) // so that reading ends with the command
+	harness.Must(t, cmd.Start())
+	harness.Must(t, tty.Close()) // so that reading ends with the command
 	all := make(chan string, 1000)
 	go func() {
 		defer close(all)
@@ -301,7 +303,7 @@ func TestStatusWatchOnATerminal(t *testing.T) {
 	if all := untilShown(t, shown, `"nightly": free`); !strings.Contains(all, ansi.HideCursor) || !strings.Contains(all, "\x1b[") {
 		t.Errorf("nothing is redrawn in %q", all)
 	}
-	must(t, cmd.Process.Signal(syscall.SIGINT))
+	harness.Must(t, cmd.Process.Signal(syscall.SIGINT))
 	if all := untilShown(t, shown, ""); !strings.HasSuffix(all, ansi.ShowCursor) {
 		t.Errorf("the cursor stays hidden: %q", all)
 	}
@@ -327,7 +329,7 @@ func TestUnlockAsks(t *testing.T) {
 		keyboard, shown := onScreen(t, cmd)
 		says(t, "it", untilShown(t, shown, "Take the lock? [yes/no] "), token)
 		_, err := keyboard.WriteString(c.answer)
-		must(t, err)
+		harness.Must(t, err)
 		untilShown(t, shown, "")
 		_ = cmd.Wait()
 		if status := cmd.ProcessState.ExitCode(); status != c.status {
@@ -342,7 +344,7 @@ func TestUnlockAsks(t *testing.T) {
 	keyboard, shown := onScreen(t, cmd)
 	untilShown(t, shown, "Nobody has the lock, so only its token would move on. Is that what you want? [yes/no] ")
 	_, err := keyboard.WriteString("no\n")
-	must(t, err)
+	harness.Must(t, err)
 	untilShown(t, shown, "")
 	_ = cmd.Wait()
 	if status := cmd.ProcessState.ExitCode(); status != exitDeclined {

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 func parsed(t *testing.T, token string) fence.Token {
 	t.Helper()
 	n, err := fence.Parse(token)
-	must(t, err)
+	harness.Must(t, err)
 	return n
 }
 

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // wire is a way to a master that can be cut: what is sent from then on vanishes.
@@ -17,7 +19,7 @@ type wire struct {
 func newWire(t *testing.T, to string) *wire {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	w := &wire{addr: l.Addr().String()}
 	w.whole.Store(true)
