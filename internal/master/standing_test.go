@@ -39,20 +39,21 @@ func TestWhatIsToldOfAMaster(t *testing.T) {
 	m.standing.turn = make(chan struct{}, 1)
 	told := ""
 	m.Up, m.Down = func() { told += "up " }, func(err error) { told += err.Error() + " " }
+	m.Refuses = func() { told += "begins with " }
 	away, full := errors.New("away"), replyError("OOM full")
 	for _, step := range []struct {
 		do   func()
 		want string
 	}{
-		{func() { m.refusesWrite(full) }, "OOM full "},
+		{func() { m.refusesWrite(full) }, "begins with OOM full "},
 		{func() { m.setStanding(func(s *standing) { s.reached, s.down = false, away }) }, ""},
 		{func() { m.Wrote(nil) }, ""},
-		{func() { m.refusesWrite(full) }, ""},
+		{func() { m.refusesWrite(full) }, "begins with "},
 		{func() { m.setStanding(func(s *standing) { s.reached, s.down = true, nil }) }, ""},
 		{func() { m.Wrote(away) }, ""},
 		{func() { m.Wrote(nil) }, "up "},
 		{func() { m.Wrote(nil) }, ""},
-		{func() { m.Wrote(full) }, "OOM full "},
+		{func() { m.Wrote(full) }, "begins with OOM full "},
 		{func() { m.refusesWrite(full) }, ""},
 	} {
 		told = ""
