@@ -2,7 +2,6 @@ package admin_test
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/leaktest"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
@@ -20,7 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testservers"
 )
 
-func TestMain(m *testing.M) { os.Exit(leaktest.Code(m.Run())) }
+func TestMain(m *testing.M) { harness.Run(m, nil) }
 
 var background = context.Background()
 
@@ -51,15 +49,6 @@ func onBoth(t *testing.T, n int, test func(t *testing.T, d *testmasters.Deployme
 			test(t, d)
 		})
 	})
-}
-
-func requireSays(t *testing.T, err error, words ...string) {
-	t.Helper()
-	for _, word := range words {
-		if err == nil || !strings.Contains(err.Error(), word) {
-			t.Errorf("%v does not say %q", err, word)
-		}
-	}
 }
 
 func mastersOf(c *redlock.Client) []*master.Master { return core.Of(background, c).Masters }

@@ -28,7 +28,7 @@ func TestFounding(t *testing.T) {
 	c := d.Client(short()...)
 	_, err := c.TryLock(background, "job")
 	harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNotMember, redlock.ErrNeedsInit)
-	requireSays(t, err, "redlock help init", "it belongs to no deployment")
+	harness.RequireSays(t, err, "redlock help init", "it belongs to no deployment")
 	_, err = admin.Members(background, c)
 	harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNeedsInit)
 	plan, err := admin.PlanInit(background, c, 0)
@@ -69,7 +69,7 @@ func TestAnInitWhoseContextEnds(t *testing.T) {
 	defer cancel()
 	err := admin.Init(ctx, c, 0)
 	harness.RequireErr(t, err, context.DeadlineExceeded)
-	requireSays(t, err, address(d, 1)+": context deadline exceeded")
+	harness.RequireSays(t, err, address(d, 1)+": context deadline exceeded")
 	harness.Must(t, d.Servers[1].Resume())
 	harness.Must(t, admin.Init(background, c, 0))
 	harness.Must(t, try(t, c, "job").Unlock(background))
@@ -93,7 +93,7 @@ func TestWhatIsNotFounded(t *testing.T) {
 		for _, err := range []error{plan.Refused, admin.Init(background, x.client, 0)} {
 			t.Log(claim)
 			harness.RequireErr(t, err, admin.ErrNotFounded)
-			requireSays(t, err, x.says)
+			harness.RequireSays(t, err, x.says)
 		}
 	}
 	for i := 3; i < 5; i++ {
@@ -104,11 +104,11 @@ func TestWhatIsNotFounded(t *testing.T) {
 	harness.Must(t, d.Raw[2].FlushAll(background).Err())
 	err := admin.Init(background, on(0, 1, 2), 0)
 	harness.RequireErr(t, err, admin.ErrNotFounded)
-	requireSays(t, err, "it comes back by itself")
+	harness.RequireSays(t, err, "it comes back by itself")
 	d.Die(4)
 	err = admin.Init(background, on(3, 4), 0)
 	harness.RequireErr(t, err, redlock.ErrNoQuorum)
-	requireSays(t, err, address(d, 4))
+	harness.RequireSays(t, err, address(d, 4))
 	if d.Raw[3].DBSize(background).Val() != 0 {
 		t.Errorf("one does not answer, and the other was changed: %v", err)
 	}

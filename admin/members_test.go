@@ -30,7 +30,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 		} {
 			err := admin.ChangeMembers(background, c, change, nil)
 			harness.RequireErr(t, err, admin.ErrChangeRefused)
-			requireSays(t, err, says)
+			harness.RequireSays(t, err, says)
 		}
 		for _, change := range []admin.MemberChange{
 			{}, admin.AddMember(""), admin.ReplaceMember("", address(d, 3)), admin.ReplaceMember(address(d, 1), ""),
@@ -44,7 +44,7 @@ func TestChangesThatAreRefused(t *testing.T) {
 			t.Errorf("told %q", got)
 		}
 		harness.Must(t, admin.ChangeMembers(background, c, admin.ResumeMember(address(d, 0)), nil))
-		requireSays(t, admin.ChangeMembers(background, c, admin.AddMember("elsewhere:6379"), nil), "is none of the masters")
+		harness.RequireSays(t, admin.ChangeMembers(background, c, admin.AddMember("elsewhere:6379"), nil), "is none of the masters")
 		harness.Must(t, try(t, c, "job").Unlock(background))
 		d.Die(3)
 		ctx, cancel := context.WithTimeout(background, 3*time.Second)

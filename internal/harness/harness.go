@@ -45,6 +45,16 @@ func RequireErr(t *testing.T, err error, want ...error) {
 	}
 }
 
+// RequireSays fails the test unless err says all these words.
+func RequireSays(t *testing.T, err error, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("%v\ndoes not say %q", err, word)
+		}
+	}
+}
+
 // RequireOptionError fails the test unless err says which field was bad, and why.
 func RequireOptionError(t *testing.T, err error, field string) {
 	t.Helper()
