@@ -1,4 +1,4 @@
-package redlock
+package redlock_test
 
 import (
 	"go/ast"
@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/redlock-go/redlock/internal/harness"
 )
 
 // What a package may need is decided here, with the reason. Who imports the lock
@@ -70,7 +72,7 @@ func TestDependencies(t *testing.T) {
 func TestLeaderNeedsOnlyTheAPI(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, "./leader").Output()
-	must(t, err)
+	harness.Must(t, err)
 	for imported := range strings.FieldsSeq(string(out)) {
 		own, isOwn := strings.CutPrefix(imported, "github.com/redlock-go/redlock")
 		if strings.Contains(imported, ".") && !(isOwn && slices.Contains([]string{"", "/admin", "/fence", "/internal/core", "/internal/limits"}, own)) {
@@ -100,13 +102,15 @@ func TestImports(t *testing.T) {
 		"internal/masterurl":  {},
 		"internal/membership": {"internal/clock", "internal/printable", "internal/script", "internal/master"},
 		"internal/lease":      {"fence", "internal/clock", "internal/master", "internal/membership", "internal/quorum", "internal/script", "internal/unwind", "internal/waitqueue"},
+		"internal/ask":        {"internal/clock", "internal/master", "internal/membership", "internal/printable", "internal/quorum", "internal/script"},
+		"internal/acquire":    {"internal/ask", "internal/clock", "internal/identity", "internal/lease", "internal/limits", "internal/master", "internal/masterurl", "internal/membership", "internal/printable", "internal/quorum", "internal/script", "internal/unwind", "internal/waitqueue"},
 		"internal/quorum":     {"fence", "internal/clock", "internal/master", "internal/membership", "internal/script"},
 		"internal/waitqueue":  {"internal/clock"},
 		"internal/unwind":     {},
-		"internal/testhook":   {"internal/clock", "internal/lease"},
-		"internal/core":       {"fence", "internal/clock", "internal/master", "internal/membership"},
-		".":                   {"fence", "internal/clock", "internal/core", "internal/identity", "internal/lease", "internal/limits", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/unwind", "internal/waitqueue"},
-		"admin":               {".", "fence", "internal/core", "internal/identity", "internal/limits", "internal/master", "internal/membership", "internal/printable", "internal/quorum", "internal/script"},
+		"internal/testhook":   {"internal/acquire", "internal/clock", "internal/lease"},
+		"internal/core":       {"fence", "internal/acquire", "internal/ask"},
+		".":                   {"fence", "internal/acquire", "internal/ask", "internal/clock", "internal/core", "internal/identity", "internal/lease", "internal/limits", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/unwind"},
+		"admin":               {".", "fence", "internal/acquire", "internal/core", "internal/identity", "internal/limits", "internal/master", "internal/membership", "internal/printable", "internal/quorum", "internal/script"},
 	}
 	needGoRedis := map[string]bool{"open.go": true, "internal/masterurl/url.go": true} // and all of internal/master
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}}{{range .GoFiles}} {{.}}{{end}}{{end}}`, "./admin").Output()
@@ -131,10 +135,10 @@ func TestImports(t *testing.T) {
 		seen++
 		for _, name := range fields[1:] {
 			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, parser.ImportsOnly)
-			must(t, err)
+			harness.Must(t, err)
 			for _, spec := range file.Imports {
 				imported, err := strconv.Unquote(spec.Path.Value)
-				must(t, err)
+				harness.Must(t, err)
 				own, isOwn := strings.CutPrefix(imported, module+"/")
 				if imported == module {
 					own, isOwn = ".", true
@@ -162,16 +166,16 @@ func TestExportedNames(t *testing.T) {
 	files := token.NewFileSet()
 	var parsed []*ast.File
 	names, err := filepath.Glob("*.go")
-	must(t, err)
+	harness.Must(t, err)
 	for _, name := range names {
 		if !strings.HasSuffix(name, "_test.go") {
 			file, err := parser.ParseFile(files, name, nil, parser.ParseComments)
-			must(t, err)
+			harness.Must(t, err)
 			parsed = append(parsed, file)
 		}
 	}
 	page, err := doc.NewFromFiles(files, parsed, "github.com/redlock-go/redlock")
-	must(t, err)
+	harness.Must(t, err)
 	var all []string
 	values := func(groups []*doc.Value) {
 		for _, group := range groups {

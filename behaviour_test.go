@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
@@ -72,10 +73,7 @@ var behaviours = []behaviour{
 	{"SetExtends", 3, setExtends},
 	{"LossOfOneIsLossOfAll", 5, lossOfOneIsLossOfAll},
 	{"SetRepairs", 3, setRepairs},
-	{"SetMaxHold", 3, setMaxHold},
 	{"SetReEntry", 3, setReEntry},
-	{"SetWaitsInOrder", 3, setWaitsInOrder},
-	{"SetLosesAPart", 3, setLosesAPart},
 	{"SetGivesUp", 3, setGivesUp},
 	{"CloseReleasesSets", 3, closeReleasesSets},
 
@@ -641,7 +639,7 @@ func lockWaits(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, lock.Unlock(context.Background()))
 	start := time.Now()
 	next := <-got
-	if took := time.Since(start); took > d.Either(2*redlock.MaxPause, redlock.AskInterval) {
+	if took := time.Since(start); took > d.Either(2*acquire.MaxPause, acquire.AskInterval) {
 		t.Errorf("free for %v before the waiter had it", took)
 	}
 	harness.Must(t, next.Unlock(context.Background()))

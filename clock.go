@@ -14,7 +14,7 @@ import (
 // shorter. It must be at least 50 ms, above the request timeout, and together with
 // the lock delay at most the max ttl.
 func WithTTL(ttl time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.ttl, l.ttlGiven = ttl, true })
+	return lockOption(func(l *lockConfig) { l.TTL, l.TTLGiven = ttl, true })
 }
 
 // WithMaxTTL sets the longest ttl plus lock delay that this client uses; admin.Init founds a
@@ -40,17 +40,17 @@ func (c *config) leastTTL() time.Duration {
 
 // noDefaultTTL tells why no ttl is left that could be the default. Nobody gave the ttl, so it
 // blames what was given.
-func (c *config) noDefaultTTL(l lockConfig) error {
+func (c *config) noDefaultTTL(ttl, delay time.Duration) error {
 	least := c.leastTTL()
 	switch {
 	case least > limits.DefaultTTL, c.requestTimeout > limits.DefaultRequestTimeout && least > c.maxTTL:
 		return &OptionError{"request timeout", c.requestTimeout, fmt.Sprintf("must be below the ttl, which is %v by default (the max ttl is %v)", min(limits.DefaultTTL, c.maxTTL), c.maxTTL)}
 	case least > c.maxTTL:
 		return &OptionError{"max ttl", c.maxTTL, fmt.Sprintf("must be above the request timeout (%v), as every ttl", c.requestTimeout)}
-	case l.ttl < least:
-		return &OptionError{"lock delay", l.delay, fmt.Sprintf("must be at most %v, so that a ttl of %v or more is left of the max ttl (%v)", c.maxTTL-least, least, c.maxTTL)}
+	case ttl < least:
+		return &OptionError{"lock delay", delay, fmt.Sprintf("must be at most %v, so that a ttl of %v or more is left of the max ttl (%v)", c.maxTTL-least, least, c.maxTTL)}
 	}
-	return &OptionError{"drift", c.drift, fmt.Sprintf("must be lower: its allowance leaves too little of the ttl (%v by default)", l.ttl)}
+	return &OptionError{"drift", c.drift, fmt.Sprintf("must be lower: its allowance leaves too little of the ttl (%v by default)", ttl)}
 }
 
 // validateTTL checks a ttl as it was given.

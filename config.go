@@ -3,24 +3,20 @@ package redlock
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-const (
-	// maxDuration bounds the durations that are added to others, which must not
-	// overflow.
-	maxDuration = script.MaxRemaining
-
-	// forever is the wait that ends with the context only.
-	forever time.Duration = math.MaxInt64
-)
+// maxDuration bounds the durations that are added to others, which must not
+// overflow.
+const maxDuration = script.MaxRemaining
 
 type config struct {
 	prefix         string
@@ -35,25 +31,10 @@ type config struct {
 	now            func() clock.Instant
 }
 
+// lockConfig is the settings of one acquisition.
 type lockConfig struct {
-	ttl      time.Duration
-	ttlGiven bool // else it is the default
-	delay    time.Duration
-	maxHold  time.Duration
-	atLeast  time.Duration
-	wait     time.Duration
-
+	acquire.Options
 	maxHoldGiven, atLeastGiven, slotsGiven bool // else there are none
-
-	fair         bool
-	waitForSetup bool
-	watchdog     bool
-	withCtx      bool   // WithContextRenewal
-	once         bool   // WithoutReentry
-	slots        int    // WithSlots; 0: none
-	set          *Locks // that the hold is one of; nil: it stands alone
-	reads        bool   // no option: RLock, not Lock
-	telling      *telling
 }
 
 func defaultConfig() config {
@@ -62,8 +43,10 @@ func defaultConfig() config {
 		drift:          limits.DefaultDrift,
 		requestTimeout: limits.DefaultRequestTimeout,
 		maxTTL:         limits.DefaultMaxTTL,
-		lock:           lockConfig{ttl: limits.DefaultTTL, wait: forever, watchdog: true},
-		now:            clock.Read,
+		lock: lockConfig{Options: acquire.Options{
+			Config: lease.Config{TTL: limits.DefaultTTL, Watchdog: true}, Wait: acquire.Forever, Observer: (*trace)(nil),
+		}},
+		now: clock.Read,
 	}
 }
 
@@ -103,12 +86,12 @@ func (c *config) validate() error {
 // settle checks the settings of an acquisition against each other and against the
 // client's, as they were given. Then it truncates them, and makes the default ttl fit.
 func (c *config) settle(l *lockConfig) error {
-	delay := max(l.delay, 0).Truncate(time.Millisecond)
-	if !l.ttlGiven {
-		l.ttl = min(limits.DefaultTTL, c.maxTTL-delay).Truncate(time.Millisecond)
+	delay := max(l.Delay, 0).Truncate(time.Millisecond)
+	if !l.TTLGiven {
+		l.TTL = min(limits.DefaultTTL, c.maxTTL-delay).Truncate(time.Millisecond)
 	}
 	err := c.validateLock(*l, delay)
-	l.ttl, l.delay = l.ttl.Truncate(time.Millisecond), delay
+	l.TTL, l.Delay = l.TTL.Truncate(time.Millisecond), delay
 	return err
 }
 
@@ -119,13 +102,13 @@ func (c *config) validateLock(l lockConfig, delay time.Duration) error {
 			errs = append(errs, &OptionError{field, value, rule})
 		}
 	}
-	refuse(l.delay < 0, "lock delay", l.delay, "must not be negative")
-	refuse(l.maxHoldGiven && (l.maxHold <= 0 || l.maxHold > maxDuration), "max hold", l.maxHold, fmt.Sprintf("must be positive, and at most %v", maxDuration))
-	refuse(l.slotsGiven && (l.slots < 1 || l.slots > limits.MaxSlots), "slots", l.slots, fmt.Sprintf("must be 1 to %d", limits.MaxSlots))
+	refuse(l.Delay < 0, "lock delay", l.Delay, "must not be negative")
+	refuse(l.maxHoldGiven && (l.MaxHold <= 0 || l.MaxHold > maxDuration), "max hold", l.MaxHold, fmt.Sprintf("must be positive, and at most %v", maxDuration))
+	refuse(l.slotsGiven && (l.Slots < 1 || l.Slots > limits.MaxSlots), "slots", l.Slots, fmt.Sprintf("must be 1 to %d", limits.MaxSlots))
 	errs = append(errs, c.validateAtLeast(l))
-	err := c.validateTTL(l.ttl, delay)
-	if err != nil && !l.ttlGiven {
-		err = c.noDefaultTTL(l)
+	err := c.validateTTL(l.TTL, delay)
+	if err != nil && !l.TTLGiven {
+		err = c.noDefaultTTL(l.TTL, l.Delay)
 	}
 	return printable.Join(append(errs, err)...)
 }
@@ -145,13 +128,13 @@ func validateLockName(name string, slots int) error {
 	if err := validateName(name); err != nil {
 		return err
 	}
-	if slots > 0 && len(slotName(name, limits.MaxSlots)) > limits.MaxNameLen {
-		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes with slots", limits.MaxNameLen-len(slotName("", limits.MaxSlots)))}
+	if slots > 0 && len(acquire.SlotName(name, limits.MaxSlots)) > limits.MaxNameLen {
+		return &OptionError{"name", fmt.Sprintf("of %d bytes", len(name)), fmt.Sprintf("must be at most %d bytes with slots", limits.MaxNameLen-len(acquire.SlotName("", limits.MaxSlots)))}
 	}
 	if last := name[len(name)-1]; last < '0' || last > '9' {
 		return nil
 	}
-	if of, slot := slotOf(name); slot > 0 {
+	if of, slot := acquire.SlotOf(name); slot > 0 {
 		return &OptionError{"name", fmt.Sprintf("%q", name), fmt.Sprintf("must not be that of a slot: lock %q with WithSlots", of)}
 	}
 	return nil
@@ -172,8 +155,8 @@ func (c *Client) CheckOptions(opts ...LockOption) error {
 func (c *Client) checkOneHolder(opts []LockOption) error {
 	c.check(context.Background())
 	cfg, err := c.configWith(opts)
-	if err == nil && cfg.slots > 0 {
-		err = &OptionError{"slots", cfg.slots, "must not be set, neither here nor for the client: there can be only one holder"}
+	if err == nil && cfg.Slots > 0 {
+		err = &OptionError{"slots", cfg.Slots, "must not be set, neither here nor for the client: there can be only one holder"}
 	}
 	return err
 }
@@ -182,13 +165,13 @@ func (c *Client) checkOneHolder(opts []LockOption) error {
 // changed by opts.
 func (c *Client) configFor(name string, opts []LockOption) (lockConfig, error) {
 	if len(opts) == 0 {
-		return c.config.lock, validateLockName(name, c.config.lock.slots)
+		return c.config.lock, validateLockName(name, c.config.lock.Slots)
 	}
 	cfg, err := c.configWith(opts)
 	if err != nil {
 		return cfg, err
 	}
-	return cfg, validateLockName(name, cfg.slots)
+	return cfg, validateLockName(name, cfg.Slots)
 }
 
 func (c *Client) configWith(opts []LockOption) (lockConfig, error) {

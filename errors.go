@@ -1,9 +1,10 @@
 package redlock
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/redlock-go/redlock/internal/acquire"
+	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
@@ -18,21 +19,21 @@ var (
 	// is ErrBadOption alone, because trying again would not help. If the context ended
 	// while the masters were asked, that attempt is neither ErrNoQuorum nor ErrHeld: who
 	// leaves before the answers does not know.
-	ErrNotAcquired = errors.New("redlock: not acquired")
+	ErrNotAcquired = ask.ErrNotAcquired
 
 	// ErrHeld is returned when others hold the name, or when several contenders
 	// split the votes: without these others, a quorum of masters could have granted
 	// the lock. A master that had not answered when the result was certain counts as
 	// one that could have granted it.
-	ErrHeld = errors.New("redlock: held by another")
+	ErrHeld = ask.ErrHeld
 
 	// ErrNoQuorum is returned when not enough masters answered with a vote to reach
 	// a decision. Some of them may have done what they were asked to do.
-	ErrNoQuorum = errors.New("redlock: no quorum of masters")
+	ErrNoQuorum = ask.ErrNoQuorum
 
 	// ErrTooSlow is returned when a quorum granted, but so late that too little of
 	// the lease was left. The grants are given back.
-	ErrTooSlow = errors.New("redlock: too slow, too little of the lease was left")
+	ErrTooSlow = acquire.ErrTooSlow
 
 	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote: because
 	// it is none of the members of the deployment, is new among them, is suspended, or
@@ -51,12 +52,12 @@ var (
 	// emptied: then so many members lost their counters that the others cannot tell what
 	// the counters were. An operator must decide what to do: see admin.Init and
 	// admin.ForceInit.
-	ErrNeedsInit = errors.New("redlock: the masters belong to no deployment, or a majority of its members lost its data: see `redlock help init`")
+	ErrNeedsInit = ask.ErrNeedsInit
 
 	// ErrNeedsSetup is returned (beside ErrNoQuorum) by a call that would wait, when time
 	// alone does not mend why it got no lock. Somebody has to do something about it, and
 	// then the same call may succeed. WithWaitForSetup lists the reasons.
-	ErrNeedsSetup = errors.New("redlock: not waited for: the masters, the user's rights or the list of masters must be set right first")
+	ErrNeedsSetup = acquire.ErrNeedsSetup
 
 	// ErrLost is returned, and is the cause of a hold's context, when so many
 	// masters said that the lock is not this owner's that the others are no quorum, or
@@ -89,7 +90,7 @@ var (
 
 	// ErrBadOption is returned when an option, a name or a master cannot be used.
 	// Nothing was sent to any master because of it.
-	ErrBadOption = errors.New("redlock: bad option")
+	ErrBadOption = acquire.ErrBadOption
 )
 
 // errNoLock is what a nil *Lock returns.

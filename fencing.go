@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
@@ -46,16 +47,16 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 		return VerifyUnknown, err
 	}
 	defer c.calls.Done()
-	deadline := c.now().Add(c.requestTimeout)
+	deadline := c.asker.Deadline()
 	lock := script.KeysOf(c.prefix, name, "").Lock
 	question := script.Verify.Call([]*string{&lock}, uint64(token))
 	verdict := VerifyUnknown
-	if err := c.mayAsk(ctx, opVerify, name, nil); err != nil {
+	if err := c.mayAsk(ctx, ask.OpVerify, name); err != nil {
 		return verdict, err
 	}
-	err := c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
+	err := c.asker.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
 		asked := quorum.NewHeldRound(v)
-		if err := c.question(ctx, asked, name, question, deadline); err != nil {
+		if err := c.asker.Question(ctx, asked, name, question, deadline); err != nil {
 			return err
 		}
 		switch votes := asked.Tally(); {
@@ -64,11 +65,11 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 		case quorum.Disowned(votes, asked.Majority):
 			verdict = VerifyStale
 		default:
-			return c.notGranted(v, opVerify, name, votes)
+			return ask.NotGranted(v, ask.OpVerify, name, votes)
 		}
 		return nil
 	})
-	return verdict, err
+	return verdict, c.public(err)
 }
 
 // Token returns the fencing token of this hold. It is the same for all re-entries

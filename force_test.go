@@ -13,7 +13,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/core"
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/identity"
@@ -355,10 +355,10 @@ func TestForceUnlockNeedsAllToBeOut(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
 	c := harness.FaultClient(d)
-	var readers []core.Acquisition
+	var readers []acquire.Acquisition
 	for range master.MaxGroup { // the acquire leaves behind them, in a batch of its own
 		owner := identity.NewOwner(identity.NewClient())
-		readers = append(readers, core.Acquisition{Owner: owner, Stored: owner})
+		readers = append(readers, acquire.Acquisition{Owner: owner, Stored: owner})
 	}
 	var cuts []*faultproxy.Fault
 	for _, p := range proxies[:2] {

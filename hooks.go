@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/testhook"
@@ -16,7 +17,7 @@ func init() {
 		case *Lock:
 			return l.h.ID
 		case *Locks:
-			for _, h := range l.all() { // of one that was had again, the last counts
+			for _, h := range l.holds() { // of one that was had again, the last counts
 				if h.Name == name {
 					owner = h.ID
 				}
@@ -28,10 +29,11 @@ func init() {
 		if l, ok := lock.(*Lock); ok {
 			return []*lease.Hold{l.h}
 		}
-		return lock.(*Locks).all()
+		return lock.(*Locks).holds()
 	}
 	testhook.ID = func(client any) string { return client.(*Client).id }
-	testhook.Waiting = func(client any, name string) int { return client.(*Client).queues.Waiting(name) }
-	testhook.Uncalled = func(client any) error { return client.(*Client).uncalled.why() }
+	testhook.Acquire = func(client any) *acquire.Client { return client.(*Client).locks }
+	testhook.Waiting = func(client any, name string) int { return client.(*Client).locks.Waiting(name) }
+	testhook.Uncalled = func(client any) error { return client.(*Client).locks.Uncalled() }
 	testhook.RenewNow = func(client any, name string) { client.(*Client).holds.RenewNow(name) }
 }

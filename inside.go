@@ -3,8 +3,10 @@ package redlock
 import (
 	"context"
 
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/core"
-	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/lease"
 )
 
 func init() {
@@ -19,28 +21,29 @@ func init() {
 // inside is what package admin sees of the client.
 func (c *Client) inside() *core.Client {
 	return &core.Client{
-		Prefix:         c.prefix,
-		RequestTimeout: c.requestTimeout,
-		Now:            c.now,
-		Masters:        c.masters,
-		Members:        c.members,
-		Closed:         c.closed,
+		Asker:  c.asker,
+		Prefix: c.prefix,
 		Enter: func(ctx context.Context) (func(), error) {
 			if err := c.enter(ctx); err != nil {
 				return nil, err
 			}
 			return c.calls.Done, nil
 		},
-		Go:        c.calls.Go,
-		CheckName: validateName,
-		MayAsk: func(ctx context.Context, op, name string) error {
-			return c.mayAsk(ctx, op, name, nil)
-		},
-		FirstView: func(ctx context.Context, op string) (*membership.View, error) {
-			return c.firstView(ctx, op, noName)
-		},
-		UnknownMembers:     func(op string) error { return c.unknownMembers(op, noName) },
-		WhileMembersChange: c.whileMembersChange,
-		ForceUnlock:        c.forceUnlock,
+		Go:          c.calls.Go,
+		CheckName:   validateName,
+		MayAsk:      c.mayAsk,
+		Public:      c.public,
+		ForceUnlock: c.forceUnlock,
 	}
+}
+
+// forceUnlock takes the lock of that name from these acquisitions, and releases it: see admin.ForceUnlock.
+func (c *Client) forceUnlock(ctx context.Context, name string, from []acquire.Acquisition) (fence.Token, error) {
+	o := acquire.Options{Config: lease.Config{TTL: c.config.lock.TTL}, Observer: (*trace)(nil)}
+	entry, err := c.locks.TakeOver(ctx, name, from, o)
+	if err != nil {
+		return 0, c.public(err)
+	}
+	lock := c.lockOf(entry)
+	return lock.Token(), lock.Unlock(ctx)
 }

@@ -84,7 +84,7 @@ func (c *Client) endHolds() {
 func (c *Client) stop() error {
 	c.holds.Stop()
 	c.announce.stop()
-	c.notices.Close()
+	c.locks.Close()
 	for _, m := range c.masters {
 		m.Close()
 	}

@@ -28,14 +28,14 @@ import (
 // d must be positive, and with the drift allowance at most MaxTTL, because no master keeps
 // a lock for longer. Default: Unlock frees the name at once.
 func WithHoldAtLeast(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.atLeast, l.atLeastGiven = d, true })
+	return lockOption(func(l *lockConfig) { l.AtLeast, l.atLeastGiven = d, true })
 }
 
 func (c *config) validateAtLeast(l lockConfig) error {
-	if l.atLeastGiven && (l.atLeast <= 0 || l.atLeast > maxDuration) {
-		return &OptionError{"hold at least", l.atLeast, fmt.Sprintf("must be positive, and at most %v", maxDuration)}
+	if l.atLeastGiven && (l.AtLeast <= 0 || l.AtLeast > maxDuration) {
+		return &OptionError{"hold at least", l.AtLeast, fmt.Sprintf("must be positive, and at most %v", maxDuration)}
 	}
-	return atLeastFits(l.atLeast, c.maxTTL, c.drift)
+	return atLeastFits(l.AtLeast, c.maxTTL, c.drift)
 }
 
 // atLeastFits reports that masters may not keep a lock for so long after its Unlock.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -350,92 +348,6 @@ func TestNothingReachesALingeringLock(t *testing.T) {
 	if left := r.PTTL(context.Background(), h.Keys.Lock).Val(); r.Get(context.Background(), h.Keys.Lock).Val() != want || left <= 0 || left > 5*time.Second {
 		t.Errorf("it is %q for %v, want %q", r.Get(context.Background(), h.Keys.Lock).Val(), left, want)
 	}
-}
-
-// A set that did not get all of its names keeps none of them taken, nor does a slot that was had beside another one.
-func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		a, b := d.Reached(), d.Reached()
-		held := harness.MustTry(t, b, "c")
-		done := make(chan error, 1)
-		go func() {
-			_, err := a.TakeInOrder(context.Background(), []string{"a", "b", "c"}, d.Request(), redlock.WithHoldAtLeast(20*time.Second))
-			done <- err
-		}()
-		d.InLine("c", 1)
-		for _, name := range []string{"a", "b"} {
-			if got := d.Holders(name); strings.Count(got, "1") < 2 {
-				t.Errorf("it has not taken %s: held on %s", name, got)
-			}
-		}
-		harness.RequireErr(t, <-done, redlock.ErrHeld)
-		synctest.Wait()
-		for _, name := range []string{"a", "b"} {
-			harness.Must(t, harness.MustTry(t, b, name).Unlock(context.Background()))
-		}
-		harness.Must(t, held.Unlock(context.Background()))
-
-		locks, err := a.LockAll(context.Background(), []string{"a", "b", "c"}, redlock.WithHoldAtLeast(20*time.Second))
-		harness.Must(t, err)
-		harness.Must(t, locks.Unlock(context.Background()))
-		for _, name := range []string{"a", "b", "c"} {
-			_, err := b.TryLock(context.Background(), name)
-			harness.RequireErr(t, err, redlock.ErrHeld)
-		}
-
-		var slots []*redlock.Lock
-		for range 2 {
-			slots = append(slots, harness.MustTry(t, b, "jobs", redlock.WithSlots(2)))
-		}
-		waiting := make(chan *redlock.Lock)
-		go func() {
-			lock, err := a.Lock(context.Background(), "jobs", redlock.WithSlots(2), redlock.WithHoldAtLeast(20*time.Second))
-			harness.Must(t, err)
-			waiting <- lock
-		}()
-		synctest.Wait()
-		for _, lock := range slots {
-			go func() { harness.Must(t, lock.Unlock(context.Background())) }() // it is called to both
-		}
-		lock := <-waiting
-		synctest.Wait()
-		harness.Must(t, harness.MustTry(t, b, "jobs", redlock.WithSlots(2)).Unlock(context.Background()))
-		harness.Must(t, lock.Unlock(context.Background()))
-	})
-}
-
-// All names of a set stay taken from when the last one was had, however long the first was before.
-func TestASetHoldsAtLeastFromItsLastName(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		const least, waits = 20 * time.Second, 10 * time.Second
-		a, b := d.Reached(), d.Reached()
-		held := harness.MustTry(t, b, "c")
-		var locks *redlock.Locks
-		done := make(chan error, 1)
-		go func() {
-			var err error
-			locks, err = a.TakeInOrder(context.Background(), []string{"a", "b", "c"}, redlock.Forever, redlock.WithHoldAtLeast(least))
-			done <- err
-		}()
-		d.InLine("c", 1)
-		time.Sleep(waits)
-		harness.Must(t, held.Unlock(context.Background()))
-		harness.Must(t, <-done)
-		all := time.Now()
-		harness.Must(t, locks.Unlock(context.Background()))
-		time.Sleep(time.Until(all.Add(least - time.Millisecond)))
-		for _, name := range locks.Names() {
-			if _, err := b.TryLock(context.Background(), name); !errors.Is(err, redlock.ErrHeld) {
-				t.Errorf("%s just before: %v", name, err)
-			}
-		}
-		time.Sleep(time.Until(all.Add(least + time.Second)))
-		for _, name := range locks.Names() {
-			harness.Must(t, harness.MustTry(t, b, name).Unlock(context.Background()))
-		}
-	})
 }
 
 // The first two in line give up while the lock lingers. They knew until when; the third one learns it then.

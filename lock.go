@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/acquire"
+	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
@@ -120,7 +122,7 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if err := l.over(ctx); err != nil {
 		return err
 	}
-	return c.extendNow(ctx, l.h, opExtend, ttl)
+	return c.extendNow(ctx, l.h, ask.OpExtend, ttl)
 }
 
 // over is why the masters need not be asked to change the lease: the handle is unlocked, ctx has ended, or the hold is
@@ -139,10 +141,10 @@ func (l *Lock) over(ctx context.Context) error {
 
 // extendNow extends the lease, and waits until a quorum of masters has done it.
 func (c *Client) extendNow(ctx context.Context, h *lease.Hold, op string, ttl time.Duration) error {
-	deadline := c.now().Add(c.requestTimeout)
-	return c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
+	deadline := c.asker.Deadline()
+	return c.public(c.asker.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
 		return c.awaitExtended(ctx, h, op, h.Extend(v, ttl), ttl, deadline)
-	})
+	}))
 }
 
 // mayExtend returns the ttl of an extension, to the millisecond, if it may be that long.
@@ -150,13 +152,12 @@ func (c *Client) mayExtend(h *lease.Hold, ttl time.Duration) (time.Duration, err
 	if err := c.validateTTL(ttl, h.Delay); err != nil {
 		return 0, err
 	}
-	ttl = ttl.Truncate(time.Millisecond)
-	return ttl, c.suits(c.members.View(), &lockConfig{ttl: ttl, ttlGiven: true, delay: h.Delay})
+	return c.suits(c.members.View(), acquire.Options{Config: lease.Config{TTL: ttl.Truncate(time.Millisecond), Delay: h.Delay}, TTLGiven: true})
 }
 
 // awaitExtended waits until a round of extends is decided.
 func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r *quorum.Round, ttl time.Duration, deadline clock.Instant) error {
-	if err := c.await(ctx, r, deadline); err != nil {
+	if err := c.asker.Await(ctx, r, deadline); err != nil {
 		return err
 	}
 	votes := r.Tally()
@@ -166,7 +167,7 @@ func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r 
 	if ended := h.Over(); ended != nil {
 		return ended
 	}
-	return c.notGranted(r.View, op, h.Name, votes)
+	return ask.NotGranted(r.View, op, h.Name, votes)
 }
 
 // Unlock gives back this handle. The handles of one hold may be unlocked in any order,
@@ -186,18 +187,18 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		return errNoLock
 	}
 	if c := l.client; c.observer.Unlocked != nil {
-		return c.tellUnlock(ctx, l.leave, UnlockResult{Names: []string{l.h.Name}, Reads: l.h.Token == 0})
+		return c.notifyUnlock(ctx, l.unlock, UnlockResult{Names: []string{l.h.Name}, Reads: l.h.Token == 0})
 	}
-	return l.leave()
+	return l.unlock()
 }
 
-func (l *Lock) leave() error {
+func (l *Lock) unlock() error {
 	first, writes := l.entry.Unlock()
 	if !first {
 		return ErrReleased
 	}
 	var err error
-	unwind.OrElse(func() { err = l.exit(writes) }, l.h.FreeAnyway)
+	unwind.OrElse(func() { err = l.exit(writes) }, l.h.ReleaseAnyway)
 	return err
 }
 
@@ -208,12 +209,12 @@ func (l *Lock) exit(writes bool) error {
 	if ended != nil {
 		return ended // nobody can tell by now what a release would have found
 	}
-	return c.awaitFreed(l.h, freed, c.now().Add(c.requestTimeout))
+	return c.public(c.asker.AwaitFreed(freed, l.h.Name, c.asker.Deadline()))
 }
 
-// giveBack is Unlock of a handle that its caller did not get. Nobody waits for that.
-func (l *Lock) giveBack() {
+// discard is Unlock of a handle that its caller did not get. Nobody waits for that.
+func (l *Lock) discard() {
 	if !l.none() {
-		l.entry.GiveBack()
+		l.entry.Discard()
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -101,49 +100,6 @@ func setRenews(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, locks.Unlock(context.Background()))
 }
 
-// A name that could not be renewed is tried again soon, with the others, also when its own renewal is due
-// later than theirs. Each of these renewals is made once.
-func TestANameOfASetThatCouldNotBeRenewed(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		const ttl = 12 * time.Second
-		var mu sync.Mutex
-		var began time.Time
-		var renewed []string
-		c := d.Reached(redlock.WithTTL(ttl), redlock.WithObserver(redlock.Observer{Renewed: func(_ context.Context, r redlock.Renewal) {
-			mu.Lock()
-			defer mu.Unlock()
-			renewed = append(renewed, fmt.Sprint(r.Name, " after ", time.Since(began)))
-		}}))
-		rival := d.Reached()
-		held := harness.MustTry(t, rival, "b")
-		began = time.Now()
-		var locks *redlock.Locks
-		done := make(chan error, 1)
-		go func() {
-			var err error
-			locks, err = c.TakeInOrder(context.Background(), []string{"a", "b"}, redlock.Forever)
-			done <- err
-		}()
-		time.Sleep(2 * time.Second)
-		harness.Must(t, held.Unlock(context.Background()))
-		harness.Must(t, <-done)
-		harness.Settled(t, c)
-		for i := range 2 { // as if two clocks had jumped: these votes do not count in the first renewal
-			harness.Must(t, d.Raw[i].PExpire(context.Background(), script.KeysOf(limits.DefaultPrefix, "b", "").Lock, time.Minute).Err())
-		}
-		time.Sleep(time.Until(began.Add(ttl)))
-		mu.Lock()
-		slices.Sort(renewed)
-		got := strings.Join(renewed, ", ")
-		mu.Unlock()
-		if want := "a after 4s, a after 5s, a after 9s, b after 5s, b after 9s"; got != want {
-			t.Errorf("renewed: %s; want %s", got, want)
-		}
-		harness.Must(t, locks.Unlock(context.Background()))
-	})
-}
-
 func setExtends(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	locks := harness.MustAll(t, c, three, redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
@@ -187,30 +143,6 @@ func setRepairs(t *testing.T, d *harness.Deployment) {
 	harness.RequireHolders(t, d, strings.Repeat("0", len(d.Masters)), three...)
 }
 
-// The bound counts from when all names are held, however long the first was before.
-func setMaxHold(t *testing.T, d *harness.Deployment) {
-	a, b := d.Reached(), d.Reached()
-	held := harness.MustTry(t, b, "c")
-	bound := d.Either(100*time.Millisecond, time.Second)
-	var locks *redlock.Locks
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		locks, err = a.TakeInOrder(context.Background(), []string{"a", "b", "c"}, redlock.Forever, redlock.WithMaxHold(bound))
-		done <- err
-	}()
-	d.InLine("c", 1)
-	time.Sleep(2 * bound)
-	harness.Must(t, held.Unlock(context.Background()))
-	harness.Must(t, <-done)
-	if !locks.Valid() {
-		t.Errorf("the wait counted: %v", context.Cause(locks.Context()))
-	}
-	harness.Within(t, "the bound", locks.Context().Done())
-	harness.RequireErr(t, context.Cause(locks.Context()), redlock.ErrExpired)
-	harness.RequireErr(t, locks.Unlock(context.Background()), redlock.ErrExpired)
-}
-
 func setReEntry(t *testing.T, d *harness.Deployment) {
 	c := d.Reached()
 	locks := harness.MustAll(t, c, three)
@@ -248,32 +180,6 @@ func setReEntry(t *testing.T, d *harness.Deployment) {
 	if cause := context.Cause(locks.Context()); cause != redlock.ErrReleased {
 		t.Errorf("%v", cause)
 	}
-}
-
-// A set that takes its names in order holds those that it has while it waits for the next,
-// and renews them; and it gives them back when it gives up.
-func setWaitsInOrder(t *testing.T, d *harness.Deployment) {
-	a, b := d.Reached(redlock.WithTTL(d.TTL()), redlock.WithRequestTimeout(d.Request())), d.Reached()
-	held := harness.MustTry(t, b, "b")
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		_, err := a.TakeInOrder(ctx, []string{"a", "b", "c"}, redlock.Forever)
-		done <- err
-	}()
-	d.InLine("b", 1)
-	time.Sleep(2 * d.TTL())
-	if got := d.Holders("a"); !strings.Contains(got, "1") {
-		t.Errorf("a is held on %s while b is awaited", got)
-	}
-	if got := d.Holders("c"); strings.Contains(got, "1") {
-		t.Errorf("c is held on %s while b is awaited", got)
-	}
-	cancel()
-	harness.RequireErr(t, <-done, context.Canceled)
-	harness.RequireHolders(t, d, strings.Repeat("0", len(d.Masters)), "a", "c")
-	d.InLine("b", 0)
-	harness.Must(t, held.Unlock(context.Background()))
 }
 
 // A set keeps the ticket of its first wait for all its names and attempts, so that nobody who came later is before it
@@ -316,25 +222,6 @@ func TestASetHasOneTicket(t *testing.T) {
 		done <- nil
 		<-done
 	})
-}
-
-// A set that loses one name while it waits for another begins anew.
-func setLosesAPart(t *testing.T, d *harness.Deployment) {
-	a, b := d.Reached(redlock.WithTTL(d.TTL()), redlock.WithRequestTimeout(d.Request())), d.Reached()
-	held := harness.MustTry(t, b, "b")
-	done := make(chan error, 1)
-	go func() {
-		_, err := a.TakeInOrder(context.Background(), []string{"a", "b", "c"}, redlock.Forever)
-		done <- err
-	}()
-	d.InLine("b", 1)
-	harness.Eventually(t, "all masters have a", func() bool { return d.Holders("a") == strings.Repeat("1", len(d.Masters)) })
-	for _, r := range d.Raw {
-		harness.Must(t, r.Del(context.Background(), script.KeysOf(limits.DefaultPrefix, "a", "").Lock).Err())
-	}
-	harness.RequireErr(t, <-done, redlock.ErrLost)
-	harness.Must(t, held.Unlock(context.Background()))
-	harness.RequireHolders(t, d, strings.Repeat("0", len(d.Masters)), three...)
 }
 
 func setGivesUp(t *testing.T, d *harness.Deployment) {

@@ -12,15 +12,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/redlock-go/redlock/internal/acquire"
+	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/identity"
-	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/masterurl"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // New returns a Client that locks on the given masters: an odd number of Redis
@@ -188,19 +188,21 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 			Gate:        c.members,
 			Up: func() {
 				c.announce.to(i)
-				c.tellUp(name)
+				c.notifyUp(name)
 			},
-			Down:    func(err error) { c.tellDown(name, err) },
+			Down:    func(err error) { c.notifyDown(name, err) },
 			Refuses: func() { c.announce.soon(i) },
-			Called:  c.callTeller(name),
-			GoOn:    func(lockKey string) { c.goOn(i, lockKey) },
+			Called:  c.callNotifier(name),
+			GoOn:    func(lockKey string) { c.locks.GoOn(i, lockKey) },
 		}))
 	}
 	c.members.SetMasters(c.masters)
-	c.holds = lease.NewHolds(lease.Client{Prefix: cfg.prefix, Now: cfg.now, View: c.members.View, Masters: c.masters, Callers: callers{c}})
-	c.channel = identity.Channel(cfg.prefix, c.id)
-	c.tickets = waitqueue.NewTickets(len(c.masters), c.needed())
-	c.notices = waitqueue.NewNotices(len(c.masters), c.needed(), cfg.now, c.keepSubscribed)
+	c.asker = &ask.Asker{Masters: c.masters, Members: c.members, Now: cfg.now, RequestTimeout: cfg.requestTimeout, Closed: c.closed}
+	c.locks = acquire.New(acquire.Config{
+		Asker: c.asker, Prefix: cfg.prefix, ID: c.id, Drift: c.driftOf, Suits: c.suits, SuitsHold: c.suitsHold,
+		Begin: func() (done func(), open bool) { return c.calls.Done, c.begin() },
+	})
+	c.holds = c.locks.Holds
 	for _, m := range c.masters {
 		m.Start()
 	}

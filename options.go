@@ -26,7 +26,7 @@ func (o lockOption) applyLock(l *lockConfig) { o(l) }
 // WithoutWatchdog makes a fixed lease: nothing renews it, it ends after its ttl
 // or the last Extend. By default a watchdog renews every lease at a third of its ttl for as long as it is held.
 func WithoutWatchdog() LockOption {
-	return lockOption(func(l *lockConfig) { l.watchdog = false })
+	return lockOption(func(l *lockConfig) { l.Watchdog = false })
 }
 
 // WithContextRenewal makes the watchdog renew the lease only as long as the context that was
@@ -45,7 +45,7 @@ func WithoutWatchdog() LockOption {
 //
 // With a context that never ends, the renewal never ends: see WithMaxHold.
 func WithContextRenewal() LockOption {
-	return lockOption(func(l *lockConfig) { l.withCtx = true })
+	return lockOption(func(l *lockConfig) { l.WithCtx = true })
 }
 
 // WithMaxHold bounds how long a hold may last, renewals and re-entries included:
@@ -53,7 +53,7 @@ func WithContextRenewal() LockOption {
 // lock by themselves within the ttl. Default: no bound, so that a holder that
 // forgets Unlock keeps the lock for as long as its process lives.
 func WithMaxHold(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.maxHold, l.maxHoldGiven = d, true })
+	return lockOption(func(l *lockConfig) { l.MaxHold, l.maxHoldGiven = d, true })
 }
 
 // WithLockDelay makes the masters keep the lock for d longer than its holder
@@ -61,7 +61,7 @@ func WithMaxHold(d time.Duration) LockOption {
 // time to stop its work before anyone else gets the lock. Unlock frees at once all
 // the same. Default 0. Consul calls it lock-delay.
 func WithLockDelay(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.delay = d })
+	return lockOption(func(l *lockConfig) { l.Delay = d })
 }
 
 // WithWait bounds how long Lock and Do wait for the lock. Unlike a deadline of ctx,
@@ -72,7 +72,7 @@ func WithLockDelay(d time.Duration) LockOption {
 // Do make one attempt, as TryLock does, which never waits. Default: until the
 // context ends.
 func WithWait(d time.Duration) LockOption {
-	return lockOption(func(l *lockConfig) { l.wait = max(d, 0) })
+	return lockOption(func(l *lockConfig) { l.Wait = max(d, 0) })
 }
 
 // WithFair makes Lock and Do serve the clients that wait strictly in the order of
@@ -92,7 +92,38 @@ func WithWait(d time.Duration) LockOption {
 // tickets taken within the time that a message takes to the masters; a turn for a
 // client that cannot subscribe to a quorum of masters while others can.
 func WithFair() LockOption {
-	return lockOption(func(l *lockConfig) { l.fair = true })
+	return lockOption(func(l *lockConfig) { l.Fair = true })
+}
+
+// WithWaitForSetup makes Lock, RLock, LockAll and Do wait also for what somebody has to set up first.
+// Give it to programs that start before their masters are founded. By default these calls return at once,
+// with ErrNeedsSetup beside the attempt's error, when time alone will not bring the lock. That is so
+//   - when the masters belong to no deployment, or a majority of its members lost its data
+//     (ErrNeedsInit);
+//   - when so many masters refuse the client's password or rights (NOAUTH, WRONGPASS, ErrDenied),
+//     do not have the database of their URL, do not trust its certificate or are not trusted, or are
+//     not admitted, that the others are no quorum. A server is not admitted if it is none of the members, belongs to another deployment,
+//     or was given twice;
+//   - when the client was given fewer of the members than a quorum.
+//
+// They always wait for what may pass by itself: a lock that is held; masters that are down, slow,
+// full, replicas at the moment, or new, suspended or coming back as members.
+//
+// If several callers of one Client wait for one name, each of them gets the error only when it
+// is its turn to ask the masters.
+func WithWaitForSetup() LockOption {
+	return lockOption(func(l *lockConfig) { l.WaitForSetup = true })
+}
+
+// WithoutReentry forbids re-entry: a Lock, TryLock or Do of the name, with a context derived from the
+// hold's, is refused at once, with ErrReentry. (With a mutex, the caller would wait for itself.) It
+// is enough that either the hold or the new call has the option. Use it where entering twice is a
+// mistake: for example, a callee uses the same lock name by chance, and does not expect that its
+// caller is in the middle of something. Default: such a call re-enters the lock.
+//
+// A call whose context carries no lock of the name waits as always, also in the same goroutine.
+func WithoutReentry() LockOption {
+	return lockOption(func(l *lockConfig) { l.NoReentry = true })
 }
 
 // WithRequestTimeout sets how long one master may take over one request; after

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/printable"
-	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -105,7 +104,7 @@ func (e *QuorumError) Error() string {
 // masters' errors if they are why.
 func (e *QuorumError) Unwrap() []error {
 	errs := []error{e.Reason}
-	if e.Op == opAcquire || e.Op == opReenter {
+	if e.Op == ask.OpAcquire || e.Op == ask.OpReenter {
 		errs = append(errs, ErrNotAcquired)
 	}
 	for _, v := range e.Votes {
@@ -116,40 +115,15 @@ func (e *QuorumError) Unwrap() []error {
 	return errs
 }
 
-// The operations of this package that a QuorumError names.
-const (
-	opAcquire     = "acquire"
-	opReenter     = "re-enter"
-	opExtend      = "extend"
-	opDowngrade   = "downgrade"
-	opRelease     = "release"
-	opForceUnlock = "force unlock"
-	opVerify      = "verify"
-	opReady       = "be ready"
-)
-
-// notGranted returns the error for votes that did not bring a grant.
-func (c *Client) notGranted(v *membership.View, op, name string, votes []script.Vote) error {
-	q := quorum.MajorityOf(v)
-	e := &QuorumError{Op: op, Name: name, Reason: ErrNoQuorum, Need: q.Need, Votes: c.publish(votes), Lacks: v.Lacks}
-	if quorum.Disowned(votes, q) && op != opAcquire {
-		e.Reason = ErrLost
-	} else if freeIn, yes := quorum.Contended(votes, q.Need); yes {
-		e.Reason, e.FreeIn = ErrHeld, freeIn
-	} else if v.NeedsInit {
-		return printable.Join(e, ErrNeedsInit)
-	}
-	return e
-}
-
-// notWaited returns the error for the votes of an acquisition or a re-entry whose caller left, which is why. A caller that leaves
-// is no lack of a quorum: the votes count only if they had decided by then.
-func (c *Client) notWaited(why error, v *membership.View, op, name string, votes []script.Vote) error {
-	q := quorum.MajorityOf(v)
-	if quorum.Decide(votes, q.Need) == quorum.Lost || op != opAcquire && quorum.Disowned(votes, q) {
-		return printable.Because(why, c.notGranted(v, op, name, votes))
-	}
-	return &QuorumError{Op: op, Name: name, Reason: why, Need: q.Need, Votes: c.publish(votes), Lacks: v.Lacks, undecided: true}
+// public makes the errors of internal packages the ones that callers know.
+func (c *Client) public(err error) error {
+	return printable.Map(err, func(err error) error {
+		f, ok := err.(*ask.Failure)
+		if !ok {
+			return err
+		}
+		return &QuorumError{Op: f.Op, Name: f.Name, Reason: f.Reason, Need: f.Need, Votes: c.publish(f.Votes), Lacks: f.Lacks, FreeIn: f.FreeIn, undecided: f.Undecided}
+	})
 }
 
 // publish makes votes readable for the caller.

@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"context"
+
+	"github.com/redlock-go/redlock/internal/ask"
 )
 
 // A lock is held by one writer, or by any number of readers. A reader's hold is a hold like
@@ -50,13 +52,13 @@ func (c *Client) DoRead(ctx context.Context, name string, work func(ctx context.
 
 // read makes the settings those of a reader, or refuses what only writers have.
 func (l *lockConfig) read() error {
-	if l.slots > 0 {
-		return &OptionError{"slots", l.slots, "must not be set for reading: any number of readers hold a name at a time"}
+	if l.Slots > 0 {
+		return &OptionError{"slots", l.Slots, "must not be set for reading: any number of readers hold a name at a time"}
 	}
-	if l.atLeast > 0 {
-		return &OptionError{"hold at least", l.atLeast, "must not be set for reading: a name that readers had does not stay taken"}
+	if l.AtLeast > 0 {
+		return &OptionError{"hold at least", l.AtLeast, "must not be set for reading: a name that readers had does not stay taken"}
 	}
-	l.reads = true
+	l.Reads = true
 	return nil
 }
 
@@ -86,7 +88,7 @@ func (l *Lock) Downgrade(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = c.extendNow(ctx, h, opDowngrade, ttl)
+	err = c.extendNow(ctx, h, ask.OpDowngrade, ttl)
 	h.Unblock()
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
@@ -148,7 +149,7 @@ func deadReaderIsWaitedForNoLonger(t *testing.T, d *harness.Deployment) {
 	d.InLine("job", 1)
 	harness.Must(t, alive.Unlock(context.Background()))
 	writer := harness.Have(t, got)
-	if took, most := time.Since(start), 2*d.TTL()+redlock.AskInterval+redlock.StandByPause+d.Request(); took < 2*d.TTL()-time.Millisecond || took > most {
+	if took, most := time.Since(start), 2*d.TTL()+acquire.AskInterval+acquire.StandByPause+d.Request(); took < 2*d.TTL()-time.Millisecond || took > most {
 		t.Errorf("the writer got in after %v; want after %v, and before %v", took, 2*d.TTL(), most)
 	}
 	harness.Must(t, writer.Unlock(context.Background()))
@@ -181,7 +182,7 @@ func writersAreNotStarved(t *testing.T, d *harness.Deployment) {
 	}
 	harness.Must(t, writer.Unlock(context.Background()))
 	harness.UnlockAll(t, harness.Have(t, late[0]), harness.Have(t, late[1])) // both at once: neither waits for the other's Unlock
-	if took := time.Since(start); took > d.Either(100*time.Millisecond, redlock.AskInterval) {
+	if took := time.Since(start); took > d.Either(100*time.Millisecond, acquire.AskInterval) {
 		t.Errorf("the readers got in after %v: nobody called them", took)
 	}
 }
@@ -204,7 +205,7 @@ func readersAreCalledUpToTheFirstWriter(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, held.Unlock(context.Background()))
 	start := time.Now()
 	one, two := harness.Have(t, got[0]), harness.Have(t, got[1])
-	if took := time.Since(start); took > d.Either(100*time.Millisecond, redlock.AskInterval) {
+	if took := time.Since(start); took > d.Either(100*time.Millisecond, acquire.AskInterval) {
 		t.Errorf("the readers got in after %v: nobody called them", took)
 	}
 	select {
@@ -268,7 +269,7 @@ func readersAreCalledWhenAWriterGivesUp(t *testing.T, d *harness.Deployment) {
 	harness.RequireErr(t, <-gaveUp, redlock.ErrNotAcquired)
 	start := time.Now()
 	second := harness.Have(t, late)
-	if took := time.Since(start); took > d.Either(100*time.Millisecond, redlock.AskInterval) {
+	if took := time.Since(start); took > d.Either(100*time.Millisecond, acquire.AskInterval) {
 		t.Errorf("the reader got in after %v: nobody called it", took)
 	}
 
@@ -405,7 +406,7 @@ func upgradeIsRefused(t *testing.T, d *harness.Deployment) {
 		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrUpgrade)
 	}
 	harness.RequireErr(t, c.Do(reader.Context(), "job", func(context.Context, fence.Token) error { return nil }), redlock.ErrUpgrade)
-	if took := time.Since(start); took > d.Either(0, redlock.AskInterval) {
+	if took := time.Since(start); took > d.Either(0, acquire.AskInterval) {
 		t.Errorf("it took %v", took)
 	}
 	if !reader.Valid() {

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 
+	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
@@ -36,18 +37,17 @@ func (c *Client) Ready(ctx context.Context) error {
 		return err
 	}
 	defer c.calls.Done()
-	deadline := c.now().Add(c.requestTimeout)
-	v, err := c.firstView(ctx, opReady, noName)
+	deadline := c.asker.Deadline()
+	v, err := c.asker.FirstView(ctx, ask.OpReady, noName)
 	if err != nil {
+		return c.public(err)
+	}
+	if _, err := c.suits(v, c.config.lock.Options); err != nil {
 		return err
 	}
-	settings := c.config.lock
-	if err := c.suits(v, &settings); err != nil {
-		return err
-	}
-	return c.whileMembersChange(ctx, deadline, func(v *membership.View) error {
+	return c.public(c.asker.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
 		return c.answers(ctx, v, deadline)
-	})
+	}))
 }
 
 // noName is the name of no lock, for a question that is about none.
@@ -69,9 +69,9 @@ func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock
 		}
 		return vote
 	})
-	err := c.question(ctx, asked, noName, question, deadline)
+	err := c.asker.Question(ctx, asked, noName, question, deadline)
 	if votes := asked.Tally(); err == nil && quorum.Decide(votes, asked.Need) != quorum.Won {
-		err = c.notGranted(v, opReady, noName, votes)
+		err = ask.NotGranted(v, ask.OpReady, noName, votes)
 	}
 	return err
 }

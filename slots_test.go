@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 )
@@ -153,7 +154,7 @@ func slotsOfCallersThatDisagree(t *testing.T, d *harness.Deployment) {
 	d.InLine("jobs~slot1", 1)
 	d.InLine("jobs~slot2", 1)
 	for _, slot := range []int{3, 4} {
-		d.InLine(redlock.SlotName("jobs", slot), 0)
+		d.InLine(acquire.SlotName("jobs", slot), 0)
 		harness.Must(t, taken[slot].Unlock(context.Background()))
 	}
 	_, err = b.TryLock(context.Background(), "jobs", few)

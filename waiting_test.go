@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
@@ -90,13 +91,13 @@ func TestACallThatIsLostIsMadeUpFor(t *testing.T) {
 			held := harness.MustTry(t, a, "job")
 			harness.Settled(t, a)
 			got := harness.GoLock(t, b, "job")
-			time.Sleep(redlock.MaxAskInterval)
+			time.Sleep(acquire.MaxAskInterval)
 			start := time.Now()
 			breakSubscriptions()
 			harness.Must(t, held.Unlock(context.Background()))
 			harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
 			harness.Settled(t, b)
-			if took := time.Since(start); took > redlock.StandByPause+20*time.Millisecond { // some masters may keep it for the subscription that broke
+			if took := time.Since(start); took > acquire.StandByPause+20*time.Millisecond { // some masters may keep it for the subscription that broke
 				t.Errorf("it had the lock %v after the release", took)
 			}
 		}
@@ -127,7 +128,7 @@ func TestWaitersAskOneAfterTheOtherWhenSubscriptionsBreak(t *testing.T) {
 		for i := range names {
 			all.Go(func() { _, _ = b.Lock(ctx, strconv.Itoa(i)) })
 		}
-		time.Sleep(redlock.MaxAskInterval)
+		time.Sleep(acquire.MaxAskInterval)
 		mu.Lock()
 		since = time.Now()
 		clear(asked)
@@ -145,7 +146,7 @@ func TestWaitersAskOneAfterTheOtherWhenSubscriptionsBreak(t *testing.T) {
 		if len(first) != names {
 			t.Errorf("it asked for %d names of %d", len(first), names)
 		}
-		const share = names * redlock.SpreadEach / 10
+		const share = names * acquire.SpreadEach / 10
 		slices.Sort(first)
 		for i, at := range first {
 			if n := i + 1 - slices.IndexFunc(first, func(t time.Duration) bool { return t > at-share }); n > names/4 {
@@ -188,14 +189,14 @@ func wokenByARelease(t *testing.T, d *harness.Deployment) {
 		harness.Must(t, held.Unlock(context.Background()))
 		lock := harness.Have(t, got)
 		once := time.Since(start)
-		if once > d.Either(redlock.AskInterval/4, redlock.AskInterval) {
+		if once > d.Either(acquire.AskInterval/4, acquire.AskInterval) {
 			t.Errorf("had it %v after the release", once)
 		}
 		took += once
 		harness.Must(t, lock.Unlock(context.Background()))
 	}
-	if took > 3*redlock.AskInterval/4 {
-		t.Errorf("had it three times, %v after the releases in all: who asks by itself has it after %v each", took, redlock.AskInterval)
+	if took > 3*acquire.AskInterval/4 {
+		t.Errorf("had it three times, %v after the releases in all: who asks by itself has it after %v each", took, acquire.AskInterval)
 	}
 }
 
@@ -206,7 +207,7 @@ func wokenByTheEndOfALease(t *testing.T, d *harness.Deployment) {
 	start := time.Now()
 	got := harness.GoLock(t, b, "job")
 	lock := harness.Have(t, got)
-	if least, most := time.Since(asked), time.Since(start); least < 1900*time.Millisecond || most > 2*time.Second+d.Either(redlock.AskInterval/4, redlock.AskInterval) {
+	if least, most := time.Since(asked), time.Since(start); least < 1900*time.Millisecond || most > 2*time.Second+d.Either(acquire.AskInterval/4, acquire.AskInterval) {
 		t.Errorf("had it %v to %v after a lease of 2 s began", most, least)
 	}
 	harness.Must(t, lock.Unlock(context.Background()))
@@ -258,7 +259,7 @@ func aGoneWaiterIsPassedOver(t *testing.T, d *harness.Deployment) {
 	for _, x := range []struct {
 		ghost  string
 		within time.Duration
-	}{{"nobody hears this", d.Either(redlock.AskInterval/4, 3*redlock.AskInterval/4)}, {"heard, by nobody who comes", 2 * redlock.AskInterval}} {
+	}{{"nobody hears this", d.Either(acquire.AskInterval/4, 3*acquire.AskInterval/4)}, {"heard, by nobody who comes", 2 * acquire.AskInterval}} {
 		held := harness.MustTry(t, a, "job")
 		got := harness.GoLock(t, b, "job", redlock.WithFair())
 		d.InLine("job", 1)
@@ -326,8 +327,8 @@ func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *harness.Deployment) {
 	d.Masters[1].Revive()
 	d.Masters[2].Revive()
 	d.InLine("job", 0)
-	if took := time.Since(back); took > redlock.MaxAskInterval {
-		t.Errorf("it stood in line for %v, want less than %v", took, redlock.MaxAskInterval)
+	if took := time.Since(back); took > acquire.MaxAskInterval {
+		t.Errorf("it stood in line for %v, want less than %v", took, acquire.MaxAskInterval)
 	}
 	harness.Eventually(t, "the end of the lease", func() bool { return d.Holders("job") == "000" })
 	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
@@ -357,7 +358,7 @@ func oneClientKeepsANameForSoLong(t *testing.T, d *harness.Deployment) {
 	for range 10 {
 		start := time.Now()
 		lock := harness.Have(t, harness.GoLock(t, b, "job"))
-		if took := time.Since(start); took > 2*redlock.KeepFor+slack {
+		if took := time.Since(start); took > 2*acquire.KeepFor+slack {
 			t.Errorf("a client with four busy callers let the other in after %v", took)
 		}
 		harness.Must(t, lock.Unlock(context.Background()))
@@ -378,7 +379,7 @@ func aFreeMasterMisleadsNobody(t *testing.T, d *harness.Deployment) {
 	start := time.Now()
 	harness.Must(t, lock.Unlock(context.Background()))
 	lock = harness.Have(t, got)
-	if took := time.Since(start); took > 2*redlock.AskInterval {
+	if took := time.Since(start); took > 2*acquire.AskInterval {
 		t.Errorf("had it %v after the release", took)
 	}
 	harness.Must(t, lock.Unlock(context.Background()))
@@ -435,7 +436,7 @@ func TestWithoutSubscriptionsWaitersPoll(t *testing.T) {
 		start := time.Now()
 		got := harness.GoLock(t, b, "job")
 		harness.Eventually(t, "it waits", func() bool { return harness.Waiting(b, "job") == 1 })
-		time.Sleep(2 * redlock.AskInterval) // in which it must not try again and again
+		time.Sleep(2 * acquire.AskInterval) // in which it must not try again and again
 		for i, r := range d.Raw {
 			stats, err := r.Info(context.Background(), "commandstats").Result()
 			harness.Must(t, err)
@@ -443,14 +444,14 @@ func TestWithoutSubscriptionsWaitersPoll(t *testing.T) {
 			_, after, _ = strings.Cut(after, "rejected_calls=")
 			count, _, _ := strings.Cut(after, ",")
 			took := time.Since(start)
-			if n, err := strconv.Atoi(count); err != nil || n < 1 || n > 2+int(took/redlock.AskInterval) {
+			if n, err := strconv.Atoi(count); err != nil || n < 1 || n > 2+int(took/acquire.AskInterval) {
 				t.Errorf("master %d refused %q subscriptions in %v", i, count, took)
 			}
 		}
 		harness.Must(t, held.Unlock(context.Background()))
 		start = time.Now()
 		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
-		if took := time.Since(start); took > redlock.MaxPause+d.TTL() {
+		if took := time.Since(start); took > acquire.MaxPause+d.TTL() {
 			t.Errorf("had it %v after the release", took)
 		}
 	})
@@ -500,13 +501,13 @@ func TestWhoWaitsForAnInitAsksSeldom(t *testing.T) {
 		lock := harness.GoLock(t, c, "job", redlock.WithWaitForSetup())
 		const seconds = 10
 		time.Sleep(seconds * time.Second)
-		if got, most := tries.Load(), int64(2*seconds*time.Second/redlock.MaxPause); got < seconds || got > most {
+		if got, most := tries.Load(), int64(2*seconds*time.Second/acquire.MaxPause); got < seconds || got > most {
 			t.Errorf("%d tries in %d s, want at most %d", got, seconds, most)
 		}
 		harness.Must(t, harness.Found(context.Background(), d.Stranger(), 0))
 		start := time.Now()
 		harness.Must(t, harness.Have(t, lock).Unlock(context.Background()))
-		if took := time.Since(start); took > 2*redlock.MaxPause {
+		if took := time.Since(start); took > 2*acquire.MaxPause {
 			t.Errorf("after the init it took %v", took)
 		}
 	})
@@ -624,7 +625,7 @@ func TestAWaiterIsInLineWhereItHadNotAskedYet(t *testing.T) {
 	asked, start := events.Count("asked job"), time.Now()
 	slow.Release()
 	d.InLine("job", 1)
-	if took, again := time.Since(start), events.Count("asked job")-asked; took > redlock.AskInterval/2 && again > 0 {
+	if took, again := time.Since(start), events.Count("asked job")-asked; took > acquire.AskInterval/2 && again > 0 {
 		t.Errorf("it had to ask %d times more, for %v", again, took)
 	}
 	harness.Must(t, held.Unlock(context.Background()))
@@ -652,7 +653,7 @@ func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 				}
 			}
 		}
-		if n, most := events.Count("asked job"), int(minutes*time.Minute/(redlock.CoveredInterval*3/4))+3; n > most || n < 2 {
+		if n, most := events.Count("asked job"), int(minutes*time.Minute/(acquire.CoveredInterval*3/4))+3; n > most || n < 2 {
 			t.Errorf("it asked %d times in %d minutes, want at most %d", n, minutes, most)
 		}
 		start := time.Now()
@@ -684,8 +685,8 @@ func TestWhoIsCalledAndDoesNotComeCostsAMoment(t *testing.T) {
 		start := time.Now()
 		harness.Must(t, held.Unlock(context.Background()))
 		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
-		if took := time.Since(start); took > redlock.StandByPause+5*time.Millisecond {
-			t.Errorf("it had the lock %v after the release, want %v", took, redlock.StandByPause)
+		if took := time.Since(start); took > acquire.StandByPause+5*time.Millisecond {
+			t.Errorf("it had the lock %v after the release, want %v", took, acquire.StandByPause)
 		}
 	})
 }

@@ -20,3 +20,6 @@ const (
 	opNames   = "list the names"
 	opMembers = "learn the members"
 )
+
+// noName is the name of no lock, for a question that is about none.
+const noName = ""

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/core"
 )
 
@@ -55,22 +56,22 @@ func ForceUnlock(ctx context.Context, client *redlock.Client, shown Inspection) 
 }
 
 // taken are the acquisitions that ForceUnlock takes the lock from.
-func (in Inspection) taken() []core.Acquisition {
+func (in Inspection) taken() []acquire.Acquisition {
 	views := []LockView{in.Quorum}
 	if in.Quorum.State == LockUnknown {
 		for _, m := range in.Masters {
 			views = append(views, m.LockView)
 		}
 	}
-	var all []core.Acquisition
+	var all []acquire.Acquisition
 	for _, v := range views {
 		if v.Owner != "" {
-			all = append(all, core.Acquisition{Owner: v.Owner, Stored: v.Owner}, core.Acquisition{Owner: v.Owner, Stored: "- " + v.Owner}) // it may linger by now
+			all = append(all, acquire.Acquisition{Owner: v.Owner, Stored: v.Owner}, acquire.Acquisition{Owner: v.Owner, Stored: "- " + v.Owner}) // it may linger by now
 		}
 		for _, r := range v.Readers {
-			all = append(all, core.Acquisition{Owner: r.Owner, Stored: r.Owner})
+			all = append(all, acquire.Acquisition{Owner: r.Owner, Stored: r.Owner})
 		}
 	}
-	slices.SortFunc(all, func(a, b core.Acquisition) int { return cmp.Compare(a.Stored, b.Stored) })
+	slices.SortFunc(all, func(a, b acquire.Acquisition) int { return cmp.Compare(a.Stored, b.Stored) })
 	return slices.Compact(all)
 }

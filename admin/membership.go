@@ -65,15 +65,15 @@ func Members(ctx context.Context, client *redlock.Client) (Membership, error) {
 		return Membership{}, err
 	}
 	defer leave()
-	if _, err := c.FirstView(ctx, opMembers); err != nil {
-		return Membership{}, err
+	if _, err := c.FirstView(ctx, opMembers, noName); err != nil {
+		return Membership{}, c.Public(err)
 	}
 	d, err := c.Members.Describe(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return Membership{}, printable.ContextError(ctx)
 	case err != nil:
-		return Membership{}, c.UnknownMembers(opMembers)
+		return Membership{}, c.Public(c.UnknownMembers(opMembers, noName))
 	}
 	t := d.View.Table
 	m := Membership{
@@ -151,9 +151,9 @@ func ChangeMembers(ctx context.Context, client *redlock.Client, change MemberCha
 		return err
 	}
 	defer leave()
-	v, err := c.FirstView(ctx, opMembers)
+	v, err := c.FirstView(ctx, opMembers, noName)
 	if err != nil {
-		return err
+		return c.Public(err)
 	}
 	was := slices.ContainsFunc(v.Table.Members, func(m membership.Member) bool { return m.Address == change.change.Address })
 	err = c.Members.Make(ctx, change.change, progress)

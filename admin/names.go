@@ -48,7 +48,7 @@ func Names(ctx context.Context, client *redlock.Client, most int) (NameList, err
 		return NameList{}, err
 	}
 	defer leave()
-	if err := c.MayAsk(ctx, opNames, ""); err != nil {
+	if err := c.MayAsk(ctx, opNames, noName); err != nil {
 		return NameList{}, err
 	}
 	v := c.Members.View()

@@ -4,12 +4,10 @@ package core
 
 import (
 	"context"
-	"time"
 
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/clock"
-	"github.com/redlock-go/redlock/internal/master"
-	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/acquire"
+	"github.com/redlock-go/redlock/internal/ask"
 )
 
 // Of returns the inside of a client (a *redlock.Client) for a call with ctx. It panics, as the client's own methods do,
@@ -22,12 +20,8 @@ var CheckOneHolder func(client, opts any) error
 
 // Client is the inside of one.
 type Client struct {
-	Prefix         string // of all keys
-	RequestTimeout time.Duration
-	Now            func() clock.Instant
-	Masters        []*master.Master
-	Members        *membership.Group
-	Closed         context.Context // it ends when Close begins
+	*ask.Asker
+	Prefix string // of all keys
 
 	// Enter begins a call: it checks that ctx has not ended and the client is open. Close waits until leave is
 	// called, which is nil if there was an error.
@@ -43,22 +37,9 @@ type Client struct {
 	// are those of the error.
 	MayAsk func(ctx context.Context, op, name string) error
 
-	// FirstView returns who votes, once that is known, whatever the client's settings are.
-	FirstView func(ctx context.Context, op string) (*membership.View, error)
-
-	// UnknownMembers is the error of a call for which it is not known who votes.
-	UnknownMembers func(op string) error
-
-	// WhileMembersChange asks at the newest view, and again as long as that fails because the members have changed
-	// meanwhile. It must be known who votes.
-	WhileMembersChange func(ctx context.Context, deadline clock.Instant, ask func(*membership.View) error) error
+	// Public makes the errors of Asker the ones that callers know.
+	Public func(error) error
 
 	// ForceUnlock takes the lock of that name from these acquisitions and releases it. The caller must have entered.
-	ForceUnlock func(ctx context.Context, name string, from []Acquisition) (fence.Token, error)
-}
-
-// Acquisition is one that a lock is taken from.
-type Acquisition struct {
-	Owner  string
-	Stored string // what the value of its lock begins with
+	ForceUnlock func(ctx context.Context, name string, from []acquire.Acquisition) (fence.Token, error)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
-	"github.com/redlock-go/redlock/internal/core"
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/membership"
 )
 
@@ -26,8 +26,8 @@ func ChangeMembers(ctx context.Context, c *redlock.Client, change membership.Cha
 		progress = func(string) {}
 	}
 	in := Inside(c)
-	if _, err := in.FirstView(ctx, "change the members"); err != nil {
-		return err
+	if _, err := in.FirstView(ctx, "change the members", ""); err != nil {
+		return in.Public(err)
 	}
 	return in.Members.Make(ctx, change, progress)
 }
@@ -36,7 +36,7 @@ func ChangeMembers(ctx context.Context, c *redlock.Client, change membership.Cha
 func Described(t *testing.T, c *redlock.Client) membership.Description {
 	t.Helper()
 	in := Inside(c)
-	_, err := in.FirstView(context.Background(), "describe the members")
+	_, err := in.FirstView(context.Background(), "describe the members", "")
 	Must(t, err)
 	is, err := in.Members.Describe(context.Background())
 	Must(t, err)
@@ -69,10 +69,10 @@ func RemoveMember(address string) membership.Change {
 }
 
 // Shown is what an inspection would show of these locks, held or lingering.
-func Shown(locks ...*redlock.Lock) (all []core.Acquisition) {
+func Shown(locks ...*redlock.Lock) (all []acquire.Acquisition) {
 	for _, l := range locks {
 		id := Hold(l).ID
-		all = append(all, core.Acquisition{Owner: id, Stored: id}, core.Acquisition{Owner: id, Stored: "- " + id})
+		all = append(all, acquire.Acquisition{Owner: id, Stored: id}, acquire.Acquisition{Owner: id, Stored: "- " + id})
 	}
 	return all
 }

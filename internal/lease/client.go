@@ -17,6 +17,9 @@ type Client struct {
 	View    func() *membership.View // the newest
 	Masters []*master.Master
 	Callers Callers
+
+	// Begin reports that the client is open. Close waits then until the caller calls done.
+	Begin func() (done func(), open bool)
 }
 
 // Callers are those who want a name, by calls of the same client. They are called without a lock of the hold.
@@ -52,16 +55,4 @@ type Observer interface {
 
 	// Ended: it is over. It may not return: see package unwind.
 	Ended(h *Hold, cause error)
-}
-
-// Set is told of the holds that are held together. It is called without a lock of them.
-type Set interface {
-	// Joined: one of them begins.
-	Joined(h *Hold)
-
-	// Ended: one of them is over.
-	Ended(cause error)
-
-	// Renew renews all, unless it did so less than pause ago.
-	Renew(now clock.Instant, pause time.Duration)
 }

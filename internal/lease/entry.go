@@ -17,6 +17,9 @@ type Entry struct {
 	writes   bool // guarded by the hold's mu
 }
 
+// Hold returns the hold that it is an entry into.
+func (e *Entry) Hold() *Hold { return e.hold }
+
 // Context ends with the hold. That of a re-entry also ends with the entry.
 func (e *Entry) Context() context.Context { return e.ctx }
 
@@ -49,29 +52,26 @@ func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
 	return e.hold.exit(writes, e.renewal)
 }
 
-// GiveBack takes back an entry under which nothing was done. Nobody waits for that.
-func (e *Entry) GiveBack() {
+// Discard takes back an entry under which nothing was done. Nobody waits for that.
+func (e *Entry) Discard() {
 	h := e.hold
 	if e == &h.first {
 		h.mu.Lock()
 		h.atLeast = 0
 		h.mu.Unlock()
-		h.leave(!h.Reads.Load(), e.renewal)
+		h.exitAnyway(!h.Reads.Load(), e.renewal)
 		return
 	}
 	h.mu.Lock()
 	delete(h.again, e)
 	h.mu.Unlock()
 	e.cancel(ErrReleased)
-	h.leave(e.writes, e.renewal)
+	h.exitAnyway(e.writes, e.renewal)
 }
 
-// Leave is the exit of the first entry of a hold that is one of a set. It frees the name also if the observer does not return.
-func (h *Hold) Leave() (freed *quorum.Round, ended error) { return h.leave(true, h.first.renewal) }
-
-// leave is exit, and frees the name also if the observer does not return.
-func (h *Hold) leave(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
-	unwind.OrElse(func() { freed, ended = h.exit(writes, r) }, h.FreeAnyway)
+// exitAnyway is exit, and frees the name also if the observer does not return.
+func (h *Hold) exitAnyway(writes bool, r *ctxRenewal) (freed *quorum.Round, ended error) {
+	unwind.OrElse(func() { freed, ended = h.exit(writes, r) }, h.ReleaseAnyway)
 	return freed, ended
 }
 
@@ -104,9 +104,9 @@ func (h *Hold) exit(writes bool, r *ctxRenewal) (freed *quorum.Round, ended erro
 	return h.release(left, next), nil
 }
 
-// FreeAnyway is for a hold whose end was told to an observer that did not return, before the
+// ReleaseAnyway is for a hold whose end was told to an observer that did not return, before the
 // masters and the other callers of this client were told.
-func (h *Hold) FreeAnyway() {
+func (h *Hold) ReleaseAnyway() {
 	h.forget()
 	h.release(0, Next{})
 }

@@ -1,12 +1,16 @@
 package lease
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/redlock-go/redlock/internal/quorum"
+)
 
 // Why a hold is over.
 var (
 	ErrReleased = errors.New("redlock: already released")
 	ErrExpired  = errors.New("redlock: lease expired")
-	ErrLost     = errors.New("redlock: lock lost")
+	ErrLost     = quorum.ErrLost
 )
 
 // Why a hold is not entered again, or not made a reader's.

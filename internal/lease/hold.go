@@ -23,7 +23,7 @@ type Hold struct {
 
 	holds    *Holds
 	observer Observer
-	set      Set // it is one of several that are held together; nil: it stands alone
+	set      *Set // it is one of several that are held together; nil: it stands alone
 	watchdog bool
 	withCtx  bool // of the fresh acquisition
 	once     bool
@@ -58,13 +58,13 @@ type Config struct {
 	TTL       time.Duration
 	Delay     time.Duration // for how much longer the masters keep the lock
 	Drift     float64
-	MaxHold   time.Duration // it ends then at the latest; 0: no bound. In a set, Bound sets it
-	AtLeast   time.Duration // the name stays taken until then; 0: not. In a set, Bound sets it
+	MaxHold   time.Duration // it ends then at the latest; 0: no bound. In a set, Complete sets it
+	AtLeast   time.Duration // the name stays taken until then; 0: not. In a set, Complete sets it
 	Reads     bool
 	Watchdog  bool // it is renewed
 	WithCtx   bool // but only as long as the context of the acquisition lasts
 	NoReentry bool
-	Set       Set // nil: it stands alone
+	Set       *Set // nil: it stands alone
 	Observer  Observer
 }
 
@@ -87,7 +87,7 @@ func (s *Holds) New(v *membership.View, name, owner string, c Config) *Hold {
 	h.ID, h.Keys = owner, script.KeysOf(s.Prefix, name, owner)
 	h.Reads.Store(c.Reads)
 	if h.set != nil {
-		h.maxHold, h.atLeast = 0, 0 // Bound sets them for all from the same moment
+		h.maxHold, h.atLeast = 0, 0 // Complete sets them for all from the same moment
 	}
 	h.terms = h.termsAt(v, c.TTL)
 	h.lease.Init(v, len(s.Masters))
@@ -189,7 +189,7 @@ func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 		h.forget() // it ended before it was there to be removed
 	}
 	if h.set != nil {
-		h.set.Joined(h)
+		h.set.joined(h)
 	}
 	h.holds.suspend.start(h.holds)
 
@@ -201,8 +201,8 @@ func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	return &h.first
 }
 
-// Bound makes the bounds of a set's hold count from now.
-func (h *Hold) Bound(now clock.Instant, maxHold, atLeast time.Duration) {
+// bound makes the bounds of a set's hold count from now.
+func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.began, h.atLeast = now, atLeast
@@ -239,7 +239,7 @@ func (h *Hold) End(cause error) error {
 		h.forget() // else handOver does it, with the release
 	}
 	if h.set != nil {
-		h.set.Ended(cause)
+		h.set.ended(cause)
 	}
 	h.observer.Ended(h, cause) // after all contexts: an observer may take its time
 	return cause

@@ -125,7 +125,7 @@ func TestWhatIsGivenBack(t *testing.T) {
 	h := holdOf(3)
 	h.atLeast = time.Minute
 	first := begin(t, h)
-	first.GiveBack()
+	first.Discard()
 	if h.Over() != ErrReleased || h.TakenFor() != 0 {
 		t.Errorf("the first entry: over with %v, and taken for %v more", h.Over(), h.TakenFor())
 	}
@@ -138,7 +138,7 @@ func TestWhatIsGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.Begin(t.Context(), false, 0)
-	again.GiveBack()
+	again.Discard()
 	if h.Over() != nil || h.depth != 1 || h.atLeast != time.Minute || len(h.again) != 0 {
 		t.Errorf("another entry: over with %v, at depth %d, with %d more entries, taken for %v", h.Over(), h.depth, len(h.again), h.atLeast)
 	}

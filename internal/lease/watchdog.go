@@ -47,7 +47,7 @@ func (h *Hold) tick() {
 	switch {
 	case !due:
 	case h.set != nil:
-		h.set.Renew(now, ttl/(2*RenewRetries))
+		h.set.renew(now, ttl/(2*RenewRetries))
 	default:
 		h.renew(ttl)
 	}

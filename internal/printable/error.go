@@ -53,6 +53,19 @@ func Because(what, why error) error {
 	return join(": ", []error{what, why})
 }
 
+// Map returns err with f of each error that Join and Because made it of.
+func Map(err error, f func(error) error) error {
+	j, ok := err.(*joinedError)
+	if !ok {
+		return f(err)
+	}
+	errs := make([]error, len(j.errs))
+	for i, err := range j.errs {
+		errs[i] = Map(err, f)
+	}
+	return &joinedError{j.between, errs}
+}
+
 // ContextError returns why ctx is over: its error, and its cause if that says more.
 func ContextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)

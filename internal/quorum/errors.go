@@ -2,6 +2,9 @@ package quorum
 
 import "errors"
 
+// ErrLost is why a hold is over, or an operation on it failed: so many masters disowned it that the others are no quorum.
+var ErrLost = errors.New("redlock: lock lost")
+
 // Reasons of single votes, for people to read: they never stand alone.
 var (
 	ErrNotSent    = errors.New("not sent: caller gave up")

@@ -3,6 +3,7 @@
 package testhook
 
 import (
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/lease"
 )
@@ -22,6 +23,9 @@ var (
 
 	// ID returns the id of a client (a *redlock.Client).
 	ID func(client any) string
+
+	// Acquire returns what acquires locks for a client (a *redlock.Client).
+	Acquire func(client any) *acquire.Client
 
 	// Waiting tells how many callers of a client (a *redlock.Client) wait for a name.
 	Waiting func(client any, name string) int

@@ -5,16 +5,19 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/acquire"
+	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// telling is what the observer is told of one call that is to lock, and of its holds. It is
+// trace is what the observer is told of one call that is to lock, and of its holds. It is
 // nil if nobody wants to know.
-type telling struct {
+type trace struct {
 	client   *Client
 	ctx      context.Context // that Started returned
 	call     LockCall
@@ -29,10 +32,11 @@ func (o *Observer) wantsCalls() bool {
 		o.RenewalFailed != nil || o.Ended != nil || o.ClockJumped != nil
 }
 
-// tellStart tells of a call. It returns nil if nobody wants to know.
-func (c *Client) tellStart(ctx context.Context, names []string, set bool, cfg *lockConfig, mayWait bool) *telling {
-	t := &telling{client: c, ctx: ctx, began: c.now()}
-	t.call = LockCall{Names: names, Set: set, Reads: cfg.reads, Waits: mayWait && cfg.wait > 0, Slots: cfg.slots}
+// startTrace tells of a call, and makes the call's Observer.
+func (c *Client) startTrace(ctx context.Context, names []string, set bool, o *acquire.Options) *trace {
+	t := &trace{client: c, ctx: ctx, began: c.now()}
+	t.call = LockCall{Names: names, Set: set, Reads: o.Reads, Waits: o.Wait > 0, Slots: o.Slots}
+	o.Observer = t
 	if c.observer.Started != nil {
 		if t.ctx = c.observer.Started(ctx, t.call); t.ctx == nil {
 			panic("redlock: Observer.Started returned a nil context")
@@ -41,7 +45,7 @@ func (c *Client) tellStart(ctx context.Context, names []string, set bool, cfg *l
 	return t
 }
 
-func (t *telling) finished(err error) {
+func (t *trace) finished(err error) {
 	if t != nil && t.client.observer.Finished != nil {
 		t.client.observer.Finished(t.ctx, LockResult{
 			LockCall: t.call, Took: t.client.now().Sub(t.began), Attempts: int(t.attempts.Load()), ReEntry: t.reEntry, Err: err,
@@ -49,69 +53,69 @@ func (t *telling) finished(err error) {
 	}
 }
 
-func (t *telling) reEnters() {
+func (t *trace) ReEnters() {
 	if t != nil {
 		t.reEntry = true
 	}
 }
 
-func (t *telling) attempted() {
+func (t *trace) Attempted() {
 	if t != nil {
 		t.attempts.Add(1)
 	}
 }
 
-// failed tells of an attempt that began at start.
-func (t *telling) failed(name string, start clock.Instant, err error) {
+// Failed tells of an attempt that began at start.
+func (t *trace) Failed(name string, start clock.Instant, err error) {
 	if t != nil && t.client.observer.AttemptFailed != nil {
-		t.tellFailed(name, t.client.now().Sub(start), err)
+		t.notifyFailed(name, t.client.now().Sub(start), err)
 	}
 }
 
-// notMade tells of an attempt for which the masters could not be asked.
-func (t *telling) notMade(name string, err error) {
+// NotMade tells of an attempt for which the masters could not be asked.
+func (t *trace) NotMade(name string, err error) {
 	if t != nil && t.client.observer.AttemptFailed != nil {
-		t.tellFailed(name, 0, err)
+		t.notifyFailed(name, 0, err)
 	}
 }
 
-func (t *telling) tellFailed(name string, took time.Duration, err error) {
+func (t *trace) notifyFailed(name string, took time.Duration, err error) {
 	t.client.observer.AttemptFailed(t.ctx, FailedAttempt{
-		Name: name, Reads: t.call.Reads, Set: t.call.Set, Waits: t.call.Waits, Took: took, Err: err,
+		Name: name, Reads: t.call.Reads, Set: t.call.Set, Waits: t.call.Waits, Took: took, Err: t.client.public(err),
 	})
 }
 
 // hold is how the observer knows a hold.
-func (t *telling) hold(h *lease.Hold) Hold {
-	_, slot := slotOf(h.Name)
+func (t *trace) hold(h *lease.Hold) Hold {
+	_, slot := acquire.SlotOf(h.Name)
 	return Hold{Name: h.Name, Slot: slot, Token: h.Token, Reads: h.Token == 0, Set: t.call.Set}
 }
 
-// acquired comes before the hold begins, so that its end is told after it.
-func (t *telling) acquired(h *lease.Hold, start clock.Instant, votes []script.Vote) {
+// Acquired comes before the hold begins, so that its end is told after it.
+func (t *trace) Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round) {
 	if t != nil && t.client.observer.Acquired != nil {
-		t.client.observer.Acquired(t.ctx, Acquisition{t.hold(h), t.client.now().Sub(start), t.client.publish(votes)})
+		t.client.observer.Acquired(t.ctx, Acquisition{t.hold(h), t.client.now().Sub(start), t.client.publish(asked.Tally())})
 	}
 }
 
-// A telling is a lease.Observer. That of a hold that no call to lock asked for, as ForceUnlock's, is nil.
+// A trace is an acquire.Observer. That of a hold that no call to lock asked for, as ForceUnlock's, is nil.
 
-func (t *telling) Renewed(h *lease.Hold, validFor time.Duration) {
+func (t *trace) Renewed(h *lease.Hold, validFor time.Duration) {
 	if t != nil && t.client.observer.Renewed != nil {
 		t.client.observer.Renewed(t.ctx, Renewal{t.hold(h), validFor})
 	}
 }
 
-func (t *telling) RenewalFailed(h *lease.Hold, v *membership.View, votes []script.Vote) {
+func (t *trace) RenewalFailed(h *lease.Hold, v *membership.View, votes []script.Vote) {
 	if t == nil || t.client.observer.RenewalFailed == nil {
 		return
 	}
 	if left, alive := h.Left(); alive {
-		t.client.observer.RenewalFailed(t.ctx, FailedRenewal{t.hold(h), left, t.client.notGranted(v, opExtend, h.Name, votes)})
+		t.client.observer.RenewalFailed(t.ctx, FailedRenewal{t.hold(h), left, t.client.public(ask.NotGranted(v, ask.OpExtend, h.Name, votes))})
 	}
 }
 
-func (t *telling) Ended(h *lease.Hold, cause error) {
+func (t *trace) Ended(h *lease.Hold, cause error) {
 	if t == nil || t.client.observer.Ended == nil {
 		return
 	}
@@ -122,14 +126,14 @@ func (t *telling) Ended(h *lease.Hold, cause error) {
 	t.client.observer.Ended(t.ctx, end)
 }
 
-func (t *telling) ClockJumped(h *lease.Hold, master int, by time.Duration) {
+func (t *trace) ClockJumped(h *lease.Hold, master int, by time.Duration) {
 	if t != nil && t.client.observer.ClockJumped != nil {
 		t.client.observer.ClockJumped(t.ctx, ClockJump{t.hold(h), t.client.masters[master].Name, by})
 	}
 }
 
-// tellUnlock runs an Unlock, and tells of it.
-func (c *Client) tellUnlock(ctx context.Context, unlock func() error, result UnlockResult) error {
+// notifyUnlock runs an Unlock, and tells of it.
+func (c *Client) notifyUnlock(ctx context.Context, unlock func() error, result UnlockResult) error {
 	start := c.now()
 	result.Err = unlock()
 	result.Took = c.now().Sub(start)
@@ -137,8 +141,8 @@ func (c *Client) tellUnlock(ctx context.Context, unlock func() error, result Unl
 	return result.Err
 }
 
-// callTeller is what a master is to call after each batch, or nil.
-func (c *Client) callTeller(master string) func(took time.Duration, operations int, err error) {
+// callNotifier is what a master is to call after each batch, or nil.
+func (c *Client) callNotifier(master string) func(took time.Duration, operations int, err error) {
 	if c.observer.MasterCalled == nil {
 		return nil
 	}
@@ -147,31 +151,31 @@ func (c *Client) callTeller(master string) func(took time.Duration, operations i
 	}
 }
 
-func (c *Client) tellUp(master string) {
+func (c *Client) notifyUp(master string) {
 	if c.observer.MasterUp != nil {
 		c.observer.MasterUp(MasterStatus{Master: master})
 	}
 }
 
-func (c *Client) tellDown(master string, err error) {
+func (c *Client) notifyDown(master string, err error) {
 	if c.observer.MasterDown != nil {
 		c.observer.MasterDown(MasterStatus{master, printable.Error(err)})
 	}
 }
 
-func (c *Client) tellOut(master string, err error) {
+func (c *Client) notifyOut(master string, err error) {
 	if c.observer.NotAMember != nil {
 		c.observer.NotAMember(MasterStatus{master, printable.Error(err)})
 	}
 }
 
-func (c *Client) tellVersion(now *membership.View) {
+func (c *Client) notifyVersion(now *membership.View) {
 	if c.observer.VersionLearned != nil {
 		c.observer.VersionLearned(TableVersion{now.Number()})
 	}
 }
 
-func (c *Client) tellMemberChanges(before, now *membership.View) {
+func (c *Client) notifyMemberChanges(before, now *membership.View) {
 	if c.observer.MemberChanged == nil {
 		return
 	}

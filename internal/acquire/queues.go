@@ -1,4 +1,4 @@
-package redlock
+package acquire
 
 import (
 	"time"
@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// keepFor bounds how long one client hands a name that others wait for from
+	// KeepFor bounds how long one client hands a name that others wait for from
 	// caller to caller. Each change of client costs a notice on top.
-	keepFor = 10 * time.Millisecond
+	KeepFor = 10 * time.Millisecond
 
 	// maxGoneOn bounds how often a client that closes has masters go on with queues: past the
 	// dead of 100 000 waiters and more.
@@ -32,7 +32,7 @@ func (c *Client) placeFor(ticket waitqueue.Ticket) lease.Place {
 		return nowhere
 	}
 	if !ticket.Known() {
-		ticket = c.tickets.Next(c.now())
+		ticket = c.tickets.Next(c.Now())
 	}
 	return lease.Place{Channel: &c.channel, Ticket: ticket}
 }
@@ -72,29 +72,34 @@ func (o callers) Next(h *lease.Hold) lease.Next {
 // has this ticket. As long as this client may keep the name, the masters keep it for
 // that caller, whoever else waits. It returns nil if the deployment does not allow what the
 // caller wants, who may not have asked before: the caller is told so when it asks by itself.
-func (c *Client) nextAttempt(h *lease.Hold, cfg lockConfig, ticket waitqueue.Ticket) *attempt {
-	v := c.members.View()
-	if c.suits(v, &cfg) != nil {
+func (c *Client) nextAttempt(h *lease.Hold, o Options, ticket waitqueue.Ticket) *attempt {
+	v := c.Members.View()
+	ttl, err := c.Suits(v, o)
+	if err != nil {
 		return nil
 	}
+	o.TTL = ttl
 	in := c.placeFor(ticket)
-	a := c.prepare(v, h.Name, cfg, in)
-	if in.Waits() && !cfg.fair && c.now().Before(h.Since.Add(keepFor)) {
+	a := c.prepare(v, h.Name, o, in)
+	if in.Waits() && !o.Fair && c.Now().Before(h.Since.Add(KeepFor)) {
 		a.h.Since = h.Since
 	}
 	return a
 }
 
+// Waiting is how many callers of this client wait for name.
+func (c *Client) Waiting(name string) int { return c.queues.Waiting(name) }
+
 // stopWaiting takes w out of all queues, with the lock or without.
-func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
-	untaken := c.queues.Leave(w, lock != nil, func(untaken *attempt) {
+func (c *Client) stopWaiting(name string, w *waiter, entry *lease.Entry) {
+	untaken := c.queues.Leave(w, entry != nil, func(untaken *attempt) {
 		if w.EverAsked || untaken != nil && untaken.in.Waits() {
-			c.leaveQueues(name, lock)
+			c.leaveQueues(name, entry)
 		}
 	})
 	abandonLast(w)
 	if untaken != nil {
-		untaken.giveUp(nowhere)
+		untaken.cancel(nowhere)
 	}
 	c.notices.Rest(&w.Listener)
 }
@@ -103,12 +108,12 @@ func (c *Client) stopWaiting(name string, w *waiter, lock *Lock) {
 // masters that granted had know that already. A master that cannot be reached is
 // told later, unless a caller waits again by then. Otherwise that master would first
 // keep the free lock for this client when another client asks for it.
-func (c *Client) leaveQueues(name string, had *Lock) {
-	knows := func(master int) bool { return had != nil && had.h.Master(master).Granted }
+func (c *Client) leaveQueues(name string, had *lease.Entry) {
+	knows := func(master int) bool { return had != nil && had.Hold().Master(master).Granted }
 	leave := c.leaveRequest(name, &c.channel)
-	leave.Until = c.now().Add(script.QueueTTL)
-	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.queues.Waiting(name) > 0 })
-	for i, m := range c.masters {
+	leave.Until = c.Now().Add(script.QueueTTL)
+	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.Waiting(name) > 0 })
+	for i, m := range c.Masters {
 		if !knows(i) {
 			one := *leave
 			m.Submit(&one)
@@ -124,19 +129,19 @@ func (f obsoleteIf) Obsolete(master int, _ bool) bool                   { return
 func (obsoleteIf) Prepare(_ int, given script.Call, _ bool) script.Call { return given }
 
 func (c *Client) leaveRequest(name string, channel *string) *master.Request {
-	k := script.KeysOf(c.prefix, name, "")
+	k := script.KeysOf(c.Prefix, name, "")
 	return &master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, channel), To: quorum.Nobody{}}
 }
 
-// goOn has a master go on with a queue where a batch stopped at its bound. Each such request takes
+// GoOn has a master go on with a queue where a batch stopped at its bound. Each such request takes
 // somebody out, so there is an end to them. Close waits for some, and does not believe a master that
 // never comes to the end.
-func (c *Client) goOn(index int, lockKey string) {
-	name, ok := script.NameOf(lockKey, c.prefix, limits.MaxNameLen)
-	if !ok || c.closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {
+func (c *Client) GoOn(index int, lockKey string) {
+	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)
+	if !ok || c.Closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {
 		return
 	}
 	more := c.leaveRequest(name, &script.GoOn)
-	more.Until = c.now().Add(script.QueueTTL)
-	c.masters[index].Submit(more)
+	more.Until = c.Now().Add(script.QueueTTL)
+	c.Masters[index].Submit(more)
 }

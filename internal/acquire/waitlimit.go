@@ -1,11 +1,13 @@
-package redlock
+package acquire
 
 import (
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
@@ -13,34 +15,34 @@ import (
 // was met, and says what is so: no context has ended.
 type waitedError struct{ wait time.Duration }
 
-func (e *waitedError) Error() string { return fmt.Sprintf("%v within %v", ErrNotAcquired, e.wait) }
+func (e *waitedError) Error() string { return fmt.Sprintf("%v within %v", ask.ErrNotAcquired, e.wait) }
 
 func (e *waitedError) Is(target error) bool {
 	_, same := target.(*waitedError)
-	return same || target == context.DeadlineExceeded || target == ErrNotAcquired
+	return same || target == context.DeadlineExceeded || target == ask.ErrNotAcquired
 }
 
-// waited is why the wait of a call with these settings is over. In a set, each name waits for what is left of one wait.
-func (l *lockConfig) waited() error {
-	if l.set != nil {
-		return &waitedError{l.set.cfg.wait}
+// waited is why the wait of a call with these options is over. In a set, each name waits for what is left of one wait.
+func (o *Options) waited() error {
+	if o.set != nil {
+		return &waitedError{o.set.options.Wait}
 	}
-	return &waitedError{l.wait}
+	return &waitedError{o.Wait}
 }
 
 // waitLimit is the bound of a wait that has several parts.
 type waitLimit struct {
 	client *Client
-	wait   time.Duration // forever: no bound
+	wait   time.Duration // Forever: no bound
 	since  clock.Instant
 }
 
 // left is how much of it is left.
 func (p *waitLimit) left() time.Duration {
-	if p.wait == forever {
-		return forever
+	if p.wait == Forever {
+		return Forever
 	}
-	return max(0, p.wait-p.client.now().Sub(p.since))
+	return max(0, p.wait-p.client.Now().Sub(p.since))
 }
 
 // over returns why the wait is over, or nil.
@@ -48,8 +50,8 @@ func (p *waitLimit) over(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return printable.ContextError(ctx)
-	case p.client.closed.Err() != nil:
-		return ErrClosed
+	case p.client.Closed.Err() != nil:
+		return master.ErrClosed
 	case p.left() == 0:
 		return &waitedError{p.wait}
 	}

@@ -1,4 +1,4 @@
-package redlock
+package acquire
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // keepSubscribed keeps one master's subscription until ctx ends. A notice is only a
 // hint: whoever waits asks by itself too, if seldom.
 func (c *Client) keepSubscribed(ctx context.Context, index int) {
-	m := c.masters[index]
+	m := c.Masters[index]
 	for pause := master.MinRetry; ctx.Err() == nil; pause = min(2*pause, master.MaxRetry) {
 		stood := false
 		err := c.canCall(ctx, m)
@@ -37,7 +37,7 @@ func (c *Client) keepSubscribed(ctx context.Context, index int) {
 		}
 		rest := pause
 		if _, giant := errors.AsType[*master.ProtocolError](err); giant || master.IsReply(err) {
-			rest = askInterval // it refuses, say for want of a permission, and will again; or somebody floods the channel
+			rest = AskInterval // it refuses, say for want of a permission, and will again; or somebody floods the channel
 		}
 		select {
 		case <-ctx.Done():
@@ -56,6 +56,9 @@ func (c *Client) canCall(ctx context.Context, m *master.Master) error {
 	return replies[0].Err()
 }
 
+// Uncalled tells why masters cannot call this client, or returns nil.
+func (c *Client) Uncalled() error { return c.uncalled.why() }
+
 // uncalled has why masters that do not allow it cannot call the client: its waiters poll, and
 // who is never called is served after the others.
 type uncalled struct {
@@ -70,7 +73,7 @@ func (u *uncalled) note(master string, err error) {
 	if u.masters == nil {
 		u.masters = map[string]error{}
 	}
-	if delete(u.masters, master); errors.Is(err, ErrDenied) {
+	if delete(u.masters, master); errors.Is(err, script.ErrDenied) {
 		u.masters[master] = fmt.Errorf("%s cannot call waiters: %w", master, printable.Error(err))
 	}
 }
@@ -90,7 +93,7 @@ func (u *uncalled) why() (all error) {
 // whom this client is the first.
 func (c *Client) called(master int, notice string) {
 	lockKey, standby := strings.CutPrefix(notice, "standby ")
-	name, ok := script.NameOf(lockKey, c.prefix, limits.MaxNameLen)
+	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)
 	switch {
 	case !ok:
 	case standby:
@@ -101,8 +104,8 @@ func (c *Client) called(master int, notice string) {
 				return
 			}
 			leave := c.leaveRequest(name, &c.channel)
-			leave.Policy = obsoleteIf(func(int) bool { return c.queues.Waiting(name) > 0 }) // who waits by now may leave before it
-			c.masters[master].Submit(leave)
+			leave.Policy = obsoleteIf(func(int) bool { return c.Waiting(name) > 0 }) // who waits by now may leave before it
+			c.Masters[master].Submit(leave)
 		})
 	}
 }

@@ -1,49 +1,49 @@
-package redlock
+package acquire
 
 import (
 	"context"
 	"errors"
 	"time"
 
+	"github.com/redlock-go/redlock/internal/ask"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// standByPause is how long a waiter gives the one before it, who was called, to
+// StandByPause is how long a waiter gives the one before it, who was called, to
 // take the lock: longer than masters keep it.
-const standByPause = 250 * time.Millisecond
+const StandByPause = 250 * time.Millisecond
 
 // waiter is one call of Lock in the queue of its name.
-type waiter = waitqueue.Waiter[lockConfig, attempt]
+type waiter = waitqueue.Waiter[Options, attempt]
 
 // wait waits in the queue for name, and leaves the queue with the lock or without
 // it, also when an observer does not return: those behind it would wait for ever.
-func (c *Client) wait(ctx context.Context, name string, cfg lockConfig) (lock *Lock, err error) {
-	if cfg.wait == 0 {
-		return c.once(ctx, name, cfg)
-	}
+func (c *Client) wait(ctx context.Context, name string, o Options) (entry *lease.Entry, err error) {
 	var ticket waitqueue.Ticket
 	switch {
-	case cfg.set != nil:
-		ticket = cfg.set.ticket
-	case cfg.reads:
+	case o.set != nil:
+		ticket = o.set.ticket
+	case o.Reads:
 		// Readers of one client go together, as far as no writer came between them: each has the
 		// ticket of when it came.
-		ticket = c.tickets.Next(c.now())
+		ticket = c.tickets.Next(c.Now())
 	}
-	w := c.queues.Join(name, cfg, ticket)
-	defer func() { c.stopWaiting(name, w, lock) }()
-	call := waitingCall{Client: c, name: name, w: w, last: ErrNotAcquired} // and nothing more is known
-	if cfg.wait != forever {
-		timer := time.NewTimer(cfg.wait)
+	w := c.queues.Join(name, o, ticket)
+	defer func() { c.stopWaiting(name, w, entry) }()
+	call := waitingCall{Client: c, name: name, w: w, last: ask.ErrNotAcquired} // and nothing more is known
+	if o.Wait != Forever {
+		timer := time.NewTimer(o.Wait)
 		defer timer.Stop()
 		call.patience = timer.C
 	}
-	lock, err = call.untilLocked(ctx)
-	if cfg.set != nil && err == nil && w.Ticket.Known() {
-		cfg.set.ticket = w.Ticket
+	entry, err = call.untilLocked(ctx)
+	if o.set != nil && err == nil && w.Ticket.Known() {
+		o.set.ticket = w.Ticket
 	}
-	return lock, err
+	return entry, err
 }
 
 // waitingCall is a call of Lock that waits.
@@ -57,18 +57,18 @@ type waitingCall struct {
 }
 
 // untilLocked asks the masters whenever it is the call's turn, until it has the lock.
-func (c *waitingCall) untilLocked(ctx context.Context) (*Lock, error) {
+func (c *waitingCall) untilLocked(ctx context.Context) (*lease.Entry, error) {
 	for {
 		calls := c.queues.Calls(c.w)
 		turn := c.queues.TurnOf(c.w)
 		reached, early := c.early(c.w, turn)
 		switch {
 		case early:
-			c.last = &QuorumError{Op: opAcquire, Name: c.name, Reason: ErrHeld, Need: c.needed()}
+			c.last = &ask.Failure{Op: ask.OpAcquire, Name: c.name, Reason: ask.ErrHeld, Need: c.Needed()}
 		case turn.Ask:
-			lock, again, err := c.ask(ctx, turn.Handed)
-			if lock != nil || err != nil {
-				return lock, err
+			entry, again, err := c.ask(ctx, turn.Handed)
+			if entry != nil || err != nil {
+				return entry, err
 			}
 			if again {
 				continue
@@ -84,18 +84,18 @@ func (c *waitingCall) untilLocked(ctx context.Context) (*Lock, error) {
 	}
 }
 
-// ask makes an attempt, or concludes the one that was handed over. It returns the lock, or why the call is
+// ask makes an attempt, or concludes the one that was handed over. It returns the entry, or why the call is
 // over, or neither: again tells whether another attempt is worthwhile at once.
-func (c *waitingCall) ask(ctx context.Context, handed *attempt) (lock *Lock, again bool, err error) {
-	lock, again, err = c.tryFor(ctx, c.name, c.w, handed)
+func (c *waitingCall) ask(ctx context.Context, handed *attempt) (entry *lease.Entry, again bool, err error) {
+	entry, again, err = c.tryFor(ctx, c.name, c.w, handed)
 	if err == nil || errors.Is(err, ErrBadOption) {
-		return lock, false, err
+		return entry, false, err
 	}
 	if !c.notices.Reach().Quorum {
-		err = printable.Join(err, c.uncalled.why())
+		err = printable.Join(err, c.Uncalled())
 	}
 	switch {
-	case ctx.Err() != nil || c.closed.Err() != nil:
+	case ctx.Err() != nil || c.Closed.Err() != nil:
 		return nil, false, leftWith(ctx, err, c.last)
 	case again:
 		return nil, true, nil
@@ -110,7 +110,7 @@ func (c *waitingCall) ask(ctx context.Context, handed *attempt) (lock *Lock, aga
 func (c *waitingCall) failed(calls int) (reached waitqueue.Reach) {
 	c.w.Failed(calls, c.notices.Quorum())
 	reached = c.notices.Listen(&c.w.Listener)
-	c.w.AskAt = c.now().Add(c.pauseAfter(c.w, c.failures, c.last, reached))
+	c.w.AskAt = c.Now().Add(c.pauseAfter(c.w, c.failures, c.last, reached))
 	c.failures++
 	return reached
 }
@@ -130,11 +130,11 @@ func (c *waitingCall) untilWoken(ctx context.Context, asks bool, reached waitque
 
 // leftWith is the error of a waiter that left, with the error of the attempt that was under way then, and of the one before.
 func leftWith(ctx context.Context, failed, before error) error {
-	q, _ := errors.AsType[*QuorumError](failed)
+	q, _ := errors.AsType[*ask.Failure](failed)
 	switch {
-	case q != nil && q.undecided && before != ErrNotAcquired: // the masters had decided that one
+	case q != nil && q.Undecided && before != ask.ErrNotAcquired: // the masters had decided that one
 		return printable.Because(q.Reason, before)
-	case q != nil && q.undecided, ctx.Err() == nil, errors.Is(failed, context.Cause(ctx)):
+	case q != nil && q.Undecided, ctx.Err() == nil, errors.Is(failed, context.Cause(ctx)):
 		return failed
 	}
 	return printable.Because(printable.ContextError(ctx), failed)
@@ -144,11 +144,11 @@ func leftWith(ctx context.Context, failed, before error) error {
 // place from another waiter, which has asked, and with this reach it misses no
 // call.
 func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitqueue.Reach, early bool) {
-	if !turn.Ask || !turn.Inherited || turn.Handed != nil || w.Reads != w.Want.reads {
+	if !turn.Ask || !turn.Inherited || turn.Handed != nil || w.Reads != w.Want.Reads {
 		return waitqueue.Reach{}, false
 	}
 	reached = c.notices.Listen(&w.Listener)
-	return reached, w.Covered(reached) && c.now().Before(w.AskAt)
+	return reached, w.Covered(reached) && c.Now().Before(w.AskAt)
 }
 
 // untilItAsks sleeps until the waiter is woken, but at most until the moment when it must ask.
@@ -157,14 +157,14 @@ func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitque
 func (c *waitingCall) untilItAsks(ctx context.Context, reached waitqueue.Reach) error {
 	changed := reached.Changed()
 	for {
-		didChange, err := c.sleepFor(ctx, c.w.AskAt.Sub(c.now()), changed)
+		didChange, err := c.sleepFor(ctx, c.w.AskAt.Sub(c.Now()), changed)
 		if err != nil || !didChange {
 			return err
 		}
 		reached = c.notices.Reach()
 		changed = reached.Changed()
 		if !c.w.Covered(reached) {
-			c.w.AskAt = min(c.w.AskAt, c.now().Add(c.soon()))
+			c.w.AskAt = min(c.w.AskAt, c.Now().Add(c.soon()))
 			changed = nil
 		}
 	}
@@ -173,12 +173,12 @@ func (c *waitingCall) untilItAsks(ctx context.Context, reached waitqueue.Reach) 
 // followCalls waits until it is worth following the calls that the waiter has had, if there
 // are any, or until another who was called has had its time.
 func (c *waitingCall) followCalls(ctx context.Context) error {
-	for since := c.now(); ; {
+	for since := c.Now(); ; {
 		pause := c.w.CallPause(c.queues.Calls(c.w), c.notices.Quorum())
 		if c.queues.StandsBy(c.w) {
-			pause = standByPause
+			pause = StandByPause
 		}
-		if pause -= c.now().Sub(since); pause <= 0 {
+		if pause -= c.Now().Sub(since); pause <= 0 {
 			return nil
 		}
 		if _, err := c.sleepFor(ctx, pause, nil); err != nil {
@@ -198,48 +198,48 @@ func (c *waitingCall) sleep(ctx context.Context, due <-chan time.Time, changed <
 		return false, c.w.Want.waited()
 	case <-ctx.Done():
 		return false, printable.ContextError(ctx)
-	case <-c.closed.Done():
-		return false, ErrClosed
+	case <-c.Closed.Done():
+		return false, master.ErrClosed
 	}
 	return false, nil
 }
 
 // sleepFor is sleep for at most pause.
 func (c *waitingCall) sleepFor(ctx context.Context, pause time.Duration, changed <-chan struct{}) (didChange bool, err error) {
-	timer := c.getTimer(pause)
-	defer c.putTimer(timer)
+	timer := c.Timer(pause)
+	defer c.PutTimer(timer)
 	return c.sleep(ctx, timer.C, changed)
 }
 
 // tryFor makes one attempt, or concludes the one that was handed over. again reports
 // that another attempt is worthwhile at once: the members have changed, or the waiter
 // now has its ticket.
-func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (lock *Lock, again bool, err error) {
+func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (entry *lease.Entry, again bool, err error) {
 	abandonLast(w)
 	w.AskAt = 0 // a waiter that inherits the place in the middle of this has to ask
 	a := handed
 	if a == nil {
-		if err := c.mayAsk(ctx, opAcquire, name, &w.Want); err != nil {
+		if err := c.mayAsk(ctx, ask.OpAcquire, name, &w.Want); err != nil {
 			return nil, false, err
 		}
-		a = c.prepare(c.members.View(), name, w.Want, c.placeFor(w.Ticket))
+		a = c.prepare(c.Members.View(), name, w.Want, c.placeFor(w.Ticket))
 		a.h.Send(&a.asked, a.call)
 	}
 	if w.Began, w.Asked = a.start, a.in.Waits(); w.Asked {
-		w.EverAsked, w.Ticket, w.Reads = true, a.in.Ticket, w.Want.reads
+		w.EverAsked, w.Ticket, w.Reads = true, a.in.Ticket, w.Want.Reads
 	}
-	lock, err = c.conclude(ctx, a)
+	entry, err = c.conclude(ctx, a)
 	if err == nil {
-		return lock, false, nil
+		return entry, false, nil
 	}
 	w.Last = a
 	if w.EverAsked && !w.Ticket.Known() {
-		w.Ticket = c.tickets.Next(c.now())
+		w.Ticket = c.tickets.Next(c.Now())
 		if w.Ticket.Known() {
 			return nil, true, err
 		}
 	}
-	return nil, c.newerView(ctx, err, a.asked.View, a.deadline) != nil, err
+	return nil, c.NewerView(ctx, err, a.asked.View, a.deadline) != nil, err
 }
 
 // abandonLast drops what w's last attempt has not asked yet.
@@ -253,10 +253,10 @@ func abandonLast(w *waiter) {
 // client held the lock. If that hold is over by now, it returns last, the error from
 // before.
 func (c *Client) heldHere(name string, last error) error {
-	h := c.holds.Latest(name)
+	h := c.Holds.Latest(name)
 	if h == nil {
 		return last
 	}
 	left, _ := h.Left()
-	return &QuorumError{Op: opAcquire, Name: name, Reason: ErrHeld, Need: c.needed(), FreeIn: max(0, left)}
+	return &ask.Failure{Op: ask.OpAcquire, Name: name, Reason: ask.ErrHeld, Need: c.Needed(), FreeIn: max(0, left)}
 }

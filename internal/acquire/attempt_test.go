@@ -1,0 +1,183 @@
+package acquire_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// The same for a straggler of the acquisition. It is the owner's there all the
+// same, so the release must know.
+func TestALateAcquireRevivesNothing(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		d.Masters[2].Freeze()
+		a := inside(c).Attempt("job", options())
+		a.Send()
+		entry, err := a.Conclude(context.Background())
+		harness.Must(t, err)
+		d.Slept.Add(int64(limits.DefaultTTL))
+		now := inside(c).Now()
+		a.Asked().Answer(2, script.Vote{Heard: true, Answer: script.Granted, Grant: int64(entry.Hold().Token), Sent: now, Got: now})
+		s := entry.Hold().Master(2)
+		if s.Until != 0 || !s.Granted {
+			t.Errorf("counts until %v, granted: %v; want no vote and a grant", time.Duration(s.Until), s.Granted)
+		}
+		d.Masters[2].Thaw()
+		harness.RequireErr(t, unlock(c, entry), redlock.ErrExpired)
+	})
+}
+
+// A confirm that finds the grant gone tells nothing of a second copy of the acquire,
+// which may have been granted again or may be yet: the release leaves a mark.
+func TestAConfirmsNoIsADoubt(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		harness.Must(t, d.Raw[2].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100).Err())
+		a := inside(c).Attempt("job", options())
+		a.Send()
+		// All have voted when it is settled, 0 and 1 too low.
+		d.Drop(c, "job", 0)
+		harness.Must(t, acquireAgain(d, 0, a.Hold()))
+		d.Masters[1].Freeze() // so that 0 is heard before the verdict
+		time.AfterFunc(10*time.Millisecond, d.Masters[1].Thaw)
+		entry, err := a.Conclude(context.Background())
+		harness.Must(t, err)
+		harness.Must(t, unlock(c, entry))
+		synctest.Wait()
+		if got := d.Holders("job"); got != "000" {
+			t.Errorf("held on %s", got)
+		}
+		if err := acquireAgain(d, 0, a.Hold()); !redis.HasErrorPrefix(err, "GONE") {
+			t.Errorf("an acquire that comes after its release is answered %v", err)
+		}
+	})
+}
+
+// acquireAgain is a second copy of a hold's acquire.
+func acquireAgain(d *harness.Deployment, master int, h *lease.Hold) error {
+	_, err := harness.CallIn(script.BatchSource, d.Raw[master], h.AcquireCall(h.Terms(), lease.Place{}))
+	return err
+}
+
+// A master grants, and its memory is full when it is to confirm, or it does not answer then. The lock is had
+// as soon as another one grants, with a token that is made of all votes.
+func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim    string
+		counters [5]int64 // above what they are anyway
+		full     int      // the first so many of the masters cannot confirm
+		lost     int      // the next so many lose the lock before they are to confirm
+		silent   int      // the next so many do not answer
+		late     int      // the last so many answer late
+		want     string   // who has the lock, while it is held
+	}{
+		{"the late one stands at the token", [5]int64{0, 9, 9, 9, 9}, 1, 0, 0, 2, "11111"},
+		{"it confirms", [5]int64{0, 0, 9, 9, 0}, 1, 0, 0, 2, "11111"},
+		{"it has the highest number, and all others confirm", [5]int64{0, 3, 3, 9, 9}, 1, 0, 0, 2, "11111"},
+		{"one vote is taken back", [5]int64{0, 0, 9, 0, 0}, 0, 1, 0, 2, "01111"},
+		{"two votes are taken back, and two more are needed", [5]int64{0, 0, 9, 9, 9}, 0, 2, 0, 2, "00111"},
+		{"too many cannot confirm", [5]int64{0, 3, 3, 9, 9}, 3, 0, 0, 2, ""},
+		{"one is silent, and the late ones stand", [5]int64{0, 3, 3, 3, 3}, 0, 0, 1, 2, "11111"},
+		{"one is silent, and the late ones confirm", [5]int64{0, 0, 9, 0, 0}, 0, 0, 1, 2, "11111"},
+		{"one is silent, and the late ones have the highest number", [5]int64{0, 3, 3, 6, 9}, 0, 0, 1, 2, "11111"},
+		{"too many are silent", [5]int64{0, 3, 3, 9, 6}, 0, 0, 3, 2, ""},
+	} {
+		t.Run(x.claim, func(t *testing.T) {
+			t.Parallel()
+			harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+				c := d.Reached()
+				top := int64(0)
+				for i, more := range x.counters {
+					harness.Must(t, d.Raw[i].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence, 100*more).Err())
+				}
+				first := len(d.Masters) - x.late
+				for _, m := range d.Masters[first:] {
+					m.Freeze()
+				}
+				a := inside(c).Attempt("job", options())
+				a.Send()
+				harness.Eventually(t, "a quorum has granted", a.Asked().Won)
+				for i, r := range d.Raw[:first] {
+					switch {
+					case i < x.full:
+						harness.Must(t, r.ConfigSet(context.Background(), "maxmemory", "1").Err())
+					case i < x.full+x.lost:
+						harness.Must(t, r.Del(context.Background(), a.Hold().Keys.Lock).Err())
+					case i < x.full+x.lost+x.silent:
+						d.Masters[i].Freeze()
+					}
+				}
+				asked := inside(c).Now()
+				time.AfterFunc(10*time.Millisecond, func() {
+					for _, m := range d.Masters[first:] {
+						m.Thaw()
+					}
+				})
+				entry, err := a.Conclude(context.Background())
+				took := inside(c).Now().Sub(asked)
+				for _, m := range d.Masters[:x.silent] {
+					m.Thaw()
+				}
+				if x.want == "" {
+					harness.RequireErr(t, err, redlock.ErrNoQuorum)
+					return
+				}
+				harness.Must(t, err)
+				synctest.Wait()
+				if took > 50*time.Millisecond && (x.silent == 0 || took > inside(c).RequestTimeout/2) {
+					t.Errorf("it took %v", took)
+				}
+				if got := d.Holders("job"); got != x.want {
+					t.Errorf("held on %s, want %s", got, x.want)
+				}
+				standing := 0
+				for _, r := range d.Raw {
+					counter, err := r.Get(context.Background(), entry.Hold().Keys.Fence).Int64()
+					harness.Must(t, err)
+					if top = max(top, counter); counter >= int64(entry.Hold().Token) {
+						standing++
+					}
+				}
+				if int64(entry.Hold().Token) != top || standing < 3 {
+					t.Errorf("token %v, of which %d masters know; the highest counter is %d", entry.Hold().Token, standing, top)
+				}
+				harness.Must(t, unlock(c, entry))
+			})
+		})
+	}
+}
+
+// When several votes are taken back at once, as many more are waited for.
+func TestMoreGrantsAreAQuorum(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		for i, m := range d.Masters[3:] {
+			m.Freeze()
+			time.AfterFunc(time.Duration(i+1)*10*time.Millisecond, m.Thaw)
+		}
+		a := inside(c).Attempt("job", options())
+		a.Send()
+		harness.Must(t, inside(c).Await(context.Background(), a.Asked(), a.Deadline()))
+		votes := a.Asked().Tally()
+		gone := script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
+		a.DropLost([]script.Vote{gone, gone, {}, {}, {}}, votes)
+		if more, err := a.MoreGrants(context.Background(), votes); !more || err != nil || votes[3].Answer != script.Granted || votes[4].Answer != script.Granted {
+			t.Errorf("it goes on with %v", votes)
+		}
+		a.Cancel()
+	})
+}

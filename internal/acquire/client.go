@@ -1,0 +1,146 @@
+package acquire
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/ask"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/identity"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+// Why a lock was not acquired, beside what package ask and package lease have. The root package documents them.
+var (
+	ErrTooSlow    = errors.New("redlock: too slow, too little of the lease was left")
+	ErrNeedsSetup = errors.New("redlock: not waited for: the masters, the user's rights or the list of masters must be set right first")
+)
+
+// ErrBadOption is what Suits reports: trying again would not help.
+var ErrBadOption = errors.New("redlock: bad option")
+
+// Forever is the wait that ends with the context only.
+const Forever time.Duration = math.MaxInt64
+
+// Options are what one caller wants, checked by the client's own settings.
+type Options struct {
+	lease.Config               // but Drift, Set and Observer
+	TTLGiven     bool          // else TTL is the default: it may be made shorter
+	Wait         time.Duration // 0: one attempt
+	Fair         bool
+	WaitForSetup bool
+	Slots        int // 0: the name has none
+	Observer     Observer
+
+	set *setCall // that asks for the name; nil: it is asked for alone
+}
+
+// Observer is told of one call that is to lock, and of its holds.
+type Observer interface {
+	lease.Observer
+
+	// ReEnters: the call re-enters a hold.
+	ReEnters()
+
+	// Attempted: the masters were asked.
+	Attempted()
+
+	// Failed: an attempt that began at start got no lock.
+	Failed(name string, start clock.Instant, err error)
+
+	// NotMade: the masters could not be asked.
+	NotMade(name string, err error)
+
+	// Acquired comes before the hold begins, so that its end is told after it. It may not return: see package unwind.
+	Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round)
+}
+
+// Config is what acquisitions need of the rest of the client.
+type Config struct {
+	*ask.Asker
+	Prefix string // of all keys
+	ID     string // of the client
+
+	// Drift is the one that the client goes by.
+	Drift func(*membership.View) float64
+
+	// Suits reports what the deployment does not allow of a fresh acquisition. It returns the ttl, which is shorter than
+	// was asked for if nobody gave it, and the default does not fit.
+	Suits func(*membership.View, Options) (ttl time.Duration, err error)
+
+	// SuitsHold is Suits for a re-entry.
+	SuitsHold func(*lease.Hold, Options) (ttl time.Duration, err error)
+
+	// Begin reports that the client is open. Close waits then until the caller calls done.
+	Begin func() (done func(), open bool)
+}
+
+// Client acquires locks: it is the part of a redlock.Client that does.
+type Client struct {
+	Config
+	Holds *lease.Holds
+
+	channel  string // on which the masters call this client
+	queues   waitqueue.Queues[Options, attempt]
+	notices  *waitqueue.Notices
+	tickets  *waitqueue.Tickets
+	goneOn   atomic.Int64 // how often GoOn was asked since Close
+	uncalled uncalled
+}
+
+// New returns a Client that holds nothing.
+func New(config Config) *Client {
+	c := &Client{Config: config, channel: identity.Channel(config.Prefix, config.ID)}
+	c.Holds = lease.NewHolds(lease.Client{Prefix: c.Prefix, Now: c.Now, View: c.Members.View, Masters: c.Masters, Callers: callers{c}, Begin: c.Begin})
+	c.tickets = waitqueue.NewTickets(len(c.Masters), c.Needed())
+	c.notices = waitqueue.NewNotices(len(c.Masters), c.Needed(), c.Now, c.keepSubscribed)
+	return c
+}
+
+// Learned is told of the newest view.
+func (c *Client) Learned(v *membership.View) {
+	silent := make([]bool, len(v.Out))
+	for i, out := range v.Out {
+		silent[i] = out != nil
+	}
+	c.notices.SetQuorum(v.Table.Quorum(), silent)
+	c.tickets.SetQuorum(v.Table.Quorum())
+}
+
+// Close ends the subscriptions.
+func (c *Client) Close() { c.notices.Close() }
+
+// Lock re-enters the hold of name that ctx carries, or else acquires afresh: it makes one attempt, or waits.
+func (c *Client) Lock(ctx context.Context, name string, o Options) (*lease.Entry, error) {
+	if o.Slots > 0 {
+		return c.lockSlot(ctx, name, o)
+	}
+	if h := c.Holds.FromContext(ctx, name); h != nil {
+		return c.reenter(ctx, h, o)
+	}
+	if o.Wait > 0 {
+		return c.wait(ctx, name, o)
+	}
+	return c.once(ctx, name, o)
+}
+
+// mayAsk makes sure that the members are known, and that an acquisition suits the deployment.
+func (c *Client) mayAsk(ctx context.Context, op, name string, o *Options) error {
+	v, err := c.FirstView(ctx, op, name)
+	if err == nil {
+		o.TTL, err = c.Suits(v, *o)
+		return err
+	}
+	if op == ask.OpAcquire && !errors.Is(err, ask.ErrNotAcquired) {
+		err = printable.Because(ask.ErrNotAcquired, err)
+	}
+	o.Observer.NotMade(name, err)
+	return err
+}

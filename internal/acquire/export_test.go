@@ -1,0 +1,110 @@
+package acquire
+
+import (
+	"context"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+// What the tests of package acquire_test see of the inside.
+
+// Attempt is an attempt at one name whose steps a test takes.
+type Attempt struct{ *attempt }
+
+// Attempt prepares one, and asks nothing yet.
+func (c *Client) Attempt(name string, o Options) Attempt {
+	return Attempt{c.prepare(c.Members.View(), name, o, nowhere)}
+}
+
+func (a Attempt) Hold() *lease.Hold       { return a.h }
+func (a Attempt) Asked() *quorum.Round    { return &a.asked }
+func (a Attempt) Deadline() clock.Instant { return a.deadline }
+func (a Attempt) Send()                   { a.h.Send(&a.asked, a.call) }
+func (a Attempt) Cancel()                 { a.cancel(nowhere) }
+
+func (a Attempt) Conclude(ctx context.Context) (*lease.Entry, error) {
+	return a.client.conclude(ctx, a.attempt)
+}
+
+func (a Attempt) DropLost(standing, votes []script.Vote) { a.dropLost(standing, votes) }
+
+func (a Attempt) MoreGrants(ctx context.Context, votes []script.Vote) (bool, error) {
+	return a.moreGrants(ctx, votes, a.deadline)
+}
+
+// SetTry is a try at the names of a set whose steps a test takes.
+type SetTry struct {
+	*setCall
+	names []string
+}
+
+// SetTry prepares one, and asks nothing yet.
+func (c *Client) SetTry(ctx context.Context, names []string, o Options) SetTry {
+	return SetTry{c.newSet(ctx, o, waitqueue.Ticket{}), names}
+}
+
+// TakeInOrder takes one name after the other, as a set does that failed to take all at once a few times.
+func (s SetTry) TakeInOrder(wait time.Duration) error {
+	return s.takeInOrder(s.names, &waitLimit{client: s.Client, wait: wait, since: s.Now()})
+}
+
+func (s SetTry) AskForAll(v *membership.View) (attempts []Attempt) {
+	for _, a := range s.askForAll(v, s.names, s.Deadline()) {
+		attempts = append(attempts, Attempt{a})
+	}
+	return attempts
+}
+
+func (s SetTry) MakeTokens(ctx context.Context, attempts []Attempt, votes [][]script.Vote) error {
+	return s.makeTokens(ctx, inner(attempts), votes)
+}
+
+func (s SetTry) AwaitAll(ctx context.Context, attempts []Attempt, deadline clock.Instant) ([][]script.Vote, int, error) {
+	return s.awaitAll(ctx, inner(attempts), deadline)
+}
+
+func inner(attempts []Attempt) (all []*attempt) {
+	for _, a := range attempts {
+		all = append(all, a.attempt)
+	}
+	return all
+}
+
+// Waiter is one in the queue of a name whose steps a test takes.
+type Waiter struct {
+	*waiter
+	client *Client
+	name   string
+}
+
+// Join puts one in the queue.
+func (c *Client) Join(name string, o Options) Waiter {
+	return Waiter{c.queues.Join(name, o, waitqueue.Ticket{}), c, name}
+}
+
+func (w Waiter) Try(ctx context.Context) error {
+	_, _, err := w.client.tryFor(ctx, w.name, w.waiter, nil)
+	return err
+}
+
+func (w Waiter) Leave() { w.client.stopWaiting(w.name, w.waiter, nil) }
+
+// Turn tells whether it is to ask now, or inherited a place that need not ask before AskAt.
+func (w Waiter) Turn() (ask, inherited bool) {
+	turn := w.client.queues.TurnOf(w.waiter)
+	return turn.Ask, turn.Inherited
+}
+
+type ObsoleteIf = obsoleteIf
+
+func (c *Client) LeaveRequest(name string) *master.Request { return c.leaveRequest(name, &c.channel) }
+func (c *Client) Reached() bool                            { return c.notices.Reach().Quorum }
+func (c *Client) CallsNeeded() int                         { return c.notices.Quorum() }
+func (c *Client) NextTicket() waitqueue.Ticket             { return c.tickets.Next(c.Now()) }

@@ -1,0 +1,61 @@
+package acquire
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/ask"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
+)
+
+// reenter enters a hold again: the masters are told the new depth, and a quorum
+// must agree that the lock is still this owner's.
+func (c *Client) reenter(ctx context.Context, h *lease.Hold, o Options) (*lease.Entry, error) {
+	o.Observer.ReEnters()
+	ttl, err := c.SuitsHold(h, o)
+	if err != nil {
+		return nil, err
+	}
+	deadline := c.Deadline()
+	entry, depth, err := h.Reenter(o.Reads, o.NoReentry)
+	if err != nil {
+		return nil, printable.Because(ask.ErrNotAcquired, err)
+	}
+	err = c.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
+		return c.enterAgain(ctx, h, v, depth, ttl, deadline)
+	})
+	if errors.Is(err, lease.ErrLost) {
+		h.End(lease.ErrLost)
+	}
+	if err == nil && !h.Valid() {
+		err = printable.Because(ask.ErrNotAcquired, h.End(lease.ErrExpired))
+	}
+	if err != nil {
+		entry.Exit(!o.Reads)
+		return nil, err
+	}
+	entry.Begin(ctx, o.WithCtx, o.AtLeast)
+	return entry, nil
+}
+
+// enterAgain asks the masters once to enter the hold again.
+func (c *Client) enterAgain(ctx context.Context, h *lease.Hold, v *membership.View, depth int, ttl time.Duration, deadline clock.Instant) error {
+	asked := h.AskToReenter(v, depth, ttl)
+	err := c.Await(ctx, asked, deadline)
+	if err != nil {
+		asked.Abandon()
+	}
+	votes := asked.Tally()
+	switch {
+	case err != nil:
+		return ask.NotWaited(err, v, ask.OpReenter, h.Name, votes)
+	case quorum.Decide(votes, asked.Need) != quorum.Won:
+		return ask.NotGranted(v, ask.OpReenter, h.Name, votes)
+	}
+	return nil
+}

@@ -1,0 +1,307 @@
+package acquire
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/redlock-go/redlock/internal/ask"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/unwind"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+// jointTries is how often LockAll asks for all names at once, before it takes them
+// one after the other. Before the second and third try it waits for a name that was
+// not free, and holds none of the other names meanwhile.
+const jointTries = 3
+
+// setCall is one try at all names of a set.
+type setCall struct {
+	*Client
+	*lease.Set
+	options Options          // of each name
+	ticket  waitqueue.Ticket // of the first wait, for all of them; only LockAll's goroutine looks at it
+}
+
+// newSet returns a try that has nothing yet.
+func (c *Client) newSet(ctx context.Context, o Options, ticket waitqueue.Ticket) *setCall {
+	s := &setCall{Client: c, Set: c.Holds.NewSet(ctx), options: o, ticket: ticket}
+	s.options.set = s
+	return s
+}
+
+// LockAll acquires all names or none: it makes one attempt, or waits. The names are given in the order in which they are taken, the
+// same for all clients.
+func (c *Client) LockAll(ctx context.Context, names []string, o Options) (*lease.Set, error) {
+	if o.Wait > 0 {
+		return c.waitForAll(ctx, names, o)
+	}
+	s := c.newSet(ctx, o, waitqueue.Ticket{})
+	return s.takeBy(func() error {
+		_, err := s.take(names)
+		return err
+	})
+}
+
+// takeBy completes the set once take has taken all its names. If that fails, or an
+// observer does not return, it gives back those that the set has.
+func (s *setCall) takeBy(take func() error) (*lease.Set, error) {
+	discard := func() { s.Discard(ask.ErrNotAcquired) }
+	var err error
+	unwind.OrElse(func() { err = take() }, discard)
+	if err == nil {
+		if lost := s.Complete(s.options.MaxHold, s.options.AtLeast); lost != nil {
+			err = printable.Because(ask.ErrNotAcquired, lost)
+		}
+	}
+	if err != nil {
+		discard()
+		return nil, err
+	}
+	return s.Set, nil
+}
+
+// waitForAll asks for all names at once, and then for one after the other.
+func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*lease.Set, error) {
+	w := waitLimit{client: c, wait: o.Wait, since: c.Now()}
+	var ticket waitqueue.Ticket
+	blocked := -1 // which name was not free
+	for try := 0; ; try++ {
+		s := c.newSet(ctx, o, ticket)
+		set, err := s.takeBy(func() (err error) {
+			if try < jointTries {
+				blocked, err = s.takeJointly(names, blocked, &w)
+				return err
+			}
+			return s.takeInOrder(names, &w)
+		})
+		if err == nil {
+			return set, nil
+		}
+		ticket = s.ticket
+		if errors.Is(err, ErrBadOption) || errors.Is(err, ErrNeedsSetup) {
+			return nil, err
+		}
+		if o.needsSetup(err) {
+			return nil, printable.Join(err, ErrNeedsSetup)
+		}
+		if w.over(ctx) == nil && (try >= jointTries || blocked < 0) {
+			_ = c.Pause(ctx, min(retryPause(try, err, rand.Float64()), w.left()))
+		}
+		if over := w.over(ctx); over != nil {
+			if !errors.Is(err, ask.ErrNotAcquired) { // it lost what it had
+				err = printable.Because(ask.ErrNotAcquired, err)
+			}
+			if errors.Is(err, over) { // the wait for one of its names said so
+				return nil, err
+			}
+			return nil, printable.Because(over, err)
+		}
+	}
+}
+
+// takeJointly takes all names at once, after it has waited in line for the one that was
+// not free the last time. It returns which one is not free now.
+func (s *setCall) takeJointly(names []string, blocked int, w *waitLimit) (int, error) {
+	rest := names
+	if blocked >= 0 {
+		if err := s.waitForOne(names[blocked], w); err != nil {
+			return -1, err
+		}
+		rest = slices.Delete(slices.Clone(names), blocked, blocked+1)
+	}
+	if len(rest) == 0 {
+		return -1, nil
+	}
+	at, err := s.take(rest)
+	if at >= 0 {
+		at = slices.Index(names, rest[at])
+	}
+	return at, err
+}
+
+// takeInOrder waits in line for one name after the other, and holds those that it has
+// meanwhile. After each name it also tries to take all the remaining names at once,
+// without waiting.
+func (s *setCall) takeInOrder(names []string, w *waitLimit) error {
+	for i, name := range names {
+		if err := s.waitForOne(name, w); err != nil {
+			return err
+		}
+		if rest := names[i+1:]; len(rest) > 1 {
+			if _, err := s.take(rest); err == nil {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// waitForOne waits in line for one name of the set.
+func (s *setCall) waitForOne(name string, w *waitLimit) error {
+	o := s.options
+	o.Wait = max(w.left(), 1)
+	_, err := s.wait(s.Base(), name, o)
+	return err
+}
+
+// take is one attempt to take these names of the set at once: on each master all or none.
+// It returns which of them was the first that was not free, or -1.
+func (s *setCall) take(names []string) (blocked int, err error) {
+	ctx, deadline := s.Base(), s.Deadline()
+	blocked = -1
+	if err := s.mayAsk(ctx, ask.OpAcquire, names[0], &s.options); err != nil {
+		return -1, err
+	}
+	err = s.atEachVersion(ctx, deadline, func(v *membership.View) (err error) {
+		blocked, err = s.takeAt(v, names, deadline)
+		return err
+	})
+	return blocked, err
+}
+
+// takeAt is take at one version of the members. Each name has an attempt of its own, with
+// all that holds for one: they are sent together, and won or given up together.
+func (s *setCall) takeAt(v *membership.View, names []string, deadline clock.Instant) (blocked int, err error) {
+	ctx := s.Base()
+	s.options.Observer.Attempted()
+	attempts := s.askForAll(v, names, deadline)
+	votes, failed, err := s.awaitAll(ctx, attempts, deadline)
+	blocked = -1
+	if failed >= 0 {
+		blocked = slices.IndexFunc(votes, heldByOther)
+		if blocked >= 0 {
+			failed = blocked
+		}
+		if err != nil {
+			err = ask.NotWaited(err, v, ask.OpAcquire, names[failed], votes[failed])
+		} else {
+			err = ask.NotGranted(v, ask.OpAcquire, names[failed], votes[failed])
+		}
+	} else {
+		err = s.makeTokens(ctx, attempts, votes)
+	}
+	if err != nil {
+		s.Gather(func() {
+			for _, a := range attempts {
+				a.cancel(nowhere)
+			}
+		})
+		name := names[0]
+		if f, ok := errors.AsType[*ask.Failure](err); ok {
+			name = f.Name
+		}
+		s.options.Observer.Failed(name, attempts[0].start, err)
+		return blocked, err
+	}
+	begin(ctx, attempts)
+	return -1, nil
+}
+
+// begin makes holds of the attempts. If an observer does not return, it gives up those that
+// come after.
+func begin(ctx context.Context, attempts []*attempt) {
+	for i, a := range attempts {
+		unwind.OrElse(func() { a.begin(ctx) }, func() {
+			for _, rest := range attempts[i+1:] {
+				rest.cancel(nowhere)
+			}
+		})
+	}
+}
+
+// awaitAll waits until all attempts are decided, or one is not in time. It returns the votes, and which attempt failed first, or -1.
+// Each master answers to all names together: so when one name is lost, the others soon are as well, and what is told of them is whole.
+func (s *setCall) awaitAll(ctx context.Context, attempts []*attempt, deadline clock.Instant) (votes [][]script.Vote, failed int, err error) {
+	votes, failed = make([][]script.Vote, len(attempts)), -1
+	for i, a := range attempts {
+		if err == nil {
+			err = s.Await(ctx, &a.asked, deadline)
+		}
+		votes[i] = a.asked.Tally()
+		if failed < 0 && (err != nil || quorum.Decide(votes[i], a.asked.Need) != quorum.Won) {
+			failed = i
+		}
+	}
+	return votes, failed, err
+}
+
+// heldByOther reports that masters refused a name because of its own lock, and not
+// because of that of another name.
+func heldByOther(votes []script.Vote) bool {
+	return slices.ContainsFunc(votes, func(v script.Vote) bool { return v.Answer == script.Held && v.Err != script.ErrWithheld })
+}
+
+// askForAll asks each master for all names, in one operation.
+func (s *setCall) askForAll(v *membership.View, names []string, deadline clock.Instant) []*attempt {
+	attempts := make([]*attempt, len(names))
+	for i, name := range names {
+		a := s.prepare(v, name, s.options, nowhere)
+		a.deadline = deadline
+		if len(names) > 1 {
+			group := 0
+			if i == 0 {
+				group = len(names)
+			}
+			a.call = a.h.JointCall(a.h.Terms(), group)
+		}
+		attempts[i] = a
+	}
+	groups := make([]*master.Request, len(s.Masters)*len(names))
+	for i, a := range attempts {
+		requests := a.asked.Requests(len(s.Masters))
+		for m := range requests {
+			requests[m] = master.Request{Order: a.h.Name, Call: a.call, Version: v.Version, To: &a.asked}
+			groups[m*len(names)+i] = &requests[m]
+		}
+	}
+	for m := range s.Masters {
+		if v.Out[m] == nil {
+			s.Masters[m].SubmitGroup(groups[m*len(names) : (m+1)*len(names)])
+			continue
+		}
+		for _, a := range attempts {
+			a.asked.Refused(m)
+		}
+	}
+	return attempts
+}
+
+// makeTokens makes a quorum of masters stand at the token of each name, and checks that
+// enough is left of the shortest lease.
+func (s *setCall) makeTokens(ctx context.Context, attempts []*attempt, votes [][]script.Vote) error {
+	standing := make([][]script.Vote, len(attempts))
+	asked := make([]*quorum.Round, len(attempts))
+	s.Gather(func() {
+		for i, a := range attempts {
+			standing[i], asked[i] = a.askToConfirm(votes[i])
+		}
+	})
+	var failed error
+	for i, a := range attempts {
+		if asked[i] == nil {
+			continue
+		}
+		var err error
+		if standing[i], err = a.confirmed(ctx, asked[i], votes[i]); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	for i, a := range attempts {
+		if a.h.Count(votes[i], standing[i]).Sub(s.Now()) < a.h.Terms().MinLeft() {
+			return ask.FailureOf(a.asked.View, ask.OpAcquire, a.h.Name, ErrTooSlow, votes[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,355 @@
+package acquire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/acquire"
+	"github.com/redlock-go/redlock/internal/ask"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// A name that could not be renewed is tried again soon, with the others, also when its own renewal is due
+// later than theirs. Each of these renewals is made once.
+func TestANameOfASetThatCouldNotBeRenewed(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		const ttl = 12 * time.Second
+		var mu sync.Mutex
+		var began time.Time
+		var renewed []string
+		c, rival := d.Reached(), d.Reached()
+		held := harness.MustTry(t, rival, "b")
+		o := options()
+		o.TTL = ttl
+		o.Observer = renewals(func(h *lease.Hold) {
+			mu.Lock()
+			defer mu.Unlock()
+			renewed = append(renewed, fmt.Sprint(h.Name, " after ", time.Since(began)))
+		})
+		s := inside(c).SetTry(context.Background(), []string{"a", "b"}, o)
+		began = time.Now()
+		done := make(chan error, 1)
+		go func() { done <- s.TakeInOrder(acquire.Forever) }()
+		time.Sleep(2 * time.Second)
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.Must(t, <-done)
+		harness.Must(t, s.Complete(0, 0))
+		harness.Settled(t, c)
+		for i := range 2 { // as if two clocks had jumped: these votes do not count in the first renewal
+			harness.Must(t, d.Raw[i].PExpire(context.Background(), script.KeysOf(limits.DefaultPrefix, "b", "").Lock, time.Minute).Err())
+		}
+		time.Sleep(time.Until(began.Add(ttl)))
+		mu.Lock()
+		slices.Sort(renewed)
+		got := strings.Join(renewed, ", ")
+		mu.Unlock()
+		if want := "a after 4s, a after 5s, a after 9s, b after 5s, b after 9s"; got != want {
+			t.Errorf("renewed: %s; want %s", got, want)
+		}
+		harness.Must(t, unlockSet(s))
+	})
+}
+
+// The bound counts from when all names are held, however long the first was before.
+func TestASetIsBoundFromItsLastName(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
+		held := harness.MustTry(t, b, "c")
+		bound := d.Either(100*time.Millisecond, time.Second)
+		s := inside(a).SetTry(context.Background(), []string{"a", "b", "c"}, options())
+		done := make(chan error, 1)
+		go func() { done <- s.TakeInOrder(acquire.Forever) }()
+		d.InLine("c", 1)
+		time.Sleep(2 * bound)
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.Must(t, <-done)
+		harness.Must(t, s.Complete(bound, 0))
+		if err := context.Cause(s.Context()); err != nil {
+			t.Errorf("the wait counted: %v", err)
+		}
+		harness.Within(t, "the bound", s.Context().Done())
+		harness.RequireErr(t, context.Cause(s.Context()), redlock.ErrExpired)
+		harness.RequireErr(t, unlockSet(s), redlock.ErrExpired)
+	})
+}
+
+// A set that takes its names in order holds those that it has while it waits for the next,
+// and renews them; and it gives them back when it gives up.
+func TestASetWaitsInOrder(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached()
+		held := harness.MustTry(t, b, "b")
+		ctx, cancel := context.WithCancel(context.Background())
+		o := options()
+		o.TTL = d.TTL()
+		s := inside(a).SetTry(ctx, []string{"a", "b", "c"}, o)
+		done := make(chan error, 1)
+		go func() {
+			done <- s.TakeInOrder(acquire.Forever)
+			s.Discard(redlock.ErrNotAcquired)
+		}()
+		d.InLine("b", 1)
+		time.Sleep(2 * d.TTL())
+		if got := d.Holders("a"); !strings.Contains(got, "1") {
+			t.Errorf("a is held on %s while b is awaited", got)
+		}
+		if got := d.Holders("c"); strings.Contains(got, "1") {
+			t.Errorf("c is held on %s while b is awaited", got)
+		}
+		cancel()
+		harness.RequireErr(t, <-done, context.Canceled)
+		harness.RequireHolders(t, d, strings.Repeat("0", len(d.Masters)), "a", "c")
+		d.InLine("b", 0)
+		harness.Must(t, held.Unlock(context.Background()))
+	})
+}
+
+// A set that loses one name while it waits for another begins anew.
+func TestASetLosesAPart(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached()
+		held := harness.MustTry(t, b, "b")
+		o := options()
+		o.TTL = d.TTL()
+		s := inside(a).SetTry(context.Background(), []string{"a", "b", "c"}, o)
+		done := make(chan error, 1)
+		go func() { done <- s.TakeInOrder(acquire.Forever) }()
+		d.InLine("b", 1)
+		harness.Eventually(t, "all masters have a", func() bool { return d.Holders("a") == strings.Repeat("1", len(d.Masters)) })
+		for _, r := range d.Raw {
+			harness.Must(t, r.Del(context.Background(), script.KeysOf(limits.DefaultPrefix, "a", "").Lock).Err())
+		}
+		harness.RequireErr(t, <-done, redlock.ErrLost)
+		s.Discard(redlock.ErrNotAcquired)
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.RequireHolders(t, d, strings.Repeat("0", len(d.Masters)), "a", "b", "c")
+	})
+}
+
+// A set that did not get all of its names keeps none of them taken, nor does a slot that was had beside another one.
+func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
+		held := harness.MustTry(t, b, "c")
+		o := options()
+		o.AtLeast = 20 * time.Second
+		s := inside(a).SetTry(context.Background(), []string{"a", "b", "c"}, o)
+		harness.RequireErr(t, s.TakeInOrder(d.Request()), redlock.ErrHeld)
+		for _, name := range []string{"a", "b"} {
+			if got := d.Holders(name); strings.Count(got, "1") < 2 {
+				t.Errorf("it has not taken %s: held on %s", name, got)
+			}
+		}
+		s.Discard(redlock.ErrNotAcquired)
+		synctest.Wait()
+		for _, name := range []string{"a", "b"} {
+			harness.Must(t, harness.MustTry(t, b, name).Unlock(context.Background()))
+		}
+		harness.Must(t, held.Unlock(context.Background()))
+
+		locks, err := a.LockAll(context.Background(), []string{"a", "b", "c"}, redlock.WithHoldAtLeast(20*time.Second))
+		harness.Must(t, err)
+		harness.Must(t, locks.Unlock(context.Background()))
+		for _, name := range []string{"a", "b", "c"} {
+			_, err := b.TryLock(context.Background(), name)
+			harness.RequireErr(t, err, redlock.ErrHeld)
+		}
+
+		var slots []*redlock.Lock
+		for range 2 {
+			slots = append(slots, harness.MustTry(t, b, "jobs", redlock.WithSlots(2)))
+		}
+		waiting := make(chan *redlock.Lock)
+		go func() {
+			lock, err := a.Lock(context.Background(), "jobs", redlock.WithSlots(2), redlock.WithHoldAtLeast(20*time.Second))
+			harness.Must(t, err)
+			waiting <- lock
+		}()
+		synctest.Wait()
+		for _, lock := range slots {
+			go func() { harness.Must(t, lock.Unlock(context.Background())) }() // it is called to both
+		}
+		lock := <-waiting
+		synctest.Wait()
+		harness.Must(t, harness.MustTry(t, b, "jobs", redlock.WithSlots(2)).Unlock(context.Background()))
+		harness.Must(t, lock.Unlock(context.Background()))
+	})
+}
+
+// All names of a set stay taken from when the last one was had, however long the first was before.
+func TestASetHoldsAtLeastFromItsLastName(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		const least, waits = 20 * time.Second, 10 * time.Second
+		a, b := d.Reached(), d.Reached()
+		held := harness.MustTry(t, b, "c")
+		names := []string{"a", "b", "c"}
+		s := inside(a).SetTry(context.Background(), names, options())
+		done := make(chan error, 1)
+		go func() { done <- s.TakeInOrder(acquire.Forever) }()
+		d.InLine("c", 1)
+		time.Sleep(waits)
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.Must(t, <-done)
+		harness.Must(t, s.Complete(0, least))
+		all := time.Now()
+		harness.Must(t, unlockSet(s))
+		time.Sleep(time.Until(all.Add(least - time.Millisecond)))
+		for _, name := range names {
+			if _, err := b.TryLock(context.Background(), name); !errors.Is(err, redlock.ErrHeld) {
+				t.Errorf("%s just before: %v", name, err)
+			}
+		}
+		time.Sleep(time.Until(all.Add(least + time.Second)))
+		for _, name := range names {
+			harness.Must(t, harness.MustTry(t, b, name).Unlock(context.Background()))
+		}
+	})
+}
+
+// A set has its names when a quorum of masters stands at the token of each. If it does not for one, whichever that is, the
+// attempt fails and tells which.
+func TestASetNeedsEachToken(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c"}
+	for _, x := range []struct {
+		lost string // on two of three masters, before they are to confirm
+		want string // the name that is told; "": it is had
+	}{
+		{"", ""}, {"a", "a"}, {"b", "b"}, {"c", "c"}, {"ab", "a"}, {"bc", "b"}, {"abc", "a"},
+	} {
+		t.Run("lost "+x.lost, func(t *testing.T) {
+			t.Parallel()
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				c := d.Reached()
+				for i, name := range names { // all differ, so that each name has two masters that confirm
+					for m := range d.Raw {
+						harness.Must(t, d.Raw[m].IncrBy(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Fence, int64(100*(m+i))).Err())
+					}
+				}
+				s := inside(c).SetTry(context.Background(), names, options())
+				attempts := s.AskForAll(inside(c).Members.View())
+				harness.Settled(t, c)
+				votes := make([][]script.Vote, len(attempts))
+				for i, a := range attempts {
+					votes[i] = a.Asked().Tally()
+				}
+				for _, name := range strings.Split(x.lost, "") {
+					for _, r := range d.Raw[:2] {
+						harness.Must(t, r.Del(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Lock).Err())
+					}
+				}
+				err := s.MakeTokens(context.Background(), attempts, votes)
+				f, _ := errors.AsType[*ask.Failure](err)
+				switch {
+				case x.want == "":
+					harness.Must(t, err)
+				case f == nil || f.Reason != redlock.ErrNoQuorum || f.Name != x.want:
+					t.Errorf("%v, want that %s has no quorum", err, x.want)
+				}
+				for _, a := range attempts {
+					a.Cancel()
+				}
+				harness.Settled(t, c)
+			})
+		})
+	}
+}
+
+// The answers to all names of an attempt come together, and one after the other. What is told of a name is told when all that came
+// together is there, or the time is over.
+func TestAnAttemptAtAllNamesIsToldWhole(t *testing.T) {
+	t.Parallel()
+	const least = 500 * time.Millisecond
+	for claim, x := range map[string]struct {
+		comes  bool // the last answer for the second name
+		answer script.Answer
+		within time.Duration
+	}{
+		"the last answer comes":         {true, script.Held, 0},
+		"the last answer does not come": {false, script.Unknown, least},
+	} {
+		harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+			c := d.Reached()
+			names := []string{"a", "b"}
+			s := inside(c).SetTry(context.Background(), names, options())
+			var attempts []acquire.Attempt
+			for _, name := range names {
+				attempts = append(attempts, inside(c).Attempt(name, options()))
+			}
+			withheld := script.Vote{Heard: true, Answer: script.Held, Err: script.ErrWithheld}
+			held := script.Vote{Heard: true, Answer: script.Held}
+			begin := time.Now()
+			go func() {
+				for i := range 3 {
+					attempts[0].Asked().Answer(i, withheld)
+					if i == 2 {
+						synctest.Wait() // who waits for the first name has its verdict
+					}
+					if i < 2 || x.comes {
+						attempts[1].Asked().Answer(i, held)
+					}
+				}
+			}()
+			votes, failed, err := s.AwaitAll(context.Background(), attempts, inside(c).Now().Add(least))
+			harness.Must(t, err)
+			if failed != 0 || votes[1][2].Answer != x.answer {
+				t.Errorf("%s: %d failed, and the third answer for the second name is %v, want %v", claim, failed, votes[1][2].Answer, x.answer)
+			}
+			if took := time.Since(begin); took != x.within {
+				t.Errorf("%s: it took %v, want %v", claim, took, x.within)
+			}
+		})
+	}
+}
+
+// onBoth runs test in virtual time, and on redis-server processes.
+func onBoth(t *testing.T, test func(t *testing.T, d *harness.Deployment)) {
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		harness.InVirtualTime(t, 3, test)
+	})
+	t.Run("redis-server", func(t *testing.T) {
+		t.Parallel()
+		harness.OnProcesses(t, 3, test)
+	})
+}
+
+// unlockSet is Locks.Unlock for a set.
+func unlockSet(s acquire.SetTry) error {
+	held, freed, ended := s.Exit()
+	if ended != nil {
+		return ended
+	}
+	var errs []error
+	for i, h := range held {
+		errs = append(errs, s.AwaitFreed(freed[i], h.Name, s.Deadline()))
+	}
+	return errors.Join(errs...)
+}
+
+// renewals is an observer of renewals alone.
+func renewals(told func(h *lease.Hold)) acquire.Observer { return renewalObserver{nobody{}, told} }
+
+type renewalObserver struct {
+	nobody
+	told func(h *lease.Hold)
+}
+
+func (o renewalObserver) Renewed(h *lease.Hold, _ time.Duration) { o.told(h) }

@@ -1,0 +1,43 @@
+package acquire
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/redlock-go/redlock/internal/ask"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/masterurl"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// needsSetup reports whether time alone will not mend why an attempt failed, and the call is not to wait all the same.
+func (o *Options) needsSetup(err error) bool { return !o.WaitForSetup && lasting(err) }
+
+// lasting reports whether time alone will not mend why an attempt failed.
+func lasting(err error) bool {
+	if errors.Is(err, ask.ErrNeedsInit) {
+		return true
+	}
+	q, ok := errors.AsType[*ask.Failure](err)
+	if !ok || q.Reason != ask.ErrNoQuorum {
+		return false
+	}
+	left := 0
+	for _, v := range q.Votes {
+		if !lastingRefusal(v.Err) {
+			left++
+		}
+	}
+	return left < q.Need
+}
+
+// refusals are the words that begin a server's error, behind ERR, when it refuses the client's
+// password or rights, or has no database of the number that the client was given.
+var refusals = []string{"NOAUTH", "WRONGPASS", "NOPERM", "DB index is out of range"}
+
+func lastingRefusal(err error) bool {
+	_, distrusted := errors.AsType[*masterurl.TLSError](err)
+	return distrusted || errors.Is(err, membership.ErrNotAdmitted) || errors.Is(err, script.ErrDenied) ||
+		slices.ContainsFunc(refusals, func(word string) bool { return master.HasPrefix(err, word) })
+}

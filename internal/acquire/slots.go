@@ -1,0 +1,107 @@
+package acquire
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/redlock-go/redlock/internal/ask"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/limits"
+)
+
+// slotMark stands in the name of a slot, between the name that has slots and the
+// number. No other name may end so.
+const slotMark = "~slot"
+
+// SlotName is the name of the lock of a slot, from 1.
+func SlotName(name string, slot int) string { return name + slotMark + strconv.Itoa(slot) }
+
+// SlotOf takes the name of a slot apart; slot is 0 if it is none.
+func SlotOf(name string) (of string, slot int) {
+	i := strings.LastIndex(name, slotMark)
+	if i < 0 {
+		return name, 0
+	}
+	of, number := name[:i], name[i+len(slotMark):]
+	slot, err := strconv.Atoi(number)
+	if err != nil || slot < 1 || slot > limits.MaxSlots || strconv.Itoa(slot) != number || of == "" {
+		return name, 0
+	}
+	return of, slot
+}
+
+// lockSlot re-enters the slot of name that ctx carries, or else takes a free one, or waits
+// for one.
+func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
+	k := o.Slots
+	for slot := range limits.MaxSlots {
+		if h := c.Holds.FromContext(ctx, SlotName(name, slot+1)); h != nil {
+			return c.reenter(ctx, h, o)
+		}
+	}
+	var entry *lease.Entry
+	var err error
+	// Begin at a random slot: otherwise all callers that come at once would ask for
+	// the same one.
+	for first, i := rand.IntN(k), 0; i < k; i++ {
+		entry, err = c.once(ctx, SlotName(name, (first+i)%k+1), o)
+		if !errors.Is(err, ask.ErrHeld) || ctx.Err() != nil {
+			break
+		}
+	}
+	if err == nil || o.Wait == 0 || ctx.Err() != nil || errors.Is(err, ErrBadOption) {
+		return entry, err
+	}
+	return c.waitForSlot(ctx, name, o)
+}
+
+// waitForSlot waits in line for all slots, and takes the first that it is granted. One
+// that waited for a single slot would not hear of the others.
+func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
+	type result struct {
+		slot  int
+		entry *lease.Entry
+		err   error
+	}
+	results := make(chan result, o.Slots)
+	leave := make([]context.CancelFunc, o.Slots)
+	for slot := range o.Slots {
+		waiting, cancel := context.WithCancel(ctx)
+		leave[slot] = cancel
+		go func() {
+			r := result{slot: slot, err: ask.ErrNotAcquired} // if an observer ends this goroutine
+			defer func() { results <- r }()
+			r.entry, r.err = c.wait(waiting, SlotName(name, slot+1), o)
+		}()
+	}
+	var taken *lease.Entry
+	var failed error
+	for range o.Slots {
+		r := <-results
+		switch {
+		case r.err != nil:
+			leave[r.slot]()
+			if failed == nil {
+				failed = r.err
+			}
+		case taken != nil:
+			r.entry.Discard() // another was faster
+			leave[r.slot]()
+		default:
+			taken = r.entry
+			for other, leave := range leave {
+				if other != r.slot {
+					leave()
+				}
+			}
+			context.AfterFunc(taken.Context(), leave[r.slot])
+		}
+	}
+	if taken == nil {
+		return nil, failed
+	}
+	return taken, nil
+}

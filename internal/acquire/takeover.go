@@ -1,0 +1,114 @@
+package acquire
+
+import (
+	"context"
+	"errors"
+
+	"github.com/redlock-go/redlock/internal/ask"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/identity"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
+
+// Acquisition is one that a lock is taken from.
+type Acquisition struct {
+	Owner  string
+	Stored string // what the value of its lock begins with
+}
+
+// TakeOver takes the lock of that name from these acquisitions, and from nobody else, and moves its token on. In the
+// same step it acquires the lock itself, so that nobody comes in between.
+func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, o Options) (entry *lease.Entry, err error) {
+	deadline := c.Deadline()
+	if err := c.mayAsk(ctx, ask.OpForceUnlock, name, &o); err != nil {
+		return nil, err
+	}
+	err = c.WhileMembersChange(ctx, deadline, func(v *membership.View) (err error) {
+		for pause := splitPause; ; pause *= 2 {
+			entry, err = c.takeOver(ctx, v, name, from, o, deadline)
+			if !errors.Is(err, ask.ErrHeld) || refusedByQuorum(err) || deadline.Sub(c.Now()) < pause || c.Pause(ctx, pause) != nil {
+				return err
+			}
+		}
+	})
+	return entry, err
+}
+
+// takeOver is an attempt to which those acquisitions are made to hand the lock over. On each
+// master their releases leave together with the acquire right behind them, for which the lock
+// is kept.
+func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, from []Acquisition, o Options, deadline clock.Instant) (*lease.Entry, error) {
+	// Nobody hears this channel, so a place in a queue that is left behind is passed over. The
+	// ticket goes before all others.
+	channel, ticket := identity.Channel(c.Prefix, identity.NewClient()), waitqueue.TicketOf("1")
+	a := c.prepare(v, name, o, nowhere)
+	a.deadline = deadline
+	a.call = a.h.AcquireCall(a.h.Terms(), lease.Place{Channel: &channel, Ticket: ticket})
+	var out []*quorum.Round
+	c.Gather(func() {
+		for _, t := range from {
+			out = append(out, c.releaseOther(v, name, t, &channel))
+		}
+		a.h.Send(&a.asked, a.call)
+	})
+	entry, err := c.conclude(ctx, a)
+	c.leaveQueue(a.h, &channel)
+	for _, r := range out {
+		if unheard := c.awaitReleased(ctx, r, name, deadline); unheard != nil {
+			if entry != nil { // it was free there, and the mark was not left
+				entry.Discard()
+			}
+			return nil, unheard
+		}
+	}
+	return entry, err
+}
+
+// leaveQueue takes the channel out of the queues of the masters that refused.
+func (c *Client) leaveQueue(h *lease.Hold, channel *string) {
+	leaving := script.Leave.Call([]*string{&h.Keys.Lock, &h.Keys.Queue, &h.Keys.Asked}, channel)
+	for i, m := range c.Masters {
+		if !h.Master(i).Granted {
+			m.Submit(&master.Request{Order: h.Name, Call: leaving, To: quorum.Nobody{}})
+		}
+	}
+}
+
+// releaseOther asks all masters to release a lock, and to refuse its owner from then on, for as long
+// as its lease may last and a request of it may be under way. Without that, the owner's
+// repair would write the lock back on masters that do not have it.
+func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, channel *string) *quorum.Round {
+	k := script.KeysOf(c.Prefix, name, t.Owner)
+	mark := quorum.LingerTTL(v.Table.MaxLease(), c.Drift(v)) + lease.GoneTTL
+	noTicket := ""
+	call := script.Undo.Call([]*string{&k.Lock, &k.Gone, &k.Queue, &k.Asked}, &t.Stored, mark.Milliseconds(), channel, &noTicket)
+	r := quorum.NewRound(v)
+	r.Weigher = quorum.WeighFunc(func(_ int, v script.Vote) script.Vote {
+		if v.NotMine() { // it is not there, and cannot come any more
+			v.Answer, v.Err = script.Granted, nil
+		}
+		return v
+	})
+	requests := r.Requests(len(c.Masters))
+	for i := range requests {
+		requests[i] = master.Request{Order: name, Call: call, To: r}
+	}
+	r.Ask(c.Masters)
+	return r
+}
+
+// awaitReleased waits until a quorum of masters has put an owner out.
+func (c *Client) awaitReleased(ctx context.Context, r *quorum.Round, name string, deadline clock.Instant) error {
+	if err := c.Await(ctx, r, deadline); err != nil {
+		return err
+	}
+	if r.Won() {
+		return nil
+	}
+	return ask.FailureOf(r.View, ask.OpForceUnlock, name, ask.ErrNoQuorum, r.Tally())
+}

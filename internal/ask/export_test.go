@@ -1,0 +1,3 @@
+package ask
+
+const LearnPatience = learnPatience

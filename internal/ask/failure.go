@@ -1,0 +1,99 @@
+package ask
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// Why masters did not agree to something. The root package documents them.
+var (
+	ErrNotAcquired = errors.New("redlock: not acquired")
+	ErrHeld        = errors.New("redlock: held by another")
+	ErrNoQuorum    = errors.New("redlock: no quorum of masters")
+	ErrNeedsInit   = errors.New("redlock: the masters belong to no deployment, or a majority of its members lost its data: see `redlock help init`")
+)
+
+// The operations that a Failure names.
+const (
+	OpAcquire     = "acquire"
+	OpReenter     = "re-enter"
+	OpExtend      = "extend"
+	OpDowngrade   = "downgrade"
+	OpRelease     = "release"
+	OpForceUnlock = "force unlock"
+	OpVerify      = "verify"
+	OpReady       = "be ready"
+)
+
+// Failure tells why masters did not agree to something. The root package makes a *QuorumError of it.
+type Failure struct {
+	Op     string
+	Name   string // of the lock; "" if it is about none
+	Reason error
+	Need   int           // masters that had to agree
+	Votes  []script.Vote // by master; nil if none was asked
+	Lacks  []string      // the members that are not among the client's masters
+
+	// The caller left: the votes decide nothing, and are for people to read.
+	Undecided bool
+
+	// FreeIn is the shortest time until a quorum of masters can be free, if others hold the name. Zero: not known.
+	FreeIn time.Duration
+}
+
+// Error is for logs of tests: nobody else sees it.
+func (f *Failure) Error() string { return fmt.Sprintf("%v (%s %q)", f.Reason, f.Op, f.Name) }
+
+// Unwrap returns the reason, ErrNotAcquired for an acquisition, and the
+// masters' errors if they are why.
+func (f *Failure) Unwrap() []error {
+	errs := []error{f.Reason}
+	if f.Op == OpAcquire || f.Op == OpReenter {
+		errs = append(errs, ErrNotAcquired)
+	}
+	for _, v := range f.Votes {
+		if v.Err != nil && !f.Undecided {
+			errs = append(errs, v.Err)
+		}
+	}
+	return errs
+}
+
+// FailureOf is the one for these votes at a view, which it copies.
+func FailureOf(v *membership.View, op, name string, reason error, votes []script.Vote) *Failure {
+	f := &Failure{Op: op, Name: name, Reason: reason, Need: quorum.MajorityOf(v).Need, Lacks: v.Lacks}
+	f.Votes = append(f.Votes, votes...)
+	return f
+}
+
+// NotGranted returns the error for votes that did not bring a grant.
+func NotGranted(v *membership.View, op, name string, votes []script.Vote) error {
+	q := quorum.MajorityOf(v)
+	f := FailureOf(v, op, name, ErrNoQuorum, votes)
+	if quorum.Disowned(votes, q) && op != OpAcquire {
+		f.Reason = quorum.ErrLost
+	} else if freeIn, yes := quorum.Contended(votes, q.Need); yes {
+		f.Reason, f.FreeIn = ErrHeld, freeIn
+	} else if v.NeedsInit {
+		return printable.Join(f, ErrNeedsInit)
+	}
+	return f
+}
+
+// NotWaited returns the error for the votes of an acquisition or a re-entry whose caller left, which is why. A caller that leaves
+// is no lack of a quorum: the votes count only if they had decided by then.
+func NotWaited(why error, v *membership.View, op, name string, votes []script.Vote) error {
+	q := quorum.MajorityOf(v)
+	if quorum.Decide(votes, q.Need) == quorum.Lost || op != OpAcquire && quorum.Disowned(votes, q) {
+		return printable.Because(why, NotGranted(v, op, name, votes))
+	}
+	f := FailureOf(v, op, name, why, votes)
+	f.Undecided = true
+	return f
+}

@@ -1,0 +1,104 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/script"
+)
+
+// The members of a deployment are learned from the masters, whatever list of them the
+// client was given. What it goes by is a view: see internal/membership.
+
+// FirstView returns who votes, once that is known, or why it is not. Op and name are those of the error.
+func (a *Asker) FirstView(ctx context.Context, op, name string) (*membership.View, error) {
+	v := a.Members.First(ctx, a.RequestTimeout)
+	switch {
+	case v != nil:
+		return v, nil
+	case ctx.Err() != nil:
+		return nil, printable.ContextError(ctx)
+	case a.Closed.Err() != nil:
+		return nil, master.ErrClosed
+	}
+	return nil, a.UnknownMembers(op, name)
+}
+
+// UnknownMembers is why nothing can be asked of the masters.
+func (a *Asker) UnknownMembers(op, name string) error {
+	votes := make([]script.Vote, len(a.Masters))
+	for i, fault := range a.Members.Faults() {
+		switch {
+		case fault == nil:
+			votes[i].Err = quorum.ErrNoAnswer
+		case master.IsReply(fault), errors.Is(fault, script.ErrNotMember):
+			votes[i] = script.Vote{Answer: script.Refused, Err: fault}
+		default:
+			votes[i].Err = fault
+		}
+	}
+	f := &Failure{Op: op, Name: name, Reason: ErrNoQuorum, Need: a.Needed(), Votes: votes}
+	if a.Members.NeedsInit() {
+		return printable.Join(f, ErrNeedsInit)
+	}
+	return f
+}
+
+// Needed is how many members decide, as far as is known.
+func (a *Asker) Needed() int {
+	if v := a.Members.View(); v != nil {
+		return v.Table.Quorum()
+	}
+	return len(a.Masters)/2 + 1
+}
+
+// learnPatience is how long a call waits for masters that had not learned a version yet, before it
+// asks again. What else there is to settle among the members may take much longer.
+const learnPatience = 50 * time.Millisecond
+
+// NewerView returns the view at which to ask again what ended with err at v, because the
+// members changed meanwhile, or some of the masters had not learned v's version yet; or nil.
+func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, deadline clock.Instant) *membership.View {
+	left := deadline.Sub(a.Now())
+	switch {
+	case ctx.Err() != nil || left <= 0:
+		return nil
+	case errors.Is(err, quorum.ErrOvertaken):
+		return a.Members.View()
+	case !errors.Is(err, ErrNoQuorum):
+		return nil
+	}
+	short := v.Short()
+	if short { // nothing was asked of those that were out: look whether they are yet
+		a.Members.Kick()
+	}
+	patience, outdated := left, errors.Is(err, script.ErrVersion)
+	if outdated {
+		patience = min(left, learnPatience)
+	}
+	now := a.Members.Settled(ctx, v, patience)
+	switch {
+	case now == nil && patience < left && ctx.Err() == nil:
+		return a.Members.View()
+	case now != nil && now.Version == v.Version && !outdated && (!short || now.Short()):
+		return nil
+	}
+	return now
+}
+
+// WhileMembersChange asks at the newest view, and again as long as it fails because the
+// members have changed meanwhile. There must be a view.
+func (a *Asker) WhileMembersChange(ctx context.Context, deadline clock.Instant, ask func(*membership.View) error) error {
+	for v := a.Members.View(); ; {
+		err := ask(v)
+		if v = a.NewerView(ctx, err, v, deadline); v == nil {
+			return err
+		}
+	}
+}

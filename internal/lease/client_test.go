@@ -1,0 +1,320 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testhook"
+	"github.com/redlock-go/redlock/internal/testvotes"
+)
+
+// LEASE (spec/exclusion.pml): an answer that comes when the lease is over does not
+// revive it, whether its timer has fired yet or not. (The lock delay lets the masters
+// keep the lock, so that nothing but the rule is in the way.)
+func TestALateAnswerRevivesNothing(t *testing.T) {
+	t.Parallel()
+	for name, late := range map[string]func(d *harness.Deployment, c *redlock.Client, lock *redlock.Lock) error{
+		"extend": func(d *harness.Deployment, c *redlock.Client, lock *redlock.Lock) error {
+			now := harness.Inside(c).Now()
+			for i := range 3 {
+				expiry := harness.Hold(lock).Master(i).Expiry
+				harness.Hold(lock).Take(i, lease.ToExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.Lo.Sub(now)}, harness.Hold(lock).Terms(), harness.Inside(c).Members.View())
+			}
+			return harness.Hold(lock).Over()
+		},
+		"re-entry": func(d *harness.Deployment, c *redlock.Client, lock *redlock.Lock) error {
+			_, err := c.TryLock(lock.Context(), "job")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				c := d.Reached()
+				lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second), redlock.WithLockDelay(45*time.Second), redlock.WithoutWatchdog())
+				synctest.Wait()                      // all have voted
+				d.Slept.Add(int64(20 * time.Second)) // the timer knows nothing of it yet
+				err := late(d, c, lock)
+				if lock.Valid() {
+					t.Errorf("a lease that was over is valid again (%v)", err)
+				}
+				harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
+			})
+		})
+	}
+}
+
+// A request that is sent again counts from its first sending, and Until says no more
+// than that.
+func TestALeaseCountsFromTheFirstSending(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
+		var broken atomic.Bool
+		d.Masters[0] = brokenMaster{d.Masters[0], d, &broken}
+		c := d.Client(redlock.WithTTL(10*time.Second), redlock.WithoutWatchdog())
+		harness.Must(t, harness.MustTry(t, c, "reaching").Unlock(context.Background()))
+		synctest.Wait()
+		broken.Store(true)
+		start, sentAt := harness.Inside(c).Now(), time.Now()
+		lock := harness.MustTry(t, c, "job")
+		if harness.Inside(c).Now().Sub(start) < time.Second {
+			t.Fatal("the connection did not break")
+		}
+		want := harness.Hold(lock).Terms().ValidUntil(start)
+		if got := harness.Hold(lock).Until(); got != want {
+			t.Errorf("the lease is %v too long", got.Sub(want))
+		}
+		// The clock has run a second more than time.Now.
+		if got, want := lock.Until(), sentAt.Add(want.Sub(start)-time.Second); !got.Equal(want) {
+			t.Errorf("Until is %v too late", got.Sub(want))
+		}
+		harness.Must(t, lock.Unlock(context.Background()))
+	})
+}
+
+// brokenMaster is one whose next reply does not come, once, because its connection
+// breaks after a second.
+type brokenMaster struct {
+	harness.Master
+	d      *harness.Deployment
+	broken *atomic.Bool
+}
+
+func (m brokenMaster) Options() *redis.Options {
+	return harness.Wrapped(m.Master, func(conn net.Conn) net.Conn { return brokenConn{conn, m} })
+}
+
+type brokenConn struct {
+	net.Conn
+	master brokenMaster
+}
+
+func (c brokenConn) Read(p []byte) (int, error) {
+	if c.master.broken.Swap(false) {
+		c.master.d.Slept.Add(int64(time.Second))
+		return 0, io.EOF
+	}
+	return c.Conn.Read(p)
+}
+
+// The lock expired on two masters, and was granted again to a late copy of the
+// owner's acquire: it is the owner's, but what stood between may have been a rival's, and
+// another copy may come yet.
+func TestAReEntryAsksForTheGrant(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		for granted, want := range map[int]error{1: nil, 2: redlock.ErrNotAcquired} {
+			name := fmt.Sprint("job ", granted)
+			lock := harness.MustTry(t, c, name, redlock.WithoutWatchdog())
+			synctest.Wait() // all have voted
+			for i := range granted {
+				other := harness.LockOn(t, d.Raw[i], name)
+				other.Grant = fmt.Sprint(lock.Token() + 1)
+				harness.Must(t, d.Raw[i].Set(context.Background(), harness.Hold(lock).Keys.Lock, other.String(), redis.KeepTTL).Err())
+			}
+			inner, err := c.TryLock(lock.Context(), name)
+			if !errors.Is(err, want) {
+				t.Errorf("granted again on %d of 3: got %v, want %v", granted, err, want)
+			}
+			if err == nil {
+				harness.Must(t, inner.Unlock(context.Background()))
+				harness.Must(t, lock.Unlock(context.Background()))
+			}
+			harness.Settled(t, c)
+			for i, r := range d.Raw { // another copy may come
+				if marked := r.Exists(context.Background(), harness.Hold(lock).Keys.Gone).Val() == 1; marked != (i < granted) {
+					t.Errorf("granted again on %d of 3: the release leaves a mark on master %d: %v", granted, i, marked)
+				}
+			}
+		}
+	})
+}
+
+// When a master says "not yours", and too few others are left, the holder is told then, and not when the next renewal is
+// due; nor before, when enough are left.
+func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		lock := harness.MustTry(t, c, "job", redlock.WithTTL(9*time.Second))
+		synctest.Wait() // all have voted
+		disown := func(master int) {
+			time.Sleep(time.Millisecond)
+			now := harness.Inside(c).Now()
+			harness.Hold(lock).Take(master, lease.ToExtend, testvotes.NotMine(now), harness.Hold(lock).Terms(), harness.Inside(c).Members.View())
+			synctest.Wait()
+		}
+		disown(0)
+		harness.Must(t, context.Cause(lock.Context()))
+		disown(1)
+		if cause := context.Cause(lock.Context()); cause != redlock.ErrLost {
+			t.Errorf("two of names say \"not yours\", and the context has ended with %v", cause)
+		}
+		if over := time.Since(lock.Until()); over != 0 {
+			t.Errorf("the lease was over %v ago, want now", over)
+		}
+	})
+}
+
+// A driver with go-redis's defaults may write a request for the last time after
+// four dials of 5 s and names replies that did not come in 3 s.
+func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second))
+		synctest.Wait() // all have voted
+		harness.Hold(lock).Take(0, lease.ToReenter, script.Vote{Heard: true, Answer: script.Unknown, Doubt: true}, harness.Hold(lock).Terms(), harness.Inside(c).Members.View())
+		harness.Must(t, lock.Unlock(context.Background()))
+		synctest.Wait()
+		time.Sleep(4*5*time.Second + 3*3*time.Second)
+		if err := acquireAgain(d, 0, harness.Hold(lock)); !redis.HasErrorPrefix(err, "GONE") {
+			t.Errorf("an acquire that comes after its release is answered %v", err)
+		}
+	})
+}
+
+// acquireAgain is a second copy of a hold's acquire.
+func acquireAgain(d *harness.Deployment, master int, h *lease.Hold) error {
+	_, err := harness.CallIn(script.BatchSource, d.Raw[master], h.AcquireCall(h.Terms(), lease.Place{}))
+	return err
+}
+
+// A hold that a quorum disowned was lost, not expired, whoever notices it first:
+// the round that heard it, the timer, or an Unlock between the two.
+func TestALostHoldIsNotCalledExpired(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		for _, x := range []struct {
+			lost int
+			want error
+		}{{3, redlock.ErrLost}, {2, nil}} {
+			lock := harness.MustTry(t, c, fmt.Sprintf("job %d", x.lost), redlock.WithoutWatchdog())
+			synctest.Wait() // all five have voted
+			now := harness.Inside(c).Now()
+			for i := range x.lost {
+				harness.Hold(lock).Take(i, lease.ToExtend, testvotes.NotMine(now), harness.Hold(lock).Terms(), harness.Inside(c).Members.View())
+			}
+			if err := lock.Unlock(context.Background()); err != x.want {
+				t.Errorf("%d of 5 said \"not yours\": got %v, want %v", x.lost, err, x.want)
+			}
+		}
+	})
+}
+
+// Who is told by a call that the hold is over finds the contexts under it done, however many
+// there are.
+func TestAnEndIsSeenInAllContextsAtOnce(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
+		lock := harness.MustTry(t, d.Client(), "job", redlock.WithoutWatchdog())
+		under := make([]context.Context, 20_000)
+		for i := range under {
+			var cancel context.CancelFunc
+			under[i], cancel = context.WithCancel(lock.Context())
+			defer cancel()
+		}
+		go harness.Hold(lock).End(redlock.ErrLost)
+		for harness.Hold(lock).Over() == nil {
+			runtime.Gosched()
+		}
+		for i, ctx := range under {
+			if ctx.Err() == nil {
+				t.Fatalf("context %d is not done", i)
+			}
+		}
+	})
+}
+
+// A clock that jumps is told while the lock is still there. A jump forward beyond what is left of the lease ends the
+// lock on its master, which then looks as if the key had been deleted: it answers "not yours", and the lock is written
+// back. Nothing is told while the others are a quorum; else the hold is lost.
+func TestAJumpBeyondTheLeaseIsALostLock(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var events harness.Recorder
+		c := d.Reached(redlock.WithObserver(redlock.Observer{
+			ClockJumped:   func(_ context.Context, j redlock.ClockJump) { events.Note("jumped %v", j.By) },
+			RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) { events.Note("failed %v", f.Err) },
+		}))
+		lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second), redlock.WithoutWatchdog())
+		harness.Settled(t, c)
+		renew := func() error {
+			defer harness.Settled(t, c)
+			return lock.Extend(context.Background(), 10*time.Second)
+		}
+		clock := func(i int, ahead time.Duration) { d.Masters[i].(harness.EmbeddedMaster).SetClock(ahead) }
+		clock(0, 5*time.Second)
+		harness.Must(t, renew())
+		if n := events.Count("jumped"); n != 1 {
+			t.Errorf("%d jumps are told of a clock that jumped within the lease", n)
+		}
+		clock(0, time.Hour)
+		harness.Must(t, renew())
+		if harness.Hold(lock).Master(0).Granted {
+			t.Error("the lock did not end with the jump")
+		}
+		harness.Must(t, renew())
+		if got := d.Holders("job"); got != "111" {
+			t.Errorf("held on %s: it was not repaired", got)
+		}
+		harness.Must(t, renew())
+		harness.Counted(t, c, lock, 0)
+		if events.Count("") != 1 {
+			t.Errorf("told: %v", events.Events())
+		}
+		clock(1, time.Hour)
+		clock(2, time.Hour)
+		harness.RequireErr(t, renew(), redlock.ErrLost)
+		if events.Count("") != 1 {
+			t.Errorf("told: %v", events.Events())
+		}
+	})
+}
+
+// The timers of the names of a set fire at the same time. All are renewed at the first, and nothing at the others; what could not
+// be renewed is tried again a twelfth of the ttl later, and then this counts for that renewal.
+func TestTheNamesOfASetAreRenewedTogether(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		const ttl = 24 * time.Second
+		var renewed harness.Recorder
+		c := d.Reached(redlock.WithTTL(ttl), redlock.WithObserver(redlock.Observer{Renewed: func(_ context.Context, r redlock.Renewal) { renewed.Note("%s", r.Name) }}))
+		names := []string{"a", "b", "c"}
+		locks := harness.MustAll(t, c, names)
+		harness.Settled(t, c)
+		began := harness.Inside(c).Now().Add(ttl / 10)
+		for _, x := range []struct {
+			after time.Duration
+			want  int // of each name, so far
+		}{
+			{0, 1}, {0, 1}, {1, 1}, {ttl/24 - 1, 1}, {ttl / 24, 2}, {ttl / 24, 2}, {ttl/12 - 1, 2}, {ttl / 12, 3},
+		} {
+			lease.RenewSet(testhook.Holds(locks)[0], began.Add(x.after), ttl/(2*lease.RenewRetries))
+			harness.Settled(t, c)
+			synctest.Wait()
+			for _, name := range names {
+				if got := renewed.Count(name); got != x.want {
+					t.Errorf("%v after the first: %s was renewed %d times, want %d", x.after, name, got, x.want)
+				}
+			}
+		}
+		harness.Must(t, locks.Unlock(context.Background()))
+	})
+}

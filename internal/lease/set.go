@@ -1,0 +1,190 @@
+package lease
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/master"
+	"github.com/redlock-go/redlock/internal/quorum"
+	"github.com/redlock-go/redlock/internal/unwind"
+)
+
+// Set is holds of several names that are held together: if one is lost, all are.
+type Set struct {
+	holds  *Holds
+	base   context.Context // of the holds, ends with the first that is lost
+	cancel context.CancelCauseFunc
+	ctx    context.Context // set by Complete, then constant
+
+	mu       sync.Mutex // held over no call
+	all      []*Hold    // that there are so far, or were
+	live     int        // of them are not over
+	complete bool
+	over     error // why it is lost
+	unlocked bool
+	renewAt  clock.Instant // not to be renewed before
+}
+
+// NewSet returns a set that has nothing yet. The contexts of its holds derive from ctx.
+func (s *Holds) NewSet(ctx context.Context) *Set {
+	set := &Set{holds: s}
+	set.base, set.cancel = context.WithCancelCause(ctx)
+	return set
+}
+
+// Base is the context by which its names are acquired. It ends with the first hold that is lost.
+func (s *Set) Base() context.Context { return s.base }
+
+// Context ends as soon as one of the holds is over. It carries all of them, and no token.
+func (s *Set) Context() context.Context { return s.ctx }
+
+// Holds returns those that there are so far, or were.
+func (s *Set) Holds() []*Hold {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.all)
+}
+
+// Over returns why the set is lost, or nil.
+func (s *Set) Over() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
+// Unlocked reports whether Unlock was called.
+func (s *Set) Unlocked() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unlocked
+}
+
+// Unlock ends the handle, before Exit tells the masters. It reports for the first call that it is that.
+func (s *Set) Unlock() (first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first = !s.unlocked
+	s.unlocked = true
+	return first
+}
+
+// joined is called for each hold that begins.
+func (s *Set) joined(h *Hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, h)
+	s.live++
+}
+
+// ended is called for each hold that is over. If one hold is lost, all are: the
+// others are released.
+func (s *Set) ended(cause error) {
+	s.mu.Lock()
+	s.live--
+	last := s.complete && s.live == 0
+	lost := cause != ErrReleased && s.over == nil
+	if lost {
+		s.over = cause
+	}
+	over := s.over
+	all := slices.Clone(s.all)
+	s.mu.Unlock()
+	switch {
+	case over != nil: // also by the last: who was first may not have come to it yet
+		s.cancel(over)
+		for _, h := range all {
+			h.EndReEntries(over)
+		}
+	case last:
+		s.cancel(ErrReleased)
+	}
+	if !lost {
+		return
+	}
+	done, open := s.holds.Begin()
+	if !open {
+		return // Close ends and releases all holds by itself
+	}
+	defer done()
+	all = slices.DeleteFunc(all, func(h *Hold) bool { return h.Over() != nil })
+	s.gather(func() { EndEach(all, cause) })
+}
+
+// Complete is called when the set has all its names. The bounds of the holds count from here, and not from when the
+// first name was acquired. It returns why the set is lost by now.
+func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
+	now := s.holds.Now()
+	s.mu.Lock()
+	s.complete = true
+	lost = s.over
+	all := slices.Clone(s.all)
+	s.mu.Unlock()
+	if lost != nil {
+		return lost
+	}
+	// Only the caller knows which of the tokens a guard must see.
+	s.ctx = fence.WithToken(s.base, 0)
+	for _, h := range all {
+		if h.Over() == nil {
+			h.bound(now, maxHold, atLeast)
+			s.ctx = h.NewContext(s.ctx)
+		}
+	}
+	return nil
+}
+
+// Discard gives back the names of a set that did not get all its names, or whose caller did not get it.
+func (s *Set) Discard(cause error) {
+	s.Exit()
+	s.cancel(cause)
+}
+
+// Exit leaves all holds that are not over, and returns the masters' answers to come.
+func (s *Set) Exit() (held []*Hold, freed []*quorum.Round, ended error) {
+	all := s.Holds()
+	s.gather(func() {
+		exitEach(all, func(h *Hold, r *quorum.Round, err error) {
+			if err != nil {
+				ended = err
+			}
+			held, freed = append(held, h), append(freed, r)
+		})
+	})
+	return held, freed, ended
+}
+
+// exitEach leaves all holds, also when an observer does not return from one of them.
+func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
+	for i, h := range holds {
+		unwind.OrElse(func() {
+			r, err := h.exitAnyway(true, h.first.renewal)
+			left(h, r, err)
+		}, func() { exitEach(holds[i+1:], left) })
+	}
+}
+
+// renew renews all holds, in one batch for each master, unless it did so less than pause ago. It is called when the
+// renewal of one of them is due. The timers of the others fire at the
+// same time, and find nothing to do.
+func (s *Set) renew(now clock.Instant, pause time.Duration) {
+	s.mu.Lock()
+	if now.Before(s.renewAt) {
+		s.mu.Unlock()
+		return
+	}
+	s.renewAt = now.Add(pause)
+	all := slices.Clone(s.all)
+	s.mu.Unlock()
+	s.gather(func() {
+		for _, h := range all {
+			h.Renew(now)
+		}
+	})
+}
+
+// gather lets what submit submits leave for each master in one batch.
+func (s *Set) gather(submit func()) { master.Gather(s.holds.Masters, submit) }
