@@ -213,15 +213,23 @@ var inspectScript = master.NewScript(script.InspectSource)
 func lookAtOne(ctx context.Context, c *core.Client, v *membership.View, name string, index int) MasterView {
 	m := c.Masters[index]
 	k := script.KeysOf(c.Prefix, name, "")
-	view := MasterView{Master: m.Name, LockView: LockView{State: LockUnknown}}
 	texts, err := m.EvalTexts(ctx, inspectScript, []string{script.RegisterKey(c.Prefix), k.Lock, k.Queue})
+	view := said(c.Prefix, v, index, texts, err)
+	view.Master = m.Name
+	nameHolders(ctx, c.Prefix, m, &view.LockView)
+	return view
+}
+
+// said is what a master said, which are the texts of inspect.lua, unless there is an error. What it says of the lock is told, though it does
+// not count, if it may not vote.
+func said(prefix string, v *membership.View, index int, texts []string, err error) MasterView {
 	if err == nil && (len(texts) < 4 || len(texts)%2 != 0) {
 		err = fmt.Errorf("it replied %d values, which no master does", len(texts))
 	}
 	if err != nil {
-		view.Err = printable.Error(err)
-		return view
+		return MasterView{Err: printable.Error(err), LockView: LockView{State: LockUnknown}}
 	}
+	view := MasterView{LockView: lockView(prefix, texts[1], texts[2], texts[3], texts[4:])}
 	switch {
 	case v == nil:
 		view.Err = errVotersUnknown
@@ -230,8 +238,6 @@ func lookAtOne(ctx context.Context, c *core.Client, v *membership.View, name str
 	case texts[0] != v.Version:
 		view.Err = script.ErrVersion
 	}
-	view.LockView = lockView(c.Prefix, texts[1], texts[2], texts[3], texts[4:])
-	nameHolders(ctx, c.Prefix, m, &view.LockView)
 	return view
 }
 
