@@ -103,8 +103,8 @@ func TestVotesSayWhatIsSo(t *testing.T) {
 	for i := range 5 {
 		c.masters = append(c.masters, &master.Master{Config: master.Config{Name: string(rune('a' + i))}})
 	}
-	held := script.Vote{Heard: true, Answer: script.Held, Remaining: time.Second}
-	notKnown := script.Vote{Heard: true, Answer: script.Held, Ticket: 1e15}
+	held := script.Vote{Answered: true, Answer: script.Held, Remaining: time.Second}
+	notKnown := script.Vote{Answered: true, Answer: script.Held, Ticket: 1e15}
 	for _, x := range []struct {
 		claim     string
 		votes     []script.Vote
@@ -203,7 +203,7 @@ func TestObserverOfOneThing(t *testing.T) {
 		tells := &trace{client: c, ctx: context.Background()}
 		c.holds = lease.NewHolds(lease.Client{Now: c.now, Masters: c.masters})
 		h := c.holds.New(testvotes.ViewOfAll(1), "job", "owner", lease.Config{TTL: limits.DefaultTTL, Observer: tells})
-		votes := []script.Vote{{Heard: true, Answer: script.Granted, Sent: 1, Got: 1}}
+		votes := []script.Vote{{Answered: true, Answer: script.Granted, Sent: 1, Got: 1}}
 		h.Count(votes, votes)
 		tells.Acquired(h, 0, quorum.NewRound(testvotes.ViewOfAll(1)))
 		tells.Renewed(h, time.Second)

@@ -115,7 +115,7 @@ func (g *quorumGame) callIn(source string, master int, version string, c script.
 	if redis.HasErrorPrefix(err, "VERSION") {
 		v.Err = script.ErrVersion
 	}
-	v.Heard = true
+	v.Answered = true
 	return v
 }
 
@@ -147,7 +147,7 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 		g.masters[i].Del(context.Background(), a.hold.Keys.Lock)
 		g.note("master %d forgets its lock", i)
 		return false, nil
-	case p < 30 && a.votes[i].Heard: // an acquire is resent, or arrives again
+	case p < 30 && a.votes[i].Answered: // an acquire is resent, or arrives again
 		v := g.call(i, a.version, acquire)
 		g.note("%s: acquire again on %d: %v %v", a.hold.ID, i, v.Answer, v.Grant)
 		return false, nil
@@ -162,7 +162,7 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 		return false, nil
 	}
 	if a.ballot == nil {
-		if !a.votes[i].Heard {
+		if !a.votes[i].Answered {
 			a.votes[i] = g.call(i, a.version, acquire)
 			g.note("%s: acquire on %d: %v %v %v", a.hold.ID, i, a.votes[i].Answer, a.votes[i].Grant, a.votes[i].Err)
 		}
@@ -182,7 +182,7 @@ func (g *quorumGame) step(a *gameAttempt) (over bool, violation error) {
 		case quorum.Undecided:
 			return false, nil
 		}
-	} else if !a.ballot[i].Heard {
+	} else if !a.ballot[i].Answered {
 		a.ballot[i] = g.confirm(a, i)
 		g.note("%s: confirm on %d: %v %v", a.hold.ID, i, a.ballot[i].Answer, a.ballot[i].Err)
 	}

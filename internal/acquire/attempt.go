@@ -226,8 +226,8 @@ func (a *attempt) confirmUntil(now clock.Instant) clock.Instant {
 // acquire is not: a second copy of it may have been granted again, or may be yet.
 func (a *attempt) dropLost(standing, votes []script.Vote) {
 	for i, vote := range standing {
-		if vote.Heard && vote.Err == script.ErrNotMine {
-			vote.Doubt = true
+		if vote.Answered && vote.Err == script.ErrNotMine {
+			vote.MayArrive = true
 			votes[i] = vote
 			a.asked.Replace(i, vote)
 		}
@@ -259,8 +259,8 @@ func (a *attempt) cancel(in lease.Place) {
 	undo := func(i int, v script.Vote) script.Vote {
 		c.learnTime(i, v)
 		h.Take(i, lease.ToAcquire, v, terms, a.asked.View)
-		if v.Answer == script.Granted || v.Doubt {
-			h.Undo(i, undoing, v.Doubt)
+		if v.Answer == script.Granted || v.MayArrive {
+			h.Undo(i, undoing, v.MayArrive)
 		}
 		return v
 	}

@@ -28,7 +28,7 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 		harness.Must(t, err)
 		d.Slept.Add(int64(limits.DefaultTTL))
 		now := inside(c).Now()
-		a.Asked().Answer(2, script.Vote{Heard: true, Answer: script.Granted, Grant: int64(entry.Hold().Token), Sent: now, Got: now})
+		a.Asked().Answer(2, script.Vote{Answered: true, Answer: script.Granted, Grant: int64(entry.Hold().Token), Sent: now, Got: now})
 		s := entry.Hold().Master(2)
 		if s.Until != 0 || !s.Granted {
 			t.Errorf("counts until %v, granted: %v; want no vote and a grant", time.Duration(s.Until), s.Granted)
@@ -173,7 +173,7 @@ func TestMoreGrantsAreAQuorum(t *testing.T) {
 		a.Send()
 		harness.Must(t, inside(c).Await(context.Background(), a.Asked(), a.Deadline()))
 		votes := a.Asked().Tally()
-		gone := script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
+		gone := script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine}
 		a.DropLost([]script.Vote{gone, gone, {}, {}, {}}, votes)
 		if more, err := a.MoreGrants(context.Background(), votes); !more || err != nil || votes[3].Answer != script.Granted || votes[4].Answer != script.Granted {
 			t.Errorf("it goes on with %v", votes)

@@ -293,8 +293,8 @@ func TestAnAttemptAtAllNamesIsToldWhole(t *testing.T) {
 			for _, name := range names {
 				attempts = append(attempts, inside(c).Attempt(name, options()))
 			}
-			withheld := script.Vote{Heard: true, Answer: script.Held, Err: script.ErrWithheld}
-			held := script.Vote{Heard: true, Answer: script.Held}
+			withheld := script.Vote{Answered: true, Answer: script.Held, Err: script.ErrWithheld}
+			held := script.Vote{Answered: true, Answer: script.Held}
 			begin := time.Now()
 			go func() {
 				for i := range 3 {

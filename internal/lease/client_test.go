@@ -32,7 +32,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 			now := harness.Inside(c).Now()
 			for i := range 3 {
 				expiry := harness.Hold(lock).Master(i).Expiry
-				harness.Hold(lock).Take(i, lease.ToExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.Lo.Sub(now)}, harness.Hold(lock).Terms(), harness.Inside(c).Members.View())
+				harness.Hold(lock).Take(i, lease.ToExtend, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now, Remaining: expiry.Lo.Sub(now)}, harness.Hold(lock).Terms(), harness.Inside(c).Members.View())
 			}
 			return harness.Hold(lock).Over()
 		},
@@ -179,7 +179,7 @@ func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
 		c := d.Reached()
 		lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second))
 		synctest.Wait() // all have voted
-		harness.Hold(lock).Take(0, lease.ToReenter, script.Vote{Heard: true, Answer: script.Unknown, Doubt: true}, harness.Hold(lock).Terms(), harness.Inside(c).Members.View())
+		harness.Hold(lock).Take(0, lease.ToReenter, script.Vote{Answered: true, Answer: script.Unknown, MayArrive: true}, harness.Hold(lock).Terms(), harness.Inside(c).Members.View())
 		harness.Must(t, lock.Unlock(context.Background()))
 		synctest.Wait()
 		time.Sleep(4*5*time.Second + 3*3*time.Second)

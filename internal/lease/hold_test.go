@@ -46,7 +46,7 @@ func holdOf(masters int) *Hold {
 func begin(t *testing.T, h *Hold) *Entry {
 	votes := make([]script.Vote, len(h.lease.Masters))
 	for i := range votes {
-		votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: h.holds.Now(), Got: h.holds.Now()}
+		votes[i] = script.Vote{Answered: true, Answer: script.Granted, Grant: 7, Sent: h.holds.Now(), Got: h.holds.Now()}
 	}
 	h.Token = 7
 	h.Count(votes, votes)
@@ -80,7 +80,7 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 			r.Abandon()
 		}
 		left := r.Begin(0)
-		if v := r.Tally()[0]; left != x.want || v.Heard == left || !left && (v.Err != quorum.ErrNotSent || v.Doubt) {
+		if v := r.Tally()[0]; left != x.want || v.Answered == left || !left && (v.Err != quorum.ErrNotSent || v.MayArrive) {
 			t.Errorf("%s: leaves is %v, want %v; the vote is %+v", x.claim, left, x.want, v)
 		}
 	}
@@ -91,14 +91,14 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 	h := holdOf(1)
 	now, v := h.holds.Now(), h.holds.View()
-	h.Take(0, ToAcquire, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, v)
+	h.Take(0, ToAcquire, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, v)
 	h.Take(0, ToExtend, testvotes.NotMine(now), h.terms, v)
 	h.lease.Masters[0].Repairs++
-	h.Take(0, ToExtend, script.Vote{Heard: true, Answer: script.Refused, Err: quorum.ErrNotSent}, h.terms, v)
+	h.Take(0, ToExtend, script.Vote{Answered: true, Answer: script.Refused, Err: quorum.ErrNotSent}, h.terms, v)
 	if h.Master(0).Absent() {
 		t.Error("a master that is being sent a repair is taken for one that will not have the lock")
 	}
-	counted := h.Take(0, ToRepair, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, v)
+	counted := h.Take(0, ToRepair, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now}, h.terms, v)
 	if counted.Answer == script.Granted || !h.Master(0).Granted {
 		t.Errorf("the repair counts as %v; the lock stands there: %v", counted, h.Master(0).Granted)
 	}
@@ -109,10 +109,10 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 		h := holdOf(1)
 		now, v := h.holds.Now(), h.holds.View()
 		acquired := now.Add(-time.Second)
-		vote := []script.Vote{{Heard: true, Answer: script.Granted, Sent: acquired, Got: acquired}}
+		vote := []script.Vote{{Answered: true, Answer: script.Granted, Sent: acquired, Got: acquired}}
 		h.Count(vote, vote)
 		before := h.Master(0)
-		counted := h.Take(0, ToExtend, script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: h.terms.TTL - time.Second - by}, h.terms, v)
+		counted := h.Take(0, ToExtend, script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now, Remaining: h.terms.TTL - time.Second - by}, h.terms, v)
 		if counts := h.Master(0).Until > before.Until; counted.Answer != want || counts != (want == script.Granted) {
 			t.Errorf("jumped by %v: %v, counts: %v", by, counted, counts)
 		}

@@ -35,7 +35,7 @@ func (l *Lease) Acquire(votes, standing []script.Vote, t quorum.Terms, now clock
 	for i, v := range votes {
 		s := &l.Masters[i]
 		s.take(Answer{To: ToAcquire, Vote: v, Terms: t, version: l.Version, counts: true, Now: now})
-		if standing[i].Heard && standing[i].Answer == script.Granted {
+		if standing[i].Answered && standing[i].Answer == script.Granted {
 			s.Confirmed = true
 			until[i] = s.Until
 		}

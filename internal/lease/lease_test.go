@@ -51,12 +51,12 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 		l := leaseAt(testvotes.ViewOfAll(3))
 		votes := make([]script.Vote, 3)
 		for i := range votes {
-			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: max(x.grants[i], -x.grants[i]), Sent: clock.Instant(x.sent[i]), Got: clock.Instant(x.sent[i])}
+			votes[i] = script.Vote{Answered: true, Answer: script.Granted, Grant: max(x.grants[i], -x.grants[i]), Sent: clock.Instant(x.sent[i]), Got: clock.Instant(x.sent[i])}
 		}
 		standing := quorum.Standings(votes, quorum.HighestGrant(votes))
 		for i, grant := range x.grants {
 			if grant < 0 {
-				standing[i] = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
+				standing[i] = script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine}
 			}
 		}
 		got := l.Acquire(votes, standing, terms, 0)
@@ -87,7 +87,7 @@ func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
 		{two, 1, 6 * s, 3 * s}, // three of five
 		{two, 2, 7 * s, 4 * s},
 	} {
-		v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: clock.Instant(step.sent), Got: clock.Instant(step.sent)}
+		v := script.Vote{Answered: true, Answer: script.Granted, Grant: 7, Sent: clock.Instant(step.sent), Got: clock.Instant(step.sent)}
 		l.vote(step.master, v, step.at)
 		want := clock.Instant(0)
 		if step.want > 0 {
@@ -107,7 +107,7 @@ func TestAMasterThatLostTheLockProvesNothing(t *testing.T) {
 		view := testvotes.ViewOfAll(3)
 		view.Version = version
 		for _, i := range masters {
-			v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: sent, Got: sent}
+			v := script.Vote{Answered: true, Answer: script.Granted, Grant: 7, Sent: sent, Got: sent}
 			l.vote(i, v, view)
 		}
 	}
@@ -151,7 +151,7 @@ func TestWhyALeaseIsNotProved(t *testing.T) {
 func TestAnUnansweredExtendIsNoJump(t *testing.T) {
 	const s = int64(time.Second)
 	voted := func(at int64, answer script.Answer) script.Vote {
-		return script.Vote{Heard: true, Answer: answer, Grant: 7, Sent: clock.Instant(at), Got: clock.Instant(at)}
+		return script.Vote{Answered: true, Answer: answer, Grant: 7, Sent: clock.Instant(at), Got: clock.Instant(at)}
 	}
 	for _, x := range []struct {
 		claim string
@@ -197,7 +197,7 @@ func TestARepairedLockIsExpectedByItsRepairs(t *testing.T) {
 		l := leaseAt(v)
 		at := func(second int64, answer script.Answer) script.Vote {
 			now := clock.Instant(second * s)
-			return script.Vote{Heard: true, Answer: answer, Sent: now, Got: now}
+			return script.Vote{Answered: true, Answer: answer, Sent: now, Got: now}
 		}
 		for i := range l.Masters {
 			l.vote(i, at(1, script.Granted), v)
@@ -267,7 +267,7 @@ func TestALeaseLastsAsLongAsAnswersProveIt(t *testing.T) {
 		votes := make([]script.Vote, n)
 		for i := range votes {
 			if i < l.Need || rapid.Bool().Draw(t, "granted") {
-				votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: now, Got: now}
+				votes[i] = script.Vote{Answered: true, Answer: script.Granted, Grant: 7, Sent: now, Got: now}
 				h.said = append(h.said, saying{master: i, version: "1", until: terms.ValidUntil(now)})
 			}
 		}
@@ -281,12 +281,12 @@ func TestALeaseLastsAsLongAsAnswersProveIt(t *testing.T) {
 			i := rapid.IntRange(0, n-1).Draw(t, "master")
 			version := rapid.SampledFrom([]string{"1", "2", "3"}).Draw(t, "version")
 			answer := rapid.SampledFrom([]string{"yes", "yes", "yes", "unknown", "refused", "no"}).Draw(t, "answer")
-			v := script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: sent, Got: now}
+			v := script.Vote{Answered: true, Answer: script.Granted, Grant: 7, Sent: sent, Got: now}
 			switch answer {
 			case "unknown":
-				v = script.Vote{Heard: true, Answer: script.Unknown, Sent: sent, Got: now}
+				v = script.Vote{Answered: true, Answer: script.Unknown, Sent: sent, Got: now}
 			case "refused":
-				v = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrVersion, Sent: sent, Got: now}
+				v = script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrVersion, Sent: sent, Got: now}
 			case "no":
 				v, denied = testvotes.NotMine(now), true
 				h.said = append(h.said, saying{master: i, no: now})
@@ -314,7 +314,7 @@ func TestWhatIsOverStaysOver(t *testing.T) {
 	const s = clock.Instant(time.Second)
 	view := testvotes.ViewOfAll(3)
 	granted := func(at clock.Instant) script.Vote {
-		return script.Vote{Heard: true, Answer: script.Granted, Grant: 7, Sent: at, Got: at}
+		return script.Vote{Answered: true, Answer: script.Granted, Grant: 7, Sent: at, Got: at}
 	}
 	for _, x := range []struct {
 		claim string

@@ -57,7 +57,7 @@ func (h *Hold) linger() *quorum.Round {
 	h.mu.Unlock()
 	for i := range requests {
 		if absent[i] {
-			r.Answer(i, script.Vote{Heard: true, Answer: script.Refused, Err: errNotHere})
+			r.Answer(i, script.Vote{Answered: true, Answer: script.Refused, Err: errNotHere})
 			continue
 		}
 		h.holds.Masters[i].Submit(&requests[i])

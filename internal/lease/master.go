@@ -20,7 +20,7 @@ const (
 type Master struct {
 	Answered    bool          // the acquire was answered
 	NonVotingAt string        // the version of the members at which it had no vote, if it refused something for that
-	Granted     bool          // the lock was the owner's there when last heard
+	Granted     bool          // the lock was the owner's there when it last answered
 	MayArrive   bool          // an acquire of this owner may be executed there yet
 	Lost        bool          // it said "not yours" after the acquisition: the next renewal repairs it
 	Repairs     int           // under way
@@ -58,18 +58,18 @@ type Answer struct {
 // clock did since the last answer, if that is why an extend does not count.
 func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	v := a.Vote
-	if !v.Heard || a.To == ToAcquire && s.Answered {
+	if !v.Answered || a.To == ToAcquire && s.Answered {
 		return v, 0
 	}
 	switch a.To {
 	case ToAcquire:
 		s.Answered = true
-		s.MayArrive = s.MayArrive || v.Doubt
+		s.MayArrive = s.MayArrive || v.MayArrive
 	case ToReenter:
-		s.MayArrive = s.MayArrive || v.Doubt
+		s.MayArrive = s.MayArrive || v.MayArrive
 	case ToRepair:
 		s.Repairs--
-		s.MayArrive = s.MayArrive || v.Doubt || v.Answer == script.Unknown // it may be written back yet, or again: the release must leave a mark
+		s.MayArrive = s.MayArrive || v.MayArrive || v.Answer == script.Unknown // it may be written back yet, or again: the release must leave a mark
 	}
 	if v.Answer == script.Granted || v.NotMine() {
 		s.NonVotingAt = "" // it votes
@@ -107,13 +107,13 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 		// been another's between the last extend and the repair.
 		s.Grant, s.Confirmed, s.Lost = v.Grant, true, false
 		s.Expiry = s.Expiry.AtLeast(asked)
-		return script.Vote{Heard: true, Answer: script.Refused, Err: ErrRepaired}, 0
+		return script.Vote{Answered: true, Answer: script.Refused, Err: ErrRepaired}, 0
 	case had && s.Grant != 0 && s.Grant != v.Grant && !a.Reads:
 		// Not the grant that voted: the key expired and was granted again, to a late
 		// copy of our own acquire. What stood between may have been a rival's.
 		s.revoke(a.Now)
 		s.Granted, s.Grant, s.Confirmed, s.MayArrive, s.Expiry = true, v.Grant, false, true, asked
-		return script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}, 0
+		return script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine}, 0
 	default:
 		s.Grant = v.Grant
 		s.Expiry = s.Expiry.AtLeast(asked)
@@ -122,7 +122,7 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 		s.Until = max(s.Until, a.Terms.ValidUntil(v.Sent))
 	}
 	if jumped != 0 {
-		v = script.Vote{Heard: true, Answer: script.Refused, Err: ErrClockJumped}
+		v = script.Vote{Answered: true, Answer: script.Refused, Err: ErrClockJumped}
 	}
 	return v, jumped
 }

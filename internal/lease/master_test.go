@@ -24,8 +24,8 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 	held := script.Vote{Answer: script.Held, Remaining: time.Second}
 	novote := script.Vote{Answer: script.Refused, Err: script.ErrVersion}
 	full := script.Vote{Answer: script.Refused, Err: quorum.ErrNotSent}
-	unknown := script.Vote{Answer: script.Unknown, Doubt: true}
-	twice := func(v script.Vote) script.Vote { v.Doubt = true; return v } // it was sent again
+	unknown := script.Vote{Answer: script.Unknown, MayArrive: true}
+	twice := func(v script.Vote) script.Vote { v.MayArrive = true; return v } // it was sent again
 
 	// The states, each as left by answers at 1 s.
 	states := map[string]Master{
@@ -111,7 +111,7 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 	} {
 		m := states[x.state]
 		v := x.vote
-		v.Heard, v.Sent, v.Got = true, 2*s, 2*s
+		v.Answered, v.Sent, v.Got = true, 2*s, 2*s
 		if x.to == ToExtend && v.Answer == script.Granted {
 			v.Remaining = max(m.Expiry.Lo.Sub(v.Got), 0)
 		}

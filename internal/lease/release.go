@@ -14,10 +14,10 @@ import (
 // their retries (four times 3 s and a dial of 5 s each).
 const GoneTTL = 30 * time.Second
 
-// Undo has a master undo the acquisition, which it granted, or may have granted, or may grant yet if there is doubt.
-func (h *Hold) Undo(i int, undoing script.Call, doubt bool) {
+// Undo has a master undo the acquisition, which it granted, or may have granted, or may grant yet if it may still arrive.
+func (h *Hold) Undo(i int, undoing script.Call, mayArrive bool) {
 	h.mu.Lock()
-	keep := h.retryUntil(doubt, h.holds.Now())
+	keep := h.retryUntil(mayArrive, h.holds.Now())
 	h.mu.Unlock()
 	h.holds.Masters[i].Submit(&master.Request{
 		Order:  h.Name,
@@ -33,9 +33,9 @@ func (h *Hold) Undo(i int, undoing script.Call, doubt bool) {
 // as the masters may have the lock. If a master may still execute an acquire, say
 // when it goes on after a freeze, the release is worth sending for longer, by the
 // time for which the mark is needed. The caller holds mu.
-func (h *Hold) retryUntil(doubt bool, now clock.Instant) clock.Instant {
+func (h *Hold) retryUntil(mayArrive bool, now clock.Instant) clock.Instant {
 	until := now.Add(h.longest)
-	if doubt {
+	if mayArrive {
 		until = until.Add(GoneTTL)
 	}
 	return until
@@ -135,7 +135,7 @@ func (h *Hold) freed(master int, v script.Vote, version string) script.Vote {
 	h.mu.Lock()
 	free := v.Answer != script.Held && h.lease.Masters[master].NonVotingAt != version
 	if h.lease.Masters[master].Granted {
-		free = v.Doubt
+		free = v.MayArrive
 	}
 	h.mu.Unlock()
 	if free {

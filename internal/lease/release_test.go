@@ -38,7 +38,7 @@ func TestFreed(t *testing.T) {
 	} {
 		h := holdOf(3)
 		h.lease.Masters[0] = Master{Answered: true, Granted: x.granted, NonVotingAt: x.mute}
-		x.answer.Heard, x.answer.Doubt = true, x.doubt
+		x.answer.Answered, x.answer.MayArrive = true, x.doubt
 		if got := h.freed(0, x.answer, "2").Answer == script.Granted; got != x.want {
 			t.Errorf("%s: %v, want %v", x.claim, got, x.want)
 		}
@@ -60,7 +60,7 @@ func TestAReleaseIsOfNoUse(t *testing.T) {
 		}
 		return all
 	}
-	granted := script.Vote{Heard: true, Answer: script.Granted}
+	granted := script.Vote{Answered: true, Answer: script.Granted}
 	r.Answer(0, granted)
 	if got := obsolete(false); got != [3]bool{} {
 		t.Errorf("one of three has freed it: of no use on %v", got)

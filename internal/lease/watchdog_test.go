@@ -39,11 +39,11 @@ func (w watched) asked() (n [3]int) {
 // yes is the answer of a master that still has the lock.
 func (w watched) yes() script.Vote {
 	now := w.holds.Now()
-	return script.Vote{Heard: true, Answer: script.Granted, Sent: now, Got: now, Remaining: terms.TTL - now.Sub(w.began)}
+	return script.Vote{Answered: true, Answer: script.Granted, Sent: now, Got: now, Remaining: terms.TTL - now.Sub(w.began)}
 }
 
 var (
-	noAnswer  = script.Vote{Heard: true, Answer: script.Unknown}
+	noAnswer  = script.Vote{Answered: true, Answer: script.Unknown}
 	notMine   = testvotes.NotMine(clock.Instant(time.Second))
 	retryTime = terms.TTL / RenewRetries
 )
@@ -184,9 +184,9 @@ func TestTheRestConfirmsTheToken(t *testing.T) {
 		vote  script.Vote
 		want  bool
 	}{
-		{"it has confirmed", true, script.Vote{Heard: true, Answer: script.Granted}, true},
+		{"it has confirmed", true, script.Vote{Answered: true, Answer: script.Granted}, true},
 		{"it did not answer", true, noAnswer, false},
-		{"it lost the lock meanwhile", false, script.Vote{Heard: true, Answer: script.Granted}, false},
+		{"it lost the lock meanwhile", false, script.Vote{Answered: true, Answer: script.Granted}, false},
 		{"it never had it", false, notMine, false},
 	} {
 		w := watch(t)

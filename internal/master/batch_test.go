@@ -131,12 +131,12 @@ func cutBatches(t *testing.T, reply, resend bool) {
 		heard := 0
 		for i, v := range answers {
 			switch {
-			case v.Answer == script.Granted && v.Doubt != (resend && broke):
-				t.Fatalf("cut at %d: operation %d is granted, in doubt: %v", at, i, v.Doubt)
+			case v.Answer == script.Granted && v.MayArrive != (resend && broke):
+				t.Fatalf("cut at %d: operation %d is granted, in doubt: %v", at, i, v.MayArrive)
 			case v.Answer == script.Granted:
 				heard++
-			case v.Answer != script.Unknown || resend || !v.Doubt:
-				t.Fatalf("cut at %d: operation %d is %v, in doubt %v: %v", at, i, v.Answer, v.Doubt, v.Err)
+			case v.Answer != script.Unknown || resend || !v.MayArrive:
+				t.Fatalf("cut at %d: operation %d is %v, in doubt %v: %v", at, i, v.Answer, v.MayArrive, v.Err)
 			}
 		}
 		if heard != 0 && heard != len(answers) {

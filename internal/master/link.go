@@ -93,7 +93,7 @@ func (l *link) serve(batch []*Request) {
 	}
 	for _, r := range live {
 		v := r.read()
-		v.Sent, v.Got, v.Doubt = r.sent, got, v.Answer == script.Unknown || r.resent
+		v.Sent, v.Got, v.MayArrive = r.sent, got, v.Answer == script.Unknown || r.resent
 		m.tell(r, v)
 	}
 	if l.conn != nil && m.health.down.Load() {

@@ -73,7 +73,7 @@ func TestABatchRunsAtOneVersion(t *testing.T) {
 				switch {
 				case v.Answer == script.Granted:
 					told = append(told, "y")
-				case v.Answer == script.Refused && v.Err == script.ErrVersion && !v.Doubt:
+				case v.Answer == script.Refused && v.Err == script.ErrVersion && !v.MayArrive:
 					told = append(told, "v")
 				default:
 					told = append(told, fmt.Sprintf("%+v", v))

@@ -261,7 +261,7 @@ func (m *Master) setFailFast(err error) {
 func (m *Master) tell(r *Request, v script.Vote) {
 	if !r.answered {
 		r.answered = true
-		v.Heard = true
+		v.Answered = true
 		r.To.Answer(m.Index, v)
 	}
 	if r.Until == 0 || v.Answer == script.Granted || v.NotMine() || r.obsolete(m.Index, m.Now()) {

@@ -50,7 +50,7 @@ func TestWhatIsKept(t *testing.T) {
 		var told script.Vote
 		r := &Request{To: answerInto{&told}, Until: x.until, Policy: x.policy}
 		m.tell(r, x.answer)
-		if !told.Heard || told.Answer != x.answer.Answer {
+		if !told.Answered || told.Answer != x.answer.Answer {
 			t.Errorf("%s: the asker is told %+v", x.claim, told)
 		}
 		if got := len(m.retries) == 1; got != x.want || (m.Pending() == 1) != x.want {
@@ -58,7 +58,7 @@ func TestWhatIsKept(t *testing.T) {
 		}
 		told = script.Vote{}
 		m.tell(r, granted)
-		if told.Heard {
+		if told.Answered {
 			t.Errorf("%s: the asker is told twice", x.claim)
 		}
 	}
@@ -102,7 +102,7 @@ func TestWhatIsNotQueued(t *testing.T) {
 				if must {
 					want = nil
 				}
-				if queued := len(m.queue) > x.queued; queued != (want == nil) || told.Heard == queued || told.Err != want {
+				if queued := len(m.queue) > x.queued; queued != (want == nil) || told.Answered == queued || told.Err != want {
 					t.Errorf("%s; it must arrive: %v: queued %v, told %+v", x.claim, must, queued, told)
 				}
 			}
@@ -129,7 +129,7 @@ func TestAServerThatMayNotBeUsed(t *testing.T) {
 	m.Gate = closedGate{why: why}
 	var told script.Vote
 	(&link{master: m}).serve([]*Request{{Call: script.Verify.Call([]*string{&m.Name}, 1), To: answerInto{&told}}})
-	if told.Answer != script.Refused || told.Err != why || told.Doubt {
+	if told.Answer != script.Refused || told.Err != why || told.MayArrive {
 		t.Errorf("it answers %+v", told)
 	}
 }

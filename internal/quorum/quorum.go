@@ -40,7 +40,7 @@ func Decide(votes []script.Vote, need int) Verdict {
 	granted, pending := 0, 0
 	for i := range votes {
 		switch {
-		case !votes[i].Heard:
+		case !votes[i].Answered:
 			pending++
 		case votes[i].Answer == script.Granted:
 			granted++
@@ -72,11 +72,11 @@ func Disowned(votes []script.Vote, m Majority) bool {
 	return no > m.Of-m.Need
 }
 
-// denials counts the masters that said "not yours", and those that were not heard yet.
+// denials counts the masters that said "not yours", and those that have not answered yet.
 func denials(votes []script.Vote) (no, pending int) {
 	for i := range votes {
 		switch {
-		case !votes[i].Heard:
+		case !votes[i].Answered:
 			pending++
 		case votes[i].NotMine():
 			no++
@@ -87,7 +87,7 @@ func denials(votes []script.Vote) (no, pending int) {
 
 // Contended reports that a failed acquisition failed for others' holds: without
 // them a quorum of masters could have granted. A verdict that fell early counts
-// those that were not heard by then among them. freeIn is how long it takes, at the
+// those that had not answered by then among them. freeIn is how long it takes, at the
 // least, until a quorum can be free: the need-th smallest remaining time.
 func Contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
 	early := Decide(votes, need) == Lost
@@ -96,7 +96,7 @@ func Contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
 		switch v := &votes[i]; {
 		case v.Answer == script.Held:
 			left = append(left, v.Remaining)
-		case v.Answer == script.Granted, early && !v.Heard:
+		case v.Answer == script.Granted, early && !v.Answered:
 			left = append(left, 0)
 		}
 	}

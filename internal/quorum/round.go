@@ -150,7 +150,7 @@ func (r *Round) Failed() (masters []int, goesOn bool) {
 // The caller holds mu.
 func (r *Round) hasFailed(i int) (failed, elsewhere bool) {
 	switch v := &r.votes[i]; {
-	case !v.Heard, v.Answer == script.Granted, r.View.Out[i] != nil:
+	case !v.Answered, v.Answer == script.Granted, r.View.Out[i] != nil:
 		return false, false
 	case v.NotMine():
 		return false, true
@@ -183,7 +183,7 @@ func (r *Round) AskAgain(masters []*master.Master, i int) {
 func (r *Round) Refused(master int) bool {
 	out := r.View.Out[master]
 	if out != nil {
-		r.Answer(master, script.Vote{Heard: true, Answer: script.Refused, Err: out})
+		r.Answer(master, script.Vote{Answered: true, Answer: script.Refused, Err: out})
 	}
 	return out != nil
 }
@@ -245,7 +245,7 @@ func (r *Round) Begin(master int) bool {
 	leave := wanted && !r.over
 	r.mu.Unlock()
 	if !leave {
-		r.Answer(master, script.Vote{Heard: true, Answer: script.Refused, Err: ErrNotSent})
+		r.Answer(master, script.Vote{Answered: true, Answer: script.Refused, Err: ErrNotSent})
 	}
 	return leave
 }
@@ -258,7 +258,7 @@ func (r *Round) Answer(master int, v script.Vote) {
 		r.mu.Lock()
 	}
 	if out := r.View.Out[master]; out != nil {
-		v = script.Vote{Heard: true, Answer: script.Refused, Err: out, Doubt: v.Doubt}
+		v = script.Vote{Answered: true, Answer: script.Refused, Err: out, MayArrive: v.MayArrive}
 	}
 	r.votes[master] = v
 	if v.NoVote() {
@@ -330,7 +330,7 @@ func (r *Round) Tally(room ...script.Vote) []script.Vote {
 		pending = ErrNotAwaited
 	}
 	for i := range votes {
-		if !votes[i].Heard {
+		if !votes[i].Answered {
 			votes[i].Err = pending
 		}
 	}
@@ -352,7 +352,7 @@ func (r *Round) Receive(over bool, w WeighFunc) {
 	r.over, r.Weigher = over, w
 	var in [MaxMasters]bool // nobody else changes a vote that is in
 	for i := range r.votes {
-		in[i] = r.votes[i].Heard
+		in[i] = r.votes[i].Answered
 	}
 	r.mu.Unlock()
 	for i := range r.votes {

@@ -36,9 +36,9 @@ func roundOf(votes string) *Round {
 		case 'l':
 			v.Err = InNextRound("repaired")
 		case 'o':
-			v = script.Vote{Heard: true, Answer: script.Refused}
+			v = script.Vote{Answered: true, Answer: script.Refused}
 		}
-		if v.Heard {
+		if v.Answered {
 			r.Answer(i, v)
 		}
 	}
@@ -127,7 +127,7 @@ func TestAVoteThatComes(t *testing.T) {
 	r.OnFailure = func() { failures++ }
 	r.Weigher = WeighFunc(func(i int, v script.Vote) script.Vote {
 		if i == 1 {
-			return script.Vote{Heard: true, Answer: script.Refused}
+			return script.Vote{Answered: true, Answer: script.Refused}
 		}
 		return v
 	})
@@ -141,7 +141,7 @@ func TestAVoteThatComes(t *testing.T) {
 			return false
 		}
 	}
-	grant := script.Vote{Heard: true, Answer: script.Granted, Grant: 7}
+	grant := script.Vote{Answered: true, Answer: script.Granted, Grant: 7}
 	step := func(i int, v script.Vote, counts script.Answer, tells bool, fails int, is ...Verdict) {
 		t.Helper()
 		r.Answer(i, v)
@@ -158,14 +158,14 @@ func TestAVoteThatComes(t *testing.T) {
 	step(0, grant, script.Granted, false, 0)
 	step(1, grant, script.Refused, false, 1) // the weigher says so
 	doubtful := grant
-	doubtful.Doubt = true
+	doubtful.MayArrive = true
 	step(4, doubtful, script.Refused, true, 2) // it has no vote, and the asker may know more by now
-	if v := r.Tally()[4]; !v.Doubt || v.Err != script.ErrNotMember {
+	if v := r.Tally()[4]; !v.MayArrive || v.Err != script.ErrNotMember {
 		t.Errorf("of a master without a vote: %+v", v)
 	}
 	step(2, grant, script.Granted, false, 2)
 	step(3, grant, script.Granted, true, 2, Won)
-	step(1, script.Vote{Heard: true, Answer: script.Unknown}, script.Refused, false, 2, Won) // decided is decided
+	step(1, script.Vote{Answered: true, Answer: script.Unknown}, script.Refused, false, 2, Won) // decided is decided
 	if !r.Won() || !r.Decided() {
 		t.Error("it is not won")
 	}
@@ -202,7 +202,7 @@ func TestWhichRequestsLeave(t *testing.T) {
 		x.change(r)
 		leaves := r.Begin(1)
 		v := r.Tally()[1]
-		if leaves != x.leaves || v.Heard == leaves || !leaves && v.Err != ErrNotSent {
+		if leaves != x.leaves || v.Answered == leaves || !leaves && v.Err != ErrNotSent {
 			t.Errorf("%s: it leaves: %v, want %v; its vote: %+v", x.claim, leaves, x.leaves, v)
 		}
 	}
@@ -267,7 +267,7 @@ func TestReceive(t *testing.T) {
 		got = append(got, fmt.Sprint(i, v.Answer))
 		return v
 	})
-	r.Answer(2, script.Vote{Heard: true, Answer: script.Granted})
+	r.Answer(2, script.Vote{Answered: true, Answer: script.Granted})
 	if want := []string{"0 granted", "1 unknown", "4 held", "2 granted"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -52,7 +52,7 @@ func Standings(votes []script.Vote, token fence.Token) []script.Vote {
 	for i, v := range votes {
 		switch {
 		case v.Answer != script.Granted:
-			ballot[i] = script.Vote{Heard: true, Answer: script.Refused, Err: errNotAsked}
+			ballot[i] = script.Vote{Answered: true, Answer: script.Refused, Err: errNotAsked}
 		case v.Grant >= int64(token):
 			ballot[i] = v
 		}

@@ -13,9 +13,9 @@ func TestTokenIsTheHighestGrantThatAQuorumStandsAt(t *testing.T) {
 		for i, n := range numbers {
 			switch {
 			case n > 0:
-				votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: n}
+				votes[i] = script.Vote{Answered: true, Answer: script.Granted, Grant: n}
 			case n < 0:
-				votes[i] = script.Vote{Heard: true, Answer: script.Held}
+				votes[i] = script.Vote{Answered: true, Answer: script.Held}
 			}
 		}
 		return votes
@@ -48,7 +48,7 @@ func TestTokenIsTheHighestGrantThatAQuorumStandsAt(t *testing.T) {
 		}
 		ask := 0
 		for _, v := range ballot {
-			if !v.Heard {
+			if !v.Answered {
 				ask++
 			}
 		}

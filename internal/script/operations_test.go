@@ -68,11 +68,11 @@ func TestNotMine(t *testing.T) {
 		vote Vote
 		want bool
 	}{
-		{Vote{Heard: true, Answer: Held}, true},
-		{Vote{Heard: true, Answer: Refused, Err: ErrNotMine}, true},
-		{Vote{Heard: true, Answer: Refused, Err: ErrVersion}, false},
-		{Vote{Heard: true, Answer: Granted}, false},
-		{Vote{Heard: true, Answer: Unknown}, false},
+		{Vote{Answered: true, Answer: Held}, true},
+		{Vote{Answered: true, Answer: Refused, Err: ErrNotMine}, true},
+		{Vote{Answered: true, Answer: Refused, Err: ErrVersion}, false},
+		{Vote{Answered: true, Answer: Granted}, false},
+		{Vote{Answered: true, Answer: Unknown}, false},
 	} {
 		if got := x.vote.NotMine(); got != x.want {
 			t.Errorf("%+v: %t, want %t", x.vote, got, x.want)

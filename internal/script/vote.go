@@ -25,16 +25,16 @@ func (a Answer) String() string {
 }
 
 // Vote is one master's answer to one request, as internal/master reports
-// it. The zero vote is pending: asked, and not heard of.
+// it. The zero vote is pending.
 type Vote struct {
-	Heard     bool
+	Answered  bool // or given up, with Unknown
 	Answer    Answer
 	Sent, Got clock.Instant // just before the write, just after the reply
 	Grant     int64         // acquire, granted: the grant number
 	Remaining time.Duration // acquire, held: of the other's lease; extend, granted: before it was extended
 	Ticket    int64         // acquire, held: the ticket that was asked for, us
 	Err       error         // unknown and refused: why
-	Doubt     bool          // the request may be executed yet, or again
+	MayArrive bool          // the request may be executed yet, or again
 }
 
 // NotMine reports that the master said for certain that the lock is not the

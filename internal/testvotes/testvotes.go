@@ -18,15 +18,15 @@ func Of(s string) []script.Vote {
 	for i, c := range s {
 		switch c {
 		case 'g':
-			votes[i] = script.Vote{Heard: true, Answer: script.Granted, Grant: 7}
+			votes[i] = script.Vote{Answered: true, Answer: script.Granted, Grant: 7}
 		case 'h':
-			votes[i] = script.Vote{Heard: true, Answer: script.Held, Remaining: time.Duration(i+1) * time.Second}
+			votes[i] = script.Vote{Answered: true, Answer: script.Held, Remaining: time.Duration(i+1) * time.Second}
 		case 'r':
-			votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMember}
+			votes[i] = script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMember}
 		case 'u':
-			votes[i] = script.Vote{Heard: true, Answer: script.Unknown, Err: errors.New("no answer")}
+			votes[i] = script.Vote{Answered: true, Answer: script.Unknown, Err: errors.New("no answer")}
 		case 'n':
-			votes[i] = script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine}
+			votes[i] = script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine}
 		}
 	}
 	return votes
@@ -34,7 +34,7 @@ func Of(s string) []script.Vote {
 
 // NotMine is the answer that the lock is not the asker's.
 func NotMine(at clock.Instant) script.Vote {
-	return script.Vote{Heard: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: at, Got: at}
+	return script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine, Sent: at, Got: at}
 }
 
 // ViewOfAll is a view in which n masters are the members, and all vote.
