@@ -261,7 +261,7 @@ func TestNoBatchGoesFar(t *testing.T) {
 			t.Parallel()
 			for kind, r := range bothKinds(t) {
 				harness.Must(t, memberOfOne(r))
-				harness.Must(t, r.Set(context.Background(), k.Fence, 1<<41, 0).Err())
+				harness.Must(t, r.Set(context.Background(), k.Fence, int64(1)<<41, 0).Err())
 				sub := r.Subscribe(context.Background(), alive)
 				t.Cleanup(func() { _ = sub.Close() })
 				_, err := sub.Receive(context.Background())

@@ -181,8 +181,8 @@ func (d *Deployment) Address(i int) string { return d.Raw[i].Options().Addr }
 // Server is the process of a master.
 func (d *Deployment) Server(i int) *redisproc.Server { return d.Masters[i].(ProcessMaster).Server }
 
-// Urls are those of a deployment of processes, with userinfo and path in them.
-func (d *Deployment) Urls(userinfo, path string) []string {
+// URLs are those of a deployment of processes, with userinfo and path in them.
+func (d *Deployment) URLs(userinfo, path string) []string {
 	var all []string
 	for _, m := range d.Masters {
 		all = append(all, "redis://"+userinfo+m.(ProcessMaster).Addr()+path)
@@ -201,7 +201,7 @@ func (d *Deployment) Allow(user string, rule []string) {
 // As returns a client that logs in as a user, on the first n masters.
 func (d *Deployment) As(user string, n int, opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
-	c, err := redlock.Open(d.Urls(user+":pw@", "")[:n], append([]redlock.Option{redlock.WithRequestTimeout(2 * time.Second)}, opts...)...)
+	c, err := redlock.Open(d.URLs(user+":pw@", "")[:n], append([]redlock.Option{redlock.WithRequestTimeout(2 * time.Second)}, opts...)...)
 	Must(d.T, err)
 	d.T.Cleanup(func() { Must(d.T, c.Close()) })
 	return c

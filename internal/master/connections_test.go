@@ -49,7 +49,7 @@ func TestRefusedConnectionsSayWhy(t *testing.T) {
 		{":secret@", "/99", "DB index is out of range"},
 		{"reader:pw@", "", "NOPERM"},
 	} {
-		c, err := redlock.Open(d.Urls(refused.userinfo, refused.path))
+		c, err := redlock.Open(d.URLs(refused.userinfo, refused.path))
 		harness.Must(t, err)
 		defer c.Close()
 		_, err = c.TryLock(context.Background(), "job")
@@ -58,7 +58,7 @@ func TestRefusedConnectionsSayWhy(t *testing.T) {
 		requireSays(t, harness.Found(context.Background(), c, 0), refused.says, d.Raw[0].Options().Addr)
 	}
 
-	c, err := redlock.Open(d.Urls(":secret@", ""))
+	c, err := redlock.Open(d.URLs(":secret@", ""))
 	harness.Must(t, err)
 	defer c.Close()
 	harness.Must(t, harness.Found(context.Background(), c, 0))
@@ -165,7 +165,7 @@ func TestADeadMasterIsToldOnceAndNotLogged(t *testing.T) {
 	}
 	var seen harness.Recorder
 	watch := redlock.WithObserver(redlock.Observer{MasterDown: func(m redlock.MasterStatus) { seen.Note("%s: %v", m.Master, m.Err) }})
-	opened, err := redlock.Open(d.Urls("", ""), watch)
+	opened, err := redlock.Open(d.URLs("", ""), watch)
 	harness.Must(t, err)
 	defer opened.Close()
 	made, err := redlock.New(clients, watch)
