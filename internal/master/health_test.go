@@ -388,3 +388,16 @@ func TestAnAddressThatLeadsElsewhereEachTime(t *testing.T) {
 		m.asks(m.on(), script.Granted)
 	})
 }
+
+// A master that is away from the start is told to be down at the first try.
+func TestAMasterThatIsAwayFromTheStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		m.full = true
+		m.asks(m.on(), script.Refused)
+		m.wants(false, 1)
+		m.asks(m.on(), script.Refused)
+		m.wants(false, 1)
+	})
+}
