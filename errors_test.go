@@ -8,12 +8,15 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
@@ -326,4 +329,73 @@ func TestAMastersWordsArePrintable(t *testing.T) {
 	check("TryLock", err)
 	check("MasterDown", <-down)
 	check("found", harness.Found(t.Context(), c, 0))
+}
+
+// Each error that a caller or an observer gets is a *redlock.QuorumError, and none is that of an internal package.
+func TestErrorsArePublic(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		ctx := context.Background()
+		told := map[string]error{}
+		var mu sync.Mutex
+		tell := func(what string, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				told[what] = err
+			}
+		}
+		c := d.Reached(redlock.WithTTL(time.Minute), redlock.WithObserver(redlock.Observer{
+			AttemptFailed: func(_ context.Context, f redlock.FailedAttempt) { tell("AttemptFailed", f.Err) },
+			RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) { tell("RenewalFailed", f.Err) },
+			Finished:      func(_ context.Context, r redlock.LockResult) { tell("Finished", r.Err) },
+			Unlocked:      func(_ context.Context, r redlock.UnlockResult) { tell("Unlocked", r.Err) },
+		}))
+		lock, reads := harness.MustTry(t, c, "job"), harness.MustTry(t, c, "to be read")
+		set := harness.MustAll(t, c, []string{"a", "b"})
+		shown, err := admin.Inspect(ctx, c, "job")
+		harness.Must(t, err)
+		harness.Settled(t, c)
+		for _, m := range d.Masters[:2] {
+			m.Freeze()
+			defer m.Thaw()
+		}
+		only := func(_ any, err error) error { return err }
+		for what, call := range map[string]func() error{
+			"TryLock":      func() error { return only(c.TryLock(ctx, "other")) },
+			"Lock":         func() error { return only(c.Lock(ctx, "other", redlock.WithWait(time.Second))) },
+			"a slot":       func() error { return only(c.Lock(ctx, "slots", redlock.WithSlots(2), redlock.WithWait(time.Second))) },
+			"TryLockAll":   func() error { return only(c.TryLockAll(ctx, []string{"x", "y"})) },
+			"LockAll":      func() error { return only(c.LockAll(ctx, []string{"x", "y"}, redlock.WithWait(time.Second))) },
+			"re-entry":     func() error { return only(c.TryLock(lock.Context(), "job")) },
+			"Extend":       func() error { return lock.Extend(ctx, 2*time.Minute/3) },
+			"Locks.Extend": func() error { return set.Extend(ctx, 2*time.Minute/3) },
+			"Downgrade":    func() error { return reads.Downgrade(ctx) },
+			"Verify":       func() error { return only(c.Verify(ctx, "job", 1)) },
+			"Ready":        func() error { return c.Ready(ctx) },
+			"Inspect":      func() error { return only(admin.Inspect(ctx, c, "other")) },
+			"Names":        func() error { return only(admin.Names(ctx, c, 10)) },
+			"ForceUnlock":  func() error { return only(admin.ForceUnlock(ctx, c, shown)) },
+			"a new client": func() error { return only(d.Client().TryLock(ctx, "other")) },
+			"its Members":  func() error { return only(admin.Members(ctx, d.Client())) },
+		} {
+			tell(what, call())
+		}
+		time.Sleep(20 * time.Second) // a renewal
+		tell("Unlock", lock.Unlock(ctx))
+		tell("Locks.Unlock", set.Unlock(ctx))
+		mu.Lock()
+		defer mu.Unlock()
+		if len(told) != 21 {
+			t.Errorf("%d errors are told: %v", len(told), told)
+		}
+		for what, err := range told {
+			if _, inside := errors.AsType[*ask.Failure](err); inside {
+				t.Errorf("%s: %v is an error of an internal package", what, err)
+			}
+			if _, ok := errors.AsType[*redlock.QuorumError](err); !ok {
+				t.Errorf("%s: %v is no *QuorumError", what, err)
+			}
+		}
+	})
 }
