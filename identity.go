@@ -49,7 +49,7 @@ type announcer struct {
 	retries [quorum.MaxMasters]*time.Timer
 }
 
-// as sets whom to announce.
+// as sets which client the masters are told of.
 func (a *announcer) as(c *Client) {
 	a.client, a.key, a.who = c, script.ClientKey(c.prefix, c.id), identity.Of(c.name)
 	a.pause = minAnnounce
@@ -119,7 +119,7 @@ func (a *announcer) tellAll() {
 	}
 }
 
-// tell starts telling a master, or has it told once more if that is under way. The caller
+// tell starts telling a master who the client is, or has it told once more if that is under way. The caller
 // holds mu.
 func (a *announcer) tell(index int) {
 	if a.telling[index] {

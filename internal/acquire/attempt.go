@@ -74,16 +74,6 @@ func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Pl
 	return a
 }
 
-// hold is what a hold with these options is to be.
-func (o *Options) hold(drift float64) lease.Config {
-	c := o.Config
-	c.Drift, c.Observer = drift, o.Observer
-	if o.set != nil {
-		c.Set = o.set.Set
-	}
-	return c
-}
-
 // conclude awaits the votes, and makes a hold of them or gives up.
 func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error) {
 	h, v := a.h, a.asked.View

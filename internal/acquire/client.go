@@ -3,7 +3,6 @@ package acquire
 import (
 	"context"
 	"errors"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/redlock-go/redlock/internal/identity"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/printable"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -25,22 +23,6 @@ var (
 
 // ErrBadOption is what Suits reports: trying again would not help.
 var ErrBadOption = errors.New("redlock: bad option")
-
-// Forever is the wait that ends with the context only.
-const Forever time.Duration = math.MaxInt64
-
-// Options are what one caller wants, checked by the client's own settings.
-type Options struct {
-	lease.Config               // but Drift, Set and Observer
-	TTLGiven     bool          // else TTL is the default: it may be made shorter
-	Wait         time.Duration // 0: one attempt
-	Fair         bool
-	WaitForSetup bool
-	Slots        int // 0: the name has none
-	Observer     Observer
-
-	set *setCall // that asks for the name; nil: it is asked for alone
-}
 
 // Observer is told of one call that is to lock, and of its holds.
 type Observer interface {
@@ -129,18 +111,4 @@ func (c *Client) Lock(ctx context.Context, name string, o Options) (*lease.Entry
 		return c.wait(ctx, name, o)
 	}
 	return c.once(ctx, name, o)
-}
-
-// mayAsk makes sure that the members are known, and that an acquisition suits the deployment.
-func (c *Client) mayAsk(ctx context.Context, op, name string, o *Options) error {
-	v, err := c.FirstView(ctx, op, name)
-	if err == nil {
-		o.TTL, err = c.Suits(v, *o)
-		return err
-	}
-	if op == ask.OpAcquire && !errors.Is(err, ask.ErrNotAcquired) {
-		err = printable.Because(ask.ErrNotAcquired, err)
-	}
-	o.Observer.NotMade(name, err)
-	return err
 }

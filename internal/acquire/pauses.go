@@ -57,9 +57,9 @@ func (c *Client) pauseAfter(w *waiter, try int, err error, reached waitqueue.Rea
 	return retryPause(try, err, rand.Float64())
 }
 
-// coveredPause is how long a waiter that misses no call pauses from now on: drawn by
+// coveredPause is how long a waiter that misses no call pauses from now on. It is drawn by
 // random (in [0,1)) from the last quarter of CoveredInterval, so that not all ask at
-// once, and on to the next of the moments that are askTogether apart.
+// once. It ends at a multiple of askTogether, so that those who do ask together.
 func coveredPause(now clock.Instant, random float64) time.Duration {
 	at := now.Add(time.Duration(float64(CoveredInterval-askTogether) * (3 + random) / 4))
 	return at.Add(askTogether - time.Duration(at)%askTogether).Sub(now)
@@ -81,7 +81,7 @@ func refusedByQuorum(err error) bool {
 	return need <= 0
 }
 
-// spread is the time within which all who wait ask, when all have to.
+// spread is the time within which all waiters of the client ask, when all have to.
 func (c *Client) spread() time.Duration {
 	return min(time.Duration(c.notices.Listeners())*SpreadEach, MaxAskInterval)
 }
@@ -94,9 +94,8 @@ func (c *Client) soon() time.Duration { return time.Duration(float64(c.spread())
 // it matters that the holder died.
 func askEvery(ttl time.Duration) time.Duration { return min(max(ttl/6, AskInterval), MaxAskInterval) }
 
-// calledPause is how long a waiter that is called when the lock is free waits, while
-// another holds it: to the moment from which a quorum can be free, or for every, but at
-// least for quiet.
+// calledPause is how long a waiter pauses while another holds the lock, if the masters call the waiter when it is free:
+// until a quorum can be free, but at most for the interval every, and at least for quiet.
 func calledPause(err error, quiet, every time.Duration) (pause time.Duration, held bool) {
 	q, ok := errors.AsType[*ask.Failure](err)
 	if !ok || q.Reason != ask.ErrHeld {

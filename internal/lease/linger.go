@@ -35,8 +35,8 @@ func (h *Hold) TakenFor() time.Duration {
 
 var errNotHere = errors.New("not asked: the lock was not there")
 
-// linger tells the masters that the hold is over, and that the name stays taken. What they
-// answer counts as it is: a master that does not have the lock any more does not keep it.
+// linger tells the masters that the hold is over, and that the name stays taken. An answer
+// "not yours" is no yes, as it is for a release: a master that does not have the lock any more does not keep it.
 func (h *Hold) linger() *quorum.Round {
 	r := quorum.NewHeldRound(h.holds.View())
 	requests := r.Requests(len(h.lease.Masters))

@@ -7,7 +7,6 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // Owner is a fresh acquisition as the masters know it. Its methods make what they are sent for it; scripts/batch.lua
@@ -121,21 +120,4 @@ func (o *Owner) placeText(in Place) (channel, ticket *string) {
 func (o *Owner) UndoCall(mark time.Duration, in Place) script.Call {
 	channel, ticket := o.placeText(in)
 	return script.Undo.Call([]*string{&o.Keys.Lock, &o.Keys.Gone, &o.Keys.Queue, &o.Keys.Asked}, &o.ID, mark.Milliseconds(), channel, ticket)
-}
-
-// Place is where an acquisition stands in the masters' queues. The zero value does not wait.
-type Place struct {
-	Channel *string // on which its client is called
-	Ticket  waitqueue.Ticket
-}
-
-// Waits reports that it stands anywhere.
-func (p Place) Waits() bool { return p.Channel != nil }
-
-// Kept is the place of a waiter who has one already.
-func (p Place) Kept() Place {
-	if !p.Ticket.Known() {
-		return Place{}
-	}
-	return p
 }

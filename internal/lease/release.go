@@ -56,9 +56,8 @@ func (r *release) Weigh(master int, v script.Vote) script.Vote {
 	return v
 }
 
-// Obsolete reports that the release is of no use any more. If it turned out that a
-// master has nothing to free, the release is of use until the asker knows whether the
-// name is free, from this master or from the others.
+// Obsolete reports that the release is of no use any more: the master turned out to have nothing to free, and its answer
+// is there, or the others have decided.
 func (r *release) Obsolete(master int, answered bool) bool {
 	return (answered || r.Decided()) && r.of.Master(master).Absent()
 }

@@ -27,7 +27,7 @@ func NewEndpoint(o *redis.Options, timeout time.Duration) Endpoint {
 // poolSize is enough for the links and for what is asked past the queue.
 const poolSize = 2 * maxLinks
 
-// ClientOptions makes of what tells how a server is reached the options of a client that
+// ClientOptions returns the options of a client that reaches the same server as o, and
 // does nothing by itself: it does not retry, keep idle connections or listen to
 // what nobody asked for, it keeps to the time-outs, and logs nothing.
 func ClientOptions(o *redis.Options, timeout time.Duration) *redis.Options {

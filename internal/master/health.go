@@ -72,8 +72,8 @@ func (m *Master) failed(err error) {
 	h.downErr = err
 }
 
-// recheck tries after a while whether a connection may be had again, if one was refused and links go on with those that they
-// have: nothing else would find out.
+// recheck dials again after a while, if a connection was refused while the links go on with those that they have. Nothing else
+// would find out that the refusal is over.
 func (m *Master) recheck() {
 	h := &m.health
 	select {

@@ -70,7 +70,7 @@ type Policy interface {
 	Prepare(master int, given script.Call, resent bool) script.Call
 }
 
-// newest is the request that leaves from the place of r.
+// newest is the request that is sent when it is the turn of r.
 func (r *Request) newest() *Request {
 	for r.instead != nil {
 		r = r.instead

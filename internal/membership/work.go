@@ -225,7 +225,7 @@ func (g *Group) situation() situation {
 func (g *Group) next() step { return g.situation().next() }
 
 // do carries out a step. If it fails at a master, do leaves that master alone for a
-// while: the others do not wait for a master that is out of memory, say.
+// while. So the others do not wait for a master that is out of memory, for example.
 func (g *Group) do(ctx context.Context, s step) error {
 	at := func(master int, err error) error {
 		if err != nil {

@@ -78,7 +78,7 @@ type Reach struct {
 // quorum of masters.
 func (r Reach) covers(t clock.Instant) bool { return r.Quorum && !r.since.After(t) }
 
-// Changed returns what is closed when the reach changes.
+// Changed is closed when it changes whether masters can call the client.
 func (r Reach) Changed() <-chan struct{} { return r.changed }
 
 // Listener is one that needs the subscriptions. The zero value does not listen.

@@ -1,0 +1,20 @@
+package lease
+
+import "github.com/redlock-go/redlock/internal/waitqueue"
+
+// Place is where an acquisition stands in the masters' queues. The zero value does not wait.
+type Place struct {
+	Channel *string // on which its client is called
+	Ticket  waitqueue.Ticket
+}
+
+// Waits reports that it stands anywhere.
+func (p Place) Waits() bool { return p.Channel != nil }
+
+// Kept is the place of a waiter who has one already.
+func (p Place) Kept() Place {
+	if !p.Ticket.Known() {
+		return Place{}
+	}
+	return p
+}
