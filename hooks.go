@@ -33,7 +33,5 @@ func init() {
 	}
 	testhook.ID = func(client any) string { return client.(*Client).id }
 	testhook.Acquire = func(client any) *acquire.Client { return client.(*Client).locks }
-	testhook.Waiting = func(client any, name string) int { return client.(*Client).locks.Waiting(name) }
-	testhook.Uncalled = func(client any) error { return client.(*Client).locks.Uncalled() }
 	testhook.RenewNow = func(client any, name string) { client.(*Client).holds.RenewNow(name) }
 }

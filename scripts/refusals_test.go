@@ -121,7 +121,7 @@ func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
 					_, err := r.Pipelined(context.Background(), func(p redis.Pipeliner) error {
 						p.FlushDB(context.Background())
 						p.HSet(context.Background(), register, member)
-						p.Set(context.Background(), k.Fence, 1<<41, 0)
+						p.Set(context.Background(), k.Fence, int64(1)<<41, 0)
 						setUp(p)
 						if ticket > 0 {
 							p.ZAdd(context.Background(), k.Queue, redis.Z{Score: ticket, Member: channel})
@@ -191,7 +191,7 @@ func TestALossOutlastsARefusal(t *testing.T) {
 	for was, lose := range map[string]func() error{
 		"missing": func() error { return r.Del(context.Background(), mine.Keys.Fence).Err() },
 		"below 0": func() error { return r.Set(context.Background(), mine.Keys.Fence, -1, 0).Err() },
-		"above":   func() error { return r.Set(context.Background(), mine.Keys.Fence, script.MaxCounter, 0).Err() },
+		"above":   func() error { return r.Set(context.Background(), mine.Keys.Fence, int64(script.MaxCounter), 0).Err() },
 	} {
 		harness.Must(t, memberOfOne(r))
 		harness.Must(t, lose())

@@ -90,7 +90,7 @@ func TestWhatNeedsAVote(t *testing.T) {
 			for _, c := range slices.Concat(votes, gives) {
 				harness.Must(t, r.FlushAll(context.Background()).Err())
 				harness.Must(t, memberOfOne(r))
-				harness.Must(t, r.Set(context.Background(), k.Fence, 1<<41, 0).Err())
+				harness.Must(t, r.Set(context.Background(), k.Fence, int64(1)<<41, 0).Err())
 				if value != "" {
 					harness.Must(t, r.Set(context.Background(), k.Lock, value, 5*time.Second).Err())
 				}
@@ -103,7 +103,7 @@ func TestWhatNeedsAVote(t *testing.T) {
 					continue
 				}
 				now, ttl, counter := r.Get(context.Background(), k.Lock).Val(), r.PTTL(context.Background(), k.Lock).Val(), r.Get(context.Background(), k.Fence).Val()
-				if others := r.Exists(context.Background(), k.Gone, k.Queue, k.Asked).Val(); now != value || ttl > 5*time.Second || counter != fmt.Sprint(1<<41) || others != 0 {
+				if others := r.Exists(context.Background(), k.Gone, k.Queue, k.Asked).Val(); now != value || ttl > 5*time.Second || counter != fmt.Sprint(int64(1)<<41) || others != 0 {
 					t.Errorf("%s, the lock is %q: %s at another version leaves %q for %v, the counter %s and %d other keys", kind, value, c.Name, now, ttl, counter, others)
 				}
 			}

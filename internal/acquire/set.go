@@ -18,10 +18,10 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// jointTries is how often LockAll asks for all names at once, before it takes them
+// JointTries is how often LockAll asks for all names at once, before it takes them
 // one after the other. Before the second and third try it waits for a name that was
 // not free, and holds none of the other names meanwhile.
-const jointTries = 3
+const JointTries = 3
 
 // setCall is one try at all names of a set.
 type setCall struct {
@@ -77,7 +77,7 @@ func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*le
 	for try := 0; ; try++ {
 		s := c.newSet(ctx, o, ticket)
 		set, err := s.takeBy(func() (err error) {
-			if try < jointTries {
+			if try < JointTries {
 				blocked, err = s.takeJointly(names, blocked, &w)
 				return err
 			}
@@ -93,7 +93,7 @@ func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*le
 		if o.needsSetup(err) {
 			return nil, printable.Join(err, ErrNeedsSetup)
 		}
-		if w.over(ctx) == nil && (try >= jointTries || blocked < 0) {
+		if w.over(ctx) == nil && (try >= JointTries || blocked < 0) {
 			_ = c.Pause(ctx, min(retryPause(try, err, rand.Float64()), w.left()))
 		}
 		if over := w.over(ctx); over != nil {

@@ -380,7 +380,7 @@ func rightsThatAreMissingAreNamed(t *testing.T, program string) {
 			ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 			var waits *redlock.Client
 			waits = d.As(user, 3, redlock.WithObserver(redlock.Observer{AttemptFailed: func(context.Context, redlock.FailedAttempt) {
-				if testhook.Uncalled(waits) != nil {
+				if testhook.Acquire(waits).Uncalled() != nil {
 					cancel()
 				}
 			}}))
@@ -440,7 +440,7 @@ func TestCommandsThatAreMissingAreNamed(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 			var c *redlock.Client
 			c = d.Client(redlock.WithObserver(redlock.Observer{AttemptFailed: func(context.Context, redlock.FailedAttempt) {
-				if testhook.Uncalled(c) != nil {
+				if testhook.Acquire(c).Uncalled() != nil {
 					cancel()
 				}
 			}}))

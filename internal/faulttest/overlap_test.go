@@ -16,12 +16,10 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
-
-// tries is how often a set asks for all names at once, before it takes them one after the other: jointTries in lockall.go.
-const tries = 3
 
 // The sets of these tests overlap: up to 4 of 5 names, in any order.
 const (
@@ -41,7 +39,7 @@ func drawSet(random *rand.Rand) []string {
 // servedWithin is the bound of docs/PROTOCOL.md ("Several names"): so many others, each of
 // which keeps what it has got for at most hold.
 func servedWithin(others, names int, hold time.Duration) time.Duration {
-	bound := tries * hold
+	bound := acquire.JointTries * hold
 	for range names {
 		bound *= time.Duration(others + 1)
 	}
@@ -141,11 +139,11 @@ func TestOverlappingSetsAreServed(t *testing.T) {
 			})
 		}
 		done.Wait()
-		if usual := time.Duration(clients*tries*overlapNames) * (overlapWork + time.Millisecond); o.longest > usual {
+		if usual := time.Duration(clients*acquire.JointTries*overlapNames) * (overlapWork + time.Millisecond); o.longest > usual {
 			t.Errorf("the longest wait was %v, which is far from usual: seed %d", o.longest, seed)
 		}
 		t.Logf("the longest wait was %v, of %v; the most turns of others in line for a name %d", o.longest, bound, o.turns)
-		if most := (clients - 1) * tries; o.turns > most {
+		if most := (clients - 1) * acquire.JointTries; o.turns > most {
 			t.Errorf("others had a name %d times while one was in line for it, above %d: seed %d", o.turns, most, seed)
 		}
 	})

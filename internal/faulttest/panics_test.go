@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
@@ -103,7 +104,7 @@ func everyBreak(t *testing.T, test func(t *testing.T, d *harness.Deployment, b *
 func (b *breaker) nothingStays(t *testing.T, d *harness.Deployment, c *redlock.Client, kind string) {
 	t.Helper()
 	synctest.Wait()
-	for _, name := range []string{"a", "b", "c", "a~slot1"} {
+	for _, name := range []string{"a", "b", "c", acquire.SlotName("a", 1)} {
 		if got := d.Holders(name); strings.Contains(got, "1") {
 			t.Errorf("%s is held on %s", name, got)
 		}

@@ -21,7 +21,7 @@ func Hold(lock *redlock.Lock) *lease.Hold { return testhook.Holds(lock)[0] }
 func Holds(set *redlock.Locks) []*lease.Hold { return testhook.Holds(set) }
 
 // Waiting is how many callers of a client wait for a name.
-func Waiting(c *redlock.Client, name string) int { return testhook.Waiting(c, name) }
+func Waiting(c *redlock.Client, name string) int { return testhook.Acquire(c).Waiting(name) }
 
 // ID is that of a client, and Channel where the masters call it.
 func ID(c *redlock.Client) string      { return testhook.ID(c) }

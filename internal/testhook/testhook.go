@@ -27,12 +27,6 @@ var (
 	// Acquire returns what acquires locks for a client (a *redlock.Client).
 	Acquire func(client any) *acquire.Client
 
-	// Waiting tells how many callers of a client (a *redlock.Client) wait for a name.
-	Waiting func(client any, name string) int
-
-	// Uncalled tells why masters cannot call a client (a *redlock.Client).
-	Uncalled func(client any) error
-
 	// RenewNow makes all renewals due that a client (a *redlock.Client) makes of its holds of a name.
 	RenewNow func(client any, name string)
 )
