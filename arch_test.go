@@ -102,6 +102,7 @@ func TestImports(t *testing.T) {
 		"internal/masterurl":  {},
 		"internal/membership": {"internal/clock", "internal/printable", "internal/script", "internal/master"},
 		"internal/lease":      {"fence", "internal/clock", "internal/master", "internal/membership", "internal/quorum", "internal/script", "internal/unwind", "internal/waitqueue"},
+		"internal/announce":   {"internal/master"},
 		"internal/ask":        {"internal/clock", "internal/master", "internal/membership", "internal/printable", "internal/quorum", "internal/script"},
 		"internal/acquire":    {"internal/ask", "internal/clock", "internal/identity", "internal/lease", "internal/limits", "internal/master", "internal/masterurl", "internal/membership", "internal/printable", "internal/quorum", "internal/script", "internal/unwind", "internal/waitqueue"},
 		"internal/quorum":     {"fence", "internal/clock", "internal/master", "internal/membership", "internal/script"},
@@ -109,7 +110,7 @@ func TestImports(t *testing.T) {
 		"internal/unwind":     {},
 		"internal/testhook":   {"internal/acquire", "internal/clock", "internal/lease"},
 		"internal/core":       {"fence", "internal/acquire", "internal/ask"},
-		".":                   {"fence", "internal/acquire", "internal/ask", "internal/clock", "internal/core", "internal/identity", "internal/lease", "internal/limits", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/unwind"},
+		".":                   {"fence", "internal/acquire", "internal/announce", "internal/ask", "internal/clock", "internal/core", "internal/identity", "internal/lease", "internal/limits", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/unwind"},
 		"admin":               {".", "fence", "internal/acquire", "internal/core", "internal/identity", "internal/limits", "internal/master", "internal/membership", "internal/printable", "internal/quorum", "internal/script"},
 	}
 	needGoRedis := map[string]bool{"open.go": true, "internal/masterurl/url.go": true} // and all of internal/master

@@ -53,7 +53,7 @@
 //     for 5 s after.
 //   - One for each slot of a name, while a caller waits for one (waitForSlot).
 //   - One for each master while the client tells it who it is: when the master comes
-//     up, and then less and less often, down to once an hour (announcer.tell). One
+//     up, and then less and less often, down to once an hour (internal/announce). One
 //     for each master that admin.Inspect asks (lookAt there).
 //   - In internal/membership, while something is to be learned or done: one that
 //     decides (Group.work), and one for each master that is asked who it is

@@ -83,7 +83,7 @@ func (c *Client) endHolds() {
 // stop ends all goroutines and connections.
 func (c *Client) stop() error {
 	c.holds.Stop()
-	c.announce.stop()
+	c.announcer.Stop()
 	c.locks.Close()
 	for _, m := range c.masters {
 		m.Close()

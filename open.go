@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/internal/acquire"
+	"github.com/redlock-go/redlock/internal/announce"
 	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/identity"
 	"github.com/redlock-go/redlock/internal/master"
@@ -169,7 +170,6 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 	})
 	c.closed, c.close = context.WithCancelCause(context.Background())
 	c.id = identity.NewClient()
-	c.announce.as(c)
 	for i, w := range endpoints {
 		if w.Own {
 			c.owned = append(c.owned, w.Redis)
@@ -187,16 +187,17 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 			SideTimeout: membership.Timeout,
 			Gate:        c.members,
 			Up: func() {
-				c.announce.to(i)
+				c.announcer.Tell(i)
 				c.notifyUp(name)
 			},
 			Down:    func(err error) { c.notifyDown(name, err) },
-			Refuses: func() { c.announce.soon(i) },
+			Refuses: func() { c.announcer.TellSoon(i) },
 			Called:  c.callNotifier(name),
 			GoOn:    func(lockKey string) { c.locks.GoOn(i, lockKey) },
 		}))
 	}
 	c.members.SetMasters(c.masters)
+	c.announcer = announce.New(announce.Config{Masters: c.masters, Key: script.ClientKey(cfg.prefix, c.id), Who: identity.Of(cfg.name), Timeout: cfg.requestTimeout, Closed: c.closed})
 	c.asker = &ask.Asker{Masters: c.masters, Members: c.members, Now: cfg.now, RequestTimeout: cfg.requestTimeout, Closed: c.closed}
 	c.locks = acquire.New(acquire.Config{
 		Asker: c.asker, Prefix: cfg.prefix, ID: c.id, Drift: c.driftOf, Suits: c.suits, SuitsHold: c.suitsHold,

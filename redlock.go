@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/acquire"
+	"github.com/redlock-go/redlock/internal/announce"
 	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/master"
@@ -34,7 +35,7 @@ type Client struct {
 	calls  sync.WaitGroup
 	ending sync.Mutex // held by Close while it ends the holds, and by an Unlock after that
 
-	announce announcer
+	announcer *announce.Announcer
 }
 
 // TryLock asks every master once for the lock and returns as soon as the answer

@@ -6,7 +6,6 @@ import (
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
-	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
@@ -130,7 +129,7 @@ func (obsoleteIf) Prepare(_ int, given script.Call, _ bool) script.Call { return
 
 func (c *Client) leaveRequest(name string, channel *string) *master.Request {
 	k := script.KeysOf(c.Prefix, name, "")
-	return &master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, channel), To: quorum.Nobody{}}
+	return &master.Request{Order: name, Call: script.Leave.Call([]*string{&k.Lock, &k.Queue, &k.Asked}, channel), To: master.Nobody{}}
 }
 
 // GoOn has a master go on with a queue where a batch stopped at its bound. Each such request takes

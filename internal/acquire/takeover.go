@@ -74,7 +74,7 @@ func (c *Client) leaveQueue(h *lease.Hold, channel *string) {
 	leaving := script.Leave.Call([]*string{&h.Keys.Lock, &h.Keys.Queue, &h.Keys.Asked}, channel)
 	for i, m := range c.Masters {
 		if !h.Master(i).Granted {
-			m.Submit(&master.Request{Order: h.Name, Call: leaving, To: quorum.Nobody{}})
+			m.Submit(&master.Request{Order: h.Name, Call: leaving, To: master.Nobody{}})
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (h *Hold) Undo(i int, undoing script.Call, mayArrive bool) {
 		Order:  h.Name,
 		Call:   undoing,
 		Policy: releaseOf{h},
-		To:     quorum.Nobody{},
+		To:     master.Nobody{},
 		First:  true,
 		Until:  keep,
 	})

@@ -369,12 +369,3 @@ func (r *Round) Abandon() {
 	defer r.mu.Unlock()
 	r.over = true
 }
-
-// Nobody is the asker of what nobody waits for.
-type Nobody struct{}
-
-// Begin lets all requests leave.
-func (Nobody) Begin(int) bool { return true }
-
-// Answer drops it.
-func (Nobody) Answer(int, script.Vote) {}
