@@ -125,14 +125,14 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mod
 
 // call is the frame of a call that locks: it acquires while the client is open, and tells of the end of the call. If the
 // observer does not return from that, it gives back what it got.
-func call[L any](ctx context.Context, c *Client, t *trace, acquire func() (L, error), discard func(L)) (got L, err error) {
+func call[L any](ctx context.Context, c *Client, t *trace, get func() (L, error), discard func(L)) (got L, err error) {
 	if err := c.enter(ctx); err != nil {
 		err = printable.Because(ErrNotAcquired, err)
 		t.finished(err)
 		return got, err
 	}
 	defer c.calls.Done()
-	got, err = acquire()
+	got, err = get()
 	err = c.public(err)
 	unwind.OrElse(func() { t.finished(err) }, func() { discard(got) })
 	return got, err

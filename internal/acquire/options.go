@@ -41,7 +41,10 @@ func (o *Options) hold(drift float64) lease.Config {
 func (c *Client) mayAsk(ctx context.Context, op, name string, o *Options) error {
 	v, err := c.FirstView(ctx, op, name)
 	if err == nil {
-		o.TTL, err = c.Suits(v, *o)
+		ttl, err := c.Suits(v, *o)
+		if err == nil {
+			o.TTL = ttl
+		}
 		return err
 	}
 	if op == ask.OpAcquire && !errors.Is(err, ask.ErrNotAcquired) {
