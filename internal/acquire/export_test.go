@@ -108,3 +108,6 @@ func (c *Client) LeaveRequest(name string) *master.Request { return c.leaveReque
 func (c *Client) Reached() bool                            { return c.notices.Reach().Quorum }
 func (c *Client) CallsNeeded() int                         { return c.notices.Quorum() }
 func (c *Client) NextTicket() waitqueue.Ticket             { return c.tickets.Next(c.Now()) }
+
+// Called tells c that a master keeps the lock with this key for it.
+func (c *Client) Called(master int, lockKey string) { c.called(master, lockKey) }
