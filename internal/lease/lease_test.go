@@ -146,6 +146,63 @@ func TestWhyALeaseIsNotProved(t *testing.T) {
 	}
 }
 
+// A lease that one more vote would prove is lost when a master takes its own back, although the others that have the lock would be a quorum.
+func TestALeaseThatIsDisowned(t *testing.T) {
+	t.Parallel()
+	const first = clock.Instant(time.Second)
+	v := testvotes.ViewOfAll(3)
+	granted := testvotes.Of("ggu")
+	for i := range granted {
+		granted[i].Sent, granted[i].Got = first, first
+	}
+	for _, x := range []struct {
+		claim string
+		now   clock.Instant
+		want  bool
+	}{
+		{"while it runs", first + 1, true},
+		{"its time had run out before", terms.ValidUntil(first), false},
+	} {
+		l := leaseAt(v)
+		l.Acquire(granted, granted, terms, first)
+		if l.Disowned() {
+			t.Errorf("%s: it is disowned before", x.claim)
+		}
+		l.answer(0, ToExtend, testvotes.NotMine(x.now), terms, v)
+		if l.Until() > x.now || l.Disowned() != x.want {
+			t.Errorf("%s: it lasts until %v, and is disowned: %v, want %v", x.claim, time.Duration(l.Until()), l.Disowned(), x.want)
+		}
+	}
+}
+
+// No vote proves a lease beyond its limit.
+func TestALeaseEndsAtItsLimit(t *testing.T) {
+	t.Parallel()
+	const first = clock.Instant(time.Second)
+	end := terms.ValidUntil(first)
+	for limit, want := range map[clock.Instant]clock.Instant{0: end, end - 1: end - 1, end + 1: end} {
+		l := leaseAt(testvotes.ViewOfAll(3))
+		for i := range l.Masters {
+			l.Masters[i].Until = end
+		}
+		if l.Limit = limit; l.Until() != want {
+			t.Errorf("limited to %v, it lasts until %v, want %v", time.Duration(limit), time.Duration(l.Until()), time.Duration(want))
+		}
+	}
+}
+
+// A master that has no vote has none at the version at which it was asked.
+func TestAtWhichVersionAMasterHasNoVote(t *testing.T) {
+	t.Parallel()
+	one, two := testvotes.ViewOfAll(3), testvotes.ViewOfAll(3)
+	two.Version = "2"
+	l := leaseAt(one)
+	l.answer(0, ToExtend, script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrVersion}, terms, two)
+	if got := l.Masters[0].NonVotingAt; got != "2" {
+		t.Errorf("it has none at %q, want 2", got)
+	}
+}
+
 // An extend that was not answered may have been done. Then more of the ttl is left the next time,
 // and that is no jump of the master's clock. One that was refused was not done.
 func TestAnUnansweredExtendIsNoJump(t *testing.T) {
