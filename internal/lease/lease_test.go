@@ -210,6 +210,8 @@ func TestAnUnansweredExtendIsNoJump(t *testing.T) {
 	voted := func(at int64, answer script.Answer) script.Vote {
 		return script.Vote{Answered: true, Answer: answer, Grant: 7, Sent: clock.Instant(at), Got: clock.Instant(at)}
 	}
+	done := voted(5*s, script.Granted)
+	done.Remaining = terms.KeyTTL() - 4*time.Second // what was left of the ttl before
 	for _, x := range []struct {
 		claim string
 		first script.Vote
@@ -217,6 +219,7 @@ func TestAnUnansweredExtendIsNoJump(t *testing.T) {
 	}{
 		{"not answered", voted(5*s, script.Unknown), script.Granted},
 		{"refused", voted(5*s, script.Refused), script.Refused},
+		{"answered", done, script.Granted},
 	} {
 		v := testvotes.ViewOfAll(3)
 		l := leaseAt(v)

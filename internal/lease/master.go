@@ -129,7 +129,6 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 
 // revoke takes back what the master granted: its votes stop counting now.
 func (s *Master) revoke(now clock.Instant) {
-	s.Granted = false
 	s.Until, s.Previous = min(s.Until, now), min(s.Previous, now)
 }
 

@@ -45,6 +45,35 @@ func TestFreed(t *testing.T) {
 	}
 }
 
+// What counts of an answer to a release: also where the last handle was faster, whose release says for all that the name is free.
+func TestWhatCountsOfAnAnswerToARelease(t *testing.T) {
+	t.Parallel()
+	nobodys := script.Release.Read(0)
+	nobodys.Answered = true
+	for _, x := range []struct {
+		claim   string
+		granted bool // the master had it
+		exits   bool // entries were left
+		ended   error
+		want    script.Answer
+	}{
+		{"it never was there", false, false, ErrReleased, script.Granted},
+		{"it was there, and is lost", true, false, ErrReleased, script.Refused},
+		{"an entry ends, and the lock is lost", true, true, nil, script.Refused},
+		{"an entry ends, and the last one was faster", true, true, ErrReleased, script.Granted},
+		{"an entry ends, and the hold was lost", true, true, ErrLost, script.Refused},
+	} {
+		h := holdOf(3)
+		h.lease.Masters[0] = Master{Answered: true, Granted: x.granted}
+		h.ended = x.ended
+		r := &release{of: h, exits: x.exits}
+		r.Init(h.holds.View())
+		if got := r.Weigh(0, nobodys); got.Answer != x.want || (got.Err == nil) != (x.want == script.Granted) {
+			t.Errorf("%s: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
+		}
+	}
+}
+
 // Where there is nothing to free, a release is of use until the round has its verdict.
 func TestAReleaseIsOfNoUse(t *testing.T) {
 	h := holdOf(3)
@@ -139,6 +168,9 @@ func TestWhatAReleaseAsksFor(t *testing.T) {
 			h.lease.Masters[i] = Master{Answered: true, Granted: true}
 		}
 		r := h.release(x.left, x.next)
+		if weighed := r.Weigher != nil; !r.Held || weighed != (x.want != script.Linger) { // what lingers counts as it is
+			t.Errorf("%s: of a lock that the asker may have: %v; its answers are weighed: %v", x.claim, r.Held, weighed)
+		}
 		for i := range r.Asked {
 			call := r.Asked[i].Call
 			if p := r.Asked[i].Policy; p != nil {
