@@ -258,6 +258,27 @@ func TestARoundThatIsOpenedAgain(t *testing.T) {
 	}
 }
 
+// Votes come in without a request as well: of a master that has none, those that are in from the start, and one in the place of another.
+func TestVotesWithoutARequest(t *testing.T) {
+	t.Parallel()
+	view := testvotes.ViewOfAll(3)
+	view.Out[1] = script.ErrNotMember
+	r := NewHeldRound(view)
+	if r.Refused(0) || !r.Refused(1) || r.Tally()[1].Err != script.ErrNotMember || r.Tally()[0].Answered || !r.Held {
+		t.Errorf("of a master without a vote: %+v", r.Tally())
+	}
+	for votes, want := range map[string]Verdict{"gg.": Won, "uu.": Lost, "gu.": Undecided} {
+		if got := NewBallot(testvotes.Of(votes), testvotes.ViewOfAll(3)); got.verdict != want {
+			t.Errorf("%q from the start: %v, want %v", votes, got.verdict, want)
+		}
+	}
+	r = roundOf("ggg")
+	r.Replace(1, testvotes.Of("n")[0])
+	if got := r.Tally()[1]; !got.NotMine() {
+		t.Errorf("in the place of another: %+v", got)
+	}
+}
+
 // Whoever receives the votes gets each that is in, and each that comes.
 func TestReceive(t *testing.T) {
 	t.Parallel()
