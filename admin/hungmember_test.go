@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -185,5 +186,25 @@ func TestARenewalAsksAgainBesideAHungMaster(t *testing.T) {
 		}
 		mu.Unlock()
 		harness.Must(t, lock.Unlock(context.Background()))
+	})
+}
+
+// A refusal that comes while the client waits for the report of a master that hangs is looked into at once: the master
+// that refused is asked again, and a call that it refused need not wait for the one that hangs.
+func TestARefusalWhileAReportIsAwaited(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := harness.Inside(d.Reached())
+		d.Masters[2].Freeze()
+		defer d.Masters[2].Thaw()
+		c.Members.Kick()
+		synctest.Wait() // the others have reported
+		began := time.Now()
+		c.Members.Refused(c.Masters[0])
+		synctest.Wait()
+		again, _ := c.Members.Overtaken(c.Members.View(), []bool{true, false, false})
+		if took := time.Since(began); !again || took > 0 {
+			t.Errorf("it is worth asking again: %v, after %v", again, took)
+		}
 	})
 }

@@ -159,6 +159,7 @@ func (g *Group) Refused(m *master.Master) {
 	g.refused[m.Index] = true
 	g.mu.Unlock()
 	g.Kick()
+	g.look(m.Index) // a look at all masters that is under way may wait for another one
 }
 
 // notDurableRuns has the server processes that this process has seen without durable
