@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/clock"
@@ -46,6 +47,7 @@ type Hold struct {
 	unrenewed int                 // those of them whose context has ended: they ask for no renewal
 	blocks    bool                // other callers of this client do not ask for the name
 	ended     error               // why it is over; nil while held
+	isOver    atomic.Bool         // ended is set; read without mu
 	endedAt   clock.Instant
 	timer     *time.Timer
 	renewAt   clock.Instant
@@ -225,6 +227,7 @@ func (h *Hold) End(cause error) error {
 		cause = h.unproved()
 	}
 	h.ended, h.endedAt = cause, now
+	h.isOver.Store(true)
 	h.timer.Stop()
 	h.cancel(cause) // with mu held: a caller that gets ended as an error finds the context done
 	h.endReEntries(cause)
@@ -319,8 +322,11 @@ func (h *Hold) Held() time.Duration {
 	return h.endedAt.Sub(h.began)
 }
 
-// Over returns why the hold is over, or nil.
+// Over returns why the hold is over, or nil. It is asked for each request, and takes no mutex while the hold is not over.
 func (h *Hold) Over() error {
+	if !h.isOver.Load() {
+		return nil
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ended

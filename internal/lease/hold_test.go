@@ -74,6 +74,7 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 		if x.ofHold {
 			h := holdOf(1)
 			h.ended = x.ended
+			h.isOver.Store(x.ended != nil)
 			r.During = h
 		}
 		if x.abandon {
@@ -260,6 +261,7 @@ func TestWhoseRenewalIsMadeDue(t *testing.T) {
 		begin(t, h)
 		if x.over {
 			h.ended = ErrLost
+			h.isOver.Store(true)
 		}
 		h.holds.RenewNow(x.name)
 		if due := !h.holds.Now().Before(h.renewAt); due != x.due {

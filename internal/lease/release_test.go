@@ -66,6 +66,7 @@ func TestWhatCountsOfAnAnswerToARelease(t *testing.T) {
 		h := holdOf(3)
 		h.lease.Masters[0] = Master{Answered: true, Granted: x.granted}
 		h.ended = x.ended
+		h.isOver.Store(x.ended != nil)
 		r := &release{of: h, exits: x.exits}
 		r.Init(h.holds.View())
 		if got := r.Weigh(0, nobodys); got.Answer != x.want || (got.Err == nil) != (x.want == script.Granted) {
