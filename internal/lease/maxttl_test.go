@@ -108,8 +108,12 @@ func TestWhatTheDeploymentDoesNotAllowIsRefused(t *testing.T) {
 			harness.RequireOptionError(t, err, name)
 			_, err = c.TryLockAll(context.Background(), []string{"a", "b"}, option)
 			harness.RequireOptionError(t, err, name)
+			began := time.Now()
 			_, err = c.LockAll(context.Background(), []string{"a", "b"}, option, redlock.WithWait(time.Minute))
 			harness.RequireOptionError(t, err, name)
+			if waited := time.Since(began); waited > time.Second {
+				t.Errorf("%s: it was refused after %v", name, waited)
+			}
 
 			before := harness.MustTry(t, c, "handed over")
 			refused := make(chan error, 1)
