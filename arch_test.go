@@ -5,6 +5,7 @@ import (
 	"go/doc"
 	"go/parser"
 	"go/token"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -12,12 +13,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// What a package may need is decided here, with the reason. Who imports the lock
-// links all of it.
+// What a package may need is decided here, with the reason. Who imports the lock links all of it.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -67,8 +68,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// An election is made of the lock's API, but for a check of its options and the longest name: whoever wants another can make it
-// too.
+// An election is made of the lock's API, but for a check of its options and the longest name:
+// whoever wants another can make it too.
 func TestLeaderNeedsOnlyTheAPI(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, "./leader").Output()
@@ -81,9 +82,8 @@ func TestLeaderNeedsOnlyTheAPI(t *testing.T) {
 	}
 }
 
-// Imports among the packages of the lock have one direction: a package may import those
-// that are listed, and of the lock's files only those that are listed may import
-// go-redis.
+// Imports among the packages of the lock have one direction: a package may import those that are
+// listed, and of the lock's files only those that are listed may import go-redis.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	const (
@@ -158,8 +158,9 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// mostNames is how many exported names the page of the root package has at most: constants, variables, types, functions, and the
-// methods of its types. Fields do not count. What is for operators is in package admin.
+// mostNames is how many exported names the page of the root package has at most: constants,
+// variables, types, functions, and the methods of its types. Fields do not count. What is for
+// operators is in package admin.
 const mostNames = 110
 
 func TestExportedNames(t *testing.T) {
@@ -202,4 +203,28 @@ func TestExportedNames(t *testing.T) {
 		t.Errorf("%d names are exported, want at most %d: %s", len(all), mostNames, strings.Join(all, ", "))
 	}
 	t.Logf("%d names are exported", len(all))
+}
+
+// Comments wrap at one width. What is shown in documents, lists and code are left as they are.
+func TestCommentsWrapAtOneWidth(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("git", "ls-files", "*.go").Output()
+	harness.Must(t, err)
+	shown := []string{"docs/fencing_test.go", "bench/migrate_test.go"}
+	for file := range strings.FieldsSeq(string(out)) {
+		if slices.Contains(shown, file) || strings.Contains(file, "testdata") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		harness.Must(t, err)
+		number := 0
+		for line := range strings.Lines(string(text)) {
+			number++
+			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
+			words, is := strings.CutPrefix(strings.TrimLeft(line, " "), "// ")
+			if is && !strings.HasPrefix(words, " ") && utf8.RuneCountInString(line) > 100 {
+				t.Errorf("%s:%d: a comment of %d columns", file, number, utf8.RuneCountInString(line))
+			}
+		}
+	}
 }

@@ -26,11 +26,10 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// The behaviour suite. It runs on embedded masters in virtual time, and on
-// redis-server processes in real time, so that the fake cannot lie. Virtual time
-// proves the exact moments; on processes the times are such that a machine that
-// stands still for a few tenths of a second, as those that run CI do, changes no
-// outcome.
+// The behaviour suite. It runs on embedded masters in virtual time, and on redis-server processes
+// in real time, so that the fake cannot lie. Virtual time proves the exact moments; on processes
+// the times are such that a machine that stands still for a few tenths of a second, as those that
+// run CI do, changes no outcome.
 
 type behaviour struct {
 	name    string
@@ -241,8 +240,7 @@ func tokensGrow(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// A minority that is dead or hung stops nothing, and costs nothing either: the
-// others are enough.
+// A minority that is dead or hung stops nothing, and costs nothing either: the others are enough.
 func minorityDown(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()), redlock.WithTTL(d.TTL()))
 	n := len(d.Masters)
@@ -299,8 +297,8 @@ func majorityDown(t *testing.T, d *harness.Deployment) {
 		for i := range down {
 			how.heal(d.Masters[i])
 		}
-		// What was asked of the hung ones is rolled back, so the name is free well
-		// before the ttl is over.
+		// What was asked of the hung ones is rolled back, so the name is free well before the ttl
+		// is over.
 		lock, err := c.Lock(context.Background(), name)
 		harness.Must(t, err)
 		harness.Must(t, lock.Unlock(context.Background()))
@@ -351,8 +349,8 @@ func reEntry(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-// Redlocks that count +1 and -1 on each master free the lock at the first Unlock
-// where the re-entry was missed.
+// Redlocks that count +1 and -1 on each master free the lock at the first Unlock where the re-entry
+// was missed.
 func reEntryMissingOnOneMaster(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	outer := harness.MustTry(t, a, "job")
@@ -564,8 +562,8 @@ func lostOnAMinority(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, lock.Unlock(context.Background()))
 }
 
-// A lock that lost its ttl is held, until its owner's lease must have ended,
-// however short those of its rivals are: the owner may be valid, and renew later.
+// A lock that lost its ttl is held, until its owner's lease must have ended, however short those of
+// its rivals are: the owner may be valid, and renew later.
 func lockWithoutTTL(t *testing.T, d *harness.Deployment) {
 	lockWithWrongTTL(t, d, func(r *redis.Client, lock string) error { return r.Persist(context.Background(), lock).Err() })
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// BenchmarkPairs locks and unlocks distinct names on five masters, with some number
-// of workers, and tells what a pair costs this process. (The bench module compares
-// with other libraries; this is for profiles: -cpuprofile, -memprofile.)
+// BenchmarkPairs locks and unlocks distinct names on five masters, with some number of workers, and
+// tells what a pair costs this process. (The bench module compares with other libraries; this is
+// for profiles: -cpuprofile, -memprofile.)
 func BenchmarkPairs(b *testing.B) {
 	c := benchClients(b, 1)[0]
 	for _, workers := range []int{1, 64, 512} {
@@ -94,8 +94,9 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkReadMostly has 64 readers and a writer of one name, each of which holds it for a millisecond: the readers by RLock,
-// or by Lock as if there were only a mutex. An operation is a read. Nobody may read while the writer has it.
+// BenchmarkReadMostly has 64 readers and a writer of one name, each of which holds it for a
+// millisecond: the readers by RLock, or by Lock as if there were only a mutex. An operation is a
+// read. Nobody may read while the writer has it.
 func BenchmarkReadMostly(b *testing.B) {
 	const clients, readers, work = 8, 64, time.Millisecond
 	all := benchClients(b, clients+1)
@@ -168,8 +169,8 @@ func BenchmarkReadMostly(b *testing.B) {
 	}
 }
 
-// BenchmarkNames locks and unlocks several distinct names on five masters: as one set, and
-// as single locks, one after the other and at the same time. An operation is all of them.
+// BenchmarkNames locks and unlocks several distinct names on five masters: as one set, and as
+// single locks, one after the other and at the same time. An operation is all of them.
 func BenchmarkNames(b *testing.B) {
 	c := benchClients(b, 1)[0]
 	single := func(b *testing.B, name string) {

@@ -34,9 +34,9 @@ var chaos = struct {
 	flag.String("chaos.scenario", "", "one of TestChaosScenarios, for TestChaos to play it in the place of faults that are drawn"),
 }
 
-// TestChaos lets client processes contend for locks and write under them while
-// masters, clocks, networks and clients fail, and judges everything that they saw:
-// docs/CHAOS.md. It takes a minute and a half; with -v it tells how it goes.
+// TestChaos lets client processes contend for locks and write under them while masters, clocks,
+// networks and clients fail, and judges everything that they saw: docs/CHAOS.md. It takes a minute
+// and a half; with -v it tells how it goes.
 func TestChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
@@ -78,7 +78,8 @@ func TestChaos(t *testing.T) {
 // envPlanted is the environment variable with the bug that this process was built with.
 const envPlanted = "REDLOCK_PLANTED"
 
-// runPlanted runs this test once more, in a process that is built with the bug: operators are a part of it.
+// runPlanted runs this test once more, in a process that is built with the bug: operators are a
+// part of it.
 func runPlanted(t *testing.T, bug string) {
 	overlay, err := planted.Overlay(".", t.TempDir(), bug)
 	if err != nil {
@@ -96,9 +97,9 @@ func runPlanted(t *testing.T, bug string) {
 // chance which faults meet what work.
 const chaosPlays = 3
 
-// TestChaosScenarios plays what clients and operators must survive, whatever else
-// happens: each in a round of its own, one after the other and beside no other test,
-// since each has a dozen processes, and must serve in time.
+// TestChaosScenarios plays what clients and operators must survive, whatever else happens: each in
+// a round of its own, one after the other and beside no other test, since each has a dozen
+// processes, and must serve in time.
 func TestChaosScenarios(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
@@ -132,8 +133,8 @@ func needMasters(t *testing.T) {
 	}
 }
 
-// chaosConfig is what the flags say, with a seed, and a folder that is removed unless the
-// test fails.
+// chaosConfig is what the flags say, with a seed, and a folder that is removed unless the test
+// fails.
 func chaosConfig(t *testing.T) run.Config {
 	t.Helper()
 	c := run.Config{

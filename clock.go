@@ -9,26 +9,25 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// WithTTL sets how long a lease lasts when it is not renewed, truncated to
-// milliseconds. Default 30 s, or the max ttl less the lock delay if that is
-// shorter. It must be at least 50 ms, above the request timeout, and together with
-// the lock delay at most the max ttl.
+// WithTTL sets how long a lease lasts when it is not renewed, truncated to milliseconds. Default 30
+// s, or the max ttl less the lock delay if that is shorter. It must be at least 50 ms, above the
+// request timeout, and together with the lock delay at most the max ttl.
 func WithTTL(ttl time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.TTL, l.TTLGiven = ttl, true })
 }
 
 // WithMaxTTL sets the longest ttl plus lock delay that this client uses; admin.Init founds a
-// deployment with it. A member that takes the place of another does not vote for that
-// long. A client whose max ttl is above the deployment's is refused, with an error that
-// names both. Default one minute.
+// deployment with it. A member that takes the place of another does not vote for that long. A
+// client whose max ttl is above the deployment's is refused, with an error that names both. Default
+// one minute.
 func WithMaxTTL(d time.Duration) Option {
 	return clientOption(func(c *config) { c.maxTTL, c.maxTTLGiven = d, true })
 }
 
-// WithDrift sets the share of a ttl by which a master's clock may run ahead of this
-// process's clock; 2 ms are always added. admin.Init founds a deployment with it, and a client
-// whose drift is below the deployment's is refused. Default the deployment's, which is
-// 0.01 by default; from 0 to below 1.
+// WithDrift sets the share of a ttl by which a master's clock may run ahead of this process's
+// clock; 2 ms are always added. admin.Init founds a deployment with it, and a client whose drift is
+// below the deployment's is refused. Default the deployment's, which is 0.01 by default; from 0 to
+// below 1.
 func WithDrift(factor float64) Option {
 	return clientOption(func(c *config) { c.drift, c.driftGiven = factor, true })
 }

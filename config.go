@@ -14,8 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// maxDuration bounds the durations that are added to others, which must not
-// overflow.
+// maxDuration bounds the durations that are added to others, which must not overflow.
 const maxDuration = script.MaxRemaining
 
 type config struct {
@@ -83,8 +82,8 @@ func (c *config) validate() error {
 	return printable.Join(errs...)
 }
 
-// settle checks the settings of an acquisition against each other and against the
-// client's, as they were given. Then it truncates them, and makes the default ttl fit.
+// settle checks the settings of an acquisition against each other and against the client's, as they
+// were given. Then it truncates them, and makes the default ttl fit.
 func (c *config) settle(l *lockConfig) error {
 	delay := max(l.Delay, 0).Truncate(time.Millisecond)
 	if !l.TTLGiven {
@@ -140,10 +139,10 @@ func validateLockName(name string, slots int) error {
 	return nil
 }
 
-// CheckOptions reports what Lock and TryLock would refuse of these options, as *OptionErrors, joined.
-// It is for code that is given options long before it locks, so that it can refuse them then. It goes
-// by the client's own settings, and asks no master. A deployment may allow less, such as a shorter
-// max ttl: only the first call that locks finds that out.
+// CheckOptions reports what Lock and TryLock would refuse of these options, as *OptionErrors,
+// joined. It is for code that is given options long before it locks, so that it can refuse them
+// then. It goes by the client's own settings, and asks no master. A deployment may allow less, such
+// as a shorter max ttl: only the first call that locks finds that out.
 func (c *Client) CheckOptions(opts ...LockOption) error {
 	c.check(context.Background())
 	_, err := c.configWith(opts)
@@ -161,8 +160,7 @@ func (c *Client) checkOneHolder(opts []LockOption) error {
 	return err
 }
 
-// configFor checks the input of an acquisition, and returns the client's settings,
-// changed by opts.
+// configFor checks the input of an acquisition, and returns the client's settings, changed by opts.
 func (c *Client) configFor(name string, opts []LockOption) (lockConfig, error) {
 	if len(opts) == 0 {
 		return c.config.lock, validateLockName(name, c.config.lock.Slots)

@@ -1,10 +1,8 @@
-// Package redlock locks names on a quorum of independent Redis masters, for jobs
-// where a wrong lock costs money. A caller holds the lock when a majority of the
-// masters has granted it. The library renews the lock while the work runs, and tells
-// the holder in time when it can no longer prove its hold. The lock carries a
-// fencing token: a number that grows with every fresh acquisition, for stores to
-// compare. LockAll holds several names at a time; WithSlots lets several hold one
-// name.
+// Package redlock locks names on a quorum of independent Redis masters, for jobs where a wrong lock
+// costs money. A caller holds the lock when a majority of the masters has granted it. The library
+// renews the lock while the work runs, and tells the holder in time when it can no longer prove its
+// hold. The lock carries a fencing token: a number that grows with every fresh acquisition, for
+// stores to compare. LockAll holds several names at a time; WithSlots lets several hold one name.
 //
 //	err := client.Do(ctx, "payroll", func(ctx context.Context, token fence.Token) error {
 //		// Stop when ctx ends. Pass token to every store that you write to.
@@ -34,14 +32,14 @@
 //
 // # The clock, and the formula
 //
-// On Linux the clock is CLOCK_BOOTTIME, which also counts the time for which the
-// machine is suspended. Elsewhere it is Go's monotonic clock. No lease is measured
-// with a wall clock or the clock of a master. A vote counts
+// On Linux the clock is CLOCK_BOOTTIME, which also counts the time for which the machine is
+// suspended. Elsewhere it is Go's monotonic clock. No lease is measured with a wall clock or the
+// clock of a master. A vote counts
 //
 //	from before its request was written, for ttl - drift;  drift = ttl * 0.01 + 2 ms
 //
-// and a lease is valid for as long as a quorum of votes counts. An acquisition fails
-// if less than a tenth of the ttl is left when it is decided.
+// and a lease is valid for as long as a quorum of votes counts. An acquisition fails if less than a
+// tenth of the ttl is left when it is decided.
 //
 // # Goroutines
 //
@@ -61,10 +59,9 @@
 //     (each). admin.Init and admin.PlanInit also start one for each master, and wait
 //     for them.
 //
-// A lock has no goroutine. Its deadline and its renewals are timers. Their functions
-// (hold.tick, suspendCheck.check) run for microseconds and wait for no master. So does
-// the function that WithContextRenewal runs when a context ends. Close returns when all
-// goroutines have ended.
+// A lock has no goroutine. Its deadline and its renewals are timers. Their functions (hold.tick,
+// suspendCheck.check) run for microseconds and wait for no master. So does the function that
+// WithContextRenewal runs when a context ends. Close returns when all goroutines have ended.
 //
 // Before the first lock, an operator makes the masters a deployment: by package admin, or the
 // command redlock. docs/PROTOCOL.md says how it works, and why it is right.

@@ -10,86 +10,81 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The errors to test for with errors.Is. The error of a call wraps one or more of them,
-// or is that of its context; *QuorumError and *OptionError have the details.
+// The errors to test for with errors.Is. The error of a call wraps one or more of them, or is that
+// of its context; *QuorumError and *OptionError have the details.
 var (
-	// ErrNotAcquired is returned when an acquisition failed. Another error beside it
-	// says why: ErrHeld, ErrNoQuorum or ErrTooSlow; ErrClosed; the context's error and
-	// cause; or, for a re-entry, why the call could not enter the hold again. Bad input
-	// is ErrBadOption alone, because trying again would not help. If the context ended
-	// while the masters were asked, that attempt is neither ErrNoQuorum nor ErrHeld: who
-	// leaves before the answers does not know.
+	// ErrNotAcquired is returned when an acquisition failed. Another error beside it says why:
+	// ErrHeld, ErrNoQuorum or ErrTooSlow; ErrClosed; the context's error and cause; or, for a
+	// re-entry, why the call could not enter the hold again. Bad input is ErrBadOption alone,
+	// because trying again would not help. If the context ended while the masters were asked, that
+	// attempt is neither ErrNoQuorum nor ErrHeld: who leaves before the answers does not know.
 	ErrNotAcquired = ask.ErrNotAcquired
 
-	// ErrHeld is returned when others hold the name, or when several contenders
-	// split the votes: without these others, a quorum of masters could have granted
-	// the lock. A master that had not answered when the result was certain counts as
-	// one that could have granted it.
+	// ErrHeld is returned when others hold the name, or when several contenders split the votes:
+	// without these others, a quorum of masters could have granted the lock. A master that had not
+	// answered when the result was certain counts as one that could have granted it.
 	ErrHeld = ask.ErrHeld
 
-	// ErrNoQuorum is returned when not enough masters answered with a vote to reach
-	// a decision. Some of them may have done what they were asked to do.
+	// ErrNoQuorum is returned when not enough masters answered with a vote to reach a decision.
+	// Some of them may have done what they were asked to do.
 	ErrNoQuorum = ask.ErrNoQuorum
 
-	// ErrTooSlow is returned when a quorum granted, but so late that too little of
-	// the lease was left. The grants are given back.
+	// ErrTooSlow is returned when a quorum granted, but so late that too little of the lease was
+	// left. The grants are given back.
 	ErrTooSlow = acquire.ErrTooSlow
 
-	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote: because
-	// it is none of the members of the deployment, is new among them, is suspended, or
-	// lost its data; because it is a replica or may evict keys; or because it is the same
-	// server as another.
+	// ErrNotMember is returned (within ErrNoQuorum) when a master may not vote: because it is none
+	// of the members of the deployment, is new among them, is suspended, or lost its data; because
+	// it is a replica or may evict keys; or because it is the same server as another.
 	ErrNotMember = script.ErrNotMember
 
-	// ErrDenied is returned (within ErrNoQuorum) when the user that the client logs in as
-	// lacks a right on a master, or the master does not have a command. The error says which. If the other
-	// masters are no quorum, Lock does not wait (ErrNeedsSetup). docs/PROTOCOL.md
-	// has the ACL rule with all the rights that a client needs.
+	// ErrDenied is returned (within ErrNoQuorum) when the user that the client logs in as lacks a
+	// right on a master, or the master does not have a command. The error says which. If the other
+	// masters are no quorum, Lock does not wait (ErrNeedsSetup). docs/PROTOCOL.md has the ACL rule
+	// with all the rights that a client needs.
 	ErrDenied = script.ErrDenied
 
-	// ErrNeedsInit is returned (within ErrNoQuorum) when the masters belong to no
-	// deployment: they are new, and `redlock init` (admin.Init) founds one. Or they were
-	// emptied: then so many members lost their counters that the others cannot tell what
-	// the counters were. An operator must decide what to do: see admin.Init and
-	// admin.ForceInit.
+	// ErrNeedsInit is returned (within ErrNoQuorum) when the masters belong to no deployment: they
+	// are new, and `redlock init` (admin.Init) founds one. Or they were emptied: then so many
+	// members lost their counters that the others cannot tell what the counters were. An operator
+	// must decide what to do: see admin.Init and admin.ForceInit.
 	ErrNeedsInit = ask.ErrNeedsInit
 
-	// ErrNeedsSetup is returned (beside ErrNoQuorum) by a call that would wait, when time
-	// alone does not mend why it got no lock. Somebody has to do something about it, and
-	// then the same call may succeed. WithWaitForSetup lists the reasons.
+	// ErrNeedsSetup is returned (beside ErrNoQuorum) by a call that would wait, when time alone
+	// does not mend why it got no lock. Somebody has to do something about it, and then the same
+	// call may succeed. WithWaitForSetup lists the reasons.
 	ErrNeedsSetup = acquire.ErrNeedsSetup
 
-	// ErrLost is returned, and is the cause of a hold's context, when so many
-	// masters said that the lock is not this owner's that the others are no quorum, or
-	// no longer prove the lease.
+	// ErrLost is returned, and is the cause of a hold's context, when so many masters said that the
+	// lock is not this owner's that the others are no quorum, or no longer prove the lease.
 	ErrLost = lease.ErrLost
 
-	// ErrExpired is returned, and is the cause of a hold's context, when the lease
-	// ran out, or MaxHold was reached, before the lock was released.
+	// ErrExpired is returned, and is the cause of a hold's context, when the lease ran out, or
+	// MaxHold was reached, before the lock was released.
 	ErrExpired = lease.ErrExpired
 
-	// ErrUpgrade is returned at once when a holder for reading asks for the same lock for
-	// writing: two holders that both did so would wait for each other for ever. Unlock first.
+	// ErrUpgrade is returned at once when a holder for reading asks for the same lock for writing:
+	// two holders that both did so would wait for each other for ever. Unlock first.
 	ErrUpgrade = lease.ErrUpgrade
 
 	// ErrReentry is returned at once when the context of a call already carries the lock that the
 	// call asks for, and either the hold or the call has the option WithoutReentry.
 	ErrReentry = lease.ErrReentry
 
-	// ErrWriters is returned by Downgrade when other handles of the hold were locked for
-	// writing, and are not unlocked.
+	// ErrWriters is returned by Downgrade when other handles of the hold were locked for writing,
+	// and are not unlocked.
 	ErrWriters = lease.ErrWriters
 
-	// ErrReleased is returned when a handle that was unlocked is used again, and
-	// is the cause of a hold's context after its last Unlock.
+	// ErrReleased is returned when a handle that was unlocked is used again, and is the cause of a
+	// hold's context after its last Unlock.
 	ErrReleased = lease.ErrReleased
 
-	// ErrClosed is returned by every call on a closed Client, and is the cause of
-	// the contexts of holds that Close ended.
+	// ErrClosed is returned by every call on a closed Client, and is the cause of the contexts of
+	// holds that Close ended.
 	ErrClosed = master.ErrClosed
 
-	// ErrBadOption is returned when an option, a name or a master cannot be used.
-	// Nothing was sent to any master because of it.
+	// ErrBadOption is returned when an option, a name or a master cannot be used. Nothing was sent
+	// to any master because of it.
 	ErrBadOption = acquire.ErrBadOption
 )
 

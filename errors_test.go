@@ -22,8 +22,8 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 )
 
-// Whatever a call of Lock failed for, errors.Is finds ErrNotAcquired, and of a context
-// that ended both its error and its cause.
+// Whatever a call of Lock failed for, errors.Is finds ErrNotAcquired, and of a context that ended
+// both its error and its cause.
 func TestEveryFailedAcquisitionIsNotAcquired(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -73,8 +73,8 @@ func TestEveryFailedAcquisitionIsNotAcquired(t *testing.T) {
 	})
 }
 
-// Who leaves before the masters have decided learns why it left, and not that there is no quorum: neither from its error nor
-// from events and logs.
+// Who leaves before the masters have decided learns why it left, and not that there is no quorum:
+// neither from its error nor from events and logs.
 func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -233,8 +233,8 @@ func TestErrorsSayOnceWhatIsSo(t *testing.T) {
 	})
 }
 
-// The second in the queue has not asked yet when its time is over, and the first is
-// in the middle of asking.
+// The second in the queue has not asked yet when its time is over, and the first is in the middle
+// of asking.
 func TestAWaiterThatNeverAskedIsNotAcquired(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -331,7 +331,8 @@ func TestAMastersWordsArePrintable(t *testing.T) {
 	check("found", harness.Found(t.Context(), c, 0))
 }
 
-// Each error that a caller or an observer gets is a *redlock.QuorumError, and none is that of an internal package.
+// Each error that a caller or an observer gets is a *redlock.QuorumError, and none is that of an
+// internal package.
 func TestErrorsArePublic(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -38,8 +38,7 @@ func masters() (urls []string, stop func()) {
 	}
 }
 
-// ledger stands in for your store: it compares tokens, as guard/sqlguard does in
-// a database.
+// ledger stands in for your store: it compares tokens, as guard/sqlguard does in a database.
 var ledger fence.Memory
 
 func pay(ctx context.Context) error {

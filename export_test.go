@@ -6,7 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// What the tests of what a user sees need of the inside. What other folders need as well is in hooks.go.
+// What the tests of what a user sees need of the inside. What other folders need as well is in
+// hooks.go.
 
 // MaxDuration bounds the durations that options give.
 const MaxDuration = maxDuration

@@ -23,18 +23,17 @@ const (
 // String returns the verdict in lower case.
 func (v Verdict) String() string { return [...]string{"unknown", "valid", "stale"}[v] }
 
-// Verify asks a quorum of masters whether the holder of name that got token still
-// holds it. Any process may ask about any token: for example, a service that gets a
-// token together with a request. It takes at most the request timeout.
+// Verify asks a quorum of masters whether the holder of name that got token still holds it. Any
+// process may ask about any token: for example, a service that gets a token together with a
+// request. It takes at most the request timeout.
 //
-// The answer is about one moment, which is past when Verify returns: a holder that
-// was valid may be overtaken before the next line runs. So Verify can turn away
-// early what would fail later, and can show an operator who holds what. It cannot
-// replace a guard that compares the token in the same atomic operation as the write
-// (package fence).
+// The answer is about one moment, which is past when Verify returns: a holder that was valid may be
+// overtaken before the next line runs. So Verify can turn away early what would fail later, and can
+// show an operator who holds what. It cannot replace a guard that compares the token in the same
+// atomic operation as the write (package fence).
 //
-// Errors: bad input; ctx's error and cause; ErrClosed; and with VerifyUnknown a *QuorumError
-// that has the masters' votes.
+// Errors: bad input; ctx's error and cause; ErrClosed; and with VerifyUnknown a *QuorumError that
+// has the masters' votes.
 func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Verdict, error) {
 	c.check(ctx)
 	if !token.Valid() {
@@ -72,11 +71,10 @@ func (c *Client) Verify(ctx context.Context, name string, token fence.Token) (Ve
 	return verdict, c.public(err)
 }
 
-// Token returns the fencing token of this hold. It is the same for all re-entries
-// into the hold. It is above the token of every acquisition of the name that was
-// complete before this one began. This depends on a majority of masters keeping its
-// counters, and on no clock. A hold for reading has the zero token, which guards
-// refuse; see LastToken.
+// Token returns the fencing token of this hold. It is the same for all re-entries into the hold. It
+// is above the token of every acquisition of the name that was complete before this one began. This
+// depends on a majority of masters keeping its counters, and on no clock. A hold for reading has
+// the zero token, which guards refuse; see LastToken.
 func (l *Lock) Token() fence.Token {
 	if l.none() {
 		return 0
@@ -87,15 +85,14 @@ func (l *Lock) Token() fence.Token {
 	return l.h.Token
 }
 
-// LastToken lets a reader see that nobody wrote since an earlier read. No writer whose
-// acquisition was complete before this one began has a higher token. Every writer whose
-// acquisition begins after this one is complete gets a higher token. So if two reads have the
-// same LastToken, nobody wrote between them, and what was read in the first is still good in the
-// second. (The converse is not promised: names share counters, so it may be higher though nobody
-// wrote.)
+// LastToken lets a reader see that nobody wrote since an earlier read. No writer whose acquisition
+// was complete before this one began has a higher token. Every writer whose acquisition begins
+// after this one is complete gets a higher token. So if two reads have the same LastToken, nobody
+// wrote between them, and what was read in the first is still good in the second. (The converse is
+// not promised: names share counters, so it may be higher though nobody wrote.)
 //
-// For a hold that writes, or did before Downgrade, LastToken is the hold's own token.
-// LastToken proves nothing: do not give it to a guard.
+// For a hold that writes, or did before Downgrade, LastToken is the hold's own token. LastToken
+// proves nothing: do not give it to a guard.
 func (l *Lock) LastToken() fence.Token {
 	if l.none() {
 		return 0

@@ -110,9 +110,8 @@ func forceTakesOnlyWhatWasShown(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, second.Unlock(context.Background()))
 }
 
-// Two masters are down when the lock is taken, and have it yet when they come back. The old
-// holder renews there, does not hear from a third, and repairs what the others lost: but those
-// refuse it.
+// Two masters are down when the lock is taken, and have it yet when they come back. The old holder
+// renews there, does not hear from a third, and repairs what the others lost: but those refuse it.
 func forcedHolderStaysOut(t *testing.T, d *harness.Deployment) {
 	old, operator := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	lock := harness.MustTry(t, old, "job", redlock.WithoutWatchdog())
@@ -394,7 +393,8 @@ func TestForceUnlockOfASlot(t *testing.T) {
 	})
 }
 
-// The acquisition of a ForceUnlock is no caller's: an observer is told of the failed attempts and holds of callers only.
+// The acquisition of a ForceUnlock is no caller's: an observer is told of the failed attempts and
+// holds of callers only.
 func TestAnObserverIsNotToldOfAForceUnlock(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -96,8 +96,8 @@ func contains(errs []error, e error) bool {
 	return false
 }
 
-// An error says of a master what is so: a time only if it is known, and that it did
-// not answer only if it was waited for.
+// An error says of a master what is so: a time only if it is known, and that it did not answer only
+// if it was waited for.
 func TestVotesSayWhatIsSo(t *testing.T) {
 	c := &Client{config: defaultConfig()}
 	for i := range 5 {
@@ -266,8 +266,8 @@ func TestTheDefaultTTLFits(t *testing.T) {
 	}
 }
 
-// An option that is refused is named as it was given, with what would be right; and only one
-// that was given.
+// An option that is refused is named as it was given, with what would be right; and only one that
+// was given.
 func TestOptionErrorsSayWhatWasGiven(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -308,8 +308,8 @@ func TestOptionErrorsSayWhatWasGiven(t *testing.T) {
 	}
 }
 
-// bsm/redislock's retry strategies keep state: options reused for a second call
-// behaved differently. Ours are values.
+// bsm/redislock's retry strategies keep state: options reused for a second call behaved
+// differently. Ours are values.
 func TestOptionsCanBeReused(t *testing.T) {
 	t.Parallel()
 	opts := []LockOption{WithTTL(10 * time.Second), WithLockDelay(time.Second), WithMaxHold(time.Hour), WithWait(time.Second), WithoutWatchdog()}

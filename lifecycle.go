@@ -18,8 +18,8 @@ func (c *Client) check(ctx context.Context) {
 	}
 }
 
-// enter begins a call: it checks that ctx has not ended and the client is open. The
-// caller must call c.calls.Done unless there was an error.
+// enter begins a call: it checks that ctx has not ended and the client is open. The caller must
+// call c.calls.Done unless there was an error.
 func (c *Client) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return printable.ContextError(ctx)
@@ -30,8 +30,8 @@ func (c *Client) enter(ctx context.Context) error {
 	return nil
 }
 
-// begin reports that the client is not closed. Close waits then until the caller
-// calls c.calls.Done.
+// begin reports that the client is not closed. Close waits then until the caller calls
+// c.calls.Done.
 func (c *Client) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,8 +42,8 @@ func (c *Client) begin() bool {
 	return true
 }
 
-// unlocking runs the exit of an Unlock. Either Close comes before it, and releases the
-// hold itself, or Close waits for what exit has submitted.
+// unlocking runs the exit of an Unlock. Either Close comes before it, and releases the hold itself,
+// or Close waits for what exit has submitted.
 func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, error) {
 	if c.begin() {
 		defer c.calls.Done()
@@ -54,10 +54,10 @@ func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, e
 	return exit()
 }
 
-// Close ends every hold of the client (their contexts with ErrClosed), gives back what is held or may be, and ends all
-// goroutines and connections. Calls under way return ErrClosed. It waits for the masters that answer; one that does
-// not costs it at most two request timeouts and a dial, or 5 s if the counters of a member are being read. Further
-// calls return ErrClosed.
+// Close ends every hold of the client (their contexts with ErrClosed), gives back what is held or
+// may be, and ends all goroutines and connections. Calls under way return ErrClosed. It waits for
+// the masters that answer; one that does not costs it at most two request timeouts and a dial, or 5
+// s if the counters of a member are being read. Further calls return ErrClosed.
 func (c *Client) Close() error {
 	c.check(context.Background())
 	c.mu.Lock()

@@ -7,26 +7,25 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// WithHoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if
-// it is unlocked earlier. So schedulers whose clocks differ do not all run a job that
-// takes less time than the clocks differ by. ShedLock calls it lockAtLeastFor.
+// WithHoldAtLeast keeps the name taken until d has passed since the lock was acquired, even if it
+// is unlocked earlier. So schedulers whose clocks differ do not all run a job that takes less time
+// than the clocks differ by. ShedLock calls it lockAtLeastFor.
 //
-// Unlock does not wait until then: the work is over, and the lock's Context ends. The lock stays on the
-// masters, but nobody renews it and nobody holds it: it cannot be re-entered, Verify says that it is
-// stale, and a TryLock is refused with ErrHeld, also one of the former holder. When the time is over, a
-// waiter usually gets the name at once, and at most about a second later.
+// Unlock does not wait until then: the work is over, and the lock's Context ends. The lock stays on
+// the masters, but nobody renews it and nobody holds it: it cannot be re-entered, Verify says that
+// it is stale, and a TryLock is refused with ErrHeld, also one of the former holder. When the time
+// is over, a waiter usually gets the name at once, and at most about a second later.
 //
-// d is measured by this process's clock; for the masters' clocks the drift allowance is
-// added. If a lock is re-entered, the longest d counts, from when the lock was first
-// acquired. Close does the same as Unlock. If the holder dies, the lock is free after its
-// ttl all the same, which may be before or after d. That may also happen if Unlock reaches
-// no quorum of masters: then Unlock returns an error, and keeps telling the masters in the
-// background for as long as any Unlock does.
+// d is measured by this process's clock; for the masters' clocks the drift allowance is added. If a
+// lock is re-entered, the longest d counts, from when the lock was first acquired. Close does the
+// same as Unlock. If the holder dies, the lock is free after its ttl all the same, which may be
+// before or after d. That may also happen if Unlock reaches no quorum of masters: then Unlock
+// returns an error, and keeps telling the masters in the background for as long as any Unlock does.
 //
 // RLock refuses it, and a lock that was downgraded frees the name at once.
 //
-// d must be positive, and with the drift allowance at most MaxTTL, because no master keeps
-// a lock for longer. Default: Unlock frees the name at once.
+// d must be positive, and with the drift allowance at most MaxTTL, because no master keeps a lock
+// for longer. Default: Unlock frees the name at once.
 func WithHoldAtLeast(d time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.AtLeast, l.atLeastGiven = d, true })
 }

@@ -113,8 +113,8 @@ func TestALockLingersWhereItWas(t *testing.T) {
 	})
 }
 
-// Masters that cannot be reached at the Unlock keep the lock until its ttl is over; one that can be again
-// before is told what is left.
+// Masters that cannot be reached at the Unlock keep the lock until its ttl is over; one that can be
+// again before is told what is left.
 func lingersAfterAnOutage(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start, least := time.Now(), 3*d.TTL()
@@ -191,7 +191,8 @@ func mustHold(t *testing.T, c *redlock.Client, name string, opts ...redlock.Lock
 	return lock
 }
 
-// Nobody calls those that wait when it ends. They come soon all the same, those of the holder's client too, and in order.
+// Nobody calls those that wait when it ends. They come soon all the same, those of the holder's
+// client too, and in order.
 func TestWaitersComeSoonAfterALingeringLock(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -350,7 +351,8 @@ func TestNothingReachesALingeringLock(t *testing.T) {
 	}
 }
 
-// The first two in line give up while the lock lingers. They knew until when; the third one learns it then.
+// The first two in line give up while the lock lingers. They knew until when; the third one learns
+// it then.
 func TestALingeringLockIsToldToThoseBehind(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

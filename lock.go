@@ -15,17 +15,16 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// Lock is a handle on a held lock: one for every successful TryLock or Lock. Its
-// methods may be called from several goroutines.
+// Lock is a handle on a held lock: one for every successful TryLock or Lock. Its methods may be
+// called from several goroutines.
 //
-// It is not safe to assume that the lock is held until Unlock. The lease may run
-// out before: because no quorum of masters could be reached to renew it, or
-// because this process did not run for a while. Work under the lock must stop when
-// Context ends, and stores must refuse writes with a Token older than one they
-// have seen.
+// It is not safe to assume that the lock is held until Unlock. The lease may run out before:
+// because no quorum of masters could be reached to renew it, or because this process did not run
+// for a while. Work under the lock must stop when Context ends, and stores must refuse writes with
+// a Token older than one they have seen.
 //
-// A failed acquisition returns a nil *Lock. Its methods do nothing: they return an
-// error that is ErrNotAcquired, or the zero value.
+// A failed acquisition returns a nil *Lock. Its methods do nothing: they return an error that is
+// ErrNotAcquired, or the zero value.
 type Lock struct {
 	_      noCopy
 	client *Client
@@ -33,8 +32,8 @@ type Lock struct {
 	entry  *lease.Entry // into h
 }
 
-// noCopy makes go vet report a Lock that is copied: the copy would not know of an
-// Unlock of the other.
+// noCopy makes go vet report a Lock that is copied: the copy would not know of an Unlock of the
+// other.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
@@ -62,23 +61,22 @@ func (l *Lock) Name() string {
 	return l.h.Name
 }
 
-// Context returns a context, derived from the one given to Lock, that ends when
-// the hold can no longer be proved: at the end of the lease by this process's own
-// clock, whatever the network does, or as soon as a quorum of masters says that
-// the lock is another's. context.Cause then is ErrExpired or ErrLost; after the
-// last Unlock it is ErrReleased, and ErrClosed when the client was closed.
+// Context returns a context, derived from the one given to Lock, that ends when the hold can no
+// longer be proved: at the end of the lease by this process's own clock, whatever the network does,
+// or as soon as a quorum of masters says that the lock is another's. context.Cause then is
+// ErrExpired or ErrLost; after the last Unlock it is ErrReleased, and ErrClosed when the client was
+// closed.
 //
-// It also ends, with the cause, when the context given to Lock ends, though the hold
-// may go on. The contexts of other handles of the hold do not end then, unless they
-// derive from it. The Context of a re-entry also ends with the Unlock of its handle.
-// That of the first handle does not, because re-entries mostly derive from it: it
-// lasts until the last Unlock.
+// It also ends, with the cause, when the context given to Lock ends, though the hold may go on. The
+// contexts of other handles of the hold do not end then, unless they derive from it. The Context of
+// a re-entry also ends with the Unlock of its handle. That of the first handle does not, because
+// re-entries mostly derive from it: it lasts until the last Unlock.
 //
-// A Lock or TryLock of the same name with a context derived from this one
-// re-enters the lock. Goroutines that share the context share the hold.
+// A Lock or TryLock of the same name with a context derived from this one re-enters the lock.
+// Goroutines that share the context share the hold.
 //
-// Not promised: that code notices in time that the context has ended. What was
-// sent before may arrive after; only a store that compares tokens can refuse it.
+// Not promised: that code notices in time that the context has ended. What was sent before may
+// arrive after; only a store that compares tokens can refuse it.
 func (l *Lock) Context() context.Context {
 	if l.none() {
 		return nil
@@ -86,8 +84,8 @@ func (l *Lock) Context() context.Context {
 	return l.entry.Context()
 }
 
-// Until returns when the lease ends if nothing renews it, or when the hold ended, if
-// that was earlier. It is for people to read: use Valid to decide.
+// Until returns when the lease ends if nothing renews it, or when the hold ended, if that was
+// earlier. It is for people to read: use Valid to decide.
 func (l *Lock) Until() time.Time {
 	if l.none() {
 		return time.Time{}
@@ -98,17 +96,16 @@ func (l *Lock) Until() time.Time {
 // timeOf is an instant for people to read.
 func (c *Client) timeOf(i clock.Instant) time.Time { return time.Now().Add(i.Sub(c.now())) }
 
-// Valid reads the clock and reports whether the hold can be proved at this
-// moment. By the time the caller acts on the answer, it may no longer be true.
+// Valid reads the clock and reports whether the hold can be proved at this moment. By the time the
+// caller acts on the answer, it may no longer be true.
 func (l *Lock) Valid() bool { return !l.none() && !l.entry.Unlocked() && l.h.Valid() }
 
-// Extend makes the lease last at least ttl from now, on a quorum of masters; the
-// watchdog renews by this ttl from then on. It never shortens a lease, nor does it
-// lengthen a hold beyond WithMaxHold. The rules for ttl are WithTTL's.
+// Extend makes the lease last at least ttl from now, on a quorum of masters; the watchdog renews by
+// this ttl from then on. It never shortens a lease, nor does it lengthen a hold beyond WithMaxHold.
+// The rules for ttl are WithTTL's.
 //
-// Errors: ErrReleased, ErrExpired or ErrLost if the hold is over (and then it
-// stays over), else a *QuorumError with ErrNoQuorum, which leaves the lease as it
-// was; or ctx's error and cause.
+// Errors: ErrReleased, ErrExpired or ErrLost if the hold is over (and then it stays over), else a
+// *QuorumError with ErrNoQuorum, which leaves the lease as it was; or ctx's error and cause.
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if l.none() {
 		return errNoLock
@@ -125,8 +122,8 @@ func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	return c.extendNow(ctx, l.h, ask.OpExtend, ttl)
 }
 
-// over is why the masters need not be asked to change the lease: the handle is unlocked, ctx has ended, or the hold is
-// over.
+// over is why the masters need not be asked to change the lease: the handle is unlocked, ctx has
+// ended, or the hold is over.
 func (l *Lock) over(ctx context.Context) error {
 	switch {
 	case l.entry.Unlocked():
@@ -170,18 +167,16 @@ func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r 
 	return ask.NotGranted(r.View, op, h.Name, votes)
 }
 
-// Unlock gives back this handle. The handles of one hold may be unlocked in any order,
-// and the last Unlock frees the lock. (With WithHoldAtLeast the masters may keep the name
-// taken for a while; that counts as freed here.) Unlock returns once a quorum of
-// masters has freed the lock, or after the request timeout. In the background it keeps
-// telling masters that did not answer, for as long as the lease could have lasted.
-// Unlock is mostly deferred, and ctx has often ended by then, so the end of ctx does
-// not stop it.
+// Unlock gives back this handle. The handles of one hold may be unlocked in any order, and the last
+// Unlock frees the lock. (With WithHoldAtLeast the masters may keep the name taken for a while;
+// that counts as freed here.) Unlock returns once a quorum of masters has freed the lock, or after
+// the request timeout. In the background it keeps telling masters that did not answer, for as long
+// as the lease could have lasted. Unlock is mostly deferred, and ctx has often ended by then, so
+// the end of ctx does not stop it.
 //
-// Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold was over
-// before, so that others may have held the lock while this handle believed it did;
-// a *QuorumError with ErrNoQuorum if not enough masters answered (the hold is over
-// here all the same).
+// Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold was over before, so that
+// others may have held the lock while this handle believed it did; a *QuorumError with ErrNoQuorum
+// if not enough masters answered (the hold is over here all the same).
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.none() {
 		return errNoLock

@@ -32,9 +32,8 @@ func TestMethodsOfNoLock(t *testing.T) {
 	}
 }
 
-// A lease that is over ends at no time to come, whatever ended it. One that ran out
-// unnoticed ended when it did: from then on counts the time to stop what was done
-// under it.
+// A lease that is over ends at no time to come, whatever ended it. One that ran out unnoticed ended
+// when it did: from then on counts the time to stop what was done under it.
 func TestUntilOfWhatIsOverIsOver(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -370,8 +369,8 @@ func TestRenewWithContextOfOthers(t *testing.T) {
 	})
 }
 
-// Two entries of one hold are renewed until their contexts end. The context of the first one ends, then
-// that of the second one: nobody asks for renewals any more.
+// Two entries of one hold are renewed until their contexts end. The context of the first one ends,
+// then that of the second one: nobody asks for renewals any more.
 func TestRenewalEndsWithTheContextsOfAllEntries(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -395,8 +394,8 @@ func TestRenewalEndsWithTheContextsOfAllEntries(t *testing.T) {
 	})
 }
 
-// The masters keep the longer ttl, so what is expected of them is the longer one
-// too: an extend after a re-entry with a short ttl finds no clock that jumped.
+// The masters keep the longer ttl, so what is expected of them is the longer one too: an extend
+// after a re-entry with a short ttl finds no clock that jumped.
 func TestShortReEntriesDisturbNoRenewal(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -524,8 +523,8 @@ func TestWithoutReentry(t *testing.T) {
 	})
 }
 
-// A hold outlives the context of its first caller. A re-entry whose own context lives on has a Context
-// until its Unlock, until that context ends, or until the hold is over.
+// A hold outlives the context of its first caller. A re-entry whose own context lives on has a
+// Context until its Unlock, until that context ends, or until the hold is over.
 func TestAReEntryOutlivesTheContextOfTheFirst(t *testing.T) {
 	t.Parallel()
 	for what, lock := range map[string]func(c *redlock.Client, ctx context.Context) (context.Context, func(context.Context) error, error){
@@ -592,8 +591,8 @@ func TestAReEntryOutlivesTheContextOfTheFirst(t *testing.T) {
 	}
 }
 
-// When one name of a set is lost, re-entries into the others end before any observer is told, which may
-// take its time.
+// When one name of a set is lost, re-entries into the others end before any observer is told, which
+// may take its time.
 func TestReEntriesIntoASetEndTogether(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -624,8 +623,8 @@ func TestReEntriesIntoASetEndTogether(t *testing.T) {
 	})
 }
 
-// callingBack is a context of the caller's own kind, which calls the caller's code when somebody waits for its end no
-// more: the package context uses its method AfterFunc. It does not end.
+// callingBack is a context of the caller's own kind, which calls the caller's code when somebody
+// waits for its end no more: the package context uses its method AfterFunc. It does not end.
 type callingBack struct {
 	context.Context
 	end     chan struct{}
@@ -660,7 +659,8 @@ func TestAContextThatAsksTheLock(t *testing.T) {
 	})
 }
 
-// A context enters the lock again that has the name, of the client that is asked, and is held; else the lock is had afresh.
+// A context enters the lock again that has the name, of the client that is asked, and is held; else
+// the lock is had afresh.
 func TestWhatAContextEntersAgain(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

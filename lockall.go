@@ -9,35 +9,33 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// LockAll locks 1 to 64 different names: all of them or none. As Lock does, it
-// tries again and again until it has them or ctx ends. When all are free it takes one
-// round trip. Each name has a token and a hold of its own, as with Lock. All names
-// together have one handle, one Context and one Unlock. If one name is lost, all are.
+// LockAll locks 1 to 64 different names: all of them or none. As Lock does, it tries again and
+// again until it has them or ctx ends. When all are free it takes one round trip. Each name has a
+// token and a hold of its own, as with Lock. All names together have one handle, one Context and
+// one Unlock. If one name is lost, all are.
 //
-// Sets that overlap, in whatever order their names are given, neither wait for each
-// other in a circle nor starve: after a few failures LockAll takes the names one after
-// the other in the order of their bytes, and holds those that it has while it waits for
-// the next. That order is kept only within one call. So take all names at once: callers
-// that hold some names, and call LockAll or Lock for more, can wait for each other in a
-// circle.
+// Sets that overlap, in whatever order their names are given, neither wait for each other in a
+// circle nor starve: after a few failures LockAll takes the names one after the other in the order
+// of their bytes, and holds those that it has while it waits for the next. That order is kept only
+// within one call. So take all names at once: callers that hold some names, and call LockAll or
+// Lock for more, can wait for each other in a circle.
 //
-// It returns an *OptionError, and asks no master, if a name is given twice, or if ctx
-// already carries the lock of one of the names: a set does not re-enter, so it would wait
-// for itself. (A Lock of one name re-enters the set: see Locks.Context.) WithMaxHold
-// counts from when all names are held; WithWait bounds the whole wait; WithSlots is
-// refused.
+// It returns an *OptionError, and asks no master, if a name is given twice, or if ctx already
+// carries the lock of one of the names: a set does not re-enter, so it would wait for itself. (A
+// Lock of one name re-enters the set: see Locks.Context.) WithMaxHold counts from when all names
+// are held; WithWait bounds the whole wait; WithSlots is refused.
 func (c *Client) LockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
 	return c.lockAll(ctx, names, opts, true)
 }
 
-// TryLockAll asks every master once for all names, and returns as TryLock does: with all
-// of them, or with the error for the first name that it could not get.
+// TryLockAll asks every master once for all names, and returns as TryLock does: with all of them,
+// or with the error for the first name that it could not get.
 func (c *Client) TryLockAll(ctx context.Context, names []string, opts ...LockOption) (*Locks, error) {
 	return c.lockAll(ctx, names, opts, false)
 }
 
-// DoAll is Do for several names: it runs work while holding all of them. The context
-// that work gets carries no token: tokens has one for each name.
+// DoAll is Do for several names: it runs work while holding all of them. The context that work gets
+// carries no token: tokens has one for each name.
 func (c *Client) DoAll(ctx context.Context, names []string, work func(ctx context.Context, tokens map[string]fence.Token) error, opts ...LockOption) (err error) {
 	if work == nil {
 		panic("redlock: nil work")
@@ -85,8 +83,8 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 	}, (*Locks).discard)
 }
 
-// inOrder returns the names in the order in which they are taken, the same for all
-// clients: that of their bytes.
+// inOrder returns the names in the order in which they are taken, the same for all clients: that of
+// their bytes.
 func inOrder(given []string) ([]string, error) {
 	if len(given) == 0 || len(given) > limits.MaxNames {
 		return nil, &OptionError{"number of names", len(given), fmt.Sprintf("must be 1 to %d", limits.MaxNames)}

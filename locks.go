@@ -15,12 +15,12 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// Locks is a handle on several names that are held together: see LockAll. Its methods
-// may be called from several goroutines. As with Lock, it is not safe to assume that
-// the names are held until Unlock.
+// Locks is a handle on several names that are held together: see LockAll. Its methods may be called
+// from several goroutines. As with Lock, it is not safe to assume that the names are held until
+// Unlock.
 //
-// A failed acquisition returns a nil *Locks. Its methods do nothing: they return an
-// error that is ErrNotAcquired, or the zero value.
+// A failed acquisition returns a nil *Locks. Its methods do nothing: they return an error that is
+// ErrNotAcquired, or the zero value.
 type Locks struct {
 	_      noCopy
 	client *Client
@@ -53,8 +53,8 @@ func (s *Locks) Names() []string {
 	return slices.Clone(s.names)
 }
 
-// Token returns the fencing token of the hold of name; 0 if that is none of the names.
-// Tokens of different names say nothing about each other.
+// Token returns the fencing token of the hold of name; 0 if that is none of the names. Tokens of
+// different names say nothing about each other.
 func (s *Locks) Token(name string) fence.Token {
 	if s.none() {
 		return 0
@@ -74,13 +74,12 @@ func (s *Locks) Tokens() map[string]fence.Token {
 	return tokens
 }
 
-// Context returns a context, derived from the one given to LockAll, that ends as soon as
-// the hold of one of the names can no longer be proved, as Lock.Context tells. The other
-// names are released then. It carries no token, because a guard could take it for that
-// of another name: use fence.WithToken and Token.
+// Context returns a context, derived from the one given to LockAll, that ends as soon as the hold
+// of one of the names can no longer be proved, as Lock.Context tells. The other names are released
+// then. It carries no token, because a guard could take it for that of another name: use
+// fence.WithToken and Token.
 //
-// A Lock or TryLock of one of the names with a context derived from this one re-enters
-// its hold.
+// A Lock or TryLock of one of the names with a context derived from this one re-enters its hold.
 func (s *Locks) Context() context.Context {
 	if s.none() {
 		return nil
@@ -88,8 +87,8 @@ func (s *Locks) Context() context.Context {
 	return s.set.Context()
 }
 
-// Until returns the earliest of the ends that Lock.Until would return for the names.
-// It is for people to read: use Valid to decide.
+// Until returns the earliest of the ends that Lock.Until would return for the names. It is for
+// people to read: use Valid to decide.
 func (s *Locks) Until() time.Time {
 	var first time.Time
 	for _, h := range s.holds() {
@@ -100,8 +99,7 @@ func (s *Locks) Until() time.Time {
 	return first
 }
 
-// Valid reads the clock and reports whether the holds of all names can be proved at this
-// moment.
+// Valid reads the clock and reports whether the holds of all names can be proved at this moment.
 func (s *Locks) Valid() bool {
 	if s.none() || s.set.Unlocked() || s.set.Over() != nil {
 		return false
@@ -117,8 +115,8 @@ func (s *Locks) holds() []*lease.Hold {
 	return s.set.Holds()
 }
 
-// Extend makes the lease of each name last at least ttl from now, as Lock.Extend does for
-// one. When it fails for some names, the leases of the others may be longer than they were.
+// Extend makes the lease of each name last at least ttl from now, as Lock.Extend does for one. When
+// it fails for some names, the leases of the others may be longer than they were.
 func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 	if s.none() {
 		return errNoLocks
@@ -158,13 +156,12 @@ func (s *Locks) Extend(ctx context.Context, ttl time.Duration) error {
 	}))
 }
 
-// Unlock leaves all names. It returns as Lock.Unlock does, when for each of them a quorum
-// of masters has freed it. Names that were re-entered stay held until those handles are
-// unlocked too.
+// Unlock leaves all names. It returns as Lock.Unlock does, when for each of them a quorum of
+// masters has freed it. Names that were re-entered stay held until those handles are unlocked too.
 //
-// Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold of one name was
-// over before, and so those of all; a *QuorumError with ErrNoQuorum for each name for
-// which not enough masters answered (its hold is over here all the same).
+// Errors: ErrReleased on a second call; ErrExpired or ErrLost if the hold of one name was over
+// before, and so those of all; a *QuorumError with ErrNoQuorum for each name for which not enough
+// masters answered (its hold is over here all the same).
 func (s *Locks) Unlock(ctx context.Context) error {
 	if s.none() {
 		return errNoLocks

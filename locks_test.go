@@ -182,8 +182,8 @@ func setReEntry(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// A set keeps the ticket of its first wait for all its names and attempts, so that nobody who came later is before it
-// in any line.
+// A set keeps the ticket of its first wait for all its names and attempts, so that nobody who came
+// later is before it in any line.
 func TestASetHasOneTicket(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -308,7 +308,8 @@ func TestASetIsToldBeforeItsObserver(t *testing.T) {
 	})
 }
 
-// What a set tells when its leases ran out, and no timer has fired yet; and when the masters cannot be told that it is over.
+// What a set tells when its leases ran out, and no timer has fired yet; and when the masters cannot
+// be told that it is over.
 func TestASetWhoseMastersAreAway(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -16,9 +16,9 @@ import (
 //	Debug   all else: what was acquired, renewed and released, attempts that failed, TryLocks
 //	        that were refused, batches without an answer
 //
-// The attributes are lock (the name), token, mode ("read" or "write"), took, error, master and
-// a few more. Each record has the context that the Observer gets, so that a handler finds
-// the trace in it.
+// The attributes are lock (the name), token, mode ("read" or "write"), took, error, master and a
+// few more. Each record has the context that the Observer gets, so that a handler finds the trace
+// in it.
 //
 // It panics if logger is nil.
 func LogObserver(logger *slog.Logger) Observer {

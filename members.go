@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/internal/membership"
 )
 
-// The members of a deployment are learned from the masters, whatever list of them the
-// client was given. What it goes by is a view: see internal/membership.
+// The members of a deployment are learned from the masters, whatever list of them the client was
+// given. What it goes by is a view: see internal/membership.
 
 // mayAsk makes sure that the members are known, and that the client's settings suit the deployment.
 func (c *Client) mayAsk(ctx context.Context, op, name string) error {
@@ -33,8 +33,8 @@ func (c *Client) settingsSuit(v *membership.View) error {
 	return nil
 }
 
-// suits reports what in the settings of the client, or of an acquisition, the deployment does not allow. It returns the ttl:
-// the default is made to fit.
+// suits reports what in the settings of the client, or of an acquisition, the deployment does not
+// allow. It returns the ttl: the default is made to fit.
 func (c *Client) suits(v *membership.View, o acquire.Options) (time.Duration, error) {
 	if err := c.settingsSuit(v); err != nil {
 		return 0, err

@@ -7,23 +7,24 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// An Observer has functions that a Client calls when something happens, for logs, metrics
-// and traces. Every field may be nil, and then costs nothing. The functions are called
-// synchronously, from any goroutine and from several at once: they must return soon and
-// must not call the Client or a Lock. Fields may be added to their arguments.
+// An Observer has functions that a Client calls when something happens, for logs, metrics and
+// traces. Every field may be nil, and then costs nothing. The functions are called synchronously,
+// from any goroutine and from several at once: they must return soon and must not call the Client
+// or a Lock. Fields may be added to their arguments.
 //
-// They must return: neither panic nor end their goroutine (runtime.Goexit, as t.FailNow does). If one does all the
-// same in the goroutine of a call, the call does not return to its caller either. What it had locked is given back,
-// and what it was to unlock is unlocked; but not all events are told, such as Finished. A Close gives back all holds,
-// and ends all goroutines and connections. A panic in one of the library's own goroutines, such as that which renews
-// or those in which a call waits for slots, ends the process, as a panic does. A Goexit there leaves the Client
-// without that goroutine.
+// They must return: neither panic nor end their goroutine (runtime.Goexit, as t.FailNow does). If
+// one does all the same in the goroutine of a call, the call does not return to its caller either.
+// What it had locked is given back, and what it was to unlock is unlocked; but not all events are
+// told, such as Finished. A Close gives back all holds, and ends all goroutines and connections. A
+// panic in one of the library's own goroutines, such as that which renews or those in which a call
+// waits for slots, ends the process, as a panic does. A Goexit there leaves the Client without that
+// goroutine.
 //
-// LogObserver makes one that logs, and Observers makes one of several. docs/OBSERVING.md tells
-// what to watch.
+// LogObserver makes one that logs, and Observers makes one of several. docs/OBSERVING.md tells what
+// to watch.
 type Observer struct {
-	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, also when Do,
-	// DoRead or DoAll makes it. Started is not called for bad input. It must return a context
+	// Started: a call of Lock, TryLock, RLock, TryRLock, LockAll or TryLockAll begins, also when
+	// Do, DoRead or DoAll makes it. Started is not called for bad input. It must return a context
 	// derived from ctx. The other functions get that context for the events of this call and of its
 	// holds. That context is not the parent of the holds' Context, and may have ended when the
 	// functions get it.
@@ -44,8 +45,8 @@ type Observer struct {
 	Renewed func(ctx context.Context, renewal Renewal)
 
 	// RenewalFailed: a round of extends brought no quorum, though the lock is not lost. The
-	// watchdog tries again after a twelfth of the ttl. The vote of a master that hangs is
-	// unknown only after the request timeout, so the report may come that late.
+	// watchdog tries again after a twelfth of the ttl. The vote of a master that hangs is unknown
+	// only after the request timeout, so the report may come that late.
 	RenewalFailed func(ctx context.Context, failure FailedRenewal)
 
 	// Ended: a hold is over. It is called once for each Acquired, and after it.
@@ -65,16 +66,17 @@ type Observer struct {
 	// operations of several callers, so there is no context.
 	MasterCalled func(call MasterCall)
 
-	// MasterDown: a master cannot be reached or may not vote, or refuses what writes for the state that
-	// it is in (OOM, MISCONF, NOREPLICAS, READONLY, BUSY); told once for every run of failures.
+	// MasterDown: a master cannot be reached or may not vote, or refuses what writes for the state
+	// that it is in (OOM, MISCONF, NOREPLICAS, READONLY, BUSY); told once for every run of
+	// failures.
 	MasterDown func(master MasterStatus)
 
 	// MasterUp: a master answered, for the first time or again. One that refused what writes has
 	// taken a write again; the client tries that once a second.
 	MasterUp func(master MasterStatus)
 
-	// NotAMember: a master may not vote in the deployment, and why: it is none of its
-	// members, is new or suspended, or lost its data. Told once for each reason.
+	// NotAMember: a master may not vote in the deployment, and why: it is none of its members, is
+	// new or suspended, or lost its data. Told once for each reason.
 	NotAMember func(master MasterStatus)
 
 	// VersionLearned: the client goes by this version of the table of members from now on.
@@ -182,8 +184,8 @@ type MemberTransition struct {
 	From, To string // "voting", "new" or "suspended", as in admin.MemberState; "": it was no member, or is none any more
 }
 
-// Observers returns an Observer that calls all of these, in their order. The context
-// that the Started of one returns is passed to the next.
+// Observers returns an Observer that calls all of these, in their order. The context that the
+// Started of one returns is passed to the next.
 func Observers(all ...Observer) Observer {
 	var both Observer
 	for _, o := range all {

@@ -575,8 +575,8 @@ func lockAndLeave(c *redlock.Client, random *rand.Rand) {
 	}
 }
 
-// logLines keeps what is logged, a line each, without the time and with names only of what
-// differs from run to run.
+// logLines keeps what is logged, a line each, without the time and with names only of what differs
+// from run to run.
 type logLines struct {
 	mu   sync.Mutex
 	text bytes.Buffer

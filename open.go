@@ -24,32 +24,28 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// New returns a Client that locks on the given masters: an odd number of Redis
-// servers that fail independently of each other, 5 as a rule. (An even number is
-// allowed, but its quorum is no better at surviving failures than that of one
-// less.) Primaries behind Sentinel are accepted; cluster and ring clients are
-// refused.
+// New returns a Client that locks on the given masters: an odd number of Redis servers that fail
+// independently of each other, 5 as a rule. (An even number is allowed, but its quorum is no better
+// at surviving failures than that of one less.) Primaries behind Sentinel are accepted; cluster and
+// ring clients are refused.
 //
-// The clients stay the caller's: Close does not close them, and nothing is sent on
-// them. New takes from their options how each server is reached (address, TLS, user,
-// database, OnConnect and such), and makes connections of its own: one to each
-// master, or up to 8 if the master is half a millisecond or more away; one for
-// notices while somebody waits; and a few to learn who votes. So the clients'
-// pools, retries and hooks have no effect here: a request has WithRequestTimeout,
-// and one that is lost is an unknown vote. A master may get a request twice, also by
-// what lies on the way: that changes nothing (docs/PROTOCOL.md). go-redis logs
-// nothing about a master that is down: Observer.MasterDown tells.
+// The clients stay the caller's: Close does not close them, and nothing is sent on them. New takes
+// from their options how each server is reached (address, TLS, user, database, OnConnect and such),
+// and makes connections of its own: one to each master, or up to 8 if the master is half a
+// millisecond or more away; one for notices while somebody waits; and a few to learn who votes. So
+// the clients' pools, retries and hooks have no effect here: a request has WithRequestTimeout, and
+// one that is lost is an unknown vote. A master may get a request twice, also by what lies on the
+// way: that changes nothing (docs/PROTOCOL.md). go-redis logs nothing about a master that is down:
+// Observer.MasterDown tells.
 //
-// If a client was made by redis.NewFailoverClient, New uses the client's own pool
-// instead, because go-redis closes that pool's connections when Sentinel names
-// another primary. New uses at most half of the pool, but at least 2 connections,
-// and no retries. When go-redis cannot connect for such a client, it tries again,
-// and logs.
+// If a client was made by redis.NewFailoverClient, New uses the client's own pool instead, because
+// go-redis closes that pool's connections when Sentinel names another primary. New uses at most
+// half of the pool, but at least 2 connections, and no retries. When go-redis cannot connect for
+// such a client, it tries again, and logs.
 //
-// New does not connect: a master that is down, or is refused because it is a
-// replica, the same server as another, or may evict keys, shows in the votes of
-// the first call. Only addresses that cannot be of two servers, such as
-// 127.0.0.1:6379 and localhost:6379, are bad input.
+// New does not connect: a master that is down, or is refused because it is a replica, the same
+// server as another, or may evict keys, shows in the votes of the first call. Only addresses that
+// cannot be of two servers, such as 127.0.0.1:6379 and localhost:6379, are bad input.
 //
 // Errors: one *OptionError for each bad input, joined; all are ErrBadOption.
 func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
@@ -65,17 +61,16 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 }
 
 // Open is New for URLs: redis://user:password@host:port/db, rediss:// for TLS,
-// unix:///path/to/socket. Special characters in a password must be percent-encoded.
-// If a URL is refused, the error shows nothing of it.
+// unix:///path/to/socket. Special characters in a password must be percent-encoded. If a URL is
+// refused, the error shows nothing of it.
 //
-// Three parameters of rediss:// name files in PEM form, which are read once, here: tls_ca, with
-// the certificates to trust instead of the system's; tls_cert and tls_key, the certificate and
-// the key by which the client shows who it is.
+// Three parameters of rediss:// name files in PEM form, which are read once, here: tls_ca, with the
+// certificates to trust instead of the system's; tls_cert and tls_key, the certificate and the key
+// by which the client shows who it is.
 //
-// The other parameters are those of redis.ParseURL. Those that say how to reach the
-// server are used: db, client_name, skip_verify, and dial_timeout, whose default is
-// the request timeout. Those about pools, retries, other timeouts and the protocol
-// have no effect.
+// The other parameters are those of redis.ParseURL. Those that say how to reach the server are
+// used: db, client_name, skip_verify, and dial_timeout, whose default is the request timeout. Those
+// about pools, retries, other timeouts and the protocol have no effect.
 func Open(urls []string, opts ...Option) (*Client, error) {
 	cfg, err := newConfig(opts)
 	errs := []error{err}
@@ -104,9 +99,9 @@ func badURL(field string, err error) error {
 	return &OptionError{field, "(not shown, because it may hold a password)", err.Error()}
 }
 
-// endpointOf returns one for the server of a client that the caller brought. Only
-// clients of a single server can lend one connection of their pool, which is what
-// tells them from cluster and ring clients without naming their types.
+// endpointOf returns one for the server of a client that the caller brought. Only clients of a
+// single server can lend one connection of their pool, which is what tells them from cluster and
+// ring clients without naming their types.
 func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (master.Endpoint, error) {
 	if c == nil || reflect.ValueOf(c).Kind() == reflect.Pointer && reflect.ValueOf(c).IsNil() {
 		return master.Endpoint{}, &OptionError{field, nil, "must not be nil"}
@@ -133,12 +128,12 @@ func endpointOf(field string, c redis.UniversalClient, timeout time.Duration) (m
 // minPool is how many connections a pool that is shared must have.
 const minPool = 2
 
-// sentinelAddr is what go-redis gives every failover client for an address; that
-// two of them are one server is found out when they connect.
+// sentinelAddr is what go-redis gives every failover client for an address; that two of them are
+// one server is found out when they connect.
 const sentinelAddr = "FailoverClient"
 
-// newClient makes a Client of the endpoints of its masters, or reports errs, which are
-// the faults that were found, and its own.
+// newClient makes a Client of the endpoints of its masters, or reports errs, which are the faults
+// that were found, and its own.
 func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, error) {
 	if len(endpoints) == 0 || len(endpoints) > quorum.MaxMasters {
 		errs = slices.Insert(errs, 0, error(&OptionError{"number of masters", len(endpoints), fmt.Sprintf("must be 1 to %d, 5 as a rule", quorum.MaxMasters)}))

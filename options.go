@@ -7,8 +7,8 @@ import (
 // Option is a setting of a Client, given to New or Open.
 type Option interface{ applyClient(*config) }
 
-// LockOption is a setting of one acquisition, given to TryLock, Lock or Do.
-// Given to New or Open, it is the default for all acquisitions of that client.
+// LockOption is a setting of one acquisition, given to TryLock, Lock or Do. Given to New or Open,
+// it is the default for all acquisitions of that client.
 type LockOption interface {
 	Option
 	applyLock(*lockConfig)
@@ -23,81 +23,79 @@ type lockOption func(*lockConfig)
 func (o lockOption) applyClient(c *config)   { o(&c.lock) }
 func (o lockOption) applyLock(l *lockConfig) { o(l) }
 
-// WithoutWatchdog makes a fixed lease: nothing renews it, it ends after its ttl
-// or the last Extend. By default a watchdog renews every lease at a third of its ttl for as long as it is held.
+// WithoutWatchdog makes a fixed lease: nothing renews it, it ends after its ttl or the last Extend.
+// By default a watchdog renews every lease at a third of its ttl for as long as it is held.
 func WithoutWatchdog() LockOption {
 	return lockOption(func(l *lockConfig) { l.Watchdog = false })
 }
 
-// WithContextRenewal makes the watchdog renew the lease only as long as the context that was
-// given to Lock has not ended. Use it in request handlers: otherwise a handler that
-// returns without Unlock blocks the name for as long as the process lives.
+// WithContextRenewal makes the watchdog renew the lease only as long as the context that was given
+// to Lock has not ended. Use it in request handlers: otherwise a handler that returns without
+// Unlock blocks the name for as long as the process lives.
 //
 // When that context ends, Lock.Context ends with its cause, as always, and no further renewal
 // begins. Unless it is unlocked before, the hold is over at the end of the lease (Until), with
 // ErrExpired, and the masters free the name within the ttl plus lock delay. An Unlock before that
-// frees the name at once; an Unlock after it returns ErrExpired. Extend makes the lease longer once.
+// frees the name at once; an Unlock after it returns ErrExpired. Extend makes the lease longer
+// once.
 //
-// The watchdog renews a hold as long as at least one of its handles that are not unlocked wants that.
-// So each entry counts by itself: a re-entry without the option, or with a context that lives on
-// (context.WithoutCancel), keeps the renewal going. Given to LockAll, the option counts for all names.
-// It changes nothing for a lease WithoutWatchdog.
+// The watchdog renews a hold as long as at least one of its handles that are not unlocked wants
+// that. So each entry counts by itself: a re-entry without the option, or with a context that lives
+// on (context.WithoutCancel), keeps the renewal going. Given to LockAll, the option counts for all
+// names. It changes nothing for a lease WithoutWatchdog.
 //
 // With a context that never ends, the renewal never ends: see WithMaxHold.
 func WithContextRenewal() LockOption {
 	return lockOption(func(l *lockConfig) { l.WithCtx = true })
 }
 
-// WithMaxHold bounds how long a hold may last, renewals and re-entries included:
-// at the bound the hold's context ends with ErrExpired, and the masters free the
-// lock by themselves within the ttl. Default: no bound, so that a holder that
-// forgets Unlock keeps the lock for as long as its process lives.
+// WithMaxHold bounds how long a hold may last, renewals and re-entries included: at the bound the
+// hold's context ends with ErrExpired, and the masters free the lock by themselves within the ttl.
+// Default: no bound, so that a holder that forgets Unlock keeps the lock for as long as its process
+// lives.
 func WithMaxHold(d time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.MaxHold, l.maxHoldGiven = d, true })
 }
 
-// WithLockDelay makes the masters keep the lock for d longer than its holder
-// believes in it, truncated to milliseconds. So a holder that lost the lock has
-// time to stop its work before anyone else gets the lock. Unlock frees at once all
-// the same. Default 0. Consul calls it lock-delay.
+// WithLockDelay makes the masters keep the lock for d longer than its holder believes in it,
+// truncated to milliseconds. So a holder that lost the lock has time to stop its work before anyone
+// else gets the lock. Unlock frees at once all the same. Default 0. Consul calls it lock-delay.
 func WithLockDelay(d time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.Delay = d })
 }
 
-// WithWait bounds how long Lock and Do wait for the lock. Unlike a deadline of ctx,
-// it does not end the lock's Context later. When the time is over, the error says so,
-// and why the last attempt failed; errors.Is finds context.DeadlineExceeded, as for a
-// deadline of ctx, though no context has ended. An attempt that is then under way is
-// not cut short: it may take up to the request timeout. With d at or below 0, Lock and
-// Do make one attempt, as TryLock does, which never waits. Default: until the
-// context ends.
+// WithWait bounds how long Lock and Do wait for the lock. Unlike a deadline of ctx, it does not end
+// the lock's Context later. When the time is over, the error says so, and why the last attempt
+// failed; errors.Is finds context.DeadlineExceeded, as for a deadline of ctx, though no context has
+// ended. An attempt that is then under way is not cut short: it may take up to the request timeout.
+// With d at or below 0, Lock and Do make one attempt, as TryLock does, which never waits. Default:
+// until the context ends.
 func WithWait(d time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.Wait = max(d, 0) })
 }
 
-// WithFair makes Lock and Do serve the clients that wait strictly in the order of
-// their tickets, as long as a quorum of masters can be reached: without it one
-// client may serve several of its own callers in a row, for at most 10 ms.
+// WithFair makes Lock and Do serve the clients that wait strictly in the order of their tickets, as
+// long as a quorum of masters can be reached: without it one client may serve several of its own
+// callers in a row, for at most 10 ms.
 //
-// Every client that waits has a ticket. A ticket is the median of the times of a
-// quorum of masters, so it depends on no client's clock and on no single master's.
-// (With three masters, that is true once all of them have answered this client.
-// With one or two masters, it depends on each master's clock.) Callers of one
-// client are served in the order in which they called, and the first of them holds
-// the client's ticket. A waiter whose connection is gone is passed over at once. A
-// waiter that is called and does not come is passed over within 1.2 s; if it lives,
-// it keeps its ticket.
+// Every client that waits has a ticket. A ticket is the median of the times of a quorum of masters,
+// so it depends on no client's clock and on no single master's. (With three masters, that is true
+// once all of them have answered this client. With one or two masters, it depends on each master's
+// clock.) Callers of one client are served in the order in which they called, and the first of them
+// holds the client's ticket. A waiter whose connection is gone is passed over at once. A waiter
+// that is called and does not come is passed over within 1.2 s; if it lives, it keeps its ticket.
 //
-// Not promised: an order against callers without WithFair; any order between
-// tickets taken within the time that a message takes to the masters; a turn for a
-// client that cannot subscribe to a quorum of masters while others can.
+// Not promised: an order against callers without WithFair; any order between tickets taken within
+// the time that a message takes to the masters; a turn for a client that cannot subscribe to a
+// quorum of masters while others can.
 func WithFair() LockOption {
 	return lockOption(func(l *lockConfig) { l.Fair = true })
 }
 
-// WithWaitForSetup makes Lock, RLock, LockAll and Do wait also for what somebody has to set up first.
-// Give it to programs that start before their masters are founded. By default these calls return at once,
-// with ErrNeedsSetup beside the attempt's error, when time alone will not bring the lock. That is so
+// WithWaitForSetup makes Lock, RLock, LockAll and Do wait also for what somebody has to set up
+// first. Give it to programs that start before their masters are founded. By default these calls
+// return at once, with ErrNeedsSetup beside the attempt's error, when time alone will not bring the
+// lock. That is so
 //   - when the masters belong to no deployment, or a majority of its members lost its data
 //     (ErrNeedsInit);
 //   - when so many masters refuse the client's password or rights (NOAUTH, WRONGPASS, ErrDenied),
@@ -109,45 +107,43 @@ func WithFair() LockOption {
 // They always wait for what may pass by itself: a lock that is held; masters that are down, slow,
 // full, replicas at the moment, or new, suspended or coming back as members.
 //
-// If several callers of one Client wait for one name, each of them gets the error only when it
-// is its turn to ask the masters.
+// If several callers of one Client wait for one name, each of them gets the error only when it is
+// its turn to ask the masters.
 func WithWaitForSetup() LockOption {
 	return lockOption(func(l *lockConfig) { l.WaitForSetup = true })
 }
 
-// WithoutReentry forbids re-entry: a Lock, TryLock or Do of the name, with a context derived from the
-// hold's, is refused at once, with ErrReentry. (With a mutex, the caller would wait for itself.) It
-// is enough that either the hold or the new call has the option. Use it where entering twice is a
-// mistake: for example, a callee uses the same lock name by chance, and does not expect that its
-// caller is in the middle of something. Default: such a call re-enters the lock.
+// WithoutReentry forbids re-entry: a Lock, TryLock or Do of the name, with a context derived from
+// the hold's, is refused at once, with ErrReentry. (With a mutex, the caller would wait for
+// itself.) It is enough that either the hold or the new call has the option. Use it where entering
+// twice is a mistake: for example, a callee uses the same lock name by chance, and does not expect
+// that its caller is in the middle of something. Default: such a call re-enters the lock.
 //
 // A call whose context carries no lock of the name waits as always, also in the same goroutine.
 func WithoutReentry() LockOption {
 	return lockOption(func(l *lockConfig) { l.NoReentry = true })
 }
 
-// WithRequestTimeout sets how long one master may take over one request; after
-// that its vote is unknown. Default 500 ms; at least 1 ms and
-// below every ttl.
+// WithRequestTimeout sets how long one master may take over one request; after that its vote is
+// unknown. Default 500 ms; at least 1 ms and below every ttl.
 func WithRequestTimeout(d time.Duration) Option {
 	return clientOption(func(c *config) { c.requestTimeout = d })
 }
 
-// WithPrefix sets what every key begins with, followed by a colon. All clients
-// that contend for the same locks must give the same. Default "redlock";
-// neither empty nor with a brace in it.
+// WithPrefix sets what every key begins with, followed by a colon. All clients that contend for the
+// same locks must give the same. Default "redlock"; neither empty nor with a brace in it.
 func WithPrefix(prefix string) Option {
 	return clientOption(func(c *config) { c.prefix = prefix })
 }
 
-// WithName sets what admin.Inspect calls this client, beside its host and process: the name of
-// the program, or an address at which it can be reached. Default none; at most 256 bytes. See SetName.
+// WithName sets what admin.Inspect calls this client, beside its host and process: the name of the
+// program, or an address at which it can be reached. Default none; at most 256 bytes. See SetName.
 func WithName(name string) Option {
 	return clientOption(func(c *config) { c.name = name })
 }
 
-// WithObserver sets the functions that the client calls when something happens; see
-// Observer. If it is given twice, the last one counts: use Observers to combine several.
+// WithObserver sets the functions that the client calls when something happens; see Observer. If it
+// is given twice, the last one counts: use Observers to combine several.
 func WithObserver(o Observer) Option {
 	return clientOption(func(c *config) { c.observer = o })
 }

@@ -24,7 +24,8 @@ type plantedBug struct {
 	of     string // the package of that test
 }
 
-// plantedSeeds is how many are played for a bug before it counts as not found. Most are found by the first two.
+// plantedSeeds is how many are played for a bug before it counts as not found. Most are found by
+// the first two.
 const plantedSeeds = 120
 
 // usual is the setup of all of them. What a bug says after it takes its place.
@@ -50,22 +51,26 @@ var plantedBugs = []plantedBug{
 	{name: "new_votes", rule: "exclusion", length: 28, setup: "names=1", faults: replaced},
 	{name: "any_version", rule: "exclusion", length: 40,
 		faults: "0s partition(c0+c1,m3+m4,both,34s); 0s partition(c2+c3,m0,both,34s); 2s freeze(m0,5s); 2.5s replace(m0,m5,0s,25s)"},
-	// c0 has its lock on m0 and m2, and c1 wants it on m0 and m1. m2 does not hear that it is replaced, and c0 only when m2
-	// has renewed its lock once more: the vote of m0 at the new version and that of m2 at the old one are no quorum.
+	// c0 has its lock on m0 and m2, and c1 wants it on m0 and m1. m2 does not hear that it is
+	// replaced, and c0 only when m2 has renewed its lock once more: the vote of m0 at the new
+	// version and that of m2 at the old one are no quorum.
 	{name: "mixed_versions", rule: "exclusion", length: 5, setup: "founders=3 clients=2 workers=1 names=1 ttl=10s max-ttl=10s request=1s",
 		faults: "0s partition(c0,m1,both,60s); 0s partition(c1,m2,both,60s); 20s freeze(m2,3s); 20s partition(c0,m0,both,5s); 20.1s replace(m2,m3,0s,60s)"},
 	// The scenario twice of the runs with real masters.
 	{name: "no_sync", rule: "tokens", length: 28, setup: "clients=1",
 		faults: "0s partition(*,m3+m4,both,7200ms); 500ms replace(m0,m5,0s,0s); 7s replace(m0,m5,0s,20s); 7.2s partition(*,m1+m2,both,20s)"},
-	// An operator is killed when the new member has its counters, and before it is a member; meanwhile the others grant.
+	// An operator is killed when the new member has its counters, and before it is a member;
+	// meanwhile the others grant.
 	{name: "early_sync", rule: "tokens", length: 16, setup: "latency=8ms names=6",
 		faults: "0s kill-client(c2+c3,4s); 0s partition(c0+c1,m3+m4+m5,both,60s); 0s partition(c2+c3,m1+m2,both,60s); 1s replace(m0,m5,130ms,60s)"},
-	// Of the four masters of seven that c0, c1 and c2 lock on, two are removed, and c3 locks on the other three of five.
+	// Of the four masters of seven that c0, c1 and c2 lock on, two are removed, and c3 locks on the
+	// other three of five.
 	{name: "removal_alone", rule: "tokens", length: 24, setup: "names=1",
 		faults: "0s kill-client(c3,9s); 0s partition(c0+c1+c2,m4+m5+m6,both,60s); 0s partition(c3,m1+m2+m3,both,60s); " +
 			"100ms add(m5,0s,60s); 2s add(m6,0s,60s); 5s remove(m0,0s,60s); 7.5s remove(m1,0s,60s)"},
-	// Both spares are members twice. The second time one has its counters when the other joins, and one change makes both voting.
-	// The tokens of before are known to two members that c3, which names both spares, does not reach then.
+	// Both spares are members twice. The second time one has its counters when the other joins, and
+	// one change makes both voting. The tokens of before are known to two members that c3, which
+	// names both spares, does not reach then.
 	{name: "one_too_many", rule: "tokens", length: 40,
 		faults: "0s kill-client(c0+c1+c2,60s); 0s partition(*,m3+m4,both,13s); 500ms replace(m0,m5,0s,0s); 4s replace(m1,m6,0s,0s); " +
 			"12s replace(m0,m5,0s,30s); 12.4s replace(m1,m6,0s,30s); 13s partition(*,m2+m5,both,30s)"},
@@ -77,14 +82,15 @@ var plantedBugs = []plantedBug{
 	{name: "renews_others", rule: "lost", length: 30, setup: "names=1 reads=80", faults: "1s script-flush(m0)"},
 	{name: "set_renews_first", rule: "lost", length: 20, setup: "sets=40 workers=2", faults: "1s script-flush(m0)"},
 	{name: "set_unordered", rule: "starvation", length: 400, setup: "sets=100 clients=3 workers=2", faults: "1s script-flush(m0)"},
-	// Somebody tries one name of a set while masters have it for the set, which is refused for another name.
+	// Somebody tries one name of a set while masters have it for the set, which is refused for
+	// another name.
 	{name: "set_half", rule: "leftover", length: 100, setup: "sets=50 workers=12 names=40 latency=3ms request=60ms", faults: "1s script-flush(m0)"},
 	{name: "force_keeps_token", rule: "forced", length: 20},
-	// m3 and m4 are down while an operator takes the lock, and have it when they are up again. c0, which does not hear m2 by
-	// then, renews there, and repairs m0 and m1.
+	// m3 and m4 are down while an operator takes the lock, and have it when they are up again. c0,
+	// which does not hear m2 by then, renews there, and repairs m0 and m1.
 	{name: "forced_renews", rule: "forced", length: 30, setup: "clients=1 workers=1 names=1 ttl=10s max-ttl=20s request=500ms", faults: forcedOff},
-	// m0 and m1 come back with the counters that were written there, and lose their votes again when a lock is asked for. While m2 does
-	// not answer either, there is no quorum.
+	// m0 and m1 come back with the counters that were written there, and lose their votes again
+	// when a lock is asked for. While m2 does not answer either, there is no quorum.
 	{name: "beyond_range", rule: "leftover", length: 20, faults: "1s spoil(m0+m1,above); 6s freeze(m2,4s)"},
 }
 
@@ -118,9 +124,9 @@ func every(n int, fault string) string {
 	return strings.Join(all, "; ")
 }
 
-// TestPlantedBugs plays simulations with each bug built in, which must find it. The honest library must pass the same
-// schedule: it asks nothing of the library that this does not keep. It is not parallel: it takes all cores, and would be
-// beside tests that watch the clock.
+// TestPlantedBugs plays simulations with each bug built in, which must find it. The honest library
+// must pass the same schedule: it asks nothing of the library that this does not keep. It is not
+// parallel: it takes all cores, and would be beside tests that watch the clock.
 func TestPlantedBugs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: a simulation for each bug that is planted in the library")
@@ -165,7 +171,8 @@ func TestPlantedBugs(t *testing.T) {
 	}
 }
 
-// simulate runs TestSimulation of a test binary with two seeds, one for each core of a small machine.
+// simulate runs TestSimulation of a test binary with two seeds, one for each core of a small
+// machine.
 func (b plantedBug) simulate(t *testing.T, binary string, seed int, env ...string) (said string, err error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, "-test.run=TestSimulation$", fmt.Sprint("-sim.seed=", seed), "-sim.seeds=2",

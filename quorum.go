@@ -13,8 +13,7 @@ import (
 // Answer is what one master said to one question.
 type Answer uint8
 
-// The answers. No answer is Unknown, not a no: the master may have done what
-// it was asked.
+// The answers. No answer is Unknown, not a no: the master may have done what it was asked.
 const (
 	Unknown = Answer(script.Unknown) // no answer: it may have been done or not
 	Granted = Answer(script.Granted) // yes
@@ -47,8 +46,8 @@ func (v Vote) String() string {
 	return fmt.Sprintf("%s %v", v.Master, v.Answer)
 }
 
-// QuorumError tells why masters did not agree to something. errors.Is finds
-// Reason, the masters' own errors and, for an acquisition, ErrNotAcquired.
+// QuorumError tells why masters did not agree to something. errors.Is finds Reason, the masters'
+// own errors and, for an acquisition, ErrNotAcquired.
 type QuorumError struct {
 	Op     string // "acquire", "re-enter", "extend", "downgrade", "release", "force unlock", "verify", "inspect", "list the names", "learn the members" or "be ready"
 	Name   string // of the lock; "" if it is about none
@@ -56,16 +55,14 @@ type QuorumError struct {
 	Need   int    // masters that had to agree
 	Votes  []Vote // one for each master, in the order in which the masters were given; empty if none was asked
 
-	// Lacks has the addresses of the members that are not among the client's
-	// masters.
+	// Lacks has the addresses of the members that are not among the client's masters.
 	Lacks []string
 
 	// The caller left: the votes decide nothing, and are for people to read.
 	undecided bool
 
-	// FreeIn is set when others hold the name: the shortest time until a quorum of
-	// masters can be free, if nobody releases or renews the name before then. Zero:
-	// not known.
+	// FreeIn is set when others hold the name: the shortest time until a quorum of masters can be
+	// free, if nobody releases or renews the name before then. Zero: not known.
 	FreeIn time.Duration
 }
 
@@ -100,8 +97,8 @@ func (e *QuorumError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the reason, ErrNotAcquired for an acquisition, and the
-// masters' errors if they are why.
+// Unwrap returns the reason, ErrNotAcquired for an acquisition, and the masters' errors if they are
+// why.
 func (e *QuorumError) Unwrap() []error {
 	errs := []error{e.Reason}
 	if e.Op == ask.OpAcquire || e.Op == ask.OpReenter {

@@ -6,24 +6,23 @@ import (
 	"github.com/redlock-go/redlock/internal/ask"
 )
 
-// A lock is held by one writer, or by any number of readers. A reader's hold is a hold like
-// any other: it has its own owner, a quorum of masters, a lease and a watchdog. That quorum
-// shares a master with every quorum of a writer, and the shared master grants the lock to
-// only one of the two.
+// A lock is held by one writer, or by any number of readers. A reader's hold is a hold like any
+// other: it has its own owner, a quorum of masters, a lease and a watchdog. That quorum shares a
+// master with every quorum of a writer, and the shared master grants the lock to only one of the
+// two.
 
-// TryRLock is TryLock for reading: any number of readers may hold a name, as long as nobody
-// holds it for writing. Lock, TryLock and Do of the same name are for writing.
+// TryRLock is TryLock for reading: any number of readers may hold a name, as long as nobody holds
+// it for writing. Lock, TryLock and Do of the same name are for writing.
 //
-// TryRLock is also refused when a writer waits for the name: otherwise readers that come one
-// after the other could keep the writer out for ever.
+// TryRLock is also refused when a writer waits for the name: otherwise readers that come one after
+// the other could keep the writer out for ever.
 //
-// With a ctx derived from the Context of a lock of the same name, it re-enters that lock,
-// even if others wait. A hold for writing stays one until its last Unlock, or Downgrade. But
-// a TryLock or Lock under a lock that is held for reading is refused at once, with
-// ErrUpgrade.
+// With a ctx derived from the Context of a lock of the same name, it re-enters that lock, even if
+// others wait. A hold for writing stays one until its last Unlock, or Downgrade. But a TryLock or
+// Lock under a lock that is held for reading is refused at once, with ErrUpgrade.
 //
-// A lock that is held for reading has no token (Token, fence.FromContext): a guard refuses
-// its holder's writes. LastToken tells of the last writer.
+// A lock that is held for reading has no token (Token, fence.FromContext): a guard refuses its
+// holder's writes. LastToken tells of the last writer.
 func (c *Client) TryRLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{reads: true})
 }
@@ -36,8 +35,8 @@ func (c *Client) RLock(ctx context.Context, name string, opts ...LockOption) (*L
 	return c.lock(ctx, name, opts, mode{reads: true, waits: true})
 }
 
-// DoRead is Do for reading: it runs work while holding the lock as RLock does. There is no
-// token: work must not write.
+// DoRead is Do for reading: it runs work while holding the lock as RLock does. There is no token:
+// work must not write.
 func (c *Client) DoRead(ctx context.Context, name string, work func(ctx context.Context) error, opts ...LockOption) (err error) {
 	if work == nil {
 		panic("redlock: nil work")
@@ -72,9 +71,9 @@ func (l *lockConfig) read() error {
 //
 // Errors: ErrWriters if there is one, and then nothing has changed; ErrReleased, ErrExpired or
 // ErrLost if the hold is over; else a *QuorumError with ErrNoQuorum, or ctx's error and cause.
-// After these two errors the hold is for reading all the same. But masters may keep other
-// readers out until a renewal reaches them, or until Downgrade is called again. On a hold that
-// is already for reading, Downgrade only asks the masters again.
+// After these two errors the hold is for reading all the same. But masters may keep other readers
+// out until a renewal reaches them, or until Downgrade is called again. On a hold that is already
+// for reading, Downgrade only asks the masters again.
 func (l *Lock) Downgrade(ctx context.Context) error {
 	if l.none() {
 		return errNoLock

@@ -102,8 +102,8 @@ func manyReadersOrOneWriter(t *testing.T, d *harness.Deployment) {
 	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "00000" })
 }
 
-// A reader that is gone keeps writers out for its ttl at most, and an other's renewals and
-// Unlock touch only that one's time.
+// A reader that is gone keeps writers out for its ttl at most, and an other's renewals and Unlock
+// touch only that one's time.
 func readersExpireAlone(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	start := time.Now()
@@ -342,7 +342,8 @@ func downgradeKeepsWritersOut(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, harness.Have(t, writer).Unlock(context.Background()))
 }
 
-// The client's own readers that wait get in with the downgrade, and a writer of its own when all have left.
+// The client's own readers that wait get in with the downgrade, and a writer of its own when all
+// have left.
 func downgradeLetsOwnReadersIn(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	lock := harness.MustTry(t, c, "job")
@@ -420,8 +421,8 @@ func upgradeIsRefused(t *testing.T, d *harness.Deployment) {
 	harness.UnlockAll(t, harness.MustTry(t, c, "job"))
 }
 
-// Write in write, read in write, read in read; each while a writer waits, behind whom a new
-// reader would have to stand.
+// Write in write, read in write, read in read; each while a writer waits, behind whom a new reader
+// would have to stand.
 func reEntryOfReadersAndWriters(t *testing.T, d *harness.Deployment) {
 	a, rival := d.Reached(), d.Reached()
 	for _, readFirst := range []bool{false, true} {
@@ -889,7 +890,8 @@ func anUnlockedReaderIsNotRenewed(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// A release wakes the writer that waits, and not the end of the lease: of several, one after the other.
+// A release wakes the writer that waits, and not the end of the lease: of several, one after the
+// other.
 func aReleaseWakesTheWriters(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Reached()
 	start := time.Now()

@@ -10,27 +10,28 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Ready reports whether the client can get locks now: the members are known, the client's
-// settings suit the deployment, and a quorum of voting masters answers. It takes at most
-// the request timeout. It takes no lock, writes nothing on the masters, and runs on the
-// connections that locks use.
+// Ready reports whether the client can get locks now: the members are known, the client's settings
+// suit the deployment, and a quorum of voting masters answers. It takes at most the request
+// timeout. It takes no lock, writes nothing on the masters, and runs on the connections that locks
+// use.
 //
-// It is for a readiness probe and for the start of a program: send no work that needs a lock
-// to a process that is not ready. Do not use it
+// It is for a readiness probe and for the start of a program: send no work that needs a lock to a
+// process that is not ready. Do not use it
 //   - for a liveness probe: a restart of this process brings no master back, and ends
 //     its holds;
 //   - before each Lock: Lock asks the masters itself, and the answer of Ready is out of
 //     date by then;
 //   - to keep away work that needs no lock: when the masters are down, no process is ready.
 //
-// Ready knows that a master refuses what writes (it is out of memory, for example) when the client has
-// met that: with a lock, or when it told the master who it is, which it does when a master comes up. It notices a right that the user lacks, because the client asks each master for
-// that when it connects. A right that is taken away later shows when something needs it.
+// Ready knows that a master refuses what writes (it is out of memory, for example) when the client
+// has met that: with a lock, or when it told the master who it is, which it does when a master
+// comes up. It notices a right that the user lacks, because the client asks each master for that
+// when it connects. A right that is taken away later shows when something needs it.
 //
-// Errors: a *QuorumError that tells for each master what is wrong with it, joined with
-// ErrNeedsInit if no deployment was founded or a majority of its members lost its data, and
-// with ErrDenied if the user lacks a right on a master; a *OptionError for a setting that the
-// deployment does not allow; ctx's error and cause; ErrClosed.
+// Errors: a *QuorumError that tells for each master what is wrong with it, joined with ErrNeedsInit
+// if no deployment was founded or a majority of its members lost its data, and with ErrDenied if
+// the user lacks a right on a master; a *OptionError for a setting that the deployment does not
+// allow; ctx's error and cause; ErrClosed.
 func (c *Client) Ready(ctx context.Context) error {
 	c.check(ctx)
 	if err := c.enter(ctx); err != nil {
@@ -53,8 +54,8 @@ func (c *Client) Ready(ctx context.Context) error {
 // noName is the name of no lock, for a question that is about none.
 const noName = ""
 
-// answers asks all masters for something that only voting masters do, and returns why no
-// quorum did it.
+// answers asks all masters for something that only voting masters do, and returns why no quorum did
+// it.
 func (c *Client) answers(ctx context.Context, v *membership.View, deadline clock.Instant) error {
 	lock := script.KeysOf(c.prefix, noName, "").Lock
 	question := script.Verify.Call([]*string{&lock}, uint64(0))

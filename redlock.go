@@ -16,9 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// Client locks names on a quorum of independent Redis masters. Make one with
-// New or Open, share it between goroutines, and Close it.
-// A name has 1 to 1024 bytes.
+// Client locks names on a quorum of independent Redis masters. Make one with New or Open, share it
+// between goroutines, and Close it. A name has 1 to 1024 bytes.
 type Client struct {
 	config
 	masters []*master.Master
@@ -38,44 +37,41 @@ type Client struct {
 	announcer *announce.Announcer
 }
 
-// TryLock asks every master once for the lock and returns as soon as the answer
-// is certain: with the lock held, or with an error that wraps ErrNotAcquired and
-// one of ErrHeld, ErrNoQuorum and ErrTooSlow (a *QuorumError). It takes at most
-// the request timeout, also when it finds that the members have changed.
-// If ctx ends first, the error is ctx's error and cause instead, and TryLock
-// gives back in the background what the masters had granted. Bad input is an
-// *OptionError and not an ErrNotAcquired, because trying again would not help.
+// TryLock asks every master once for the lock and returns as soon as the answer is certain: with
+// the lock held, or with an error that wraps ErrNotAcquired and one of ErrHeld, ErrNoQuorum and
+// ErrTooSlow (a *QuorumError). It takes at most the request timeout, also when it finds that the
+// members have changed. If ctx ends first, the error is ctx's error and cause instead, and TryLock
+// gives back in the background what the masters had granted. Bad input is an *OptionError and not
+// an ErrNotAcquired, because trying again would not help.
 //
-// With a ctx derived from the Context of a lock of the same name, it re-enters
-// that lock: same token, and as many Unlocks as entries. WithoutReentry refuses that.
+// With a ctx derived from the Context of a lock of the same name, it re-enters that lock: same
+// token, and as many Unlocks as entries. WithoutReentry refuses that.
 //
 // It is not safe to assume that the lock is held until Unlock: see Lock.Context.
 func (c *Client) TryLock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{})
 }
 
-// Lock tries as TryLock does, again and again, until it has the lock or ctx ends. When
-// ctx ends, it returns ctx's error and cause, joined with the error of the last
-// attempt that the masters decided. Callers of one Client that wait for one name are served first come, first
-// served, and only the first asks the masters. When time alone will not bring the lock, say
-// because no deployment was founded, Lock returns at once; see WithWaitForSetup.
+// Lock tries as TryLock does, again and again, until it has the lock or ctx ends. When ctx ends, it
+// returns ctx's error and cause, joined with the error of the last attempt that the masters
+// decided. Callers of one Client that wait for one name are served first come, first served, and
+// only the first asks the masters. When time alone will not bring the lock, say because no
+// deployment was founded, Lock returns at once; see WithWaitForSetup.
 //
-// The lock's Context is derived from ctx. When ctx ends, so does the Context, and
-// work under the lock should stop. But the client still holds the lock, and renews
-// it, until Unlock; with WithContextRenewal it stops renewing as well. To bound only
-// the wait, use WithWait.
+// The lock's Context is derived from ctx. When ctx ends, so does the Context, and work under the
+// lock should stop. But the client still holds the lock, and renews it, until Unlock; with
+// WithContextRenewal it stops renewing as well. To bound only the wait, use WithWait.
 func (c *Client) Lock(ctx context.Context, name string, opts ...LockOption) (*Lock, error) {
 	return c.lock(ctx, name, opts, mode{waits: true})
 }
 
-// Do runs work while holding the lock, and unlocks whatever work does (also
-// when it panics). The context that work gets ends with the hold: work must stop
-// when it does, and pass token on to the stores it writes to, which refuse the
-// writes of older holders.
+// Do runs work while holding the lock, and unlocks whatever work does (also when it panics). The
+// context that work gets ends with the hold: work must stop when it does, and pass token on to the
+// stores it writes to, which refuse the writes of older holders.
 //
-// Do returns work's error joined with the Unlock's: a nil error means that the
-// lock was held from before work began until after it returned. If Do does not get
-// the lock, it does not run work, and returns the error of Lock.
+// Do returns work's error joined with the Unlock's: a nil error means that the lock was held from
+// before work began until after it returned. If Do does not get the lock, it does not run work, and
+// returns the error of Lock.
 func (c *Client) Do(ctx context.Context, name string, work func(ctx context.Context, token fence.Token) error, opts ...LockOption) (err error) {
 	if work == nil {
 		panic("redlock: nil work")
@@ -123,8 +119,8 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mod
 	}, (*Lock).discard)
 }
 
-// call is the frame of a call that locks: it acquires while the client is open, and tells of the end of the call. If the
-// observer does not return from that, it gives back what it got.
+// call is the frame of a call that locks: it acquires while the client is open, and tells of the
+// end of the call. If the observer does not return from that, it gives back what it got.
 func call[L any](ctx context.Context, c *Client, t *trace, get func() (L, error), discard func(L)) (got L, err error) {
 	if err := c.enter(ctx); err != nil {
 		err = printable.Because(ErrNotAcquired, err)

@@ -46,8 +46,8 @@ func init() {
 	})
 }
 
-// TestSimulation plays rounds of chaos in virtual time, on masters in this process, and
-// judges everything that the clients saw: docs/CHAOS.md. With -v it tells how it goes.
+// TestSimulation plays rounds of chaos in virtual time, on masters in this process, and judges
+// everything that the clients saw: docs/CHAOS.md. With -v it tells how it goes.
 func TestSimulation(t *testing.T) { // not beside tests that watch the clock
 	first := *simulation.seed
 	if first == 0 {
@@ -137,12 +137,13 @@ func (s *simulated) add(seed uint64, r sim.Result) {
 	s.Add(r.Verdict)
 }
 
-// proving is how many seeds must show together what simulations are for. Of 16 seeds, one has a stale write that the
-// unguarded store took, which is the rarest of it: of 15 000 runs of so many seeds, one has none.
+// proving is how many seeds must show together what simulations are for. Of 16 seeds, one has a
+// stale write that the unguarded store took, which is the rarest of it: of 15 000 runs of so many
+// seeds, one has none.
 const proving = 150
 
-// missing returns what so many seeds did not provoke, and so do not prove; "" if they prove it, or are too few to be
-// asked.
+// missing returns what so many seeds did not provoke, and so do not prove; "" if they prove it, or
+// are too few to be asked.
 func (s *simulated) missing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

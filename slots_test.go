@@ -113,15 +113,16 @@ func slotsServeAll(t *testing.T, d *harness.Deployment) {
 	if most > slots {
 		t.Errorf("%d were inside", most)
 	}
-	// Each of the others is before it in each line once; one that comes for a call takes 250 ms at most.
+	// Each of the others is before it in each line once; one that comes for a call takes 250 ms at
+	// most.
 	if d.Virtual && longest > clients*250*time.Millisecond {
 		t.Errorf("one waited for %v", longest)
 	}
 	t.Logf("the longest wait was %v", longest)
 }
 
-// Where callers do not agree on how many slots there are, as many hold as the largest number says, and those with a
-// smaller one choose from fewer.
+// Where callers do not agree on how many slots there are, as many hold as the largest number says,
+// and those with a smaller one choose from fewer.
 func slotsOfCallersThatDisagree(t *testing.T, d *harness.Deployment) {
 	a, b, w := d.Reached(), d.Reached(), d.Reached()
 	few, many := redlock.WithSlots(2), redlock.WithSlots(4)

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// trace is what the observer is told of one call that is to lock, and of its holds. It is
-// nil if nobody wants to know.
+// trace is what the observer is told of one call that is to lock, and of its holds. It is nil if
+// nobody wants to know.
 type trace struct {
 	client   *Client
 	ctx      context.Context // that Started returned
@@ -98,7 +98,8 @@ func (t *trace) Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round
 	}
 }
 
-// A trace is an acquire.Observer. That of a hold that no call to lock asked for, as ForceUnlock's, is nil.
+// A trace is an acquire.Observer. That of a hold that no call to lock asked for, as ForceUnlock's,
+// is nil.
 
 func (t *trace) Renewed(h *lease.Hold, validFor time.Duration) {
 	if t != nil && t.client.observer.Renewed != nil {

@@ -28,8 +28,7 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// tappedMaster is a master whose clients' subscriptions can be broken, and nothing
-// else.
+// tappedMaster is a master whose clients' subscriptions can be broken, and nothing else.
 type tappedMaster struct {
 	harness.Master
 	mu   sync.Mutex
@@ -63,8 +62,8 @@ func (m *tappedMaster) breakSubscriptions() {
 	m.subs = nil
 }
 
-// tapped makes the masters of d such that what gives d.client from now on can be
-// broken, by the function that it returns.
+// tapped makes the masters of d such that what gives d.client from now on can be broken, by the
+// function that it returns.
 func tapped(d *harness.Deployment) (breakSubscriptions func()) {
 	var all []*tappedMaster
 	for i := range d.Masters {
@@ -79,8 +78,8 @@ func tapped(d *harness.Deployment) (breakSubscriptions func()) {
 	}
 }
 
-// A waiter sleeps until it is called, for up to 20 s. A release at which its
-// subscriptions were broken must not cost it that.
+// A waiter sleeps until it is called, for up to 20 s. A release at which its subscriptions were
+// broken must not cost it that.
 func TestACallThatIsLostIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -159,8 +158,8 @@ func TestWaitersAskOneAfterTheOtherWhenSubscriptionsBreak(t *testing.T) {
 	})
 }
 
-// The lock of a holder that died is had at the end of its lease, though nobody is
-// called and a waiter asks seldom.
+// The lock of a holder that died is had at the end of its lease, though nobody is called and a
+// waiter asks seldom.
 func TestADeadHoldersLockIsHadAtTheEndOfItsLease(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -251,8 +250,8 @@ func servedInOrderAcrossClients(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// aGoneWaiterIsPassedOver: one whose connection is gone at once, one that hears
-// and does not come (a process that was stopped) when its time is up.
+// aGoneWaiterIsPassedOver: one whose connection is gone at once, one that hears and does not come
+// (a process that was stopped) when its time is up.
 func aGoneWaiterIsPassedOver(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
 	k := script.KeysOf(limits.DefaultPrefix, "job", "")
@@ -304,8 +303,8 @@ func aWaiterThatGivesUpLeaves(t *testing.T, d *harness.Deployment) {
 	harness.Eventually(t, "kept for nobody", func() bool { return !strings.Contains(d.Holders("job"), "1") })
 }
 
-// A master that was down when a waiter gave up hears of it when it is back: the lock
-// that is free there is not kept for one who does not come.
+// A master that was down when a waiter gave up hears of it when it is back: the lock that is free
+// there is not kept for one who does not come.
 func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *harness.Deployment) {
 	a, b, c := d.Reached(), d.Client(), d.Reached()
 	held := harness.MustTry(t, a, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
@@ -367,8 +366,8 @@ func oneClientKeepsANameForSoLong(t *testing.T, d *harness.Deployment) {
 	busy.Wait()
 }
 
-// aFreeMasterMisleadsNobody: one that the holder does not have calls the waiter
-// again and again, in vain; the others' call must not be missed for that.
+// aFreeMasterMisleadsNobody: one that the holder does not have calls the waiter again and again, in
+// vain; the others' call must not be missed for that.
 func aFreeMasterMisleadsNobody(t *testing.T, d *harness.Deployment) {
 	a, b := d.Reached(), d.Client()
 	held := d.Either(25*time.Second, time.Second)
@@ -385,8 +384,8 @@ func aFreeMasterMisleadsNobody(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, lock.Unlock(context.Background()))
 }
 
-// aRepairComesBeforeACall: what is kept for one who waits belongs to nobody, and
-// must not keep a holder from getting back what it lost.
+// aRepairComesBeforeACall: what is kept for one who waits belongs to nobody, and must not keep a
+// holder from getting back what it lost.
 func aRepairComesBeforeACall(t *testing.T, d *harness.Deployment) {
 	c := d.Reached()
 	lock := harness.MustTry(t, c, "job")
@@ -423,8 +422,8 @@ func subscriptionsEndWithTheWaiting(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// Without subscriptions, here because the masters do not allow them, nobody is
-// called and everybody polls.
+// Without subscriptions, here because the masters do not allow them, nobody is called and everybody
+// polls.
 func TestWithoutSubscriptionsWaitersPoll(t *testing.T) {
 	t.Parallel()
 	harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -632,9 +631,9 @@ func TestAWaiterIsInLineWhereItHadNotAskedYet(t *testing.T) {
 	harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
 }
 
-// A waiter whom the masters can call asks them seldom, whatever its own ttl: at the
-// ends of the leases that it knows of, and once in coveredInterval between these. It
-// keeps its place in all lines by that.
+// A waiter whom the masters can call asks them seldom, whatever its own ttl: at the ends of the
+// leases that it knows of, and once in coveredInterval between these. It keeps its place in all
+// lines by that.
 func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -665,8 +664,8 @@ func TestAWaiterThatIsCalledAsksSeldom(t *testing.T) {
 	})
 }
 
-// A process that is stopped hears that it is called, and does not come. The one
-// behind it takes the lock as soon as it is not kept any more.
+// A process that is stopped hears that it is called, and does not come. The one behind it takes the
+// lock as soon as it is not kept any more.
 func TestWhoIsCalledAndDoesNotComeCostsAMoment(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -691,8 +690,8 @@ func TestWhoIsCalledAndDoesNotComeCostsAMoment(t *testing.T) {
 	})
 }
 
-// A hand-over inside a client costs one round trip: the release and the next
-// acquire leave together.
+// A hand-over inside a client costs one round trip: the release and the next acquire leave
+// together.
 func TestAHandOverIsOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	const oneWay = 250 * time.Millisecond // far more than a busy machine takes
@@ -757,9 +756,9 @@ func TestNameOf(t *testing.T) {
 	}
 }
 
-// With two of five masters dead the first "held" decides an attempt. The waiter must
-// come to stand in the lines of the others all the same, though its requests to them
-// could not leave yet: it would else not be called, and ask by itself a second later.
+// With two of five masters dead the first "held" decides an attempt. The waiter must come to stand
+// in the lines of the others all the same, though its requests to them could not leave yet: it
+// would else not be called, and ask by itself a second later.
 func TestAWaiterStandsInAllLines(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 5)

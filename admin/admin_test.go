@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
-// A call that cannot have been meant panics, bad input is told before anything is asked, and so is a context or a client
-// that is over.
+// A call that cannot have been meant panics, bad input is told before anything is asked, and so is
+// a context or a client that is over.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {

@@ -41,7 +41,8 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// A reader is named if a majority has it, with the client of any master that knows it, and in the order in which they end.
+// A reader is named if a majority has it, with the client of any master that knows it, and in the
+// order in which they end.
 func TestAgreedReaders(t *testing.T) {
 	t.Parallel()
 	known := Holder{Client: "a", Host: "host", PID: 7}

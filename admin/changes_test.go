@@ -23,9 +23,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Two services with different lists: whatever they are given, the members of the
-// deployment decide. They never both hold, tokens never repeat, and each is told what is
-// wrong with its list.
+// Two services with different lists: whatever they are given, the members of the deployment decide.
+// They never both hold, tokens never repeat, and each is told what is wrong with its list.
 func TestDifferentListsOfMasters(t *testing.T) {
 	t.Parallel()
 	for claim, x := range map[string]struct {
@@ -161,7 +160,8 @@ func (m aliasMaster) Options() *redis.Options {
 	return &o
 }
 
-// One server under two addresses is one member too when a new member gets the counters of a quorum, and is let vote.
+// One server under two addresses is one member too when a new member gets the counters of a quorum,
+// and is let vote.
 func TestAServerThatIsGivenTwiceIsNoQuorumOfCounters(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -220,8 +220,8 @@ func TestSettingsOfTheDeployment(t *testing.T) {
 	})
 }
 
-// crowd is clients that lock names of their own and a common one, renew, and look whether
-// all that is promised is kept.
+// crowd is clients that lock names of their own and a common one, renew, and look whether all that
+// is promised is kept.
 type crowd struct {
 	t       *testing.T
 	lack    bool // a member may come that is none of the clients' masters
@@ -235,8 +235,7 @@ type crowd struct {
 	held    []*redlock.Lock
 }
 
-// newCrowd starts workers on each of the clients. Each client holds a lock, renewed all the
-// time.
+// newCrowd starts workers on each of the clients. Each client holds a lock, renewed all the time.
 func newCrowd(t *testing.T, workers int, lack bool, clients ...*redlock.Client) *crowd {
 	w := &crowd{t: t, lack: lack, stop: make(chan struct{})}
 	for i, c := range clients {
@@ -282,8 +281,8 @@ func (w *crowd) work(c *redlock.Client, name string, common bool) {
 		w.last = lock.Token()
 		w.mu.Unlock()
 		w.holders.Add(-1)
-		// A client that lacks one of three members needs both others. Where the hold was never had, because
-		// a rival is asking there, a release is no vote.
+		// A client that lacks one of three members needs both others. Where the hold was never had,
+		// because a rival is asking there, a release is no vote.
 		if err := lock.Unlock(context.Background()); !w.lack || !errors.Is(err, redlock.ErrNoQuorum) {
 			harness.Check(w.t, err)
 		}
@@ -304,8 +303,8 @@ func (w *crowd) end() {
 	w.t.Logf("%d acquisitions, the slowest took %v", w.done.Load(), time.Duration(w.slowest.Load()))
 }
 
-// Members are replaced, added, suspended, resumed and removed while clients lock and renew:
-// nothing that is promised fails, no hold is lost, and no acquisition fails.
+// Members are replaced, added, suspended, resumed and removed while clients lock and renew: nothing
+// that is promised fails, no hold is lost, and no acquisition fails.
 func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 64 clients need the machine
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: 64 clients while the members change")
@@ -356,8 +355,7 @@ func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 64 clients
 	w.end()
 }
 
-// members tells who they are, by the place of their servers; those that do not vote in
-// parentheses.
+// members tells who they are, by the place of their servers; those that do not vote in parentheses.
 func members(d *harness.Deployment, c *redlock.Client) string {
 	var all []string
 	for _, is := range harness.Described(d.T, c).Members {
@@ -371,8 +369,8 @@ func members(d *harness.Deployment, c *redlock.Client) string {
 	return strings.Join(all, " ")
 }
 
-// A change whose operator dies at any message is finished when it is made again; meanwhile
-// locks are had and kept.
+// A change whose operator dies at any message is finished when it is made again; meanwhile locks
+// are had and kept.
 func TestAnOperatorThatDies(t *testing.T) {
 	t.Parallel()
 	for first, x := range []struct {
@@ -463,8 +461,8 @@ func TestAClientThatSleptThroughChanges(t *testing.T) {
 	})
 }
 
-// An attempt that met a change is made again, and may find its own votes of before, which are not all given back yet: they are
-// waited for. (Another's lock stands for them here.)
+// An attempt that met a change is made again, and may find its own votes of before, which are not
+// all given back yet: they are waited for. (Another's lock stands for them here.)
 func TestOwnVotesOfBeforeAChangeAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -513,9 +511,9 @@ func TestARenewalThatMeetsANewVersion(t *testing.T) {
 	})
 }
 
-// An operator that dies when some members have accepted a version, and no majority, or
-// before anybody knows that a majority has, leaves nothing that a caller waits for longer
-// than the request timeout.
+// An operator that dies when some members have accepted a version, and no majority, or before
+// anybody knows that a majority has, leaves nothing that a caller waits for longer than the request
+// timeout.
 func TestAVersionThatIsNotKnownToBeCommitted(t *testing.T) {
 	t.Parallel()
 	for accepted := 1; accepted <= 5; accepted++ {
@@ -608,8 +606,8 @@ func TestObserverOfMembers(t *testing.T) {
 	})
 }
 
-// A removal waits until all is over that was granted before, and the smaller quorum that is
-// left has the counters of a larger one.
+// A removal waits until all is over that was granted before, and the smaller quorum that is left
+// has the counters of a larger one.
 func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
 	t.Parallel()
 	for _, dead := range []bool{false, true} { // one of those that stay
@@ -666,7 +664,8 @@ func TestARemovalKeepsWhatAQuorumKnew(t *testing.T) {
 	}
 }
 
-// With fewer than a quorum of the counters of before, no member is removed: the smaller table has smaller quorums.
+// With fewer than a quorum of the counters of before, no member is removed: the smaller table has
+// smaller quorums.
 func TestARemovalNeedsTheCountersOfAQuorum(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

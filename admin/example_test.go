@@ -78,8 +78,8 @@ func ExampleInspect() {
 	// Output: held with the same token: true
 }
 
-// Take a lock from a holder that hangs. Stores are given the token that comes back: the holder
-// does not know yet that its lock is gone.
+// Take a lock from a holder that hangs. Stores are given the token that comes back: the holder does
+// not know yet that its lock is gone.
 func ExampleForceUnlock() {
 	urls, stop := testmasters.URLs(5)
 	defer stop()

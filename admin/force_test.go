@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
-// The lock is taken from whom an inspection names, and from nobody who came later: a holder, readers, or one that left it to
-// linger, also if it was held when it was shown.
+// The lock is taken from whom an inspection names, and from nobody who came later: a holder,
+// readers, or one that left it to linger, also if it was held when it was shown.
 func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 	t.Parallel()
 	onBoth(t, 5, func(t *testing.T, d *testmasters.Deployment) {
@@ -85,8 +85,7 @@ func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 	})
 }
 
-// A holder that has a bare quorum, of which one master does not answer, is named by no
-// majority.
+// A holder that has a bare quorum, of which one master does not answer, is named by no majority.
 func TestForceUnlockTakesWhatMayHold(t *testing.T) {
 	t.Parallel()
 	onBoth(t, 5, func(t *testing.T, d *testmasters.Deployment) {

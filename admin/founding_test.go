@@ -114,8 +114,8 @@ func TestTwoInitsAtOnce(t *testing.T) {
 	}
 }
 
-// A client that asks for a lock while the masters are claimed, and belong to nothing yet,
-// locks when they are founded.
+// A client that asks for a lock while the masters are claimed, and belong to nothing yet, locks
+// when they are founded.
 func TestAClientThatLooksInTheMiddleOfAnInit(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -141,8 +141,8 @@ func TestAClientThatLooksInTheMiddleOfAnInit(t *testing.T) {
 	})
 }
 
-// Of servers that lost a majority of their data, ForceInit makes a new deployment, and
-// clients that run go on with it. Tokens go on growing.
+// Of servers that lost a majority of their data, ForceInit makes a new deployment, and clients that
+// run go on with it. Tokens go on growing.
 func TestForceInitWhileClientsRun(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
@@ -158,8 +158,8 @@ func TestForceInitWhileClientsRun(t *testing.T) {
 	harness.Must(t, lock.Unlock(context.Background()))
 }
 
-// Servers that were to become members of a deployment whose members lost their data do not keep a client
-// from the one that was founded in its place, though they are as many as its quorum.
+// Servers that were to become members of a deployment whose members lost their data do not keep a
+// client from the one that was founded in its place, though they are as many as its quorum.
 func TestForceInitBesideServersThatWereToJoin(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -240,8 +240,8 @@ func TestLockRightAfterInit(t *testing.T) {
 	})
 }
 
-// Init on a deployment that is founded raises the counters of its members. One that is new
-// has not got those of the others by that, and does not vote before it has.
+// Init on a deployment that is founded raises the counters of its members. One that is new has not
+// got those of the others by that, and does not vote before it has.
 func TestInitBesideANewMember(t *testing.T) {
 	t.Parallel()
 	met := false

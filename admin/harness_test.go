@@ -29,7 +29,8 @@ func short(opts ...redlock.Option) []redlock.Option {
 	return append([]redlock.Option{redlock.WithRequestTimeout(time.Second), redlock.WithTTL(2 * time.Second), redlock.WithMaxTTL(maxTTL)}, opts...)
 }
 
-// busy is the request timeout for processes: on a busy machine an answer takes longer than the default.
+// busy is the request timeout for processes: on a busy machine an answer takes longer than the
+// default.
 func busy(opts ...redlock.Option) []redlock.Option {
 	return append([]redlock.Option{redlock.WithRequestTimeout(time.Second)}, opts...)
 }
@@ -53,7 +54,8 @@ func onBoth(t *testing.T, n int, test func(t *testing.T, d *testmasters.Deployme
 
 func mastersOf(c *redlock.Client) []*master.Master { return core.Of(background, c).Masters }
 
-// settled waits until c reaches all masters that run, and has the answer to everything that it has asked.
+// settled waits until c reaches all masters that run, and has the answer to everything that it has
+// asked.
 func settled(t *testing.T, c *redlock.Client, running int) {
 	t.Helper()
 	harness.Eventually(t, "everything is answered", func() bool {

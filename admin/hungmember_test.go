@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// While a member lost its data and comes back, another one may hang: what needs neither
-// goes on, at its usual pace.
+// While a member lost its data and comes back, another one may hang: what needs neither goes on, at
+// its usual pace.
 func TestAMemberComesBackBesideAHungOne(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -81,8 +81,8 @@ func TestAClientThatBringsBackAMemberLearnsOfChanges(t *testing.T) {
 	})
 }
 
-// Of five members one hangs, and some of the others refuse a call for its version. The call does not wait for the one that
-// hangs, once those that refused it can vote.
+// Of five members one hangs, and some of the others refuse a call for its version. The call does
+// not wait for the one that hangs, once those that refused it can vote.
 func TestARefusalForTheVersionBesideAHungMember(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -153,8 +153,8 @@ func unlocked(lock *redlock.Lock, err error) error {
 	return lock.Unlock(context.Background())
 }
 
-// While the answer of a master that hangs is under way, one that failed is asked again, as soon as if nothing were under way: the
-// hold has no time to wait for the other.
+// While the answer of a master that hangs is under way, one that failed is asked again, as soon as
+// if nothing were under way: the hold has no time to wait for the other.
 func TestARenewalAsksAgainBesideAHungMaster(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -189,8 +189,9 @@ func TestARenewalAsksAgainBesideAHungMaster(t *testing.T) {
 	})
 }
 
-// A refusal that comes while the client waits for the report of a master that hangs is looked into at once: the master
-// that refused is asked again, and a call that it refused need not wait for the one that hangs.
+// A refusal that comes while the client waits for the report of a master that hangs is looked into
+// at once: the master that refused is asked again, and a call that it refused need not wait for the
+// one that hangs.
 func TestARefusalWhileAReportIsAwaited(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -66,7 +66,8 @@ func TestTheLastNameStands(t *testing.T) {
 	})
 }
 
-// Clients that come and go leave nothing for long, and one that cannot be announced locks all the same.
+// Clients that come and go leave nothing for long, and one that cannot be announced locks all the
+// same.
 func TestAnnouncingCostsLittle(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -13,36 +13,35 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// ErrNotFounded is returned by Init when the masters cannot be founded as one
-// deployment, say because one is another's.
+// ErrNotFounded is returned by Init when the masters cannot be founded as one deployment, say
+// because one is another's.
 var ErrNotFounded = errors.New("redlock: not founded")
 
-// Init founds a deployment: from then on the client's masters are its members, with its
-// MaxTTL and drift. Call it once. The first client does not do it by itself, because a
-// mistyped list of masters would then found a second deployment, and masters that were all
-// emptied would look new.
+// Init founds a deployment: from then on the client's masters are its members, with its MaxTTL and
+// drift. Call it once. The first client does not do it by itself, because a mistyped list of
+// masters would then found a second deployment, and masters that were all emptied would look new.
 //
-// All masters must answer, and belong to no deployment. If an Init failed half-way,
-// call Init again to finish it. If the masters are already founded as one
-// deployment, Init raises all counters to at least floor, and changes nothing else.
+// All masters must answer, and belong to no deployment. If an Init failed half-way, call Init again
+// to finish it. If the masters are already founded as one deployment, Init raises all counters to
+// at least floor, and changes nothing else.
 //
-// Init raises every counter to at least the highest counter of all masters, the Unix time
-// in ms, and floor. If these masters were used before, and handed out more than 1 000
-// tokens a second, floor must be at or above every token that they handed out.
+// Init raises every counter to at least the highest counter of all masters, the Unix time in ms,
+// and floor. If these masters were used before, and handed out more than 1 000 tokens a second,
+// floor must be at or above every token that they handed out.
 //
-// Errors: ErrNotFounded, with the reason, if these masters cannot be founded; redlock.ErrNoQuorum, if one
-// does not answer, or if the user lacks a right there (redlock.ErrDenied too, and nothing was changed); ctx's error and cause.
+// Errors: ErrNotFounded, with the reason, if these masters cannot be founded; redlock.ErrNoQuorum,
+// if one does not answer, or if the user lacks a right there (redlock.ErrDenied too, and nothing
+// was changed); ctx's error and cause.
 func Init(ctx context.Context, client *redlock.Client, floor fence.Token) error {
 	return found(ctx, client, floor, false)
 }
 
-// ForceInit makes a new deployment of the client's masters, whatever they belong to. Use
-// it when a majority of the members lost its data (redlock.ErrNeedsInit). All masters must
-// answer.
+// ForceInit makes a new deployment of the client's masters, whatever they belong to. Use it when a
+// majority of the members lost its data (redlock.ErrNeedsInit). All masters must answer.
 //
-// An operator must decide this, because the data that is left cannot tell whether it is
-// right: no lock may be held any more (wait for the max ttl after the loss), floor must be
-// as for Init, and members that are not among the client's masters must be gone.
+// An operator must decide this, because the data that is left cannot tell whether it is right: no
+// lock may be held any more (wait for the max ttl after the loss), floor must be as for Init, and
+// members that are not among the client's masters must be gone.
 func ForceInit(ctx context.Context, client *redlock.Client, floor fence.Token) error {
 	return found(ctx, client, floor, true)
 }
@@ -70,12 +69,12 @@ type InitPlan struct {
 	Masters []InitMaster // in the order they were given
 	AtLeast fence.Token  // no counter would be below it
 
-	// Does is what Init would do: "found" a deployment, "finish" one that an Init began, or
-	// "raise" the counters of one that is founded. "" if a master does not answer.
+	// Does is what Init would do: "found" a deployment, "finish" one that an Init began, or "raise"
+	// the counters of one that is founded. "" if a master does not answer.
 	Does string
 
-	// Refused is why Init would refuse these masters; nil if it would not. ForceInit
-	// requires only that all masters answer.
+	// Refused is why Init would refuse these masters; nil if it would not. ForceInit requires only
+	// that all masters answer.
 	Refused error
 }
 

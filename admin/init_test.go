@@ -20,8 +20,8 @@ func register(t *testing.T, d *testmasters.Deployment, i int) map[string]string 
 	return fields
 }
 
-// Blank masters are nobody's: the error names the command, and Init founds them, with the
-// client's settings. Once more changes nothing.
+// Blank masters are nobody's: the error names the command, and Init founds them, with the client's
+// settings. Once more changes nothing.
 func TestFounding(t *testing.T) {
 	t.Parallel()
 	d := testmasters.Blank(t, 3, "")
@@ -59,7 +59,8 @@ func TestFounding(t *testing.T) {
 	}
 }
 
-// The end of ctx ends an Init that waits for a master, and the error names that one. It can be run again.
+// The end of ctx ends an Init that waits for a master, and the error names that one. It can be run
+// again.
 func TestAnInitWhoseContextEnds(t *testing.T) {
 	t.Parallel()
 	d := testmasters.Blank(t, 3, "")

@@ -77,8 +77,8 @@ type MasterView struct {
 	LockView
 }
 
-// Holder is a client. Host, PID and Name are what the client reported; they are "" and 0
-// if no master knows them yet, or knows them any more.
+// Holder is a client. Host, PID and Name are what the client reported; they are "" and 0 if no
+// master knows them yet, or knows them any more.
 type Holder struct {
 	Client string // its id, random
 	Name   string // that of redlock.WithName
@@ -101,21 +101,21 @@ func (h Holder) String() string {
 	return h.Name + ", " + process
 }
 
-// Inspect asks the masters who holds a lock. Any process may ask, of any name. It changes
-// nothing. It waits at most the request timeout for masters that do not answer, and as long
-// again if it must first learn who votes, and cannot.
+// Inspect asks the masters who holds a lock. Any process may ask, of any name. It changes nothing.
+// It waits at most the request timeout for masters that do not answer, and as long again if it must
+// first learn who votes, and cannot.
 //
 // The inspection names a holder when a majority of the members reports the same owner, and says
 // that a lock is free when a majority reports that nobody has it. Otherwise, for example while
 // contenders split the votes, the state is LockUnknown, and the inspection has what each master
-// said. A holder that is named may still be asking for the lock; then its token is not known.
-// Nor is it certain that the holder has the lock: only Client.Verify with its token tells that.
+// said. A holder that is named may still be asking for the lock; then its token is not known. Nor
+// is it certain that the holder has the lock: only Client.Verify with its token tells that.
 //
-// The answer is about one moment, which is past when Inspect returns. It is for people, and
-// for finding the holder. No decision about a lock may depend on it.
+// The answer is about one moment, which is past when Inspect returns. It is for people, and for
+// finding the holder. No decision about a lock may depend on it.
 //
-// Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if too few masters
-// answered. With the last one, the inspection has what they said.
+// Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if too few
+// masters answered. With the last one, the inspection has what they said.
 func Inspect(ctx context.Context, client *redlock.Client, name string) (Inspection, error) {
 	c := core.Of(ctx, client)
 	if err := c.CheckName(name); err != nil {
@@ -220,8 +220,8 @@ func lookAtOne(ctx context.Context, c *core.Client, v *membership.View, name str
 	return view
 }
 
-// said is what a master said, which are the texts of inspect.lua, unless there is an error. What it says of the lock is told, though it does
-// not count, if it may not vote.
+// said is what a master said, which are the texts of inspect.lua, unless there is an error. What it
+// says of the lock is told, though it does not count, if it may not vote.
 func said(prefix string, v *membership.View, index int, texts []string, err error) MasterView {
 	if err == nil && (len(texts) < 4 || len(texts)%2 != 0) {
 		err = fmt.Errorf("it replied %d values, which no master does", len(texts))

@@ -23,8 +23,8 @@ type Membership struct {
 	Members    []Member
 	Others     []OtherMaster // those of the client's masters that are no members
 
-	// Unfinished: a change was begun that is not known to have been made. Any client that
-	// runs finishes it.
+	// Unfinished: a change was begun that is not known to have been made. Any client that runs
+	// finishes it.
 	Unfinished bool
 }
 
@@ -38,8 +38,8 @@ const (
 	MemberSuspended = MemberState(membership.Suspended) // it does not vote until it is resumed
 )
 
-// Member is one member of the deployment. A decision needs the votes of more than
-// half of all members, whatever their states.
+// Member is one member of the deployment. A decision needs the votes of more than half of all
+// members, whatever their states.
 type Member struct {
 	ID      string // of its data: a server that lost its data comes back as another
 	Address string // as it was given to Init or ChangeMembers
@@ -99,8 +99,8 @@ func AddMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Add, Address: address}}
 }
 
-// ReplaceMember gives the place of the member at old to the master at new, which votes after
-// the quarantine. old need not answer.
+// ReplaceMember gives the place of the member at old to the master at new, which votes after the
+// quarantine. old need not answer.
 func ReplaceMember(old, new string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Replace, Replaced: old, Address: new}}
 }
@@ -115,29 +115,29 @@ func ResumeMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Resume, Address: address}}
 }
 
-// RemoveMember takes the member at address out: it suspends it, waits for the quarantine,
-// and then makes the deployment smaller by one. If no member is at address, nothing is to be
-// done, and ChangeMembers returns nil at once: so a removal that was interrupted can be
-// repeated. It tells progress that the address is no member, as it may be mistyped.
+// RemoveMember takes the member at address out: it suspends it, waits for the quarantine, and then
+// makes the deployment smaller by one. If no member is at address, nothing is to be done, and
+// ChangeMembers returns nil at once: so a removal that was interrupted can be repeated. It tells
+// progress that the address is no member, as it may be mistyped.
 func RemoveMember(address string) MemberChange {
 	return MemberChange{membership.Change{Kind: membership.Remove, Address: address}}
 }
 
-// ChangeMembers changes who may vote while locks are held. It returns when the change is
-// done; for a member that is to vote, or to be removed, that takes the deployment's max ttl
-// and a little more. progress, if not nil, is called with what ChangeMembers waits for. The
-// change may be interrupted anywhere: call ChangeMembers again, and it goes on from where
-// it stood. A change that is half made does no more harm than a dead master.
+// ChangeMembers changes who may vote while locks are held. It returns when the change is done; for
+// a member that is to vote, or to be removed, that takes the deployment's max ttl and a little
+// more. progress, if not nil, is called with what ChangeMembers waits for. The change may be
+// interrupted anywhere: call ChangeMembers again, and it goes on from where it stood. A change that
+// is half made does no more harm than a dead master.
 //
-// The client's masters must include a majority of the members after the change, without
-// counting the one that joins. They must also include the one that joins.
+// The client's masters must include a majority of the members after the change, without counting
+// the one that joins. They must also include the one that joins.
 //
 // Errors: *redlock.OptionError if change has an empty address or is the zero MemberChange;
-// ErrChangeRefused, with the reason, if the change would leave too few members that
-// vote, or does not fit the members; redlock.ErrNeedsInit, if too many members lost their data;
+// ErrChangeRefused, with the reason, if the change would leave too few members that vote, or does
+// not fit the members; redlock.ErrNeedsInit, if too many members lost their data;
 // redlock.ErrDenied, if the user lacks a right on a master that the change needs (nothing is
-// changed then); ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if the members are not
-// known.
+// changed then); ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError if the members
+// are not known.
 func ChangeMembers(ctx context.Context, client *redlock.Client, change MemberChange, progress func(string)) error {
 	c := core.Of(ctx, client)
 	if progress == nil {
@@ -175,7 +175,8 @@ func ChangeMembers(ctx context.Context, client *redlock.Client, change MemberCha
 	return err
 }
 
-// validate reports a change that says nothing: the zero one, or one with an address that is missing.
+// validate reports a change that says nothing: the zero one, or one with an address that is
+// missing.
 func (m MemberChange) validate() error {
 	change := m.change
 	switch {

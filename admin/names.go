@@ -28,16 +28,15 @@ type NameList struct {
 	More   bool     // there may be others
 }
 
-// Names lists names that are taken: held, read, kept for a waiter, or lingering. The parameter
-// most bounds how many names it lists. It asks one master that votes, and looks at 100 000 keys
-// at most, in small steps, so that the master can serve others in between.
+// Names lists names that are taken: held, read, kept for a waiter, or lingering. The parameter most
+// bounds how many names it lists. It asks one master that votes, and looks at 100 000 keys at most,
+// in small steps, so that the master can serve others in between.
 //
-// So the list is for people: a name is missing if that master was not among those that
-// granted it, and a name may be listed although its holder has lost it. Inspect tells the
-// state of each name.
+// So the list is for people: a name is missing if that master was not among those that granted it,
+// and a name may be listed although its holder has lost it. Inspect tells the state of each name.
 //
-// Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError that tells why no master
-// answered.
+// Errors: bad input; ctx's error and cause; redlock.ErrClosed; a *redlock.QuorumError that tells
+// why no master answered.
 func Names(ctx context.Context, client *redlock.Client, most int) (NameList, error) {
 	c := core.Of(ctx, client)
 	if most < 1 {

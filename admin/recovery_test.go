@@ -57,8 +57,8 @@ func on(d *harness.Deployment, masters []int, opts ...redlock.Option) *redlock.C
 
 func dir(s *redisproc.Server, file string) string { return filepath.Join(s.Dir(), file) }
 
-// losses are the ways for a master to lose data; each takes a snapshot of an
-// older state first, if it needs one.
+// losses are the ways for a master to lose data; each takes a snapshot of an older state first, if
+// it needs one.
 var losses = map[string]struct {
 	fsync string
 	lose  func(t *testing.T, d *harness.Deployment, i int)
@@ -97,8 +97,8 @@ var losses = map[string]struct {
 	}},
 }
 
-// A holder on masters 0, 1 and 2; master 2 loses data; a
-// rival tries with 2, 3 and 4. Never two holders, never a token below or equal.
+// A holder on masters 0, 1 and 2; master 2 loses data; a rival tries with 2, 3 and 4. Never two
+// holders, never a token below or equal.
 func TestNobodyGetsInByWayOfAMasterThatForgot(t *testing.T) {
 	t.Parallel()
 	for name, loss := range losses {
@@ -152,8 +152,8 @@ func TestNobodyGetsInByWayOfAMasterThatForgot(t *testing.T) {
 	}
 }
 
-// Two of five lose everything, one after the other takes place
-// with no operator, and the tokens go on growing.
+// Two of five lose everything, one after the other takes place with no operator, and the tokens go
+// on growing.
 func TestTwoOfFiveWipedComeBack(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 5, redisproc.Config{})
@@ -193,8 +193,8 @@ func TestTwoOfFiveWipedComeBack(t *testing.T) {
 	})
 }
 
-// Masters that lost their data at the same time come back together, and not each after a
-// quarantine of its own; one that cannot get its counters keeps nobody waiting.
+// Masters that lost their data at the same time come back together, and not each after a quarantine
+// of its own; one that cannot get its counters keeps nobody waiting.
 func TestThoseWipedTogetherComeBackTogether(t *testing.T) {
 	t.Parallel()
 	for _, full := range []bool{false, true} {
@@ -231,8 +231,8 @@ func TestThoseWipedTogetherComeBackTogether(t *testing.T) {
 	}
 }
 
-// A client that tried again and again to bring a master back learns at once what another one
-// made of it, however long it pauses by then.
+// A client that tried again and again to bring a master back learns at once what another one made
+// of it, however long it pauses by then.
 func TestAClientThatPausesLearnsAtOnce(t *testing.T) {
 	t.Parallel()
 	for range 5 {
@@ -266,8 +266,8 @@ func TestAClientThatPausesLearnsAtOnce(t *testing.T) {
 	}
 }
 
-// Clients wait for a random time before they do what all of them may do, so that not all do it at once. Who waits learns
-// meanwhile that another one has done it.
+// Clients wait for a random time before they do what all of them may do, so that not all do it at
+// once. Who waits learns meanwhile that another one has done it.
 func TestAClientThatIsToActLearnsAtOnce(t *testing.T) {
 	t.Parallel()
 	for range 10 {
@@ -346,8 +346,8 @@ func TestAMajorityLostNeedsAnOperator(t *testing.T) {
 	harness.Must(t, lock.Unlock(context.Background()))
 }
 
-// A power cut: all restart at once. With every write on disk they vote at once, else an
-// operator has to say that nothing is held any more; the tokens go on growing.
+// A power cut: all restart at once. With every write on disk they vote at once, else an operator
+// has to say that nothing is held any more; the tokens go on growing.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"always", "everysec"} {
@@ -379,8 +379,8 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// A master that was durable when it got its id, and was set to less since, may
-// have forgotten something when it restarts, however it is set then.
+// A master that was durable when it got its id, and was set to less since, may have forgotten
+// something when it restarts, however it is set then.
 func TestDurabilityThatWasTakenBackIsNoted(t *testing.T) {
 	t.Parallel()
 	for parameter, value := range map[string]string{"appendfsync": "everysec", "no-appendfsync-on-rewrite": "yes", "appendonly": "no"} {
@@ -408,8 +408,8 @@ func TestDurabilityThatWasTakenBackIsNoted(t *testing.T) {
 	}
 }
 
-// A lock that is held with renewal survives a rolling restart, wipe included, of
-// every master, with its token.
+// A lock that is held with renewal survives a rolling restart, wipe included, of every master, with
+// its token.
 func TestAHeldLockSurvivesARollingWipe(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
@@ -438,8 +438,8 @@ func TestAHeldLockSurvivesARollingWipe(t *testing.T) {
 	harness.Must(t, next.Unlock(context.Background()))
 }
 
-// A member's clock that is set while another is in quarantine neither cuts that short nor
-// makes it longer. Its mark is moved here: that is the same to who reads it.
+// A member's clock that is set while another is in quarantine neither cuts that short nor makes it
+// longer. Its mark is moved here: that is the same to who reads it.
 func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
 	t.Parallel()
 	for claim, set := range map[string]time.Duration{"forward": time.Hour, "back": -time.Hour} {
@@ -469,9 +469,9 @@ func TestAQuarantineRestsOnNoMastersClock(t *testing.T) {
 	}
 }
 
-// Masters without persistence that restart one after the other, or at once, or are
-// emptied, are all blank in the end, but no new deployment: the lock is held yet. Nobody
-// gets it before an operator says so, and then the tokens go on growing.
+// Masters without persistence that restart one after the other, or at once, or are emptied, are all
+// blank in the end, but no new deployment: the lock is held yet. Nobody gets it before an operator
+// says so, and then the tokens go on growing.
 func TestMastersThatLoseAllFoundNothing(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 3} {
@@ -508,8 +508,8 @@ func TestMastersThatLoseAllFoundNothing(t *testing.T) {
 	}
 }
 
-// Masters that were down at the acquisition are topped up by renewal, and a
-// repaired vote counts only from the round after the one that made it.
+// Masters that were down at the acquisition are topped up by renewal, and a repaired vote counts
+// only from the round after the one that made it.
 func TestRepairTopsUpAndCountsFromTheNextRound(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -545,9 +545,9 @@ func TestRepairTopsUpAndCountsFromTheNextRound(t *testing.T) {
 	})
 }
 
-// A replica that is promoted in its master's place has run for long, and may
-// have missed what was granted a moment ago: its uptime must not count.
-// However durable both are: replication is asynchronous.
+// A replica that is promoted in its master's place has run for long, and may have missed what was
+// granted a moment ago: its uptime must not count. However durable both are: replication is
+// asynchronous.
 func TestAPromotedReplicaSitsOut(t *testing.T) {
 	t.Parallel()
 	for _, fsync := range []string{"", "always"} {
@@ -654,8 +654,8 @@ func replicaOf(t *testing.T, of *redisproc.Server, cfg redisproc.Config) (*redis
 	return replica, r
 }
 
-// Redis says that a server was a replica until it restarts. From then on, what the first
-// client that looked has noted there says it, also when that client could do nothing else.
+// Redis says that a server was a replica until it restarts. From then on, what the first client
+// that looked has noted there says it, also when that client could do nothing else.
 func TestWhoMayHaveForgottenStaysOutAfterARestart(t *testing.T) {
 	t.Parallel()
 	for _, looked := range []bool{true, false} {
@@ -689,8 +689,8 @@ func TestWhoMayHaveForgottenStaysOutAfterARestart(t *testing.T) {
 	}
 }
 
-// go-redis leaves the commands of a pipeline that got no connection without an
-// error: they must not be read as answered.
+// go-redis leaves the commands of a pipeline that got no connection without an error: they must not
+// be read as answered.
 func TestNoConnectionIsNoAnswer(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -708,8 +708,8 @@ func TestNoConnectionIsNoAnswer(t *testing.T) {
 	}
 }
 
-// The answer to a repair is lost, and the next renewal repairs again: the master has had the lock since the first
-// time. Its clock did not jump, and it votes from the next round on.
+// The answer to a repair is lost, and the next renewal repairs again: the master has had the lock
+// since the first time. Its clock did not jump, and it votes from the next round on.
 func TestARepairThatIsDoneTwiceIsNoJump(t *testing.T) {
 	t.Parallel()
 	for what, lock := range map[string]func(*redlock.Client, string, ...redlock.LockOption) (*redlock.Lock, error){

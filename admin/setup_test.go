@@ -37,7 +37,8 @@ func everyWait(c *redlock.Client, ctx context.Context, opts ...redlock.LockOptio
 	return errs
 }
 
-// Without a bound and by default, who cannot get the lock before somebody does something is told at once. WithWaitForSetup waits.
+// Without a bound and by default, who cannot get the lock before somebody does something is told at
+// once. WithWaitForSetup waits.
 func TestWhatTimeDoesNotMendFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -72,7 +72,8 @@ func (s *swappable) client(t *testing.T, d *harness.Deployment) *redlock.Client 
 	return harness.ClientOn(t, servers, d.InTime(harness.RecoveryOptions()...)...)
 }
 
-// swap breaks all connections to the two. With keep it leaves those of the first that carried acquires.
+// swap breaks all connections to the two. With keep it leaves those of the first that carried
+// acquires.
 func (s *swappable) swap(keep bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +85,8 @@ func (s *swappable) swap(keep bool) {
 	}
 }
 
-// When two addresses are swapped (a name that is resolved to another host), and a connection
-// stands that leads to the server of before, no server votes for both addresses.
+// When two addresses are swapped (a name that is resolved to another host), and a connection stands
+// that leads to the server of before, no server votes for both addresses.
 func TestSwappedAddresses(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -139,7 +140,8 @@ func TestAMemberThatMoved(t *testing.T) {
 	})
 }
 
-// moving is a client's way to some servers: the address of the first leads to the server that to tells.
+// moving is a client's way to some servers: the address of the first leads to the server that to
+// tells.
 type moving struct {
 	to   atomic.Int32
 	open [4]atomic.Int32 // connections, by server
@@ -184,8 +186,9 @@ func (m *moving) client(t *testing.T, d *harness.Deployment) *redlock.Client {
 	return harness.ClientOn(t, servers, d.InTime(harness.RecoveryOptions()...)...)
 }
 
-// A server that may not be used any more is left, on connections of all kinds that no one cuts, and its address is asked
-// again. A client believed what it had heard of a server for as long as it was connected to it.
+// A server that may not be used any more is left, on connections of all kinds that no one cuts, and
+// its address is asked again. A client believed what it had heard of a server for as long as it was
+// connected to it.
 func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 	t.Parallel()
 	type change func(t *testing.T, d *harness.Deployment)

@@ -29,8 +29,8 @@ const (
 	checkConfidence = .95
 )
 
-// checkRegression measures redlock and the raw floors in turn, 64 workers on five
-// masters, and fails if the median of the rounds is on the wrong side of a threshold.
+// checkRegression measures redlock and the raw floors in turn, 64 workers on five masters, and
+// fails if the median of the rounds is on the wrong side of a threshold.
 func checkRegression(out io.Writer, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -66,8 +66,8 @@ func (b bound) keeps(value, limit float64) bool {
 	return value <= limit
 }
 
-// judge compares the median of the rounds with the limit. It also prints between
-// what values the true median lies, by the rounds.
+// judge compares the median of the rounds with the limit. It also prints between what values the
+// true median lies, by the rounds.
 func judge(out io.Writer, what string, rounds []float64, wanted bound, limit float64) error {
 	i := stats.MedianInterval(rounds, checkConfidence)
 	line := fmt.Sprintf("%s: median %.3g, between %.3g and %.3g with confidence %v (%d rounds of %v); wanted %s %v",
@@ -79,8 +79,7 @@ func judge(out io.Writer, what string, rounds []float64, wanted bound, limit flo
 	return nil
 }
 
-// ratios are redlock's pairs/s over those of the floors, and its allocations a
-// pair, of each round.
+// ratios are redlock's pairs/s over those of the floors, and its allocations a pair, of each round.
 type ratios struct{ floor, batchFloor, allocs []float64 }
 
 // measureRatios measures round by round. The contenders take turns in being first.

@@ -58,12 +58,11 @@ func draw(dir string) error {
 	return nil
 }
 
-// measureAll ends at once when a lock was none. What cannot be measured for
-// another reason is reported, and the others still are.
+// measureAll ends at once when a lock was none. What cannot be measured for another reason is
+// reported, and the others still are.
 //
-// It goes round by round through all workloads, and in each through all
-// contenders, so that what the machine does beside it hits all alike. Each round
-// begins with another contender.
+// It goes round by round through all workloads, and in each through all contenders, so that what
+// the machine does beside it hits all alike. Each round begins with another contender.
 func measureAll(s settings, r *report.Report) (err error) {
 	others, err := newSupport()
 	if err != nil {

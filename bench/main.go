@@ -1,6 +1,6 @@
-// Command bench measures this library beside its peers and beside the raw floors,
-// on the same servers and in one run, so that the ratios mean something on any
-// machine. It must be run in its folder.
+// Command bench measures this library beside its peers and beside the raw floors, on the same
+// servers and in one run, so that the ratios mean something on any machine. It must be run in its
+// folder.
 //
 //	go run .                               # everything, which takes long
 //	go run . -quick                        # everything, for a moment each: does it work?

@@ -56,8 +56,8 @@ func (r *renewals) observer() redlock.Observer {
 	}
 }
 
-// holdMany takes n locks with one client, lets them be renewed for a while, and
-// prints what they cost. A lock that is lost is an error.
+// holdMany takes n locks with one client, lets them be renewed for a while, and prints what they
+// cost. A lock that is lost is an error.
 func holdMany(out io.Writer, n int) error {
 	masters, err := server.StartRedis(server.RedisConfig{Masters: 5})
 	if err != nil {

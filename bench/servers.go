@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/server"
 )
 
-// support is what contenders need beside the Redis masters: servers, and programs
-// of peers. Each is started, or built, when it is first needed, and kept.
+// support is what contenders need beside the Redis masters: servers, and programs of peers. Each is
+// started, or built, when it is first needed, and kept.
 type support struct {
 	dir      string // of the programs
 	programs map[string]built

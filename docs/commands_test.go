@@ -18,8 +18,9 @@ import (
 	"github.com/redlock-go/redlock/internal/documents"
 )
 
-// What the documents tell a reader to run is there: packages, tests, benchmarks, flags, targets of make, scripts. (What redlock
-// itself takes is asked in cmd/redlock, and which workloads bench has in bench.)
+// What the documents tell a reader to run is there: packages, tests, benchmarks, flags, targets of
+// make, scripts. (What redlock itself takes is asked in cmd/redlock, and which workloads bench has
+// in bench.)
 func TestNamedCommandsExist(t *testing.T) {
 	counts := map[string]int{}
 	for _, d := range all(t) {
@@ -66,7 +67,8 @@ var (
 	placeholder = regexp.MustCompile(`^[A-Z]+$`)
 )
 
-// flagsOfGoTest are those of go test that documents use, and whether a value comes in the next word.
+// flagsOfGoTest are those of go test that documents use, and whether a value comes in the next
+// word.
 var flagsOfGoTest = map[string]bool{
 	"run": true, "bench": true, "benchtime": true, "cpuprofile": true, "timeout": true, "count": true,
 	"v": false, "race": false,
@@ -116,7 +118,8 @@ func checkGoTest(dir string, words []string) error {
 	return tests.match(patterns["run"], "Test", "Example", "Fuzz")
 }
 
-// checkFlags looks for flags that are named without a command: they are those of go test, of the tests in the root, of bench or of mutation.
+// checkFlags looks for flags that are named without a command: they are those of go test, of the
+// tests in the root, of bench or of mutation.
 func checkFlags(words []string) error {
 	root, err := inspect(".", []string{".", "./spec", "./spec/register"})
 	if err != nil {
@@ -156,7 +159,8 @@ func checkFlags(words []string) error {
 	return nil
 }
 
-// checkGoRun looks for the program, and for its flags if it is bench. In a sentence "go run ." is bench.
+// checkGoRun looks for the program, and for its flags if it is bench. In a sentence "go run ." is
+// bench.
 func checkGoRun(c documents.Command, words []string) error {
 	dir := path.Join(c.Dir, words[0])
 	switch {
@@ -311,7 +315,8 @@ func literal(node *ast.BasicLit) string {
 	return text
 }
 
-// match reports which part of a pattern of -run or -bench matches nothing. A pattern in capitals stands for one of the reader's.
+// match reports which part of a pattern of -run or -bench matches nothing. A pattern in capitals
+// stands for one of the reader's.
 func (c *code) match(pattern string, prefixes ...string) error {
 	if pattern == "" || pattern == "^$" || placeholder.MatchString(pattern) {
 		return nil

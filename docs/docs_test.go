@@ -1,7 +1,8 @@
-// Package docs_test compares the documents with the code: it runs what they show, follows their links, and looks for the commands,
-// tests and figures that they name.
+// Package docs_test compares the documents with the code: it runs what they show, follows their
+// links, and looks for the commands, tests and figures that they name.
 //
-// Tests that read many files, or build a program, are not parallel: they run before those in which leases run.
+// Tests that read many files, or build a program, are not parallel: they run before those in which
+// leases run.
 package docs_test
 
 import (
@@ -36,7 +37,8 @@ func all(t *testing.T) []documents.Document {
 	return all
 }
 
-// eachFile calls do with the path and the text of each file of the repository with one of these extensions.
+// eachFile calls do with the path and the text of each file of the repository with one of these
+// extensions.
 func eachFile(t *testing.T, do func(path, text string), extensions ...string) {
 	t.Helper()
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {

@@ -9,7 +9,8 @@ import (
 )
 
 var (
-	// measured is what stands where something was measured: a speed, a time of a processor, a percentile, the day.
+	// measured is what stands where something was measured: a speed, a time of a processor, a
+	// percentile, the day.
 	measured = regexp.MustCompile(`\d ?(?:µs|cores|kB)\b|(?:pairs|holds|reads)/s\b|\d acquisitions a second|\bp50\b|\b20\d\d-\d\d-\d\d\b`)
 	// figures is a row of a table with three numbers.
 	figures = regexp.MustCompile(`(?m)^\|(?:.*\| *\d[^|]*){3,}\|`)
@@ -17,7 +18,8 @@ var (
 	elsewhere = regexp.MustCompile(`\]\([^)]*(?:PERFORMANCE|CHAOS|MODEL)\.md`)
 )
 
-// A section with figures names the command that makes them, so that a reader can measure again, or has a link to where they are.
+// A section with figures names the command that makes them, so that a reader can measure again, or
+// has a link to where they are.
 func TestFiguresHaveACommand(t *testing.T) {
 	found := 0
 	for _, d := range all(t) {

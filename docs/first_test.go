@@ -11,8 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/documents"
 )
 
-// The commands of the README lead from a clone to the first lock of a program. Masters stand in for those that the first one
-// starts, and this module's checksums for those that go get would ask the network for.
+// The commands of the README lead from a clone to the first lock of a program. Masters stand in for
+// those that the first one starts, and this module's checksums for those that go get would ask the
+// network for.
 func TestTheFirstLock(t *testing.T) {
 	_, section, _ := strings.Cut(read(t, "../README.md"), "\n## The first lock\n")
 	section, _, _ = strings.Cut(section, "\n## ")

@@ -8,7 +8,8 @@ import (
 	"github.com/redlock-go/redlock/leader"
 )
 
-// What the README shows of package leader is compiled here. Example_afterLeaderelection runs the same.
+// What the README shows of package leader is compiled here. Example_afterLeaderelection runs the
+// same.
 var _ = func(ctx context.Context, client *redlock.Client, schedule func(context.Context, fence.Token) error) error {
 	// shown: ../README.md
 	elector, err := leader.New(client, "scheduler")

@@ -31,8 +31,9 @@ var (
 	notKept   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// Every link from one document of the repository to another finds its file and its heading. Those to other places can
-// be read as the address of a page; whether the page is there is asked each night, by ci/links.sh.
+// Every link from one document of the repository to another finds its file and its heading. Those
+// to other places can be read as the address of a page; whether the page is there is asked each
+// night, by ci/links.sh.
 func TestLinksFindTheirTargets(t *testing.T) {
 	own := 0
 	linked := map[string]bool{}
@@ -80,7 +81,8 @@ func TestLinksFindTheirTargets(t *testing.T) {
 	}
 }
 
-// ci/links.sh prints the dead links and no others. Its proxy is the server here, which so is every host.
+// ci/links.sh prints the dead links and no others. Its proxy is the server here, which so is every
+// host.
 func TestDeadLinksAreFound(t *testing.T) {
 	t.Parallel()
 	_, err := exec.LookPath("curl")
@@ -148,7 +150,8 @@ func internal(t *testing.T, from, target string) error {
 	return nil
 }
 
-// external looks at the address of a page elsewhere. One that is this module's must be in the repository.
+// external looks at the address of a page elsewhere. One that is this module's must be in the
+// repository.
 func external(target string) error {
 	address, err := url.Parse(target)
 	if err != nil {
@@ -200,8 +203,9 @@ var (
 	documentNamed = regexp.MustCompile(`\b(?:docs|spec)/[\w/-]+\.md\b`)
 )
 
-// namesFile tells whether code is the name of a file or folder in the repository, as one that begins with a folder of it is, and
-// whether that is there. (A program that was built in the root is no folder.)
+// namesFile tells whether code is the name of a file or folder in the repository, as one that
+// begins with a folder of it is, and whether that is there. (A program that was built in the root
+// is no folder.)
 func namesFile(root fs.FS, code string) (is, there bool) {
 	match := pathInCode.FindStringSubmatch(code)
 	if match == nil || tag.MatchString(code) {
@@ -234,7 +238,8 @@ func TestNamesFile(t *testing.T) {
 	}
 }
 
-// Files and folders that documents name in code are there, and so are documents that anything else names.
+// Files and folders that documents name in code are there, and so are documents that anything else
+// names.
 func TestNamedFilesExist(t *testing.T) {
 	named := 0
 	for _, d := range all(t) {

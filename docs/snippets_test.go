@@ -10,9 +10,9 @@ import (
 	"github.com/redlock-go/redlock/internal/documents"
 )
 
-// Go code in a document is a piece of a Go file of this repository, to the letter: what stands there between
-// "// shown: DOCUMENT" and "// end", with the path of the document from docs. So the compiler has seen it, and mostly a
-// test has run it.
+// Go code in a document is a piece of a Go file of this repository, to the letter: what stands
+// there between "// shown: DOCUMENT" and "// end", with the path of the document from docs. So the
+// compiler has seen it, and mostly a test has run it.
 func TestGoInDocumentsIsCompiled(t *testing.T) {
 	shown := shown(t)
 	for _, d := range all(t) {
@@ -36,7 +36,8 @@ func TestGoInDocumentsIsCompiled(t *testing.T) {
 	}
 }
 
-// shown are the pieces of Go files that documents are to show, by the path of the document from the root.
+// shown are the pieces of Go files that documents are to show, by the path of the document from the
+// root.
 func shown(t *testing.T) map[string][]string {
 	t.Helper()
 	const begin, end = "// shown: ", "// end"

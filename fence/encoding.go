@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// MarshalText returns the decimal form, the one String writes. In JSON a token
-// is therefore a string: a JSON number loses its last digits above 2^53 in
-// many readers. The zero Token is refused with an error that is ErrInvalid, so
-// that nothing is stored that UnmarshalText would not read back.
+// MarshalText returns the decimal form, the one String writes. In JSON a token is therefore a
+// string: a JSON number loses its last digits above 2^53 in many readers. The zero Token is refused
+// with an error that is ErrInvalid, so that nothing is stored that UnmarshalText would not read
+// back.
 func (t Token) MarshalText() ([]byte, error) {
 	if !t.Valid() {
 		return nil, errZero
@@ -26,12 +26,12 @@ func (t *Token) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalBinary returns eight bytes, big endian, so that the order of the
-// bytes is the order of the tokens: stores that compare raw keys or values can
-// compare tokens. The zero Token is refused with an error that is ErrInvalid.
+// MarshalBinary returns eight bytes, big endian, so that the order of the bytes is the order of the
+// tokens: stores that compare raw keys or values can compare tokens. The zero Token is refused with
+// an error that is ErrInvalid.
 //
-// Some clients, go-redis among them, look for this method and store an
-// argument in this form unasked: give them String() where decimal is wanted.
+// Some clients, go-redis among them, look for this method and store an argument in this form
+// unasked: give them String() where decimal is wanted.
 func (t Token) MarshalBinary() ([]byte, error) {
 	if !t.Valid() {
 		return nil, errZero
@@ -39,8 +39,8 @@ func (t Token) MarshalBinary() ([]byte, error) {
 	return binary.BigEndian.AppendUint64(nil, uint64(t)), nil
 }
 
-// UnmarshalBinary reads what MarshalBinary writes: exactly eight bytes, not
-// all of them zero. It leaves t as it was on an error, which is ErrInvalid.
+// UnmarshalBinary reads what MarshalBinary writes: exactly eight bytes, not all of them zero. It
+// leaves t as it was on an error, which is ErrInvalid.
 func (t *Token) UnmarshalBinary(data []byte) error {
 	if len(data) != 8 {
 		return fmt.Errorf("%w: a binary token has 8 bytes, not %d", ErrInvalid, len(data))

@@ -5,19 +5,18 @@ import (
 	"fmt"
 )
 
-// ErrStale is returned when a token is lower than one the guard has seen for
-// the same resource: the holder has been overtaken and must stop. The error is
-// a *StaleError, which has both tokens.
+// ErrStale is returned when a token is lower than one the guard has seen for the same resource: the
+// holder has been overtaken and must stop. The error is a *StaleError, which has both tokens.
 var ErrStale = errors.New("fence: stale token")
 
-// ErrInvalid is returned for input that no guard takes: an empty resource, the
-// zero Token, a text that is not a token, a token too large for the store.
-// Trying again with the same input cannot help.
+// ErrInvalid is returned for input that no guard takes: an empty resource, the zero Token, a text
+// that is not a token, a token too large for the store. Trying again with the same input cannot
+// help.
 var ErrInvalid = errors.New("fence: invalid input")
 
-// ErrOtherLockName is returned by CheckLockName: the resource was noted under another lock
-// name, by another program or by another version or configuration of this one. Writing to
-// it can refuse valid holders and let overtaken ones pass.
+// ErrOtherLockName is returned by CheckLockName: the resource was noted under another lock name, by
+// another program or by another version or configuration of this one. Writing to it can refuse
+// valid holders and let overtaken ones pass.
 var ErrOtherLockName = errors.New("fence: resource is guarded under another lock name")
 
 var errNoResource = fmt.Errorf("%w: resource is empty: it must name what is guarded", ErrInvalid)

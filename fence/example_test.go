@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// How does a paused holder find out that it has been overtaken? By its write,
-// which the guard refuses. The token comes with the context, from the lock.
+// How does a paused holder find out that it has been overtaken? By its write, which the guard
+// refuses. The token comes with the context, from the lock.
 func ExampleMemory() {
 	var guard fence.Memory
 	var balance int
@@ -52,8 +52,8 @@ func ExampleStaleError() {
 	// Output: 33 stops, 34 goes on
 }
 
-// How does a program find out that another one writes the same resource under another lock
-// name? By a check when it starts.
+// How does a program find out that another one writes the same resource under another lock name? By
+// a check when it starts.
 func ExampleCheckLockName() {
 	var guard fence.Memory
 	ctx := context.Background()

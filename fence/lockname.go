@@ -8,46 +8,45 @@ import (
 	"fmt"
 )
 
-// CheckLockName compares lockName, the name of the lock whose tokens a program uses for
-// resource, with the name that is noted for the resource. If no name is noted, it notes
-// lockName. It returns nil if the names are the same, and an error that is ErrOtherLockName
-// if not. So the first name stands, and a program with another name gets the error each
-// time that it checks.
+// CheckLockName compares lockName, the name of the lock whose tokens a program uses for resource,
+// with the name that is noted for the resource. If no name is noted, it notes lockName. It returns
+// nil if the names are the same, and an error that is ErrOtherLockName if not. So the first name
+// stands, and a program with another name gets the error each time that it checks.
 //
-// Call it when the program starts, or after each acquisition if the resources are not known
-// before. It needs no lock. It finds mistakes in programs and in their configuration; what
-// keeps overtaken holders out is still the token.
+// Call it when the program starts, or after each acquisition if the resources are not known before.
+// It needs no lock. It finds mistakes in programs and in their configuration; what keeps overtaken
+// holders out is still the token.
 //
-// lockName is Lock.Name: with WithSlots the name of the slot, under LockAll the name whose
-// token is used for resource. Tokens of different deployments, or of different key
-// prefixes, have no order either. If programs use more than one, add to lockName which one
-// it is, in all programs in the same form.
+// lockName is Lock.Name: with WithSlots the name of the slot, under LockAll the name whose token is
+// used for resource. Tokens of different deployments, or of different key prefixes, have no order
+// either. If programs use more than one, add to lockName which one it is, in all programs in the
+// same form.
 //
-// The note is the fence of a resource of its own in the same guard: "redlock/lockname/"
-// with resource behind it. Its token is a hash of the name: the first 8 bytes of the
-// SHA-256, as a big-endian number with the highest bit cleared and the next one set. So
-// programs in any language can check:
+// The note is the fence of a resource of its own in the same guard: "redlock/lockname/" with
+// resource behind it. Its token is a hash of the name: the first 8 bytes of the SHA-256, as a
+// big-endian number with the highest bit cleared and the next one set. So programs in any language
+// can check:
 //
 //   - Claim the note with token 1. If that is stale, which is the usual case and changes
 //     nothing, the highest token is the hash of the name that is noted.
 //   - If token 1 passes, no name is noted: claim the note with the hash.
 //
-// This costs one claim, or two if no name was noted. The guard must accept the longer name
-// of the note, and a service in between must let it through. If you count stale tokens,
-// leave out the notes.
+// This costs one claim, or two if no name was noted. The guard must accept the longer name of the
+// note, and a service in between must let it through. If you count stale tokens, leave out the
+// notes.
 //
-// To change the name on purpose, stop all programs that write resource, and wait until
-// none of their writes is under way. Then delete the note, and the fence of resource as
-// well, since its tokens are of the old name. Or take a new name for the resource too.
+// To change the name on purpose, stop all programs that write resource, and wait until none of
+// their writes is under way. Then delete the note, and the fence of resource as well, since its
+// tokens are of the old name. Or take a new name for the resource too.
 //
-// Other errors: ErrInvalid, if guard is nil or if resource or lockName is empty; and those of
-// the guard, wrapped. They say nothing about the name, and the check can be done again.
+// Other errors: ErrInvalid, if guard is nil or if resource or lockName is empty; and those of the
+// guard, wrapped. They say nothing about the name, and the check can be done again.
 //
-// Not promised: that the name noted is the right one; anything about programs that do not
-// check; anything after the note was lost, as every fence can be, until the next check. If
-// the first checks of a resource overlap, several names may pass; all but one of them fail
-// at the next check. Two names may have the same hash, which happens by chance in one of
-// 2^62 pairs, and then pass for one.
+// Not promised: that the name noted is the right one; anything about programs that do not check;
+// anything after the note was lost, as every fence can be, until the next check. If the first
+// checks of a resource overlap, several names may pass; all but one of them fail at the next check.
+// Two names may have the same hash, which happens by chance in one of 2^62 pairs, and then pass for
+// one.
 func CheckLockName(ctx context.Context, guard Guard, resource, lockName string) error {
 	switch {
 	case guard == nil:

@@ -50,8 +50,8 @@ func TestCheckLockNameLeavesTheResourceAlone(t *testing.T) {
 	}
 }
 
-// The notes of all versions, and of programs in other languages, must be the same. The
-// figures were computed with another program.
+// The notes of all versions, and of programs in other languages, must be the same. The figures were
+// computed with another program.
 func TestNotesOfLockNames(t *testing.T) {
 	t.Parallel()
 	for name, hash := range map[string]fence.Token{
@@ -144,8 +144,8 @@ func TestCheckLockNameReturnsTheErrorOfTheGuard(t *testing.T) {
 	}
 }
 
-// Of different names that check one after the other, the first one stands and all others
-// are told, however often and in which order they check.
+// Of different names that check one after the other, the first one stands and all others are told,
+// however often and in which order they check.
 func TestTheFirstLockNameStands(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

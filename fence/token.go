@@ -5,10 +5,9 @@ import (
 	"strconv"
 )
 
-// Token is a fencing token: a number that grows with every fresh acquisition
-// of a lock. Only the order of two tokens of one lock means anything; the
-// distance between them does not. The zero Token is invalid and older than
-// any other.
+// Token is a fencing token: a number that grows with every fresh acquisition of a lock. Only the
+// order of two tokens of one lock means anything; the distance between them does not. The zero
+// Token is invalid and older than any other.
 type Token uint64
 
 // Valid reports whether t can have been minted: every token but zero can.
@@ -17,9 +16,8 @@ func (t Token) Valid() bool { return t != 0 }
 // String returns t in decimal, the form that Parse reads.
 func (t Token) String() string { return strconv.FormatUint(uint64(t), 10) }
 
-// Parse reads the decimal form of a token. It refuses zero, signs, spaces,
-// leading zeros and anything else that String would not write, with an error
-// that is ErrInvalid.
+// Parse reads the decimal form of a token. It refuses zero, signs, spaces, leading zeros and
+// anything else that String would not write, with an error that is ErrInvalid.
 func Parse(s string) (Token, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil || s[0] == '0' {

@@ -1,6 +1,6 @@
-// Package leader elects one process among many, for a role that is held for days: a
-// scheduler, the one writer, the owner of a shard. An Elector campaigns, leads while it
-// holds the lock of the election's name, steps down when the term is lost, and campaigns again.
+// Package leader elects one process among many, for a role that is held for days: a scheduler, the
+// one writer, the owner of a shard. An Elector campaigns, leads while it holds the lock of the
+// election's name, steps down when the term is lost, and campaigns again.
 //
 //	elector, err := leader.New(client, "scheduler")
 //	...
@@ -46,12 +46,13 @@
 //	guarded writes           guard/redisguard, sqlguard,    no                          Fence… (Redis)          Txn on the revision
 //	                         httpguard
 //
-// What others have and this package does not: a term that outlives its process (ResumeElection), because a
-// token that two processes use protects against neither; changes of leader that are pushed, not polled; and a
-// leader that is chosen by version or priority (client-go's coordinated election).
+// What others have and this package does not: a term that outlives its process (ResumeElection),
+// because a token that two processes use protects against neither; changes of leader that are
+// pushed, not polled; and a leader that is chosen by version or priority (client-go's coordinated
+// election).
 //
 // # Goroutines
 //
-// Run calls the function itself. While it runs, one goroutine asks who leads if Callbacks.NewLeader is
-// set. It ends before Run returns.
+// Run calls the function itself. While it runs, one goroutine asks who leads if Callbacks.NewLeader
+// is set. It ends before Run returns.
 package leader

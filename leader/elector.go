@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// The errors of an Elector. The causes of a term's end are, beside the first two, the
-// redlock package's ErrLost, ErrExpired and ErrClosed, and that of Run's context.
+// The errors of an Elector. The causes of a term's end are, beside the first two, the redlock
+// package's ErrLost, ErrExpired and ErrClosed, and that of Run's context.
 var (
 	// ErrReturned is the cause when a term ended because its function returned; the function's
 	// error is joined.
@@ -21,8 +21,7 @@ var (
 	// ErrResigned is the cause when Resign ended the term.
 	ErrResigned = errors.New("leader: resigned")
 
-	// ErrPanicked is the cause when the function of the term panicked, or ended its
-	// goroutine.
+	// ErrPanicked is the cause when the function of the term panicked, or ended its goroutine.
 	ErrPanicked = errors.New("leader: the function panicked")
 
 	// ErrNotLeading is returned by Resign when there is no term to end.
@@ -59,8 +58,8 @@ type term struct {
 	done    bool        // the function has returned
 }
 
-// New returns a candidate of the election of that name, which is the name of a lock. All
-// candidates give the same one.
+// New returns a candidate of the election of that name, which is the name of a lock. All candidates
+// give the same one.
 //
 // Errors: *redlock.OptionError for bad input, joined.
 func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) {
@@ -74,25 +73,26 @@ func New(client *redlock.Client, name string, opts ...Option) (*Elector, error) 
 	return &Elector{config: cfg, client: client, name: name}, nil
 }
 
-// Run campaigns, calls lead when it is elected, and campaigns again when the term is over,
-// until ctx ends. It calls lead in its own goroutine, so there is never more than one call
-// of it under way.
+// Run campaigns, calls lead when it is elected, and campaigns again when the term is over, until
+// ctx ends. It calls lead in its own goroutine, so there is never more than one call of it under
+// way.
 //
-// The context that lead gets ends with the term: when the lease was lost or ran out (its
-// cause is redlock.ErrLost or ErrExpired), when ctx ended, the client was closed, or Resign
-// was called. It carries the token (fence.FromContext). lead must stop then, and pass the token to each
-// store that it writes to. If the term ended for another reason than a lost lease, Run
-// keeps the name until lead has returned. If lead does not return, Callbacks.Overdue is
-// called, and this process does not campaign.
+// The context that lead gets ends with the term: when the lease was lost or ran out (its cause is
+// redlock.ErrLost or ErrExpired), when ctx ended, the client was closed, or Resign was called. It
+// carries the token (fence.FromContext). lead must stop then, and pass the token to each store that
+// it writes to. If the term ended for another reason than a lost lease, Run keeps the name until
+// lead has returned. If lead does not return, Callbacks.Overdue is called, and this process does
+// not campaign.
 //
-// When lead returns by itself, with an error or without, the term is over: the name is
-// released, and Run campaigns again after the pause (WithPause). If lead panics, Run releases
-// the name, and the panic goes on through Run. With a nil lead the term lasts until something
-// else ends it, and the work is done elsewhere, with Token.
+// When lead returns by itself, with an error or without, the term is over: the name is released,
+// and Run campaigns again after the pause (WithPause). If lead panics, Run releases the name, and
+// the panic goes on through Run. With a nil lead the term lasts until something else ends it, and
+// the work is done elsewhere, with Token.
 //
-// Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption (lock options that the deployment does not allow);
-// redlock.ErrNeedsSetup, when time alone will not bring the lock, as when no deployment was founded (a candidate WithLock of
-// redlock.WithWaitForSetup campaigns on); ErrRunning.
+// Errors: ctx's error and cause; redlock.ErrClosed; redlock.ErrBadOption (lock options that the
+// deployment does not allow); redlock.ErrNeedsSetup, when time alone will not bring the lock, as
+// when no deployment was founded (a candidate WithLock of redlock.WithWaitForSetup campaigns on);
+// ErrRunning.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context, token fence.Token) error) error {
 	if ctx == nil {
 		panic("leader: nil context")
@@ -215,8 +215,8 @@ func causeOf(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// overdueAfter is how long after the end of its term a function has to return before
-// Overdue is called; it is called again each time the wait has doubled.
+// overdueAfter is how long after the end of its term a function has to return before Overdue is
+// called; it is called again each time the wait has doubled.
 const overdueAfter = time.Second
 
 // ended notes that the context of the function has ended.
@@ -261,16 +261,16 @@ func (e *Elector) current() *term {
 }
 
 // IsLeader reports that this candidate leads, as far as it can prove at this moment. It is
-// advisory: by the time the caller acts on the answer, it may no longer be true. It is for
-// displays and metrics; code that writes needs Token, and a store that compares it.
+// advisory: by the time the caller acts on the answer, it may no longer be true. It is for displays
+// and metrics; code that writes needs Token, and a store that compares it.
 func (e *Elector) IsLeader() bool {
 	_, leads := e.Token()
 	return leads
 }
 
-// Token returns the token of the present term, and whether there is one. A store refuses it once
-// it has seen the token of a later leader. So work outside the function may use it, and is safe
-// even if it finds out too late that the term is over.
+// Token returns the token of the present term, and whether there is one. A store refuses it once it
+// has seen the token of a later leader. So work outside the function may use it, and is safe even
+// if it finds out too late that the term is over.
 func (e *Elector) Token() (token fence.Token, leads bool) {
 	t := e.current()
 	if t == nil || t.ctx.Err() != nil || !t.lock.Valid() {
@@ -279,10 +279,9 @@ func (e *Elector) Token() (token fence.Token, leads bool) {
 	return t.lock.Token(), true
 }
 
-// Overdue returns how long ago the term ended, by the process's own clock, if its function
-// has not returned yet; otherwise it returns 0. It is for a liveness probe: a process
-// whose function does not return neither leads nor campaigns, and may have to be
-// restarted.
+// Overdue returns how long ago the term ended, by the process's own clock, if its function has not
+// returned yet; otherwise it returns 0. It is for a liveness probe: a process whose function does
+// not return neither leads nor campaigns, and may have to be restarted.
 func (e *Elector) Overdue() time.Duration {
 	t := e.current()
 	if t == nil {
@@ -296,12 +295,11 @@ func (e *Elector) Overdue() time.Duration {
 	return max(time.Since(t.endedAt), 1)
 }
 
-// Resign ends the term. It waits until the function has returned and the name is released, or
-// ctx ends: then the term ends all the same, but later. The candidate campaigns again after the pause;
+// Resign ends the term. It waits until the function has returned and the name is released, or ctx
+// ends: then the term ends all the same, but later. The candidate campaigns again after the pause;
 // to leave for good, end Run's context.
 //
-// The function itself must return instead of calling Resign, because Resign waits
-// for the function.
+// The function itself must return instead of calling Resign, because Resign waits for the function.
 //
 // Errors: ErrNotLeading, also when the name was lost at that moment; ctx's error and cause.
 func (e *Elector) Resign(ctx context.Context) error {

@@ -142,7 +142,8 @@ func within(t *testing.T, most time.Duration, what string, state func() bool) ti
 	return time.Since(start)
 }
 
-// One leads at a time. One that resigns is followed at once, and stays out of the way for the pause; tokens grow.
+// One leads at a time. One that resigns is followed at once, and stays out of the way for the
+// pause; tokens grow.
 func TestResign(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
@@ -332,7 +333,8 @@ func TestAFunctionThatDoesNotReturn(t *testing.T) {
 	})
 }
 
-// ctx ends while others lead, before Run, and while it leads: then the name is kept until the function has returned.
+// ctx ends while others lead, before Run, and while it leads: then the name is kept until the
+// function has returned.
 func TestTheEndOfTheContext(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {

@@ -22,26 +22,27 @@ const (
 	MinPoll = 10 * time.Millisecond
 )
 
-// Callbacks are the functions that an Elector calls when something happens. Every
-// field may be nil. They are called synchronously, Elected and SteppedDown by Run
-// and the others by goroutines of their own: they must return soon, and must not
-// call Resign.
+// Callbacks are the functions that an Elector calls when something happens. Every field may be nil.
+// They are called synchronously, Elected and SteppedDown by Run and the others by goroutines of
+// their own: they must return soon, and must not call Resign.
 type Callbacks struct {
 	// Elected: a term begins. It is called before the function.
 	Elected func(token fence.Token)
 
-	// SteppedDown: the term is over, its function has returned, and the name is released or
-	// was lost. cause is ErrReturned, ErrResigned or ErrPanicked; redlock.ErrLost, ErrExpired
-	// or ErrClosed; or the cause of Run's context. What the function and the release returned is joined.
+	// SteppedDown: the term is over, its function has returned, and the name is released or was
+	// lost. cause is ErrReturned, ErrResigned or ErrPanicked; redlock.ErrLost, ErrExpired or
+	// ErrClosed; or the cause of Run's context. What the function and the release returned is
+	// joined.
 	SteppedDown func(token fence.Token, cause error)
 
 	// Overdue: the term ended by ago, and the function has not returned. It is called after 1 s,
 	// and again each time that this time has doubled.
 	Overdue func(token fence.Token, by time.Duration)
 
-	// NewLeader: a new term was seen, of any candidate, this one included; the first term that is seen
-	// counts too. The call may come later than Elected, by the time between two questions (WithPoll), and
-	// a leader that led for less than that may be missed. If NewLeader is nil, the masters are not asked.
+	// NewLeader: a new term was seen, of any candidate, this one included; the first term that is
+	// seen counts too. The call may come later than Elected, by the time between two questions
+	// (WithPoll), and a leader that led for less than that may be missed. If NewLeader is nil, the
+	// masters are not asked.
 	NewLeader func(Leader)
 }
 
@@ -55,19 +56,18 @@ type config struct {
 // Option is a setting of an Elector.
 type Option func(*config)
 
-// WithLock sets options of the lock that is the term: WithTTL, after which a leader that
-// died is replaced; WithMaxHold, the longest term; WithLockDelay, WithHoldAtLeast, WithFair.
-// They come after those of the client. New refuses WithSlots, which would elect several leaders,
-// also as the client's default.
+// WithLock sets options of the lock that is the term: WithTTL, after which a leader that died is
+// replaced; WithMaxHold, the longest term; WithLockDelay, WithHoldAtLeast, WithFair. They come
+// after those of the client. New refuses WithSlots, which would elect several leaders, also as the
+// client's default.
 func WithLock(opts ...redlock.LockOption) Option {
 	return func(c *config) { c.lock = append(c.lock, opts...) }
 }
 
-// WithPause sets for how long a candidate does not campaign after it ended its own term, by
-// Resign or because its function returned. So another candidate has time to take over, and the
-// cause of a failure has time to pass. After a term that was lost it campaigns at once.
-// Default DefaultPause; 0: no pause. Somebody who waits takes over at once, however long the
-// pause is.
+// WithPause sets for how long a candidate does not campaign after it ended its own term, by Resign
+// or because its function returned. So another candidate has time to take over, and the cause of a
+// failure has time to pass. After a term that was lost it campaigns at once. Default DefaultPause;
+// 0: no pause. Somebody who waits takes over at once, however long the pause is.
 func WithPause(d time.Duration) Option { return func(c *config) { c.pause = d } }
 
 // WithPoll sets how often the masters are asked who leads, for Callbacks.NewLeader. Default

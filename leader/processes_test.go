@@ -18,10 +18,12 @@ import (
 	"github.com/redlock-go/redlock/leader"
 )
 
-// candidateEnv makes the test binary be a candidate, in a process of its own that can be killed and stopped.
+// candidateEnv makes the test binary be a candidate, in a process of its own that can be killed and
+// stopped.
 const candidateEnv = "REDLOCK_TEST_CANDIDATE_URLS"
 
-// beCandidate says when it leads and when it does not any more, and resigns at each line on its standard input.
+// beCandidate says when it leads and when it does not any more, and resigns at each line on its
+// standard input.
 func beCandidate(urls string) {
 	client, err := redlock.Open(strings.Split(urls, ","), redlock.WithTTL(3*time.Second), redlock.WithRequestTimeout(time.Second))
 	if err != nil {

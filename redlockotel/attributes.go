@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// The attributes. error.type, server.address and server.port are those of the semantic conventions, in which
-// error.message is deprecated.
+// The attributes. error.type, server.address and server.port are those of the semantic conventions,
+// in which error.message is deprecated.
 const (
 	nameKey     = attribute.Key("redlock.lock.name")
 	namesKey    = attribute.Key("redlock.lock.names")
@@ -50,9 +50,10 @@ func outcome(r redlock.LockResult) attribute.KeyValue {
 	return outcomeKey.String("acquired")
 }
 
-// errorType puts an error in one of a few words. An error may be several: why the lock was not to be had tells more
-// than that the patience was over. One master may deny what the others decide: ErrHeld and ErrTooSlow come before it.
-// A caller that left before the masters had decided is canceled, or its time was over, whatever the cause of its context.
+// errorType puts an error in one of a few words. An error may be several: why the lock was not to
+// be had tells more than that the patience was over. One master may deny what the others decide:
+// ErrHeld and ErrTooSlow come before it. A caller that left before the masters had decided is
+// canceled, or its time was over, whatever the cause of its context.
 func errorType(err error) string {
 	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
 		switch {

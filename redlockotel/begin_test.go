@@ -15,7 +15,8 @@ import (
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
-// What alerts count of locks is there before there is a lock; with names, from the first hold of a name.
+// What alerts count of locks is there before there is a lock; with names, from the first hold of a
+// name.
 func TestCountersOfLocksBeginWithZero(t *testing.T) {
 	t.Parallel()
 	want := func(mode, name string) map[string]string {

@@ -23,7 +23,8 @@ import (
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
-// measureAll lets an observer measure everything once, and returns the names of the metrics, with their attributes.
+// measureAll lets an observer measure everything once, and returns the names of the metrics, with
+// their attributes.
 func measureAll(t *testing.T, reader *sdkmetric.ManualReader, more ...sdkmetric.Option) map[string][]string {
 	t.Helper()
 	meters := sdkmetric.NewMeterProvider(append(more, sdkmetric.WithReader(reader))...)
@@ -62,7 +63,8 @@ var (
 	label    = regexp.MustCompile(`[a-z_]+`)
 )
 
-// exported returns the metrics that a Prometheus server gets, as they are asked for, with their labels.
+// exported returns the metrics that a Prometheus server gets, as they are asked for, with their
+// labels.
 func exported(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -97,7 +99,8 @@ func gathered(t *testing.T, registry *prometheus.Registry) map[string]map[string
 	return labels
 }
 
-// metricsOf returns the metrics that a query asks for, and complains of those, and of labels, that there are not.
+// metricsOf returns the metrics that a query asks for, and complains of those, and of labels, that
+// there are not.
 func metricsOf(t *testing.T, where, query string, labels map[string]map[string]bool) []string {
 	t.Helper()
 	metrics := word.FindAllString(selected.ReplaceAllString(grouped.ReplaceAllString(query, ""), ""), -1)
@@ -239,7 +242,8 @@ func exporting(t *testing.T, opts ...redlockotel.Option) (redlock.Observer, *pro
 	return o, registry
 }
 
-// The alert fires while all callers wait: a Lock without a bound does not end as long as there is no quorum.
+// The alert fires while all callers wait: a Lock without a bound does not end as long as there is
+// no quorum.
 func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
 	t.Parallel()
 	for outage, begin := range map[string]func(*testmasters.Deployment){
@@ -286,7 +290,8 @@ func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
 	}
 }
 
-// It does not fire for callers that leave before the masters have decided, as a web service has them.
+// It does not fire for callers that leave before the masters have decided, as a web service has
+// them.
 func TestNoQuorumAlertIsSilentForCallersThatLeave(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
@@ -321,7 +326,8 @@ func TestNoQuorumAlertIsSilentForCallersThatLeave(t *testing.T) {
 	})
 }
 
-// The alert, and the panel at the top of the dashboard, are about each reason why there is no quorum, and about no other.
+// The alert, and the panel at the top of the dashboard, are about each reason why there is no
+// quorum, and about no other.
 func TestNoQuorumAlertKnowsTheReasons(t *testing.T) {
 	t.Parallel()
 	_, board := dashboard(t)

@@ -1,12 +1,12 @@
-// Package redlockotel makes an Observer of the lock that reports to OpenTelemetry. A program gives it to
-// redlock.New or redlock.Open:
+// Package redlockotel makes an Observer of the lock that reports to OpenTelemetry. A program gives
+// it to redlock.New or redlock.Open:
 //
 //	observer, err := redlockotel.NewObserver()
 //	…
 //	client, err := redlock.Open(urls, redlock.WithObserver(observer))
 //
-// One observer may serve several clients. It uses the API of OpenTelemetry only: which SDK collects, and where it
-// sends, is the program's choice.
+// One observer may serve several clients. It uses the API of OpenTelemetry only: which SDK
+// collects, and where it sends, is the program's choice.
 //
 // # Traces
 //
@@ -23,10 +23,10 @@
 //
 // # Metrics
 //
-// docs/OBSERVING.md of the lock lists them, with their attributes and units, and the alerts to begin
-// with. grafana/redlock.json is a dashboard for them, as a Prometheus server has them.
+// docs/OBSERVING.md of the lock lists them, with their attributes and units, and the alerts to
+// begin with. grafana/redlock.json is a dashboard for them, as a Prometheus server has them.
 //
-// The name of a lock is an attribute of spans, but not of metrics: a metric is kept for each combination of its
-// attributes, as long as the process lives, and programs make names of what they lock ("order:4711"). WithNames adds
-// it where the names are few.
+// The name of a lock is an attribute of spans, but not of metrics: a metric is kept for each
+// combination of its attributes, as long as the process lives, and programs make names of what they
+// lock ("order:4711"). WithNames adds it where the names are few.
 package redlockotel

@@ -16,9 +16,10 @@ import (
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
-// eventful lets a client with an observer of these options meet all that the dashboard and the alerts are about: a refusal,
-// renewals, a clock that jumps, a master that lost its data, masters that are killed, renewals that fail, losses, and calls
-// without a quorum. It calls atRest while the client has its holds and nothing has happened to them, and afterwards at the end.
+// eventful lets a client with an observer of these options meet all that the dashboard and the
+// alerts are about: a refusal, renewals, a clock that jumps, a master that lost its data, masters
+// that are killed, renewals that fail, losses, and calls without a quorum. It calls atRest while
+// the client has its holds and nothing has happened to them, and afterwards at the end.
 func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*testing.T, *prometheus.Registry)) {
 	t.Helper()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
@@ -53,7 +54,8 @@ func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*
 	})
 }
 
-// What the dashboard and the alerts ask for is there after a real run, with the labels by which they group it.
+// What the dashboard and the alerts ask for is there after a real run, with the labels by which
+// they group it.
 func TestQueriesFindWhatARunMeasures(t *testing.T) {
 	t.Parallel()
 	queries := alerts(t)
@@ -87,7 +89,8 @@ func TestQueriesFindWhatARunMeasures(t *testing.T) {
 	})
 }
 
-// The fields of a legend are the labels that its query leaves: no field is empty, and no two lines have one legend.
+// The fields of a legend are the labels that its query leaves: no field is empty, and no two lines
+// have one legend.
 func TestLegendsNameWhatTheQueryGroupsBy(t *testing.T) {
 	t.Parallel()
 	field := regexp.MustCompile(`\{\{([^}]*)\}\}`)

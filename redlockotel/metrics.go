@@ -32,7 +32,8 @@ type metrics struct {
 	version        metric.Int64Gauge
 }
 
-// The bounds of the histograms, in seconds: of what takes a round trip or a few, of waits, and of holds.
+// The bounds of the histograms, in seconds: of what takes a round trip or a few, of waits, and of
+// holds.
 var (
 	tripBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
 	waitBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
@@ -132,8 +133,8 @@ func (m *metrics) observer() redlock.Observer {
 	}
 }
 
-// beginLock adds 0 to the counters of what may happen to a lock and an alert asks for. Else they would begin with their
-// first count, which Prometheus' increase() does not see.
+// beginLock adds 0 to the counters of what may happen to a lock and an alert asks for. Else they
+// would begin with their first count, which Prometheus' increase() does not see.
 func (m *metrics) beginLock(name string, reads bool) {
 	background := context.Background()
 	for _, end := range []error{redlock.ErrLost, redlock.ErrExpired} {
@@ -153,7 +154,8 @@ func (m *metrics) beginName(name string, reads bool) {
 	}
 }
 
-// master records whether a master is up, and adds 0 to the counters of what may happen to it, as beginLock does.
+// master records whether a master is up, and adds 0 to the counters of what may happen to it, as
+// beginLock does.
 func (m *metrics) master(name string, up int64) {
 	background := context.Background()
 	attrs := metric.WithAttributes(server(name)...)

@@ -50,7 +50,8 @@ func (s *telemetry) observer(opts ...redlockotel.Option) redlock.Observer {
 	return o
 }
 
-// client is one that has reached all masters; what it did for that is forgotten, but for the metrics.
+// client is one that has reached all masters; what it did for that is forgotten, but for the
+// metrics.
 func (s *telemetry) client(d *testmasters.Deployment, opts ...redlockotel.Option) *redlock.Client {
 	s.t.Helper()
 	c := d.Client(redlock.WithObserver(s.observer(opts...)))
@@ -79,7 +80,8 @@ func (s *telemetry) span(name string) tracetest.SpanStub {
 	return found[0]
 }
 
-// metrics returns what was collected, by name and attributes: sums, gauges, and of histograms the count and the sum.
+// metrics returns what was collected, by name and attributes: sums, gauges, and of histograms the
+// count and the sum.
 func (s *telemetry) metrics() map[string]string {
 	s.t.Helper()
 	var all metricdata.ResourceMetrics
@@ -143,7 +145,8 @@ func requireErr(t *testing.T, err, want error) {
 	}
 }
 
-// The call and the hold are spans under the caller's, linked to each other, and the Unlock is one under its own.
+// The call and the hold are spans under the caller's, linked to each other, and the Unlock is one
+// under its own.
 func TestSpansOfAHold(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {

@@ -41,11 +41,11 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 	}
 }
 
-// WithNames adds the attribute redlock.lock.name to the metrics of calls and holds. Its value is what group
-// returns for the name of the lock, such as "order" for "order:4711". It must return few different values
-// (some dozens), because a metric is kept for each of them and never forgotten. For a name with slots, group
-// gets the name of the slot. For a set, each name counts for its own hold, and the first name counts for the
-// call. Default: metrics do not have names.
+// WithNames adds the attribute redlock.lock.name to the metrics of calls and holds. Its value is
+// what group returns for the name of the lock, such as "order" for "order:4711". It must return few
+// different values (some dozens), because a metric is kept for each of them and never forgotten.
+// For a name with slots, group gets the name of the slot. For a set, each name counts for its own
+// hold, and the first name counts for the call. Default: metrics do not have names.
 func WithNames(group func(name string) string) Option {
 	return func(c *config) {
 		c.names = group
@@ -59,10 +59,11 @@ func (c *config) refuse(bad bool, field string) {
 	}
 }
 
-// NewObserver returns an Observer that reports what happens as spans and metrics. Use redlock.Observers to
-// combine it with another one.
+// NewObserver returns an Observer that reports what happens as spans and metrics. Use
+// redlock.Observers to combine it with another one.
 //
-// Errors: a *redlock.OptionError for each bad option, joined; an instrument that the meter provider refuses.
+// Errors: a *redlock.OptionError for each bad option, joined; an instrument that the meter provider
+// refuses.
 func NewObserver(opts ...Option) (redlock.Observer, error) {
 	c := config{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
 	for i, o := range opts {

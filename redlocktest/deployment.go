@@ -17,8 +17,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testhook"
 )
 
-// Deployment is some masters in this process, founded as one deployment. Its methods may be called from several
-// goroutines, but those that can fail the test only where t.Fatal may be called.
+// Deployment is some masters in this process, founded as one deployment. Its methods may be called
+// from several goroutines, but those that can fail the test only where t.Fatal may be called.
 type Deployment struct {
 	t     testing.TB
 	epoch time.Time
@@ -99,7 +99,8 @@ func (d *Deployment) start() {
 	d.t.Cleanup(d.masters[len(d.masters)-1].Close)
 }
 
-// inBubble reports whether t is that of a testing/synctest bubble, which has no deadline to tell, and panics.
+// inBubble reports whether t is that of a testing/synctest bubble, which has no deadline to tell,
+// and panics.
 func inBubble(t testing.TB) (is bool) {
 	has, ok := t.(interface{ Deadline() (time.Time, bool) })
 	if !ok {
@@ -110,8 +111,8 @@ func inBubble(t testing.TB) (is bool) {
 	return false
 }
 
-// Client returns a client of all masters with these settings. The client is closed at the end of the test, if
-// the test has not closed it before.
+// Client returns a client of all masters with these settings. The client is closed at the end of
+// the test, if the test has not closed it before.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.t.Helper()
 	if time.Now().Round(0).Before(d.epoch.Round(0).Add(-time.Minute)) {
@@ -140,8 +141,8 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	return client
 }
 
-// URLs returns the URLs of the masters, for a program that opens its own client with redlock.Open. They are
-// on the loopback, so there are none in a bubble.
+// URLs returns the URLs of the masters, for a program that opens its own client with redlock.Open.
+// They are on the loopback, so there are none in a bubble.
 func (d *Deployment) URLs() []string {
 	d.t.Helper()
 	if d.virtual {

@@ -1,6 +1,7 @@
-// Package redlocktest has a deployment for tests of programs that use package redlock. Its masters are in the test's own
-// process: there is nothing to install or to start. They run the library's scripts, so locks, tokens, renewal, queues and
-// members are the real ones. A test can let a lock be lost, and can kill, freeze and empty masters.
+// Package redlocktest has a deployment for tests of programs that use package redlock. Its masters
+// are in the test's own process: there is nothing to install or to start. They run the library's
+// scripts, so locks, tokens, renewal, queues and members are the real ones. A test can let a lock
+// be lost, and can kill, freeze and empty masters.
 //
 //	func TestPayroll(t *testing.T) {
 //		d := redlocktest.New(t)
@@ -13,9 +14,10 @@
 //
 // # Virtual time
 //
-// It works in real time, and in the virtual time of a testing/synctest bubble, where an hour of renewals takes some
-// milliseconds. In a bubble, call New in the bubble, with the bubble's t, and make clients by Client: those that
-// redlock.Open and redlock.New make go by the clock of the machine.
+// It works in real time, and in the virtual time of a testing/synctest bubble, where an hour of
+// renewals takes some milliseconds. In a bubble, call New in the bubble, with the bubble's t, and
+// make clients by Client: those that redlock.Open and redlock.New make go by the clock of the
+// machine.
 //
 // # What it does not show
 //
@@ -26,7 +28,8 @@
 //   - Passwords, ACLs, TLS, Sentinel, replicas and Redis Cluster.
 //   - Speed. Its Lua is interpreted in Go, and slower than that of Redis.
 //
-// So beside tests with this package there should be one against real servers, of the versions and settings that you run.
+// So beside tests with this package there should be one against real servers, of the versions and
+// settings that you run.
 //
 // Only tests should import this package: it brings a Lua interpreter, and package testing.
 package redlocktest

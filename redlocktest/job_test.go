@@ -55,8 +55,8 @@ func TestJobSucceeds(t *testing.T) {
 	lock.Unlock(t.Context())
 }
 
-// A job whose lock is lost in the middle: its context ends, and the store, to which the new owner was first, refuses its
-// token.
+// A job whose lock is lost in the middle: its context ends, and the store, to which the new owner
+// was first, refuses its token.
 func TestJobLosesItsLock(t *testing.T) {
 	d := redlocktest.New(t)
 	var b books
@@ -112,8 +112,8 @@ func TestMasterFrozen(t *testing.T) {
 	})
 }
 
-// A quorum of the masters is gone: the holder is told before its lease is over on the others, and nobody gets the lock
-// until the masters are back.
+// A quorum of the masters is gone: the holder is told before its lease is over on the others, and
+// nobody gets the lock until the masters are back.
 func TestQuorumKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := redlocktest.New(t, redlocktest.Masters(3))

@@ -17,18 +17,18 @@ import (
 	"github.com/redlock-go/redlock/internal/testhook"
 )
 
-// tokensBetween is how far the token of a rival is above all others, so that what is granted at the same moment
-// cannot have the same one.
+// tokensBetween is how far the token of a rival is above all others, so that what is granted at the
+// same moment cannot have the same one.
 const tokensBetween = 1000
 
-// Expire ends the lease of a lock now, on all masters, whoever holds it. The masters call the first waiter,
-// and the name is free. The holder learns of it at its next renewal: for clients that Client made that is
-// now, for others after a third of their ttl, and for one without a watchdog at the end of its ttl. It gets
-// redlock.ErrLost. It gets redlock.ErrExpired if not all masters had granted it the lock: some did not
-// answer, or had granted it to another caller that asked at the same time.
+// Expire ends the lease of a lock now, on all masters, whoever holds it. The masters call the first
+// waiter, and the name is free. The holder learns of it at its next renewal: for clients that
+// Client made that is now, for others after a third of their ttl, and for one without a watchdog at
+// the end of its ttl. It gets redlock.ErrLost. It gets redlock.ErrExpired if not all masters had
+// granted it the lock: some did not answer, or had granted it to another caller that asked at the
+// same time.
 //
-// For a set (LockAll) give one of its names. For a name with slots give the result of
-// Lock.Name.
+// For a set (LockAll) give one of its names. For a name with slots give the result of Lock.Name.
 //
 // It fails the test if nobody has the lock.
 func (d *Deployment) Expire(name string) {
@@ -42,7 +42,8 @@ func (d *Deployment) Expire(name string) {
 	if !found {
 		d.t.Fatalf("redlocktest: Expire(%q): nobody has this lock (prefix %q)", name, d.prefix)
 	}
-	// An acquire that finds a queue calls the first in it; what it is granted else goes back at once.
+	// An acquire that finds a queue calls the first in it; what it is granted else goes back at
+	// once.
 	owner := newOwner()
 	for i := range d.masters {
 		d.run(i,
@@ -52,8 +53,8 @@ func (d *Deployment) Expire(name string) {
 	d.renewNow(name)
 }
 
-// Rival is an owner of a lock that belongs to no client. It does not renew: its lease ends after the
-// deployment's max ttl.
+// Rival is an owner of a lock that belongs to no client. It does not renew: its lease ends after
+// the deployment's max ttl.
 type Rival struct {
 	d     *Deployment
 	name  string
@@ -61,8 +62,9 @@ type Rival struct {
 	token fence.Token
 }
 
-// Steal gives a lock to another owner, on all masters that answer, whoever has it or waits for it. The holder
-// learns of it as with Expire. If nobody holds the name, the rival is a holder that came first.
+// Steal gives a lock to another owner, on all masters that answer, whoever has it or waits for it.
+// The holder learns of it as with Expire. If nobody holds the name, the rival is a holder that came
+// first.
 //
 // It fails the test if the name is empty, or if fewer than a quorum of the masters answer and vote.
 func (d *Deployment) Steal(name string) *Rival {
@@ -147,7 +149,8 @@ func (d *Deployment) highest(fenceKey string) (highest fence.Token) {
 	return highest
 }
 
-// run runs operations on a master in one batch. It returns nil if the master does not answer, or does not vote.
+// run runs operations on a master in one batch. It returns nil if the master does not answer, or
+// does not vote.
 func (d *Deployment) run(i int, calls ...script.Call) (votes []script.Vote) {
 	d.t.Helper()
 	d.ask(i, func(ctx context.Context, r *redis.Client) error {

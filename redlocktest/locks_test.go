@@ -25,8 +25,8 @@ func (d *Deployment) on(i int) *redis.Client {
 	return r
 }
 
-// Whichever master has the highest counter, a rival's token is above that, with room for what is granted at the
-// same moment.
+// Whichever master has the highest counter, a rival's token is above that, with room for what is
+// granted at the same moment.
 func TestTokenOfARivalIsAboveAllCounters(t *testing.T) {
 	t.Parallel()
 	for highest := range 3 {
@@ -52,7 +52,8 @@ func TestTokenOfARivalIsAboveAllCounters(t *testing.T) {
 	}
 }
 
-// What a client asked for before is done before: no verb comes between a Lock and the masters that have not answered it.
+// What a client asked for before is done before: no verb comes between a Lock and the masters that
+// have not answered it.
 func TestVerbsWaitForWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	for verb, do := range map[string]func(*Deployment){
@@ -93,8 +94,8 @@ func TestVerbsWaitForWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// clientWithAWay returns a client that d knows. As long as there is something in away, nothing that the client
-// writes gets to this master.
+// clientWithAWay returns a client that d knows. As long as there is something in away, nothing that
+// the client writes gets to this master.
 func (d *Deployment) clientWithAWay(to int) (c *redlock.Client, away chan struct{}) {
 	away = make(chan struct{}, 1)
 	var masters []redis.UniversalClient

@@ -29,9 +29,9 @@ func (d *Deployment) at(verb string, i int) *master {
 	return d.masters[i]
 }
 
-// settle waits until the clients have the answers of all masters that answer, to all that they had asked. A Lock returns
-// when a quorum has granted it. What it asked the others must not come after what is done to them now: a test would
-// not end twice in the same way.
+// settle waits until the clients have the answers of all masters that answer, to all that they had
+// asked. A Lock returns when a quorum has granted it. What it asked the others must not come after
+// what is done to them now: a test would not end twice in the same way.
 func (d *Deployment) settle() {
 	d.t.Helper()
 	for _, c := range d.allClients() {
@@ -41,7 +41,8 @@ func (d *Deployment) settle() {
 	}
 }
 
-// Kill ends master i (from 0), as a crash does: connections break, and new ones are refused. It keeps its data.
+// Kill ends master i (from 0), as a crash does: connections break, and new ones are refused. It
+// keeps its data.
 func (d *Deployment) Kill(i int) {
 	d.t.Helper()
 	m := d.at("Kill", i)
@@ -76,9 +77,9 @@ func (d *Deployment) Thaw(i int) {
 	m.Resume()
 }
 
-// Wipe makes master i lose its data, as when its disk is replaced. If the master runs, it restarts, empty,
-// and answers. It is then no member until a client has brought it back, and it votes after the deployment's
-// max ttl and a little more.
+// Wipe makes master i lose its data, as when its disk is replaced. If the master runs, it restarts,
+// empty, and answers. It is then no member until a client has brought it back, and it votes after
+// the deployment's max ttl and a little more.
 func (d *Deployment) Wipe(i int) {
 	d.t.Helper()
 	m := d.at("Wipe", i)

@@ -21,12 +21,12 @@ type settings struct {
 // Masters sets how many masters there are. Default DefaultMasters; 1 to 31.
 func Masters(n int) Option { return func(s *settings) { s.masters = n } }
 
-// Prefix sets what redlock.WithPrefix sets, for the deployment and its clients. Default "redlock". A
-// program that opens its own client must give the same.
+// Prefix sets what redlock.WithPrefix sets, for the deployment and its clients. Default "redlock".
+// A program that opens its own client must give the same.
 func Prefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
 
-// MaxTTL founds the deployment with this max ttl (see redlock.WithMaxTTL), for programs whose ttls are longer than
-// the default, one minute, or for a shorter quarantine after Wipe.
+// MaxTTL founds the deployment with this max ttl (see redlock.WithMaxTTL), for programs whose ttls
+// are longer than the default, one minute, or for a shorter quarantine after Wipe.
 func MaxTTL(d time.Duration) Option { return func(s *settings) { s.maxTTL = d } }
 
 func defaultSettings() settings {

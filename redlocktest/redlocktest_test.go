@@ -37,8 +37,8 @@ func told(t *testing.T, ctx context.Context) {
 	}
 }
 
-// isLoss reports whether a hold ended for what Expire or Steal did. Which error it is depends on how many masters had granted it,
-// and not another that came at the same time.
+// isLoss reports whether a hold ended for what Expire or Steal did. Which error it is depends on
+// how many masters had granted it, and not another that came at the same time.
 func isLoss(cause error) bool {
 	return errors.Is(cause, redlock.ErrLost) || errors.Is(cause, redlock.ErrExpired)
 }
@@ -174,7 +174,8 @@ func TestRivalDies(t *testing.T) {
 	})
 }
 
-// A program's own client reaches the masters, knows them for those of Client, and is told at its next renewal.
+// A program's own client reaches the masters, knows them for those of Client, and is told at its
+// next renewal.
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	const ttl = 4 * time.Second
@@ -210,7 +211,8 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// voting waits until so many members vote and answer, and returns each with its address and as which master the client has it.
+// voting waits until so many members vote and answer, and returns each with its address and as
+// which master the client has it.
 func voting(t *testing.T, c *redlock.Client, want int) (are []string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(are) != want; {
@@ -253,7 +255,8 @@ func TestWipe(t *testing.T) {
 	})
 }
 
-// A clock that jumps lets a lock expire on its master. On one of three nobody minds, on two the holder is told.
+// A clock that jumps lets a lock expire on its master. On one of three nobody minds, on two the
+// holder is told.
 func TestJumpClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := redlocktest.New(t, redlocktest.Masters(3))

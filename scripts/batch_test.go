@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// An operation that fails has an error of its own, and those before and behind it
-// are done all the same.
+// An operation that fails has an error of its own, and those before and behind it are done all the
+// same.
 func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 	t.Parallel()
 	both := bothKinds(t)
@@ -93,8 +93,8 @@ func TestOneOperationsErrorIsItsOwn(t *testing.T) {
 	}
 }
 
-// A master that is out of memory refuses what needs some, operation by operation.
-// (Sent as an error, go-redis would stop reading the batch's replies there.)
+// A master that is out of memory refuses what needs some, operation by operation. (Sent as an
+// error, go-redis would stop reading the batch's replies there.)
 func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
 	t.Parallel()
 	r := harness.Processes(t, 1, redisproc.Config{}).Raw[0]
@@ -120,8 +120,7 @@ func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
 	}
 }
 
-// A queue that is longer than a batch leaves as several, and every request in it gets
-// its answer.
+// A queue that is longer than a batch leaves as several, and every request in it gets its answer.
 func TestALongQueueLeavesInBatches(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -153,7 +152,8 @@ func TestALongQueueLeavesInBatches(t *testing.T) {
 	})
 }
 
-// Behind each operation, the next one of the batch has its own keys and arguments, also where this master does not vote.
+// Behind each operation, the next one of the batch has its own keys and arguments, also where this
+// master does not vote.
 func TestWhatComesBehindAnOperationIsItsOwn(t *testing.T) {
 	t.Parallel()
 	terms, channel := quorum.TermsOf(limits.DefaultTTL, 0, 0), "c"

@@ -20,10 +20,10 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// BenchmarkBatch tells what a pair of acquire and release costs a master by its own
-// clock, in batches of some sizes, and for how long one batch keeps it from serving
-// anybody else. It is what maxBatch was chosen by. The same without the look at the version of
-// the members tells what that costs.
+// BenchmarkBatch tells what a pair of acquire and release costs a master by its own clock, in
+// batches of some sizes, and for how long one batch keeps it from serving anybody else. It is what
+// maxBatch was chosen by. The same without the look at the version of the members tells what that
+// costs.
 func BenchmarkBatch(b *testing.B) {
 	servers, err := redisproc.StartN(1, redisproc.Config{})
 	testskip.IfLacking(b, err, redisproc.ErrNotInstalled)

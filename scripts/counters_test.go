@@ -24,8 +24,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// What somebody may have written into a counter, by the name of a lock whose
-// bucket it is.
+// What somebody may have written into a counter, by the name of a lock whose bucket it is.
 var corruptions = map[string]func(r *redis.Client, key string) error{
 	"job at 2^53-1": func(r *redis.Client, key string) error {
 		return r.Set(context.Background(), key, int64(1<<53-1), 0).Err()
@@ -51,9 +50,8 @@ var corruptions = map[string]func(r *redis.Client, key string) error{
 	},
 }
 
-// A counter out of range is as good as lost: its master does not vote and says why,
-// nobody takes the number over, and when it is a member again it has those of the
-// others.
+// A counter out of range is as good as lost: its master does not vote and says why, nobody takes
+// the number over, and when it is a member again it has those of the others.
 func TestACorruptCounterIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
@@ -103,8 +101,8 @@ func TestACorruptCounterIsNotBelieved(t *testing.T) {
 	})
 }
 
-// Of counters that are corrupt on a majority nobody can tell what they were: ForceInit
-// does not take the numbers over either.
+// Of counters that are corrupt on a majority nobody can tell what they were: ForceInit does not
+// take the numbers over either.
 func TestInitRepairsCorruptCounters(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
@@ -127,8 +125,8 @@ func TestInitRepairsCorruptCounters(t *testing.T) {
 	}
 }
 
-// The scripts' arithmetic about the edges of what a counter may be, on both kinds
-// of master. Lua counts in doubles.
+// The scripts' arithmetic about the edges of what a counter may be, on both kinds of master. Lua
+// counts in doubles.
 func TestCountersStayInRange(t *testing.T) {
 	t.Parallel()
 	fake := embedded.New()
@@ -206,8 +204,7 @@ func TestCountersStayInRange(t *testing.T) {
 	})
 }
 
-// memberOfOne makes a server the only member of a deployment: its id is "one", the version
-// "1".
+// memberOfOne makes a server the only member of a deployment: its id is "one", the version "1".
 func memberOfOne(r *redis.Client) error {
 	info, err := r.Info(context.Background()).Result()
 	if err != nil {

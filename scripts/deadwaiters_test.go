@@ -116,7 +116,8 @@ func TestKilledWaitersLeaveByThemselves(t *testing.T) {
 	})
 }
 
-// deadEverywhere puts n into the queues of name, before all others, who said their last word so long ago.
+// deadEverywhere puts n into the queues of name, before all others, who said their last word so
+// long ago.
 func deadEverywhere(d *harness.Deployment, name string, n int, ago time.Duration) {
 	d.T.Helper()
 	for _, r := range d.Raw {
@@ -145,8 +146,9 @@ func deadInLine(r *redis.Client, k script.Keys, n int, ticket float64, ago time.
 	return nil
 }
 
-// Many who are dead stand before one who lives: it is called all the same, soon, and no script goes past more of them than
-// its bound. A client that closes, and one whose master does not keep the script, do not leave it waiting either.
+// Many who are dead stand before one who lives: it is called all the same, soon, and no script goes
+// past more of them than its bound. A client that closes, and one whose master does not keep the
+// script, do not leave it waiting either.
 func TestAReleasePassesManyDeadWaiters(t *testing.T) {
 	t.Parallel()
 	for _, closes := range []bool{false, true} {
@@ -171,8 +173,8 @@ func TestAReleasePassesManyDeadWaiters(t *testing.T) {
 	}
 }
 
-// However many dead stand in a queue, or read: no batch goes past more than so many, and in the end the one who lives behind
-// them is served.
+// However many dead stand in a queue, or read: no batch goes past more than so many, and in the end
+// the one who lives behind them is served.
 func TestNoBatchGoesFar(t *testing.T) {
 	t.Parallel()
 	const dead, early, late = 5*script.MaxSteps + 7, 1e15, "1500000000000000"
@@ -306,8 +308,9 @@ func TestNoBatchGoesFar(t *testing.T) {
 
 var manyDead = flag.Int("dead", 2_000, "TestDeadWaitersCostLittle: so many waiters who died")
 
-// The dead in a queue cost a release little, however many they are: go test -v -run TestDeadWaitersCostLittle ./scripts -dead=100000 tells how
-// long an Unlock takes, after how long the next waiter has the lock, and for how long the longest script kept a master from serving
+// The dead in a queue cost a release little, however many they are: go test -v -run
+// TestDeadWaitersCostLittle ./scripts -dead=100000 tells how long an Unlock takes, after how long
+// the next waiter has the lock, and for how long the longest script kept a master from serving
 // anybody else.
 func TestDeadWaitersCostLittle(t *testing.T) {
 	t.Parallel()

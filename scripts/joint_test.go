@@ -18,8 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// What a master grants of a group, by what is there: the script itself, on both kinds of
-// master.
+// What a master grants of a group, by what is there: the script itself, on both kinds of master.
 func TestJoint(t *testing.T) {
 	t.Parallel()
 	t.Run("embedded", func(t *testing.T) { harness.InVirtualTime(t, 1, joint) })

@@ -25,8 +25,9 @@ type lineOf struct {
 	k script.Keys
 }
 
-// newLine makes server r a member, with the lock "job" as told by lock: a value, or "readers" and for each its name and for how many
-// seconds it has the lock. Those in line are called by their channels, of one letter each; those with a capital are to read.
+// newLine makes server r a member, with the lock "job" as told by lock: a value, or "readers" and
+// for each its name and for how many seconds it has the lock. Those in line are called by their
+// channels, of one letter each; those with a capital are to read.
 func newLine(t *testing.T, r *redis.Client, lock, line string) lineOf {
 	t.Helper()
 	harness.Must(t, r.FlushAll(context.Background()).Err())
@@ -55,8 +56,8 @@ func newLine(t *testing.T, r *redis.Client, lock, line string) lineOf {
 	return l
 }
 
-// do runs an operation: its name, its owner, or for leave its channel, and for one that waits its channel. Behind "gone", the owner
-// has given up here before.
+// do runs an operation: its name, its owner, or for leave its channel, and for one that waits its
+// channel. Behind "gone", the owner has given up here before.
 func (l lineOf) do(operation string) (reply any) {
 	l.t.Helper()
 	operation, gaveUp := strings.CutPrefix(operation, "gone ")
@@ -188,8 +189,8 @@ func TestWhoInLineIsTold(t *testing.T) {
 	}
 }
 
-// Of two names in one batch, both with many in line that ask no more, no more are taken out than a batch may; the next batches go
-// on, until none is left.
+// Of two names in one batch, both with many in line that ask no more, no more are taken out than a
+// batch may; the next batches go on, until none is left.
 func TestABatchOfTwoNamesGoesNoFarther(t *testing.T) {
 	t.Parallel()
 	const dead = 3*script.MaxSteps + 7
@@ -265,8 +266,9 @@ func TestReadersWhoseTimeIsOverLeave(t *testing.T) {
 	}
 }
 
-// Who asks to write leaves the readers their time. Those that seem to have the lock for longer than anybody may are brought down
-// to that, no more than a batch may; and nobody is told to wait for longer.
+// Who asks to write leaves the readers their time. Those that seem to have the lock for longer than
+// anybody may are brought down to that, no more than a batch may; and nobody is told to wait for
+// longer.
 func TestWhoAsksLeavesReadersTheirTime(t *testing.T) {
 	t.Parallel()
 	const longest, many = 60_000, 2 * script.MaxSteps // ms, as the table says
@@ -304,8 +306,8 @@ func TestWhoAsksLeavesReadersTheirTime(t *testing.T) {
 	}
 }
 
-// A repair replies the grant number of the lock that is there, which the client may not know, and confirms it; or the token, with
-// which it writes the lock.
+// A repair replies the grant number of the lock that is there, which the client may not know, and
+// confirms it; or the token, with which it writes the lock.
 func TestARepairRepliesTheGrant(t *testing.T) {
 	t.Parallel()
 	for kind, r := range bothKinds(t) {

@@ -23,13 +23,12 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// The token protocol against an adversary that owns time: the real scripts and
-// the real decisions (package quorum), but every message is
-// delivered when, as often and in the order that the adversary likes, and any
-// lock may vanish at any moment (which covers expiry, clock jumps, pauses of the
-// holder, releases). Masters lose their data, and take their place again as new
-// members, with no quarantine: tokens need none. The rules have the names of spec/; each
-// weakened must be found out, or the test is vacuous.
+// The token protocol against an adversary that owns time: the real scripts and the real decisions
+// (package quorum), but every message is delivered when, as often and in the order that the
+// adversary likes, and any lock may vanish at any moment (which covers expiry, clock jumps, pauses
+// of the holder, releases). Masters lose their data, and take their place again as new members,
+// with no quarantine: tokens need none. The rules have the names of spec/; each weakened must be
+// found out, or the test is vacuous.
 
 // protocolRules are the rules that can be weakened.
 type protocolRules struct {
@@ -227,8 +226,8 @@ func (g *quorumGame) confirm(a *gameAttempt, i int) script.Vote {
 	return g.callIn(source, i, a.version, a.hold.ConfirmCall(a.votes[i].Grant))
 }
 
-// lose makes master i lose its data, or come back with older data, if the others are a
-// quorum of voting members yet.
+// lose makes master i lose its data, or come back with older data, if the others are a quorum of
+// voting members yet.
 func (g *quorumGame) lose(i int) {
 	intact := 0
 	for j, m := range g.table.Members {
@@ -284,8 +283,8 @@ func (g *quorumGame) replace(i int) {
 	g.propose(i, gameMember{id, state})
 }
 
-// propose begins to change one member. Every member promises at once: what happens when
-// several propose is for spec/register.
+// propose begins to change one member. Every member promises at once: what happens when several
+// propose is for spec/register.
 func (g *quorumGame) propose(i int, m gameMember) {
 	g.versions++
 	next := gameTable{MaxTTL: 60_000}
@@ -322,8 +321,8 @@ func (g *quorumGame) accept(i int) {
 	}
 }
 
-// readFor reads the counter of master i for the new member j, and raises j's when a quorum
-// was read.
+// readFor reads the counter of master i for the new member j, and raises j's when a quorum was
+// read.
 func (g *quorumGame) readFor(j, i int) {
 	if i == j || g.ids[i] == "" {
 		return
@@ -359,8 +358,8 @@ func (g *quorumGame) tell(i int) {
 	}
 }
 
-// complete hands a token to a caller, and checks what is promised of it. A reader is only told of one; writers
-// that begin later must not get it.
+// complete hands a token to a caller, and checks what is promised of it. A reader is only told of
+// one; writers that begin later must not get it.
 func (g *quorumGame) complete(a *gameAttempt) error {
 	reads := a.hold.Reads.Load()
 	g.note("%s: complete with %d (reads: %v), began when %d was", a.hold.ID, a.token, reads, a.floor)

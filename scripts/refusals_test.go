@@ -25,9 +25,11 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// What a server refuses is no evidence: neither of lost data, nor that a lock is another's, nor that a waiter is dead.
+// What a server refuses is no evidence: neither of lost data, nor that a lock is another's, nor
+// that a waiter is dead.
 
-// lesser returns a client of a server that logs in as a user who may do everything, and what takes a right from that user.
+// lesser returns a client of a server that logs in as a user who may do everything, and what takes
+// a right from that user.
 func lesser(t *testing.T, r *redis.Client) (user *redis.Client, may func(but ...string)) {
 	t.Helper()
 	may = func(but ...string) {
@@ -57,8 +59,9 @@ func votes(d *harness.Deployment) (all []string) {
 	return all
 }
 
-// Whatever one of its commands is refused, an operation ends no membership, lowers no counter, takes no lock from its
-// owner, and drops no waiter that it did not call. When it is run again with all rights, the master votes.
+// Whatever one of its commands is refused, an operation ends no membership, lowers no counter,
+// takes no lock from its owner, and drops no waiter that it did not call. When it is run again with
+// all rights, the master votes.
 func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := harness.Processes(t, 1, redisproc.Config{}).Raw[0]
@@ -181,8 +184,8 @@ func TestAnOperationThatIsRefusedLosesNothing(t *testing.T) {
 	}
 }
 
-// A counter that is missing stays as good as missing until the master has disowned itself: it does not begin to count again,
-// though that is refused at first.
+// A counter that is missing stays as good as missing until the master has disowned itself: it does
+// not begin to count again, though that is refused at first.
 func TestALossOutlastsARefusal(t *testing.T) {
 	t.Parallel()
 	r := harness.Processes(t, 1, redisproc.Config{}).Raw[0]
@@ -208,8 +211,9 @@ func TestALossOutlastsARefusal(t *testing.T) {
 	}
 }
 
-// Whatever one of its commands is refused, a script of the register does not take the server for another's or for one that
-// lost its data, and leaves the register as it was, but for a promise and the note that it is not durable.
+// Whatever one of its commands is refused, a script of the register does not take the server for
+// another's or for one that lost its data, and leaves the register as it was, but for a promise and
+// the note that it is not durable.
 func TestAScriptOfTheRegisterThatIsRefusedLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := harness.Processes(t, 1, redisproc.Config{}).Raw[0]
@@ -289,8 +293,8 @@ func TestAScriptOfTheRegisterThatIsRefusedLosesNothing(t *testing.T) {
 	}
 }
 
-// A right that is taken away for a moment, while clients lock, read, renew, enter again and wait, costs nothing: when it is
-// there again all go on, and the members are those of before.
+// A right that is taken away for a moment, while clients lock, read, renew, enter again and wait,
+// costs nothing: when it is there again all go on, and the members are those of before.
 func TestARightThatIsTakenAwayForAMoment(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})

@@ -16,7 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// registeredMember is a server with the register of memberOfOne, which a test asks for steps of changes one by one.
+// registeredMember is a server with the register of memberOfOne, which a test asks for steps of
+// changes one by one.
 type registeredMember struct {
 	t *testing.T
 	r *redis.Client
@@ -25,8 +26,8 @@ type registeredMember struct {
 // oneMember is the table of a deployment of one member.
 const oneMember = `{"format":"3","buckets":4096,"maxTTL":60000,"drift":0.01,"members":[{"id":"one","state":"voting","address":"a"}],"prev":["one"]}`
 
-// do runs a step: a verb, a ballot, and for accept and learn what the table says of the member. It returns the reply, or the
-// code of the error.
+// do runs a step: a verb, a ballot, and for accept and learn what the table says of the member. It
+// returns the reply, or the code of the error.
 func (m registeredMember) do(step string) string {
 	m.t.Helper()
 	words := strings.Fields(step)
@@ -88,8 +89,8 @@ func (m registeredMember) state() string {
 	return text
 }
 
-// What a member answers to the steps of changes, in whatever order they come, and what it knows then. It begins at version 1,
-// which it has accepted and has not learned to be committed.
+// What a member answers to the steps of changes, in whatever order they come, and what it knows
+// then. It begins at version 1, which it has accepted and has not learned to be committed.
 func TestStepsOfChangesInAnyOrder(t *testing.T) {
 	t.Parallel()
 	both := bothKinds(t)
@@ -159,8 +160,8 @@ func (m registeredMember) learnedAgo(ago time.Duration) {
 	harness.Must(m.t, m.r.HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "learned", now.Add(-ago).UnixMilli()).Err())
 }
 
-// For how long a member has known that its version is committed is told by its own clock. If that was set back since, the time
-// begins anew: it is told too short, never too long.
+// For how long a member has known that its version is committed is told by its own clock. If that
+// was set back since, the time begins anew: it is told too short, never too long.
 func TestHowLongAVersionIsKnown(t *testing.T) {
 	t.Parallel()
 	for kind, r := range bothKinds(t) {
@@ -210,8 +211,9 @@ func TestRefusedStepsChangeNothing(t *testing.T) {
 	}
 }
 
-// A server that was a replica since it got its id may lack what it was told in between: it has no say, and tells nobody its
-// counters, as whatever process it runs. One that was a replica before has what its id stands for.
+// A server that was a replica since it got its id may lack what it was told in between: it has no
+// say, and tells nobody its counters, as whatever process it runs. One that was a replica before
+// has what its id stands for.
 func TestAServerThatWasAReplicaSinceHasNoSay(t *testing.T) {
 	t.Parallel()
 	register := script.RegisterKey(limits.DefaultPrefix)

@@ -60,8 +60,8 @@ func TestAPromiseIsKept(t *testing.T) {
 	}
 }
 
-// holdsToCallFor returns a hold and one that reads, of the owner "mine" of "job", and a place in line, for the calls that are
-// made of them.
+// holdsToCallFor returns a hold and one that reads, of the owner "mine" of "job", and a place in
+// line, for the calls that are made of them.
 func holdsToCallFor() (h, reader *lease.Owner, in lease.Place) {
 	h = &lease.Owner{ID: "mine", Keys: script.KeysOf(limits.DefaultPrefix, "job", "mine"), Token: 1<<41 + 1, Last: 1<<41 + 1}
 	reader = &lease.Owner{ID: "mine", Keys: h.Keys, Last: h.Last}
@@ -70,7 +70,8 @@ func holdsToCallFor() (h, reader *lease.Owner, in lease.Place) {
 	return h, reader, lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf("1500000000000000")}
 }
 
-// What a voting member does, a member does at no other version than its own. What gives back is done at any.
+// What a voting member does, a member does at no other version than its own. What gives back is
+// done at any.
 func TestWhatNeedsAVote(t *testing.T) {
 	t.Parallel()
 	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
@@ -111,8 +112,8 @@ func TestWhatNeedsAVote(t *testing.T) {
 	}
 }
 
-// The embedded masters stand in for Redis in virtual time: every script must say
-// and leave behind the same on both.
+// The embedded masters stand in for Redis in virtual time: every script must say and leave behind
+// the same on both.
 func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 	t.Parallel()
 	fake := embedded.New()
@@ -231,8 +232,8 @@ func TestScriptsAreTheSameOnBothKindsOfMaster(t *testing.T) {
 	})
 }
 
-// Who was called is not in line any more. When it comes too late for the 200 ms, as
-// from far away it always does, its ticket tells that it is still the first.
+// Who was called is not in line any more. When it comes too late for the 200 ms, as from far away
+// it always does, its ticket tells that it is still the first.
 func TestWhoComesLateIsStillFirst(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
@@ -307,7 +308,8 @@ func TestAReleaseCallsWhoWaits(t *testing.T) {
 	})
 }
 
-// An attempt may make its token again, and a copy of the confirm of the token before may come later.
+// An attempt may make its token again, and a copy of the confirm of the token before may come
+// later.
 func TestAnOlderConfirmComesLater(t *testing.T) {
 	t.Parallel()
 	for kind, r := range bothKinds(t) {
@@ -331,7 +333,8 @@ func TestAnOlderConfirmComesLater(t *testing.T) {
 	}
 }
 
-// An acquire that is sent twice may be granted twice, with a rival's grant between: a confirm of the first grant is not one of the second.
+// An acquire that is sent twice may be granted twice, with a rival's grant between: a confirm of
+// the first grant is not one of the second.
 func TestAConfirmAsksForItsGrant(t *testing.T) {
 	t.Parallel()
 	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
@@ -375,8 +378,8 @@ func TestAConfirmAsksForItsGrant(t *testing.T) {
 	}
 }
 
-// A mark keeps out whatever would give its owner the lock later, whoever had the lock when the owner gave up. Without a mark
-// there is none.
+// A mark keeps out whatever would give its owner the lock later, whoever had the lock when the
+// owner gave up. Without a mark there is none.
 func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 	t.Parallel()
 	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
@@ -440,7 +443,8 @@ func TestAMarkKeepsOutWhatComesLater(t *testing.T) {
 	}
 }
 
-// What asks for a lease that its owner has makes it last for the ttl at least, and never shortens it.
+// What asks for a lease that its owner has makes it last for the ttl at least, and never shortens
+// it.
 func TestALeaseIsNeverShortened(t *testing.T) {
 	t.Parallel()
 	const ttl, slack = 20 * time.Second, 5 * time.Second
@@ -523,8 +527,8 @@ func TestACounterIsRaisedAndNeverFalls(t *testing.T) {
 	}
 }
 
-// Readers and a writer keep each other out for as long as each lasts, by the master's clock, and no longer. Who is refused is
-// told for how long at least.
+// Readers and a writer keep each other out for as long as each lasts, by the master's clock, and no
+// longer. Who is refused is told for how long at least.
 func TestReadersAndWritersKeepEachOtherOut(t *testing.T) {
 	t.Parallel()
 	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
@@ -573,8 +577,8 @@ func TestReadersAndWritersKeepEachOtherOut(t *testing.T) {
 	}
 }
 
-// A master that is out of memory frees a lock, and marks its owner. Where another has the lock, there is nothing to free,
-// and the mark is refused.
+// A master that is out of memory frees a lock, and marks its owner. Where another has the lock,
+// there is nothing to free, and the mark is refused.
 func TestAMasterWithoutMemoryFrees(t *testing.T) {
 	t.Parallel()
 	terms := quorum.TermsOf(limits.DefaultTTL, 0, 0)
@@ -614,9 +618,9 @@ func TestAMasterWithoutMemoryFrees(t *testing.T) {
 
 func callError(_ script.Vote, err error) error { return err }
 
-// Inits of the same servers may come in any order. A server that an init found in a deployment,
-// and that another one claims then, keeps what it promised to a change of the members; nobody but
-// an init gives it a table before it is back.
+// Inits of the same servers may come in any order. A server that an init found in a deployment, and
+// that another one claims then, keeps what it promised to a change of the members; nobody but an
+// init gives it a table before it is back.
 func TestAClaimKeepsPromises(t *testing.T) {
 	t.Parallel()
 	for kind, r := range bothKinds(t) {

@@ -23,9 +23,10 @@ var stepSources = map[string]string{
 	"counters": script.CountersSource, "sync": script.SyncSource,
 }
 
-// What a server answers to these steps, by what its register has, and what it has then. In a register, RUN and REPLID stand for the
-// server's run id and for that which it had as a replica, TABLE and NEW for a table in which member "one" votes or is new, and
-// counter for its one counter. What a step leaves as it was is not said again: "=".
+// What a server answers to these steps, by what its register has, and what it has then. In a
+// register, RUN and REPLID stand for the server's run id and for that which it had as a replica,
+// TABLE and NEW for a table in which member "one" votes or is new, and counter for its one counter.
+// What a step leaves as it was is not said again: "=".
 func TestStepsOfARegister(t *testing.T) {
 	t.Parallel()
 	const (

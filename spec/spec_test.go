@@ -1,6 +1,6 @@
-// Package spec checks the models of the protocol exhaustively: with all its rules
-// nothing that is promised fails, and with any rule weakened something does, or
-// the models would be empty talk. It needs spin and a C compiler.
+// Package spec checks the models of the protocol exhaustively: with all its rules nothing that is
+// promised fails, and with any rule weakened something does, or the models would be empty talk. It
+// needs spin and a C compiler.
 package spec
 
 import (
@@ -231,8 +231,7 @@ type result struct {
 
 func (r result) String() string { return r.violated + "\n" + r.story + r.output }
 
-// run explores c, as a rule breadth first if a violation is expected: it is the
-// shortest then.
+// run explores c, as a rule breadth first if a violation is expected: it is the shortest then.
 func (c config) run(ctx context.Context, dir string) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Minute)
 	defer cancel()
@@ -312,7 +311,8 @@ func parse(out string) (r result) {
 	if m := megabytes.FindStringSubmatch(out); m != nil {
 		r.megabytes, _ = strconv.ParseFloat(m[1], 64)
 	}
-	// An end that nobody reaches, a lost state, a full memory: each of them is an error or one of these.
+	// An end that nobody reaches, a lost state, a full memory: each of them is an error or one of
+	// these.
 	for _, not := range []string{"Search not completed", "out of memory", "search depth too small", "resource"} {
 		r.complete = r.complete && !strings.Contains(out, not)
 	}

@@ -1,8 +1,8 @@
-// Package asynqlock has locks for github.com/hibiken/asynq: a scheduler that runs in one process of many, and a
-// middleware that handles a task under a lock.
+// Package asynqlock has locks for github.com/hibiken/asynq: a scheduler that runs in one process of
+// many, and a middleware that handles a task under a lock.
 //
-// asynq demands that only one Scheduler runs at a time, or tasks are enqueued more than once. Schedule runs one
-// where it is elected:
+// asynq demands that only one Scheduler runs at a time, or tasks are enqueued more than once.
+// Schedule runs one where it is elected:
 //
 //	elector, err := leader.New(client, "asynq-scheduler")
 //	...
@@ -12,18 +12,21 @@
 //		return s, err
 //	})
 //
-// asynq may hand a task to a second worker while the first one, which it takes for dead, still works. And tasks of different
-// types may write the same data. Middleware handles those of one name one at a time:
+// asynq may hand a task to a second worker while the first one, which it takes for dead, still
+// works. And tasks of different types may write the same data. Middleware handles those of one name
+// one at a time:
 //
 //	mux := asynq.NewServeMux()
 //	mux.Use(asynqlock.Middleware(client, func(t *asynq.Task) string { return t.Type() }, redlock.WithWait(time.Minute)))
 //
-// The handler's context ends when the lock is lost, and carries the fencing token (fence.FromContext).
+// The handler's context ends when the lock is lost, and carries the fencing token
+// (fence.FromContext).
 //
 // # What is not promised
 //
-// That a process that is paused past its lease does nothing late. A store that compares tokens refuses its writes. The queue
-// compares none, so a scheduler that was paused may enqueue a task a second time: asynq.Unique or asynq.TaskID keep that out.
+// That a process that is paused past its lease does nothing late. A store that compares tokens
+// refuses its writes. The queue compares none, so a scheduler that was paused may enqueue a task a
+// second time: asynq.Unique or asynq.TaskID keep that out.
 package asynqlock
 
 import (
@@ -37,11 +40,12 @@ import (
 	"github.com/redlock-go/redlock/leader"
 )
 
-// Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts it down when the term is over; the name is kept
-// until then, if it was not lost. scheduler makes a new one each time, since asynq starts none twice; it must
-// not start it.
+// Schedule campaigns until ctx ends. In each term it starts a scheduler, and shuts it down when the
+// term is over; the name is kept until then, if it was not lost. scheduler makes a new one each
+// time, since asynq starts none twice; it must not start it.
 //
-// Errors: those of leader.Elector.Run; and that of scheduler, or of the start, with which Schedule ends.
+// Errors: those of leader.Elector.Run; and that of scheduler, or of the start, with which Schedule
+// ends.
 func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*asynq.Scheduler, error)) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -60,11 +64,12 @@ func Schedule(ctx context.Context, elector *leader.Elector, scheduler func() (*a
 	})
 }
 
-// Middleware returns one that handles each task under the lock that name names, with these options. While the lock
-// is another's, the worker waits: WithWait bounds that, and so does the task's deadline. The error is then that of
-// redlock.Client.Do, and asynq tries the task again later.
+// Middleware returns one that handles each task under the lock that name names, with these options.
+// While the lock is another's, the worker waits: WithWait bounds that, and so does the task's
+// deadline. The error is then that of redlock.Client.Do, and asynq tries the task again later.
 //
-// It panics if client or name is nil, or if the client refuses the options: see redlock.Client.CheckOptions.
+// It panics if client or name is nil, or if the client refuses the options: see
+// redlock.Client.CheckOptions.
 func Middleware(client *redlock.Client, name func(*asynq.Task) string, opts ...redlock.LockOption) asynq.MiddlewareFunc {
 	if client == nil || name == nil {
 		panic("asynqlock: Middleware needs a client and a function, one of them is nil")

@@ -22,7 +22,8 @@ type Elector struct {
 
 var _ gocron.Elector = (*Elector)(nil)
 
-// NewElector returns a candidate of the election of this name; see leader.New. It leads only while Run runs.
+// NewElector returns a candidate of the election of this name; see leader.New. It leads only while
+// Run runs.
 func NewElector(client *redlock.Client, name string, opts ...leader.Option) (*Elector, error) {
 	elector, err := leader.New(client, name, opts...)
 	if err != nil {
@@ -31,8 +32,9 @@ func NewElector(client *redlock.Client, name string, opts ...leader.Option) (*El
 	return &Elector{elector: elector}, nil
 }
 
-// Run campaigns and leads until ctx ends; see leader.Elector.Run, whose errors it returns. When a term ends,
-// Run waits for the jobs (of Job) that run, and keeps the name until then, if it was not lost.
+// Run campaigns and leads until ctx ends; see leader.Elector.Run, whose errors it returns. When a
+// term ends, Run waits for the jobs (of Job) that run, and keeps the name until then, if it was not
+// lost.
 func (e *Elector) Run(ctx context.Context) error {
 	return e.elector.Run(ctx, func(term context.Context, _ fence.Token) error {
 		e.begins(term)
@@ -80,9 +82,9 @@ func (e *Elector) IsLeader(context.Context) error {
 	return nil
 }
 
-// Job returns the function for gocron.NewTask. It calls work with a context that ends with the term or with
-// the job's own, which gocron gives it, and that carries the term's token. It returns leader.ErrNotLeading
-// without calling work if the term ended meanwhile.
+// Job returns the function for gocron.NewTask. It calls work with a context that ends with the term
+// or with the job's own, which gocron gives it, and that carries the term's token. It returns
+// leader.ErrNotLeading without calling work if the term ended meanwhile.
 func (e *Elector) Job(work func(ctx context.Context, token fence.Token) error) func(context.Context) error {
 	return func(job context.Context) error {
 		term := e.join()

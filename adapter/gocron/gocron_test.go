@@ -171,7 +171,8 @@ func TestOnlyTheLeaderSchedules(t *testing.T) {
 	})
 }
 
-// A term that ends while a job runs ends the job's context, and keeps the name until the job has returned.
+// A term that ends while a job runs ends the job's context, and keeps the name until the job has
+// returned.
 func TestATermWaitsForItsJobs(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {

@@ -24,12 +24,12 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker that locks with these options; redlock.WithHoldAtLeast is the one that most
-// schedulers need. It never waits for a lock, so WithWait has no
-// effect. WithSlots is not for it: a job has one name, and Job one lock.
+// NewLocker returns a Locker that locks with these options; redlock.WithHoldAtLeast is the one that
+// most schedulers need. It never waits for a lock, so WithWait has no effect. WithSlots is not for
+// it: a job has one name, and Job one lock.
 //
-// NewLocker panics if client is nil, if it refuses the options (see redlock.Client.CheckOptions), or if one of
-// them, or of the client, is WithSlots.
+// NewLocker panics if client is nil, if it refuses the options (see redlock.Client.CheckOptions),
+// or if one of them, or of the client, is WithSlots.
 func NewLocker(client *redlock.Client, opts ...redlock.LockOption) *Locker {
 	if client == nil {
 		panic("gocronlock: nil client")
@@ -40,9 +40,9 @@ func NewLocker(client *redlock.Client, opts ...redlock.LockOption) *Locker {
 	return &Locker{client: client, opts: opts, held: map[string]*redlock.Lock{}}
 }
 
-// Lock is for gocron. It locks the name of a job, and does not wait: an error makes gocron skip this
-// run. It is redlock.ErrHeld when another has the lock, or what TryLock returns else, and reaches the
-// job's listener AfterLockError.
+// Lock is for gocron. It locks the name of a job, and does not wait: an error makes gocron skip
+// this run. It is redlock.ErrHeld when another has the lock, or what TryLock returns else, and
+// reaches the job's listener AfterLockError.
 func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 	lock, err := l.client.TryLock(ctx, key, l.opts...)
 	if err != nil {
@@ -55,11 +55,12 @@ func (l *Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 }
 
 // Job returns the function for gocron.NewTask, of the job of this name, which must be that of
-// gocron.WithName. It calls work with a context that ends when the lock is lost, when the job is removed or
-// when the scheduler stops; context.Cause tells as for redlock.Lock.Context. The context carries the token too.
+// gocron.WithName. It calls work with a context that ends when the lock is lost, when the job is
+// removed or when the scheduler stops; context.Cause tells as for redlock.Lock.Context. The context
+// carries the token too.
 //
-// It fails without calling work if the job's lock is not held: the names differ, or the scheduler has another
-// Locker, or none.
+// It fails without calling work if the job's lock is not held: the names differ, or the scheduler
+// has another Locker, or none.
 func (l *Locker) Job(name string, work func(ctx context.Context, token fence.Token) error) func() error {
 	return func() error {
 		l.mu.Lock()

@@ -112,8 +112,8 @@ func colorOf(name string) color.Color {
 	return palette.Colors()[i]
 }
 
-// fromLow is a logarithmic scale on which bars begin at the lower end: they are
-// drawn from 0, which has no logarithm.
+// fromLow is a logarithmic scale on which bars begin at the lower end: they are drawn from 0, which
+// has no logarithm.
 type fromLow struct{}
 
 func (fromLow) Normalize(low, high, x float64) float64 {

@@ -77,8 +77,8 @@ func (a *access) given() string {
 	return ""
 }
 
-// complete returns the URL of a master with what the flags say and the URL does not. A URL
-// that cannot be read is left to redlock.Open. The error begins with what the URL is.
+// complete returns the URL of a master with what the flags say and the URL does not. A URL that
+// cannot be read is left to redlock.Open. The error begins with what the URL is.
 func (a *access) complete(what, text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || a.given() == "" {

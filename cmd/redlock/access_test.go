@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// tlsMaster starts a redis-server that asks for a client certificate, and returns its
-// rediss:// URL.
+// tlsMaster starts a redis-server that asks for a client certificate, and returns its rediss://
+// URL.
 func tlsMaster(t *testing.T, ca *testpki.CA, more map[string]string) string {
 	t.Helper()
 	cert, key := ca.Issue("server")
@@ -58,8 +58,8 @@ func writeFile(t *testing.T, text string, mode os.FileMode) string {
 	return file
 }
 
-// TLS works by flags and by parameters, and what is wrong with it is told at once, with the
-// file: a command does not wait for the lock in vain.
+// TLS works by flags and by parameters, and what is wrong with it is told at once, with the file: a
+// command does not wait for the lock in vain.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	ca, wrong := testpki.New(t), testpki.New(t)

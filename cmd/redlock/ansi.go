@@ -26,8 +26,8 @@ var styles = [...]ansi.Style{
 // of returns text with t's style.
 func (t tone) of(text string) string { return styles[t].Styled(text) }
 
-// fit returns a line of at most width columns: one that wrapped would make the next
-// redraw begin in the wrong place. The last column tells that there is more.
+// fit returns a line of at most width columns: one that wrapped would make the next redraw begin in
+// the wrong place. The last column tells that there is more.
 func fit(line string, width int, color bool) string {
 	if !color {
 		line = ansi.Strip(line)

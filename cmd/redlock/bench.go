@@ -159,8 +159,8 @@ func (cfg *benchConfig) measure(ctx context.Context) (benchReport, error) {
 // turn is one acquisition of a worker.
 type turn struct{ asked, got, leaves, left time.Time }
 
-// part has each of the clients lock and unlock what name gives for its place, until the time is
-// up, and returns the figures. Nothing is held any more when it returns.
+// part has each of the clients lock and unlock what name gives for its place, until the time is up,
+// and returns the figures. Nothing is held any more when it returns.
 func part(ctx context.Context, length time.Duration, clients []*redlock.Client, name func(worker int) string) (*benchPart, error) {
 	connect, connecting := errgroup.WithContext(ctx)
 	for i, c := range clients {
@@ -233,8 +233,8 @@ type (
 	}
 )
 
-// figures makes the figures of turns that took so long together; if they were all at one
-// name, of the hand-overs too.
+// figures makes the figures of turns that took so long together; if they were all at one name, of
+// the hand-overs too.
 func figures(turns []turn, took time.Duration, oneName bool) *benchPart {
 	var acquire, release, between []time.Duration
 	slices.SortFunc(turns, func(a, b turn) int { return a.got.Compare(b.got) })

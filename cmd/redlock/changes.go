@@ -121,8 +121,8 @@ func (cfg *memberConfig) changeOne(what string, change func(address string) admi
 	return cfg.change(change(address), "", changeJSON{Change: what, Member: address, Address: address}, fmt.Sprintf(done, address))
 }
 
-// change makes a change, for which the server at the URL joins, unless that is "", and tells
-// what came of it.
+// change makes a change, for which the server at the URL joins, unless that is "", and tells what
+// came of it.
 func (f *changeFlags) change(change admin.MemberChange, joins string, what changeJSON, done string) int {
 	voter := ""
 	if what.givesVote() {
@@ -141,8 +141,8 @@ func (f *changeFlags) change(change admin.MemberChange, joins string, what chang
 	return status
 }
 
-// change makes a change, and returns why it was not made, or why the voter, unless that is
-// "", does not vote after it.
+// change makes a change, and returns why it was not made, or why the voter, unless that is "", does
+// not vote after it.
 func (d *deployment) change(change admin.MemberChange, joins, voter string) (status int, err error) {
 	var more []string
 	if joins != "" && !slices.ContainsFunc(d.Masters, func(master string) bool { return addressOf(master) == addressOf(joins) }) {
@@ -184,9 +184,9 @@ func (d *deployment) change(change admin.MemberChange, joins, voter string) (sta
 	return status, fmt.Errorf("not done: %s", oneLine(err))
 }
 
-// noVote is why the member at an address does not vote though the table says that it may, and
-// what to do; nil if it votes. The table does not tell: a member that is down, or lost its data,
-// stays in it.
+// noVote is why the member at an address does not vote though the table says that it may, and what
+// to do; nil if it votes. The table does not tell: a member that is down, or lost its data, stays
+// in it.
 func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address string) error {
 	now, err := admin.Members(ctx, client)
 	if err != nil {
@@ -211,8 +211,8 @@ func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address
 	return fmt.Errorf("%s is a member, but does not vote now: %s: %s", address, oneLine(m.Err), do)
 }
 
-// makeChange makes it when the server that joins has answered. It warns of members that
-// cannot be reached: fewer may answer than are needed.
+// makeChange makes it when the server that joins has answered. It warns of members that cannot be
+// reached: fewer may answer than are needed.
 func makeChange(ctx context.Context, client *redlock.Client, change admin.MemberChange, joins string) error {
 	now, err := admin.Members(ctx, client)
 	if err != nil {
@@ -255,8 +255,8 @@ func (p *progress) tell(text string) {
 	}
 }
 
-// checkJoining is check for a command with the URL of a server that joins, to which the
-// flags apply as to the masters.
+// checkJoining is check for a command with the URL of a server that joins, to which the flags apply
+// as to the masters.
 func (d *deployment) checkJoining(what string, joins *string) error {
 	if err := errors.Join(d.check(false), checkURL(what, *joins)); err != nil {
 		return err
@@ -266,8 +266,8 @@ func (d *deployment) checkJoining(what string, joins *string) error {
 	return err
 }
 
-// checkURL reports what is wrong with the URL of a server that joins. redlock.Open, which
-// is given it too, says more.
+// checkURL reports what is wrong with the URL of a server that joins. redlock.Open, which is given
+// it too, says more.
 func checkURL(what, text string) error {
 	if !strings.Contains(text, "://") {
 		return fmt.Errorf("%s must be the URL of the server, such as redis://user:password@host:6379", what)
@@ -275,8 +275,8 @@ func checkURL(what, text string) error {
 	return checkAddress(what, text)
 }
 
-// checkAddress reports what is wrong with the name of a member. It is not shown: it may be
-// a URL with a password.
+// checkAddress reports what is wrong with the name of a member. It is not shown: it may be a URL
+// with a password.
 func checkAddress(what, text string) error {
 	if text = strings.TrimSpace(text); text == "" {
 		return fmt.Errorf("%s is empty", what)

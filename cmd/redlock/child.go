@@ -11,8 +11,7 @@ import (
 	"syscall"
 )
 
-// child is the command that runs under the lock. Its process group has the
-// number of its process.
+// child is the command that runs under the lock. Its process group has the number of its process.
 type child struct {
 	pid      int
 	terminal *terminal // nil unless we are a job of an interactive shell
@@ -24,17 +23,15 @@ type child struct {
 	states chan syscall.WaitStatus
 }
 
-// startChild starts the command in a process group of its own, with our
-// standard streams.
+// startChild starts the command in a process group of its own, with our standard streams.
 func startChild(path string, command, env []string) (*child, error) {
 	c := &child{terminal: controllingTerminal(), kill: syscall.Kill, states: make(chan syscall.WaitStatus, 1)}
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if c.terminal.isOurs() {
 		attr.Foreground, attr.Ctty = true, c.terminal.fd
 	}
-	// The kernel sends the death signal when the thread that started the child
-	// ends. This goroutine is main's and never unlocks its thread, which so lives
-	// as long as the process.
+	// The kernel sends the death signal when the thread that started the child ends. This goroutine
+	// is main's and never unlocks its thread, which so lives as long as the process.
 	runtime.LockOSThread()
 	setDeathSignal(attr)
 	p, err := os.StartProcess(path, command, &os.ProcAttr{
@@ -79,8 +76,8 @@ func (c *child) watch() {
 	}
 }
 
-// signal sends s to the child's group. That it has ended is no error: it shows
-// in states. One that has changed its user, as sudo does, cannot be signalled.
+// signal sends s to the child's group. That it has ended is no error: it shows in states. One that
+// has changed its user, as sudo does, cannot be signalled.
 func (c *child) signal(s syscall.Signal) error {
 	if err := c.kill(-c.pid, s); err != nil && err != syscall.ESRCH {
 		return fmt.Errorf("signal %v: %w", s, err)
@@ -88,8 +85,8 @@ func (c *child) signal(s syscall.Signal) error {
 	return nil
 }
 
-// groupExists reports whether there is anything left of the group. While there
-// is, no other process can get its number.
+// groupExists reports whether there is anything left of the group. While there is, no other process
+// can get its number.
 func (c *child) groupExists() bool { return c.kill(-c.pid, 0) != syscall.ESRCH }
 
 // toPassOn are the signals that users and service managers send to a command.
@@ -98,11 +95,10 @@ var toPassOn = []os.Signal{
 	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
 }
 
-// catchSignals returns the signals to pass on. One that is ignored, as nohup
-// does with HUP, is left so, and the child inherits that.
+// catchSignals returns the signals to pass on. One that is ignored, as nohup does with HUP, is left
+// so, and the child inherits that.
 //
-// We do not die of a pipe behind stdout or stderr that nobody reads: the command
-// would go on alone.
+// We do not die of a pipe behind stdout or stderr that nobody reads: the command would go on alone.
 func catchSignals() <-chan os.Signal {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	c := make(chan os.Signal, 16)
@@ -114,9 +110,9 @@ func catchSignals() <-chan os.Signal {
 	return c
 }
 
-// ends reports whether a signal ends a process that has made no arrangements
-// for it, and so also our waiting for the lock. USR1 and USR2 would too, but
-// whoever sends them means the command, which does not run yet.
+// ends reports whether a signal ends a process that has made no arrangements for it, and so also
+// our waiting for the lock. USR1 and USR2 would too, but whoever sends them means the command,
+// which does not run yet.
 func ends(s os.Signal) bool {
 	switch s {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:

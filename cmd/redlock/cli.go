@@ -13,8 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// arguments is the grammar of the command line. Usage, flags and help are made
-// from it.
+// arguments is the grammar of the command line. Usage, flags and help are made from it.
 type arguments struct {
 	Run        runConfig        `cmd:"" help:"Run a command while holding a lock."`
 	Demo       demoConfig       `cmd:"" help:"See it work, and what the fencing token is for."`

@@ -81,9 +81,8 @@ func names(flag *kong.Flag) []string {
 // isFile reports that a flag's value is a file.
 func isFile(flag *kong.Flag) bool { return flag.PlaceHolder == "FILE" }
 
-// bashCompletion is a function that goes over the words before the cursor to find the
-// command, and whether a flag waits for its value. bash splits --flag=value at the "=", and
-// zsh does not.
+// bashCompletion is a function that goes over the words before the cursor to find the command, and
+// whether a flag waits for its value. bash splits --flag=value at the "=", and zsh does not.
 func bashCompletion(app *kong.Node) string {
 	var commands, files, values, words, runs []string
 	seen := map[string]bool{}

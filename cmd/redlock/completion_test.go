@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// complete returns what the script of a shell makes of a line whose words are given; the
-// last one is being completed.
+// complete returns what the script of a shell makes of a line whose words are given; the last one
+// is being completed.
 func complete(t *testing.T, script string, words ...string) []string {
 	t.Helper()
 	test := `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _redlock; printf '%s\n' "${COMPREPLY[@]}"`

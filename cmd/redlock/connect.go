@@ -15,12 +15,11 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// embeddedMasters is how many --embedded starts: as many as a deployment has as
-// a rule.
+// embeddedMasters is how many --embedded starts: as many as a deployment has as a rule.
 const embeddedMasters = 5
 
-// connect makes the client that the arguments ask for, which tells waiting why each
-// attempt of a wait failed, and a function that ends it.
+// connect makes the client that the arguments ask for, which tells waiting why each attempt of a
+// wait failed, and a function that ends it.
 func connect(cfg *runConfig, failed func(context.Context, redlock.FailedAttempt)) (*redlock.Client, func(), error) {
 	stop := func() {}
 	if cfg.Embedded {

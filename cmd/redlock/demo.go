@@ -22,8 +22,8 @@ const (
 	// demoTimeout is how long a frozen master may keep a worker waiting.
 	demoTimeout = 400 * time.Millisecond
 
-	// minDuration is what one round of faults needs on a busy machine: a holder is
-	// paused for more than demoTTL within it.
+	// minDuration is what one round of faults needs on a busy machine: a holder is paused for more
+	// than demoTTL within it.
 	minDuration = 3 * time.Second
 
 	// patience is for the start and the end, where nothing should take long.
@@ -112,8 +112,8 @@ func (cfg *demoConfig) run() int {
 	return exitOK
 }
 
-// demo is one performance: masters, workers, the ledger they increment, and the
-// stage on which all of it is seen.
+// demo is one performance: masters, workers, the ledger they increment, and the stage on which all
+// of it is seen.
 type demo struct {
 	cfg     *demoConfig
 	kind    string // of masters, for people
@@ -153,8 +153,8 @@ func newDemo(cfg *demoConfig) (*demo, error) {
 	return d, nil
 }
 
-// play runs workers and faults until the time is over or a signal comes, whose
-// exit status it then returns.
+// play runs workers and faults until the time is over or a signal comes, whose exit status it then
+// returns.
 func (d *demo) play(signals <-chan os.Signal) (status int) {
 	ctx, end := context.WithTimeout(context.Background(), d.cfg.Duration)
 	defer end()
@@ -181,8 +181,7 @@ func (d *demo) play(signals <-chan os.Signal) (status int) {
 	return status
 }
 
-// startActors starts the workers and the faults. The channel is closed when all
-// of them have ended.
+// startActors starts the workers and the faults. The channel is closed when all of them have ended.
 func (d *demo) startActors(ctx context.Context) <-chan struct{} {
 	var actors sync.WaitGroup
 	for _, w := range d.workers {

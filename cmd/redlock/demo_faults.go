@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// fault is something that is done to the masters, or to a holder, at a time
-// after the start.
+// fault is something that is done to the masters, or to a holder, at a time after the start.
 type fault struct {
 	at     time.Duration
 	do     faultKind
@@ -30,9 +29,8 @@ const (
 // roundTime is about how long a round of faults takes.
 const roundTime = 3 * time.Second
 
-// plan draws the faults of a performance: in each round two masters go, as many
-// as five can spare, one of them always by a kill, a holder is paused, and the
-// masters come back.
+// plan draws the faults of a performance: in each round two masters go, as many as five can spare,
+// one of them always by a kill, a holder is paused, and the masters come back.
 func plan(rng *rand.Rand, whole time.Duration) []fault {
 	rounds := max(1, int(whole/roundTime))
 	length := whole / time.Duration(rounds)
@@ -73,8 +71,8 @@ func (d *demo) inflict(ctx context.Context, faults []fault) {
 	}
 }
 
-// commit does one fault and shows it. What is about to fail is shown before, so
-// that nobody wonders why a worker stands still.
+// commit does one fault and shows it. What is about to fail is shown before, so that nobody wonders
+// why a worker stands still.
 func (d *demo) commit(f fault) error {
 	m := d.masters[f.master]
 	switch f.do {

@@ -15,8 +15,8 @@ import (
 // demoFenced is the store behind the fence, in the report.
 const demoFenced = "ledger, fenced"
 
-// recorder keeps the history that a report is written from. The stage fills it,
-// under its mutex. One that is off keeps nothing: a demo may last for hours.
+// recorder keeps the history that a report is written from. The stage fills it, under its mutex.
+// One that is off keeps nothing: a demo may last for hours.
 type recorder struct {
 	on     bool
 	events []history.Event

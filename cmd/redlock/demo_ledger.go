@@ -7,9 +7,9 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// ledger is the store that the workers share: one number behind a fence, and the
-// same number without one, which shows what the fence is for. Reading and writing
-// are two steps, as with any store that is reached over a network.
+// ledger is the store that the workers share: one number behind a fence, and the same number
+// without one, which shows what the fence is for. Reading and writing are two steps, as with any
+// store that is reached over a network.
 type ledger struct {
 	guard fence.Memory
 
@@ -20,8 +20,8 @@ type ledger struct {
 	landed  []fence.Token // of each fenced write, in the order in which they landed
 }
 
-// claim raises the fence, so that what is read after it stands until this holder
-// or a newer one changes it.
+// claim raises the fence, so that what is read after it stands until this holder or a newer one
+// changes it.
 func (l *ledger) claim(ctx context.Context, token fence.Token) error {
 	if err := l.guard.Claim(ctx, demoLock, token); err != nil {
 		return err
@@ -49,8 +49,7 @@ func (l *ledger) write(ctx context.Context, token fence.Token, value int) error 
 	})
 }
 
-// writeBare sets the number without a fence, whoever asks, and returns what it
-// was.
+// writeBare sets the number without a fence, whoever asks, and returns what it was.
 func (l *ledger) writeBare(value int) (before int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

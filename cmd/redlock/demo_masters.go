@@ -7,8 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// testMaster is a master that the demo can do things to. What it held is kept
-// over a kill.
+// testMaster is a master that the demo can do things to. What it held is kept over a kill.
 type testMaster interface {
 	newClient() *redis.Client
 	kill()
@@ -35,8 +34,7 @@ func (m embeddedMaster) freeze() error            { m.s.Pause(); return nil }
 func (m embeddedMaster) thaw() error              { m.s.Resume(); return nil }
 func (m embeddedMaster) stop()                    { m.s.Close() }
 
-// startRealMasters starts redis-server processes that forget nothing of what they
-// have answered.
+// startRealMasters starts redis-server processes that forget nothing of what they have answered.
 func startRealMasters(n int) ([]testMaster, error) {
 	servers, err := redisproc.StartN(n, redisproc.Config{AppendFsync: "always"})
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// panelRows and panelColumns are what the panel needs; a smaller terminal gets
-	// lines.
+	// panelRows and panelColumns are what the panel needs; a smaller terminal gets lines.
 	panelRows    = 20
 	panelColumns = 60
 

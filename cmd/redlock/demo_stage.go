@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// stage is where the actors say what they do. The view looks at the scene, and
-// the verdict is computed from the record.
+// stage is where the actors say what they do. The view looks at the scene, and the verdict is
+// computed from the record.
 type stage struct {
 	opened time.Time // before any actor enters
 
@@ -190,8 +190,8 @@ func (s *stage) gaveUp(worker int) {
 	s.recorder.turn(s.now(), worker, history.Event{Kind: history.LockFailed, Err: history.ErrCanceled})
 }
 
-// acquired is told by the library, as soon as an acquisition is complete. took is
-// the successful attempt's own time.
+// acquired is told by the library, as soon as an acquisition is complete. took is the successful
+// attempt's own time.
 func (s *stage) acquired(worker int, token fence.Token, took time.Duration, votes []redlock.Vote) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,8 +285,7 @@ func (s *stage) wakes(worker int, token fence.Token) {
 	s.say(warn, false, workerName(worker), "wakes up and writes, as if it still had the lock")
 }
 
-// wroteBare is told of each write without a fence, and what it replaced; none
-// fails.
+// wroteBare is told of each write without a fence, and what it replaced; none fails.
 func (s *stage) wroteBare(worker int, token fence.Token, value, replaced int, begun time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -150,8 +150,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// What is always there must fit on a terminal of 80 x 24 and leave room for the
-// story.
+// What is always there must fit on a terminal of 80 x 24 and leave room for the story.
 func TestPanelFits(t *testing.T) {
 	t.Parallel()
 	s := newStage(demoMasters, demoWorkers)
@@ -231,8 +230,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// A worker that wakes up is said to write: the panel, which leaves out what is
-// minor, tells what came of it.
+// A worker that wakes up is said to write: the panel, which leaves out what is minor, tells what
+// came of it.
 func TestAnAnnouncedWriteHasAnOutcome(t *testing.T) {
 	t.Parallel()
 	const token = 7

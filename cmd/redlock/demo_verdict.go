@@ -31,9 +31,8 @@ type record struct {
 	interrupted bool
 }
 
-// acquisition is one that was completed: when it was begun and completed, since
-// the start. (The time that its caller waited before does not count: the promise
-// is about attempts.)
+// acquisition is one that was completed: when it was begun and completed, since the start. (The
+// time that its caller waited before does not count: the promise is about attempts.)
 type acquisition struct {
 	worker     int
 	begun, had time.Duration
@@ -106,8 +105,8 @@ func checkIncrements(r record) check {
 	}
 }
 
-// checkTokens: an acquisition that was begun after another was completed has a
-// larger token, and no two have the same.
+// checkTokens: an acquisition that was begun after another was completed has a larger token, and no
+// two have the same.
 func checkTokens(r record) check {
 	c := check{Name: "tokens", OK: len(r.acquisitions) > 0, Detail: fmt.Sprintf("%d, strictly growing", len(r.acquisitions))}
 	if len(r.acquisitions) == 0 {
@@ -121,8 +120,7 @@ func checkTokens(r record) check {
 	return c
 }
 
-// firstDisorder returns two acquisitions of which newer should have the larger
-// token and has not.
+// firstDisorder returns two acquisitions of which newer should have the larger token and has not.
 func firstDisorder(all []acquisition) (older, newer acquisition, found bool) {
 	byBegun := slices.SortedFunc(slices.Values(all), func(a, b acquisition) int { return cmp.Compare(a.begun, b.begun) })
 	byHad := slices.SortedFunc(slices.Values(all), func(a, b acquisition) int { return cmp.Compare(a.had, b.had) })

@@ -11,8 +11,8 @@ import (
 // frame is how often a view is brought up to date.
 const frame = 100 * time.Millisecond
 
-// view shows the performance. draw is called once for each frame, and a last time
-// when all actors have left.
+// view shows the performance. draw is called once for each frame, and a last time when all actors
+// have left.
 type view interface {
 	draw(scene)
 	conclude(verdict)

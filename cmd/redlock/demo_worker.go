@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// worker increments the ledger under the lock. It has a client and connections of
-// its own, as if it were a process of its own.
+// worker increments the ledger under the lock. It has a client and connections of its own, as if it
+// were a process of its own.
 type worker struct {
 	id     int
 	rng    *rand.Rand
@@ -36,9 +36,8 @@ func newWorker(id int, seed uint64, masters []testMaster, book *ledger, st *stag
 		redlock.WithTTL(demoTTL),
 		redlock.WithMaxTTL(demoTTL),
 		redlock.WithRequestTimeout(demoTimeout),
-		// An increment is over long before a lease would be renewed, and a worker that
-		// is paused could not renew: this way its pause need not stop a goroutine of
-		// the library's too.
+		// An increment is over long before a lease would be renewed, and a worker that is paused
+		// could not renew: this way its pause need not stop a goroutine of the library's too.
 		redlock.WithoutWatchdog(),
 		redlock.WithObserver(redlock.Observer{Acquired: func(_ context.Context, a redlock.Acquisition) {
 			st.acquired(id, a.Token, a.Took, a.Votes)
@@ -83,9 +82,9 @@ func (w *worker) work(ctx context.Context) {
 	w.stage.rests(w.id)
 }
 
-// increment reads both ledgers, thinks, and writes. A worker that is well looks
-// whether it still has the lock before it writes. One that was paused in between
-// did so before the pause, and goes on as if no time had passed.
+// increment reads both ledgers, thinks, and writes. A worker that is well looks whether it still
+// has the lock before it writes. One that was paused in between did so before the pause, and goes
+// on as if no time had passed.
 func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 	ctx := context.Background() // of the store: the lock's says when to stop, not whether a write may land
 	token := lock.Token()
@@ -109,9 +108,9 @@ func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 	w.stage.wrote(w.id, token, fenced+1, begun, w.book.write(ctx, token, fenced+1))
 }
 
-// pause is a long garbage collection, or a virtual machine that is stopped: the
-// worker hears nothing of its lease, which runs out. It lasts until others are at
-// work, which is when waking up is worst, or the show is over.
+// pause is a long garbage collection, or a virtual machine that is stopped: the worker hears
+// nothing of its lease, which runs out. It lasts until others are at work, which is when waking up
+// is worst, or the show is over.
 func (w *worker) pause(show context.Context, token fence.Token) {
 	time.Sleep(demoTTL + demoTTL/4)
 	for !w.book.overtaken(token) && sleep(show, 5*time.Millisecond) {

@@ -82,8 +82,8 @@ func refusesPassword(text string) bool {
 	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "without any password"}, func(word string) bool { return strings.Contains(text, word) })
 }
 
-// rightsFindings tell what is lacking. A master on which a right is lacking that every lock
-// needs is refused; three others make it worse than it could be (docs/PROTOCOL.md, Rights).
+// rightsFindings tell what is lacking. A master on which a right is lacking that every lock needs
+// is refused; three others make it worse than it could be (docs/PROTOCOL.md, Rights).
 func rightsFindings(m *masterReading) []finding {
 	const check = "rights"
 	user := fmt.Sprintf("the user %q", m.rights.user)
@@ -256,8 +256,8 @@ func boundsOf(m *admin.Membership) bounds {
 	return bounds{m.Drift, m.MaxTTL}
 }
 
-// step is how far a clock may be off: to put it right at once moves it by more than leases
-// allow for.
+// step is how far a clock may be off: to put it right at once moves it by more than leases allow
+// for.
 func (l bounds) step() time.Duration {
 	return time.Duration(l.drift * float64(l.maxTTL))
 }
@@ -269,7 +269,8 @@ func clockFinding(m *masterReading) finding {
 	return fine("clock", "%v from this host's, ± %v", short(m.clocks[0].offset), short(m.clocks[0].err))
 }
 
-// comparedClockFinding is what is wrong with a master's clock beside those of this host and of the others.
+// comparedClockFinding is what is wrong with a master's clock beside those of this host and of the
+// others.
 func comparedClockFinding(m *masterReading, middle time.Duration, bound bounds) finding {
 	const check = "clock"
 	if len(m.clocks) == 0 {

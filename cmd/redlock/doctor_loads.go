@@ -9,8 +9,8 @@ import (
 )
 
 // loads is how much of its append-only file a server loads when it starts. It does so with the
-// rights of the default user, and drops transactions that this user may not run, as the writes
-// of a script are (https://github.com/redis/redis/issues/14541).
+// rights of the default user, and drops transactions that this user may not run, as the writes of a
+// script are (https://github.com/redis/redis/issues/14541).
 type loads int
 
 const (

@@ -50,8 +50,8 @@ const (
 	// away there are as many as clockSpan has room for.
 	pingCount = 20
 
-	// clockSpan is how long the clocks are compared for. A drift of 1 % makes 10 ms, which is
-	// far more than half a round trip as a rule.
+	// clockSpan is how long the clocks are compared for. A drift of 1 % makes 10 ms, which is far
+	// more than half a round trip as a rule.
 	clockSpan = time.Second
 
 	// clockTries is how many samples are taken at a time, within a tenth of clockSpan. The one with
@@ -59,8 +59,8 @@ const (
 	clockTries = 5
 )
 
-// readAll reads all masters at once. Each is handed to read when it and those before it have been read,
-// so that a reader finds them in the order in which they were given.
+// readAll reads all masters at once. Each is handed to read when it and those before it have been
+// read, so that a reader finds them in the order in which they were given.
 func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix string, read func(*masterReading)) reading {
 	r := reading{masters: make([]masterReading, len(urls))}
 	var all errgroup.Group
@@ -88,8 +88,8 @@ func readAll(ctx context.Context, client *redlock.Client, urls []string, prefix 
 	return r
 }
 
-// readMaster measures times, and asks for the rest meanwhile: in few round trips, since the master may be
-// far away. A request that is not answered ends with operatorTimeout.
+// readMaster measures times, and asks for the rest meanwhile: in few round trips, since the master
+// may be far away. A request that is not answered ends with operatorTimeout.
 func readMaster(ctx context.Context, url, prefix string) masterReading {
 	m := masterReading{name: addressOf(url), config: map[string]string{}}
 	o, err := masterurl.Parse(url)
@@ -113,7 +113,8 @@ func readMaster(ctx context.Context, url, prefix string) masterReading {
 	return m
 }
 
-// readSettings asks for what the server tells of itself. What is denied is empty, which the rights tell.
+// readSettings asks for what the server tells of itself. What is denied is empty, which the rights
+// tell.
 func (m *masterReading) readSettings(ctx context.Context, c *redis.Client) error {
 	p := c.Pipeline()
 	info := p.Info(ctx)

@@ -19,9 +19,9 @@ type rights struct {
 	err    error    // why that is not known
 }
 
-// neededOutside are the commands that the library sends, with arguments that do no harm. A server that
-// runs them has no error for them but NOSCRIPT, so another one says that it does not run them: servers
-// say that in different words.
+// neededOutside are the commands that the library sends, with arguments that do no harm. A server
+// that runs them has no error for them but NOSCRIPT, so another one says that it does not run them:
+// servers say that in different words.
 func neededOutside(prefix string) [][]any {
 	return [][]any{
 		{"PING"}, {"INFO", "server"}, {"HGETALL", script.RegisterKey(prefix)}, {"CONFIG", "GET", "appendonly"},
@@ -30,8 +30,8 @@ func neededOutside(prefix string) [][]any {
 	}
 }
 
-// refused reports that a server that can be reached does not run a command. What it is short of, or is at
-// the moment, has an error code of its own.
+// refused reports that a server that can be reached does not run a command. What it is short of, or
+// is at the moment, has an error code of its own.
 func refused(err error) bool {
 	reply, is := errors.AsType[redis.Error](err)
 	return is && (strings.HasPrefix(reply.Error(), "NOPERM ") || strings.HasPrefix(reply.Error(), "ERR "))

@@ -46,8 +46,8 @@ type serverError string
 func (e serverError) Error() string { return string(e) }
 func (serverError) RedisError()     {}
 
-// Each fault of a healthy deployment makes one finding that is worse than a note, or a note,
-// and no other.
+// Each fault of a healthy deployment makes one finding that is worse than a note, or a note, and no
+// other.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	if all := examine(healthy()); worst(all) != levelOK {

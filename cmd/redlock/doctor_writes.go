@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 )
 
-// tryWrite writes a key that lives for a second at most, and returns why it could not. A server may answer everything else, and
-// refuse all that writes.
+// tryWrite writes a key that lives for a second at most, and returns why it could not. A server may
+// answer everything else, and refuse all that writes.
 func tryWrite(ctx context.Context, c *redis.Client, prefix string) error {
 	key := prefix + ":doctor:" + rand.Text()
 	err := c.Set(ctx, key, "1", time.Second).Err()
@@ -23,13 +23,14 @@ func tryWrite(ctx context.Context, c *redis.Client, prefix string) error {
 	return err
 }
 
-// answers reports that the server has answered PING, whatever it said. One that cannot save refuses PING as well.
+// answers reports that the server has answered PING, whatever it said. One that cannot save refuses
+// PING as well.
 func answers(err error) bool {
 	return err == nil || master.Denied(err) || redis.HasErrorPrefix(err, "MISCONF")
 }
 
-// writesFinding tells whether the server takes what writes. A replica does not, which is told already, and so is a right that
-// is lacking.
+// writesFinding tells whether the server takes what writes. A replica does not, which is told
+// already, and so is a right that is lacking.
 func writesFinding(m *masterReading) finding {
 	const check = "writes"
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Every redlock command in a document is one of ours, with our flags. One that stands alone, with no placeholder in it, is parsed
-// as it is.
+// Every redlock command in a document is one of ours, with our flags. One that stands alone, with
+// no placeholder in it, is parsed as it is.
 func TestCommandsInDocuments(t *testing.T) {
 	t.Parallel()
 	all, err := documents.All("../..")
@@ -42,7 +42,8 @@ func TestCommandsInDocuments(t *testing.T) {
 	}
 }
 
-// placeholder is what stands for words of the reader's. At --help and --version the parser ends the program.
+// placeholder is what stands for words of the reader's. At --help and --version the parser ends the
+// program.
 var placeholder = regexp.MustCompile(`\b[A-Z]{3,}\b|\bN\b|\$|…|--help\b|--version\b`)
 
 // ofRedlock are the arguments of a redlock command, however it is called.

@@ -8,10 +8,9 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// The exit statuses. A command that was run gives its own, or 128 + the signal
-// that ended it. The others are those of sysexits.h and of shells, so that a
-// script can tell "another has it" (75) from "the masters are down" (69) and "it
-// may have run beside another" (76).
+// The exit statuses. A command that was run gives its own, or 128 + the signal that ended it. The
+// others are those of sysexits.h and of shells, so that a script can tell "another has it" (75)
+// from "the masters are down" (69) and "it may have run beside another" (76).
 const (
 	exitOK          = 0
 	exitFailed      = 1   // the demo's verdict

@@ -77,7 +77,8 @@ func TestOwnStatuses(t *testing.T) {
 	})
 }
 
-// A master that does not answer holds up those behind it for one request timeout, and the rest comes meanwhile.
+// A master that does not answer holds up those behind it for one request timeout, and the rest
+// comes meanwhile.
 func TestDoctorPrintsEachAsItEnds(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)

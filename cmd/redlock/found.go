@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/admin"
 )
 
-// found makes a deployment of masters that were started just now, and that nobody else
-// uses. One that does not answer in time on a busy machine is asked again.
+// found makes a deployment of masters that were started just now, and that nobody else uses. One
+// that does not answer in time on a busy machine is asked again.
 func found(client *redlock.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -22,8 +22,8 @@ const (
 	longestSilence = 10 * time.Minute
 )
 
-// longWait tells the user that the lock is not there yet, and why. Each pause
-// between two words is twice as long as the one before.
+// longWait tells the user that the lock is not there yet, and why. Each pause between two words is
+// twice as long as the one before.
 type longWait struct {
 	cfg     *runConfig
 	failure atomic.Pointer[error] // of the latest attempt

@@ -13,31 +13,30 @@ import (
 )
 
 const (
-	// The command is killed earlier than the masters may free the lock: by
-	// shortShare of the grace, but by no more than enough, or longShare if that is
-	// more. A master's clock that is 1 % fast, which the library allows for, takes a
-	// hundredth of the grace; the rest is for this process to be scheduled and for
-	// those of the command to end.
+	// The command is killed earlier than the masters may free the lock: by shortShare of the grace,
+	// but by no more than enough, or longShare if that is more. A master's clock that is 1 % fast,
+	// which the library allows for, takes a hundredth of the grace; the rest is for this process to
+	// be scheduled and for those of the command to end.
 	shortShare = 10
 	enough     = 500 * time.Millisecond
 	longShare  = 50
 
-	// look is how often the lease is looked at while the command may still stop by
-	// itself: Go's timers stand still while the machine is suspended, and the
-	// library's clock does not. It is also how often the group is asked after.
+	// look is how often the lease is looked at while the command may still stop by itself: Go's
+	// timers stand still while the machine is suspended, and the library's clock does not. It is
+	// also how often the group is asked after.
 	look = 20 * time.Millisecond
 )
 
-// killAfter is how long after the end of the lease the command is killed. The
-// masters keep the lock for ttl + grace (it is the lock delay).
+// killAfter is how long after the end of the lease the command is killed. The masters keep the lock
+// for ttl + grace (it is the lock delay).
 func killAfter(grace time.Duration) time.Duration {
 	return grace - min(grace/shortShare, max(enough, grace/longShare))
 }
 
-// lost stops the command, whose lock is lost: SIGTERM at once, SIGKILL before
-// anybody else can have the lock. That moment counts from the end of the lease and
-// not from now: if the lease ended long ago, because this process did not run,
-// or if the masters said that the lock is gone, it has passed already.
+// lost stops the command, whose lock is lost: SIGTERM at once, SIGKILL before anybody else can have
+// the lock. That moment counts from the end of the lease and not from now: if the lease ended long
+// ago, because this process did not run, or if the masters said that the lock is gone, it has
+// passed already.
 func lost(lock *redlock.Lock, c *child, grace time.Duration) {
 	cause := context.Cause(lock.Context())
 	refused := c.askToEnd()
@@ -61,23 +60,23 @@ func lost(lock *redlock.Lock, c *child, grace time.Duration) {
 	_ = lock.Unlock(context.Background()) // it says again that the lock is lost
 }
 
-// askToEnd sends SIGTERM, and has a process that is stopped see it: it is the first that it sees when it goes on.
+// askToEnd sends SIGTERM, and has a process that is stopped see it: it is the first that it sees
+// when it goes on.
 func (c *child) askToEnd() error {
 	err := c.signal(syscall.SIGTERM)
 	_ = c.signal(syscall.SIGCONT)
 	return err
 }
 
-// endBy waits until the command and its whole group have ended, and kills what is
-// left when it is due. It returns the command's status, and whether it had to be
-// killed.
+// endBy waits until the command and its whole group have ended, and kills what is left when it is
+// due. It returns the command's status, and whether it had to be killed.
 func (c *child) endBy(due func() bool) (status int, killed bool) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	ended, sent := false, false
 	for {
-		// After the SIGKILL there may still be zombies, which another process should
-		// have reaped: those are not waited for.
+		// After the SIGKILL there may still be zombies, which another process should have reaped:
+		// those are not waited for.
 		if ended && (sent || !c.groupExists()) {
 			return status, killed
 		}

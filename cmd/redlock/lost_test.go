@@ -35,8 +35,8 @@ func TestKillAfter(t *testing.T) {
 		if got := killAfter(c.grace); got != c.after {
 			t.Errorf("killAfter(%v) = %v, want %v", c.grace, got, c.after)
 		}
-		// The arithmetic of the help text: when a master whose clock is 1 % fast frees
-		// the lock, counted from the end of the lease.
+		// The arithmetic of the help text: when a master whose clock is 1 % fast frees the lock,
+		// counted from the end of the lease.
 		const ttl = 5 * time.Second
 		ends := ttl - ttl/100 - 2*time.Millisecond
 		free := time.Duration(float64(ttl+c.grace) / 1.01)
@@ -88,12 +88,11 @@ func TestAskToEnd(t *testing.T) {
 	}
 }
 
-// stubborn tells of SIGTERM and goes on, with a process in its group that would
-// outlive it.
+// stubborn tells of SIGTERM and goes on, with a process in its group that would outlive it.
 const stubborn = `trap 'echo term' TERM; sleep 1000 & echo ready $! ; while :; do sleep 0.02; done`
 
-// A lease that cannot be renewed ends the command, and the whole of its group,
-// before a rival gets in.
+// A lease that cannot be renewed ends the command, and the whole of its group, before a rival gets
+// in.
 func TestLostMajority(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
@@ -126,8 +125,8 @@ func TestLostMajority(t *testing.T) {
 	}
 }
 
-// Measured by the rival, which redlock is cut off from: it gets the lock only
-// after the command has ended.
+// Measured by the rival, which redlock is cut off from: it gets the lock only after the command has
+// ended.
 func TestRivalComesAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
@@ -228,8 +227,8 @@ func takenAway(t *testing.T, masters []*redisproc.Server, dead int, take func(t 
 	}
 }
 
-// A redlock that did not run while its lease ended cannot have stopped the command
-// in time. It does so when it wakes up.
+// A redlock that did not run while its lease ended cannot have stopped the command in time. It does
+// so when it wakes up.
 func TestStoppedPastTheLease(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
@@ -296,8 +295,7 @@ func exited(pid int) bool {
 	return state == "" || state == "Z"
 }
 
-// processState returns the letter that /proc has for it, or "" if there is no such
-// process.
+// processState returns the letter that /proc has for it, or "" if there is no such process.
 func processState(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

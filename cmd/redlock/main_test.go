@@ -19,16 +19,16 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// beRedlock makes this test binary be the command, so that it is driven as a user
-// would, and under the race detector too.
+// beRedlock makes this test binary be the command, so that it is driven as a user would, and under
+// the race detector too.
 const beRedlock = "REDLOCK_TEST_BE_REDLOCK"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(beRedlock) != "" {
 		main()
 	}
-	// Under nohup a hangup is ignored here, and would be by all that the tests start:
-	// what is caught is reset for them.
+	// Under nohup a hangup is ignored here, and would be by all that the tests start: what is
+	// caught is reset for them.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	os.Exit(m.Run())
 }
@@ -36,8 +36,7 @@ func TestMain(m *testing.M) {
 // deadline is for everything that is waited for here and takes far less.
 const deadline = 60 * time.Second
 
-// command returns redlock with args, not started. Its process is killed with the
-// test.
+// command returns redlock with args, not started. Its process is killed with the test.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)

@@ -12,12 +12,12 @@ import (
 	"github.com/redlock-go/redlock/admin"
 )
 
-// operatorTimeout is how long a master may take over a request of an operator, who
-// would rather wait than do it again.
+// operatorTimeout is how long a master may take over a request of an operator, who would rather
+// wait than do it again.
 const operatorTimeout = 2 * time.Second
 
-// membersConfig is redlock members and the changes that it makes. The flags before a
-// change are its own too.
+// membersConfig is redlock members and the changes that it makes. The flags before a change are its
+// own too.
 type membersConfig struct {
 	deployment
 	List    listConfig    `cmd:"" default:"withargs" help:"Tell who may vote: the same as members alone."`

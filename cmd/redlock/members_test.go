@@ -232,8 +232,8 @@ func TestSuspendAndResume(t *testing.T) {
 	})
 }
 
-// That the table lets a member vote is no success if it is down, or lost its data: whoever
-// works on the masters would go on with the next one.
+// That the table lets a member vote is no success if it is down, or lost its data: whoever works on
+// the masters would go on with the next one.
 func TestChangeOfAMemberThatDoesNotVote(t *testing.T) {
 	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
 		masters, first := flagOf(servers...), servers[0]

@@ -27,7 +27,8 @@ func fullDisk(t *testing.T, args ...string) result {
 	return result{status: cmd.ProcessState.ExitCode(), stderr: stderr.String()}
 }
 
-// What was done and could not be told is no success: the caller of a script would go on with nothing.
+// What was done and could not be told is no success: the caller of a script would go on with
+// nothing.
 func TestStdoutThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	masters := flagOf(blankServers(t, 3)...)

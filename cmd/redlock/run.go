@@ -50,9 +50,9 @@ func (cfg *runConfig) run() int {
 	return hold(lock, c, cfg, signals)
 }
 
-// environment is ours with the hold in it, and without the masters, whose URLs
-// have passwords. A variable that is there twice, as within another redlock run,
-// would be read differently by different programs.
+// environment is ours with the hold in it, and without the masters, whose URLs have passwords. A
+// variable that is there twice, as within another redlock run, would be read differently by
+// different programs.
 func environment(lock *redlock.Lock) []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
 		name, _, _ := strings.Cut(s, "=")
@@ -143,8 +143,8 @@ func (cfg *runConfig) reason(ctx context.Context, client *redlock.Client, err er
 	return heldBy(ctx, client, cfg.Name)
 }
 
-// reason is why an attempt failed. Masters that did not answer are the news then,
-// so they are named; that all of them say "held" is not.
+// reason is why an attempt failed. Masters that did not answer are the news then, so they are
+// named; that all of them say "held" is not.
 func reason(err error, verbose bool) string {
 	if errors.Is(err, redlock.ErrNeedsInit) && !verbose {
 		return oneLine(redlock.ErrNeedsInit)
@@ -158,8 +158,8 @@ func reason(err error, verbose bool) string {
 	return oneLine(err)
 }
 
-// hold keeps the lock while the command runs, and returns its status. It passes
-// signals on, and stops the command when the lock is lost.
+// hold keeps the lock while the command runs, and returns its status. It passes signals on, and
+// stops the command when the lock is lost.
 func hold(lock *redlock.Lock, c *child, cfg *runConfig, signals <-chan os.Signal) int {
 	for {
 		select {
@@ -183,8 +183,7 @@ func hold(lock *redlock.Lock, c *child, cfg *runConfig, signals <-chan os.Signal
 	}
 }
 
-// release gives the lock back after the command has ended with status, which it returns, or
-// ifLost.
+// release gives the lock back after the command has ended with status, which it returns, or ifLost.
 func release(lock *redlock.Lock, status, ifLost int) int {
 	err := lock.Unlock(context.Background())
 	switch {

@@ -14,8 +14,7 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// defaultGrace is enough for most commands to clean up, and short beside the
-// default ttl.
+// defaultGrace is enough for most commands to clean up, and short beside the default ttl.
 const defaultGrace = 5 * time.Second
 
 // runConfig is redlock run, as the arguments ask for it.

@@ -15,8 +15,7 @@ type screen struct {
 	drawn int // lines on it
 }
 
-// newScreen returns stdout, if it is a terminal of at least this size that can be redrawn, or
-// nil.
+// newScreen returns stdout, if it is a terminal of at least this size that can be redrawn, or nil.
 func newScreen(columns, rows int) *screen {
 	c, r, err := term.GetSize(int(stdout.file.Fd()))
 	if err != nil || c < columns || r < rows || !redraws(os.Getenv("TERM")) {
@@ -25,12 +24,11 @@ func newScreen(columns, rows int) *screen {
 	return &screen{out: stdout, color: os.Getenv("NO_COLOR") == ""}
 }
 
-// redraws reports whether a terminal of this name knows the escape sequences of the
-// panel. One without a name may be a Windows console, which prints them.
+// redraws reports whether a terminal of this name knows the escape sequences of the panel. One
+// without a name may be a Windows console, which prints them.
 func redraws(terminal string) bool { return terminal != "" && terminal != "dumb" }
 
-// print replaces what was printed before. It is one write, so that no terminal
-// shows half of it.
+// print replaces what was printed before. It is one write, so that no terminal shows half of it.
 func (s *screen) print(before string, lines []string, after string) {
 	columns, _ := s.size()
 	var b bytes.Buffer

@@ -103,8 +103,8 @@ func jsonOfView(v admin.LockView) lockViewJSON {
 	return out
 }
 
-// tokenText is a token as a string, as many readers of JSON do not keep all digits of a
-// number; "" if it is none.
+// tokenText is a token as a string, as many readers of JSON do not keep all digits of a number; ""
+// if it is none.
 func tokenText(n uint64) string {
 	if n == 0 {
 		return ""

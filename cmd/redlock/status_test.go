@@ -148,7 +148,8 @@ func TestStatusForPeople(t *testing.T) {
 	}
 }
 
-// A terminal of 80 columns and 24 rows has room for what one came for: of five masters, one of which is down.
+// A terminal of 80 columns and 24 rows has room for what one came for: of five masters, one of
+// which is down.
 func TestStatusFitsATerminal(t *testing.T) {
 	t.Parallel()
 	v := foundLock("01JD3M8Q6X5Z7K2V4N9T0B1C2D.0193658f2c4a7b8c9d0e1f", 3)

@@ -13,7 +13,8 @@ import (
 	"github.com/redlock-go/redlock/admin"
 )
 
-// printStatus prints what was found for people: first what was asked for, as a small terminal has room for.
+// printStatus prints what was found for people: first what was asked for, as a small terminal has
+// room for.
 func printStatus(w io.Writer, s status) {
 	for _, l := range s.locks {
 		printLock(w, l)
@@ -52,7 +53,8 @@ func printNames(w io.Writer, s status) {
 	}
 }
 
-// printLock prints how a name stands: as the quorum sees it, and as each master does if they differ.
+// printLock prints how a name stands: as the quorum sees it, and as each master does if they
+// differ.
 func printLock(w io.Writer, l lockStatus) {
 	q := l.in.Quorum
 	fmt.Fprintf(w, "%q: %s\n", l.in.Name, stateWords(l))
@@ -126,7 +128,8 @@ func readersOf(v admin.LockView) []string {
 	return owners
 }
 
-// printViews prints what each master says. What matters least is last, where a small terminal cuts it off.
+// printViews prints what each master says. What matters least is last, where a small terminal cuts
+// it off.
 func printViews(w io.Writer, in admin.Inspection) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  MASTER\tSTATE\tFREE IN\tWAITING\tOWNER\tGRANT\tREMARKS")
@@ -145,7 +148,8 @@ func printViews(w io.Writer, in admin.Inspection) {
 	_ = table.Flush()
 }
 
-// shortOwner is enough of an owner to tell it from another: the begin, which is of its client, and the end.
+// shortOwner is enough of an owner to tell it from another: the begin, which is of its client, and
+// the end.
 func shortOwner(owner string) string {
 	if len(owner) <= 12 {
 		return owner

@@ -27,8 +27,7 @@ func TestKilledRedlockTakesTheCommandAlong(t *testing.T) {
 	harness.Eventually(t, "the command has ended", func() bool { return exited(pid) })
 }
 
-// terminalOf starts cmd as the session leader of a new terminal, whose other end
-// it returns.
+// terminalOf starts cmd as the session leader of a new terminal, whose other end it returns.
 func terminalOf(t *testing.T, cmd *exec.Cmd) *os.File {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -111,8 +110,8 @@ func TestTerminalIsGivenBack(t *testing.T) {
 	}
 }
 
-// … also when the command could not be run, which the kernel tells after it has
-// given the terminal away.
+// … also when the command could not be run, which the kernel tells after it has given the terminal
+// away.
 func TestTerminalIsGivenBackByNoCommand(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
@@ -134,14 +133,14 @@ func TestTerminalIsGivenBackByNoCommand(t *testing.T) {
 	}
 }
 
-// Ctrl-Z stops the command and redlock, and the shell gets the terminal; when it
-// continues the job, the command reads the terminal again.
+// Ctrl-Z stops the command and redlock, and the shell gets the terminal; when it continues the job,
+// the command reads the terminal again.
 func TestJobControl(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
 	inner := command(t, "run", mastersFlag(masters), "--name=job", "--", "sh", "-c", "echo ready $$; read x; echo first $x; read x; echo got $x")
-	// A shell with job control (-m), for which it takes the terminal on its stderr. It
-	// says when its job has stopped.
+	// A shell with job control (-m), for which it takes the terminal on its stderr. It says when
+	// its job has stopped.
 	script := fmt.Sprintf(`exec 2>/dev/tty; set -m; %s "$@"; echo stopped $?; read x; fg; echo status $?`, inner.Path)
 	cmd := command(t)
 	bash, err := exec.LookPath("bash")
@@ -179,8 +178,8 @@ func TestJobControl(t *testing.T) {
 	}
 }
 
-// The demo redraws a panel where it can, and prints lines elsewhere. Either way it
-// leaves a terminal with a cursor and no color.
+// The demo redraws a panel where it can, and prints lines elsewhere. Either way it leaves a
+// terminal with a cursor and no color.
 func TestDemoOnATerminal(t *testing.T) {
 	t.Parallel()
 	color := regexp.MustCompile("\x1b\\[[0-9;]*m")
@@ -250,8 +249,8 @@ func TestDemoOnATerminal(t *testing.T) {
 	}
 }
 
-// onScreen runs cmd on a terminal of 100 columns, and returns what it has shown, as it comes,
-// until it ends.
+// onScreen runs cmd on a terminal of 100 columns, and returns what it has shown, as it comes, until
+// it ends.
 func onScreen(t *testing.T, cmd *exec.Cmd) (keyboard *os.File, shown <-chan string) {
 	t.Helper()
 	cmd.Env = append(cmd.Env, "TERM=xterm", "NO_COLOR=")

@@ -12,8 +12,8 @@ import (
 
 // What the parser and the library say is put into words of the command line here.
 
-// parserWords are what the parser says, and what a user is told instead. The first that
-// matches counts.
+// parserWords are what the parser says, and what a user is told instead. The first that matches
+// counts.
 var parserWords = []struct {
 	says *regexp.Regexp
 	tell func(found []string) string
@@ -124,6 +124,6 @@ func (d *deployment) placeOf(index string) string {
 // place names the master at an index, as people count.
 func (d *deployment) place(index int) string { return fmt.Sprintf("place %d of %s", index+1, d.from) }
 
-// flagsOfFiles puts flags in the place of parameters of URLs, where the library tells to give
-// some: a user of the command has both.
+// flagsOfFiles puts flags in the place of parameters of URLs, where the library tells to give some:
+// a user of the command has both.
 var flagsOfFiles = strings.NewReplacer("with tls_ca", "with --tls-ca", "with tls_cert and tls_key", "with --tls-cert and --tls-key")

@@ -1,10 +1,10 @@
-// Package e2e shows the whole of it at work: the lock on real masters, a holder
-// in a process of its own that is stopped past its lease, and each guard in
-// front of a real store. It has examples to copy and a test, and no code.
+// Package e2e shows the whole of it at work: the lock on real masters, a holder in a process of its
+// own that is stopped past its lease, and each guard in front of a real store. It has examples to
+// copy and a test, and no code.
 //
-// The test runs every store twice, with its guard and without. Without it the
-// ledger must come out wrong: else nothing was provoked, and the ledger that is
-// right with the guard would prove nothing.
+// The test runs every store twice, with its guard and without. Without it the ledger must come out
+// wrong: else nothing was provoked, and the ledger that is right with the guard would prove
+// nothing.
 //
 // It is a module of its own for the sake of the drivers.
 package e2e

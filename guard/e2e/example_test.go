@@ -21,8 +21,8 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// masters stand in for servers of yours, of which redlock init made a deployment: once, as
-// that takes embedded ones long.
+// masters stand in for servers of yours, of which redlock init made a deployment: once, as that
+// takes embedded ones long.
 var masters = sync.OnceValue(func() []*embedded.Server {
 	servers := []*embedded.Server{embedded.New(), embedded.New(), embedded.New()}
 	locks, stop := openOn(servers)
@@ -81,8 +81,8 @@ func openDatabase() *sql.DB {
 
 var errNoToken = errors.New("no fencing token in the context: is the lock held?")
 
-// How do I lock, and change rows of a database under the lock? With PostgreSQL
-// or MariaDB all is the same but the dialect, and $1 for ? in PostgreSQL.
+// How do I lock, and change rows of a database under the lock? With PostgreSQL or MariaDB all is
+// the same but the dialect, and $1 for ? in PostgreSQL.
 func Example_sqlguard() {
 	locks, stop := openLocks()
 	defer stop()
@@ -131,8 +131,8 @@ func Example_sqlguard() {
 	// error: <nil>
 }
 
-// How do I lock, and change data in Redis under the lock? The data is on a
-// server of its own, not on the masters.
+// How do I lock, and change data in Redis under the lock? The data is on a server of its own, not
+// on the masters.
 func Example_redisguard() {
 	locks, stop := openLocks()
 	defer stop()
@@ -175,9 +175,9 @@ func Example_redisguard() {
 	// error: <nil>
 }
 
-// How do I lock, and have a service change its data under the lock? The client
-// sends the token with each request, and the service compares it. This service
-// is a single process with a store of its own; for others see ClaimFirst.
+// How do I lock, and have a service change its data under the lock? The client sends the token with
+// each request, and the service compares it. This service is a single process with a store of its
+// own; for others see ClaimFirst.
 func Example_httpguard() {
 	locks, stop := openLocks()
 	defer stop()

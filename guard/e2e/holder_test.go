@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// holderEnv makes the test binary be a holder, in a process of its own that can
-// be stopped without stopping the test. Its value is a task.
+// holderEnv makes the test binary be a holder, in a process of its own that can be stopped without
+// stopping the test. Its value is a task.
 const holderEnv = "REDLOCK_E2E_HOLDER"
 
 // task is what a holder has to do: to book Entry in the ledger at Place.
@@ -23,8 +23,8 @@ type task struct {
 	Entry   int64
 }
 
-// intent is said by a holder that has read the ledger, has looked whether it
-// still holds the lock, and is about to write. It goes on when it is told.
+// intent is said by a holder that has read the ledger, has looked whether it still holds the lock,
+// and is about to write. It goes on when it is told.
 type intent struct {
 	Token   fence.Token
 	Balance int64 // as it was read
@@ -62,8 +62,8 @@ func beHolder(text string) {
 		check(say.Encode(intent{token, balance}))
 		_, err = hear.ReadString('\n')
 		check(err)
-		// It has looked at the lock, just before. That it was stopped since, for
-		// however long, is nothing that it could know.
+		// It has looked at the lock, just before. That it was stopped since, for however long, is
+		// nothing that it could know.
 		err = ledger.book(context.WithoutCancel(ctx), do.Entry, balance+do.Entry)
 		end.Wrote = err == nil
 		return err
@@ -79,8 +79,8 @@ func beHolder(text string) {
 	check(errors.Join(client.Close(), ledger.Close()))
 }
 
-// check ends a holder that cannot go on; the test hears nothing more from it,
-// and its standard error is the test's.
+// check ends a holder that cannot go on; the test hears nothing more from it, and its standard
+// error is the test's.
 func check(err error) {
 	if err != nil {
 		panic(err)

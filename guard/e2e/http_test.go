@@ -46,8 +46,8 @@ func (s *service) book(w http.ResponseWriter, r *http.Request) {
 	s.books.Balance = p.Balance
 }
 
-// foundService starts a service of the test's own, which the holder's process
-// reaches over the loopback.
+// foundService starts a service of the test's own, which the holder's process reaches over the
+// loopback.
 func foundService(t *testing.T, at place) string {
 	t.Helper()
 	s := &service{books: books{opening, []int64{opening}}}
@@ -65,8 +65,8 @@ func foundService(t *testing.T, at place) string {
 	return server.URL
 }
 
-// serviceLedger is a client of a service. Whether there is a guard it does not
-// know: it always sends its token.
+// serviceLedger is a client of a service. Whether there is a guard it does not know: it always
+// sends its token.
 type serviceLedger struct {
 	client *http.Client
 	url    string

@@ -9,17 +9,16 @@ import (
 // opening is the first entry of every ledger.
 const opening = 100
 
-// ledger is an account somewhere: its entries, and its balance, which should be
-// their sum. It is changed as much code changes things: read, work, write what
-// came out.
+// ledger is an account somewhere: its entries, and its balance, which should be their sum. It is
+// changed as much code changes things: read, work, write what came out.
 type ledger interface {
-	// read returns the balance. With a guard it claims the account before, for
-	// the token that ctx carries.
+	// read returns the balance. With a guard it claims the account before, for the token that ctx
+	// carries.
 	read(ctx context.Context) (balance int64, err error)
 
-	// book adds an entry and sets the balance to what the caller says, at once.
-	// With a guard that is refused if the token of ctx is stale; without one the
-	// very same is written by whoever comes.
+	// book adds an entry and sets the balance to what the caller says, at once. With a guard that
+	// is refused if the token of ctx is stale; without one the very same is written by whoever
+	// comes.
 	book(ctx context.Context, entry, balance int64) error
 
 	// audit looks at everything, past the guard. Entries come in any order.
@@ -40,8 +39,8 @@ type place struct {
 type store struct {
 	name string
 
-	// found makes a new ledger with its first entry, and returns its Source. It
-	// starts what is needed for that.
+	// found makes a new ledger with its first entry, and returns its Source. It starts what is
+	// needed for that.
 	found func(t *testing.T, at place) (source string)
 
 	open func(at place) (ledger, error)

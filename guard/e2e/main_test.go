@@ -38,8 +38,8 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// servers are the redis-server processes of the whole run: the masters that the
-// lock lives on, and, apart from them, one that has data.
+// servers are the redis-server processes of the whole run: the masters that the lock lives on, and,
+// apart from them, one that has data.
 type servers struct {
 	masters []string // URLs
 	client  *redlock.Client
@@ -68,8 +68,8 @@ func startServers() (*servers, error) {
 	return s, found(s.client)
 }
 
-// found makes the masters a deployment. One that does not answer in time on a busy machine
-// is asked again.
+// found makes the masters a deployment. One that does not answer in time on a busy machine is asked
+// again.
 func found(client *redlock.Client) (err error) {
 	for range 20 {
 		if err = admin.Init(context.Background(), client, 0); !errors.Is(err, redlock.ErrNoQuorum) {

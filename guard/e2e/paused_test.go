@@ -19,9 +19,9 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// A holder is stopped between its look at the lock and its write, for longer
-// than its lease. Another takes over and writes; then the first goes on, and
-// writes what it has worked out from what it had read.
+// A holder is stopped between its look at the lock and its write, for longer than its lease.
+// Another takes over and writes; then the first goes on, and writes what it has worked out from
+// what it had read.
 func TestHolderThatIsStoppedPastItsLease(t *testing.T) {
 	t.Parallel()
 	for _, store := range stores {

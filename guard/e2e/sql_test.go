@@ -108,8 +108,7 @@ func openPostgres(at place) (ledger, error) { return openSQL("pgx", sqlguard.Pos
 func openMariaDB(at place) (ledger, error)  { return openSQL("mysql", sqlguard.MySQL, at) }
 func openSQLite(at place) (ledger, error)   { return openSQL("sqlite", sqlguard.SQLite, at) }
 
-// founding is held while tables are made: PostgreSQL fails one of two who do so
-// at the same time.
+// founding is held while tables are made: PostgreSQL fails one of two who do so at the same time.
 var founding sync.Mutex
 
 func foundSQL(t *testing.T, driver string, dialect sqlguard.Dialect, source, account string) string {

@@ -13,9 +13,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// A suite that nothing fails proves nothing. So it is run against a guard with
-// one fault after the other put in, and each must be seen by the check that is
-// there for it.
+// A suite that nothing fails proves nothing. So it is run against a guard with one fault after the
+// other put in, and each must be seen by the check that is there for it.
 func TestSuiteSeesFaults(t *testing.T) {
 	t.Parallel()
 	for _, mutant := range []struct {
@@ -168,8 +167,8 @@ func (f *faulty) guarded(resource string, token fence.Token, raise bool, write f
 	return write()
 }
 
-// pause lets others in, as the time between two requests to a store would. It
-// is long compared with an operation of this store, as that time is.
+// pause lets others in, as the time between two requests to a store would. It is long compared with
+// an operation of this store, as that time is.
 func (f *faulty) pause() {
 	f.mu.Unlock()
 	for range 500 {

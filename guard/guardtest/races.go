@@ -11,15 +11,15 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// How hard the races are driven. A guard that looks first and writes later
-// has been seen to fail within the first few rounds.
+// How hard the races are driven. A guard that looks first and writes later has been seen to fail
+// within the first few rounds.
 const (
 	racers = 16 // goroutines in one race
 	rounds = 20 // races of one kind, each on a resource of its own
 )
 
-// firstClaimsRace is about the moment when the fence has no entry yet: a store
-// may fail the second of two inserts, or let it overwrite the first.
+// firstClaimsRace is about the moment when the fence has no entry yet: a store may fail the second
+// of two inserts, or let it overwrite the first.
 func firstClaimsRace(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
 		fresh := fmt.Sprintf("%s/%d", resource, round)
@@ -36,8 +36,8 @@ func firstClaimsRace(ctx context.Context, store Store, resource string) error {
 	return nil
 }
 
-// firstFailuresRace has some of the racing first writes fail. What they insert
-// is taken back while others wait for it, which may fail those or deadlock.
+// firstFailuresRace has some of the racing first writes fail. What they insert is taken back while
+// others wait for it, which may fail those or deadlock.
 func firstFailuresRace(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
 		fresh := fmt.Sprintf("%s/%d", resource, round)
@@ -75,8 +75,8 @@ func equalTokensRace(ctx context.Context, store Store, resource string) error {
 	})
 }
 
-// highestIsLast has writers with different tokens start at once, none of them
-// with a claim. Each writes until it is refused; only the highest may finish.
+// highestIsLast has writers with different tokens start at once, none of them with a claim. Each
+// writes until it is refused; only the highest may finish.
 func highestIsLast(ctx context.Context, store Store, resource string) error {
 	const writes = 5
 	for round := range rounds {
@@ -104,8 +104,8 @@ func highestIsLast(ctx context.Context, store Store, resource string) error {
 	return nil
 }
 
-// overtakenLandsNothing has a newer holder claim while older ones are in the
-// middle of their writes. What it reads after its claim must stand.
+// overtakenLandsNothing has a newer holder claim while older ones are in the middle of their
+// writes. What it reads after its claim must stand.
 func overtakenLandsNothing(ctx context.Context, store Store, resource string) error {
 	for round := range rounds {
 		if err := overtake(ctx, store, fmt.Sprintf("%s/%d", resource, round)); err != nil {
@@ -160,11 +160,10 @@ func overtake(ctx context.Context, store Store, resource string) error {
 	)
 }
 
-// noLostWrites is the use that guards are for: one holder after the other
-// claims, reads, and writes what it computes from that, and each is overtaken
-// while it still writes. Each acknowledged write is noted with the value it was
-// computed from. If the guard is right these pairs form one chain from the
-// first value to the last; a lost write shows as two computed from the same.
+// noLostWrites is the use that guards are for: one holder after the other claims, reads, and writes
+// what it computes from that, and each is overtaken while it still writes. Each acknowledged write
+// is noted with the value it was computed from. If the guard is right these pairs form one chain
+// from the first value to the last; a lost write shows as two computed from the same.
 func noLostWrites(ctx context.Context, store Store, resource string) error {
 	const holders = 50
 	history := history{next: make(map[string]string)}
@@ -226,8 +225,8 @@ func (h *history) acknowledge(base, value string) error {
 	return nil
 }
 
-// hold writes until it is overtaken; the last holder, whom nobody overtakes,
-// writes a few times. It calls begun when its first write has returned.
+// hold writes until it is overtaken; the last holder, whom nobody overtakes, writes a few times. It
+// calls begun when its first write has returned.
 func hold(ctx context.Context, store Store, resource string, token, last fence.Token, begun func(), history *history) error {
 	if err := store.Claim(ctx, resource, token); err != nil {
 		return err
@@ -237,8 +236,7 @@ func hold(ctx context.Context, store Store, resource string, token, last fence.T
 	if err != nil {
 		return err
 	}
-	// The context ends when another holder has failed, whom this one waits for
-	// to be overtaken.
+	// The context ends when another holder has failed, whom this one waits for to be overtaken.
 	for n := 0; ctx.Err() == nil && (token < last || n < 5); n++ {
 		tooLate := history.overtaken(token)
 		value := fmt.Sprintf("%d/%d", token, n)

@@ -106,8 +106,8 @@ func failKeepsFence(ctx context.Context, store Store, resource string) error {
 	)
 }
 
-// resourcesIndependent uses names that a store may take for the same one:
-// through a collation, trailing spaces, Unicode forms or a cut at some length.
+// resourcesIndependent uses names that a store may take for the same one: through a collation,
+// trailing spaces, Unicode forms or a cut at some length.
 func resourcesIndependent(ctx context.Context, store Store, resource string) error {
 	if err := store.Write(ctx, resource+"/order é", 34, "new"); err != nil {
 		return fmt.Errorf("first write: %w", err)
@@ -130,8 +130,8 @@ func resourcesIndependent(ctx context.Context, store Store, resource string) err
 	)
 }
 
-// comparedExactly crosses the places where a text compares other than a
-// number does, and where a double or a 32 bit integer loses the last digit.
+// comparedExactly crosses the places where a text compares other than a number does, and where a
+// double or a 32 bit integer loses the last digit.
 func comparedExactly(ctx context.Context, store Store, resource string) error {
 	for _, higher := range []fence.Token{
 		10, 100, 1 << 31, 1 << 32, 10_000_000_000,

@@ -25,8 +25,8 @@ func TestExclusiveConformance(t *testing.T) {
 		func(_ *http.Request, write func() error) error { return write() }))
 }
 
-// With ClaimFirst the handlers write through the guard of the store, with the
-// token of their context.
+// With ClaimFirst the handlers write through the guard of the store, with the token of their
+// context.
 func TestClaimFirstConformance(t *testing.T) {
 	t.Parallel()
 	var values sync.Map
@@ -40,8 +40,8 @@ func TestClaimFirstConformance(t *testing.T) {
 
 func resourceOf(r *http.Request) string { return r.FormValue("resource") }
 
-// remote is a store of strings behind a server, whose writes are fenced by the
-// middleware, and a client that sends tokens and reads refusals.
+// remote is a store of strings behind a server, whose writes are fenced by the middleware, and a
+// client that sends tokens and reads refusals.
 type remote struct {
 	client *http.Client
 	url    string
@@ -64,8 +64,8 @@ func serve(t *testing.T, values *sync.Map, middleware func(http.Handler) http.Ha
 	mux.Handle("POST /claim", answer(func(*http.Request) error { return nil }))
 	mux.Handle("POST /fail", answer(func(*http.Request) error { return errors.New("the write failed") }))
 	mux.Handle("POST /write", answer(func(r *http.Request) error {
-		// As slow as a store is. A write that takes no time beside its request
-		// cannot be overtaken, and the races would show nothing.
+		// As slow as a store is. A write that takes no time beside its request cannot be overtaken,
+		// and the races would show nothing.
 		for range 3000 {
 			runtime.Gosched()
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/guard/httpguard"
 )
 
-// How does a service keep an overtaken holder out, and how does the holder
-// find out? The service has one process here, and a store without a guard.
+// How does a service keep an overtaken holder out, and how does the holder find out? The service
+// has one process here, and a store without a guard.
 func Example() {
 	var orders sync.Map // requests for different orders still run at once
 	var memory fence.Memory
@@ -45,9 +45,8 @@ func Example() {
 	// fence: token 33 of "orders/17" is stale: 34 has been claimed
 }
 
-// How does a service of several processes do it? Its store has the guard, the
-// middleware only turns stale requests away early, and the handler passes a
-// refusal of the store on.
+// How does a service of several processes do it? Its store has the guard, the middleware only turns
+// stale requests away early, and the handler passes a refusal of the store on.
 func ExampleClaimFirst() {
 	var store fence.Memory // in earnest a guard that all processes share, as sqlguard's or redisguard's
 	resource := func(r *http.Request) string { return "orders/" + r.PathValue("id") }

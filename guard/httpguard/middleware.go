@@ -12,17 +12,15 @@ import (
 // Header is the request header with the token, in decimal.
 const Header = "Fencing-Token"
 
-// ClaimFirst returns a middleware that claims the resource of a request with
-// its token before the request is run. The handler finds the token by
-// fence.FromContext, and must write with it through a guard of its store,
-// since it may be overtaken while it runs; see the package comment.
+// ClaimFirst returns a middleware that claims the resource of a request with its token before the
+// request is run. The handler finds the token by fence.FromContext, and must write with it through
+// a guard of its store, since it may be overtaken while it runs; see the package comment.
 //
-// resource names what a request is about. It must not read the body. A request
-// for which it returns "" is answered with 400.
+// resource names what a request is about. It must not read the body. A request for which it returns
+// "" is answered with 400.
 //
-// A guard that fails is answered with 503, and its error goes to the ErrorLog
-// of the server. ClaimFirst panics if guard or resource is nil, and the middleware
-// if the handler is.
+// A guard that fails is answered with 503, and its error goes to the ErrorLog of the server.
+// ClaimFirst panics if guard or resource is nil, and the middleware if the handler is.
 func ClaimFirst(guard fence.Guard, resource func(*http.Request) string) func(http.Handler) http.Handler {
 	if guard == nil || resource == nil {
 		panic("httpguard: ClaimFirst needs a guard and a resource func, one of them is nil")
@@ -41,18 +39,16 @@ func ClaimFirst(guard fence.Guard, resource func(*http.Request) string) func(htt
 	}
 }
 
-// Exclusive returns a middleware that runs each handler within memory: one at a
-// time of a resource, and none after one with a newer token. This protects a
-// store without guards, but only within this process; see the package comment.
-// The handler finds the token by fence.FromContext. It must not use the same
-// resource of memory itself, which would wait for the handler.
+// Exclusive returns a middleware that runs each handler within memory: one at a time of a resource,
+// and none after one with a newer token. This protects a store without guards, but only within this
+// process; see the package comment. The handler finds the token by fence.FromContext. It must not
+// use the same resource of memory itself, which would wait for the handler.
 //
-// A handler occupies its resource until it returns, also while it reads a slow
-// client's body: set the timeouts of the server. A request waits for its turn
-// as long as its context lives.
+// A handler occupies its resource until it returns, also while it reads a slow client's body: set
+// the timeouts of the server. A request waits for its turn as long as its context lives.
 //
-// resource is as in ClaimFirst. Exclusive panics if memory or resource is nil, and
-// the middleware if the handler is.
+// resource is as in ClaimFirst. Exclusive panics if memory or resource is nil, and the middleware
+// if the handler is.
 func Exclusive(memory *fence.Memory, resource func(*http.Request) string) func(http.Handler) http.Handler {
 	if memory == nil || resource == nil {
 		panic("httpguard: Exclusive needs a memory and a resource func, one of them is nil")

@@ -10,8 +10,7 @@ import (
 
 const problemType = "application/problem+json"
 
-// The types of the problem documents. They are stable: clients may compare
-// them.
+// The types of the problem documents. They are stable: clients may compare them.
 const (
 	TypeStale       = "https://pkg.go.dev/github.com/redlock-go/redlock/guard/httpguard#TypeStale"       // 409: a newer token has claimed the resource
 	TypeMissing     = "https://pkg.go.dev/github.com/redlock-go/redlock/guard/httpguard#TypeMissing"     // 428: the request has no token
@@ -54,9 +53,8 @@ func invalid(format string, args ...any) problem {
 	}
 }
 
-// WriteStale answers a request as the middleware answers a stale one: 409 and
-// a problem document with both tokens. It is for handlers whose store has
-// refused a write with a *fence.StaleError.
+// WriteStale answers a request as the middleware answers a stale one: 409 and a problem document
+// with both tokens. It is for handlers whose store has refused a write with a *fence.StaleError.
 func WriteStale(w http.ResponseWriter, stale *fence.StaleError) {
 	problem{
 		Type:     TypeStale,

@@ -11,8 +11,7 @@ import (
 	"github.com/redlock-go/redlock/guard/redisguard"
 )
 
-// How does a lock holder change data in Redis, so that it cannot overwrite
-// that of a newer holder?
+// How does a lock holder change data in Redis, so that it cannot overwrite that of a newer holder?
 func Example() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	guard, err := redisguard.New(client)
@@ -44,8 +43,8 @@ func Example() {
 	}
 }
 
-// How is a write guarded that is none of the usual ones? As a script of one's
-// own, which the server runs together with the check.
+// How is a write guarded that is none of the usual ones? As a script of one's own, which the server
+// runs together with the check.
 func ExampleGuard_Run() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	guard, err := redisguard.New(client)

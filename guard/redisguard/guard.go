@@ -12,28 +12,26 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// Guard guards data of one Redis server or cluster. It is safe for use by any
-// number of goroutines, and keeps nothing itself: any number of guards, in any
-// number of processes, share the fences of one server.
+// Guard guards data of one Redis server or cluster. It is safe for use by any number of goroutines,
+// and keeps nothing itself: any number of guards, in any number of processes, share the fences of
+// one server.
 //
-// All its methods return a *fence.StaleError for a stale token and an error
-// that is fence.ErrInvalid for input that they refuse. Any other error comes
-// from go-redis, as it is, and leaves open whether the script ran.
+// All its methods return a *fence.StaleError for a stale token and an error that is
+// fence.ErrInvalid for input that they refuse. Any other error comes from go-redis, as it is, and
+// leaves open whether the script ran.
 type Guard struct {
 	client redis.UniversalClient
 }
 
 var _ fence.Guard = (*Guard)(nil)
 
-// New returns a guard for the data behind client. A Ring is refused: while one
-// of its servers is away it sends that server's keys to another one, where
-// their fences are unknown.
+// New returns a guard for the data behind client. A Ring is refused: while one of its servers is
+// away it sends that server's keys to another one, where their fences are unknown.
 //
-// A client with retries on, which is go-redis's default, may run a script
-// again when its reply was lost. That is safe for the fence: no copy gets past a
-// newer token. But a copy that was under way for long, to a server that hung, say,
-// may be executed after a later write of the same token, and undo it; switch
-// retries off (MaxRetries -1) if a script of your own must not run twice, and end
+// A client with retries on, which is go-redis's default, may run a script again when its reply was
+// lost. That is safe for the fence: no copy gets past a newer token. But a copy that was under way
+// for long, to a server that hung, say, may be executed after a later write of the same token, and
+// undo it; switch retries off (MaxRetries -1) if a script of your own must not run twice, and end
 // the hold, or check what is there, after a write whose outcome is unknown.
 func New(client redis.UniversalClient) (*Guard, error) {
 	if client == nil || reflect.ValueOf(client).Kind() == reflect.Pointer && reflect.ValueOf(client).IsNil() {
@@ -50,10 +48,9 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 	return g.Run(ctx, resource, token, claimScript, nil).Err()
 }
 
-// Run runs script if token is not stale, and returns its reply; a nil reply is
-// redis.Nil, as always with go-redis. keys and args are what the script sees
-// as KEYS and ARGV; all keys that it uses must be in keys, and no fence key may
-// be, of this resource or another.
+// Run runs script if token is not stale, and returns its reply; a nil reply is redis.Nil, as always
+// with go-redis. keys and args are what the script sees as KEYS and ARGV; all keys that it uses
+// must be in keys, and no fence key may be, of this resource or another.
 //
 // A missing script is loaded again without the caller's notice.
 func (g *Guard) Run(ctx context.Context, resource string, token fence.Token, script *Script, keys []string, args ...any) *redis.Cmd {

@@ -14,12 +14,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// startRedis starts a Redis server of the test's own, on a socket in a folder
-// of its own, and returns a client for it. Both end with the test.
+// startRedis starts a Redis server of the test's own, on a socket in a folder of its own, and
+// returns a client for it. Both end with the test.
 func startRedis(t *testing.T) *redis.Client {
 	t.Helper()
-	// Not t.TempDir, whose paths have the test's name: a socket's path may not
-	// exceed some hundred bytes.
+	// Not t.TempDir, whose paths have the test's name: a socket's path may not exceed some hundred
+	// bytes.
 	dir, err := os.MkdirTemp("", "redisguard")
 	if err != nil {
 		t.Fatal(err)
@@ -33,12 +33,12 @@ func startRedis(t *testing.T) *redis.Client {
 	return client
 }
 
-// startCluster starts a Redis Cluster of one server, which has all slots and
-// checks keys as any cluster does.
+// startCluster starts a Redis Cluster of one server, which has all slots and checks keys as any
+// cluster does.
 func startCluster(t *testing.T) *redis.ClusterClient {
 	t.Helper()
-	// The bus uses a port of its own. Both are free when they are chosen; if
-	// another process takes one before the server does, the test fails.
+	// The bus uses a port of its own. Both are free when they are chosen; if another process takes
+	// one before the server does, the test fails.
 	port, bus := freePort(t), freePort(t)
 	run(t, t.TempDir(), "--port", port, "--cluster-port", bus, "--cluster-enabled", "yes")
 	address := net.JoinHostPort("127.0.0.1", port)

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// database is a kind of database in one way of using it, with a table of
-// values that the tests write.
+// database is a kind of database in one way of using it, with a table of values that the tests
+// write.
 type database struct {
 	name    string
 	dialect sqlguard.Dialect
@@ -51,8 +51,8 @@ const (
 	qRead  = `SELECT value FROM cells WHERE name = ?`
 )
 
-// databases has every kind at its default isolation, and at all others that a
-// database may have been set to.
+// databases has every kind at its default isolation, and at all others that a database may have
+// been set to.
 var databases = []database{
 	{"PostgreSQL", sqlguard.PostgreSQL, openPostgres(""), sqlSchema, pgUpsert, pgRead},
 	{"PostgreSQL at REPEATABLE READ", sqlguard.PostgreSQL, openPostgres("repeatable read"), sqlSchema, pgUpsert, pgRead},
@@ -99,8 +99,8 @@ func openMariaDB(parameters string) func(t *testing.T) *sql.DB {
 func openSQLite(journal, busy string) func(t *testing.T) *sql.DB {
 	return func(t *testing.T) *sql.DB {
 		file := "file:" + filepath.Join(t.TempDir(), "data.db") + "?_pragma=synchronous(OFF)"
-		// On a connection of its own before all others, since changing the
-		// mode needs the whole file.
+		// On a connection of its own before all others, since changing the mode needs the whole
+		// file.
 		first := open(t, "sqlite", file+"&_pragma=journal_mode("+journal+")")
 		if err := first.PingContext(bounded(t)); err != nil {
 			t.Fatal(err)
@@ -121,7 +121,8 @@ func open(t *testing.T, driver, source string) *sql.DB {
 	return db
 }
 
-// bounded is a context that ends before a test that waits for a transaction which nobody ends would stop the whole run.
+// bounded is a context that ends before a test that waits for a transaction which nobody ends would
+// stop the whole run.
 func bounded(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)
@@ -153,8 +154,8 @@ func (d database) store(t *testing.T) cells {
 	return cells{guard, d, db}
 }
 
-// creating is held while a table is made: of two tests that make it at once in
-// PostgreSQL one may fail, see sqlguard.Schema.
+// creating is held while a table is made: of two tests that make it at once in PostgreSQL one may
+// fail, see sqlguard.Schema.
 var creating sync.Mutex
 
 func createTable(ctx context.Context, db *sql.DB, schema string) error {
@@ -197,8 +198,8 @@ func (c cells) Read(ctx context.Context, resource string) (string, error) {
 	return value, err
 }
 
-// again does what the package tells its callers to do about serialization
-// failures of their own statements.
+// again does what the package tells its callers to do about serialization failures of their own
+// statements.
 func (c cells) again(do func() error) error {
 	for {
 		err := do()

@@ -12,29 +12,26 @@ const (
 	SQLite
 )
 
-// statements are what a dialect needs. Each takes the row's lock, and makes an
-// insert that meets another one of the same resource wait for that.
+// statements are what a dialect needs. Each takes the row's lock, and makes an insert that meets
+// another one of the same resource wait for that.
 type statements struct {
 	schema string
-	// raise sets the fence to the higher of itself and the token. It does so
-	// for a stale token too: what counts is that the row is locked after it.
+	// raise sets the fence to the higher of itself and the token. It does so for a stale token too:
+	// what counts is that the row is locked after it.
 	raise string
-	// read gives the fence after raise, where raise does not return it, and the
-	// database that the fence is in. It is a locking read, so that it does not
-	// depend on when the snapshot was taken.
+	// read gives the fence after raise, where raise does not return it, and the database that the
+	// fence is in. It is a locking read, so that it does not depend on when the snapshot was taken.
 	read string
-	// created is for databases in which a temporary table hides another one
-	// even from those who name its schema: it tells which of the two raise met.
+	// created is for databases in which a temporary table hides another one even from those who
+	// name its schema: it tells which of the two raise met.
 	created string
-	// mark and marked are for databases whose server can end a transaction in
-	// the middle and go on as if nothing was: marked fails if the transaction
-	// is not the one any more in which mark was.
+	// mark and marked are for databases whose server can end a transaction in the middle and go on
+	// as if nothing was: marked fails if the transaction is not the one any more in which mark was.
 	mark, marked string
 }
 
-// dialect is what the package knows of one kind of database. Its statements
-// have {table} where the name of the table goes, and {database} where the
-// database that it is in.
+// dialect is what the package knows of one kind of database. Its statements have {table} where the
+// name of the table goes, and {database} where the database that it is in.
 type dialect struct {
 	statements
 	quote     string // around each part of a name, so that no word is reserved
@@ -71,9 +68,9 @@ ON CONFLICT (resource) DO UPDATE SET token = GREATEST(fence.token, EXCLUDED.toke
 RETURNING token`,
 		},
 	},
-	// VARBINARY, because the texts of MySQL are compared without regard to
-	// case or to spaces at the end. The token is an argument twice because
-	// MySQL and MariaDB have no common name for the row that was refused.
+	// VARBINARY, because the texts of MySQL are compared without regard to case or to spaces at the
+	// end. The token is an argument twice because MySQL and MariaDB have no common name for the row
+	// that was refused.
 	MySQL: {
 		quote: "`",
 		statements: statements{

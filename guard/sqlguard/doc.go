@@ -1,50 +1,47 @@
-// Package sqlguard is a fence.Guard for data in PostgreSQL, MySQL, MariaDB or
-// SQLite. The check of the token, the raising of the fence and the caller's
-// writes are one transaction. The fence is a row, which the transaction locks
-// before anything else, so the writers of one resource queue at it.
+// Package sqlguard is a fence.Guard for data in PostgreSQL, MySQL, MariaDB or SQLite. The check of
+// the token, the raising of the fence and the caller's writes are one transaction. The fence is a
+// row, which the transaction locks before anything else, so the writers of one resource queue at
+// it.
 //
-// It uses database/sql and no driver of its own. The table of the fences is made
-// by the statement that Schema returns. It has a row for each resource for ever: a
-// fence that is forgotten lets an old holder back in.
+// It uses database/sql and no driver of its own. The table of the fences is made by the statement
+// that Schema returns. It has a row for each resource for ever: a fence that is forgotten lets an
+// old holder back in.
 //
 // # One table for all
 //
-// All who write the same data must meet the same fences. So the table is named
-// with its schema, public.redlock_fences in PostgreSQL and main.redlock_fences in
-// SQLite, whatever search_path a role has and whatever temporary tables a
-// connection has; WithTable names another one. The user of the database needs
-// the rights to read, insert and update there.
+// All who write the same data must meet the same fences. So the table is named with its schema,
+// public.redlock_fences in PostgreSQL and main.redlock_fences in SQLite, whatever search_path a
+// role has and whatever temporary tables a connection has; WithTable names another one. The user of
+// the database needs the rights to read, insert and update there.
 //
-// In MySQL and MariaDB, where a database takes the place of a schema and none is
-// always there, the default is redlock_fences in the connection's database. Writers
-// of the same data that connect to different databases must use WithTable. A guard
-// notices if its connections differ, as after a USE, and then refuses the claim or
-// write; guards of two processes cannot notice that of each other.
+// In MySQL and MariaDB, where a database takes the place of a schema and none is always there, the
+// default is redlock_fences in the connection's database. Writers of the same data that connect to
+// different databases must use WithTable. A guard notices if its connections differ, as after a
+// USE, and then refuses the claim or write; guards of two processes cannot notice that of each
+// other.
 //
-// A temporary table of MySQL and MariaDB hides another one of its name even from
-// those who name the database. So the guard asks, in the transaction and once the
-// fence is raised, what the table is (SHOW CREATE TABLE), and refuses the claim or
-// write if it is a temporary one. This costs a round trip.
+// A temporary table of MySQL and MariaDB hides another one of its name even from those who name the
+// database. So the guard asks, in the transaction and once the fence is raised, what the table is
+// (SHOW CREATE TABLE), and refuses the claim or write if it is a temporary one. This costs a round
+// trip.
 //
 // # One lock name for each resource
 //
-// Tokens of different lock names have no order. Write a resource with tokens of one name
-// only: otherwise a valid holder may be refused, and an overtaken one may pass. The guard
-// cannot notice that. Programs notice it with fence.CheckLockName, which keeps one more
-// row for each resource. Its name is 17 bytes longer than that of the resource, which so
-// can have 238 bytes.
+// Tokens of different lock names have no order. Write a resource with tokens of one name only:
+// otherwise a valid holder may be refused, and an overtaken one may pass. The guard cannot notice
+// that. Programs notice it with fence.CheckLockName, which keeps one more row for each resource.
+// Its name is 17 bytes longer than that of the resource, which so can have 238 bytes.
 //
 // # Limits
 //
-// A token fits a signed 64 bit column: at most 9223372036854775807. A resource
-// is valid UTF-8 without zero bytes, of at most 255 bytes. Input beyond that is
-// refused with an error that is fence.ErrInvalid.
+// A token fits a signed 64 bit column: at most 9223372036854775807. A resource is valid UTF-8
+// without zero bytes, of at most 255 bytes. Input beyond that is refused with an error that is
+// fence.ErrInvalid.
 //
 // # Isolation and retries
 //
-// The transaction has the isolation level that is the database's default; every
-// level will do. A failure that other transactions cause is handled by where it
-// occurs:
+// The transaction has the isolation level that is the database's default; every level will do. A
+// failure that other transactions cause is handled by where it occurs:
 //
 //   - Taking the fence waits while another transaction has it, and is tried
 //     again after a serialization failure, a deadlock or SQLITE_BUSY, until
@@ -55,31 +52,28 @@
 //     COMMITTED a serialization failure is normal there: the caller may call
 //     Do again with the same token.
 //
-// Reads inside the func come after the fence is taken, at all levels, so they
-// see what the holder before has committed.
+// Reads inside the func come after the fence is taken, at all levels, so they see what the holder
+// before has committed.
 //
 // # What is not promised
 //
-// A write outside of Do is not seen by the guard. Nor are tables protected
-// that take no part in transactions, such as MyISAM's.
+// A write outside of Do is not seen by the guard. Nor are tables protected that take no part in
+// transactions, such as MyISAM's.
 //
-// A func must return the errors of its statements: one that failed may have
-// ended the transaction, and with it the protection of what follows in the func.
-// PostgreSQL refuses all further statements then. MySQL and MariaDB, after a
-// deadlock, and SQLite, when the disk is full, say, take each of them as a
-// transaction of its own. So do MySQL and MariaDB after a statement that commits
-// by itself, as CREATE TABLE does. Do returns sql.ErrTxDone, or in SQLite the
-// error of the commit; but what was written then is written.
+// A func must return the errors of its statements: one that failed may have ended the transaction,
+// and with it the protection of what follows in the func. PostgreSQL refuses all further statements
+// then. MySQL and MariaDB, after a deadlock, and SQLite, when the disk is full, say, take each of
+// them as a transaction of its own. So do MySQL and MariaDB after a statement that commits by
+// itself, as CREATE TABLE does. Do returns sql.ErrTxDone, or in SQLite the error of the commit; but
+// what was written then is written.
 //
-// Fences are lost with data: by a restored backup, or a failover to a replica
-// that had not yet received them. Until the next token comes and sets it anew,
-// a lost fence refuses nobody.
+// Fences are lost with data: by a restored backup, or a failover to a replica that had not yet
+// received them. Until the next token comes and sets it anew, a lost fence refuses nobody.
 //
 // # SQLite
 //
-// Version 3.35 at least. All writers of one file queue, not only those of one
-// resource. Use WAL mode: without it a reader can make the commit fail with
-// SQLITE_BUSY, which comes back as an error, unless a busy_timeout lets the
-// commit wait. Taking the fence needs no busy_timeout, and a long one delays
-// the end of the context where the driver does not notice it meanwhile.
+// Version 3.35 at least. All writers of one file queue, not only those of one resource. Use WAL
+// mode: without it a reader can make the commit fail with SQLITE_BUSY, which comes back as an
+// error, unless a busy_timeout lets the commit wait. Taking the fence needs no busy_timeout, and a
+// long one delays the end of the context where the driver does not notice it meanwhile.
 package sqlguard

@@ -13,15 +13,14 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// retryDelay is the longest time between two tries to take a fence; each waits
-// for a random part of it, so that writers do not stay in lockstep. Databases
-// that let writers queue need no second try, so this is the pace of SQLite
-// without a busy_timeout.
+// retryDelay is the longest time between two tries to take a fence; each waits for a random part of
+// it, so that writers do not stay in lockstep. Databases that let writers queue need no second try,
+// so this is the pace of SQLite without a busy_timeout.
 const retryDelay = 5 * time.Millisecond
 
-// enter begins a transaction that has the fence locked and raised to token. It
-// tries until it succeeds, the token proves stale, ctx ends, or there is an
-// error that a further try would not cure.
+// enter begins a transaction that has the fence locked and raised to token. It tries until it
+// succeeds, the token proves stale, ctx ends, or there is an error that a further try would not
+// cure.
 func (g *Guard) enter(ctx context.Context, resource string, token fence.Token) (*sql.Tx, error) {
 	for {
 		tx, highest, err := g.tryEnter(ctx, resource, token)
@@ -67,8 +66,7 @@ func (g *Guard) raise(ctx context.Context, tx *sql.Tx, resource string, token fe
 	return highest, errors.Join(g.sameDatabase(database), g.shared(ctx, tx))
 }
 
-// sameDatabase fails if the fence just raised is in another database than those
-// before it.
+// sameDatabase fails if the fence just raised is in another database than those before it.
 func (g *Guard) sameDatabase(database string) error {
 	g.database.CompareAndSwap(nil, &database)
 	if first := *g.database.Load(); database != first {
@@ -77,8 +75,8 @@ func (g *Guard) sameDatabase(database string) error {
 	return nil
 }
 
-// shared fails if the fence just raised is in a temporary table. Only this
-// connection could make one, so there is none between raise and this.
+// shared fails if the fence just raised is in a temporary table. Only this connection could make
+// one, so there is none between raise and this.
 func (g *Guard) shared(ctx context.Context, tx *sql.Tx) error {
 	var name, created string
 	if err := tx.QueryRowContext(ctx, g.statements.created).Scan(&name, &created); err != nil {
@@ -108,9 +106,9 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// passes reports whether err is a collision with another transaction, after
-// which the same may succeed. It is not asked once a func of the caller has run,
-// so a wrong answer costs a try too many, or too few.
+// passes reports whether err is a collision with another transaction, after which the same may
+// succeed. It is not asked once a func of the caller has run, so a wrong answer costs a try too
+// many, or too few.
 func passes(err error) bool {
 	return saysOneOf(err,
 		[]string{"40001", "40P01"}, // serialization failure, deadlock
@@ -121,8 +119,8 @@ func passes(err error) bool {
 		})
 }
 
-// missing reports whether err says that there is no such table, or no such
-// schema. A wrong answer costs a hint.
+// missing reports whether err says that there is no such table, or no such schema. A wrong answer
+// costs a hint.
 func missing(err error) bool {
 	return saysOneOf(err,
 		[]string{"42P01", "3F000"}, // no table, no schema
@@ -132,8 +130,8 @@ func missing(err error) bool {
 		})
 }
 
-// saysOneOf reports whether err has one of the SQLSTATEs. Without the drivers'
-// types their words must do, where they offer no SQLSTATE.
+// saysOneOf reports whether err has one of the SQLSTATEs. Without the drivers' types their words
+// must do, where they offer no SQLSTATE.
 func saysOneOf(err error, states, words []string) bool {
 	var postgres interface{ SQLState() string }
 	if errors.As(err, &postgres) {

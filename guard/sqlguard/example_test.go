@@ -10,8 +10,7 @@ import (
 	"github.com/redlock-go/redlock/guard/sqlguard"
 )
 
-// How does a lock holder change rows, so that it cannot overwrite those of a
-// newer holder?
+// How does a lock holder change rows, so that it cannot overwrite those of a newer holder?
 func Example() {
 	db, err := sql.Open("pgx", "postgres://localhost/shop")
 	if err != nil {
@@ -50,8 +49,8 @@ func Example() {
 	}
 }
 
-// What if the work takes long and only its result is written? Claim first, so
-// that what is read stands, and write later.
+// What if the work takes long and only its result is written? Claim first, so that what is read
+// stands, and write later.
 func ExampleGuard_Claim() {
 	var db *sql.DB
 	var guard *sqlguard.Guard // both as in the example of the package
@@ -77,8 +76,8 @@ func ExampleGuard_Claim() {
 	_ = report
 }
 
-// How do services whose connections have different databases, in MySQL, share
-// the fences of one table?
+// How do services whose connections have different databases, in MySQL, share the fences of one
+// table?
 func ExampleWithTable() {
 	db, err := sql.Open("mysql", "billing@tcp(localhost)/billing")
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// Guard guards the data of one database. It is safe for use by any number of
-// goroutines, and keeps nothing itself: any number of guards, in any number of
-// processes, share the fences of one database.
+// Guard guards the data of one database. It is safe for use by any number of goroutines, and keeps
+// nothing itself: any number of guards, in any number of processes, share the fences of one
+// database.
 type Guard struct {
 	db         *sql.DB
 	statements statements
@@ -23,8 +23,8 @@ type Guard struct {
 
 var _ fence.Guard = (*Guard)(nil)
 
-// New returns a guard for db, which is of the given dialect and has the table
-// that Schema makes with the same options. It does not ask the database.
+// New returns a guard for db, which is of the given dialect and has the table that Schema makes
+// with the same options. It does not ask the database.
 func New(db *sql.DB, dialect Dialect, options ...Option) (*Guard, error) {
 	if db == nil {
 		return nil, fmt.Errorf("%w: db is nil: an open database is needed", fence.ErrInvalid)
@@ -36,8 +36,8 @@ func New(db *sql.DB, dialect Dialect, options ...Option) (*Guard, error) {
 	return &Guard{db: db, statements: statements}, nil
 }
 
-// Claim raises the fence of resource to token, in a transaction of its own; see
-// fence.Guard. Its errors are those of Do.
+// Claim raises the fence of resource to token, in a transaction of its own; see fence.Guard. Its
+// errors are those of Do.
 func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) error {
 	if ctx == nil {
 		panic("sqlguard: nil context")
@@ -61,24 +61,20 @@ func (g *Guard) Claim(ctx context.Context, resource string, token fence.Token) e
 	}
 }
 
-// Do runs write in a transaction that has checked token, raised the fence of
-// resource to it and keeps it locked until the end. It commits if write returns
-// nil. If write returns an error or panics, everything is rolled back, the
-// fence too. A holder that reads before Do must have claimed before it read;
-// one that reads in write need not.
+// Do runs write in a transaction that has checked token, raised the fence of resource to it and
+// keeps it locked until the end. It commits if write returns nil. If write returns an error or
+// panics, everything is rolled back, the fence too. A holder that reads before Do must have claimed
+// before it read; one that reads in write need not.
 //
-// write must use tx for all it does, close the rows that it reads, and leave the
-// end of tx to Do. Another use
-// of the guard within write may wait for write itself, until ctx ends.
+// write must use tx for all it does, close the rows that it reads, and leave the end of tx to Do.
+// Another use of the guard within write may wait for write itself, until ctx ends.
 //
-// Do returns a *fence.StaleError if token is stale and an error that is
-// fence.ErrInvalid for input it refuses: write has not run. An error of write
-// is returned as it is. If the commit fails although the database did not refuse it
-// (the connection broke, for example), the commit may have happened. When ctx ends
-// the transaction is rolled back, and the error wraps ctx.Err() unless it is
-// write's. If the transaction did not last as long as write, the error is
-// sql.ErrTxDone: write has ended it, or a statement that failed or commits by
-// itself has, see the package's limits.
+// Do returns a *fence.StaleError if token is stale and an error that is fence.ErrInvalid for input
+// it refuses: write has not run. An error of write is returned as it is. If the commit fails
+// although the database did not refuse it (the connection broke, for example), the commit may have
+// happened. When ctx ends the transaction is rolled back, and the error wraps ctx.Err() unless it
+// is write's. If the transaction did not last as long as write, the error is sql.ErrTxDone: write
+// has ended it, or a statement that failed or commits by itself has, see the package's limits.
 func (g *Guard) Do(ctx context.Context, resource string, token fence.Token, write func(tx *sql.Tx) error) error {
 	if ctx == nil {
 		panic("sqlguard: nil context")
@@ -143,8 +139,8 @@ func validate(resource string, token fence.Token) error {
 	return nil
 }
 
-// because adds the end of ctx to an error it has caused, since drivers report
-// it each in their own way.
+// because adds the end of ctx to an error it has caused, since drivers report it each in their own
+// way.
 func because(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		return fmt.Errorf("%w: %w", ended, err)

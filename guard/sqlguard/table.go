@@ -15,11 +15,10 @@ type Option func(*settings)
 
 type settings struct{ table string }
 
-// WithTable names the table of the fences, redlock_fences by default: as
-// "schema.table", or as "table" in the schema public of PostgreSQL, in main of
-// SQLite, or in the database of the connection of MySQL and MariaDB, whose
-// databases take the place of schemas. Schema and table have letters of ASCII,
-// digits and underscores, at most 63 each, and are taken as they are written, in
+// WithTable names the table of the fences, redlock_fences by default: as "schema.table", or as
+// "table" in the schema public of PostgreSQL, in main of SQLite, or in the database of the
+// connection of MySQL and MariaDB, whose databases take the place of schemas. Schema and table have
+// letters of ASCII, digits and underscores, at most 63 each, and are taken as they are written, in
 // upper and lower case. A schema of temporary tables is refused.
 //
 // All who write the same data must use the same table.
@@ -29,8 +28,7 @@ func WithTable(name string) Option {
 
 var tableName = regexp.MustCompile(`^(?:(\w{1,63})\.)?(\w{1,63})$`)
 
-// statementsFor returns the statements of a dialect for the table that the
-// options name.
+// statementsFor returns the statements of a dialect for the table that the options name.
 func statementsFor(d Dialect, options []Option) (statements, error) {
 	dialect, ok := dialects[d]
 	if !ok {
@@ -58,11 +56,10 @@ func statementsFor(d Dialect, options []Option) (statements, error) {
 	return dialect.on(schema, name), nil
 }
 
-// Schema returns the statement that makes the table of the fences, and does
-// nothing if it is there. It is one statement, for a migration tool or for
-// db.Exec. In PostgreSQL, if two connections run it at the same time, one of them
-// may fail (SQLSTATE 23505, 42710 or 42P07): make the table before the processes
-// start, or run the statement again. Schema panics on what New refuses: a dialect
+// Schema returns the statement that makes the table of the fences, and does nothing if it is there.
+// It is one statement, for a migration tool or for db.Exec. In PostgreSQL, if two connections run
+// it at the same time, one of them may fail (SQLSTATE 23505, 42710 or 42P07): make the table before
+// the processes start, or run the statement again. Schema panics on what New refuses: a dialect
 // that is none of the constants, or a table that cannot be.
 func Schema(dialect Dialect, options ...Option) string {
 	statements, err := statementsFor(dialect, options)

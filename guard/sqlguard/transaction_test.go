@@ -56,8 +56,8 @@ func TestFuncThatEndsTheTransactionIsAnError(t *testing.T) {
 	})
 }
 
-// The server has rolled back after a deadlock, the fence too: that the func saw no
-// harm in it must not look like a success.
+// The server has rolled back after a deadlock, the fence too: that the func saw no harm in it must
+// not look like a success.
 func TestFuncThatOverlooksADeadlock(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		if store.dialect != sqlguard.MySQL {
@@ -130,8 +130,8 @@ func TestFuncRunsAtMostOnce(t *testing.T) {
 	})
 }
 
-// A func that reads what it changes needs no claim before: even writers with
-// equal tokens come one after the other, and each sees what the last has left.
+// A func that reads what it changes needs no claim before: even writers with equal tokens come one
+// after the other, and each sees what the last has left.
 func TestFuncsOfOneResourceComeOneAfterTheOther(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		const writers = 16
@@ -227,8 +227,8 @@ func TestRefusedCommitIsReturned(t *testing.T) {
 	}
 }
 
-// The package warns of this, and it must not leave the connection in the
-// transaction that could not be committed.
+// The package warns of this, and it must not leave the connection in the transaction that could not
+// be committed.
 func TestReaderMakesACommitFailInSQLite(t *testing.T) {
 	t.Parallel()
 	store := database{"", sqlguard.SQLite, openSQLite("DELETE", "0"), sqlSchema, sqliteUpsert, qRead}.store(t)

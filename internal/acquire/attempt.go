@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/unwind"
 )
 
-// once is one attempt by a caller that does not wait. It is made again when the members
-// have changed meanwhile.
+// once is one attempt by a caller that does not wait. It is made again when the members have
+// changed meanwhile.
 func (c *Client) once(ctx context.Context, name string, o Options) (entry *lease.Entry, err error) {
 	deadline := c.Deadline()
 	if err := c.mayAsk(ctx, ask.OpAcquire, name, &o); err != nil {
@@ -34,8 +34,8 @@ func (c *Client) once(ctx context.Context, name string, o Options) (entry *lease
 }
 
 // atEachVersion makes an attempt, and another one at each version of the members that comes
-// meanwhile. What the attempt before was granted may not be given back everywhere by then, so
-// one that is refused for it is made again.
+// meanwhile. What the attempt before was granted may not be given back everywhere by then, so one
+// that is refused for it is made again.
 func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, attempt func(*membership.View) error) error {
 	first := true
 	return c.WhileMembersChange(ctx, deadline, func(v *membership.View) error {
@@ -49,8 +49,8 @@ func (c *Client) atEachVersion(ctx context.Context, deadline clock.Instant, atte
 	})
 }
 
-// attempt is one attempt at a fresh acquisition. This is the algorithm; the
-// numbers are those of docs/PROTOCOL.md.
+// attempt is one attempt at a fresh acquisition. This is the algorithm; the numbers are those of
+// docs/PROTOCOL.md.
 type attempt struct {
 	client   *Client
 	h        *lease.Hold
@@ -63,8 +63,8 @@ type attempt struct {
 	start, deadline clock.Instant
 }
 
-// prepare does what comes before the first request: 1. one owner for each fresh
-// acquisition, and the same question for all masters, to be sent to them at once.
+// prepare does what comes before the first request: 1. one owner for each fresh acquisition, and
+// the same question for all masters, to be sent to them at once.
 func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Place) *attempt {
 	h := c.Holds.New(v, name, identity.NewOwner(c.ID), o.hold(c.Drift(v)))
 	a := &attempt{client: c, h: h, observer: o.Observer, call: h.AcquireCall(h.Terms(), in), in: in, inSet: o.set != nil, start: c.Now()}
@@ -117,9 +117,9 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 	return a.begin(ctx), nil
 }
 
-// begin tells of the acquisition, and makes a hold of it. If the observer does not return, the
-// hold begins all the same, and is given back at once: so its end is told too. A set gives
-// back all its holds itself.
+// begin tells of the acquisition, and makes a hold of it. If the observer does not return, the hold
+// begins all the same, and is given back at once: so its end is told too. A set gives back all its
+// holds itself.
 func (a *attempt) begin(ctx context.Context) *lease.Entry {
 	unwind.OrElse(func() { a.observer.Acquired(a.h, a.start, &a.asked) }, func() {
 		entry := a.h.Begin(ctx, &a.asked)
@@ -130,10 +130,9 @@ func (a *attempt) begin(ctx context.Context) *lease.Entry {
 	return a.h.Begin(ctx, &a.asked)
 }
 
-// confirm makes the token of the votes, and a quorum of masters stand at it. Usually a quorum
-// does from the start. Otherwise confirm asks each master that granted a lower number to
-// raise its counter, if its grant still stands. It returns the votes of the masters that stand
-// at the token.
+// confirm makes the token of the votes, and a quorum of masters stand at it. Usually a quorum does
+// from the start. Otherwise confirm asks each master that granted a lower number to raise its
+// counter, if its grant still stands. It returns the votes of the masters that stand at the token.
 func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (standing []script.Vote, err error) {
 	standing, asked := a.askToConfirm(votes)
 	if asked == nil {
@@ -142,8 +141,8 @@ func (a *attempt) confirm(ctx context.Context, votes []script.Vote) (standing []
 	return a.confirmed(ctx, asked, votes)
 }
 
-// askToConfirm is the first half of confirm. When no quorum stands at the token, it asks
-// the masters and returns the round.
+// askToConfirm is the first half of confirm. When no quorum stands at the token, it asks the
+// masters and returns the round.
 func (a *attempt) askToConfirm(votes []script.Vote) (standing []script.Vote, asked *quorum.Round) {
 	h, v := a.h, a.asked.View
 	h.Last = quorum.HighestGrant(votes)
@@ -224,8 +223,9 @@ func (a *attempt) dropLost(standing, votes []script.Vote) {
 	}
 }
 
-// moreGrants waits until one more master grants than in votes, and a quorum does: votes may have been
-// taken back. It brings votes up to date, and reports whether they have, or why the caller left.
+// moreGrants waits until one more master grants than in votes, and a quorum does: votes may have
+// been taken back. It brings votes up to date, and reports whether they have, or why the caller
+// left.
 func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clock.Instant) (more bool, left error) {
 	granted := 0
 	for i := range votes {
@@ -239,10 +239,9 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clo
 	return left == nil && a.asked.Won(), left
 }
 
-// cancel gives back an acquisition that failed. It releases what was granted. It
-// also releases what may have been granted, with a mark that keeps a late acquire
-// out. A caller that waits on keeps its place in the queues, and takes a place on
-// masters that it has not asked yet.
+// cancel gives back an acquisition that failed. It releases what was granted. It also releases what
+// may have been granted, with a mark that keeps a late acquire out. A caller that waits on keeps
+// its place in the queues, and takes a place on masters that it has not asked yet.
 func (a *attempt) cancel(in lease.Place) {
 	c, h, terms := a.client, a.h, a.h.Terms()
 	undoing := h.UndoCall(0, in.Kept())

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The same for a straggler of the acquisition. It is the owner's there all the
-// same, so the release must know.
+// The same for a straggler of the acquisition. It is the owner's there all the same, so the release
+// must know.
 func TestALateAcquireRevivesNothing(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -38,8 +38,8 @@ func TestALateAcquireRevivesNothing(t *testing.T) {
 	})
 }
 
-// A confirm that finds the grant gone tells nothing of a second copy of the acquire,
-// which may have been granted again or may be yet: the release leaves a mark.
+// A confirm that finds the grant gone tells nothing of a second copy of the acquire, which may have
+// been granted again or may be yet: the release leaves a mark.
 func TestAConfirmsNoIsADoubt(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -71,8 +71,8 @@ func acquireAgain(d *harness.Deployment, master int, h *lease.Hold) error {
 	return err
 }
 
-// A master grants, and its memory is full when it is to confirm, or it does not answer then. The lock is had
-// as soon as another one grants, with a token that is made of all votes.
+// A master grants, and its memory is full when it is to confirm, or it does not answer then. The
+// lock is had as soon as another one grants, with a token that is made of all votes.
 func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

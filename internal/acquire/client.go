@@ -15,7 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// Why a lock was not acquired, beside what package ask and package lease have. The root package documents them.
+// Why a lock was not acquired, beside what package ask and package lease have. The root package
+// documents them.
 var (
 	ErrTooSlow    = errors.New("redlock: too slow, too little of the lease was left")
 	ErrNeedsSetup = errors.New("redlock: not waited for: the masters, the user's rights or the list of masters must be set right first")
@@ -40,7 +41,8 @@ type Observer interface {
 	// NotMade: the masters could not be asked.
 	NotMade(name string, err error)
 
-	// Acquired comes before the hold begins, so that its end is told after it. It may not return: see package unwind.
+	// Acquired comes before the hold begins, so that its end is told after it. It may not return:
+	// see package unwind.
 	Acquired(h *lease.Hold, start clock.Instant, asked *quorum.Round)
 }
 
@@ -53,8 +55,8 @@ type Config struct {
 	// Drift is the one that the client goes by.
 	Drift func(*membership.View) float64
 
-	// Suits reports what the deployment does not allow of a fresh acquisition. It returns the ttl, which is shorter than
-	// was asked for if nobody gave it, and the default does not fit.
+	// Suits reports what the deployment does not allow of a fresh acquisition. It returns the ttl,
+	// which is shorter than was asked for if nobody gave it, and the default does not fit.
 	Suits func(*membership.View, Options) (ttl time.Duration, err error)
 
 	// SuitsHold is Suits for a re-entry.
@@ -99,7 +101,8 @@ func (c *Client) Learned(v *membership.View) {
 // Close ends the subscriptions.
 func (c *Client) Close() { c.notices.Close() }
 
-// Lock re-enters the hold of name that ctx carries, or else acquires afresh: it makes one attempt, or waits.
+// Lock re-enters the hold of name that ctx carries, or else acquires afresh: it makes one attempt,
+// or waits.
 func (c *Client) Lock(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	if o.Slots > 0 {
 		return c.lockSlot(ctx, name, o)

@@ -50,7 +50,8 @@ func (c *Client) SetTry(ctx context.Context, names []string, o Options) SetTry {
 	return SetTry{c.newSet(ctx, o, waitqueue.Ticket{}), names}
 }
 
-// TakeInOrder takes one name after the other, as a set does that failed to take all at once a few times.
+// TakeInOrder takes one name after the other, as a set does that failed to take all at once a few
+// times.
 func (s SetTry) TakeInOrder(wait time.Duration) error {
 	return s.takeInOrder(s.names, &waitLimit{client: s.Client, wait: wait, since: s.Now()})
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// needsSetup reports whether time alone will not mend why an attempt failed, and the call is not to wait all the same.
+// needsSetup reports whether time alone will not mend why an attempt failed, and the call is not to
+// wait all the same.
 func (o *Options) needsSetup(err error) bool { return !o.WaitForSetup && lasting(err) }
 
 // lasting reports whether time alone will not mend why an attempt failed.

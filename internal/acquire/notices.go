@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// keepSubscribed keeps one master's subscription until ctx ends. A notice is only a
-// hint: whoever waits asks by itself too, if seldom.
+// keepSubscribed keeps one master's subscription until ctx ends. A notice is only a hint: whoever
+// waits asks by itself too, if seldom.
 func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	m := c.Masters[index]
 	for pause := master.MinRetry; ctx.Err() == nil; pause = min(2*pause, master.MaxRetry) {
@@ -46,8 +46,8 @@ func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	}
 }
 
-// canCall reports why a master cannot call the client, by a message to it that is no notice. (A script that calls
-// cannot tell: it serves another client then.)
+// canCall reports why a master cannot call the client, by a message to it that is no notice. (A
+// script that calls cannot tell: it serves another client then.)
 func (c *Client) canCall(ctx context.Context, m *master.Master) error {
 	replies, err := m.Do(ctx, master.Text("publish", c.channel, ""))
 	if err != nil {
@@ -59,8 +59,8 @@ func (c *Client) canCall(ctx context.Context, m *master.Master) error {
 // Uncalled tells why masters cannot call this client, or returns nil.
 func (c *Client) Uncalled() error { return c.uncalled.why() }
 
-// uncalled has why masters that do not allow it cannot call the client: its waiters poll, and
-// who is never called is served after the others.
+// uncalled has why masters that do not allow it cannot call the client: its waiters poll, and who
+// is never called is served after the others.
 type uncalled struct {
 	mu      sync.Mutex
 	masters map[string]error
@@ -88,9 +88,8 @@ func (u *uncalled) why() (all error) {
 	return all
 }
 
-// called is told what a master's notice says: the key of a lock that it keeps for
-// this client, or "standby" and the key of one that it keeps for another, behind
-// whom this client is the first.
+// called is told what a master's notice says: the key of a lock that it keeps for this client, or
+// "standby" and the key of one that it keeps for another, behind whom this client is the first.
 func (c *Client) called(master int, notice string) {
 	lockKey, standby := strings.CutPrefix(notice, "standby ")
 	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)

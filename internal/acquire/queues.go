@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// KeepFor bounds how long one client hands a name that others wait for from
-	// caller to caller. Each change of client costs a notice on top.
+	// KeepFor bounds how long one client hands a name that others wait for from caller to caller.
+	// Each change of client costs a notice on top.
 	KeepFor = 10 * time.Millisecond
 
-	// maxGoneOn bounds how often a client that closes has masters go on with queues: past the
-	// dead of 100 000 waiters and more.
+	// maxGoneOn bounds how often a client that closes has masters go on with queues: past the dead
+	// of 100 000 waiters and more.
 	maxGoneOn = 2000
 )
 
 // nowhere is the place of who does not wait.
 var nowhere lease.Place
 
-// placeFor returns the place in the masters' queues of a waiter with that ticket. A
-// waiter without a ticket gets one. The place is nowhere as long as a quorum of masters
-// could not call this client.
+// placeFor returns the place in the masters' queues of a waiter with that ticket. A waiter without
+// a ticket gets one. The place is nowhere as long as a quorum of masters could not call this
+// client.
 func (c *Client) placeFor(ticket waitqueue.Ticket) lease.Place {
 	if !c.notices.Reach().Quorum {
 		return nowhere
@@ -50,7 +50,8 @@ func (o callers) Block(name string) { o.c.queues.Block(name) }
 
 func (o callers) Unblock(name string) { o.c.queues.Unblock(name) }
 
-// Next returns the acquisition of the waiter whose turn it is after h, if there is one and it does not ask for itself.
+// Next returns the acquisition of the waiter whose turn it is after h, if there is one and it does
+// not ask for itself.
 func (o callers) Next(h *lease.Hold) lease.Next {
 	w, ticket := o.c.queues.Next(h.Name)
 	if w == nil {
@@ -67,10 +68,10 @@ func (o callers) Next(h *lease.Hold) lease.Next {
 	return next
 }
 
-// nextAttempt prepares the attempt of the caller of this client who comes after h, and
-// has this ticket. As long as this client may keep the name, the masters keep it for
-// that caller, whoever else waits. It returns nil if the deployment does not allow what the
-// caller wants, who may not have asked before: the caller is told so when it asks by itself.
+// nextAttempt prepares the attempt of the caller of this client who comes after h, and has this
+// ticket. As long as this client may keep the name, the masters keep it for that caller, whoever
+// else waits. It returns nil if the deployment does not allow what the caller wants, who may not
+// have asked before: the caller is told so when it asks by itself.
 func (c *Client) nextAttempt(h *lease.Hold, o Options, ticket waitqueue.Ticket) *attempt {
 	v := c.Members.View()
 	ttl, err := c.Suits(v, o)
@@ -103,10 +104,10 @@ func (c *Client) stopWaiting(name string, w *waiter, entry *lease.Entry) {
 	c.notices.Rest(&w.Listener)
 }
 
-// leaveQueues tells the masters that no caller of this client waits for name. The
-// masters that granted had know that already. A master that cannot be reached is
-// told later, unless a caller waits again by then. Otherwise that master would first
-// keep the free lock for this client when another client asks for it.
+// leaveQueues tells the masters that no caller of this client waits for name. The masters that
+// granted had know that already. A master that cannot be reached is told later, unless a caller
+// waits again by then. Otherwise that master would first keep the free lock for this client when
+// another client asks for it.
 func (c *Client) leaveQueues(name string, had *lease.Entry) {
 	knows := func(master int) bool { return had != nil && had.Hold().Master(master).Granted }
 	leave := c.leaveRequest(name, &c.channel)
@@ -120,8 +121,7 @@ func (c *Client) leaveQueues(name string, had *lease.Entry) {
 	}
 }
 
-// obsoleteIf is the policy of a request that is not wanted any more once the
-// function returns true.
+// obsoleteIf is the policy of a request that is not wanted any more once the function returns true.
 type obsoleteIf func(master int) bool
 
 func (f obsoleteIf) Obsolete(master int, _ bool) bool                   { return f(master) }
@@ -133,8 +133,8 @@ func (c *Client) leaveRequest(name string, channel *string) *master.Request {
 }
 
 // GoOn has a master go on with a queue where a batch stopped at its bound. Each such request takes
-// somebody out, so there is an end to them. Close waits for some, and does not believe a master that
-// never comes to the end.
+// somebody out, so there is an end to them. Close waits for some, and does not believe a master
+// that never comes to the end.
 func (c *Client) GoOn(index int, lockKey string) {
 	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)
 	if !ok || c.Closed.Err() != nil && c.goneOn.Add(1) > maxGoneOn {

@@ -13,8 +13,8 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 )
 
-// reenter enters a hold again: the masters are told the new depth, and a quorum
-// must agree that the lock is still this owner's.
+// reenter enters a hold again: the masters are told the new depth, and a quorum must agree that the
+// lock is still this owner's.
 func (c *Client) reenter(ctx context.Context, h *lease.Hold, o Options) (*lease.Entry, error) {
 	o.Observer.ReEnters()
 	ttl, err := c.SuitsHold(h, o)

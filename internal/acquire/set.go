@@ -18,9 +18,9 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// JointTries is how often LockAll asks for all names at once, before it takes them
-// one after the other. Before the second and third try it waits for a name that was
-// not free, and holds none of the other names meanwhile.
+// JointTries is how often LockAll asks for all names at once, before it takes them one after the
+// other. Before the second and third try it waits for a name that was not free, and holds none of
+// the other names meanwhile.
 const JointTries = 3
 
 // setCall is one try at all names of a set.
@@ -38,8 +38,8 @@ func (c *Client) newSet(ctx context.Context, o Options, ticket waitqueue.Ticket)
 	return s
 }
 
-// LockAll acquires all names or none: it makes one attempt, or waits. The names are given in the order in which they are taken, the
-// same for all clients.
+// LockAll acquires all names or none: it makes one attempt, or waits. The names are given in the
+// order in which they are taken, the same for all clients.
 func (c *Client) LockAll(ctx context.Context, names []string, o Options) (*lease.Set, error) {
 	if o.Wait > 0 {
 		return c.waitForAll(ctx, names, o)
@@ -51,8 +51,8 @@ func (c *Client) LockAll(ctx context.Context, names []string, o Options) (*lease
 	})
 }
 
-// takeBy completes the set once take has taken all its names. If that fails, or an
-// observer does not return, it gives back those that the set has.
+// takeBy completes the set once take has taken all its names. If that fails, or an observer does
+// not return, it gives back those that the set has.
 func (s *setCall) takeBy(take func() error) (*lease.Set, error) {
 	discard := func() { s.Discard(ask.ErrNotAcquired) }
 	var err error
@@ -108,8 +108,8 @@ func (c *Client) waitForAll(ctx context.Context, names []string, o Options) (*le
 	}
 }
 
-// takeJointly takes all names at once, after it has waited in line for the one that was
-// not free the last time. It returns which one is not free now.
+// takeJointly takes all names at once, after it has waited in line for the one that was not free
+// the last time. It returns which one is not free now.
 func (s *setCall) takeJointly(names []string, blocked int, w *waitLimit) (int, error) {
 	rest := names
 	if blocked >= 0 {
@@ -128,9 +128,8 @@ func (s *setCall) takeJointly(names []string, blocked int, w *waitLimit) (int, e
 	return at, err
 }
 
-// takeInOrder waits in line for one name after the other, and holds those that it has
-// meanwhile. After each name it also tries to take all the remaining names at once,
-// without waiting.
+// takeInOrder waits in line for one name after the other, and holds those that it has meanwhile.
+// After each name it also tries to take all the remaining names at once, without waiting.
 func (s *setCall) takeInOrder(names []string, w *waitLimit) error {
 	for i, name := range names {
 		if err := s.waitForOne(name, w); err != nil {
@@ -153,8 +152,8 @@ func (s *setCall) waitForOne(name string, w *waitLimit) error {
 	return err
 }
 
-// take is one attempt to take these names of the set at once: on each master all or none.
-// It returns which of them was the first that was not free, or -1.
+// take is one attempt to take these names of the set at once: on each master all or none. It
+// returns which of them was the first that was not free, or -1.
 func (s *setCall) take(names []string) (blocked int, err error) {
 	ctx, deadline := s.Base(), s.Deadline()
 	blocked = -1
@@ -168,8 +167,8 @@ func (s *setCall) take(names []string) (blocked int, err error) {
 	return blocked, err
 }
 
-// takeAt is take at one version of the members. Each name has an attempt of its own, with
-// all that holds for one: they are sent together, and won or given up together.
+// takeAt is take at one version of the members. Each name has an attempt of its own, with all that
+// holds for one: they are sent together, and won or given up together.
 func (s *setCall) takeAt(v *membership.View, names []string, deadline clock.Instant) (blocked int, err error) {
 	ctx := s.Base()
 	s.options.Observer.Attempted()
@@ -206,8 +205,8 @@ func (s *setCall) takeAt(v *membership.View, names []string, deadline clock.Inst
 	return -1, nil
 }
 
-// begin makes holds of the attempts. If an observer does not return, it gives up those that
-// come after.
+// begin makes holds of the attempts. If an observer does not return, it gives up those that come
+// after.
 func begin(ctx context.Context, attempts []*attempt) {
 	for i, a := range attempts {
 		unwind.OrElse(func() { a.begin(ctx) }, func() {
@@ -218,8 +217,9 @@ func begin(ctx context.Context, attempts []*attempt) {
 	}
 }
 
-// awaitAll waits until all attempts are decided, or one is not in time. It returns the votes, and which attempt failed first, or -1.
-// Each master answers to all names together: so when one name is lost, the others soon are as well, and what is told of them is whole.
+// awaitAll waits until all attempts are decided, or one is not in time. It returns the votes, and
+// which attempt failed first, or -1. Each master answers to all names together: so when one name is
+// lost, the others soon are as well, and what is told of them is whole.
 func (s *setCall) awaitAll(ctx context.Context, attempts []*attempt, deadline clock.Instant) (votes [][]script.Vote, failed int, err error) {
 	votes, failed = make([][]script.Vote, len(attempts)), -1
 	for i, a := range attempts {
@@ -234,8 +234,8 @@ func (s *setCall) awaitAll(ctx context.Context, attempts []*attempt, deadline cl
 	return votes, failed, err
 }
 
-// heldByOther reports that masters refused a name because of its own lock, and not
-// because of that of another name.
+// heldByOther reports that masters refused a name because of its own lock, and not because of that
+// of another name.
 func heldByOther(votes []script.Vote) bool {
 	return slices.ContainsFunc(votes, func(v script.Vote) bool { return v.Answer == script.Held && v.Err != script.ErrWithheld })
 }
@@ -275,8 +275,8 @@ func (s *setCall) askForAll(v *membership.View, names []string, deadline clock.I
 	return attempts
 }
 
-// makeTokens makes a quorum of masters stand at the token of each name, and checks that
-// enough is left of the shortest lease.
+// makeTokens makes a quorum of masters stand at the token of each name, and checks that enough is
+// left of the shortest lease.
 func (s *setCall) makeTokens(ctx context.Context, attempts []*attempt, votes [][]script.Vote) error {
 	standing := make([][]script.Vote, len(attempts))
 	asked := make([]*quorum.Round, len(attempts))

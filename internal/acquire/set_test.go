@@ -20,8 +20,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A name that could not be renewed is tried again soon, with the others, also when its own renewal is due
-// later than theirs. Each of these renewals is made once.
+// A name that could not be renewed is tried again soon, with the others, also when its own renewal
+// is due later than theirs. Each of these renewals is made once.
 func TestANameOfASetThatCouldNotBeRenewed(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -86,8 +86,8 @@ func TestASetIsBoundFromItsLastName(t *testing.T) {
 	})
 }
 
-// A set that takes its names in order holds those that it has while it waits for the next,
-// and renews them; and it gives them back when it gives up.
+// A set that takes its names in order holds those that it has while it waits for the next, and
+// renews them; and it gives them back when it gives up.
 func TestASetWaitsInOrder(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d *harness.Deployment) {
@@ -141,7 +141,8 @@ func TestASetLosesAPart(t *testing.T) {
 	})
 }
 
-// A set that did not get all of its names keeps none of them taken, nor does a slot that was had beside another one.
+// A set that did not get all of its names keeps none of them taken, nor does a slot that was had
+// beside another one.
 func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -223,8 +224,8 @@ func TestASetHoldsAtLeastFromItsLastName(t *testing.T) {
 	})
 }
 
-// A set has its names when a quorum of masters stands at the token of each. If it does not for one, whichever that is, the
-// attempt fails and tells which.
+// A set has its names when a quorum of masters stands at the token of each. If it does not for one,
+// whichever that is, the attempt fails and tells which.
 func TestASetNeedsEachToken(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}
@@ -272,8 +273,8 @@ func TestASetNeedsEachToken(t *testing.T) {
 	}
 }
 
-// The answers to all names of an attempt come together, and one after the other. What is told of a name is told when all that came
-// together is there, or the time is over.
+// The answers to all names of an attempt come together, and one after the other. What is told of a
+// name is told when all that came together is there, or the time is over.
 func TestAnAttemptAtAllNamesIsToldWhole(t *testing.T) {
 	t.Parallel()
 	const least = 500 * time.Millisecond

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// slotMark stands in the name of a slot, between the name that has slots and the
-// number. No other name may end so.
+// slotMark stands in the name of a slot, between the name that has slots and the number. No other
+// name may end so.
 const slotMark = "~slot"
 
 // SlotName is the name of the lock of a slot, from 1.
@@ -33,8 +33,7 @@ func SlotOf(name string) (of string, slot int) {
 	return of, slot
 }
 
-// lockSlot re-enters the slot of name that ctx carries, or else takes a free one, or waits
-// for one.
+// lockSlot re-enters the slot of name that ctx carries, or else takes a free one, or waits for one.
 func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	k := o.Slots
 	for slot := range limits.MaxSlots {
@@ -44,8 +43,7 @@ func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.E
 	}
 	var entry *lease.Entry
 	var err error
-	// Begin at a random slot: otherwise all callers that come at once would ask for
-	// the same one.
+	// Begin at a random slot: otherwise all callers that come at once would ask for the same one.
 	for first, i := rand.IntN(k), 0; i < k; i++ {
 		entry, err = c.once(ctx, SlotName(name, (first+i)%k+1), o)
 		if !errors.Is(err, ask.ErrHeld) || ctx.Err() != nil {
@@ -58,8 +56,8 @@ func (c *Client) lockSlot(ctx context.Context, name string, o Options) (*lease.E
 	return c.waitForSlot(ctx, name, o)
 }
 
-// waitForSlot waits in line for all slots, and takes the first that it is granted. One
-// that waited for a single slot would not hear of the others.
+// waitForSlot waits in line for all slots, and takes the first that it is granted. One that waited
+// for a single slot would not hear of the others.
 func (c *Client) waitForSlot(ctx context.Context, name string, o Options) (*lease.Entry, error) {
 	type result struct {
 		slot  int

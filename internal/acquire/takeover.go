@@ -21,8 +21,8 @@ type Acquisition struct {
 	Stored string // what the value of its lock begins with
 }
 
-// TakeOver takes the lock of that name from these acquisitions, and from nobody else, and moves its token on. In the
-// same step it acquires the lock itself, so that nobody comes in between.
+// TakeOver takes the lock of that name from these acquisitions, and from nobody else, and moves its
+// token on. In the same step it acquires the lock itself, so that nobody comes in between.
 func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, o Options) (entry *lease.Entry, err error) {
 	deadline := c.Deadline()
 	if err := c.mayAsk(ctx, ask.OpForceUnlock, name, &o); err != nil {
@@ -39,9 +39,8 @@ func (c *Client) TakeOver(ctx context.Context, name string, from []Acquisition, 
 	return entry, err
 }
 
-// takeOver is an attempt to which those acquisitions are made to hand the lock over. On each
-// master their releases leave together with the acquire right behind them, for which the lock
-// is kept.
+// takeOver is an attempt to which those acquisitions are made to hand the lock over. On each master
+// their releases leave together with the acquire right behind them, for which the lock is kept.
 func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, from []Acquisition, o Options, deadline clock.Instant) (*lease.Entry, error) {
 	// Nobody hears this channel, so a place in a queue that is left behind is passed over. The
 	// ticket goes before all others.
@@ -79,9 +78,9 @@ func (c *Client) leaveQueue(h *lease.Hold, channel *string) {
 	}
 }
 
-// releaseOther asks all masters to release a lock, and to refuse its owner from then on, for as long
-// as its lease may last and a request of it may be under way. Without that, the owner's
-// repair would write the lock back on masters that do not have it.
+// releaseOther asks all masters to release a lock, and to refuse its owner from then on, for as
+// long as its lease may last and a request of it may be under way. Without that, the owner's repair
+// would write the lock back on masters that do not have it.
 func (c *Client) releaseOther(v *membership.View, name string, t Acquisition, channel *string) *quorum.Round {
 	k := script.KeysOf(c.Prefix, name, t.Owner)
 	mark := quorum.LingerTTL(v.Table.MaxLease(), c.Drift(v)) + lease.GoneTTL

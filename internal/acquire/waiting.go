@@ -12,15 +12,15 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// StandByPause is how long a waiter gives the one before it, who was called, to
-// take the lock: longer than masters keep it.
+// StandByPause is how long a waiter gives the one before it, who was called, to take the lock:
+// longer than masters keep it.
 const StandByPause = 250 * time.Millisecond
 
 // waiter is one call of Lock in the queue of its name.
 type waiter = waitqueue.Waiter[Options, attempt]
 
-// wait waits in the queue for name, and leaves the queue with the lock or without
-// it, also when an observer does not return: those behind it would wait for ever.
+// wait waits in the queue for name, and leaves the queue with the lock or without it, also when an
+// observer does not return: those behind it would wait for ever.
 func (c *Client) wait(ctx context.Context, name string, o Options) (entry *lease.Entry, err error) {
 	var ticket waitqueue.Ticket
 	switch {
@@ -84,8 +84,8 @@ func (c *waitingCall) untilLocked(ctx context.Context) (*lease.Entry, error) {
 	}
 }
 
-// ask makes an attempt, or concludes the one that was handed over. It returns the entry, or why the call is
-// over, or neither: again tells whether another attempt is worthwhile at once.
+// ask makes an attempt, or concludes the one that was handed over. It returns the entry, or why the
+// call is over, or neither: again tells whether another attempt is worthwhile at once.
 func (c *waitingCall) ask(ctx context.Context, handed *attempt) (entry *lease.Entry, again bool, err error) {
 	entry, again, err = c.tryFor(ctx, c.name, c.w, handed)
 	if err == nil || errors.Is(err, ErrBadOption) {
@@ -106,7 +106,8 @@ func (c *waitingCall) ask(ctx context.Context, handed *attempt) (entry *lease.En
 	return nil, false, nil
 }
 
-// failed takes down when to ask again after an attempt that failed, before which the waiter had had so many calls.
+// failed takes down when to ask again after an attempt that failed, before which the waiter had had
+// so many calls.
 func (c *waitingCall) failed(calls int) (reached waitqueue.Reach) {
 	c.w.Failed(calls, c.notices.Quorum())
 	reached = c.notices.Listen(&c.w.Listener)
@@ -115,7 +116,8 @@ func (c *waitingCall) failed(calls int) (reached waitqueue.Reach) {
 	return reached
 }
 
-// untilWoken sleeps until there may be something to do: for a call that asks, at the latest when it must ask.
+// untilWoken sleeps until there may be something to do: for a call that asks, at the latest when it
+// must ask.
 func (c *waitingCall) untilWoken(ctx context.Context, asks bool, reached waitqueue.Reach) (err error) {
 	if asks {
 		err = c.untilItAsks(ctx, reached)
@@ -128,7 +130,8 @@ func (c *waitingCall) untilWoken(ctx context.Context, asks bool, reached waitque
 	return c.followCalls(ctx)
 }
 
-// leftWith is the error of a waiter that left, with the error of the attempt that was under way then, and of the one before.
+// leftWith is the error of a waiter that left, with the error of the attempt that was under way
+// then, and of the one before.
 func leftWith(ctx context.Context, failed, before error) error {
 	q, _ := errors.AsType[*ask.Failure](failed)
 	switch {
@@ -140,9 +143,8 @@ func leftWith(ctx context.Context, failed, before error) error {
 	return printable.Because(printable.ContextError(ctx), failed)
 }
 
-// early reports whether w, whose turn it is, need not ask yet: it has inherited its
-// place from another waiter, which has asked, and with this reach it misses no
-// call.
+// early reports whether w, whose turn it is, need not ask yet: it has inherited its place from
+// another waiter, which has asked, and with this reach it misses no call.
 func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitqueue.Reach, early bool) {
 	if !turn.Ask || !turn.Inherited || turn.Handed != nil || w.Reads != w.Want.Reads {
 		return waitqueue.Reach{}, false
@@ -151,9 +153,9 @@ func (c *Client) early(w *waiter, turn waitqueue.Turn[attempt]) (reached waitque
 	return reached, w.Covered(reached) && c.Now().Before(w.AskAt)
 }
 
-// untilItAsks sleeps until the waiter is woken, but at most until the moment when it must ask.
-// That moment comes soon if subscriptions break or come back meanwhile, so that a call
-// may have been lost, or may come from now on.
+// untilItAsks sleeps until the waiter is woken, but at most until the moment when it must ask. That
+// moment comes soon if subscriptions break or come back meanwhile, so that a call may have been
+// lost, or may come from now on.
 func (c *waitingCall) untilItAsks(ctx context.Context, reached waitqueue.Reach) error {
 	changed := reached.Changed()
 	for {
@@ -170,8 +172,8 @@ func (c *waitingCall) untilItAsks(ctx context.Context, reached waitqueue.Reach) 
 	}
 }
 
-// followCalls waits until it is worth following the calls that the waiter has had, if there
-// are any, or until another who was called has had its time.
+// followCalls waits until it is worth following the calls that the waiter has had, if there are
+// any, or until another who was called has had its time.
 func (c *waitingCall) followCalls(ctx context.Context) error {
 	for since := c.Now(); ; {
 		pause := c.w.CallPause(c.queues.Calls(c.w), c.notices.Quorum())
@@ -211,9 +213,8 @@ func (c *waitingCall) sleepFor(ctx context.Context, pause time.Duration, changed
 	return c.sleep(ctx, timer.C, changed)
 }
 
-// tryFor makes one attempt, or concludes the one that was handed over. again reports
-// that another attempt is worthwhile at once: the members have changed, or the waiter
-// now has its ticket.
+// tryFor makes one attempt, or concludes the one that was handed over. again reports that another
+// attempt is worthwhile at once: the members have changed, or the waiter now has its ticket.
 func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (entry *lease.Entry, again bool, err error) {
 	abandonLast(w)
 	w.AskAt = 0 // a waiter that inherits the place in the middle of this has to ask
@@ -249,9 +250,8 @@ func abandonLast(w *waiter) {
 	}
 }
 
-// heldHere returns the error for a waiter that gave up while another caller of this
-// client held the lock. If that hold is over by now, it returns last, the error from
-// before.
+// heldHere returns the error for a waiter that gave up while another caller of this client held the
+// lock. If that hold is over by now, it returns last, the error from before.
 func (c *Client) heldHere(name string, last error) error {
 	h := c.Holds.Latest(name)
 	if h == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A first whose context ends in the middle of an attempt may have been called for
-// it: the next waiter has that from nobody, and must ask.
+// A first whose context ends in the middle of an attempt may have been called for it: the next
+// waiter has that from nobody, and must ask.
 func TestWhoInheritsAnAttemptAsks(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -34,8 +34,8 @@ func TestWhoInheritsAnAttemptAsks(t *testing.T) {
 	})
 }
 
-// A hand-over is for the masters that vote, and all that had the lock are told that it is
-// free, though one among them does not vote.
+// A hand-over is for the masters that vote, and all that had the lock are told that it is free,
+// though one among them does not vote.
 func TestAHandOverBesideAMemberThatDoesNotVote(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -59,8 +59,7 @@ func TestAHandOverBesideAMemberThatDoesNotVote(t *testing.T) {
 	})
 }
 
-// What must arrive is tried for as long as it is of use, and not for as long as
-// the master is gone.
+// What must arrive is tried for as long as it is of use, and not for as long as the master is gone.
 func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -87,8 +86,8 @@ func TestWhatADeadMasterWasToBeToldEnds(t *testing.T) {
 	})
 }
 
-// Only masters that vote call anybody who waits: whose subscriptions stand beside theirs is not counted, and those of
-// the members are enough.
+// Only masters that vote call anybody who waits: whose subscriptions stand beside theirs is not
+// counted, and those of the members are enough.
 func TestCallsOfMastersWithoutAVote(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -130,8 +129,8 @@ func TestCallsOfMastersWithoutAVote(t *testing.T) {
 	})
 }
 
-// A client that is called for a name that none of its callers wants takes itself out of that master's queue, unless
-// a caller waits by the time that this leaves.
+// A client that is called for a name that none of its callers wants takes itself out of that
+// master's queue, unless a caller waits by the time that this leaves.
 func TestAnUnwantedCallIsAnswered(t *testing.T) {
 	t.Parallel()
 	for claim, joins := range map[string]bool{"nobody waits": false, "a caller came meanwhile": true} {

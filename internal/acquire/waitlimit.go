@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/printable"
 )
 
-// waitedError is why a wait with WithWait is over. It is context.DeadlineExceeded for code that asks for that, whichever of its bounds
-// was met, and says what is so: no context has ended.
+// waitedError is why a wait with WithWait is over. It is context.DeadlineExceeded for code that
+// asks for that, whichever of its bounds was met, and says what is so: no context has ended.
 type waitedError struct{ wait time.Duration }
 
 func (e *waitedError) Error() string { return fmt.Sprintf("%v within %v", ask.ErrNotAcquired, e.wait) }
@@ -22,7 +22,8 @@ func (e *waitedError) Is(target error) bool {
 	return same || target == context.DeadlineExceeded || target == ask.ErrNotAcquired
 }
 
-// waited is why the wait of a call with these options is over. In a set, each name waits for what is left of one wait.
+// waited is why the wait of a call with these options is over. In a set, each name waits for what
+// is left of one wait.
 func (o *Options) waited() error {
 	if o.set != nil {
 		return &waitedError{o.set.options.Wait}

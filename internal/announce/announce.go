@@ -1,6 +1,8 @@
-// Package announce tells the masters who a client is: its host, process and name. An operator sees that beside its holds.
+// Package announce tells the masters who a client is: its host, process and name. An operator sees
+// that beside its holds.
 //
-// It knows masters, and nothing of locks or members. What it tells is a hint: nothing else rests on it.
+// It knows masters, and nothing of locks or members. What it tells is a hint: nothing else rests on
+// it.
 package announce
 
 import (
@@ -12,11 +14,10 @@ import (
 )
 
 const (
-	// The masters are told who a client is again and again: at first after
-	// minAnnounce, then after twice as long each time, up to maxAnnounce. Each word
-	// lasts for announceLife times as long as it takes to the next. So a client that
-	// lived for a moment is forgotten within minutes, and one that lives on costs
-	// nothing.
+	// The masters are told who a client is again and again: at first after minAnnounce, then after
+	// twice as long each time, up to maxAnnounce. Each word lasts for announceLife times as long as
+	// it takes to the next. So a client that lived for a moment is forgotten within minutes, and
+	// one that lives on costs nothing.
 	minAnnounce  = time.Minute
 	maxAnnounce  = time.Hour
 	announceLife = 4
@@ -31,9 +32,9 @@ type Config struct {
 	Closed  context.Context // ends when the client begins to close
 }
 
-// Announcer tells the masters who its client is, whenever one comes up and seldom after
-// that. It does so beside the queue of requests, so that no operation waits for it, and
-// whether a master takes it matters to nobody but admin.Inspect.
+// Announcer tells the masters who its client is, whenever one comes up and seldom after that. It
+// does so beside the queue of requests, so that no operation waits for it, and whether a master
+// takes it matters to nobody but admin.Inspect.
 type Announcer struct {
 	Config
 
@@ -47,8 +48,8 @@ type Announcer struct {
 	// overtake a newer one.
 	telling, stale []bool
 
-	// By master: the timer for one that refused to be told, as it refuses all that writes. When it takes the word, the
-	// refusal is over.
+	// By master: the timer for one that refused to be told, as it refuses all that writes. When it
+	// takes the word, the refusal is over.
 	retries []*time.Timer
 }
 
@@ -104,8 +105,8 @@ func (a *Announcer) tellAll() {
 	}
 }
 
-// tell starts telling a master who the client is, or has it told once more if that is under way. The caller
-// holds mu.
+// tell starts telling a master who the client is, or has it told once more if that is under way.
+// The caller holds mu.
 func (a *Announcer) tell(index int) {
 	if a.telling[index] {
 		a.stale[index] = true

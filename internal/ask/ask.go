@@ -28,9 +28,9 @@ type Asker struct {
 // Deadline is by when a call that begins now must have its answers.
 func (a *Asker) Deadline() clock.Instant { return a.Now().Add(a.RequestTimeout) }
 
-// Await waits until r is decided or the deadline has passed. It returns why when ctx
-// ends, or the client is closed, before. When masters had no vote in r, and would have one if they
-// were asked again, it does not wait for those that are pending, which may hang: newerView asks again.
+// Await waits until r is decided or the deadline has passed. It returns why when ctx ends, or the
+// client is closed, before. When masters had no vote in r, and would have one if they were asked
+// again, it does not wait for those that are pending, which may hang: newerView asks again.
 func (a *Asker) Await(ctx context.Context, r *quorum.Round, deadline clock.Instant) error {
 	timer := a.Timer(deadline.Sub(a.Now()))
 	defer a.PutTimer(timer)
@@ -60,7 +60,8 @@ func (a *Asker) Await(ctx context.Context, r *quorum.Round, deadline clock.Insta
 }
 
 // AwaitFreed waits until a quorum of masters has done what a release of name asked for. No context
-// stops it, because that of an Unlock has often ended by then, and a client that closes lets releases finish.
+// stops it, because that of an Unlock has often ended by then, and a client that closes lets
+// releases finish.
 func (a *Asker) AwaitFreed(freed *quorum.Round, name string, deadline clock.Instant) error {
 	timer := a.Timer(deadline.Sub(a.Now()))
 	defer a.PutTimer(timer)
@@ -98,7 +99,8 @@ func (a *Asker) Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Question asks all masters something that changes nothing, and waits for the verdict: then no further answer is wanted.
+// Question asks all masters something that changes nothing, and waits for the verdict: then no
+// further answer is wanted.
 func (a *Asker) Question(ctx context.Context, asked *quorum.Round, name string, call script.Call, deadline clock.Instant) error {
 	requests := asked.Requests(len(a.Masters))
 	for i := range requests {
@@ -112,8 +114,7 @@ func (a *Asker) Question(ctx context.Context, asked *quorum.Round, name string, 
 // Gather lets what submit submits leave for each master in one batch.
 func (a *Asker) Gather(submit func()) { master.Gather(a.Masters, submit) }
 
-// listen returns a channel from the pool that gets something when the
-// verdict of r falls.
+// listen returns a channel from the pool that gets something when the verdict of r falls.
 func (a *Asker) listen(r *quorum.Round) chan struct{} {
 	decided, ok := a.signals.Get().(chan struct{})
 	if !ok {
@@ -142,8 +143,8 @@ func (a *Asker) Timer(d time.Duration) *time.Timer {
 	return time.NewTimer(d)
 }
 
-// PutTimer gives a timer back. (Since Go 1.23 one that was stopped or reset has
-// nothing left in its channel.)
+// PutTimer gives a timer back. (Since Go 1.23 one that was stopped or reset has nothing left in its
+// channel.)
 func (a *Asker) PutTimer(t *time.Timer) {
 	t.Stop()
 	a.timers.Put(t)

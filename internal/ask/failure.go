@@ -31,7 +31,8 @@ const (
 	OpReady       = "be ready"
 )
 
-// Failure tells why masters did not agree to something. The root package makes a *QuorumError of it.
+// Failure tells why masters did not agree to something. The root package makes a *QuorumError of
+// it.
 type Failure struct {
 	Op     string
 	Name   string // of the lock; "" if it is about none
@@ -43,15 +44,16 @@ type Failure struct {
 	// The caller left: the votes decide nothing, and are for people to read.
 	Undecided bool
 
-	// FreeIn is the shortest time until a quorum of masters can be free, if others hold the name. Zero: not known.
+	// FreeIn is the shortest time until a quorum of masters can be free, if others hold the name.
+	// Zero: not known.
 	FreeIn time.Duration
 }
 
 // Error is for logs of tests: nobody else sees it.
 func (f *Failure) Error() string { return fmt.Sprintf("%v (%s %q)", f.Reason, f.Op, f.Name) }
 
-// Unwrap returns the reason, ErrNotAcquired for an acquisition, and the
-// masters' errors if they are why.
+// Unwrap returns the reason, ErrNotAcquired for an acquisition, and the masters' errors if they are
+// why.
 func (f *Failure) Unwrap() []error {
 	errs := []error{f.Reason}
 	if f.Op == OpAcquire || f.Op == OpReenter {
@@ -86,8 +88,9 @@ func NotGranted(v *membership.View, op, name string, votes []script.Vote) error 
 	return f
 }
 
-// NotWaited returns the error for the votes of an acquisition or a re-entry whose caller left, which is why. A caller that leaves
-// is no lack of a quorum: the votes count only if they had decided by then.
+// NotWaited returns the error for the votes of an acquisition or a re-entry whose caller left,
+// which is why. A caller that leaves is no lack of a quorum: the votes count only if they had
+// decided by then.
 func NotWaited(why error, v *membership.View, op, name string, votes []script.Vote) error {
 	q := quorum.MajorityOf(v)
 	if quorum.Decide(votes, q.Need) == quorum.Lost || op != OpAcquire && quorum.Disowned(votes, q) {

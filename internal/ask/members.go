@@ -13,10 +13,11 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// The members of a deployment are learned from the masters, whatever list of them the
-// client was given. What it goes by is a view: see internal/membership.
+// The members of a deployment are learned from the masters, whatever list of them the client was
+// given. What it goes by is a view: see internal/membership.
 
-// FirstView returns who votes, once that is known, or why it is not. Op and name are those of the error.
+// FirstView returns who votes, once that is known, or why it is not. Op and name are those of the
+// error.
 func (a *Asker) FirstView(ctx context.Context, op, name string) (*membership.View, error) {
 	v := a.Members.First(ctx, a.RequestTimeout)
 	switch {
@@ -62,8 +63,8 @@ func (a *Asker) Needed() int {
 // asks again. What else there is to settle among the members may take much longer.
 const learnPatience = 50 * time.Millisecond
 
-// NewerView returns the view at which to ask again what ended with err at v, because the
-// members changed meanwhile, or some of the masters had not learned v's version yet; or nil.
+// NewerView returns the view at which to ask again what ended with err at v, because the members
+// changed meanwhile, or some of the masters had not learned v's version yet; or nil.
 func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, deadline clock.Instant) *membership.View {
 	left := deadline.Sub(a.Now())
 	switch {
@@ -92,8 +93,8 @@ func (a *Asker) NewerView(ctx context.Context, err error, v *membership.View, de
 	return now
 }
 
-// WhileMembersChange asks at the newest view, and again as long as it fails because the
-// members have changed meanwhile. There must be a view.
+// WhileMembersChange asks at the newest view, and again as long as it fails because the members
+// have changed meanwhile. There must be a view.
 func (a *Asker) WhileMembersChange(ctx context.Context, deadline clock.Instant, ask func(*membership.View) error) error {
 	for v := a.Members.View(); ; {
 		err := ask(v)

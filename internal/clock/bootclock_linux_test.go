@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// kernel is clocks as Linux has them: what happens to them happens between two
-// readings, and each reading takes time.
+// kernel is clocks as Linux has them: what happens to them happens between two readings, and each
+// reading takes time.
 type kernel struct {
 	wall, monotonic, boot time.Duration
 	looks                 int    // readings of boot
@@ -36,8 +36,8 @@ func (k *kernel) suspend(d time.Duration) { k.wall, k.boot = k.wall+d, k.boot+d 
 
 func (k *kernel) set(wall time.Duration) { k.wall += wall }
 
-// The clock is right within slack and never goes back, whatever happens between
-// any two of its readings.
+// The clock is right within slack and never goes back, whatever happens between any two of its
+// readings.
 func TestBootClockCountsSuspends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := &kernel{wall: 1 << 60, boot: time.Hour}
@@ -57,7 +57,8 @@ func TestBootClockCountsSuspends(t *testing.T) {
 			case 2:
 				k.suspend(time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(time.Hour)).Draw(t, "suspend")))
 			case 3:
-				// Back by more than any two suspends, since back by just as much as one is not seen.
+				// Back by more than any two suspends, since back by just as much as one is not
+				// seen.
 				k.set(time.Duration(rapid.SampledFrom([]int{-10, 10, 24}).Draw(t, "set")) * time.Hour)
 			}
 		}
@@ -105,8 +106,8 @@ func TestBootClockLooksOnlyWhenClocksMovedApart(t *testing.T) {
 	}
 }
 
-// Where a system call takes longer than slack, the clock is behind by what the
-// fastest of some took.
+// Where a system call takes longer than slack, the clock is behind by what the fastest of some
+// took.
 func TestBootClockUnderATracer(t *testing.T) {
 	const call = 10 * slack
 	k := &kernel{wall: 1 << 60, boot: time.Hour}
@@ -145,8 +146,7 @@ func TestReadIsBoottime(t *testing.T) {
 	}
 }
 
-// A time after March 2157 has no monotonic clock. What the wall clock says must not
-// take its place.
+// A time after March 2157 has no monotonic clock. What the wall clock says must not take its place.
 func TestWallClockIsNoMonotonicClock(t *testing.T) {
 	if _, monotonic := goClocks(time.Now().Add(-time.Hour).Round(0))(); monotonic != 0 {
 		t.Errorf("a monotonic clock of %v, want none", monotonic)

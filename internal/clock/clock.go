@@ -2,10 +2,9 @@ package clock
 
 import "time"
 
-// Instant is a moment on this process's clock, in nanoseconds: on Linux since
-// boot, counting the time the machine was suspended (clock_linux.go), elsewhere
-// since the process started. Two instants of one process may be compared;
-// nothing else may be done with them.
+// Instant is a moment on this process's clock, in nanoseconds: on Linux since boot, counting the
+// time the machine was suspended (clock_linux.go), elsewhere since the process started. Two
+// instants of one process may be compared; nothing else may be done with them.
 type Instant int64
 
 // Add returns the instant d after t.

@@ -8,26 +8,23 @@ import (
 
 var boot = bootClock{clocks: goClocks(time.Now()), boottime: boottime}
 
-// Read tells the time of CLOCK_BOOTTIME, or of a moment up to slack before. Go's
-// monotonic clock stands still while the machine is suspended; the masters' leases
-// run on, so this one must too.
+// Read tells the time of CLOCK_BOOTTIME, or of a moment up to slack before. Go's monotonic clock
+// stands still while the machine is suspended; the masters' leases run on, so this one must too.
 func Read() Instant { return boot.read() }
 
 func boottime() Instant {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		// The kernel has had this clock since 2.6.39, and no lease can be
-		// reckoned without one.
+		// The kernel has had this clock since 2.6.39, and no lease can be reckoned without one.
 		panic("redlock: CLOCK_BOOTTIME cannot be read: " + err.Error())
 	}
 	return Instant(ts.Nano())
 }
 
-// goClocks returns what reads CLOCK_REALTIME since 1970, and CLOCK_MONOTONIC since
-// start.
+// goClocks returns what reads CLOCK_REALTIME since 1970, and CLOCK_MONOTONIC since start.
 func goClocks(start time.Time) func() (wall, monotonic time.Duration) {
-	// Package time has no monotonic clock in a time after March 2157. A process that
-	// starts when the wall clock says so has 0 instead, so each reading looks.
+	// Package time has no monotonic clock in a time after March 2157. A process that starts when
+	// the wall clock says so has 0 instead, so each reading looks.
 	hasMonotonic := start != start.Round(0)
 	return func() (wall, monotonic time.Duration) {
 		wall = time.Duration(time.Now().UnixNano())

@@ -6,7 +6,6 @@ import "time"
 
 var processStart = time.Now()
 
-// Read reads Go's monotonic clock. Where that clock stands still in
-// suspend, a hold may be believed in for as long as the machine slept: the
-// fencing token, not the clock, is then what protects.
+// Read reads Go's monotonic clock. Where that clock stands still in suspend, a hold may be believed
+// in for as long as the machine slept: the fencing token, not the clock, is then what protects.
 func Read() Instant { return Instant(time.Since(processStart)) }

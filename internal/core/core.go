@@ -1,5 +1,6 @@
-// Package core is what package redlock lends to the public packages beside it, and to nobody else: the inside of a
-// redlock.Client as package admin needs it, and a check for those that need a lock with one holder. Package redlock sets it.
+// Package core is what package redlock lends to the public packages beside it, and to nobody else:
+// the inside of a redlock.Client as package admin needs it, and a check for those that need a lock
+// with one holder. Package redlock sets it.
 package core
 
 import (
@@ -10,12 +11,13 @@ import (
 	"github.com/redlock-go/redlock/internal/ask"
 )
 
-// Of returns the inside of a client (a *redlock.Client) for a call with ctx. It panics, as the client's own methods do,
-// if the client is nil or zero or ctx is nil.
+// Of returns the inside of a client (a *redlock.Client) for a call with ctx. It panics, as the
+// client's own methods do, if the client is nil or zero or ctx is nil.
 var Of func(ctx context.Context, client any) *Client
 
-// CheckOneHolder is Client.CheckOptions (of a *redlock.Client, for a []redlock.LockOption) for code that must be the only holder
-// of a name, as an election must: it also refuses redlock.WithSlots, given there or as the client's default.
+// CheckOneHolder is Client.CheckOptions (of a *redlock.Client, for a []redlock.LockOption) for code
+// that must be the only holder of a name, as an election must: it also refuses redlock.WithSlots,
+// given there or as the client's default.
 var CheckOneHolder func(client, opts any) error
 
 // Client is the inside of one.
@@ -23,8 +25,8 @@ type Client struct {
 	*ask.Asker
 	Prefix string // of all keys
 
-	// Enter begins a call: it checks that ctx has not ended and the client is open. Close waits until leave is
-	// called, which is nil if there was an error.
+	// Enter begins a call: it checks that ctx has not ended and the client is open. Close waits
+	// until leave is called, which is nil if there was an error.
 	Enter func(ctx context.Context) (leave func(), err error)
 
 	// Go runs f in a goroutine for which Close waits. The caller must have entered.
@@ -33,13 +35,14 @@ type Client struct {
 	// CheckName tells what is wrong with the name of a lock.
 	CheckName func(name string) error
 
-	// MayAsk makes sure that it is known who votes, and that the client's settings suit the deployment. Op and name
-	// are those of the error.
+	// MayAsk makes sure that it is known who votes, and that the client's settings suit the
+	// deployment. Op and name are those of the error.
 	MayAsk func(ctx context.Context, op, name string) error
 
 	// Public makes the errors of Asker the ones that callers know.
 	Public func(error) error
 
-	// ForceUnlock takes the lock of that name from these acquisitions and releases it. The caller must have entered.
+	// ForceUnlock takes the lock of that name from these acquisitions and releases it. The caller
+	// must have entered.
 	ForceUnlock func(ctx context.Context, name string, from []acquire.Acquisition) (fence.Token, error)
 }

@@ -9,12 +9,14 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Version returns the version of the table of members at which a master votes. The error is redis.Nil if there is none.
+// Version returns the version of the table of members at which a master votes. The error is
+// redis.Nil if there is none.
 func Version(ctx context.Context, r *redis.Client, prefix string) (string, error) {
 	return r.HGet(ctx, script.RegisterKey(prefix), "votes").Result()
 }
 
-// Run runs calls in one batch, by EVAL or EVALSHA and the batch script as that wants it. It returns what each replied.
+// Run runs calls in one batch, by EVAL or EVALSHA and the batch script as that wants it. It returns
+// what each replied.
 func Run(ctx context.Context, r *redis.Client, command, source, prefix, version string, calls ...script.Call) ([]any, error) {
 	words := []any{command, source, 0, script.RegisterKey(prefix)}
 	for _, c := range calls {

@@ -15,8 +15,8 @@ type Command struct {
 	Whole bool     // a line of code: it can be run as it is. The others are named in a sentence
 }
 
-// Commands are the commands of a document, and words in backticks that may be one. What a shell would find no end of a
-// quotation in is none.
+// Commands are the commands of a document, and words in backticks that may be one. What a shell
+// would find no end of a quotation in is none.
 func (d Document) Commands() []Command {
 	var all []Command
 	add := func(code Code, whole bool) {
@@ -46,8 +46,8 @@ func (d Document) Commands() []Command {
 
 var assignment = regexp.MustCompile(`^[A-Z_]+=`)
 
-// split is text as a shell splits it: into commands at &&, ||, |, & and ;, and those into words. A # that begins a word begins a
-// comment. Nothing is expanded.
+// split is text as a shell splits it: into commands at &&, ||, |, & and ;, and those into words. A
+// # that begins a word begins a comment. Nothing is expanded.
 func split(text string) (commands [][]string, err error) {
 	var words []string
 	var word strings.Builder

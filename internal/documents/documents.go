@@ -1,5 +1,5 @@
-// Package documents reads the Markdown files of the repository, for the tests that compare them with the code. Only tests may
-// import it.
+// Package documents reads the Markdown files of the repository, for the tests that compare them
+// with the code. Only tests may import it.
 package documents
 
 import (
@@ -16,7 +16,8 @@ type Document struct {
 	Text string
 }
 
-// All are the documents below root, without those of folders whose name begins with a dot, other than .github.
+// All are the documents below root, without those of folders whose name begins with a dot, other
+// than .github.
 func All(root string) ([]Document, error) {
 	var all []Document
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -60,7 +61,8 @@ func (d Document) Blocks() []Block {
 // Unfenced is the text with empty lines in the place of fenced blocks.
 func (d Document) Unfenced() string { return fenced.ReplaceAllStringFunc(d.Text, onlyNewlines) }
 
-// Prose is the text with nothing in the place of code of all three kinds: fenced, indented, between backticks.
+// Prose is the text with nothing in the place of code of all three kinds: fenced, indented, between
+// backticks.
 func (d Document) Prose() string {
 	return span.ReplaceAllStringFunc(indented.ReplaceAllStringFunc(d.Unfenced(), onlyNewlines), onlyNewlines)
 }
@@ -84,7 +86,8 @@ func (d Document) Spans() []Code {
 	return spans
 }
 
-// Lines are the lines of indented code, and those of fenced blocks without a language, without what they are indented by.
+// Lines are the lines of indented code, and those of fenced blocks without a language, without what
+// they are indented by.
 func (d Document) Lines() []Code {
 	var lines []Code
 	text := d.Unfenced()

@@ -1,6 +1,6 @@
-// Package edits changes source files for one build: the go command reads the changed text in the place of a file (-overlay), and
-// the file stays as it is. Files that are embedded can be changed in the same way. One program can have many changes, of which the
-// environment chooses one.
+// Package edits changes source files for one build: the go command reads the changed text in the
+// place of a file (-overlay), and the file stays as it is. Files that are embedded can be changed
+// in the same way. One program can have many changes, of which the environment chooses one.
 package edits
 
 import (
@@ -18,7 +18,8 @@ type Edit struct {
 	Old, New string
 }
 
-// EachLine gives read each line of a text that is neither empty nor a comment. The error tells the line.
+// EachLine gives read each line of a text that is neither empty nor a comment. The error tells the
+// line.
 func EachLine(file, text string, read func(line string) error) error {
 	number := 0
 	for line := range strings.Lines(text) {
@@ -34,8 +35,8 @@ func EachLine(file, text string, read func(line string) error) error {
 	return nil
 }
 
-// ParseLine reads a line of edits as they are written down: "edit FILE" begins one, the lines with a space or a - are its old text,
-// and those with a space or a + its new one.
+// ParseLine reads a line of edits as they are written down: "edit FILE" begins one, the lines with
+// a space or a - are its old text, and those with a space or a + its new one.
 func ParseLine(edits *[]Edit, line string) error {
 	if file, is := strings.CutPrefix(line, "edit "); is {
 		*edits = append(*edits, Edit{File: file})
@@ -89,7 +90,8 @@ func (e Edit) In(text string) (string, error) {
 	return strings.Replace(text, e.Old, e.New, 1), nil
 }
 
-// Alone writes what -overlay takes for a build with these edits, to the folder scratch, and returns its name.
+// Alone writes what -overlay takes for a build with these edits, to the folder scratch, and returns
+// its name.
 func Alone(root, scratch string, edits []Edit) (string, error) {
 	changed, err := Apply(root, edits)
 	if err != nil {
@@ -118,7 +120,8 @@ func NewOverlay(root, scratch string) *Overlay {
 	return &Overlay{root, scratch, make(map[string]string)}
 }
 
-// Put puts text in the place of the file, which need not exist. It returns the file that the text is in, by which the compiler calls it.
+// Put puts text in the place of the file, which need not exist. It returns the file that the text
+// is in, by which the compiler calls it.
 func (o *Overlay) Put(file string, text []byte) (name string, err error) {
 	absolute, err := filepath.Abs(filepath.Join(o.root, file))
 	if err != nil {

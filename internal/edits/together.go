@@ -11,8 +11,9 @@ import (
 	"strings"
 )
 
-// Together is a build with many changes, of which the environment chooses one: a build takes longer than most tests. An edit within
-// a function makes a copy of that, which is called in its place. A script is read from a folder of the change, if it is there.
+// Together is a build with many changes, of which the environment chooses one: a build takes longer
+// than most tests. An edit within a function makes a copy of that, which is called in its place. A
+// script is read from a folder of the change, if it is there.
 type Together struct {
 	root, scratch string
 	sources       map[string]*source // that are changed, by file
@@ -38,13 +39,15 @@ func NewTogether(root, scratch string) *Together {
 	return &Together{root, scratch, make(map[string]*source)}
 }
 
-// envChosen is the environment variable with the folder of the change that is chosen. The folder is called by the change's name.
+// envChosen is the environment variable with the folder of the change that is chosen. The folder is
+// called by the change's name.
 const envChosen = "REDLOCK_EDITS"
 
 // Env is what chooses the change with this name. Without it, all is as before.
 func (t *Together) Env(name string) string { return envChosen + "=" + t.folder(name) }
 
-// Add adds a change, by a name that could be the end of one in Go. It reports false if the change has to be built by itself.
+// Add adds a change, by a name that could be the end of one in Go. It reports false if the change
+// has to be built by itself.
 func (t *Together) Add(name string, edits []Edit) (bool, error) {
 	scripts, functions := map[string][]Edit{}, map[*ast.FuncDecl][]Edit{}
 	of := map[*ast.FuncDecl]*source{}
@@ -132,8 +135,8 @@ func (s *source) around(e Edit) *ast.FuncDecl {
 	return nil
 }
 
-// copyOf returns a copy of a function, with a name of its own and the edits. It reports false if they make anything else of it than
-// another body.
+// copyOf returns a copy of a function, with a name of its own and the edits. It reports false if
+// they make anything else of it than another body.
 func (s *source) copyOf(f *ast.FuncDecl, edits []Edit, name string) (string, bool) {
 	signature := s.text[s.offset(f.Pos()):s.offset(f.Body.Pos())]
 	text := s.text[s.offset(f.Pos()):s.offset(f.End())] + "\n"
@@ -172,7 +175,8 @@ func (s *source) call(f *ast.FuncDecl, name string) {
 	s.inserts = append(s.inserts, insert{at, 0, fmt.Sprintf(" if chosen__.Is(%q) { %s };", name, called)})
 }
 
-// name gives each parameter a name that has none, and returns all: of the receiver first, "" if there is none.
+// name gives each parameter a name that has none, and returns all: of the receiver first, "" if
+// there is none.
 func (s *source) name(f *ast.FuncDecl) []string {
 	names := []string{""}
 	if f.Recv != nil {

@@ -41,7 +41,8 @@ func main() {
 }
 `
 
-// One program has all changes, and is as before without one. What is no edit of a function's body has to be built by itself.
+// One program has all changes, and is as before without one. What is no edit of a function's body
+// has to be built by itself.
 func TestChangesAreBuiltTogether(t *testing.T) {
 	t.Parallel()
 	root, scratch := t.TempDir(), t.TempDir()

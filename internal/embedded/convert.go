@@ -43,8 +43,8 @@ func stringsToLua(l *lua.LState, all []string) *lua.LTable {
 	return t
 }
 
-// fromLua converts what a script returned as Redis does: numbers lose what is behind the point, and an array ends before
-// its first nil.
+// fromLua converts what a script returned as Redis does: numbers lose what is behind the point, and
+// an array ends before its first nil.
 func fromLua(value lua.LValue) reply {
 	switch v := value.(type) {
 	case lua.LNumber:
@@ -74,7 +74,8 @@ func fromLua(value lua.LValue) reply {
 	return reply{}
 }
 
-// toNumber is tonumber without a base. That of the library knows no exponents, and takes long to say that a text is none.
+// toNumber is tonumber without a base. That of the library knows no exponents, and takes long to
+// say that a text is none.
 func toNumber(value lua.LValue) lua.LValue {
 	s, is := value.(lua.LString)
 	if !is {
@@ -112,8 +113,8 @@ func digits(s string) (n int64, are bool) {
 	return n, len(s) > 0 && len(s) <= 15
 }
 
-// format is string.format for what is simple: %s, %d and %.0f, each with a text or a whole number. It is false for all
-// else. That of the library takes as long as all the rest of a script.
+// format is string.format for what is simple: %s, %d and %.0f, each with a text or a whole number.
+// It is false for all else. That of the library takes as long as all the rest of a script.
 func format(l *lua.LState) (formatted string, simple bool) {
 	pattern, is := l.Get(1).(lua.LString)
 	if !is {

@@ -1,14 +1,15 @@
-// Package embedded runs masters inside this process, for the demo, for tests and for simulations. They run in real time,
-// or in the virtual time of a testing/synctest bubble. A master is a store and a Lua engine of our own, behind connections
-// that behave like those of a kernel: what a client sent is delivered even when the client is gone, and waits while the
-// master is paused.
+// Package embedded runs masters inside this process, for the demo, for tests and for simulations.
+// They run in real time, or in the virtual time of a testing/synctest bubble. A master is a store
+// and a Lua engine of our own, behind connections that behave like those of a kernel: what a client
+// sent is delivered even when the client is gone, and waits while the master is paused.
 //
-// It knows servers and connections. It must not know locks: to a master here, the scripts of the library are scripts
-// like any other.
+// It knows servers and connections. It must not know locks: to a master here, the scripts of the
+// library are scripts like any other.
 //
-// A master does what Redis 7.0 does, with the same replies and errors, for the commands in commands.go. A test compares
-// both on random sequences of them. Its faults are those of Server's methods, and CONFIG SET maxmemory 1: then the
-// commands that need memory fail (OOM), until CONFIG SET maxmemory 0 or a restart.
+// A master does what Redis 7.0 does, with the same replies and errors, for the commands in
+// commands.go. A test compares both on random sequences of them. Its faults are those of Server's
+// methods, and CONFIG SET maxmemory 1: then the commands that need memory fail (OOM), until CONFIG
+// SET maxmemory 0 or a restart.
 //
 // What is not promised:
 //   - The rest of Redis. There are no transactions, patterns to subscribe to, RESP3, passwords, databases but 0, or
@@ -26,8 +27,9 @@
 //   - The moment at which a key is removed that nobody looks at: when its time has come, nobody can see it, but a clock
 //     that is set back may show it again.
 //
-// In a bubble, make the Server inside the bubble, and close clients and Server before it ends. A Server that listens on a
-// port does not work in a bubble.
+// In a bubble, make the Server inside the bubble, and close clients and Server before it ends. A
+// Server that listens on a port does not work in a bubble.
 //
-// Goroutines: one for each connection, and for those over TCP two more. Kill and Close wait for all of them.
+// Goroutines: one for each connection, and for those over TCP two more. Kill and Close wait for all
+// of them.
 package embedded

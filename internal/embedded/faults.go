@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// SetClock makes the clock of the master differ from that of this process by an offset, from the next command on and over
-// restarts. The default is 0. A script that runs sees one time to its end. The clock may go back; what has expired, and was
-// looked at since, does not return.
+// SetClock makes the clock of the master differ from that of this process by an offset, from the
+// next command on and over restarts. The default is 0. A script that runs sees one time to its end.
+// The clock may go back; what has expired, and was looked at since, does not return.
 func (s *Server) SetClock(offset time.Duration) { s.offset.Store(int64(offset)) }
 
 // Snapshot is a copy of the data of a master: keys, values and the times at which they expire.
@@ -20,10 +20,10 @@ func (s *Server) Snapshot() Snapshot {
 	return Snapshot{cloned(s.data.entries)}
 }
 
-// Restore puts the data of a snapshot, of this master or another, in the place of all that is there. It can be done again
-// with the same one. To stand for a backup that was restored, or for a replica that lacked the last writes, the caller kills
-// the master before and restarts it after. A master that is up takes the data between two commands, which no Redis does:
-// it keeps its run_id.
+// Restore puts the data of a snapshot, of this master or another, in the place of all that is
+// there. It can be done again with the same one. To stand for a backup that was restored, or for a
+// replica that lacked the last writes, the caller kills the master before and restarts it after. A
+// master that is up takes the data between two commands, which no Redis does: it keeps its run_id.
 func (s *Server) Restore(from Snapshot) {
 	s.data.mu.Lock()
 	defer s.data.mu.Unlock()
@@ -33,12 +33,14 @@ func (s *Server) Restore(from Snapshot) {
 	}
 }
 
-// Promote makes the master say, from the next Restart to the next Kill, that it was a replica before. With Restore of an older
-// Snapshot in between, it stands for a replica that was promoted, and lacked the last writes.
+// Promote makes the master say, from the next Restart to the next Kill, that it was a replica
+// before. With Restore of an older Snapshot in between, it stands for a replica that was promoted,
+// and lacked the last writes.
 func (s *Server) Promote() { s.promoted.Store(true) }
 
-// Evict removes a share of the keys, from 0 to 1, as a server would that evicts keys, and returns how many. The same data
-// and the same state of chance lose the same keys. A share outside of 0 to 1 panics.
+// Evict removes a share of the keys, from 0 to 1, as a server would that evicts keys, and returns
+// how many. The same data and the same state of chance lose the same keys. A share outside of 0 to
+// 1 panics.
 func (s *Server) Evict(share float64, chance *rand.Rand) int {
 	if !(share >= 0 && share <= 1) {
 		panic("embedded: the share of keys to evict must be from 0 to 1")
@@ -49,7 +51,8 @@ func (s *Server) Evict(share float64, chance *rand.Rand) int {
 	return s.data.evict(share, chance)
 }
 
-// Remove removes a key, behind the back of the clients, also of a master that is down. It reports whether the key was there.
+// Remove removes a key, behind the back of the clients, also of a master that is down. It reports
+// whether the key was there.
 func (s *Server) Remove(key string) bool {
 	s.data.mu.Lock()
 	defer s.data.mu.Unlock()
@@ -57,9 +60,10 @@ func (s *Server) Remove(key string) bool {
 	return s.data.remove(key)
 }
 
-// SetBusy makes the master behave as if a script ran that takes long and writes nothing, or ends that, as do SCRIPT KILL, Kill and
-// Close. In the first 50 ms the commands of clients wait; after that, those that wait and those that come are answered BUSY,
-// but not HELLO, AUTH, QUIT and SCRIPT KILL. Nothing happens to a master that is down.
+// SetBusy makes the master behave as if a script ran that takes long and writes nothing, or ends
+// that, as do SCRIPT KILL, Kill and Close. In the first 50 ms the commands of clients wait; after
+// that, those that wait and those that come are answered BUSY, but not HELLO, AUTH, QUIT and SCRIPT
+// KILL. Nothing happens to a master that is down.
 func (s *Server) SetBusy(on bool) {
 	if r := s.current(); r != nil {
 		r.gate.setBusy(on)

@@ -155,7 +155,8 @@ func TestOutOfMemory(t *testing.T) {
 		want(t, c.Do(ctx, "GET", "k"), "v")
 		wantError(t, c.Do(ctx, "EVAL", "return redis.call('SET', 'k', 'w')", 0), oom)
 		want(t, c.Do(ctx, "EVAL", "return redis.pcall('SET', 'k', 'w').err", 0), oom)
-		// What has begun to write goes on: Redis looks at the memory before the first write of a script only.
+		// What has begun to write goes on: Redis looks at the memory before the first write of a
+		// script only.
 		check(t, c.Do(ctx, "EVAL", "redis.call('DEL', 'k') return redis.call('SET', 'k', 'w')", 0).Err())
 		want(t, c.Do(ctx, "GET", "k"), "w")
 

@@ -8,8 +8,8 @@ import (
 // busyAfter is how long a script runs before other clients are told.
 const busyAfter = 50 * time.Millisecond
 
-// gate is what stands before the commands of clients: they wait there while the master is paused or, for a while,
-// busy. What has passed it goes on to its end.
+// gate is what stands before the commands of clients: they wait there while the master is paused
+// or, for a while, busy. What has passed it goes on to its end.
 type gate struct {
 	mu      sync.Mutex
 	shut    chan struct{} // closed for good by a kill
@@ -62,8 +62,9 @@ func change(end *chan struct{}, on bool) bool {
 	return true
 }
 
-// pass waits until a command may run, or is to be told that the master is busy. Who may be told so minds. It returns
-// alive false once the master is dead: then nothing may run any more, not even what was read from a connection before.
+// pass waits until a command may run, or is to be told that the master is busy. Who may be told so
+// minds. It returns alive false once the master is dead: then nothing may run any more, not even
+// what was read from a connection before.
 func (g *gate) pass(minds bool) (busy, alive bool) {
 	for {
 		g.mu.Lock()

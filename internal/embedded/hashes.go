@@ -52,7 +52,8 @@ func (h *hash) remove(name string) bool {
 
 func (h *hash) empty() bool { return len(h.fields) == 0 }
 
-// hashOf returns the hash of a key, and makes a missing one. It is nil if the value is of another type.
+// hashOf returns the hash of a key, and makes a missing one. It is nil if the value is of another
+// type.
 func hashOf(s *store, key string) *hash {
 	h, e, right := valueOf[*hash](s, key)
 	switch {

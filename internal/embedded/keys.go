@@ -116,7 +116,8 @@ func flushAll(s *store, args []string) reply {
 	return ok
 }
 
-// endOf returns the time, in ms since 1970, that is so many units from now. It is false if there is no such time.
+// endOf returns the time, in ms since 1970, that is so many units from now. It is false if there is
+// no such time.
 func (s *store) endOf(n, unit int64) (end int64, is bool) {
 	if n > math.MaxInt64/unit || n < math.MinInt64/unit || n > 0 && n*unit > math.MaxInt64-s.millis() {
 		return 0, false

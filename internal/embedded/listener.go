@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Listener accepts connections from inside this process. It is for what stands between clients and a Server. It works in
-// a bubble.
+// Listener accepts connections from inside this process. It is for what stands between clients and
+// a Server. It works in a bubble.
 type Listener struct {
 	addr   address
 	closed chan struct{}

@@ -12,7 +12,8 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// engine runs scripts, one at a time. A master has one as long as it lives, because a Lua state costs more than a script.
+// engine runs scripts, one at a time. A master has one as long as it lives, because a Lua state
+// costs more than a script.
 type engine struct {
 	state   *lua.LState
 	globals *lua.LTable
@@ -117,8 +118,8 @@ func (e *engine) compile(source string) (*lua.LFunction, error) {
 	return f, nil
 }
 
-// writesGlobals reports that a function, or one in it, has an assignment to a global. Only then it must go through env, which
-// takes its time.
+// writesGlobals reports that a function, or one in it, has an assignment to a global. Only then it
+// must go through env, which takes its time.
 func writesGlobals(proto *lua.FunctionProto) bool {
 	const opcodeShift = 26 // of gopher-lua's instructions
 	return slices.ContainsFunc(proto.Code, func(instruction uint32) bool { return int(instruction>>opcodeShift) == lua.OP_SETGLOBAL }) ||

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// newPipe returns the two ends of a connection on which writes never block, as with a kernel's buffers but without a
-// limit. net.Pipe would not do: a write to a paused master would fail there, and the request would never arrive.
+// newPipe returns the two ends of a connection on which writes never block, as with a kernel's
+// buffers but without a limit. net.Pipe would not do: a write to a paused master would fail there,
+// and the request would never arrive.
 func newPipe(addr string) (client, server net.Conn) {
 	up, down := &stream{}, &stream{}
 	return &end{in: down, out: up, peer: address(addr)}, &end{in: up, out: down, peer: address(addr)}
@@ -46,7 +47,8 @@ func (s *stream) update(change func()) {
 	}
 }
 
-// take reads without waiting. With neither bytes nor an error it returns what to wait for, and until when.
+// take reads without waiting. With neither bytes nor an error it returns what to wait for, and
+// until when.
 func (s *stream) take(p []byte) (n int, changed <-chan struct{}, deadline time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +96,8 @@ func await(changed <-chan struct{}, deadline time.Time) {
 	}
 }
 
-// write succeeds also when nobody reads any more. So does the first write to a TCP peer that has closed, and a client
-// must not learn more from a failed write than it would over TCP.
+// write succeeds also when nobody reads any more. So does the first write to a TCP peer that has
+// closed, and a client must not learn more from a failed write than it would over TCP.
 func (s *stream) write(p []byte) (n int, err error) {
 	s.update(func() {
 		if s.eof {
@@ -145,8 +147,8 @@ func (e *end) SetLinger(sec int) error {
 	return nil
 }
 
-// Close is CloseWrite, and what the other end writes from now on is lost. With SetLinger(0), what it has not read yet
-// is lost too, and it gets ECONNRESET.
+// Close is CloseWrite, and what the other end writes from now on is lost. With SetLinger(0), what
+// it has not read yet is lost too, and it gets ECONNRESET.
 func (e *end) Close() error {
 	e.out.update(func() { e.out.eof, e.out.reset = true, e.abrupt.Load() })
 	e.in.update(func() { e.in.gone, e.in.buf = true, bytes.Buffer{} })

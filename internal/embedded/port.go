@@ -5,8 +5,8 @@ import (
 	"net"
 )
 
-// listen serves the run on a TCP address as well. A connection there leads to a pipe, so that the master never waits for
-// the network.
+// listen serves the run on a TCP address as well. A connection there leads to a pipe, so that the
+// master never waits for the network.
 func (r *run) listen(addr string) (net.Addr, error) {
 	port, err := net.Listen("tcp", addr)
 	if err != nil {

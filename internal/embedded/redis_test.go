@@ -29,8 +29,8 @@ func both(t *testing.T) [2]*redis.Client {
 	return [2]*redis.Client{client(t, s), real}
 }
 
-// said is the reply to a command, as a text. Where replies may differ, it is made the same: in the order of keys and the
-// last digits of a ttl.
+// said is the reply to a command, as a text. Where replies may differ, it is made the same: in the
+// order of keys and the last digits of a ttl.
 func said(c *redis.Client, words []any) string {
 	reply, err := c.Do(context.Background(), words...).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -52,7 +52,8 @@ func said(c *redis.Client, words []any) string {
 	return fmt.Sprintf("%#v", reply)
 }
 
-// vocabulary is what commands are made of, by what a word stands for. A word of it may be repeated or left out.
+// vocabulary is what commands are made of, by what a word stands for. A word of it may be repeated
+// or left out.
 var vocabulary = map[string][]string{
 	"key":     {"a", "b", "{d}:e"},
 	"value":   {"", "v", "two words", "line\r\nline", "7", "-3", "007", "9223372036854775807", "1.5", "\x00\xff"},
@@ -67,8 +68,8 @@ var vocabulary = map[string][]string{
 	"memory":  {"0", "0", "1", "x"},
 }
 
-// grammar is the commands to try: capitals and small words that are no kind of word stand for themselves; ? marks what is
-// there or not, and + what is there once or more.
+// grammar is the commands to try: capitals and small words that are no kind of word stand for
+// themselves; ? marks what is there or not, and + what is there once or more.
 var grammar = []string{
 	"DEL key+", "EXISTS key+", "TYPE key", "KEYS pattern", "DBSIZE", "PERSIST key", "EXPIRE key seconds", "PEXPIRE key ms", "PTTL key",
 	"SCAN 0 COUNT 100", "SCAN 0 MATCH pattern COUNT 100", "SCAN 0 MATCH", "SCAN x", "SCAN 0 foo 1", "SCAN 0 COUNT 0", "SCAN 0 COUNT x",
@@ -100,7 +101,8 @@ var callers = []string{
 	"local reply = redis.pcall(unpack(ARGV)) return {type(reply), reply, type(reply) == 'table' and {#reply, reply.err, reply.ok}}",
 }
 
-// drawCommand takes a command of the forms. rapid likes the first ones, so they are to be in an order that was drawn.
+// drawCommand takes a command of the forms. rapid likes the first ones, so they are to be in an
+// order that was drawn.
 func drawCommand(t *rapid.T, forms, callers []string) []any {
 	var words []any
 	for _, word := range strings.Fields(rapid.SampledFrom(forms).Draw(t, "command")) {

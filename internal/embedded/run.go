@@ -86,8 +86,8 @@ func (r *run) connect(addr string) net.Conn {
 	return near
 }
 
-// begin starts what ends soon when the thing is closed, as it is at the end of the run. The caller holds mu, and the run
-// is not over.
+// begin starts what ends soon when the thing is closed, as it is at the end of the run. The caller
+// holds mu, and the run is not over.
 func (r *run) begin(thing io.Closer, serve func()) {
 	r.open[thing] = struct{}{}
 	r.serving.Go(func() {

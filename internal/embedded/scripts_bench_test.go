@@ -38,7 +38,8 @@ _, reply = pcall(release, KEYS[2], ARGV[2])
 replies[2] = reply
 return replies`
 
-// BenchmarkScript runs a script of the size of the library's: in the engine, and by EVALSHA from a client.
+// BenchmarkScript runs a script of the size of the library's: in the engine, and by EVALSHA from a
+// client.
 func BenchmarkScript(b *testing.B) {
 	s := New()
 	defer s.Close()

@@ -17,23 +17,25 @@ import (
 // ErrClosed is returned by Restart after Close.
 var ErrClosed = errors.New("embedded: the server is closed")
 
-// poolSize is far more than a client needs, and costs nothing as connections are made on demand. After as many refused
-// dials as this, however far apart, go-redis starts a goroutine that dials once a second, and refuses all by itself
-// until that one gets through: a master that is back would still seem dead, and a bubble could not end.
+// poolSize is far more than a client needs, and costs nothing as connections are made on demand.
+// After as many refused dials as this, however far apart, go-redis starts a goroutine that dials
+// once a second, and refuses all by itself until that one gets through: a master that is back would
+// still seem dead, and a bubble could not end.
 const poolSize = 1024
 
 var servers atomic.Int64 // made so far, for their names
 
-// Server is one master. Its data survives a Kill unless wiped, and ttls run on meanwhile, as with an AOF. All methods
-// may be called at the same time from several goroutines.
+// Server is one master. Its data survives a Kill unless wiped, and ttls run on meanwhile, as with
+// an AOF. All methods may be called at the same time from several goroutines.
 type Server struct {
 	name   string
 	listen string // the TCP address, empty for none
 	data   *store
 	engine *engine // guarded by the mutex of data
 
-	// life is held, by having put a value in, while the master goes up or down. It is a channel and not a mutex
-	// because that waits for connections to end, and who waits for a mutex stops the clock of a bubble.
+	// life is held, by having put a value in, while the master goes up or down. It is a channel and
+	// not a mutex because that waits for connections to end, and who waits for a mutex stops the
+	// clock of a bubble.
 	life   chan struct{}
 	closed bool // guarded by life
 
@@ -54,8 +56,8 @@ func New() *Server {
 	return s
 }
 
-// NewListening starts a master that is also served on the TCP address addr, such as "127.0.0.1:0" for a free port on
-// the loopback. The error is that of listening.
+// NewListening starts a master that is also served on the TCP address addr, such as "127.0.0.1:0"
+// for a free port on the loopback. The error is that of listening.
 func NewListening(addr string) (*Server, error) {
 	s := newServer()
 	s.listen = addr
@@ -91,8 +93,8 @@ func (s *Server) start() error {
 	return nil
 }
 
-// Addr returns the TCP address of a listening master, else a made-up name that no other master in this process has,
-// such as "embedded-1".
+// Addr returns the TCP address of a listening master, else a made-up name that no other master in
+// this process has, such as "embedded-1".
 func (s *Server) Addr() string {
 	if s.listen != "" {
 		return s.listen
@@ -100,8 +102,9 @@ func (s *Server) Addr() string {
 	return s.name
 }
 
-// Dialer returns a function for redis.Options.Dialer. It connects inside the process, whatever address it is given.
-// While the master is down, dialing fails with a *net.OpError that is syscall.ECONNREFUSED for errors.Is.
+// Dialer returns a function for redis.Options.Dialer. It connects inside the process, whatever
+// address it is given. While the master is down, dialing fails with a *net.OpError that is
+// syscall.ECONNREFUSED for errors.Is.
 func (s *Server) Dialer() func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		if err := ctx.Err(); err != nil {
@@ -121,8 +124,9 @@ func (s *Server) dialError(err error) error {
 	return &net.OpError{Op: "dial", Net: addr.Network(), Addr: addr, Err: err}
 }
 
-// Options returns new options for a go-redis client of this master. They are fit for a bubble and for seeing faults:
-// RESP2, no retries of commands or dials, contexts end commands, and no goroutine is left in the background.
+// Options returns new options for a go-redis client of this master. They are fit for a bubble and
+// for seeing faults: RESP2, no retries of commands or dials, contexts end commands, and no
+// goroutine is left in the background.
 func (s *Server) Options() *redis.Options {
 	return &redis.Options{
 		Addr:                     s.Addr(),
@@ -138,9 +142,9 @@ func (s *Server) Options() *redis.Options {
 	}
 }
 
-// Kill brings the master down, also a paused one: connections die, dials are refused, and what was sent but not begun
-// is lost. It returns once nothing runs any more. With wipe the data is lost as well, also of a master that is down
-// already; scripts always are.
+// Kill brings the master down, also a paused one: connections die, dials are refused, and what was
+// sent but not begun is lost. It returns once nothing runs any more. With wipe the data is lost as
+// well, also of a master that is down already; scripts always are.
 func (s *Server) Kill(wipe bool) {
 	s.life <- struct{}{}
 	defer func() { <-s.life }()
@@ -161,8 +165,9 @@ func (s *Server) stop() {
 	}
 }
 
-// Restart brings a master that is down up again, with a new run_id and the data that the Kill left. One that is up is
-// left as it is. It fails with ErrClosed after Close, and when the TCP address of a listening master was taken.
+// Restart brings a master that is down up again, with a new run_id and the data that the Kill left.
+// One that is up is left as it is. It fails with ErrClosed after Close, and when the TCP address of
+// a listening master was taken.
 func (s *Server) Restart() error {
 	s.life <- struct{}{}
 	defer func() { <-s.life }()
@@ -178,15 +183,16 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// Pause freezes the master as SIGSTOP does: connections stay, dials succeed, and what arrives waits for Resume. A
-// command that has begun still ends. Nothing happens to a master that is down.
+// Pause freezes the master as SIGSTOP does: connections stay, dials succeed, and what arrives waits
+// for Resume. A command that has begun still ends. Nothing happens to a master that is down.
 func (s *Server) Pause() {
 	if r := s.current(); r != nil {
 		r.gate.setPaused(true)
 	}
 }
 
-// Resume ends a pause: all that waits is served, in order on each connection, also that of clients that are gone.
+// Resume ends a pause: all that waits is served, in order on each connection, also that of clients
+// that are gone.
 func (s *Server) Resume() {
 	if r := s.current(); r != nil {
 		r.gate.setPaused(false)
@@ -203,8 +209,8 @@ func (s *Server) current() *run {
 // Running reports whether the master is up; a paused one counts.
 func (s *Server) Running() bool { return s.current() != nil }
 
-// SetForgetful makes the master say that it may lose what it answered (appendfsync everysec), or, which is the default,
-// that it may not (always). It keeps its data either way.
+// SetForgetful makes the master say that it may lose what it answered (appendfsync everysec), or,
+// which is the default, that it may not (always). It keeps its data either way.
 func (s *Server) SetForgetful(on bool) { s.forgetful.Store(on) }
 
 // FlushAll removes all data, behind the back of the clients.
@@ -214,7 +220,8 @@ func (s *Server) FlushAll() {
 	s.data.flush()
 }
 
-// Close brings the master down for good and returns once nothing runs any more. It can be called again.
+// Close brings the master down for good and returns once nothing runs any more. It can be called
+// again.
 func (s *Server) Close() {
 	s.life <- struct{}{}
 	defer func() { <-s.life }()

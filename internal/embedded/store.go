@@ -29,7 +29,8 @@ func newStore() *store {
 
 func (s *store) millis() int64 { return s.now / 1000 }
 
-// alive reports that an entry has not expired. In the millisecond at which it ends it is there yet, as in Redis.
+// alive reports that an entry has not expired. In the millisecond at which it ends it is there yet,
+// as in Redis.
 func (s *store) alive(e *entry) bool { return e.expires == 0 || s.millis() <= e.expires }
 
 // find returns the entry of a key, or nil. It removes one that has expired.
@@ -74,8 +75,8 @@ func (s *store) keys() []string {
 	return keys
 }
 
-// valueOf returns the value of a key, and its entry; both are zero if the key is missing. right is false if the value is
-// of another type.
+// valueOf returns the value of a key, and its entry; both are zero if the key is missing. right is
+// false if the value is of another type.
 func valueOf[T any](s *store, key string) (value T, e *entry, right bool) {
 	e = s.find(key)
 	if e == nil {
@@ -99,7 +100,8 @@ func lookInto[T any](look func(value *T, args []string) reply) func(*store, []st
 	}
 }
 
-// takeOut is a command that removes fields or members of a value, and the key with the last of them.
+// takeOut is a command that removes fields or members of a value, and the key with the last of
+// them.
 func takeOut[T interface {
 	remove(name string) bool
 	empty() bool

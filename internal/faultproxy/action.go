@@ -7,18 +7,21 @@ import (
 	"time"
 )
 
-// Action is what a rule does to a request or to its reply. It is its own printed form. The zero value does nothing but
-// count.
+// Action is what a rule does to a request or to its reply. It is its own printed form. The zero
+// value does nothing but count.
 type Action string
 
 const (
-	// Pass does nothing: the rule only counts, and tells when the request was there and when it was answered.
+	// Pass does nothing: the rule only counts, and tells when the request was there and when it was
+	// answered.
 	Pass Action = "pass"
 
-	// DropRequest loses the request, and with it all later ones of the connection: the client sees silence.
+	// DropRequest loses the request, and with it all later ones of the connection: the client sees
+	// silence.
 	DropRequest Action = "drop request"
 
-	// HoldRequest keeps the request from the master until Release. Later ones of the connection wait behind it.
+	// HoldRequest keeps the request from the master until Release. Later ones of the connection
+	// wait behind it.
 	HoldRequest Action = "hold request"
 
 	// DuplicateRequest sends the request twice. The second reply is swallowed.
@@ -27,29 +30,33 @@ const (
 	// CutBeforeRequest resets the client's connection and loses the request.
 	CutBeforeRequest Action = "cut before request"
 
-	// CutAfterRequest sends the whole request on and resets the client's connection before the reply.
+	// CutAfterRequest sends the whole request on and resets the client's connection before the
+	// reply.
 	CutAfterRequest Action = "cut after request"
 
-	// DropReply loses the reply, and with it all later ones of the connection: the client sees silence, while its
-	// requests still reach the master.
+	// DropReply loses the reply, and with it all later ones of the connection: the client sees
+	// silence, while its requests still reach the master.
 	DropReply Action = "drop reply"
 
-	// HoldReply keeps the reply from the client until Release. Later ones of the connection wait behind it.
+	// HoldReply keeps the reply from the client until Release. Later ones of the connection wait
+	// behind it.
 	HoldReply Action = "hold reply"
 )
 
-// CutRequestAt sends the first n bytes of the request on and resets the client's connection. With n beyond its length
-// it is CutAfterRequest. A negative n counts as 0.
+// CutRequestAt sends the first n bytes of the request on and resets the client's connection. With n
+// beyond its length it is CutAfterRequest. A negative n counts as 0.
 func CutRequestAt(n int) Action { return Action(fmt.Sprintf("%s %d", cutRequestAt, max(n, 0))) }
 
-// CutReplyAt delivers the first n bytes of the reply and resets the client's connection. A negative n counts as 0.
+// CutReplyAt delivers the first n bytes of the reply and resets the client's connection. A negative
+// n counts as 0.
 func CutReplyAt(n int) Action { return Action(fmt.Sprintf("%s %d", cutReplyAt, max(n, 0))) }
 
-// DelayRequest keeps the request from the master for d. Later ones of the connection wait behind it.
+// DelayRequest keeps the request from the master for d. Later ones of the connection wait behind
+// it.
 func DelayRequest(d time.Duration) Action { return Action(fmt.Sprintf("%s %s", delayRequest, d)) }
 
-// CopyRequest sends the request, and d later a copy of it, on a connection of its own: what was sent in between was there
-// before it. The reply to the copy is swallowed.
+// CopyRequest sends the request, and d later a copy of it, on a connection of its own: what was
+// sent in between was there before it. The reply to the copy is swallowed.
 func CopyRequest(d time.Duration) Action { return Action(fmt.Sprintf("%s %s", copyRequest, d)) }
 
 // DelayReply keeps the reply from the client for d. Later ones of the connection wait behind it.

@@ -1,7 +1,8 @@
 package faultproxy
 
-// deliverReplies takes the master's replies one after the other through the delay line, the rules and the network to
-// the client. When the client is gone it goes on, as rules on replies still count.
+// deliverReplies takes the master's replies one after the other through the delay line, the rules
+// and the network to the client. When the client is gone it goes on, as rules on replies still
+// count.
 func (l *link) deliverReplies() {
 	silent := false
 	for {
@@ -33,7 +34,8 @@ func (l *link) deliverEnd(rep reply) {
 	}
 }
 
-// deliverOne takes a reply to the client. It returns false when it was lost such that nothing behind it can arrive.
+// deliverOne takes a reply to the client. It returns false when it was lost such that nothing
+// behind it can arrive.
 func (l *link) deliverOne(rep reply) bool {
 	raw := rep.raw
 	var cuts []*Fault

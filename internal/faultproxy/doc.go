@@ -1,6 +1,6 @@
-// Package faultproxy is a TCP proxy before one master. It understands where requests and replies begin and end. So it can
-// hold one acquire, lose one reply, and let everything else pass. Faults are rules. A rule has a printed form, which
-// [ParseRule] reads:
+// Package faultproxy is a TCP proxy before one master. It understands where requests and replies
+// begin and end. So it can hold one acquire, lose one reply, and let everything else pass. Faults
+// are rules. A rule has a printed form, which [ParseRule] reads:
 //
 //	f := p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", sha), Nth: 1, Do: faultproxy.HoldRequest})
 //	<-f.Seen()    // the request has left the client and not reached the master
@@ -9,13 +9,15 @@
 //
 // It knows the protocol of Redis. It must not know locks: a rule picks requests by their words.
 //
-// A connection is a stream, as in TCP. What is held stops what comes after it on the same connection, and nothing on
-// other connections. Once bytes are lost, nothing that comes after them arrives. So the first request or reply that is
-// dropped silences its connection in that direction for good.
+// A connection is a stream, as in TCP. What is held stops what comes after it on the same
+// connection, and nothing on other connections. Once bytes are lost, nothing that comes after them
+// arrives. So the first request or reply that is dropped silences its connection in that direction
+// for good.
 //
-// What a client sent goes on when the client is gone, as packets do that are under way. A held request still reaches the
-// master at its release: on its own connection, or on a new one when its own is gone as well. A new connection knows
-// nothing of what was said on the old one, such as AUTH, SELECT or HELLO.
+// What a client sent goes on when the client is gone, as packets do that are under way. A held
+// request still reaches the master at its release: on its own connection, or on a new one when its
+// own is gone as well. A new connection knows nothing of what was said on the old one, such as
+// AUTH, SELECT or HELLO.
 //
 // What is not promised:
 //   - That a dial fails as it would without a proxy. It succeeds, even when the master is down or cut off. The first
@@ -25,6 +27,7 @@
 //     MONITOR, replies on that connection pass as they come: no rule acts on them, and Answered does not count them.
 //   - Inline commands, and the streamed types of RESP3: they end the connection.
 //
-// Goroutines: one accepts clients. For each client, one reads requests, one sends them on, one delivers replies, and one
-// waits for these three. For each connection to the master, one reads replies. Close ends all of them and waits for them.
+// Goroutines: one accepts clients. For each client, one reads requests, one sends them on, one
+// delivers replies, and one waits for these three. For each connection to the master, one reads
+// replies. Close ends all of them and waits for them.
 package faultproxy

@@ -42,16 +42,17 @@ func (f *Fault) Hits() int {
 	return f.hits
 }
 
-// Seen returns a channel that is closed once the rule has acted for the first time: the request is lost, on its way
-// twice or cut, or the hold or delay has begun.
+// Seen returns a channel that is closed once the rule has acted for the first time: the request is
+// lost, on its way twice or cut, or the hold or delay has begun.
 func (f *Fault) Seen() <-chan struct{} { return f.seen }
 
-// Answered returns a channel that is closed once the master has answered a request that the rule was for, whether the
-// client gets to see that or not. It is how to wait until a late request was executed.
+// Answered returns a channel that is closed once the master has answered a request that the rule
+// was for, whether the client gets to see that or not. It is how to wait until a late request was
+// executed.
 func (f *Fault) Answered() <-chan struct{} { return f.answered }
 
-// Release lets go of what the rule holds at this moment. It does not wait for it to arrive: Answered does. What the
-// rule holds later needs another Release.
+// Release lets go of what the rule holds at this moment. It does not wait for it to arrive:
+// Answered does. What the rule holds later needs another Release.
 func (f *Fault) Release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,8 +66,8 @@ func (f *Fault) Remove() {
 	f.Release()
 }
 
-// hit counts an action. It returns what a hold has to wait for, from the same moment on: a Release that comes after
-// Seen must find it.
+// hit counts an action. It returns what a hold has to wait for, from the same moment on: a Release
+// that comes after Seen must find it.
 func (f *Fault) hit() (released <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,7 +87,8 @@ func (f *Fault) answer() {
 	}
 }
 
-// linger waits as long as a hold or a delay demands. It returns false when the proxy was closed meanwhile.
+// linger waits as long as a hold or a delay demands. It returns false when the proxy was closed
+// meanwhile.
 func (f *Fault) linger() bool {
 	released := f.hit()
 	switch f.step.do {

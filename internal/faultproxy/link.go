@@ -72,7 +72,8 @@ func (l *link) readRequests() {
 	}
 }
 
-// cutClient resets the connection to the client. What was not yet taken from the queue of requests is lost.
+// cutClient resets the connection to the client. What was not yet taken from the queue of requests
+// is lost.
 func (l *link) cutClient() {
 	l.mu.Lock()
 	l.cut = true
@@ -100,8 +101,8 @@ func (l *link) upstream() *upstream {
 	return l.up
 }
 
-// connect makes a new connection to the master the one of this link. When the link had one before, which is gone, the
-// client is none of its business any more and its replies are discarded.
+// connect makes a new connection to the master the one of this link. When the link had one before,
+// which is gone, the client is none of its business any more and its replies are discarded.
 func (l *link) connect() (*upstream, error) {
 	conn, err := l.p.dial()
 	if err != nil {

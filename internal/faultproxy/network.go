@@ -24,8 +24,9 @@ type network struct {
 	refuse  bool
 }
 
-// era is a time in which the passages do not change. Eras are chained, so that what waits in one gets to see all that
-// follow: a Partition that is healed at once must still lose what was stalled before it.
+// era is a time in which the passages do not change. Eras are chained, so that what waits in one
+// gets to see all that follow: a Partition that is healed at once must still lose what was stalled
+// before it.
 type era struct {
 	toServer passage
 	toClient passage
@@ -51,7 +52,8 @@ func (n *network) current() *era {
 	return n.now
 }
 
-// cross waits while the direction stalls. It returns false when what wants to cross is lost, or ctx has ended.
+// cross waits while the direction stalls. It returns false when what wants to cross is lost, or ctx
+// has ended.
 func (n *network) cross(ctx context.Context, toServer bool) bool {
 	for e := n.current(); ; e = e.next {
 		now := e.toClient
@@ -96,15 +98,15 @@ func choose(on bool, p passage) passage {
 	return passes
 }
 
-// Partition loses all that comes from now on or is stalled now, in the directions given, until Heal or another call of
-// Partition or Stall. A connection on which something was lost stays silent in that direction for good, also after
-// Heal; one that nobody used meanwhile works again.
+// Partition loses all that comes from now on or is stalled now, in the directions given, until Heal
+// or another call of Partition or Stall. A connection on which something was lost stays silent in
+// that direction for good, also after Heal; one that nobody used meanwhile works again.
 func (p *Proxy) Partition(toServer, toClient bool) {
 	p.net.begin(choose(toServer, loses), choose(toClient, loses))
 }
 
-// Stall keeps all that comes from now on, in the directions given, and delivers it late: at Heal, or at another call of
-// Partition or Stall that lets the direction pass.
+// Stall keeps all that comes from now on, in the directions given, and delivers it late: at Heal,
+// or at another call of Partition or Stall that lets the direction pass.
 func (p *Proxy) Stall(toServer, toClient bool) {
 	p.net.begin(choose(toServer, stalls), choose(toClient, stalls))
 }
@@ -112,24 +114,24 @@ func (p *Proxy) Stall(toServer, toClient bool) {
 // Heal ends a Partition or Stall.
 func (p *Proxy) Heal() { p.net.begin(passes, passes) }
 
-// Latency adds d one way to all that comes from now on, requests and replies alike. It is a delay line: any amount may
-// be under way, and the order stays. 0, the default, turns it off.
+// Latency adds d one way to all that comes from now on, requests and replies alike. It is a delay
+// line: any amount may be under way, and the order stays. 0, the default, turns it off.
 func (p *Proxy) Latency(d time.Duration) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()
 	p.net.latency = d
 }
 
-// Jitter adds what the function returns to the Latency of each request and reply. Calls of it are made one at a time.
-// nil, the default, turns it off.
+// Jitter adds what the function returns to the Latency of each request and reply. Calls of it are
+// made one at a time. nil, the default, turns it off.
 func (p *Proxy) Jitter(more func() time.Duration) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()
 	p.net.jitter = more
 }
 
-// Refuse makes the proxy reset each new connection as soon as it has accepted it, or stop doing so. Those that exist
-// stay.
+// Refuse makes the proxy reset each new connection as soon as it has accepted it, or stop doing so.
+// Those that exist stay.
 func (p *Proxy) Refuse(on bool) {
 	p.net.mu.Lock()
 	defer p.net.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long a test waits for something that must come; quiet for something that must not.
+// patience is how long a test waits for something that must come; quiet for something that must
+// not.
 const (
 	patience = 30 * time.Second
 	quiet    = 50 * time.Millisecond
@@ -48,8 +49,8 @@ func open(t *testing.T, what string, ch <-chan struct{}) {
 	}
 }
 
-// master answers each request with its arguments, and tells the test which ones it got. Before it answers "push", it
-// pushes something.
+// master answers each request with its arguments, and tells the test which ones it got. Before it
+// answers "push", it pushes something.
 type master struct {
 	t    *testing.T
 	addr string

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Proxy stands before one master. All methods may be called at any time and from several goroutines.
+// Proxy stands before one master. All methods may be called at any time and from several
+// goroutines.
 type Proxy struct {
 	listener net.Listener
 	dialer   func(context.Context) (net.Conn, error)
@@ -28,8 +29,8 @@ type Proxy struct {
 	conns  map[net.Conn]bool // all that are open; nil once closed
 }
 
-// New starts a proxy on a free port of the loopback for the master on the TCP address target. The master need not be
-// up. The error is that of listening. The caller must call Close.
+// New starts a proxy on a free port of the loopback for the master on the TCP address target. The
+// master need not be up. The error is that of listening. The caller must call Close.
 func New(target string) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,8 +41,9 @@ func New(target string) (*Proxy, error) {
 	}), nil
 }
 
-// NewOn is New for clients that listener accepts, and a master that dial connects to. Connections need not be of TCP:
-// those that have the methods CloseWrite and SetLinger of a net.TCPConn are closed by them in the same way.
+// NewOn is New for clients that listener accepts, and a master that dial connects to. Connections
+// need not be of TCP: those that have the methods CloseWrite and SetLinger of a net.TCPConn are
+// closed by them in the same way.
 func NewOn(listener net.Listener, dial func(context.Context) (net.Conn, error)) *Proxy {
 	p := &Proxy{
 		listener: listener,
@@ -62,8 +64,8 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 // URL returns "redis://127.0.0.1:port".
 func (p *Proxy) URL() string { return "redis://" + p.Addr() }
 
-// Close ends the proxy and all its connections, loses what is held, and returns once no goroutine is left. It can be
-// called again. The error is that of closing the listener, at the first call.
+// Close ends the proxy and all its connections, loses what is held, and returns once no goroutine
+// is left. It can be called again. The error is that of closing the listener, at the first call.
 func (p *Proxy) Close() error {
 	p.cancel()
 	err := p.listener.Close()
@@ -107,7 +109,8 @@ func (p *Proxy) accept() {
 
 const acceptPause = 10 * time.Millisecond
 
-// track remembers an open connection for Close. Once that was called it closes the connection and returns false.
+// track remembers an open connection for Close. Once that was called it closes the connection and
+// returns false.
 func (p *Proxy) track(conn net.Conn) bool {
 	p.mu.Lock()
 	open := p.conns != nil
@@ -165,9 +168,9 @@ func (p *Proxy) sleep(then time.Time) bool {
 	}
 }
 
-// Add puts a rule to work on requests that are not yet on their way to the master. Rules that pick the same request act
-// one after the other in the order of Add. It panics when the rule is not valid: rules are written by hand, and those
-// that are read from text went through ParseRule.
+// Add puts a rule to work on requests that are not yet on their way to the master. Rules that pick
+// the same request act one after the other in the order of Add. It panics when the rule is not
+// valid: rules are written by hand, and those that are read from text went through ParseRule.
 func (p *Proxy) Add(r Rule) *Fault {
 	s, err := r.validate()
 	if err != nil {
@@ -211,9 +214,10 @@ func (p *Proxy) log(args []string) {
 	}
 }
 
-// Count returns how many requests that m picks were sent to the master whole, since the start or the last Forget. One
-// that was duplicated counts twice; whether the master came to read it, Answered tells. The proxy keeps the arguments
-// of all requests for this: for a long run, call DoNotCount, and count with the Hits of a rule that passes.
+// Count returns how many requests that m picks were sent to the master whole, since the start or
+// the last Forget. One that was duplicated counts twice; whether the master came to read it,
+// Answered tells. The proxy keeps the arguments of all requests for this: for a long run, call
+// DoNotCount, and count with the Hits of a rule that passes.
 func (p *Proxy) Count(m Matcher) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,8 +244,8 @@ func (p *Proxy) DoNotCount() {
 	p.counts, p.passed = false, nil
 }
 
-// CutAll resets every connection, on both sides. What a rule holds or delays at this moment still goes to the master;
-// everything else that is under way is lost.
+// CutAll resets every connection, on both sides. What a rule holds or delays at this moment still
+// goes to the master; everything else that is under way is lost.
 func (p *Proxy) CutAll() {
 	p.mu.Lock()
 	var links []*link

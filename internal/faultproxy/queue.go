@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// queue is a first-in-first-out queue without a limit: whoever reads from a connection must go on reading, to see its
-// end, while what it has read waits.
+// queue is a first-in-first-out queue without a limit: whoever reads from a connection must go on
+// reading, to see its end, while what it has read waits.
 type queue[T any] struct {
 	mu    sync.Mutex
 	items []T

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// A real master and a real client, with both protocols: what they say to each other must pass unharmed, and a fault
-// must hit the request that was meant.
+// A real master and a real client, with both protocols: what they say to each other must pass
+// unharmed, and a fault must hit the request that was meant.
 func TestRealRedis(t *testing.T) {
 	t.Parallel()
 	s, err := redisproc.Start(redisproc.Config{})

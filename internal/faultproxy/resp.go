@@ -38,8 +38,8 @@ func readRequest(r *bufio.Reader) (raw []byte, args []string, err error) {
 	return raw, args, nil
 }
 
-// readReply reads one reply of RESP2 or RESP3, with all that is nested in it, and returns its bytes. The first of them
-// tells the type.
+// readReply reads one reply of RESP2 or RESP3, with all that is nested in it, and returns its
+// bytes. The first of them tells the type.
 func readReply(r *bufio.Reader) (raw []byte, err error) {
 	for left := 1; left > 0; left-- {
 		kind, n, head, err := readHead(r, raw)
@@ -68,7 +68,8 @@ func readReply(r *bufio.Reader) (raw []byte, err error) {
 	return raw, nil
 }
 
-// readHead reads one line, appends it to raw and returns its type and, where the type has one, its number.
+// readHead reads one line, appends it to raw and returns its type and, where the type has one, its
+// number.
 func readHead(r *bufio.Reader, raw []byte) (kind byte, n int, _ []byte, err error) {
 	line, err := r.ReadBytes('\n')
 	if err != nil {

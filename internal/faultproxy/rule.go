@@ -13,8 +13,8 @@ type Matcher struct {
 	parts   []string
 }
 
-// Match picks the requests with this command, in any case, that contain each of the parts in at least one of their
-// arguments. An empty command stands for all.
+// Match picks the requests with this command, in any case, that contain each of the parts in at
+// least one of their arguments. An empty command stands for all.
 func Match(command string, parts ...string) Matcher {
 	return Matcher{command: strings.ToLower(command), parts: slices.Clone(parts)}
 }

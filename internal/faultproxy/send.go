@@ -2,8 +2,8 @@ package faultproxy
 
 import "time"
 
-// sendRequests takes the client's requests one after the other through the delay line, the rules and the network to the
-// master. When the client is gone it goes on until all is done.
+// sendRequests takes the client's requests one after the other through the delay line, the rules
+// and the network to the master. When the client is gone it goes on until all is done.
 func (l *link) sendRequests() {
 	silent := false
 	for {
@@ -57,7 +57,8 @@ const (
 	lostCut               // the connection was reset, or the proxy closed
 )
 
-// sendOne takes a request to the master. It returns false when it was lost such that nothing behind it can arrive.
+// sendOne takes a request to the master. It returns false when it was lost such that nothing behind
+// it can arrive.
 func (l *link) sendOne(req request) bool {
 	faults := l.p.pick(req.args)
 	todo := l.apply(faults, req)
@@ -95,7 +96,8 @@ func (l *link) sendOne(req request) bool {
 	return true
 }
 
-// apply lets the rules act on a request, except for what can only be done while or after it is sent.
+// apply lets the rules act on a request, except for what can only be done while or after it is
+// sent.
 func (l *link) apply(faults []*Fault, req request) plan {
 	todo := plan{copies: 1, bytes: len(req.raw)}
 	for _, f := range faults {
@@ -137,8 +139,8 @@ func (l *link) apply(faults []*Fault, req request) plan {
 	return todo
 }
 
-// transmit sends the first bytes of a request. A late one whose connection is gone gets a fresh one; any other is lost
-// with its connection, of whose end the client gets to know by itself.
+// transmit sends the first bytes of a request. A late one whose connection is gone gets a fresh
+// one; any other is lost with its connection, of whose end the client gets to know by itself.
 func (l *link) transmit(req request, bytes int, late bool, exp expectation) {
 	up := l.upstream()
 	if up == nil {

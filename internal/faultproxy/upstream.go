@@ -30,8 +30,8 @@ type expectation struct {
 // unnumbered are the commands after which replies come without a request.
 var unnumbered = []string{"subscribe", "psubscribe", "ssubscribe", "monitor"}
 
-// send writes the first bytes of a request; only one that is whole is answered. What is to be known of it is noted
-// before, as the reply may be faster than the return of the write.
+// send writes the first bytes of a request; only one that is whole is answered. What is to be known
+// of it is noted before, as the reply may be faster than the return of the write.
 func (u *upstream) send(req request, bytes int, exp expectation) error {
 	if !u.expect(req, bytes == len(req.raw), exp) {
 		return net.ErrClosed
@@ -60,7 +60,8 @@ func (u *upstream) expect(req request, whole bool, exp expectation) bool {
 	return true
 }
 
-// readReplies reads until the master ends the connection, and hands over the replies and their end, unless to is nil.
+// readReplies reads until the master ends the connection, and hands over the replies and their end,
+// unless to is nil.
 func (u *upstream) readReplies(to *queue[reply]) {
 	r := bufio.NewReader(u.conn)
 	for {
@@ -94,8 +95,8 @@ func (u *upstream) match(kind byte) expectation {
 	return exp
 }
 
-// closeWrite tells the master that no more comes. What was sent stays valid, as it would not with a reset, and the
-// master still answers it before it closes.
+// closeWrite tells the master that no more comes. What was sent stays valid, as it would not with a
+// reset, and the master still answers it before it closes.
 func (u *upstream) closeWrite() {
 	if tcp, ok := u.conn.(interface{ CloseWrite() error }); ok {
 		_ = tcp.CloseWrite()

@@ -46,7 +46,8 @@ func requireDenied(t *testing.T, err error, right string) {
 	}
 }
 
-// aclsInDocker returns the ACL files of the masters in Docker that have users, with the variables of the passwords.
+// aclsInDocker returns the ACL files of the masters in Docker that have users, with the variables
+// of the passwords.
 func aclsInDocker(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docker/compose.acl.yaml")
@@ -64,7 +65,8 @@ func aclsInDocker(t *testing.T) []string {
 	return files
 }
 
-// The masters in Docker that have users have the rule, and shut the user default in the way that SECURITY.md demands.
+// The masters in Docker that have users have the rule, and shut the user default in the way that
+// SECURITY.md demands.
 func TestRightsInDocker(t *testing.T) {
 	t.Parallel()
 	for i, file := range aclsInDocker(t) {
@@ -78,8 +80,8 @@ func TestRightsInDocker(t *testing.T) {
 	}
 }
 
-// Servers take those ACL files, with a password for each. Nobody gets in without it, and a restart of all masters loses
-// neither a lock nor a token.
+// Servers take those ACL files, with a password for each. Nobody gets in without it, and a restart
+// of all masters loses neither a lock nor a token.
 func TestMastersWithTheUsersOfDocker(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, mastersWithTheUsersOfDocker)
@@ -353,8 +355,8 @@ func rightsOfMembers(t *testing.T, d *harness.Deployment) {
 	harness.Described(t, c)
 }
 
-// Without any one of the rights, what needs it fails at once and says which one it is, and
-// nothing changes on the masters.
+// Without any one of the rights, what needs it fails at once and says which one it is, and nothing
+// changes on the masters.
 func TestRightsThatAreMissingAreNamed(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, rightsThatAreMissingAreNamed)
@@ -420,8 +422,8 @@ func rightsThatAreMissingAreNamed(t *testing.T, program string) {
 	harness.Must(t, harness.MustTry(t, all, "a").Unlock(context.Background()))
 }
 
-// A command that the server does not have is named before anything is founded. Without PUBLISH or SUBSCRIBE locks work, and
-// waiters poll and say why.
+// A command that the server does not have is named before anything is founded. Without PUBLISH or
+// SUBSCRIBE locks work, and waiters poll and say why.
 func TestCommandsThatAreMissingAreNamed(t *testing.T) {
 	t.Parallel()
 	testservers.OnAll(t, func(t *testing.T, program string) {

@@ -15,9 +15,9 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// Requests lost, replies lost, either delivered twice, connections cut: on one master and on a quorum of them, for each
-// script. Whatever the caller is told, nothing counts twice and nothing is left behind. Those of readers have a test of their
-// own: TestEveryFaultOnReaders.
+// Requests lost, replies lost, either delivered twice, connections cut: on one master and on a
+// quorum of them, for each script. Whatever the caller is told, nothing counts twice and nothing is
+// left behind. Those of readers have a test of their own: TestEveryFaultOnReaders.
 func TestEveryFaultOnEveryScript(t *testing.T) {
 	t.Parallel()
 	few := []faultproxy.Action{
@@ -55,7 +55,8 @@ func TestEveryFaultOnEveryScript(t *testing.T) {
 				d, proxies := harness.Proxied(t, 5)
 				c := harness.FaultClient(d)
 				for i, action := range x.actions {
-					// Only the first masters to grant are asked to confirm: it may be others than those with the fault.
+					// Only the first masters to grant are asked to confirm: it may be others than
+					// those with the fault.
 					for again := 0; !underFault(t, d, c, proxies[:hit], harness.On(x.script, 1, action), fmt.Sprintf("job-%d-%d", i, again), x.run); again++ {
 						if again == 10 {
 							t.Fatalf("%v: %s was not sent to a master with the fault", action, x.script.Name)
@@ -77,8 +78,8 @@ type faulty struct {
 	expect func(what string, err error)
 }
 
-// underFault runs something of the client's under a fault, and requires that nothing of it is left. It reports whether the
-// fault happened.
+// underFault runs something of the client's under a fault, and requires that nothing of it is left.
+// It reports whether the fault happened.
 func underFault(t *testing.T, d *harness.Deployment, c *redlock.Client, proxies []*faultproxy.Proxy, rule faultproxy.Rule, name string, run func(*faulty)) bool {
 	t.Helper()
 	harness.Eventually(t, "all masters are up", func() bool { return harness.AllUp(c) })
@@ -169,7 +170,8 @@ func (s *faulty) confirm() { s.raised(s.c.TryLock) }
 
 func (s *faulty) know() { s.raised(s.c.TryRLock) }
 
-// raised locks the name where masters grant different numbers, and requires that the next token is above the highest.
+// raised locks the name where masters grant different numbers, and requires that the next token is
+// above the highest.
 func (s *faulty) raised(try func(context.Context, string, ...redlock.LockOption) (*redlock.Lock, error)) {
 	s.Helper()
 	s.differ()

@@ -23,9 +23,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// Faults on redis-server processes, most of them by a proxy before each that can
-// hold, lose or repeat this request or that reply. The numbers of traps are those
-// of docs/TRAPS.md.
+// Faults on redis-server processes, most of them by a proxy before each that can hold, lose or
+// repeat this request or that reply. The numbers of traps are those of docs/TRAPS.md.
 
 func TestRefusingMasters(t *testing.T) {
 	t.Parallel()
@@ -152,8 +151,8 @@ func TestClientsWithDefaultSettingsAreBounded(t *testing.T) {
 	}
 }
 
-// Trap 7: applied on one, reply lost; refused on the others: the first must be
-// released all the same.
+// Trap 7: applied on one, reply lost; refused on the others: the first must be released all the
+// same.
 func TestRollbackReachesUnknownOutcomes(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -171,8 +170,8 @@ func TestRollbackReachesUnknownOutcomes(t *testing.T) {
 	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-// Trap 5: an acquire that arrives after its own rollback, or after the Unlock of
-// the lock it was a straggler of, which may linger elsewhere.
+// Trap 5: an acquire that arrives after its own rollback, or after the Unlock of the lock it was a
+// straggler of, which may linger elsewhere.
 func TestLateAcquireCannotStand(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -225,8 +224,8 @@ func TestLateAcquireCannotStand(t *testing.T) {
 	}
 }
 
-// The same with a master that is stopped and goes on: what was queued in its
-// sockets is served in any order over connections.
+// The same with a master that is stopped and goes on: what was queued in its sockets is served in
+// any order over connections.
 func TestFrozenMasterServesTheDeadAtItsThaw(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
@@ -392,8 +391,8 @@ func TestScriptFlushGoesUnnoticed(t *testing.T) {
 	flushing.Wait()
 }
 
-// A master does not know the script that has an acquire, and the release of it is queued when the acquire is sent again: it is not
-// overtaken.
+// A master does not know the script that has an acquire, and the release of it is queued when the
+// acquire is sent again: it is not overtaken.
 func TestScriptFlushKeepsTheOrder(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -419,8 +418,8 @@ func TestTheScriptHasItsSHA(t *testing.T) {
 	}
 }
 
-// Trap 13: a silent network. The holder is told at its deadline, by its own
-// clock, before a rival can hold.
+// Trap 13: a silent network. The holder is told at its deadline, by its own clock, before a rival
+// can hold.
 func TestSilenceEndsTheHoldBeforeARivalCanHold(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -457,8 +456,7 @@ func TestSilenceEndsTheHoldBeforeARivalCanHold(t *testing.T) {
 	harness.Must(t, rival.Unlock(context.Background()))
 }
 
-// Unknown is not lost: a majority that is away for less than the validity costs
-// nothing.
+// Unknown is not lost: a majority that is away for less than the validity costs nothing.
 func TestTransientSilenceIsSurvived(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -483,8 +481,7 @@ func TestTransientSilenceIsSurvived(t *testing.T) {
 	harness.Must(t, lock.Unlock(context.Background()))
 }
 
-// Traps 14 and 15: unlocks that race renewals. Nothing is left, nothing is
-// reported lost.
+// Traps 14 and 15: unlocks that race renewals. Nothing is left, nothing is reported lost.
 func TestUnlockRacingRenewal(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
@@ -518,8 +515,7 @@ func TestUnlockRacingRenewal(t *testing.T) {
 	}
 }
 
-// Trap 9: contenders that start together and split the votes must soon have a
-// winner.
+// Trap 9: contenders that start together and split the votes must soon have a winner.
 func TestSplitVotesResolve(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 5, redisproc.Config{})
@@ -573,8 +569,8 @@ func TestSplitVotesAreGivenBack(t *testing.T) {
 	})
 }
 
-// With a dead and a hung master among five, contenders need all of the other
-// three: a split vote must not be kept until the hung one has timed out.
+// With a dead and a hung master among five, contenders need all of the other three: a split vote
+// must not be kept until the hung one has timed out.
 func TestContendersDoNotWaitForAHungMaster(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 5, redisproc.Config{})

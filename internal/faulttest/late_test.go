@@ -15,8 +15,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// What comes late: answers, requests to masters that are gone, an Unlock beside
-// Close.
+// What comes late: answers, requests to masters that are gone, an Unlock beside Close.
 
 func TestExtendThatComesTooLate(t *testing.T) {
 	t.Parallel()
@@ -66,8 +65,8 @@ func TestUnlockBesideClose(t *testing.T) {
 	})
 }
 
-// An Unlock that has ended the hold, and has not sent the release yet: it gets the
-// masters' answers.
+// An Unlock that has ended the hold, and has not sent the release yet: it gets the masters'
+// answers.
 func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -85,7 +84,8 @@ func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
 	})
 }
 
-// A master that grants late, on a connection that stands, gets the release behind the acquire: no mark has to keep that out.
+// A master that grants late, on a connection that stands, gets the release behind the acquire: no
+// mark has to keep that out.
 func TestALateGrantLeavesNoMark(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -119,9 +119,9 @@ func TestALateGrantLeavesNoMark(t *testing.T) {
 	})
 }
 
-// Two holds of one client, one after the other. The second one's acquire is dropped
-// behind the first one's release; so is not its own release, which would else be
-// counted before the first one has left.
+// Two holds of one client, one after the other. The second one's acquire is dropped behind the
+// first one's release; so is not its own release, which would else be counted before the first one
+// has left.
 func TestUnlockWaitsForTheReleaseBefore(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -224,8 +224,8 @@ func TestUnlockCountsWhoVotesAgain(t *testing.T) {
 	})
 }
 
-// A master that has the lock and lost its vote since is told that the lock is free, though the next caller of this client does
-// not ask it.
+// A master that has the lock and lost its vote since is told that the lock is free, though the next
+// caller of this client does not ask it.
 func TestAReleaseReachesWhoVotesNoMore(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -252,7 +252,8 @@ func TestAReleaseReachesWhoVotesNoMore(t *testing.T) {
 	})
 }
 
-// A release is sent for as long as a master may have the lock: for the longest ttl that was ever asked for.
+// A release is sent for as long as a master may have the lock: for the longest ttl that was ever
+// asked for.
 func TestAReleaseIsKeptForTheLongestTTL(t *testing.T) {
 	t.Parallel()
 	for what, lengthen := range map[string]func(c *redlock.Client, lock *redlock.Lock, ttl time.Duration) error{
@@ -321,7 +322,8 @@ func TestHandlesUnlockedTogether(t *testing.T) {
 	})
 }
 
-// A repair whose connection breaks is sent again, and is done. Its first copy comes after the release.
+// A repair whose connection breaks is sent again, and is done. Its first copy comes after the
+// release.
 func TestLateCopyOfARepairCannotStand(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -344,8 +346,8 @@ func TestLateCopyOfARepairCannotStand(t *testing.T) {
 	}
 }
 
-// A writer gave up waiting beside a reader. Its requests come after that: they stand in line for nobody,
-// and keep no other reader out.
+// A writer gave up waiting beside a reader. Its requests come after that: they stand in line for
+// nobody, and keep no other reader out.
 func TestLateEnqueueStandsInNoLine(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -389,7 +391,8 @@ func TestLateRepairCannotStand(t *testing.T) {
 	lateWriteBackCannotStand(t, script.Repair, harness.MustTry)
 }
 
-// lateWriteBackCannotStand holds the operation that writes a lock back to a master until the lock is released.
+// lateWriteBackCannotStand holds the operation that writes a lock back to a master until the lock
+// is released.
 func lateWriteBackCannotStand(t *testing.T, writeBack *script.Operation, try func(*testing.T, *redlock.Client, string, ...redlock.LockOption) *redlock.Lock) {
 	t.Helper()
 	d, proxies := harness.Proxied(t, 3)

@@ -1,5 +1,6 @@
-// Package faulttest has tests of what a whole client does when something breaks: requests and replies that are lost, late or sent
-// twice, masters that are dead, frozen or refuse, processes that stop, observers that panic. It has no other code.
+// Package faulttest has tests of what a whole client does when something breaks: requests and
+// replies that are lost, late or sent twice, masters that are dead, frozen or refuse, processes
+// that stop, observers that panic. It has no other code.
 package faulttest
 
 import (

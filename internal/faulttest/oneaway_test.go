@@ -15,10 +15,11 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// One master of a deployment is dead, which is an ordinary day: all that can be known without it is told.
+// One master of a deployment is dead, which is an ordinary day: all that can be known without it is
+// told.
 
-// A master that did not answer the acquire counts by what it renewed: a re-entry that learns the number of its
-// grant there takes nothing back.
+// A master that did not answer the acquire counts by what it renewed: a re-entry that learns the
+// number of its grant there takes nothing back.
 func TestAReEntryLearnsTheGrantThatWasNotAnswered(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -43,8 +44,8 @@ func TestAReEntryLearnsTheGrantThatWasNotAnswered(t *testing.T) {
 	})
 }
 
-// A master that granted a lower number than the token, or came too late to be asked to confirm it, knows the token
-// after the next renewal: so Verify and Inspect know the holder by any quorum.
+// A master that granted a lower number than the token, or came too late to be asked to confirm it,
+// knows the token after the next renewal: so Verify and Inspect know the holder by any quorum.
 func TestAHolderIsKnownByAnyQuorumOfItsMasters(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -73,8 +74,8 @@ func TestAHolderIsKnownByAnyQuorumOfItsMasters(t *testing.T) {
 	})
 }
 
-// A lock that was taken away with one of five dead is lost, whichever is dead and however old its last vote is, and its
-// token is stale.
+// A lock that was taken away with one of five dead is lost, whichever is dead and however old its
+// last vote is, and its token is stale.
 func TestALockIsTakenAwayWithOneMasterDead(t *testing.T) {
 	t.Parallel()
 	for name, learn := range map[string]func(c *redlock.Client, lock *redlock.Lock) error{
@@ -119,8 +120,8 @@ func TestALockIsTakenAwayWithOneMasterDead(t *testing.T) {
 	}
 }
 
-// Of five masters one is dead, and its last vote has lapsed. The answers of two end the lease, before a third has said that
-// the lock is another's: it did not end because its time ran out.
+// Of five masters one is dead, and its last vote has lapsed. The answers of two end the lease,
+// before a third has said that the lock is another's: it did not end because its time ran out.
 func TestALeaseThatNoesEndIsLost(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {

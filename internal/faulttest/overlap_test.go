@@ -36,8 +36,8 @@ func drawSet(random *rand.Rand) []string {
 	return names
 }
 
-// servedWithin is the bound of docs/PROTOCOL.md ("Several names"): so many others, each of
-// which keeps what it has got for at most hold.
+// servedWithin is the bound of docs/PROTOCOL.md ("Several names"): so many others, each of which
+// keeps what it has got for at most hold.
 func servedWithin(others, names int, hold time.Duration) time.Duration {
 	bound := acquire.JointTries * hold
 	for range names {
@@ -104,8 +104,8 @@ func (o *overlapping) hold(client int, locks *redlock.Locks, waited time.Duratio
 	clear(o.line[client])
 }
 
-// Sets that overlap exclude each other, and each is served within the bound, in turns and
-// in time: 8 clients, 1000 sets.
+// Sets that overlap exclude each other, and each is served within the bound, in turns and in time:
+// 8 clients, 1000 sets.
 func TestOverlappingSetsAreServed(t *testing.T) {
 	t.Parallel()
 	const clients = 8
@@ -198,7 +198,8 @@ func TestOverlappingSetsOfProcesses(t *testing.T) {
 	}
 }
 
-// beOverlapping is one of those processes: it takes one set after the other, and says in the end how long it waited.
+// beOverlapping is one of those processes: it takes one set after the other, and says in the end
+// how long it waited.
 func beOverlapping(urls string) error {
 	masters := strings.Split(urls, ",")
 	c, err := redlock.Open(masters)

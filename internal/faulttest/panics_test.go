@@ -78,7 +78,8 @@ func unlockOf(held interface{ Unlock(context.Context) error }, err error) (func(
 	return func() error { return held.Unlock(context.Background()) }, err
 }
 
-// everyBreak runs a test for each kind of call, and each way in which these functions do not return.
+// everyBreak runs a test for each kind of call, and each way in which these functions do not
+// return.
 func everyBreak(t *testing.T, test func(t *testing.T, d *harness.Deployment, b *breaker, c *redlock.Client, kind string), functions ...string) {
 	for _, at := range functions {
 		t.Run(at, func(t *testing.T) {
@@ -99,8 +100,8 @@ func everyBreak(t *testing.T, test func(t *testing.T, d *harness.Deployment, b *
 	}
 }
 
-// nothingStays checks that no name is held any more, and that this client and another can lock
-// all of them at once.
+// nothingStays checks that no name is held any more, and that this client and another can lock all
+// of them at once.
 func (b *breaker) nothingStays(t *testing.T, d *harness.Deployment, c *redlock.Client, kind string) {
 	t.Helper()
 	synctest.Wait()
@@ -206,8 +207,8 @@ func TestAWaiterForASlotWhoseGoroutineEnds(t *testing.T) {
 	})
 }
 
-// A Close whose observer does not return frees the names of all holds, and ends all goroutines: the bubble
-// does not end before they have. An Unlock after it returns.
+// A Close whose observer does not return frees the names of all holds, and ends all goroutines: the
+// bubble does not end before they have. An Unlock after it returns.
 func TestACloseWhoseObserverDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	for how, breaks := range ways {
@@ -234,8 +235,8 @@ func TestACloseWhoseObserverDoesNotReturn(t *testing.T) {
 	}
 }
 
-// When one name of a set is lost, the others are freed also when an observer does not return from the
-// end of one of them.
+// When one name of a set is lost, the others are freed also when an observer does not return from
+// the end of one of them.
 func TestALostSetWhoseObserverDoesNotReturn(t *testing.T) {
 	t.Parallel()
 	for how, breaks := range ways {

@@ -15,12 +15,12 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// holderEnv makes the test binary be a holder, in a process of its own that can
-// be stopped without stopping the test.
+// holderEnv makes the test binary be a holder, in a process of its own that can be stopped without
+// stopping the test.
 const holderEnv = "REDLOCK_TEST_HOLDER_URLS"
 
-// beHolder takes the lock, and says what it believes whenever it is asked by a
-// line on its standard input.
+// beHolder takes the lock, and says what it believes whenever it is asked by a line on its standard
+// input.
 func beHolder(urls string) error {
 	c, err := redlock.Open(strings.Split(urls, ","), redlock.WithTTL(2*time.Second))
 	if err != nil {
@@ -47,8 +47,7 @@ func beHolder(urls string) error {
 	return c.Close()
 }
 
-// A process that is stopped past its lease must know, as soon as it goes on, that
-// it holds nothing.
+// A process that is stopped past its lease must know, as soon as it goes on, that it holds nothing.
 func TestStoppedHolderKnowsWhenItGoesOn(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})

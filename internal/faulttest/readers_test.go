@@ -18,8 +18,8 @@ import (
 
 // Readers under faults, and the faults that the read-write locks of others have had.
 
-// Requests lost, replies lost, either delivered twice, connections cut: what the callers of a mutex are
-// told holds for readers, and for a writer that becomes one.
+// Requests lost, replies lost, either delivered twice, connections cut: what the callers of a mutex
+// are told holds for readers, and for a writer that becomes one.
 func TestEveryFaultOnReaders(t *testing.T) {
 	t.Parallel()
 	actions := []faultproxy.Action{

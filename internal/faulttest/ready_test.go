@@ -136,8 +136,9 @@ func TestReadySaysWhatDoesNotFit(t *testing.T) {
 	})
 }
 
-// Masters that answer, and refuse what writes for the state that they are in, are told once as down, and once as up when that
-// is over, also when nobody locks. Ready says so. They passed for healthy.
+// Masters that answer, and refuse what writes for the state that they are in, are told once as
+// down, and once as up when that is over, also when nobody locks. Ready says so. They passed for
+// healthy.
 func TestMastersThatRefuseWritesAreTold(t *testing.T) {
 	t.Parallel()
 	type state struct {

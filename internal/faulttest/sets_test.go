@@ -40,8 +40,8 @@ func TestSetRollbackReachesUnknownOutcomes(t *testing.T) {
 	harness.Must(t, harness.MustAll(t, b, three).Unlock(context.Background()))
 }
 
-// An operation of a set that arrives after the set was given back grants nothing: each
-// owner left its mark.
+// An operation of a set that arrives after the set was given back grants nothing: each owner left
+// its mark.
 func TestLateSetCannotStand(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -91,8 +91,8 @@ func TestRepeatedSetCountsOnce(t *testing.T) {
 	}
 }
 
-// A minority of masters that does not answer costs a set nothing; one that lost a counter
-// is no member any more; and the members may change while a set is held.
+// A minority of masters that does not answer costs a set nothing; one that lost a counter is no
+// member any more; and the members may change while a set is held.
 func TestSetAmongMembers(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
@@ -123,8 +123,8 @@ func TestSetAmongMembers(t *testing.T) {
 	})
 }
 
-// To a far master several batches are under way at once. A set waits there until none
-// has one of its names, and leaves whole.
+// To a far master several batches are under way at once. A set waits there until none has one of
+// its names, and leaves whole.
 func TestSetsOnFarMasters(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -15,9 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
-// Anybody who may publish on a client's channel can call it. However often that is
-// done, on how many masters and for which name, the client sends little, and a
-// notice that is true still counts.
+// Anybody who may publish on a client's channel can call it. However often that is done, on how
+// many masters and for which name, the client sends little, and a notice that is true still counts.
 func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 	t.Parallel()
 	const seconds = 2

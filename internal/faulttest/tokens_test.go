@@ -23,8 +23,8 @@ type acquisition struct {
 	began, ended time.Time
 }
 
-// checkTokens returns an error unless all tokens are unique and every acquisition
-// that began after another was complete has the larger token.
+// checkTokens returns an error unless all tokens are unique and every acquisition that began after
+// another was complete has the larger token.
 func checkTokens(all []acquisition) error {
 	byEnd := slices.Clone(all)
 	slices.SortFunc(byEnd, func(a, b acquisition) int { return a.ended.Compare(b.ended) })
@@ -46,9 +46,9 @@ func checkTokens(all []acquisition) error {
 	return nil
 }
 
-// Tokens on real masters: counters skewed at random, concurrent clients, locks
-// that vanish (as by expiry or a clock jump), requests delivered twice. Mutual
-// exclusion is lost on purpose; the tokens must hold.
+// Tokens on real masters: counters skewed at random, concurrent clients, locks that vanish (as by
+// expiry or a clock jump), requests delivered twice. Mutual exclusion is lost on purpose; the
+// tokens must hold.
 func TestTokensOfConcurrentClientsGrow(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 5)

@@ -84,8 +84,7 @@ func (d *Deployment) Add(m Master) {
 func (d *Deployment) TTL() time.Duration     { return d.Either(time.Second, 3*time.Second) }
 func (d *Deployment) Request() time.Duration { return d.Either(250*time.Millisecond, time.Second) }
 
-// Either chooses between what is exact in virtual time and what a busy
-// machine can keep to.
+// Either chooses between what is exact in virtual time and what a busy machine can keep to.
 func (d *Deployment) Either(virtual, real time.Duration) time.Duration {
 	if d.Virtual {
 		return virtual
@@ -106,12 +105,12 @@ func (d *Deployment) InTime(opts ...redlock.Option) []redlock.Option {
 	return append([]redlock.Option{testhook.Clock(d.Now).(redlock.Option)}, opts...)
 }
 
-// busyRequest is the request timeout of clients of redis-server processes, unless a test sets another: on a busy machine
-// an answer takes longer than the default.
+// busyRequest is the request timeout of clients of redis-server processes, unless a test sets
+// another: on a busy machine an answer takes longer than the default.
 const busyRequest = 900 * time.Millisecond
 
-// Client returns a Client on all masters, closed at the end of the test. The first one
-// founds the deployment.
+// Client returns a Client on all masters, closed at the end of the test. The first one founds the
+// deployment.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
 	c := d.Stranger(opts...)
@@ -142,8 +141,8 @@ func (d *Deployment) Stranger(opts ...redlock.Option) *redlock.Client {
 	return c
 }
 
-// Reached returns a client, of a deployment that has been used before, that has
-// reached all masters, and to which all have answered.
+// Reached returns a client, of a deployment that has been used before, that has reached all
+// masters, and to which all have answered.
 func (d *Deployment) Reached(opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
 	c := d.Client(opts...)

@@ -20,8 +20,8 @@ const (
 	FaultRequest = time.Second
 )
 
-// Proxied returns a deployment of processes with a proxy before each, which its
-// clients use; Raw goes past them.
+// Proxied returns a deployment of processes with a proxy before each, which its clients use; Raw
+// goes past them.
 func Proxied(t *testing.T, n int) (*Deployment, []*faultproxy.Proxy) {
 	t.Helper()
 	d := Processes(t, n, redisproc.Config{})
@@ -62,8 +62,7 @@ func RequireFree(t *testing.T, d *Deployment, name string) {
 	GivenBack(t, d, name, strings.Repeat("0", len(d.Masters)), FaultTTL/2)
 }
 
-// The leases of tests with masters that restart: a short MaxTTL makes quarantines
-// short.
+// The leases of tests with masters that restart: a short MaxTTL makes quarantines short.
 const (
 	RecoveryTTL    = 2 * time.Second
 	RecoveryMaxTTL = 3 * time.Second

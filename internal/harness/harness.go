@@ -1,5 +1,6 @@
-// Package harness has what tests of a whole client share: deployments of masters that a test can hurt, in virtual time or as
-// redis-server processes, and the clients, locks and waiting that go with them. Only tests may import it.
+// Package harness has what tests of a whole client share: deployments of masters that a test can
+// hurt, in virtual time or as redis-server processes, and the clients, locks and waiting that go
+// with them. Only tests may import it.
 package harness
 
 import (
@@ -128,8 +129,9 @@ func (r *Recorder) Count(prefix string) (n int) {
 	return n
 }
 
-// Run is what a TestMain calls: it runs the tests, fails when a goroutine of the library outlives them, which ci/test.sh looks for, and
-// exits. If the environment has a variable of children, this process is a child of a test, and does that instead.
+// Run is what a TestMain calls: it runs the tests, fails when a goroutine of the library outlives
+// them, which ci/test.sh looks for, and exits. If the environment has a variable of children, this
+// process is a child of a test, and does that instead.
 func Run(m *testing.M, children map[string]func(value string) error) {
 	redis.SetLogger(&DriverLog)
 	for variable, child := range children {
@@ -144,7 +146,8 @@ func Run(m *testing.M, children map[string]func(value string) error) {
 	os.Exit(leaktest.Code(m.Run()))
 }
 
-// DriverLog is what go-redis logged in a test binary that Run runs, about the tests' own clients as a rule.
+// DriverLog is what go-redis logged in a test binary that Run runs, about the tests' own clients as
+// a rule.
 var DriverLog driverLog
 
 type driverLog struct{ Recorder }

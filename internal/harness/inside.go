@@ -27,9 +27,9 @@ func Waiting(c *redlock.Client, name string) int { return testhook.Acquire(c).Wa
 func ID(c *redlock.Client) string      { return testhook.ID(c) }
 func Channel(c *redlock.Client) string { return identity.Channel(Inside(c).Prefix, ID(c)) }
 
-// Settled waits until c has the answer to everything that it has asked. Calls return
-// when a quorum has answered: what is to be seen on one master may not be there yet,
-// and what is there may not be known to c.
+// Settled waits until c has the answer to everything that it has asked. Calls return when a quorum
+// has answered: what is to be seen on one master may not be there yet, and what is there may not be
+// known to c.
 func Settled(t *testing.T, c *redlock.Client) {
 	t.Helper()
 	Eventually(t, "everything is answered", func() bool {

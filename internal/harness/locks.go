@@ -93,8 +93,8 @@ func Have(t *testing.T, got <-chan *redlock.Lock) *redlock.Lock {
 	return lock
 }
 
-// Counted waits until the votes of these masters count for a lock of c: those that were
-// repaired do from the next renewal on.
+// Counted waits until the votes of these masters count for a lock of c: those that were repaired do
+// from the next renewal on.
 func Counted(t *testing.T, c *redlock.Client, lock *redlock.Lock, masters ...int) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("masters %v count", masters), func() bool {

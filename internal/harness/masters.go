@@ -16,8 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// Master is a master that a test can hurt: embedded in virtual time, or a
-// redis-server process.
+// Master is a master that a test can hurt: embedded in virtual time, or a redis-server process.
 type Master interface {
 	Die()    // crash; the data is kept
 	Revive() // start again after Die
@@ -70,8 +69,8 @@ func Wrapped(m Master, wrap func(net.Conn) net.Conn) *redis.Options {
 	return o
 }
 
-// Mortal returns a client on all masters whose process dies after so many messages: what
-// it writes then never leaves, and its connections are gone.
+// Mortal returns a client on all masters whose process dies after so many messages: what it writes
+// then never leaves, and its connections are gone.
 func (d *Deployment) Mortal(messages int, opts ...redlock.Option) *redlock.Client {
 	d.T.Helper()
 	var left atomic.Int64
@@ -107,7 +106,8 @@ func (c mortalConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// MoveAway makes all masters far: what is written on a new connection arrives after the time that trip returns for it.
+// MoveAway makes all masters far: what is written on a new connection arrives after the time that
+// trip returns for it.
 func (d *Deployment) MoveAway(trip func() time.Duration) {
 	for i, m := range d.Masters {
 		d.Masters[i] = farMaster{m, trip}

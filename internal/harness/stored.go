@@ -52,8 +52,8 @@ func RequireHolders(t *testing.T, d *Deployment, want string, names ...string) {
 	}
 }
 
-// GivenBack waits until name is locked on these masters, and on no others. That must take less than a ttl: when that
-// is over, what nobody gave back is gone as well.
+// GivenBack waits until name is locked on these masters, and on no others. That must take less than
+// a ttl: when that is over, what nobody gave back is gone as well.
 func GivenBack(t *testing.T, d *Deployment, name, want string, within time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -84,8 +84,8 @@ func LockOn(t *testing.T, r *redis.Client, name string) StoredLock {
 	return StoredLock{parts[1], parts[2], parts[3], parts[4], parts[5]}
 }
 
-// InLine waits until so many clients stand in the line of a quorum of masters (the
-// holder may not have all), or none does anywhere.
+// InLine waits until so many clients stand in the line of a quorum of masters (the holder may not
+// have all), or none does anywhere.
 func (d *Deployment) InLine(name string, n int64) {
 	d.T.Helper()
 	Eventually(d.T, fmt.Sprintf("%d in line", n), func() bool {
@@ -99,8 +99,8 @@ func (d *Deployment) InLine(name string, n int64) {
 	})
 }
 
-// TicketOf returns the ticket with which c stands in the line of a quorum of masters,
-// once it does. Before it has one, each master orders it by its own time.
+// TicketOf returns the ticket with which c stands in the line of a quorum of masters, once it does.
+// Before it has one, each master orders it by its own time.
 func (d *Deployment) TicketOf(c *redlock.Client, name string) float64 {
 	d.T.Helper()
 	var ticket float64

@@ -1,5 +1,5 @@
-// Package identity makes and reads the ids of clients and of acquisitions, and what masters are told of who a client is.
-// Nothing that is promised rests on what an id says beyond being unique.
+// Package identity makes and reads the ids of clients and of acquisitions, and what masters are
+// told of who a client is. Nothing that is promised rests on what an id says beyond being unique.
 package identity
 
 import (
@@ -19,8 +19,8 @@ const (
 
 var idText = base64.RawURLEncoding
 
-// newID returns 128 random bits. Each is read from the system, so that two copies of a
-// virtual machine never make the same one.
+// newID returns 128 random bits. Each is read from the system, so that two copies of a virtual
+// machine never make the same one.
 func newID() (id [idBytes]byte) {
 	_, _ = rand.Read(id[:]) // it never fails
 	return id
@@ -35,9 +35,9 @@ func NewClient() string {
 // ownerTimeLen is how many bytes of an owner id are the time, in ms since 1970.
 const ownerTimeLen = 6
 
-// NewOwner returns an id for a fresh acquisition. It begins with the client's, and goes on with
-// the time, so that who holds a lock, and since when, can be told at no cost for the lock. The
-// other 80 bits are random. Nothing rests on the time.
+// NewOwner returns an id for a fresh acquisition. It begins with the client's, and goes on with the
+// time, so that who holds a lock, and since when, can be told at no cost for the lock. The other 80
+// bits are random. Nothing rests on the time.
 func NewOwner(client string) string {
 	var owner [2*idLen + 1]byte
 	id := newID()
@@ -56,8 +56,8 @@ func ClientOf(owner string) string {
 	return client
 }
 
-// Since is when the acquisition with that owner id began, by the clock of its client. It is
-// zero for an id that was made otherwise.
+// Since is when the acquisition with that owner id began, by the clock of its client. It is zero
+// for an id that was made otherwise.
 func Since(owner string) time.Time {
 	_, text, _ := strings.Cut(owner, ".")
 	id, err := idText.DecodeString(text)

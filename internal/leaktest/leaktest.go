@@ -8,8 +8,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Code is what a TestMain exits with whose tests ended with code: 1 if goroutines are left. What it prints then, CI looks
-// for.
+// Code is what a TestMain exits with whose tests ended with code: 1 if goroutines are left. What it
+// prints then, CI looks for.
 func Code(code int) int {
 	left := goleak.Find()
 	for tries := 1; left != nil && tries < 10; tries++ { // on a busy machine the last are on their way out

@@ -22,7 +22,8 @@ type Client struct {
 	Begin func() (done func(), open bool)
 }
 
-// Callers are those who want a name, by calls of the same client. They are called without a lock of the hold.
+// Callers are those who want a name, by calls of the same client. They are called without a lock of
+// the hold.
 type Callers interface {
 	// Block makes them not ask the masters for the name.
 	Block(name string)
@@ -30,8 +31,8 @@ type Callers interface {
 	// Unblock lets them ask.
 	Unblock(name string)
 
-	// Next is Unblock for a hold that is released. The acquisition that it returns, if there is one, leaves together with
-	// the release.
+	// Next is Unblock for a hold that is released. The acquisition that it returns, if there is
+	// one, leaves together with the release.
 	Next(h *Hold) Next
 }
 

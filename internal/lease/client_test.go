@@ -22,9 +22,9 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// LEASE (spec/exclusion.pml): an answer that comes when the lease is over does not
-// revive it, whether its timer has fired yet or not. (The lock delay lets the masters
-// keep the lock, so that nothing but the rule is in the way.)
+// LEASE (spec/exclusion.pml): an answer that comes when the lease is over does not revive it,
+// whether its timer has fired yet or not. (The lock delay lets the masters keep the lock, so that
+// nothing but the rule is in the way.)
 func TestALateAnswerRevivesNothing(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]func(d *harness.Deployment, c *redlock.Client, lock *redlock.Lock) error{
@@ -58,8 +58,7 @@ func TestALateAnswerRevivesNothing(t *testing.T) {
 	}
 }
 
-// A request that is sent again counts from its first sending, and Until says no more
-// than that.
+// A request that is sent again counts from its first sending, and Until says no more than that.
 func TestALeaseCountsFromTheFirstSending(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
@@ -86,8 +85,8 @@ func TestALeaseCountsFromTheFirstSending(t *testing.T) {
 	})
 }
 
-// brokenMaster is one whose next reply does not come, once, because its connection
-// breaks after a second.
+// brokenMaster is one whose next reply does not come, once, because its connection breaks after a
+// second.
 type brokenMaster struct {
 	harness.Master
 	d      *harness.Deployment
@@ -111,9 +110,8 @@ func (c brokenConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// The lock expired on two masters, and was granted again to a late copy of the
-// owner's acquire: it is the owner's, but what stood between may have been a rival's, and
-// another copy may come yet.
+// The lock expired on two masters, and was granted again to a late copy of the owner's acquire: it
+// is the owner's, but what stood between may have been a rival's, and another copy may come yet.
 func TestAReEntryAsksForTheGrant(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -145,8 +143,8 @@ func TestAReEntryAsksForTheGrant(t *testing.T) {
 	})
 }
 
-// When a master says "not yours", and too few others are left, the holder is told then, and not when the next renewal is
-// due; nor before, when enough are left.
+// When a master says "not yours", and too few others are left, the holder is told then, and not
+// when the next renewal is due; nor before, when enough are left.
 func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -171,8 +169,8 @@ func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
 	})
 }
 
-// A driver with go-redis's defaults may write a request for the last time after
-// four dials of 5 s and names replies that did not come in 3 s.
+// A driver with go-redis's defaults may write a request for the last time after four dials of 5 s
+// and names replies that did not come in 3 s.
 func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -195,8 +193,8 @@ func acquireAgain(d *harness.Deployment, master int, h *lease.Hold) error {
 	return err
 }
 
-// A hold that a quorum disowned was lost, not expired, whoever notices it first:
-// the round that heard it, the timer, or an Unlock between the two.
+// A hold that a quorum disowned was lost, not expired, whoever notices it first: the round that
+// heard it, the timer, or an Unlock between the two.
 func TestALostHoldIsNotCalledExpired(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
@@ -218,8 +216,8 @@ func TestALostHoldIsNotCalledExpired(t *testing.T) {
 	})
 }
 
-// Who is told by a call that the hold is over finds the contexts under it done, however many
-// there are.
+// Who is told by a call that the hold is over finds the contexts under it done, however many there
+// are.
 func TestAnEndIsSeenInAllContextsAtOnce(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
@@ -242,9 +240,10 @@ func TestAnEndIsSeenInAllContextsAtOnce(t *testing.T) {
 	})
 }
 
-// A clock that jumps is told while the lock is still there. A jump forward beyond what is left of the lease ends the
-// lock on its master, which then looks as if the key had been deleted: it answers "not yours", and the lock is written
-// back. Nothing is told while the others are a quorum; else the hold is lost.
+// A clock that jumps is told while the lock is still there. A jump forward beyond what is left of
+// the lease ends the lock on its master, which then looks as if the key had been deleted: it
+// answers "not yours", and the lock is written back. Nothing is told while the others are a quorum;
+// else the hold is lost.
 func TestAJumpBeyondTheLeaseIsALostLock(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -288,8 +287,9 @@ func TestAJumpBeyondTheLeaseIsALostLock(t *testing.T) {
 	})
 }
 
-// The timers of the names of a set fire at the same time. All are renewed at the first, and nothing at the others; what could not
-// be renewed is tried again a twelfth of the ttl later, and then this counts for that renewal.
+// The timers of the names of a set fire at the same time. All are renewed at the first, and nothing
+// at the others; what could not be renewed is tried again a twelfth of the ttl later, and then this
+// counts for that renewal.
 func TestTheNamesOfASetAreRenewedTogether(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -6,8 +6,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// holdContext is the context of a hold. It tells a Lock call which holds it is
-// made under.
+// holdContext is the context of a hold. It tells a Lock call which holds it is made under.
 type holdContext struct {
 	context.Context
 	hold *Hold
@@ -33,9 +32,9 @@ func (c *holdContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// FromContext returns the hold of name that ctx was derived from, or nil. A hold that
-// was released does not count. A hold that was lost does, so that no call acquires
-// the lock afresh without noticing the loss.
+// FromContext returns the hold of name that ctx was derived from, or nil. A hold that was released
+// does not count. A hold that was lost does, so that no call acquires the lock afresh without
+// noticing the loss.
 func (s *Holds) FromContext(ctx context.Context, name string) *Hold {
 	for {
 		inner, ok := ctx.Value(holdKey{}).(*holdContext)

@@ -2,8 +2,8 @@ package lease
 
 import "context"
 
-// ctxRenewal is of an entry whose hold is to be renewed only until the entry's context ends. It is nil for
-// other entries: their hold is to be renewed until they are unlocked.
+// ctxRenewal is of an entry whose hold is to be renewed only until the entry's context ends. It is
+// nil for other entries: their hold is to be renewed until they are unlocked.
 type ctxRenewal struct {
 	stopWaiting func() bool // for the context
 	ended       bool        // it has ended; guarded by the hold's mu, as what follows

@@ -2,8 +2,9 @@ package lease
 
 import "time"
 
-// Downgrade makes a reader of the hold, here: an extension by the ttl that it returns makes one of it on the masters, and
-// Unblock comes after that. It returns ErrWriters if another entry writes, and then nothing has changed.
+// Downgrade makes a reader of the hold, here: an extension by the ttl that it returns makes one of
+// it on the masters, and Unblock comes after that. It returns ErrWriters if another entry writes,
+// and then nothing has changed.
 func (e *Entry) Downgrade() (ttl time.Duration, err error) {
 	h := e.hold
 	h.mu.Lock()

@@ -30,8 +30,8 @@ func (e *Entry) Unlocked() bool {
 	return e.unlocked
 }
 
-// Unlock ends the entry here, before Exit tells the masters. It reports for the first call that it is that, and whether the
-// entry wrote.
+// Unlock ends the entry here, before Exit tells the masters. It reports for the first call that it
+// is that, and whether the entry wrote.
 func (e *Entry) Unlock() (first, writes bool) {
 	h := e.hold
 	h.mu.Lock()
@@ -46,8 +46,9 @@ func (e *Entry) Unlock() (first, writes bool) {
 	return true, writes
 }
 
-// Exit takes the entry back, for writing or reading, and tells the masters. The last exit ends the hold. Exit returns a
-// round with the masters' answers to come, and, if the hold was over before, why.
+// Exit takes the entry back, for writing or reading, and tells the masters. The last exit ends the
+// hold. Exit returns a round with the masters' answers to come, and, if the hold was over before,
+// why.
 func (e *Entry) Exit(writes bool) (freed *quorum.Round, ended error) {
 	return e.hold.exit(writes, e.renewal)
 }

@@ -97,9 +97,9 @@ func (s *Holds) New(v *membership.View, name, owner string, c Config) *Hold {
 	return h
 }
 
-// termsAt returns the terms of all that asks for a lease at a view. It never makes them longer than the
-// deployment allows, whatever was checked before: no master may keep a lock for longer than the max ttl, because a
-// member that takes the place of another sits out only that long.
+// termsAt returns the terms of all that asks for a lease at a view. It never makes them longer than
+// the deployment allows, whatever was checked before: no master may keep a lock for longer than the
+// max ttl, because a member that takes the place of another sits out only that long.
 func (h *Hold) termsAt(v *membership.View, ttl time.Duration) quorum.Terms {
 	return quorum.TermsOf(min(ttl, v.Table.MaxLease()-h.Delay), h.Delay, h.drift)
 }
@@ -122,8 +122,8 @@ func (h *Hold) Send(r *quorum.Round, call script.Call) {
 	r.Ask(h.holds.Masters)
 }
 
-// Count takes the votes of the acquisition, and returns until when a quorum of
-// those that stand at the token is valid.
+// Count takes the votes of the acquisition, and returns until when a quorum of those that stand at
+// the token is valid.
 func (h *Hold) Count(votes, standing []script.Vote) clock.Instant {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,8 +135,8 @@ func (h *Hold) alive() bool {
 	return h.ended == nil && h.holds.Now().Before(h.lease.Until())
 }
 
-// Take notes a master's answer, and returns what counts of it in its round. If the answer takes back what
-// proved the lease, the hold is over, and the timer fires at once to say so.
+// Take notes a master's answer, and returns what counts of it in its round. If the answer takes
+// back what proved the lease, the hold is over, and the timer fires at once to say so.
 func (h *Hold) Take(i int, to Question, v script.Vote, t quorum.Terms, at *membership.View) script.Vote {
 	h.mu.Lock()
 	now := h.holds.Now()
@@ -158,10 +158,11 @@ func (h *Hold) Master(i int) Master {
 	return h.lease.Masters[i]
 }
 
-// Begin makes the acquisition a hold, with its first entry: from here on it has a context, a watchdog,
-// and receives the votes of the stragglers itself.
+// Begin makes the acquisition a hold, with its first entry: from here on it has a context, a
+// watchdog, and receives the votes of the stragglers itself.
 func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
-	// The caller's context may have a method AfterFunc, and cancel is called with mu held: contextIn hides that.
+	// The caller's context may have a method AfterFunc, and cancel is called with mu held:
+	// contextIn hides that.
 	inner, cancel := context.WithCancelCause(h.contextIn(ctx))
 	h.cancel = cancel
 	h.first = Entry{hold: h, ctx: inner, cancel: func(error) {}, renewal: h.renewUntil(ctx, h.withCtx)}
@@ -214,8 +215,8 @@ func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
 	}
 }
 
-// End ends the hold, once, and returns why it is over: cause, or the cause that
-// came before it. Renewal has stopped when End returns.
+// End ends the hold, once, and returns why it is over: cause, or the cause that came before it.
+// Renewal has stopped when End returns.
 func (h *Hold) End(cause error) error {
 	h.mu.Lock()
 	if h.ended != nil {
@@ -255,7 +256,8 @@ func (h *Hold) forget() {
 	}
 }
 
-// handOver is forget for a hold that is released: it returns the acquisition of the caller whose turn it is then.
+// handOver is forget for a hold that is released: it returns the acquisition of the caller whose
+// turn it is then.
 func (h *Hold) handOver() Next {
 	if !h.holds.remove(h) || !h.unblocks() {
 		return Next{}
@@ -270,8 +272,8 @@ func (h *Hold) Unblock() {
 	}
 }
 
-// unblocks reports, once, that other callers of this client may ask for the name now, and
-// could not before.
+// unblocks reports, once, that other callers of this client may ask for the name now, and could not
+// before.
 func (h *Hold) unblocks() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -280,9 +282,9 @@ func (h *Hold) unblocks() bool {
 	return did
 }
 
-// unproved returns why a lease is not running: ErrLost if it would be, had masters not said "not yours", or if
-// those that did not are no quorum; else ErrExpired, because its time ran out (and the timer is late: the process
-// was stopped, or busy). The caller holds mu.
+// unproved returns why a lease is not running: ErrLost if it would be, had masters not said "not
+// yours", or if those that did not are no quorum; else ErrExpired, because its time ran out (and
+// the timer is late: the process was stopped, or busy). The caller holds mu.
 func (h *Hold) unproved() error {
 	if h.lease.Disowned() {
 		return ErrLost
@@ -322,7 +324,8 @@ func (h *Hold) Held() time.Duration {
 	return h.endedAt.Sub(h.began)
 }
 
-// Over returns why the hold is over, or nil. It is asked for each request, and takes no mutex while the hold is not over.
+// Over returns why the hold is over, or nil. It is asked for each request, and takes no mutex while
+// the hold is not over.
 func (h *Hold) Over() error {
 	if !h.isOver.Load() {
 		return nil

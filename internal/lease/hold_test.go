@@ -27,7 +27,8 @@ func (quiet) Block(string)                                         {}
 func (quiet) Unblock(string)                                       {}
 func (quiet) Next(*Hold) Next                                      { return Next{} }
 
-// holdOf returns a hold that so many masters were asked for. It is a second old. What the masters are asked stays in their queues.
+// holdOf returns a hold that so many masters were asked for. It is a second old. What the masters
+// are asked stays in their queues.
 func holdOf(masters int) *Hold {
 	v := testvotes.ViewOfAll(masters)
 	holds := NewHolds(Client{
@@ -55,8 +56,8 @@ func begin(t *testing.T, h *Hold) *Entry {
 	return e
 }
 
-// A request leaves as long as its round is of interest, and the hold that it is for is not
-// over. One that does not leave is answered, and in no doubt.
+// A request leaves as long as its round is of interest, and the hold that it is for is not over.
+// One that does not leave is answered, and in no doubt.
 func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 	for _, x := range []struct {
 		claim           string
@@ -87,8 +88,8 @@ func TestWhatNobodyWaitsForDoesNotLeave(t *testing.T) {
 	}
 }
 
-// A repair is under way until it is answered itself: an older extend that was
-// dropped in the queue says nothing of it.
+// A repair is under way until it is answered itself: an older extend that was dropped in the queue
+// says nothing of it.
 func TestAnotherRoundsAnswerEndsNoRepair(t *testing.T) {
 	h := holdOf(1)
 	now, v := h.holds.Now(), h.holds.View()
@@ -120,7 +121,8 @@ func TestTheVoteOfAJumpedClockDoesNotCount(t *testing.T) {
 	}
 }
 
-// An entry that is given back was of no use. The first one ends the hold, and leaves nothing taken; another one leaves the hold as it was.
+// An entry that is given back was of no use. The first one ends the hold, and leaves nothing taken;
+// another one leaves the hold as it was.
 func TestWhatIsGivenBack(t *testing.T) {
 	t.Parallel()
 	h := holdOf(3)

@@ -19,8 +19,8 @@ type Holds struct {
 // NewHolds returns none.
 func NewHolds(c Client) *Holds { return &Holds{Client: c, suspend: suspendCheck{born: time.Now()}} }
 
-// add adds h, the latest of its name. (There are others when they read, or one has expired
-// without being told yet.)
+// add adds h, the latest of its name. (There are others when they read, or one has expired without
+// being told yet.)
 func (s *Holds) add(h *Hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,9 +27,9 @@ func (l *Lease) Init(v *membership.View, masters int) {
 	l.Masters = quorum.InPlace(&l.few, masters)
 }
 
-// Acquire takes the votes of the acquisition, and returns until when a quorum of
-// those that stand at the token is valid. A vote that lapsed must not stand for a
-// token either: its master may have lost it, sat out the ttl, and voted again.
+// Acquire takes the votes of the acquisition, and returns until when a quorum of those that stand
+// at the token is valid. A vote that lapsed must not stand for a token either: its master may have
+// lost it, sat out the ttl, and voted again.
 func (l *Lease) Acquire(votes, standing []script.Vote, t quorum.Terms, now clock.Instant) clock.Instant {
 	var until [quorum.MaxMasters]clock.Instant
 	for i, v := range votes {
@@ -43,9 +43,10 @@ func (l *Lease) Acquire(votes, standing []script.Vote, t quorum.Terms, now clock
 	return quorum.NthLargest(until[:len(votes)], l.Need)
 }
 
-// Take notes the answer of a master to what it was asked at a view. It returns what counts of it in its round; by how
-// much the master's clock jumped, if that is why it does not count; and whether it takes back something that proved the lease.
-// What is over stays over: an answer that comes later does not count, for a rival may have come and gone.
+// Take notes the answer of a master to what it was asked at a view. It returns what counts of it in
+// its round; by how much the master's clock jumped, if that is why it does not count; and whether
+// it takes back something that proved the lease. What is over stays over: an answer that comes
+// later does not count, for a rival may have come and gone.
 func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (counted script.Vote, jumped time.Duration, takenBack bool) {
 	s := &l.Masters[master]
 	before := *s
@@ -62,9 +63,9 @@ func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (coun
 	return counted, jumped, takenBack
 }
 
-// counts reports whether votes at the view's version count. Those of different versions
-// are never added up: from the first one at a newer version on, the older ones prove what
-// they have proved, and no more. Those that prove the lease for longest are kept.
+// counts reports whether votes at the view's version count. Those of different versions are never
+// added up: from the first one at a newer version on, the older ones prove what they have proved,
+// and no more. Those that prove the lease for longest are kept.
 func (l *Lease) counts(v *membership.View) bool {
 	if v.Version == l.Version {
 		return true
@@ -95,8 +96,8 @@ func (l *Lease) Until() clock.Instant {
 	return end
 }
 
-// provedUntil returns until when a quorum of votes at the version of the lease counts, and
-// until when one at a previous version does.
+// provedUntil returns until when a quorum of votes at the version of the lease counts, and until
+// when one at a previous version does.
 func (l *Lease) provedUntil() (latest, previous clock.Instant) {
 	var until [quorum.MaxMasters]clock.Instant
 	for i := range l.Masters {
@@ -112,8 +113,8 @@ func (l *Lease) provedUntil() (latest, previous clock.Instant) {
 	return latest, previous
 }
 
-// Disowned reports that a lease which is over would not be, had masters not said "not yours", or that those
-// that did not are no quorum. Else its time ran out.
+// Disowned reports that a lease which is over would not be, had masters not said "not yours", or
+// that those that did not are no quorum. Else its time ran out.
 func (l *Lease) Disowned() bool {
 	lost := 0
 	for _, s := range l.Masters {
@@ -124,9 +125,10 @@ func (l *Lease) Disowned() bool {
 	return l.disowned || lost > l.Of-l.Need
 }
 
-// askAgain returns which of the masters that failed in a renewal are to be asked once more now: those that were asked pause ago or
-// before. It reports whether the renewal can go on. It cannot with a master that lost the lock, which is sent a repair instead, or was:
-// each repair is one of a round of its own.
+// askAgain returns which of the masters that failed in a renewal are to be asked once more now:
+// those that were asked pause ago or before. It reports whether the renewal can go on. It cannot
+// with a master that lost the lock, which is sent a repair instead, or was: each repair is one of a
+// round of its own.
 func (l *Lease) askAgain(failed []int, repairs func(int) bool, now clock.Instant, pause time.Duration) (due []int, goesOn bool) {
 	for _, i := range failed {
 		if l.Masters[i].Lost || repairs(i) {
@@ -142,8 +144,8 @@ func (l *Lease) askAgain(failed []int, repairs func(int) bool, now clock.Instant
 	return due, true
 }
 
-// lacks reports that master i lost the lock, and may be sent a repair, which writes it back: only while a quorum of the others proves
-// the lease.
+// lacks reports that master i lost the lock, and may be sent a repair, which writes it back: only
+// while a quorum of the others proves the lease.
 func (l *Lease) lacks(i int, now clock.Instant) bool {
 	return l.Masters[i].Lost && now.Before(l.Until())
 }

@@ -33,8 +33,8 @@ func (l *Lease) answer(i int, to Question, v script.Vote, t quorum.Terms, at *me
 	return counted
 }
 
-// A vote that lapsed does not stand for a token, though a quorum of the attempt's other
-// votes may still be valid.
+// A vote that lapsed does not stand for a token, though a quorum of the attempt's other votes may
+// still be valid.
 func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 	const s = int64(time.Second)
 	for _, x := range []struct {
@@ -66,8 +66,8 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 	}
 }
 
-// APART (spec/register): votes of different versions of the table of members are never added
-// up; what the votes of an earlier one have proved stays.
+// APART (spec/register): votes of different versions of the table of members are never added up;
+// what the votes of an earlier one have proved stays.
 func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
 	const s = int64(time.Second)
 	one, two := testvotes.ViewOfAll(3), testvotes.ViewOfAll(5)
@@ -124,8 +124,8 @@ func TestAMasterThatLostTheLockProvesNothing(t *testing.T) {
 	}
 }
 
-// A lease that is not proved any more is lost if the masters that said "not yours" leave no
-// quorum. Else its time ran out.
+// A lease that is not proved any more is lost if the masters that said "not yours" leave no quorum.
+// Else its time ran out.
 func TestWhyALeaseIsNotProved(t *testing.T) {
 	for _, x := range []struct {
 		masters, lost int
@@ -146,7 +146,8 @@ func TestWhyALeaseIsNotProved(t *testing.T) {
 	}
 }
 
-// A lease that one more vote would prove is lost when a master takes its own back, although the others that have the lock would be a quorum.
+// A lease that one more vote would prove is lost when a master takes its own back, although the
+// others that have the lock would be a quorum.
 func TestALeaseThatIsDisowned(t *testing.T) {
 	t.Parallel()
 	const first = clock.Instant(time.Second)
@@ -235,8 +236,8 @@ func TestAnUnansweredExtendIsNoJump(t *testing.T) {
 	}
 }
 
-// What is expected of a master that lost the lock begins anew: with all its repairs, answered or not, the longest of
-// which counts, and with nothing of before.
+// What is expected of a master that lost the lock begins anew: with all its repairs, answered or
+// not, the longest of which counts, and with nothing of before.
 func TestARepairedLockIsExpectedByItsRepairs(t *testing.T) {
 	const s = int64(time.Second)
 	short := quorum.TermsOf(10*time.Second, 0, 0.01)
@@ -275,7 +276,8 @@ func TestARepairedLockIsExpectedByItsRepairs(t *testing.T) {
 	}
 }
 
-// history is a lease that remembers all that was said, and works out anew each time what that proves.
+// history is a lease that remembers all that was said, and works out anew each time what that
+// proves.
 type history struct {
 	said []saying
 	need map[string]int // by version
@@ -288,7 +290,8 @@ type saying struct {
 	no      clock.Instant // when the master said "not yours"; 0: it did not
 }
 
-// until is when a quorum of the votes of one version ends that nobody took back, for the version for which that is longest.
+// until is when a quorum of the votes of one version ends that nobody took back, for the version
+// for which that is longest.
 func (h *history) until(masters int) (end clock.Instant) {
 	for version, need := range h.need {
 		votes := make([]clock.Instant, masters)
@@ -306,9 +309,10 @@ func (h *history) until(masters int) (end clock.Instant) {
 	return end
 }
 
-// A second implementation, too slow and too simple to be wrong. A lease never lasts longer than the answers prove; as long as no master has
-// said "not yours", it lasts just as long. (A lease keeps the votes of one previous version alone: those that proved it for longest when the
-// version changed. What is said later may leave more of others.)
+// A second implementation, too slow and too simple to be wrong. A lease never lasts longer than the
+// answers prove; as long as no master has said "not yours", it lasts just as long. (A lease keeps
+// the votes of one previous version alone: those that proved it for longest when the version
+// changed. What is said later may leave more of others.)
 func TestALeaseLastsAsLongAsAnswersProveIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "masters")
@@ -399,7 +403,8 @@ func TestWhatIsOverStaysOver(t *testing.T) {
 	}
 }
 
-// Who failed in a renewal is asked again when it was asked a while ago, unless the renewal cannot go on.
+// Who failed in a renewal is asked again when it was asked a while ago, unless the renewal cannot
+// go on.
 func TestWhoIsAskedAgainInARenewal(t *testing.T) {
 	t.Parallel()
 	const now, pause = clock.Instant(10 * time.Second), time.Second

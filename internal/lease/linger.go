@@ -35,8 +35,9 @@ func (h *Hold) TakenFor() time.Duration {
 
 var errNotHere = errors.New("not asked: the lock was not there")
 
-// linger tells the masters that the hold is over, and that the name stays taken. An answer
-// "not yours" is no yes, as it is for a release: a master that does not have the lock any more does not keep it.
+// linger tells the masters that the hold is over, and that the name stays taken. An answer "not
+// yours" is no yes, as it is for a release: a master that does not have the lock any more does not
+// keep it.
 func (h *Hold) linger() *quorum.Round {
 	r := quorum.NewHeldRound(h.holds.View())
 	requests := r.Requests(len(h.lease.Masters))
@@ -68,8 +69,8 @@ func (h *Hold) linger() *quorum.Round {
 // lingering is the policy of the requests of linger.
 type lingering struct{ releaseOf }
 
-// Prepare makes the lock stay for what is left when the request leaves, or frees it if that
-// is nothing any more.
+// Prepare makes the lock stay for what is left when the request leaves, or frees it if that is
+// nothing any more.
 func (l lingering) Prepare(master int, _ script.Call, resent bool) script.Call {
 	left := l.takenUntil().Sub(l.holds.Now())
 	if left <= 0 {

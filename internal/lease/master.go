@@ -15,8 +15,8 @@ const (
 	ErrRepaired    = quorum.InNextRound("the lock was written back: the vote counts from the next round on")
 )
 
-// Master is what is known of one master. Every answer goes in by take, whatever the master
-// was asked, so no answer updates only a part of it.
+// Master is what is known of one master. Every answer goes in by take, whatever the master was
+// asked, so no answer updates only a part of it.
 type Master struct {
 	Answered    bool          // the acquire was answered
 	NonVotingAt string        // the version of the members at which it had no vote, if it refused something for that
@@ -54,8 +54,8 @@ type Answer struct {
 	counts  bool          // a yes proves the lease
 }
 
-// take notes an answer, and returns what counts of it in its round. jumped is by how much the master's
-// clock did since the last answer, if that is why an extend does not count.
+// take notes an answer, and returns what counts of it in its round. jumped is by how much the
+// master's clock did since the last answer, if that is why an extend does not count.
 func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	v := a.Vote
 	if !v.Answered || a.To == ToAcquire && s.Answered {
@@ -103,14 +103,14 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 		}
 		s.Expiry = asked
 	case a.To == ToRepair:
-		// The vote counts from the next round on: in this one, the master may have
-		// been another's between the last extend and the repair.
+		// The vote counts from the next round on: in this one, the master may have been another's
+		// between the last extend and the repair.
 		s.Grant, s.Confirmed, s.Lost = v.Grant, true, false
 		s.Expiry = s.Expiry.AtLeast(asked)
 		return script.Vote{Answered: true, Answer: script.Refused, Err: ErrRepaired}, 0
 	case had && s.Grant != 0 && s.Grant != v.Grant && !a.Reads:
-		// Not the grant that voted: the key expired and was granted again, to a late
-		// copy of our own acquire. What stood between may have been a rival's.
+		// Not the grant that voted: the key expired and was granted again, to a late copy of our
+		// own acquire. What stood between may have been a rival's.
 		s.revoke(a.Now)
 		s.Granted, s.Grant, s.Confirmed, s.MayArrive, s.Expiry = true, v.Grant, false, true, asked
 		return script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine}, 0
@@ -135,8 +135,8 @@ func (s *Master) revoke(now clock.Instant) {
 // Absent reports that the master does not have the lock, and never will.
 func (s Master) Absent() bool { return s.Answered && !s.Granted && !s.MayArrive && s.Repairs == 0 }
 
-// unconfirmed reports that the master has the lock, and does not know its token: it granted a lower number, and was not asked to
-// confirm, or has not answered.
+// unconfirmed reports that the master has the lock, and does not know its token: it granted a lower
+// number, and was not asked to confirm, or has not answered.
 func (s Master) unconfirmed(token fence.Token) bool {
 	return s.Granted && !s.Confirmed && s.Grant != int64(token)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// What a hold knows of a master after an answer, for each state that a master can be in and each answer that can
-// come. A state and an answer are told in words, and so is what is known then.
+// What a hold knows of a master after an answer, for each state that a master can be in and each
+// answer that can come. A state and an answer are told in words, and so is what is known then.
 func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 	const (
 		s     = clock.Instant(time.Second)
@@ -73,7 +73,8 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 		{"granted 7", ToExtend, novote, counts(1 * s), true, 7, false, false, true, script.Refused},
 		{"granted 7", ToExtend, full, counts(1 * s), true, 7, false, false, false, script.Refused},
 
-		// A re-entry tells it: the one that is not known is learned, and another one is not the grant that voted.
+		// A re-entry tells it: the one that is not known is learned, and another one is not the
+		// grant that voted.
 		{"not answered", ToReenter, yes(7), counts(2 * s), true, 7, true, false, false, script.Granted},
 		{"granted, which", ToReenter, yes(7), counts(2 * s), true, 7, true, false, false, script.Granted},
 		{"granted 7", ToReenter, yes(7), counts(2 * s), true, 7, false, false, false, script.Granted},
@@ -91,8 +92,8 @@ func TestWhatAHoldKnowsOfAMaster(t *testing.T) {
 		{"under repair", ToRepair, novote, 1 * s, false, 0, false, true, true, script.Refused},
 		{"lost", ToReenter, yes(7), counts(2 * s), true, 7, false, true, false, script.Granted},
 
-		// What is in doubt once stays so, whatever is answered to something else. A second copy of what would give the owner the
-		// lock is a doubt, also when it is answered.
+		// What is in doubt once stays so, whatever is answered to something else. A second copy of
+		// what would give the owner the lock is a doubt, also when it is answered.
 		{"not heard", ToAcquire, twice(yes(7)), counts(2 * s), true, 7, true, false, false, script.Granted},
 		{"granted 7", ToReenter, twice(yes(7)), counts(2 * s), true, 7, true, false, false, script.Granted},
 		{"granted 7", ToExtend, twice(yes(0)), counts(2 * s), true, 7, false, false, false, script.Granted},

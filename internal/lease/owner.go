@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Owner is a fresh acquisition as the masters know it. Its methods make what they are sent for it; scripts/batch.lua
-// tells what stands where.
+// Owner is a fresh acquisition as the masters know it. Its methods make what they are sent for it;
+// scripts/batch.lua tells what stands where.
 type Owner struct {
 	ID    string
 	Keys  script.Keys
@@ -32,8 +32,8 @@ func (o *Owner) AcquireCall(t quorum.Terms, in Place) script.Call {
 	return script.Enqueue.Call(keys, &o.ID, t.KeyTTL().Milliseconds(), in.Channel, in.Ticket.Text())
 }
 
-// JointCall is for an acquisition that is one of a group: of the first of them, group is
-// how many they are, and of the others 0.
+// JointCall is for an acquisition that is one of a group: of the first of them, group is how many
+// they are, and of the others 0.
 func (o *Owner) JointCall(t quorum.Terms, group int) script.Call {
 	keys := []*string{&o.Keys.Lock, &o.Keys.Fence, &o.Keys.Gone, &o.Keys.Queue}
 	return script.Joint.Call(keys, &o.ID, t.KeyTTL().Milliseconds(), group)
@@ -94,7 +94,8 @@ func (o *Owner) PassCall(channel *string) script.Call {
 	return script.Pass.Call([]*string{&o.Keys.Lock, &o.Keys.Queue}, &o.ID, channel)
 }
 
-// LingerCall ends the hold, and keeps the name taken for the ttl. With a mark, a later acquire is refused for so long.
+// LingerCall ends the hold, and keeps the name taken for the ttl. With a mark, a later acquire is
+// refused for so long.
 func (o *Owner) LingerCall(ttl, mark time.Duration) script.Call {
 	return script.Linger.Call([]*string{&o.Keys.Lock, &o.Keys.Gone, &o.Keys.Queue}, &o.ID, ttl.Milliseconds(), mark.Milliseconds())
 }

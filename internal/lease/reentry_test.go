@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// An Unlock has counted the last entry, and not ended the hold yet: a re-entry at
-// that moment would ask for depth 1, which is a fresh acquisition.
+// An Unlock has counted the last entry, and not ended the hold yet: a re-entry at that moment would
+// ask for depth 1, which is a fresh acquisition.
 func TestReEntryBesideTheLastUnlock(t *testing.T) {
 	h := holdOf(3)
 	h.depth--

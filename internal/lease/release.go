@@ -9,12 +9,13 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// GoneTTL is how long a master remembers that an owner gave up there: longer
-// than a request may wait on its way, which is what go-redis's defaults need for
-// their retries (four times 3 s and a dial of 5 s each).
+// GoneTTL is how long a master remembers that an owner gave up there: longer than a request may
+// wait on its way, which is what go-redis's defaults need for their retries (four times 3 s and a
+// dial of 5 s each).
 const GoneTTL = 30 * time.Second
 
-// Undo has a master undo the acquisition, which it granted, or may have granted, or may grant yet if it may still arrive.
+// Undo has a master undo the acquisition, which it granted, or may have granted, or may grant yet
+// if it may still arrive.
 func (h *Hold) Undo(i int, undoing script.Call, mayArrive bool) {
 	h.mu.Lock()
 	keep := h.retryUntil(mayArrive, h.holds.Now())
@@ -29,10 +30,10 @@ func (h *Hold) Undo(i int, undoing script.Call, mayArrive bool) {
 	})
 }
 
-// retryUntil returns until when a release that starts now is worth sending: as long
-// as the masters may have the lock. If a master may still execute an acquire, say
-// when it goes on after a freeze, the release is worth sending for longer, by the
-// time for which the mark is needed. The caller holds mu.
+// retryUntil returns until when a release that starts now is worth sending: as long as the masters
+// may have the lock. If a master may still execute an acquire, say when it goes on after a freeze,
+// the release is worth sending for longer, by the time for which the mark is needed. The caller
+// holds mu.
 func (h *Hold) retryUntil(mayArrive bool, now clock.Instant) clock.Instant {
 	until := now.Add(h.longest)
 	if mayArrive {
@@ -41,7 +42,8 @@ func (h *Hold) retryUntil(mayArrive bool, now clock.Instant) clock.Instant {
 	return until
 }
 
-// release is a round that tells the masters that a hold, or an entry into it, is over. It is the policy of its requests.
+// release is a round that tells the masters that a hold, or an entry into it, is over. It is the
+// policy of its requests.
 type release struct {
 	quorum.Round
 	of    *Hold
@@ -56,8 +58,8 @@ func (r *release) Weigh(master int, v script.Vote) script.Vote {
 	return v
 }
 
-// Obsolete reports that the release is of no use any more: the master turned out to have nothing to free, and its answer
-// is there, or the others have decided.
+// Obsolete reports that the release is of no use any more: the master turned out to have nothing to
+// free, and its answer is there, or the others have decided.
 func (r *release) Obsolete(master int, answered bool) bool {
 	return (answered || r.Decided()) && r.of.Master(master).Absent()
 }
@@ -67,13 +69,12 @@ func (r *release) Prepare(master int, given script.Call, resent bool) script.Cal
 	return releaseOf{r.of}.Prepare(master, given, resent)
 }
 
-// release tells the masters how many entries are left. If none is left, each request is
-// kept until it has arrived or is of no use any more. A master that never had the hold
-// is asked only once, after everything that this client has sent it for the name, unless
-// the others have decided by then. Its answer counts if the name is free there, because
-// the lock there may be another owner's, or that of an earlier hold of this client. If
-// another caller of this client is next, its attempt leaves together with the release,
-// right after it.
+// release tells the masters how many entries are left. If none is left, each request is kept until
+// it has arrived or is of no use any more. A master that never had the hold is asked only once,
+// after everything that this client has sent it for the name, unless the others have decided by
+// then. Its answer counts if the name is free there, because the lock there may be another owner's,
+// or that of an earlier hold of this client. If another caller of this client is next, its attempt
+// leaves together with the release, right after it.
 func (h *Hold) release(left int, next Next) *quorum.Round {
 	if left == 0 && next.Asked == nil && h.lingers() {
 		return h.linger()
@@ -123,10 +124,9 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 	return &r.Round
 }
 
-// freed turns a release's "not yours" into a yes where it means that the name is free for who
-// asks at this version of the members. Where the hold was, the first copy of this release may
-// have freed it. Where the hold was not, the name is free unless another has it, or the master
-// has no vote.
+// freed turns a release's "not yours" into a yes where it means that the name is free for who asks
+// at this version of the members. Where the hold was, the first copy of this release may have freed
+// it. Where the hold was not, the name is free unless another has it, or the master has no vote.
 func (h *Hold) freed(master int, v script.Vote, version string) script.Vote {
 	if !v.NotMine() {
 		return v
@@ -151,9 +151,9 @@ func (r releaseOf) Obsolete(master int, answered bool) bool {
 	return answered && r.Master(master).Absent()
 }
 
-// Prepare decides whether the release leaves a gone mark. An acquire that left
-// before the release on the same connection, or was answered before it, cannot
-// arrive late. An acquire whose connection broke can.
+// Prepare decides whether the release leaves a gone mark. An acquire that left before the release
+// on the same connection, or was answered before it, cannot arrive late. An acquire whose
+// connection broke can.
 func (r releaseOf) Prepare(master int, given script.Call, resent bool) script.Call {
 	if resent || r.Master(master).MayArrive {
 		return r.UndoCall(GoneTTL, Place{})

@@ -45,7 +45,8 @@ func TestFreed(t *testing.T) {
 	}
 }
 
-// What counts of an answer to a release: also where the last handle was faster, whose release says for all that the name is free.
+// What counts of an answer to a release: also where the last handle was faster, whose release says
+// for all that the name is free.
 func TestWhatCountsOfAnAnswerToARelease(t *testing.T) {
 	t.Parallel()
 	nobodys := script.Release.Read(0)
@@ -104,8 +105,9 @@ func TestAReleaseIsOfNoUse(t *testing.T) {
 	}
 }
 
-// Where an acquire may come later, a release leaves a mark, and so does what lets the lock linger: where one is in doubt, and
-// where the request is a second copy, because an acquire may have left on the connection that broke.
+// Where an acquire may come later, a release leaves a mark, and so does what lets the lock linger:
+// where one is in doubt, and where the request is a second copy, because an acquire may have left
+// on the connection that broke.
 func TestWhereAReleaseLeavesAMark(t *testing.T) {
 	for _, x := range []struct {
 		doubt, resent bool
@@ -143,7 +145,8 @@ func TestWhereAReleaseLeavesAMark(t *testing.T) {
 	}
 }
 
-// What the masters are asked when entries are left, when none is, and when the next caller of the client is called.
+// What the masters are asked when entries are left, when none is, and when the next caller of the
+// client is called.
 func TestWhatAReleaseAsksFor(t *testing.T) {
 	t.Parallel()
 	channel := "channel"
@@ -187,7 +190,8 @@ func TestWhatAReleaseAsksFor(t *testing.T) {
 	}
 }
 
-// A release is sent for as long as the master may have the lock: for longer where an acquire may come yet, and once where the lock never was.
+// A release is sent for as long as the master may have the lock: for longer where an acquire may
+// come yet, and once where the lock never was.
 func TestUntilWhenAReleaseIsSent(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -63,7 +63,8 @@ func (s *Set) Unlocked() bool {
 	return s.unlocked
 }
 
-// Unlock ends the handle, before Exit tells the masters. It reports for the first call that it is that.
+// Unlock ends the handle, before Exit tells the masters. It reports for the first call that it is
+// that.
 func (s *Set) Unlock() (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,8 +81,8 @@ func (s *Set) joined(h *Hold) {
 	s.live++
 }
 
-// ended is called for each hold that is over. If one hold is lost, all are: the
-// others are released.
+// ended is called for each hold that is over. If one hold is lost, all are: the others are
+// released.
 func (s *Set) ended(cause error) {
 	s.mu.Lock()
 	s.live--
@@ -114,8 +115,8 @@ func (s *Set) ended(cause error) {
 	s.gather(func() { EndEach(all, cause) })
 }
 
-// Complete is called when the set has all its names. The bounds of the holds count from here, and not from when the
-// first name was acquired. It returns why the set is lost by now.
+// Complete is called when the set has all its names. The bounds of the holds count from here, and
+// not from when the first name was acquired. It returns why the set is lost by now.
 func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
 	now := s.holds.Now()
 	s.mu.Lock()
@@ -137,7 +138,8 @@ func (s *Set) Complete(maxHold, atLeast time.Duration) (lost error) {
 	return nil
 }
 
-// Discard gives back the names of a set that did not get all its names, or whose caller did not get it.
+// Discard gives back the names of a set that did not get all its names, or whose caller did not get
+// it.
 func (s *Set) Discard(cause error) {
 	s.Exit()
 	s.cancel(cause)
@@ -167,9 +169,9 @@ func exitEach(holds []*Hold, left func(*Hold, *quorum.Round, error)) {
 	}
 }
 
-// renew renews all holds, in one batch for each master, unless it did so less than pause ago. It is called when the
-// renewal of one of them is due. The timers of the others fire at the
-// same time, and find nothing to do.
+// renew renews all holds, in one batch for each master, unless it did so less than pause ago. It is
+// called when the renewal of one of them is due. The timers of the others fire at the same time,
+// and find nothing to do.
 func (s *Set) renew(now clock.Instant, pause time.Duration) {
 	s.mu.Lock()
 	if now.Before(s.renewAt) {

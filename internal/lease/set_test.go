@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Leases that end together are over in goroutines of their own. The last of them may come to
-// end the context before the first, and says why the first one did.
+// Leases that end together are over in goroutines of their own. The last of them may come to end
+// the context before the first, and says why the first one did.
 func TestASetThatExpiresAtOnceSaysSo(t *testing.T) {
 	t.Parallel()
 	holds := holdOf(3).holds

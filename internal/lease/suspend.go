@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// suspendCheck notices that the machine was suspended. Go's timers count no
-// suspended time, so those of the holds would fire late by as much. Where the
-// clock counts none either (clock_other.go), it never finds anything.
+// suspendCheck notices that the machine was suspended. Go's timers count no suspended time, so
+// those of the holds would fire late by as much. Where the clock counts none either
+// (clock_other.go), it never finds anything.
 type suspendCheck struct {
 	born time.Time
 

@@ -14,17 +14,17 @@ const (
 	// Renewals is how often a lease is renewed within its ttl.
 	Renewals = 3
 
-	// RenewRetries is how often within a ttl a renewal that brought no quorum is
-	// tried again, and a master that failed in one that may be won yet is asked again.
+	// RenewRetries is how often within a ttl a renewal that brought no quorum is tried again, and a
+	// master that failed in one that may be won yet is asked again.
 	RenewRetries = 12
 
-	// SuspendInterval is how often suspendCheck looks whether the clock ran on
-	// while Go's timers stood still, as they do while the machine is suspended.
+	// SuspendInterval is how often suspendCheck looks whether the clock ran on while Go's timers
+	// stood still, as they do while the machine is suspended.
 	SuspendInterval = 250 * time.Millisecond
 )
 
-// tick is what the hold's timer calls: it ends a hold whose lease has run out,
-// and renews one that is due. The timer never waits for a master.
+// tick is what the hold's timer calls: it ends a hold whose lease has run out, and renews one that
+// is due. The timer never waits for a master.
 func (h *Hold) tick() {
 	now := h.holds.Now()
 	h.mu.Lock()
@@ -79,9 +79,9 @@ type renewal struct {
 	ttl time.Duration
 }
 
-// renew starts a renewal, or lets the last one go on: see askAgain. The requests of a new one take the places of those
-// of the renewal before that are still in the masters' queues. So a queue that is long has the requests of one
-// renewal, not of all, and their turn comes.
+// renew starts a renewal, or lets the last one go on: see askAgain. The requests of a new one take
+// the places of those of the renewal before that are still in the masters' queues. So a queue that
+// is long has the requests of one renewal, not of all, and their turn comes.
 func (h *Hold) renew(ttl time.Duration) {
 	v := h.holds.View()
 	h.mu.Lock()
@@ -122,8 +122,8 @@ func (h *Hold) Renew(now clock.Instant) {
 	}
 }
 
-// retryRenewal returns the ttl of a renewal that begins now, and has it tried again
-// soon unless it succeeds.
+// retryRenewal returns the ttl of a renewal that begins now, and has it tried again soon unless it
+// succeeds.
 func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,9 +134,9 @@ func (h *Hold) retryRenewal(now clock.Instant) time.Duration {
 	return h.terms.TTL
 }
 
-// confirmRest asks the masters that have the lock, and do not know its token, to confirm it: they granted a
-// lower number, and were not needed or came late. Verify and admin.Inspect know a holder by its token, and any
-// quorum of its masters may be all that is left.
+// confirmRest asks the masters that have the lock, and do not know its token, to confirm it: they
+// granted a lower number, and were not needed or came late. Verify and admin.Inspect know a holder
+// by its token, and any quorum of its masters may be all that is left.
 func (h *Hold) confirmRest(v *membership.View) {
 	if h.Reads.Load() {
 		return
@@ -167,9 +167,10 @@ func (c confirming) Answer(i int, v script.Vote) {
 	}
 }
 
-// askAgain asks those masters again that failed in a renewal which may be won yet. Each is asked a twelfth of the ttl after
-// it was asked before, or when that has failed, if that is later. One whose answer is under way is not: a second request would
-// only stand behind the first. It reports whether the renewal goes on: else another is needed.
+// askAgain asks those masters again that failed in a renewal which may be won yet. Each is asked a
+// twelfth of the ttl after it was asked before, or when that has failed, if that is later. One
+// whose answer is under way is not: a second request would only stand behind the first. It reports
+// whether the renewal goes on: else another is needed.
 func (h *Hold) askAgain(r *renewal) bool {
 	failed, goesOn := r.Failed()
 	now := h.holds.Now()
@@ -191,8 +192,8 @@ func (r *renewal) repairs(i int) bool {
 	return asked == script.Repair || asked == script.Restore
 }
 
-// renewAfter starts another renewal at once, if the last one, which is lost, has taken until then. Otherwise the timer does,
-// then.
+// renewAfter starts another renewal at once, if the last one, which is lost, has taken until then.
+// Otherwise the timer does, then.
 func (h *Hold) renewAfter(r *renewal, then clock.Instant) {
 	now := h.holds.Now()
 	h.mu.Lock()
@@ -203,8 +204,7 @@ func (h *Hold) renewAfter(r *renewal, then clock.Instant) {
 	}
 }
 
-// membersChanged renews the hold at once if the members changed in the middle of its last
-// renewal.
+// membersChanged renews the hold at once if the members changed in the middle of its last renewal.
 func (h *Hold) membersChanged() {
 	h.mu.Lock()
 	again := h.ended == nil && h.renews() && h.renewal != nil && !h.renewal.Won()
@@ -222,10 +222,10 @@ func (h *Hold) Extend(v *membership.View, ttl time.Duration) *quorum.Round {
 	return &r.Round
 }
 
-// extension returns a round that is to ask all masters to extend the lease. What has
-// not left when the hold ends never will. A master that did not have the lock the last
-// time is sent a repair instead, which writes it back: as long as a quorum renews without
-// it, a lock survives any number of masters losing it one after the other.
+// extension returns a round that is to ask all masters to extend the lease. What has not left when
+// the hold ends never will. A master that did not have the lock the last time is sent a repair
+// instead, which writes it back: as long as a quorum renews without it, a lock survives any number
+// of masters losing it one after the other.
 func (h *Hold) extension(v *membership.View, ttl time.Duration) *renewal {
 	t := h.termsAt(v, ttl)
 	start := h.holds.Now()
@@ -276,8 +276,8 @@ func (h *Hold) renewed(t quorum.Terms, start clock.Instant) {
 	h.observer.Renewed(h, left)
 }
 
-// Extended makes the ttl that of the Renewals to come, when a quorum has extended the lease by it. It returns why the hold
-// is over, if the answers came too late to count.
+// Extended makes the ttl that of the Renewals to come, when a quorum has extended the lease by it.
+// It returns why the hold is over, if the answers came too late to count.
 func (h *Hold) Extended(v *membership.View, ttl time.Duration) error {
 	h.extended(h.termsAt(v, ttl), h.holds.Now())
 	if !h.Valid() {

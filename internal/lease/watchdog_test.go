@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// watched is a hold that three masters granted, which is renewed, and its clock, which stands until it is set on. So the hold's own timer
-// renews nothing while a test runs.
+// watched is a hold that three masters granted, which is renewed, and its clock, which stands until
+// it is set on. So the hold's own timer renews nothing while a test runs.
 type watched struct {
 	*Hold
 	now *atomic.Int64
@@ -152,7 +152,8 @@ func TestWhenALostRenewalIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Whoever has the lock and does not know its token is asked to confirm it beside each renewal, until it has.
+// Whoever has the lock and does not know its token is asked to confirm it beside each renewal,
+// until it has.
 func TestTheRestConfirmsTheToken(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

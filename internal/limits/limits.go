@@ -1,28 +1,25 @@
-// Package limits has the defaults and bounds of package redlock that other packages of this module need as well. The docs of
-// redlock's options and calls give them in numbers.
+// Package limits has the defaults and bounds of package redlock that other packages of this module
+// need as well. The docs of redlock's options and calls give them in numbers.
 package limits
 
 import "time"
 
 const (
-	// DefaultTTL is how long a lease lasts if nobody renews it: long enough that a
-	// renewal may fail for 20 s, short enough that a dead holder's job is taken
-	// over within half a minute.
+	// DefaultTTL is how long a lease lasts if nobody renews it: long enough that a renewal may fail
+	// for 20 s, short enough that a dead holder's job is taken over within half a minute.
 	DefaultTTL = 30 * time.Second
 
 	// DefaultMaxTTL bounds every ttl plus lock delay.
 	DefaultMaxTTL = time.Minute
 
-	// MinTTL is the shortest ttl: with less, scheduling and garbage collection
-	// eat the validity.
+	// MinTTL is the shortest ttl: with less, scheduling and garbage collection eat the validity.
 	MinTTL = 50 * time.Millisecond
 
-	// DefaultDrift is the share of a ttl by which a master's clock may run ahead of
-	// ours.
+	// DefaultDrift is the share of a ttl by which a master's clock may run ahead of ours.
 	DefaultDrift = 0.01
 
-	// DefaultRequestTimeout is how long a master may take over one request. It
-	// bounds what one hung master, or a quorum of them, costs a caller.
+	// DefaultRequestTimeout is how long a master may take over one request. It bounds what one hung
+	// master, or a quorum of them, costs a caller.
 	DefaultRequestTimeout = 500 * time.Millisecond
 
 	// DefaultPrefix begins every key.

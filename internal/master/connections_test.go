@@ -21,8 +21,8 @@ import (
 	"github.com/redlock-go/redlock/internal/rogue"
 )
 
-// requirePassword sets the password of every server, and sends everybody away who
-// is connected, but raw.
+// requirePassword sets the password of every server, and sends everybody away who is connected, but
+// raw.
 func requirePassword(d *harness.Deployment, password string) {
 	d.T.Helper()
 	for _, r := range d.Raw {
@@ -31,9 +31,8 @@ func requirePassword(d *harness.Deployment, password string) {
 	}
 }
 
-// A server refuses a password or a database while the connection is set up, which
-// go-redis tells like a reply to the commands: they read as answered, by a server
-// without a version.
+// A server refuses a password or a database while the connection is set up, which go-redis tells
+// like a reply to the commands: they read as answered, by a server without a version.
 func TestRefusedConnectionsSayWhy(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})
@@ -88,9 +87,8 @@ func (m adjusted) Options() *redis.Options {
 	return o
 }
 
-// A pool of one connection, which a link kept, left none to ask past the queue with.
-// Retries of commands and of dials kept Close waiting, and a master that was back
-// from being used.
+// A pool of one connection, which a link kept, left none to ask past the queue with. Retries of
+// commands and of dials kept Close waiting, and a master that was back from being used.
 func TestSettingsOfTheCallersClientsDoNotMatter(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*redis.Options){
@@ -253,8 +251,9 @@ func requireSays(t *testing.T, err error, words ...string) {
 	}
 }
 
-// Who waits for any name dials a master that is away, and so do the looks at who votes, the subscriptions and what is asked
-// past the queue. A client that started in an outage dialled as often as its waiters asked, without a pause.
+// Who waits for any name dials a master that is away, and so do the looks at who votes, the
+// subscriptions and what is asked past the queue. A client that started in an outage dialled as
+// often as its waiters asked, without a pause.
 func TestAMasterThatIsAwayIsDialledSeldom(t *testing.T) {
 	t.Parallel()
 	taken := func() (net.Conn, error) { // by what then hangs up

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// A master whose answers take at least farTrip is far: to wait for the batch
-	// before would double the time that a request takes. To a nearer one it pays to
-	// gather what comes meanwhile, since each batch has a cost of its own.
+	// A master whose answers take at least farTrip is far: to wait for the batch before would
+	// double the time that a request takes. To a nearer one it pays to gather what comes meanwhile,
+	// since each batch has a cost of its own.
 	farTrip = 500 * time.Microsecond
 
 	// maxLinks is how many batches may be under way to a far master.
 	maxLinks = 8
 )
 
-// departures decides what leaves for a master when, and on which link. All is
-// guarded by the master's mu.
+// departures decides what leaves for a master when, and on which link. All is guarded by the
+// master's mu.
 type departures struct {
 	width    int           // how many links there may be
 	trip     time.Duration // the fastest answer since the master was reached; 0: none
@@ -29,8 +29,8 @@ type departures struct {
 	inFlight int         // links that carry a batch
 	alarm    *time.Timer // only for next
 
-	// To a far master: the orders (see request) of the batches in flight, and what
-	// waits for each one's batch to come back.
+	// To a far master: the orders (see request) of the batches in flight, and what waits for each
+	// one's batch to come back.
 	keysInFlight map[string][]*Request
 	blocked      int // how many those are
 }
@@ -46,8 +46,8 @@ func widthOf(o *redis.Options) int {
 	return max(1, min(maxLinks, PoolOf(o)/2))
 }
 
-// next waits until requests may leave, and takes them and the link they leave on.
-// It returns none when the master is closing and nothing is left.
+// next waits until requests may leave, and takes them and the link they leave on. It returns none
+// when the master is closing and nothing is left.
 func (m *Master) next() (l *link, batch []*Request, far bool) {
 	for {
 		m.mu.Lock()
@@ -87,8 +87,8 @@ func sooner(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// revive queues the kept requests that failed, when their pause is over, or
-// returns how long it lasts yet. The caller holds mu.
+// revive queues the kept requests that failed, when their pause is over, or returns how long it
+// lasts yet. The caller holds mu.
 func (m *Master) revive() time.Duration {
 	if len(m.retries) == 0 {
 		return 0
@@ -101,8 +101,8 @@ func (m *Master) revive() time.Duration {
 	return 0
 }
 
-// room returns a link that something may leave on now, one that is connected if there is
-// one, or none and after how long to look again (0: when a link is back). The caller holds mu.
+// room returns a link that something may leave on now, one that is connected if there is one, or
+// none and after how long to look again (0: when a link is back). The caller holds mu.
 func (m *Master) room() (l *link, pause time.Duration) {
 	if m.inFlight > 0 {
 		if !m.far() || m.inFlight == m.width {
@@ -124,19 +124,17 @@ func (m *Master) room() (l *link, pause time.Duration) {
 	return l, 0
 }
 
-// gap is how long after a batch the next one may leave. The time that the last
-// batches took beyond the fastest is the time that the master or this machine is
-// busy with one. A batch that left earlier would only wait there in a queue, with
-// fewer requests in it.
+// gap is how long after a batch the next one may leave. The time that the last batches took beyond
+// the fastest is the time that the master or this machine is busy with one. A batch that left
+// earlier would only wait there in a queue, with fewer requests in it.
 func (m *Master) gap() time.Duration {
 	return max(m.trip/time.Duration(m.width), m.recent-m.trip)
 }
 
 func (m *Master) far() bool { return m.width > 1 && m.trip >= farTrip }
 
-// take takes from the queue what may leave on l. What has the order of a request
-// in flight has to wait: links do not keep the order among themselves. The caller
-// holds mu.
+// take takes from the queue what may leave on l. What has the order of a request in flight has to
+// wait: links do not keep the order among themselves. The caller holds mu.
 func (m *Master) take(l *link) []*Request {
 	far := m.far()
 	batch, taken := l.batch[:0], 0
@@ -179,8 +177,8 @@ func (m *Master) take(l *link) []*Request {
 	return batch
 }
 
-// orderInFlight returns an order of these requests that is in flight, if one is. The
-// caller holds mu.
+// orderInFlight returns an order of these requests that is in flight, if one is. The caller holds
+// mu.
 func (m *Master) orderInFlight(group []*Request) (order string, is bool) {
 	for _, r := range group {
 		if _, is := m.keysInFlight[r.Order]; is {

@@ -65,9 +65,9 @@ func requests(all string) (these []*Request) {
 	return these
 }
 
-// Several batches are under way to a far master, but never two requests of one order: a
-// request, and the group that it is in, waits for the batch that has its order, and goes before
-// all that came later.
+// Several batches are under way to a far master, but never two requests of one order: a request,
+// and the group that it is in, waits for the batch that has its order, and goes before all that
+// came later.
 func TestWhatIsUnderWayToAFarMaster(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
@@ -207,8 +207,8 @@ func answered(order string) *told {
 	return r
 }
 
-// One link is for a near master, and for a pool that has not more: what comes meanwhile
-// leaves together.
+// One link is for a near master, and for a pool that has not more: what comes meanwhile leaves
+// together.
 func TestWhatIsUnderWayToANearMaster(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -235,8 +235,8 @@ func TestWhatIsUnderWayToANearMaster(t *testing.T) {
 	}
 }
 
-// The next batch leaves a part of a round trip after the one before, or when the master has
-// had the time that it needed lately.
+// The next batch leaves a part of a round trip after the one before, or when the master has had the
+// time that it needed lately.
 func TestTheGapBetweenBatches(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -288,8 +288,8 @@ func TestABatchIsBoundedAndCutsNoGroup(t *testing.T) {
 	}
 }
 
-// What concerns an acquisition that the master knows leaves before all else, in its own order, with what was submitted
-// together with it.
+// What concerns an acquisition that the master knows leaves before all else, in its own order, with
+// what was submitted together with it.
 func TestWhatLeavesFirst(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)
@@ -433,8 +433,8 @@ func TestRetryWaitsForNobody(t *testing.T) {
 	}
 }
 
-// What waited for a batch to come back stands at the head of the queue then: before all that was queued since, first or not, and no call of
-// Gather has to do with it.
+// What waited for a batch to come back stands at the head of the queue then: before all that was
+// queued since, first or not, and no call of Gather has to do with it.
 func TestWhatWaitedForABatchGoesFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -27,9 +27,9 @@ func NewEndpoint(o *redis.Options, timeout time.Duration) Endpoint {
 // poolSize is enough for the links and for what is asked past the queue.
 const poolSize = 2 * maxLinks
 
-// ClientOptions returns the options of a client that reaches the same server as o, and
-// does nothing by itself: it does not retry, keep idle connections or listen to
-// what nobody asked for, it keeps to the time-outs, and logs nothing.
+// ClientOptions returns the options of a client that reaches the same server as o, and does nothing
+// by itself: it does not retry, keep idle connections or listen to what nobody asked for, it keeps
+// to the time-outs, and logs nothing.
 func ClientOptions(o *redis.Options, timeout time.Duration) *redis.Options {
 	return clientOptions(o, timeout, new(door))
 }
@@ -62,25 +62,26 @@ func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Opti
 	return o
 }
 
-// untilEnd returns a ctx that closes the connections which are made with it when it ends. go-redis holds a mutex while it
-// sets up a subscription, so that closing that would wait for a server that does not answer.
+// untilEnd returns a ctx that closes the connections which are made with it when it ends. go-redis
+// holds a mutex while it sets up a subscription, so that closing that would wait for a server that
+// does not answer.
 func untilEnd(ctx context.Context) context.Context {
 	return context.WithValue(ctx, endKey{}, ctx)
 }
 
 type endKey struct{}
 
-// closeWith closes conn when the ctx ends that untilEnd was given. (The one of a dial ends with the dial.)
+// closeWith closes conn when the ctx ends that untilEnd was given. (The one of a dial ends with the
+// dial.)
 func closeWith(ctx context.Context, conn net.Conn) {
 	if whole, ok := ctx.Value(endKey{}).(context.Context); ok {
 		context.AfterFunc(whole, func() { _ = conn.Close() })
 	}
 }
 
-// refusedConn stands for a connection that could not be made. It fails when it is
-// used. When a dial fails, go-redis logs that, pauses, dials again, and after a
-// while does so only once a second, refusing all by itself meanwhile. There are no
-// settings against most of that.
+// refusedConn stands for a connection that could not be made. It fails when it is used. When a dial
+// fails, go-redis logs that, pauses, dials again, and after a while does so only once a second,
+// refusing all by itself meanwhile. There are no settings against most of that.
 type refusedConn struct{ err error }
 
 func (c refusedConn) Read([]byte) (int, error)       { return 0, c.err }
@@ -92,8 +93,8 @@ func (refusedConn) SetDeadline(time.Time) error      { return nil }
 func (refusedConn) SetReadDeadline(time.Time) error  { return nil }
 func (refusedConn) SetWriteDeadline(time.Time) error { return nil }
 
-// setupError wraps why there is no connection, because go-redis unwraps once what it gets
-// while it sets one up.
+// setupError wraps why there is no connection, because go-redis unwraps once what it gets while it
+// sets one up.
 type setupError struct{ err error }
 
 func (e *setupError) Error() string { return e.err.Error() }
@@ -105,10 +106,9 @@ type dialError struct{ err error }
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// discardOnClose makes closing the connection throw away what the kernel has not
-// sent yet. A connection is only closed in the middle of something when a request
-// timed out; without this, its bytes would go on being resent for minutes, and
-// an acquire could arrive long after its release.
+// discardOnClose makes closing the connection throw away what the kernel has not sent yet. A
+// connection is only closed in the middle of something when a request timed out; without this, its
+// bytes would go on being resent for minutes, and an acquire could arrive long after its release.
 func discardOnClose(conn net.Conn) {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = secure.NetConn()

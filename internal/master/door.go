@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// maxDials bounds how many connections are dialled within a second. A client that starts beside a far master needs
-	// about half of them at once.
+	// maxDials bounds how many connections are dialled within a second. A client that starts beside
+	// a far master needs about half of them at once.
 	maxDials = 20
 
-	// freeDials is how many connections in a row may be of no use before there is a pause between dials: a client that
-	// finds its connections broken needs a new one of each kind at once.
+	// freeDials is how many connections in a row may be of no use before there is a pause between
+	// dials: a client that finds its connections broken needs a new one of each kind at once.
 	freeDials = 4
 )
 
-// door is what all connections to a master are dialled through: those for requests, for commands past the queue and for
-// subscriptions. So there is one pause between dials, whoever wants to dial, and all connections can be left at once.
-// Connections of a failover client do not pass one.
+// door is what all connections to a master are dialled through: those for requests, for commands
+// past the queue and for subscriptions. So there is one pause between dials, whoever wants to dial,
+// and all connections can be left at once. Connections of a failover client do not pass one.
 type door struct {
 	mu      sync.Mutex
 	paces   bool                // else everybody may dial at any time
@@ -80,7 +80,8 @@ func (d *door) enter(now time.Time) error {
 
 var errManyDials = errors.New("not tried: connections to it broke again and again")
 
-// used tells what became of something for which a connection may have been dialled, and returns why it failed.
+// used tells what became of something for which a connection may have been dialled, and returns why
+// it failed.
 func (d *door) used(err error) error {
 	if paused, is := errors.AsType[*pausedError](err); is {
 		return paused.why
@@ -131,8 +132,8 @@ func (d *door) leave(then time.Time, why error) {
 	}
 }
 
-// pausedError tells that it is too early to dial again, and why the last connection was of no use. It does not unwrap:
-// go-redis would take a server's refusal in it for the reply to a command.
+// pausedError tells that it is too early to dial again, and why the last connection was of no use.
+// It does not unwrap: go-redis would take a server's refusal in it for the reply to a command.
 type pausedError struct{ why error }
 
 func (e *pausedError) Error() string { return e.why.Error() }

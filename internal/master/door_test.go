@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Whoever wants to dial, and whatever becomes of the connections, there are at most 20 dials within a second, and the pause
-// after connections of no use is short enough for a master that comes back.
+// Whoever wants to dial, and whatever becomes of the connections, there are at most 20 dials within
+// a second, and the pause after connections of no use is short enough for a master that comes back.
 func TestDialsArePaced(t *testing.T) {
 	t.Parallel()
 	errAway := errors.New("away")

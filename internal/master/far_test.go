@@ -19,8 +19,8 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
-// To a far master pipelines leave without waiting for those before: a step costs
-// hardly more than a round trip, however many callers there are.
+// To a far master pipelines leave without waiting for those before: a step costs hardly more than a
+// round trip, however many callers there are.
 func TestFarMasters(t *testing.T) {
 	t.Parallel()
 	for _, trip := range []time.Duration{time.Millisecond, 10 * time.Millisecond} {
@@ -69,8 +69,8 @@ func TestFarMasters(t *testing.T) {
 	}
 }
 
-// Two requests for one name never overtake each other, though each link has its
-// own delay: a caller never meets the lock it has just released.
+// Two requests for one name never overtake each other, though each link has its own delay: a caller
+// never meets the lock it has just released.
 func TestFarMastersKeepTheOrderOfAName(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -146,7 +146,8 @@ func TestARenewalKeepsItsPlaceInTheQueue(t *testing.T) {
 	})
 }
 
-// busyMaster is near, but takes a while over each batch: its machine, or that of the client, is busy.
+// busyMaster is near, but takes a while over each batch: its machine, or that of the client, is
+// busy.
 type busyMaster struct {
 	harness.Master
 	takes *atomic.Int64
@@ -161,8 +162,8 @@ type busyConn struct {
 	takes *atomic.Int64
 }
 
-// Write takes its time for a batch alone: go-redis writes what concerns a subscription under a mutex, and time stands still in a bubble
-// in which somebody waits for that.
+// Write takes its time for a batch alone: go-redis writes what concerns a subscription under a
+// mutex, and time stands still in a bubble in which somebody waits for that.
 func (c busyConn) Write(p []byte) (int, error) {
 	if bytes.Contains(p, []byte("evalsha")) {
 		time.Sleep(time.Duration(c.takes.Load()))
@@ -170,8 +171,9 @@ func (c busyConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// So many callers come at once that their acquires fill the masters' queues for longer than the request timeout. What
-// ends a hold, or concerns one, does not stand behind what is to begin others.
+// So many callers come at once that their acquires fill the masters' queues for longer than the
+// request timeout. What ends a hold, or concerns one, does not stand behind what is to begin
+// others.
 func TestAHoldDoesNotWaitForNewOnes(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -223,8 +225,8 @@ func TestAHoldDoesNotWaitForNewOnes(t *testing.T) {
 	})
 }
 
-// Masters are farther away than the time after which a renewal is tried again. Each is asked three times in a ttl all the same, also
-// while another is dead.
+// Masters are farther away than the time after which a renewal is tried again. Each is asked three
+// times in a ttl all the same, also while another is dead.
 func TestFarMastersAreRenewedNoOftener(t *testing.T) {
 	t.Parallel()
 	for dead := range 2 {

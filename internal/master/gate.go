@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Gate decides whether a server may be used. It runs on the master's own goroutine, so it
-// must not wait for another master.
+// Gate decides whether a server may be used. It runs on the master's own goroutine, so it must not
+// wait for another master.
 type Gate interface {
 	// Greeting returns the commands that are sent first on each new connection.
 	Greeting() []Command
@@ -16,20 +16,19 @@ type Gate interface {
 	// Greeted reads the replies to them. The error is why the server cannot be used.
 	Greeted(*Master, []Reply) error
 
-	// Refused is told that the server refused a call for its version, or says that it
-	// is no member any more.
+	// Refused is told that the server refused a call for its version, or says that it is no member
+	// any more.
 	Refused(*Master)
 }
 
-// notMemberError tells why a server may not be used, and when it is worth asking
-// again.
+// notMemberError tells why a server may not be used, and when it is worth asking again.
 type notMemberError struct {
 	why     string
 	retryIn time.Duration
 }
 
-// NotMember returns an error that is script.ErrNotMember. It tells why a server may
-// not be used, and is taken for the answer until retryIn has passed.
+// NotMember returns an error that is script.ErrNotMember. It tells why a server may not be used,
+// and is taken for the answer until retryIn has passed.
 func NotMember(why string, retryIn time.Duration) error { return &notMemberError{why, retryIn} }
 
 func (e *notMemberError) Error() string { return script.ErrNotMember.Error() + ": " + e.why }

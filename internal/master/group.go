@@ -5,8 +5,8 @@ import "github.com/redlock-go/redlock/internal/script"
 // MaxGroup bounds how many requests may leave as one.
 const MaxGroup = maxBatch
 
-// SubmitGroup queues requests that leave in one batch, one right behind the other, or not
-// at all. It never blocks.
+// SubmitGroup queues requests that leave in one batch, one right behind the other, or not at all.
+// It never blocks.
 func (m *Master) SubmitGroup(group []*Request) {
 	m.mu.Lock()
 	refused := m.refusal(group[0])
@@ -25,9 +25,9 @@ func (m *Master) SubmitGroup(group []*Request) {
 	}
 }
 
-// Gather calls submit, and lets nothing leave for these masters meanwhile. So what it
-// submits leaves for each in one batch, as far as a batch has room. It must not block.
-// What was queued before does not wait for it.
+// Gather calls submit, and lets nothing leave for these masters meanwhile. So what it submits
+// leaves for each in one batch, as far as a batch has room. It must not block. What was queued
+// before does not wait for it.
 func Gather(masters []*Master, submit func()) {
 	for _, m := range masters {
 		m.gather(1)

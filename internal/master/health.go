@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// MinRetry and MaxRetry bound the pause after a master could not be reached.
-	// It is short, because a dial that is refused costs little and a majority that
-	// comes back should be noticed at once.
+	// MinRetry and MaxRetry bound the pause after a master could not be reached. It is short,
+	// because a dial that is refused costs little and a majority that comes back should be noticed
+	// at once.
 	MinRetry = 5 * time.Millisecond
 	MaxRetry = 100 * time.Millisecond
 )
 
 // health is whether a server can be reached and used.
 type health struct {
-	// connecting has its one place taken while a connection is made: links that
-	// need one at the same time come one after the other. It guards what follows.
+	// connecting has its one place taken while a connection is made: links that need one at the
+	// same time come one after the other. It guards what follows.
 	connecting chan struct{}
 	downTill   clock.Instant
 	downErr    error
@@ -36,8 +36,8 @@ type health struct {
 	answered  atomic.Int64 // the instant at which the last batch left that was answered
 }
 
-// MaxOut bounds for how long a server is believed to be out: another client may have
-// brought it back.
+// MaxOut bounds for how long a server is believed to be out: another client may have brought it
+// back.
 const MaxOut = 2 * time.Second
 
 // failedLately returns why the last connection could not be had, if that was less than MaxOut ago
@@ -53,8 +53,8 @@ func (m *Master) failedLately() error {
 }
 
 // failed notes that a connection could not be had, and why. The master is down if the server may
-// not be used, or if no other link is connected to it: else it may be busy for a moment, or have
-// no room for one connection more. The caller has connecting.
+// not be used, or if no other link is connected to it: else it may be busy for a moment, or have no
+// room for one connection more. The caller has connecting.
 func (m *Master) failed(err error) {
 	h := &m.health
 	refused := errors.Is(err, script.ErrNotMember) || errors.Is(err, script.ErrDenied)
@@ -72,8 +72,8 @@ func (m *Master) failed(err error) {
 	h.downErr = err
 }
 
-// recheck dials again after a while, if a connection was refused while the links go on with those that they have. Nothing else
-// would find out that the refusal is over.
+// recheck dials again after a while, if a connection was refused while the links go on with those
+// that they have. Nothing else would find out that the refusal is over.
 func (m *Master) recheck() {
 	h := &m.health
 	select {
@@ -100,9 +100,10 @@ func (m *Master) Unusable(err error) {
 	}
 }
 
-// Leave closes the connections to a server that may not be used for what it is. A verdict on a server holds only for a
-// while: its name may lead to another one by then, so what asks again connects anew. A connection that is younger than
-// MaxOut tells where the name leads now, and is kept.
+// Leave closes the connections to a server that may not be used for what it is. A verdict on a
+// server holds only for a while: its name may lead to another one by then, so what asks again
+// connects anew. A connection that is younger than MaxOut tells where the name leads now, and is
+// kept.
 func (m *Master) Leave(why error) { m.door.leave(time.Now().Add(-MaxOut), why) }
 
 // answeredAt notes that a batch that left then was answered. Another one that left later may have
@@ -113,12 +114,12 @@ func (h *health) answeredAt(left clock.Instant) {
 	}
 }
 
-// Reconnect has each link make a new connection before it carries another batch: the address of
-// the master leads to another server. No batch that leaves on an old one is sent later than this.
+// Reconnect has each link make a new connection before it carries another batch: the address of the
+// master leads to another server. No batch that leaves on an old one is sent later than this.
 func (m *Master) Reconnect() { m.health.epoch.Add(1) }
 
-// dropIdle drops the connections that carry nothing now. They may have fallen silent, like the
-// one on which an answer did not come: after a break in the network all of them do.
+// dropIdle drops the connections that carry nothing now. They may have fallen silent, like the one
+// on which an answer did not come: after a break in the network all of them do.
 func (m *Master) dropIdle() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,6 +130,6 @@ func (m *Master) dropIdle() {
 	}
 }
 
-// Retry lets the next request try the server, whatever it was a moment ago. It does not wait for
-// a connection that is being made.
+// Retry lets the next request try the server, whatever it was a moment ago. It does not wait for a
+// connection that is being made.
 func (m *Master) Retry() { m.health.retry.Store(true) }

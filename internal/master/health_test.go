@@ -128,8 +128,9 @@ func (m *linked) wants(usable bool, downs int) {
 	}
 }
 
-// A right that is taken away shows on a new connection, and the master is told to be down. The links that have one go on with
-// it, and so find out that the right is there again, although none of them connects.
+// A right that is taken away shows on a new connection, and the master is told to be down. The
+// links that have one go on with it, and so find out that the right is there again, although none
+// of them connects.
 func TestAMasterIsUpAgainWithoutANewLink(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -151,8 +152,8 @@ func TestAMasterIsUpAgainWithoutANewLink(t *testing.T) {
 	})
 }
 
-// A master to which one link more could not be connected is not down while another one is, and
-// once it has answered that one, the failure refuses nobody any more.
+// A master to which one link more could not be connected is not down while another one is, and once
+// it has answered that one, the failure refuses nobody any more.
 func TestAnAnswerOutdatesAFailureToConnect(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,8 +227,8 @@ func TestConnectedLinksGoFirst(t *testing.T) {
 	})
 }
 
-// What a master without memory refuses says nothing of its connection, or of who it is. To ask each time would cost a
-// round trip, in which renewals wait.
+// What a master without memory refuses says nothing of its connection, or of who it is. To ask each
+// time would cost a round trip, in which renewals wait.
 func TestAFullMasterIsNotAskedWhoItIs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// link is one connection to a master. It is bound to one server process for its
-// life, so what was found out about the server when it was made (greet) holds for
-// every reply that comes on it. One goroutine at a time uses it.
+// link is one connection to a master. It is bound to one server process for its life, so what was
+// found out about the server when it was made (greet) holds for every reply that comes on it. One
+// goroutine at a time uses it.
 type link struct {
 	master  *Master
 	conn    *redis.Conn
@@ -36,8 +36,8 @@ func (l *link) serve(batch []*Request) {
 	l.trip = 0
 	if l.conn == nil {
 		if err := m.failedLately(); err != nil {
-			// Nobody waits for a master that failed a moment ago: with a hung one among
-			// them, contenders would else keep each split vote for a whole time-out.
+			// Nobody waits for a master that failed a moment ago: with a hung one among them,
+			// contenders would else keep each split vote for a whole time-out.
 			if m.health.connected.Load() == 0 {
 				m.setFailFast(err)
 				defer m.setFailFast(nil)
@@ -77,10 +77,10 @@ func (l *link) serve(batch []*Request) {
 		m.dropIdle()
 	}
 	if err != nil && stale && !isTimeout(err) && m.connect(l) == nil {
-		// The connection had been idle, and may have been closed by the server or by
-		// something on the way, which says nothing about the server's state. All
-		// operations may be run again; the votes are marked, for the first copy may be
-		// under way yet. After a time-out nothing is sent again, the time is up.
+		// The connection had been idle, and may have been closed by the server or by something on
+		// the way, which says nothing about the server's state. All operations may be run again;
+		// the votes are marked, for the first copy may be under way yet. After a time-out nothing
+		// is sent again, the time is up.
 		for _, r := range live {
 			r.resent = true
 			r.prepare(m.Index)
@@ -101,10 +101,9 @@ func (l *link) serve(batch []*Request) {
 	}
 }
 
-// exchange has the master run the requests' calls, as one script, and gives each
-// its reply. It drops the connection when it broke, or when the server answered
-// something that greet should look into. The error is that of the connection: every
-// call may have been run or not.
+// exchange has the master run the requests' calls, as one script, and gives each its reply. It
+// drops the connection when it broke, or when the server answered something that greet should look
+// into. The error is that of the connection: every call may have been run or not.
 func (l *link) exchange(live []*Request) error {
 	if len(live) == 0 {
 		return nil
@@ -125,8 +124,8 @@ func (l *link) exchange(live []*Request) error {
 	}
 	replies, err := l.run()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		// SCRIPT FLUSH. Nothing was run. As EVAL, because between loading and asking
-		// the scripts may be flushed again.
+		// SCRIPT FLUSH. Nothing was run. As EVAL, because between loading and asking the scripts
+		// may be flushed again.
 		l.argv[0], l.argv[1] = "eval", &script.BatchSource
 		replies, err = l.run()
 	}
@@ -202,9 +201,8 @@ func (l *link) run() ([]any, error) {
 	return cmd.Slice()
 }
 
-// discard makes go-redis throw the connection away when it is given back, as it does
-// with one that something could not be written to. Else it would be used again, in
-// the middle of a reply.
+// discard makes go-redis throw the connection away when it is given back, as it does with one that
+// something could not be written to. Else it would be used again, in the middle of a reply.
 func (l *link) discard() {
 	ctx, unwritable := context.Background(), struct{}{}
 	_ = withRecover(func() error { return l.conn.Process(ctx, redis.NewCmd(ctx, unwritable)) })
@@ -230,8 +228,8 @@ func (m *Master) ready(l *link) (now clock.Instant, err error) {
 	return 0, NotMember("its address leads to one server after another", MaxOut)
 }
 
-// connect makes sure that the link has a connection to a server that may be used.
-// After a failure it fails at once for a short, growing time.
+// connect makes sure that the link has a connection to a server that may be used. After a failure
+// it fails at once for a short, growing time.
 func (m *Master) connect(l *link) error {
 	if l.conn != nil {
 		return nil
@@ -261,8 +259,8 @@ func (m *Master) connect(l *link) error {
 	return err
 }
 
-// greet takes a connection, loads the script and asks the gate whether the server may
-// be used. It is one round trip. The caller has connecting.
+// greet takes a connection, loads the script and asks the gate whether the server may be used. It
+// is one round trip. The caller has connecting.
 func (l *link) greet() error {
 	m := l.master
 	greeting := m.Gate.Greeting()

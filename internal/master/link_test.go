@@ -17,8 +17,9 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A batch carries one version, the newest of its requests. A request of an older one is not run at it: its yes would
-// count in a round whose quorum is that of other members. Requests without a version run beside either.
+// A batch carries one version, the newest of its requests. A request of an older one is not run at
+// it: its yes would count in a round whose quorum is that of other members. Requests without a
+// version run beside either.
 func TestABatchRunsAtOneVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,7 +94,8 @@ func TestABatchRunsAtOneVersion(t *testing.T) {
 	})
 }
 
-// saying is a connection to a server that knows no command but EVALSHA and EVAL, to which it replies what it was told to.
+// saying is a connection to a server that knows no command but EVALSHA and EVAL, to which it
+// replies what it was told to.
 type saying struct {
 	net.Conn
 	replies map[string]string // by command
@@ -119,8 +121,8 @@ func (saying) SetDeadline(time.Time) error      { return nil }
 func (saying) SetReadDeadline(time.Time) error  { return nil }
 func (saying) SetWriteDeadline(time.Time) error { return nil }
 
-// A batch has a reply for each of its calls, and behind them at most as many keys of locks at which the master is to go on. With others
-// than that, nothing is known of any call.
+// A batch has a reply for each of its calls, and behind them at most as many keys of locks at which
+// the master is to go on. With others than that, nothing is known of any call.
 func TestHowManyRepliesABatchHas(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

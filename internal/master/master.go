@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// maxBacklog bounds a master's queue, so that one that hangs fills only that.
-	// Releases are let in beyond it: there are no more of them than of holds, and
-	// each is dropped when the ttl has done its work.
+	// maxBacklog bounds a master's queue, so that one that hangs fills only that. Releases are let
+	// in beyond it: there are no more of them than of holds, and each is dropped when the ttl has
+	// done its work.
 	maxBacklog = 16384
 
-	// maxBatch bounds how many requests leave as one, and so for how long the master
-	// serves nobody else, and how long a reply waits for those of others.
+	// maxBatch bounds how many requests leave as one, and so for how long the master serves nobody
+	// else, and how long a reply waits for those of others.
 	maxBatch = 128
 )
 
@@ -44,33 +44,33 @@ type Config struct {
 
 	Gate Gate
 
-	// Up and Down are told, in turn, when the server can be used, for the first time or again,
-	// and when it cannot any more, and why: it cannot be reached, or it refuses what writes. They must return soon.
+	// Up and Down are told, in turn, when the server can be used, for the first time or again, and
+	// when it cannot any more, and why: it cannot be reached, or it refuses what writes. They must
+	// return soon.
 	Up   func()
 	Down func(error)
 
-	// Refuses is told when the server begins to refuse what writes. Somebody is to write then now and
-	// again, and to tell Wrote. It must return soon.
+	// Refuses is told when the server begins to refuse what writes. Somebody is to write then now
+	// and again, and to tell Wrote. It must return soon.
 	Refuses func()
 
 	// Called, unless it is nil, is told of each batch: how long it took, and why it brought no
 	// answers. It must return soon.
 	Called func(took time.Duration, operations int, err error)
 
-	// GoOn, unless it is nil, is told the key of each lock for which a batch stopped at its bound, to
-	// have the master go on there. It must return soon.
+	// GoOn, unless it is nil, is told the key of each lock for which a batch stopped at its bound,
+	// to have the master go on there. It must return soon.
 	GoOn func(lockKey string)
 }
 
-// Master is one independent Redis server. It has one queue, one goroutine (run), and
-// links, which are the connections. What was queued while a batch was under way
-// leaves as the next batch, and a single request leaves as it is. To a far master
-// several batches are under way at once, but never two with requests of the same
-// order: a release follows its own acquire.
+// Master is one independent Redis server. It has one queue, one goroutine (run), and links, which
+// are the connections. What was queued while a batch was under way leaves as the next batch, and a
+// single request leaves as it is. To a far master several batches are under way at once, but never
+// two with requests of the same order: a release follows its own acquire.
 //
 // Locks are taken in this order: health.connecting, then mu or standing.turn. The gate's Greeted is
-// called with connecting; Answer, Begin and the policies of requests are called
-// without any of them.
+// called with connecting; Answer, Begin and the policies of requests are called without any of
+// them.
 type Master struct {
 	Config
 	redis      *redis.Client         // for the queue
@@ -135,7 +135,8 @@ func (m *Master) Pending() int {
 	return n
 }
 
-// Unanswered is how many requests are queued that are not kept until they arrive, and batches under way.
+// Unanswered is how many requests are queued that are not kept until they arrive, and batches under
+// way.
 func (m *Master) Unanswered() (n int) {
 	count := func(requests []*Request) {
 		for _, r := range requests {
@@ -153,7 +154,8 @@ func (m *Master) Unanswered() (n int) {
 	return n + m.inFlight
 }
 
-// Submit queues requests, to leave in this order: all of them First, if the first one is. It never blocks.
+// Submit queues requests, to leave in this order: all of them First, if the first one is. It never
+// blocks.
 func (m *Master) Submit(all ...*Request) {
 	var refused [2]error
 	m.mu.Lock()
@@ -172,7 +174,8 @@ func (m *Master) Submit(all ...*Request) {
 	}
 }
 
-// enqueue puts r behind all requests of the queue, or behind those that leave first. The caller holds mu.
+// enqueue puts r behind all requests of the queue, or behind those that leave first. The caller
+// holds mu.
 func (m *Master) enqueue(r *Request, first bool) {
 	if !first {
 		m.queue = append(m.queue, r)
@@ -183,8 +186,8 @@ func (m *Master) enqueue(r *Request, first bool) {
 }
 
 // Replace queues r, which has the order of before. If before was given to Submit or Replace, and is
-// still in the queue, r takes its place, and before is answered as not sent. While the master hangs, r is
-// refused, and before stays.
+// still in the queue, r takes its place, and before is answered as not sent. While the master
+// hangs, r is refused, and before stays.
 func (m *Master) Replace(before, r *Request) {
 	m.mu.Lock()
 	takes := before.waits && m.failFast == nil
@@ -221,8 +224,8 @@ func (m *Master) nudge() {
 	}
 }
 
-// Close lets run finish: what is queued is sent, what must arrive is tried once
-// more. wait then returns when it has.
+// Close lets run finish: what is queued is sent, what must arrive is tried once more. wait then
+// returns when it has.
 func (m *Master) Close() {
 	m.mu.Lock()
 	m.closing = true
@@ -233,8 +236,8 @@ func (m *Master) Close() {
 // Wait returns when all that was under way at Close is over.
 func (m *Master) Wait() { <-m.stopped }
 
-// run serves the queue until close. To a near master nothing else may leave
-// meanwhile, so it carries the batch itself.
+// run serves the queue until close. To a near master nothing else may leave meanwhile, so it
+// carries the batch itself.
 func (m *Master) run() {
 	defer close(m.stopped)
 	for {

@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	// maxReply bounds a reply, in bytes. The largest are a survey, of some 100 kB, and
-	// INFO.
+	// maxReply bounds a reply, in bytes. The largest are a survey, of some 100 kB, and INFO.
 	maxReply = 1 << 20
 
 	// maxElements bounds how many values a reply may have, in all its arrays.
 	maxElements = 1 << 16
 )
 
-// withRecover runs call, in which go-redis reads replies. It panics on some, as on a
-// message without a channel, or on a giant one where the connection is not bounded
-// (a failover client's). That is an error as any other that breaks the connection.
+// withRecover runs call, in which go-redis reads replies. It panics on some, as on a message
+// without a channel, or on a giant one where the connection is not bounded (a failover client's).
+// That is an error as any other that breaks the connection.
 func withRecover(call func() error) (err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -43,8 +42,8 @@ type boundedConn struct {
 	left    atomic.Pointer[leftError]
 }
 
-// idleSeen returns the connection as one on which go-redis sees whether it was closed while it
-// was idle, if it can be seen.
+// idleSeen returns the connection as one on which go-redis sees whether it was closed while it was
+// idle, if it can be seen.
 func (c *boundedConn) idleSeen() net.Conn {
 	if socket, ok := c.Conn.(syscall.Conn); ok {
 		return struct {
@@ -75,8 +74,8 @@ func (c *boundedConn) Write(p []byte) (int, error) {
 	return n, c.explained(err)
 }
 
-// readLast reads what the server said before it hung up, if nobody has read that yet. Nothing is waited for on a connection
-// that broke.
+// readLast reads what the server said before it hung up, if nobody has read that yet. Nothing is
+// waited for on a connection that broke.
 func (c *boundedConn) readLast() {
 	if c.SetReadDeadline(time.Now().Add(MaxRetry)) != nil {
 		return
@@ -88,9 +87,9 @@ func (c *boundedConn) readLast() {
 	}
 }
 
-// explained returns the error of a connection that broke, with what is known of why. A server that hangs up by itself
-// (it has too many clients, or is in protected mode) says so, unasked. go-redis takes that for the answer to its greeting,
-// and goes on.
+// explained returns the error of a connection that broke, with what is known of why. A server that
+// hangs up by itself (it has too many clients, or is in protected mode) says so, unasked. go-redis
+// takes that for the answer to its greeting, and goes on.
 func (c *boundedConn) explained(err error) error {
 	left := c.left.Load()
 	switch {
@@ -118,8 +117,8 @@ func (c *boundedConn) Close() error {
 	return nil
 }
 
-// hangUpError tells what a server said last before the connection broke. It does not unwrap: go-redis does that with what
-// happens while it sets a connection up.
+// hangUpError tells what a server said last before the connection broke. It does not unwrap:
+// go-redis does that with what happens while it sets a connection up.
 type hangUpError struct {
 	last string
 	err  error
@@ -139,8 +138,8 @@ type ProtocolError struct{ why string }
 
 func (e *ProtocolError) Error() string { return "the server's reply is " + e.why }
 
-// replyGauge follows a stream of replies, of RESP2 or RESP3, which may be cut
-// anywhere. The zero value stands before a reply.
+// replyGauge follows a stream of replies, of RESP2 or RESP3, which may be cut anywhere. The zero
+// value stands before a reply.
 type replyGauge struct {
 	size     int // bytes of this reply so far
 	elements int // values announced in it
@@ -156,9 +155,8 @@ const (
 	lengthKept = 24  // how long a line that announces a length may be
 )
 
-// take follows the stream over its next bytes. Each announced length counts before
-// what it announces has come. When a reply is bad, take tells how many bytes came
-// before that was seen.
+// take follows the stream over its next bytes. Each announced length counts before what it
+// announces has come. When a reply is bad, take tells how many bytes came before that was seen.
 func (g *replyGauge) take(p []byte) (fine int, bad error) {
 	for fine < len(p) {
 		rest := p[fine:]

@@ -18,8 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// saidConn is a connection on which a server has said something already, and then
-// hangs up.
+// saidConn is a connection on which a server has said something already, and then hangs up.
 type saidConn struct {
 	net.Conn
 	*bytes.Reader
@@ -43,8 +42,7 @@ func (openGate) Greeting() []Command {
 func (openGate) Greeted(*Master, []Reply) error { return nil }
 func (openGate) Refused(*Master)                {}
 
-// toldBy returns a master each of whose connections says text, and how many there
-// were.
+// toldBy returns a master each of whose connections says text, and how many there were.
 func toldBy(t testing.TB, said []byte, through func(net.Conn) net.Conn) (*Master, *int) {
 	dialled := new(int)
 	r := redis.NewClient(&redis.Options{
@@ -125,8 +123,8 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-// The bound on replies does not depend on how they are cut, lets all through that
-// are within it, and ends those that announce more before it comes.
+// The bound on replies does not depend on how they are cut, lets all through that are within it,
+// and ends those that announce more before it comes.
 func TestRepliesAreBounded(t *testing.T) {
 	within := rogue.Array(strings.Repeat("x", 0)+rogue.Bulk(strings.Repeat("x", maxReply-100)), ":1\r\n")
 	for what, c := range map[string]struct {
@@ -163,8 +161,9 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 }
 
-// Why a server hangs up is told, whoever asks, and however far go-redis has come: with a password it goes on to AUTH after
-// what it takes for the answer to its greeting. With an abrupt end the reason has to be read before the reset.
+// Why a server hangs up is told, whoever asks, and however far go-redis has come: with a password
+// it goes on to AUTH after what it takes for the answer to its greeting. With an abrupt end the
+// reason has to be read before the reset.
 func TestTheReasonForHangingUpIsTold(t *testing.T) {
 	t.Parallel()
 	const reason = "ERR max number of clients reached"
@@ -201,7 +200,8 @@ func TestTheReasonForHangingUpIsTold(t *testing.T) {
 	}
 }
 
-// A word that a server says before it resets the connection can be read behind the error of a write.
+// A word that a server says before it resets the connection can be read behind the error of a
+// write.
 func TestTheLastWordIsReadAfterAWriteFailed(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()

@@ -12,16 +12,14 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Asker puts a question to masters. Its methods are called by the masters'
-// goroutines, and Answer by who submits or replaces a request: they must not block.
+// Asker puts a question to masters. Its methods are called by the masters' goroutines, and Answer
+// by who submits or replaces a request: they must not block.
 type Asker interface {
-	// Begin is called just before the request is written for the first time. It
-	// returns false if nobody wants the request any more: then the request is
-	// dropped, and Answer is not called.
+	// Begin is called just before the request is written for the first time. It returns false if
+	// nobody wants the request any more: then the request is dropped, and Answer is not called.
 	Begin(master int) bool
 
-	// Answer is called once for every request that began, and for those that
-	// failed before.
+	// Answer is called once for every request that began, and for those that failed before.
 	Answer(master int, v script.Vote)
 }
 
@@ -31,17 +29,18 @@ type Request struct {
 	Call  script.Call
 	To    Asker
 
-	// Version is that of the table of members which the master must have to run the
-	// call; "" for one that it runs at any.
+	// Version is that of the table of members which the master must have to run the call; "" for
+	// one that it runs at any.
 	Version string
 
-	// First makes it leave before all requests without that. It is for what concerns an acquisition whose
-	// acquire this master has answered: so nothing of this order that has to leave before it is queued. Behind the
-	// acquires of others, the end of a hold would wait for the beginnings of those that come after.
+	// First makes it leave before all requests without that. It is for what concerns an acquisition
+	// whose acquire this master has answered: so nothing of this order that has to leave before it
+	// is queued. Behind the acquires of others, the end of a hold would wait for the beginnings of
+	// those that come after.
 	First bool
 
-	// Until is set on a request that must arrive: it is sent again until the master
-	// has answered yes or "not yours", or this instant has passed.
+	// Until is set on a request that must arrive: it is sent again until the master has answered
+	// yes or "not yours", or this instant has passed.
 	Until clock.Instant
 
 	// Policy, if not nil, is asked before each sending.
@@ -58,15 +57,15 @@ type Request struct {
 	waits    bool // in the queue, where Replace can take its place
 }
 
-// Policy decides about a request when it is to be sent. Its methods are called by the
-// masters' goroutines: they must not block.
+// Policy decides about a request when it is to be sent. Its methods are called by the masters'
+// goroutines: they must not block.
 type Policy interface {
-	// Obsolete reports that the request is of no use any more; answered tells whether
-	// the asker has its answer.
+	// Obsolete reports that the request is of no use any more; answered tells whether the asker has
+	// its answer.
 	Obsolete(master int, answered bool) bool
 
-	// Prepare returns the call to send, which is given or another in its place;
-	// resent tells whether an earlier copy may be under way.
+	// Prepare returns the call to send, which is given or another in its place; resent tells
+	// whether an earlier copy may be under way.
 	Prepare(master int, given script.Call, resent bool) script.Call
 }
 
@@ -128,8 +127,8 @@ func (e replyError) Error() string { return string(e) }
 // RedisError makes it a redis.Error.
 func (replyError) RedisError() {}
 
-// IsReply reports that err is the server's own answer: it did not do what it
-// was asked. Any other error leaves open whether it did.
+// IsReply reports that err is the server's own answer: it did not do what it was asked. Any other
+// error leaves open whether it did.
 func IsReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)

@@ -19,8 +19,8 @@ func (p policy) Obsolete(_ int, answered bool) bool {
 }
 func (policy) Prepare(_ int, given script.Call, _ bool) script.Call { return given }
 
-// Who is told what, and what is kept to be sent again: what must arrive, has not, and is of
-// use yet.
+// Who is told what, and what is kept to be sent again: what must arrive, has not, and is of use
+// yet.
 func TestWhatIsKept(t *testing.T) {
 	t.Parallel()
 	const now = clock.Instant(10)
@@ -158,8 +158,8 @@ func TestWhyAPipelineHasNoReplies(t *testing.T) {
 	}
 }
 
-// What is asked past the queue shares no options with the connections of the queue: go-redis writes to them while it makes a
-// connection, and each client has a mutex of its own.
+// What is asked past the queue shares no options with the connections of the queue: go-redis writes
+// to them while it makes a connection, and each client has a mutex of its own.
 func TestTheQueueSharesNoOptions(t *testing.T) {
 	t.Parallel()
 	r := redis.NewClient(&redis.Options{})

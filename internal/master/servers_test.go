@@ -24,8 +24,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// rogueServer serves connections as a member with this register would, but for the
-// commands that reply has an answer to. It returns its address.
+// rogueServer serves connections as a member with this register would, but for the commands that
+// reply has an answer to. It returns its address.
 func rogueServer(t *testing.T, register map[string]string, reply func(args []string) string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -114,8 +114,7 @@ func readCommand(in *bufio.Reader) ([]string, error) {
 	return args, nil
 }
 
-// Whatever one server of three replies to a command, the others decide, and the
-// process goes on.
+// Whatever one server of three replies to a command, the others decide, and the process goes on.
 func TestNoReplyOfAServerHurts(t *testing.T) {
 	t.Parallel()
 	d := harness.Processes(t, 3, redisproc.Config{})

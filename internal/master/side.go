@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What is asked of a server past its queue goes on connections of its own, because it
-// is asked when the queue has none that may be used.
+// What is asked of a server past its queue goes on connections of its own, because it is asked when
+// the queue has none that may be used.
 
 // Command is one to be sent past the queue.
 type Command struct {
@@ -29,8 +29,7 @@ type Reply struct {
 	pairs *redis.MapStringStringCmd
 }
 
-// Err returns the error that the server replied, or nil. A key that is not there is no
-// error.
+// Err returns the error that the server replied, or nil. A key that is not there is no error.
 func (r Reply) Err() error {
 	var cmd redis.Cmder = r.text
 	if r.pairs != nil {
@@ -70,10 +69,10 @@ func sendTogether(ctx context.Context, on redis.Cmdable, commands []Command) ([]
 	return replies, denied(err)
 }
 
-// connErr returns what kept a pipeline, which returned err, from its replies, or
-// nil if every command has a reply or an error of its own. A server that refuses
-// the password or the database does so while the connection is set up: an error
-// that reads like a reply, and that go-redis gives to none of the commands.
+// connErr returns what kept a pipeline, which returned err, from its replies, or nil if every
+// command has a reply or an error of its own. A server that refuses the password or the database
+// does so while the connection is set up: an error that reads like a reply, and that go-redis gives
+// to none of the commands.
 func connErr(cmds []redis.Cmder, err error) error {
 	failed := func(c redis.Cmder) bool { return c.Err() != nil }
 	if IsReply(err) && slices.ContainsFunc(cmds, failed) {
@@ -94,8 +93,8 @@ func (m *Master) Do(ctx context.Context, commands ...Command) ([]Reply, error) {
 	return replies, err
 }
 
-// Scan returns some of the keys that match a pattern, of about so many that it looks at, and
-// the cursor at which to go on: 0 when there are no more. It begins at 0.
+// Scan returns some of the keys that match a pattern, of about so many that it looks at, and the
+// cursor at which to go on: 0 when there are no more. It begins at 0.
 func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count int64) (keys []string, next uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
 	defer cancel()
@@ -108,8 +107,8 @@ func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count 
 	return keys, next, denied(err)
 }
 
-// onceMore sends again what broke the connection: it had been idle, and may have been
-// closed long ago. All that is sent past the queue may be executed twice.
+// onceMore sends again what broke the connection: it had been idle, and may have been closed long
+// ago. All that is sent past the queue may be executed twice.
 func (m *Master) onceMore(send func() error) error {
 	err := send()
 	_, noConn := errors.AsType[*dialError](err)

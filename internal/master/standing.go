@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// standing is what is told of a master: that it can be used, or why not. A server that can be reached may refuse all that
-// writes, for the state that it is in. It has no vote then either.
+// standing is what is told of a master: that it can be used, or why not. A server that can be
+// reached may refuse all that writes, for the state that it is in. It has no vote then either.
 type standing struct {
 	// turn has its one place taken while somebody looks at the rest, or changes it and tells.
 	turn     chan struct{}
@@ -37,14 +37,17 @@ func (m *Master) setStanding(change func(*standing)) {
 	}
 }
 
-// stateWords begin a server's error when the state that it is in keeps it from running what writes. (BUSY, LOADING and
-// MASTERDOWN keep it from all.) Another client, or the same one a moment later, is refused in the same way.
+// stateWords begin a server's error when the state that it is in keeps it from running what writes.
+// (BUSY, LOADING and MASTERDOWN keep it from all.) Another client, or the same one a moment later,
+// is refused in the same way.
 var stateWords = []string{"BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOREPLICAS", "OOM", "READONLY"}
 
-// firstWord finds the word that begins an error. In Redis 6 the error of a command in a script begins with where it stands.
+// firstWord finds the word that begins an error. In Redis 6 the error of a command in a script
+// begins with where it stands.
 var firstWord = regexp.MustCompile(`^(?:@user_script: ?\d+: )?-?([A-Z]+) `)
 
-// RefusesWrites reports that err is a server's reply that the state that it is in keeps it from running what writes.
+// RefusesWrites reports that err is a server's reply that the state that it is in keeps it from
+// running what writes.
 func RefusesWrites(err error) bool {
 	if err == nil || !IsReply(err) {
 		return false
@@ -65,8 +68,9 @@ func (m *Master) refusesWrite(err error) {
 	}
 }
 
-// Wrote tells what became of a command that writes, and takes memory: nil ends a refusal of the server. Refused operations do
-// not, since some of those that free memory succeed where others fail.
+// Wrote tells what became of a command that writes, and takes memory: nil ends a refusal of the
+// server. Refused operations do not, since some of those that free memory succeed where others
+// fail.
 func (m *Master) Wrote(err error) {
 	if err == nil {
 		m.setStanding(func(s *standing) { s.refuses = nil })

@@ -32,7 +32,8 @@ func TestRefusesWrites(t *testing.T) {
 	}
 }
 
-// Of a master that is both out of reach and refuses what writes, one end is told when both are over.
+// Of a master that is both out of reach and refuses what writes, one end is told when both are
+// over.
 func TestWhatIsToldOfAMaster(t *testing.T) {
 	t.Parallel()
 	m := new(Master)

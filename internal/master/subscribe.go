@@ -12,10 +12,9 @@ import (
 // pingAfter is after how long without a word a subscription is tried.
 const pingAfter = 2 * time.Second
 
-// Subscribe subscribes to channel, on a connection of its own, and listens until that
-// breaks, and returns why, or ctx ends. It tells when the subscription is there, and
-// of every message. A server that does not answer within the request timeout is given
-// up: what it was asked may be lost.
+// Subscribe subscribes to channel, on a connection of its own, and listens until that breaks, and
+// returns why, or ctx ends. It tells when the subscription is there, and of every message. A server
+// that does not answer within the request timeout is given up: what it was asked may be lost.
 func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func(), message func(master int, payload string)) error {
 	ctx = untilEnd(ctx)
 	sub := m.subscriber.Subscribe(ctx)

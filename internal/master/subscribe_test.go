@@ -25,8 +25,8 @@ func (l lossy) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// Who waits is not called on a connection that lost something: that is found out within a
-// request timeout, and not within twice the time for which a subscription may be silent.
+// Who waits is not called on a connection that lost something: that is found out within a request
+// timeout, and not within twice the time for which a subscription may be silent.
 func TestASubscriptionThatIsNotAnsweredIsGivenUp(t *testing.T) {
 	t.Parallel()
 	const timeout = 150 * time.Millisecond

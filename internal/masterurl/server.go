@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Server is the same for two addresses if they are spelled differently and can only mean one server: names
-// of this host's loopback, letters in upper case, a dot at the end, other forms of an IP address. It asks
-// nobody, so that two names which DNS gives one host stay two.
+// Server is the same for two addresses if they are spelled differently and can only mean one
+// server: names of this host's loopback, letters in upper case, a dot at the end, other forms of an
+// IP address. It asks nobody, so that two names which DNS gives one host stay two.
 func Server(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil { // a socket

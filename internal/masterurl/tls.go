@@ -113,9 +113,9 @@ func read(parameter, file string) ([]byte, error) {
 	return text, nil
 }
 
-// TLSError tells that client and server do not trust each other. It is no use to try again
-// before somebody has changed a file or a server. It has no Unwrap, because go-redis unwraps
-// once what it gets while it sets a connection up.
+// TLSError tells that client and server do not trust each other. It is no use to try again before
+// somebody has changed a file or a server. It has no Unwrap, because go-redis unwraps once what it
+// gets while it sets a connection up.
 type TLSError struct {
 	why string
 	err error
@@ -131,8 +131,8 @@ func (f Files) explained(conn net.Conn, err error) (net.Conn, error) {
 	return &explainedConn{conn.(*tls.Conn), f}, nil
 }
 
-// explainedConn is a connection whose server may refuse the client's certificate with its
-// first answer, as in TLS 1.3, where the client is through with the handshake before.
+// explainedConn is a connection whose server may refuse the client's certificate with its first
+// answer, as in TLS 1.3, where the client is through with the handshake before.
 type explainedConn struct {
 	*tls.Conn
 	files Files

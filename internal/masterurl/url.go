@@ -24,14 +24,15 @@ const noScheme = "does not begin with redis:// or rediss://"
 // noBrackets is the fault of an IPv6 address of which nobody can tell where the port begins.
 const noBrackets = "it has an IPv6 address without brackets, where redis://[::1]:6379 would be right"
 
-// bareIPv6 finds two colons at least behind the scheme and what may hold a password, and no bracket.
+// bareIPv6 finds two colons at least behind the scheme and what may hold a password, and no
+// bracket.
 var bareIPv6 = regexp.MustCompile(`^\w+://(?:[^/?#]*@)?[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%[^/?#]*)?(?:[/?#]|$)`)
 
-// Parse reads the URL of a master. It is stricter than redis.ParseURL, which
-// takes "redis:user:password@host" for localhost. It reads the files that the URL names.
+// Parse reads the URL of a master. It is stricter than redis.ParseURL, which takes
+// "redis:user:password@host" for localhost. It reads the files that the URL names.
 //
-// Errors: a *FileError about a file. Any other quotes nothing of the URL: in one that is
-// wrong, a password may stand anywhere.
+// Errors: a *FileError about a file. Any other quotes nothing of the URL: in one that is wrong, a
+// password may stand anywhere.
 func Parse(text string) (*redis.Options, error) {
 	bad := func(fault string) (*redis.Options, error) { return nil, errors.New(fault + ": " + form) }
 	u, err := url.Parse(text)
@@ -84,8 +85,7 @@ func Parse(text string) (*redis.Options, error) {
 	return o, nil
 }
 
-// Address is the address of the server at a URL, as the library names it. It looks at no
-// file.
+// Address is the address of the server at a URL, as the library names it. It looks at no file.
 func Address(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -100,7 +100,8 @@ func Address(text string) (string, error) {
 	return o.Addr, nil
 }
 
-// addPort adds the port to an IPv6 address that has none: go-redis would put brackets round those that it has.
+// addPort adds the port to an IPv6 address that has none: go-redis would put brackets round those
+// that it has.
 func addPort(u *url.URL) {
 	if strings.HasSuffix(u.Host, "]") {
 		u.Host += ":6379"
@@ -145,8 +146,8 @@ func faultOfURL(u *url.URL, text string) string {
 	return ""
 }
 
-// faultOfNumbers tells which parameter has a value that go-redis parses, and then
-// panics of, ignores or never connects with; or returns "".
+// faultOfNumbers tells which parameter has a value that go-redis parses, and then panics of,
+// ignores or never connects with; or returns "".
 func faultOfNumbers(o *redis.Options) string {
 	for _, p := range []struct {
 		name  string

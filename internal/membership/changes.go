@@ -47,8 +47,7 @@ type (
 	// waitFor: nothing can be done now, and why.
 	waitFor struct{ why string }
 
-	// remove: take the member out when the quarantine is over and the others have the
-	// counters.
+	// remove: take the member out when the quarantine is over and the others have the counters.
 	remove struct {
 		view *View
 		id   string
@@ -109,9 +108,9 @@ func (t *Table) enough(change string) error {
 	return nil
 }
 
-// ready refuses a change after which fewer than a quorum of members would vote. If enough would vote, but too
-// few of their servers answer as those members, the change waits: the others may have lost their data, and
-// then nobody could tell what it was.
+// ready refuses a change after which fewer than a quorum of members would vote. If enough would
+// vote, but too few of their servers answer as those members, the change waits: the others may have
+// lost their data, and then nobody could tell what it was.
 func (s situation) ready(t *Table, change string) (first step, err error) {
 	if err := t.enough(change); err != nil {
 		return nil, err
@@ -215,8 +214,8 @@ func (s situation) joining(address string) (id string, first step, err error) {
 	return r.id, nil, nil
 }
 
-// Make makes a change, from wherever it stands, and returns when it is done. progress is
-// told what it waits for. When ctx ends it can be made again.
+// Make makes a change, from wherever it stands, and returns when it is done. progress is told what
+// it waits for. When ctx ends it can be made again.
 func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error {
 	if err := g.denied(ctx); err != nil {
 		return err
@@ -276,8 +275,8 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 	return printable.Join(context.Cause(ctx), last)
 }
 
-// waited takes a step that has to wait for the quarantine, and returns how long to wait
-// before it is taken again.
+// waited takes a step that has to wait for the quarantine, and returns how long to wait before it
+// is taken again.
 func waited(progress func(string), what string, take func() (time.Duration, error)) (time.Duration, error) {
 	left, err := take()
 	if err == nil && left > 0 {
@@ -287,9 +286,9 @@ func waited(progress func(string), what string, take func() (time.Duration, erro
 	return 0, err
 }
 
-// removeFrom takes a member out of the view's table, if the quarantine is over; else it
-// returns how much of it is left. First a quorum of those that stay get the counters of
-// a quorum at this very version: the smaller table has smaller quorums.
+// removeFrom takes a member out of the view's table, if the quarantine is over; else it returns how
+// much of it is left. First a quorum of those that stay get the counters of a quorum at this very
+// version: the smaller table has smaller quorums.
 func (g *Group) removeFrom(ctx context.Context, v *View, id string) (left time.Duration, err error) {
 	if len(v.Table.Members) == 1 {
 		return 0, refused("the last member cannot be removed")

@@ -139,8 +139,8 @@ func TestWhatIsCommitted(t *testing.T) {
 	}
 }
 
-// The table that follows names the members before, and leaves the other as it is: that is committed, and
-// others go by it.
+// The table that follows names the members before, and leaves the other as it is: that is
+// committed, and others go by it.
 func TestTheTableThatFollows(t *testing.T) {
 	before := table("a b c")
 	before.Prev = []string{"a", "b", "z"}
@@ -151,8 +151,8 @@ func TestTheTableThatFollows(t *testing.T) {
 	}
 }
 
-// What a client takes for committed needs evidence: majorities that have accepted, at any
-// time, or a member that knows.
+// What a client takes for committed needs evidence: majorities that have accepted, at any time, or
+// a member that knows.
 func TestEvidence(t *testing.T) {
 	one, two := table("a b c"), table("a b c:suspended")
 	known := newEvidence()
@@ -625,8 +625,7 @@ func TestWhatBecameOfMembers(t *testing.T) {
 	}
 }
 
-// Whatever a server says that its table is, it is read or refused, and what is read can be
-// gone by.
+// Whatever a server says that its table is, it is read or refused, and what is read can be gone by.
 func FuzzTable(f *testing.F) {
 	f.Add(table("a b:new c:suspended").text())
 	f.Add(`{"format":"3","buckets":4096,"maxTTL":1,"drift":0,"members":[{}],"prev":null}`)

@@ -26,8 +26,8 @@ type MemberDescription struct {
 	Err    error         // why it does not answer, or does not vote though it is to
 }
 
-// Describe asks all masters what they know, and changes nothing but that members are told
-// what is committed.
+// Describe asks all masters what they know, and changes nothing but that members are told what is
+// committed.
 func (g *Group) Describe(ctx context.Context) (Description, error) {
 	g.lookFully(ctx)
 	s := g.situation()

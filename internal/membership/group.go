@@ -27,8 +27,8 @@ type Config struct {
 	Learned func(before, now *View) // told of each view; before is nil for the first
 }
 
-// Group is the masters of a client. It learns from them who may vote, and brings back
-// those that lost their data.
+// Group is the masters of a client. It learns from them who may vote, and brings back those that
+// lost their data.
 type Group struct {
 	Config
 	Masters []*master.Master // set before any of them is started
@@ -141,8 +141,8 @@ func (g *Group) another(i int, r *report) error {
 	return nil
 }
 
-// foreign returns why a server that reported is none that the master should lead to, or nil. The master's name may lead to
-// the right one by now, and only its connections to this one.
+// foreign returns why a server that reported is none that the master should lead to, or nil. The
+// master's name may lead to the right one by now, and only its connections to this one.
 func (g *Group) foreign(i int, r *report) error {
 	if !r.intact() {
 		return master.NotMember(r.fault(), 0)
@@ -162,14 +162,13 @@ func (g *Group) Refused(m *master.Master) {
 	g.look(m.Index) // a look at all masters that is under way may wait for another one
 }
 
-// notDurableRuns has the server processes that this process has seen without durable
-// settings. Clients note that on the server as well, but such a server may lose the
-// note.
+// notDurableRuns has the server processes that this process has seen without durable settings.
+// Clients note that on the server as well, but such a server may lose the note.
 var notDurableRuns sync.Map
 
-// settle lets a server that restarted and forgot nothing keep its id. If a server is
-// not durable any more, or may have forgotten something, settle notes that on the
-// server. If it was a replica since it got its id, settle takes its vote.
+// settle lets a server that restarted and forgot nothing keep its id. If a server is not durable
+// any more, or may have forgotten something, settle notes that on the server. If it was a replica
+// since it got its id, settle takes its vote.
 func (g *Group) settle(m *master.Master, r *report) {
 	if r.durable == NotDurable {
 		notDurableRuns.Store(r.run, true)
@@ -279,8 +278,8 @@ func (g *Group) bind(i int, id string) {
 	}
 }
 
-// unbind notes that a master is none of the members that it was before, but the one with this
-// id, if any. From now on, no vote of those comes by way of it. The caller holds mu.
+// unbind notes that a master is none of the members that it was before, but the one with this id,
+// if any. From now on, no vote of those comes by way of it. The caller holds mu.
 func (g *Group) unbind(i int, id string) {
 	for other, b := range g.bound {
 		if b.index == i && other != id && !b.gone {
@@ -377,8 +376,8 @@ func (g *Group) push(v *View) {
 	}
 }
 
-// tellLearned tells a member that a version is committed, and returns for how long it has
-// known, by its own clock; below 0 if it is ahead.
+// tellLearned tells a member that a version is committed, and returns for how long it has known, by
+// its own clock; below 0 if it is ahead.
 func (g *Group) tellLearned(i int, id string, v *View) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
 	defer cancel()
@@ -389,8 +388,8 @@ func (g *Group) tellLearned(i int, id string, v *View) (time.Duration, error) {
 // View returns what is known; nil if nothing is.
 func (g *Group) View() *View { return g.view.Load() }
 
-// First returns the view as soon as there is one, or nil when all masters have been asked
-// and there is none, or ctx or the time for it ends.
+// First returns the view as soon as there is one, or nil when all masters have been asked and there
+// is none, or ctx or the time for it ends.
 func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 	if v := g.view.Load(); v != nil {
 		return v
@@ -400,9 +399,9 @@ func (g *Group) First(ctx context.Context, timeout time.Duration) *View {
 	return g.view.Load()
 }
 
-// Settled waits until there is a view of another version than before's, or what was seen of
-// the members has been looked into. It returns the view then, or nil if that takes longer
-// than the time for it.
+// Settled waits until there is a view of another version than before's, or what was seen of the
+// members has been looked into. It returns the view then, or nil if that takes longer than the time
+// for it.
 func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration) *View {
 	settled := func() bool { return g.view.Load().Version != before.Version || !g.busy() }
 	g.until(ctx, timeout, settled)
@@ -414,8 +413,9 @@ func (g *Group) Settled(ctx context.Context, before *View, timeout time.Duration
 	return g.view.Load()
 }
 
-// Overtaken reports that it is worth asking again what was asked at a view, when these masters had no vote: the version
-// is another by now, or one of them has told since that it votes at it. Else it returns what is closed when more is known.
+// Overtaken reports that it is worth asking again what was asked at a view, when these masters had
+// no vote: the version is another by now, or one of them has told since that it votes at it. Else
+// it returns what is closed when more is known.
 func (g *Group) Overtaken(v *View, outdated []bool) (overtaken bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -453,8 +453,8 @@ func (g *Group) until(ctx context.Context, timeout time.Duration, done func() bo
 	}
 }
 
-// Faults returns for each master why it could not vote when it was asked last; nil
-// where nothing is known.
+// Faults returns for each master why it could not vote when it was asked last; nil where nothing is
+// known.
 func (g *Group) Faults() []error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -477,8 +477,8 @@ func (g *Group) Faults() []error {
 // errTooFew is why the answer of a member is of no use.
 var errTooFew = errors.New("too few of the other masters answer to tell who votes")
 
-// NeedsInit reports that the masters belong to no deployment of which a version is known, or
-// can be.
+// NeedsInit reports that the masters belong to no deployment of which a version is known, or can
+// be.
 func (g *Group) NeedsInit() bool {
 	s := g.situation()
 	unfounded := 0

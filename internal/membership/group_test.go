@@ -117,8 +117,8 @@ func TestWhyMastersCannotVote(t *testing.T) {
 	}
 }
 
-// A process that was seen not to be durable may have lost what came before, whatever its
-// successor has noted.
+// A process that was seen not to be durable may have lost what came before, whatever its successor
+// has noted.
 func TestWhoWasSeenNotDurableIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	g := NewGroup(Config{})
@@ -149,8 +149,8 @@ func TestWhetherAServerIsDurableIsNoted(t *testing.T) {
 	}
 }
 
-// A promise tells the version that the server accepted last, and its table, whatever the
-// server reported before.
+// A promise tells the version that the server accepted last, and its table, whatever the server
+// reported before.
 func TestPromisesAreRead(t *testing.T) {
 	t.Parallel()
 	old, changed := table("a b c"), table("a b c:new")

@@ -16,11 +16,10 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Init founds a deployment of the group's masters, or finishes to: spec/register has the
-// model. Every counter goes to the highest of all masters', and to floor at least. Of a
-// deployment that is founded it raises the counters to floor. With force it takes the
-// masters from whatever they belong to. The error is a *RefusedError if they cannot be
-// founded.
+// Init founds a deployment of the group's masters, or finishes to: spec/register has the model.
+// Every counter goes to the highest of all masters', and to floor at least. Of a deployment that is
+// founded it raises the counters to floor. With force it takes the masters from whatever they
+// belong to. The error is a *RefusedError if they cannot be founded.
 func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	reports, err := g.inspect(ctx, g.allRights()...)
 	if err != nil {
@@ -48,8 +47,8 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 	if err := g.raiseAll(ctx, c.ids, floor); err != nil {
 		return err
 	}
-	// Only what all masters say after the last of them was claimed shows that no other
-	// init can have gone on: one may have lost its claim with its data meanwhile.
+	// Only what all masters say after the last of them was claimed shows that no other init can
+	// have gone on: one may have lost its claim with its data meanwhile.
 	if reports, err = g.inspect(ctx); err != nil {
 		return err
 	}
@@ -232,8 +231,8 @@ func (g *Group) raiseMembers(ctx context.Context, floor int64) error {
 	return nil
 }
 
-// Inspect tells of all masters, and changes nothing. does is what Init would do, and
-// refused why it would not be done, without force.
+// Inspect tells of all masters, and changes nothing. does is what Init would do, and refused why it
+// would not be done, without force.
 func (g *Group) Inspect(ctx context.Context) (states []MasterState, does string, refused error) {
 	g.lookFully(ctx)
 	g.mu.Lock()
@@ -288,7 +287,7 @@ func (r *report) state() string {
 	return fmt.Sprintf("it is a %s member of deployment %s, version %d", r.table.stateOf(r.id), r.deployment, versionNumber(r.version))
 }
 
-// FoundingFloor is what counters start at: far above 1, so that one that counts from the
-// beginning again is seen, and above every token of a deployment that was lost, if it gave
-// less than 1 000 a second.
+// FoundingFloor is what counters start at: far above 1, so that one that counts from the beginning
+// again is seen, and above every token of a deployment that was lost, if it gave less than 1 000 a
+// second.
 func FoundingFloor() int64 { return time.Now().UnixMilli() }

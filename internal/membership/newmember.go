@@ -13,12 +13,12 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A server becomes a member in three steps: it gets an id; it gets the counters of a
-// quorum, read after a version that lists it as new is committed; and it votes when
-// everything is over that was granted before (R3 and R5 in docs/PROTOCOL.md).
+// A server becomes a member in three steps: it gets an id; it gets the counters of a quorum, read
+// after a version that lists it as new is committed; and it votes when everything is over that was
+// granted before (R3 and R5 in docs/PROTOCOL.md).
 
-// enroll gives the server of a master, which the view does not list, a new member id, unless
-// it has one.
+// enroll gives the server of a master, which the view does not list, a new member id, unless it has
+// one.
 func (g *Group) enroll(ctx context.Context, i int, v *View) error {
 	r, err := g.report(g.Masters[i])
 	if err != nil {
@@ -45,8 +45,8 @@ func durableNote(d durability) string {
 	return string(NotDurable)
 }
 
-// syncNew raises the counters of a new member to the highest of a quorum at the view's
-// version, which lists it.
+// syncNew raises the counters of a new member to the highest of a quorum at the view's version,
+// which lists it.
 func (g *Group) syncNew(ctx context.Context, i int, v *View) error {
 	s := g.situation()
 	if s.reports[i] == nil {
@@ -65,8 +65,8 @@ func (g *Group) syncNew(ctx context.Context, i int, v *View) error {
 	return nil
 }
 
-// readCounters reads the counters of a quorum of members at the view's version, and
-// returns the highest of each.
+// readCounters reads the counters of a quorum of members at the view's version, and returns the
+// highest of each.
 func (g *Group) readCounters(ctx context.Context, s situation, v *View) ([]int64, error) {
 	floors, read := make([]int64, script.Buckets), 0
 	fault := each(ctx, g, s.sources(v), func(ctx context.Context, i int) ([]int64, error) {
@@ -143,10 +143,10 @@ func (g *Group) keys() []string {
 	return keys
 }
 
-// promote lets all new members vote that have their counters, if the quarantine of the
-// view is over; else it returns how much of it is left. A change of the members begins a
-// quarantine, so all that can get their counters get them before: else each would wait for
-// the others. One that cannot keeps nobody waiting.
+// promote lets all new members vote that have their counters, if the quarantine of the view is
+// over; else it returns how much of it is left. A change of the members begins a quarantine, so all
+// that can get their counters get them before: else each would wait for the others. One that cannot
+// keeps nobody waiting.
 func (g *Group) promote(ctx context.Context, v *View) (left time.Duration, err error) {
 	s := g.situation()
 	if s.view != nil && s.view.Version == v.Version {
@@ -166,7 +166,8 @@ func (g *Group) promote(ctx context.Context, v *View) (left time.Duration, err e
 	return 0, g.change(ctx, v, next)
 }
 
-// withNew returns the table that follows t, in which the new members vote that have their counters, and whether there are any.
+// withNew returns the table that follows t, in which the new members vote that have their counters,
+// and whether there are any.
 func (s situation) withNew(t *Table) (next *Table, any bool) {
 	next = t.next()
 	for _, r := range s.reports {
@@ -178,9 +179,8 @@ func (s situation) withNew(t *Table) (next *Table, any bool) {
 	return next, any
 }
 
-// quarantine returns how much is left of the quarantine of the view: it lasts until a
-// quorum of members, by their own clocks, have known for long enough that the version
-// is committed.
+// quarantine returns how much is left of the quarantine of the view: it lasts until a quorum of
+// members, by their own clocks, have known for long enough that the version is committed.
 func (g *Group) quarantine(ctx context.Context, s situation, v *View) (left time.Duration, err error) {
 	var known []time.Duration
 	fault := each(ctx, g, s.members(v), func(_ context.Context, i int) (time.Duration, error) {
@@ -196,8 +196,9 @@ func (g *Group) quarantine(ctx context.Context, s situation, v *View) (left time
 	return v.Table.Quarantine() - since, nil
 }
 
-// knownFor returns for how long a quorum of members have known that a version is committed, by what each told: below 0,
-// it is ahead. Fewer than a quorum may have known for longer, because a clock was set right.
+// knownFor returns for how long a quorum of members have known that a version is committed, by what
+// each told: below 0, it is ahead. Fewer than a quorum may have known for longer, because a clock
+// was set right.
 func knownFor(told []time.Duration, quorum int) (since time.Duration, is bool) {
 	behind := func(since time.Duration) bool { return since < 0 }
 	known := slices.DeleteFunc(slices.Sorted(slices.Values(told)), behind)

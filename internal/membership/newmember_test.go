@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A new member gets of each bucket the highest counter that a member of the quorum has, in whatever order they are read.
+// A new member gets of each bucket the highest counter that a member of the quorum has, in whatever
+// order they are read.
 func TestFloorsAreTheHighest(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -33,8 +34,9 @@ func TestFloorsAreTheHighest(t *testing.T) {
 	}
 }
 
-// The quarantine has lasted for as long as a quorum has known: the others may know for longer, for their clocks may have been
-// set right. Members tell it in any order, and those that are ahead tell nothing.
+// The quarantine has lasted for as long as a quorum has known: the others may know for longer, for
+// their clocks may have been set right. Members tell it in any order, and those that are ahead tell
+// nothing.
 func TestForHowLongAQuorumHasKnown(t *testing.T) {
 	t.Parallel()
 	const none = -time.Second
@@ -88,8 +90,9 @@ func permutations(all []time.Duration) func(yield func([]time.Duration) bool) {
 	}
 }
 
-// Which masters are asked for what they know, when a new member gets its counters, the quarantine is measured and a member
-// is removed. A server under two addresses is one member, else it alone would be a quorum.
+// Which masters are asked for what they know, when a new member gets its counters, the quarantine
+// is measured and a member is removed. A server under two addresses is one member, else it alone
+// would be a quorum.
 func TestWhoIsAsked(t *testing.T) {
 	t.Parallel()
 	elsewhere := at("c", "1", nil)
@@ -136,7 +139,8 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
-// Of new members, those vote next that have the counters of the others, and nothing has become of them since.
+// Of new members, those vote next that have the counters of the others, and nothing has become of
+// them since.
 func TestWhichNewMembersVote(t *testing.T) {
 	t.Parallel()
 	synced := func(r *report) *report {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// situation is what the next step is decided on: what is known, and what the servers of
-// the client's masters report (nil: nothing now).
+// situation is what the next step is decided on: what is known, and what the servers of the
+// client's masters report (nil: nothing now).
 type situation struct {
 	view        *View // nil: no version is known to be committed
 	highest     string
@@ -38,8 +38,8 @@ type (
 		view   *View
 	}
 
-	// promote: let the new members vote that may, as soon as the quarantine is over. Those that lack their counters get
-	// them first.
+	// promote: let the new members vote that may, as soon as the quarantine is over. Those that
+	// lack their counters get them first.
 	promote struct{ view *View }
 
 	// propose: change the view's table to another.
@@ -55,9 +55,8 @@ type (
 // lookAgain is how often a client looks at members that it cannot help now.
 const lookAgain = 2 * time.Second
 
-// next returns what any client does by itself: it finishes what was begun, gives the place
-// of a member that lost its data to the server at its address, and lets new members
-// vote.
+// next returns what any client does by itself: it finishes what was begun, gives the place of a
+// member that lost its data to the server at its address, and lets new members vote.
 func (s situation) next() step {
 	if s.uncommitted != "" {
 		return finish{s.uncommitted}
@@ -112,12 +111,13 @@ func (s situation) next() step {
 	return nothing{wait}
 }
 
-// mayChange reports whether so many members answer that they can promise a change. Without them, a proposal comes to
-// nothing, and those that promise it refuse what another client proposes meanwhile.
+// mayChange reports whether so many members answer that they can promise a change. Without them, a
+// proposal comes to nothing, and those that promise it refuse what another client proposes
+// meanwhile.
 func (s situation) mayChange() bool { return len(s.members(s.view)) >= s.view.Table.Quorum() }
 
-// successor returns the master at the address of a member that no server is, whose server
-// is free to take its place; -1 if there is none.
+// successor returns the master at the address of a member that no server is, whose server is free
+// to take its place; -1 if there is none.
 func (s situation) successor(m Member) int {
 	if i := s.forgotten(m); i >= 0 && (!s.reports[i].intact() || s.view.Table.find(s.reports[i].id) == nil) {
 		return i
@@ -125,8 +125,8 @@ func (s situation) successor(m Member) int {
 	return -1
 }
 
-// forgotten returns the master at the address of a member that no server is, whose server
-// has lost the member's data; -1 if there is none.
+// forgotten returns the master at the address of a member that no server is, whose server has lost
+// the member's data; -1 if there is none.
 func (s situation) forgotten(m Member) int {
 	if s.serving(m.ID) >= 0 {
 		return -1
@@ -153,7 +153,8 @@ func (s situation) serving(id string) int {
 	return -1
 }
 
-// newMembers returns the masters that are new members, lack their counters and may get them, and how many have them.
+// newMembers returns the masters that are new members, lack their counters and may get them, and
+// how many have them.
 func (s situation) newMembers() (lacking []int, ready int) {
 	for i, r := range s.reports {
 		switch {
@@ -168,8 +169,8 @@ func (s situation) newMembers() (lacking []int, ready int) {
 	return lacking, ready
 }
 
-// distinct returns a master for each member whose server is intact and of which this is true. A server under two addresses is
-// one member: counted twice, one server could be a quorum.
+// distinct returns a master for each member whose server is intact and of which this is true. A
+// server under two addresses is one member: counted twice, one server could be a quorum.
 func (s situation) distinct(is func(r *report) bool) (masters []int) {
 	seen := map[string]bool{}
 	for i, r := range s.reports {
@@ -191,7 +192,8 @@ func (s situation) sources(v *View) []int {
 	return s.distinct(func(r *report) bool { return r.tells(v) })
 }
 
-// staying returns the masters of the members at the view's version that vote, and will in the table after it.
+// staying returns the masters of the members at the view's version that vote, and will in the table
+// after it.
 func (s situation) staying(v *View, next *Table) []int {
 	return s.distinct(func(r *report) bool { return r.version == v.Version && next.stateOf(r.id) == Voting })
 }

@@ -31,9 +31,9 @@ var errMoved = errors.New("another change of the members came first")
 // errNotCommitted means that too few members answered: the change may come to pass or not.
 var errNotCommitted = errors.New("too few members answered")
 
-// change makes table follow the view's, or, without a view, finishes the version that is not
-// known to be committed. When another version than the view's is found the change is not
-// made: one that is not committed is proposed again as it is, and errMoved tells.
+// change makes table follow the view's, or, without a view, finishes the version that is not known
+// to be committed. When another version than the view's is found the change is not made: one that
+// is not committed is proposed again as it is, and errMoved tells.
 func (g *Group) change(ctx context.Context, v *View, table *Table) error {
 	s := g.situation()
 	b := ballot{promised: map[string]bool{}}
@@ -93,9 +93,9 @@ func (b *ballot) take(r *report, committed bool) {
 	}
 }
 
-// mayPropose reports that no other version can be committed behind the proposer's back:
-// a majority of the highest table that was found promised, and a majority of the table
-// before it, unless it is known to be committed.
+// mayPropose reports that no other version can be committed behind the proposer's back: a majority
+// of the highest table that was found promised, and a majority of the table before it, unless it is
+// known to be committed.
 func (b *ballot) mayPropose() bool {
 	return b.table != nil && majority(b.table.ids(), b.promised) && (b.committed || majority(b.table.Prev, b.promised))
 }
@@ -146,9 +146,9 @@ func (g *Group) accept(ctx context.Context, number, deployment string, table *Ta
 	return printable.Join(errNotCommitted, fault)
 }
 
-// each asks masters at the same time, and takes their replies one after the other, until
-// that is enough, all have replied, or ctx ends. Who was asked is left to finish. It
-// returns the last error.
+// each asks masters at the same time, and takes their replies one after the other, until that is
+// enough, all have replied, or ctx ends. Who was asked is left to finish. It returns the last
+// error.
 func each[T any](ctx context.Context, g *Group, masters []int, ask func(ctx context.Context, i int) (T, error), take func(i int, reply T) (enough bool)) (fault error) {
 	type answer struct {
 		master int

@@ -8,8 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// report is what a server says of itself, when a connection to it is new or when it is
-// asked.
+// report is what a server says of itself, when a connection to it is new or when it is asked.
 type report struct {
 	run     string // of the process that answered
 	durable durability
@@ -32,8 +31,7 @@ type report struct {
 	bad error // its register cannot be read, or is not for this library
 }
 
-// greeting asks for a report. CONFIG GET has one parameter a command: Redis 6 knows no
-// more.
+// greeting asks for a report. CONFIG GET has one parameter a command: Redis 6 knows no more.
 func greeting(key string) []master.Command {
 	return []master.Command{
 		master.Text("info"),
@@ -44,8 +42,8 @@ func greeting(key string) []master.Command {
 	}
 }
 
-// readReport reads the replies. The error is why the server can be no master: a Sentinel
-// and a node of a cluster refuse the commands that come after INFO.
+// readReport reads the replies. The error is why the server can be no master: a Sentinel and a node
+// of a cluster refuse the commands that come after INFO.
 func readReport(key string, replies []master.Reply) (*report, error) {
 	if err := replies[0].Err(); err != nil {
 		return nil, err
@@ -101,20 +99,20 @@ func (r *report) adoptable() bool {
 	return r.durableBefore() && r.durable == durable && r.replid2 == ""
 }
 
-// doubtful reports that the server restarted, may have forgotten something, and would be
-// taken for one that forgot nothing when it restarts again.
+// doubtful reports that the server restarted, may have forgotten something, and would be taken for
+// one that forgot nothing when it restarts again.
 func (r *report) doubtful() bool {
 	return r.durableBefore() && (r.durable == NotDurable || r.replid2 != "")
 }
 
-// durableBefore reports that the server restarted, and that its register says that it was
-// durable until then.
+// durableBefore reports that the server restarted, and that its register says that it was durable
+// until then.
 func (r *report) durableBefore() bool {
 	return r.id != "" && r.idRun != r.run && r.wasDurable && r.bad == nil
 }
 
-// weakened reports that the server would be taken for durable when it restarts, and is
-// not any more.
+// weakened reports that the server would be taken for durable when it restarts, and is not any
+// more.
 func (r *report) weakened() bool { return r.intact() && r.wasDurable && r.durable == NotDurable }
 
 // fault tells an operator why the server can be nobody's member as it is, or "".

@@ -11,9 +11,9 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// A missing right could show only when an operation is half done, or only in the night in which
-// a master has to come back. So each connection for requests begins with the question which
-// rights are lacking (and with SCRIPT LOAD), and so does each change of an operator.
+// A missing right could show only when an operation is half done, or only in the night in which a
+// master has to come back. So each connection for requests begins with the question which rights
+// are lacking (and with SCRIPT LOAD), and so does each change of an operator.
 
 // rights asks for the commands of the scripts that cannot run.
 func (g *Group) rights() master.Command {
@@ -22,8 +22,8 @@ func (g *Group) rights() master.Command {
 
 func (g *Group) rightsOn() []any { return []any{2, g.key, script.KeysOf(g.Prefix, "", "").Lock} }
 
-// allRights asks for all that cannot run and that every lock needs, also for what shows by itself on a connection
-// for requests.
+// allRights asks for all that cannot run and that every lock needs, also for what shows by itself
+// on a connection for requests.
 func (g *Group) allRights() []master.Command {
 	return []master.Command{
 		g.rights(),

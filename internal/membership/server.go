@@ -66,9 +66,9 @@ func durabilityOf(config map[string]string) durability {
 	return all
 }
 
-// replicaID is the replication id that the server had as a replica, or "": one that was a
-// replica may lack what its master wrote last, however durable both are. Redis forgets it when the
-// process ends.
+// replicaID is the replication id that the server had as a replica, or "": one that was a replica
+// may lack what its master wrote last, however durable both are. Redis forgets it when the process
+// ends.
 func (s ServerInfo) replicaID() string {
 	if id := s["master_replid2"]; strings.Trim(id, "0") != "" {
 		return id

@@ -73,10 +73,9 @@ func majorityOf(n int) int { return n/2 + 1 }
 // MaxLease is the longest ttl of the deployment.
 func (t *Table) MaxLease() time.Duration { return time.Duration(t.MaxTTL) * time.Millisecond }
 
-// Quarantine is how long after a change is known to be committed everything is over
-// that was granted before: the longest ttl, and what a master's clock may be ahead of a
-// client's over it. (A millisecond is for the resolution of expiry, one for that of
-// the marks.)
+// Quarantine is how long after a change is known to be committed everything is over that was
+// granted before: the longest ttl, and what a master's clock may be ahead of a client's over it. (A
+// millisecond is for the resolution of expiry, one for that of the marks.)
 func (t *Table) Quarantine() time.Duration {
 	return t.MaxLease() + time.Duration(float64(t.MaxLease())*t.Drift) + 2*time.Millisecond
 }
@@ -147,8 +146,8 @@ func (t *Table) next() *Table {
 	return &n
 }
 
-// committed reports that t is, if the servers with these ids have accepted it: a
-// majority of its members, and a majority of the members of the table before.
+// committed reports that t is, if the servers with these ids have accepted it: a majority of its
+// members, and a majority of the members of the table before.
 func (t *Table) committed(accepted map[string]bool) bool {
 	return majority(t.ids(), accepted) && majority(t.Prev, accepted)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// A version is the ballot under which a table was accepted: a number, and what no other
-// proposer has. All are of the same length, so texts compare as ballots do.
+// A version is the ballot under which a table was accepted: a number, and what no other proposer
+// has. All are of the same length, so texts compare as ballots do.
 
 // versionAfter returns a ballot above all that are given.
 func versionAfter(others ...string) string {

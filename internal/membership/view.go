@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// View is what a client goes by: a version that is committed, its table, and which of the
-// client's masters vote in it. Nothing writes to one.
+// View is what a client goes by: a version that is committed, its table, and which of the client's
+// masters vote in it. Nothing writes to one.
 type View struct {
 	Deployment string
 	Version    string
@@ -36,9 +36,9 @@ func (v *View) Short() bool {
 	return votes < v.Table.Quorum()
 }
 
-// had is the deployment of a view, which may be nil, and whether it is lost: so many of its
-// members are known to be gone that the others are no quorum. Newer tables that servers have
-// accepted may be committed, so the deployment is lost only by these as well.
+// had is the deployment of a view, which may be nil, and whether it is lost: so many of its members
+// are known to be gone that the others are no quorum. Newer tables that servers have accepted may
+// be committed, so the deployment is lost only by these as well.
 func (v *View) had(names []string, reports []*report) (deployment string, lost bool) {
 	if v == nil {
 		return "", false
@@ -53,8 +53,8 @@ func (v *View) had(names []string, reports []*report) (deployment string, lost b
 }
 
 // lost reports whether so many members are gone that the others are no quorum. A member is gone
-// when the server at its address answers and is not that member, and no other master is. A
-// member that is silent, or not in the client's list, may live.
+// when the server at its address answers and is not that member, and no other master is. A member
+// that is silent, or not in the client's list, may live.
 func (t *Table) lost(deployment string, names []string, reports []*report) bool {
 	gone := 0
 	for _, m := range t.Members {
@@ -74,8 +74,8 @@ type learned struct {
 	silent              int               // servers of which it is not known what they belong to
 }
 
-// evidence is every acceptance of a table that was ever seen. An acceptance stays
-// true, whatever becomes of the member, so evidence only grows.
+// evidence is every acceptance of a table that was ever seen. An acceptance stays true, whatever
+// becomes of the member, so evidence only grows.
 type evidence struct {
 	accepted  map[string]map[string]bool // by version: ids of members
 	committed map[string]bool
@@ -86,8 +86,7 @@ func newEvidence() *evidence {
 	return &evidence{map[string]map[string]bool{}, map[string]bool{}, map[string]*Table{}}
 }
 
-// add notes that the member has accepted the table, and whether it knows that it is
-// committed.
+// add notes that the member has accepted the table, and whether it knows that it is committed.
 func (e *evidence) add(id, version string, t *Table, committed bool) {
 	if e.accepted[version] == nil {
 		e.accepted[version] = map[string]bool{}
@@ -131,9 +130,9 @@ func learn(reports []*report, known *evidence) learned {
 	return l
 }
 
-// deployment chooses the one that a client with these reports belongs to: the one that it
-// had, unless that is lost; else the one that has more servers than belong to others, or are
-// not known. The error is why there is none to choose.
+// deployment chooses the one that a client with these reports belongs to: the one that it had,
+// unless that is lost; else the one that has more servers than belong to others, or are not known.
+// The error is why there is none to choose.
 func (l learned) deployment(had string, lost bool) (string, error) {
 	if had != "" && !lost {
 		return had, nil
@@ -153,8 +152,8 @@ func (l learned) deployment(had string, lost bool) (string, error) {
 	return "", notAdmitted(fmt.Sprintf("the masters belong to %d deployments: give those of one", len(l.servers)))
 }
 
-// viewOf returns the view of a version by the client's masters: what they report (nil:
-// nothing), their names, and which of them was the first to be this member.
+// viewOf returns the view of a version by the client's masters: what they report (nil: nothing),
+// their names, and which of them was the first to be this member.
 func viewOf(deployment, version string, t *Table, reports []*report, names []string, first func(id string) int) *View {
 	v := &View{Deployment: deployment, Version: version, Table: t, Out: make([]error, len(reports))}
 	for i, r := range reports {
@@ -195,8 +194,8 @@ func viewOf(deployment, version string, t *Table, reports []*report, names []str
 	return v
 }
 
-// beyondRepair reports that so many members of the view's table lost their data, or have none yet, that the others
-// cannot tell what it was.
+// beyondRepair reports that so many members of the view's table lost their data, or have none yet,
+// that the others cannot tell what it was.
 func (s situation) beyondRepair() bool {
 	t, lost := s.view.Table, 0
 	for _, m := range t.Members {
@@ -208,8 +207,8 @@ func (s situation) beyondRepair() bool {
 	return lost > len(t.Members)-t.Quorum()
 }
 
-// unlearnable reports that no committed version can be learned from these reports: there are tables, and none of
-// them can be finished, or be of use then, because too many lost their data.
+// unlearnable reports that no committed version can be learned from these reports: there are
+// tables, and none of them can be finished, or be of use then, because too many lost their data.
 func unlearnable(names []string, reports []*report) bool {
 	tables := 0
 	for _, r := range reports {
@@ -225,7 +224,8 @@ func unlearnable(names []string, reports []*report) bool {
 	return tables > 0
 }
 
-// lost is how many of the members with these ids lost their data. Their addresses are in any table that lists them.
+// lost is how many of the members with these ids lost their data. Their addresses are in any table
+// that lists them.
 func (s situation) lost(ids []string) int {
 	lost := 0
 	for _, id := range ids {
@@ -242,8 +242,8 @@ func (s situation) lost(ids []string) int {
 	return lost
 }
 
-// ErrNotAdmitted is the reason, beside script.ErrNotMember, why a server does not vote that will not either unless
-// somebody changes the members, or the list of the client's masters.
+// ErrNotAdmitted is the reason, beside script.ErrNotMember, why a server does not vote that will
+// not either unless somebody changes the members, or the list of the client's masters.
 var ErrNotAdmitted = errors.New("not admitted")
 
 // notAdmitted returns an error that is both, and says why.

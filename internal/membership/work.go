@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Kick has the group look at all masters, and do what is to be done. A step that is under way
-// may wait for a master that does not answer: the others are looked at beside it.
+// Kick has the group look at all masters, and do what is to be done. A step that is under way may
+// wait for a master that does not answer: the others are looked at beside it.
 func (g *Group) Kick() {
 	g.mu.Lock()
 	acting := g.acting
@@ -38,13 +38,13 @@ const (
 	// lookPatience is how long a step waits for masters that do not report.
 	lookPatience = 100 * time.Millisecond
 
-	// finishAfter is how long clients leave a version that is not known to be committed to
-	// its proposer. Each client adds a random time up to the same length, so that not all
-	// step in at once. Each try that does not finish it doubles that, up to lookAgain.
+	// finishAfter is how long clients leave a version that is not known to be committed to its
+	// proposer. Each client adds a random time up to the same length, so that not all step in at
+	// once. Each try that does not finish it doubles that, up to lookAgain.
 	finishAfter = 100 * time.Millisecond
 
-	// actAfter is how long at most a client waits, at random, before it does what all
-	// clients may do.
+	// actAfter is how long at most a client waits, at random, before it does what all clients may
+	// do.
 	actAfter = 200 * time.Millisecond
 
 	// workPause is between two looks at what does not go forward.
@@ -138,8 +138,8 @@ func (g *Group) act(step func() error) error {
 	return step()
 }
 
-// rest ends the work until something happens, or so much time has passed (0: for good). It
-// reports false if something has happened already.
+// rest ends the work until something happens, or so much time has passed (0: for good). It reports
+// false if something has happened already.
 func (g *Group) rest(wait time.Duration) bool {
 	g.mu.Lock()
 	if g.again {
@@ -160,8 +160,8 @@ func (g *Group) rest(wait time.Duration) bool {
 	return true
 }
 
-// nap waits before the next look, but not much longer than until a Kick: there is
-// something to learn then.
+// nap waits before the next look, but not much longer than until a Kick: there is something to
+// learn then.
 func (g *Group) nap(d time.Duration) {
 	g.sleep(min(d, workPause))
 	if d -= workPause; d <= 0 {
@@ -224,8 +224,8 @@ func (g *Group) situation() situation {
 
 func (g *Group) next() step { return g.situation().next() }
 
-// do carries out a step. If it fails at a master, do leaves that master alone for a
-// while. So the others do not wait for a master that is out of memory, for example.
+// do carries out a step. If it fails at a master, do leaves that master alone for a while. So the
+// others do not wait for a master that is out of memory, for example.
 func (g *Group) do(ctx context.Context, s step) error {
 	at := func(master int, err error) error {
 		if err != nil {

@@ -119,7 +119,8 @@ func (r *result) learn(scratch string, a area, binaries []string, longest time.D
 	return tests, nil
 }
 
-// quiet returns the flag by which rapid, if the binary has it, leaves no file in the tree for a test that fails.
+// quiet returns the flag by which rapid, if the binary has it, leaves no file in the tree for a
+// test that fails.
 func quiet(binary string) []string {
 	const flag = "-rapid.nofailfile"
 	if exec.Command(binary, flag, "-test.list", "^$").Run() != nil {
@@ -128,7 +129,8 @@ func quiet(binary string) []string {
 	return []string{flag}
 }
 
-// testsOf lists the tests of a judge. The table of behaviour_test.go takes too long for one: each of its cases, on embedded masters, is one.
+// testsOf lists the tests of a judge. The table of behaviour_test.go takes too long for one: each
+// of its cases, on embedded masters, is one.
 func testsOf(root, binary string, j judge) ([]string, error) {
 	var cases []string
 	pattern := "^Test"
@@ -210,7 +212,8 @@ func verdictOf(m mutant, order *order) verdict {
 	return v
 }
 
-// order is that in which tests judge: first those that killed another mutant of the file, then the fastest.
+// order is that in which tests judge: first those that killed another mutant of the file, then the
+// fastest.
 type order struct {
 	tests []test // the fastest first
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// luaToken matches what Lua reads as one: a comment and a string too, so that nothing is changed in them. The first group is an
-// operator, or a word that stands for one.
+// luaToken matches what Lua reads as one: a comment and a string too, so that nothing is changed in
+// them. The first group is an operator, or a word that stands for one.
 var luaToken = regexp.MustCompile(`--[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|(==|~=|<=|>=|[<>+*/-]|\band\b|\bor\b|\bnot |\bmath\.max\b|\bmath\.min\b)`)
 
 // luaChanges are what each becomes, one mutant each.
@@ -29,7 +29,8 @@ type edit struct {
 	text, to string
 }
 
-// luaEdits returns the changes of a script, and their places in it. A minus before a number alone is left: it cannot become a plus.
+// luaEdits returns the changes of a script, and their places in it. A minus before a number alone
+// is left: it cannot become a plus.
 func luaEdits(path string, source []byte) (edits []edit, at []token.Position) {
 	before := "" // the text since the last token
 	end := 0

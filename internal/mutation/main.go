@@ -1,15 +1,15 @@
-// Mutation changes one operator of the library at a time, and runs the tests that meet it.
-// One of them must fail. docs/CHAOS.md has the results.
+// Mutation changes one operator of the library at a time, and runs the tests that meet it. One of
+// them must fail. docs/CHAOS.md has the results.
 //
 //	go run ./internal/mutation [-longest D] [-workers N] [AREA...]
 //
-// It prints, for each area, how many changes (mutants) there are and what became of them, and
-// each that was not killed, with its line.
+// It prints, for each area, how many changes (mutants) there are and what became of them, and each
+// that was not killed, with its line.
 //
 // All mutants of an area are built into one test binary for each package that judges, and an
 // environment variable tells which one to make. So a mutant costs the time of its tests, and
-// nothing is built for it. First each test runs by itself, to learn which mutants it meets, and
-// how long it takes; then each mutant has its tests, the fastest first.
+// nothing is built for it. First each test runs by itself, to learn which mutants it meets, and how
+// long it takes; then each mutant has its tests, the fastest first.
 package main
 
 import (

@@ -42,8 +42,8 @@ var changes = map[token.Token][]token.Token{
 	token.BREAK:    {token.CONTINUE},
 }
 
-// rewriter writes a file anew, with its mutants in it. It goes by the text, so that all
-// that is not changed stays as it was.
+// rewriter writes a file anew, with its mutants in it. It goes by the text, so that all that is not
+// changed stays as it was.
 type rewriter struct {
 	fset    *token.FileSet
 	info    *types.Info
@@ -124,8 +124,8 @@ func (w *rewriter) find(file *ast.File) map[ast.Node]bool {
 	return found
 }
 
-// isChangeable tells whether a break or continue can become the other one: it is one of a loop,
-// and that may be left.
+// isChangeable tells whether a break or continue can become the other one: it is one of a loop, and
+// that may be left.
 func isChangeable(n *ast.BranchStmt, around []ast.Node, endless map[ast.Node]bool) bool {
 	inner := len(around) - 1
 	switch n.Tok {
@@ -156,8 +156,8 @@ func (w *rewriter) number(e ast.Expr) bool {
 	return ok && b.Info()&types.IsNumeric != 0
 }
 
-// children writes the text from one offset to another, which is that of n, with the nodes in
-// it rewritten.
+// children writes the text from one offset to another, which is that of n, with the nodes in it
+// rewritten.
 func (w *rewriter) children(out *bytes.Buffer, n ast.Node, from, to int) {
 	for _, child := range childrenOf(n) {
 		start, end := w.offset(child.Pos()), w.offset(child.End())

@@ -84,7 +84,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// The tests that killed another mutant of the file come first, the last one before the others; then the fastest.
+// The tests that killed another mutant of the file come first, the last one before the others; then
+// the fastest.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	in := func(file string, id int) mutant {

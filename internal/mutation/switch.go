@@ -1,7 +1,7 @@
 package main
 
-// mutantPackage is the package that the changed code asks which mutant to make. It exists only
-// in the overlay that the test binaries are built with.
+// mutantPackage is the package that the changed code asks which mutant to make. It exists only in
+// the overlay that the test binaries are built with.
 const mutantPackage = module + "/internal/mutation/mutant"
 
 // The environment variables that it reads.

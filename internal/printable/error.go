@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Error returns err with its text made printable; nil stays nil. It is for an error
-// with a server's words in it that leaves the library.
+// Error returns err with its text made printable; nil stays nil. It is for an error with a server's
+// words in it that leaves the library.
 func Error(err error) error {
 	if err == nil {
 		return nil
@@ -20,8 +20,8 @@ type printableError struct{ error }
 func (e *printableError) Error() string { return Text(e.error.Error()) }
 func (e *printableError) Unwrap() error { return e.error }
 
-// Join is errors.Join in one line: the texts have "; " between them. An error that another one is already (errors.Is) is left
-// out, so that nothing is said twice.
+// Join is errors.Join in one line: the texts have "; " between them. An error that another one is
+// already (errors.Is) is left out, so that nothing is said twice.
 func Join(errs ...error) error {
 	var all []error
 	for i, err := range errs {
@@ -32,7 +32,8 @@ func Join(errs ...error) error {
 	return join("; ", all)
 }
 
-// said reports that another one of the errors is the i-th as well. Of two that are the same the first stays.
+// said reports that another one of the errors is the i-th as well. Of two that are the same the
+// first stays.
 func said(errs []error, i int) bool {
 	for j, other := range errs {
 		if i != j && errors.Is(other, errs[i]) && (j < i || !errors.Is(errs[i], other)) {

@@ -2,7 +2,8 @@ package quorum
 
 import "errors"
 
-// ErrLost is why a hold is over, or an operation on it failed: so many masters disowned it that the others are no quorum.
+// ErrLost is why a hold is over, or an operation on it failed: so many masters disowned it that the
+// others are no quorum.
 var ErrLost = errors.New("redlock: lock lost")
 
 // Reasons of single votes, for people to read: they never stand alone.

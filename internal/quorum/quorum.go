@@ -25,8 +25,8 @@ const (
 // String returns the verdict in lower case.
 func (v Verdict) String() string { return [...]string{"undecided", "won", "lost"}[v] }
 
-// Majority is how many members decide: more than half of all that the table has, whatever
-// number of them can be reached, or is among the client's masters.
+// Majority is how many members decide: more than half of all that the table has, whatever number of
+// them can be reached, or is among the client's masters.
 type Majority struct{ Need, Of int }
 
 // MajorityOf is that of a view's table.
@@ -34,8 +34,7 @@ func MajorityOf(v *membership.View) Majority {
 	return Majority{v.Table.Quorum(), len(v.Table.Members)}
 }
 
-// Decide tells what the votes decide as soon as it is certain, whatever the
-// pending ones will be.
+// Decide tells what the votes decide as soon as it is certain, whatever the pending ones will be.
 func Decide(votes []script.Vote, need int) Verdict {
 	granted, pending := 0, 0
 	for i := range votes {
@@ -55,8 +54,8 @@ func Decide(votes []script.Vote, need int) Verdict {
 	return Undecided
 }
 
-// DecideHeld is Decide for a question about a lock that the asker may have: a quorum that is out
-// of reach does not decide it as long as the pending votes may disown the lock.
+// DecideHeld is Decide for a question about a lock that the asker may have: a quorum that is out of
+// reach does not decide it as long as the pending votes may disown the lock.
 func DecideHeld(votes []script.Vote, m Majority) Verdict {
 	no, pending := denials(votes)
 	if v := Decide(votes, m.Need); v != Lost || no > m.Of-m.Need || no+pending <= m.Of-m.Need {
@@ -65,8 +64,8 @@ func DecideHeld(votes []script.Vote, m Majority) Verdict {
 	return Undecided
 }
 
-// Disowned reports that so many members said "not yours" that the others are
-// no quorum, whatever they say.
+// Disowned reports that so many members said "not yours" that the others are no quorum, whatever
+// they say.
 func Disowned(votes []script.Vote, m Majority) bool {
 	no, _ := denials(votes)
 	return no > m.Of-m.Need
@@ -85,10 +84,10 @@ func denials(votes []script.Vote) (no, pending int) {
 	return no, pending
 }
 
-// Contended reports that a failed acquisition failed for others' holds: without
-// them a quorum of masters could have granted. A verdict that fell early counts
-// those that had not answered by then among them. freeIn is how long it takes, at the
-// least, until a quorum can be free: the need-th smallest remaining time.
+// Contended reports that a failed acquisition failed for others' holds: without them a quorum of
+// masters could have granted. A verdict that fell early counts those that had not answered by then
+// among them. freeIn is how long it takes, at the least, until a quorum can be free: the need-th
+// smallest remaining time.
 func Contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
 	early := Decide(votes, need) == Lost
 	left := make([]time.Duration, 0, len(votes))
@@ -107,8 +106,8 @@ func Contended(votes []script.Vote, need int) (freeIn time.Duration, yes bool) {
 	return left[need-1], true
 }
 
-// NthLargest returns the n-th largest value: at least n of them are no smaller. It is the
-// zero value if there are fewer.
+// NthLargest returns the n-th largest value: at least n of them are no smaller. It is the zero
+// value if there are fewer.
 func NthLargest[T cmp.Ordered](values []T, n int) T {
 	var scratch [MaxMasters]T
 	if n > len(values) {

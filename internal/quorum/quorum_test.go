@@ -51,8 +51,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A second implementation, too slow and too simple to be wrong: a verdict is
-// certain when it is the same whatever the pending votes become.
+// A second implementation, too slow and too simple to be wrong: a verdict is certain when it is the
+// same whatever the pending votes become.
 func TestDecideAsSoonAsCertain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghru.")), 1, 7, -1).Draw(t, "votes")
@@ -131,8 +131,8 @@ func TestDecideHeld(t *testing.T) {
 	}
 }
 
-// A second implementation: the answer (won, disowned or neither) is certain when it is the same whatever the
-// pending votes become.
+// A second implementation: the answer (won, disowned or neither) is certain when it is the same
+// whatever the pending votes become.
 func TestDecideHeldAsSoonAsCertain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		votes := rapid.StringOfN(rapid.SampledFrom([]rune("ghnru.")), 1, 7, -1).Draw(t, "votes")

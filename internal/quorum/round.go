@@ -14,26 +14,24 @@ type InNextRound string
 
 func (e InNextRound) Error() string { return string(e) }
 
-// Round is one question to all masters, and the votes that it brings. The asker may wait
-// for the verdict (Notify), be called with it (OnVerdict), or both. It knows no hold: who asks tells by
+// Round is one question to all masters, and the votes that it brings. The asker may wait for the
+// verdict (Notify), be called with it (OnVerdict), or both. It knows no hold: who asks tells by
 // During whether a request may leave, and by Weigher what an answer counts as.
 type Round struct {
-	// The votes of one version of the table of members count, and only those of its
-	// voting members.
+	// The votes of one version of the table of members count, and only those of its voting members.
 	View *membership.View
 	Majority
 
-	// The asker may have the lock, and wants to know if so many masters disown it that
-	// the others are no quorum: the round goes on until that is decided as well.
+	// The asker may have the lock, and wants to know if so many masters disown it that the others
+	// are no quorum: the round goes on until that is decided as well.
 	Held bool
 
 	// Requests leave only as long as this is not over; nil: always.
 	During interface{ Over() error }
 
-	// Each may be nil, is set before the first request is submitted (Weigher also by
-	// Receive), is called by the masters' goroutines without a lock of the round, and must not
-	// block. OnVerdict gets the verdict; OnFailure is called after a vote that is no grant
-	// and decides nothing.
+	// Each may be nil, is set before the first request is submitted (Weigher also by Receive), is
+	// called by the masters' goroutines without a lock of the round, and must not block. OnVerdict
+	// gets the verdict; OnFailure is called after a vote that is no grant and decides nothing.
 	Weigher   Weigher
 	OnVerdict func(Verdict)
 	OnFailure func()
@@ -67,8 +65,8 @@ type WeighFunc func(master int, v script.Vote) script.Vote
 
 func (w WeighFunc) Weigh(master int, v script.Vote) script.Vote { return w(master, v) }
 
-// Few is the usual number of masters. A struct has room in itself for up to that
-// many values, one for each master: so one allocation is enough for all.
+// Few is the usual number of masters. A struct has room in itself for up to that many values, one
+// for each master: so one allocation is enough for all.
 const Few = 5
 
 // InPlace returns n elements, in place if they fit.
@@ -99,8 +97,8 @@ func (r *Round) Init(v *membership.View) {
 	r.votes = InPlace(&r.fewVotes, len(v.Out))
 }
 
-// Ask sends each request to its master. A master without a vote does not get a request
-// that needs one.
+// Ask sends each request to its master. A master without a vote does not get a request that needs
+// one.
 func (r *Round) Ask(masters []*master.Master) {
 	for i := range r.Asked {
 		if r.Asked[i].Call.NoVote || !r.Refused(i) {
@@ -129,8 +127,8 @@ func (r *Round) last(i int) *master.Request {
 	return &r.Asked[i]
 }
 
-// Failed returns the masters that gave no grant and can yet. goesOn is false if there is a verdict, or a vote that
-// counts in another round only.
+// Failed returns the masters that gave no grant and can yet. goesOn is false if there is a verdict,
+// or a vote that counts in another round only.
 func (r *Round) Failed() (masters []int, goesOn bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,8 +144,8 @@ func (r *Round) Failed() (masters []int, goesOn bool) {
 	return masters, r.verdict == Undecided
 }
 
-// hasFailed reports whether a master gave no grant and can yet; elsewhere tells that its vote counts in another round only.
-// The caller holds mu.
+// hasFailed reports whether a master gave no grant and can yet; elsewhere tells that its vote
+// counts in another round only. The caller holds mu.
 func (r *Round) hasFailed(i int) (failed, elsewhere bool) {
 	switch v := &r.votes[i]; {
 	case !v.Answered, v.Answer == script.Granted, r.View.Out[i] != nil:
@@ -201,7 +199,8 @@ func NewBallot(votes []script.Vote, v *membership.View) *Round {
 	return r
 }
 
-// Notify makes decided, which has room for one, get something with the verdict, and with each vote that is none.
+// Notify makes decided, which has room for one, get something with the verdict, and with each vote
+// that is none.
 func (r *Round) Notify(decided chan<- struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -226,7 +225,8 @@ func (r *Round) Overtake() {
 	r.overtaken = r.verdict == Undecided
 }
 
-// Outdated returns which masters were not asked, or refused, for what they were in the table of members.
+// Outdated returns which masters were not asked, or refused, for what they were in the table of
+// members.
 func (r *Round) Outdated() []bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -275,8 +275,8 @@ func (r *Round) Answer(master int, v script.Vote) {
 	}
 }
 
-// judge takes the verdict as soon as it is certain, and reports whether it is
-// new. The caller holds mu, or is the only one to know r.
+// judge takes the verdict as soon as it is certain, and reports whether it is new. The caller holds
+// mu, or is the only one to know r.
 func (r *Round) judge() bool {
 	if r.verdict != Undecided {
 		return false
@@ -293,7 +293,8 @@ func (r *Round) judge() bool {
 	return true
 }
 
-// Reopen takes the verdict back: it needs so many grants now, and a quorum. Nobody may wait for the verdict meanwhile.
+// Reopen takes the verdict back: it needs so many grants now, and a quorum. Nobody may wait for the
+// verdict meanwhile.
 func (r *Round) Reopen(grants int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -315,9 +316,8 @@ func (r *Round) Won() bool {
 	return r.verdict == Won
 }
 
-// Tally returns a copy of the votes so far, in room if they fit. A vote that is
-// still pending counts as no answer in time, or as one that the asker did not have
-// to wait for.
+// Tally returns a copy of the votes so far, in room if they fit. A vote that is still pending
+// counts as no answer in time, or as one that the asker did not have to wait for.
 func (r *Round) Tally(room ...script.Vote) []script.Vote {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -337,16 +337,16 @@ func (r *Round) Tally(room ...script.Vote) []script.Vote {
 	return votes
 }
 
-// Replace puts another vote in the place of one that is in. Only the goroutine that calls Receive may call it.
+// Replace puts another vote in the place of one that is in. Only the goroutine that calls Receive
+// may call it.
 func (r *Round) Replace(master int, v script.Vote) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.votes[master] = v
 }
 
-// Receive makes w the receiver of every vote, those that are in already among
-// them. With over, requests that have not left yet never will: they answer that they
-// were not sent.
+// Receive makes w the receiver of every vote, those that are in already among them. With over,
+// requests that have not left yet never will: they answer that they were not sent.
 func (r *Round) Receive(over bool, w WeighFunc) {
 	r.mu.Lock()
 	r.over, r.Weigher = over, w
@@ -362,8 +362,7 @@ func (r *Round) Receive(over bool, w WeighFunc) {
 	}
 }
 
-// Abandon is for a round that is of no interest any more: what has not left yet
-// never will.
+// Abandon is for a round that is of no interest any more: what has not left yet never will.
 func (r *Round) Abandon() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
-// roundOf is one with these votes (see testvotes.Of), of which v is of a master that voted at another version, and o of one that
-// is no member.
+// roundOf is one with these votes (see testvotes.Of), of which v is of a master that voted at
+// another version, and o of one that is no member.
 func roundOf(votes string) *Round {
 	view := testvotes.ViewOfAll(len(votes))
 	r := NewRound(view)
@@ -71,7 +71,8 @@ func TestWhoFailedInARound(t *testing.T) {
 	}
 }
 
-// A master that failed is asked once more, and its vote is pending then. Nobody else is, and no vote is taken back.
+// A master that failed is asked once more, and its vote is pending then. Nobody else is, and no
+// vote is taken back.
 func TestWhoIsAskedAgainInARound(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -182,7 +183,8 @@ func TestNotifyTellsWhatWasBefore(t *testing.T) {
 	}
 }
 
-// A request leaves only while the round and what it is for are not over. One that does not is answered.
+// A request leaves only while the round and what it is for are not over. One that does not is
+// answered.
 func TestWhichRequestsLeave(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
@@ -258,7 +260,8 @@ func TestARoundThatIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// Votes come in without a request as well: of a master that has none, those that are in from the start, and one in the place of another.
+// Votes come in without a request as well: of a master that has none, those that are in from the
+// start, and one in the place of another.
 func TestVotesWithoutARequest(t *testing.T) {
 	t.Parallel()
 	view := testvotes.ViewOfAll(3)

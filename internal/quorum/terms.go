@@ -6,13 +6,13 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// driftBase is the part of the drift allowance that does not grow with the
-// ttl: a millisecond for the masters' resolution of expiry, and one for ours
+// driftBase is the part of the drift allowance that does not grow with the ttl: a millisecond for
+// the masters' resolution of expiry, and one for ours
 // (https://redis.io/docs/latest/develop/clients/patterns/distributed-locks).
 const driftBase = 2 * time.Millisecond
 
-// minValidity is the share of the ttl that an acquisition must have left when
-// it is decided; with less, it was too slow to be worth a hold.
+// minValidity is the share of the ttl that an acquisition must have left when it is decided; with
+// less, it was too slow to be worth a hold.
 const minValidity = 10 // a tenth
 
 // Terms are what a lease was asked for.
@@ -30,15 +30,15 @@ func TermsOf(ttl, delay time.Duration, driftFactor float64) Terms {
 // KeyTTL is how long the masters keep the key.
 func (t Terms) KeyTTL() time.Duration { return t.TTL + t.Delay }
 
-// ValidUntil returns until when a vote that was asked for at sent counts. It
-// errs on the short side: the master's own count began later.
+// ValidUntil returns until when a vote that was asked for at sent counts. It errs on the short
+// side: the master's own count began later.
 func (t Terms) ValidUntil(sent clock.Instant) clock.Instant { return sent.Add(t.TTL - t.Drift) }
 
 // MinLeft is the validity that an acquisition must have left to succeed.
 func (t Terms) MinLeft() time.Duration { return t.TTL / minValidity }
 
-// LingerTTL is how long a master's key must live by the master's clock, so that it lasts
-// for left by our clock. It errs on the long side.
+// LingerTTL is how long a master's key must live by the master's clock, so that it lasts for left
+// by our clock. It errs on the long side.
 func LingerTTL(left time.Duration, drift float64) time.Duration {
 	ttl := time.Duration(float64(left+driftBase) / (1 - drift))
 	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond)
@@ -50,12 +50,12 @@ func LongestLinger(maxTTL time.Duration, drift float64) time.Duration {
 	return (time.Duration(float64(maxTTL)*(1-drift)) - driftBase - rounding).Truncate(time.Millisecond)
 }
 
-// Expiry is when a key expires on its master, told on our clock: no earlier
-// than Lo, no later than Hi, if the master's clock runs as ours does.
+// Expiry is when a key expires on its master, told on our clock: no earlier than Lo, no later than
+// Hi, if the master's clock runs as ours does.
 type Expiry struct{ Lo, Hi clock.Instant }
 
-// ExpiryAfter returns the expiry of a key that was given remaining at a moment
-// between sent and got.
+// ExpiryAfter returns the expiry of a key that was given remaining at a moment between sent and
+// got.
 func ExpiryAfter(sent, got clock.Instant, remaining time.Duration) Expiry {
 	return Expiry{Lo: sent.Add(remaining), Hi: got.Add(remaining)}
 }
@@ -63,10 +63,10 @@ func ExpiryAfter(sent, got clock.Instant, remaining time.Duration) Expiry {
 // AtLeast is the later of two: of a key whose ttl only grows.
 func (e Expiry) AtLeast(f Expiry) Expiry { return Expiry{Lo: max(e.Lo, f.Lo), Hi: max(e.Hi, f.Hi)} }
 
-// Jump compares the remaining time that a master reported, for a request that
-// it served between sent and got, with what it should be. It returns by how
-// much the master's clock jumped beyond the allowance: positive when it went
-// forward (less remains than should), negative when back, 0 when neither.
+// Jump compares the remaining time that a master reported, for a request that it served between
+// sent and got, with what it should be. It returns by how much the master's clock jumped beyond the
+// allowance: positive when it went forward (less remains than should), negative when back, 0 when
+// neither.
 func (e Expiry) Jump(remaining time.Duration, sent, got clock.Instant, allowance time.Duration) time.Duration {
 	least := e.Lo.Sub(got) - allowance
 	most := e.Hi.Sub(sent) + allowance

@@ -32,8 +32,8 @@ func TestTerms(t *testing.T) {
 
 func TestJump(t *testing.T) {
 	const s = time.Second
-	// A key of 30 s, set by a request that was sent at 100 s and answered at 101 s:
-	// it expires between 130 s and 131 s.
+	// A key of 30 s, set by a request that was sent at 100 s and answered at 101 s: it expires
+	// between 130 s and 131 s.
 	at := func(d time.Duration) clock.Instant { return clock.Instant(d) }
 	e := ExpiryAfter(at(100*s), at(101*s), 30*s)
 	for _, c := range []struct {

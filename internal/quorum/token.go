@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Grant numbers become one token by two rules, which need no clock
-// (docs/PROTOCOL.md, "Why the token only grows"):
+// Grant numbers become one token by two rules, which need no clock (docs/PROTOCOL.md, "Why the
+// token only grows"):
 //
 //   - the token is the highest grant number among the granting votes;
 //   - it counts once a quorum *stands* at it: masters whose own grant number is
@@ -16,8 +16,8 @@ import (
 //     raised their counter to the token while the very grant that voted still
 //     stood there.
 //
-// Any later acquisition shares a master with that quorum, and its grant there
-// came after, so its INCR went above the token.
+// Any later acquisition shares a master with that quorum, and its grant there came after, so its
+// INCR went above the token.
 
 // errNotAsked is the reason of a vote, for people to read.
 var errNotAsked = errors.New("not asked")
@@ -44,9 +44,9 @@ func LowestGrant(votes []script.Vote) fence.Token {
 	return fence.Token(low)
 }
 
-// Standings turns granting votes into the ballot of the confirm round: masters
-// that stand at the token have granted already, those that granted below it
-// are pending (they are the ones to ask), and nobody else can be counted.
+// Standings turns granting votes into the ballot of the confirm round: masters that stand at the
+// token have granted already, those that granted below it are pending (they are the ones to ask),
+// and nobody else can be counted.
 func Standings(votes []script.Vote, token fence.Token) []script.Vote {
 	ballot := make([]script.Vote, len(votes))
 	for i, v := range votes {

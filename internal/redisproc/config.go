@@ -15,20 +15,22 @@ const (
 	logFile    = "redis.log"
 )
 
-// Config says how a server is to run. The zero value is a master without persistence in a temporary folder.
+// Config says how a server is to run. The zero value is a master without persistence in a temporary
+// folder.
 type Config struct {
 	// Program is the path of the redis-server to run. Empty means the one on the PATH.
 	Program string
 
-	// Dir is the folder for the data, the configuration and the log; made when missing. Empty means a temporary folder
-	// that Stop removes.
+	// Dir is the folder for the data, the configuration and the log; made when missing. Empty means
+	// a temporary folder that Stop removes.
 	Dir string
 
-	// AppendFsync is "always", "everysec" or "no", and turns the AOF on. Empty means no AOF: a crash loses everything.
+	// AppendFsync is "always", "everysec" or "no", and turns the AOF on. Empty means no AOF: a
+	// crash loses everything.
 	AppendFsync string
 
-	// Conf holds further directives of redis.conf, the value as it would stand in that file. They come last, so that
-	// they win over what this package sets.
+	// Conf holds further directives of redis.conf, the value as it would stand in that file. They
+	// come last, so that they win over what this package sets.
 	Conf map[string]string
 
 	// Env is added to the environment of the process, each as "NAME=value".

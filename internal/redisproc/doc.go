@@ -1,8 +1,9 @@
-// Package redisproc runs real redis-server processes on the loopback address, one for each master, for tests and for the
-// demo. It can do to them what happens to masters in production: crash with the data kept or lost, freeze, come back.
+// Package redisproc runs real redis-server processes on the loopback address, one for each master,
+// for tests and for the demo. It can do to them what happens to masters in production: crash with
+// the data kept or lost, freeze, come back.
 //
-// It knows processes, their configuration and their files. It must not know locks: nothing here depends on what the
-// masters are used for.
+// It knows processes, their configuration and their files. It must not know locks: nothing here
+// depends on what the masters are used for.
 //
 // What is not promised:
 //   - Persistence beyond what the AOF setting gives. A SIGKILL does not lose what the process handed to the kernel, so

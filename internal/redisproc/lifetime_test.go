@@ -17,7 +17,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// parentDir asks this test binary to be a parent that starts a server in the named folder and waits to be killed.
+// parentDir asks this test binary to be a parent that starts a server in the named folder and waits
+// to be killed.
 const parentDir = "REDISPROC_TEST_PARENT_DIR"
 
 func TestMain(m *testing.M) {
@@ -73,7 +74,8 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	}
 }
 
-// Everything at once: the point is what the race detector says, and that nothing hangs or is left over.
+// Everything at once: the point is what the race detector says, and that nothing hangs or is left
+// over.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})

@@ -6,14 +6,16 @@ import (
 	"net"
 )
 
-// The kernel takes ports for outgoing connections from 32768 up. A port from there could be gone when a killed server
-// wants it back, and a client that dials it meanwhile could even be connected to itself.
+// The kernel takes ports for outgoing connections from 32768 up. A port from there could be gone
+// when a killed server wants it back, and a client that dials it meanwhile could even be connected
+// to itself.
 const (
 	lowestPort  = 16384
 	highestPort = 32767
 )
 
-// freePort returns a port on which nobody listened a moment ago. It may be taken by the time it is used.
+// freePort returns a port on which nobody listened a moment ago. It may be taken by the time it is
+// used.
 func freePort() (int, error) {
 	var err error
 	for range 100 {

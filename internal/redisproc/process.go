@@ -27,10 +27,12 @@ type process struct {
 	upErr error
 }
 
-// spawn starts redis-server on the configuration in dir and does not wait for it to serve: await does.
+// spawn starts redis-server on the configuration in dir and does not wait for it to serve: await
+// does.
 //
-// The kernel sends the death signal when the thread that started the process ends. Threads of a Go program only end
-// when a goroutine locked to one returns without unlocking it, so no thread is kept aside for this.
+// The kernel sends the death signal when the thread that started the process ends. Threads of a Go
+// program only end when a goroutine locked to one returns without unlocking it, so no thread is
+// kept aside for this.
 func spawn(cfg Config, dir string, port int) (*process, error) {
 	path, err := cfg.program()
 	if err != nil {
@@ -71,7 +73,8 @@ func (c Config) program() (string, error) {
 	return path, nil
 }
 
-// await waits until the process serves, and says so through up. It kills a process that does not get there.
+// await waits until the process serves, and says so through up. It kills a process that does not
+// get there.
 func (p *process) await() error {
 	p.upErr = p.poll()
 	if p.upErr != nil {

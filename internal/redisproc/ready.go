@@ -11,15 +11,17 @@ import (
 )
 
 const (
-	// A server is up within 20 ms on an idle machine; loading a large AOF under -race on a busy one is what this is for.
+	// A server is up within 20 ms on an idle machine; loading a large AOF under -race on a busy one
+	// is what this is for.
 	startTimeout = 30 * time.Second
 
 	pollInterval = 5 * time.Millisecond
 	probeTimeout = 500 * time.Millisecond
 )
 
-// answers reports whether the process pid serves commands on port. A PONG alone would not do: when the port was taken
-// by another test's server, that one answers while ours is still on its way to fail.
+// answers reports whether the process pid serves commands on port. A PONG alone would not do: when
+// the port was taken by another test's server, that one answers while ours is still on its way to
+// fail.
 func answers(port, pid int) bool {
 	conn, err := net.DialTimeout("tcp", loopback(port), probeTimeout)
 	if err != nil {

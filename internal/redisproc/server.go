@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// ErrNotInstalled is returned by Start, StartN and Restart when there is no redis-server on the PATH.
+// ErrNotInstalled is returned by Start, StartN and Restart when there is no redis-server on the
+// PATH.
 var ErrNotInstalled = errors.New("redisproc: redis-server is not on the PATH: install it " +
 	"(apt-get install redis-server, brew install redis) or add its folder to PATH")
 
@@ -22,23 +23,23 @@ var ErrRunning = errors.New("redisproc: the server is running")
 // ErrStopped is returned by Restart and Wipe after Stop.
 var ErrStopped = errors.New("redisproc: the server was stopped")
 
-// Server is one master that keeps its port and folder over crashes. All methods may be called at the same time from
-// several goroutines.
+// Server is one master that keeps its port and folder over crashes. All methods may be called at
+// the same time from several goroutines.
 type Server struct {
 	cfg   Config
 	dir   string
 	owned bool
 	port  int
 
-	// mu guards the fields below. It is held to start a process and to wipe, so that the two exclude each other; never
-	// to wait for a process.
+	// mu guards the fields below. It is held to start a process and to wipe, so that the two
+	// exclude each other; never to wait for a process.
 	mu      sync.Mutex
 	proc    *process // the latest run, which may have ended
 	stopped bool
 }
 
-// Start starts a server and returns once it serves commands. The error holds the end of the server's log; it is
-// ErrNotInstalled when there is no redis-server. The caller must call Stop.
+// Start starts a server and returns once it serves commands. The error holds the end of the
+// server's log; it is ErrNotInstalled when there is no redis-server. The caller must call Stop.
 func Start(cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -54,7 +55,8 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// startOnFreePort tries further ports as long as the one it drew was taken before the server could have it.
+// startOnFreePort tries further ports as long as the one it drew was taken before the server could
+// have it.
 func (s *Server) startOnFreePort() error {
 	var err error
 	for range 10 {
@@ -71,9 +73,9 @@ func (s *Server) startOnFreePort() error {
 	return err
 }
 
-// StartN starts n servers at the same time, all with cfg. With a Dir, each gets a folder of its own under it, named
-// "1" to "n". When one fails the others are stopped, and the error tells of every one that failed; that there is no
-// redis-server it tells once.
+// StartN starts n servers at the same time, all with cfg. With a Dir, each gets a folder of its own
+// under it, named "1" to "n". When one fails the others are stopped, and the error tells of every
+// one that failed; that there is no redis-server it tells once.
 func StartN(n int, cfg Config) ([]*Server, error) {
 	if _, err := cfg.program(); err != nil {
 		return nil, err
@@ -142,20 +144,21 @@ func (s *Server) aliveLocked() *process {
 	return s.proc
 }
 
-// Kill ends the process with SIGKILL, also a paused one, and returns once it is gone. Nothing happens to a server that
-// is down. The folder stays as it is.
+// Kill ends the process with SIGKILL, also a paused one, and returns once it is gone. Nothing
+// happens to a server that is down. The folder stays as it is.
 func (s *Server) Kill() {
 	if p := s.alive(); p != nil {
 		p.kill()
 	}
 }
 
-// Pause freezes the process with SIGSTOP: connections are still accepted by the kernel, and what arrives is kept and
-// served at Resume. Pausing twice is pausing once. The error is ErrNotRunning when the server is down.
+// Pause freezes the process with SIGSTOP: connections are still accepted by the kernel, and what
+// arrives is kept and served at Resume. Pausing twice is pausing once. The error is ErrNotRunning
+// when the server is down.
 func (s *Server) Pause() error { return s.signal(Freeze) }
 
-// Resume thaws the process with SIGCONT. Nothing happens to one that is not paused. The error is ErrNotRunning when the
-// server is down.
+// Resume thaws the process with SIGCONT. Nothing happens to one that is not paused. The error is
+// ErrNotRunning when the server is down.
 func (s *Server) Resume() error { return s.signal(Thaw) }
 
 func (s *Server) signal(send func(*os.Process) error) error {
@@ -170,11 +173,12 @@ func (s *Server) signal(send func(*os.Process) error) error {
 	return err
 }
 
-// Restart starts a server that is down again, on the same port and folder, and returns once it serves commands; the
-// data is what the AOF kept. A server that is up is left as it is: call Kill first. The error holds the end of the
-// server's log; it is ErrStopped after Stop.
+// Restart starts a server that is down again, on the same port and folder, and returns once it
+// serves commands; the data is what the AOF kept. A server that is up is left as it is: call Kill
+// first. The error holds the end of the server's log; it is ErrStopped after Stop.
 func (s *Server) Restart() error {
-	// The port cannot be changed any more, since clients know it: whoever has taken it is waited for.
+	// The port cannot be changed any more, since clients know it: whoever has taken it is waited
+	// for.
 	deadline := time.Now().Add(startTimeout)
 	for {
 		err := s.startOnce()
@@ -208,8 +212,9 @@ func (s *Server) startOnce() error {
 	return p.await()
 }
 
-// Wipe removes the AOF and the RDB file of a server that is down, so that Restart brings up an empty one; files whose
-// names Conf has changed stay. The error is ErrRunning when the server is up.
+// Wipe removes the AOF and the RDB file of a server that is down, so that Restart brings up an
+// empty one; files whose names Conf has changed stay. The error is ErrRunning when the server is
+// up.
 func (s *Server) Wipe() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +243,8 @@ func (s *Server) Log() string {
 	return p.logTail()
 }
 
-// Stop ends the process for good, also a paused one, and removes a temporary folder. It can be called again.
+// Stop ends the process for good, also a paused one, and removes a temporary folder. It can be
+// called again.
 func (s *Server) Stop() error {
 	s.mu.Lock()
 	s.stopped = true

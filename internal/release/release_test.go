@@ -166,8 +166,8 @@ func TestUsersCanGetTheModules(t *testing.T) {
 	})
 }
 
-// sumsOfUser tells what a user of the root module has in go.sum, after go get and
-// after go mod tidy, which adds what the tests of the root module need.
+// sumsOfUser tells what a user of the root module has in go.sum, after go get and after go mod
+// tidy, which adds what the tests of the root module need.
 func sumsOfUser(t *testing.T, r release, user string) {
 	lines := func() []string {
 		return slices.Collect(strings.Lines(read(t, filepath.Join(user, "go.sum"))))
@@ -198,8 +198,8 @@ type release struct {
 	env     []string // of a user
 }
 
-// tagged makes a repository of the work tree with the tags of the newest version in
-// CHANGELOG.md, and the environment in which the go command finds it on GitHub.
+// tagged makes a repository of the work tree with the tags of the newest version in CHANGELOG.md,
+// and the environment in which the go command finds it on GitHub.
 func tagged(t *testing.T) release {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -241,8 +241,8 @@ func tagged(t *testing.T) release {
 		"GOPROXY=file://"+filepath.ToSlash(machine[0])+"/cache/download,"+machine[1],
 		"GOSUMDB=off", // it does not know these, and may be out of reach
 		"GOWORK=off",
-		// Without -trimpath the other modules are compiled anew for each run, since
-		// their directory is another one.
+		// Without -trimpath the other modules are compiled anew for each run, since their directory
+		// is another one.
 		"GOFLAGS=-modcacherw -trimpath",
 	)}
 }

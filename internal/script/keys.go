@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Buckets is how many counters a master has. Names share them, so that they
-// cost a bounded amount of memory. Clients of one deployment must agree on it. It is a
-// variable only because masters in virtual time get by with fewer: see TestSimulation.
+// Buckets is how many counters a master has. Names share them, so that they cost a bounded amount
+// of memory. Clients of one deployment must agree on it. It is a variable only because masters in
+// virtual time get by with fewer: see TestSimulation.
 var Buckets = 4096
 
-// Keys are the names of everything about one lock on a master. All share the
-// hash tag of the bucket.
+// Keys are the names of everything about one lock on a master. All share the hash tag of the
+// bucket.
 type Keys struct {
 	Lock  string // who has it: scripts/lock.lua
 	Fence string // the bucket's counter
@@ -35,8 +35,7 @@ func KeysOf(prefix, name, owner string) Keys {
 	return Keys{Lock: s[:ends[0]], Fence: s[ends[0]:ends[1]], Gone: s[ends[1]:ends[2]], Queue: s[ends[2]:ends[3]], Asked: s[ends[3]:]}
 }
 
-// NameOf returns the name, of maxLen bytes at most, that a lock key is of, if it is
-// one.
+// NameOf returns the name, of maxLen bytes at most, that a lock key is of, if it is one.
 func NameOf(lockKey, prefix string, maxLen int) (name string, ok bool) {
 	_, name, _ = strings.Cut(strings.TrimPrefix(lockKey, prefix), "}:lock:")
 	return name, name != "" && len(name) <= maxLen && KeysOf(prefix, name, "").Lock == lockKey
@@ -53,8 +52,8 @@ func FenceKey(prefix string, bucket int) string {
 	return prefix + ":{" + strconv.Itoa(bucket) + "}:fence"
 }
 
-// bucketOf is the 32-bit FNV-1a hash of name, mod buckets: stable over
-// versions and languages, and written out because hash/fnv allocates.
+// bucketOf is the 32-bit FNV-1a hash of name, mod buckets: stable over versions and languages, and
+// written out because hash/fnv allocates.
 func bucketOf(name string) int {
 	h := uint32(2166136261)
 	for i := range len(name) {

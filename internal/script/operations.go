@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Operation is one of those that batch.lua knows, and how its integer reads as a vote.
-// The heads of scripts/*.lua say what they take, reply and keep true.
+// Operation is one of those that batch.lua knows, and how its integer reads as a vote. The heads of
+// scripts/*.lua say what they take, reply and keep true.
 type Operation struct {
 	Name   string
 	keys   int
@@ -44,8 +44,8 @@ var (
 // QueueTTL is how long a client stays in a queue on a master after its last word.
 const QueueTTL = time.Minute
 
-// MaxSteps bounds how many entries of queues a batch looks at. It is what a batch may cost a
-// master beside the operations themselves.
+// MaxSteps bounds how many entries of queues a batch looks at. It is what a batch may cost a master
+// beside the operations themselves.
 const MaxSteps = 64
 
 // GoOn is the argument with which Leave goes on where a batch ended at MaxSteps.
@@ -98,8 +98,8 @@ const (
 	// MinTicket is below every ticket and above every remaining time, in their units.
 	MinTicket = 1e14
 
-	// maxTicket is the last one that a sorted set orders exactly, with the half of a reader's:
-	// in the year 2112.
+	// maxTicket is the last one that a sorted set orders exactly, with the half of a reader's: in
+	// the year 2112.
 	maxTicket = 1 << 52
 )
 
@@ -119,25 +119,25 @@ func impossible(n int64) Vote {
 }
 
 const (
-	// MaxCounter is the highest value of a counter, and so the highest token. Lua
-	// counts in doubles, of which those above 2^53 repeat: a counter beyond the bound
-	// was written by something else, and counts for nothing.
+	// MaxCounter is the highest value of a counter, and so the highest token. Lua counts in
+	// doubles, of which those above 2^53 repeat: a counter beyond the bound was written by
+	// something else, and counts for nothing.
 	MaxCounter = 1 << 52
 
-	// MaxFloor is how far Init may go: it leaves the counters as many grants again,
-	// more than a deployment ever gives.
+	// MaxFloor is how far Init may go: it leaves the counters as many grants again, more than a
+	// deployment ever gives.
 	MaxFloor = 1 << 51
 )
 
-// Call is an operation with what it is to be run on. Masters share it, so nothing
-// may write to it afterwards.
+// Call is an operation with what it is to be run on. Masters share it, so nothing may write to it
+// afterwards.
 type Call struct {
 	*Operation
 	words []any // the keys, the operation's name, its arguments
 }
 
-// Call returns one. What changes from call to call is given by pointers: unlike
-// values they are put into an interface without an allocation.
+// Call returns one. What changes from call to call is given by pointers: unlike values they are put
+// into an interface without an allocation.
 func (o *Operation) Call(keys []*string, arguments ...any) Call {
 	words := make([]any, 0, len(keys)+1+len(arguments))
 	for _, key := range keys {

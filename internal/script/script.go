@@ -12,10 +12,10 @@ import (
 // bound tells the scripts MaxCounter.
 var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 
-// BatchSource is the one script that masters are asked to run: the operations, each
-// after what it needs, and then what runs them. All but the usual ones are defined
-// within a function (more, see header.lua), when a batch first needs them. So are, within
-// that, those of locks that readers have (shared).
+// BatchSource is the one script that masters are asked to run: the operations, each after what it
+// needs, and then what runs them. All but the usual ones are defined within a function (more, see
+// header.lua), when a batch first needs them. So are, within that, those of locks that readers have
+// (shared).
 var BatchSource = bound +
 	fmt.Sprintf("local queueTTL, maxSteps = %d, %d\n", QueueTTL.Milliseconds(), MaxSteps) +
 	files("header", "lock", "grant", "acquire", "release") +
@@ -25,8 +25,8 @@ var BatchSource = bound +
 		files("enter", "unlock", "confirm", "extend", "repair", "verify", "leave", "joint", "linger", "run")) +
 	files("batch")
 
-// lazily returns the definition of a function of this name, which is declared already. It
-// runs source when it is called first, and returns what that returned.
+// lazily returns the definition of a function of this name, which is declared already. It runs
+// source when it is called first, and returns what that returned.
 func lazily(name, source string) string {
 	return "do\nlocal defined\n" + name + " = function()\nif not defined then\ndefined = (function()\n" + source + "end)()\nend\nreturn defined\nend\nend\n"
 }
@@ -55,8 +55,8 @@ var (
 // InspectSource is a script that tells how a lock stands, and changes nothing.
 var InspectSource = files("member", "inspect")
 
-// RightsSource is a script that tells which commands of the others cannot run, and RightsSHA
-// what a master knows it by.
+// RightsSource is a script that tells which commands of the others cannot run, and RightsSHA what a
+// master knows it by.
 var (
 	RightsSource = files("rights")
 	RightsSHA    = shaOf(RightsSource)

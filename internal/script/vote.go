@@ -10,8 +10,7 @@ import (
 // Answer is what one master said to one question.
 type Answer uint8
 
-// The answers. No answer is Unknown, not a no: the master may have done what
-// it was asked.
+// The answers. No answer is Unknown, not a no: the master may have done what it was asked.
 const (
 	Unknown Answer = iota // no answer: it may have been done or not
 	Granted               // yes
@@ -24,8 +23,8 @@ func (a Answer) String() string {
 	return [...]string{"unknown", "granted", "held", "refused"}[a]
 }
 
-// Vote is one master's answer to one request, as internal/master reports
-// it. The zero vote is pending.
+// Vote is one master's answer to one request, as internal/master reports it. The zero vote is
+// pending.
 type Vote struct {
 	Answered  bool // or given up, with Unknown
 	Answer    Answer
@@ -37,29 +36,27 @@ type Vote struct {
 	MayArrive bool          // the request may be executed yet, or again
 }
 
-// NotMine reports that the master said for certain that the lock is not the
-// asker's there.
+// NotMine reports that the master said for certain that the lock is not the asker's there.
 func (v Vote) NotMine() bool { return v.Answer == Held || v.Err == ErrNotMine }
 
-// NoVote reports that the master did nothing because it has no vote at the version that
-// was asked for.
+// NoVote reports that the master did nothing because it has no vote at the version that was asked
+// for.
 func (v Vote) NoVote() bool { return v.Err == ErrVersion || errors.Is(v.Err, ErrNotMember) }
 
-// ErrNotMine is the reason of a vote: the master said for certain that the lock is
-// not the asker's.
+// ErrNotMine is the reason of a vote: the master said for certain that the lock is not the asker's.
 var ErrNotMine = errors.New("the lock is not this owner's there")
 
-// ErrWithheld is the reason of a vote: the name is free there, but another one of those
-// that are to be had with it is not.
+// ErrWithheld is the reason of a vote: the name is free there, but another one of those that are to
+// be had with it is not.
 var ErrWithheld = errors.New("free, but another of the names is not")
 
 // ErrNotMember is the reason of a vote: the master may not vote.
 var ErrNotMember = errors.New("redlock: master is no voting member")
 
-// ErrDenied is the reason of a vote: what has to be done there cannot be done, because the
-// user may not run a command, or the server does not have it.
+// ErrDenied is the reason of a vote: what has to be done there cannot be done, because the user may
+// not run a command, or the server does not have it.
 var ErrDenied = errors.New("redlock: a right or a command is lacking on the master")
 
-// ErrVersion is the reason of a vote: the master votes at another version of the table
-// of members, if at all.
+// ErrVersion is the reason of a vote: the master votes at another version of the table of members,
+// if at all.
 var ErrVersion = errors.New("it is at another version of the table of members")

@@ -60,7 +60,8 @@ func (p *pkg) fault() error {
 	return nil
 }
 
-// goTest runs packages once, and returns what came of each, by name. The error is that go test itself did not do its work.
+// goTest runs packages once, and returns what came of each, by name. The error is that go test
+// itself did not do its work.
 func (s *suite) goTest(packages []string) (map[string]*pkg, error) {
 	cmd := exec.Command("go", slices.Concat([]string{"test", "-json"}, packages, s.flags)...)
 	cmd.Dir = s.dir

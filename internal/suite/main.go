@@ -1,10 +1,12 @@
-// Command suite runs the tests of packages with go test, and fails unless every one of them has passed.
+// Command suite runs the tests of packages with go test, and fails unless every one of them has
+// passed.
 //
 //	suite [-dir FOLDER] [-report FOLDER] "PACKAGES" [FLAGS of go test]
 //
-// It prints each test when it ends, and which are under way when none has ended for a while. A package in which a test fails is run
-// again as a whole, twice at most, since a test may be red only beside others. A test that passes in another run is flaky: the suite
-// goes on, and it is told. What cannot be put down to a test fails at once:
+// It prints each test when it ends, and which are under way when none has ended for a while. A
+// package in which a test fails is run again as a whole, twice at most, since a test may be red
+// only beside others. A test that passes in another run is flaky: the suite goes on, and it is
+// told. What cannot be put down to a test fails at once:
 //   - a process that ended before its last test had (a panic, os.Exit, a signal), because nothing is known of the others;
 //   - a package that fails although no test of it does: it does not build, or its TestMain fails;
 //   - a data race, or goroutines that outlive their clients;

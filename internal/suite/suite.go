@@ -30,7 +30,8 @@ type suite struct {
 	failed  map[test]int    // in how many
 }
 
-// run runs the packages, and again those with a test that has failed and never passed. The error tells what is wrong, in a line each.
+// run runs the packages, and again those with a test that has failed and never passed. The error
+// tells what is wrong, in a line each.
 func (s *suite) run() error {
 	s.passed, s.skipped, s.failed = map[test]bool{}, map[test]string{}, map[test]int{}
 	packages := s.packages

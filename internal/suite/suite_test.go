@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Each is the test file of a package, behind its imports. TestFirst and TestLast stand around what fails, to be run or not.
+// Each is the test file of a package, behind its imports. TestFirst and TestLast stand around what
+// fails, to be run or not.
 var packages = map[string]string{
 	"passes": `func TestFirst(t *testing.T) { t.Run("case", func(*testing.T) {}) }
 		func TestSkipped(t *testing.T) { t.Skip("it needs what is not here") }

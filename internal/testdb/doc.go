@@ -1,10 +1,10 @@
-// Package testdb runs database servers for tests: one of each kind for a whole test binary. A server starts when the
-// first test asks for it. It listens on a socket in a temporary folder, so that nothing else can reach it or take its
-// port.
+// Package testdb runs database servers for tests: one of each kind for a whole test binary. A
+// server starts when the first test asks for it. It listens on a socket in a temporary folder, so
+// that nothing else can reach it or take its port.
 //
-// It knows how the servers are started and stopped. It must not know a driver: the test that asks for a server imports
-// the driver that is named beside the function. The servers refuse to run as root. So when the tests run as root, the
-// servers run as nobody.
+// It knows how the servers are started and stopped. It must not know a driver: the test that asks
+// for a server imports the driver that is named beside the function. The servers refuse to run as
+// root. So when the tests run as root, the servers run as nobody.
 //
 // What is not promised:
 //   - That a server keeps anything over a crash: for speed, servers run without syncing.

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// confine makes command run in the folder dir, as a user without rights if the
-// test runs as root, which database servers refuse. The process gets the
-// signal end should the test process die without stopping it.
+// confine makes command run in the folder dir, as a user without rights if the test runs as root,
+// which database servers refuse. The process gets the signal end should the test process die
+// without stopping it.
 func confine(command *exec.Cmd, dir string, end syscall.Signal) error {
 	command.Dir = dir
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: end}

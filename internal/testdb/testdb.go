@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// TB is what is needed of a *testing.T, so that this package does not import
-// testing.
+// TB is what is needed of a *testing.T, so that this package does not import testing.
 type TB interface {
 	Helper()
 	Skipf(format string, args ...any)
@@ -19,22 +18,21 @@ var (
 	mariadb  = sync.OnceValues(startMariaDB)
 )
 
-// PostgreSQL returns the data source of a server, for the driver "pgx". A
-// server that is not installed skips the test, or fails it in CI.
+// PostgreSQL returns the data source of a server, for the driver "pgx". A server that is not
+// installed skips the test, or fails it in CI.
 func PostgreSQL(t TB) string {
 	t.Helper()
 	return source(t, "PostgreSQL", postgres)
 }
 
-// MariaDB returns the data source of a server, for the driver "mysql"; see
-// PostgreSQL.
+// MariaDB returns the data source of a server, for the driver "mysql"; see PostgreSQL.
 func MariaDB(t TB) string {
 	t.Helper()
 	return source(t, "MariaDB", mariadb)
 }
 
-// Stop ends all servers and removes their folders. It is for the end of
-// TestMain; no test may run any more.
+// Stop ends all servers and removes their folders. It is for the end of TestMain; no test may run
+// any more.
 func Stop() {
 	stopsMu.Lock()
 	defer stopsMu.Unlock()

@@ -1,5 +1,5 @@
-// Package testhook has what package redlock lends to redlocktest and to the tests of this module, and to nobody else: what
-// its public API cannot do, or must not offer. Package redlock sets it.
+// Package testhook has what package redlock lends to redlocktest and to the tests of this module,
+// and to nobody else: what its public API cannot do, or must not offer. Package redlock sets it.
 package testhook
 
 import (
@@ -12,10 +12,12 @@ var (
 	// Clock makes an option of a client (a redlock.Option) of the clock that it is to go by.
 	Clock func(now func() clock.Instant) any
 
-	// Unanswered tells how many questions of a client (a *redlock.Client) a master has not answered, by the master's number.
+	// Unanswered tells how many questions of a client (a *redlock.Client) a master has not
+	// answered, by the master's number.
 	Unanswered func(client any, master int) int
 
-	// Owner returns the id of the acquisition that holds a name, of a *redlock.Lock or *redlock.Locks.
+	// Owner returns the id of the acquisition that holds a name, of a *redlock.Lock or
+	// *redlock.Locks.
 	Owner func(lock any, name string) string
 
 	// Holds returns what a *redlock.Lock or *redlock.Locks is a handle of: a hold for each name.
@@ -27,6 +29,7 @@ var (
 	// Acquire returns what acquires locks for a client (a *redlock.Client).
 	Acquire func(client any) *acquire.Client
 
-	// RenewNow makes all renewals due that a client (a *redlock.Client) makes of its holds of a name.
+	// RenewNow makes all renewals due that a client (a *redlock.Client) makes of its holds of a
+	// name.
 	RenewNow func(client any, name string)
 )

@@ -1,6 +1,6 @@
-// Package testmasters has masters for the tests and examples of packages that use the lock by its public API: embedded
-// ones, also in virtual time, or redis-server processes. They are a deployment already, unless they are asked for blank. Only
-// tests may import it.
+// Package testmasters has masters for the tests and examples of packages that use the lock by its
+// public API: embedded ones, also in virtual time, or redis-server processes. They are a deployment
+// already, unless they are asked for blank. Only tests may import it.
 package testmasters
 
 import (
@@ -27,7 +27,8 @@ type Deployment struct {
 	Servers  []*redisproc.Server
 	Raw      []*redis.Client // for looking at the masters past the library
 
-	// Addresses, if set, are those by which clients call the embedded masters, in the place of made-up names without a port.
+	// Addresses, if set, are those by which clients call the embedded masters, in the place of
+	// made-up names without a port.
 	Addresses []string
 
 	t     *testing.T
@@ -66,7 +67,8 @@ func Processes(t *testing.T, n int) *Deployment {
 	return d
 }
 
-// Blank returns n processes of this redis-server, or of that on the PATH, that belong to no deployment.
+// Blank returns n processes of this redis-server, or of that on the PATH, that belong to no
+// deployment.
 func Blank(t *testing.T, n int, program string) *Deployment {
 	t.Helper()
 	servers, err := redisproc.StartN(n, redisproc.Config{Program: program, AppendFsync: "always"})

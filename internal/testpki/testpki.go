@@ -42,8 +42,8 @@ func New(t testing.TB) *CA {
 	return ca
 }
 
-// Issue makes a certificate for 127.0.0.1, for a server or a client, and returns the files of
-// it and of its key.
+// Issue makes a certificate for 127.0.0.1, for a server or a client, and returns the files of it
+// and of its key.
 func (ca *CA) Issue(name string) (cert, key string) {
 	ca.t.Helper()
 	k := newKey(ca.t)

@@ -1,5 +1,5 @@
-// Package testrights has the rights on the masters that docs/PROTOCOL.md lets users have, for tests that take them away one by
-// one. Only tests may import it.
+// Package testrights has the rights on the masters that docs/PROTOCOL.md lets users have, for tests
+// that take them away one by one. Only tests may import it.
 package testrights
 
 import (

@@ -1,5 +1,5 @@
-// Package testservers has servers of the lines that README names, for tests of what differs from line to line. ci/servers.sh
-// gets them. Only tests may import it.
+// Package testservers has servers of the lines that README names, for tests of what differs from
+// line to line. ci/servers.sh gets them. Only tests may import it.
 package testservers
 
 import (
@@ -52,7 +52,8 @@ func OnEachLine(t *testing.T, test func(t *testing.T, program string)) {
 	tests.Wait()
 }
 
-// OnAll is OnEachLine, and runs test on the redis-server on the PATH as well, also with -short: its program is "".
+// OnAll is OnEachLine, and runs test on the redis-server on the PATH as well, also with -short: its
+// program is "".
 func OnAll(t *testing.T, test func(t *testing.T, program string)) {
 	t.Helper()
 	var tests sync.WaitGroup

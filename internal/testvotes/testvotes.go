@@ -11,8 +11,7 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Of writes votes down in short: g granted, h held, r refused, u unknown,
-// n "not yours", . pending.
+// Of writes votes down in short: g granted, h held, r refused, u unknown, n "not yours", . pending.
 func Of(s string) []script.Vote {
 	votes := make([]script.Vote, len(s))
 	for i, c := range s {

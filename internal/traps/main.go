@@ -2,8 +2,8 @@
 //
 //	go run ./internal/traps [-run REGEXP] [-timeout D]
 //
-// It prints what became of each, and ends with status 1 if one was not found. A test that did not build, did not run or ran
-// out of time has found nothing. traps.txt has the edits.
+// It prints what became of each, and ends with status 1 if one was not found. A test that did not
+// build, did not run or ran out of time has found nothing. traps.txt has the edits.
 package main
 
 import (
@@ -50,7 +50,8 @@ func main() {
 	}
 }
 
-// tryOut puts the traps of the rows back, one after the other, and tells of each what its tests say.
+// tryOut puts the traps of the rows back, one after the other, and tells of each what its tests
+// say.
 func tryOut(root, scratch string, rows []row, limit time.Duration) (found, missed int, err error) {
 	b, err := newBuilder(root, scratch, rows)
 	if err != nil {

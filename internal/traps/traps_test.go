@@ -12,7 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/edits"
 )
 
-// Each row has its edits or a reason, each edit applies to the source of today, and each test is there and stands in the row.
+// Each row has its edits or a reason, each edit applies to the source of today, and each test is
+// there and stands in the row.
 func TestEachRowCanBePutBack(t *testing.T) {
 	t.Parallel()
 	rows, err := read("../..")
@@ -84,8 +85,8 @@ var (
 	word    = regexp.MustCompile(`[\w/=]+`)
 )
 
-// names tells whether the last column of a row names a test: its path, with a piece of each case, or its last part alone, or a -run
-// that matches.
+// names tells whether the last column of a row names a test: its path, with a piece of each case,
+// or its last part alone, or a -run that matches.
 func names(by, name string) bool {
 	parts := strings.Split(name, "/")
 	for _, w := range word.FindAllString(by, -1) {

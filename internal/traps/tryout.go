@@ -112,7 +112,8 @@ func pattern(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// reds are what a test says that fails: by itself, by a panic in another goroutine, or for the race detector.
+// reds are what a test says that fails: by itself, by a panic in another goroutine, or for the race
+// detector.
 var reds = regexp.MustCompile(`(?m)^ *--- FAIL: |^panic: |^fatal error: |^WARNING: DATA RACE`)
 
 // judge tells what became of a test by what it said and how its process ended.

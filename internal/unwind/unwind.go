@@ -1,7 +1,8 @@
 // Package unwind undoes what a function leaves behind that does not return.
 //
-// An observer may panic, or end its goroutine (runtime.Goexit), in the middle of a call that locks or
-// unlocks. The caller gets nothing then. So nothing may stay behind that only the caller could end.
+// An observer may panic, or end its goroutine (runtime.Goexit), in the middle of a call that locks
+// or unlocks. The caller gets nothing then. So nothing may stay behind that only the caller could
+// end.
 package unwind
 
 // OrElse calls f. If f does not return, it calls undo, and the panic goes on.

@@ -13,14 +13,13 @@ const (
 	// SubscriptionsIdle is how long the subscriptions stay when nobody waits any more.
 	SubscriptionsIdle = 5 * time.Second
 
-	// MaxUnwanted bounds how many calls of one master for names that nobody here
-	// waits for are answered in a second. Who comes after the others waits 200 ms
-	// longer for those that are not.
+	// MaxUnwanted bounds how many calls of one master for names that nobody here waits for are
+	// answered in a second. Who comes after the others waits 200 ms longer for those that are not.
 	MaxUnwanted = 50
 )
 
-// Notices has the client subscribe to the masters' notices while somebody waits, and
-// knows which masters can call it.
+// Notices has the client subscribe to the masters' notices while somebody waits, and knows which
+// masters can call it.
 type Notices struct {
 	now       func() clock.Instant
 	subscribe func(ctx context.Context, master int)
@@ -50,9 +49,9 @@ type tally struct {
 	count int
 }
 
-// NewNotices returns those of so many masters, of which need are a quorum. It calls
-// subscribe, in a goroutine for each master, while somebody waits: that keeps a
-// subscription until its context ends, and calls Set.
+// NewNotices returns those of so many masters, of which need are a quorum. It calls subscribe, in a
+// goroutine for each master, while somebody waits: that keeps a subscription until its context
+// ends, and calls Set.
 func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx context.Context, master int)) *Notices {
 	return &Notices{
 		need:          need,
@@ -65,17 +64,17 @@ func NewNotices(masters, need int, now func() clock.Instant, subscribe func(ctx 
 	}
 }
 
-// Reach tells whether masters can call the client. A notice does not get lost on a
-// subscription that stands without a break: it comes on one connection, and a master
-// that cannot deliver closes that.
+// Reach tells whether masters can call the client. A notice does not get lost on a subscription
+// that stands without a break: it comes on one connection, and a master that cannot deliver closes
+// that.
 type Reach struct {
 	Quorum  bool          // a quorum of masters can
 	since   clock.Instant // and without a break from then on
 	changed chan struct{} // closed when one of these changes
 }
 
-// covers reports whether who stood in the masters' queues at t has missed no notice of a
-// quorum of masters.
+// covers reports whether who stood in the masters' queues at t has missed no notice of a quorum of
+// masters.
 func (r Reach) covers(t clock.Instant) bool { return r.Quorum && !r.since.After(t) }
 
 // Changed is closed when it changes whether masters can call the client.
@@ -143,8 +142,8 @@ func (n *Notices) Close() {
 	n.subscribers.Wait()
 }
 
-// Set notes whether a master's subscription stands, unless it is one that was given up,
-// with its context.
+// Set notes whether a master's subscription stands, unless it is one that was given up, with its
+// context.
 func (n *Notices) Set(ctx context.Context, master int, stands bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -162,12 +161,10 @@ func (n *Notices) SetQuorum(need int, silent []bool) {
 	n.assess()
 }
 
-// counts reports whether a master's subscription stands, and its calls count. The caller
-// holds mu.
+// counts reports whether a master's subscription stands, and its calls count. The caller holds mu.
 func (n *Notices) counts(master int) bool { return n.subscriptions[master].stands && !n.silent[master] }
 
-// assess finds out whether and since when a quorum of subscriptions stands. The caller
-// holds mu.
+// assess finds out whether and since when a quorum of subscriptions stands. The caller holds mu.
 func (n *Notices) assess() {
 	var since []clock.Instant
 	for i, s := range n.subscriptions {
@@ -201,8 +198,8 @@ func (n *Notices) Listeners() int {
 	return n.listeners
 }
 
-// Quorum is how many masters must call before it is worth asking: as many as decide, or
-// all that can call if they are fewer.
+// Quorum is how many masters must call before it is worth asking: as many as decide, or all that
+// can call if they are fewer.
 func (n *Notices) Quorum() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -215,8 +212,7 @@ func (n *Notices) Quorum() int {
 	return max(1, min(n.need, standing))
 }
 
-// AnswerUnwanted reports whether to answer a master's call for a name that nobody here
-// waits for.
+// AnswerUnwanted reports whether to answer a master's call for a name that nobody here waits for.
 func (n *Notices) AnswerUnwanted(master int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -53,8 +53,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Who is no voting member is not counted, however its subscription stands; the quorum is
-// that of the members.
+// Who is no voting member is not counted, however its subscription stands; the quorum is that of
+// the members.
 func TestReachOfMembers(t *testing.T) {
 	t.Parallel()
 	n := NewNotices(4, 3, func() clock.Instant { return 1 }, nil)
@@ -79,8 +79,8 @@ func TestReachOfMembers(t *testing.T) {
 	}
 }
 
-// The subscriptions begin with the first who listens, and end some time after the last
-// rests, or with Close, after which there are none.
+// The subscriptions begin with the first who listens, and end some time after the last rests, or
+// with Close, after which there are none.
 func TestSubscriptionsEndWhenNobodyListens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -126,8 +126,7 @@ func TestSubscriptionsEndWhenNobodyListens(t *testing.T) {
 	})
 }
 
-// So many calls that nobody wants are answered in a second, and no more; each master has
-// its own.
+// So many calls that nobody wants are answered in a second, and no more; each master has its own.
 func TestUnwantedCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)

@@ -6,9 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Place is where a client stands in the masters' queues for a name, and how its
-// attempts went. The first waiter of the client has it, and the next one inherits it
-// when that gives up.
+// Place is where a client stands in the masters' queues for a name, and how its attempts went. The
+// first waiter of the client has it, and the next one inherits it when that gives up.
 type Place struct {
 	Ticket Ticket // what the masters order it by
 
@@ -23,8 +22,8 @@ type Place struct {
 	FalseCalls  int // how often in a row it was called by a quorum, and asked for nothing
 }
 
-// Covered reports whether the client has missed no notice of a quorum of masters since
-// it last asked.
+// Covered reports whether the client has missed no notice of a quorum of masters since it last
+// asked.
 func (p *Place) Covered(r Reach) bool { return p.Asked && r.covers(p.Began) }
 
 // Failed notes an attempt that failed, after so many masters had called.
@@ -41,17 +40,17 @@ func (p *Place) Failed(calls, quorum int) {
 }
 
 const (
-	// gatherPause is how long a waiter that some masters called waits for a quorum
-	// of them: the same release reaches them at different times. It doubles while
-	// they do not become one, say because a holder has the others.
+	// gatherPause is how long a waiter that some masters called waits for a quorum of them: the
+	// same release reaches them at different times. It doubles while they do not become one, say
+	// because a holder has the others.
 	gatherPause = 20 * time.Millisecond
 
 	// maxGatherPause is its bound.
 	maxGatherPause = time.Second
 
-	// trustedCalls is how often in a row a waiter follows a quorum's calls in vain
-	// before it pauses likewise. Anybody may have sent them; but once or twice another
-	// with a lower ticket may have come before.
+	// trustedCalls is how often in a row a waiter follows a quorum's calls in vain before it pauses
+	// likewise. Anybody may have sent them; but once or twice another with a lower ticket may have
+	// come before.
 	trustedCalls = 2
 )
 

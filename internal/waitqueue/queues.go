@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Queues are the callers of one client that wait, in a queue for each name. W is what a
-// waiter wants, A an attempt: both are kept, and not looked at. The zero value is empty.
+// Queues are the callers of one client that wait, in a queue for each name. W is what a waiter
+// wants, A an attempt: both are kept, and not looked at. The zero value is empty.
 type Queues[W, A any] struct {
 	mu     sync.Mutex // the order of locks is told in doc.go
 	byName map[string]*queue[W, A]
@@ -56,8 +56,8 @@ func (q *Queues[W, A]) of(name string) *queue[W, A] {
 	return l
 }
 
-// settle forgets a name that there is nothing to say of, and wakes the first of a queue
-// that moved. The caller holds mu.
+// settle forgets a name that there is nothing to say of, and wakes the first of a queue that moved.
+// The caller holds mu.
 func (q *Queues[W, A]) settle(name string, l *queue[W, A]) {
 	switch {
 	case l.blocked > 0:
@@ -96,9 +96,9 @@ func (q *Queues[W, A]) Unblock(name string) {
 	q.settle(name, l)
 }
 
-// Next is Unblock, by who can hand an attempt over. It promises that to the waiter whose
-// turn it is and returns it: Hand must follow. It returns nil when nobody waits, the name
-// is blocked yet, or the waiter asks for itself.
+// Next is Unblock, by who can hand an attempt over. It promises that to the waiter whose turn it is
+// and returns it: Hand must follow. It returns nil when nobody waits, the name is blocked yet, or
+// the waiter asks for itself.
 func (q *Queues[W, A]) Next(name string) (w *Waiter[W, A], ticket Ticket) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,9 +139,9 @@ func (q *Queues[W, A]) Join(name string, want W, ticket Ticket) *Waiter[W, A] {
 	return w
 }
 
-// Leave takes w out of its queue. Unless it was served, the next one has its place. When nobody is left there, nobodyLeft is called, before
-// anybody else can come, with the attempt that w was handed and did not take, or nil.
-// Leave returns that too.
+// Leave takes w out of its queue. Unless it was served, the next one has its place. When nobody is
+// left there, nobodyLeft is called, before anybody else can come, with the attempt that w was
+// handed and did not take, or nil. Leave returns that too.
 func (q *Queues[W, A]) Leave(w *Waiter[W, A], served bool, nobodyLeft func(untaken *A)) (untaken *A) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -204,9 +204,8 @@ func (q *Queues[W, A]) TurnOf(w *Waiter[W, A]) Turn[A] {
 	return turn
 }
 
-// Notice notes that a master keeps name for this client; need is how many must before it
-// is worth asking. When nobody here wants it, unwanted is called, before anybody else can
-// come.
+// Notice notes that a master keeps name for this client; need is how many must before it is worth
+// asking. When nobody here wants it, unwanted is called, before anybody else can come.
 func (q *Queues[W, A]) Notice(name string, master, need int, unwanted func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -224,8 +223,8 @@ func (q *Queues[W, A]) Notice(name string, master, need int, unwanted func()) {
 	}
 }
 
-// StandBy notes that the masters have called another who waits for name, and that the
-// one of this client is next.
+// StandBy notes that the masters have called another who waits for name, and that the one of this
+// client is next.
 func (q *Queues[W, A]) StandBy(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -235,8 +234,7 @@ func (q *Queues[W, A]) StandBy(name string) {
 	}
 }
 
-// first returns the first that waits for name, unless that is blocked. The caller holds
-// mu.
+// first returns the first that waits for name, unless that is blocked. The caller holds mu.
 func (q *Queues[W, A]) first(name string) *Waiter[W, A] {
 	l := q.byName[name]
 	if l == nil || l.blocked > 0 || len(l.waiters) == 0 {
@@ -252,8 +250,8 @@ func (q *Queues[W, A]) StandsBy(w *Waiter[W, A]) bool {
 	return w.standby && w.called == 0 && w.handed == nil
 }
 
-// Calls is how many masters keep the lock for w, unless an attempt was handed to it,
-// which comes first.
+// Calls is how many masters keep the lock for w, unless an attempt was handed to it, which comes
+// first.
 func (q *Queues[W, A]) Calls(w *Waiter[W, A]) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

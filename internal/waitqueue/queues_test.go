@@ -13,8 +13,8 @@ type (
 
 type queues = Queues[want, attempt]
 
-// An attempt that was handed over is concluded before there is another: one that
-// is forgotten leaves what it was granted.
+// An attempt that was handed over is concluded before there is another: one that is forgotten
+// leaves what it was granted.
 func TestNoHandedAttemptIsForgotten(t *testing.T) {
 	t.Parallel()
 	var q queues
@@ -75,8 +75,8 @@ func TestCallsOutliveAHandedAttempt(t *testing.T) {
 	}
 }
 
-// A waiter does not ask while an attempt is being made for it. When it leaves before that
-// is there, the attempt is not taken, and the next one is woken.
+// A waiter does not ask while an attempt is being made for it. When it leaves before that is there,
+// the attempt is not taken, and the next one is woken.
 func TestWhoIsPromisedAnAttempt(t *testing.T) {
 	t.Parallel()
 	var q queues
@@ -109,8 +109,7 @@ func TestWhoIsPromisedAnAttempt(t *testing.T) {
 	}
 }
 
-// Who leaves with an attempt that was handed to it gives that back, and who is the last
-// is told.
+// Who leaves with an attempt that was handed to it gives that back, and who is the last is told.
 func TestWhoLeavesWithAnAttempt(t *testing.T) {
 	t.Parallel()
 	var q queues
@@ -133,8 +132,8 @@ func TestWhoLeavesWithAnAttempt(t *testing.T) {
 	}
 }
 
-// A call wakes the first waiter when it is the first one, and when enough masters have called.
-// What nobody wants who may ask is told, so that no master keeps the lock for it.
+// A call wakes the first waiter when it is the first one, and when enough masters have called. What
+// nobody wants who may ask is told, so that no master keeps the lock for it.
 func TestCallsWakeTheFirstWaiter(t *testing.T) {
 	t.Parallel()
 	var q queues
@@ -171,8 +170,8 @@ func TestCallsWakeTheFirstWaiter(t *testing.T) {
 	}
 }
 
-// Who waits next has the place of one that asked and gave up, with the calls that
-// came for that, and asks at once if there are any.
+// Who waits next has the place of one that asked and gave up, with the calls that came for that,
+// and asks at once if there are any.
 func TestTheNextOneInheritsThePlace(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// Ticket is what the masters order waiters by: us since 1970 by their time. The zero
-// value is not known yet.
+// Ticket is what the masters order waiters by: us since 1970 by their time. The zero value is not
+// known yet.
 type Ticket struct{ text *string }
 
 // TicketOf returns the one that is sent as text.
@@ -34,10 +34,10 @@ func (t Ticket) Text() *string {
 }
 
 const (
-	// A client asks for the masters' time again after firstRelearn, and each time
-	// after twice as long, up to relearn: the first answers often come when all
-	// clients ask at once, and tell the time only to within what they took. It is no
-	// less than the masters of one attempt take to answer, as a rule.
+	// A client asks for the masters' time again after firstRelearn, and each time after twice as
+	// long, up to relearn: the first answers often come when all clients ask at once, and tell the
+	// time only to within what they took. It is no less than the masters of one attempt take to
+	// answer, as a rule.
 	firstRelearn = 500 * time.Millisecond
 	relearn      = time.Minute
 
@@ -45,10 +45,9 @@ const (
 	slew = 100e-6
 )
 
-// Tickets gives tickets, of what the masters' clocks show as far as a client knows: the
-// middle one of what a quorum of them said, carried on by the client's own
-// monotonic clock. So all masters order those who wait alike, and neither a client's
-// wall clock nor a single master's decides.
+// Tickets gives tickets, of what the masters' clocks show as far as a client knows: the middle one
+// of what a quorum of them said, carried on by the client's own monotonic clock. So all masters
+// order those who wait alike, and neither a client's wall clock nor a single master's decides.
 type Tickets struct {
 	mu    sync.Mutex
 	need  int
@@ -67,8 +66,8 @@ func (t *Tickets) SetQuorum(need int) {
 	t.need = need
 }
 
-// Answer is what a master told of its time, in us, to a request that was sent and
-// answered at these moments.
+// Answer is what a master told of its time, in us, to a request that was sent and answered at these
+// moments.
 type Answer struct {
 	Time      int64
 	Sent, Got clock.Instant
@@ -81,9 +80,8 @@ type reading struct {
 	every       time.Duration // after which it is asked for again
 }
 
-// refined returns the reading with one more answer. The truth lies in what both
-// allow; an answer that has nothing in common with those before is of a clock that
-// was set, or another server's.
+// refined returns the reading with one more answer. The truth lies in what both allow; an answer
+// that has nothing in common with those before is of a clock that was set, or another server's.
 func (r reading) refined(a Answer) reading {
 	us := func(t clock.Instant) int64 { return time.Duration(t).Microseconds() }
 	now := reading{least: a.Time - us(a.Got), most: a.Time - us(a.Sent), got: a.Got, every: firstRelearn}
@@ -102,8 +100,8 @@ func (t *Tickets) Learn(master int, a Answer) {
 	t.ahead[master] = t.ahead[master].refined(a)
 }
 
-// Next returns one for a caller that begins to wait now; it is not known when the
-// masters have to be asked for their time.
+// Next returns one for a caller that begins to wait now; it is not known when the masters have to
+// be asked for their time.
 func (t *Tickets) Next(now clock.Instant) Ticket {
 	t.mu.Lock()
 	defer t.mu.Unlock()

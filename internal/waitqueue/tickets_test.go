@@ -7,8 +7,8 @@ import (
 	"github.com/redlock-go/redlock/internal/clock"
 )
 
-// The middle one of the clocks decides, and two clients that ask one after the
-// other get tickets in that order, whatever a minority of clocks shows.
+// The middle one of the clocks decides, and two clients that ask one after the other get tickets in
+// that order, whatever a minority of clocks shows.
 func TestTicketsFollowTheMiddleClock(t *testing.T) {
 	t.Parallel()
 	const took = clock.Instant(8 * time.Millisecond)
@@ -38,8 +38,8 @@ func TestTicketsFollowTheMiddleClock(t *testing.T) {
 	}
 }
 
-// A client whose list has more masters than the deployment has members gets its tickets from
-// a quorum of these.
+// A client whose list has more masters than the deployment has members gets its tickets from a
+// quorum of these.
 func TestTicketsOfMembers(t *testing.T) {
 	t.Parallel()
 	m := NewTickets(6, 4)
@@ -55,8 +55,8 @@ func TestTicketsOfMembers(t *testing.T) {
 	}
 }
 
-// Of three masters two answer in time, and one of those is wrong: what the third
-// has said before tells which.
+// Of three masters two answer in time, and one of those is wrong: what the third has said before
+// tells which.
 func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
 	t.Parallel()
 	said := func(us int64, at clock.Instant) Answer {
@@ -74,8 +74,8 @@ func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
 	}
 }
 
-// What a client knows of a master's clock gets no worse by an answer that took
-// long, is not asked for more and more often, and follows a clock that is set.
+// What a client knows of a master's clock gets no worse by an answer that took long, is not asked
+// for more and more often, and follows a clock that is set.
 func TestReadingsGetBetter(t *testing.T) {
 	t.Parallel()
 	ms := func(n int64) clock.Instant { return clock.Instant(n) * clock.Instant(time.Millisecond) }

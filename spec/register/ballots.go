@@ -1,15 +1,15 @@
 package register
 
-// How a table is proposed, accepted, pushed and learned: rules R2 and R4, as the model
-// tokens has them.
+// How a table is proposed, accepted, pushed and learned: rules R2 and R4, as the model tokens has
+// them.
 
 func (m *tokens) committed(s *tokensState, version uint8) bool {
 	b := &s.ballot[version]
 	return b.decided && b.accepted.majorityOf(b.table.members()) && (m.Commit == 0 || b.accepted.majorityOf(b.prev))
 }
 
-// evidence that a version is committed: it was accepted by both majorities, or a member
-// that accepted it carries the mark.
+// evidence that a version is committed: it was accepted by both majorities, or a member that
+// accepted it carries the mark.
 func (m *tokens) evidence(s *tokensState, version uint8) bool {
 	if m.committed(s, version) {
 		return true

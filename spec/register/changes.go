@@ -10,8 +10,8 @@ const (
 	maxLosses = 2
 )
 
-// fleet is which server has which member id, and how often what has happened to them. It
-// is part of the states of tokens and exclusion.
+// fleet is which server has which member id, and how often what has happened to them. It is part of
+// the states of tokens and exclusion.
 type fleet struct {
 	id     [maxFleet]uint8  // the member id that each server has now
 	lost   [maxLosses]uint8 // the servers that lost data, in order: each got the next id
@@ -20,14 +20,14 @@ type fleet struct {
 	replaces, adds, suspends, removes uint8
 }
 
-// changing is rule R3: which changes of a table there are. It is part of the models
-// tokens and exclusion.
+// changing is rule R3: which changes of a table there are. It is part of the models tokens and
+// exclusion.
 type changing struct {
-	// New: a member that takes a lost or replaced one's place, or is added, is new.
-	// 0: it is voting at once.
+	// New: a member that takes a lost or replaced one's place, or is added, is new. 0: it is voting
+	// at once.
 	New int `full:"1"`
-	// Void: a server that lost anything has a new id: the old one is void. 0: it goes on
-	// under the old one.
+	// Void: a server that lost anything has a new id: the old one is void. 0: it goes on under the
+	// old one.
 	Void int `full:"1"`
 	// Guard: replacing, suspending or adding leaves a quorum voting. 0: it need not.
 	Guard int `full:"1"`
@@ -81,8 +81,8 @@ func (c *changing) times(f *fleet, id uint8) (n int) {
 	return n
 }
 
-// first: the first voting servers are alike until something happens to one of them. So the
-// first of them to which something happens is the last one: that loses no story.
+// first: the first voting servers are alike until something happens to one of them. So the first of
+// them to which something happens is the last one: that loses no story.
 func (c *changing) first(f *fleet, server uint8) bool {
 	touched := f.losses + f.replaces + f.suspends + f.removes
 	return touched > 0 || int(server) >= c.Members-c.Newcomers-1
@@ -109,8 +109,8 @@ const (
 	makeVoting
 )
 
-// each calls to for every change of table t. The members that may become voting, and
-// those that may be removed, are the model's to say.
+// each calls to for every change of table t. The members that may become voting, and those that may
+// be removed, are the model's to say.
 func (c *changing) each(f *fleet, t table, ready, removable ids, to func(t table, f *fleet, change, id uint8)) {
 	for id := range uint8(maxIDs) {
 		if t.members().has(id) {

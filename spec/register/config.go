@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// A model is a struct of int fields. A field with the tag full is a rule: the tag is the
-// level that the design has. A field with the tag bound is a bound: the tag is what holds
-// unless something else is said. Texts write them in capitals: "PUSH=1 LOSSES=2".
+// A model is a struct of int fields. A field with the tag full is a rule: the tag is the level that
+// the design has. A field with the tag bound is a bound: the tag is what holds unless something
+// else is said. Texts write them in capitals: "PUSH=1 LOSSES=2".
 
-// configure sets all rules and bounds of the model that m points to as their tags say,
-// and then those that the text names.
+// configure sets all rules and bounds of the model that m points to as their tags say, and then
+// those that the text names.
 func configure(m any, text string) error {
 	v := reflect.ValueOf(m).Elem()
 	named := map[string]reflect.Value{}
@@ -37,8 +37,7 @@ func configure(m any, text string) error {
 	return nil
 }
 
-// weakenings lists every level of every rule of the model that is below that of the
-// design.
+// weakenings lists every level of every rule of the model that is below that of the design.
 func weakenings(m any) []string {
 	var all []string
 	for _, f := range settings(m) {

@@ -1,7 +1,7 @@
 package register
 
-// What happens to the counters before a member becomes voting, and before one is removed:
-// of rule R3, as the model tokens has it.
+// What happens to the counters before a member becomes voting, and before one is removed: of rule
+// R3, as the model tokens has it.
 
 // readFor: the counter of one member is read for server i, which is new.
 func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
@@ -86,8 +86,7 @@ func (m *tokens) beforeRemoval(s *tokensState, i uint8, to func(*tokensState, mo
 	}
 }
 
-// removable are the members that may be removed from a version: of the others, a quorum
-// was raised.
+// removable are the members that may be removed from a version: of the others, a quorum was raised.
 func (m *tokens) removable(s *tokensState, base uint8) (some ids) {
 	members := s.ballot[base].table.members()
 	for id := range uint8(maxIDs) {

@@ -1,17 +1,16 @@
-// Package register has the models of the register of members: who may vote, and how that
-// changes while locks are held. They are explored by its tests (go test ./spec/register).
-// docs/MODEL.md says what was found.
+// Package register has the models of the register of members: who may vote, and how that changes
+// while locks are held. They are explored by its tests (go test ./spec/register). docs/MODEL.md
+// says what was found.
 //
 // # The words
 //
-// A deployment is a set of masters that keep the register. A member id is random and names
-// one life of one server: it is void as soon as the server lost any of its data. A table
-// lists the members, each voting, new (it has no counters yet) or suspended (intact, but
-// it may not vote). A ballot is one try to change the table, and the version of the table
-// that it proposes. A master has promised a ballot, and accepted a table. prev are the
-// members of the table before. A table is committed when a majority of its members and a
-// majority of prev accepted it. A master has learned that when it carries the mark that
-// says so, with its time.
+// A deployment is a set of masters that keep the register. A member id is random and names one life
+// of one server: it is void as soon as the server lost any of its data. A table lists the members,
+// each voting, new (it has no counters yet) or suspended (intact, but it may not vote). A ballot is
+// one try to change the table, and the version of the table that it proposes. A master has promised
+// a ballot, and accepted a table. prev are the members of the table before. A table is committed
+// when a majority of its members and a majority of prev accepted it. A master has learned that when
+// it carries the mark that says so, with its time.
 //
 // # What is modelled
 //
@@ -49,12 +48,12 @@
 //
 // # What is assumed
 //
-// A server that lost data has a new id before it executes anything. Nobody runs a copy of
-// a master's data beside it. For exclusion, a majority of the clocks is right. A majority
-// of members that keep their data is needed to go on, and not for the promises: without it
-// nothing is committed and no counter can be read.
+// A server that lost data has a new id before it executes anything. Nobody runs a copy of a
+// master's data beside it. For exclusion, a majority of the clocks is right. A majority of members
+// that keep their data is needed to go on, and not for the promises: without it nothing is
+// committed and no counter can be read.
 //
-// In tokens and exclusion, unless SERIAL is 0, changes are decided one after the other,
-// each on the committed version before; accepts, reads and lock operations interleave
-// freely. That is what the promise "one chain" of the full register allows.
+// In tokens and exclusion, unless SERIAL is 0, changes are decided one after the other, each on the
+// committed version before; accepts, reads and lock operations interleave freely. That is what the
+// promise "one chain" of the full register allows.
 package register

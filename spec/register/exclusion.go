@@ -2,21 +2,21 @@ package register
 
 import "fmt"
 
-// exclusion is the model of who holds the lock while the members change. Time is discrete,
-// and the same for everybody but for a server whose clock is wrong. The register is what
-// the model tokens found it to be: one chain, each table made from the committed one before.
+// exclusion is the model of who holds the lock while the members change. Time is discrete, and the
+// same for everybody but for a server whose clock is wrong. The register is what the model tokens
+// found it to be: one chain, each table made from the committed one before.
 //
 // Promise: no two attempts hold the lock at once.
 type exclusion struct {
 	changing
 
-	// Acquire: a master executes acquires of the version that it accepted only. 1: also
-	// of those before. 0: of any.
+	// Acquire: a master executes acquires of the version that it accepted only. 1: also of those
+	// before. 0: of any.
 	Acquire int `full:"2"`
 	// Extend: the same for renewals.
 	Extend int `full:"2"`
-	// Apart: a hold is valid for as long as the votes of some one version prove. 0: votes
-	// of all versions are added up, to a quorum of the version of the last round.
+	// Apart: a hold is valid for as long as the votes of some one version prove. 0: votes of all
+	// versions are added up, to a quorum of the version of the last round.
 	Apart int `full:"1"`
 	// Quorum: a majority of all members of the table. 0: of the voting ones.
 	Quorum int `full:"1"`
@@ -24,8 +24,8 @@ type exclusion struct {
 	// proposed.
 	Use int `full:"1"`
 
-	// Quarantine: a new member becomes voting the longest ttl after members learned that
-	// the base of the change is committed. 1: after they accepted it. 0: at once.
+	// Quarantine: a new member becomes voting the longest ttl after members learned that the base
+	// of the change is committed. 1: after they accepted it. 0: at once.
 	Quarantine int `full:"2"`
 	// RemoveQuarantine: a member is removed after the same time. 0: at once.
 	RemoveQuarantine int `full:"1"`
@@ -333,8 +333,8 @@ func (m *exclusion) usable(s *exclusionState, version uint8) bool {
 	return s.version[version].decided && (m.Use == 0 || m.committed(s, version))
 }
 
-// acquire: server i grants the lock. An attempt begins with its first grant: an earlier
-// beginning would only make its votes count for less.
+// acquire: server i grants the lock. An attempt begins with its first grant: an earlier beginning
+// would only make its votes count for less.
 func (m *exclusion) acquire(s *exclusionState, k, i uint8, to func(*exclusionState, move)) {
 	h := &s.hold[k]
 	if s.server[i].owner != 0 {

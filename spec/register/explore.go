@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// model is a state machine and a promise about its states. S is a plain value without
-// pointers, so that states can be compared and hashed.
+// model is a state machine and a promise about its states. S is a plain value without pointers, so
+// that states can be compared and hashed.
 type model[S comparable] interface {
 	start() S
 	steps(s *S, to func(next *S, by move)) // calls to for everything that may happen in s
@@ -42,9 +42,9 @@ func (r result) String() string {
 	return b.String()
 }
 
-// visited are the hashes of the states that were seen, each with the hash of the state
-// it was reached from. Two states with the same hash of 63 bits count as one: with n
-// states, one is missed with a probability of about n*n/2^64, less than 1 in 10^5 for 10^7.
+// visited are the hashes of the states that were seen, each with the hash of the state it was
+// reached from. Two states with the same hash of 63 bits count as one: with n states, one is missed
+// with a probability of about n*n/2^64, less than 1 in 10^5 for 10^7.
 type visited struct {
 	hash, from []uint64 // from is nil if nobody will ask for a story
 	n          int
@@ -120,8 +120,8 @@ func newExploration[S comparable](m model[S], limit time.Duration, stories bool)
 // hash is never 0, which is an empty place.
 func (e *exploration[S]) hash(s *S) uint64 { return maphash.Comparable(e.seed, *s) | 1 }
 
-// breadthFirst explores all states, or up to the first that breaks a promise: its story
-// is a shortest one.
+// breadthFirst explores all states, or up to the first that breaks a promise: its story is a
+// shortest one.
 func breadthFirst[S comparable](m model[S], limit time.Duration) result {
 	return newExploration(m, limit, true).byLevels()
 }

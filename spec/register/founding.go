@@ -2,22 +2,22 @@ package register
 
 import "fmt"
 
-// founding is the model of init. Runs of init over lists of blank servers claim all
-// servers of the list, and then bring version 1 to them. Any run may stop at any step:
-// then it takes no further one. Any message may come late, and again.
+// founding is the model of init. Runs of init over lists of blank servers claim all servers of the
+// list, and then bring version 1 to them. Any run may stop at any step: then it takes no further
+// one. Any message may come late, and again.
 //
-// Promises: no two servers ever have different first tables, whichever runs made them. No
-// server forgets what it promised to a change of the members, but with its id. And a run of init that nobody disturbs finishes what it finds, unless a server of its
-// list is claimed for another list.
+// Promises: no two servers ever have different first tables, whichever runs made them. No server
+// forgets what it promised to a change of the members, but with its id. And a run of init that
+// nobody disturbs finishes what it finds, unless a server of its list is claimed for another list.
 type founding struct {
-	// All: version 1 is brought to servers when all servers of the list carried the
-	// claim. 0: when a majority did.
+	// All: version 1 is brought to servers when all servers of the list carried the claim. 0: when
+	// a majority did.
 	All int `full:"1"`
-	// Twice: before that, all of them are asked once more, and carry the claim still, with
-	// the same ids. So there was a moment when all of them carried it. 0: that is not asked.
+	// Twice: before that, all of them are asked once more, and carry the claim still, with the same
+	// ids. So there was a moment when all of them carried it. 0: that is not asked.
 	Twice int `full:"1"`
-	// Claimed: a server takes version 1 only while it carries the claim of the run that
-	// made it. 0: whatever it carries.
+	// Claimed: a server takes version 1 only while it carries the claim of the run that made it. 0:
+	// whatever it carries.
 	Claimed int `full:"1"`
 	// Lower: a claim gives way only to one of a lower deployment id. 0: to any.
 	Lower int `full:"1"`
@@ -25,14 +25,13 @@ type founding struct {
 	Taken int `full:"1"`
 	// SameList: a claim gives way only to one with the same list. 0: whatever its list.
 	SameList int `full:"1"`
-	// Member: a server takes version 1 only if its member id is in the table.
-	// 0: whatever its id.
+	// Member: a server takes version 1 only if its member id is in the table. 0: whatever its id.
 	Member int `full:"1"`
-	// Own: each run claims under a deployment id of its own. 0: one that finds a claim
-	// may go on under the id of it.
+	// Own: each run claims under a deployment id of its own. 0: one that finds a claim may go on
+	// under the id of it.
 	Own int `full:"1"`
-	// Finish: who finds that a server took version 1 may bring it to servers that carry
-	// another claim. 0: only to those that carry its own.
+	// Finish: who finds that a server took version 1 may bring it to servers that carry another
+	// claim. 0: only to those that carry its own.
 	Finish int `full:"1"`
 	// Kept: a server that is claimed once more remembers what it promised. 0: it forgets.
 	Kept int `full:"1"`
@@ -61,8 +60,7 @@ type blank struct {
 	gave, promised bool // under its id, it promised a ballot to a change of the members; it remembers that
 }
 
-// run is a run of init. The deployment id is the number of the run that chose it: lower
-// is lower.
+// run is a run of init. The deployment id is the number of the run that chose it: lower is lower.
 type run struct {
 	deployment uint8
 	seen       [maxServers]uint8 // the ids of the servers that said that they carry its claim
@@ -117,8 +115,8 @@ func (m *founding) steps(s *foundingState, to func(*foundingState, move)) {
 	}
 }
 
-// claim: run r claims server i, under its own deployment id, or goes on under the one it
-// finds there.
+// claim: run r claims server i, under its own deployment id, or goes on under the one it finds
+// there.
 func (m *founding) claim(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	v := s.server[i]
 	if v.took != 0 && m.Taken == 1 {
@@ -171,8 +169,8 @@ func (m *founding) ask(s *foundingState, r uint8, i int, to func(*foundingState,
 	to(&next, move{asks, r, uint8(i), 0})
 }
 
-// take: server i takes the table of run r, from the run or from somebody who found it on
-// another server.
+// take: server i takes the table of run r, from the run or from somebody who found it on another
+// server.
 func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	it := s.run[r]
 	if !m.mayTake(s, r, i) {
@@ -188,8 +186,8 @@ func (m *founding) take(s *foundingState, r uint8, i int, to func(*foundingState
 	}
 }
 
-// promise: somebody found the table of run r, and changes it: server i, which is in it, promises
-// a ballot, whether it has that table yet or not.
+// promise: somebody found the table of run r, and changes it: server i, which is in it, promises a
+// ballot, whether it has that table yet or not.
 func (m *founding) promise(s *foundingState, r uint8, i int, to func(*foundingState, move)) {
 	v := s.server[i]
 	if v.gave || s.run[r].seen[i] != v.id || !m.found(s, r) {
@@ -257,8 +255,8 @@ func (m *founding) broken(s *foundingState) string {
 	return ""
 }
 
-// finishable: one more run with this list, alone and with a deployment id that is lower
-// than all, brings a table to a majority. What other servers need, the register does.
+// finishable: one more run with this list, alone and with a deployment id that is lower than all,
+// brings a table to a majority. What other servers need, the register does.
 func (m *founding) finishable(s *foundingState, list ids) bool {
 	var table uint8
 	for i, v := range s.server {

@@ -20,8 +20,8 @@ type config struct {
 	claim  string
 	large  bool
 
-	// story names a file with the steps to a violation that lies too deep to be searched
-	// for here: only these steps are taken.
+	// story names a file with the steps to a violation that lies too deep to be searched for here:
+	// only these steps are taken.
 	story string
 }
 
@@ -247,8 +247,8 @@ func TestRulesThatAnotherCovers(t *testing.T) {
 	})
 }
 
-// The stories that are told and not searched for end before the violation when no rule is
-// weakened: it is the rule that forbids them.
+// The stories that are told and not searched for end before the violation when no rule is weakened:
+// it is the rule that forbids them.
 func TestTheRuleForbidsItsStory(t *testing.T) {
 	for _, c := range failing {
 		if c.story == "" {

@@ -2,67 +2,64 @@ package register
 
 import "fmt"
 
-// tokens is the model of the register and of how tokens are made. It has no clock. A
-// lock may vanish at any moment: a grant takes the lock whoever has it. Any message may
-// come late, or never. A proposer is a ballot, and one that stops takes no further step.
+// tokens is the model of the register and of how tokens are made. It has no clock. A lock may
+// vanish at any moment: a grant takes the lock whoever has it. Any message may come late, or never.
+// A proposer is a ballot, and one that stops takes no further step.
 //
-// Promises: the committed tables form one chain, each made from the one before. Tokens of
-// completed attempts are unique, and each is above every token that was complete before its
-// attempt began. A re-entry finds a quorum with the grants of an attempt only while no
-// higher token is complete. A mark says "learned" only of a committed version. And in a committed
-// table a quorum may vote, as long as no server lost data.
+// Promises: the committed tables form one chain, each made from the one before. Tokens of completed
+// attempts are unique, and each is above every token that was complete before its attempt began. A
+// re-entry finds a quorum with the grants of an attempt only while no higher token is complete. A
+// mark says "learned" only of a committed version. And in a committed table a quorum may vote, as
+// long as no server lost data.
 type tokens struct {
 	changing
 
-	// Promised: a member takes an accept only of a ballot that is not below the one that
-	// it promised. 0: of any that is above what it accepted.
+	// Promised: a member takes an accept only of a ballot that is not below the one that it
+	// promised. 0: of any that is above what it accepted.
 	Promised int `full:"1"`
-	// Prev: a change needs promises from a majority of the highest table found, and of
-	// the members before it unless it is known to be committed. 0: of the first only.
+	// Prev: a change needs promises from a majority of the highest table found, and of the members
+	// before it unless it is known to be committed. 0: of the first only.
 	Prev int `full:"1"`
-	// Unchanged: a table that is not known to be committed is proposed again, unchanged.
-	// 0: it is changed.
+	// Unchanged: a table that is not known to be committed is proposed again, unchanged. 0: it is
+	// changed.
 	Unchanged int `full:"1"`
-	// Commit: a version is committed when a majority of its members and a majority of the
-	// members before it accepted it. 0: a majority of its members is enough.
+	// Commit: a version is committed when a majority of its members and a majority of the members
+	// before it accepted it. 0: a majority of its members is enough.
 	Commit int `full:"1"`
-	// Push: a table is pushed to members with evidence that it is committed. 1: when a
-	// majority of its members accepted it. 0: when it was proposed.
+	// Push: a table is pushed to members with evidence that it is committed. 1: when a majority of
+	// its members accepted it. 0: when it was proposed.
 	Push int `full:"2"`
 	// Raise: a push raises the promise to the version pushed. 0: it leaves it.
 	Raise int `full:"1"`
 	// Reset: whoever accepts another version loses the mark "learned". 0: it stays.
 	Reset int `full:"1"`
-	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: it keeps
-	// that.
+	// Wipe: a server that gets a new id forgets what it promised and accepted. 0: it keeps that.
 	Wipe int `full:"1"`
 
-	// Version: a master executes acquires of the version that it accepted only.
-	// 1: also of those before. 0: of any, whatever it accepted and even if nothing.
+	// Version: a master executes acquires of the version that it accepted only. 1: also of those
+	// before. 0: of any, whatever it accepted and even if nothing.
 	Version int `full:"2"`
-	// Voting: it does so only while its own id is voting in that table. 0: while it is a
-	// member.
+	// Voting: it does so only while its own id is voting in that table. 0: while it is a member.
 	Voting int `full:"1"`
-	// Round: a round asks for votes of one version. 0: of the version that each master
-	// has.
+	// Round: a round asks for votes of one version. 0: of the version that each master has.
 	Round int `full:"1"`
 	// Confirm: a confirm carries the version too. 0: it does not.
 	Confirm int `full:"1"`
 	// Quorum: a majority of all members of the table. 0: of the voting ones.
 	Quorum int `full:"1"`
-	// Use: an attempt uses a version only with evidence that it is committed. 0: any that
-	// was proposed.
+	// Use: an attempt uses a version only with evidence that it is committed. 0: any that was
+	// proposed.
 	Use int `full:"1"`
 
 	// ReadQuorum: the counters for a new member are read from a quorum. 0: from one.
 	ReadQuorum int `full:"1"`
-	// ReadBarrier: they are read at a committed version that has the new member as new.
-	// 1: at one that need not be committed. 0: when there is one, of members at any version.
+	// ReadBarrier: they are read at a committed version that has the new member as new. 1: at one
+	// that need not be committed. 0: when there is one, of members at any version.
 	ReadBarrier int `full:"2"`
 	// ReadOne: all at one version. 0: each at a version of its own.
 	ReadOne int `full:"1"`
-	// Floor: before a removal the counters are read from a quorum at the base version,
-	// and a quorum of those that remain is raised to the highest. 0: they are not.
+	// Floor: before a removal the counters are read from a quorum at the base version, and a quorum
+	// of those that remain is raised to the highest. 0: they are not.
 	Floor int `full:"1"`
 	// Base: the removal is then made on exactly that base. 0: on a later one as well.
 	Base int `full:"1"`
@@ -93,8 +90,7 @@ type tokensState struct {
 	floor   raising // before a removal
 }
 
-// master is one server. The promise is never below what was accepted, unless a rule is
-// weakened.
+// master is one server. The promise is never below what was accepted, unless a rule is weakened.
 type master struct {
 	promised, accepted uint8
 	learned            bool
@@ -305,8 +301,8 @@ func (m *tokens) quorum(s *tokensState, version uint8, some ids) bool {
 	return some.len() >= t.members().majority()
 }
 
-// settle: the attempt is complete if a quorum stands at its token. What it had is
-// forgotten then: nobody asks for it any more.
+// settle: the attempt is complete if a quorum stands at its token. What it had is forgotten then:
+// nobody asks for it any more.
 func (m *tokens) settle(s *tokensState, k int) {
 	a := &s.attempt[k]
 	if !m.quorum(s, a.version, a.stands) {

@@ -1,5 +1,5 @@
-// Package clock tells the time and sleeps more precisely than package time does,
-// whose timers the runtime rounds up to milliseconds when nothing else happens.
+// Package clock tells the time and sleeps more precisely than package time does, whose timers the
+// runtime rounds up to milliseconds when nothing else happens.
 package clock
 
 import (

@@ -1,5 +1,5 @@
-// Package contender makes the libraries that are compared look alike, each used as
-// its own documentation says.
+// Package contender makes the libraries that are compared look alike, each used as its own
+// documentation says.
 package contender
 
 import (
@@ -13,8 +13,7 @@ const TTL = 8 * time.Second
 // Needs names what a contender runs on.
 type Needs string
 
-// What there is. AllMasters are all Redis masters of a workload, OneMaster is the
-// first of them.
+// What there is. AllMasters are all Redis masters of a workload, OneMaster is the first of them.
 const (
 	AllMasters Needs = "all masters"
 	OneMaster  Needs = "one master"
@@ -24,9 +23,9 @@ const (
 	MariaDB    Needs = "MariaDB"
 )
 
-// Contender is one library. Open makes a client of the servers at the addresses,
-// which are URLs, host:port pairs or data sources. It is nil where the library is in
-// a program of its own, that of the peer.
+// Contender is one library. Open makes a client of the servers at the addresses, which are URLs,
+// host:port pairs or data sources. It is nil where the library is in a program of its own, that of
+// the peer.
 type Contender struct {
 	Name  string
 	Needs Needs
@@ -37,8 +36,8 @@ type Contender struct {
 
 // Client takes locks. Several goroutines may use it.
 type Client interface {
-	// Lock takes the lock: waiting for it, or failing if it is held. A contender
-	// that cannot ask without waiting may wait either way.
+	// Lock takes the lock: waiting for it, or failing if it is held. A contender that cannot ask
+	// without waiting may wait either way.
 	Lock(ctx context.Context, name string, wait bool) (Held, error)
 	Close() error
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// floorBatch is how many operations one script call has at most, so that it does not
-// keep a master from others for long.
+// floorBatch is how many operations one script call has at most, so that it does not keep a master
+// from others for long.
 const floorBatch = 512
 
-// batched sends one script call for up to floorBatch of them. No client that asks a
-// quorum for each acquisition and release can be much faster.
+// batched sends one script call for up to floorBatch of them. No client that asks a quorum for each
+// acquisition and release can be much faster.
 func batched(c *redis.Client) groupSender {
 	ctx := context.Background()
 	var args []any
@@ -30,8 +30,8 @@ func batched(c *redis.Client) groupSender {
 	}
 }
 
-// What floorbatch.lua tells operations by, and what they have in common. Strings are
-// passed by their addresses, which costs no allocation.
+// What floorbatch.lua tells operations by, and what they have in common. Strings are passed by
+// their addresses, which costs no allocation.
 var (
 	batchCommand any = "EVALSHA"
 	batchScript  any = floorScripts.batch.Hash()

@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// groupFloor is the floor with group commit: one goroutine a master, and what came
-// while its last batch was under way leaves as the next.
+// groupFloor is the floor with group commit: one goroutine a master, and what came while its last
+// batch was under way leaves as the next.
 type groupFloor struct {
 	redisClients
 	lines   []*groupLine
@@ -76,8 +76,8 @@ func (l *groupLine) run(send groupSender) {
 	}
 }
 
-// pipelined sends a script call for each, in one pipeline. This is what the
-// library's speed was measured against before it sent batches itself.
+// pipelined sends a script call for each, in one pipeline. This is what the library's speed was
+// measured against before it sent batches itself.
 func pipelined(c *redis.Client) groupSender {
 	ctx := context.Background()
 	var cmds []*redis.Cmd

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// parallelFloor is the floor as one writes it first: for each acquisition a
-// goroutine a master, each on a connection of go-redis's pool. One goroutine sends
-// both scripts to its master, so that they cannot overtake each other.
+// parallelFloor is the floor as one writes it first: for each acquisition a goroutine a master,
+// each on a connection of go-redis's pool. One goroutine sends both scripts to its master, so that
+// they cannot overtake each other.
 type parallelFloor struct {
 	redisClients
 	pairs sync.WaitGroup

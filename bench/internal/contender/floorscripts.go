@@ -11,9 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The raw floors do what an acquisition cannot do without: the calls that the
-// scripts of this library make, on all masters, and a wait for the answers of a
-// quorum. They count no validity, mint no token, renew nothing and give nothing back.
+// The raw floors do what an acquisition cannot do without: the calls that the scripts of this
+// library make, on all masters, and a wait for the answers of a quorum. They count no validity,
+// mint no token, renew nothing and give nothing back.
 
 //go:embed floor.lua
 var floorFunctions string

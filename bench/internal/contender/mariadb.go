@@ -14,8 +14,8 @@ const mariaDBConnections = 280
 // mariaDBForever is a day: MariaDB, unlike MySQL, knows no wait without end.
 const mariaDBForever = 86400
 
-// mariaDBClient is GET_LOCK, which belongs to a connection: whoever holds or awaits
-// a lock takes one. More workers than there are connections wait for one.
+// mariaDBClient is GET_LOCK, which belongs to a connection: whoever holds or awaits a lock takes
+// one. More workers than there are connections wait for one.
 type mariaDBClient struct{ *sql.DB }
 
 func openMariaDB(sources []string) (Client, error) {

@@ -6,8 +6,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisClients is a go-redis client for each of some masters, as it comes but for
-// silence: it does not send its name and version.
+// redisClients is a go-redis client for each of some masters, as it comes but for silence: it does
+// not send its name and version.
 type redisClients []*redis.Client
 
 func dialRedis(urls []string) (redisClients, error) {

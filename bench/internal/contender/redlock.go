@@ -9,8 +9,8 @@ import (
 // fair is what makes a client serve waiters in the order of their tickets.
 var fair = []redlock.Option{redlock.WithFair()}
 
-// openRedlock is this library, as it comes but for the ttl: with watchdog, tokens
-// and loss detection.
+// openRedlock is this library, as it comes but for the ttl: with watchdog, tokens and loss
+// detection.
 func openRedlock(more ...redlock.Option) func([]string) (Client, error) {
 	return func(urls []string) (Client, error) {
 		c, err := redlock.Open(urls, append([]redlock.Option{redlock.WithTTL(TTL)}, more...)...)

@@ -7,8 +7,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// zooKeeperClient is the lock recipe of go-zookeeper. It has no way to ask without
-// waiting, nor to stop waiting.
+// zooKeeperClient is the lock recipe of go-zookeeper. It has no way to ask without waiting, nor to
+// stop waiting.
 type zooKeeperClient struct{ conn *zk.Conn }
 
 func openZooKeeper(addrs []string) (Client, error) {

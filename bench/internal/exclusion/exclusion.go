@@ -1,7 +1,6 @@
-// Package exclusion checks, while a contended lock is measured, that it has one
-// holder at a time and that fencing tokens grow. The state is a page of atomic
-// words in a file that several processes map, so that the check sees them all and
-// costs some nanoseconds.
+// Package exclusion checks, while a contended lock is measured, that it has one holder at a time
+// and that fencing tokens grow. The state is a page of atomic words in a file that several
+// processes map, so that the check sees them all and costs some nanoseconds.
 package exclusion
 
 import (
@@ -30,15 +29,14 @@ type state struct {
 	order   atomic.Int64  // times that a token was not above the one before
 }
 
-// Check is the view of one process. Its methods may be called from several
-// goroutines.
+// Check is the view of one process. Its methods may be called from several goroutines.
 type Check struct {
 	page  []byte
 	state *state
 }
 
-// Open maps the file, which is made when missing: an empty one is a lock that
-// nobody held yet. The caller must call Close.
+// Open maps the file, which is made when missing: an empty one is a lock that nobody held yet. The
+// caller must call Close.
 func Open(path string) (*Check, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -58,8 +56,8 @@ func Open(path string) (*Check, error) {
 // Close unmaps the file.
 func (c *Check) Close() error { return unix.Munmap(c.page) }
 
-// Enter notes that id (above 0) holds the lock, with a token unless that is 0. It
-// returns how long ago the holder before left; ok is false for the first.
+// Enter notes that id (above 0) holds the lock, with a token unless that is 0. It returns how long
+// ago the holder before left; ok is false for the first.
 func (c *Check) Enter(id int64, token uint64) (since time.Duration, ok bool) {
 	now := clock.Now()
 	if c.state.holder.Swap(id) != 0 {
@@ -72,8 +70,7 @@ func (c *Check) Enter(id int64, token uint64) (since time.Duration, ok bool) {
 	return time.Duration(now - left), left != 0
 }
 
-// Leave notes that id is about to give the lock back. It must be called before
-// the lock is.
+// Leave notes that id is about to give the lock back. It must be called before the lock is.
 func (c *Check) Leave(id int64) {
 	if !c.state.holder.CompareAndSwap(id, 0) {
 		c.state.disrupt.Add(1)

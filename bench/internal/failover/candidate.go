@@ -15,8 +15,8 @@ import (
 
 // Elector is a candidate, made by one of the libraries that are compared.
 type Elector interface {
-	// Run campaigns, and calls work when it is elected. The context of work ends with the term. A term
-	// that was lost is followed by the next campaign.
+	// Run campaigns, and calls work when it is elected. The context of work ends with the term. A
+	// term that was lost is followed by the next campaign.
 	Run(work func(ctx context.Context, token uint64)) error
 
 	// Resign ends the term. It returns when work has returned, and others can be elected.
@@ -49,8 +49,8 @@ const (
 // EtcdRole is a candidate of etcd's concurrency.Election. The program of the peer plays it.
 const EtcdRole = "etcd-candidate"
 
-// Candidate makes the role of a candidate: it takes an order, campaigns, and resigns each time it is told
-// something.
+// Candidate makes the role of a candidate: it takes an order, campaigns, and resigns each time it
+// is told something.
 func Candidate(open func(Order) (Elector, error)) reexec.Role {
 	return func(in *json.Decoder, out *json.Encoder) error {
 		var order Order

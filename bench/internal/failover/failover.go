@@ -74,8 +74,8 @@ func (g *group) measure(how Departure, into *Result) error {
 	return fmt.Errorf("%w, %d times in a row", errLost, tries)
 }
 
-// failover has the leader go, and returns it, and how long it took until another led. With
-// errLost it returns the leader if that was made to go.
+// failover has the leader go, and returns it, and how long it took until another led. With errLost
+// it returns the leader if that was made to go.
 func (g *group) failover(how Departure) (old *member, took time.Duration, err error) {
 	if err := g.await(g.ready, "not all candidates came, or none was elected,"); err != nil {
 		return nil, 0, err
@@ -107,8 +107,8 @@ func (g *group) failover(how Departure) (old *member, took time.Duration, err er
 	return old, time.Duration(g.began - gone), nil
 }
 
-// reign draws how long a leader leads before it goes. The others have time to queue, and it goes at any
-// moment between two renewals of its lease, which are less than two thirds of the ttl apart.
+// reign draws how long a leader leads before it goes. The others have time to queue, and it goes at
+// any moment between two renewals of its lease, which are less than two thirds of the ttl apart.
 func reign(ttl time.Duration) time.Duration {
 	return ttl/3 + time.Duration(rand.Float64()*float64(ttl)*2/3)
 }

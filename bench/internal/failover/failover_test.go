@@ -98,7 +98,8 @@ func TestAnotherLeads(t *testing.T) {
 		if len(r.Took) != 1 {
 			t.Fatalf("%s: %d were measured, want 1", how, len(r.Took))
 		}
-		// The lease of who is killed or paused was renewed within the last third of the ttl, or about that.
+		// The lease of who is killed or paused was renewed within the last third of the ttl, or
+		// about that.
 		if took := r.Took[0]; took <= 0 || how != Resigned && took < order.TTL/3 {
 			t.Errorf("%s: another led after %v, with a ttl of %v", how, took, order.TTL)
 		}

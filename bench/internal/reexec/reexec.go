@@ -1,7 +1,7 @@
-// Package reexec runs parts of the benchmark in processes of their own: the same
-// binary again, or another one of the benchmark, told by its environment what to
-// be. What they are told and what they answer is JSON, over their standard input and
-// output. They end with the process that started them.
+// Package reexec runs parts of the benchmark in processes of their own: the same binary again, or
+// another one of the benchmark, told by its environment what to be. What they are told and what
+// they answer is JSON, over their standard input and output. They end with the process that started
+// them.
 package reexec
 
 import (
@@ -15,12 +15,11 @@ import (
 
 const variable = "REDLOCK_BENCH_ROLE"
 
-// Role is what a child does: it reads from in, which ends when it is to stop, and
-// writes to out.
+// Role is what a child does: it reads from in, which ends when it is to stop, and writes to out.
 type Role func(in *json.Decoder, out *json.Encoder) error
 
-// Main must be called first in main, and in a TestMain: in a child it plays its
-// role and does not return.
+// Main must be called first in main, and in a TestMain: in a child it plays its role and does not
+// return.
 func Main(roles map[string]Role) {
 	name := os.Getenv(variable)
 	if name == "" {

@@ -47,8 +47,8 @@ func evenness(c workload.Cell) float64  { return c.Evenness }
 // subject is a contender under a workload.
 type subject struct{ workload, contender string }
 
-// rule is an aim before it is judged: a figure of a subject, or, with a base, its
-// ratio to the base's in the same round.
+// rule is an aim before it is judged: a figure of a subject, or, with a base, its ratio to the
+// base's in the same round.
 type rule struct {
 	aim     string
 	atLeast bool

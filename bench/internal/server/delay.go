@@ -11,14 +11,13 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/reexec"
 )
 
-// DelayRole is the network between: a delay line before each target, in a process
-// of its own so that its work is neither the client's nor the master's. It moves
-// bytes and knows nothing of requests, so that a pipeline costs it one read and
-// one write, whatever is in it.
+// DelayRole is the network between: a delay line before each target, in a process of its own so
+// that its work is neither the client's nor the master's. It moves bytes and knows nothing of
+// requests, so that a pipeline costs it one read and one write, whatever is in it.
 const DelayRole = "delay"
 
-// delayThreads is how many may sleep at a time without the runtime having to notice
-// first that they keep others from running.
+// delayThreads is how many may sleep at a time without the runtime having to notice first that they
+// keep others from running.
 const delayThreads = 128
 
 type delayOrder struct {
@@ -70,8 +69,8 @@ type parcel struct {
 	due   int64
 }
 
-// carry takes bytes from one connection to the other, each oneWay later. Any
-// amount may be under way, up to what the line holds.
+// carry takes bytes from one connection to the other, each oneWay later. Any amount may be under
+// way, up to what the line holds.
 func carry(from, to net.Conn, oneWay time.Duration) {
 	line := make(chan parcel, 1<<12)
 	go func() {

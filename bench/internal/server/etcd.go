@@ -14,8 +14,8 @@ import (
 // StartTimeout is how long a server may take until it is ready.
 const StartTimeout = 30 * time.Second
 
-// EtcdRole is a member of an etcd cluster, with its defaults, fsync included. The
-// program of the peer plays it.
+// EtcdRole is a member of an etcd cluster, with its defaults, fsync included. The program of the
+// peer plays it.
 const EtcdRole = "etcd"
 
 // EtcdOrder is what a member is told.

@@ -12,8 +12,8 @@ import (
 	"github.com/redlock-go/redlock/internal/testdb"
 )
 
-// StartMariaDB starts the server that the tests use: it does not sync, which
-// GET_LOCK would not need anyway. The caller must call Stop.
+// StartMariaDB starts the server that the tests use: it does not sync, which GET_LOCK would not
+// need anyway. The caller must call Stop.
 func StartMariaDB() (*Running, error) {
 	source, err := mariaDBSource()
 	if err != nil {

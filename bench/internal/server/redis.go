@@ -1,5 +1,5 @@
-// Package server runs what the contenders talk to: Redis masters, healthy, at a
-// distance or with one of them sick; etcd; ZooKeeper; MariaDB.
+// Package server runs what the contenders talk to: Redis masters, healthy, at a distance or with
+// one of them sick; etcd; ZooKeeper; MariaDB.
 package server
 
 import (
@@ -78,8 +78,8 @@ func (r *Running) Used() Used {
 
 var evalsha = regexp.MustCompile(`cmdstat_evalsha:calls=(\d+),usec=(\d+)`)
 
-// scripts asks past all networks. It gives 0 if there is no answer: a figure is
-// missing then, and nothing else.
+// scripts asks past all networks. It gives 0 if there is no answer: a figure is missing then, and
+// nothing else.
 func scripts(addr string) (calls int, took time.Duration) {
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer func() { _ = c.Close() }()
@@ -103,8 +103,8 @@ func (r *Running) Stop() {
 	r.stop = nil
 }
 
-// StartRedis starts the masters, founds a deployment of this library on them, and
-// then lets the fault happen. The caller must call Stop.
+// StartRedis starts the masters, founds a deployment of this library on them, and then lets the
+// fault happen. The caller must call Stop.
 func StartRedis(cfg RedisConfig) (_ *Running, err error) {
 	servers, err := redisproc.StartN(cfg.Masters, redisproc.Config{AppendFsync: cfg.AppendFsync})
 	if err != nil {

@@ -19,8 +19,8 @@ var ErrNotInstalled = errors.New("not installed")
 // debianZooKeeper is where the Debian package "zookeeper" puts it.
 const debianZooKeeper = "/usr/share/zookeeper/bin/zkServer.sh"
 
-// zooKeeperWarmUp is the number of writes until the virtual machine of the server has
-// compiled what it does: the first of them take ten times as long.
+// zooKeeperWarmUp is the number of writes until the virtual machine of the server has compiled what
+// it does: the first of them take ten times as long.
 const zooKeeperWarmUp = 20_000
 
 // StartZooKeeper starts a single server, and warms it up. The caller must call Stop.
@@ -68,8 +68,7 @@ func StartZooKeeper() (_ *Running, err error) {
 	return r, warmUpZooKeeper(r.Addrs)
 }
 
-// warmUpZooKeeper waits until the server is ready, and then has it make and delete
-// nodes.
+// warmUpZooKeeper waits until the server is ready, and then has it make and delete nodes.
 func warmUpZooKeeper(addrs []string) error {
 	conn, events, err := zk.Connect(addrs, StartTimeout, zk.WithLogger(silence{}))
 	if err != nil {

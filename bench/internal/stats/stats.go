@@ -1,5 +1,4 @@
-// Package stats reduces what was measured to the figures of a table. All of it is
-// pure.
+// Package stats reduces what was measured to the figures of a table. All of it is pure.
 package stats
 
 import (
@@ -64,18 +63,18 @@ func Evenness(counts []int) float64 {
 // Interval is a median with the bounds between which the true one lies.
 type Interval struct{ Median, Low, High float64 }
 
-// MedianInterval bounds the median of what values were drawn from by two of the
-// values, with at least the confidence asked for (fewer than six values cannot
-// reach 0.95: then it spans all). It assumes nothing about their distribution, so
-// single rounds that the machine spoiled do not move it.
+// MedianInterval bounds the median of what values were drawn from by two of the values, with at
+// least the confidence asked for (fewer than six values cannot reach 0.95: then it spans all). It
+// assumes nothing about their distribution, so single rounds that the machine spoiled do not move
+// it.
 func MedianInterval(values []float64, confidence float64) Interval {
 	s := slices.Sorted(slices.Values(values))
 	n := len(s)
 	if n == 0 {
 		return Interval{}
 	}
-	// Leave out k values at each end for as long as the chance that the median is
-	// among those left out stays small: each is above it with probability 1/2.
+	// Leave out k values at each end for as long as the chance that the median is among those left
+	// out stays small: each is above it with probability 1/2.
 	k, tail, term := 0, 0.0, math.Pow(.5, float64(n))
 	for ; k < (n-1)/2; k++ {
 		if tail += term; 2*tail > 1-confidence {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tick is the unit of /proc/PID/stat: USER_HZ, which Linux shows as 100 on all
-// machines that Go runs on.
+// tick is the unit of /proc/PID/stat: USER_HZ, which Linux shows as 100 on all machines that Go
+// runs on.
 const tick = 10 * time.Millisecond
 
 // Self is the processor time of this process so far, the kernel's included.
@@ -24,8 +24,7 @@ func Self() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Of adds up the processor time of processes so far. One that has ended counts
-// nothing.
+// Of adds up the processor time of processes so far. One that has ended counts nothing.
 func Of(pids []int) time.Duration {
 	var sum time.Duration
 	for _, pid := range pids {
@@ -38,8 +37,8 @@ func Of(pids []int) time.Duration {
 	return sum
 }
 
-// cpu takes utime and stime, fields 14 and 15 of proc(5), out of a stat line. The
-// name in field 2 may have blanks and parentheses in it.
+// cpu takes utime and stime, fields 14 and 15 of proc(5), out of a stat line. The name in field 2
+// may have blanks and parentheses in it.
 func cpu(stat []byte) time.Duration {
 	const state, utime, stime = 3, 14, 15
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])

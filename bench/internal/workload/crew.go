@@ -25,8 +25,8 @@ type crew struct {
 	check   *exclusion.Check // if contended
 }
 
-// assemble opens the clients and has each worker take a lock of its own once, so
-// that connections, sessions and scripts are there.
+// assemble opens the clients and has each worker take a lock of its own once, so that connections,
+// sessions and scripts are there.
 func assemble(o order) (*crew, error) {
 	c := &crew{order: o}
 	n := 1
@@ -96,8 +96,7 @@ func (c *crew) Close() error {
 	return errors.Join(errs...)
 }
 
-// work has all workers take locks until the window is over, and returns what was
-// measured in it.
+// work has all workers take locks until the window is over, and returns what was measured in it.
 func (c *crew) work(w window) sample {
 	ctx, cancel := context.WithTimeout(context.Background(), w.drainedBy())
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 // afterError keeps a worker whose calls fail at once from spinning.
 const afterError = time.Millisecond
 
-// distinct takes and gives back the worker's own name. What ends in the window
-// counts, whenever it began: so slow pairs are not missed at its end.
+// distinct takes and gives back the worker's own name. What ends in the window counts, whenever it
+// began: so slow pairs are not missed at its end.
 func (c *crew) distinct(ctx context.Context, worker int, w window) sample {
 	var s sample
 	s.Counts = []int{0}
@@ -42,9 +42,9 @@ func (c *crew) distinct(ctx context.Context, worker int, w window) sample {
 	}
 }
 
-// contend waits for the shared name, holds it and gives it back, and checks that
-// nobody else has it. Who waits when the window ends is still served: without
-// that, the longest waits would be missing. Holds count in the window alone.
+// contend waits for the shared name, holds it and gives it back, and checks that nobody else has
+// it. Who waits when the window ends is still served: without that, the longest waits would be
+// missing. Holds count in the window alone.
 func (c *crew) contend(ctx context.Context, worker int, w window) sample {
 	var s sample
 	s.Counts = []int{0}

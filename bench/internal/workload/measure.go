@@ -16,8 +16,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/stats"
 )
 
-// Cell is one measurement of one contender under one workload. What is "a pair"
-// is for each lock and unlock.
+// Cell is one measurement of one contender under one workload. What is "a pair" is for each lock
+// and unlock.
 type Cell struct {
 	PerSecond   float64         `json:"perSecond"` // pairs, or holds if contended
 	Pair        stats.Quantiles `json:"pair"`      // lock and unlock, hold included
@@ -35,9 +35,9 @@ type Cell struct {
 	FirstErr    string          `json:"firstError,omitempty"`
 }
 
-// Measure measures one cell. A violation of exclusion or of the tokens' order is
-// an error, and so is a cell in which nothing was had. The workers are part of the
-// program, which is this one or, in processes of their own, a peer's.
+// Measure measures one cell. A violation of exclusion or of the tokens' order is an error, and so
+// is a cell in which nothing was had. The workers are part of the program, which is this one or, in
+// processes of their own, a peer's.
 func Measure(w Workload, c contender.Contender, program string, on *server.Running, length time.Duration) (Cell, error) {
 	page, err := os.CreateTemp("", "bench-exclusion-")
 	if err != nil {
@@ -140,8 +140,8 @@ func here(o order, length time.Duration, on *server.Running) (sample, server.Use
 // WorkerRole is a process with some of the workers.
 const WorkerRole = "worker"
 
-// Worker plays WorkerRole: it takes an order, answers when its clients are
-// connected, takes a window and answers with a sample.
+// Worker plays WorkerRole: it takes an order, answers when its clients are connected, takes a
+// window and answers with a sample.
 func Worker(in *json.Decoder, out *json.Encoder) error {
 	var o order
 	if err := in.Decode(&o); err != nil {

@@ -13,16 +13,15 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/server"
 )
 
-// Those who wait are let settle, and then watched for three times as long as what
-// they do again and again takes to come round: a waiter asks once in 20 s, and a
-// holder renews once in 10.
+// Those who wait are let settle, and then watched for three times as long as what they do again and
+// again takes to come round: a waiter asks once in 20 s, and a holder renews once in 10.
 const (
 	settling = 10 * time.Second
 	watched  = time.Minute
 )
 
-// measureHeld has one process hold names, and measures another one whose workers
-// wait for them. A worker that does not wait until the end fails the cell.
+// measureHeld has one process hold names, and measures another one whose workers wait for them. A
+// worker that does not wait until the end fails the cell.
 func measureHeld(w Workload, o order, program string, on *server.Running) (_ Cell, err error) {
 	o.Waiting = true
 	holder, err := startHolder(program, o, w.Held)
@@ -59,8 +58,8 @@ func startHolder(program string, o order, names int) (*reexec.Child, error) {
 // takers is how many locks a holder takes at a time.
 const takers = 64
 
-// Holder plays HolderRole: it takes an order, takes the names that the workers of
-// that order wait for, with this library as it comes, and answers when it has them.
+// Holder plays HolderRole: it takes an order, takes the names that the workers of that order wait
+// for, with this library as it comes, and answers when it has them.
 func Holder(in *json.Decoder, out *json.Encoder) error {
 	var o order
 	if err := in.Decode(&o); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/contender"
 )
 
-// etcdClient is etcd's concurrency.Mutex. A session can hold or await a name only
-// once, so that each lock takes one that is free, or makes one.
+// etcdClient is etcd's concurrency.Mutex. A session can hold or await a name only once, so that
+// each lock takes one that is free, or makes one.
 type etcdClient struct {
 	etcd *clientv3.Client
 

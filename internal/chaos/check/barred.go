@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// barred reports whether no quorum could grant anything to a, which is one of several names that somebody tries to get:
-// another client had one of the others for all that time, on a quorum of masters, none of which grants any of them. A
-// set that is waited for may have some of its names by itself.
+// barred reports whether no quorum could grant anything to a, which is one of several names that
+// somebody tries to get: another client had one of the others for all that time, on a quorum of
+// masters, none of which grants any of them. A set that is waited for may have some of its names by
+// itself.
 func (r *record) barred(a *ask, b Bounds) bool {
 	from, to := a.from-b.GiveBack, a.to
 	if a.set == 0 || a.waits || a.held || to == never {
@@ -20,8 +21,8 @@ func (r *record) barred(a *ask, b Bounds) bool {
 	}) && !r.busy(from, to, b)
 }
 
-// hasFor reports whether the hold was on a quorum of masters for all that time, as it was had: no fault was under way
-// since it was asked for, or for so long that it was renewed for a ttl.
+// hasFor reports whether the hold was on a quorum of masters for all that time, as it was had: no
+// fault was under way since it was asked for, or for so long that it was renewed for a ttl.
 func (r *record) hasFor(h *hold, from, to time.Duration, b Bounds) bool {
 	since := r.healthySince(h, from, b)
 	return h.held <= from && min(h.until, h.lost, h.left, h.died, h.down) > to && !r.forcedBefore(h, to, b) &&

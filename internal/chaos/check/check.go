@@ -7,8 +7,8 @@ var rules = []func(*record, Bounds, *Verdict){
 	exclusion, leases, tokens, forced, told, canceled, lost, reentries, unlocks, upgrades, stores, starvation, overtaken, hung, recovery, outlived, leftover, alone, freed, called,
 }
 
-// Sweep judges events, which are in the order of At, by all rules but Linear. The
-// history may be the beginning of one.
+// Sweep judges events, which are in the order of At, by all rules but Linear. The history may be
+// the beginning of one.
 func Sweep(events []history.Event, b Bounds) Verdict {
 	v, _ := sweepRecord(events, b, false)
 	return v

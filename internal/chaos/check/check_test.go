@@ -38,8 +38,8 @@ const (
 	end          = 60_000 // of every story
 )
 
-// good is a history in which all went well: within the fault model until 10 s,
-// outside of it until 20 s, healed from there on.
+// good is a history in which all went well: within the fault model until 10 s, outside of it until
+// 20 s, healed from there on.
 func good() *story {
 	s := &story{}
 	s.phase(0, history.InModel)
@@ -56,8 +56,8 @@ func good() *story {
 	second.told(901)
 	second.leaves(950, 960, 0)
 	s.fails("c2", "a", false, 600, 610, history.ErrHeld)
-	// One that dies holding, and one that is stopped past its lease: what it then
-	// writes is refused, and the unguarded store takes it.
+	// One that dies holding, and one that is stopped past its lease: what it then writes is
+	// refused, and the unguarded store takes it.
 	s.holds("c3", "a", 14, 1000, 1010, 1400)
 	s.client(1100, history.ClientKilled, "c3")
 	stopped := s.holds("c2", "a", 16, 1300, 1500, 1900)
@@ -128,8 +128,8 @@ func TestGoodHistory(t *testing.T) {
 	}
 }
 
-// Every rule catches what breaks it, and says who and when; times are such that the
-// good part of the history is over, or on another name.
+// Every rule catches what breaks it, and says who and when; times are such that the good part of
+// the history is over, or on another name.
 func TestBadHistories(t *testing.T) {
 	t.Parallel()
 	refuseAll(t, []badHistory{
@@ -497,7 +497,8 @@ func mustRefuse(t *testing.T, tell func(s *story), rule, says string) {
 	}
 }
 
-// badHistory is one that a rule must refuse, and goodHistory one that must pass: each is told beside the good history.
+// badHistory is one that a rule must refuse, and goodHistory one that must pass: each is told
+// beside the good history.
 type (
 	badHistory struct {
 		name string
@@ -565,8 +566,8 @@ func beginningsPass(t *testing.T, events []history.Event) {
 	}
 }
 
-// What may happen is no violation, beside the good history. Each is like one that is
-// refused, but for what excuses it.
+// What may happen is no violation, beside the good history. Each is like one that is refused, but
+// for what excuses it.
 func TestHistoriesThatPass(t *testing.T) {
 	t.Parallel()
 	passAll(t, []goodHistory{
@@ -953,8 +954,8 @@ func TestEveryBeginningOfAGoodHistoryIsGood(t *testing.T) {
 func TestUndecidedIsAViolation(t *testing.T) {
 	t.Parallel()
 	s := &story{}
-	// Many writes at a time, and a read that none of their orders explains: all of
-	// them would have to be tried.
+	// Many writes at a time, and a read that none of their orders explains: all of them would have
+	// to be tried.
 	for i := range int64(22) {
 		s.writes("c0", guardedStore, "a", 1, i+1, time.Duration(i), 1000, "")
 	}
@@ -980,8 +981,8 @@ func TestRunThatProvesNothing(t *testing.T) {
 	}
 }
 
-// What is held outside of the fault model proves nothing about it; nor do stale writes in
-// it prove that a guard is needed.
+// What is held outside of the fault model proves nothing about it; nor do stale writes in it prove
+// that a guard is needed.
 func TestOverlapsAloneProveNothing(t *testing.T) {
 	t.Parallel()
 	s := &story{}

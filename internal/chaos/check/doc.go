@@ -1,16 +1,15 @@
-// Package check judges the history of a chaos run. It believes only what clients
-// saw: when a call began and ended, what it returned, and when those who worked under
-// a hold were told that it is over. What excuses a failure are the faults, as their
-// text tells (package fault), and who the members were seen to be.
+// Package check judges the history of a chaos run. It believes only what clients saw: when a call
+// began and ended, what it returned, and when those who worked under a hold were told that it is
+// over. What excuses a failure are the faults, as their text tells (package fault), and who the
+// members were seen to be.
 //
-// The sweep (Sweep) goes over the history once for each rule and always decides;
-// it also judges a history that is not over yet, since it demands nothing whose
-// time has not come. Linear then asks Porcupine whether locks and registers behaved
-// like ones that do one thing at a time; a question that it cannot decide in time
-// counts as a violation. All is both.
+// The sweep (Sweep) goes over the history once for each rule and always decides; it also judges a
+// history that is not over yet, since it demands nothing whose time has not come. Linear then asks
+// Porcupine whether locks and registers behaved like ones that do one thing at a time; a question
+// that it cannot decide in time counts as a violation. All is both.
 //
-// Two sides are judged. While the faults are those of the fault model, two valid
-// claims on one name never overlap. Outside of it (a majority of clocks jumps,
-// holders are stopped) they may: overlaps are counted, and a run without any proves
-// nothing. In both, tokens grow, the guarded stores are right, and holders are told.
+// Two sides are judged. While the faults are those of the fault model, two valid claims on one name
+// never overlap. Outside of it (a majority of clocks jumps, holders are stopped) they may: overlaps
+// are counted, and a run without any proves nothing. In both, tokens grow, the guarded stores are
+// right, and holders are told.
 package check

@@ -6,14 +6,14 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// exclusion: a claim begins after all earlier ones on the name have ended, by those who
-// work under them: a claim lasts until they were told. When an operator takes a lock, the
-// holder's claim no longer excludes anybody who comes after the operator began, unless a quorum
-// renewed it long after the call, which took nothing then. Claims of readers
-// may overlap each other; that of a writer is a reader's from its downgrade on. Outside of the
-// fault model, overlapping claims are counted, by the leases that their holders know of. A claim
-// that was over before its holder could know of it does not count. Where a holder died, nobody gives its lock back: its
-// lease excludes others until its end.
+// exclusion: a claim begins after all earlier ones on the name have ended, by those who work under
+// them: a claim lasts until they were told. When an operator takes a lock, the holder's claim no
+// longer excludes anybody who comes after the operator began, unless a quorum renewed it long after
+// the call, which took nothing then. Claims of readers may overlap each other; that of a writer is
+// a reader's from its downgrade on. Outside of the fault model, overlapping claims are counted, by
+// the leases that their holders know of. A claim that was over before its holder could know of it
+// does not count. Where a holder died, nobody gives its lock back: its lease excludes others until
+// its end.
 func exclusion(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		var claims, leases, estates occupied
@@ -43,8 +43,9 @@ func exclusion(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// estate is until when the lease of a holder that died surely excludes others. It is 0 if the holder lived, was told that
-// the hold is over, or had begun to unlock. With one of several names that are held together, the others are freed.
+// estate is until when the lease of a holder that died surely excludes others. It is 0 if the
+// holder lived, was told that the hold is over, or had begun to unlock. With one of several names
+// that are held together, the others are freed.
 func (r *record) estate(h *hold, b Bounds) time.Duration {
 	end := never
 	for _, o := range r.with(h) {
@@ -56,8 +57,8 @@ func (r *record) estate(h *hold, b Bounds) time.Duration {
 	return end
 }
 
-// occupied is until when a name is taken by the holds so far, and by which: for whatever, and
-// for writing.
+// occupied is until when a name is taken by the holds so far, and by which: for whatever, and for
+// writing.
 type occupied struct {
 	last, writer *hold
 	to, written  time.Duration

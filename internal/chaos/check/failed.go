@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// shows is what the history tells of masters, or of clients, to which a fault of the kind did something. Of other
-// kinds it does not tell.
+// shows is what the history tells of masters, or of clients, to which a fault of the kind did
+// something. Of other kinds it does not tell.
 var shows = map[fault.Kind]history.Kind{
 	fault.Kill:           history.MasterDown,
 	fault.Truncate:       history.MasterDown,
@@ -26,9 +26,9 @@ var shows = map[fault.Kind]history.Kind{
 	fault.KillClient:     history.ClientKilled,
 }
 
-// didNothing reports whether a fault that ended with an error is known to have done nothing before. What was ordered
-// from a master may have been done although no answer came, and a change of the members half-way. Those of the network
-// fail before they begin.
+// didNothing reports whether a fault that ended with an error is known to have done nothing before.
+// What was ordered from a master may have been done although no answer came, and a change of the
+// members half-way. Those of the network fail before they begin.
 func (p *parser) didNothing(f trouble, err string) bool {
 	kind, told := shows[f.Kind]
 	switch {

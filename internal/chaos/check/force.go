@@ -19,8 +19,8 @@ type force struct {
 	err   string
 }
 
-// putOut reports whether those that were shown are out for certain: a token says so, and so does
-// an error that another has the lock.
+// putOut reports whether those that were shown are out for certain: a token says so, and so does an
+// error that another has the lock.
 func (f *force) putOut() bool { return f.token > 0 || f.err == history.ErrHeld }
 
 func (p *parser) force(e history.Event, key callKey) {
@@ -59,8 +59,8 @@ func (p *parser) forcedOff() {
 	}
 }
 
-// forcedFrom returns when the first operator began to take the lock from the hold, of those who may have
-// done it: never, if there is none.
+// forcedFrom returns when the first operator began to take the lock from the hold, of those who may
+// have done it: never, if there is none.
 func (h *hold) forcedFrom(b Bounds) time.Duration {
 	for _, f := range h.forces {
 		if f.mayHaveTaken(h, b) {
@@ -70,9 +70,9 @@ func (h *hold) forcedFrom(b Bounds) time.Duration {
 	return never
 }
 
-// mayHaveTaken reports whether the lease that its holder knows of may have been granted before the force was
-// over, and with it all that it left under way. A quorum that renewed the hold later still had it: then the
-// force took nothing, if nobody was put out for certain.
+// mayHaveTaken reports whether the lease that its holder knows of may have been granted before the
+// force was over, and with it all that it left under way. A quorum that renewed the hold later
+// still had it: then the force took nothing, if nobody was put out for certain.
 func (f *force) mayHaveTaken(h *hold, b Bounds) bool {
 	return f.putOut() || f.to == never || h.until <= f.to+h.ttl+b.Outlive
 }

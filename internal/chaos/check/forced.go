@@ -6,10 +6,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// forced: when an operator takes a lock, the token that the operator gets is above the tokens of all
-// holders from whom the lock was taken, and of all that had the name before the operator asked. It
-// is below the tokens of all that ask after the token was returned. Within the fault model, the old
-// holders do not have the lock for longer than their ttl from then on. An old holder that is
+// forced: when an operator takes a lock, the token that the operator gets is above the tokens of
+// all holders from whom the lock was taken, and of all that had the name before the operator asked.
+// It is below the tokens of all that ask after the token was returned. Within the fault model, the
+// old holders do not have the lock for longer than their ttl from then on. An old holder that is
 // renewed, and reaches a quorum that nothing hurt, is told at its next renewal.
 func forced(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
@@ -59,9 +59,9 @@ const (
 	retries  = 12 // times it tries if that brings no quorum
 )
 
-// forcedHolders judges those from whom an operator took a lock for certain. Any quorum of votes has one
-// of a master that refuses the hold by the end of the call, and that vote was asked for before. So
-// no lease lasts for longer than its ttl from then on. It may last that long: a hold that is
+// forcedHolders judges those from whom an operator took a lock for certain. Any quorum of votes has
+// one of a master that refuses the hold by the end of the call, and that vote was asked for before.
+// So no lease lasts for longer than its ttl from then on. It may last that long: a hold that is
 // renewed may be cut off from a quorum, or not hear the answers.
 func forcedHolders(r *record, name string, f *force, b Bounds, v *Verdict) {
 	for _, h := range r.holds[name] {

@@ -2,9 +2,10 @@ package check
 
 import "github.com/redlock-go/redlock/internal/chaos/history"
 
-// freed: after an unlock that succeeded, the next try gets the lock, however soon it comes. The unlock has freed the
-// lock on a quorum, whose masters nobody knows: so the rule is about clients that can rely on all members. It is about
-// names that nobody asks for at the same time, or has asked for in vain lately.
+// freed: after an unlock that succeeded, the next try gets the lock, however soon it comes. The
+// unlock has freed the lock on a quorum, whose masters nobody knows: so the rule is about clients
+// that can rely on all members. It is about names that nobody asks for at the same time, or has
+// asked for in vain lately.
 func freed(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
@@ -26,8 +27,8 @@ func freed(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// freedFor returns the hold that was unlocked lately, and for certain, before a asked for its name; nil if there is
-// none, or anything else may be in the way of a.
+// freedFor returns the hold that was unlocked lately, and for certain, before a asked for its name;
+// nil if there is none, or anything else may be in the way of a.
 func (r *record) freedFor(a *ask, b Bounds) (last *hold) {
 	since := a.from - b.GiveBack
 	if r.used(a, a.from, a.to, b) || r.forcedBetween(a.name, since, a.to) {

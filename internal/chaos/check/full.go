@@ -6,8 +6,9 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-// full reports whether the hold, which was over at the end, had all it needs, but for memory of masters: to renew
-// what they have takes none. Before the first of them was full, the hold was renewed for a ttl in calm, so that all had it.
+// full reports whether the hold, which was over at the end, had all it needs, but for memory of
+// masters: to renew what they have takes none. Before the first of them was full, the hold was
+// renewed for a ttl in calm, so that all had it.
 func (r *record) full(h *hold, end time.Duration, b Bounds) bool {
 	first := end - h.ttl - b.Calm
 	for _, f := range r.faults {

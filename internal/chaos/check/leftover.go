@@ -8,13 +8,13 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// leftover: what was given back, or asked for in vain, is soon free. It is seen not
-// to be when somebody asks for a name, alone, and is told that it is held, though
-// for some time nobody has had it or asked for it. That is judged while there is no fault at all, and whatever
-// faults there are, if they leave the caller a quorum on which nobody has left anything. Outside of the fault
-// model, and until all has recovered from it, a clock that was ahead may have left it for longer. A caller that
-// asks for reading gets the lock even while others read. With such a quorum one try gets the lock, and any other
-// answer is as wrong.
+// leftover: what was given back, or asked for in vain, is soon free. It is seen not to be when
+// somebody asks for a name, alone, and is told that it is held, though for some time nobody has had
+// it or asked for it. That is judged while there is no fault at all, and whatever faults there are,
+// if they leave the caller a quorum on which nobody has left anything. Outside of the fault model,
+// and until all has recovered from it, a clock that was ahead may have left it for longer. A caller
+// that asks for reading gets the lock even while others read. With such a quorum one try gets the
+// lock, and any other answer is as wrong.
 func leftover(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		since := a.from - b.GiveBack
@@ -42,8 +42,8 @@ func leftover(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// calmAlone is calm for somebody who asks for a name that nobody uses, and has not used since then: without the
-// masters on which those who did before may have left it.
+// calmAlone is calm for somebody who asks for a name that nobody uses, and has not used since then:
+// without the masters on which those who did before may have left it.
 func (r *record) calmAlone(a *ask, since, to time.Duration, b Bounds) bool {
 	return r.calmWithout(a.client, r.left(a, since, to, b), since, to, b)
 }
@@ -55,8 +55,9 @@ func (r *record) calmWithout(client string, lacked fault.Masters, from, to time.
 	return good.Count()-lacks > bad.Count()+lacks
 }
 
-// left returns the masters on which those who used the name before may have left it: a fault was in the way when
-// they asked, or gave it back. It stays there for its ttl, from when the last of what they asked for arrived.
+// left returns the masters on which those who used the name before may have left it: a fault was in
+// the way when they asked, or gave it back. It stays there for its ttl, from when the last of what
+// they asked for arrived.
 func (r *record) left(a *ask, since, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
@@ -87,11 +88,12 @@ func (r *record) faulty(from, to time.Duration) bool {
 	return false
 }
 
-// copied reports whether a late copy of a request, which came after the release, may have been granted the lock since.
+// copied reports whether a late copy of a request, which came after the release, may have been
+// granted the lock since.
 func (r *record) copied(a *ask, since time.Duration) bool { return r.copiedTo(a, since) != 0 }
 
-// copiedTo returns the masters on which a late copy of a request, which came after the release, may have been granted
-// the lock since: nobody knows of it, and it stands for its ttl.
+// copiedTo returns the masters on which a late copy of a request, which came after the release, may
+// have been granted the lock since: nobody knows of it, and it stands for its ttl.
 func (r *record) copiedTo(a *ask, since time.Duration) (some fault.Masters) {
 	for _, f := range r.faults {
 		if f.Kind != fault.LateCopy {
@@ -107,10 +109,10 @@ func (r *record) copiedTo(a *ask, since time.Duration) (some fault.Masters) {
 	return some
 }
 
-// used reports whether anybody but a had its name between, or asked for it. The lock of a
-// holder that died counts as used until its lease would have ended. So does what was
-// granted to a caller that asked in vain, and died before it could give that back.
-// Readers are in the way of writers only, and a set that could not be granted is in nobody's way.
+// used reports whether anybody but a had its name between, or asked for it. The lock of a holder
+// that died counts as used until its lease would have ended. So does what was granted to a caller
+// that asked in vain, and died before it could give that back. Readers are in the way of writers
+// only, and a set that could not be granted is in nobody's way.
 func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
@@ -137,8 +139,8 @@ func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	return false
 }
 
-// diedAsking reports whether the client of o died before it could give back what it was granted in vain, which may be
-// there after a moment.
+// diedAsking reports whether the client of o died before it could give back what it was granted in
+// vain, which may be there after a moment.
 func (r *record) diedAsking(o *ask, since time.Duration, b Bounds) bool {
 	return !o.held && slices.ContainsFunc(r.deaths[o.client], func(died time.Duration) bool {
 		return o.from <= died && died <= o.to+b.GiveBack && died+o.ttl >= since

@@ -47,8 +47,7 @@ func (q question) ask(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// stuck tells which operation does not fit behind the longest order of the others
-// that there is.
+// stuck tells which operation does not fit behind the longest order of the others that there is.
 func (q question) stuck(b Bounds) (at time.Duration, what string) {
 	_, info := porcupine.CheckOperationsVerbose(q.model, q.operations, b.Decide)
 	var longest []porcupine.Operation

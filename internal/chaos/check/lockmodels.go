@@ -9,8 +9,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// act is what was done to a lock. Each is another pointer, so that they can be told
-// apart.
+// act is what was done to a lock. Each is another pointer, so that they can be told apart.
 type act struct {
 	do    doing
 	token uint64
@@ -40,10 +39,10 @@ type taken struct {
 	readers int
 }
 
-// ttlLock is a lock that one writer has at a time, or any number of readers: acquired when
-// there is place, freed by the end of the claim, whether that is an unlock or the end of the
-// lease. A downgrade makes a reader of the writer. An operator takes it once those it takes it from
-// are gone, and frees it in the same step.
+// ttlLock is a lock that one writer has at a time, or any number of readers: acquired when there is
+// place, freed by the end of the claim, whether that is an unlock or the end of the lease. A
+// downgrade makes a reader of the writer. An operator takes it once those it takes it from are
+// gone, and frees it in the same step.
 var ttlLock = porcupine.Model{
 	Init: func() any { return taken{} },
 	Step: func(state, input, _ any) (bool, any) {
@@ -74,11 +73,11 @@ var ttlLock = porcupine.Model{
 	},
 }
 
-// ttlOperations are the acquisitions within the fault model, each with the end of
-// its claim. If nobody unlocked, we make up an end: without it, a holder that never unlocks would hold
-// for ever, and if the end could be arbitrarily late, Porcupine could not decide. A downgrade is done
-// when it begins: from then on its holder takes itself for a reader. One from whom an operator takes
-// the lock may have it no more at any moment from when that begins, whatever became of it.
+// ttlOperations are the acquisitions within the fault model, each with the end of its claim. If
+// nobody unlocked, we make up an end: without it, a holder that never unlocks would hold for ever,
+// and if the end could be arbitrarily late, Porcupine could not decide. A downgrade is done when it
+// begins: from then on its holder takes itself for a reader. One from whom an operator takes the
+// lock may have it no more at any moment from when that begins, whatever became of it.
 func ttlOperations(r *record, b Bounds, name string) (ops []porcupine.Operation) {
 	for _, h := range r.holds[name] {
 		if !r.inModel(h.held, b.Recovery) {
@@ -111,11 +110,11 @@ type entered struct {
 	told  uint64 // the highest that a reader was told of
 }
 
-// fencedLock is a lock that knows no time: anybody may get it at any moment, but
-// with a token above all before, and above what readers were told of; who re-enters is
-// still the latest, and is entered once more than before. Who was overtaken may leave,
-// which changes nothing. A reader is told of the latest token or a higher one, and
-// re-enters as long as no writer came. An operator who takes the lock is one that came and left.
+// fencedLock is a lock that knows no time: anybody may get it at any moment, but with a token above
+// all before, and above what readers were told of; who re-enters is still the latest, and is
+// entered once more than before. Who was overtaken may leave, which changes nothing. A reader is
+// told of the latest token or a higher one, and re-enters as long as no writer came. An operator
+// who takes the lock is one that came and left.
 var fencedLock = porcupine.Model{
 	Init: func() any { return entered{} },
 	Step: func(state, input, _ any) (bool, any) {
@@ -146,9 +145,9 @@ var fencedLock = porcupine.Model{
 	},
 }
 
-// fencedOperations are all acquisitions, in the fault model and out of it. Entries
-// and leaves are only those of holds that began and ended within it: outside, a
-// holder that was overtaken may not know. A writer that downgraded is still the latest.
+// fencedOperations are all acquisitions, in the fault model and out of it. Entries and leaves are
+// only those of holds that began and ended within it: outside, a holder that was overtaken may not
+// know. A writer that downgraded is still the latest.
 func fencedOperations(r *record, b Bounds, name string) (ops []porcupine.Operation) {
 	within := map[*hold]bool{}
 	for _, h := range r.holds[name] {

@@ -8,10 +8,11 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lost: a renewed hold ends only by its unlock, if for a whole ttl before there was a quorum that the client reaches,
-// that no fault hurt, and that no other client may have kept from it, and no operator took the lock from it. One that
-// nobody renews is not told to be over before its lease ends, if it is healthy. With one of several names that are
-// held together, the others are lost. That masters are full ends no renewed hold, however many they are.
+// lost: a renewed hold ends only by its unlock, if for a whole ttl before there was a quorum that
+// the client reaches, that no fault hurt, and that no other client may have kept from it, and no
+// operator took the lock from it. One that nobody renews is not told to be over before its lease
+// ends, if it is healthy. With one of several names that are held together, the others are lost.
+// That masters are full ends no renewed hold, however many they are.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -56,10 +57,11 @@ func (r *record) ended(h *hold, b Bounds) (at time.Duration, how string) {
 	return h.left, ""
 }
 
-// healthy reports whether for all that time nothing excuses that the hold is not as it should be: within the fault
-// model, its masters are a quorum that the client reaches and that no fault hurt, and no operator took the lock from
-// it. A hold that was renewed for a whole ttl is on all masters that are there for it. Before, it may be on no more
-// than a quorum, and nobody knows on which: then all masters must have been unhurt since it was asked for.
+// healthy reports whether for all that time nothing excuses that the hold is not as it should be:
+// within the fault model, its masters are a quorum that the client reaches and that no fault hurt,
+// and no operator took the lock from it. A hold that was renewed for a whole ttl is on all masters
+// that are there for it. Before, it may be on no more than a quorum, and nobody knows on which:
+// then all masters must have been unhurt since it was asked for.
 func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	since := r.healthySince(h, from, b)
 	if _, bad := r.unhurt(h.client, since, to, b); bad != 0 && !h.renewedFor(h.ttl, from) {
@@ -68,8 +70,8 @@ func (r *record) healthy(h *hold, from, to time.Duration, b Bounds) bool {
 	return r.calmFor(h, since, to, b)
 }
 
-// healthySince is from when on nothing may have happened to the masters of the hold, so that it is healthy at that
-// moment.
+// healthySince is from when on nothing may have happened to the masters of the hold, so that it is
+// healthy at that moment.
 func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration {
 	since := at - h.ttl
 	if !h.renewedFor(h.ttl, at) {
@@ -81,15 +83,15 @@ func (r *record) healthySince(h *hold, at time.Duration, b Bounds) time.Duration
 // renewedFor reports whether the hold was renewed for so long before.
 func (h *hold) renewedFor(long, before time.Duration) bool { return h.watched && h.held+long <= before }
 
-// calmFor reports whether for all that time the client of the hold had a quorum for it that nothing hurt, and no
-// operator had begun to take the lock from it.
+// calmFor reports whether for all that time the client of the hold had a quorum for it that nothing
+// hurt, and no operator had begun to take the lock from it.
 func (r *record) calmFor(h *hold, from, to time.Duration, b Bounds) bool {
 	return !r.forcedBefore(h, to, b) && r.calm(h.client, from, to, b) && r.calmBeside(h, from, to, b)
 }
 
-// calm reports whether for all that time, within the fault model, the client had a
-// quorum of the members in its reach that no fault hurt, whoever the members were, and the
-// machine had time. Where nobody has looked at the members, nothing is calm.
+// calm reports whether for all that time, within the fault model, the client had a quorum of the
+// members in its reach that no fault hurt, whoever the members were, and the machine had time.
+// Where nobody has looked at the members, nothing is calm.
 func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 	if !r.inModel(from, b.Recovery) || !r.inModel(to, b.Recovery) || r.meets(history.OutOfModel, from, to) || r.stopped(client, from, to) {
 		return false
@@ -99,8 +101,8 @@ func (r *record) calm(client string, from, to time.Duration, b Bounds) bool {
 }
 
 // calmBeside is calm for a hold that lacks the masters on which other clients may have left
-// something. They are a minority at most, because the hold has a quorum. With a hold that is one of several
-// names, none of the others may lack more.
+// something. They are a minority at most, because the hold has a quorum. With a hold that is one of
+// several names, none of the others may lack more.
 func (r *record) calmBeside(h *hold, from, to time.Duration, b Bounds) bool {
 	good, bad := r.unhurt(h.client, from, to, b)
 	most := (good.Count() + bad.Count() - 1) / 2
@@ -139,9 +141,9 @@ func (r *record) unhurt(client string, from, to time.Duration, b Bounds) (good, 
 	return known.Masters &^ bad, bad
 }
 
-// leftovers returns the masters on which other clients may have left the lock of h to nobody:
-// they tried to get it, and a fault of theirs was in the way when they gave it back. It stays
-// there for its ttl.
+// leftovers returns the masters on which other clients may have left the lock of h to nobody: they
+// tried to get it, and a fault of theirs was in the way when they gave it back. It stays there for
+// its ttl.
 func (r *record) leftovers(h *hold, from, to time.Duration, b Bounds) (some fault.Masters) {
 	for _, a := range r.asks {
 		if a.name != h.name || a.client == h.client || a.from > to || a.to != never && a.to+a.ttl < from {
@@ -169,9 +171,9 @@ func (r *record) answered(before time.Duration) (last time.Duration) {
 	return last
 }
 
-// missed returns the masters that the client could not rely on for all that time: those
-// that a fault hurt, or only one of the network, and those that it does not name. A change
-// of the members hurts only its own masters any more when they are seen to vote.
+// missed returns the masters that the client could not rely on for all that time: those that a
+// fault hurt, or only one of the network, and those that it does not name. A change of the members
+// hurts only its own masters any more when they are seen to vote.
 func (r *record) missed(client string, from, to time.Duration, b Bounds, network bool) (some fault.Masters) {
 	for _, f := range r.faults {
 		if network && f.Clients == "" {
@@ -195,10 +197,10 @@ func (r *record) missed(client string, from, to time.Duration, b Bounds, network
 	return some
 }
 
-// votesAgain returns when the masters of a fault vote again, which have to sit out a quarantine after it. The
-// quarantine begins anew when the members change before its end: when another master loses its data, or when one of
-// those that sit out is out of reach when it is to vote, and others vote without it. Where all members were seen to
-// vote, it is over.
+// votesAgain returns when the masters of a fault vote again, which have to sit out a quarantine
+// after it. The quarantine begins anew when the members change before its end: when another master
+// loses its data, or when one of those that sit out is out of reach when it is to vote, and others
+// vote without it. Where all members were seen to vote, it is over.
 func (r *record) votesAgain(f trouble, b Bounds) time.Duration {
 	until := f.to + b.Quarantine
 	for _, o := range r.faults { // in the order in which they began

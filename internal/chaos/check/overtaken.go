@@ -1,10 +1,10 @@
 package check
 
-// overtaken: readers that come later do not get the lock before a writer that waits. A writer
-// waits once it stands in line on a quorum of masters, which takes its time (Bounds.GiveBack); it
-// stands there by itself if nobody else of its client wants the name. A caller that waits for several names
-// stands in line for one of them. While faults are under way, masters may have different orders. And in the
-// turn of one caller a client may serve other callers of its own.
+// overtaken: readers that come later do not get the lock before a writer that waits. A writer waits
+// once it stands in line on a quorum of masters, which takes its time (Bounds.GiveBack); it stands
+// there by itself if nobody else of its client wants the name. A caller that waits for several
+// names stands in line for one of them. While faults are under way, masters may have different
+// orders. And in the turn of one caller a client may serve other callers of its own.
 func overtaken(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		if !a.waits || a.reads || a.set > 0 || a.depth != 1 {
@@ -23,8 +23,8 @@ func overtaken(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// wanted reports whether anybody else of a's client asked for the name or had it, since a did
-// and until h was had.
+// wanted reports whether anybody else of a's client asked for the name or had it, since a did and
+// until h was had.
 func (r *record) wanted(a *ask, h *hold) bool {
 	for _, o := range r.asks {
 		if o != a && o.client == a.client && o.name == a.name && o.from <= h.held && o.to >= a.from {
@@ -40,9 +40,9 @@ func (r *record) wanted(a *ask, h *hold) bool {
 }
 
 // ownTurn reports whether h may have been had in the turn of another caller of its client, who
-// wants to write and stood in line no later than a: a client may then serve its own callers for
-// 10 ms. A caller who waits for several names gives a turn back when it does not get them all, and
-// no history tells of that.
+// wants to write and stood in line no later than a: a client may then serve its own callers for 10
+// ms. A caller who waits for several names gives a turn back when it does not get them all, and no
+// history tells of that.
 func (r *record) ownTurn(a *ask, h *hold, b Bounds) bool {
 	for _, o := range r.asks {
 		if o.client == h.client && o.name == a.name && o.waits && !o.reads && o.depth == 1 &&

@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// parser makes a record out of events. What does not fit together is a violation
-// of its own: a harness that has lost the thread must not judge.
+// parser makes a record out of events. What does not fit together is a violation of its own: a
+// harness that has lost the thread must not judge.
 type parser struct {
 	*record
 	verdict *Verdict
@@ -127,8 +127,8 @@ func (p *parser) faultBegins(e history.Event) {
 	p.faults = append(p.faults, trouble{Fault: f, span: span{e.At, never}})
 }
 
-// faultEnds ends a fault. One that could not be applied is none, to be counted. What it did before it failed is in the
-// way as that of others. One that did nothing excuses nothing.
+// faultEnds ends a fault. One that could not be applied is none, to be counted. What it did before
+// it failed is in the way as that of others. One that did nothing excuses nothing.
 func (p *parser) faultEnds(e history.Event) {
 	begun := p.failing[e.Fault]
 	if len(begun) == 0 {
@@ -299,8 +299,8 @@ func (p *parser) accessed(e history.Event, key callKey) {
 	}
 }
 
-// goesOn ends the stop of a client; one that was killed has nothing under way any
-// more, and holds nothing.
+// goesOn ends the stop of a client; one that was killed has nothing under way any more, and holds
+// nothing.
 func (p *parser) goesOn(e history.Event) {
 	if stops := p.stops[e.Client]; len(stops) > 0 {
 		stops[len(stops)-1].to = min(stops[len(stops)-1].to, e.At)

@@ -76,8 +76,8 @@ type entry struct {
 	after int           // entries after that
 }
 
-// heard is when the last of those who work under the hold was told that it is over,
-// or left: until then there was work under it.
+// heard is when the last of those who work under the hold was told that it is over, or left: until
+// then there was work under it.
 func (h *hold) heard() time.Duration {
 	last := time.Duration(0)
 	for _, e := range h.entries {
@@ -168,8 +168,8 @@ func (r *record) meets(name string, from, to time.Duration) bool {
 	return false
 }
 
-// inModel reports whether the fault model held at that moment: within that phase,
-// and again when everything had time to recover from the other.
+// inModel reports whether the fault model held at that moment: within that phase, and again when
+// everything had time to recover from the other.
 func (r *record) inModel(at, recovery time.Duration) bool {
 	for _, p := range r.phases {
 		if p.from <= at && at < p.to {
@@ -179,9 +179,8 @@ func (r *record) inModel(at, recovery time.Duration) bool {
 	return len(r.phases) == 0
 }
 
-// claim returns when the claim of the hold ends: when those who work under it are
-// told. Who is told within a bound after the end of the lease is told in time; who is
-// stopped then, after going on.
+// claim returns when the claim of the hold ends: when those who work under it are told. Who is told
+// within a bound after the end of the lease is told in time; who is stopped then, after going on.
 func (r *record) claim(h *hold, b Bounds) time.Duration {
 	heard, by := min(h.heard(), r.horizon), h.until
 	for _, s := range r.stops[h.client] {

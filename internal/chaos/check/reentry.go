@@ -6,8 +6,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// reentries: a healthy hold can be entered again, and one that its holder was told is over cannot. Who is told at a
-// re-entry that the hold is over is told so by its context too.
+// reentries: a healthy hold can be entered again, and one that its holder was told is over cannot.
+// Who is told at a re-entry that the hold is over is told so by its context too.
 func reentries(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		h := a.under
@@ -44,6 +44,6 @@ func (a *ask) saysOver() bool {
 	return a.err == history.ErrLost || a.err == history.ErrExpired || a.err == history.ErrReleased
 }
 
-// overBy reports whether the hold was over by then: its lease had ended, its holder was told so or had begun to leave
-// it, or had died.
+// overBy reports whether the hold was over by then: its lease had ended, its holder was told so or
+// had begun to leave it, or had died.
 func (h *hold) overBy(at time.Duration) bool { return min(h.until, h.lost, h.left, h.died) <= at }

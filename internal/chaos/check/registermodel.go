@@ -14,10 +14,9 @@ type fenced struct {
 	value int64
 }
 
-// fencedRegister is a number behind a fence: an access with a token that is not
-// below the fence raises it, and is done; one with a lower token is refused, and a
-// refusal of any other is wrong. Without a token it is a read past the fence. An
-// access of unknown outcome was done or not.
+// fencedRegister is a number behind a fence: an access with a token that is not below the fence
+// raises it, and is done; one with a lower token is refused, and a refusal of any other is wrong.
+// Without a token it is a read past the fence. An access of unknown outcome was done or not.
 var fencedRegister = (&porcupine.NondeterministicModel{
 	Init: func() []any { return []any{fenced{}} },
 	Step: func(state, input, _ any) []any {
@@ -61,8 +60,8 @@ var fencedRegister = (&porcupine.NondeterministicModel{
 
 func guarded(at register) bool { return at.store != history.Unguarded }
 
-// registerOperations are all accesses that may have done anything. One of unknown
-// outcome has until a while after its caller heard no more of it.
+// registerOperations are all accesses that may have done anything. One of unknown outcome has until
+// a while after its caller heard no more of it.
 func registerOperations(r *record, b Bounds, at register) (ops []porcupine.Operation) {
 	for _, a := range r.accesses[at] {
 		to := a.to

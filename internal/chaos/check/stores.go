@@ -16,8 +16,7 @@ func stores(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// sweep is what is known of a register at some moment, from what began and ended
-// before.
+// sweep is what is known of a register at some moment, from what began and ended before.
 type sweep struct {
 	register
 	record  *record
@@ -117,10 +116,10 @@ func (s *sweep) ends(a *access, then sweep) {
 	}
 }
 
-// stale takes note of an access with a lower token than one that was accepted
-// before it began. A guard refuses it. In the fault model, there is none by a holder that
-// was not told yet, and from whom no operator took the lock: somebody else held the lock. Out
-// of it, one that is let in where there is no guard is the proof that a guard is needed.
+// stale takes note of an access with a lower token than one that was accepted before it began. A
+// guard refuses it. In the fault model, there is none by a holder that was not told yet, and from
+// whom no operator took the lock: somebody else held the lock. Out of it, one that is let in where
+// there is no guard is the proof that a guard is needed.
 func (s *sweep) stale(a, newer *access) {
 	inModel := s.record.inModel(a.from, s.bounds.Recovery)
 	if a.err == "" && s.store != history.Unguarded {
@@ -136,8 +135,8 @@ func (s *sweep) stale(a, newer *access) {
 	}
 }
 
-// read judges what a read returned: the value of a write that none which was
-// acknowledged before the read has certainly overwritten.
+// read judges what a read returned: the value of a write that none which was acknowledged before
+// the read has certainly overwritten.
 func (s *sweep) read(a *access, then sweep) {
 	w := s.writes[a.value]
 	switch {

@@ -12,8 +12,8 @@ import (
 
 const ms = time.Millisecond
 
-// story is a history under construction. Times are in milliseconds; calls are
-// numbered by the order in which they are told.
+// story is a history under construction. Times are in milliseconds; calls are numbered by the order
+// in which they are told.
 type story struct {
 	events []history.Event
 	calls  int64

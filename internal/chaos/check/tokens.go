@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// tokens: each is new, and above all that were had before it was asked for. Readers have none,
-// but each is told of the last: it is not below that of any writer before, and above it is
-// that of every writer after.
+// tokens: each is new, and above all that were had before it was asked for. Readers have none, but
+// each is told of the last: it is not below that of any writer before, and above it is that of
+// every writer after.
 func tokens(r *record, _ Bounds, v *Verdict) {
 	for _, name := range r.names {
 		seen := map[uint64]*hold{}

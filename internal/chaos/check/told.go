@@ -2,12 +2,12 @@ package check
 
 import "time"
 
-// told: everybody who works under a hold hears soon that its lease ran out, unless
-// they had left by themselves. A process that is stopped then hears it soon after it goes on. Each
-// entry has a context of its own. (That they hear of it before anybody else can hold the lock is what
-// exclusion demands.) If a holder died within a ttl after the recorded end of its lease, nobody knows
-// whether that was the end: late votes may have moved the end by a ttl at most, and the
-// holder records that only when it is told or leaves.
+// told: everybody who works under a hold hears soon that its lease ran out, unless they had left by
+// themselves. A process that is stopped then hears it soon after it goes on. Each entry has a
+// context of its own. (That they hear of it before anybody else can hold the lock is what exclusion
+// demands.) If a holder died within a ttl after the recorded end of its lease, nobody knows whether
+// that was the end: late votes may have moved the end by a ttl at most, and the holder records that
+// only when it is told or leaves.
 func told(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -25,8 +25,8 @@ func told(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// goesOnBy returns when the client has run for that long without a stop, from a moment on: never, if it
-// is stopped for good.
+// goesOnBy returns when the client has run for that long without a stop, from a moment on: never,
+// if it is stopped for good.
 func (r *record) goesOnBy(client string, at, long time.Duration) time.Duration {
 	by := at + long
 	for _, s := range r.stops[client] { // in the order of time

@@ -80,8 +80,8 @@ type Counts struct {
 	LongestRelock time.Duration // of a name, from when it was first asked for after the end of all faults
 	Unasked       int           // names that clients shared, and that nobody asked for after the end of all faults
 
-	// LongestTakeover is the longest from the end of the lease of a holder that died
-	// until the next had the lock.
+	// LongestTakeover is the longest from the end of the lease of a holder that died until the next
+	// had the lock.
 	LongestTakeover time.Duration
 }
 
@@ -144,8 +144,7 @@ func added(a, b map[string]int) map[string]int {
 	return sum
 }
 
-// Missing returns what the run did not provoke and so does not prove; "" if it
-// proves both sides.
+// Missing returns what the run did not provoke and so does not prove; "" if it proves both sides.
 func (v *Verdict) Missing() string {
 	var missing []string
 	if v.HeldInModel == 0 {

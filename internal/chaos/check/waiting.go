@@ -8,8 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// starvation: whoever waits as long as the most patient gets the lock, if others
-// do.
+// starvation: whoever waits as long as the most patient gets the lock, if others do.
 func starvation(r *record, b Bounds, v *Verdict) {
 	for _, a := range r.asks {
 		to := min(a.to, r.horizon)
@@ -36,13 +35,13 @@ func starvation(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// patience is how long the most patient callers wait. For several names, they wait that
-// long for each.
+// patience is how long the most patient callers wait. For several names, they wait that long for
+// each.
 func (a *ask) patience(b Bounds) time.Duration { return b.Patience * time.Duration(max(1, a.set)) }
 
-// overtook returns a hold of somebody who asked for the name after a did and got it before
-// a went away; nil if there is none. One that was had while the network kept a's client
-// from a quorum does not count.
+// overtook returns a hold of somebody who asked for the name after a did and got it before a went
+// away; nil if there is none. One that was had while the network kept a's client from a quorum does
+// not count.
 func (r *record) overtook(a *ask, b Bounds) *hold {
 	members := r.membersAt(a.from).Masters
 	for _, h := range r.holds[a.name] {
@@ -57,8 +56,8 @@ func (r *record) overtook(a *ask, b Bounds) *hold {
 }
 
 // hung: no call takes longer than it may, and in a whole history every call has ended. That of a
-// client that was killed ended with it. While a client is stopped, or faults are out of the model, no
-// time counts.
+// client that was killed ended with it. While a client is stopped, or faults are out of the model,
+// no time counts.
 func hung(r *record, b Bounds, v *Verdict) {
 	judge := func(client string, from, to, bound time.Duration, what, name string) {
 		began := from
@@ -111,11 +110,12 @@ func (r *record) excused(client string) []span {
 	return some
 }
 
-// recovery: after the end of all faults every name becomes lockable. It is seen not to be when somebody asks for it
-// alone after the bound, or then still does, in vain. A caller that asks after the bound, and is canceled, got no
-// answer. A caller that asks beside a set may find that the set holds the name while it waits for another name; the
-// rule starvation judges such a set. How long it took counts from when it is first asked for, however late that is. Of
-// a name that nobody asks for nothing is known: such names are counted, if clients had shared them.
+// recovery: after the end of all faults every name becomes lockable. It is seen not to be when
+// somebody asks for it alone after the bound, or then still does, in vain. A caller that asks after
+// the bound, and is canceled, got no answer. A caller that asks beside a set may find that the set
+// holds the name while it waits for another name; the rule starvation judges such a set. How long
+// it took counts from when it is first asked for, however late that is. Of a name that nobody asks
+// for nothing is known: such names are counted, if clients had shared them.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed {
@@ -144,8 +144,8 @@ func recovery(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// relocked returns when the name was first asked for alone after the end of all faults, and when it was locked: never,
-// if it was not.
+// relocked returns when the name was first asked for alone after the end of all faults, and when it
+// was locked: never, if it was not.
 func (r *record) relocked(name string, healed time.Duration) (asked, first time.Duration) {
 	asked, first = never, never
 	for _, a := range r.asks {
@@ -172,14 +172,15 @@ func (r *record) shared(name string) bool {
 	})
 }
 
-// askedBySet reports whether the name was among several that somebody asked for together at any time between the two.
+// askedBySet reports whether the name was among several that somebody asked for together at any
+// time between the two.
 func (r *record) askedBySet(name string, from, to time.Duration) bool {
 	return slices.ContainsFunc(r.asks, func(o *ask) bool { return o.set > 0 && o.name == name && o.from <= to && o.to >= from })
 }
 
-// outlived: the lock of a holder that died is gone a bounded time after the end of
-// its lease. It is seen to be there when somebody asks after that, and is told that
-// it is held, while nobody else has it, or has got it since, or asked for it lately.
+// outlived: the lock of a holder that died is gone a bounded time after the end of its lease. It is
+// seen to be there when somebody asks after that, and is told that it is held, while nobody else
+// has it, or has got it since, or asked for it lately.
 func outlived(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for i, h := range r.holds[name] {
@@ -207,8 +208,8 @@ func outlived(r *record, b Bounds, v *Verdict) {
 	}
 }
 
-// readBeside reports whether others read the name with h, and one of them still did at that
-// moment, or had died with a longer lease.
+// readBeside reports whether others read the name with h, and one of them still did at that moment,
+// or had died with a longer lease.
 func (r *record) readBeside(h *hold, at time.Duration) bool {
 	return slices.ContainsFunc(r.holds[h.name], func(o *hold) bool {
 		over := o.freed
@@ -219,8 +220,8 @@ func (r *record) readBeside(h *hold, at time.Duration) bool {
 	})
 }
 
-// askedByOthers reports whether anybody else asked for the name while a did, or so
-// shortly before that what it was granted may still be there.
+// askedByOthers reports whether anybody else asked for the name while a did, or so shortly before
+// that what it was granted may still be there.
 func askedByOthers(r *record, a *ask, shortly time.Duration) bool {
 	for _, o := range r.asks {
 		if o != a && o.name == a.name && o.from <= a.to && o.to >= a.from-shortly {

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The history of a client that nothing happened to is whole: what began has ended,
-// and every entry was left.
+// The history of a client that nothing happened to is whole: what began has ended, and every entry
+// was left.
 func TestHistoryOfAClient(t *testing.T) {
 	clock := history.StartClock()
 	t.Setenv(history.ClockEnv, clock.String())

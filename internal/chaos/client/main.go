@@ -111,8 +111,8 @@ func run(ctx context.Context, c config) error {
 	return errors.Join(err, closeStores(), out.Close())
 }
 
-// clients returns one for each master. Its address is the one by which the founder of
-// the deployment named it too; what is sent goes through the front.
+// clients returns one for each master. Its address is the one by which the founder of the
+// deployment named it too; what is sent goes through the front.
 func (c config) clients() (all []redis.UniversalClient, err error) {
 	for _, text := range c.masters {
 		address, front, both := strings.Cut(text, "=")

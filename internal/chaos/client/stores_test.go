@@ -13,8 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// What a run stands on: two stores refuse the write of an older holder, and the
-// third does not.
+// What a run stands on: two stores refuse the write of an older holder, and the third does not.
 func TestStores(t *testing.T) {
 	stores, closeStores, err := open(places{redis: startRedis(t), postgres: startPostgres(t)})
 	if err != nil {

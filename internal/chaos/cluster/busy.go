@@ -24,7 +24,8 @@ func (m *master) Occupy() (release func() error, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// The answer is that it was killed, or none when it takes longer than the patience of the client.
+		// The answer is that it was killed, or none when it takes longer than the patience of the
+		// client.
 		_, _ = m.Do(context.Background(), "eval", endless, 0)
 	}()
 	return func() error {

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 )
 
-// Cluster is a number of masters and the fronts through which clients see them. All methods may be called at any time
-// and from several goroutines.
+// Cluster is a number of masters and the fronts through which clients see them. All methods may be
+// called at any time and from several goroutines.
 type Cluster struct {
 	run     *folder
 	engine  engine
@@ -115,8 +115,8 @@ func (c *Cluster) Masters() []Master {
 // Clients returns the names of Config.Clients.
 func (c *Cluster) Clients() []string { return c.clients }
 
-// Front returns the proxies through which this client, and no other, reaches the masters, in their order; nil when
-// Config.Clients does not name it.
+// Front returns the proxies through which this client, and no other, reaches the masters, in their
+// order; nil when Config.Clients does not name it.
 func (c *Cluster) Front(client string) []*faultproxy.Proxy { return c.fronts[client] }
 
 // Close ends everything and removes the data. It can be called again.

@@ -13,8 +13,8 @@ import (
 type Engine string
 
 const (
-	// Auto is Docker when it answers and has or can build the image, else Process. With CI set in the environment it is
-	// Docker, and nothing else will do.
+	// Auto is Docker when it answers and has or can build the image, else Process. With CI set in
+	// the environment it is Docker, and nothing else will do.
 	Auto    Engine = "auto"
 	Docker  Engine = "docker"
 	Process Engine = "process"
@@ -43,12 +43,13 @@ type Config struct {
 	// Clients are the names of the client processes, each of which gets fronts of its own.
 	Clients []string
 
-	// SmallDisk, in bytes, gives each master a disk of its own of this size, so that it can be filled. It takes root on
-	// Linux; without it, Start goes on without such disks, says so to Log, and FillDisk returns ErrNoSmallDisk. 0 is none.
+	// SmallDisk, in bytes, gives each master a disk of its own of this size, so that it can be
+	// filled. It takes root on Linux; without it, Start goes on without such disks, says so to Log,
+	// and FillDisk returns ErrNoSmallDisk. 0 is none.
 	SmallDisk int64
 
-	// Expire is when the Docker engine kills a container whose harness did not; 30 minutes when 0. The masters of a longer
-	// run need more. Processes die with the harness and do not need it.
+	// Expire is when the Docker engine kills a container whose harness did not; 30 minutes when 0.
+	// The masters of a longer run need more. Processes die with the harness and do not need it.
 	Expire time.Duration
 
 	// Log gets the choice of the engine and what it cannot do, a line each. Nil is os.Stderr.

@@ -30,7 +30,8 @@ func truncate(data string, n int64) error {
 	if len(incr) == 0 {
 		return nil
 	}
-	// After a rewrite that was killed there are several, and the newest has the longest or the greatest name.
+	// After a rewrite that was killed there are several, and the newest has the longest or the
+	// greatest name.
 	last := slices.MaxFunc(incr, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
@@ -44,8 +45,8 @@ func truncate(data string, n int64) error {
 	return nil
 }
 
-// copyData puts a copy of the data of one folder in the place of that of another. Its files have the same owner: a server
-// in a container runs as another user.
+// copyData puts a copy of the data of one folder in the place of that of another. Its files have
+// the same owner: a server in a container runs as another user.
 func copyData(from, to string) error {
 	if err := wipe(to); err != nil {
 		return err

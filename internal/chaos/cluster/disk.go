@@ -20,7 +20,8 @@ const (
 	fillerName = "filler"
 )
 
-// newDisk mounts a file system of size bytes on path. When it cannot, or size is 0, it is a plain folder.
+// newDisk mounts a file system of size bytes on path. When it cannot, or size is 0, it is a plain
+// folder.
 func newDisk(path string, size int64) (d *disk, cannot error) {
 	d = &disk{path: path}
 	if size > 0 {

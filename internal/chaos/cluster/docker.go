@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// ImageEnv names the image to run: one whose entrypoint passes flags on to the server, such as the official ones.
+	// ImageEnv names the image to run: one whose entrypoint passes flags on to the server, such as
+	// the official ones.
 	ImageEnv = "REDLOCK_CHAOS_IMAGE"
 
 	// localImage is what docker/build.sh builds.
@@ -26,8 +27,9 @@ const (
 	preloadMark = "/redlock/clock.so"
 )
 
-// dockerEngine runs containers on the network of the host, so that a server has its port for itself alone: nobody else
-// accepts connections for it while it is down or frozen, and a replica can take the port over.
+// dockerEngine runs containers on the network of the host, so that a server has its port for itself
+// alone: nobody else accepts connections for it while it is down or frozen, and a replica can take
+// the port over.
 type dockerEngine struct {
 	docker  *containers.Docker
 	image   string
@@ -119,7 +121,8 @@ func (e *dockerEngine) launch(at place) (server, error) {
 	return nil, err
 }
 
-// own returns the user as whom a server is to run, such that we can change its data and it can write it.
+// own returns the user as whom a server is to run, such that we can change its data and it can
+// write it.
 func own(data string) (user string, err error) {
 	const redis = 999
 	if os.Getuid() != 0 {

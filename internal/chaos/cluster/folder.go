@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// folder is where a run has its files. It holds a lock that ends with the process, so that others can tell whether the
-// run is still on.
+// folder is where a run has its files. It holds a lock that ends with the process, so that others
+// can tell whether the run is still on.
 type folder struct {
 	path string
 	lock *os.File
@@ -25,7 +25,8 @@ func newFolder() (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It gets its name once it is locked: a lock file that can be locked means that the run is over.
+	// It gets its name once it is locked: a lock file that can be locked means that the run is
+	// over.
 	fresh := filepath.Join(path, lockName+".new")
 	lock, err := os.Create(fresh)
 	if err != nil {
@@ -61,8 +62,8 @@ func abandoned(path string) bool {
 	return tryLock(lock) == nil
 }
 
-// sweeping runs one sweep at a time on this machine, so that what a sweep has gone over is gone when it returns, and not
-// half removed by another.
+// sweeping runs one sweep at a time on this machine, so that what a sweep has gone over is gone
+// when it returns, and not half removed by another.
 func sweeping(sweep func() error) error {
 	dir, err := os.Open(os.TempDir())
 	if err != nil {

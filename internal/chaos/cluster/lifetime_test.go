@@ -46,7 +46,8 @@ func TestNextStartSweeps(t *testing.T) {
 	}
 }
 
-// Whoever starts beside others finds nothing left either, and nobody fails for what another one is removing.
+// Whoever starts beside others finds nothing left either, and nobody fails for what another one is
+// removing.
 func TestSweepsBesideEachOther(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {

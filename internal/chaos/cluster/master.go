@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Master is one redis-server that can be hurt. Its address and name stay the same whatever happens to it. All methods
-// may be called at any time and from several goroutines; those that change the server wait for each other.
+// Master is one redis-server that can be hurt. Its address and name stay the same whatever happens
+// to it. All methods may be called at any time and from several goroutines; those that change the
+// server wait for each other.
 type Master interface {
 	// Name returns "m0", "m1" and so on.
 	Name() string
@@ -20,8 +21,8 @@ type Master interface {
 	// Frozen reports whether Freeze was called since the start of the process, and Thaw was not.
 	Frozen() bool
 
-	// Kill ends the process with SIGKILL, also a frozen one. The data folder is left as it is. Nothing happens when it is
-	// down.
+	// Kill ends the process with SIGKILL, also a frozen one. The data folder is left as it is.
+	// Nothing happens when it is down.
 	Kill() error
 
 	// Start starts it when it is down, and returns once it serves. Nothing happens when it is up.
@@ -30,48 +31,53 @@ type Master interface {
 	// Wipe removes the data of a master that is down.
 	Wipe() error
 
-	// Truncate cuts n bytes off the end of the append-only file of a master that is down, or all when it is shorter. With
-	// Fsync none there is no such file, and nothing is cut.
+	// Truncate cuts n bytes off the end of the append-only file of a master that is down, or all
+	// when it is shorter. With Fsync none there is no such file, and nothing is cut.
 	Truncate(n int64) error
 
-	// Backup copies the data of the master, which may run: then the copy lacks what is written meanwhile. It takes the place
-	// of the copy before. With Fsync none there is no data.
+	// Backup copies the data of the master, which may run: then the copy lacks what is written
+	// meanwhile. It takes the place of the copy before. With Fsync none there is no data.
 	Backup() error
 
-	// Restore puts the last copy in the place of the data of a master that is down. It needs Backup.
+	// Restore puts the last copy in the place of the data of a master that is down. It needs
+	// Backup.
 	Restore() error
 
-	// Evict removes percent of the keys of a running master, drawn at random: which ones cannot be repeated. What is
-	// written meanwhile may stay.
+	// Evict removes percent of the keys of a running master, drawn at random: which ones cannot be
+	// repeated. What is written meanwhile may stay.
 	Evict(percent float64) error
 
-	// Freeze stops the process. Connections are still accepted by the kernel, and what arrives is served after Thaw.
+	// Freeze stops the process. Connections are still accepted by the kernel, and what arrives is
+	// served after Thaw.
 	Freeze() error
 
 	// Thaw lets it go on. Nothing happens when it is down or not frozen.
 	Thaw() error
 
-	// SetClock makes the server's realtime clock differ by offset from the machine's, at once and over restarts, until the
-	// next call. The monotonic clock is not touched. The error is ErrNoClock when the server has no clock preload.
+	// SetClock makes the server's realtime clock differ by offset from the machine's, at once and
+	// over restarts, until the next call. The monotonic clock is not touched. The error is
+	// ErrNoClock when the server has no clock preload.
 	SetClock(offset time.Duration) error
 
-	// FillDisk leaves no byte free on the disk of the master, FreeDisk gives them back. The error of FillDisk is
-	// ErrNoSmallDisk when Config.SmallDisk was not asked for.
+	// FillDisk leaves no byte free on the disk of the master, FreeDisk gives them back. The error
+	// of FillDisk is ErrNoSmallDisk when Config.SmallDisk was not asked for.
 	FillDisk() error
 	FreeDisk() error
 
-	// Follow attaches a replica to the master and returns once it has all data. One that was attached before is dropped.
+	// Follow attaches a replica to the master and returns once it has all data. One that was
+	// attached before is dropped.
 	Follow(ctx context.Context) error
 
 	// Lag lets the replica hear nothing more of its master, which goes on.
 	Lag() error
 
-	// Promote kills the master and puts the replica in its place, on the same address: what was written after Lag is gone.
-	// Without Lag the replica may still lack what was written last, since replication is asynchronous. It needs Follow.
+	// Promote kills the master and puts the replica in its place, on the same address: what was
+	// written after Lag is gone. Without Lag the replica may still lack what was written last,
+	// since replication is asynchronous. It needs Follow.
 	Promote() error
 
-	// Occupy keeps the server busy with a script that does not end: others wait for 50 ms, and are told BUSY. Call the
-	// function that it returns to end that.
+	// Occupy keeps the server busy with a script that does not end: others wait for 50 ms, and are
+	// told BUSY. Call the function that it returns to end that.
 	Occupy() (release func() error, err error)
 
 	// Do sends one command straight to the server, not through a front.

@@ -16,8 +16,8 @@ import (
 // confName is the file in a master's control folder: a copy of one of docker/redis.
 const confName = "redis.conf"
 
-// master is the only Master. What serves on its address is the server at home or, from a promotion to the next start,
-// a replica.
+// master is the only Master. What serves on its address is the server at home or, from a promotion
+// to the next start, a replica.
 type master struct {
 	name   string
 	engine engine
@@ -181,7 +181,8 @@ func (m *master) Restore() error {
 	return copyData(m.kept, m.at.data)
 }
 
-// settle makes sure that the master is down, and takes the data of a replica that was promoted home.
+// settle makes sure that the master is down, and takes the data of a replica that was promoted
+// home.
 func (m *master) settle() error {
 	if m.serving().running() {
 		return ErrRunning

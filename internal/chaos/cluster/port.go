@@ -6,8 +6,9 @@ import (
 	"net"
 )
 
-// freePort returns a port on which nobody listened a moment ago, from below the range out of which the kernel serves
-// outgoing connections: one of those could have it when a server that was killed wants it back.
+// freePort returns a port on which nobody listened a moment ago, from below the range out of which
+// the kernel serves outgoing connections: one of those could have it when a server that was killed
+// wants it back.
 func freePort() (int, error) {
 	const lowest, highest = 16384, 32767
 	var err error

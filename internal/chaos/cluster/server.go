@@ -37,8 +37,9 @@ type engine interface {
 	close() error
 }
 
-// directives are what every server has beside the file of its Fsync, for the sake of replicas: one is in sync within a
-// second, and without an append-only file it does not keep what it got from its master either.
+// directives are what every server has beside the file of its Fsync, for the sake of replicas: one
+// is in sync within a second, and without an append-only file it does not keep what it got from its
+// master either.
 var directives = []struct{ name, value string }{
 	{"repl-diskless-sync-delay", "0"},
 	{"rdb-del-sync-files", "yes"},

@@ -1,7 +1,8 @@
-// Package containers has another program run containers: the one in folder docker. It is a module of its own, so that
-// whoever uses the lock does not get what a client of Docker depends on.
+// Package containers has another program run containers: the one in folder docker. It is a module
+// of its own, so that whoever uses the lock does not get what a client of Docker depends on.
 //
-// The program is built by the go command, and ends when its input does, so it never outlives the harness.
+// The program is built by the go command, and ends when its input does, so it never outlives the
+// harness.
 package containers
 
 import (
@@ -55,7 +56,8 @@ type Docker struct {
 	calls   *rpc.Client
 }
 
-// Open starts the program, and returns once a Docker Engine has answered it. The caller must call Close.
+// Open starts the program, and returns once a Docker Engine has answered it. The caller must call
+// Close.
 func Open() (*Docker, error) {
 	if err := listens(); err != nil {
 		return nil, err
@@ -89,7 +91,8 @@ func Open() (*Docker, error) {
 	return d, nil
 }
 
-// listens fails when nothing listens at the socket of the Docker Engine: then nothing needs to be built to find that out.
+// listens fails when nothing listens at the socket of the Docker Engine: then nothing needs to be
+// built to find that out.
 func listens() error {
 	address := os.Getenv("DOCKER_HOST")
 	if address == "" {

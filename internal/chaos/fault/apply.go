@@ -7,9 +7,10 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// Apply lets the fault happen and returns once it is healed, which is after its span or, when ctx ends before, at once.
-// It waits first for faults that have the same thing in their hands. The error says what could not be done; it is
-// errors.ErrUnsupported when the masters cannot have such a fault. Whatever the error, it has tried to heal.
+// Apply lets the fault happen and returns once it is healed, which is after its span or, when ctx
+// ends before, at once. It waits first for faults that have the same thing in their hands. The
+// error says what could not be done; it is errors.ErrUnsupported when the masters cannot have such
+// a fault. Whatever the error, it has tried to heal.
 func (f Fault) Apply(ctx context.Context, env *Env) error {
 	k, known := kinds[f.Kind]
 	if !known {

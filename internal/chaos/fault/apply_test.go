@@ -391,7 +391,8 @@ func memberScenes() []scene {
 	}
 }
 
-// An operator that is killed is followed by another one, and one that does not come to an end is given up.
+// An operator that is killed is followed by another one, and one that does not come to an end is
+// given up.
 func TestOperatorsAreKilled(t *testing.T) {
 	t.Parallel()
 	env := &Env{Patience: 10 * time.Second}

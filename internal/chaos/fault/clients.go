@@ -20,8 +20,8 @@ func hurt(ctx context.Context, f Fault, env *Env, begin, end func(client string)
 	return errors.Join(err, each(clients, end))
 }
 
-// What a client does not do is told after it has stopped, and what it may do before it goes on: the history never shows
-// a client at work that is stopped or dead.
+// What a client does not do is told after it has stopped, and what it may do before it goes on: the
+// history never shows a client at work that is stopped or dead.
 func (e *Env) stopClient(client string) error {
 	if err := e.Processes.Stop(client); err != nil {
 		return err

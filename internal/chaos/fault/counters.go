@@ -11,8 +11,8 @@ var counters = map[Counter]any{
 	Above: int64(1<<52 + 1), Rounded: int64(1<<53 + 1), Last: int64(math.MaxInt64), Negative: -5, Text: "spoilt",
 }
 
-// applySpoil writes into the counters of all names. A master has lost them when it is asked for the first of them: the
-// fault lasts until then.
+// applySpoil writes into the counters of all names. A master has lost them when it is asked for the
+// first of them: the fault lasts until then.
 func applySpoil(ctx context.Context, f Fault, env *Env) error {
 	all, err := env.mastersOf(f)
 	if err != nil {

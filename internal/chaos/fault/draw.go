@@ -73,8 +73,8 @@ func (g *generator) parameters(k Kind) Fault {
 	return f
 }
 
-// pick returns the masters for a fault. In the model they are a minority together with those that are not to be relied
-// on now; out of it, those that forget or have a wrong clock are a majority.
+// pick returns the masters for a fault. In the model they are a minority together with those that
+// are not to be relied on now; out of it, those that forget or have a wrong clock are a majority.
 func (g *generator) pick(f Fault) (some Masters, can bool) {
 	all := MastersOf(g.rand.Perm(g.Plan.Masters)...)
 	switch {

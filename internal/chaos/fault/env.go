@@ -20,9 +20,10 @@ type Processes interface {
 	Restart(client string) error  // after Kill; no error when it runs
 }
 
-// Operator changes who may vote, by the addresses of masters, and takes locks. Each call is an operator of its own. One whose
-// ctx ends is like one that was killed, and returns ctx's error. That it is refused is no error: another change may be under
-// way, or another may have the lock by then.
+// Operator changes who may vote, by the addresses of masters, and takes locks. Each call is an
+// operator of its own. One whose ctx ends is like one that was killed, and returns ctx's error.
+// That it is refused is no error: another change may be under way, or another may have the lock by
+// then.
 type Operator interface {
 	Suspend(ctx context.Context, member string) error
 	Resume(ctx context.Context, member string) error
@@ -30,7 +31,8 @@ type Operator interface {
 	Add(ctx context.Context, server string) error
 	Remove(ctx context.Context, member string) error
 
-	// Init founds the masters by force when they need it, and does nothing when their locks can be had.
+	// Init founds the masters by force when they need it, and does nothing when their locks can be
+	// had.
 	Init(ctx context.Context, masters ...string) error
 
 	// ForceUnlock takes a lock from whoever an inspection shows. emit takes the events.
@@ -45,15 +47,17 @@ type World interface {
 	Front(client string) []*faultproxy.Proxy // by the masters' order; nil when there is no such client
 }
 
-// Env is what faults are applied to. Set the fields once; an Env is not to be copied after the first use.
+// Env is what faults are applied to. Set the fields once; an Env is not to be copied after the
+// first use.
 type Env struct {
 	World World
 
 	// Processes may be nil when no fault is for clients. Its clients are those of the World.
 	Processes Processes
 
-	// Operator may be nil when no fault changes members or takes locks. Patience is for each operator, who waits for a
-	// quarantine and for masters that other faults have. What is not done by then is left as it stands.
+	// Operator may be nil when no fault changes members or takes locks. Patience is for each
+	// operator, who waits for a quarantine and for masters that other faults have. What is not done
+	// by then is left as it stands.
 	Operator Operator
 	Patience time.Duration
 
@@ -64,7 +68,8 @@ type Env struct {
 
 	Register string // the key under which a master has its part of the register of members
 
-	// Emit takes the events. At is 0: they happen when they are emitted. It must be safe for concurrent use.
+	// Emit takes the events. At is 0: they happen when they are emitted. It must be safe for
+	// concurrent use.
 	Emit func(history.Event)
 
 	mu   sync.Mutex

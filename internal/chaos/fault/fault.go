@@ -28,8 +28,9 @@ const (
 	Drift          Kind = "drift"           // (masters, percent, span): runs fast or slow, and jumps back to be right
 )
 
-// Faults of the network, between the clients named as in c1+c2, or all as in *, and the masters. A direction is
-// to-server, to-client or both; every n-th request of those that a client sends to a master is hit.
+// Faults of the network, between the clients named as in c1+c2, or all as in *, and the masters. A
+// direction is to-server, to-client or both; every n-th request of those that a client sends to a
+// master is hit.
 const (
 	Partition   Kind = "partition"    // (clients, masters, direction, span): what comes is lost
 	Stall       Kind = "stall"        // (clients, masters, direction, span): what comes is delivered after the span
@@ -47,9 +48,9 @@ const (
 	KillClient Kind = "kill-client" // (clients, span): SIGKILL; then started again
 )
 
-// Changes of the members, which an operator makes past the fronts, each master's by an operator of its own. An operator
-// is killed after the given time, unless that is 0, and its change is made again later. What is changed is changed back
-// after the span.
+// Changes of the members, which an operator makes past the fronts, each master's by an operator of
+// its own. An operator is killed after the given time, unless that is 0, and its change is made
+// again later. What is changed is changed back after the span.
 const (
 	Suspend Kind = "suspend" // (masters, killed, span): resumed after the span
 	Replace Kind = "replace" // (master, spare, killed, span): the spare gives the place back
@@ -58,11 +59,13 @@ const (
 	Init    Kind = "init"    // (masters): when a majority of the members lost its data, they are founded by force
 )
 
-// What an operator does to a lock, past the fronts. Locks are named as in n2: by their numbers in Env.Names. An operator
-// is killed after the given time, unless that is 0, and another one does the same.
+// What an operator does to a lock, past the fronts. Locks are named as in n2: by their numbers in
+// Env.Names. An operator is killed after the given time, unless that is 0, and another one does the
+// same.
 const Force Kind = "force" // (lock, killed): takes it from whoever an inspection shows
 
-// What operators do to the User as whom clients log in, whose connections are cut. Other clients have no such user.
+// What operators do to the User as whom clients log in, whose connections are cut. Other clients
+// have no such user.
 const (
 	Password Kind = "password" // (masters, old|both|new): what is accepted, until the next one
 	Refuse   Kind = "refuse"   // (masters, span): nothing is
@@ -105,8 +108,8 @@ const (
 	Both     Direction = "both"
 )
 
-// Fault is one fault with its parameters. Those that its kind does not have are zero, so that faults can be compared
-// with ==.
+// Fault is one fault with its parameters. Those that its kind does not have are zero, so that
+// faults can be compared with ==.
 type Fault struct {
 	Kind      Kind
 	Clients   Clients
@@ -126,14 +129,15 @@ type Fault struct {
 	Span      time.Duration
 }
 
-// InModel reports whether a deployment of so many masters, which have every write on disk before they answer, must keep
-// all its promises in spite of this fault alone. It need not when a majority has forgotten, or when a client does not run
-// while its lease does.
+// InModel reports whether a deployment of so many masters, which have every write on disk before
+// they answer, must keep all its promises in spite of this fault alone. It need not when a majority
+// has forgotten, or when a client does not run while its lease does.
 //
-// Nor need it when one clock is wrong, or one log loses what it had acknowledged. A holder may have no more than a quorum,
-// its rival may get all other masters, and two quorums need have no more than one master in common: if that one lets a
-// lease end early, two hold. The same is true of one that lost the key of a lock, or runs on an old copy of its data. That
-// masters forget in turn, each a minority, Schedule.InModel sees.
+// Nor need it when one clock is wrong, or one log loses what it had acknowledged. A holder may have
+// no more than a quorum, its rival may get all other masters, and two quorums need have no more
+// than one master in common: if that one lets a lease end early, two hold. The same is true of one
+// that lost the key of a lock, or runs on an old copy of its data. That masters forget in turn,
+// each a minority, Schedule.InModel sees.
 func (f Fault) InModel(masters int) bool {
 	return !f.Kind.outside() && !f.misleads() && (!f.forgets() || f.Masters.Count() <= Minority(masters))
 }
@@ -168,11 +172,12 @@ func (f Fault) forgets() bool {
 	}
 }
 
-// changes reports whether its masters are members for a time that are not otherwise, or the reverse. One that becomes a
-// member has nothing to tell before it votes.
+// changes reports whether its masters are members for a time that are not otherwise, or the
+// reverse. One that becomes a member has nothing to tell before it votes.
 func (k Kind) changes() bool { return k == Suspend || k == Replace || k == Add || k == Remove }
 
-// unsure returns the masters that do not count for a time, which begins at its start: they forget, or are no members that vote.
+// unsure returns the masters that do not count for a time, which begins at its start: they forget,
+// or are no members that vote.
 func (f Fault) unsure(quarantine time.Duration) (some Masters, during time.Duration) {
 	switch {
 	case f.Kind.changes():
@@ -183,7 +188,8 @@ func (f Fault) unsure(quarantine time.Duration) (some Masters, during time.Durat
 	return 0, 0
 }
 
-// misleads reports whether the clocks of its masters are wrong, by more than what clients allow for.
+// misleads reports whether the clocks of its masters are wrong, by more than what clients allow
+// for.
 func (f Fault) misleads() bool {
 	return f.Kind == Clock || f.Kind == Strobe || f.Kind == Drift && !f.allowedFor()
 }
@@ -191,8 +197,9 @@ func (f Fault) misleads() bool {
 // allowedDrift is by how many percent a clock may be fast, by the clients' default.
 const allowedDrift = 1.0
 
-// allowedFor reports whether clients allow for the drift. One that is slow they would too, but that ends with a jump
-// forward; one that is fast ends with a jump back, by which leases only last longer.
+// allowedFor reports whether clients allow for the drift. One that is slow they would too, but that
+// ends with a jump forward; one that is fast ends with a jump back, by which leases only last
+// longer.
 func (f Fault) allowedFor() bool {
 	return f.Kind == Drift && 0 <= f.Percent && f.Percent <= allowedDrift
 }

@@ -16,10 +16,11 @@ type Plan struct {
 	For     time.Duration // when the last fault begins at the latest
 	TTL     time.Duration // what the clients use; faults last about as long
 
-	// InModel leaves a majority of the masters alone, at every time: those that are hurt, and those that forgot less than
-	// a Quarantine ago, are a minority together. The exceptions are a rolling restart, which takes one after the other,
-	// clocks that are fast by no more than clients allow for, and what the network does. Out of the model, clocks jump and
-	// data is lost on a majority, and clients are stopped for longer than the ttl.
+	// InModel leaves a majority of the masters alone, at every time: those that are hurt, and those
+	// that forgot less than a Quarantine ago, are a minority together. The exceptions are a rolling
+	// restart, which takes one after the other, clocks that are fast by no more than clients allow
+	// for, and what the network does. Out of the model, clocks jump and data is lost on a majority,
+	// and clients are stopped for longer than the ttl.
 	InModel    bool
 	Quarantine time.Duration
 
@@ -27,9 +28,9 @@ type Plan struct {
 	Without []Kind
 }
 
-// Generate makes a schedule, always the same for the same seed and plan. In the first third of the time, faults come
-// alone; in the second, in pairs; in the last, all kinds at once. No kind comes again before all that are possible have
-// come.
+// Generate makes a schedule, always the same for the same seed and plan. In the first third of the
+// time, faults come alone; in the second, in pairs; in the last, all kinds at once. No kind comes
+// again before all that are possible have come.
 func Generate(seed uint64, p Plan) Schedule {
 	g := &generator{Plan: p, rand: rand.New(rand.NewPCG(seed, 0))}
 	g.fill(p.For/3, 1)
@@ -50,7 +51,8 @@ type generator struct {
 	used [64]time.Duration // until when each spare is in the hands of a change
 }
 
-// fill makes groups of faults that begin together, each when the one before is over, up to the given time.
+// fill makes groups of faults that begin together, each when the one before is over, up to the
+// given time.
 func (g *generator) fill(until time.Duration, together int) {
 	for g.now < until {
 		var longest time.Duration

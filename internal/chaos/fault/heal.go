@@ -8,9 +8,9 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 )
 
-// HealAll makes everything work again, whatever was left: masters up, thawed and with room, their clocks right, the
-// network whole, client processes going on. Call it when no Apply is under way; after one that failed it is what mends
-// the rest. Client processes that are dead are started.
+// HealAll makes everything work again, whatever was left: masters up, thawed and with room, their
+// clocks right, the network whole, client processes going on. Call it when no Apply is under way;
+// after one that failed it is what mends the rest. Client processes that are dead are started.
 func HealAll(ctx context.Context, env *Env) error {
 	err := each(env.World.Masters(), func(m cluster.Master) error { return heal(ctx, env, m) })
 	for _, client := range env.World.Clients() {

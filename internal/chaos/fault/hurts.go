@@ -2,10 +2,11 @@ package fault
 
 import "time"
 
-// Hurts returns the masters that may not serve the client as they should because of the fault, and for how long after its
-// end. Connections on which something was lost stay silent for so long (silent) before the client gives them up; a master
-// that was restarted, forgot, or had a wrong clock may not vote before the quarantine is over and a client has come by. It
-// names rather too many masters, and too long a time.
+// Hurts returns the masters that may not serve the client as they should because of the fault, and
+// for how long after its end. Connections on which something was lost stay silent for so long
+// (silent) before the client gives them up; a master that was restarted, forgot, or had a wrong
+// clock may not vote before the quarantine is over and a client has come by. It names rather too
+// many masters, and too long a time.
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {
 	case f.Clients != "" && !f.Clients.has(client):
@@ -25,9 +26,9 @@ func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Mast
 
 const everyMaster = ^Masters(0)
 
-// Unsettles returns the masters of which nobody knows, from the begin of the fault on, whether they vote: an operator that
-// is killed or gives up leaves a change half-way, and one that is refused leaves the members as they are. That is so until
-// somebody looks at them.
+// Unsettles returns the masters of which nobody knows, from the begin of the fault on, whether they
+// vote: an operator that is killed or gives up leaves a change half-way, and one that is refused
+// leaves the members as they are. That is so until somebody looks at them.
 func (f Fault) Unsettles() Masters {
 	switch {
 	case f.Kind == Init:

@@ -144,8 +144,9 @@ func applyPromote(ctx context.Context, f Fault, env *Env) error {
 	})
 }
 
-// untilNoted waits until a client has noted on a promoted master that it may have forgotten something, or has made it a new
-// member. Redis says that it was a replica until it stops, and then nothing does: see docs/OPERATIONS.md.
+// untilNoted waits until a client has noted on a promoted master that it may have forgotten
+// something, or has made it a new member. Redis says that it was a replica until it stops, and then
+// nothing does: see docs/OPERATIONS.md.
 func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
 	until(ctx, func() bool {
 		fields, err := registered(ctx, env, m, "durable", "run")
@@ -187,7 +188,8 @@ func applyDiskFull(ctx context.Context, f Fault, env *Env) error {
 	})
 }
 
-// watch returns after the span. When the master ends by itself before, it tells the history and returns true.
+// watch returns after the span. When the master ends by itself before, it tells the history and
+// returns true.
 func watch(ctx context.Context, span time.Duration, env *Env, m cluster.Master) (ended bool) {
 	over := time.Now().Add(span)
 	for time.Now().Before(over) && ctx.Err() == nil {

@@ -55,7 +55,8 @@ func (f Fault) change(env *Env, m cluster.Master) (there, back func(context.Cont
 	return there, back, nil
 }
 
-// insist has a change made by an operator that is killed after a time, unless that is 0, and then by another one.
+// insist has a change made by an operator that is killed after a time, unless that is 0, and then
+// by another one.
 func insist(ctx context.Context, env *Env, killed time.Duration, change func(context.Context) error) error {
 	if killed > 0 {
 		if over, err := within(ctx, killed, change); !over {

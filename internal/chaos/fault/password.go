@@ -23,8 +23,8 @@ var accepted = map[Passwords][]string{
 	New:    {NewPassword},
 }
 
-// SetPasswords makes the master accept these from User, who may do anything else. What is connected as User is cut. A
-// server that is started again knows no User.
+// SetPasswords makes the master accept these from User, who may do anything else. What is connected
+// as User is cut. A server that is started again knows no User.
 func SetPasswords(m cluster.Master, p Passwords) error {
 	rule := []any{"on", "~*", "&*", "+@all", "resetpass"}
 	for _, password := range accepted[p] {

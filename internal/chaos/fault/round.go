@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Round makes the schedule of a round: faults within the fault model for so long, and then faults out of it. Those that
-// begin before inModel are within it. Without outOfModel there are no others.
+// Round makes the schedule of a round: faults within the fault model for so long, and then faults
+// out of it. Those that begin before inModel are within it. Without outOfModel there are no others.
 func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 	within, without := p, p
 	within.InModel, within.For = true, inModel-Slack
@@ -22,27 +22,26 @@ func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 	return append(s, noticed(fewerAtOnce(seed+1, without)).After(inModel+provoked)...)
 }
 
-// noticed leaves out what makes masters forget without anybody noticing. Outside of
-// the model nothing bounds how many are hit at a time, and what tokens rest on holds
-// in all phases: a majority keeps its counters, or knows that it lost them.
+// noticed leaves out what makes masters forget without anybody noticing. Outside of the model
+// nothing bounds how many are hit at a time, and what tokens rest on holds in all phases: a
+// majority keeps its counters, or knows that it lost them.
 func noticed(s Schedule) Schedule {
 	return slices.DeleteFunc(s, func(t Timed) bool {
 		return t.Fault.Kind == Truncate || t.Fault.Kind == Promote || t.Fault.Kind == Restore
 	})
 }
 
-// fewerAtOnce is Generate with the last third of its schedule, in which all kinds
-// come at once, cut to a sixth: while they do, next to nothing is ever locked.
+// fewerAtOnce is Generate with the last third of its schedule, in which all kinds come at once, cut
+// to a sixth: while they do, next to nothing is ever locked.
 func fewerAtOnce(seed uint64, p Plan) Schedule {
 	all := p.For
 	p.For = all * 5 / 4
 	return Generate(seed, p).Before(all)
 }
 
-// provoke returns what makes two hold at a time and writes stale, again and again: a
-// majority of the clocks jumps, which ends leases before their time; half of the
-// clients are stopped for longer than their leases. Drawn at random, they might not
-// come. One client has nobody to hold beside.
+// provoke returns what makes two hold at a time and writes stale, again and again: a majority of
+// the clocks jumps, which ends leases before their time; half of the clients are stopped for longer
+// than their leases. Drawn at random, they might not come. One client has nobody to hold beside.
 func provoke(seed uint64, p Plan, within time.Duration) (s Schedule) {
 	if len(p.Clients) < 2 {
 		return nil

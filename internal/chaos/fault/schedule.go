@@ -58,8 +58,9 @@ func ParseSchedule(text string) (Schedule, error) {
 	return s, nil
 }
 
-// Run applies each fault at its time, beside those that are still on, and returns once all are healed; when ctx ends,
-// no further one begins and all are healed at once. The error holds that of every Apply that failed for another reason.
+// Run applies each fault at its time, beside those that are still on, and returns once all are
+// healed; when ctx ends, no further one begins and all are healed at once. The error holds that of
+// every Apply that failed for another reason.
 func (s Schedule) Run(ctx context.Context, env *Env) error {
 	began := time.Now()
 	errs := make([]error, len(s))
@@ -80,8 +81,9 @@ func (s Schedule) Run(ctx context.Context, env *Env) error {
 	return errors.Join(errs...)
 }
 
-// InModel reports whether each fault is in the model, and at no time more than a minority of so many members has forgotten
-// something, had so less than a quarantine ago, or is being changed. Every fault may take Slack longer than its span.
+// InModel reports whether each fault is in the model, and at no time more than a minority of so
+// many members has forgotten something, had so less than a quarantine ago, or is being changed.
+// Every fault may take Slack longer than its span.
 func (s Schedule) InModel(masters int, quarantine time.Duration) bool {
 	var until [64]time.Duration
 	for _, t := range s {
@@ -108,5 +110,6 @@ func (s Schedule) InModel(masters int, quarantine time.Duration) bool {
 	return true
 }
 
-// Slack is how much longer than its span a fault may take: processes start and stop, and faults wait for each other.
+// Slack is how much longer than its span a fault may take: processes start and stop, and faults
+// wait for each other.
 const Slack = 2 * time.Second

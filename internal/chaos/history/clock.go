@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// ClockEnv is the environment variable that tells a process of the run when the
-// run began, as Clock.String writes it.
+// ClockEnv is the environment variable that tells a process of the run when the run began, as
+// Clock.String writes it.
 const ClockEnv = "REDLOCK_CHAOS_START"
 
-// Clock tells the time since the start of a run. Clocks of one run, in whatever
-// process, agree.
+// Clock tells the time since the start of a run. Clocks of one run, in whatever process, agree.
 type Clock struct {
 	start int64 // ns on the machine's clock
 }

@@ -2,8 +2,8 @@ package history
 
 import "golang.org/x/sys/unix"
 
-// machineClock reads CLOCK_BOOTTIME: the same for all processes, nobody sets it,
-// and it counts the time that the machine was suspended.
+// machineClock reads CLOCK_BOOTTIME: the same for all processes, nobody sets it, and it counts the
+// time that the machine was suspended.
 func machineClock() int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {

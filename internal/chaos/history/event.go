@@ -1,46 +1,41 @@
-// Package history is what a chaos run leaves behind: one line of JSON for each
-// thing that happened, written by the processes that saw it, all on one clock.
-// The checks (internal/chaos/check) and the report (internal/chaos/report) read
-// nothing else.
+// Package history is what a chaos run leaves behind: one line of JSON for each thing that happened,
+// written by the processes that saw it, all on one clock. The checks (internal/chaos/check) and the
+// report (internal/chaos/report) read nothing else.
 package history
 
 import "time"
 
-// Kind says what happened. Who writes it, and which fields it sets beyond At, is
-// told beside each; "begins" and "ends" of one call share Client and Call.
+// Kind says what happened. Who writes it, and which fields it sets beyond At, is told beside each;
+// "begins" and "ends" of one call share Client and Call.
 type Kind string
 
 // Written by client processes. Client and Call are always set.
 const (
-	// LockBegins: Name, Waits (Lock, not TryLock), Reads (RLock or TryRLock), Depth
-	// (above 1: a re-entry), Of (of a re-entry: the call by which its hold was had; of one of a
-	// set: the call of its first name), TTL, Watched (the lease is renewed until the last unlock),
-	// Set (above 0: it is one of so many names that are asked for together: each has a call of its
-	// own).
+	// LockBegins: Name, Waits (Lock, not TryLock), Reads (RLock or TryRLock), Depth (above 1: a
+	// re-entry), Of (of a re-entry: the call by which its hold was had; of one of a set: the call
+	// of its first name), TTL, Watched (the lease is renewed until the last unlock), Set (above 0:
+	// it is one of so many names that are asked for together: each has a call of its own).
 	LockBegins Kind = "lock"
-	// LockHeld ends it: Name, Token (0: the hold reads), Last (of a fresh hold that
-	// reads: its LastToken), Depth, Until (end of the lease as the holder computed it), Owners (of
-	// a fresh hold: the id of the acquisition).
+	// LockHeld ends it: Name, Token (0: the hold reads), Last (of a fresh hold that reads: its
+	// LastToken), Depth, Until (end of the lease as the holder computed it), Owners (of a fresh
+	// hold: the id of the acquisition).
 	LockHeld Kind = "held"
 	// LockFailed ends it: Name, Err.
 	LockFailed Kind = "failed"
 	// Renewed: Name, Token, Until. Call is that of the LockHeld.
 	Renewed Kind = "renewed"
-	// Told: the context of an entry ended before the client left: Name, Token, Err
-	// (lost, expired, or canceled by the client itself), Until (votes of renewals that
-	// did not succeed count too, and add up). Call is that of the LockHeld of that
-	// entry.
+	// Told: the context of an entry ended before the client left: Name, Token, Err (lost, expired,
+	// or canceled by the client itself), Until (votes of renewals that did not succeed count too,
+	// and add up). Call is that of the LockHeld of that entry.
 	Told Kind = "told"
-	// UnlockBegins and UnlockEnds: Name, Token, Depth (entries left after it), Err
-	// (empty: freed in time), Until (votes of renewals that did not succeed count too;
-	// that of UnlockEnds is of the entries that are left).
-	// Call is that of the LockHeld of that entry.
+	// UnlockBegins and UnlockEnds: Name, Token, Depth (entries left after it), Err (empty: freed in
+	// time), Until (votes of renewals that did not succeed count too; that of UnlockEnds is of the
+	// entries that are left). Call is that of the LockHeld of that entry.
 	UnlockBegins Kind = "unlock"
 	UnlockEnds   Kind = "unlocked"
-	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters
-	// has done it), Until. The hold reads from the begin on, or is over. Call is that of
-	// the LockHeld of an entry. Token is what that LockHeld had, here and in all events
-	// of the entry.
+	// DowngradeBegins and DowngradeEnds: Name, Token, Err (empty: a quorum of masters has done it),
+	// Until. The hold reads from the begin on, or is over. Call is that of the LockHeld of an
+	// entry. Token is what that LockHeld had, here and in all events of the entry.
 	DowngradeBegins Kind = "downgrade"
 	DowngradeEnds   Kind = "downgraded"
 	// WriteBegins: Store, Name (the resource), Token, Value.
@@ -59,8 +54,8 @@ const (
 	PhaseBegins Kind = "phase"
 	// Members: Masters, those that are members now, all of which vote.
 	Members Kind = "members"
-	// FaultBegins and FaultEnds: Fault, the printable name with its parameters; and
-	// FaultEnds Err, why it could not be applied, or not as it should.
+	// FaultBegins and FaultEnds: Fault, the printable name with its parameters; and FaultEnds Err,
+	// why it could not be applied, or not as it should.
 	FaultBegins Kind = "fault"
 	FaultEnds   Kind = "healed"
 	// Of a master: Master; MasterClock also Offset, MasterDown also Lost.
@@ -70,14 +65,14 @@ const (
 	MasterThawed Kind = "thawed"
 	MasterClock  Kind = "clock"
 	MasterWiped  Kind = "wiped"
-	// Of an operator who takes a lock from whoever an inspection showed: Call, Name.
-	// ForceBegins also Owners (those that it takes the lock from, with spaces between), Token
-	// (that of the holder that a quorum named; 0: it named none). ForceEnds also Token (0: none was
-	// returned), Err.
+	// Of an operator who takes a lock from whoever an inspection showed: Call, Name. ForceBegins
+	// also Owners (those that it takes the lock from, with spaces between), Token (that of the
+	// holder that a quorum named; 0: it named none). ForceEnds also Token (0: none was returned),
+	// Err.
 	ForceBegins Kind = "force"
 	ForceEnds   Kind = "forced"
-	// Of a client process: Client; ClientStarts also Masters, those that it names
-	// (empty: as when it was started before; all, if it was not).
+	// Of a client process: Client; ClientStarts also Masters, those that it names (empty: as when
+	// it was started before; all, if it was not).
 	ClientStarts  Kind = "client-starts"
 	ClientKilled  Kind = "client-killed"
 	ClientStopped Kind = "client-stopped" // SIGSTOP
@@ -123,8 +118,8 @@ type Log interface {
 
 // Event is one thing that happened.
 type Event struct {
-	// At is when, since the start of the run, by the machine's CLOCK_BOOTTIME: one
-	// clock for all processes, which no fault touches.
+	// At is when, since the start of the run, by the machine's CLOCK_BOOTTIME: one clock for all
+	// processes, which no fault touches.
 	At   time.Duration `json:"at"`
 	Kind Kind          `json:"kind"`
 

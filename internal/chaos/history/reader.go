@@ -24,10 +24,9 @@ type Reader struct {
 // NewReader returns a reader that has read nothing yet.
 func NewReader(dir string) *Reader { return &Reader{dir: dir, read: map[string]int64{}} }
 
-// Read returns all events there are by now, of all files, in the order of At. What
-// it returned before it does not read again. The line that a file ends with is left
-// for the next time unless it is whole; so one that a killed process left torn is
-// left out.
+// Read returns all events there are by now, of all files, in the order of At. What it returned
+// before it does not read again. The line that a file ends with is left for the next time unless it
+// is whole; so one that a killed process left torn is left out.
 func (r *Reader) Read() ([]Event, error) {
 	files, err := filepath.Glob(filepath.Join(r.dir, "*"+Ext))
 	if err != nil {
@@ -70,8 +69,8 @@ func (r *Reader) take(path string) error {
 	}
 }
 
-// before orders events by At. Of two at the same moment the one that begins a call
-// comes first, so that no check takes them for one after the other.
+// before orders events by At. Of two at the same moment the one that begins a call comes first, so
+// that no check takes them for one after the other.
 func before(a, b Event) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(order(a.Kind), order(b.Kind)))
 }

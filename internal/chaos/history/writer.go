@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Writer appends events to a file, one line of JSON each. Every line is handed to
-// the kernel at once, in one write: a SIGKILL loses at most the line under way.
-// It is safe for concurrent use.
+// Writer appends events to a file, one line of JSON each. Every line is handed to the kernel at
+// once, in one write: a SIGKILL loses at most the line under way. It is safe for concurrent use.
 type Writer struct {
 	clock Clock
 
@@ -28,8 +27,8 @@ func Create(path string, clock Clock) (*Writer, error) {
 	return &Writer{clock: clock, file: file}, nil
 }
 
-// Write appends the event. One whose At is 0 happens now: At is then read before
-// anything else. That the file could not be written is told by Close.
+// Write appends the event. One whose At is 0 happens now: At is then read before anything else.
+// That the file could not be written is told by Close.
 func (w *Writer) Write(e Event) {
 	if e.At == 0 {
 		e.At = w.clock.Now()

@@ -66,8 +66,9 @@ func failureOf(e history.Event) failure {
 	return is
 }
 
-// classOf returns the class of a time of a client that does not name some members, unless faults of several kinds were
-// under way, or one that could not be applied, the last one has just ended, or it is not all within the model.
+// classOf returns the class of a time of a client that does not name some members, unless faults of
+// several kinds were under way, or one that could not be applied, the last one has just ended, or
+// it is not all within the model.
 func (f faults) classOf(lacks fault.Masters, from, to time.Duration) (c Class, ok bool) {
 	within := false
 	for _, s := range f.inModel {

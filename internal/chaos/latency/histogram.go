@@ -11,8 +11,8 @@ type Histogram struct {
 	Lock, HandOver []int
 }
 
-// The buckets double from the shortest on, since times of interest are from below a millisecond to seconds. The last one has
-// all that are longer than the one before it.
+// The buckets double from the shortest on, since times of interest are from below a millisecond to
+// seconds. The last one has all that are longer than the one before it.
 const (
 	shortest = 250 * time.Microsecond
 	buckets  = 17
@@ -35,7 +35,8 @@ func (t Times) Histograms() (all []Histogram) {
 	return all
 }
 
-// counted returns how many of the times are in each bucket. A time at the edge of two is in the shorter one.
+// counted returns how many of the times are in each bucket. A time at the edge of two is in the
+// shorter one.
 func counted(times []time.Duration) []int {
 	counts := make([]int, buckets)
 	for _, d := range times {

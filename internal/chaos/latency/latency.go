@@ -20,7 +20,8 @@ type Class struct {
 // Healthy is the class of times that no fault has touched.
 var Healthy = Class{}
 
-// Hits says which masters the faults hit together. Members that the client does not name count as hit, if any is.
+// Hits says which masters the faults hit together. Members that the client does not name count as
+// hit, if any is.
 type Hits string
 
 const (
@@ -41,16 +42,16 @@ type Times map[Class]*Samples
 
 // Samples are times, in the order in which they ended.
 type Samples struct {
-	// Lock: from the begin of a try for a lock that nobody else wants to its hold. After a try that failed it goes on with
-	// the next one.
+	// Lock: from the begin of a try for a lock that nobody else wants to its hold. After a try that
+	// failed it goes on with the next one.
 	Lock []time.Duration
 
 	// HandOver: from the begin of the unlock of a valid hold to the hold of one that waited then.
 	HandOver []time.Duration
 }
 
-// Of returns the times of a history, which is in the order of At, on a deployment of so many masters. isProbe tells the
-// names of locks that nobody else wants.
+// Of returns the times of a history, which is in the order of At, on a deployment of so many
+// masters. isProbe tells the names of locks that nobody else wants.
 func Of(events []history.Event, masters int, isProbe func(name string) bool) Times {
 	t := Times{}
 	f := faultsOf(events, masters)

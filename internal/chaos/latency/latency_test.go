@@ -30,8 +30,8 @@ func (h *told) fault(text string, from, to time.Duration) {
 	h.add(to, history.Event{Kind: history.FaultEnds, Fault: text})
 }
 
-// locks is a hold that was asked for from one time to another, with a lease of 500 ms, and unlocked at left, if that is
-// not 0. The token is its call too.
+// locks is a hold that was asked for from one time to another, with a lease of 500 ms, and unlocked
+// at left, if that is not 0. The token is its call too.
 func (h *told) locks(client, name string, waits bool, token uint64, from, to, left time.Duration) {
 	e := history.Event{Client: client, Call: int64(token), Name: name}
 	e.Kind, e.Waits, e.Depth = history.LockBegins, waits, 1

@@ -5,8 +5,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// lists are those of the masters that clients name. A member that a client does not name is to it as one that a fault
-// keeps away.
+// lists are those of the masters that clients name. A member that a client does not name is to it
+// as one that a fault keeps away.
 type lists struct {
 	members fault.Masters            // those that were last seen, and those that may have become some since
 	named   map[string]fault.Masters // by client; one that is not in it names all

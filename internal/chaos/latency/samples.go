@@ -29,8 +29,8 @@ func (p probes) take(e history.Event) (from time.Duration, ok bool) {
 	return from, ok
 }
 
-// handOvers sees the locks that somebody waits for. What readers leave is no hand-over: others
-// may read on.
+// handOvers sees the locks that somebody waits for. What readers leave is no hand-over: others may
+// read on.
 type handOvers struct {
 	asked map[call]time.Duration // by those that wait
 	held  map[string]*hold       // by name, the last one

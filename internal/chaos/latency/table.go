@@ -41,7 +41,8 @@ func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 }
 
-// Quantile returns the least of the times that is not below so large a share of them, which are at least one.
+// Quantile returns the least of the times that is not below so large a share of them, which are at
+// least one.
 func Quantile(times []time.Duration, share float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(times))
 	return sorted[max(int(math.Ceil(share*float64(len(sorted)))), 1)-1]
@@ -50,13 +51,15 @@ func Quantile(times []time.Duration, share float64) time.Duration {
 // Rule is the name of what Slow finds.
 const Rule = "latency"
 
-// enough is how many times a class must have before it is judged, and before others are judged by it.
+// enough is how many times a class must have before it is judged, and before others are judged by
+// it.
 const enough = 100
 
-// Slow returns a sentence for each kind of faults of a minority of masters that raised the 99th percentile of the lock
-// times above one and a half of the healthy one and a request timeout. It judges only what has 100 times, and allows for
-// chance: of n times of which one in a hundred is slow, n/100 are, more or less, and not more than four standard deviations
-// above that (of a Poisson distribution, so 5 of 100, 8 of 200, 22 of 1000).
+// Slow returns a sentence for each kind of faults of a minority of masters that raised the 99th
+// percentile of the lock times above one and a half of the healthy one and a request timeout. It
+// judges only what has 100 times, and allows for chance: of n times of which one in a hundred is
+// slow, n/100 are, more or less, and not more than four standard deviations above that (of a
+// Poisson distribution, so 5 of 100, 8 of 200, 22 of 1000).
 func (t Times) Slow(requestTimeout time.Duration) (found []string) {
 	if t[Healthy] == nil || len(t[Healthy].Lock) < enough {
 		return nil

@@ -80,9 +80,9 @@ func (s *site) awaitVotes() {
 	s.t.Fatal("m0 does not come to vote")
 }
 
-// A backup of m0 is put back, and it has a quorum with m2, which was not reached since the backup was made. As it is,
-// it repeats a token, and nobody notices, though m0 was suspended meanwhile. In the two ways that PROTOCOL.md tells,
-// tokens grow.
+// A backup of m0 is put back, and it has a quorum with m2, which was not reached since the backup
+// was made. As it is, it repeats a token, and nobody notices, though m0 was suspended meanwhile. In
+// the two ways that PROTOCOL.md tells, tokens grow.
 func TestABackupIsPutBack(t *testing.T) {
 	t.Parallel()
 	restore := func(s *site) {

@@ -45,8 +45,8 @@ func (o *Operator) ForceUnlock(ctx context.Context, name string, emit func(histo
 	return ctx.Err()
 }
 
-// owners are the acquisitions that the lock is taken from, as ForceUnlock promises it: those that
-// a quorum names, or if it names none, all that any master has.
+// owners are the acquisitions that the lock is taken from, as ForceUnlock promises it: those that a
+// quorum names, or if it names none, all that any master has.
 func owners(in admin.Inspection) (all []string) {
 	views := []admin.LockView{in.Quorum}
 	if in.Quorum.State == admin.LockUnknown {

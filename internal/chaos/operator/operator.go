@@ -1,5 +1,5 @@
-// Package operator founds the deployment of a chaos run and changes its members, as people
-// do with the redlock command. It reaches the masters past the fronts.
+// Package operator founds the deployment of a chaos run and changes its members, as people do with
+// the redlock command. It reaches the masters past the fronts.
 package operator
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-// Operator is all operators of a run: each change is made by a client of its own. Set the
-// fields once.
+// Operator is all operators of a run: each change is made by a client of its own. Set the fields
+// once.
 type Operator struct {
 	Masters  []cluster.Master // the founders, then the spares
 	Founders int              // how many
 	MaxTTL   time.Duration    // of the deployment
 
-	// Patience is how long it takes at most to find out that a majority lost its data: the
-	// members that may have are given new ids before, and sit out their quarantine.
+	// Patience is how long it takes at most to find out that a majority lost its data: the members
+	// that may have are given new ids before, and sit out their quarantine.
 	Patience time.Duration
 
 	// Open returns a client that names these masters.
@@ -88,8 +88,8 @@ func (o *Operator) Remove(ctx context.Context, member string) error {
 	return o.change(ctx, admin.RemoveMember(member), o.fewest()+1)
 }
 
-// change makes a change of at least so many members, and tries again as long as they
-// cannot be reached.
+// change makes a change of at least so many members, and tries again as long as they cannot be
+// reached.
 func (o *Operator) change(ctx context.Context, change admin.MemberChange, least int) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -150,9 +150,8 @@ func (o *Operator) count(n *int) {
 	*n++
 }
 
-// Init waits until somebody is told that the members need an operator, lets all that was
-// granted before be over, and founds them by force. When a lock can be had instead, nothing
-// is done.
+// Init waits until somebody is told that the members need an operator, lets all that was granted
+// before be over, and founds them by force. When a lock can be had instead, nothing is done.
 //
 // Without addresses, these are the founders.
 func (o *Operator) Init(ctx context.Context, founders ...string) error {
@@ -184,8 +183,8 @@ func (o *Operator) Init(ctx context.Context, founders ...string) error {
 	}
 }
 
-// force founds the masters anew. The others are emptied: no server of the deployment before
-// may be left.
+// force founds the masters anew. The others are emptied: no server of the deployment before may be
+// left.
 func (o *Operator) force(ctx context.Context, founders []string) error {
 	fmt.Fprintf(o.Log, "chaos: a majority of the members lost its data: redlock init\n")
 	fault.Wait(ctx, o.MaxTTL)
@@ -214,8 +213,8 @@ func (o *Operator) force(ctx context.Context, founders []string) error {
 	}
 }
 
-// Restore makes the founders the members again, all of which vote, within the time for it.
-// It returns what is not so by then; and redlock.ErrNeedsInit as soon as it is told that.
+// Restore makes the founders the members again, all of which vote, within the time for it. It
+// returns what is not so by then; and redlock.ErrNeedsInit as soon as it is told that.
 func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	client, err := o.Open(o.Masters)
 	if err != nil {
@@ -254,8 +253,8 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 	}
 }
 
-// restoring returns the next change to restore the members, if there is one, and what is
-// not as it was.
+// restoring returns the next change to restore the members, if there is one, and what is not as it
+// was.
 func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 	state := map[string]admin.MemberState{}
 	for _, m := range is.Members {

@@ -1,4 +1,5 @@
-// Package planted has bugs that chaos must find, as edits of the library: planted.txt. The library knows nothing of them.
+// Package planted has bugs that chaos must find, as edits of the library: planted.txt. The library
+// knows nothing of them.
 package planted
 
 import (
@@ -43,7 +44,8 @@ func parseLine(bugs *[]Bug, line string) error {
 	return edits.ParseLine(&(*bugs)[len(*bugs)-1].Edits, line)
 }
 
-// Together returns a build of the library in root with all bugs, each by its name. What it reads is kept in the folder scratch.
+// Together returns a build of the library in root with all bugs, each by its name. What it reads is
+// kept in the folder scratch.
 func Together(root, scratch string) (*edits.Together, error) {
 	bugs, err := Bugs()
 	if err != nil {
@@ -66,8 +68,8 @@ func Together(root, scratch string) (*edits.Together, error) {
 	return all, errors.Join(errs...)
 }
 
-// Overlay writes what -overlay takes for a build with the bug of this name, to the folder scratch, and returns its file. The library is
-// in root.
+// Overlay writes what -overlay takes for a build with the bug of this name, to the folder scratch,
+// and returns its file. The library is in root.
 func Overlay(root, scratch, name string) (string, error) {
 	bugs, err := Bugs()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// looks tell who the members are after each fault that changes them. The checks need it: a
-// change may have been refused, or be left half-way.
+// looks tell who the members are after each fault that changes them. The checks need it: a change
+// may have been refused, or be left half-way.
 type looks struct {
 	round  *Round
 	ctx    context.Context
@@ -48,8 +48,8 @@ func (l *looks) end() {
 	l.all.Wait()
 }
 
-// look tells who the members are after n changes, once all of them vote. When another
-// change has ended, the look after that tells.
+// look tells who the members are after n changes, once all of them vote. When another change has
+// ended, the look after that tells.
 func (l *looks) look(n int) {
 	const tries, pause = 10, 200 * time.Millisecond
 	for range tries {

@@ -1,6 +1,6 @@
-// Package play takes clients through one round of chaos: faults within the fault model, faults out of it, and then none,
-// after which operators mend what faults have left and everything must work again. The masters may be real ones or
-// simulated, and the time real or virtual.
+// Package play takes clients through one round of chaos: faults within the fault model, faults out
+// of it, and then none, after which operators mend what faults have left and everything must work
+// again. The masters may be real ones or simulated, and the time real or virtual.
 package play
 
 import (
@@ -50,8 +50,8 @@ type Round struct {
 	operated bool              // the members were made the founders again
 }
 
-// Play founds the deployment, starts the clients and takes them through the phases. It returns the violations that the
-// history does not tell. The error says why the round could not be played.
+// Play founds the deployment, starts the clients and takes them through the phases. It returns the
+// violations that the history does not tell. The error says why the round could not be played.
 func (r *Round) Play(ctx context.Context) ([]check.Violation, error) {
 	if err := r.Operator.Found(ctx); err != nil {
 		return nil, fmt.Errorf("chaos: founding the deployment: %w", err)
@@ -101,9 +101,9 @@ func (r *Round) violate(rule, format string, args ...any) {
 	r.found = append(r.found, check.Violation{Rule: rule, At: r.Log.Now(), Text: fmt.Sprintf(format, args...)})
 }
 
-// harm lets the faults happen, and returns when the phase is over and they are
-// healed. What could not be done is said: the machine may lack something, or be too
-// busy; the round is then poorer, and no less right.
+// harm lets the faults happen, and returns when the phase is over and they are healed. What could
+// not be done is said: the machine may lack something, or be too busy; the round is then poorer,
+// and no less right.
 func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, phase)
 	defer cancel()
@@ -118,10 +118,11 @@ func (r *Round) harm(ctx context.Context, s fault.Schedule, phase time.Duration)
 	}
 }
 
-// operate is what the operator does after all is healed, and again while names are not yet locked: that a master lost a
-// counter shows when a lock of that counter is asked for. When a majority of the members lost its data, which only happens
-// outside of the fault model, nothing else makes the deployment usable again. Then the founders become the members again: no
-// change that was left half-way hinders that.
+// operate is what the operator does after all is healed, and again while names are not yet locked:
+// that a master lost a counter shows when a lock of that counter is asked for. When a majority of
+// the members lost its data, which only happens outside of the fault model, nothing else makes the
+// deployment usable again. Then the founders become the members again: no change that was left
+// half-way hinders that.
 func (r *Round) operate(ctx context.Context) {
 	for {
 		begun, before := r.Log.Now(), r.Operator.Counts().Inits
@@ -151,8 +152,9 @@ func (r *Round) operate(ctx context.Context) {
 	}
 }
 
-// restartShort restarts the clients that cannot tell that the deployment before an init is lost, as docs/OPERATIONS.md
-// asks of an operator: the members changed, and their lists may have too few of those that were.
+// restartShort restarts the clients that cannot tell that the deployment before an init is lost, as
+// docs/OPERATIONS.md asks of an operator: the members changed, and their lists may have too few of
+// those that were.
 func (r *Round) restartShort() {
 	if r.Lists == nil || !r.Faults.ChangeMembers() {
 		return
@@ -167,8 +169,8 @@ func (r *Round) restartShort() {
 	}
 }
 
-// recover waits until the last phase is over; with Soon, only until every name was locked again, and by every client
-// something. Who locked nothing by the end did not recover.
+// recover waits until the last phase is over; with Soon, only until every name was locked again,
+// and by every client something. Who locked nothing by the end did not recover.
 func (r *Round) recover(ctx context.Context, healed time.Duration) {
 	over, cancel := context.WithTimeout(ctx, r.Phases.Healed-(r.Log.Now()-healed))
 	defer cancel()

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// belief is a time in which a client wrongly believed to hold a lock: a newer
-// holder had it, or the client went on to use it when its lease was over.
+// belief is a time in which a client wrongly believed to hold a lock: a newer holder had it, or the
+// client went on to use it when its lease was over.
 type belief struct {
 	from, to time.Duration
 	rival    *call // nil: the lock was free, or nobody had got it yet
 }
 
-// findWrongBeliefs notes with each hold when it was believed in wrongly. Of two
-// holds that overlap, the one with the older token is the wrong one.
+// findWrongBeliefs notes with each hold when it was believed in wrongly. Of two holds that overlap,
+// the one with the older token is the wrong one.
 func findWrongBeliefs(all []*call, end time.Duration) {
 	byName := map[string][]*call{}
 	for _, c := range all {
@@ -39,8 +39,8 @@ func findWrongBeliefs(all []*call, end time.Duration) {
 	}
 }
 
-// overlap notes with the older of two holds the time in which both behaved as the
-// holder, if there was any, and not both as readers.
+// overlap notes with the older of two holds the time in which both behaved as the holder, if there
+// was any, and not both as readers.
 func overlap(a, b *call, end time.Duration) {
 	older, newer := a, b
 	if b.order() < a.order() {
@@ -100,8 +100,7 @@ func merged(all []belief) []belief {
 	return out
 }
 
-// believesWrongly reports whether a use of c that ended at at was made in a wrong
-// belief.
+// believesWrongly reports whether a use of c that ended at at was made in a wrong belief.
 func (c *call) believesWrongly(at time.Duration) bool {
 	return slices.ContainsFunc(c.wrong, func(b belief) bool { return b.from <= at && at <= b.to })
 }

@@ -9,8 +9,8 @@ import (
 // never is later than all that happened.
 const never = time.Duration(1<<63 - 1)
 
-// call is one entry of a client into a lock, from asking for it to having given
-// it back. What did not happen, happens never.
+// call is one entry of a client into a lock, from asking for it to having given it back. What did
+// not happen, happens never.
 type call struct {
 	client string
 	name   string
@@ -55,8 +55,8 @@ func (c *call) lease() time.Duration {
 	return until
 }
 
-// trusts is until when the client had no reason to doubt that it holds the lock:
-// it was told, it left, or it died.
+// trusts is until when the client had no reason to doubt that it holds the lock: it was told, it
+// left, or it died.
 func (c *call) trusts(end time.Duration) time.Duration {
 	at := min(c.told, c.leaves, c.left, c.died, end)
 	for _, e := range c.inner {
@@ -68,8 +68,7 @@ func (c *call) trusts(end time.Duration) time.Duration {
 // over is when the client should have stopped to use the lock.
 func (c *call) over(end time.Duration) time.Duration { return min(c.lease(), c.trusts(end)) }
 
-// acts is until when the client behaved as the holder: it trusted, or read and
-// wrote as if.
+// acts is until when the client behaved as the holder: it trusted, or read and wrote as if.
 func (c *call) acts(end time.Duration) time.Duration {
 	at := c.trusts(end)
 	for _, u := range c.uses {
@@ -93,8 +92,8 @@ type callID struct {
 	call   int64
 }
 
-// calls collects the entries of all clients, in the order in which they were
-// begun, and the uses without one (reads without a claim).
+// calls collects the entries of all clients, in the order in which they were begun, and the uses
+// without one (reads without a claim).
 type calls struct {
 	all   []*call
 	stray map[string][]*use // by client
@@ -104,8 +103,8 @@ type calls struct {
 	holds map[holdID]*call
 }
 
-// holdID is what all entries and uses of a hold have in common. Names of locks
-// have tokens of their own, but a store may have other names for its resources.
+// holdID is what all entries and uses of a hold have in common. Names of locks have tokens of their
+// own, but a store may have other names for its resources.
 type holdID struct {
 	client string
 	token  uint64

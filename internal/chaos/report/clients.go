@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// clients is a lane for each client. What a client does at the same time, for
-// several locks or for one that it re-enters, comes below each other.
+// clients is a lane for each client. What a client does at the same time, for several locks or for
+// one that it re-enters, comes below each other.
 func clients(events []history.Event, end time.Duration) []lane {
 	lanes := map[string]*lane{}
 	taken := map[string]*rows{}
@@ -58,8 +58,8 @@ func byNumber(a, b string) int {
 		cmp.Compare(a, b))
 }
 
-// spans is what is drawn of a call: waiting, holding, what is believed after the
-// lease, what is believed wrongly, and leaving.
+// spans is what is drawn of a call: waiting, holding, what is believed after the lease, what is
+// believed wrongly, and leaving.
 func (c *call) spans(row int, end time.Duration) []span {
 	var all []span
 	add := func(kind spanKind, from, to time.Duration) *span {

@@ -20,9 +20,9 @@ func phases(events []history.Event, end time.Duration) []phase {
 	return all
 }
 
-// faults is one lane with the faults that were in force at a time below each
-// other; no lane if there was none. One that is over at once has two events of
-// the same time. One that could not be applied says why.
+// faults is one lane with the faults that were in force at a time below each other; no lane if
+// there was none. One that is over at once has two events of the same time. One that could not be
+// applied says why.
 func faults(events []history.Event, end time.Duration) []lane {
 	var spans []span
 	open := map[string][]int{} // by name, the first to begin is the first to end

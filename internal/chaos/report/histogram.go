@@ -33,8 +33,8 @@ type chart struct {
 	Total, Healthy int
 }
 
-// chartOf draws shares, since there are more healthy times than others. The highest bar of both is as high as the chart, and
-// a bucket that has a single time is seen.
+// chartOf draws shares, since there are more healthy times than others. The highest bar of both is
+// as high as the chart, and a bucket that has a single time is seen.
 func chartOf(h Histogram, buckets []string) chart {
 	c := chart{
 		Name: h.Name, Width: barWidth * len(buckets), Height: chartHeight, First: buckets[0], Last: buckets[len(buckets)-1],

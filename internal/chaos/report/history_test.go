@@ -9,9 +9,9 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// story makes up a history as a chaos run leaves it: clients that wait for locks,
-// hold them, write, are stopped past their lease and killed; masters that go down,
-// freeze and have their clocks moved.
+// story makes up a history as a chaos run leaves it: clients that wait for locks, hold them, write,
+// are stopped past their lease and killed; masters that go down, freeze and have their clocks
+// moved.
 type story struct {
 	rng    *rand.Rand
 	events []history.Event

@@ -32,9 +32,8 @@ type outcome struct {
 
 var onConsole = regexp.MustCompile(`CONSOLE:\d+\] "interactions: (.*)", source: `)
 
-// interact opens the report in a window and has scenarios played in it; none named:
-// all. Time runs there as it does for people, unlike in open, so that it can be
-// measured.
+// interact opens the report in a window and has scenarios played in it; none named: all. Time runs
+// there as it does for people, unlike in open, so that it can be measured.
 func interact(t *testing.T, browser, report string, width, height int, scenarios ...string) map[string]outcome {
 	t.Helper()
 	names, err := json.Marshal(append([]string{}, scenarios...))

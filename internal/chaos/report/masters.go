@@ -32,8 +32,8 @@ func masters(events []history.Event, end time.Duration) []lane {
 	return lanes
 }
 
-// masterLane follows a master through the events: what it does, and beside that
-// what its clock does.
+// masterLane follows a master through the events: what it does, and beside that what its clock
+// does.
 type masterLane struct {
 	spans []span
 	marks []mark

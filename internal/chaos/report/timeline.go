@@ -8,8 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// timeline is what the page draws. All times are microseconds since the start of
-// the run, which JavaScript's numbers hold exactly.
+// timeline is what the page draws. All times are microseconds since the start of the run, which
+// JavaScript's numbers hold exactly.
 type timeline struct {
 	End    int64   `json:"end"`
 	Phases []phase `json:"phases"`
@@ -72,8 +72,8 @@ const (
 	frozenSpan spanKind = "frozen"
 	clockSpan  spanKind = "clock"
 
-	// Of clients: a lock is waited for, held, believed in after its lease, believed
-	// in wrongly, and given back.
+	// Of clients: a lock is waited for, held, believed in after its lease, believed in wrongly, and
+	// given back.
 	waitingSpan spanKind = "waiting"
 	holdingSpan spanKind = "holding"
 	lateSpan    spanKind = "late"

@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// picture writes lanes as lines: spans as "kind from-to", marks as "kind@at", in
-// microseconds, with the row where it is not the first.
+// picture writes lanes as lines: spans as "kind from-to", marks as "kind@at", in microseconds, with
+// the row where it is not the first.
 func picture(lanes []lane) string {
 	var all []string
 	row := func(n int) string {

@@ -18,9 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// clients are the client processes of a round: the fault.Processes, which write the
-// events of what they do to them. All methods may be called from several
-// goroutines.
+// clients are the client processes of a round: the fault.Processes, which write the events of what
+// they do to them. All methods may be called from several goroutines.
 type clients struct {
 	binary  string
 	dir     string // of the history
@@ -105,8 +104,7 @@ func tail(path string) string {
 	return strings.TrimSpace(string(text[max(0, len(text)-most):]))
 }
 
-// Kill ends the client with SIGKILL, also a stopped one. Nothing happens to one that
-// is down.
+// Kill ends the client with SIGKILL, also a stopped one. Nothing happens to one that is down.
 func (c *clients) Kill(name string) error {
 	c.mu.Lock()
 	i, err := c.number(name)
@@ -123,8 +121,8 @@ func (c *clients) Kill(name string) error {
 	return nil
 }
 
-// Stop stops the client with SIGSTOP, and Continue lets it go on. Nothing happens to
-// one that is down.
+// Stop stops the client with SIGSTOP, and Continue lets it go on. Nothing happens to one that is
+// down.
 func (c *clients) Stop(name string) error     { return c.signal(name, true) }
 func (c *clients) Continue(name string) error { return c.signal(name, false) }
 
@@ -159,8 +157,8 @@ func (c *clients) number(name string) (int, error) {
 // endTime is how long clients may take to unlock and end.
 const endTime = 30 * time.Second
 
-// end lets all of them finish, kills those that do not, and returns what went wrong
-// with any of them.
+// end lets all of them finish, kills those that do not, and returns what went wrong with any of
+// them.
 func (c *clients) end() error {
 	for i := range c.procs {
 		if err := c.Continue(clientName(i)); err != nil {

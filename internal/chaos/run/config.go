@@ -20,8 +20,8 @@ type Config struct {
 	// Seed of the faults and of all that the clients choose.
 	Seed uint64
 
-	// Faults is a schedule as a run prints it, for every round; empty: one is drawn
-	// for each round from the seed.
+	// Faults is a schedule as a run prints it, for every round; empty: one is drawn for each round
+	// from the seed.
 	Faults string
 
 	// Scenario is one of Scenarios, by its name, for every round; empty: none.
@@ -60,9 +60,9 @@ const (
 	sets           = 10 // of a hundred calls for locks
 )
 
-// A master that lost its data votes again once its quarantine (maxTTL and the drift) is
-// over and a client has come by; so does a new member. Until then the schedule counts on
-// it as little as on one that is down.
+// A master that lost its data votes again once its quarantine (maxTTL and the drift) is over and a
+// client has come by; so does a new member. Until then the schedule counts on it as little as on
+// one that is down.
 const quarantine = maxTTL + 3*time.Second
 
 // A round of a long run takes about roundTime: its history is kept in memory.
@@ -76,8 +76,8 @@ func (c Config) bounds() check.Bounds {
 
 func clientNames() []string { return numbered("c", clientCount) }
 
-// lockNames returns those of a round: the stores live longer than it, and what they
-// keep for another name is no business of this one.
+// lockNames returns those of a round: the stores live longer than it, and what they keep for
+// another name is no business of this one.
 func lockNames(round int) []string { return numbered(fmt.Sprintf("r%dn", round), nameCount) }
 
 func numbered(prefix string, n int) (names []string) {
@@ -87,9 +87,8 @@ func numbered(prefix string, n int) (names []string) {
 	return names
 }
 
-// plan divides the time into rounds, and a round into phases. Healing takes as long
-// as the bound on recovery and a little, and the side outside of the fault model a
-// quarter of the rest.
+// plan divides the time into rounds, and a round into phases. Healing takes as long as the bound on
+// recovery and a little, and the side outside of the fault model a quarter of the rest.
 func (c Config) plan() (rounds int, p play.Phases) {
 	if s := c.scenario(); s != nil {
 		return 1, play.Phases{InModel: s.InModel, OutOfModel: s.OutOfModel, Healed: c.bounds().Recovery + 2*time.Second}

@@ -16,12 +16,12 @@ import (
 
 const progressEvery = 5 * time.Second
 
-// settled is how old an event must be for the sweep of a history that is being
-// written: all that came before it has been written by then.
+// settled is how old an event must be for the sweep of a history that is being written: all that
+// came before it has been written by then.
 const settled = time.Second
 
-// showProgress prints a line every few seconds, until stop is called. The history up
-// to then is swept for it: violations show when they happen.
+// showProgress prints a line every few seconds, until stop is called. The history up to then is
+// swept for it: violations show when they happen.
 func (r *round) showProgress(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var shown sync.WaitGroup

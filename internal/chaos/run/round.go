@@ -49,8 +49,7 @@ type round struct {
 // smallDisk is room for what a master writes in a round, and little enough to fill.
 const smallDisk = 32 << 20
 
-// run runs the round, and judges it. An error says that it could not be run as it
-// should have been.
+// run runs the round, and judges it. An error says that it could not be run as it should have been.
 func (r *round) run(ctx context.Context) (events []history.Event, v check.Verdict, err error) {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
 		return nil, v, fmt.Errorf("chaos: %w", err)
@@ -155,8 +154,7 @@ func (r *round) welcome(ctx context.Context) error {
 	return nil
 }
 
-// misset sets the clocks of masters wrong before anything happens, as the scenario wants
-// it.
+// misset sets the clocks of masters wrong before anything happens, as the scenario wants it.
 func (r *round) misset() error {
 	for n, ahead := range r.scenario().clocks() {
 		m := r.cluster.Masters()[n]

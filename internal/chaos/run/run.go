@@ -21,8 +21,8 @@ type Result struct {
 	Inits  int // of members that were founded by force
 	Times  latency.Times
 
-	// Slow tells of each kind of faults that is too slow in all rounds together. In one round few kinds have so many times
-	// that they can be judged.
+	// Slow tells of each kind of faults that is too slow in all rounds together. In one round few
+	// kinds have so many times that they can be judged.
 	Slow []string
 
 	// Failed tells of each round with violations how to run it again.
@@ -37,9 +37,9 @@ type Failure struct {
 	Violations []check.Violation
 }
 
-// Run runs all rounds. Folders of rounds without a violation are removed when the
-// next one begins, so that what is left are the failed ones and the last. The error
-// says why the run could not be run.
+// Run runs all rounds. Folders of rounds without a violation are removed when the next one begins,
+// so that what is left are the failed ones and the last. The error says why the run could not be
+// run.
 func Run(ctx context.Context, c Config) (res Result, err error) {
 	if c.Scenario != "" {
 		if _, err := FindScenario(c.Scenario); err != nil {
@@ -106,9 +106,9 @@ func (res *Result) judgeTimes() {
 // roundsMore is how many rounds more a run gets at most.
 const roundsMore = 2
 
-// provesTooLittle reports that a run did not show what it is for, by no violation:
-// it gets a round more. In some rounds next to nothing can be locked while faults
-// are out of the model, and nobody is there to overlap.
+// provesTooLittle reports that a run did not show what it is for, by no violation: it gets a round
+// more. In some rounds next to nothing can be locked while faults are out of the model, and nobody
+// is there to overlap.
 func (c Config) provesTooLittle(res Result) bool {
 	missing := res.Missing()
 	if missing == "" || c.Faults != "" || c.Scenario != "" || len(res.Failed) > 0 {

@@ -96,8 +96,8 @@ func TestFaultsThatCannotBePasted(t *testing.T) {
 	}
 }
 
-// Scenarios say what they mean: their faults can be read, and hit only masters and clients
-// that there are.
+// Scenarios say what they mean: their faults can be read, and hit only masters and clients that
+// there are.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	for _, s := range Scenarios {

@@ -11,8 +11,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-// Scenario is a story that is played in one round, in the place of faults that are drawn. A
-// nil one is none: its methods return what other rounds have.
+// Scenario is a story that is played in one round, in the place of faults that are drawn. A nil one
+// is none: its methods return what other rounds have.
 type Scenario struct {
 	Name string
 
@@ -21,18 +21,19 @@ type Scenario struct {
 	Fsync  cluster.Fsync   // empty: every write is on disk
 	Clocks []time.Duration // by master: how far it is ahead from the start on
 
-	// Passwords: clients log in as fault.User, with the old password, and with the new one when they were started again.
+	// Passwords: clients log in as fault.User, with the old password, and with the new one when
+	// they were started again.
 	Passwords bool
 
 	Strangers []Stranger
 
-	// Faults are as a run prints them. Those before InModel must leave no two claims
-	// overlap, whatever they are: fault.Schedule.InModel is not asked.
+	// Faults are as a run prints them. Those before InModel must leave no two claims overlap,
+	// whatever they are: fault.Schedule.InModel is not asked.
 	Faults              string
 	InModel, OutOfModel time.Duration
 
-	// Inits is how often at least the members have to be founded by force. (Where losses come
-	// one after the other, it depends on the machine whether each is over before the next.)
+	// Inits is how often at least the members have to be founded by force. (Where losses come one
+	// after the other, it depends on the machine whether each is over before the next.)
 	Inits int
 
 	Changes int       // of the members, which at least must have been made when the faults are over
@@ -45,7 +46,8 @@ type Stranger struct {
 	Prefix string // empty: that of the clients
 }
 
-// Service is a time in which each of the clients must lock something. It counts from the first phase on.
+// Service is a time in which each of the clients must lock something. It counts from the first
+// phase on.
 type Service struct {
 	Clients  fault.Clients
 	From, To time.Duration
@@ -106,9 +108,9 @@ var Scenarios = []Scenario{
 		InModel: 12 * time.Second,
 	},
 	{
-		// A new host takes the place of a member, and the old one is switched off. Half of the clients have the new list from
-		// the start on; the others get it when they are restarted, but for one, which goes on as long as it reaches a
-		// majority of the members.
+		// A new host takes the place of a member, and the old one is switched off. Half of the
+		// clients have the new list from the start on; the others get it when they are restarted,
+		// but for one, which goes on as long as it reaches a majority of the members.
 		Name:  "new-host",
 		Lists: [][]int{{0, 1, 2, 3, 4}, {0, 1, 2, 3, 4}, {5, 1, 2, 3, 4}, {5, 1, 2, 3, 4}},
 		Later: [][]int{{5, 1, 2, 3, 4}},
@@ -119,8 +121,8 @@ var Scenarios = []Scenario{
 		Serves:  []Service{{"c1", 5 * time.Second, 8 * time.Second}, {fault.All, 5 * time.Second, 12 * time.Second}},
 	},
 	{
-		// The deployment grows to seven and shrinks back. Each spare is added, and later removed, by two operators at once,
-		// some of whom are killed.
+		// The deployment grows to seven and shrinks back. Each spare is added, and later removed,
+		// by two operators at once, some of whom are killed.
 		Name: "grow-shrink",
 		Faults: "500ms add(m5,150ms,6s); 500ms add(m5,0s,6s); 600ms add(m6,400ms,6s); 600ms add(m6,0s,6s); " +
 			"1.5s kill(m0,kept,300ms); 5s kill(m2,lost,200ms); 9s kill(m1,kept,300ms)",
@@ -129,9 +131,9 @@ var Scenarios = []Scenario{
 		Serves:  []Service{{fault.All, 3 * time.Second, 9 * time.Second}},
 	},
 	{
-		// Backups of two members are put back, as operators are told to do it. No client reaches m0 until it is emptied;
-		// later it is needed for a quorum with m3 and m4, which no client reached since the backup was made. m1 was
-		// replaced before, and gets its place back.
+		// Backups of two members are put back, as operators are told to do it. No client reaches m0
+		// until it is emptied; later it is needed for a quorum with m3 and m4, which no client
+		// reached since the backup was made. m1 was replaced before, and gets its place back.
 		Name:  "backup",
 		Lists: [][]int{{0, 1, 2, 3, 4}},
 		Faults: "0s partition(*,m3+m4,both,6s); 500ms restore(m0,3s,300ms); 600ms restore(m1,7s,300ms); 3.3s partition(*,m0,both,2700ms); " +
@@ -141,8 +143,9 @@ var Scenarios = []Scenario{
 		Serves:  []Service{{fault.All, 0, 3300 * time.Millisecond}, {fault.All, 9 * time.Second, 12 * time.Second}},
 	},
 	{
-		// The password of the clients is changed: the new one is added, the clients are restarted with it, the old one is
-		// removed. Then a minority of the masters refuses it for a while, and a majority, and all.
+		// The password of the clients is changed: the new one is added, the clients are restarted
+		// with it, the old one is removed. Then a minority of the masters refuses it for a while,
+		// and a majority, and all.
 		Name:      "credentials",
 		Passwords: true,
 		Faults: "1s password(m0,both); 1.2s password(m1,both); 1.4s password(m2,both); 1.6s password(m3,both); 1.8s password(m4+m5+m6,both); " +
@@ -174,8 +177,7 @@ func FindScenario(name string) (*Scenario, error) {
 	return nil, fmt.Errorf("chaos: there is no scenario %q", name)
 }
 
-// scenario returns the one of Config.Scenario, which Run has found to be there; nil if it is
-// empty.
+// scenario returns the one of Config.Scenario, which Run has found to be there; nil if it is empty.
 func (c Config) scenario() *Scenario {
 	s, _ := FindScenario(c.Scenario)
 	return s
@@ -225,8 +227,8 @@ func (s *Scenario) serves() []Service {
 	return s.Serves
 }
 
-// list returns the masters that a client names in one of its lives, from 1. Half of the clients know only the founders,
-// one knows a spare, and one all.
+// list returns the masters that a client names in one of its lives, from 1. Half of the clients
+// know only the founders, one knows a spare, and one all.
 func (s *Scenario) list(client, life int) (masters []int) {
 	if s != nil && s.Later != nil && life > 1 {
 		return slices.Clone(s.Later[client%len(s.Later)])

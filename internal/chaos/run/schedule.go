@@ -16,9 +16,8 @@ const (
 	spareCount  = 2
 )
 
-// schedule returns the faults of a round, since its start; those that begin before
-// p.InModel are within the fault model. They are the ones that were pasted, or drawn
-// from the seed.
+// schedule returns the faults of a round, since its start; those that begin before p.InModel are
+// within the fault model. They are the ones that were pasted, or drawn from the seed.
 func (c Config) schedule(seed uint64, p play.Phases) (fault.Schedule, error) {
 	if sc := c.scenario(); sc != nil || c.Faults != "" {
 		s, err := fault.ParseLine(cmp.Or(c.Faults, sc.faults()))

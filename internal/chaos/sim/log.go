@@ -8,7 +8,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// log keeps the history in memory. The order of events at the same moment is that in which they were written.
+// log keeps the history in memory. The order of events at the same moment is that in which they
+// were written.
 type log struct {
 	start time.Time
 

@@ -14,7 +14,8 @@ import (
 	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// master is a cluster.Master in this process. It says that every write is on disk before it is answered.
+// master is a cluster.Master in this process. It says that every write is on disk before it is
+// answered.
 type master struct {
 	name   string
 	server *embedded.Server

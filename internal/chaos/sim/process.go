@@ -15,8 +15,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/work"
 )
 
-// process is one life of a client process. It reaches everything else through its connections and its log, and both stand
-// still while it is stopped. Once it was killed, both are dead.
+// process is one life of a client process. It reaches everything else through its connections and
+// its log, and both stand still while it is stopped. Once it was killed, both are dead.
 type process struct {
 	log history.Log
 
@@ -161,8 +161,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write does not wait while the process is stopped: the caller may have a mutex, and who waits for that would stop the
-// clock of the bubble.
+// Write does not wait while the process is stopped: the caller may have a mutex, and who waits for
+// that would stop the clock of the bubble.
 func (c *conn) Write(b []byte) (int, error) {
 	c.p.mu.Lock()
 	defer c.p.mu.Unlock()

@@ -54,8 +54,8 @@ func newSetup(seed uint64, length int) setup {
 	if seed%3 == 0 {
 		outside = max(length/3, 12)
 	}
-	// The slowest network leaves time for a try that meets a change of the members: it takes four round trips and more, each
-	// to the slowest of the masters.
+	// The slowest network leaves time for a try that meets a change of the members: it takes four
+	// round trips and more, each to the slowest of the masters.
 	return setup{
 		seed:     seed,
 		founders: oneOf(chance, 3, 5, 5, 7),
@@ -74,16 +74,16 @@ func newSetup(seed uint64, length int) setup {
 	}
 }
 
-// lacksOf draws how many founders a client does not know: mostly none. It has a sequence of its own, so that nothing else
-// depends on it.
+// lacksOf draws how many founders a client does not know: mostly none. It has a sequence of its
+// own, so that nothing else depends on it.
 func lacksOf(seed uint64) int {
 	return oneOf(rand.New(rand.NewPCG(seed, forLacks)), 0, 0, 0, 0, 1, 2)
 }
 
 func oneOf[T any](chance *rand.Rand, of ...T) T { return of[chance.IntN(len(of))] }
 
-// with returns the setup with what a text says in the place of what was drawn, such as
-// "founders=5 ttl=500ms".
+// with returns the setup with what a text says in the place of what was drawn, such as "founders=5
+// ttl=500ms".
 func (s setup) with(text string) (setup, error) {
 	for word := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(word, "=")
@@ -116,12 +116,13 @@ func (s setup) quarantine() time.Duration { return s.maxTTL + s.ttl + 2*time.Sec
 // needsInit is within which time it is found out that a majority lost its data.
 func (s setup) needsInit() time.Duration { return s.quarantine() + 5*time.Second }
 
-// recovery is within which time after the end of all faults everything can be locked, also when a majority lost its data:
-// the operator waits for all leases to be over before he founds the members by force.
+// recovery is within which time after the end of all faults everything can be locked, also when a
+// majority lost its data: the operator waits for all leases to be over before he founds the members
+// by force.
 func (s setup) recovery() time.Duration { return s.needsInit() + s.maxTTL + 10*time.Second }
 
-// restored is within which time after that the members are the founders again. Each spare that has a place gives it back,
-// and each that was added goes, after a quarantine.
+// restored is within which time after that the members are the founders again. Each spare that has
+// a place gives it back, and each that was added goes, after a quarantine.
 func (s setup) restored() time.Duration { return 2*spares*s.quarantine() + s.quarantine() }
 
 func (s setup) phases() play.Phases {
@@ -159,8 +160,9 @@ func (s setup) plan() fault.Plan {
 func (s setup) clientNames() []string { return numbered("c", s.clients) }
 func (s setup) lockNames() []string   { return numbered("n", s.names) }
 
-// list returns the masters that a client names: the first half of the clients only the founders, the next one spare more,
-// and so on, as with real masters. One client may lack some founders, and has a majority of them yet.
+// list returns the masters that a client names: the first half of the clients only the founders,
+// the next one spare more, and so on, as with real masters. One client may lack some founders, and
+// has a majority of them yet.
 func (s setup) list(client int) (masters []int) {
 	lacks := s.lacking(client)
 	for n := range min(s.founders+max(0, client-s.clients/2+1), s.founders+spares) {

@@ -28,18 +28,21 @@ type Config struct {
 	// Seed decides everything but the order of goroutines.
 	Seed uint64
 
-	// Length is how many ttls of the round are within the fault model. The others are in proportion.
+	// Length is how many ttls of the round are within the fault model. The others are in
+	// proportion.
 	Length int
 
 	// Faults is a schedule as a failed round prints it; empty: it is drawn from the seed.
 	Faults string
 
-	// Setup takes the place of what is drawn of the deployment and its clients, such as "founders=5 ttl=500ms"; the
-	// other words are clients, workers, names, max-ttl, request, latency, outside (ttls out of the fault model), reads (in a
-	// hundred locks), sets (in a hundred calls) and lacks (founders that one client does not name). What it leaves out is drawn.
+	// Setup takes the place of what is drawn of the deployment and its clients, such as "founders=5
+	// ttl=500ms"; the other words are clients, workers, names, max-ttl, request, latency, outside
+	// (ttls out of the fault model), reads (in a hundred locks), sets (in a hundred calls) and
+	// lacks (founders that one client does not name). What it leaves out is drawn.
 	Setup string
 
-	// Options are given to every client: they must make it read a clock that runs in the time of the bubble.
+	// Options are given to every client: they must make it read a clock that runs in the time of
+	// the bubble.
 	Options []redlock.Option
 
 	// Says gets what people who look into a round want to know.
@@ -55,7 +58,8 @@ type Result struct {
 	Events    []history.Event // the history
 }
 
-// Play plays a round. It must be called in a testing/synctest bubble. The error says why it could not be played.
+// Play plays a round. It must be called in a testing/synctest bubble. The error says why it could
+// not be played.
 func Play(ctx context.Context, c Config) (Result, error) {
 	s, err := newSetup(c.Seed, c.Length).with(c.Setup)
 	if err != nil {

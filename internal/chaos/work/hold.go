@@ -47,8 +47,7 @@ func (h *holds) begin(e entry) {
 	h.had[e.of] = e
 }
 
-// watch writes down when the context of an entry ends before it is left: each has one of
-// its own.
+// watch writes down when the context of an entry ends before it is left: each has one of its own.
 func (e entry) watch() {
 	context.AfterFunc(e.lease.Context(), func() {
 		if cause := context.Cause(e.lease.Context()); !errors.Is(cause, redlock.ErrReleased) {
@@ -64,12 +63,11 @@ func (h *holds) end(e entry) {
 	delete(h.had, e.of)
 }
 
-// renewed is the Observer's. It does not take the end of the lease from ValidFor:
-// this process may have been stopped since that was worked out, and an end that is
-// told too late would look like an overlap. An observer must not ask the lock; so
-// another goroutine does. Which of several holds for reading was renewed is not told: all
-// of them are asked. So are all names of a set: its lease is that of the name whose lease
-// ends first, and may be longer by the renewal of another.
+// renewed is the Observer's. It does not take the end of the lease from ValidFor: this process may
+// have been stopped since that was worked out, and an end that is told too late would look like an
+// overlap. An observer must not ask the lock; so another goroutine does. Which of several holds for
+// reading was renewed is not told: all of them are asked. So are all names of a set: its lease is
+// that of the name whose lease ends first, and may be longer by the renewal of another.
 func (h *holds) renewed(r redlock.Renewal) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -90,9 +88,9 @@ func (h *holds) renewed(r redlock.Renewal) {
 // wait returns when all is written. No call of the client may be under way.
 func (h *holds) wait() { h.logs.Wait() }
 
-// endOf returns when the lease ends, on the clock of the run. The two clocks are
-// read one after the other; a process that is stopped in between is too early by
-// that, never too late, and tries again.
+// endOf returns when the lease ends, on the clock of the run. The two clocks are read one after the
+// other; a process that is stopped in between is too early by that, never too late, and tries
+// again.
 func endOf(of lease, clock history.Log) (until time.Duration) {
 	for range 5 {
 		now := clock.Now()

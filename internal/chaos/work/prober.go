@@ -10,8 +10,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// prober takes a lock that nobody else wants, again and again at a fixed pace, and gives it back at once: how long that
-// takes tells package latency.
+// prober takes a lock that nobody else wants, again and again at a fixed pace, and gives it back at
+// once: how long that takes tells package latency.
 type prober struct {
 	worker
 	pace time.Duration
@@ -41,7 +41,8 @@ func (p *prober) run(ctx context.Context) {
 	}
 }
 
-// probe tries again soon when it fails: the next tick would come late, and count as time for the lock.
+// probe tries again soon when it fails: the next tick would come late, and count as time for the
+// lock.
 func (p *prober) probe(ctx context.Context) {
 	for ctx.Err() == nil {
 		if e, ok := p.lock(ctx, p.private, history.Event{Depth: 1, TTL: p.TTL}, redlock.WithoutWatchdog()); ok {

@@ -33,8 +33,8 @@ type Store interface {
 
 	Write(ctx context.Context, resource string, token fence.Token, value int64) error
 
-	// Read returns the number. With a token it is a holder's: a guard claims for it
-	// in the same operation, so that what is read stands.
+	// Read returns the number. With a token it is a holder's: a guard claims for it in the same
+	// operation, so that what is read stands.
 	Read(ctx context.Context, resource string, token fence.Token) (int64, error)
 }
 

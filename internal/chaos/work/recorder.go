@@ -7,8 +7,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// callsPerLife is more calls than one life of a client makes, so that those of two
-// lives differ.
+// callsPerLife is more calls than one life of a client makes, so that those of two lives differ.
 const callsPerLife = 10_000_000
 
 // recorder numbers the calls of this process and writes down what becomes of them.

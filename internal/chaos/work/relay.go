@@ -10,8 +10,9 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// relay shares a lock with the relay of another client. By the clock that all clients have, one locks and unlocks it, the other
-// tries to do so right after, and so on in turn. What an unlock leaves behind is in the way of that try.
+// relay shares a lock with the relay of another client. By the clock that all clients have, one
+// locks and unlocks it, the other tries to do so right after, and so on in turn. What an unlock
+// leaves behind is in the way of that try.
 type relay struct {
 	worker
 	took time.Duration // by this one, the last time that it got the lock
@@ -24,8 +25,9 @@ func newRelay(w worker) *relay {
 	return &relay{worker: w}
 }
 
-// turn is how long a turn is. It is longer than the checks give a lock that was asked for in vain to be free again
-// (check.Bounds.GiveBack), and short beside a ttl, so that many fall in the time within the fault model.
+// turn is how long a turn is. It is longer than the checks give a lock that was asked for in vain
+// to be free again (check.Bounds.GiveBack), and short beside a ttl, so that many fall in the time
+// within the fault model.
 func (s Settings) turn() time.Duration { return max(min(s.TTL, 1250*time.Millisecond), s.TTL/8) }
 
 // triesInTurn is how often each of the two locks it in a turn.
@@ -39,7 +41,8 @@ func (r *relay) run(ctx context.Context) {
 			if !r.goesFirst(turn) {
 				after++
 			}
-			// The other one takes about as long, and is done before the next try of this one, or is not.
+			// The other one takes about as long, and is done before the next try of this one, or is
+			// not.
 			r.sleepUntil(ctx, turn*r.turn()+min(after*r.took*3/2+r.upTo(r.took/2+1), r.turn()/2))
 			if ctx.Err() == nil {
 				r.lockAndUnlock(ctx)

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Of two clients with a name of their own, one goes first in each turn, the same in all of its lives.
+// Of two clients with a name of their own, one goes first in each turn, the same in all of its
+// lives.
 func TestTwoClientsTakeTurns(t *testing.T) {
 	t.Parallel()
 	relayOf := func(client, life int) *relay {

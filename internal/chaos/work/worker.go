@@ -14,24 +14,23 @@ import (
 
 // Times that grow with the ttl.
 
-// haste is the longest that most waiters wait; the others have Settings.Patience, before
-// which they must get the lock.
+// haste is the longest that most waiters wait; the others have Settings.Patience, before which they
+// must get the lock.
 func (s Settings) haste() time.Duration { return 4 * s.TTL }
 
-// gap is the most that passes between the look at the lock and a write: what stops the
-// process in it makes the write a stale one.
+// gap is the most that passes between the look at the lock and a write: what stops the process in
+// it makes the write a stale one.
 func (s Settings) gap() time.Duration { return s.TTL * 6 / 100 }
 
 // idle is the most that passes between two holds of a worker.
 func (s Settings) idle() time.Duration { return s.TTL * 12 / 100 }
 
-// probeGap is between the two tries of a probe: longer than the checks give a release to
-// arrive (check.Bounds.GiveBack), shorter than a lease.
+// probeGap is between the two tries of a probe: longer than the checks give a release to arrive
+// (check.Bounds.GiveBack), shorter than a lease.
 func (s Settings) probeGap() time.Duration { return s.TTL }
 
 const (
-	// storeTimeout is long: a store is under no faults, and what is unknown is hard
-	// to check.
+	// storeTimeout is long: a store is under no faults, and what is unknown is hard to check.
 	storeTimeout = 5 * time.Second
 
 	// deepest is how often a hold is entered at most.
@@ -67,9 +66,8 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// probe takes a lock that only this worker uses, for as long as a lease may last,
-// and gives it back; then it tries again. What the first try left behind is in the
-// way of the second.
+// probe takes a lock that only this worker uses, for as long as a lease may last, and gives it
+// back; then it tries again. What the first try left behind is in the way of the second.
 func (w *worker) probe(ctx context.Context) {
 	for i := range 2 {
 		if i > 0 {
@@ -85,8 +83,8 @@ func (w *worker) probe(ctx context.Context) {
 // reads draws whether a lock is to be for reading.
 func (w *worker) reads() bool { return w.Reads > 0 && w.chance.IntN(100) < w.Reads }
 
-// acquire takes the lock, or enters it once more if ctx is a hold's. It draws what asked does
-// not tell.
+// acquire takes the lock, or enters it once more if ctx is a hold's. It draws what asked does not
+// tell.
 func (w *worker) acquire(ctx context.Context, name string, asked history.Event) (entry, bool) {
 	wait := w.upTo(w.haste()) + time.Millisecond
 	if w.oneIn(4) {
@@ -168,8 +166,8 @@ func (w *worker) hold(first entry) {
 	}
 }
 
-// reenter enters the hold once more. One that reads is asked now and then to write, which
-// it refuses.
+// reenter enters the hold once more. One that reads is asked now and then to write, which it
+// refuses.
 func (w *worker) reenter(first entry, depth int, reading bool) (entry, bool) {
 	asked := history.Event{Depth: depth, Of: first.of, Reads: w.reads()}
 	if reading {
@@ -201,8 +199,8 @@ func (w *worker) downgrade(entries []entry) bool {
 	return true
 }
 
-// work looks at the lock, and later reads and writes the stores: as any code does, and as
-// no code can do better. A reader only reads.
+// work looks at the lock, and later reads and writes the stores: as any code does, and as no code
+// can do better. A reader only reads.
 func (w *worker) work(under lease, name string, token fence.Token, reading bool) {
 	if !under.Valid() {
 		return

@@ -1,9 +1,9 @@
-// Command database runs the PostgreSQL that the clients of a chaos run write to,
-// with its tables. It prints the data source and ends when its standard input does.
-// Where no server is installed it exits with 3; in CI that is a failure.
+// Command database runs the PostgreSQL that the clients of a chaos run write to, with its tables.
+// It prints the data source and ends when its standard input does. Where no server is installed it
+// exits with 3; in CI that is a failure.
 //
-// It stands here because it needs the driver and the guard, which are no business
-// of the root module.
+// It stands here because it needs the driver and the guard, which are no business of the root
+// module.
 package main
 
 import (
@@ -21,8 +21,8 @@ import (
 
 const notInstalled = 3
 
-// stopped makes the server end the transaction of a client that was stopped in it:
-// it keeps the fence locked, and all newer holders waiting.
+// stopped makes the server end the transaction of a client that was stopped in it: it keeps the
+// fence locked, and all newer holders waiting.
 const stopped = " options='-c idle_in_transaction_session_timeout=1s'"
 
 func main() {

@@ -1,4 +1,5 @@
-// Command docker runs containers for a chaos run, as package containers asks for them on the standard input.
+// Command docker runs containers for a chaos run, as package containers asks for them on the
+// standard input.
 //
 // It is a module of its own because of all that a client of Docker depends on.
 package main
@@ -101,7 +102,8 @@ func (d *Docker) Start(id string, ok *bool) error {
 	return err
 }
 
-// Expire sets the end of a container that runs. Docker waits for it, and so for this program no longer than it lives.
+// Expire sets the end of a container that runs. Docker waits for it, and so for this program no
+// longer than it lives.
 func (d *Docker) Expire(e containers.Expiry, ok *bool) error {
 	*ok = true
 	go func() { _ = d.pool.Client.StopContainer(e.ID, uint(e.After/time.Second)) }() // it may have ended before
