@@ -161,7 +161,7 @@ func (c *Client) awaitExtended(ctx context.Context, h *lease.Hold, op string, r 
 	if quorum.Decide(votes, r.Need) == quorum.Won {
 		return h.Extended(r.View, ttl)
 	}
-	if ended := h.Over(); ended != nil {
+	if ended := h.OverBy(votes, r.Majority); ended != nil {
 		return ended
 	}
 	return ask.NotGranted(r.View, op, h.Name, votes)

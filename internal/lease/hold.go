@@ -324,6 +324,16 @@ func (h *Hold) Held() time.Duration {
 	return h.endedAt.Sub(h.began)
 }
 
+// OverBy ends the hold if these votes of an extension disown it, and returns why it is over, or
+// nil. So whoever is told finds its contexts ended, also if the round's own goroutine, which ends
+// it as well, has not come to that.
+func (h *Hold) OverBy(votes []script.Vote, m quorum.Majority) error {
+	if quorum.Disowned(votes, m) {
+		return h.End(ErrLost)
+	}
+	return h.Over()
+}
+
 // Over returns why the hold is over, or nil. It is asked for each request, and takes no mutex while
 // the hold is not over.
 func (h *Hold) Over() error {

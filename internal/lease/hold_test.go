@@ -271,3 +271,31 @@ func TestWhoseRenewalIsMadeDue(t *testing.T) {
 		}
 	}
 }
+
+// Who is told by an extension that the hold is lost finds its context ended, whoever is the first to
+// see it.
+func TestWhoIsToldFindsTheContextEnded(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		claim string
+		votes string
+		ended error // before
+		want  error
+	}{
+		{"a quorum says no", "nng", nil, ErrLost},
+		{"a minority does", "ngg", nil, nil},
+		{"too few answer", "nuu", nil, nil},
+		{"it is over already, for another reason", "nng", ErrExpired, ErrExpired},
+		{"it is over already, and a minority says no", "ngg", ErrReleased, ErrReleased},
+	} {
+		h := holdOf(3)
+		e := begin(t, h)
+		if x.ended != nil {
+			h.End(x.ended)
+		}
+		err := h.OverBy(testvotes.Of(x.votes), quorum.MajorityOf(h.holds.View()))
+		if err != x.want || context.Cause(e.Context()) != x.want {
+			t.Errorf("%s: %v, and the context ended with %v, want %v", x.claim, err, context.Cause(e.Context()), x.want)
+		}
+	}
+}
