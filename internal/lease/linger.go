@@ -12,7 +12,8 @@ import (
 
 // lingers reports that the name is to stay taken when the hold is over.
 func (h *Hold) lingers() bool {
-	return !h.Reads.Load() && h.Over() != ErrLost && h.holds.Now().Before(h.takenUntil())
+	until := h.takenUntil()
+	return until != 0 && !h.Reads.Load() && h.Over() != ErrLost && h.holds.Now().Before(until)
 }
 
 // takenUntil is until when the name is to stay taken; 0 if not beyond the hold.
