@@ -88,10 +88,18 @@ func LockOn(t *testing.T, r *redis.Client, name string) StoredLock {
 // have all), or none does anywhere.
 func (d *Deployment) InLine(name string, n int64) {
 	d.T.Helper()
+	line := script.KeysOf(limits.DefaultPrefix, name, "").Queue
+	defer func() {
+		for i, r := range d.Raw {
+			if d.T.Failed() {
+				d.T.Logf("in line on master %d: %v", i, r.ZRangeWithScores(context.Background(), line, 0, -1))
+			}
+		}
+	}()
 	Eventually(d.T, fmt.Sprintf("%d in line", n), func() bool {
 		so := 0
 		for _, r := range d.Raw {
-			if r.ZCard(context.Background(), script.KeysOf(limits.DefaultPrefix, name, "").Queue).Val() == n {
+			if r.ZCard(context.Background(), line).Val() == n {
 				so++
 			}
 		}
