@@ -272,8 +272,8 @@ func TestWhoseRenewalIsMadeDue(t *testing.T) {
 	}
 }
 
-// Who is told by an extension that the hold is lost finds its context ended, whoever is the first to
-// see it.
+// Who is told by an extension that the hold is lost finds its context ended, whoever is the first
+// to see it.
 func TestWhoIsToldFindsTheContextEnded(t *testing.T) {
 	t.Parallel()
 	for _, x := range []struct {
