@@ -264,6 +264,8 @@ func rightsOfWriters(t *testing.T, d *harness.Deployment, a, b *redlock.Client) 
 				harness.Must(t, lock.Extend(context.Background(), harness.RecoveryTTL))
 			}
 		}
+		harness.Must(t, lock.Extend(context.Background(), harness.RecoveryTTL)) // where it was written back counts from here
+		harness.Settled(t, b)
 	}
 	everywhere() // a quorum may have called
 	harness.Must(t, d.Raw[0].Del(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Err())
