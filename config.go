@@ -36,6 +36,15 @@ type lockConfig struct {
 	maxHoldGiven, atLeastGiven, slotsGiven bool // else there are none
 }
 
+// options are those of a call that waits, or makes one attempt.
+func (l *lockConfig) options(waits bool) acquire.Options {
+	o := l.Options
+	if !waits {
+		o.Wait = 0
+	}
+	return o
+}
+
 func defaultConfig() config {
 	return config{
 		prefix:         limits.DefaultPrefix,

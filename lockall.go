@@ -66,14 +66,8 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts []LockOption,
 			return nil, &OptionError{"names", fmt.Sprintf("%q", names), fmt.Sprintf("must not have %q: the context carries its lock already, and a set does not re-enter", name)}
 		}
 	}
-	o := cfg.Options
-	if !waits {
-		o.Wait = 0
-	}
-	var t *trace
-	if c.observer.wantsCalls() {
-		t = c.startTrace(ctx, names, true, &o)
-	}
+	o := cfg.options(waits)
+	t := c.startTrace(ctx, true, &o, names...)
 	return call(ctx, c, t, func() (*Locks, error) {
 		set, err := c.locks.LockAll(ctx, names, o)
 		if err != nil {

@@ -100,16 +100,11 @@ func (e *QuorumError) Error() string {
 // Unwrap returns the reason, ErrNotAcquired for an acquisition, and the masters' errors if they are
 // why.
 func (e *QuorumError) Unwrap() []error {
-	errs := []error{e.Reason}
-	if e.Op == ask.OpAcquire || e.Op == ask.OpReenter {
-		errs = append(errs, ErrNotAcquired)
-	}
+	f := ask.Failure{Op: e.Op, Reason: e.Reason, Undecided: e.undecided}
 	for _, v := range e.Votes {
-		if v.Err != nil && !e.undecided {
-			errs = append(errs, v.Err)
-		}
+		f.Votes = append(f.Votes, script.Vote{Err: v.Err})
 	}
-	return errs
+	return f.Unwrap()
 }
 
 // public makes the errors of internal packages the ones that callers know.

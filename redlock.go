@@ -105,14 +105,8 @@ func (c *Client) lock(ctx context.Context, name string, opts []LockOption, m mod
 			return nil, err
 		}
 	}
-	o := cfg.Options
-	if !m.waits {
-		o.Wait = 0
-	}
-	var t *trace
-	if c.observer.wantsCalls() {
-		t = c.startTrace(ctx, []string{name}, false, &o)
-	}
+	o := cfg.options(m.waits)
+	t := c.startTrace(ctx, false, &o, name)
 	return call(ctx, c, t, func() (*Lock, error) {
 		entry, err := c.locks.Lock(ctx, name, o)
 		return c.lockOf(entry), err

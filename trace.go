@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,10 +33,14 @@ func (o *Observer) wantsCalls() bool {
 		o.RenewalFailed != nil || o.Ended != nil || o.ClockJumped != nil
 }
 
-// startTrace tells of a call, and makes the call's Observer.
-func (c *Client) startTrace(ctx context.Context, names []string, set bool, o *acquire.Options) *trace {
+// startTrace tells of a call, and makes the call's Observer. It returns nil if nobody wants to
+// know.
+func (c *Client) startTrace(ctx context.Context, set bool, o *acquire.Options, names ...string) *trace {
+	if !c.observer.wantsCalls() {
+		return nil
+	}
 	t := &trace{client: c, ctx: ctx, began: c.now()}
-	t.call = LockCall{Names: names, Set: set, Reads: o.Reads, Waits: o.Wait > 0, Slots: o.Slots}
+	t.call = LockCall{Names: slices.Clone(names), Set: set, Reads: o.Reads, Waits: o.Wait > 0, Slots: o.Slots}
 	o.Observer = t
 	if c.observer.Started != nil {
 		if t.ctx = c.observer.Started(ctx, t.call); t.ctx == nil {

@@ -70,10 +70,9 @@ func (c *Client) takeOver(ctx context.Context, v *membership.View, name string, 
 
 // leaveQueue takes the channel out of the queues of the masters that refused.
 func (c *Client) leaveQueue(h *lease.Hold, channel *string) {
-	leaving := script.Leave.Call([]*string{&h.Keys.Lock, &h.Keys.Queue, &h.Keys.Asked}, channel)
 	for i, m := range c.Masters {
 		if !h.Master(i).Granted {
-			m.Submit(&master.Request{Order: h.Name, Call: leaving, To: master.Nobody{}})
+			m.Submit(c.leaveRequest(h.Name, channel))
 		}
 	}
 }

@@ -30,7 +30,8 @@ func (a *Asker) Deadline() clock.Instant { return a.Now().Add(a.RequestTimeout) 
 
 // Await waits until r is decided or the deadline has passed. It returns why when ctx ends, or the
 // client is closed, before. When masters had no vote in r, and would have one if they were asked
-// again, it does not wait for those that are pending, which may hang: newerView asks again.
+// again, it does not wait for those that are pending, which may hang. NewerView tells the view at
+// which to ask again.
 func (a *Asker) Await(ctx context.Context, r *quorum.Round, deadline clock.Instant) error {
 	timer := a.Timer(deadline.Sub(a.Now()))
 	defer a.PutTimer(timer)
