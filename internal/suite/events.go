@@ -146,7 +146,7 @@ func (s *suite) see(all map[string]*pkg, e event) (printed bool) {
 		if e.Test == "" && (e.Output == "PASS\n" || e.Output == "FAIL\n") {
 			p.whole = true
 		}
-		if !strings.HasPrefix(e.Output, "=== ") {
+		if !strings.HasPrefix(e.Output, "=== ") && !strings.HasPrefix(strings.TrimSpace(e.Output), "--- ") {
 			p.output[t] = append(p.output[t], e.Output)
 		}
 		return false
@@ -154,9 +154,9 @@ func (s *suite) see(all map[string]*pkg, e event) (printed bool) {
 	default:
 		return false
 	}
-	end := map[string]string{"pass": "PASS", "fail": "FAIL", "skip": "SKIP"}[e.Action]
-	fmt.Fprintf(s.out, "%s %s (%.2fs)\n", end, strings.TrimSuffix(t.String(), "."), e.Elapsed)
+	// As go test says it, but that a test has its package in front.
 	if e.Test == "" {
+		fmt.Fprintf(s.out, "%-4s\t%s\t%.3fs\n", map[string]string{"pass": "ok", "fail": "FAIL", "skip": "?"}[e.Action], e.Package, e.Elapsed)
 		p.action = e.Action
 		if e.Action == "fail" {
 			for _, t := range sorted(p.open) { // what it said last may tell why
@@ -164,6 +164,7 @@ func (s *suite) see(all map[string]*pkg, e event) (printed bool) {
 			}
 		}
 	} else {
+		fmt.Fprintf(s.out, "--- %s: %s (%.2fs)\n", strings.ToUpper(e.Action), t, e.Elapsed)
 		delete(p.open, t)
 		switch e.Action {
 		case "pass":

@@ -109,6 +109,11 @@ func TestSuite(t *testing.T) {
 		if !regexp.MustCompile(`tests are under way: .*m/hangs\.TestFirst`).MatchString(out.String()) {
 			t.Errorf("it is silent:\n%s", &out)
 		}
+		for _, line := range []string{`ok  \tm/passes\t`, `--- PASS: m/passes.TestFirst/case \(`, `--- SKIP: m/passes.TestSkipped \(`} {
+			if !regexp.MustCompile(`(?m)^` + line).MatchString(out.String()) {
+				t.Errorf("no line is like %q:\n%s", line, &out)
+			}
+		}
 		report := t.TempDir()
 		for range 2 {
 			if err := s.write(report); err != nil {
