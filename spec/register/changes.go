@@ -18,6 +18,7 @@ type fleet struct {
 	losses uint8
 	// changes that were decided
 	replaces, adds, suspends, removes uint8
+	misled, strays                    uint8 // strays: the spares of misled
 }
 
 // changing is rule R3: which changes of a table there are. It is part of the models tokens and
@@ -33,6 +34,8 @@ type changing struct {
 	Guard int `full:"1"`
 	// Removable: a member is removed only when it is suspended or new. 0: while it votes.
 	Removable int `full:"1"`
+	// Once: a server takes one place at most. 0: a member takes the place of another as well.
+	Once int `full:"1"`
 
 	Members   int `bound:"3"` // of the first table
 	Newcomers int `bound:"0"` // the last of them, which are new
@@ -42,6 +45,7 @@ type changing struct {
 	Adds      int `bound:"0"`
 	Suspends  int `bound:"0"`
 	Removes   int `bound:"0"`
+	Misled    int `bound:"0"` // times that a wrong name gives the place of any member to any server
 	Several   int `bound:"0"` // 1: one change may make several new members voting
 }
 
@@ -84,7 +88,7 @@ func (c *changing) times(f *fleet, id uint8) (n int) {
 // first: the first voting servers are alike until something happens to one of them. So the first of
 // them to which something happens is the last one: that loses no story.
 func (c *changing) first(f *fleet, server uint8) bool {
-	touched := f.losses + f.replaces + f.suspends + f.removes
+	touched := f.losses + f.replaces + f.suspends + f.removes + f.misled
 	return touched > 0 || int(server) >= c.Members-c.Newcomers-1
 }
 
@@ -102,6 +106,7 @@ const (
 	unchanged = iota
 	replaceLost
 	replace
+	mislead
 	add
 	suspend
 	resume
@@ -135,6 +140,7 @@ func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(
 			to(c.join(t.without(id), newer), f, replaceLost, newer)
 		}
 	}
+	c.byName(f, t, id, to)
 	if t.suspended.has(id) {
 		to(t.makeVoting(one(id)), f, resume, id)
 	}
@@ -155,6 +161,37 @@ func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(
 	if (c.Removable == 0 || !t.voting.has(id)) && int(f.removes) < c.Removes && removable.has(id) && t.members() != one(id) {
 		next.removes = f.removes + 1
 		to(t.without(id), &next, remove, id)
+	}
+}
+
+// byName are the changes that a client makes because a name leads to a server that is no member:
+// it takes the server for the one that the member was. It may be wrong: the member may live, other
+// clients may know it by other names, and take the server for another member.
+func (c *changing) byName(f *fleet, t table, id uint8, to func(t table, f *fleet, change, id uint8)) {
+	if int(f.misled) >= c.Misled || !c.first(f, c.server(f, id)) {
+		return
+	}
+	next := *f
+	next.misled++
+	take := func(server uint8) {
+		other := f.id[server]
+		if other == id || c.Once == 1 && t.members().has(other) {
+			return
+		}
+		after := t.without(id)
+		if !t.members().has(other) {
+			after = c.join(after, other)
+		}
+		if c.guarded(after.voting, after.members()) {
+			to(after, &next, mislead, other)
+		}
+	}
+	for server := range uint8(c.Members) {
+		take(server)
+	}
+	if spare, ok := c.spare(f); ok {
+		next.strays++
+		take(spare)
 	}
 }
 
@@ -180,7 +217,7 @@ func (c *changing) join(t table, id uint8) table {
 
 // spare is the id of the next server that no table has had.
 func (c *changing) spare(f *fleet) (id uint8, ok bool) {
-	next := uint8(c.Members) + f.replaces + f.adds
+	next := uint8(c.Members) + f.replaces + f.adds + f.strays
 	if next >= c.servers() {
 		return 0, false
 	}
@@ -194,6 +231,7 @@ func (c *changing) describe(f *fleet, change, id uint8, t table) string {
 		unchanged:   "the same table",
 		replaceLost: "the lost id of " + name(c.server(f, id)) + " gives its place to " + who,
 		replace:     who + " replaces a member",
+		mislead:     who + " is taken for a member",
 		add:         who + " is added",
 		suspend:     who + " is suspended",
 		resume:      who + " is resumed",

@@ -27,7 +27,9 @@
 //     of a commit: both majorities were seen to have accepted it, now or ever, or one member
 //     carries the mark "learned", which only somebody with evidence writes.
 //   - R3. The changes. lost: the place of a void id goes to a new id of the same server,
-//     which is new; always allowed. replace and suspend: a quorum must be voting afterwards.
+//     which is new; always allowed. by name: the place of any id goes to any server that is no
+//     member, because a client takes it for the member's; then, as for replace and suspend, a
+//     quorum must be voting afterwards.
 //     add: a quorum of the larger table must be. resume: always. remove: only of a suspended or
 //     new member; the counters are read from a quorum at the base version, a quorum of the
 //     N-1 that remain is raised to the highest, and the change is made on exactly that base,
