@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -151,11 +150,10 @@ func ChangeMembers(ctx context.Context, client *redlock.Client, change MemberCha
 		return err
 	}
 	defer leave()
-	v, err := c.FirstView(ctx, opMembers, noName)
-	if err != nil {
+	if _, err := c.FirstView(ctx, opMembers, noName); err != nil {
 		return c.Public(err)
 	}
-	was := slices.ContainsFunc(v.Table.Members, func(m membership.Member) bool { return m.Address == change.change.Address })
+	was := c.Members.Lists(change.change.Address)
 	err = c.Members.Make(ctx, change.change, progress)
 	if err == nil && change.change.Kind == membership.Remove && !was {
 		progress(fmt.Sprintf("%s is no member", change.change.Address))

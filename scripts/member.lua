@@ -16,6 +16,7 @@
 --   synced      the version at which its counters were raised to those of a quorum; else missing
 --   claim       addresses of an init that is under way; else missing. Nothing was accepted then
 --   claimed     the ballot of that init
+--   names:ID    under which names clients reached the member with this id, one a line: see reached.lua
 --
 -- KEYS[1] is the key of the hash.
 local stored = {}

@@ -72,7 +72,7 @@ func (s situation) toward(c Change) (step, error) {
 	case Replace:
 		return s.replacing(t, c.Replaced, c.Address)
 	}
-	m := t.at(c.Address)
+	m := s.named(c.Address)
 	if m == nil {
 		if c.Kind == Remove {
 			return done{}, nil
@@ -117,7 +117,7 @@ func (s situation) ready(t *Table, change string) (first step, err error) {
 	}
 	answer := 0
 	for _, m := range t.Members {
-		if m.State == Voting && (s.serving(m.ID) >= 0 || !slices.Contains(s.names, m.Address)) {
+		if m.State == Voting && (s.serving(m.ID) >= 0 || s.leads(m) < 0) {
 			answer++
 		}
 	}
@@ -150,7 +150,7 @@ func (s situation) adding(t *Table, address string) (step, error) {
 
 // replacing returns the next step of putting the server at address in the place of another.
 func (s situation) replacing(t *Table, replaced, address string) (step, error) {
-	old := t.at(replaced)
+	old := s.named(replaced)
 	if old == nil {
 		if m := t.at(address); m != nil {
 			return s.awaiting(*m)
@@ -171,7 +171,7 @@ func (s situation) replacing(t *Table, replaced, address string) (step, error) {
 		return first, err
 	}
 	if m := t.find(id); m != nil {
-		if address == replaced {
+		if address == replaced || m.ID == old.ID {
 			return s.awaiting(*old)
 		}
 		return nil, refused("%s is a member already, as %s", address, m.Address)

@@ -255,7 +255,7 @@ func TestWhichDeployment(t *testing.T) {
 			had = &View{Deployment: "x", Version: "1", Table: table(x.members)}
 		}
 		reports, names := of(x.masters), []string{"0", "1", "2", "3", "4", "5", "6"}
-		got, err := learn(reports, newEvidence()).deployment(had.had(names[:len(reports)], reports))
+		got, err := learn(reports, newEvidence()).deployment(had.had(names[:len(reports)], nil, reports))
 		if got != x.want || (err != nil) != x.conflict || err != nil && !errors.Is(err, script.ErrNotMember) {
 			t.Errorf("%s, had one of %q: %q, %v", x.masters, x.members, got, err)
 		}
@@ -267,7 +267,7 @@ func TestWhoIsOut(t *testing.T) {
 	stranger := at("s", "1", table("s"))
 	stranger.deployment = "other"
 	first := func(id string) int { return slices.Index([]string{"a", "b", "c", "s"}, id) }
-	v := viewOf("d", "1", table("a b:suspended c:new e"), []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil), stranger, at("a", "1", nil)}, names, first)
+	v := viewOf("d", "1", table("a b:suspended c:new e"), []*report{at("a", "1", nil), at("b", "1", nil), at("c", "1", nil), stranger, at("a", "1", nil)}, names, nil, first)
 	for i, says := range []string{"", "suspended", "new", "another deployment", "the same server as a"} {
 		if got := fmt.Sprint(v.Out[i]); says == "" && v.Out[i] != nil || !strings.Contains(got, says) {
 			t.Errorf("%s: %s, want %q", names[i], got, says)
@@ -276,12 +276,12 @@ func TestWhoIsOut(t *testing.T) {
 	if !slices.Equal(v.Lacks, []string{"e"}) || v.NeedsInit || !v.Short() {
 		t.Errorf("%+v", v)
 	}
-	v = viewOf("d", "1", table("a b c"), []*report{at("a", "1", nil), blank, lost("c"), nil, nil}, names, first)
+	v = viewOf("d", "1", table("a b c"), []*report{at("a", "1", nil), blank, lost("c"), nil, nil}, names, nil, first)
 	if v.Out[1] == nil || v.Out[2] == nil || v.Out[3] != nil || !v.NeedsInit || v.Lacks != nil {
 		t.Errorf("%+v", v)
 	}
 	// One that does not answer hides none after it; a member is one wherever its server is.
-	v = viewOf("d", "1", table("a b c"), []*report{at("c", "1", nil), at("b", "1", nil), nil, at("x", "1", nil), nil}, []string{"away", "b", "a", "d", "e"}, func(id string) int { return slices.Index([]string{"c", "b"}, id) })
+	v = viewOf("d", "1", table("a b c"), []*report{at("c", "1", nil), at("b", "1", nil), nil, at("x", "1", nil), nil}, []string{"away", "b", "a", "d", "e"}, nil, func(id string) int { return slices.Index([]string{"c", "b"}, id) })
 	if v.Out[0] != nil || v.Out[1] != nil || v.Out[2] != nil || v.Out[3] == nil || v.Lacks != nil || v.Short() {
 		t.Errorf("%+v", v)
 	}
@@ -343,7 +343,7 @@ func TestWhoIsNotAdmitted(t *testing.T) {
 	} {
 		r := at(x.id, "1", nil)
 		r.deployment = x.deployment
-		v := viewOf("d", "1", table("a b c"), []*report{r}, []string{x.name}, func(string) int { return 0 })
+		v := viewOf("d", "1", table("a b c"), []*report{r}, []string{x.name}, nil, func(string) int { return 0 })
 		if !errors.Is(v.Out[0], script.ErrNotMember) || errors.Is(v.Out[0], ErrNotAdmitted) == x.admitted {
 			t.Errorf("%s: %v, admitted: want %t", x.claim, v.Out[0], x.admitted)
 		}
@@ -642,6 +642,6 @@ func FuzzTable(f *testing.F) {
 		if err != nil || again.String() != read.String() {
 			t.Errorf("%q: %v, %v", text, again, err)
 		}
-		viewOf("d", "1", read, []*report{at("a", "1", read)}, []string{"a"}, func(string) int { return 0 })
+		viewOf("d", "1", read, []*report{at("a", "1", read)}, []string{"a"}, nil, func(string) int { return 0 })
 	})
 }

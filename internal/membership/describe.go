@@ -47,10 +47,8 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 			is.Master = g.names[i]
 		default:
 			is.Err = errors.New("none of the masters that were given is this member")
-			for j, name := range g.names {
-				if name == m.Address && faults[j] != nil {
-					is.Err = printable.Error(faults[j])
-				}
+			if j := s.leads(m); j >= 0 && faults[j] != nil {
+				is.Err = printable.Error(faults[j])
 			}
 		}
 		if m.State != Voting {
@@ -60,7 +58,7 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 	}
 	for i, r := range s.reports {
 		switch {
-		case s.view.Table.at(g.names[i]) != nil && (r == nil || !r.intact()):
+		case s.place(i) != nil && (r == nil || !r.intact()):
 		case r == nil:
 			d.Others = append(d.Others, MasterState{Master: g.names[i], Err: printable.Error(faults[i])})
 		case r.intact() && r.deployment == s.view.Deployment && s.view.Table.find(r.id) == nil:

@@ -39,6 +39,8 @@ type Group struct {
 
 	mu          sync.Mutex // held over no call
 	reports     []*report  // by master: the last one; nil: none
+	seen        []string   // by master: the address of the member that was behind it last; "": none was
+	toldNames   []string   // by master: the member and the version that were told the names of this client
 	failures    []error    // by master: why it did not report when it was asked last
 	refused     []bool     // by master: it refused a call since its last report
 	looking     []bool     // by master: it is being asked
@@ -47,6 +49,7 @@ type Group struct {
 	conflict    error
 	changed     chan struct{} // closed, and made anew, when any of these changes
 	working     bool
+	worked      bool          // work was called
 	acting      bool          // a step is under way
 	again       bool          // something happened since work looked
 	kicked      chan struct{} // holds a value when it did while work was under way
@@ -78,6 +81,7 @@ func NewGroup(cfg Config) *Group {
 func (g *Group) SetMasters(masters []*master.Master) {
 	g.Masters = masters
 	g.reports, g.failures, g.refused = make([]*report, len(masters)), make([]error, len(masters)), make([]bool, len(masters))
+	g.seen, g.toldNames = make([]string, len(masters)), make([]string, len(masters))
 	g.looking, g.pushing, g.unableUntil = make([]bool, len(masters)), make([]bool, len(masters)), make([]clock.Instant, len(masters))
 	for _, m := range masters {
 		g.names = append(g.names, m.Name)
@@ -302,7 +306,7 @@ func (g *Group) longestLease() time.Duration {
 func (g *Group) relearn() {
 	g.mu.Lock()
 	before := g.view.Load()
-	had, lost := before.had(g.names, g.reports)
+	had, lost := before.had(g.names, g.seen, g.reports)
 	l := learn(g.reports, g.known)
 	deployment, err := l.deployment(had, lost)
 	g.conflict = err
@@ -316,7 +320,7 @@ func (g *Group) relearn() {
 		if t == nil {
 			t = before.Table
 		}
-		now = viewOf(deployment, version, t, g.reports, g.names, func(id string) int { return g.bound[id].index })
+		now = viewOf(deployment, version, t, g.reports, g.names, g.seen, func(id string) int { return g.bound[id].index })
 		if now.same(before) {
 			now = before
 		} else {
@@ -335,10 +339,14 @@ func (g *Group) relearn() {
 			}
 		}
 	}
+	if now != nil {
+		g.see(now)
+	}
 	g.mu.Unlock()
 	g.tell()
 	if now != nil {
 		g.push(now)
+		g.tellNames(now)
 	}
 	if now != before {
 		g.Learned(before, now)

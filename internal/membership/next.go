@@ -13,6 +13,7 @@ type situation struct {
 	highest     string
 	uncommitted string // the highest version that a server has accepted, if it is not known to be committed
 	names       []string
+	seen        []string // by master: the address of the member that was behind it last; nil: nowhere
 	reports     []*report
 	unable      []bool // by master: a step failed there lately; nil: nowhere
 }
@@ -68,21 +69,21 @@ func (s situation) next() step {
 	wait := time.Duration(0)
 	for _, m := range v.Table.Members {
 		i := s.successor(m)
-		switch {
-		case i < 0:
-			continue
-		case s.isUnable(i):
-			wait = lookAgain
-			continue
-		case !s.reports[i].isNew():
-			return enroll{i, v}
-		case !s.mayChange():
-			wait = lookAgain
+		if i < 0 {
 			continue
 		}
 		next := v.Table.next()
 		*next.find(m.ID) = Member{ID: s.reports[i].id, State: New, Address: m.Address}
-		return propose{v, next}
+		switch {
+		case s.isUnable(i), s.names[i] != m.Address && next.enough("") != nil: // the name may be wrong
+			wait = lookAgain
+		case !s.reports[i].isNew():
+			return enroll{i, v}
+		case !s.mayChange():
+			wait = lookAgain
+		default:
+			return propose{v, next}
+		}
 	}
 	lacking, ready := s.newMembers()
 	switch {
@@ -116,31 +117,45 @@ func (s situation) next() step {
 // meanwhile.
 func (s situation) mayChange() bool { return len(s.members(s.view)) >= s.view.Table.Quorum() }
 
-// successor returns the master at the address of a member that no server is, whose server is free
-// to take its place; -1 if there is none.
+// successor returns the master that leads to a member that no server is, whose server is free to
+// take its place; -1 if there is none.
 func (s situation) successor(m Member) int {
-	if i := s.forgotten(m); i >= 0 && (!s.reports[i].intact() || s.view.Table.find(s.reports[i].id) == nil) {
-		return i
-	}
-	return -1
+	return s.forgotten(m, func(i int) bool { return s.mayTake(i, &m) })
 }
 
-// forgotten returns the master at the address of a member that no server is, whose server has lost
-// the member's data; -1 if there is none.
-func (s situation) forgotten(m Member) int {
+// mayTake reports that a server that is no member may take the place of m. One whose own place was
+// given to another while it had lost nothing takes a place only at the address of that: by other
+// names two clients could take two servers for a member, in turn.
+func (s situation) mayTake(i int, m *Member) bool {
+	r := s.reports[i]
+	switch {
+	case m == nil || r.intact() && s.view.Table.find(r.id) != nil:
+		return false
+	case s.names[i] == m.Address:
+		return true
+	}
+	return !r.intact() || r.isNew()
+}
+
+// forgotten returns the master that leads to a member that no server is, whose server has lost the
+// member's data and of which this is true; -1 if there is none.
+func (s situation) forgotten(m Member, is func(master int) bool) int {
 	if s.serving(m.ID) >= 0 {
 		return -1
 	}
+	other := -1
 	for i, r := range s.reports {
-		if s.names[i] != m.Address || r == nil || r.bad != nil || r.claim != "" {
+		if r == nil || r.bad != nil || r.claim != "" || r.adoptable() || r.deployment != "" && r.deployment != s.view.Deployment || !is(i) {
 			continue
 		}
-		if r.deployment != "" && r.deployment != s.view.Deployment || r.adoptable() {
-			continue
+		if s.names[i] == m.Address {
+			return i
 		}
-		return i
+		if place := s.place(i); other < 0 && place != nil && place.ID == m.ID {
+			other = i
+		}
 	}
-	return -1
+	return other
 }
 
 // serving returns the master whose server is the member; -1 if there is none.

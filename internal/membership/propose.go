@@ -19,6 +19,7 @@ var (
 	promiseScript  = master.NewScript(script.PromiseSource)
 	acceptScript   = master.NewScript(script.AcceptSource)
 	learnScript    = master.NewScript(script.LearnSource)
+	reachedScript  = master.NewScript(script.ReachedSource)
 	countersScript = master.NewScript(script.CountersSource)
 	syncScript     = master.NewScript(script.SyncSource)
 	claimScript    = master.NewScript(script.ClaimSource)

@@ -3,6 +3,7 @@ package membership
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
@@ -27,6 +28,9 @@ type report struct {
 	synced     string // the version at which its counters were raised to a quorum's
 	claim      string // the list of an init that is under way; see claim.lua
 	claimed    string // its ballot
+
+	// names are those under which clients reached members, by member id.
+	names map[string][]string
 
 	bad error // its register cannot be read, or is not for this library
 }
@@ -73,6 +77,14 @@ func (r *report) read(fields map[string]string) {
 	r.promised, r.version = fields["promised"], fields["version"]
 	r.learned, r.synced, r.claim = fields["learned"] != "", fields["synced"], fields["claim"]
 	r.claimed = fields["claimed"]
+	for field, value := range fields {
+		if id, is := strings.CutPrefix(field, "names:"); is {
+			if r.names == nil {
+				r.names = map[string][]string{}
+			}
+			r.names[id] = strings.Split(value, "\n")
+		}
+	}
 	if text := fields["table"]; text != "" {
 		if r.table, r.bad = parseTable(text); r.bad != nil {
 			r.version = ""

@@ -39,27 +39,30 @@ func (v *View) Short() bool {
 // had is the deployment of a view, which may be nil, and whether it is lost: so many of its members
 // are known to be gone that the others are no quorum. Newer tables that servers have accepted may
 // be committed, so the deployment is lost only by these as well.
-func (v *View) had(names []string, reports []*report) (deployment string, lost bool) {
+func (v *View) had(names, seen []string, reports []*report) (deployment string, lost bool) {
 	if v == nil {
 		return "", false
 	}
-	lost = v.Table.lost(v.Deployment, names, reports)
+	lost = v.Table.lost(v.Deployment, names, seen, reports)
 	for _, r := range reports {
 		if r != nil && r.bad == nil && r.deployment == v.Deployment && r.table != nil && r.version > v.Version {
-			lost = lost && r.table.lost(v.Deployment, names, reports)
+			lost = lost && r.table.lost(v.Deployment, names, seen, reports)
 		}
 	}
 	return v.Deployment, lost
 }
 
 // lost reports whether so many members are gone that the others are no quorum. A member is gone
-// when the server at its address answers and is not that member, and no other master is. A member
-// that is silent, or not in the client's list, may live.
-func (t *Table) lost(deployment string, names []string, reports []*report) bool {
+// when the server at its address, or where this client saw it last, answers and is not that member,
+// and no other master is. A member that is silent, or not in the client's list, may live.
+func (t *Table) lost(deployment string, names, seen []string, reports []*report) bool {
 	gone := 0
 	for _, m := range t.Members {
 		is := func(r *report) bool { return r != nil && r.deployment == deployment && r.id == m.ID }
 		i := slices.Index(names, m.Address)
+		if i < 0 {
+			i = slices.Index(seen, m.Address)
+		}
 		if i >= 0 && reports[i] != nil && reports[i].bad == nil && !slices.ContainsFunc(reports, is) {
 			gone++
 		}
@@ -153,9 +156,10 @@ func (l learned) deployment(had string, lost bool) (string, error) {
 }
 
 // viewOf returns the view of a version by the client's masters: what they report (nil: nothing),
-// their names, and which of them was the first to be this member.
-func viewOf(deployment, version string, t *Table, reports []*report, names []string, first func(id string) int) *View {
+// their names, the members that were behind them, and which of them was the first to be this one.
+func viewOf(deployment, version string, t *Table, reports []*report, names, seen []string, first func(id string) int) *View {
 	v := &View{Deployment: deployment, Version: version, Table: t, Out: make([]error, len(reports))}
+	s := situation{view: v, names: names, seen: seen, reports: reports}
 	for i, r := range reports {
 		if r == nil {
 			continue
@@ -164,7 +168,7 @@ func viewOf(deployment, version string, t *Table, reports []*report, names []str
 		switch state := t.stateOf(r.id); {
 		case !r.intact():
 			why = r.fault()
-		case state == "" && r.deployment == deployment && t.at(names[i]) != nil:
+		case state == "" && r.deployment == deployment && s.mayTake(i, s.place(i)):
 			why = "it lost its data, and is to take its place again as a new member"
 		case r.deployment != deployment:
 			why, admitted = fmt.Sprintf("it belongs to another deployment, %.40q", r.deployment), false
@@ -184,9 +188,8 @@ func viewOf(deployment, version string, t *Table, reports []*report, names []str
 			v.Out[i] = fmt.Errorf("%w: %s", script.ErrNotMember, why)
 		}
 	}
-	s := situation{view: v, names: names, reports: reports}
 	for _, m := range t.Members {
-		if s.serving(m.ID) < 0 && !slices.Contains(names, m.Address) {
+		if s.serving(m.ID) < 0 && s.leads(m) < 0 {
 			v.Lacks = append(v.Lacks, m.Address)
 		}
 	}
@@ -233,7 +236,7 @@ func (s situation) lost(ids []string) int {
 			if r == nil || r.table == nil {
 				continue
 			}
-			if m := r.table.find(id); m != nil && s.forgotten(*m) >= 0 {
+			if m := r.table.find(id); m != nil && s.forgotten(*m, func(int) bool { return true }) >= 0 {
 				lost++
 				break
 			}

@@ -24,7 +24,9 @@ func (g *Group) Kick() {
 		}
 	default:
 		g.working = true
-		g.tasks.Go(g.work)
+		first := !g.worked
+		g.worked = true
+		g.tasks.Go(func() { g.work(first) })
 	}
 	g.mu.Unlock()
 	if acting {
@@ -40,23 +42,27 @@ const (
 
 	// finishAfter is how long clients leave a version that is not known to be committed to its
 	// proposer. Each client adds a random time up to the same length, so that not all step in at
-	// once. Each try that does not finish it doubles that, up to lookAgain.
+	// once. Each try that does not finish it doubles that, up to lookAgain. The first look of a
+	// client does not wait, as below.
 	finishAfter = 100 * time.Millisecond
 
 	// actAfter is how long at most a client waits, at random, before it does what all clients may
-	// do.
+	// do. One that has just started does not wait, since others did not find it at the same moment,
+	// and it may not live for long. Nor does one that has just taken a step: it goes on.
 	actAfter = 200 * time.Millisecond
 
 	// workPause is between two looks at what does not go forward.
 	workPause = 10 * time.Millisecond
 )
 
-// work looks at the masters, and does what is to be done, until there is nothing.
-func (g *Group) work() {
+// work looks at the masters, and does what is to be done, until there is nothing. first: it has not
+// been called before.
+func (g *Group) work(first bool) {
 	var disputed string // a version that is not known to be committed
 	var since clock.Instant
 	var patience time.Duration
 	var actFrom clock.Instant // 0: there was nothing that all clients may do
+	prompt := first           // act at once
 	failing := workPause      // grows while steps fail: others do the same, or too few masters answer
 	var notBefore clock.Instant
 	failed := func() {
@@ -81,13 +87,16 @@ func (g *Group) work() {
 			if s.version != disputed {
 				disputed, since = s.version, g.Now()
 				patience = finishAfter + rand.N(finishAfter)
+				if first {
+					patience = 0
+				}
 			}
 			if left := patience - g.Now().Sub(since); left > 0 {
 				g.nap(min(left, patience/8))
 				continue
 			}
 			_ = g.act(func() error { return g.change(g.ctx, nil, nil) }) // the next look tells what came of it
-			since, patience = g.Now(), min(2*patience, lookAgain)
+			since, patience = g.Now(), max(finishAfter, min(2*patience, lookAgain))
 		case nothing:
 			if g.rest(s.wait) {
 				return
@@ -107,16 +116,20 @@ func (g *Group) work() {
 		default:
 			if actFrom == 0 {
 				actFrom = g.Now().Add(rand.N(actAfter))
+				if prompt {
+					actFrom = g.Now()
+				}
 			}
 			if left := actFrom.Sub(g.Now()); left > 0 {
 				g.nap(left) // others may do it meanwhile, which a Kick tells
 				continue
 			}
 			actFrom = 0
-			if err := g.act(func() error { return g.do(g.ctx, s) }); err != nil {
-				failed()
-			} else {
+			err := g.act(func() error { return g.do(g.ctx, s) })
+			if prompt = err == nil; prompt {
 				failing = workPause
+			} else {
+				failed()
 			}
 		}
 	}
@@ -203,7 +216,7 @@ func (g *Group) lookFully(ctx context.Context) {
 func (g *Group) situation() situation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := situation{view: g.view.Load(), names: g.names, reports: append([]*report(nil), g.reports...), unable: make([]bool, len(g.reports))}
+	s := situation{view: g.view.Load(), names: g.names, seen: slices.Clone(g.seen), reports: slices.Clone(g.reports), unable: make([]bool, len(g.reports))}
 	for i, until := range g.unableUntil {
 		s.unable[i] = g.Now().Before(until)
 	}
@@ -213,7 +226,7 @@ func (g *Group) situation() situation {
 		}
 	}
 	l := learn(s.reports, g.known)
-	if deployment, err := l.deployment(s.view.had(s.names, s.reports)); err == nil && deployment != "" {
+	if deployment, err := l.deployment(s.view.had(s.names, s.seen, s.reports)); err == nil && deployment != "" {
 		s.highest = l.accepted[deployment]
 		if s.highest > l.committed[deployment] && (s.view == nil || s.highest > s.view.Version) {
 			s.uncommitted = s.highest

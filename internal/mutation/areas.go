@@ -43,7 +43,7 @@ var areas = []area{
 	{"lua", lua("acquire", "batch", "confirm", "counter", "enter", "extend", "grant", "header", "inspect", "joint", "know", "leave", "linger", "lock", "lost",
 		"queue", "raise", "readers", "release", "repair", "restore", "run", "share", "stay", "unlock", "value", "verify"),
 		join(root("linger", "locks", "lock", "readers", "force"), of("internal/acquire", "attempt", "set"), of("admin", "identity"), of("scripts", "lines", "scripts", "batch", "counters", "deadwaiters", "joint", "refusals"), of("internal/faulttest", "late", "oneaway", "tokens"))},
-	{"register", lua("accept", "adopt", "claim", "counters", "enroll", "found", "learn", "member", "promise", "rights", "sync"),
+	{"register", lua("accept", "adopt", "claim", "counters", "enroll", "found", "learn", "member", "promise", "reached", "rights", "sync"),
 		join(root(), of("admin", "founding", "changes", "recovery"), of("scripts", "steps", "register", "scripts", "counters"), of("internal/faulttest", "acl"))},
 	{"clock", []string{"internal/clock/*.go"}, all("internal/clock")},
 	{"fence", []string{"fence/*.go"}, all("fence")},

@@ -46,6 +46,7 @@ var (
 	PromiseSource  = files("member", "promise")
 	AcceptSource   = files("member", "accept")
 	LearnSource    = files("member", "learn")
+	ReachedSource  = files("member", "reached")
 	CountersSource = bound + files("member", "counter", "counters")
 	SyncSource     = bound + files("member", "counter", "sync")
 	ClaimSource    = files("member", "claim")
