@@ -79,6 +79,12 @@ type Observer struct {
 	// new or suspended, or lost its data. Told once for each reason.
 	NotAMember func(master MasterStatus)
 
+	// MemberOut: a member that is to vote has not for longer than the max ttl of the deployment and a
+	// minute, so it may not come back by itself. Told once, by each client that knows for that long.
+	// MemberChanged or MasterUp tells when it is over. A member that is suspended, or that none of
+	// the client's masters can be, is not told.
+	MemberOut func(outage MemberOutage)
+
 	// VersionLearned: the client goes by this version of the table of members from now on.
 	VersionLearned func(table TableVersion)
 
@@ -175,6 +181,14 @@ type MasterStatus struct {
 	Err    error  // why it cannot; nil of one that can
 }
 
+// MemberOutage is a member that does not vote.
+type MemberOutage struct {
+	Address string        // of the member, in the table
+	For     time.Duration // since this client saw it first
+	Err     error         // why
+	Mend    string        // what an operator does about it: a command of redlock, or what comes before it
+}
+
 // TableVersion is a version of the table of members.
 type TableVersion struct{ Version int }
 
@@ -209,6 +223,7 @@ func (o Observer) and(p Observer) Observer {
 		MasterDown:     both(o.MasterDown, p.MasterDown),
 		MasterUp:       both(o.MasterUp, p.MasterUp),
 		NotAMember:     both(o.NotAMember, p.NotAMember),
+		MemberOut:      both(o.MemberOut, p.MemberOut),
 		VersionLearned: both(o.VersionLearned, p.VersionLearned),
 		MemberChanged:  both(o.MemberChanged, p.MemberChanged),
 	}

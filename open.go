@@ -161,7 +161,7 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 
 	c := &Client{config: cfg}
 	c.members = membership.NewGroup(membership.Config{
-		Prefix: cfg.prefix, Timeout: cfg.requestTimeout, MaxTTL: cfg.maxTTL, Drift: cfg.drift, Now: cfg.now, Learned: c.learned,
+		Prefix: cfg.prefix, Timeout: cfg.requestTimeout, MaxTTL: cfg.maxTTL, Drift: cfg.drift, Now: cfg.now, Learned: c.learned, Out: c.notifyOutage,
 	})
 	c.closed, c.close = context.WithCancelCause(context.Background())
 	c.id = identity.NewClient()
@@ -185,7 +185,10 @@ func newClient(endpoints []master.Endpoint, cfg config, errs []error) (*Client, 
 				c.announcer.Tell(i)
 				c.notifyUp(name)
 			},
-			Down:    func(err error) { c.notifyDown(name, err) },
+			Down: func(err error) {
+				c.members.Kick()
+				c.notifyDown(name, err)
+			},
 			Refuses: func() { c.announcer.TellSoon(i) },
 			Called:  c.callNotifier(name),
 			GoOn:    func(lockKey string) { c.locks.GoOn(i, lockKey) },

@@ -175,6 +175,12 @@ func (c *Client) notifyOut(master string, err error) {
 	}
 }
 
+func (c *Client) notifyOutage(out membership.Outage) {
+	if c.observer.MemberOut != nil {
+		c.observer.MemberOut(MemberOutage{out.Address, out.For, printable.Error(out.Why), out.Mend})
+	}
+}
+
 func (c *Client) notifyVersion(now *membership.View) {
 	if c.observer.VersionLearned != nil {
 		c.observer.VersionLearned(TableVersion{now.Number()})

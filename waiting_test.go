@@ -592,7 +592,7 @@ func distant(t *testing.T, n int, oneWay time.Duration, opts ...redlock.Option) 
 		t.Cleanup(func() { _ = one.Close() })
 		clients[i] = one
 	}
-	c, err := redlock.New(clients, append([]redlock.Option{redlock.WithRequestTimeout(2 * time.Second)}, opts...)...)
+	c, err := redlock.New(clients, append([]redlock.Option{redlock.WithRequestTimeout(10 * time.Second)}, opts...)...)
 	harness.Must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	harness.Must(t, harness.Found(context.Background(), c, 0))

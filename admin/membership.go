@@ -46,6 +46,8 @@ type Member struct {
 	Master  string        // which of the client's masters it is; "" if none
 	Left    time.Duration // new: until it may vote; suspended: until it may be removed; 0: it may, or it is not known
 	Err     error         // why it does not answer
+	Names   []string      // under which clients reached it besides Address: a hint that the masters keep
+	Mend    string        // what to do about it, if it does not vote and does not come back by itself; "" if nothing
 }
 
 // OtherMaster is a master that is no member.
@@ -79,7 +81,7 @@ func Members(ctx context.Context, client *redlock.Client) (Membership, error) {
 		Deployment: d.View.Deployment, Version: d.View.Number(), MaxTTL: t.MaxLease(), Drift: t.Drift, Need: t.Quorum(), Unfinished: d.Uncommitted,
 	}
 	for _, is := range d.Members {
-		m.Members = append(m.Members, Member{ID: is.ID, Address: is.Address, State: MemberState(is.State), Master: is.Master, Left: is.Left, Err: is.Err})
+		m.Members = append(m.Members, Member{ID: is.ID, Address: is.Address, State: MemberState(is.State), Master: is.Master, Left: is.Left, Err: is.Err, Names: is.Names, Mend: is.Mend})
 	}
 	for _, other := range d.Others {
 		m.Others = append(m.Others, OtherMaster(other))

@@ -27,6 +27,7 @@ type metrics struct {
 	renewals       metric.Int64Counter
 	jumps          metric.Int64Counter
 	refusals       metric.Int64Counter
+	outages        metric.Int64Counter
 	held           metric.Int64UpDownCounter
 	up             metric.Int64Gauge
 	version        metric.Int64Gauge
@@ -70,6 +71,7 @@ func newMetrics(m metric.Meter, names func(string) string) (*metrics, error) {
 		renewals:       counter("redlock.renewals", "{renewal}", "Renewals of leases, with an error type those that failed."),
 		jumps:          counter("redlock.clock.jumps", "{jump}", "Jumps of masters' clocks."),
 		refusals:       counter("redlock.master.refusals", "{refusal}", "How often a master was found that may not vote."),
+		outages:        counter("redlock.members.outages", "{outage}", "Members that did not vote for longer than they take to come back by themselves."),
 		up:             gauge("redlock.master.up", "{master}", "Whether a master could be used when it was last tried: 1 or 0."),
 		version:        gauge("redlock.members.version", "{version}", "The version of the table of members that the client goes by."),
 	}
@@ -78,6 +80,7 @@ func newMetrics(m metric.Meter, names func(string) string) (*metrics, error) {
 	if err := printable.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
+	all.outages.Add(context.Background(), 0)
 	if names == nil {
 		all.beginLock("", false)
 		all.beginLock("", true)
@@ -129,6 +132,7 @@ func (m *metrics) observer() redlock.Observer {
 		NotAMember: func(s redlock.MasterStatus) {
 			m.refusals.Add(background, 1, metric.WithAttributes(server(s.Master)...))
 		},
+		MemberOut:      func(redlock.MemberOutage) { m.outages.Add(background, 1) },
 		VersionLearned: func(t redlock.TableVersion) { m.version.Record(background, int64(t.Version)) },
 	}
 }

@@ -181,7 +181,7 @@ func TestURLs(t *testing.T) {
 	const ttl = 4 * time.Second
 	d := redlocktest.New(t, redlocktest.Masters(3))
 	renewed := make(chan struct{}, 100)
-	program, err := redlock.Open(d.URLs(), redlock.WithTTL(ttl), redlock.WithObserver(redlock.Observer{
+	program, err := redlock.Open(d.URLs(), redlock.WithTTL(ttl), redlock.WithRequestTimeout(ttl/2), redlock.WithObserver(redlock.Observer{
 		Renewed: func(context.Context, redlock.Renewal) { renewed <- struct{}{} },
 	}))
 	harness.Must(t, err)

@@ -100,7 +100,7 @@ func (cfg *addConfig) run() int {
 func (cfg *replaceConfig) run() int {
 	old, address := addressOf(cfg.Old), addressOf(cfg.New)
 	return cfg.change(admin.ReplaceMember(old, address), cfg.New, changeJSON{Change: "replace", Member: old, Address: address},
-		fmt.Sprintf("%s has the place of %s, and votes; clients need it among their masters to count on its vote", address, old))
+		fmt.Sprintf("%s has the place of %s, and votes; it is recorded under this address; clients need it among their masters to count on its vote", address, old))
 }
 
 func (cfg *suspendConfig) run() int {
@@ -192,7 +192,7 @@ func (d *deployment) noVote(ctx context.Context, client *redlock.Client, address
 	if err != nil {
 		return fmt.Errorf("%s is a member, but whether it votes now is not known: %s", address, oneLine(err))
 	}
-	i := slices.IndexFunc(now.Members, func(m admin.Member) bool { return m.Address == address })
+	i := slices.IndexFunc(now.Members, func(m admin.Member) bool { return m.Address == address || m.Master == address })
 	if i < 0 {
 		return fmt.Errorf("%s is no member any more: somebody else has changed the members since", address)
 	}

@@ -416,11 +416,11 @@ func memberFindings(r reading) []finding {
 		name := "the member " + member.Address
 		switch {
 		case member.Err != nil:
-			add(levelWarning, name+" does not vote: "+oneLine(member.Err), missing, "bring the server back, give it in --masters, or give its place to another: redlock members replace")
+			add(levelWarning, name+" does not vote: "+oneLine(member.Err), missing, cmp.Or(member.Mend, "bring the server back, give it in --masters, or give its place to another: redlock members replace"))
 		case member.State == admin.MemberNew && member.Left > 0:
 			add(levelNote, fmt.Sprintf("%s is new, and does not vote for %v", name, short(member.Left)), "it may have forgotten what it granted", "wait")
 		case member.State == admin.MemberNew:
-			add(levelWarning, name+" is new, and does not vote before it has the counters of the others", missing, "let a client run that reaches all masters, and look again")
+			add(levelWarning, name+" is new, and does not vote before it has the counters of the others", missing, cmp.Or(member.Mend, "let a client run that reaches all masters, and look again"))
 		case member.State == admin.MemberSuspended:
 			add(levelNote, name+" is suspended", "it does not vote until it is resumed", "redlock members resume, when the work on it is done")
 		}

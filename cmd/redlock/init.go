@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -177,8 +178,13 @@ func (cfg *initConfig) report(client *redlock.Client) {
 		fmt.Fprintf(stdout, "done: every token to come is above %s\n", above)
 		return
 	}
+	var addresses []string
+	for _, m := range now.Members {
+		addresses = append(addresses, m.Address)
+	}
 	fmt.Fprintf(stdout, "deployment %s: %s, %d of them decide, and every token to come is above %s\n",
 		now.Deployment, counted(len(now.Members), "member"), now.Need, above)
+	fmt.Fprintf(stdout, "recorded as %s; clients may reach them by other names\n", strings.Join(addresses, ", "))
 }
 
 // The object that redlock init --json prints. The help describes it.

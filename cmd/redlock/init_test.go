@@ -109,7 +109,7 @@ func TestInit(t *testing.T) {
 		}
 		r := redlockEnds(t, "init", masters, "--max-ttl=2m", "--floor=2000000000000000", "--yes")
 		r.wants(t, exitOK)
-		says(t, "init", r.stdout, "deployment ", ": 3 members, 2 of them decide, and every token to come is above the Unix time in ms and above 2000000000000000\n")
+		says(t, "init", r.stdout, "deployment ", ": 3 members, 2 of them decide, and every token to come is above the Unix time in ms and above 2000000000000000\n", "recorded as "+servers[0].addr+", "+servers[1].addr+", "+servers[2].addr+"; clients may reach them by other names\n")
 		if r := <-early; r.status != exitOK || r.stdout != "ran\n" {
 			t.Errorf("the one that waited for init: status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
 		}

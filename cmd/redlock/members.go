@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -47,11 +48,11 @@ func (*membersConfig) Help() string {
              of the deployment has passed; or
   suspended  it does not vote until it is resumed.
 
-SERVED BY is which of the given masters has the member's data. Masters in the list that are no members follow, and why.
+SERVED BY is which of the given masters has the member's data. Clients may give a member other names than the table: the masters remember some of them. Masters in the list that are no members follow, and why.
 
-A minority of members that lost their data needs no command: the servers get their places back by themselves, as new, while a client runs that reaches them at the addresses in the table.
+A minority of members that lost their data needs no command: the servers get their places back by themselves, as new, while a client runs that reaches them at the addresses in the table, or by names by which a client has reached them before.
 
-The commands change the table while locks are held. --masters gives the present members: a majority of them must answer. ADDRESS is as the table shows it, or a URL that has it. Each change waits until it is done, which takes the max ttl where a vote begins or ends for good. It may be interrupted at any time: run again, it goes on from where it stands, and what is left hinders no more than a dead master would. None is made that would leave too few members that vote.
+The commands change the table while locks are held. --masters gives the present members: a majority of them must answer. ADDRESS is as the table shows it, or as --masters gives it, or a URL that has it. Each change waits until it is done, which takes the max ttl where a vote begins or ends for good. It may be interrupted at any time: run again, it goes on from where it stands, and what is left hinders no more than a dead master would. None is made that would leave too few members that vote.
 
 Clients find members only among their own --masters: give them those that join too. A client whose list differs has fewer votes to count on, and is never wrong.
 
@@ -68,7 +69,9 @@ Clients find members only among their own --masters: give them those that join t
                 the given ones it is, or ""; id, of its data; leftMillis, for
                 how long at least it does not vote if it is new, and cannot be
                 removed if it is suspended, 0 if that is over or not known;
-                error, why it does not answer, or ""; null if they are not known
+                error, why it does not answer, or ""; names, others under which
+                clients reach it; mend, what to do if it does not come back by
+                itself, or ""; null if they are not known
   others        an array, of each given master that is no member: master;
                 state, in words; error
   error         why the members are not known, or ""
@@ -160,6 +163,14 @@ func printMembers(w io.Writer, m admin.Membership, now time.Time) {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", member.Address, member.State, cmp.Or(member.Master, "-"), remarks(member, now))
 	}
 	_ = table.Flush()
+	for _, member := range m.Members {
+		if len(member.Names) > 0 {
+			fmt.Fprintf(w, "\nClients also reach %s as %s.\n", member.Address, strings.Join(member.Names, ", "))
+		}
+		if member.Mend != "" {
+			fmt.Fprintf(w, "\nIf %s does not come back by itself: %s\n", member.Address, member.Mend)
+		}
+	}
 	if len(m.Others) > 0 {
 		fmt.Fprintln(w, "\nThese masters are no members:")
 	}
@@ -222,12 +233,14 @@ type (
 		Error string `json:"error"`
 	}
 	memberJSON struct {
-		Address    string `json:"address"`
-		State      string `json:"state"`
-		Master     string `json:"master"`
-		ID         string `json:"id"`
-		LeftMillis int64  `json:"leftMillis"`
-		Error      string `json:"error"`
+		Address    string   `json:"address"`
+		State      string   `json:"state"`
+		Master     string   `json:"master"`
+		ID         string   `json:"id"`
+		LeftMillis int64    `json:"leftMillis"`
+		Error      string   `json:"error"`
+		Names      []string `json:"names"`
+		Mend       string   `json:"mend"`
 	}
 	otherJSON struct {
 		Master string `json:"master"`
@@ -242,7 +255,7 @@ func jsonOf(m admin.Membership) membershipJSON {
 		Need: m.Need, Unfinished: m.Unfinished, Members: []memberJSON{}, Others: []otherJSON{},
 	}
 	for _, m := range m.Members {
-		out.Members = append(out.Members, memberJSON{m.Address, string(m.State), m.Master, m.ID, m.Left.Milliseconds(), textOf(m.Err)})
+		out.Members = append(out.Members, memberJSON{m.Address, string(m.State), m.Master, m.ID, m.Left.Milliseconds(), textOf(m.Err), append([]string{}, m.Names...), m.Mend})
 	}
 	for _, o := range m.Others {
 		out.Others = append(out.Others, otherJSON{o.Master, o.State, textOf(o.Err)})

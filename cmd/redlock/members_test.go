@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -57,15 +58,15 @@ func TestMembersJSON(t *testing.T) {
 	text, err := json.Marshal(jsonOf(admin.Membership{
 		Deployment: "d", Version: 7, MaxTTL: 2 * time.Second, Drift: 0.01, Need: 2, Unfinished: true,
 		Members: []admin.Member{
-			{ID: "i", Address: "a:1", State: admin.MemberNew, Master: "b:1", Left: 1500 * time.Millisecond},
+			{ID: "i", Address: "a:1", State: admin.MemberNew, Master: "b:1", Left: 1500 * time.Millisecond, Names: []string{"n:1"}, Mend: "do"},
 			{Address: "a:2", State: admin.MemberVoting, Err: errors.New("redlock: two\nlines")},
 		},
 		Others: []admin.OtherMaster{{Master: "c:1", State: "new"}},
 	}))
 	harness.Must(t, err)
 	const want = `{"deployment":"d","version":7,"maxTtlMillis":2000,"drift":0.01,"need":2,"unfinished":true,` +
-		`"members":[{"address":"a:1","state":"new","master":"b:1","id":"i","leftMillis":1500,"error":""},` +
-		`{"address":"a:2","state":"voting","master":"","id":"","leftMillis":0,"error":"two; lines"}],` +
+		`"members":[{"address":"a:1","state":"new","master":"b:1","id":"i","leftMillis":1500,"error":"","names":["n:1"],"mend":"do"},` +
+		`{"address":"a:2","state":"voting","master":"","id":"","leftMillis":0,"error":"two; lines","names":[],"mend":""}],` +
 		`"others":[{"master":"c:1","state":"new","error":""}]}`
 	if string(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
@@ -163,8 +164,8 @@ func TestMembers(t *testing.T) {
 			t.Errorf("it tells %+v", m)
 		}
 		for i, member := range m.Members {
-			want := memberJSON{Address: servers[i].addr, State: "voting", Master: servers[i].addr, ID: member.ID}
-			if member != want || member.ID == "" {
+			want := memberJSON{Address: servers[i].addr, State: "voting", Master: servers[i].addr, ID: member.ID, Names: []string{}}
+			if !reflect.DeepEqual(member, want) || member.ID == "" {
 				t.Errorf("member %d is %+v, want %+v", i, member, want)
 			}
 		}
@@ -237,7 +238,7 @@ func TestSuspendAndResume(t *testing.T) {
 func TestChangeOfAMemberThatDoesNotVote(t *testing.T) {
 	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
 		masters, first := flagOf(servers...), servers[0]
-		initialise(t, masters)
+		initialise(t, masters, "--max-ttl=2s")
 		change := func(status int, args ...string) result {
 			t.Helper()
 			r := redlockEnds(t, append([]string{"members", masters}, args...)...)
@@ -254,13 +255,26 @@ func TestChangeOfAMemberThatDoesNotVote(t *testing.T) {
 			t.Errorf("it says %q", r.stdout)
 		}
 		harness.Must(t, first.restart()) // and is empty
-		for _, args := range [][]string{{"resume", first.addr}, {"add", first.url()}} {
-			r := change(exitNoVote, append(args, "--json")...)
-			says(t, "of an empty member, "+args[0], r.stderr, "redlock: "+first.addr+" is a member, but ")
-			if got := decodeAs[changeJSON](t, r.stdout); !got.Done || got.Votes || got.Error == "" {
-				t.Errorf("%q: %+v", args, got)
-			}
+		r = redlockEnds(t, "members", masters, "resume", first.addr, "--json")
+		switch got := decodeAs[changeJSON](t, r.stdout); r.status {
+		case exitNoVote:
+			says(t, "of an empty member, resume", r.stderr, "redlock: "+first.addr+" is a member, but ")
+		case exitUsage: // the command has begun to bring it back
+			says(t, "of an empty member, resume", r.stderr, first.addr+" is new")
+		default:
+			t.Errorf("of an empty member, resume ends with %d: %+v", r.status, got)
 		}
+		harness.Eventually(t, "it votes again", func() bool {
+			r := redlockEnds(t, "members", masters, "add", first.url(), "--json")
+			got := decodeAs[changeJSON](t, r.stdout)
+			if r.status == exitNoVote {
+				says(t, "of an empty member, add", r.stderr, "redlock: "+first.addr+" is a member, but ")
+			}
+			if !got.Done || got.Votes != (r.status == exitOK) || (got.Error == "") != got.Votes {
+				t.Fatalf("add ends with %d: %+v", r.status, got)
+			}
+			return got.Votes
+		})
 
 		r = redlockEnds(t, "members", flagOf(servers[1:]...), "resume", first.addr)
 		r.wants(t, exitNoVote)
@@ -279,7 +293,7 @@ func TestReplaceAddAndRemove(t *testing.T) {
 		servers[0].kill()
 		r := redlockEnds(t, "members", "replace", three, servers[0].addr, servers[3].url())
 		r.wants(t, exitOK)
-		says(t, "replace", r.stdout, servers[3].addr+" has the place of "+servers[0].addr+", and votes")
+		says(t, "replace", r.stdout, servers[3].addr+" has the place of "+servers[0].addr+", and votes; it is recorded under this address")
 		says(t, "replace, meanwhile,", r.stderr, "redlock: warning: the member "+servers[0].addr+": ")
 		r = redlockEnds(t, "members", flagOf(servers[1:4]...), "add", servers[4].url())
 		r.wants(t, exitOK)
@@ -419,4 +433,31 @@ func TestProgress(t *testing.T) {
 	if want := []string{"8 left", "6 left", "2 left"}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
 	}
+}
+
+// A deployment that is used by other names than it was founded by tells them, and what to do about
+// a server that nobody knows by its name.
+func TestMembersUnderOtherNames(t *testing.T) {
+	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
+		byAddress := flagOf(servers...)
+		byName := strings.ReplaceAll(byAddress, "127.0.0.1", "localhost")
+		nameOf := func(i int) string { return strings.Replace(servers[i].addr, "127.0.0.1", "localhost", 1) }
+		if byName == byAddress {
+			t.Skip("they have no address")
+		}
+		initialise(t, byAddress, "--max-ttl=2s")
+		table(t, byName, "the names are known", func(m membershipJSON) bool {
+			return slices.Equal(m.Members[0].Names, []string{nameOf(0)}) && m.Members[0].Mend == ""
+		})
+		r := redlockEnds(t, "members", byName)
+		says(t, "members", r.stdout, "Clients also reach "+servers[0].addr+" as "+nameOf(0)+".")
+
+		servers[1].kill()
+		mend := "start its server, or redlock members replace " + servers[1].addr + " NEW"
+		table(t, byName, "one is away", func(m membershipJSON) bool { return m.Members[1].Mend == mend })
+		r = redlockEnds(t, "members", byName)
+		says(t, "members", r.stdout, "If "+servers[1].addr+" does not come back by itself: "+mend)
+		r = redlockEnds(t, "doctor", byName)
+		says(t, "doctor", r.stdout, mend)
+	})
 }

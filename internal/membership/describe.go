@@ -24,6 +24,8 @@ type MemberDescription struct {
 	Master string        // which of the masters is it; "" if none
 	Left   time.Duration // of the quarantine, for one that does not vote; 0: it is over, or not known
 	Err    error         // why it does not answer, or does not vote though it is to
+	Mend   string        // what to do about it, if it does not come back by itself; "" if nothing
+	Names  []string      // under which clients reached it, besides the address
 }
 
 // Describe asks all masters what they know, and changes nothing but that members are told what is
@@ -40,6 +42,7 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 		left, _ = g.quarantine(ctx, s, s.view)
 	}
 	faults := g.Faults()
+	outages := s.outages(faults)
 	for _, m := range s.view.Table.Members {
 		is := MemberDescription{Member: m}
 		switch i := s.serving(m.ID); {
@@ -54,6 +57,12 @@ func (g *Group) Describe(ctx context.Context) (Description, error) {
 		if m.State != Voting {
 			is.Left = max(left, 0)
 		}
+		for _, out := range outages {
+			if out.Address == m.Address && is.Left == 0 {
+				is.Mend = out.Mend
+			}
+		}
+		is.Names = s.namesOf(m.ID)
 		d.Members = append(d.Members, is)
 	}
 	for i, r := range s.reports {

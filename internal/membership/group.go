@@ -25,6 +25,7 @@ type Config struct {
 	Drift   float64       // of one that is founded
 	Now     func() clock.Instant
 	Learned func(before, now *View) // told of each view; before is nil for the first
+	Out     func(Outage)            // told of each member that is out for long
 }
 
 // Group is the masters of a client. It learns from them who may vote, and brings back those that
@@ -37,19 +38,21 @@ type Group struct {
 
 	view atomic.Pointer[View]
 
-	mu          sync.Mutex // held over no call
-	reports     []*report  // by master: the last one; nil: none
-	seen        []string   // by master: the address of the member that was behind it last; "": none was
-	toldNames   []string   // by master: the member and the version that were told the names of this client
-	failures    []error    // by master: why it did not report when it was asked last
-	refused     []bool     // by master: it refused a call since its last report
-	looking     []bool     // by master: it is being asked
+	mu          sync.Mutex      // held over no call
+	reports     []*report       // by master: the last one; nil: none
+	seen        []string        // by master: the address of the member that was behind it last; "": none was
+	toldNames   map[string]bool // who was told of a name, of which member; since the version is known
+	failures    []error         // by master: why it did not report when it was asked last
+	refused     []bool          // by master: it refused a call since its last report
+	looking     []bool          // by master: it is being asked
 	known       *evidence
 	bound       map[string]binding
 	conflict    error
 	changed     chan struct{} // closed, and made anew, when any of these changes
 	working     bool
-	worked      bool          // work was called
+	rested      bool          // once there was nothing to be done
+	outs        outs          // only work uses it
+	someOut     atomic.Bool   // outs has some
 	acting      bool          // a step is under way
 	again       bool          // something happened since work looked
 	kicked      chan struct{} // holds a value when it did while work was under way
@@ -72,7 +75,7 @@ type binding struct {
 
 // NewGroup returns a group, to be given its masters before it is asked for anything.
 func NewGroup(cfg Config) *Group {
-	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), known: newEvidence(), bound: map[string]binding{}, changed: make(chan struct{}), kicked: make(chan struct{}, 1)}
+	g := &Group{Config: cfg, key: script.RegisterKey(cfg.Prefix), known: newEvidence(), bound: map[string]binding{}, changed: make(chan struct{}), outs: outs{}, kicked: make(chan struct{}, 1)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	return g
 }
@@ -81,7 +84,7 @@ func NewGroup(cfg Config) *Group {
 func (g *Group) SetMasters(masters []*master.Master) {
 	g.Masters = masters
 	g.reports, g.failures, g.refused = make([]*report, len(masters)), make([]error, len(masters)), make([]bool, len(masters))
-	g.seen, g.toldNames = make([]string, len(masters)), make([]string, len(masters))
+	g.seen = make([]string, len(masters))
 	g.looking, g.pushing, g.unableUntil = make([]bool, len(masters)), make([]bool, len(masters)), make([]clock.Instant, len(masters))
 	for _, m := range masters {
 		g.names = append(g.names, m.Name)
@@ -124,6 +127,9 @@ func (g *Group) Greeted(m *master.Master, replies []master.Reply) error {
 	}
 	g.settle(m, r)
 	g.note(m.Index, r)
+	if g.someOut.Load() { // this may be one of them, back
+		g.Kick()
+	}
 	if !r.intact() {
 		g.Kick()
 		return master.NotMember(r.fault(), master.MaxOut)
@@ -333,6 +339,7 @@ func (g *Group) relearn() {
 			}
 			retry() // who goes by the view at once finds no master down for what it was before
 			g.view.Store(now)
+			g.toldNames = map[string]bool{}
 			retry() // who connected meanwhile was judged by the view before
 			if before == nil || before.Deployment == deployment {
 				g.known.forget(version)

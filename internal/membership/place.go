@@ -115,16 +115,17 @@ func (g *Group) tellNames(v *View) {
 			if m == nil || m.Address == g.names[j] || slices.Contains(r.names[m.ID], g.names[j]) || strings.Contains(g.names[j], "\n") {
 				continue
 			}
-			news = append(news, m.ID, g.names[j])
+			if told := r.id + " " + m.ID + " " + g.names[j]; !g.toldNames[told] {
+				g.toldNames[told] = true
+				news = append(news, m.ID, g.names[j])
+			}
 		}
-		if news == nil || g.toldNames[i] == r.id+v.Version {
-			continue
+		if news != nil {
+			g.tasks.Go(func() {
+				ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
+				defer cancel()
+				_ = g.Masters[i].Eval(ctx, reachedScript, []string{g.key}, append([]any{r.id}, news...)...)
+			})
 		}
-		g.toldNames[i] = r.id + v.Version
-		g.tasks.Go(func() {
-			ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
-			defer cancel()
-			_ = g.Masters[i].Eval(ctx, reachedScript, []string{g.key}, append([]any{r.id}, news...)...)
-		})
 	}
 }

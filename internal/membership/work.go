@@ -24,8 +24,7 @@ func (g *Group) Kick() {
 		}
 	default:
 		g.working = true
-		first := !g.worked
-		g.worked = true
+		first := !g.rested
 		g.tasks.Go(func() { g.work(first) })
 	}
 	g.mu.Unlock()
@@ -55,8 +54,8 @@ const (
 	workPause = 10 * time.Millisecond
 )
 
-// work looks at the masters, and does what is to be done, until there is nothing. first: it has not
-// been called before.
+// work looks at the masters, and does what is to be done, until there is nothing. first: there was
+// never nothing to be done since the members are known.
 func (g *Group) work(first bool) {
 	var disputed string // a version that is not known to be committed
 	var since clock.Instant
@@ -74,6 +73,7 @@ func (g *Group) work(first bool) {
 		g.again = false
 		g.mu.Unlock()
 		g.lookAll(g.ctx)
+		outage := g.watchOutages()
 		s := g.next()
 		if left := notBefore.Sub(g.Now()); left > 0 {
 			switch s.(type) {
@@ -98,7 +98,7 @@ func (g *Group) work(first bool) {
 			_ = g.act(func() error { return g.change(g.ctx, nil, nil) }) // the next look tells what came of it
 			since, patience = g.Now(), max(finishAfter, min(2*patience, lookAgain))
 		case nothing:
-			if g.rest(s.wait) {
+			if g.rest(sooner(s.wait, outage)) {
 				return
 			}
 		case promote:
@@ -139,6 +139,14 @@ func (g *Group) work(first bool) {
 	g.tell()
 }
 
+// sooner returns the shorter one of two pauses, of which 0 has no end.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
 // act carries out a step.
 func (g *Group) act(step func() error) error {
 	acting := func(is bool) {
@@ -160,6 +168,7 @@ func (g *Group) rest(wait time.Duration) bool {
 		return false
 	}
 	g.working = false
+	g.rested = g.rested || g.view.Load() != nil
 	if wait > 0 && !g.closed {
 		wait += rand.N(actAfter)
 		if g.timer == nil {

@@ -1,0 +1,310 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testmasters"
+)
+
+// Members come home under whatever name clients know them: a deployment is founded by one set of
+// addresses, and used by another.
+
+// byHostName returns a client that calls the masters localhost; they were founded as 127.0.0.1.
+func byHostName(t *testing.T, d *harness.Deployment, opts ...redlock.Option) *redlock.Client {
+	t.Helper()
+	urls := d.URLs("", "")
+	for i := range urls {
+		urls[i] = strings.Replace(urls[i], "127.0.0.1", "localhost", 1)
+	}
+	c, err := redlock.Open(urls, opts...)
+	harness.Must(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func restartEmpty(t *testing.T, d *harness.Deployment, i int) {
+	t.Helper()
+	d.Server(i).Kill()
+	harness.Must(t, d.Server(i).Wipe())
+	harness.Must(t, d.Server(i).Restart())
+}
+
+// allVote reports whether all members vote, as the client knows.
+func allVote(c *redlock.Client, members int) bool {
+	v := harness.Inside(c).Members.View()
+	return v != nil && len(v.Table.Members) == members && !slices.ContainsFunc(v.Out, func(err error) bool { return err != nil }) &&
+		!slices.ContainsFunc(v.Table.Members, func(m membership.Member) bool { return m.State != membership.Voting })
+}
+
+// Every master is restarted empty once, one after the other, under load.
+func TestMembersComeHomeUnderAnotherName(t *testing.T) {
+	t.Parallel()
+	const n = 5
+	d := harness.Processes(t, n, redisproc.Config{})
+	harness.Must(t, d.Client(harness.RecoveryOptions()...).Close()) // it founds them
+	var events harness.Recorder
+	c := byHostName(t, d, harness.RecoveryOptions(redlock.WithObserver(redlock.Observer{
+		RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) { events.Note("not renewed") },
+		Ended: func(_ context.Context, e redlock.HoldEnd) {
+			if !errors.Is(e.Cause, redlock.ErrReleased) {
+				events.Note("lost: %v", e.Cause)
+			}
+		},
+	}))...)
+	held, err := c.Lock(background, "held", redlock.WithWait(harness.Patience))
+	harness.Must(t, err)
+	ctx, cancel := context.WithCancel(background)
+	var load sync.WaitGroup
+	for i := range 4 {
+		load.Go(func() {
+			for ctx.Err() == nil {
+				_ = c.Do(ctx, fmt.Sprint("job", i), func(context.Context, fence.Token) error { return nil })
+			}
+		})
+	}
+	for i := range n {
+		start := time.Now()
+		restartEmpty(t, d, i)
+		harness.Eventually(t, fmt.Sprintf("master %d is no member", i), func() bool { return !allVote(c, n) })
+		harness.Eventually(t, fmt.Sprintf("all vote again after the loss of master %d", i), func() bool { return allVote(c, n) })
+		t.Logf("master %d votes again after %v, with a max ttl of %v", i, time.Since(start).Round(time.Millisecond), harness.RecoveryMaxTTL)
+		if failed := events.Count("not renewed"); failed > i+1 {
+			t.Errorf("%d rounds of renewal failed for %d losses", failed, i+1)
+		}
+	}
+	cancel()
+	load.Wait()
+	if !held.Valid() {
+		t.Errorf("the lock was lost: %v", context.Cause(held.Context()))
+	}
+	harness.Must(t, held.Unlock(background))
+	for _, e := range events.Events() {
+		if strings.HasPrefix(e, "lost") {
+			t.Error(e)
+		}
+	}
+}
+
+// virtualNames founds masters in virtual time by the names "ip-0", "ip-1" and so on.
+func virtualNames(t *testing.T, n int, test func(t *testing.T, d *testmasters.Deployment)) {
+	t.Helper()
+	testmasters.VirtualBlank(t, n, func(t *testing.T, d *testmasters.Deployment) {
+		d.Addresses = names(n, "ip")
+		founder := d.Client(short()...)
+		harness.Must(t, admin.Init(background, founder, 0))
+		harness.Must(t, founder.Close())
+		d.Addresses = names(n, "host")
+		test(t, d)
+	})
+}
+
+func names(n int, kind string) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s-%d", kind, i))
+	}
+	return all
+}
+
+// lose takes a master its data while it is down.
+func lose(t *testing.T, d *testmasters.Deployment, i int) {
+	t.Helper()
+	d.Embedded[i].Kill(true)
+	harness.Must(t, d.Embedded[i].Restart())
+}
+
+// knownAs returns the names of the member at an address.
+func knownAs(t *testing.T, c *redlock.Client, address string) []string {
+	t.Helper()
+	m, err := admin.Members(background, c)
+	harness.Must(t, err)
+	i := slices.IndexFunc(m.Members, func(m admin.Member) bool { return m.Address == address })
+	return m.Members[i].Names
+}
+
+func lockOnce(t *testing.T, c *redlock.Client) {
+	t.Helper()
+	lock, err := c.Lock(background, "job", redlock.WithWait(time.Minute))
+	harness.Must(t, err)
+	harness.Must(t, lock.Unlock(background))
+}
+
+// In virtual time the bound can be told: each votes again within the max ttl and two seconds.
+func TestHowSoonAMemberComesHome(t *testing.T) {
+	t.Parallel()
+	virtualNames(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		c := d.Client(short()...)
+		lockOnce(t, c)
+		for i := range 3 {
+			start := time.Now()
+			lose(t, d, i)
+			harness.Eventually(t, "the loss is seen", func() bool { lockOnce(t, c); return !allVote(c, 3) })
+			harness.Eventually(t, "all vote again", func() bool { return allVote(c, 3) })
+			if took := time.Since(start); took > maxTTL+2*time.Second {
+				t.Errorf("master %d votes after %v, later than the max ttl of %v and 2 s", i, took, maxTTL)
+			}
+		}
+	})
+}
+
+// A client that starts after the loss has seen the member nowhere: the masters remember the name.
+func TestAClientThatStartsAfterTheLoss(t *testing.T) {
+	t.Parallel()
+	virtualNames(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		before := d.Client(short()...)
+		lockOnce(t, before)
+		harness.Eventually(t, "the masters know the names", func() bool {
+			return slices.Equal(knownAs(t, before, "ip-2"), []string{"host-2"}) && slices.Equal(knownAs(t, before, "ip-0"), []string{"host-0"})
+		})
+		harness.Must(t, before.Close())
+		lose(t, d, 2)
+		after := d.Client(short()...)
+		harness.Eventually(t, "all vote again", func() bool { lockOnce(t, after); return allVote(after, 3) })
+	})
+}
+
+// Four names of a member are remembered, the newest ones, and none of one that left the table.
+func TestNamesAreBounded(t *testing.T) {
+	t.Parallel()
+	virtualNames(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		var last *redlock.Client
+		for n := range 6 {
+			d.Addresses = names(3, fmt.Sprint("name", n))
+			last = d.Client(short()...)
+			lockOnce(t, last)
+			harness.Eventually(t, "the name is known", func() bool {
+				return slices.Contains(knownAs(t, last, "ip-0"), fmt.Sprintf("name%d-0", n))
+			})
+		}
+		if got := knownAs(t, last, "ip-0"); !slices.Equal(got, []string{"name2-0", "name3-0", "name4-0", "name5-0"}) {
+			t.Errorf("remembered are %v", got)
+		}
+		fields := func() (all []string) {
+			for field := range d.Raw[1].HGetAll(background, script.RegisterKey(limits.DefaultPrefix)).Val() {
+				if id, is := strings.CutPrefix(field, "names:"); is {
+					all = append(all, id)
+				}
+			}
+			return all
+		}
+		was := fields()
+		lose(t, d, 0)
+		harness.Eventually(t, "all vote again", func() bool { lockOnce(t, last); return allVote(last, 3) })
+		harness.Eventually(t, "the names of the id that is gone are dropped", func() bool {
+			is := fields()
+			return len(is) == 3 && !slices.Equal(slices.Sorted(slices.Values(is)), slices.Sorted(slices.Values(was)))
+		})
+	})
+}
+
+// Two clients take two servers for one member: a name leads one of them to another server. One of
+// the two has the place in the end, and the members rest.
+func TestTwoServersForOneMember(t *testing.T) {
+	t.Parallel()
+	virtualNames(t, 4, func(t *testing.T, d *testmasters.Deployment) {
+		founded := d.ClientOn([]int{0, 1, 2}, short()...)
+		harness.Must(t, admin.ChangeMembers(background, founded, admin.RemoveMember("ip-3"), nil))
+		d.Addresses = []string{"host-0", "host-1", "host-2", "there-2"}
+		a, b := d.ClientOn([]int{0, 1, 2}, short()...), d.ClientOn([]int{0, 1, 2}, short()...)
+		lockOnce(t, a)
+		lockOnce(t, b)
+		harness.Must(t, b.Close())
+		d.Embedded[3].Kill(true)
+		harness.Must(t, d.Embedded[3].Restart())
+		lose(t, d, 2)
+		d.Addresses[3] = "host-2" // another host's file of names
+		b = d.ClientOn([]int{0, 1, 3}, short()...)
+		voting := func(c *redlock.Client) (all []string) {
+			m, err := admin.Members(background, c)
+			harness.Must(t, err)
+			for _, m := range m.Members {
+				if m.State == admin.MemberVoting {
+					all = append(all, m.ID)
+				}
+			}
+			return all
+		}
+		harness.Eventually(t, "three vote", func() bool { lockOnce(t, a); lockOnce(t, b); return len(voting(a)) == 3 && len(voting(b)) == 3 })
+		was, err := admin.Members(background, a)
+		harness.Must(t, err)
+		for range 100 { // in virtual time: nothing is to happen
+			time.Sleep(time.Second)
+			lockOnce(t, a)
+			lockOnce(t, b)
+		}
+		is, err := admin.Members(background, b)
+		harness.Must(t, err)
+		if is.Version != was.Version {
+			t.Errorf("the members change on: version %d, it was %d", is.Version, was.Version)
+		}
+	})
+}
+
+// One server that two clients take for two members has one place.
+func TestOneServerForTwoMembers(t *testing.T) {
+	t.Parallel()
+	virtualNames(t, 5, func(t *testing.T, d *testmasters.Deployment) {
+		a, b := d.Client(short()...), d.Client(short()...)
+		lockOnce(t, a)
+		lockOnce(t, b)
+		harness.Must(t, b.Close())
+		d.Embedded[4].Kill(true) // it is away
+		lose(t, d, 3)            // a saw member 3 there; b is told that it is member 4
+		d.Addresses = []string{"host-0", "host-1", "host-2", "host-4"}
+		b = d.ClientOn([]int{0, 1, 2, 3}, short()...)
+		harness.Eventually(t, "four vote", func() bool {
+			lockOnce(t, a)
+			lockOnce(t, b)
+			m, err := admin.Members(background, a)
+			harness.Must(t, err)
+			ids, voting := map[string]bool{}, 0
+			for _, m := range m.Members {
+				if ids[m.ID] {
+					t.Fatalf("%s has two places", m.ID)
+				}
+				ids[m.ID] = true
+				if m.State == admin.MemberVoting && m.Err == nil {
+					voting++
+				}
+			}
+			return len(m.Members) == 5 && voting == 4
+		})
+	})
+}
+
+// A name that moved to the server of another deployment makes it no member.
+func TestANameThatMovedToOthers(t *testing.T) {
+	t.Parallel()
+	virtualNames(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		c := d.Client(short()...)
+		lockOnce(t, c)
+		was, err := admin.Members(background, c)
+		harness.Must(t, err)
+		harness.Must(t, d.Raw[2].HSet(background, script.RegisterKey(limits.DefaultPrefix), "deployment", "another").Err())
+		d.Embedded[2].Kill(false)
+		harness.Must(t, d.Embedded[2].Restart())
+		for range 100 {
+			time.Sleep(time.Second)
+			lockOnce(t, c)
+		}
+		is, err := admin.Members(background, c)
+		harness.Must(t, err)
+		if is.Version != was.Version {
+			t.Errorf("the members changed: version %d, it was %d", is.Version, was.Version)
+		}
+	})
+}

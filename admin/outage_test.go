@@ -1,0 +1,123 @@
+package admin_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/script"
+	"github.com/redlock-go/redlock/internal/testmasters"
+)
+
+// outages returns an observer that notes what it is told of members that are out, and a function
+// that returns that.
+func outages() (redlock.Option, func() []redlock.MemberOutage) {
+	told := make(chan redlock.MemberOutage, 100)
+	return redlock.WithObserver(redlock.Observer{MemberOut: func(m redlock.MemberOutage) { told <- m }}), func() (all []redlock.MemberOutage) {
+		for {
+			select {
+			case m := <-told:
+				all = append(all, m)
+			default:
+				return all
+			}
+		}
+	}
+}
+
+// A member whose server stays away is told once, by a client that asks for nothing meanwhile.
+func TestAMemberThatStaysAwayIsTold(t *testing.T) {
+	t.Parallel()
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		observed, told := outages()
+		c := d.Client(short(observed)...)
+		lockOnce(t, c)
+		d.Die(2)
+		lockOnce(t, c) // it finds that it is down
+		time.Sleep(maxTTL + time.Minute - time.Second)
+		if all := told(); len(all) > 0 {
+			t.Errorf("told too soon: %+v", all)
+		}
+		time.Sleep(time.Hour)
+		all := told()
+		if len(all) != 1 || all[0].Address != address(d, 2) || all[0].Err == nil || !strings.Contains(all[0].Mend, "redlock members replace "+address(d, 2)) {
+			t.Fatalf("told %+v", all)
+		}
+		d.Revive(2)
+		harness.Eventually(t, "all are up again", func() bool { lockOnce(t, c); return harness.AllUp(c) })
+		time.Sleep(time.Second) // it is seen
+		d.Die(2)
+		lockOnce(t, c)
+		time.Sleep(time.Hour)
+		if all := told(); len(all) != 1 {
+			t.Errorf("told of the next outage: %+v", all)
+		}
+	})
+}
+
+// Nobody knows the name of a server that lost its data: it is told, with the command, and the
+// command mends it.
+func TestAMemberOfAnUnknownNameIsTold(t *testing.T) {
+	t.Parallel()
+	virtualNames(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		lose(t, d, 1)
+		observed, told := outages()
+		c := d.Client(short(observed)...)
+		lockOnce(t, c)
+		m, err := admin.Members(background, c)
+		harness.Must(t, err)
+		const mend = "if it is: redlock members replace ip-1 host-1"
+		if m.Members[1].Mend != mend {
+			t.Errorf("members tells %+v", m.Members[1])
+		}
+		time.Sleep(2 * time.Minute)
+		all := told()
+		if len(all) != 1 || all[0].Address != "ip-1" || all[0].Mend != mend {
+			t.Fatalf("told %+v", all)
+		}
+		harness.Must(t, admin.ChangeMembers(background, c, admin.ReplaceMember("ip-1", "host-1"), nil))
+		harness.Eventually(t, "all vote again", func() bool { lockOnce(t, c); return allVote(c, 3) })
+		if m, err = admin.Members(background, c); err != nil || m.Members[1].Mend != "" || m.Members[1].Address != "host-1" {
+			t.Errorf("members tells %+v, %v", m.Members, err)
+		}
+	})
+}
+
+// Short-lived clients bring members back together: a job a minute, and each takes the steps that
+// are to be taken while it lives.
+func TestShortJobsBringMembersBack(t *testing.T) {
+	t.Parallel()
+	virtualNames(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		job := func() (votes int) {
+			c := d.Client(short()...)
+			lock, err := c.Lock(background, "job", redlock.WithWait(time.Minute))
+			harness.Must(t, err)
+			time.Sleep(time.Millisecond)
+			harness.Must(t, lock.Unlock(background))
+			harness.Must(t, c.Close())
+			for _, r := range d.Raw {
+				if fields := r.HGetAll(background, script.RegisterKey(limits.DefaultPrefix)).Val(); fields["votes"] != "" && fields["learned"] != "" {
+					votes++
+				}
+			}
+			return votes
+		}
+		job()
+		for i := range 3 {
+			lose(t, d, i)
+			jobs := 0
+			for votes := 0; votes < 3; jobs++ {
+				if jobs > 5 {
+					t.Fatalf("%d vote %d jobs after the loss of master %d", votes, jobs, i)
+				}
+				votes = job()
+				time.Sleep(time.Minute)
+			}
+			t.Logf("master %d votes again after %d jobs", i, jobs)
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
+)
+
+func TestWhichMembersAreOut(t *testing.T) {
+	t.Parallel()
+	a, b := at("a", "1", nil), at("b", "1", nil)
+	behind := at("b", "0", nil)
+	synced := at("n", "1", nil)
+	synced.synced = "1"
+	refused := errors.New("connection refused")
+	names := []string{"a", "b", "x"}
+	for _, x := range []struct {
+		what    string
+		table   string
+		seen    string // behind the last master
+		reports []*report
+		faults  []error
+		want    string // address, why and what to do
+	}{
+		{"all vote", "a b x", "", []*report{a, b, at("x", "1", nil)}, nil, ""},
+		{"one is suspended", "a b x:suspended", "", []*report{a, b, nil}, nil, ""},
+		{"one is not in the list", "a b c", "", []*report{a, b, nil}, nil, ""},
+		{"its server is down", "a b x", "", []*report{a, b, nil}, []error{nil, nil, refused}, "x: its server does not answer: connection refused | start its server, or redlock members replace x NEW"},
+		{"under another name", "a b c", "c", []*report{a, b, nil}, []error{nil, nil, refused}, "c: its server does not answer: connection refused | start its server, or redlock members replace c NEW"},
+		{"its server lost its data", "a b c", "c", []*report{a, b, lost("c")}, nil, "c: its server at x: it restarted, and may have lost data | redlock members replace c x"},
+		{"another server is there", "a b x", "", []*report{a, b, at("y", "1", nil)}, nil, "x: its server at x lost its data, or is another one | redlock members replace x x"},
+		{"a server may be it", "a b c", "", []*report{a, b, blank}, nil, "c: no master is known to be its server; x is no member: it may be that, without its data | if it is: redlock members replace c x"},
+		{"it is new, and stays so", "a b x=n:new", "", []*report{a, b, synced}, []error{nil, nil, refused}, "x: it is new, and no client has brought it back: connection refused | redlock members replace x x"},
+		{"too few have counters", "a b x=n:new", "", []*report{a, behind, at("n", "1", nil)}, nil, "x: it lacks counters: 1 members that have them answer, and 2 are needed | bring back the others; if their data is gone: redlock init --force"},
+	} {
+		s := situation{view: &View{Deployment: "d", Version: "1", Table: table(x.table)}, names: names, seen: []string{"", "", x.seen}, reports: x.reports}
+		if x.faults == nil {
+			x.faults = make([]error, len(names))
+		}
+		var got []string
+		for _, out := range s.outages(x.faults) {
+			got = append(got, fmt.Sprintf("%s: %v | %s", out.Address, out.Why, out.Mend))
+		}
+		if text := strings.Join(got, "; "); text != x.want {
+			t.Errorf("%s:\n%s, want\n%s", x.what, text, x.want)
+		}
+	}
+}
+
+// An outage is told once, when it has lasted, and anew when the member was back meanwhile.
+func TestWhenAnOutageIsTold(t *testing.T) {
+	t.Parallel()
+	const patience = time.Minute
+	o, now := outs{}, clock.Instant(1)
+	for i, x := range []struct {
+		after time.Duration
+		out   string
+		told  string
+		again time.Duration
+	}{
+		{0, "a", "", patience},
+		{patience - 1, "a b", "", 1},
+		{1, "a b", "a 1m0s", patience - 1},
+		{patience - 1, "a b", "b 1m0s", 0},
+		{time.Hour, "a b", "", 0},
+		{0, "b", "", 0},
+		{time.Hour, "a b", "", patience},
+		{2 * patience, "a b", "a 2m0s", 0},
+		{0, "", "", 0},
+	} {
+		now = now.Add(x.after)
+		var all []Outage
+		for address := range strings.FieldsSeq(x.out) {
+			all = append(all, Outage{Address: address})
+		}
+		tell, again := o.update(now, patience, all)
+		var told []string
+		for _, out := range tell {
+			told = append(told, fmt.Sprint(out.Address, " ", out.For))
+		}
+		if text := strings.Join(told, " "); text != x.told || again != x.again {
+			t.Errorf("step %d: told %q, look again after %v; want %q, %v", i, text, again, x.told, x.again)
+		}
+	}
+}
