@@ -51,7 +51,6 @@ func Example() {
 	urls, stop := masters()
 	defer stop()
 
-	// shown: ../README.md
 	client, err := redlock.Open(urls) // "redis://10.0.0.1:6379", …: an odd number, 5 as a rule
 	if err != nil {
 		log.Fatal(err)
@@ -62,8 +61,6 @@ func Example() {
 		// ctx ends with the hold. The store refuses whoever was overtaken.
 		return ledger.Do(ctx, "payroll", token, func() error { return pay(ctx) })
 	}, redlock.WithTTL(30*time.Second), redlock.WithWait(time.Minute))
-	// end
-
 	fmt.Println("error:", err)
 	// Output:
 	// paid

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -442,5 +443,23 @@ func TestDashboardAsksForWhatThereIs(t *testing.T) {
 		if strings.HasPrefix(name, "redlock_") && !asked[base] && !asked[base+"_bucket"] && !asked[base+"_count"] && !asked[base+"_sum"] {
 			t.Errorf("no panel shows %s", name)
 		}
+	}
+}
+
+// The rules of deploy are the alerts of docs/OBSERVING.md. Their number of masters that are down is
+// that of three masters.
+func TestRulesAreTheAlerts(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../deploy/prometheus/alerts.yaml")
+	must(t, err)
+	found := map[string]string{}
+	for _, rule := range regexp.MustCompile(`(?m)^        expr: (.*)\n(?:        (?:for|labels): .*\n)+        annotations: \{summary: (.*)\}$`).FindAllStringSubmatch(string(text), -1) {
+		found[rule[2]] = rule[1]
+	}
+	all := alerts(t)
+	all["no spare master is left"] = strings.Replace(all["two masters are down"], ">= 2", ">= 1", 1)
+	delete(all, "two masters are down")
+	if !maps.Equal(found, all) {
+		t.Errorf("the rules are\n%v, the alerts\n%v", found, all)
 	}
 }

@@ -149,7 +149,7 @@ func mastersWithTheUsersOfDocker(t *testing.T, program string) {
 func TestRightsOfOperators(t *testing.T) {
 	t.Parallel()
 	const rule = "+acl +config +info +latency +ping +replicaof +shutdown +slowlog"
-	for file, times := range map[string]int{"../../docs/OPERATIONS.md": 1, "../../docker/compose.acl.yaml": 3} {
+	for file, times := range map[string]int{"../../docs/OPERATIONS.md": 1, "../../deploy/users.acl": 1, "../../docker/compose.acl.yaml": 3} {
 		text, err := os.ReadFile(file)
 		harness.Must(t, err)
 		if n := len(regexp.MustCompile(`(?m)operator reset on \S+(?: .*\})? `+regexp.QuoteMeta(rule)+`$`).FindAll(text, -1)); n != times {

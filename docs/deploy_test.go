@@ -1,0 +1,191 @@
+package docs_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/testrights"
+	"github.com/redlock-go/redlock/internal/testskip"
+)
+
+// The readiness probe of DEPLOY.md is compiled here.
+var _ = func(client *redlock.Client) {
+	// shown: DEPLOY.md
+	http.HandleFunc("GET /ready", func(w http.ResponseWriter, r *http.Request) {
+		if err := client.Ready(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	// end
+}
+
+// deployFolder is a copy of deploy with passwords and certificates, as DEPLOY.md begins.
+func deployFolder(t *testing.T) string {
+	t.Helper()
+	_, err := exec.LookPath("openssl")
+	testskip.IfLacking(t, err, exec.ErrNotFound)
+	dir := filepath.Join(t.TempDir(), "deploy")
+	if err := os.CopyFS(dir, os.DirFS("../deploy")); err != nil {
+		t.Fatal(err)
+	}
+	var made []byte
+	for range 2 { // the second time nothing is made anew
+		if out, err := exec.Command("sh", filepath.Join(dir, "secrets.sh"), "localhost", "127.0.0.1").CombinedOutput(); err != nil {
+			t.Fatalf("secrets.sh: %v\n%s", err, out)
+		}
+		users := []byte(read(t, filepath.Join(dir, "users.acl")) + read(t, filepath.Join(dir, "tls.crt")))
+		if made != nil && !bytes.Equal(made, users) {
+			t.Error("secrets.sh made anew what was there")
+		}
+		made = users
+	}
+	return dir
+}
+
+// settings are those of deploy/redis.conf, with the files of dir.
+func settings(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	lines := bufio.NewScanner(strings.NewReader(read(t, filepath.Join(dir, "redis.conf"))))
+	for lines.Scan() {
+		if name, value, is := strings.Cut(lines.Text(), " "); is && name != "#" {
+			all[name] = strings.Replace(value, "/etc/redlock/", dir+"/", 1)
+		}
+	}
+	for name, want := range map[string]string{
+		"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no", "maxmemory-policy": "noeviction", "port": "0", "tls-port": "6379",
+	} {
+		if all[name] != want {
+			t.Errorf("redis.conf: %s is %q, want %q", name, all[name], want)
+		}
+	}
+	return all
+}
+
+// Masters with the settings and the users of deploy found a deployment over TLS. A crash of all of
+// them loses neither the table nor the order of the tokens, and they vote at once.
+func TestMastersOfDeploy(t *testing.T) {
+	t.Parallel()
+	dir := deployFolder(t)
+	conf := settings(t, dir)
+	delete(conf, "port") // redisproc asks there whether the server is up
+	password := strings.TrimSpace(read(t, filepath.Join(dir, "redlock.password")))
+	var urls []string
+	var servers []*redisproc.Server
+	for range 3 {
+		conf["tls-port"] = unusedPort(t)
+		s, err := redisproc.Start(redisproc.Config{Conf: conf})
+		testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
+		must(t, err)
+		t.Cleanup(func() { must(t, s.Stop()) })
+		servers = append(servers, s)
+		urls = append(urls, fmt.Sprintf("rediss://redlock:%s@127.0.0.1:%s?tls_ca=%s", password, conf["tls-port"], filepath.Join(dir, "ca.crt")))
+	}
+	client, err := redlock.Open(urls, redlock.WithRequestTimeout(5*time.Second))
+	must(t, err)
+	t.Cleanup(func() { must(t, client.Close()) })
+	must(t, admin.Init(t.Context(), client, 0))
+	first, err := client.Lock(t.Context(), "job", redlock.WithWait(time.Minute))
+	must(t, err)
+	must(t, first.Unlock(t.Context()))
+	for _, s := range servers {
+		s.Kill()
+		must(t, s.Restart())
+	}
+	members, err := admin.Members(t.Context(), client)
+	must(t, err)
+	if len(members.Members) != 3 || slices.ContainsFunc(members.Members, func(m admin.Member) bool { return m.State != admin.MemberVoting }) {
+		t.Errorf("after a crash the members are %+v", members.Members)
+	}
+	second, err := client.Lock(t.Context(), "job", redlock.WithWait(30*time.Second)) // less than the max ttl
+	must(t, err)
+	if second.Token() <= first.Token() {
+		t.Errorf("the token was %v before the crash, and is %v after it", first.Token(), second.Token())
+	}
+	must(t, second.Unlock(t.Context()))
+
+	probe := redis.NewClient(&redis.Options{Addr: servers[0].Addr(), Username: "probe", Password: "any"})
+	t.Cleanup(func() { must(t, probe.Close()) })
+	must(t, probe.Ping(t.Context()).Err())
+	if err := probe.Get(t.Context(), "redlock:member").Err(); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("the probe's user may read: %v", err)
+	}
+	stranger := redis.NewClient(&redis.Options{Addr: servers[0].Addr()})
+	t.Cleanup(func() { must(t, stranger.Close()) })
+	if err := stranger.Ping(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
+		t.Errorf("a client without a password got in: %v", err)
+	}
+}
+
+// The users of deploy have the rules of PROTOCOL.md and OPERATIONS.md, and default is shut as
+// SECURITY.md demands.
+func TestUsersOfDeploy(t *testing.T) {
+	t.Parallel()
+	var operator string
+	for line := range strings.Lines(read(t, "OPERATIONS.md")) {
+		if _, rule, is := strings.Cut(line, "ACL SETUSER operator reset on >PASSWORD "); is {
+			operator = rule
+		}
+	}
+	want := "user default off ~* &* +@all\n" +
+		"user operator reset on >OPERATOR-PASSWORD " + operator +
+		"user probe reset on nopass +ping\n" +
+		"user redlock reset on >REDLOCK-PASSWORD " + strings.Join(testrights.Rule(t, "PROTOCOL.md", "redlock"), " ") + "\n"
+	if got := read(t, "../deploy/users.acl"); got != want {
+		t.Errorf("users.acl is\n%swant\n%s", got, want)
+	}
+}
+
+// systemd knows each line of the unit.
+func TestUnitOfDeploy(t *testing.T) {
+	t.Parallel()
+	unit := read(t, "../deploy/systemd/redlock-master.service")
+	if !strings.Contains(unit, "\nExecStart=/usr/bin/redis-server /etc/redlock/redis.conf ") {
+		t.Errorf("the unit does not start redis-server with the settings:\n%s", unit)
+	}
+	if _, err := exec.LookPath("systemd-analyze"); errors.Is(err, exec.ErrNotFound) {
+		t.Log("NOT TESTED: there is no systemd-analyze")
+		return
+	}
+	program := filepath.Join(t.TempDir(), "redis-server") // it need not be installed
+	file := filepath.Join(t.TempDir(), "redlock-master.service")
+	must(t, os.WriteFile(program, nil, 0o700))
+	must(t, os.WriteFile(file, []byte(strings.Replace(unit, "/usr/bin/redis-server", program, 1)), 0o600))
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", file).CombinedOutput()
+	if err != nil || bytes.Contains(out, []byte("redlock-master")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unusedPort is one that was free a moment ago.
+func unusedPort(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
+}
