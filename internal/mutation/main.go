@@ -1,5 +1,5 @@
 // Mutation changes one operator of the library at a time, and runs the tests that meet it. One of
-// them must fail. docs/CHAOS.md has the results.
+// them must fail. docs/CHAOS.md has the results, and lived.txt why some live.
 //
 //	go run ./internal/mutation [-longest D] [-workers N] [AREA...]
 //
