@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,12 +12,14 @@ import (
 
 var update = flag.Bool("update", false, "write docs/CLI.md")
 
-// docs/CLI.md is what redlock help prints. With -update the test writes it.
+// docs/CLI.md is what redlock help prints, with the flags that tell of the masters once. With
+// -update the test writes it.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	const file = "../../docs/CLI.md"
 	var b strings.Builder
-	b.WriteString("# The commands\n\nThis page is what `redlock help` prints (`go test ./cmd/redlock -run TestReference -update` writes it).\n")
+	b.WriteString("# The commands\n\nThis page is what `redlock help` prints (`go test ./cmd/redlock -run TestReference -update` writes it). The flags that tell which masters there are, and how to get in, are the same in all commands that have them: they are in [The masters](#the-masters).\n")
+	var masters string
 	for _, p := range places(newParser().Model.Node, "") {
 		if p.path == "help" || p.path == "version" {
 			continue
@@ -25,12 +28,23 @@ func TestReference(t *testing.T) {
 		cmd.Env = append(cmd.Env, "COLUMNS=80")
 		r := runToEnd(t, cmd)
 		r.wants(t, exitOK)
-		b.WriteString("\n## " + strings.TrimSpace("redlock "+p.path) + "\n\n```\n")
+		var help strings.Builder
 		for line := range strings.Lines(r.stdout) {
-			b.WriteString(strings.TrimRight(line, " \n") + "\n")
+			help.WriteString(strings.TrimRight(line, " \n") + "\n")
 		}
-		b.WriteString("```\n")
+		text := help.String()
+		if flags := flagsOfMasters.FindString(text); flags != "" {
+			if masters == "" {
+				masters = flags
+			}
+			if paragraph(flags) != paragraph(masters) {
+				t.Errorf("redlock %s has other flags for masters than the first command:\n%s", p.path, flags)
+			}
+			text = strings.Replace(text, flags, "      --masters=URLS and others that are the same everywhere: see The masters.\n", 1)
+		}
+		b.WriteString("\n## " + strings.TrimSpace("redlock "+p.path) + "\n\n```\n" + text + "```\n")
 	}
+	b.WriteString("\n## The masters\n\n```\n" + masters + "```\n")
 	if *update {
 		harness.Must(t, os.WriteFile(file, []byte(b.String()), 0o644))
 	}
@@ -40,3 +54,9 @@ func TestReference(t *testing.T) {
 		t.Errorf("%s is not what redlock help prints: run this test with -update", file)
 	}
 }
+
+// flagsOfMasters are the lines of help from --masters to --prefix.
+var flagsOfMasters = regexp.MustCompile(`(?m)^      --masters=URLS(?:.*\n)+?      --prefix=NAME.*\n(?: {10,}.*\n)*`)
+
+// paragraph is text with one space between words: where lines break depends on the other flags.
+func paragraph(text string) string { return strings.Join(strings.Fields(text), " ") }
