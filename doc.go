@@ -1,13 +1,31 @@
 // Package redlock locks names on a quorum of independent Redis masters, for jobs where a wrong lock
-// costs money. A caller holds the lock when a majority of the masters has granted it. The library
+// costs money. A caller holds a lock when a majority of the masters has granted it. The library
 // renews the lock while the work runs, and tells the holder in time when it can no longer prove its
 // hold. The lock carries a fencing token: a number that grows with every fresh acquisition, for
-// stores to compare. LockAll holds several names at a time; WithSlots lets several hold one name.
+// stores to compare.
 //
 //	err := client.Do(ctx, "payroll", func(ctx context.Context, token fence.Token) error {
 //		// Stop when ctx ends. Pass token to every store that you write to.
 //		return pay(ctx, token)
 //	})
+//
+// # What to call
+//
+//   - Make a client: [Open] with URLs, [New] with clients of go-redis. One client for each process
+//     is enough. [Client.Ready] is for readiness probes.
+//   - Run work under a lock: [Client.Do]. To hold it yourself: [Client.Lock], [Client.TryLock],
+//     [Lock.Context], [Lock.Unlock].
+//   - Hold several names, all or none: [Client.LockAll]. Let k callers hold a name: [WithSlots]. Let
+//     many read or one write: [Client.RLock], [Lock.Downgrade].
+//   - Say how long: [WithTTL] for the lease, [WithWait] for the wait, [WithMaxHold] for the hold,
+//     [WithHoldAtLeast] for the name.
+//   - Give the token to a store: [Lock.Token], [fence.FromContext], and packages guard/sqlguard,
+//     guard/redisguard and guard/httpguard. Ask whether a token is its holder's: [Client.Verify].
+//   - See what happens: [WithObserver], [LogObserver]. See why there was no lock: [QuorumError].
+//
+// Package leader keeps a role, package admin is for operators, and package redlocktest has masters
+// for tests. Before the first lock, an operator makes the masters a deployment: by package admin,
+// or the command redlock.
 //
 // # What is promised, and what it depends on
 //
@@ -43,6 +61,16 @@
 //
 // # Goroutines
 //
+// A client has one goroutine for each master, one for each master's subscription while a caller
+// waits, one for each batch that is under way to a master half a millisecond away or more, and a
+// few that learn who votes. A lock has none: its deadline and its renewals are timers.
+// [Client.Close] returns when all goroutines have ended.
+//
+// docs/PROTOCOL.md says how it works, and why it is right.
+package redlock
+
+// Where goroutines are started, for who changes the library:
+//
 //   - One for each master, from New to Close (run in internal/master). It owns the
 //     connections and the queue of requests, and carries the batches to a near master.
 //   - One for each batch that is under way to a far master, one that takes half a
@@ -59,10 +87,5 @@
 //     (each). admin.Init and admin.PlanInit also start one for each master, and wait
 //     for them.
 //
-// A lock has no goroutine. Its deadline and its renewals are timers. Their functions (hold.tick,
-// suspendCheck.check) run for microseconds and wait for no master. So does the function that
-// WithContextRenewal runs when a context ends. Close returns when all goroutines have ended.
-//
-// Before the first lock, an operator makes the masters a deployment: by package admin, or the
-// command redlock. docs/PROTOCOL.md says how it works, and why it is right.
-package redlock
+// The timers of a lock (hold.tick, suspendCheck.check) run for microseconds and wait for no master,
+// and so does the function that WithContextRenewal runs when a context ends.

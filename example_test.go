@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
+	"os"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
@@ -249,4 +253,99 @@ func ExampleClient_RLock() {
 	// a writer is refused: true
 	// nobody wrote between: true
 	// unlocked: <nil>
+}
+
+// Make a client of clients of go-redis, which have the addresses, the users and TLS.
+func ExampleNew() {
+	urls, stop := masters()
+	defer stop()
+	var servers []redis.UniversalClient
+	for _, url := range urls {
+		options, err := redis.ParseURL(url)
+		if err != nil {
+			log.Fatal(err)
+		}
+		options.ClientName = "payments"
+		server := redis.NewClient(options)
+		defer server.Close() // New takes the options, and no connection
+		servers = append(servers, server)
+	}
+	client, err := redlock.New(servers)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	fmt.Println("ready:", client.Ready(context.Background()) == nil)
+	// Output: ready: true
+}
+
+// Wait for a lock, and find out why there was none.
+func ExampleClient_Lock() {
+	urls, stop := masters()
+	defer stop()
+	client, err := redlock.Open(urls)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	first, err := client.Lock(ctx, "ledger", redlock.WithTTL(10*time.Second), redlock.WithWait(time.Minute))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer first.Unlock(ctx)
+
+	_, err = client.Lock(ctx, "ledger", redlock.WithWait(10*time.Millisecond))
+	var quorum *redlock.QuorumError
+	switch {
+	case errors.Is(err, redlock.ErrHeld):
+		fmt.Println("somebody else has it")
+	case errors.As(err, &quorum):
+		fmt.Println("of", len(quorum.Votes), "masters too few answered:", quorum.Reason)
+	}
+	// Output: somebody else has it
+}
+
+// Write, and then let others read what was written while this process goes on reading it.
+func ExampleLock_Downgrade() {
+	urls, stop := masters()
+	defer stop()
+	client, err := redlock.Open(urls)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	lock, err := client.Lock(ctx, "prices")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer lock.Unlock(ctx)
+	if err := lock.Downgrade(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("a token to write with:", lock.Token() != 0)
+	reader, err := client.TryRLock(ctx, "prices")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer reader.Unlock(ctx)
+	fmt.Println("another reads:", reader.Valid())
+	// Output:
+	// a token to write with: false
+	// another reads: true
+}
+
+// Log what an operator should look at.
+func ExampleLogObserver() {
+	logger := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	client, err := redlock.Open([]string{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"},
+		redlock.WithObserver(redlock.LogObserver(logger)), redlock.WithName("payments"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(client.Close())
+	// Output: <nil>
 }
