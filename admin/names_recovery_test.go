@@ -308,3 +308,24 @@ func TestANameThatMovedToOthers(t *testing.T) {
 		}
 	})
 }
+
+// What is told of names delays no lock beside a master that hangs.
+func TestNamesDelayNoLock(t *testing.T) {
+	t.Parallel()
+	virtualNames(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		took := func(kind string) time.Duration {
+			d.Addresses = names(3, kind)
+			c := d.Client(short()...)
+			start := time.Now()
+			for range 10 {
+				lockOnce(t, c)
+			}
+			return time.Since(start)
+		}
+		d.Embedded[2].Pause()
+		if known, new := took("ip"), took("host"); new > known {
+			t.Errorf("ten locks took %v by names that nobody knew, and %v by the addresses", new, known)
+		}
+		d.Embedded[2].Resume()
+	})
+}

@@ -239,6 +239,7 @@ func TestAScriptOfTheRegisterThatIsRefusedLosesNothing(t *testing.T) {
 		"promise":  {member, script.PromiseSource, []any{"one", "2"}},
 		"accept":   {but("learned", "1"), script.AcceptSource, []any{"one", "2", member["table"], "d"}},
 		"learn":    {member, script.LearnSource, []any{"one", "2", member["table"], "d"}},
+		"reached":  {member, script.ReachedSource, []any{"one", "one", "x:1"}},
 		"counters": {member, script.CountersSource, []any{"one", "1"}},
 		"sync":     {member, script.SyncSource, []any{"one", "1", "1", "2000"}},
 		"adopt":    {but("run", "before", "durable", "yes"), script.AdoptSource, []any{member["run"], "one", "yes"}},

@@ -16,6 +16,8 @@ func TestWhichMembersAreOut(t *testing.T) {
 	behind := at("b", "0", nil)
 	synced := at("n", "1", nil)
 	synced.synced = "1"
+	other := at("o", "1", nil)
+	other.deployment = "other"
 	refused := errors.New("connection refused")
 	names := []string{"a", "b", "x"}
 	for _, x := range []struct {
@@ -35,6 +37,11 @@ func TestWhichMembersAreOut(t *testing.T) {
 		{"another server is there", "a b x", "", []*report{a, b, at("y", "1", nil)}, nil, "x: its server at x lost its data, or is another one | redlock members replace x x"},
 		{"a server may be it", "a b c", "", []*report{a, b, blank}, nil, "c: no master is known to be its server; x is no member: it may be that, without its data | if it is: redlock members replace c x"},
 		{"it is new, and stays so", "a b x=n:new", "", []*report{a, b, synced}, []error{nil, nil, refused}, "x: it is new, and no client has brought it back: connection refused | redlock members replace x x"},
+		{"the first, and it has no counters yet", "a=n:new b x", "", []*report{at("n", "1", nil), b, at("x", "1", nil)}, nil, "a: it is new, and no client has brought it back | redlock members replace a a"},
+		{"it has them, and others lag behind", "a b x=n:new", "", []*report{a, behind, synced}, nil, "x: it is new, and no client has brought it back | redlock members replace x x"},
+		{"the server of the first is down", "a b x", "", []*report{nil, b, at("x", "1", nil)}, []error{refused, nil, nil}, "a: its server does not answer: connection refused | start its server, or redlock members replace a NEW"},
+		{"the first server may be it", "c b x", "", []*report{blank, b, at("x", "1", nil)}, nil, "c: no master is known to be its server; a is no member: it may be that, without its data | if it is: redlock members replace c a"},
+		{"a server of others is not it", "a b c", "", []*report{a, b, other}, nil, ""},
 		{"too few have counters", "a b x=n:new", "", []*report{a, behind, at("n", "1", nil)}, nil, "x: it lacks counters: 1 members that have them answer, and 2 are needed | bring back the others; if their data is gone: redlock init --force"},
 	} {
 		s := situation{view: &View{Deployment: "d", Version: "1", Table: table(x.table)}, names: names, seen: []string{"", "", x.seen}, reports: x.reports}
