@@ -29,6 +29,9 @@
  *   MARK         1  ForceUnlock leaves a gone mark on each master, which refuses the
  *                   acquire of the attempt that it takes the lock from
  *                0  it leaves none
+ *   COUNT        1  a release that grants to one who waits counts, as every grant does: to
+ *                   this model it is an acquire that is executed late
+ *                0  it may give the number that the counter has
  *
  * The model is one process. Each branch of its loop is one thing that may happen
  * next. Each is atomic, because a script is atomic on its master.
@@ -48,6 +51,9 @@
 #endif
 #ifndef MARK
 #define MARK 1
+#endif
+#ifndef COUNT
+#define COUNT 1
 #endif
 
 /* Bounds. */
@@ -168,6 +174,9 @@ inline hold() {
 }
 
 inline acquire() {
+#if !COUNT
+  if :: counter[m]-- :: skip fi;
+#endif
   d_step {
     /* An attempt begins with its first grant: an earlier beginning would only
      * demand less of its token. If the lock of another attempt stood here, it has

@@ -1,0 +1,365 @@
+/*
+ * Hand-over: a release grants to one who waits, instead of calling it.
+ *
+ * A waiter that a master refuses leaves an offer there: its owner, and the version of the
+ * members. Whoever releases the lock there later grants it to such an owner, for a short
+ * lease, and tells by a notice. A notice may be lost, doubled or late, may overtake the
+ * reply to the request that left the offer, and may come when its owner has given up and
+ * the same client waits with another one.
+ *
+ * Promises: once another acquisition of the name is complete, no earlier hold is believed
+ * valid; and a master that has executed what an owner sent when it gave up, or unlocked,
+ * does not have the lock of this owner again.
+ *
+ * Time is as in exclusion.pml. In which order they stand in line is of no importance to
+ * safety: any offer may be taken, whenever the lock is free, and may be made, whoever
+ * has it. For how long an offer stands is a hint: here it stands for ever. What a grant
+ * has to do with tokens is in tokens.pml (COUNT): to them it is an acquire that is
+ * executed late.
+ *
+ *   SENT      1  the vote of a notice counts from before the request was sent that left
+ *                  the offer
+ *             0  it counts from when the notice comes
+ *   LENGTH    1  it counts for no longer than a release grants
+ *             0  it counts for the ttl that was asked for
+ *   OWNER     1  a notice is a vote for the owner that it names
+ *             0  it is a vote for whichever owner its client waits with
+ *   MARK      2  who gives up, or unlocks, leaves a gone mark on each master of which it
+ *                  does not know that it granted, and the mark refuses offers too
+ *             1  it leaves none where the answer was that another has the lock
+ *             0  the mark does not refuse offers
+ *   VERSION   1  a master grants only at the version at which the offer was made
+ *             0  it grants at whatever version it is
+ *
+ * SENT covers VERSION here, with the quarantine: when the member that takes the place of
+ * another votes, no offer of the version before counts any more. For tokens the rule is
+ * needed: see VERSION in the package register, beside this file.
+ */
+
+#ifndef SENT
+#define SENT 1
+#endif
+#ifndef LENGTH
+#define LENGTH 1
+#endif
+#ifndef OWNER
+#define OWNER 1
+#endif
+#ifndef MARK
+#define MARK 2
+#endif
+#ifndef VERSION
+#define VERSION 1
+#endif
+
+/* Bounds. */
+#ifndef ATTEMPTS
+#define ATTEMPTS 2  /* fresh acquisitions; all of them may be under way at once */
+#endif
+#ifndef TTL
+#define TTL 3       /* in ticks */
+#endif
+#ifndef SHORT
+#define SHORT 2     /* for how many ticks a release grants */
+#endif
+#ifndef RENEW
+#define RENEW 1     /* holders renew */
+#endif
+#ifndef UNHEARD
+#define UNHEARD 1   /* answers may be lost */
+#endif
+#ifndef LATE
+#define LATE 1      /* what is sent at the end may be executed late, or never */
+#endif
+#ifndef CHANGE
+#define CHANGE 0    /* master 3 takes the place of master 2, at version 2; attempt 1 is at version 1, attempt 2 at version 2 */
+#endif
+
+#if CHANGE
+#define N 4
+#define VOTES(a, m)  (at[m] == a)
+#define MEMBER(a, m) ((m) < 2 || (m) == a + 1)
+#define SYMMETRY 0
+#else
+#define N 3
+#define VOTES(a, m)  true
+#define MEMBER(a, m) true
+#define SYMMETRY 1
+#endif
+#define QUORUM 2
+#if LENGTH
+#define GIVEN SHORT
+#else
+#define GIVEN TTL
+#endif
+
+/* Masters. */
+byte lock[N];       /* the attempt that owns the lock; 0: none */
+byte left[N];       /* ticks until it expires */
+#if CHANGE
+byte at[N];         /* the version at which it votes; 0: it does not */
+byte quarantine;    /* ticks until master 3 votes */
+#endif
+
+/* Attempts, which become holds. They begin in the order of their numbers. */
+#define IDLE   0
+#define ASKING 1
+#define HELD   2
+#define OVER   3
+byte phase[ATTEMPTS + 1];
+byte until[(ATTEMPTS + 1) * N];     /* the votes: the ticks for which each counts */
+byte acquireLeft[ATTEMPTS + 1];     /* the ticks for which an answer to the acquire counts */
+byte givenLeft[ATTEMPTS + 1];       /* the ticks for which a notice counts */
+byte extendLeft[ATTEMPTS + 1];      /* the ticks for which an answer to the last renewal counts */
+bool passed[ATTEMPTS + 1];          /* another acquisition became complete after this one */
+
+/* Sets of masters. */
+byte acquiring[ATTEMPTS + 1];       /* that have not executed the acquire yet */
+byte extending[ATTEMPTS + 1];
+byte freeing[ATTEMPTS + 1];         /* the same of what is sent at the end */
+byte offer[ATTEMPTS + 1];           /* with its offer */
+byte notice[ATTEMPTS + 1];          /* that granted it by a release: the notice may come at any time, also again */
+byte known[ATTEMPTS + 1];           /* of which it knows that they granted */
+byte refused[ATTEMPTS + 1];         /* of which it knows that another had the lock; of use only if MARK is 1 */
+byte marked[ATTEMPTS + 1];          /* with its gone mark */
+byte freed[ATTEMPTS + 1];           /* that have executed what was sent at the end */
+
+/* Scratch variables; 0 between two steps. */
+byte a, b, m, i, x, n;
+int  key[N], k;
+
+#define BIT(m)      (1 << (m))
+#define HAS(set, i) (((set) >> (i)) & 1)
+#define UNTIL(a, m) until[(a) * N + (m)]
+#define GIVES(a, m) (HAS(offer[a], m) && lock[m] == 0 && !(MARK && HAS(marked[a], m)) && (!VERSION || VOTES(a, m)))
+
+inline someAttempt() { a = 1; do :: a < ATTEMPTS -> a++ :: break od }
+inline someOther()   { b = 1; do :: b < ATTEMPTS -> b++ :: break od }
+inline someMaster()  { m = 0; do :: m < N - 1 -> m++ :: break od }
+
+inline countValid(who) { n = 0; x = 0; do :: x < N -> n = n + (UNTIL(who, x) > 0); x++ :: else -> break od; x = 0 }
+
+/* The attempt is over. What it has on masters it frees: that may be late, or get lost. If it
+ * is not, what is on the way to the master is dropped as well, for it is of no consequence. */
+inline end(who) {
+  phase[who] = OVER;
+  x = 0;
+  do
+  :: x < N ->
+     UNTIL(who, x) = 0;
+     if :: !LATE && lock[x] == who -> lock[x] = 0; left[x] = 0 :: else fi;
+     x++
+  :: else -> break
+  od;
+  x = 0;
+  if :: LATE -> freeing[who] = BIT(N) - 1 :: else -> acquiring[who] = 0; offer[who] = 0; known[who] = 0 fi;
+  acquireLeft[who] = 0; givenLeft[who] = 0; extendLeft[who] = 0; extending[who] = 0; passed[who] = 0;
+  if :: OWNER -> notice[who] = 0 :: else fi
+}
+
+/* If another acquisition has passed a hold, the hold is not believed valid. */
+inline promise() {
+  i = 1;
+  do
+  :: i <= ATTEMPTS ->
+     countValid(i);
+     assert(!(phase[i] == HELD && passed[i] && n >= QUORUM));
+     i++
+  :: else -> break
+  od;
+  i = 0; n = 0
+}
+
+/* The yes of master m to attempt a counts for this number of ticks. */
+inline count(ticks) {
+  countValid(a);
+  if
+  :: phase[a] != ASKING && phase[a] != HELD || phase[a] == HELD && n < QUORUM || !MEMBER(a, m)
+  :: else ->
+     if :: UNTIL(a, m) < ticks -> UNTIL(a, m) = ticks :: else fi;
+     countValid(a);
+     if
+     :: phase[a] == ASKING && n >= QUORUM ->
+        printf("attempt %d is complete\n", a);
+        phase[a] = HELD;
+        i = 1;
+        do :: i <= ATTEMPTS -> if :: phase[i] == HELD && i != a -> passed[i] = 1 :: else fi; i++ :: else -> break od
+     :: else
+     fi;
+     promise()
+  fi;
+  n = 0
+}
+
+inline take(ticks) {
+  assert(!HAS(freed[a], m)); /* nobody who knows of it would free it */
+  lock[m] = a;
+  left[m] = ticks
+}
+
+inline tick() {
+  m = 0;
+  do
+  :: m < N ->
+     if :: left[m] > 0 -> left[m]--; if :: left[m] == 0 -> lock[m] = 0 :: else fi :: else fi;
+     a = 1;
+     do :: a <= ATTEMPTS -> if :: UNTIL(a, m) > 0 -> UNTIL(a, m)-- :: else fi; a++ :: else -> break od;
+     m++
+  :: else -> break
+  od;
+  m = 0; a = 1;
+  do
+  :: a <= ATTEMPTS ->
+     if :: acquireLeft[a] > 0 -> acquireLeft[a]-- :: else fi;
+     if :: givenLeft[a] > 0 -> givenLeft[a]-- :: else fi;
+     if :: extendLeft[a] > 0 -> extendLeft[a]-- :: else fi;
+     countValid(a);
+     if :: phase[a] == HELD && n < QUORUM -> printf("attempt %d: its lease ends\n", a); end(a) :: else fi;
+     a++
+  :: else -> break
+  od;
+#if CHANGE
+  if :: quarantine > 1 -> quarantine-- :: quarantine == 1 -> quarantine = 0; at[3] = 2 :: else fi;
+#endif
+  promise();
+  a = 0; n = 0; printf("a tick\n")
+}
+
+/* Masters are alike, but for a change of the members: see order in exclusion.pml. */
+inline swapBits(set) { if :: HAS(set, x) != HAS(set, x + 1) -> set = set ^ (3 << x) :: else fi }
+inline swap(one, other) { n = one; one = other; other = n }
+
+inline order() {
+  x = 0;
+  do
+  :: x < N && SYMMETRY ->
+     k = lock[x] + 4 * left[x];
+     i = 1;
+     do
+     :: i <= ATTEMPTS ->
+        k = k * 1024 + UNTIL(i, x) + 4 * HAS(acquiring[i], x) + 8 * HAS(extending[i], x) + 16 * HAS(freeing[i], x) + 32 * HAS(offer[i], x);
+        k = k + 64 * HAS(notice[i], x) + 128 * HAS(known[i], x) + 256 * HAS(refused[i], x) + 512 * HAS(marked[i], x);
+        k = k * 2 + HAS(freed[i], x); i++
+     :: else -> break
+     od;
+     key[x] = k; x++
+  :: else -> break
+  od;
+  m = 1;
+  do
+  :: m < N && SYMMETRY ->
+     x = m;
+     do
+     :: x > 0 && key[x - 1] > key[x] ->
+        x--;
+        k = key[x]; key[x] = key[x + 1]; key[x + 1] = k;
+        swap(lock[x], lock[x + 1]); swap(left[x], left[x + 1]);
+        i = 1;
+        do
+        :: i <= ATTEMPTS ->
+           swap(UNTIL(i, x), UNTIL(i, x + 1));
+           swapBits(acquiring[i]); swapBits(extending[i]); swapBits(freeing[i]); swapBits(offer[i]); swapBits(notice[i]);
+           swapBits(known[i]); swapBits(refused[i]); swapBits(marked[i]); swapBits(freed[i]);
+           i++
+        :: else -> break
+        od
+     :: else -> break
+     od;
+     m++
+  :: else -> break
+  od;
+  x = 0;
+  do :: x < N -> key[x] = 0; x++ :: else -> break od;
+  a = 0; b = 0; m = 0; i = 0; x = 0; n = 0; k = 0
+}
+
+init {
+#if CHANGE
+  d_step { at[0] = 1; at[1] = 1; at[2] = 1 }
+#endif
+  do
+  :: d_step { tick(); order() }
+
+  :: atomic { someAttempt();
+       if
+       :: phase[a] == IDLE && (a == 1 || phase[a - 1] != IDLE) -> d_step {
+            phase[a] = ASKING; acquireLeft[a] = TTL; givenLeft[a] = (SENT -> GIVEN : 0); acquiring[a] = BIT(N) - 1;
+            printf("attempt %d asks all\n", a) }
+       /* gives up, unlocks, or its timer fires */
+       :: phase[a] == ASKING || phase[a] == HELD -> d_step { printf("attempt %d is over\n", a); end(a) }
+       :: RENEW && phase[a] == HELD -> d_step {
+            countValid(a);
+            if :: n >= QUORUM -> extendLeft[a] = TTL; extending[a] = BIT(N) - 1; printf("attempt %d renews\n", a) :: else fi }
+       :: else
+       fi; d_step { order() } }
+
+  /* a request is executed, and answered */
+  :: atomic { someAttempt(); someMaster();
+       if
+       :: HAS(acquiring[a], m) && VOTES(a, m) && !HAS(marked[a], m) && lock[m] == 0 ->
+          d_step { acquiring[a] = acquiring[a] & ~BIT(m); take(TTL); printf("attempt %d acquires on master %d\n", a, m) }
+          if
+          :: d_step { if :: phase[a] != OVER -> known[a] = known[a] | BIT(m) :: else fi; count(acquireLeft[a]) }
+          :: UNHEARD -> printf("(unheard)\n")
+          fi
+       :: HAS(acquiring[a], m) && VOTES(a, m) && !HAS(marked[a], m) -> /* somebody has the lock: another attempt, or one that is of no interest */
+          d_step {
+            acquiring[a] = acquiring[a] & ~BIT(m); offer[a] = offer[a] | BIT(m);
+            printf("attempt %d makes an offer to master %d\n", a, m);
+            if :: MARK == 1 && phase[a] != OVER -> refused[a] = refused[a] | BIT(m) :: else fi
+          }
+       :: HAS(extending[a], m) && VOTES(a, m) && lock[m] == a ->
+          d_step { extending[a] = extending[a] & ~BIT(m); take(TTL); printf("attempt %d extends on master %d\n", a, m) }
+          if
+          :: d_step { count(extendLeft[a]) }
+          :: UNHEARD -> printf("(unheard)\n")
+          fi
+       :: HAS(extending[a], m) && VOTES(a, m) && lock[m] != a ->
+          d_step { extending[a] = extending[a] & ~BIT(m); UNTIL(a, m) = 0; printf("attempt %d does not have master %d\n", a, m) }
+       :: HAS(freeing[a], m) ->
+          d_step {
+            freeing[a] = freeing[a] & ~BIT(m);
+            printf("attempt %d frees master %d\n", a, m);
+            if :: lock[m] == a -> lock[m] = 0; left[m] = 0 :: else fi;
+            if :: !HAS(known[a], m) && !HAS(refused[a], m) -> marked[a] = marked[a] | BIT(m) :: else fi;
+            freed[a] = freed[a] | BIT(m)
+          }
+       :: else
+       fi; d_step { order() } }
+
+  /* a release grants, or a lock that has expired is given in the same way */
+  :: atomic { someAttempt(); someMaster();
+       if
+       :: GIVES(a, m) ->
+          d_step {
+            offer[a] = offer[a] & ~BIT(m); take(SHORT);
+            if :: phase[a] != OVER || !OWNER -> notice[a] = notice[a] | BIT(m) :: else fi;
+            printf("a release gives master %d to attempt %d\n", m, a)
+          }
+       :: else
+       fi; d_step { order() } }
+
+  /* a notice comes */
+  :: atomic { someAttempt(); someOther(); someMaster();
+       if
+       :: HAS(notice[b], m) && (a == b || !OWNER) && (phase[a] == ASKING || phase[a] == HELD) ->
+          d_step {
+            printf("the notice of master %d for attempt %d comes to attempt %d\n", m, b, a);
+            known[a] = known[a] | BIT(m);
+            k = (SENT -> givenLeft[a] : GIVEN);
+            count(k)
+          }
+       :: else
+       fi; d_step { order() } }
+
+#if CHANGE
+  :: atomic { someMaster();
+       if
+       :: m < 2 && at[m] == 1 -> d_step {
+            at[m] = 2; printf("master %d is at version 2\n", m);
+            if :: at[0] == 2 && at[1] == 2 -> quarantine = TTL :: else fi }
+       :: else
+       fi; d_step { order() } }
+#endif
+  od
+}
