@@ -72,8 +72,8 @@ func LogObserver(logger *slog.Logger) Observer {
 		NotAMember: func(m MasterStatus) {
 			l.log(context.Background(), slog.LevelWarn, "master may not vote", slog.String("master", m.Master), reason(m.Err))
 		},
-		MemberOut: func(m MemberOutage) {
-			l.log(context.Background(), slog.LevelWarn, "member does not come back", slog.String("member", m.Address), slog.Duration("for", m.For), reason(m.Err), slog.String("mend", m.Mend))
+		MemberOut: func(m MasterStatus) {
+			l.log(context.Background(), slog.LevelWarn, "member does not come back", slog.String("member", m.Master), reason(m.Err))
 		},
 		VersionLearned: func(t TableVersion) {
 			l.log(context.Background(), slog.LevelInfo, "table of members learned", slog.Int("version", t.Version))

@@ -79,11 +79,12 @@ type Observer struct {
 	// new or suspended, or lost its data. Told once for each reason.
 	NotAMember func(master MasterStatus)
 
-	// MemberOut: a member that is to vote has not for longer than the max ttl of the deployment and a
-	// minute, so it may not come back by itself. Told once, by each client that knows for that long.
-	// MemberChanged or MasterUp tells when it is over. A member that is suspended, or that none of
-	// the client's masters can be, is not told.
-	MemberOut func(outage MemberOutage)
+	// MemberOut: a member that is to vote has not for longer than the deployment's max ttl and a
+	// minute, so it may not come back by itself. Master is its address in the table of members, and
+	// Err tells for how long, why, and what an operator does about it. Told once, by each client
+	// that knows for that long; MemberChanged or MasterUp tells when it is over. It is not told of
+	// one that is suspended, or that none of the client's masters can be.
+	MemberOut func(member MasterStatus)
 
 	// VersionLearned: the client goes by this version of the table of members from now on.
 	VersionLearned func(table TableVersion)
@@ -179,14 +180,6 @@ type MasterCall struct {
 type MasterStatus struct {
 	Master string // its address
 	Err    error  // why it cannot; nil of one that can
-}
-
-// MemberOutage is a member that does not vote.
-type MemberOutage struct {
-	Address string        // of the member, in the table
-	For     time.Duration // since this client saw it first
-	Err     error         // why
-	Mend    string        // what an operator does about it: a command of redlock, or what comes before it
 }
 
 // TableVersion is a version of the table of members.

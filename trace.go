@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -177,7 +178,7 @@ func (c *Client) notifyOut(master string, err error) {
 
 func (c *Client) notifyOutage(out membership.Outage) {
 	if c.observer.MemberOut != nil {
-		c.observer.MemberOut(MemberOutage{out.Address, out.For, printable.Error(out.Why), out.Mend})
+		c.observer.MemberOut(MasterStatus{out.Address, printable.Error(fmt.Errorf("it has not voted for %v: %w: %s", out.For.Round(time.Second), out.Why, out.Mend))})
 	}
 }
 

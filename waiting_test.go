@@ -615,8 +615,8 @@ func TestAWaiterIsInLineWhereItHadNotAskedYet(t *testing.T) {
 	t.Error("it had to ask once more each time")
 }
 
-// asksOnceMore reports whether the waiter stands in line only when it has asked the slow master once
-// more.
+// asksOnceMore reports whether the waiter stands in line only when it has asked the slow master
+// once more.
 func asksOnceMore(t *testing.T) bool {
 	d, proxies := harness.Proxied(t, 3)
 	var events harness.Recorder

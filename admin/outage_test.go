@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -15,9 +16,9 @@ import (
 
 // outages returns an observer that notes what it is told of members that are out, and a function
 // that returns that.
-func outages() (redlock.Option, func() []redlock.MemberOutage) {
-	told := make(chan redlock.MemberOutage, 100)
-	return redlock.WithObserver(redlock.Observer{MemberOut: func(m redlock.MemberOutage) { told <- m }}), func() (all []redlock.MemberOutage) {
+func outages() (redlock.Option, func() []redlock.MasterStatus) {
+	told := make(chan redlock.MasterStatus, 100)
+	return redlock.WithObserver(redlock.Observer{MemberOut: func(m redlock.MasterStatus) { told <- m }}), func() (all []redlock.MasterStatus) {
 		for {
 			select {
 			case m := <-told:
@@ -44,7 +45,7 @@ func TestAMemberThatStaysAwayIsTold(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		all := told()
-		if len(all) != 1 || all[0].Address != address(d, 2) || all[0].Err == nil || !strings.Contains(all[0].Mend, "redlock members replace "+address(d, 2)) {
+		if len(all) != 1 || all[0].Master != address(d, 2) || !strings.Contains(fmt.Sprint(all[0].Err), "redlock members replace "+address(d, 2)) {
 			t.Fatalf("told %+v", all)
 		}
 		d.Revive(2)
@@ -76,7 +77,7 @@ func TestAMemberOfAnUnknownNameIsTold(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		all := told()
-		if len(all) != 1 || all[0].Address != "ip-1" || all[0].Mend != mend {
+		if len(all) != 1 || all[0].Master != "ip-1" || !strings.HasSuffix(fmt.Sprint(all[0].Err), ": "+mend) {
 			t.Fatalf("told %+v", all)
 		}
 		harness.Must(t, admin.ChangeMembers(background, c, admin.ReplaceMember("ip-1", "host-1"), nil))

@@ -44,7 +44,7 @@ func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*
 		d.Embedded[2].Kill(false)
 		<-lock.Context().Done()
 		<-reading.Context().Done()
-		time.Sleep(time.Minute) // the master that is left has the lock no more
+		time.Sleep(3 * time.Minute) // the master that is left has the lock no more, and the others are told to be out
 		_, err = c.TryLock(t.Context(), "job")
 		requireErr(t, err, redlock.ErrNoQuorum)
 		requireErr(t, lock.Unlock(t.Context()), redlock.ErrExpired)

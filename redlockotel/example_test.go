@@ -61,5 +61,6 @@ func Example() {
 	// redlock.renewals 0
 	// redlock.clock.jumps 0
 	// redlock.master.refusals 0
+	// redlock.members.outages 0
 	// redlock.held 0
 }

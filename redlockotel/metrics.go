@@ -80,7 +80,6 @@ func newMetrics(m metric.Meter, names func(string) string) (*metrics, error) {
 	if err := printable.Join(append(errs, err)...); err != nil {
 		return nil, err
 	}
-	all.outages.Add(context.Background(), 0)
 	if names == nil {
 		all.beginLock("", false)
 		all.beginLock("", true)
@@ -132,8 +131,11 @@ func (m *metrics) observer() redlock.Observer {
 		NotAMember: func(s redlock.MasterStatus) {
 			m.refusals.Add(background, 1, metric.WithAttributes(server(s.Master)...))
 		},
-		MemberOut:      func(redlock.MemberOutage) { m.outages.Add(background, 1) },
-		VersionLearned: func(t redlock.TableVersion) { m.version.Record(background, int64(t.Version)) },
+		MemberOut:      func(redlock.MasterStatus) { m.outages.Add(background, 1) },
+		VersionLearned: func(t redlock.TableVersion) {
+			m.version.Record(background, int64(t.Version))
+			m.outages.Add(background, 0) // see beginLock
+		},
 	}
 }
 

@@ -97,9 +97,7 @@ func teller() redlock.Observer {
 		MasterDown: func(m redlock.MasterStatus) { say("%s is down: %s", m.Master, oneLine(m.Err)) },
 		MasterUp:   func(m redlock.MasterStatus) { say("%s is up", m.Master) },
 		NotAMember: func(m redlock.MasterStatus) { say("%s does not vote: %s", m.Master, oneLine(m.Err)) },
-		MemberOut: func(m redlock.MemberOutage) {
-			say("member %s has not voted for %v: %s. %s", m.Address, m.For.Round(time.Second), oneLine(m.Err), m.Mend)
-		},
+		MemberOut:  func(m redlock.MasterStatus) { say("member %s does not come back: %s", m.Master, oneLine(m.Err)) },
 		MemberChanged: func(m redlock.MemberTransition) {
 			say("member %s: %s, was %s", m.Address, cmp.Or(m.To, "none"), cmp.Or(m.From, "none"))
 		},
