@@ -38,6 +38,10 @@ func TestDependencies(t *testing.T) {
 			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
 			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
 		}, "an operator needs no more than the lock"},
+		{"./agent", []string{
+			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
+			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
+		}, "net/http is enough for an agent"},
 		{"./leader", []string{
 			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
 			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
@@ -109,7 +113,7 @@ func TestImports(t *testing.T) {
 		"internal/waitqueue":  {"internal/clock"},
 		"internal/unwind":     {},
 		"internal/testhook":   {"internal/acquire", "internal/clock", "internal/lease"},
-		"internal/core":       {"fence", "internal/acquire", "internal/ask"},
+		"internal/core":       {"fence", "internal/acquire", "internal/ask", "internal/clock"},
 		".":                   {"fence", "internal/acquire", "internal/announce", "internal/ask", "internal/clock", "internal/core", "internal/identity", "internal/lease", "internal/limits", "internal/printable", "internal/script", "internal/master", "internal/masterurl", "internal/membership", "internal/quorum", "internal/testhook", "internal/unwind"},
 		"admin":               {".", "fence", "internal/acquire", "internal/core", "internal/identity", "internal/limits", "internal/master", "internal/membership", "internal/printable", "internal/quorum", "internal/script"},
 	}

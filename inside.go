@@ -2,9 +2,11 @@ package redlock
 
 import (
 	"context"
+	"math"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/acquire"
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/core"
 	"github.com/redlock-go/redlock/internal/lease"
 )
@@ -14,6 +16,16 @@ func init() {
 		c := client.(*Client)
 		c.check(ctx)
 		return c.inside()
+	}
+	core.Until = func(lock any) clock.Instant {
+		if l, is := lock.(*Lock); is {
+			return l.h.Until()
+		}
+		first := clock.Instant(math.MaxInt64)
+		for _, h := range lock.(*Locks).holds() {
+			first = min(first, h.Until())
+		}
+		return first
 	}
 	core.CheckOneHolder = func(client, opts any) error { return client.(*Client).checkOneHolder(opts.([]LockOption)) }
 }

@@ -46,7 +46,7 @@ redis_from_docker() {
 }
 
 needs=(redis-server:redis-server)
-[ "${short:-}" = -short ] || needs+=(cc:gcc cc:libc6-dev postgres:postgresql mariadbd:mariadb-server spin:spin chromium:chromium zsh:zsh fish:fish curl:curl jq:jq debian-keys:debian-archive-keyring)
+[ "${short:-}" = -short ] || needs+=(cc:gcc cc:libc6-dev postgres:postgresql mariadbd:mariadb-server spin:spin chromium:chromium zsh:zsh fish:fish curl:curl jq:jq python3:python3 node:nodejs debian-keys:debian-archive-keyring)
 missing=()
 for need in "${needs[@]}"; do
   have "${need%%:*}" || missing+=("${need##*:}")

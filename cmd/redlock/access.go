@@ -34,15 +34,15 @@ func (a *access) load() error {
 		errs = append(errs, fmt.Errorf("--user is %q: it needs --password-file; else give user and password in the URLs", a.User))
 	}
 	if a.PasswordFile != "" {
-		if a.password, err = passwordFrom(a.PasswordFile); err != nil {
+		if a.password, err = secretFrom("--password-file", a.PasswordFile); err != nil {
 			errs = append(errs, fmt.Errorf("--password-file is %s: %w", a.PasswordFile, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// passwordFrom reads the password. It warns of a file that others may read.
-func passwordFrom(file string) (string, error) {
+// secretFrom reads the file of a flag: a password or a token. It warns of one that others can read.
+func secretFrom(flag, file string) (string, error) {
 	f, err := os.Open(file)
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
@@ -56,13 +56,13 @@ func passwordFrom(file string) (string, error) {
 		return "", fmt.Errorf("it cannot be read: %w", err)
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o044 != 0 {
-		complain(fmt.Errorf("warning: others can read --password-file %s (its mode is %#o): chmod 600 it", file, info.Mode().Perm()))
+		complain(fmt.Errorf("warning: others can read %s %s (its mode is %#o): chmod 600 it", flag, file, info.Mode().Perm()))
 	}
-	password := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
-	if password == "" {
-		return "", errors.New("it is empty: it must have the password")
+	secret := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+	if secret == "" {
+		return "", fmt.Errorf("it is empty: it must have the %s", strings.TrimSuffix(strings.TrimPrefix(flag, "--"), "-file"))
 	}
-	return password, nil
+	return secret, nil
 }
 
 // given names the first flag that is given, or is "".

@@ -16,6 +16,7 @@ import (
 // arguments is the grammar of the command line. Usage, flags and help are made from it.
 type arguments struct {
 	Run        runConfig        `cmd:"" help:"Run a command while holding a lock."`
+	Agent      agentConfig      `cmd:"" help:"Hold locks for programs in other languages."`
 	Demo       demoConfig       `cmd:"" help:"See it work, and what the fencing token is for."`
 	Init       initConfig       `cmd:"" help:"Make a deployment of new masters, once."`
 	Members    membersConfig    `cmd:"" help:"Tell who may vote in a deployment, and change it."`
@@ -35,6 +36,7 @@ const description = `redlock holds a lock on a quorum of independent Redis maste
 
   redlock init --masters URL,URL,... --yes
   redlock run --masters URL,URL,... --name NAME -- COMMAND ...
+  redlock agent --masters URL,URL,... --socket FILE
   redlock members --masters URL,URL,...
   redlock status --masters URL,URL,... --name NAME
   redlock doctor --masters URL,URL,...
@@ -57,7 +59,7 @@ func newParser() *kong.Kong {
 		benchVars(), runVars(),
 		kong.Vars{
 			"prefix": limits.DefaultPrefix, "max_ttl": limits.DefaultMaxTTL.String(), "ttl": limits.DefaultTTL.String(),
-			"grace": defaultGrace.String(), "min_duration": minDuration.String(), "version": version(),
+			"grace": defaultGrace.String(), "min_duration": minDuration.String(), "drain": defaultDrain.String(), "version": version(),
 		})
 }
 

@@ -202,7 +202,7 @@ func TestTopLevel(t *testing.T) {
 		{[]string{"run", "--help"}, 0, "Exit status", ""},
 		{[]string{"help", "demo"}, 0, "--duration", ""},
 		{[]string{"demo", "-h"}, 0, "--duration", ""},
-		{[]string{"help", "foo"}, exitUsage, "", `redlock: no help on "foo": ask for run, demo, init, `},
+		{[]string{"help", "foo"}, exitUsage, "", `redlock: no help on "foo": ask for run, agent, demo, init, `},
 		{[]string{"help", "members"}, 0, "leftMillis", ""},
 		{[]string{"members", "--help"}, 0, "leftMillis", ""},
 		{[]string{"help", "members", "list"}, 0, "--json", ""},
@@ -225,7 +225,7 @@ func TestTopLevel(t *testing.T) {
 		{[]string{"verify", "--token=x"}, exitUsage, "", `redlock: invalid --token "x": must be a whole number from 1 to 18446744073709551615`},
 		{[]string{"--foo"}, exitUsage, "", "redlock: unknown flag --foo (redlock help tells more)"},
 		{[]string{"--version"}, 0, "go1.", ""},
-		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, demo, init, `},
+		{[]string{"foo"}, exitUsage, "", `redlock: unknown command "foo": give run, agent, demo, init, `},
 		{[]string{"version"}, 0, "go1.", ""},
 		{[]string{"version", "--json"}, 0, `  "go": "go1.`, ""},
 	} {

@@ -1,6 +1,6 @@
 // Package core is what package redlock lends to the public packages beside it, and to nobody else:
-// the inside of a redlock.Client as package admin needs it, and a check for those that need a lock
-// with one holder. Package redlock sets it.
+// the inside of a redlock.Client as package admin needs it, a check for those that need a lock with
+// one holder, and the end of a lease on the clock that leases are told by. Package redlock sets it.
 package core
 
 import (
@@ -9,6 +9,7 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/ask"
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // Of returns the inside of a client (a *redlock.Client) for a call with ctx. It panics, as the
@@ -19,6 +20,10 @@ var Of func(ctx context.Context, client any) *Client
 // that must be the only holder of a name, as an election must: it also refuses redlock.WithSlots,
 // given there or as the client's default.
 var CheckOneHolder func(client, opts any) error
+
+// Until returns when the lease of a lock (a *redlock.Lock or *redlock.Locks) ends if nothing renews
+// it, on the clock of its client; of several names, that of the first to end.
+var Until func(lock any) clock.Instant
 
 // Client is the inside of one.
 type Client struct {

@@ -1,0 +1,200 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/clock"
+	"github.com/redlock-go/redlock/internal/core"
+)
+
+// Config is what an Agent goes by. The zero value has all defaults.
+type Config struct {
+	// Token, if it is not "", must be in each request as "Authorization: Bearer TOKEN", but for
+	// those of the probes (/livez and /readyz).
+	Token string
+
+	MaxSessions int // at a time; default 1000
+	MaxLocks    int // held or waited for at a time, by one session; default 1000
+	MaxWaiters  int // locks that are waited for at a time, by all sessions; default 1000
+
+	Log     *slog.Logger // sessions and their ends; default: nowhere
+	Metrics *Metrics     // served at /metrics; default: nothing is
+}
+
+// Agent is an http.Handler that holds locks for the programs that call it.
+type Agent struct {
+	client  *redlock.Client
+	config  Config
+	token   [sha256.Size]byte
+	now     func() clock.Instant // the client's clock
+	handler http.Handler
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	deadline clock.Instant // no session lasts longer; 0: the agent does not drain
+	closed   bool
+	empty    chan struct{} // closed when no session is left, and the agent drains
+
+	waiting atomic.Int64
+	work    sync.WaitGroup
+}
+
+// New returns an Agent that locks with client, which stays the caller's. The client's default
+// options are those of its locks.
+func New(client *redlock.Client, cfg Config) *Agent {
+	orDefault := func(n *int, value int) {
+		if *n <= 0 {
+			*n = value
+		}
+	}
+	orDefault(&cfg.MaxSessions, 1000)
+	orDefault(&cfg.MaxLocks, 1000)
+	orDefault(&cfg.MaxWaiters, 1000)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &Agent{
+		client: client, config: cfg, token: sha256.Sum256([]byte(cfg.Token)),
+		now:      core.Of(context.Background(), client).Now,
+		sessions: map[string]*session{}, empty: make(chan struct{}),
+	}
+	a.handler = a.routes()
+	return a
+}
+
+// ServeHTTP answers one request.
+func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+// Drain opens no session and takes no lock any more, and tells the sessions. It returns when the
+// last of them has ended, or ctx has. No session is renewed beyond the end of patience, so that
+// those that are no longer than that have ended by then.
+//
+// A session that is left may have been told that it holds its locks for longer. Do not close the
+// client then, which would release them: let the process end, and the masters expire them.
+func (a *Agent) Drain(ctx context.Context, patience time.Duration) (left int) {
+	a.mu.Lock()
+	if a.deadline == 0 {
+		a.deadline = a.now().Add(patience)
+		a.noneLeft()
+	}
+	sessions := a.all()
+	a.mu.Unlock()
+	for _, s := range sessions {
+		s.drain()
+	}
+	select {
+	case <-a.empty:
+	case <-ctx.Done():
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.sessions)
+}
+
+// Close ends all sessions and releases their locks, whatever their programs were told. It waits for
+// the agent's goroutines.
+func (a *Agent) Close() {
+	a.mu.Lock()
+	a.closed = true
+	sessions := a.all()
+	a.mu.Unlock()
+	for _, s := range sessions {
+		s.end("the agent was closed")
+	}
+	a.work.Wait()
+}
+
+// all are the sessions. The caller holds a.mu.
+func (a *Agent) all() []*session {
+	var all []*session
+	for _, s := range a.sessions {
+		all = append(all, s)
+	}
+	return all
+}
+
+// noneLeft ends Drain if no session is left. The caller holds a.mu.
+func (a *Agent) noneLeft() {
+	if a.deadline == 0 || len(a.sessions) > 0 {
+		return
+	}
+	select {
+	case <-a.empty:
+	default:
+		close(a.empty)
+	}
+}
+
+// draining reports whether no new locks are given.
+func (a *Agent) draining() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.deadline != 0 || a.closed
+}
+
+// latest bounds the end of a session while the agent drains.
+func (a *Agent) latest(until clock.Instant) clock.Instant {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.deadline != 0 && until.After(a.deadline) {
+		return a.deadline
+	}
+	return until
+}
+
+// open begins a session.
+func (a *Agent) open(ttl time.Duration) (*session, error) {
+	s := &session{agent: a, id: rand.Text(), ttl: ttl, entries: map[string]*entry{}, streams: map[*stream]bool{}}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.deadline != 0 || a.closed:
+		return nil, errDraining
+	case len(a.sessions) >= a.config.MaxSessions:
+		return nil, limited("sessions", a.config.MaxSessions, "close some, or wait for their end")
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.until = a.now().Add(ttl)
+	s.timer = time.AfterFunc(ttl, s.check)
+	a.sessions[s.id] = s
+	return s, nil
+}
+
+// session returns the session that a request is of, and renews it.
+func (a *Agent) session(id string) (*session, error) {
+	a.mu.Lock()
+	s := a.sessions[id]
+	a.mu.Unlock()
+	if s == nil || !s.renew() {
+		return nil, errNoSession
+	}
+	return s, nil
+}
+
+// forget is the end of a session.
+func (a *Agent) forget(s *session) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.sessions, s.id)
+	a.noneLeft()
+}
+
+// admitted reports whether a request may be answered. It takes the same time for each wrong token.
+func (a *Agent) admitted(r *http.Request) bool {
+	if a.config.Token == "" || r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
+		return true
+	}
+	given, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	hash := sha256.Sum256([]byte(given))
+	return is && subtle.ConstantTimeCompare(hash[:], a.token[:]) == 1
+}

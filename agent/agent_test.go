@@ -1,0 +1,462 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/agent"
+	"github.com/redlock-go/redlock/internal/harness"
+)
+
+func TestLifeOfALock(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{})
+		s := c.open(15 * time.Second)
+		lock := c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+		if lock.State != "held" || lock.Mode != "write" || lock.Token == "" || lock.ValidFor <= 14_000 || lock.ValidFor >= 15_000 {
+			t.Errorf("got %s", lock.Body)
+		}
+		if again := c.does("GET", s+"/locks/a", ""); again.Token != lock.Token {
+			t.Errorf("got %s", again.Body)
+		}
+		c.does("POST", s+"/locks/a/extend", `{"ttl_ms": 40000}`)
+		if v := c.does("POST", "/v1/verify", `{"name": "job", "token": "`+lock.Token+`"}`); v.Verdict != "valid" {
+			t.Errorf("got %s", v.Body)
+		}
+		if in := c.does("POST", "/v1/inspect", `{"name": "job"}`); in.State != "held" || in.Token != lock.Token {
+			t.Errorf("got %s", in.Body)
+		}
+		if kept := c.does("POST", s+"/keep", ""); len(kept.Locks) != 1 || kept.Locks[0].ID != "a" || kept.Locks[0].Token != lock.Token {
+			t.Errorf("got %s", kept.Body)
+		}
+		for range 2 { // the answer may have been lost
+			if released := c.does("DELETE", s+"/locks/a", ""); released.State != "released" || !released.Freed {
+				t.Errorf("got %s", released.Body)
+			}
+		}
+		c.fails("GET", s+"/locks/a", "", "released")
+		c.fails("PUT", s+"/locks/a", `{"name": "job"}`, "released")
+		harness.UnlockAll(t, harness.MustTry(t, d.Client(), "job"))
+		for range 2 {
+			c.does("DELETE", s, "")
+		}
+		c.fails("POST", s+"/keep", "", "no-session")
+	})
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{})
+		s := c.open(15 * time.Second)
+		for _, id := range []string{"a", "b"} {
+			if reader := c.does("PUT", s+"/locks/"+id, `{"name": "rates", "mode": "read"}`); reader.Mode != "read" || reader.Token != "" {
+				t.Errorf("got %s", reader.Body)
+			}
+		}
+		c.fails("PUT", s+"/locks/c", `{"name": "rates"}`, "held")
+		set := c.does("PUT", s+"/locks/d", `{"names": ["y", "x"]}`)
+		if len(set.Tokens) != 2 || set.Tokens["x"] == "" || set.Tokens["y"] == "" || set.Token != "" || strings.Join(set.Names, "") != "xy" {
+			t.Errorf("got %s", set.Body)
+		}
+		c.fails("PUT", s+"/locks/e", `{"name": "x"}`, "held")
+		c.does("DELETE", s+"/locks/d", "")
+
+		c.does("PUT", s+"/locks/f", `{"name": "short", "hold_at_least_ms": 5000}`)
+		c.does("DELETE", s+"/locks/f", "")
+		c.fails("PUT", s+"/locks/g", `{"name": "short"}`, "held")
+		began := time.Now()
+		c.does("PUT", s+"/locks/h", `{"name": "short", "wait_ms": 10000}`)
+		if waited := time.Since(began); waited < 4*time.Second || waited > 7*time.Second {
+			t.Errorf("waited for %v", waited)
+		}
+	})
+}
+
+// A request that arrives twice gets one lock, whether the first is answered by then or not.
+func TestSameRequestGetsTheSameLock(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{})
+		s := c.open(time.Minute)
+		rival := harness.MustTry(t, d.Client(), "job")
+		got := make(chan answer, 2)
+		for range 2 {
+			go func() { got <- c.call("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 20000}`) }()
+		}
+		synctest.Wait()
+		c.fails("PUT", s+"/locks/a", `{"name": "other", "wait_ms": 20000}`, "id-reused")
+		c.fails("GET", s+"/locks/a", "", "waiting")
+		harness.UnlockAll(t, rival)
+		first, second := <-got, <-got
+		third := c.does("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 20000}`)
+		if first.Token == "" || first.Token != second.Token || first.Token != third.Token {
+			t.Errorf("got %s%s%s", first.Body, second.Body, third.Body)
+		}
+		c.does("DELETE", s+"/locks/a", "")
+		harness.UnlockAll(t, harness.MustTry(t, d.Client(), "job"))
+	})
+}
+
+// A program that was not answered may ask again: its wait goes on.
+func TestWaitOutlivesTheConnection(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{})
+		s := c.open(time.Minute)
+		rival := harness.MustTry(t, d.Client(), "job")
+		broken, cut := context.WithCancel(t.Context())
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			callIn(broken, c, "PUT", s+"/locks/a", `{"name": "job", "wait_ms": 20000}`)
+		}()
+		synctest.Wait()
+		cut()
+		<-gone
+		harness.UnlockAll(t, rival)
+		time.Sleep(time.Second)
+		if held := c.does("GET", s+"/locks/a", ""); held.Token == "" {
+			t.Errorf("got %s", held.Body)
+		}
+	})
+}
+
+// A lock that its program gave up is not taken when the request for it arrives late, or is still
+// waited for.
+func TestUnlockBeforeTheLock(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{})
+		s := c.open(time.Minute)
+		c.does("DELETE", s+"/locks/a", "")
+		c.fails("PUT", s+"/locks/a", `{"name": "job"}`, "released")
+
+		rival := harness.MustTry(t, d.Client(), "job")
+		refused := make(chan answer, 1)
+		go func() { refused <- c.call("PUT", s+"/locks/b", `{"name": "job", "wait_ms": 20000}`) }()
+		synctest.Wait()
+		c.does("DELETE", s+"/locks/b", "")
+		if a := <-refused; !strings.HasSuffix(a.Type, "#released") {
+			t.Errorf("got %s", a.Body)
+		}
+		harness.UnlockAll(t, rival)
+		synctest.Wait()
+		harness.UnlockAll(t, harness.MustTry(t, d.Client(), "job"))
+	})
+}
+
+// Nobody else gets the lock while a program may believe in it, and somebody does soon after: when
+// the program is silent, and when the agent drains.
+func TestNobodyElseHoldsWhatAProgramWasTold(t *testing.T) {
+	t.Parallel()
+	const ttl = 5 * time.Second
+	for _, session := range []time.Duration{time.Second, 3 * time.Second, 40 * time.Second} {
+		for _, drains := range []time.Duration{0, time.Millisecond, time.Minute} { // 0: it does not
+			t.Run(fmt.Sprintf("session of %v, patience %v", session, drains), func(t *testing.T) {
+				t.Parallel()
+				harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+					a, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(ttl))
+					s := c.open(session)
+					c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+					time.Sleep(session / 3)
+					sent := time.Now()
+					told := c.does("PUT", s+"/locks/a", `{"name": "job"}`) // renews the session
+					believed := sent.Add(told.validFor())
+					if told.validFor() < min(session, ttl)/2 {
+						t.Errorf("valid for %v", told.validFor())
+					}
+					if drains > 0 {
+						go a.Drain(t.Context(), drains)
+						synctest.Wait()
+					}
+					rival, err := d.Client(redlock.WithTTL(ttl)).Lock(t.Context(), "job", redlock.WithWait(2*time.Minute))
+					harness.Must(t, err)
+					if early := time.Until(believed); early > 0 {
+						t.Errorf("another had the lock %v before the end of what the program was told", early)
+					}
+					if late := time.Since(sent.Add(session)); late > 2*time.Second {
+						t.Errorf("another had it %v after the session", late)
+					}
+					harness.UnlockAll(t, rival)
+				})
+			})
+		}
+	}
+}
+
+// A program whose clock is slower than the agent's by 1 % does not believe in its lock for longer
+// than the session.
+func TestSlowClockOfAProgram(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{})
+		for _, session := range []time.Duration{time.Second, 10 * time.Second} {
+			s := c.open(session)
+			told := c.does("PUT", s+"/locks/a", fmt.Sprintf(`{"name": "job of %v"}`, session))
+			if believes := time.Duration(float64(told.validFor()) * 1.01); believes >= session {
+				t.Errorf("a session of %v: it believes in the lock for %v", session, believes)
+			}
+		}
+	})
+}
+
+func TestSessionIsRenewedByAnyRequest(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{})
+		s := c.open(3 * time.Second)
+		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+		for range 3 {
+			for _, call := range [][3]string{
+				{"POST", s + "/keep"},
+				{"GET", s + "/locks/a"},
+				{"POST", s + "/locks/a/extend", `{"ttl_ms": 30000}`},
+				{"PUT", s + "/locks/a", `{"name": "job"}`},
+				{"GET", s + "/locks/none"},
+			} {
+				time.Sleep(2 * time.Second)
+				if a := c.call(call[0], call[1], call[2]); strings.HasSuffix(a.Type, "#no-session") {
+					t.Fatalf("%v: %s", call, a.Body)
+				}
+			}
+		}
+		time.Sleep(3 * time.Second)
+		c.fails("GET", s+"/locks/a", "", "no-session")
+		synctest.Wait()
+		harness.UnlockAll(t, harness.MustTry(t, d.Client(), "job"))
+	})
+}
+
+// An agent that did not run for longer than a lease, or than a session, says so in its first answer,
+// before any timer of its own has fired.
+func TestAgentThatWasStopped(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(5*time.Second))
+		short, long := c.open(4*time.Second), c.open(time.Minute)
+		c.does("PUT", short+"/locks/a", `{"name": "job"}`)
+		c.does("PUT", long+"/locks/a", `{"name": "other"}`)
+		c.does("PUT", long+"/locks/b", `{"names": ["x", "y"]}`)
+		d.Slept.Add(int64(6 * time.Second))
+		c.fails("PUT", long+"/locks/a", `{"name": "other"}`, "expired")
+		c.fails("GET", long+"/locks/b", "", "expired")
+		if kept := c.does("POST", long+"/keep", ""); len(kept.Locks) != 0 {
+			t.Errorf("got %s", kept.Body)
+		}
+		c.fails("PUT", short+"/locks/a", `{"name": "job"}`, "no-session")
+		c.fails("DELETE", long+"/locks/a", "", "expired")
+		c.fails("DELETE", long+"/locks/a", "", "expired")
+	})
+}
+
+// A lock that is gone on the masters is told at the next call.
+func TestLostLock(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(3*time.Second))
+		s := c.open(time.Minute)
+		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+		d.Drop(d.Client(), "job", 0, 1, 2)
+		time.Sleep(3 * time.Second)
+		if a := c.call("GET", s+"/locks/a", ""); a.Status != 410 || a.Retryable {
+			t.Errorf("got %s", a.Body)
+		}
+		if kept := c.does("POST", s+"/keep", ""); len(kept.Locks) != 0 {
+			t.Errorf("got %s", kept.Body)
+		}
+	})
+}
+
+func TestNobodyUsesTheLockOfAnother(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{})
+		s, other := c.open(time.Minute), c.open(time.Minute)
+		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+		c.fails("GET", other+"/locks/a", "", "no-lock")
+		c.fails("POST", other+"/locks/a/extend", `{"ttl_ms": 30000}`, "no-lock")
+		c.does("DELETE", other+"/locks/a", "")
+		c.fails("PUT", other+"/locks/b", `{"name": "job"}`, "held")
+		if kept := c.does("POST", other+"/keep", ""); strings.Contains(kept.Body, "job") {
+			t.Errorf("got %s", kept.Body)
+		}
+		c.does("GET", s+"/locks/a", "")
+	})
+}
+
+// An agent that drains gives no new lock, ends what is waited for, and is done when its sessions
+// are.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, c := newAgent(t, d, agent.Config{})
+		s, idle := c.open(time.Minute), c.open(10*time.Second)
+		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+		waits := make(chan answer, 1)
+		go func() { waits <- c.call("PUT", s+"/locks/b", `{"name": "job", "wait_ms": 60000}`) }()
+		synctest.Wait()
+		left := make(chan int, 1)
+		go func() { left <- a.Drain(t.Context(), 2*time.Minute) }()
+		synctest.Wait()
+		if w := <-waits; !strings.HasSuffix(w.Type, "#draining") || !w.Retryable {
+			t.Errorf("got %s", w.Body)
+		}
+		c.fails("POST", "/v1/sessions", "", "draining")
+		c.fails("PUT", s+"/locks/c", `{"name": "new"}`, "draining")
+		c.fails("GET", "/readyz", "", "draining")
+		c.does("GET", "/livez", "")
+		for range 3 { // work that has begun goes on
+			time.Sleep(30 * time.Second)
+			if kept := c.does("POST", s+"/keep", ""); !kept.Draining || len(kept.Locks) != 1 {
+				t.Errorf("got %s", kept.Body)
+			}
+		}
+		c.fails("POST", idle+"/keep", "", "no-session")
+		c.does("DELETE", s+"/locks/a", "")
+		c.does("DELETE", s, "")
+		if n := <-left; n != 0 {
+			t.Errorf("%d sessions are left", n)
+		}
+	})
+}
+
+// What a session was told for longer than the drain lasts is left.
+func TestDrainLeavesWhatWasPromised(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, c := newAgent(t, d, agent.Config{})
+		s := c.open(time.Minute)
+		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if left := a.Drain(ctx, 4*time.Second); left != 1 {
+			t.Errorf("%d sessions are left", left)
+		}
+		if _, err := d.Client().TryLock(t.Context(), "job"); err == nil {
+			t.Error("the lock was released")
+		}
+	})
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{MaxSessions: 2, MaxLocks: 3, MaxWaiters: 2})
+		s, other := c.open(time.Minute), c.open(time.Minute)
+		c.fails("POST", "/v1/sessions", "", "limit")
+		for i := range 3 {
+			c.does("PUT", fmt.Sprintf("%s/locks/%d", s, i), fmt.Sprintf(`{"name": "job%d"}`, i))
+		}
+		if full := c.fails("PUT", s+"/locks/3", `{"name": "more"}`, "limit"); !full.Retryable || full.Status != 429 {
+			t.Errorf("got %s", full.Body)
+		}
+		c.does("DELETE", s+"/locks/0", "")
+		c.does("PUT", s+"/locks/4", `{"name": "more"}`)
+		for i := range 2 {
+			go c.call("PUT", fmt.Sprintf("%s/locks/%d", other, i), `{"name": "job1", "wait_ms": 1000}`)
+		}
+		synctest.Wait()
+		c.fails("PUT", other+"/locks/2", `{"name": "free"}`, "limit")
+		time.Sleep(2 * time.Second)
+		c.does("PUT", other+"/locks/2", `{"name": "free"}`)
+		c.does("DELETE", s, "")
+		c.open(time.Minute)
+	})
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{})
+		s := c.open(time.Minute)
+		for _, bad := range []struct{ method, path, body, says string }{
+			{"POST", "/v1/sessions", `{"ttl_ms": 5}`, "ttl_ms 5: must be milliseconds, from 1000 to 3600000"},
+			{"POST", "/v1/sessions", `{"ttl": 5000}`, "unknown field"},
+			{"POST", "/v1/sessions", `{`, "must be the JSON"},
+			{"PUT", s + "/locks/a", `{}`, "name"},
+			{"PUT", s + "/locks/a", `{"name": "a", "names": ["b"]}`, "not both"},
+			{"PUT", s + "/locks/a", `{"names": ["b", "b"]}`, "must not be the same"},
+			{"PUT", s + "/locks/a", `{"names": ["b", "c"], "mode": "read"}`, "several"},
+			{"PUT", s + "/locks/a", `{"name": "a", "mode": "rw"}`, `must be "write" or "read"`},
+			{"PUT", s + "/locks/a", `{"name": "a", "wait_ms": -1}`, "wait_ms -1"},
+			{"PUT", s + "/locks/a", `{"name": "a", "ttl_ms": 1}`, "ttl 1ms"},
+			{"PUT", s + "/locks/a", `{"name": "a", "ttl_ms": 1.5}`, "must be the JSON"},
+			{"PUT", s + "/locks/a", `{"name": "a", "hold_at_least_ms": 9999999}`, "hold at least"},
+			{"PUT", s + "/locks/a", `{"name": "` + strings.Repeat("x", 1025) + `"}`, "1024"},
+			{"PUT", s + "/locks/a", `{"name": "` + "\xff" + `"}`, "UTF-8"},
+			{"PUT", s + "/locks/a", `{"name": "\ud800"}`, "UTF-8"},
+			{"PUT", s + "/locks/" + strings.Repeat("x", 129), `{"name": "a"}`, "128 bytes"},
+			{"PUT", s + "/locks/a", `{"name": "a", "mode": "` + strings.Repeat("x", 256<<10) + `"}`, "shorter"},
+			{"POST", s + "/locks/a/extend", `{}`, "ttl_ms 0"},
+			{"POST", "/v1/verify", `{"name": "a"}`, "token"},
+			{"POST", "/v1/inspect", `{}`, "name"},
+		} {
+			if a := c.fails(bad.method, bad.path, bad.body, "bad-option"); a.Status != 400 || a.Retryable || !strings.Contains(a.Detail, bad.says) {
+				t.Errorf("%s %.80s: got %s", bad.method, bad.body, a.Body)
+			}
+		}
+		c.fails("GET", "/v1/nothing", "", "no-call")
+		c.fails("GET", "/v1/sessions", "", "no-call")
+		c.fails("GET", s+"/locks/none", "", "no-lock")
+		if kept := c.does("POST", s+"/keep", ""); len(kept.Locks) != 0 {
+			t.Errorf("got %s", kept.Body)
+		}
+	})
+}
+
+func TestToken(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{Token: "secret", Metrics: agent.NewMetrics()})
+		for _, header := range []string{"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "Basic secret"} {
+			for _, call := range [][2]string{{"POST", "/v1/sessions"}, {"GET", "/metrics"}, {"POST", "/v1/inspect"}, {"GET", "/nothing"}} {
+				if a := callWith(c, header, call[0], call[1]); a.Status != 401 || !strings.HasSuffix(a.Type, "#unauthorized") {
+					t.Errorf("%q, %v: got %d %s", header, call, a.Status, a.Body)
+				}
+			}
+		}
+		if a := callWith(c, "Bearer secret", "POST", "/v1/sessions"); a.Status != 200 {
+			t.Errorf("got %s", a.Body)
+		}
+		c.does("GET", "/livez", "")
+		c.does("GET", "/readyz", "")
+	})
+}
+
+// The problem of a lock that was not to be had says whether asking again may help.
+func TestWhatIsRetryable(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, c := newAgent(t, d, agent.Config{})
+		s := c.open(time.Hour)
+		rival := harness.MustTry(t, d.Client(), "job")
+		if a := c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 100}`, "held"); !a.Retryable || a.FreeIn <= 0 || a.Status != 409 {
+			t.Errorf("got %s", a.Body)
+		}
+		harness.UnlockAll(t, rival)
+		time.Sleep(time.Second)
+		for _, m := range d.Masters[:2] {
+			m.Die()
+		}
+		if a := c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 100}`, "no-quorum"); !a.Retryable || a.Status != 503 {
+			t.Errorf("got %s", a.Body)
+		}
+		c.fails("GET", "/readyz", "", "no-quorum")
+		c.fails("POST", "/v1/verify", `{"name": "job", "token": "1"}`, "no-quorum")
+	})
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		d.Founded = true // nobody founds it
+		_, c := newAgent(t, d, agent.Config{})
+		s := c.open(time.Hour)
+		if a := c.fails("PUT", s+"/locks/a", `{"name": "job"}`, "needs-init"); a.Retryable {
+			t.Errorf("got %s", a.Body)
+		}
+	})
+}

@@ -1,0 +1,33 @@
+"""A job that several hosts start, and one at a time does.
+
+    PYTHONPATH=agent/clients python3 agent/examples/job.py /run/redlock/agent.sock payroll
+"""
+
+import sys
+
+import redlock_agent
+
+
+def work(lock):
+    """Stands in for yours. Give lock.token to each store that you write to, and look at lock.check()
+    before what cannot be taken back."""
+    lock.check()
+    print("locked, with token", lock.token)
+
+
+def main(address, name):
+    with redlock_agent.Session(address) as session:
+        try:
+            with session.lock(name, wait=10) as lock:
+                work(lock)
+        except redlock_agent.Held:
+            print("another does it")
+            return 75
+        except redlock_agent.Lost as lost:
+            print("stopped:", lost)
+            return 76
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

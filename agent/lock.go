@@ -1,0 +1,406 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/core"
+)
+
+// want is what a request asks for.
+type want struct {
+	Name    string   `json:"name"`
+	Names   []string `json:"names"`
+	Mode    string   `json:"mode"`
+	Wait    int64    `json:"wait_ms"`
+	TTL     int64    `json:"ttl_ms"`
+	AtLeast int64    `json:"hold_at_least_ms"`
+}
+
+// The modes. A program that gives none writes.
+const (
+	modeWrite = "write"
+	modeRead  = "read"
+)
+
+// check makes the names and the mode what they mean, or tells what is wrong with the request. What
+// the library looks at by itself is left to it.
+func (w *want) check() error {
+	if (w.Name == "") == (len(w.Names) == 0) {
+		return badRequest("name", w.Name, "must be given, or names, and not both")
+	}
+	if w.Name != "" {
+		w.Names, w.Name = []string{w.Name}, ""
+	}
+	if w.Mode == "" {
+		w.Mode = modeWrite
+	}
+	if w.Mode != modeWrite && w.Mode != modeRead {
+		return badRequest("mode", w.Mode, `must be "write" or "read"`)
+	}
+	if w.Mode == modeRead && len(w.Names) > 1 {
+		return badRequest("mode", w.Mode, "must not be given for several names")
+	}
+	for _, name := range w.Names {
+		if strings.ContainsRune(name, '\uFFFD') {
+			return badRequest("name", name, "must be valid UTF-8: a name of other bytes cannot be told in JSON")
+		}
+	}
+	for _, number := range []struct {
+		field string
+		value int64
+	}{{"wait_ms", w.Wait}, {"ttl_ms", w.TTL}, {"hold_at_least_ms", w.AtLeast}} {
+		if number.value < 0 || number.value > math.MaxInt64/int64(time.Millisecond) {
+			return badRequest(number.field, number.value, "must be milliseconds, 0 or more")
+		}
+	}
+	return nil
+}
+
+// options are those of the library.
+func (w *want) options() []redlock.LockOption {
+	millis := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	options := []redlock.LockOption{redlock.WithWait(millis(w.Wait))}
+	if w.TTL > 0 {
+		options = append(options, redlock.WithTTL(millis(w.TTL)))
+	}
+	if w.AtLeast > 0 {
+		options = append(options, redlock.WithHoldAtLeast(millis(w.AtLeast)))
+	}
+	return options
+}
+
+// held is a *redlock.Lock or a *redlock.Locks.
+type held interface {
+	Context() context.Context
+	Valid() bool
+	Extend(ctx context.Context, ttl time.Duration) error
+	Unlock(ctx context.Context) error
+}
+
+// acquire asks the masters.
+func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
+	some := func(lock held, err error) (held, error) { // not a nil pointer in an interface
+		if err != nil {
+			return nil, err
+		}
+		return lock, nil
+	}
+	switch options := w.options(); {
+	case len(w.Names) > 1:
+		return some(a.client.LockAll(ctx, w.Names, options...))
+	case w.Mode == modeRead:
+		return some(a.client.RLock(ctx, w.Names[0], options...))
+	default:
+		return some(a.client.Lock(ctx, w.Names[0], options...))
+	}
+}
+
+// entry is a lock of a session, from the request for it to its end. The session's mutex guards it,
+// but for what does not change after decided.
+type entry struct {
+	id      string
+	want    want
+	cancel  context.CancelCauseFunc // of the wait; nil is the cause of all but a drain
+	unwant  bool                    // the program gave it up while it was waited for
+	decided chan struct{}           // closed when there is a lock, or an error
+	lock    held
+	err     error
+}
+
+// lock returns what the program may believe of the lock that it asks for under this id. A request
+// that is sent again finds what the first one did. The wait does not end with the request: its
+// answer may have been lost, and the program asks again.
+func (s *session) lock(ctx context.Context, id string, w want) (lockAnswer, error) {
+	e, err := s.join(id, w)
+	if err != nil {
+		return lockAnswer{}, err
+	}
+	select {
+	case <-e.decided:
+	case <-ctx.Done():
+		return lockAnswer{}, errGone
+	}
+	if e.err != nil {
+		return lockAnswer{}, e.err
+	}
+	return s.look(id)
+}
+
+// join returns the entry of that id, which it begins if there is none.
+func (s *session) join(id string, w want) (*entry, error) {
+	draining := s.agent.draining()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.entered(); err != nil {
+		return nil, err
+	}
+	if e, known := s.entries[id]; known {
+		if !reflect.DeepEqual(e.want, w) {
+			return nil, errReused
+		}
+		return e, nil
+	}
+	if p := s.past.find(id); p != nil {
+		return nil, p.over()
+	}
+	cfg := s.agent.config
+	switch {
+	case draining:
+		return nil, errDraining
+	case len(s.entries) >= cfg.MaxLocks:
+		return nil, limited("locks of a session", cfg.MaxLocks, "unlock some")
+	case s.agent.waiting.Load() >= int64(cfg.MaxWaiters):
+		return nil, limited("locks that are waited for", cfg.MaxWaiters, "ask again later")
+	}
+	s.agent.waiting.Add(1)
+	e := &entry{id: id, want: w, decided: make(chan struct{})}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	e.cancel = cancel
+	s.entries[id] = e
+	s.agent.work.Go(func() { s.wait(ctx, e) })
+	return e, nil
+}
+
+// wait gets the lock, and gives it back if nobody wants it any more.
+func (s *session) wait(ctx context.Context, e *entry) {
+	lock, err := s.agent.acquire(ctx, e.want)
+	s.agent.waiting.Add(-1)
+	s.mu.Lock()
+	unwanted := s.ended || e.unwant
+	switch {
+	case unwanted:
+		e.err = errNoSession
+		if e.unwant {
+			e.err = redlock.ErrReleased
+		}
+	case err != nil:
+		e.err = err
+		delete(s.entries, e.id) // the program may ask again, with the same id
+	default:
+		e.lock = lock
+	}
+	close(e.decided)
+	s.mu.Unlock()
+	if lock == nil {
+		e.cancel(nil)
+		return
+	}
+	if unwanted {
+		_ = lock.Unlock(context.Background()) // the observer tells
+		e.cancel(nil)
+		return
+	}
+	s.tell(event{Event: "held", Lock: e.id, Names: e.want.Names})
+	context.AfterFunc(lock.Context(), func() { s.lost(e) })
+}
+
+// lost tells of a lock that ended before its unlock.
+func (s *session) lost(e *entry) {
+	cause := context.Cause(e.lock.Context())
+	if !errors.Is(cause, redlock.ErrLost) && !errors.Is(cause, redlock.ErrExpired) {
+		return
+	}
+	s.mu.Lock()
+	if s.entries[e.id] != e {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.entries, e.id)
+	s.past.add(e.id).end(cause)
+	s.mu.Unlock()
+	e.cancel(nil)
+	p := problemOf(cause)
+	s.tell(event{Event: "lost", Lock: e.id, Names: e.want.Names, Problem: &p})
+}
+
+// find returns the entry of a lock that is held, or why there is none. The caller holds s.mu.
+func (s *session) find(id string) (*entry, error) {
+	if err := s.entered(); err != nil {
+		return nil, err
+	}
+	if e, known := s.entries[id]; known {
+		if e.lock == nil {
+			return nil, errWaiting
+		}
+		return e, nil
+	}
+	if p := s.past.find(id); p != nil {
+		return nil, p.over()
+	}
+	return nil, errNoLock
+}
+
+// lockAnswer is what a program is told of a lock that it holds.
+type lockAnswer struct {
+	ID       string                 `json:"id"`
+	State    string                 `json:"state"` // "held"
+	Names    []string               `json:"names"`
+	Mode     string                 `json:"mode"`
+	Token    fence.Token            `json:"token,omitzero"`  // of one name that is held for writing
+	Tokens   map[string]fence.Token `json:"tokens,omitzero"` // of several
+	ValidFor int64                  `json:"valid_for_ms"`
+	Draining bool                   `json:"draining"`
+}
+
+// look returns what the program may believe of a lock.
+func (s *session) look(id string) (lockAnswer, error) {
+	draining := s.agent.draining()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.find(id)
+	if err != nil {
+		return lockAnswer{}, err
+	}
+	a, err := s.describe(e)
+	a.Draining = draining
+	return a, err
+}
+
+// describe is look of an entry. The clock is read last: a lock that ran out while the agent did not
+// run is not held, though no timer has fired yet. The caller holds s.mu.
+func (s *session) describe(e *entry) (lockAnswer, error) {
+	if e.lock == nil {
+		return lockAnswer{}, errWaiting
+	}
+	a := lockAnswer{ID: e.id, State: "held", Names: e.want.Names, Mode: e.want.Mode}
+	switch lock := e.lock.(type) {
+	case *redlock.Lock:
+		a.Token = lock.Token()
+	case *redlock.Locks:
+		a.Names, a.Tokens = lock.Names(), lock.Tokens()
+	}
+	until := core.Until(e.lock)
+	if !e.lock.Valid() {
+		if cause := context.Cause(e.lock.Context()); cause != nil {
+			return lockAnswer{}, cause
+		}
+		return lockAnswer{}, redlock.ErrExpired
+	}
+	a.ValidFor = s.validFor(until).Milliseconds()
+	return a, nil
+}
+
+// extend makes the lease of a lock last for ttl from now, and returns what the program may believe
+// then.
+func (s *session) extend(ctx context.Context, id string, ttl time.Duration) (lockAnswer, error) {
+	s.mu.Lock()
+	e, err := s.find(id)
+	s.mu.Unlock()
+	if err != nil {
+		return lockAnswer{}, err
+	}
+	if err := e.lock.Extend(ctx, ttl); err != nil {
+		return lockAnswer{}, err
+	}
+	return s.look(id)
+}
+
+// releaseAnswer is what a program is told of a lock that it gave back.
+type releaseAnswer struct {
+	ID    string `json:"id"`
+	State string `json:"state"` // "released"
+	Freed bool   `json:"freed"` // false: too few masters answered, and the name may stay taken for a ttl
+}
+
+// unlock ends the lock of that id, also one that is waited for, and one whose request has not
+// arrived yet: that will be refused. A request that is sent again is told the same.
+func (s *session) unlock(id string) (releaseAnswer, error) {
+	s.mu.Lock()
+	if err := s.entered(); err != nil {
+		s.mu.Unlock()
+		return releaseAnswer{}, err
+	}
+	if p := s.past.find(id); p != nil {
+		s.mu.Unlock()
+		<-p.done
+		return p.answer()
+	}
+	e := s.entries[id]
+	delete(s.entries, id)
+	p := s.past.add(id)
+	if e != nil {
+		e.unwant = true
+	}
+	s.mu.Unlock()
+	switch {
+	case e == nil:
+		p.end(nil)
+	case e.lock == nil:
+		e.cancel(nil)
+		<-e.decided
+		p.end(nil)
+	default:
+		p.end(e.lock.Unlock(context.Background()))
+		e.cancel(nil)
+	}
+	s.tell(event{Event: "released", Lock: id})
+	return p.answer()
+}
+
+// keptPast is how many locks of a session that ended are remembered: a request that is sent again
+// later than so many others is taken for a new one.
+const keptPast = 1000
+
+// past remembers how locks ended, the last ones.
+type past struct {
+	order []*ending
+	by    map[string]*ending
+}
+
+// ending is how a lock ended.
+type ending struct {
+	id   string
+	done chan struct{} // closed when err is set
+	err  error
+}
+
+func (p *past) find(id string) *ending { return p.by[id] }
+
+func (p *past) add(id string) *ending {
+	if p.by == nil {
+		p.by = map[string]*ending{}
+	}
+	if len(p.order) >= keptPast {
+		delete(p.by, p.order[0].id)
+		p.order = slices.Delete(p.order, 0, 1)
+	}
+	e := &ending{id: id, done: make(chan struct{})}
+	p.order = append(p.order, e)
+	p.by[id] = e
+	return e
+}
+
+func (e *ending) end(err error) {
+	e.err = err
+	close(e.done)
+}
+
+// over is what a request for the lock is told that comes after its end.
+func (e *ending) over() error {
+	select {
+	case <-e.done:
+		if errors.Is(e.err, redlock.ErrLost) || errors.Is(e.err, redlock.ErrExpired) {
+			return e.err
+		}
+	default:
+	}
+	return fmt.Errorf("%w: a new lock needs a new id", redlock.ErrReleased)
+}
+
+// answer is what the program is told that unlocks.
+func (e *ending) answer() (releaseAnswer, error) {
+	a := releaseAnswer{ID: e.id, State: "released", Freed: e.err == nil}
+	if errors.Is(e.err, redlock.ErrNoQuorum) {
+		return a, nil
+	}
+	return a, e.err
+}

@@ -1,0 +1,165 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/agent"
+)
+
+const (
+	maxHeader  = 16 << 10        // bytes of a request's header
+	slowHeader = 5 * time.Second // how long a program may take to send it
+	idle       = 2 * time.Minute // how long a connection may stay unused
+	lastWords  = time.Second     // after --drain, for sessions whose timers fire then
+	keptLogs   = slog.LevelInfo  // what is logged
+	firstFD    = 3               // systemd hands sockets over from here
+)
+
+// run serves until a signal comes.
+func (cfg *agentConfig) run() int {
+	logs := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	metrics := agent.NewMetrics()
+	client, err := cfg.openClient(nil, append(cfg.options(), redlock.WithObserver(redlock.Observers(redlock.LogObserver(logs), metrics.Observer())))...)
+	if err != nil {
+		complain(err)
+		return exitUsage
+	}
+	listener, err := cfg.listen()
+	if err != nil {
+		_ = client.Close() // nothing was asked of it
+		complain(err)
+		return exitUnavailable
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	a := agent.New(client, agent.Config{
+		Token: cfg.token, MaxSessions: cfg.MaxSessions, MaxLocks: cfg.MaxLocks, MaxWaiters: cfg.MaxWaiters, Log: logs, Metrics: metrics,
+	})
+	server := &http.Server{
+		Handler: a, ReadHeaderTimeout: slowHeader, IdleTimeout: idle, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(logs.Handler(), slog.LevelWarn),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	logs.Info("agent serves", "address", listener.Addr().String())
+	select {
+	case err := <-failed:
+		complain(fmt.Errorf("cannot serve: %w", err))
+		return exitUnavailable // locks are left to expire: their programs were told that they hold them
+	case s := <-signals:
+		logs.Info("agent drains", "signal", s.String(), "for", cfg.Drain)
+	}
+	left := cfg.drain(a, signals)
+	_ = listener.Close() // programs that come now wait for the next agent, if systemd has the socket
+	if left > 0 {
+		logs.Warn("agent ends, and leaves locks to expire", "sessions", left)
+		return exitHeld
+	}
+	a.Close()
+	last, cancel := context.WithTimeout(context.Background(), lastWords)
+	defer cancel()
+	_ = server.Shutdown(last) // answers that are under way are sent
+	_ = client.Close()        // all it can report is a connection that was broken before
+	logs.Info("agent ends")
+	return exitOK
+}
+
+// drain lets sessions end, until another signal comes, and returns how many are left.
+func (cfg *agentConfig) drain(a *agent.Agent, signals <-chan os.Signal) (left int) {
+	ctx, cancel := context.WithTimeout(context.Background(), cfg.Drain+lastWords)
+	defer cancel()
+	go func() {
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if cfg.Drain == 0 {
+		cancel()
+	}
+	return a.Drain(ctx, cfg.Drain)
+}
+
+// listen is on systemd's socket, a Unix socket of its own, or TCP with TLS.
+func (cfg *agentConfig) listen() (net.Listener, error) {
+	switch {
+	case socketActivated():
+		return handedOver()
+	case cfg.TCP == "":
+		return listenUnix(cfg.Socket)
+	}
+	cert, err := tls.LoadX509KeyPair(cfg.ServerCert, cfg.ServerKey)
+	if err != nil {
+		return nil, fmt.Errorf("--server-cert is %s, --server-key is %s: %w", cfg.ServerCert, cfg.ServerKey, err)
+	}
+	l, err := net.Listen("tcp", cfg.TCP)
+	if err != nil {
+		return nil, fmt.Errorf("--tcp is %s: %w", cfg.TCP, err)
+	}
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
+}
+
+// socketActivated reports whether systemd hands a socket over to this process.
+func socketActivated() bool {
+	return os.Getenv("LISTEN_PID") == strconv.Itoa(os.Getpid()) && os.Getenv("LISTEN_FDS") != ""
+}
+
+// handedOver is the socket that systemd hands over. It is no file of ours: systemd keeps it.
+func handedOver() (net.Listener, error) {
+	if n := os.Getenv("LISTEN_FDS"); n != "1" {
+		return nil, fmt.Errorf("LISTEN_FDS is %s: systemd must hand over one socket", n)
+	}
+	l, err := net.FileListener(os.NewFile(firstFD, "systemd"))
+	if err != nil {
+		return nil, fmt.Errorf("the socket of systemd: %w", err)
+	}
+	unix, is := l.(*net.UnixListener)
+	if !is {
+		return nil, fmt.Errorf("the socket of systemd is %s: it must be a Unix socket (ListenStream= with a path); for TCP there is --tcp, with TLS", l.Addr().Network())
+	}
+	unix.SetUnlinkOnClose(false)
+	return unix, nil
+}
+
+// listenUnix makes the socket, which only this user may open. One that an agent before left behind
+// is removed; one on which somebody answers is not.
+func listenUnix(file string) (net.Listener, error) {
+	if info, err := os.Lstat(file); err == nil {
+		if info.Mode()&os.ModeSocket == 0 {
+			return nil, fmt.Errorf("--socket is %s: it is there, and is no socket", file)
+		}
+		conn, err := net.Dial("unix", file)
+		if err == nil {
+			_ = conn.Close() // it was only to be reached
+			return nil, fmt.Errorf("--socket is %s: another agent answers there", file)
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, fmt.Errorf("--socket is %s: %w", file, err)
+		}
+		if err := os.Remove(file); err != nil {
+			return nil, fmt.Errorf("--socket is %s: %w", file, err)
+		}
+	}
+	before := syscall.Umask(0o177) // of this process alone, which makes no other file now
+	l, err := net.Listen("unix", file)
+	syscall.Umask(before)
+	if err != nil {
+		return nil, fmt.Errorf("--socket is %s: %w", file, err)
+	}
+	return l, nil
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/limits"
+)
+
+// defaultDrain is within the 30 s that Kubernetes gives a container to end, and longer than
+// sessions are by default.
+const defaultDrain = 25 * time.Second
+
+// agentConfig is redlock agent, as the arguments ask for it.
+type agentConfig struct {
+	deployment
+	Socket     string         `placeholder:"FILE" help:"Listen on this Unix socket, which is made with mode 0600: only this user's programs can lock. systemd's socket goes before it."`
+	TCP        string         `name:"tcp" placeholder:"HOST:PORT" help:"Listen there instead, with --server-cert, --server-key and --token-file."`
+	ServerCert string         `placeholder:"FILE" help:"The certificate of --tcp (PEM)."`
+	ServerKey  string         `placeholder:"FILE" help:"The private key to it (PEM)."`
+	TokenFile  string         `placeholder:"FILE" help:"The token that each request must have, as Authorization: Bearer TOKEN; with --socket as well, if it is given. The newline at the end of FILE is not part of it."`
+	MaxTTL     *time.Duration `placeholder:"TIME" help:"The longest ttl, at most that of the deployment: see redlock help init. Default ${max_ttl}, or that of the deployment if it is shorter."`
+	TTL        time.Duration  `placeholder:"TIME" default:"${ttl}" help:"How long the masters keep a lock when the agent is gone without a word, unless a program asks for another. Default ${default}."`
+	Drain      time.Duration  `placeholder:"TIME" default:"${drain}" help:"How long programs may go on after a SIGTERM, see above. Default ${default}."`
+
+	MaxSessions int `placeholder:"N" default:"1000" help:"Sessions at a time. Default ${default}."`
+	MaxLocks    int `placeholder:"N" default:"1000" help:"Locks of one session at a time. Default ${default}."`
+	MaxWaiters  int `placeholder:"N" default:"1000" help:"Locks that are waited for at a time. Default ${default}."`
+
+	token string
+}
+
+// Help is the long part of the help.
+func (*agentConfig) Help() string {
+	return `Holds locks for programs in other languages, which call it over HTTP: docs/AGENT.md has the calls, and clients in Python and shell. It runs until a signal ends it, and logs to stderr as lines of JSON.
+
+Example, and a lock from a shell:
+
+  redlock agent --masters "$MASTERS" --socket /run/redlock/agent.sock &
+  curl --unix-socket /run/redlock/agent.sock -X POST http://localhost/v1/sessions
+
+With systemd's socket activation (LISTEN_FDS) it listens on the socket that systemd hands over, and systemd sets who may open it. That must be a Unix socket.
+
+SIGTERM and INT drain: no new session or lock, and what is waited for ends. Each session is told, and may go on for --drain. Its locks are released when its program is done, or when the session ends. What a program was told to hold for longer than --drain, the agent leaves to the masters to expire, as it does with everything at --drain=0. A second signal ends the agent at once in the same way.
+
+GET /livez answers while the agent runs, GET /readyz while it can get locks, and GET /metrics tells what docs/OBSERVING.md lists.
+` + statusHelp(
+		statusRow{exitOK, "a signal ended it, and no lock is left"},
+		statusRow{exitUsage, "bad input, or a ttl that the deployment does not allow"},
+		statusRow{exitUnavailable, "it cannot listen, or serve"},
+		statusRow{exitHeld, "a signal ended it, and locks are left to expire"},
+	)
+}
+
+func (cfg *agentConfig) check() error {
+	var errs []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	errs = append(errs, cfg.deployment.check(false))
+	maxTTL := limits.DefaultMaxTTL
+	if cfg.MaxTTL != nil {
+		maxTTL = *cfg.MaxTTL
+		errs = append(errs, checkMaxTTL(maxTTL))
+	}
+	refuse(cfg.TTL <= limits.DefaultRequestTimeout || cfg.TTL > maxTTL,
+		"invalid --ttl %v: must be above %v, the time that a master may take to answer, and at most --max-ttl, %v", cfg.TTL, limits.DefaultRequestTimeout, maxTTL)
+	refuse(cfg.Drain < 0, "invalid --drain %v: must not be negative", cfg.Drain)
+	for _, limit := range []struct {
+		flag  string
+		value int
+	}{{"--max-sessions", cfg.MaxSessions}, {"--max-locks", cfg.MaxLocks}, {"--max-waiters", cfg.MaxWaiters}} {
+		refuse(limit.value < 1, "invalid %s %d: must be 1 or more", limit.flag, limit.value)
+	}
+	refuse(cfg.Socket != "" && cfg.TCP != "", "--socket and --tcp are both given: it must be one of them")
+	refuse(cfg.Socket == "" && cfg.TCP == "" && !socketActivated(), "--socket is missing: give the file of the Unix socket, or --tcp")
+	secure := []struct{ flag, value string }{{"--server-cert", cfg.ServerCert}, {"--server-key", cfg.ServerKey}}
+	if cfg.TCP != "" {
+		_, _, err := net.SplitHostPort(cfg.TCP)
+		refuse(err != nil, "invalid --tcp %q: must be HOST:PORT", cfg.TCP)
+		secure = append(secure, struct{ flag, value string }{"--token-file", cfg.TokenFile})
+	}
+	for _, s := range secure {
+		refuse(cfg.TCP != "" && s.value == "", "%s is missing: --tcp needs it, since others can reach it and read what goes by", s.flag)
+		refuse(cfg.TCP == "" && s.value != "", "%s is given: it needs --tcp", s.flag)
+	}
+	if cfg.TokenFile != "" {
+		var err error
+		if cfg.token, err = secretFrom("--token-file", cfg.TokenFile); err != nil {
+			errs = append(errs, fmt.Errorf("--token-file is %s: %w", cfg.TokenFile, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// options are those of the client.
+func (cfg *agentConfig) options() []redlock.Option {
+	options := []redlock.Option{redlock.WithTTL(cfg.TTL), redlock.WithName("redlock agent")}
+	if cfg.MaxTTL != nil {
+		options = append(options, redlock.WithMaxTTL(*cfg.MaxTTL))
+	}
+	return options
+}
