@@ -63,9 +63,11 @@ func NewMetrics() *Metrics {
 		"redlock_held":                         {kind: "gauge", about: "Locks that are held by this process."},
 		"redlock_master_up":                    {kind: "gauge", about: "Whether a master could be used when it was last tried: 1 or 0."},
 		"redlock_members_version":              {kind: "gauge", about: "The version of the table of members that the client goes by."},
+		"redlock_members_outages_total":        {kind: "counter", about: "Members that did not vote for longer than they take to come back by themselves."},
 		"redlock_agent_sessions":               {kind: "gauge", about: "Sessions of programs."},
 		"redlock_agent_waiting":                {kind: "gauge", about: "Locks that programs wait for."},
 	}}
+	m.add("redlock_members_outages_total", 0, "")
 	for _, reads := range []bool{false, true} { // what alerts count is there with 0 before it happens
 		for _, end := range []error{redlock.ErrLost, redlock.ErrExpired} {
 			m.add("redlock_losses_total", 0, mode(reads), "redlock_hold_end", errorType(end))
@@ -118,6 +120,7 @@ func (m *Metrics) Observer() redlock.Observer {
 		MasterUp:       func(s redlock.MasterStatus) { m.master(s.Master, 1) },
 		MasterDown:     func(s redlock.MasterStatus) { m.master(s.Master, 0) },
 		NotAMember:     func(s redlock.MasterStatus) { m.add("redlock_master_refusals_total", 1, server(s.Master)) },
+		MemberOut:      func(redlock.MemberOutage) { m.add("redlock_members_outages_total", 1, "") },
 		VersionLearned: func(t redlock.TableVersion) { m.set("redlock_members_version", float64(t.Version), "") },
 	}
 }

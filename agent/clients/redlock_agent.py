@@ -260,8 +260,11 @@ class Lock:
                 break
             except (KeyboardInterrupt, Lost):
                 came = True
-        if self._session._over is None:
-            self._give_up(f"{self._session._path}/locks/{self._id}")
+        path = f"{self._session._path}/locks/{self._id}"
+        if lost is not None:  # the caller does not wait for an agent that may be gone
+            threading.Thread(target=self._give_up, args=(path,), daemon=True).start()
+        elif self._session._over is None:
+            self._give_up(path)
         if lost is not None and (kind is None or kind in (KeyboardInterrupt, Lost)):
             raise Lost(f"the lock of {self._want.get('name', self._want.get('names'))!r} is lost: {lost}") from None
         return False
