@@ -120,7 +120,7 @@ func (m *Metrics) Observer() redlock.Observer {
 		MasterUp:       func(s redlock.MasterStatus) { m.master(s.Master, 1) },
 		MasterDown:     func(s redlock.MasterStatus) { m.master(s.Master, 0) },
 		NotAMember:     func(s redlock.MasterStatus) { m.add("redlock_master_refusals_total", 1, server(s.Master)) },
-		MemberOut:      func(redlock.MemberOutage) { m.add("redlock_members_outages_total", 1, "") },
+		MemberOut:      func(redlock.MasterStatus) { m.add("redlock_members_outages_total", 1, "") },
 		VersionLearned: func(t redlock.TableVersion) { m.set("redlock_members_version", float64(t.Version), "") },
 	}
 }
