@@ -12,13 +12,13 @@ import (
 
 var update = flag.Bool("update", false, "write docs/CLI.md")
 
-// docs/CLI.md is what redlock help prints, with the flags that tell of the masters once. With
-// -update the test writes it.
+// docs/CLI.md is what redlock help prints, with the flags that tell of the masters once, and without
+// the sections that are for who uses the command. With -update the test writes it.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	const file = "../../docs/CLI.md"
 	var b strings.Builder
-	b.WriteString("# The commands\n\nThis page is what `redlock help` prints (`go test ./cmd/redlock -run TestReference -update` writes it). The flags that tell which masters there are, and how to get in, are the same in all commands that have them: they are in [The masters](#the-masters).\n")
+	b.WriteString("# The commands\n\nThis page is what `redlock help` prints (`go test ./cmd/redlock -run TestReference -update` writes it), without its examples and what it says of rare cases: ask `redlock help COMMAND` for those. The flags that tell which masters there are, and how to get in, are the same in all commands that have them: they are in [The masters](#the-masters).\n")
 	var masters string
 	for _, p := range places(newParser().Model.Node, "") {
 		if p.path == "help" || p.path == "version" {
@@ -32,7 +32,7 @@ func TestReference(t *testing.T) {
 		for line := range strings.Lines(r.stdout) {
 			help.WriteString(strings.TrimRight(line, " \n") + "\n")
 		}
-		text := help.String()
+		text := reference(help.String())
 		if flags := flagsOfMasters.FindString(text); flags != "" {
 			if masters == "" {
 				masters = flags
@@ -60,3 +60,28 @@ var flagsOfMasters = regexp.MustCompile(`(?m)^      --masters=URLS(?:.*\n)+?    
 
 // paragraph is text with one space between words: where lines break depends on the other flags.
 func paragraph(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// section begins a section of a page of help: a paragraph that ends with a colon, or a list of kong.
+var section = regexp.MustCompile(`(?m)^[^ \n][^\n]*(?:\n[^ \n][^\n]*)*:\n`)
+
+// onlyHelp are the sections that docs/CLI.md does not have.
+var onlyHelp = regexp.MustCompile(`^(?:Example|Signals:|When |Why )`)
+
+// reference is a page of help without those sections.
+func reference(help string) string {
+	starts := section.FindAllStringIndex(help, -1)
+	if len(starts) == 0 {
+		return help
+	}
+	kept := help[:starts[0][0]]
+	for i, at := range starts {
+		end := len(help)
+		if i+1 < len(starts) {
+			end = starts[i+1][0]
+		}
+		if text := help[at[0]:end]; !onlyHelp.MatchString(text) {
+			kept += text
+		}
+	}
+	return strings.TrimRight(kept, "\n") + "\n"
+}
