@@ -436,7 +436,13 @@ func memberFindings(r reading) []finding {
 	if m.Unfinished {
 		add(levelNote, "a change of the members was begun, and is not known to be made", "any client that runs finishes it", "wait, and look again")
 	}
-	summary := fine(check, "%d of %d vote, %d decide", voting, len(m.Members), m.Need)
+	names := ""
+	for _, member := range m.Members {
+		if len(member.Names) > 0 {
+			names += fmt.Sprintf("; clients also reach %s as %s", member.Address, strings.Join(member.Names, ", "))
+		}
+	}
+	summary := fine(check, "%d of %d vote, %d decide%s", voting, len(m.Members), m.Need, names)
 	if voting < m.Need || noSpare {
 		summary = finding{Check: check, Level: levelFault, What: fmt.Sprintf("%d of %s vote, and %d decide", voting, counted(len(m.Members), "member"), m.Need),
 			Why: "nobody can lock", Do: "bring back those that do not vote, see above"}

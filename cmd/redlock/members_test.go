@@ -451,6 +451,8 @@ func TestMembersUnderOtherNames(t *testing.T) {
 		})
 		r := redlockEnds(t, "members", byName)
 		says(t, "members", r.stdout, "Clients also reach "+servers[0].addr+" as "+nameOf(0)+".")
+		r = redlockEnds(t, "doctor", byAddress)
+		says(t, "doctor", r.stdout, "clients also reach "+servers[0].addr+" as "+nameOf(0))
 
 		servers[1].kill()
 		mend := "start its server, or redlock members replace " + servers[1].addr + " NEW"
