@@ -67,6 +67,9 @@ var section = regexp.MustCompile(`(?m)^[^ \n][^\n]*(?:\n[^ \n][^\n]*)*:\n`)
 // onlyHelp are the sections that docs/CLI.md does not have.
 var onlyHelp = regexp.MustCompile(`^(?:Example|Signals:|When |Why )`)
 
+// ownHelp is the flag that each command has.
+var ownHelp = regexp.MustCompile(`  -h, --help +Show context-sensitive help\.\n\n`)
+
 // reference is a page of help without those sections.
 func reference(help string) string {
 	starts := section.FindAllStringIndex(help, -1)
@@ -83,5 +86,6 @@ func reference(help string) string {
 			kept += text
 		}
 	}
+	kept = strings.Replace(kept, "Flags:\n"+ownHelp.FindString(kept), "Flags:\n", 1)
 	return strings.TrimRight(kept, "\n") + "\n"
 }
