@@ -234,8 +234,8 @@ func TestSessionIsRenewedByAnyRequest(t *testing.T) {
 	})
 }
 
-// An agent that did not run for longer than a lease, or than a session, says so in its first answer,
-// before any timer of its own has fired.
+// An agent that did not run for longer than a lease, or than a session, says so in its first
+// answer, before any timer of its own has fired.
 func TestAgentThatWasStopped(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -121,7 +121,8 @@ func fieldsOf(value any) []string {
 	return all
 }
 
-// The metrics are those of docs/OBSERVING.md, as Prometheus names them, and some of the agent's own.
+// The metrics are those of docs/OBSERVING.md, as Prometheus names them, and some of the agent's
+// own.
 func TestMetricsAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/OBSERVING.md")

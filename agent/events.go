@@ -65,8 +65,8 @@ func (s *session) leave(one *stream) {
 }
 
 // events sends what happens to the locks of a session, as server-sent events. The first tells all
-// that is held, so that a program which comes again has missed nothing. A program is as safe without
-// them: they only tell it sooner. They do not renew the session.
+// that is held, so that a program which comes again has missed nothing. A program is as safe
+// without them: they only tell it sooner. They do not renew the session.
 func (a *Agent) events(w http.ResponseWriter, r *http.Request) {
 	s, err := a.session(r.PathValue("session"))
 	var one *stream

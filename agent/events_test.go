@@ -116,8 +116,8 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// A program that does not read its events is cut off. When it comes again, the first event tells all
-// that is held.
+// A program that does not read its events is cut off. When it comes again, the first event tells
+// all that is held.
 func TestSlowReaderOfEvents(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {

@@ -218,16 +218,17 @@ class Lock:
         deadline = now() + self._wait + session._ttl
         path = f"{session._path}/locks/{self._id}"
         try:
-            while True:
+            while True:  # the same request gets the same lock
                 try:
                     answer, sent = session._ask("PUT", path, self._want, self._wait + session._ttl)
-                    break
-                except Unreachable:  # the same request gets the same lock
-                    if now() >= deadline or session._over is not None:
+                    if now() < sent + answer["valid_for_ms"] / 1000:
+                        break  # else it was waited for longer: ask again what is left by now
+                except Unreachable:
+                    if now() >= deadline:
                         raise
                     time.sleep(0.1)
-            if answer["valid_for_ms"] <= 0 or sent + answer["valid_for_ms"] / 1000 <= now():
-                raise Lost("the answer came too late")
+                if now() >= deadline or session._over is not None:
+                    raise Lost("no answer came in time")
         except BaseException:
             self._give_up(path)
             raise

@@ -30,11 +30,14 @@ trap 'exit 143' TERM
 trap 'exit 130' INT
 id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 
-sent=$(now)
-answer=$(ask 15 PUT "$session/locks/$id" "$(jq -n --arg name "$name" '{name: $name, wait_ms: 10000}')") || {
-  echo "no lock: $(jq -r .detail <<<"$answer")" >&2
-  exit 75
-}
+wanted=$(jq -n --arg name "$name" '{name: $name, wait_ms: 10000}')
+for _ in wait look; do # it may have been waited for: the same request gets the same lock, and tells what is left by now
+  sent=$(now)
+  answer=$(ask 15 PUT "$session/locks/$id" "$wanted") || {
+    echo "no lock: $(jq -r .detail <<<"$answer")" >&2
+    exit 75
+  }
+done
 until=$((sent + $(jq -er .valid_for_ms <<<"$answer")))
 REDLOCK_TOKEN=$(jq -er .token <<<"$answer") setsid "$@" &
 work=$!

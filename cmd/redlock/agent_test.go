@@ -159,8 +159,8 @@ func TestAgentOnASocket(t *testing.T) {
 	}
 }
 
-// With --drain=0, and at a second signal, locks are left to expire: a program was told that it holds
-// them.
+// With --drain=0, and at a second signal, locks are left to expire: a program was told that it
+// holds them.
 func TestAgentLeavesLocks(t *testing.T) {
 	t.Parallel()
 	servers := realMasters(t, 3)

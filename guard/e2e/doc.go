@@ -6,5 +6,7 @@
 // wrong: else nothing was provoked, and the ledger that is right with the guard would prove
 // nothing.
 //
+// Programs in Python do the same by an agent, in chaos.
+//
 // It is a module of its own for the sake of the drivers.
 package e2e

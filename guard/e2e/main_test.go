@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	testdb.Stop()
+	_ = os.RemoveAll(redlockFolder)
 	os.Exit(code)
 }
 

@@ -1,0 +1,504 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/guard/sqlguard"
+	"github.com/redlock-go/redlock/internal/testdb"
+	"github.com/redlock-go/redlock/internal/testskip"
+)
+
+// Programs in Python lock by two agents, and write to a guarded table of PostgreSQL, while agents
+// are killed, stopped and started again, programs are killed and stopped, and the network between is
+// cut. The table never takes an older token, and no two programs believe in the lock at a time:
+// neither a program that was stopped, nor one whose agent was.
+func TestAgentInChaos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT TESTED in short mode: an agent and its programs in chaos")
+	}
+	t.Parallel()
+	c := newAgentChaos(t)
+	near, far := c.agent(), c.agent()
+	for _, one := range []*agentProcess{near, near, far, far} {
+		c.program(one, 20, "stubborn")
+	}
+	c.goesOn()
+	for _, fault := range []struct {
+		name   string
+		happen func(holder *program)
+	}{
+		{"the holder's agent is killed, and starts again", func(holder *program) {
+			holder.agent.kill()
+			holder.agent.start()
+		}},
+		{"the holder's agent is stopped for longer than a lease", func(holder *program) {
+			holder.agent.signal(syscall.SIGSTOP)
+			time.Sleep(agentStop)
+			holder.agent.signal(syscall.SIGCONT)
+		}},
+		{"the holder is stopped", func(holder *program) {
+			c.stopBeforeItWrites(holder)
+		}},
+		{"the holder is killed", func(holder *program) {
+			holder.kill()
+			c.program(holder.agent, 20, "stubborn")
+		}},
+		{"the network to the holder's agent is cut, and what was sent arrives late", func(holder *program) {
+			holder.agent.cut()
+			time.Sleep(agentStop)
+			holder.agent.heal()
+		}},
+	} {
+		t.Log(fault.name)
+		fault.happen(c.holder())
+		c.goesOn()
+	}
+	c.stop()
+	c.judge()
+	if n := c.count("stale"); n == 0 {
+		t.Error("no write was refused: nothing was provoked")
+	}
+	if n := c.count("lost"); n == 0 {
+		t.Error("no program was told that it lost the lock")
+	}
+	t.Logf("%d locks, %d writes, %d stale writes refused, %d locks lost", c.count("held"), c.count("wrote"), c.count("stale"), c.count("lost"))
+}
+
+// A program whose agent is gone stops before anybody else holds the lock, though what it does blocks.
+func TestAgentEndsWorkInTime(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []struct {
+		name   string
+		happen func(*agentProcess)
+	}{
+		{"killed", func(a *agentProcess) { a.kill() }},
+		{"stopped", func(a *agentProcess) { a.signal(syscall.SIGSTOP); a.t.Cleanup(func() { a.signal(syscall.SIGCONT) }) }},
+		{"cut off", func(a *agentProcess) { a.cut(); a.t.Cleanup(a.heal) }},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			t.Parallel()
+			c := newAgentChaos(t)
+			c.blocks = make(chan struct{})
+			t.Cleanup(sync.OnceFunc(func() { close(c.blocks) }))
+			near, far := c.agent(), c.agent()
+			first := c.program(near, 1, "")
+			c.await("the first holds", func(e said) bool { return e.What == "valid" })
+			c.program(far, 1, "")
+			fault.happen(near)
+			lost := c.await("the first is told", func(e said) bool { return e.What == "lost" && e.program == first })
+			next := c.await("the second holds", func(e said) bool { return e.What == "held" && e.program != first })
+			if lost.At >= next.At || lost.Late > 1 {
+				t.Errorf("it ended %v s after its time, and %v before the next holder", lost.Late, time.Duration(next.At-lost.At))
+			}
+			c.stop()
+		})
+	}
+}
+
+const (
+	agentTTL  = 3 * time.Second // of locks
+	agentStop = agentTTL + time.Second
+)
+
+// agentChaos is agents, their programs, and what these say.
+type agentChaos struct {
+	t       *testing.T
+	masters []string
+	binary  string
+	store   string // URL
+	history func() ([]int64, error)
+	blocks  chan struct{} // not nil: a write lasts until it is closed
+
+	mu       sync.Mutex
+	said     []said
+	more     chan struct{} // closed when there is more
+	programs []*program
+}
+
+// said is one line of a program.
+type said struct {
+	What  string
+	Token int64
+	At    int64
+	Late  float64
+	Why   string
+
+	program *program
+}
+
+// redlockFolder has the command, and is removed at the end of TestMain.
+var redlockFolder string
+
+// redlockBinary builds the command, once.
+var redlockBinary = sync.OnceValues(func() (_ string, err error) {
+	if redlockFolder, err = os.MkdirTemp("", "redlock"); err != nil {
+		return "", err
+	}
+	binary := filepath.Join(redlockFolder, "redlock")
+	build := exec.Command("go", "build", "-o", binary, "./cmd/redlock")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return binary, nil
+})
+
+func newAgentChaos(t *testing.T) *agentChaos {
+	t.Helper()
+	_, err := exec.LookPath("python3")
+	testskip.IfLacking(t, err, exec.ErrNotFound)
+	must(t, err)
+	c := &agentChaos{t: t, masters: needServers(t).masters, more: make(chan struct{})}
+	c.binary, err = redlockBinary()
+	must(t, err)
+	db, err := sql.Open("pgx", testdb.PostgreSQL(t))
+	must(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	guard, err := sqlguard.New(db, sqlguard.PostgreSQL)
+	must(t, err)
+	account := "agent " + t.Name()
+	table := strings.ToLower(strings.NewReplacer("/", "_", " ", "_").Replace(t.Name()))
+	founding.Lock()
+	_, err = db.Exec(sqlguard.Schema(sqlguard.PostgreSQL) + "; CREATE TABLE " + table + " (id BIGSERIAL PRIMARY KEY, token BIGINT NOT NULL)")
+	founding.Unlock()
+	must(t, err)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c.blocks != nil {
+			select {
+			case <-c.blocks:
+			case <-r.Context().Done():
+			}
+			return
+		}
+		token, err := fence.Parse(r.FormValue("token"))
+		if err == nil {
+			err = guard.Do(r.Context(), account, token, func(tx *sql.Tx) error {
+				_, err := tx.Exec("INSERT INTO "+table+" (token) VALUES ($1)", int64(token))
+				return err
+			})
+		}
+		switch {
+		case errors.Is(err, fence.ErrStale):
+			w.WriteHeader(http.StatusConflict)
+		case err != nil:
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(server.Close)
+	c.store = server.URL
+	c.history = func() (tokens []int64, err error) {
+		rows, err := db.Query("SELECT token FROM " + table + " ORDER BY id")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var token int64
+			if err := rows.Scan(&token); err != nil {
+				return nil, err
+			}
+			tokens = append(tokens, token)
+		}
+		return tokens, rows.Err()
+	}
+	t.Cleanup(c.stop)
+	return c
+}
+
+// agentProcess is a redlock agent, and the way to it, which can be cut.
+type agentProcess struct {
+	t       *testing.T
+	chaos   *agentChaos
+	socket  string // its own
+	way     string // that of its programs
+	process *exec.Cmd
+
+	mu    sync.Mutex
+	whole chan struct{} // closed while the way is whole
+}
+
+// agent starts one, with a way to it.
+func (c *agentChaos) agent() *agentProcess {
+	c.t.Helper()
+	dir, err := os.MkdirTemp("", "agent") // short: the path of a socket may have 107 bytes
+	must(c.t, err)
+	a := &agentProcess{t: c.t, chaos: c, socket: filepath.Join(dir, "a"), way: filepath.Join(dir, "w"), whole: make(chan struct{})}
+	close(a.whole)
+	l, err := net.Listen("unix", a.way)
+	must(c.t, err)
+	go a.carry(l)
+	a.start()
+	c.t.Cleanup(func() {
+		a.kill()
+		_ = l.Close()
+		_ = os.RemoveAll(dir)
+	})
+	return a
+}
+
+func (a *agentProcess) start() {
+	a.t.Helper()
+	var out bytes.Buffer
+	a.process = exec.Command(a.chaos.binary, "agent", "--masters", strings.Join(a.chaos.masters, ","), "--socket", a.socket, "--ttl", agentTTL.String())
+	a.process.Stderr = &out
+	must(a.t, a.process.Start())
+	for range 1000 {
+		conn, err := net.Dial("unix", a.socket)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	a.t.Fatalf("the agent does not answer: %s", out.String())
+}
+
+func (a *agentProcess) signal(s syscall.Signal) { _ = a.process.Process.Signal(s) }
+
+func (a *agentProcess) kill() {
+	a.signal(syscall.SIGKILL)
+	_ = a.process.Wait()
+}
+
+// carry takes connections to the agent. What is sent while the way is cut arrives when it is whole
+// again.
+func (a *agentProcess) carry(l net.Listener) {
+	for {
+		near, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			a.pass()
+			far, err := net.Dial("unix", a.socket)
+			if err != nil {
+				_ = near.Close()
+				return
+			}
+			go a.copy(near, far)
+			a.copy(far, near)
+		}()
+	}
+}
+
+func (a *agentProcess) copy(to, from net.Conn) {
+	defer func() { _ = to.Close() }()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		a.pass()
+		if err != nil {
+			return
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// pass waits until the way is whole.
+func (a *agentProcess) pass() {
+	a.mu.Lock()
+	whole := a.whole
+	a.mu.Unlock()
+	<-whole
+}
+
+func (a *agentProcess) cut() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.whole = make(chan struct{})
+}
+
+func (a *agentProcess) heal() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	select {
+	case <-a.whole:
+	default:
+		close(a.whole)
+	}
+}
+
+// program is a process of worker.py.
+type program struct {
+	agent *agentProcess
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+func (c *agentChaos) program(a *agentProcess, longest int, kind string) *program {
+	c.t.Helper()
+	p := &program{agent: a, ended: make(chan struct{})}
+	p.cmd = exec.Command("python3", "testdata/worker.py", a.way, c.store, fmt.Sprint(longest), kind)
+	p.cmd.Env = append(os.Environ(), "PYTHONPATH=../../agent/clients", "PYTHONDONTWRITEBYTECODE=1")
+	p.cmd.Stderr = os.Stderr
+	out, err := p.cmd.StdoutPipe()
+	must(c.t, err)
+	must(c.t, p.cmd.Start())
+	go func() {
+		defer close(p.ended)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			e := said{program: p}
+			if json.Unmarshal(lines.Bytes(), &e) != nil {
+				continue // it was killed in the middle of a line
+			}
+			c.mu.Lock()
+			c.said = append(c.said, e)
+			close(c.more)
+			c.more = make(chan struct{})
+			c.mu.Unlock()
+		}
+		_ = p.cmd.Wait()
+	}()
+	c.programs = append(c.programs, p)
+	return p
+}
+
+func (p *program) kill() {
+	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	<-p.ended
+}
+
+// stop ends the programs.
+func (c *agentChaos) stop() {
+	for _, p := range c.programs {
+		p.kill()
+	}
+	c.programs = nil
+}
+
+// await waits for something that a program says from now on.
+func (c *agentChaos) await(what string, is func(said) bool) said {
+	c.t.Helper()
+	c.mu.Lock()
+	from := len(c.said)
+	c.mu.Unlock()
+	return c.awaitFrom(from, what, is)
+}
+
+func (c *agentChaos) awaitFrom(from int, what string, is func(said) bool) said {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	defer cancel()
+	for {
+		c.mu.Lock()
+		more, all := c.more, c.said
+		c.mu.Unlock()
+		for ; from < len(all); from++ {
+			if is(all[from]) {
+				return all[from]
+			}
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			c.t.Fatalf("not within a minute: %s; the last of %d: %+v", what, len(all), all[max(0, len(all)-5):])
+		}
+	}
+}
+
+// holder is a program that holds the lock, and goes on.
+func (c *agentChaos) holder() *program {
+	c.t.Helper()
+	return c.await("a program holds the lock", func(e said) bool { return e.What == "wrote" }).program
+}
+
+// goesOn waits until several programs have written.
+func (c *agentChaos) goesOn() {
+	c.t.Helper()
+	writers := map[*program]bool{}
+	c.await("two programs write", func(e said) bool {
+		if e.What == "wrote" {
+			writers[e.program] = true
+		}
+		return len(writers) == 2
+	})
+}
+
+// stopBeforeItWrites stops a program after it looked at its lock, until another has written.
+func (c *agentChaos) stopBeforeItWrites(p *program) {
+	c.t.Helper()
+	for range 20 {
+		c.await("it has looked at its lock", func(e said) bool { return e.What == "valid" && e.program == p })
+		_ = p.cmd.Process.Signal(syscall.SIGSTOP)
+		c.await("another writes", func(e said) bool { return e.What == "wrote" && e.program != p })
+		c.mu.Lock()
+		from := len(c.said)
+		c.mu.Unlock()
+		_ = p.cmd.Process.Signal(syscall.SIGCONT)
+		// It writes at once, or has ended its block.
+		if c.awaitFrom(from, "it goes on", func(e said) bool { return e.program == p }).What == "stale" {
+			return
+		}
+	}
+}
+
+func (c *agentChaos) count(what string) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.said {
+		if e.What == what {
+			n++
+		}
+	}
+	return n
+}
+
+// judge compares what the programs believed and what the table took with what was promised.
+func (c *agentChaos) judge() {
+	c.t.Helper()
+	tokens, err := c.history()
+	must(c.t, err)
+	if !slices.IsSorted(tokens) {
+		c.t.Errorf("the table took an older token after a newer one: %v", tokens)
+	}
+	if len(tokens) < c.count("wrote") {
+		c.t.Errorf("%d writes were acknowledged, and %d are there", c.count("wrote"), len(tokens))
+	}
+	type claim struct {
+		token, from, to int64
+		program         *program
+	}
+	claims := map[int64]*claim{}
+	for _, e := range c.said {
+		switch was := claims[e.Token]; {
+		case e.What == "held" && was != nil:
+			c.t.Errorf("two programs have the token %d", e.Token)
+		case e.What == "held":
+			claims[e.Token] = &claim{e.Token, e.At, e.At, e.program}
+		case e.What == "valid" && was != nil:
+			was.to = max(was.to, e.At)
+		}
+	}
+	var all []*claim
+	for _, one := range claims {
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b *claim) int { return cmp.Compare(a.token, b.token) })
+	for i := 1; i < len(all); i++ {
+		if before := all[i-1]; all[i].from <= before.to {
+			c.t.Errorf("the holder of %d believed in the lock for %v after that of %d had it", before.token, time.Duration(before.to-all[i].from), all[i].token)
+		}
+	}
+}
