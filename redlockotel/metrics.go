@@ -131,7 +131,7 @@ func (m *metrics) observer() redlock.Observer {
 		NotAMember: func(s redlock.MasterStatus) {
 			m.refusals.Add(background, 1, metric.WithAttributes(server(s.Master)...))
 		},
-		MemberOut:      func(redlock.MasterStatus) { m.outages.Add(background, 1) },
+		MemberOut: func(redlock.MasterStatus) { m.outages.Add(background, 1) },
 		VersionLearned: func(t redlock.TableVersion) {
 			m.version.Record(background, int64(t.Version))
 			m.outages.Add(background, 0) // see beginLock

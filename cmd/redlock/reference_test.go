@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/CLI.md")
 
-// docs/CLI.md is what redlock help prints, with the flags that tell of the masters once, and without
-// the sections that are for who uses the command. With -update the test writes it.
+// docs/CLI.md is what redlock help prints, with the flags that tell of the masters once, and
+// without the sections that are for who uses the command. With -update the test writes it.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	const file = "../../docs/CLI.md"
@@ -61,7 +61,8 @@ var flagsOfMasters = regexp.MustCompile(`(?m)^      --masters=URLS(?:.*\n)+?    
 // paragraph is text with one space between words: where lines break depends on the other flags.
 func paragraph(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// section begins a section of a page of help: a paragraph that ends with a colon, or a list of kong.
+// section begins a section of a page of help: a paragraph that ends with a colon, or a list of
+// kong.
 var section = regexp.MustCompile(`(?m)^[^ \n][^\n]*(?:\n[^ \n][^\n]*)*:\n`)
 
 // onlyHelp are the sections that docs/CLI.md does not have.

@@ -29,8 +29,8 @@ import (
 )
 
 // Programs in Python lock by two agents, and write to a guarded table of PostgreSQL, while agents
-// are killed, stopped and started again, programs are killed and stopped, and the network between is
-// cut. The table never takes an older token, and no two programs believe in the lock at a time:
+// are killed, stopped and started again, programs are killed and stopped, and the network between
+// is cut. The table never takes an older token, and no two programs believe in the lock at a time:
 // neither a program that was stopped, nor one whose agent was.
 func TestAgentInChaos(t *testing.T) {
 	if testing.Short() {
@@ -84,7 +84,8 @@ func TestAgentInChaos(t *testing.T) {
 	t.Logf("%d locks, %d writes, %d stale writes refused, %d locks lost", c.count("held"), c.count("wrote"), c.count("stale"), c.count("lost"))
 }
 
-// A program whose agent is gone stops before anybody else holds the lock, though what it does blocks.
+// A program whose agent is gone stops before anybody else holds the lock, though what it does
+// blocks.
 func TestAgentEndsWorkInTime(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []struct {
