@@ -58,6 +58,7 @@ const (
 var All = []Contender{
 	{Name: Redlock, Needs: AllMasters, Waits: true, Open: openRedlock()},
 	{Name: Fair, Needs: AllMasters, Waits: true, Open: openRedlock(fair...)},
+	{Name: "redlock-agent", Needs: AllMasters, Waits: true, Open: openAgent},
 	{Name: "floor-batch", Needs: AllMasters, Open: openGroupFloor(batched)},
 	{Name: "floor-group", Needs: AllMasters, Open: openGroupFloor(pipelined)},
 	{Name: "floor-parallel", Needs: AllMasters, Open: openParallelFloor},
