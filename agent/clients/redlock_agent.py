@@ -265,7 +265,7 @@ class Lock:
         if lost is not None:  # the caller does not wait for an agent that may be gone
             threading.Thread(target=self._give_up, args=(path,), daemon=True).start()
         elif self._session._over is None:
-            self._give_up(path)
+            lost = self._give_up(path)
         if lost is not None and (kind is None or kind in (KeyboardInterrupt, Lost)):
             raise Lost(f"the lock of {self._want.get('name', self._want.get('names'))!r} is lost: {lost}") from None
         return False
@@ -281,11 +281,15 @@ class Lock:
             raise Lost(self._lost or "its time is over")
 
     def _give_up(self, path):
-        """Unlocks. A request to lock that is still on its way will be refused."""
+        """Unlocks, and returns why the lock had ended before, if it had. A request to lock that is
+        still on its way will be refused."""
         try:
             self._session._ask("DELETE", path, None, 2.0)
-        except (Problem, Unreachable):
+        except Problem as e:
+            return str(e) if e.word in ("lost", "expired", "no-session") else None
+        except Unreachable:
             pass  # the lock ends with its session
+        return None
 
     def _end(self, why):
         self._lost = self._lost or why

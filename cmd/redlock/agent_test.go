@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/testpki"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -298,5 +299,56 @@ func TestAgentExamples(t *testing.T) {
 			lock := rivalLock(t, servers, "job") // it was released
 			harness.Must(t, lock.Unlock(context.Background()))
 		})
+	}
+}
+
+// The client in Python ends the work of locks that were lost, in the main thread and in another,
+// and disturbs nothing after it.
+func TestPythonClientEndsWork(t *testing.T) {
+	t.Parallel()
+	_, err := exec.LookPath("python3")
+	testskip.IfLacking(t, err, exec.ErrNotFound)
+	servers := realMasters(t, 3)
+	file := socketIn(t)
+	serving(t, command(t, "agent", mastersFlag(servers), "--socket", file, "--ttl=3s"))
+	const program = `
+import sys, threading, time, redlock_agent
+
+def block(session, name):
+    try:
+        with session.lock(name, wait=30):
+            print("holds", name, flush=True)
+            while True:
+                time.sleep(0.01)
+    except redlock_agent.Lost as e:
+        print("lost", name, e, flush=True)
+
+with redlock_agent.Session(sys.argv[1], ttl=4) as session:
+    other = threading.Thread(target=block, args=(session, "thread"))
+    other.start()
+    block(session, "main")
+    other.join()
+    with session.lock(["one", "two"], wait=30) as both:
+        time.sleep(0.5)
+    print("goes on with", len(both.tokens), flush=True)
+`
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, "python3", "-c", program, file)
+	cmd.Env = append(os.Environ(), "PYTHONPATH=../../agent/clients", "PYTHONDONTWRITEBYTECODE=1")
+	r := start(t, cmd)
+	r.line("holds")
+	r.line("holds")
+	client := rival(t, servers)
+	for _, name := range []string{"main", "thread"} {
+		held, err := admin.Inspect(t.Context(), client, name)
+		harness.Must(t, err)
+		_, err = admin.ForceUnlock(t.Context(), client, held)
+		harness.Must(t, err)
+		r.line("lost " + name)
+	}
+	r.line("goes on with 2")
+	if status := r.status(); status != 0 {
+		t.Errorf("status %d", status)
 	}
 }
