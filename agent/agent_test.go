@@ -327,6 +327,28 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// A session is not renewed beyond the patience, however often its program asks.
+func TestDrainEndsSessionsThatAreKept(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, c := newAgent(t, d, agent.Config{})
+		s := c.open(3 * time.Second)
+		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+		left := make(chan int, 1)
+		go func() { left <- a.Drain(t.Context(), 10*time.Second) }()
+		synctest.Wait()
+		for range 9 {
+			time.Sleep(time.Second)
+			c.does("POST", s+"/keep", "")
+		}
+		time.Sleep(1100 * time.Millisecond)
+		c.fails("POST", s+"/keep", "", "no-session")
+		if n := <-left; n != 0 {
+			t.Errorf("%d sessions are left", n)
+		}
+	})
+}
+
 // What a session was told for longer than the drain lasts is left.
 func TestDrainLeavesWhatWasPromised(t *testing.T) {
 	t.Parallel()

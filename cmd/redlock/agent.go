@@ -128,12 +128,10 @@ func handedOver() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the socket of systemd: %w", err)
 	}
-	unix, is := l.(*net.UnixListener)
-	if !is {
+	if _, is := l.(*net.UnixListener); !is {
 		return nil, fmt.Errorf("the socket of systemd is %s: it must be a Unix socket (ListenStream= with a path); for TCP there is --tcp, with TLS", l.Addr().Network())
 	}
-	unix.SetUnlinkOnClose(false)
-	return unix, nil
+	return l, nil
 }
 
 // listenUnix makes the socket, which only this user may open. One that an agent before left behind

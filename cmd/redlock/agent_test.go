@@ -314,14 +314,18 @@ func TestPythonClientEndsWork(t *testing.T) {
 	const program = `
 import sys, threading, time, redlock_agent
 
+def say(line):
+    sys.stdout.write(line + "\n") # at once: there are two threads
+    sys.stdout.flush()
+
 def block(session, name):
     try:
         with session.lock(name, wait=30):
-            print("holds", name, flush=True)
+            say(f"holds {name}")
             while True:
                 time.sleep(0.01)
     except redlock_agent.Lost as e:
-        print("lost", name, e, flush=True)
+        say(f"lost {name} {e}")
 
 with redlock_agent.Session(sys.argv[1], ttl=4) as session:
     other = threading.Thread(target=block, args=(session, "thread"))
@@ -330,7 +334,7 @@ with redlock_agent.Session(sys.argv[1], ttl=4) as session:
     other.join()
     with session.lock(["one", "two"], wait=30) as both:
         time.sleep(0.5)
-    print("goes on with", len(both.tokens), flush=True)
+    say(f"goes on with {len(both.tokens)}")
 `
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	t.Cleanup(cancel)
