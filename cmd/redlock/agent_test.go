@@ -310,7 +310,7 @@ func TestPythonClientEndsWork(t *testing.T) {
 	testskip.IfLacking(t, err, exec.ErrNotFound)
 	servers := realMasters(t, 3)
 	file := socketIn(t)
-	serving(t, command(t, "agent", mastersFlag(servers), "--socket", file, "--ttl=3s"))
+	agent := serving(t, command(t, "agent", mastersFlag(servers), "--socket", file, "--ttl=3s"))
 	const program = `
 import sys, threading, time, redlock_agent
 
@@ -335,23 +335,42 @@ with redlock_agent.Session(sys.argv[1], ttl=4) as session:
     with session.lock(["one", "two"], wait=30) as both:
         time.sleep(0.5)
     say(f"goes on with {len(both.tokens)}")
+with redlock_agent.Session(sys.argv[1], ttl=600) as session: # it asks seldom
+    try:
+        with session.lock("unlock", wait=30, ttl=3):
+            say("holds unlock")
+            sys.stdin.readline()
+    except redlock_agent.Lost as e:
+        say(f"lost unlock {e}")
 `
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, "python3", "-c", program, file)
 	cmd.Env = append(os.Environ(), "PYTHONPATH=../../agent/clients", "PYTHONDONTWRITEBYTECODE=1")
+	in, err := cmd.StdinPipe()
+	harness.Must(t, err)
 	r := start(t, cmd)
 	r.line("holds")
 	r.line("holds")
 	client := rival(t, servers)
-	for _, name := range []string{"main", "thread"} {
+	take := func(name string) {
 		held, err := admin.Inspect(t.Context(), client, name)
 		harness.Must(t, err)
 		_, err = admin.ForceUnlock(t.Context(), client, held)
 		harness.Must(t, err)
+	}
+	for _, name := range []string{"main", "thread"} {
+		take(name)
 		r.line("lost " + name)
+		agent.line("lock lost before its unlock")
 	}
 	r.line("goes on with 2")
+	r.line("holds unlock")
+	take("unlock")
+	agent.line("lock lost before its unlock") // the agent knows, and the program does not
+	_, err = in.Write([]byte("\n"))
+	harness.Must(t, err)
+	r.line("lost unlock")
 	if status := r.status(); status != 0 {
 		t.Errorf("status %d", status)
 	}
