@@ -375,3 +375,36 @@ with redlock_agent.Session(sys.argv[1], ttl=600) as session: # it asks seldom
 		t.Errorf("status %d", status)
 	}
 }
+
+// The client in Python counts from before it sent the request: what the answer takes is not
+// believed.
+func TestPythonClientCountsFromTheRequest(t *testing.T) {
+	t.Parallel()
+	_, err := exec.LookPath("python3")
+	testskip.IfLacking(t, err, exec.ErrNotFound)
+	file := socketIn(t)
+	l, err := net.Listen("unix", file)
+	harness.Must(t, err)
+	slow := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			time.Sleep(2 * time.Second) // the way of the answer
+		}
+		fmt.Fprint(w, `{"session": "s", "valid_for_ms": 10000, "token": "1", "locks": [], "draining": false}`)
+	})}
+	go func() { _ = slow.Serve(l) }() // until Close
+	t.Cleanup(func() { _ = slow.Close() })
+	const program = `
+import sys, redlock_agent
+with redlock_agent.Session(sys.argv[1], ttl=600) as session:
+    with session.lock("job") as lock:
+        print(lock.left())
+`
+	cmd := exec.CommandContext(t.Context(), "python3", "-c", program, file)
+	cmd.Env = append(os.Environ(), "PYTHONPATH=../../agent/clients", "PYTHONDONTWRITEBYTECODE=1")
+	out, err := cmd.Output()
+	harness.Must(t, err)
+	left, err := time.ParseDuration(strings.TrimSpace(string(out)) + "s")
+	if err != nil || left <= 0 || left > 8*time.Second {
+		t.Errorf("it believes in the lock for %s (%v)", out, err)
+	}
+}
