@@ -35,7 +35,7 @@ type agentConfig struct {
 
 // Help is the long part of the help.
 func (*agentConfig) Help() string {
-	return `Holds locks for programs in other languages, which call it over HTTP: docs/AGENT.md has the calls, and clients in Python and shell. It runs until a signal ends it, and logs to stderr as lines of JSON.
+	return `Programs call it over HTTP: docs/AGENT.md has the calls, and clients in Python and shell. It runs until a signal ends it, and logs lines of JSON to stderr.
 
 Example, and a lock from a shell:
 

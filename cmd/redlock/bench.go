@@ -42,21 +42,21 @@ type benchConfig struct {
 	deployment
 	Workers  int           `placeholder:"N" default:"8" help:"How many lock at the same time, ${min_workers} to ${max_workers}. Default ${default}."`
 	Duration time.Duration `placeholder:"TIME" default:"9s" help:"How long to measure, ${min_bench} to ${max_bench}; each of the three parts takes a third. Default ${default}."`
-	JSON     bool          `name:"json" help:"As one JSON object, for scripts; see above."`
+	JSON     bool          `name:"json" help:"As one JSON object, for scripts."`
 }
 
 // Help is the long part of the help.
 func (*benchConfig) Help() string {
-	return `Measures acquire and release on your masters, in three parts:
+	return `First it measures each master's round trip (PING): a majority of slow masters makes all locks slow. Then acquire and release, in three parts:
 
   uncontended  one worker alone, on a name of its own
   throughput   all workers of one client at once, each on a name of its own
   hand-over    all workers, each with a client of its own, on one name: the time
                from one's Unlock until the next one's Lock has returned
 
-before which it tells each master's own round trip (PING): a majority that is slow makes all slow. The masters do the work of as many real locks meanwhile.
+The masters work as for as many real locks.
 
-It locks names that begin with ` + benchPrefix + `, a random text and a colon, which nobody else uses. They are free when it ends, and what the masters note of those that waited is gone a minute later. As with any lock, the fencing counters grow, and stay.
+It locks names that begin with ` + benchPrefix + `, a random text and a colon, which nobody else uses. They are free when it ends; notes of waiters are gone a minute later. The fencing counters stay raised, as after any lock.
 
 --json prints one object; times are in microseconds:
 

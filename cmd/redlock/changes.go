@@ -58,21 +58,21 @@ func (c changeJSON) givesVote() bool {
 }
 
 func (*addConfig) Help() string {
-	return `The server must belong to no deployment. It becomes a member at once, so that more may have to agree, and votes when the max ttl of the deployment has passed. So add two to have an odd number again. A deployment of one cannot grow: its only member would not decide alone any more.
+	return `The server must belong to no deployment. It becomes a member at once, and votes when the max ttl of the deployment has passed. Add two, to have an odd number again. A deployment of one cannot grow: its only member would not decide alone any more.
 ` + changeStatuses(noVoteRow)
 }
 
 func (*replaceConfig) Help() string {
-	return `The server at NEW must belong to no deployment. It votes when the max ttl of the deployment has passed; OLD does not vote any more from the beginning on.
+	return `The server at NEW must belong to no deployment. It votes when the max ttl of the deployment has passed; OLD loses its vote at once.
 ` + changeStatuses(noVoteRow)
 }
 
 func (*suspendConfig) Help() string {
-	return `At once, and with no loss: a member that is suspended keeps what it knows. That is for work on its machine, for which it should not be counted on.
+	return `This is for planned work on its machine. It takes no time, and the member keeps what it knows.
 ` + changeStatuses()
 }
 
-func (*resumeConfig) Help() string { return "At once.\n" + changeStatuses(noVoteRow) }
+func (*resumeConfig) Help() string { return "It votes at once.\n" + changeStatuses(noVoteRow) }
 
 func (*removeConfig) Help() string {
 	return `It is suspended first, and taken out when the max ttl of the deployment has passed. It need not answer.

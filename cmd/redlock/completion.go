@@ -15,7 +15,7 @@ type completionConfig struct {
 
 // Help is the long part of the help.
 func (*completionConfig) Help() string {
-	return `Prints what makes a shell complete the commands and flags of redlock:
+	return `Load it in your shell:
 
   bash   source <(redlock completion bash)    in ~/.bashrc
   zsh    source <(redlock completion zsh)     in ~/.zshrc, after compinit

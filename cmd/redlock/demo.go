@@ -41,7 +41,7 @@ type demoConfig struct {
 
 // Help is the long part of the help.
 func (*demoConfig) Help() string {
-	return `Five masters, and five workers that increment one ledger under one lock. Masters are killed, frozen and brought back, and holders are paused past their lease. The ledger refuses writes with an old fencing token; a second one, without a fence, shows what is lost otherwise. At the end a verdict is computed from what was recorded.
+	return `Five workers increment one ledger under one lock on five masters. Masters are killed, frozen and brought back, and holders are paused past their lease. The ledger refuses writes with an old fencing token; a second ledger, without a fence, shows what is lost otherwise. At the end the demo computes a verdict from what it recorded.
 
 NO_COLOR is respected. Without a terminal of 60 x 20, or with TERM unset or dumb, there is a line for each event.
 

@@ -11,21 +11,21 @@ import (
 // doctorConfig is redlock doctor.
 type doctorConfig struct {
 	deployment
-	JSON bool `name:"json" help:"As one JSON object, for scripts; see above."`
+	JSON bool `name:"json" help:"As one JSON object, for scripts."`
 }
 
 // Help is the long part of the help.
 func (*doctorConfig) Help() string {
-	return `Looks at all masters at the same time, and tells of each and of all together what is wrong for locks, why that matters, and what to do. It takes about two seconds. It changes nothing on the masters, but for keys of its own (PREFIX:doctor:RANDOM), which live for a second at most. It runs for long enough to begin what any client does: a member that lost its data gets its place back as a new one, which changes the table of members. It votes when the max ttl has passed, if a client runs then.
+	return `Looks at all masters for about two seconds, and tells what is wrong for locks, why that matters, and what to do. It writes only keys of its own (PREFIX:doctor:RANDOM), which live for a second at most. But as any client, it gives a member that lost its data its place back, as a new one: that changes the table of members. The member votes when the max ttl has passed, if a client runs then.
 
 Levels:
 
   ok       as it should be
-  note     it works; know it
-  warning  locks work now, and are less available, or may stop, than you think
+  note     it works, but you should know it
+  warning  locks work now, but are less available than you think, or may stop
   fault    locks do not work with it, or not as promised
 
-What it looks at: whether a master answers and takes the password; its version; its role (no replica, Sentinel or cluster node); whether masters fail independently; whether it takes what writes; eviction and memory; what a restart forgets; clocks, against this host's and the others'; what its user may do; how fast it answers; how many masters and members there are; who does not vote, and why.
+It checks: answer and password; version; role (no replica, Sentinel or cluster node); whether masters fail independently; writes; eviction and memory; what a restart forgets; clocks; the user's rights; how fast a master answers; how many masters and members there are; who does not vote, and why.
 
 --json prints one object:
 

@@ -22,14 +22,14 @@ type initConfig struct {
 	Floor  fence.Token    `placeholder:"N" help:"Every token to come is above N."`
 	Force  bool           `help:"Make a new deployment of these masters, whatever they belong to: see below."`
 	Yes    bool           `help:"Do it. Without, tell what would be done, and do nothing."`
-	JSON   bool           `name:"json" help:"As one JSON object, see above."`
+	JSON   bool           `name:"json" help:"As one JSON object."`
 }
 
 // Help is the long part of the help.
 func (*initConfig) Help() string {
-	return `Once for each deployment, before anybody locks: these masters become its members. All must answer, and must be new. An init that was interrupted is finished by running it again. Of a deployment that is there already it raises the fencing counters to --floor, and to the Unix time in ms, at least, and changes nothing else.
+	return `Run it once, before anybody locks: the masters become the members of a deployment. All must answer, and must be new. To finish an init that was interrupted, run it again. In a deployment that exists already it only raises the fencing counters, to --floor and the Unix time in ms at least.
 
-Without --yes it tells what state each master is in and what would be done.
+Without --yes it tells what state each master is in, and what it would do.
 
 Why masters are not used as they come:
 
@@ -38,7 +38,7 @@ Why masters are not used as they come:
   - Masters that were all emptied would pass for new ones, and their tokens
     might begin below those that were handed out.
 
-Give an odd number of masters, 5 or 3. One or two cannot get back by themselves what one of them has lost, and one cannot become more. The addresses by which clients reach the masters are the best to give: a master that lost its data gets its place back by itself if a client reaches it at the address that was given here.
+Give an odd number of masters, 5 or 3. One or two cannot get back by themselves what one of them has lost, and one cannot become more. Best give the addresses that clients use: a master that lost its data gets its place back by itself if a client reaches it at the address given here.
 
 When all masters lost their data:
 
@@ -46,7 +46,7 @@ Wait for the max ttl of the deployment after the loss, so that no lock is held a
 
 When a majority lost its data (and not all):
 
-Nothing that is left can tell what the majority knew. --force makes a new deployment of the masters that are given, if you know that
+What the majority knew is gone. --force makes a new deployment of the given masters. Use it only if you know that
 
   - no lock is held any more: wait for the max ttl after the loss, or see to it
     that no holder runs;
@@ -72,7 +72,7 @@ A minority that lost its data needs no init: its servers get their places back b
 ` + statusHelp(
 		statusRow{exitOK, "done; without --yes, it could be done"},
 		statusRow{exitUsage, "bad input, nothing was done"},
-		statusRow{exitUnavailable, "not done, a master does not answer or cannot be used"},
+		statusRow{exitUnavailable, "not done: a master does not answer, or cannot be used"},
 		notPrinted,
 	)
 }

@@ -25,7 +25,7 @@ type membersConfig struct {
 	Add     addConfig     `cmd:"" help:"Make the server at URL a member."`
 	Replace replaceConfig `cmd:"" help:"Give the place of the member OLD to the server at NEW."`
 	Suspend suspendConfig `cmd:"" help:"Take the vote from a member, until it is resumed."`
-	Resume  resumeConfig  `cmd:"" help:"Give it back."`
+	Resume  resumeConfig  `cmd:"" help:"Give the vote back to a suspended member."`
 	Remove  removeConfig  `cmd:"" help:"Take a member out: the deployment gets smaller by one."`
 }
 
@@ -40,21 +40,20 @@ func (cfg *membersConfig) join() {
 
 // Help is the long part of the help.
 func (*membersConfig) Help() string {
-	return `Prints the table of the deployment's members, which decides who may vote, whatever list of masters a client was given: more than half of all members decide, whatever their states. A member is
+	return `Prints the table of the deployment's members, which decides who may vote, whatever list of masters a client has. More than half of all members decide, whatever their states. A member is
 
-  voting     or
-  new        it took a place that was empty, or another's, and does not vote
-             before it has the fencing counters of the others and the max ttl
-             of the deployment has passed; or
-  suspended  it does not vote until it is resumed.
+  voting
+  new        it does not vote before it has the fencing counters of the others
+             and the max ttl of the deployment has passed
+  suspended  it does not vote until it is resumed
 
-SERVED BY is which of the given masters has the member's data. Clients may give a member other names than the table: the masters remember some of them. Masters in the list that are no members follow, and why.
+SERVED BY names the given master that has the member's data. Masters in the list that are no members follow, and why.
 
-A minority of members that lost their data needs no command: the servers get their places back by themselves, as new, while a client runs that reaches them at the addresses in the table, or by names by which a client has reached them before.
+A minority of members that lost their data needs no command. While a client runs that reaches the servers, at the addresses in the table or under names that a client used before, they get their places back as new members.
 
-The commands change the table while locks are held. --masters gives the present members: a majority of them must answer. ADDRESS is as the table shows it, or as --masters gives it, or a URL that has it. Each change waits until it is done, which takes the max ttl where a vote begins or ends for good. It may be interrupted at any time: run again, it goes on from where it stands, and what is left hinders no more than a dead master would. None is made that would leave too few members that vote.
+The commands change the table while locks are held. --masters gives the present members: a majority of them must answer. ADDRESS is that of the table or of --masters. Each command waits until the change is made, which takes the max ttl where a vote begins or ends for good. You may interrupt it at any time, and run it again to finish the change. A change that would leave too few voting members is refused.
 
-Clients find members only among their own --masters: give them those that join too. A client whose list differs has fewer votes to count on, and is never wrong.
+Clients find members only among their own --masters: give new members to all clients. A client with another list has fewer votes to count on, and is never wrong.
 
 --json prints one object, without a command or with list:
 

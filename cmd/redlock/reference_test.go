@@ -13,12 +13,12 @@ import (
 var update = flag.Bool("update", false, "write docs/CLI.md")
 
 // docs/CLI.md is what redlock help prints, with the flags that tell of the masters once, and
-// without the sections that are for who uses the command. With -update the test writes it.
+// without the sections that one looks up while using the command. With -update the test writes it.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	const file = "../../docs/CLI.md"
 	var b strings.Builder
-	b.WriteString("# The commands\n\nThis page is what `redlock help` prints (`go test ./cmd/redlock -run TestReference -update` writes it), without its examples and what it says of rare cases: ask `redlock help COMMAND` for those. The flags that tell which masters there are, and how to get in, are the same in all commands that have them: they are in [The masters](#the-masters).\n")
+	b.WriteString("# The commands\n\nThis page is made from `redlock help` (`go test ./cmd/redlock -run TestReference -update` writes it). `redlock help COMMAND` also has examples, the fields of `--json`, and rare cases. The flags for the masters are the same everywhere: see [The masters](#the-masters). What stands behind `redlock members` has its exit statuses, and `--json`.\n")
 	var masters string
 	for _, p := range places(newParser().Model.Node, "") {
 		if p.path == "help" || p.path == "version" {
@@ -32,7 +32,11 @@ func TestReference(t *testing.T) {
 		for line := range strings.Lines(r.stdout) {
 			help.WriteString(strings.TrimRight(line, " \n") + "\n")
 		}
-		text := reference(help.String())
+		left := onlyHelp
+		if strings.Contains(p.path, " ") {
+			left = ofParent
+		}
+		text := reference(help.String(), left)
 		if flags := flagsOfMasters.FindString(text); flags != "" {
 			if masters == "" {
 				masters = flags
@@ -65,14 +69,21 @@ func paragraph(text string) string { return strings.Join(strings.Fields(text), "
 // kong.
 var section = regexp.MustCompile(`(?m)^[^ \n][^\n]*(?:\n[^ \n][^\n]*)*:\n`)
 
-// onlyHelp are the sections that docs/CLI.md does not have.
-var onlyHelp = regexp.MustCompile(`^(?:Example|Signals:|When |Why )`)
+// onlyHelp are the sections that docs/CLI.md does not have; ofParent are those of the commands behind
+// another one.
+var (
+	onlyHelp = regexp.MustCompile(`^(?:Example|Signals:|When |Why |--json |and behind |Commands:\n  members )`)
+	ofParent = regexp.MustCompile(`^(?:Example|Signals:|When |Why |Exit status:|Flags:)`)
+)
 
-// ownHelp is the flag that each command has.
-var ownHelp = regexp.MustCompile(`  -h, --help +Show context-sensitive help\.\n\n`)
+// ownHelp is the flag that each command has, and noFlags the title of a list without any other.
+var (
+	ownHelp = regexp.MustCompile(`  -h, --help +Show context-sensitive help\.\n\n?`)
+	noFlags = regexp.MustCompile(`Flags:\n(Commands:|$)`)
+)
 
-// reference is a page of help without those sections.
-func reference(help string) string {
+// reference is a page of help without the sections that are left out, and without empty ones.
+func reference(help string, left *regexp.Regexp) string {
 	starts := section.FindAllStringIndex(help, -1)
 	if len(starts) == 0 {
 		return help
@@ -83,10 +94,10 @@ func reference(help string) string {
 		if i+1 < len(starts) {
 			end = starts[i+1][0]
 		}
-		if text := help[at[0]:end]; !onlyHelp.MatchString(text) {
+		if text := help[at[0]:end]; !left.MatchString(text) {
 			kept += text
 		}
 	}
-	kept = strings.Replace(kept, "Flags:\n"+ownHelp.FindString(kept), "Flags:\n", 1)
+	kept = noFlags.ReplaceAllString(ownHelp.ReplaceAllString(kept, ""), "$1")
 	return strings.TrimRight(kept, "\n") + "\n"
 }

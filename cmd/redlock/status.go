@@ -28,14 +28,14 @@ type statusConfig struct {
 	deployment
 	Names []string `name:"name" sep:"none" placeholder:"NAME" help:"Tell who holds this name; may be given again for each. Default: list the names that are taken."`
 	Watch bool     `help:"Look every second until a signal comes: redraw on a terminal, else print what there is at each change."`
-	JSON  bool     `name:"json" help:"As one JSON object, see above. With --watch one a line, at each change."`
+	JSON  bool     `name:"json" help:"As one JSON object. With --watch one a line, at each change."`
 }
 
 // Help is the long part of the help.
 func (*statusConfig) Help() string {
-	return `Tells the members, as redlock members does, and of each NAME who holds it: the name that the program gave itself, its process and host, since when by that host's clock, the fencing token, the entries that are not unlocked (depth), how long the masters keep the lock if nobody renews it, and how many clients wait. It tells what more than half of the members say, and what each master says where one says otherwise. It changes no lock, and no decision about a lock may rest on it: see redlock verify. With --watch it also brings back a member that lost its data, as any client does that keeps running; a single look is too short for that.
+	return `Prints the members, as redlock members does, and who holds each NAME: the program's name for itself, its process and host, since when by that host's clock, the fencing token, the depth (entries that are not unlocked), how long the masters keep the lock if nobody renews it, and how many clients wait. It prints what more than half of the members say; where a master says something else, also that. It changes no lock. Do not decide by it whether a lock is held: see redlock verify. With --watch it also brings back a member that lost its data, as any client does that keeps running.
 
-Without --name it lists the names that are taken as one voting master has them, at most ` + fmt.Sprint(mostNames) + ` of the first 100000 keys. Holders that this master did not grant are not among them.
+Without --name it lists the names that one voting master has as taken, at most ` + fmt.Sprint(mostNames) + ` of the first 100000 keys. Locks that this master did not grant are missing.
 
 Examples:
 

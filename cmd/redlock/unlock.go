@@ -22,16 +22,16 @@ type unlockConfig struct {
 	Name  string `placeholder:"NAME" help:"The lock."`
 	Force bool   `help:"Take it from whoever has it. There is no other way: a lock is released by its holder."`
 	Yes   bool   `help:"Do not ask. Without a terminal to ask on, it must be given."`
-	JSON  bool   `name:"json" help:"As one JSON object, see above. What is shown and asked goes to stderr."`
+	JSON  bool   `name:"json" help:"As one JSON object. What is shown and asked goes to stderr."`
 }
 
 // Help is the long part of the help.
 func (*unlockConfig) Help() string {
-	return `Takes a lock from whoever has it, when its holder hangs and you cannot wait until its lease ends, or cannot stop it. It shows who has the lock, asks, and takes it from exactly those: who comes meanwhile keeps it. Who waits is called, as by a release.
+	return `This is for a holder that hangs, when you cannot wait until its lease ends, or cannot stop it. The command shows who has the lock, asks, and takes it from exactly those: a holder that came meanwhile keeps it. The next waiter is called, as after a release.
 
-The holder is not told. It notices at its next renewal, as a rule a third of its ttl after the last, or else at the end of its lease. Until then it believes in its lock, and works on beside the next holder. So give the token that is printed to every store that the lock guards, or write something with it: then the store refuses whatever the old holder still writes. A store that compares no tokens is not safe from it: stop the old holder first.
+The old holder is not told. It notices at its next renewal (by default a third of its ttl after the last one), or at the end of its lease. Until then it works on beside the next holder. So give the printed token to every store that the lock guards, or write something with it: then the store refuses what the old holder still writes. If a store compares no tokens, stop the old holder first.
 
-Readers are taken out all together. They have no token, and nothing refuses what they read. A lock that lingers (WithHoldAtLeast) is taken too, though it was to stay. Of a name that nobody has, only the token moves on. If no majority of the members names a holder, it is taken from all that the masters show.
+Readers are all taken out together; they have no token, so nothing refuses their reads. A lock that lingers (WithHoldAtLeast) is taken too. If nobody has the lock, only the token grows. If no majority of the members names a holder, the lock is taken from all that the masters show.
 
 Example:
 

@@ -14,14 +14,14 @@ type verifyConfig struct {
 	deployment
 	Name  string      `placeholder:"NAME" help:"The lock."`
 	Token fence.Token `placeholder:"N" help:"The fencing token that its holder got: REDLOCK_TOKEN of redlock run, Lock.Token in Go."`
-	JSON  bool        `name:"json" help:"As one JSON object, see above."`
+	JSON  bool        `name:"json" help:"As one JSON object."`
 }
 
 // Help is the long part of the help.
 func (*verifyConfig) Help() string {
-	return `Asks a quorum of the masters whether the holder of NAME that got the token N holds it still. It changes nothing.
+	return `Asks a quorum of the masters whether the holder of NAME with the token N still holds it. It changes nothing.
 
-This is advice, and no proof: it tells of one moment, which is over when it is printed. The holder may be overtaken before the next line of a script runs. Only the guard of a store proves anything, because it compares the token in the same atomic operation as the write.
+The answer is advice, and no proof: the holder may be overtaken before the next line of a script runs. Only the guard of a store proves anything, because it compares the token in the same atomic operation as the write.
 
 Example, within a COMMAND of redlock run, which does not get REDLOCK_MASTERS:
 
