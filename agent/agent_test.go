@@ -263,6 +263,7 @@ func TestLostLock(t *testing.T) {
 		_, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(3*time.Second))
 		s := c.open(time.Minute)
 		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
+		harness.RequireHolders(t, d, "111", "job") // it has reached all masters
 		d.Drop(d.Client(), "job", 0, 1, 2)
 		time.Sleep(3 * time.Second)
 		if a := c.call("GET", s+"/locks/a", ""); a.Status != 410 || a.Retryable {

@@ -104,6 +104,7 @@ func TestEvents(t *testing.T) {
 		}
 		c.does("DELETE", s+"/locks/b", "")
 		l.next("released")
+		harness.RequireHolders(t, d, "111", "job") // it has reached all masters
 		d.Drop(d.Client(), "job", 0, 1, 2)
 		if e := l.next("lost"); e.Lock != "a" || !strings.HasSuffix(e.Problem.Type, "#lost") && !strings.HasSuffix(e.Problem.Type, "#expired") {
 			t.Errorf("got %+v", e)
