@@ -27,8 +27,8 @@ import (
 
 var errOldLost = errors.New("the old lock was lost")
 
-// keepOld renews a lock of the old library, of which the lease ends at until, and after each extend at
-// what that returns. The context that it returns ends when the lease does. stop ends the renewals.
+// keepOld renews a lock of the old library. Its lease ends at until; extend returns the new end. The
+// context that keepOld returns ends with the lease. stop ends the renewals.
 func keepOld(ctx context.Context, until time.Time, extend func(context.Context) (time.Time, error)) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := time.AfterFunc(time.Until(until), func() { cancel(errOldLost) })
