@@ -2,11 +2,14 @@ package redlock_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -69,6 +72,46 @@ func Example() {
 	// Output:
 	// paid
 	// error: <nil>
+}
+
+// shown: PERFORMANCE.md
+// deploymentOf returns the one that has the lock of a name. Every program must have the same list.
+func deploymentOf(name string, deployments []*redlock.Client) *redlock.Client {
+	sum := sha256.Sum256([]byte(name))
+	return deployments[binary.BigEndian.Uint64(sum[:])%uint64(len(deployments))]
+}
+
+// end
+
+// Spread names over several deployments, when the masters of one are busy.
+func Example_severalDeployments() {
+	var deployments []*redlock.Client
+	for range 2 {
+		urls, stop := masters()
+		defer stop()
+		client, err := redlock.Open(urls)
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer client.Close()
+		deployments = append(deployments, client)
+	}
+
+	ctx := context.Background()
+	for _, name := range []string{"payroll", "ledger", "nightly report"} {
+		client := deploymentOf(name, deployments)
+		err := client.Do(ctx, name, func(ctx context.Context, token fence.Token) error {
+			return ledger.Do(ctx, name, token, func() error { return pay(ctx) })
+		})
+		fmt.Println(name, "in deployment", slices.Index(deployments, client), "error:", err)
+	}
+	// Output:
+	// paid
+	// payroll in deployment 0 error: <nil>
+	// paid
+	// ledger in deployment 1 error: <nil>
+	// paid
+	// nightly report in deployment 1 error: <nil>
 }
 
 // Take a lock if it is free, and go on without it if it is not.

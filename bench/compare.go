@@ -28,18 +28,18 @@ func compare(out io.Writer, s settings, args []string) error {
 	if len(r.Results) == 0 {
 		return errors.New("nothing was measured")
 	}
-	return errors.Join(keep(s.out, r), r.Err())
+	return errors.Join(keep(s.out, "results.json", r.WriteJSON), r.Err())
 }
 
-// keep writes the results and plots to the folder, if there is one.
-func keep(dir string, r *report.Report) error {
+// keep writes what was measured, and plots of it, to the folder, if there is one.
+func keep(dir, name string, write func(path string) error) error {
 	if dir == "" {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := r.WriteJSON(filepath.Join(dir, "results.json")); err != nil {
+	if err := write(filepath.Join(dir, name)); err != nil {
 		return err
 	}
 	return draw(dir)

@@ -8,7 +8,8 @@
 //	go run . -out results                  # and results.json and plots in that folder
 //	go run . -aims                         # only what the aims need, and the aims
 //	go run . -check                        # the regression check, against the raw floors, within a minute
-//	go run . -scale                        # 100 000 held locks
+//	go run . -growth -out results          # what a piece of work costs as there is more of it, and growth.json and plots
+//	go run . -growth -rows names-held -most 1000000
 //	go run . -failover                     # how soon another leads when the leader went (5 minutes)
 //	go run . -workloads '^series$' -contenders '^redlock$' -profile cpu.out   # then go tool pprof
 package main
@@ -26,6 +27,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock/bench/internal/failover"
+	"github.com/redlock-go/redlock/bench/internal/growth"
 	"github.com/redlock-go/redlock/bench/internal/reexec"
 	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/bench/internal/workload"
@@ -63,13 +65,14 @@ func run(args []string) error {
 	contenders := flags.String("contenders", "", "measure only contenders whose names match this regular `expression`")
 	seconds := flags.Float64("seconds", 3, "how long each cell is measured")
 	rounds := flags.Int("rounds", 3, "how often each cell is measured; medians are shown")
-	out := flags.String("out", "", "write results.json and plots to this `folder`")
+	out := flags.String("out", "", "write results.json, or growth.json, and plots to this `folder`")
 	aims := flags.Bool("aims", false, "measure only what the aims need, and print which are met")
 	quick := flags.Bool("quick", false, "a sanity pass: -seconds 0.3 -rounds 1")
 	check := flags.Bool("check", false, "compare with the raw floors, and fail below threshold.json")
 	profile := flags.String("profile", "", "write a CPU profile of this process, in which are all clients but those of 8 processes, to this `file`")
-	scale := flags.Bool("scale", false, "hold many locks with renewal")
-	locks := flags.Int("locks", 100_000, "how many, for -scale")
+	grows := flags.Bool("growth", false, "measure what a piece of work costs as there is more of it")
+	rows := flags.String("rows", "", "for -growth: measure only rows whose names match this regular `expression`")
+	most := flags.Int("most", 0, "for -growth: the end of each row; 0: its usual one, which takes a minute or two")
 	leaders := flags.Bool("failover", false, "measure how soon another candidate leads when the leader went, of the -contenders redlock-5, redlock-3, etcd-3 and redlock-5-short")
 	times := flags.Int("times", 10, "how often a leader goes in each way, for -failover")
 	if err := flags.Parse(args); err != nil {
@@ -79,8 +82,8 @@ func run(args []string) error {
 	if *quick {
 		s.cell, s.rounds = 300*time.Millisecond, 1
 	}
-	if s.cell <= 0 || s.rounds < 1 || *locks < 1 || *times < 1 || flags.NArg() > 0 {
-		return fmt.Errorf("-seconds, -rounds, -locks and -times must be positive, and there are no arguments: %q", flags.Args())
+	if s.cell <= 0 || s.rounds < 1 || *most < 0 || *times < 1 || flags.NArg() > 0 {
+		return fmt.Errorf("-seconds, -rounds and -times must be positive, -most not negative, and there are no arguments: %q", flags.Args())
 	}
 	var err error
 	if s.workloads, err = regexp.Compile(*workloads); err != nil {
@@ -88,6 +91,10 @@ func run(args []string) error {
 	}
 	if s.contenders, err = regexp.Compile(*contenders); err != nil {
 		return fmt.Errorf("-contenders: %w", err)
+	}
+	names, err := regexp.Compile(*rows)
+	if err != nil {
+		return fmt.Errorf("-rows: %w", err)
 	}
 	if *profile != "" {
 		file, err := os.Create(*profile)
@@ -103,8 +110,8 @@ func run(args []string) error {
 	switch {
 	case *check:
 		return checkRegression(os.Stdout, "threshold.json")
-	case *scale:
-		return holdMany(os.Stdout, *locks)
+	case *grows:
+		return measureGrowth(os.Stdout, growth.Settings{Rows: names, Most: *most, Cell: s.cell}, *out, args)
 	case *leaders:
 		return measureFailovers(os.Stdout, s, *times)
 	}

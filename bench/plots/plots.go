@@ -1,6 +1,6 @@
 // Command plots draws the results of a run into SVG files beside them:
 //
-//	go run . FOLDER    # which has results.json
+//	go run . FOLDER    # which has results.json, growth.json or both
 //
 // It is a module of its own, so that only who wants plots builds what draws them.
 package main
@@ -8,7 +8,9 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"image/color"
+	"io/fs"
 	"log"
 	"math"
 	"os"
@@ -30,28 +32,49 @@ import (
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {
-		log.Fatal("one argument is needed: the folder with results.json")
+		log.Fatal("one argument is needed: the folder with results.json or growth.json")
 	}
 	if err := drawAll(os.Args[1]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// drawAll draws what results.json in the folder says was measured.
+// drawAll draws what the files in the folder say was measured.
 func drawAll(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	results, err := drawResults(dir)
 	if err != nil {
 		return err
 	}
+	growth, err := drawGrowth(dir)
+	if err == nil && !results && !growth {
+		err = fmt.Errorf("%s has neither results.json nor growth.json", dir)
+	}
+	return err
+}
+
+// read reads what a file of the folder has, if there is one.
+func read(dir, name string, into any) (found bool, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, json.Unmarshal(text, into)
+}
+
+// drawResults draws results.json, if there is one.
+func drawResults(dir string) (found bool, err error) {
 	var r results
-	if err := json.Unmarshal(text, &r); err != nil {
-		return err
+	if found, err := read(dir, "results.json", &r); !found || err != nil {
+		return found, err
 	}
 	errs := []error{r.drawMasters(filepath.Join(dir, "masters.svg"))}
 	for _, c := range charts() {
 		errs = append(errs, r.draw(c, filepath.Join(dir, c.file)))
 	}
-	return errors.Join(errs...)
+	return true, errors.Join(errs...)
 }
 
 type results struct{ report.Report }

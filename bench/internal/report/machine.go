@@ -21,7 +21,8 @@ type Machine struct {
 	CPUs   int    `json:"cpus"`
 }
 
-func thisMachine() Machine {
+// ThisMachine is where this process runs.
+func ThisMachine() Machine {
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
 	m := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, Kernel: strings.TrimSpace(string(kernel)), CPUs: runtime.NumCPU()}
@@ -41,7 +42,8 @@ var measured = []string{
 	"github.com/go-zookeeper/zk", "github.com/go-sql-driver/mysql",
 }
 
-func versions() map[string]string {
+// Versions are those of what is measured, and of what it runs on.
+func Versions() map[string]string {
 	v := map[string]string{"go": runtime.Version()}
 	for name, command := range map[string][]string{
 		"redis-server": {"redis-server", "--version"},

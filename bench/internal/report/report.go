@@ -42,7 +42,7 @@ type Result struct {
 func New(args []string, cell time.Duration, rounds int) *Report {
 	return &Report{
 		Date: time.Now().UTC(), Command: strings.TrimSpace("go run . " + strings.Join(args, " ")),
-		Machine: thisMachine(), Version: versions(), Cell: cell, Rounds: rounds, Absent: map[string]string{},
+		Machine: ThisMachine(), Version: Versions(), Cell: cell, Rounds: rounds, Absent: map[string]string{},
 	}
 }
 

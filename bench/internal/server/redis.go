@@ -36,6 +36,7 @@ const slowRoundTrip = 50 * time.Millisecond
 type RedisConfig struct {
 	Masters     int
 	AppendFsync string        // as redisproc's
+	MaxTTL      time.Duration // of the deployment; 0: the default
 	RoundTrip   time.Duration // of the network between; 0: loopback
 	Fault       Fault
 }
@@ -45,7 +46,16 @@ type Running struct {
 	Addrs []string // for the contender's Open
 	PIDs  []int
 	redis []string // addresses of Redis servers that answer
+	procs []*redisproc.Server
 	stop  []func()
+}
+
+// Restart kills one of the masters, and starts it again with what is on its disk.
+func (r *Running) Restart(i int) error {
+	r.procs[i].Kill()
+	err := r.procs[i].Restart()
+	r.PIDs[i] = r.procs[i].PID()
+	return err
 }
 
 // First is the first of the servers alone, whose Stop stops nothing.
@@ -83,6 +93,12 @@ var evalsha = regexp.MustCompile(`cmdstat_evalsha:calls=(\d+),usec=(\d+)`)
 func scripts(addr string) (calls int, took time.Duration) {
 	c := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer func() { _ = c.Close() }()
+	return Scripts(c)
+}
+
+// Scripts is how many scripts a server has run, and how long they took by its own clock; 0 if it
+// does not answer.
+func Scripts(c *redis.Client) (calls int, took time.Duration) {
 	stats, err := c.Info(context.Background(), "commandstats").Result()
 	if err != nil {
 		return 0, 0
@@ -110,7 +126,7 @@ func StartRedis(cfg RedisConfig) (_ *Running, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Running{}
+	r := &Running{procs: servers}
 	defer func() {
 		if err != nil {
 			r.Stop()
@@ -127,7 +143,7 @@ func StartRedis(cfg RedisConfig) (_ *Running, err error) {
 	if cfg.Fault == Dead || cfg.Fault == Hung {
 		r.redis = direct[:len(direct)-1]
 	}
-	if err := found(r.Addrs); err != nil {
+	if err := found(r.Addrs, cfg.MaxTTL); err != nil {
 		return nil, err
 	}
 	if cfg.RoundTrip > 0 {
@@ -150,9 +166,13 @@ func StartRedis(cfg RedisConfig) (_ *Running, err error) {
 	return r, err
 }
 
-// found makes the masters a deployment.
-func found(urls []string) error {
-	c, err := redlock.Open(urls)
+// found makes the masters a deployment, with this max ttl unless it is 0.
+func found(urls []string, maxTTL time.Duration) error {
+	var opts []redlock.Option
+	if maxTTL > 0 {
+		opts = append(opts, redlock.WithMaxTTL(maxTTL))
+	}
+	c, err := redlock.Open(urls, opts...)
 	if err != nil {
 		return err
 	}
