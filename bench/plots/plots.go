@@ -127,12 +127,14 @@ const barWidth = 7 // points
 
 // colorOf gives each contender a color of its own, the same in all plots.
 func colorOf(name string) color.Color {
-	palette, err := brewer.GetPalette(brewer.TypeQualitative, "Paired", len(contender.All))
+	const most = 12
+	palette, err := brewer.GetPalette(brewer.TypeQualitative, "Paired", most)
 	if err != nil {
-		panic(err) // there are no more contenders than it has colors
+		panic(err) // it has as many
 	}
+	colors := append(palette.Colors(), color.Black) // there are no more contenders
 	i := slices.IndexFunc(contender.All, func(c contender.Contender) bool { return c.Name == name })
-	return palette.Colors()[i]
+	return colors[i]
 }
 
 // fromLow is a logarithmic scale on which bars begin at the lower end: they are drawn from 0, which
