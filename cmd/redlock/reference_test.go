@@ -69,8 +69,8 @@ func paragraph(text string) string { return strings.Join(strings.Fields(text), "
 // kong.
 var section = regexp.MustCompile(`(?m)^[^ \n][^\n]*(?:\n[^ \n][^\n]*)*:\n`)
 
-// onlyHelp are the sections that docs/CLI.md does not have, and ofParent those that it does not have
-// of a command behind another one.
+// onlyHelp are the sections that docs/CLI.md leaves out, and ofParent those that it leaves out of a
+// command behind another one.
 var (
 	onlyHelp = regexp.MustCompile(`^(?:Example|Signals:|When |Why |--json |and behind |Commands:\n  members )`)
 	ofParent = regexp.MustCompile(`^(?:Example|Signals:|When |Why |Exit status:|Flags:)`)

@@ -14,7 +14,7 @@ import (
 // row is one of docs/TRAPS.md.
 type row struct {
 	title  string // its number, if it has one, and the trap
-	by     string // its last column: the tests that close it
+	by     string // the tests that close it, or commands that run them
 	traps  []trap
 	reason string // why it has none
 }
@@ -51,16 +51,20 @@ func read(root string) ([]row, error) {
 	return rows, join(rows, entries)
 }
 
-// table returns the rows of both tables of docs/TRAPS.md.
+// table returns the rows of docs/TRAPS.md: those of its table, and those of its list, which have
+// their commands behind a colon.
 func table(document string) (rows []row) {
 	for line := range strings.Lines(document) {
 		line = strings.TrimSpace(line)
-		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| |") || strings.HasPrefix(line, "| bug |") {
-			continue
+		switch {
+		case strings.HasPrefix(line, "| |"):
+		case strings.HasPrefix(line, "| "):
+			cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"), " | ")
+			rows = append(rows, row{title: strings.Join(cells[:len(cells)-1], " "), by: cells[len(cells)-1]})
+		case strings.HasPrefix(line, "- "):
+			title, commands, _ := strings.Cut(strings.TrimPrefix(line, "- "), ": `")
+			rows = append(rows, row{title: title, by: "`" + commands})
 		}
-		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"), " | ")
-		r := row{title: strings.Join(cells[:len(cells)-1], " "), by: strings.ReplaceAll(cells[len(cells)-1], `\|`, "|")}
-		rows = append(rows, r)
 	}
 	return rows
 }

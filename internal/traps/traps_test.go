@@ -116,8 +116,8 @@ func matches(patterns, parts []string, is func(part, pattern string) bool) bool 
 
 func TestTable(t *testing.T) {
 	t.Parallel()
-	rows := table("text\n\n| | trap | closed by |\n|---|---|---|\n| 1 | a, b | TestA |\n\n| bug | found by |\n|---|---|\n| c | `go test -run 'A\\|B' .` |\n")
-	want := []row{{title: "1 a, b", by: "TestA"}, {title: "c", by: "`go test -run 'A|B' .`"}}
+	rows := table("text\n\n| | trap | closed by |\n|---|---|---|\n| 1 | a, b | TestA |\n\n- c: `go test -run 'A|B' .`; `go vet`\n- d: e: `go test .`\n")
+	want := []row{{title: "1 a, b", by: "TestA"}, {title: "c", by: "`go test -run 'A|B' .`; `go vet`"}, {title: "d: e", by: "`go test .`"}}
 	if fmt.Sprint(rows) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", rows, want)
 	}
