@@ -17,7 +17,7 @@ var (
 	// ErrHeld, ErrNoQuorum or ErrTooSlow; ErrClosed; the context's error and cause; or, for a
 	// re-entry, why the call could not enter the hold again. Bad input is ErrBadOption alone,
 	// because trying again would not help. If the context ended while the masters were asked, that
-	// attempt is neither ErrNoQuorum nor ErrHeld: who leaves before the answers does not know.
+	// attempt is neither ErrNoQuorum nor ErrHeld: the masters had not decided.
 	ErrNotAcquired = ask.ErrNotAcquired
 
 	// ErrHeld is returned when others hold the name, or when several contenders split the votes:

@@ -17,7 +17,7 @@ type Verdict uint8
 const (
 	VerifyUnknown Verdict = iota // too few masters answered, or they do not agree
 	VerifyValid                  // a quorum of masters has the lock of this token's holder
-	VerifyStale                  // so many masters do not have it that the others are no quorum
+	VerifyStale                  // too many masters do not have it: the others are no quorum
 )
 
 // String returns the verdict in lower case.

@@ -101,11 +101,11 @@ func (c *Client) timeOf(i clock.Instant) time.Time { return time.Now().Add(i.Sub
 func (l *Lock) Valid() bool { return !l.none() && !l.entry.Unlocked() && l.h.Valid() }
 
 // Extend makes the lease last at least ttl from now, on a quorum of masters; the watchdog renews by
-// this ttl from then on. It never shortens a lease, nor does it lengthen a hold beyond WithMaxHold.
-// The rules for ttl are WithTTL's.
+// this ttl from then on. Extend never shortens a lease, and never makes a hold longer than
+// WithMaxHold. The rules for ttl are those of WithTTL.
 //
-// Errors: ErrReleased, ErrExpired or ErrLost if the hold is over (and then it stays over), else a
-// *QuorumError with ErrNoQuorum, which leaves the lease as it was; or ctx's error and cause.
+// Errors: ErrReleased, ErrExpired or ErrLost if the hold is over; Extend does not bring it back. A
+// *QuorumError with ErrNoQuorum, or ctx's error and cause: the lease is as it was.
 func (l *Lock) Extend(ctx context.Context, ttl time.Duration) error {
 	if l.none() {
 		return errNoLock

@@ -53,8 +53,8 @@ func (s *Locks) Names() []string {
 	return slices.Clone(s.names)
 }
 
-// Token returns the fencing token of the hold of name; 0 if that is none of the names. Tokens of
-// different names say nothing about each other.
+// Token returns the fencing token of the hold of name, or 0 if name is not one of the set's names.
+// Tokens of different names say nothing about each other.
 func (s *Locks) Token(name string) fence.Token {
 	if s.none() {
 		return 0

@@ -56,34 +56,33 @@ type Observer struct {
 	// given to Unlock.
 	Unlocked func(ctx context.Context, result UnlockResult)
 
-	// ClockJumped: a master's clock was seen to have jumped between two renewals. Its vote did not
-	// count in that round. A jump forward beyond what was left of the lease is not told: the lock
-	// has ended there, as if the key had been deleted. The next round writes it back. If that
-	// happens on too many masters, RenewalFailed or Ended with ErrLost tells.
+	// ClockJumped: a master's clock jumped between two renewals. Its vote did not count in that
+	// round. A jump forward beyond what was left of the lease is not reported: the lock has ended
+	// there, as if the key had been deleted, and the next round writes it back. If that happens on
+	// too many masters, RenewalFailed or Ended with ErrLost reports it.
 	ClockJumped func(ctx context.Context, jump ClockJump)
 
 	// MasterCalled: a master answered a batch of operations, or did not. A batch gathers the
 	// operations of several callers, so there is no context.
 	MasterCalled func(call MasterCall)
 
-	// MasterDown: a master cannot be reached or may not vote, or refuses what writes for the state
-	// that it is in (OOM, MISCONF, NOREPLICAS, READONLY, BUSY); told once for every run of
-	// failures.
+	// MasterDown: a master cannot be reached, may not vote, or refuses writes because of its state
+	// (OOM, MISCONF, NOREPLICAS, READONLY, BUSY). Reported once for every run of failures.
 	MasterDown func(master MasterStatus)
 
-	// MasterUp: a master answered, for the first time or again. One that refused what writes has
-	// taken a write again; the client tries that once a second.
+	// MasterUp: a master answered, for the first time or again. One that refused writes has taken
+	// one again; the client tries that once a second.
 	MasterUp func(master MasterStatus)
 
 	// NotAMember: a master may not vote in the deployment, and why: it is none of its members, is
-	// new or suspended, or lost its data. Told once for each reason.
+	// new or suspended, or lost its data. Reported once for each reason.
 	NotAMember func(master MasterStatus)
 
-	// MemberOut: a member that is to vote has not for longer than the deployment's max ttl and a
-	// minute, so it may not come back by itself. Master is its address in the table of members, and
-	// Err tells for how long, why, and what an operator does about it. Told once, by each client
-	// that knows for that long; MemberChanged or MasterUp tells when it is over. It is not told of
-	// one that is suspended, or that none of the client's masters can be.
+	// MemberOut: a member that should vote has not done so for longer than the deployment's max ttl
+	// and a minute, so it may not come back by itself. Master is its address in the table of
+	// members, and Err tells for how long, why, and what an operator does about it. Each client
+	// that has known for that long reports it once; MemberChanged or MasterUp tells when it is
+	// over. Not reported: a suspended member, and one that none of the client's masters can be.
 	MemberOut func(member MasterStatus)
 
 	// VersionLearned: the client goes by this version of the table of members from now on.
@@ -117,9 +116,9 @@ type FailedAttempt struct {
 	Name  string        // the name that it did not get; for a slot, the slot's name
 	Reads bool          // for reading
 	Set   bool          // it is one of a set
-	Waits bool          // the call tries again, unless its wait is over
+	Waits bool          // whether the call tries again, if its wait is not over
 	Took  time.Duration // 0 if the masters could not be asked
-	Err   error         // as a rule a *QuorumError; if the caller left before the masters had decided, its context's error and not ErrNoQuorum
+	Err   error         // a *QuorumError; or the context's error, if the caller left before the masters had decided
 }
 
 // Hold names a hold. It has the same value in all events of that hold.
@@ -179,7 +178,7 @@ type MasterCall struct {
 // MasterStatus is whether a master can be used.
 type MasterStatus struct {
 	Master string // its address
-	Err    error  // why it cannot; nil of one that can
+	Err    error  // why the master cannot be used; nil if it can
 }
 
 // TableVersion is a version of the table of members.

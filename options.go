@@ -98,10 +98,10 @@ func WithFair() LockOption {
 // lock. That is so
 //   - when the masters belong to no deployment, or a majority of its members lost its data
 //     (ErrNeedsInit);
-//   - when so many masters refuse the client's password or rights (NOAUTH, WRONGPASS, ErrDenied),
-//     do not have the database of their URL, do not trust its certificate or are not trusted, or are
-//     not admitted, that the others are no quorum. A server is not admitted if it is none of the members, belongs to another deployment,
-//     or was given twice;
+//   - when the masters without these faults are no quorum: the password or rights are refused
+//     (NOAUTH, WRONGPASS, ErrDenied); there is no such database; one side does not trust the
+//     other's certificate; the server is no member, is one of another deployment, or was given
+//     twice;
 //   - when the client was given fewer of the members than a quorum.
 //
 // They always wait for what may pass by itself: a lock that is held; masters that are down, slow,

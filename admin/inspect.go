@@ -102,8 +102,8 @@ func (h Holder) String() string {
 }
 
 // Inspect asks the masters who holds a lock. Any process may ask, of any name. It changes nothing.
-// It waits at most the request timeout for masters that do not answer, and as long again if it must
-// first learn who votes, and cannot.
+// It waits at most the request timeout for masters that do not answer, and as long again if it
+// cannot learn who votes.
 //
 // The inspection names a holder when a majority of the members reports the same owner, and says
 // that a lock is free when a majority reports that nobody has it. Otherwise, for example while

@@ -22,8 +22,8 @@ type Membership struct {
 	Members    []Member
 	Others     []OtherMaster // those of the client's masters that are no members
 
-	// Unfinished: a change was begun that is not known to have been made. Any client that runs
-	// finishes it.
+	// Unfinished reports whether somebody began a change that may not be complete. Any client that
+	// runs finishes it.
 	Unfinished bool
 }
 
@@ -43,11 +43,11 @@ type Member struct {
 	ID      string // of its data: a server that lost its data comes back as another
 	Address string // as it was given to Init or ChangeMembers
 	State   MemberState
-	Master  string        // which of the client's masters it is; "" if none
-	Left    time.Duration // new: until it may vote; suspended: until it may be removed; 0: it may, or it is not known
+	Master  string        // the client's master that is this member; "" if there is none
+	Left    time.Duration // time until a new member may vote, or a suspended one may be removed; 0 if it may now, or if that is not known
 	Err     error         // why it does not answer
 	Names   []string      // under which clients reached it besides Address: a hint that the masters keep
-	Mend    string        // what to do about it, if it does not vote and does not come back by itself; "" if nothing
+	Mend    string        // what to do if the member will not come back by itself, else ""
 }
 
 // OtherMaster is a master that is no member.

@@ -19,16 +19,16 @@ import (
 
 // Config is what an Agent goes by. The zero value has all defaults.
 type Config struct {
-	// Token, if it is not "", must be in each request as "Authorization: Bearer TOKEN", but for
-	// those of the probes (/livez and /readyz).
+	// If Token is not "", each request must have the header "Authorization: Bearer TOKEN", except
+	// those of probes (/livez and /readyz).
 	Token string
 
-	MaxSessions int // at a time; default 1000
-	MaxLocks    int // held or waited for at a time, by one session; default 1000
-	MaxWaiters  int // locks that are waited for at a time, by all sessions; default 1000
+	MaxSessions int // open at a time; default 1000
+	MaxLocks    int // locks that one session holds or waits for at a time; default 1000
+	MaxWaiters  int // locks that all sessions wait for at a time; default 1000
 
-	Log     *slog.Logger // sessions and their ends; default: nowhere
-	Metrics *Metrics     // served at /metrics; default: nothing is
+	Log     *slog.Logger // logs sessions and their ends; nil: nothing is logged
+	Metrics *Metrics     // served at /metrics; nil: nothing is served there
 }
 
 // Agent is an http.Handler that holds locks for the programs that call it.

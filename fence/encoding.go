@@ -30,8 +30,8 @@ func (t *Token) UnmarshalText(text []byte) error {
 // tokens: stores that compare raw keys or values can compare tokens. The zero Token is refused with
 // an error that is ErrInvalid.
 //
-// Some clients, go-redis among them, look for this method and store an argument in this form
-// unasked: give them String() where decimal is wanted.
+// Some clients, such as go-redis, use this method to encode an argument. To store a token in
+// decimal, give them String().
 func (t Token) MarshalBinary() ([]byte, error) {
 	if !t.Valid() {
 		return nil, errZero

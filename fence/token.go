@@ -10,7 +10,7 @@ import (
 // Token is invalid and older than any other.
 type Token uint64
 
-// Valid reports whether t can have been minted: every token but zero can.
+// Valid reports whether t is not zero. No lock has the zero token.
 func (t Token) Valid() bool { return t != 0 }
 
 // String returns t in decimal, the form that Parse reads.

@@ -142,7 +142,7 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 }
 
 // URLs returns the URLs of the masters, for a program that opens its own client with redlock.Open.
-// They are on the loopback, so there are none in a bubble.
+// A deployment in a synctest bubble has no sockets, so URLs fails the test there.
 func (d *Deployment) URLs() []string {
 	d.t.Helper()
 	if d.virtual {
