@@ -16,3 +16,18 @@ func TestPagesAreShort(t *testing.T) {
 		}
 	}
 }
+
+// mostWords is how many all documents may have together, as wc -w counts them: the bars of tables
+// are words, too.
+const mostWords = 42000
+
+// Somebody who takes the project over can read all of it.
+func TestDocumentsAreShort(t *testing.T) {
+	words := 0
+	for _, d := range all(t) {
+		words += len(strings.Fields(d.Text))
+	}
+	if words > mostWords {
+		t.Errorf("all documents have %d words, and may have %d: say what is new in place of something else", words, mostWords)
+	}
+}
