@@ -96,15 +96,17 @@ func (d *deployment) each(of func(*redis.Client) (float64, error)) (mean float64
 	return mean, nil
 }
 
-// until polls for a state.
+// until asks for a state, more and more seldom, so that what takes long is not disturbed.
 func until(what string, state func() (bool, error)) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	begun := time.Now()
+	for pause := time.Millisecond; ; pause = max(time.Millisecond, time.Since(begun)/50) {
 		if ok, err := state(); ok || err != nil {
 			return err
 		}
-		if time.Now().After(deadline) {
+		if time.Since(begun) > patience {
 			return fmt.Errorf("not within %v: %s", patience, what)
 		}
+		time.Sleep(pause)
 	}
 }
 
