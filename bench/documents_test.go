@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/redlock-go/redlock/bench/internal/contender"
+	"github.com/redlock-go/redlock/bench/internal/growth"
 	"github.com/redlock-go/redlock/bench/internal/workload"
 	"github.com/redlock-go/redlock/internal/documents"
 )
 
-// Each -workloads and -contenders in a document matches some that there are.
+// Each -workloads, -contenders and -rows in a document matches some that there are.
 func TestWorkloadsInDocuments(t *testing.T) {
 	t.Parallel()
 	names := map[string][]string{}
@@ -20,6 +21,9 @@ func TestWorkloadsInDocuments(t *testing.T) {
 	}
 	for _, c := range contender.All {
 		names["-contenders"] = append(names["-contenders"], c.Name)
+	}
+	for _, row := range growth.All() {
+		names["-rows"] = append(names["-rows"], row.Name)
 	}
 	var candidates []string // the contenders of -failover
 	for _, c := range elections {

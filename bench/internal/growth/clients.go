@@ -313,3 +313,18 @@ func reconnected(before, now []int) bool {
 	}
 	return true
 }
+
+// least is the smallest of what all masters tell.
+func (d *deployment) least(of func(*redis.Client) (int64, error)) (int64, error) {
+	least := int64(-1)
+	for _, r := range d.direct {
+		n, err := of(r)
+		if err != nil {
+			return 0, err
+		}
+		if least < 0 || n < least {
+			least = n
+		}
+	}
+	return least, nil
+}

@@ -61,6 +61,7 @@ func Measure(s Settings, r *Report, log func(format string, args ...any)) error 
 // measureAll measures a row up to its end, or to the first error.
 func (r Row) measureAll(s Settings, log func(format string, args ...any)) (*Result, error) {
 	result := &Result{Row: r, Load: []string{load()}}
+	defer func() { result.Load = append(result.Load, load()) }()
 	for _, n := range r.points(s.Most) {
 		begun := time.Now()
 		values, err := r.measure(n, s)
@@ -70,7 +71,6 @@ func (r Row) measureAll(s Settings, log func(format string, args ...any)) (*Resu
 		log("%s  %d %s  %s (%v)", r.Name, n, r.Of, r.text(values), time.Since(begun).Round(time.Second))
 		result.Points = append(result.Points, Point{n, values})
 	}
-	result.Load = append(result.Load, load())
 	return result, nil
 }
 

@@ -21,6 +21,9 @@ func masters() Row {
 		ns: []int{1, 3, 5, 7, 9}, usual: 9,
 		measure: func(n int, s Settings) ([]float64, error) {
 			cell, err := pairs(n, 64, s)
+			if cell.Failed > 0 {
+				err = errors.Join(err, fmt.Errorf("%d calls failed, the first: %s", cell.Failed, cell.FirstErr))
+			}
 			masters := float64(n)
 			return []float64{
 				cell.PerSecond * masters, micros(cell.ClientCPU, n), micros(cell.ServerCPU, n),
@@ -38,9 +41,5 @@ func pairs(masters, workers int, s Settings) (workload.Cell, error) {
 		return workload.Cell{}, err
 	}
 	defer on.Stop()
-	cell, err := workload.Measure(w, contender.ByName(contender.Redlock), reexec.Self, on, s.Cell)
-	if cell.Failed > 0 {
-		err = errors.Join(err, fmt.Errorf("%d calls failed, the first: %s", cell.Failed, cell.FirstErr))
-	}
-	return cell, err
+	return workload.Measure(w, contender.ByName(contender.Redlock), reexec.Self, on, s.Cell)
 }

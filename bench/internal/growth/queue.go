@@ -220,7 +220,7 @@ func (r *relay) close() error {
 	return errors.Join(errs...)
 }
 
-// wait has the other client wait, until it stands in the queue of all masters.
+// wait has the other client wait, until it stands in the queues of a quorum.
 func (r *relay) wait() (got <-chan handed, err error) {
 	c, had := r.clients[r.next], make(chan handed, 1)
 	r.next = 1 - r.next
@@ -229,11 +229,12 @@ func (r *relay) wait() (got <-chan handed, err error) {
 		had <- handed{lock, time.Now(), err}
 	}()
 	key := script.KeysOf(limits.DefaultPrefix, r.name, "").Queue
-	err = until("it stands in all queues", func() (bool, error) {
-		least, err := r.d.least(func(c *redis.Client) (int64, error) {
-			return c.ZCount(context.Background(), key, fmt.Sprint(early+1e14), fmt.Sprint(late-1)).Result()
+	err = until("it stands in the queues of a quorum", func() (bool, error) {
+		in, err := r.d.each(func(c *redis.Client) (float64, error) {
+			n, err := c.ZCount(context.Background(), key, fmt.Sprint(early+1e14), fmt.Sprint(late-1)).Result()
+			return float64(n), err
 		})
-		return least > 0, err
+		return in > .5, err
 	})
 	return had, err
 }
@@ -253,19 +254,4 @@ func (r *relay) hand(got <-chan handed) (time.Duration, error) {
 	h := <-got
 	r.holder = h.lock
 	return h.at.Sub(begun), h.err
-}
-
-// least is the smallest of what all masters tell.
-func (d *deployment) least(of func(*redis.Client) (int64, error)) (int64, error) {
-	least := int64(-1)
-	for _, r := range d.direct {
-		n, err := of(r)
-		if err != nil {
-			return 0, err
-		}
-		if least < 0 || n < least {
-			least = n
-		}
-	}
-	return least, nil
 }
