@@ -35,7 +35,8 @@ type Hold struct {
 	// Set by Begin, then constant.
 	first  Entry // the fresh acquisition, or the set's
 	cancel context.CancelCauseFunc
-	late   func(master int, v script.Vote) // takes a vote for the acquisition that comes after it was decided
+	asked  *membership.View // at which it was acquired
+	by     quorum.Terms     // by which it was
 
 	mu        sync.Mutex    // never held over I/O, a channel or a call of the client's
 	began     clock.Instant // by Begin
@@ -200,7 +201,7 @@ func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	}
 	h.renewAt = now.Add(h.pace / Renewals)
 	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
-	t := h.terms
+	h.by, h.asked = h.terms, asked.View
 	if !h.Reads.Load() {
 		h.writers, h.blocks = 1, true
 	}
@@ -210,7 +211,6 @@ func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	if blocks {
 		h.holds.Callers.Block(h.Name)
 	}
-	h.late = func(i int, v script.Vote) { h.Take(i, ToAcquire, v, t, asked.View) }
 	h.holds.add(h)
 	if h.Over() != nil {
 		h.forget() // it ended before it was there to be removed
@@ -220,11 +220,14 @@ func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	}
 	h.holds.suspend.start(h.holds)
 
-	asked.Receive(false, func(i int, v script.Vote) script.Vote {
-		h.late(i, v)
-		return v
-	})
+	asked.Receive(false, h.takeLate)
 	return &h.first
+}
+
+// takeLate takes a vote for the acquisition that comes when that is decided.
+func (h *Hold) takeLate(i int, v script.Vote) script.Vote {
+	h.Take(i, ToAcquire, v, h.by, h.asked)
+	return v
 }
 
 // GivenVote is the vote of a master that granted by a release, as a notice tells now. It counts
@@ -236,7 +239,7 @@ func (h *Hold) GivenVote(grant int64) script.Vote {
 }
 
 // GivenLate takes such a vote for an acquisition that was decided before.
-func (h *Hold) GivenLate(master int, grant int64) { h.late(master, h.GivenVote(grant)) }
+func (h *Hold) GivenLate(master int, grant int64) { h.takeLate(master, h.GivenVote(grant)) }
 
 // bound makes the bounds of a set's hold count from now.
 func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {
