@@ -710,6 +710,7 @@ func TestAReleaseGrantsToWhoWaits(t *testing.T) {
 		before := uint64(0)
 		for range 3 {
 			held := harness.MustTry(t, a, "job")
+			harness.Settled(t, a)
 			got := harness.GoLock(t, b, "job")
 			d.InLine("job", 1)
 			time.Sleep(100 * time.Millisecond)
@@ -786,6 +787,52 @@ func TestWhoIsGrantedAndDoesNotComeCostsASecond(t *testing.T) {
 			t.Errorf("it had the lock %v after the release, want %v", took, quorum.LongestGiven)
 		}
 	})
+}
+
+// Who waits keeps nothing on the masters that the holder lacks: they are the holder's reserve, and
+// its next renewal is to find them free.
+func TestAWaiterGivesBackWhatTheHolderLacks(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		a := d.Reached()
+		for _, i := range []int{0, 4} {
+			d.Masters[i] = slowly{d.Masters[i]} // and so answers when the others have decided
+		}
+		b := d.Reached()
+		first := harness.MustTry(t, a, "another")
+		got := harness.GoLock(t, b, "another") // so b has its ticket when it asks for the job
+		d.TicketOf(b, "another")
+		harness.Must(t, first.Unlock(context.Background()))
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+		held := harness.MustTry(t, a, "job")
+		d.Drop(a, "job", 0, 4)
+		got = harness.GoLock(t, b, "job")
+		d.InLine("job", 1)
+		time.Sleep(100 * time.Millisecond)
+		for i, r := range d.Raw {
+			is := script.ParseStored(r.Get(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Val())
+			if is.Owner != "" && is.Owner != harness.Hold(held).ID {
+				t.Errorf("master %d is the waiter's: %+v", i, is)
+			}
+		}
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+	})
+}
+
+// slowly is a master whose answers take 2 ms more.
+type slowly struct{ harness.Master }
+
+type slowConn struct{ net.Conn }
+
+func (c slowConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	time.Sleep(2 * time.Millisecond)
+	return n, err
+}
+
+func (m slowly) Options() *redis.Options {
+	return harness.Wrapped(m.Master, func(conn net.Conn) net.Conn { return slowConn{conn} })
 }
 
 // deafTo is a master from which no message that contains a text comes to subscribers.

@@ -114,9 +114,7 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 		switch gone := ctx.Err() != nil || c.Closed.Err() != nil; {
 		case gone:
 			a.cancel(nowhere)
-		case a.mayBeGiven(err, votes):
-			a.stand()
-		default:
+		case !a.stand(err):
 			a.cancel(a.in)
 		}
 		unwind.OrElse(func() { a.observer.Failed(h.Name, a.start, err) }, func() { a.drop(nowhere) })

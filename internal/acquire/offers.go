@@ -2,7 +2,6 @@ package acquire
 
 import (
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/redlock-go/redlock/internal/ask"
@@ -11,6 +10,9 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 )
+
+// errGivenBack is the reason of a vote, for people to read.
+var errGivenBack = errors.New("given back: others have the lock on a quorum of masters")
 
 // offers are the attempts of a client that masters may grant by a release, by owner: those that
 // stand in the masters' queues.
@@ -70,26 +72,22 @@ func (c *Client) offer(v *membership.View, h *lease.Hold, o Options, in lease.Pl
 	return offered
 }
 
-// mayBeGiven reports whether an attempt that failed may yet be won, by the releases of those who
-// have the lock on a quorum of masters. One that was granted something gives it back: where votes
-// are split, nobody gets the lock else.
-func (a *attempt) mayBeGiven(err error, votes []script.Vote) bool {
-	return a.in.Takes > 0 && errors.Is(err, ask.ErrHeld) && refusedByQuorum(err) &&
-		!slices.ContainsFunc(votes, func(v script.Vote) bool { return v.Answer == script.Granted && !v.Given })
-}
-
-// stand leaves the attempt in the masters' queues: a notice is a vote for it. A master that had not
-// answered yet may grant, because the lock has become free meanwhile: that is like a call.
-func (a *attempt) stand() {
-	c := a.client
-	a.stands = true
-	a.asked.Stand()
-	a.asked.Receive(false, func(i int, v script.Vote) script.Vote {
-		if v.Answer == script.Granted && !v.Given {
-			c.queues.Notice(a.h.Name, i, c.notices.Quorum(), func() {})
+// stand leaves an attempt that failed in the masters' queues, where a notice is a vote for it, and
+// reports whether it may yet be won: by the releases of those who have the lock on a quorum of
+// masters. One that was granted something gives it back: where votes are split, nobody gets the
+// lock else. So does one to which that happens later, unless it makes a quorum.
+func (a *attempt) stand(err error) bool {
+	if a.in.Takes == 0 || !errors.Is(err, ask.ErrHeld) || !refusedByQuorum(err) {
+		return false
+	}
+	a.stands = a.asked.Stand(func(i int, v script.Vote) script.Vote {
+		if v.Answer != script.Granted || v.Given || v.MayArrive || a.asked.Grants()+1 >= a.asked.Need {
+			return v
 		}
-		return v
+		a.h.Undo(i, a.in)
+		return script.Vote{Answered: true, Answer: script.Refused, Err: errGivenBack, Got: v.Got}
 	})
+	return a.stands
 }
 
 // resume goes on with an attempt that stood in the masters' queues, and was granted by a quorum.

@@ -301,12 +301,18 @@ func (r *Round) judge() bool {
 }
 
 // Stand is for a round that was lost, because others have the lock: it is not lost any more, for
-// the masters may grant by their releases (Give). Nobody may wait for the verdict meanwhile.
-func (r *Round) Stand() {
+// the masters may grant by their releases (Give). It makes w the weigher of the votes to come.
+// Nobody may wait for the verdict meanwhile. It returns false, and nothing has changed, if a master
+// has granted what it was asked for.
+func (r *Round) Stand(w WeighFunc) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stands, r.verdict = true, Undecided
+	if slices.ContainsFunc(r.votes, func(v script.Vote) bool { return v.Answer == script.Granted && !v.Given }) {
+		return false
+	}
+	r.stands, r.verdict, r.Weigher = true, Undecided, w
 	r.judge()
+	return true
 }
 
 // Resume is the end of Stand: what the votes are now decides.
@@ -352,6 +358,18 @@ func (r *Round) Decided() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.verdict != Undecided
+}
+
+// Grants is how many masters have granted so far.
+func (r *Round) Grants() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.votes {
+		if r.votes[i].Answer == script.Granted {
+			n++
+		}
+	}
+	return n
 }
 
 // Won reports that a quorum has granted.

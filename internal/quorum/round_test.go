@@ -184,8 +184,7 @@ func TestARoundThatStandsInLine(t *testing.T) {
 	if !r.Decided() || r.Won() {
 		t.Fatal("three of five say that another has it, and it is not lost")
 	}
-	r.Stand()
-	if r.Decided() {
+	if !r.Stand(func(_ int, v script.Vote) script.Vote { return v }) || r.Decided() {
 		t.Fatal("it stands in line, and is decided")
 	}
 	r.Give(0, script.Vote{Grant: 7})
@@ -212,8 +211,17 @@ func TestARoundThatStandsInLine(t *testing.T) {
 		t.Error("three of five granted, and it is not won")
 	}
 	r.Resume()
-	if !r.Won() {
-		t.Error("it is won no more")
+	if !r.Won() || r.Grants() != 3 {
+		t.Errorf("it is won (%v) by %d grants, want 3", r.Won(), r.Grants())
+	}
+
+	r = NewRound(testvotes.ViewOfAll(5))
+	for i := range 3 {
+		r.Answer(i, held)
+	}
+	r.Answer(3, script.Vote{Answered: true, Answer: script.Granted, Grant: 7})
+	if r.Stand(nil) || !r.Decided() {
+		t.Error("it stands in line, though a master has granted what it was asked for")
 	}
 }
 
