@@ -189,13 +189,12 @@ func TestASetHasOneTicket(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, rival := d.Reached(), d.Reached()
 		held := map[string]*redlock.Lock{"b": harness.MustTry(t, rival, "b"), "c": harness.MustTry(t, rival, "c")}
-		done := make(chan error, 1)
+		var locks *redlock.Locks
+		got := make(chan error, 1)
 		go func() {
-			locks, err := c.LockAll(context.Background(), three)
-			done <- err
-			<-done
-			harness.Check(t, locks.Unlock(context.Background()))
-			close(done)
+			var err error
+			locks, err = c.LockAll(context.Background(), three)
+			got <- err
 		}()
 		var first float64
 		for i, wait := range []struct{ line, next string }{
@@ -218,9 +217,8 @@ func TestASetHasOneTicket(t *testing.T) {
 			}
 			harness.Must(t, held[wait.line].Unlock(context.Background()))
 		}
-		harness.Must(t, <-done)
-		done <- nil
-		<-done
+		harness.Must(t, <-got)
+		harness.Must(t, locks.Unlock(context.Background()))
 	})
 }
 
