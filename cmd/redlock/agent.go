@@ -25,7 +25,6 @@ const (
 	slowHeader = 5 * time.Second // how long a program may take to send it
 	idle       = 2 * time.Minute // how long a connection may stay unused
 	lastWords  = time.Second     // after --drain, for sessions whose timers fire then
-	keptLogs   = slog.LevelInfo  // what is logged
 	firstFD    = 3               // systemd hands sockets over from here
 )
 
