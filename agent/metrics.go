@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/telemetry"
 )
 
 // Metrics counts what happens to the locks of a client, in the names that redlockotel has in
@@ -38,22 +39,14 @@ type series struct {
 	count   uint64
 }
 
-// The bounds of the histograms, in seconds: of what takes a round trip or a few, of waits, and of
-// holds. They are those of redlockotel.
-var (
-	tripBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
-	waitBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
-	holdBounds = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600, 21600, 86400}
-)
-
 // NewMetrics returns metrics of nothing yet. Give their Observer to the client.
 func NewMetrics() *Metrics {
 	m := &Metrics{families: map[string]*family{
-		"redlock_wait_duration_seconds":        {kind: "histogram", bounds: waitBounds, about: "How long calls took that were to lock, until they had the lock or gave up."},
-		"redlock_acquisition_duration_seconds": {kind: "histogram", bounds: tripBounds, about: "How long the attempts took that brought a lock, without what was waited before."},
-		"redlock_hold_duration_seconds":        {kind: "histogram", bounds: holdBounds, about: "How long locks were held."},
-		"redlock_unlock_duration_seconds":      {kind: "histogram", bounds: tripBounds, about: "How long Unlocks took."},
-		"redlock_master_call_duration_seconds": {kind: "histogram", bounds: tripBounds, about: "How long masters took to answer a batch of operations."},
+		"redlock_wait_duration_seconds":        {kind: "histogram", bounds: telemetry.WaitBounds, about: "How long calls took that were to lock, until they had the lock or gave up."},
+		"redlock_acquisition_duration_seconds": {kind: "histogram", bounds: telemetry.TripBounds, about: "How long the attempts took that brought a lock, without what was waited before."},
+		"redlock_hold_duration_seconds":        {kind: "histogram", bounds: telemetry.HoldBounds, about: "How long locks were held."},
+		"redlock_unlock_duration_seconds":      {kind: "histogram", bounds: telemetry.TripBounds, about: "How long Unlocks took."},
+		"redlock_master_call_duration_seconds": {kind: "histogram", bounds: telemetry.TripBounds, about: "How long masters took to answer a batch of operations."},
 		"redlock_acquisitions_total":           {kind: "counter", about: "Calls that were to lock, by how they ended."},
 		"redlock_failed_attempts_total":        {kind: "counter", about: "Attempts that brought no lock, by why."},
 		"redlock_losses_total":                 {kind: "counter", about: "Holds that ended before their Unlock, by why."},
@@ -70,11 +63,11 @@ func NewMetrics() *Metrics {
 	m.add("redlock_members_outages_total", 0, "")
 	for _, reads := range []bool{false, true} { // what alerts count is there with 0 before it happens
 		for _, end := range []error{redlock.ErrLost, redlock.ErrExpired} {
-			m.add("redlock_losses_total", 0, mode(reads), "redlock_hold_end", errorType(end))
+			m.add("redlock_losses_total", 0, mode(reads), "redlock_hold_end", telemetry.ErrorType(end))
 		}
 		for _, reason := range []error{redlock.ErrNoQuorum, redlock.ErrNeedsInit, redlock.ErrDenied} {
-			m.add("redlock_renewals_total", 0, mode(reads), "error_type", errorType(reason))
-			m.add("redlock_failed_attempts_total", 0, mode(reads), "error_type", errorType(reason))
+			m.add("redlock_renewals_total", 0, mode(reads), "error_type", telemetry.ErrorType(reason))
+			m.add("redlock_failed_attempts_total", 0, mode(reads), "error_type", telemetry.ErrorType(reason))
 		}
 	}
 	return m
@@ -84,12 +77,12 @@ func NewMetrics() *Metrics {
 func (m *Metrics) Observer() redlock.Observer {
 	return redlock.Observer{
 		AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) {
-			m.add("redlock_failed_attempts_total", 1, mode(a.Reads), "error_type", errorType(a.Err))
+			m.add("redlock_failed_attempts_total", 1, mode(a.Reads), "error_type", telemetry.ErrorType(a.Err))
 		},
 		Finished: func(_ context.Context, r redlock.LockResult) {
 			outcome := "acquired"
 			if r.Err != nil {
-				outcome = errorType(r.Err)
+				outcome = telemetry.ErrorType(r.Err)
 			}
 			m.add("redlock_acquisitions_total", 1, mode(r.Reads), "redlock_call_outcome", outcome)
 			m.observe("redlock_wait_duration_seconds", r.Took, mode(r.Reads), "redlock_call_outcome", outcome)
@@ -100,11 +93,11 @@ func (m *Metrics) Observer() redlock.Observer {
 		},
 		Renewed: func(_ context.Context, r redlock.Renewal) { m.add("redlock_renewals_total", 1, mode(r.Reads)) },
 		RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) {
-			m.add("redlock_renewals_total", 1, mode(f.Reads), "error_type", errorType(f.Err))
+			m.add("redlock_renewals_total", 1, mode(f.Reads), "error_type", telemetry.ErrorType(f.Err))
 		},
 		Ended: func(_ context.Context, e redlock.HoldEnd) {
 			m.add("redlock_held", -1, mode(e.Reads))
-			end := errorType(e.Cause)
+			end := telemetry.ErrorType(e.Cause)
 			m.observe("redlock_hold_duration_seconds", e.Held, mode(e.Reads), "redlock_hold_end", end)
 			if errors.Is(e.Cause, redlock.ErrLost) || errors.Is(e.Cause, redlock.ErrExpired) {
 				m.add("redlock_losses_total", 1, mode(e.Reads), "redlock_hold_end", end)
@@ -152,36 +145,7 @@ func failure(err error) []string {
 	if err == nil {
 		return nil
 	}
-	return []string{"error_type", errorType(err)}
-}
-
-// errorType puts an error in one word, those of redlockotel.
-func errorType(err error) string {
-	if q, is := errors.AsType[*redlock.QuorumError](err); is {
-		switch {
-		case errors.Is(q.Reason, context.Canceled):
-			return "canceled"
-		case errors.Is(q.Reason, context.DeadlineExceeded):
-			return "timeout"
-		}
-	}
-	for _, k := range libraryKinds {
-		switch {
-		case k.is == redlock.ErrNotMember || k.is == redlock.ErrNeedsSetup || k.is == redlock.ErrNotAcquired: // others tell more
-		case errors.Is(err, k.is):
-			return strings.ReplaceAll(k.word, "-", "_")
-		}
-	}
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout"
-	case errors.Is(err, context.Canceled):
-		return "canceled"
-	}
-	if timeout, is := errors.AsType[net.Error](err); is && timeout.Timeout() {
-		return "timeout"
-	}
-	return "_OTHER"
+	return []string{"error_type", telemetry.ErrorType(err)}
 }
 
 // label is one label, as it is printed.

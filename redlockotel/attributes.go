@@ -1,14 +1,13 @@
 package redlockotel
 
 import (
-	"context"
-	"errors"
 	"net"
 	"strconv"
 
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/telemetry"
 )
 
 // The attributes. error.type, server.address and server.port are those of the semantic conventions,
@@ -43,53 +42,11 @@ func mode(reads bool) attribute.KeyValue {
 func outcome(r redlock.LockResult) attribute.KeyValue {
 	switch {
 	case r.Err != nil:
-		return outcomeKey.String(errorType(r.Err))
+		return outcomeKey.String(telemetry.ErrorType(r.Err))
 	case r.ReEntry:
 		return outcomeKey.String("re-entered")
 	}
 	return outcomeKey.String("acquired")
-}
-
-// errorType puts an error in one of a few words. An error may be several: why the lock was not to
-// be had tells more than that the patience was over. One master may deny what the others decide:
-// ErrHeld and ErrTooSlow come before it. A caller that left before the masters had decided is
-// canceled, or its time was over, whatever the cause of its context.
-func errorType(err error) string {
-	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
-		switch {
-		case errors.Is(q.Reason, context.Canceled):
-			return "canceled"
-		case errors.Is(q.Reason, context.DeadlineExceeded):
-			return "timeout"
-		}
-	}
-	for _, c := range []struct {
-		is   error
-		word string
-	}{
-		{redlock.ErrBadOption, "bad_option"},
-		{redlock.ErrUpgrade, "upgrade"},
-		{redlock.ErrReentry, "reentry"},
-		{redlock.ErrLost, "lost"},
-		{redlock.ErrExpired, "expired"},
-		{redlock.ErrReleased, "released"},
-		{redlock.ErrNeedsInit, "needs_init"},
-		{redlock.ErrHeld, "held"},
-		{redlock.ErrTooSlow, "too_slow"},
-		{redlock.ErrDenied, "denied"},
-		{redlock.ErrNoQuorum, "no_quorum"},
-		{redlock.ErrClosed, "closed"},
-		{context.DeadlineExceeded, "timeout"},
-		{context.Canceled, "canceled"},
-	} {
-		if errors.Is(err, c.is) {
-			return c.word
-		}
-	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return "timeout"
-	}
-	return "_OTHER"
 }
 
 // server returns the attributes of a master. One behind a socket or Sentinel has no port.

@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock"
 
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/telemetry"
 )
 
 // metrics are the instruments. docs/OBSERVING.md lists them; a test compares.
@@ -35,11 +36,7 @@ type metrics struct {
 
 // The bounds of the histograms, in seconds: of what takes a round trip or a few, of waits, and of
 // holds.
-var (
-	tripBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
-	waitBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
-	holdBounds = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600, 21600, 86400}
-)
+var ()
 
 func newMetrics(m metric.Meter, names func(string) string) (*metrics, error) {
 	var errs []error
@@ -60,11 +57,11 @@ func newMetrics(m metric.Meter, names func(string) string) (*metrics, error) {
 	}
 	all := &metrics{
 		names:          names,
-		waitTime:       histogram("redlock.wait.duration", "How long calls took that were to lock, until they had the lock or gave up.", waitBounds),
-		attemptTime:    histogram("redlock.acquisition.duration", "How long the attempts took that brought a lock, without what was waited before.", tripBounds),
-		holdTime:       histogram("redlock.hold.duration", "How long locks were held.", holdBounds),
-		unlockTime:     histogram("redlock.unlock.duration", "How long Unlocks took.", tripBounds),
-		callTime:       histogram("redlock.master.call.duration", "How long masters took to answer a batch of operations.", tripBounds),
+		waitTime:       histogram("redlock.wait.duration", "How long calls took that were to lock, until they had the lock or gave up.", telemetry.WaitBounds),
+		attemptTime:    histogram("redlock.acquisition.duration", "How long the attempts took that brought a lock, without what was waited before.", telemetry.TripBounds),
+		holdTime:       histogram("redlock.hold.duration", "How long locks were held.", telemetry.HoldBounds),
+		unlockTime:     histogram("redlock.unlock.duration", "How long Unlocks took.", telemetry.TripBounds),
+		callTime:       histogram("redlock.master.call.duration", "How long masters took to answer a batch of operations.", telemetry.TripBounds),
 		acquisitions:   counter("redlock.acquisitions", "{acquisition}", "Calls that were to lock, by how they ended."),
 		failedAttempts: counter("redlock.failed_attempts", "{attempt}", "Attempts that brought no lock, by why."),
 		losses:         counter("redlock.losses", "{hold}", "Holds that ended before their Unlock, by why."),
@@ -92,7 +89,7 @@ func (m *metrics) observer() redlock.Observer {
 	return redlock.Observer{
 		AttemptFailed: func(ctx context.Context, a redlock.FailedAttempt) {
 			m.beginName(a.Name, a.Reads)
-			m.failedAttempts.Add(ctx, 1, m.of(a.Name, a.Reads, errorKey.String(errorType(a.Err))))
+			m.failedAttempts.Add(ctx, 1, m.of(a.Name, a.Reads, errorKey.String(telemetry.ErrorType(a.Err))))
 		},
 		Finished: func(ctx context.Context, r redlock.LockResult) {
 			attrs := m.of(r.Names[0], r.Reads, outcome(r))
@@ -107,11 +104,11 @@ func (m *metrics) observer() redlock.Observer {
 		},
 		Renewed: func(ctx context.Context, r redlock.Renewal) { m.renewals.Add(ctx, 1, m.of(r.Name, r.Reads)) },
 		RenewalFailed: func(ctx context.Context, f redlock.FailedRenewal) {
-			m.renewals.Add(ctx, 1, m.of(f.Name, f.Reads, errorKey.String(errorType(f.Err))))
+			m.renewals.Add(ctx, 1, m.of(f.Name, f.Reads, errorKey.String(telemetry.ErrorType(f.Err))))
 		},
 		Ended: func(ctx context.Context, e redlock.HoldEnd) {
 			m.held.Add(ctx, -1, m.of(e.Name, e.Reads))
-			cause := causeKey.String(errorType(e.Cause))
+			cause := causeKey.String(telemetry.ErrorType(e.Cause))
 			m.holdTime.Record(ctx, e.Held.Seconds(), m.of(e.Name, e.Reads, cause))
 			if lost(e.Cause) {
 				m.losses.Add(ctx, 1, m.of(e.Name, e.Reads, cause))
@@ -144,10 +141,10 @@ func (m *metrics) observer() redlock.Observer {
 func (m *metrics) beginLock(name string, reads bool) {
 	background := context.Background()
 	for _, end := range []error{redlock.ErrLost, redlock.ErrExpired} {
-		m.losses.Add(background, 0, m.of(name, reads, causeKey.String(errorType(end))))
+		m.losses.Add(background, 0, m.of(name, reads, causeKey.String(telemetry.ErrorType(end))))
 	}
 	for _, reason := range []error{redlock.ErrNoQuorum, redlock.ErrNeedsInit, redlock.ErrDenied} {
-		attrs := m.of(name, reads, errorKey.String(errorType(reason)))
+		attrs := m.of(name, reads, errorKey.String(telemetry.ErrorType(reason)))
 		m.renewals.Add(background, 0, attrs)
 		m.failedAttempts.Add(background, 0, attrs)
 	}
@@ -184,7 +181,7 @@ func failure(err error) []attribute.KeyValue {
 	if err == nil {
 		return nil
 	}
-	return []attribute.KeyValue{errorKey.String(errorType(err))}
+	return []attribute.KeyValue{errorKey.String(telemetry.ErrorType(err))}
 }
 
 // lost reports that a hold ended before its Unlock.

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/telemetry"
 )
 
 type traces struct{ tracer trace.Tracer }
@@ -41,7 +42,7 @@ func (t *traces) observer() redlock.Observer {
 		},
 		RenewalFailed: func(ctx context.Context, f redlock.FailedRenewal) {
 			inHold(ctx, f.Hold, func(h *hold) {
-				h.span.AddEvent("redlock.renewal.failed", trace.WithAttributes(errorKey.String(errorType(f.Err)), messageKey.String(f.Err.Error())))
+				h.span.AddEvent("redlock.renewal.failed", trace.WithAttributes(errorKey.String(telemetry.ErrorType(f.Err)), messageKey.String(f.Err.Error())))
 			})
 		},
 		ClockJumped: func(ctx context.Context, j redlock.ClockJump) {
@@ -86,20 +87,20 @@ func spanName(l redlock.LockCall) string {
 
 func attemptFailed(ctx context.Context, a redlock.FailedAttempt) {
 	trace.SpanFromContext(ctx).AddEvent("redlock.attempt.failed",
-		trace.WithAttributes(nameKey.String(a.Name), errorKey.String(errorType(a.Err)), messageKey.String(a.Err.Error())))
+		trace.WithAttributes(nameKey.String(a.Name), errorKey.String(telemetry.ErrorType(a.Err)), messageKey.String(a.Err.Error())))
 }
 
 func finished(ctx context.Context, r redlock.LockResult) {
 	span := trace.SpanFromContext(ctx)
 	span.SetAttributes(outcome(r), attemptsKey.Int(r.Attempts))
-	if r.Err != nil && (r.Waits || errorType(r.Err) != "held") {
+	if r.Err != nil && (r.Waits || telemetry.ErrorType(r.Err) != "held") {
 		fail(span, r.Err)
 	}
 	span.End()
 }
 
 func fail(span trace.Span, err error) {
-	span.SetAttributes(errorKey.String(errorType(err)))
+	span.SetAttributes(errorKey.String(telemetry.ErrorType(err)))
 	span.SetStatus(codes.Error, err.Error())
 }
 
@@ -124,7 +125,7 @@ func ended(ctx context.Context, e redlock.HoldEnd) {
 	h := c.holds[e.Hold]
 	delete(c.holds, e.Hold)
 	c.mu.Unlock()
-	h.span.SetAttributes(causeKey.String(errorType(e.Cause)), renewalsKey.Int(h.renewals))
+	h.span.SetAttributes(causeKey.String(telemetry.ErrorType(e.Cause)), renewalsKey.Int(h.renewals))
 	if lost(e.Cause) {
 		fail(h.span, e.Cause)
 	}

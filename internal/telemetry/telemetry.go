@@ -1,0 +1,60 @@
+// Package telemetry has what all metrics of a redlock.Client have in common, whoever exports them:
+// the words for errors, and the bounds of histograms.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/redlock-go/redlock"
+)
+
+// The bounds of histograms, in seconds: of what takes a round trip or a few, of waits, and of holds.
+var (
+	TripBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
+	WaitBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+	HoldBounds = []float64{.001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600, 21600, 86400}
+)
+
+// ErrorType puts an error in one of a few words. An error may be several: why the lock was not to
+// be had tells more than that the patience was over. One master may deny what the others decide:
+// ErrHeld and ErrTooSlow come before it. A caller that left before the masters had decided is
+// canceled, or its time was over, whatever the cause of its context.
+func ErrorType(err error) string {
+	if q, ok := errors.AsType[*redlock.QuorumError](err); ok {
+		switch {
+		case errors.Is(q.Reason, context.Canceled):
+			return "canceled"
+		case errors.Is(q.Reason, context.DeadlineExceeded):
+			return "timeout"
+		}
+	}
+	for _, c := range []struct {
+		is   error
+		word string
+	}{
+		{redlock.ErrBadOption, "bad_option"},
+		{redlock.ErrUpgrade, "upgrade"},
+		{redlock.ErrReentry, "reentry"},
+		{redlock.ErrLost, "lost"},
+		{redlock.ErrExpired, "expired"},
+		{redlock.ErrReleased, "released"},
+		{redlock.ErrNeedsInit, "needs_init"},
+		{redlock.ErrHeld, "held"},
+		{redlock.ErrTooSlow, "too_slow"},
+		{redlock.ErrDenied, "denied"},
+		{redlock.ErrNoQuorum, "no_quorum"},
+		{redlock.ErrClosed, "closed"},
+		{context.DeadlineExceeded, "timeout"},
+		{context.Canceled, "canceled"},
+	} {
+		if errors.Is(err, c.is) {
+			return c.word
+		}
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return "timeout"
+	}
+	return "_OTHER"
+}
