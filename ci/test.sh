@@ -112,6 +112,12 @@ suite() {
   "$scratch/suite" -dir "$1" -report "$scratch" "$2" $short -p "$packages_at_once" -parallel "$tests_at_once" -count=1 -timeout 25m "${@:3}"
 }
 
+# A red one of these would cost the time of all other tests.
+if long "how the code is written"; then
+  suite . . -run '^Test(CommentsWrapAtOneWidth|ExportedNames|Imports|Dependencies)$'
+  suite . ./docs
+fi
+
 # All else here builds with the go-redis that go.mod asks for, which is the oldest
 # that will do. A program that uses the lock may have a newer one.
 if long "${newest_redis##*@}, the newest go-redis: vet, and how it connects"; then

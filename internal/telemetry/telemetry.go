@@ -10,7 +10,7 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// The bounds of histograms, in seconds: of what takes a round trip or a few, of waits, and of holds.
+// The bounds of histograms, in seconds: of what takes a round trip or a few, of waits, of holds.
 var (
 	TripBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
 	WaitBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
