@@ -75,6 +75,8 @@ var plantedBugs = []plantedBug{
 		faults: "0s kill-client(c0+c1+c2,60s); 0s partition(*,m3+m4,both,13s); 500ms replace(m0,m5,0s,0s); 4s replace(m1,m6,0s,0s); " +
 			"12s replace(m0,m5,0s,30s); 12.4s replace(m1,m6,0s,30s); 13s partition(*,m2+m5,both,30s)"},
 	{name: "calls_nobody", rule: "starvation", length: 30, setup: "clients=2 workers=1 ttl=10s max-ttl=20s request=500ms", faults: "1s script-flush(m0)"},
+	{name: "given_uncounted", rule: "tokens", length: 20},
+	{name: "given_for_ttl", rule: "exclusion", length: 10, setup: "ttl=10s max-ttl=20s request=500ms", faults: "1s script-flush(m0)"},
 	{name: "upgrade_waits", rule: "upgrade", length: 20, setup: "reads=50"},
 	{name: "downgrade_gap", rule: "exclusion", length: 20, setup: "reads=50"},
 	{name: "no_read_confirm", rule: "tokens", length: 20, setup: "reads=50"},
@@ -100,6 +102,11 @@ var plantedUnseen = []plantedBug{
 	{name: "broken_promise", test: "TestAPromiseIsKept", of: "./scripts"},
 	{name: "confirm_owner", test: "TestAConfirmAsksForItsGrant", of: "./scripts"},
 	{name: "freed_by_others", test: "TestUnlockDoesNotCountWhatAnotherHas", of: "./internal/faulttest"},
+	{name: "given_any_version", test: "TestWhomAReleaseDoesNotGrant", of: "./scripts"},
+	{name: "given_from_notice", test: "TestAReleaseGrantsToWhoWaits", of: "."},
+	{name: "given_to_any", test: "TestAGrantToAnotherOwnerIsNoVote", of: "./internal/faulttest"},
+	{name: "given_unmarked", test: "TestWhomAReleaseDoesNotGrant", of: "./scripts"},
+	{name: "offer_stands", test: "TestAnOfferIsTakenBack", of: "./internal/lease"},
 	{name: "uncommitted", test: "TestEvidence", of: "./internal/membership"},
 }
 

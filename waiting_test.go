@@ -23,6 +23,7 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/waitqueue"
@@ -699,6 +700,193 @@ func TestWhoIsCalledAndDoesNotComeCostsAMoment(t *testing.T) {
 			t.Errorf("it had the lock %v after the release, want %v", took, acquire.StandByPause)
 		}
 	})
+}
+
+// A release grants the lock to who waits, for a second, and who has it has it renewed.
+func TestAReleaseGrantsToWhoWaits(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
+		before := uint64(0)
+		for range 3 {
+			held := harness.MustTry(t, a, "job")
+			harness.Settled(t, a)
+			got := harness.GoLock(t, b, "job")
+			d.InLine("job", 1)
+			time.Sleep(100 * time.Millisecond)
+			harness.Must(t, held.Unlock(context.Background()))
+			lock := harness.Have(t, got)
+			if left, alive := harness.Hold(lock).Left(); !alive || left > quorum.LongestGiven-100*time.Millisecond {
+				t.Errorf("it is proved for %v yet (alive: %v), want it from before it asked", left, alive)
+			}
+			if token := uint64(lock.Token()); token <= uint64(held.Token()) || token <= before {
+				t.Errorf("its token is %d, and that before %d", token, held.Token())
+			}
+			before = uint64(lock.Token())
+			time.Sleep(2 * quorum.LongestGiven)
+			if left, alive := harness.Hold(lock).Left(); !alive || left < 2*quorum.LongestGiven {
+				t.Errorf("after %v it is proved for %v (alive: %v), want it renewed", 2*quorum.LongestGiven, left, alive)
+			}
+			harness.Must(t, lock.Unlock(context.Background()))
+			harness.Settled(t, b)
+			for i, r := range d.Raw {
+				k := script.KeysOf(limits.DefaultPrefix, "job", "")
+				if n := r.Exists(context.Background(), k.Lock, k.Queue).Val(); n != 0 {
+					t.Errorf("%d keys of it are left on master %d", n, i)
+				}
+			}
+		}
+	})
+}
+
+// Who counts on the ttl that it asked for is called: a lease that nothing renews, or only for as
+// long as a context lasts.
+func TestWhoIsNotRenewedIsCalled(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
+		for _, option := range []redlock.LockOption{redlock.WithoutWatchdog(), redlock.WithContextRenewal(), redlock.WithLockDelay(time.Second)} {
+			held := harness.MustTry(t, a, "job")
+			got := harness.GoLock(t, b, "job", option)
+			d.InLine("job", 1)
+			time.Sleep(100 * time.Millisecond)
+			harness.Must(t, held.Unlock(context.Background()))
+			lock := harness.Have(t, got)
+			if left, _ := harness.Hold(lock).Left(); left < 2*quorum.LongestGiven {
+				t.Errorf("it is proved for %v, want the ttl", left)
+			}
+			harness.Must(t, lock.Unlock(context.Background()))
+		}
+	})
+}
+
+// A process that is stopped is granted the lock all the same, and keeps it for a second.
+func TestWhoIsGrantedAndDoesNotComeCostsASecond(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Client()
+		held := harness.MustTry(t, a, "job")
+		channel := "stopped"
+		stopped := &lease.Owner{ID: "stopped", Keys: script.KeysOf(limits.DefaultPrefix, "job", "stopped")}
+		call := stopped.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), lease.Place{
+			Channel: &channel, Ticket: waitqueue.TicketOf("1"), Takes: quorum.LongestGiven})
+		for _, r := range d.Raw {
+			sub := r.Subscribe(context.Background(), channel)
+			t.Cleanup(func() { _ = sub.Close() })
+			_, err := sub.Receive(context.Background())
+			harness.Must(t, err)
+			_, err = harness.CallIn(script.BatchSource, r, call)
+			harness.Must(t, err)
+		}
+		got := harness.GoLock(t, b, "job")
+		d.InLine("job", 2)
+		start := time.Now()
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+		if took := time.Since(start); took < quorum.LongestGiven || took > quorum.LongestGiven+200*time.Millisecond {
+			t.Errorf("it had the lock %v after the release, want %v", took, quorum.LongestGiven)
+		}
+	})
+}
+
+// Who waits keeps nothing on the masters that the holder lacks: they are the holder's reserve, and
+// its next renewal is to find them free.
+func TestAWaiterGivesBackWhatTheHolderLacks(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		a := d.Reached()
+		for _, i := range []int{0, 4} {
+			d.Masters[i] = slowly{d.Masters[i]} // and so answers when the others have decided
+		}
+		b := d.Reached()
+		first := harness.MustTry(t, a, "another")
+		got := harness.GoLock(t, b, "another") // so b has its ticket when it asks for the job
+		d.TicketOf(b, "another")
+		harness.Must(t, first.Unlock(context.Background()))
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+		held := harness.MustTry(t, a, "job")
+		d.Drop(a, "job", 0, 4)
+		got = harness.GoLock(t, b, "job")
+		d.InLine("job", 1)
+		time.Sleep(100 * time.Millisecond)
+		for i, r := range d.Raw {
+			is := script.ParseStored(r.Get(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Val())
+			if is.Owner != "" && is.Owner != harness.Hold(held).ID {
+				t.Errorf("master %d is the waiter's: %+v", i, is)
+			}
+		}
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+	})
+}
+
+// slowly is a master whose answers take 2 ms more.
+type slowly struct{ harness.Master }
+
+type slowConn struct{ net.Conn }
+
+func (c slowConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	time.Sleep(2 * time.Millisecond)
+	return n, err
+}
+
+func (m slowly) Options() *redis.Options {
+	return harness.Wrapped(m.Master, func(conn net.Conn) net.Conn { return slowConn{conn} })
+}
+
+// deafTo is a master from which no message that contains a text comes to subscribers.
+type deafTo struct {
+	harness.Master
+	text string
+}
+
+type deafConn struct {
+	net.Conn
+	text string
+}
+
+func (c deafConn) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		if err != nil || !bytes.Contains(p[:n], []byte(c.text)) {
+			return n, err
+		}
+	}
+}
+
+func (m deafTo) Options() *redis.Options {
+	return harness.Wrapped(m.Master, func(conn net.Conn) net.Conn { return deafConn{conn, m.text} })
+}
+
+// Notices of grants that get lost cost a moment, and leave nothing behind.
+func TestAGrantOfWhichNobodyHears(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []int{2, 3} {
+		harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+			a := d.Reached()
+			for i := range lost {
+				d.Masters[i] = deafTo{d.Masters[i], "given "}
+			}
+			b := d.Reached()
+			held := harness.MustTry(t, a, "job")
+			got := harness.GoLock(t, b, "job")
+			d.InLine("job", 1)
+			start := time.Now()
+			harness.Must(t, held.Unlock(context.Background()))
+			lock := harness.Have(t, got)
+			if took := time.Since(start); took > 50*time.Millisecond { // who is called by too few asks after 20 ms
+				t.Errorf("with %d notices lost it had the lock %v after the release", lost, took)
+			}
+			harness.Must(t, lock.Unlock(context.Background()))
+			harness.Settled(t, b)
+			for i, r := range d.Raw {
+				if value := r.Get(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Lock).Val(); value != "" {
+					t.Errorf("with %d notices lost master %d has %q after the Unlock", lost, i, value)
+				}
+			}
+		})
+	}
 }
 
 // A hand-over inside a client costs one round trip: the release and the next acquire leave

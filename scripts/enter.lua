@@ -6,6 +6,7 @@
 --            ttl      ms
 --            channel  of the waiter; '': it does not wait, or not here
 --            ticket   its place in the queue, us since 1970 by the masters' time; '0' asks for this master's time
+--            takes    for so many ms a release may grant it the lock; '0': it is to be called
 --
 -- Replies an integer:
 --   grant number   granted: the INCR of this grant, or the stored one if the lock is the owner's already
@@ -16,8 +17,9 @@
 --
 -- Invariants: a grant number is given once. Running it again changes nothing but the ttl, which never
 -- shrinks. A re-entry never creates a lock. An owner that gave up is never granted. A waiter that is refused stands in
--- the queue from then on. Every lock that somebody is refused for ends by its ttl.
-local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked)
+-- the queue from then on. Every lock that somebody is refused for ends by its ttl. An offer is left at the version of the batch, by
+-- an owner that has not given up.
+local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes)
   local free = false
   local value = valueAt(lock)
   if isOwner(value, owner) then
@@ -57,6 +59,9 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     return redis.error_reply('GONE this owner gave up here')
   end
   local time = standInLine(lock, value, queue, channel, ticket, '', asked)
+  if takes and takes ~= '0' then
+    offer(lock, channel, owner, takes)
+  end
   if time then
     return -time
   elseif left then
@@ -65,9 +70,9 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
   return -1 - endOf(lock, ttl)
 end
 
-local function enter(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked)
+local function enter(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes)
   if redis.call('EXISTS', lock, gone, queue) ~= 0 then
-    return contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked)
+    return contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes)
   elseif depth ~= '1' then
     return 0
   end

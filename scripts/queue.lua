@@ -5,6 +5,11 @@
 -- first of them. Nobody owns it then and it grants nothing, so no rule of exclusion or of tokens rests on it. When the first
 -- is a reader, it is kept for all readers up to the first writer, and the tickets tell who they are.
 
+-- A writer may leave an offer beside its place: a release then grants the lock to it and tells it so, which saves it a round trip.
+-- The offer is the owner, the version at which it was made, and for how long the owner lets a release grant (ms). It ends
+-- after half of that: who has waited for longer is called. One who frees a lock that others wait for sends no more than the lock and
+-- its queue; the other keys are made of these. (Redis wants to know all keys beforehand only as a cluster, which no master is part of.)
+
 -- When each last asked stands in a second sorted set, by this master's time, in us. Who does not ask again is taken out of both
 -- after queueTTL, in ms, which stands before this file; and both end so long after the last word of all.
 
@@ -159,13 +164,65 @@ local function endOf(lock, ttl)
   return remaining
 end
 
--- callNext calls the first in the queue that hears, and keeps the lock for it. Who was called has left the queue. The one
+-- beside replies what all keys of a lock begin with, and its name.
+local function beside(lock)
+  local tag = string.find(lock, '}:lock:', #KEYS[1] - #'member', true)
+  return string.sub(lock, 1, tag + 1), string.sub(lock, tag + #'}:lock:')
+end
+
+-- offerOf replies the key of the offer of the waiter on a channel.
+local function offerOf(lock, channel)
+  local all, name = beside(lock)
+  return all .. 'offer:' .. channel .. ' ' .. name
+end
+
+-- offer leaves one.
+local function offer(lock, channel, owner, takes)
+  redis.call('SET', offerOf(lock, channel), owner .. ' ' .. ARGV[1] .. ' ' .. takes, 'PX', math.ceil(takes / 2))
+end
+
+-- give grants a free lock to the waiter on a channel, if its offer stands and this master votes at the version of the offer, and
+-- tells it. Replies true if it did; false if nobody hears; nil if this waiter is to be called.
+local function give(lock, channel)
+  local key = offerOf(lock, channel)
+  local owner, version, takes = string.match(redis.call('GET', key) or '', '^(%S+) (%S+) (%d+)$')
+  if not owner or redis.call('HGET', KEYS[1], 'votes') ~= version then
+    return nil
+  end
+  local all = beside(lock)
+  if redis.call('EXISTS', all .. 'gone:' .. owner) == 1 then
+    return nil
+  end
+  local number = grant(lock, all .. 'fence', owner, takes, '+')
+  if type(number) ~= 'number' then
+    return nil
+  end
+  local hear = heard(channel, string.format('given %s %d %s', owner, number, lock))
+  if hear and hear > 0 then
+    redis.call('DEL', key)
+    return true
+  end
+  redis.call('DEL', lock)
+  return hear and false
+end
+
+-- callNext calls the first in the queue that hears, and keeps the lock for it; or, if it gives, grants it the lock, if that one takes
+-- it so. Who was called has left the queue. The one
 -- behind it is told to stand by, in case the first does not come (its process was stopped, say). Replies whether there was
 -- anybody, or may be: where the steps of the batch end first, the lock is kept for who is found next. If the server refuses to
 -- call, nobody is called, and all keep their places.
-local function callNext(lock, queue)
-  local first, reads
+local function callNext(lock, queue, gives)
+  local first, reads, given
   local ended = through(lock, queue, function(channel, ticket)
+    if gives and ticket % 1 == 0 then
+      given = give(lock, channel)
+      if given then
+        first = channel
+      end
+      if given ~= nil then
+        return given
+      end
+    end
     local hear = heard(channel, lock)
     if hear and hear > 0 then
       first, reads = channel, ticket % 1 ~= 0
@@ -182,7 +239,9 @@ local function callNext(lock, queue)
   if reads then
     first = '{read}' .. (shared().callReaders(lock, queue) and '' or first)
   end
-  keep(lock, first)
+  if not given then
+    keep(lock, first)
+  end
   tell(lock, queue, 'standby ' .. lock, 1)
   return true
 end

@@ -13,7 +13,7 @@ local function release(lock, queue, owner)
   end
   redis.call('DEL', lock)
   if string.byte(value, -1) == 43 then -- '+'
-    more().callNext(lock, queue)
+    more().callNext(lock, queue, true)
   end
   return 1
 end

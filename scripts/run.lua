@@ -15,8 +15,8 @@ local function run(operation, k, a)
     k, a = k + 1, a + 3
   elseif operation == 'enqueue' then
     _, reply = voted(enter, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
-      ARGV[a + 1], '1', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], KEYS[k + 4])
-    k, a = k + 5, a + 5
+      ARGV[a + 1], '1', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], KEYS[k + 4], ARGV[a + 5])
+    k, a = k + 5, a + 6
   elseif operation == 'pass' then
     _, reply = pcall(unlock, KEYS[k], nil, KEYS[k + 1], ARGV[a + 1], '0', '0', ARGV[a + 2], '')
     k, a = k + 2, a + 3

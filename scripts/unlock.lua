@@ -4,16 +4,21 @@
 -- Arguments  owner
 --            depth            left, absolute; 0 frees
 --            mark             ttl of the gone mark, ms; 0: no mark
---            channel, ticket  ''     , ''      the first in the queue is called
+--            channel, ticket  ''     , ''      the first in the queue is called, or granted the lock
+--                             channel, '-'     the same, and this waiter leaves the queue
 --                             channel, ''      this waiter's acquire follows on this connection: the lock is kept for it
 --                             channel, ticket  a waiter gives back what it had in vain: it returns to its place in the queue
 --
 -- Replies 1, done; 0, nobody has the lock; -1, another has it, or it is kept for one.
 --
 -- Invariants: frees nobody else's lock. After a release with a mark, an acquire of this owner that is still
--- under way is refused. The mark is a key of its own, because a rival's lock may stand here now and be gone
+-- under way is refused, and so is its offer. The mark is a key of its own, because a rival's lock may stand here now and be gone
 -- when the late acquire comes.
 local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, asked)
+  if ticket == '-' then
+    standDown(queue, asked, channel)
+    channel, ticket = '', ''
+  end
   local value = valueAt(lock)
   local left = not value and shared().sweep(lock)
   local reads = left and shared().reads(lock, owner)
@@ -48,7 +53,7 @@ local function unlock(lock, gone, queue, owner, depth, mark, channel, ticket, as
     callNext(lock, queue)
   elseif reads or string.byte(value, -1) == 43 then -- '+'
     if channel == '' then
-      callNext(lock, queue)
+      callNext(lock, queue, true)
     elseif redis.call('EXISTS', queue) == 1 then
       keep(lock, channel)
     end

@@ -61,13 +61,18 @@ type attempt struct {
 	inSet    bool // it is one of several
 
 	start, deadline clock.Instant
+
+	// Of one that stands in the masters' queues.
+	asker  *waiter // who asked
+	stands bool    // it was refused, and masters may grant it by their releases; only the asker looks at it
 }
 
 // prepare does what comes before the first request: 1. one owner for each fresh acquisition, and
 // the same question for all masters, to be sent to them at once.
 func (c *Client) prepare(v *membership.View, name string, o Options, in lease.Place) *attempt {
 	h := c.Holds.New(v, name, identity.NewOwner(c.ID), o.hold(c.Drift(v)))
-	a := &attempt{client: c, h: h, observer: o.Observer, call: h.AcquireCall(h.Terms(), in), in: in, inSet: o.set != nil, start: c.Now()}
+	a := &attempt{client: c, h: h, observer: o.Observer, in: c.offer(v, h, o, in), inSet: o.set != nil, start: c.Now()}
+	a.call = h.AcquireCall(h.Terms(), a.in)
 	a.deadline = a.start.Add(c.RequestTimeout)
 	a.asked.Init(v)
 	a.asked.During = h
@@ -99,21 +104,23 @@ func (c *Client) conclude(ctx context.Context, a *attempt) (*lease.Entry, error)
 
 	// 4. Valid until a quorum of the votes that stand at the token is: each counts
 	// from before it was sent.
-	if err == nil && h.Count(votes, standing).Sub(c.Now()) < h.Terms().MinLeft() {
+	if err == nil && !h.Count(votes, standing) {
 		err = ask.FailureOf(v, ask.OpAcquire, h.Name, ErrTooSlow, votes)
 	}
 
 	// 5. Failed: give back whatever was granted, and whatever may have been. The
 	// caller does not wait for it, and its context does not stop it.
 	if err != nil {
-		in := a.in
-		if ctx.Err() != nil || c.Closed.Err() != nil {
-			in = nowhere
+		switch gone := ctx.Err() != nil || c.Closed.Err() != nil; {
+		case gone:
+			a.cancel(nowhere)
+		case !a.stand(err):
+			a.cancel(a.in)
 		}
-		a.cancel(in)
-		a.observer.Failed(h.Name, a.start, err)
+		unwind.OrElse(func() { a.observer.Failed(h.Name, a.start, err) }, func() { a.drop(nowhere) })
 		return nil, err
 	}
+	defer c.offers.forget(a) // by then the hold is there to be told
 	return a.begin(ctx), nil
 }
 
@@ -244,14 +251,15 @@ func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clo
 // its place in the queues, and takes a place on masters that it has not asked yet.
 func (a *attempt) cancel(in lease.Place) {
 	c, h, terms := a.client, a.h, a.h.Terms()
-	undoing := h.UndoCall(0, in.Kept())
+	a.stands = false
 	undo := func(i int, v script.Vote) script.Vote {
 		c.learnTime(i, v)
 		h.Take(i, lease.ToAcquire, v, terms, a.asked.View)
-		if v.Answer == script.Granted || v.MayArrive {
-			h.Undo(i, undoing, v.MayArrive)
+		if v.Answer == script.Granted || h.MayCome(i) {
+			h.Undo(i, in.Kept())
 		}
 		return v
 	}
 	a.asked.Receive(!in.Waits(), undo)
+	c.offers.forget(a)
 }

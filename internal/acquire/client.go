@@ -75,6 +75,7 @@ type Client struct {
 	queues   waitqueue.Queues[Options, attempt]
 	notices  *waitqueue.Notices
 	tickets  *waitqueue.Tickets
+	offers   offers
 	goneOn   atomic.Int64 // how often GoOn was asked since Close
 	uncalled uncalled
 }

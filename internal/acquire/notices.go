@@ -88,13 +88,20 @@ func (u *uncalled) why() (all error) {
 	return all
 }
 
-// called is told what a master's notice says: the key of a lock that it keeps for this client, or
-// "standby" and the key of one that it keeps for another, behind whom this client is the first.
+// called is told what a master's notice says: the key of a lock that it keeps for this client; or
+// "standby" and the key of one that it keeps for another, behind whom this client is the first; or
+// "given", the owner and the grant number, and the key of one that a release granted to that owner.
 func (c *Client) called(master int, notice string) {
 	lockKey, standby := strings.CutPrefix(notice, "standby ")
+	owner, grant := "", int64(0)
+	if given, is := strings.CutPrefix(notice, "given "); is {
+		owner, grant, lockKey = script.ParseGiven(given)
+	}
 	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)
 	switch {
 	case !ok:
+	case owner != "":
+		c.given(master, name, owner, grant)
 	case standby:
 		c.queues.StandBy(name)
 	default:

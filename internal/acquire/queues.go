@@ -58,7 +58,13 @@ func (o callers) Next(h *lease.Hold) lease.Next {
 		return lease.Next{}
 	}
 	a := o.c.nextAttempt(h, w.Want, ticket)
+	if a != nil {
+		o.c.offers.add(a)
+	}
 	if !o.c.queues.Hand(w, a) || a == nil { // it has left, or asks by itself
+		if a != nil {
+			o.c.offers.forget(a)
+		}
 		return lease.Next{}
 	}
 	next := lease.Next{Asked: &a.asked, Call: a.call}
@@ -97,7 +103,7 @@ func (c *Client) stopWaiting(name string, w *waiter, entry *lease.Entry) {
 			c.leaveQueues(name, entry)
 		}
 	})
-	abandonLast(w)
+	abandonLast(w, nowhere)
 	if untaken != nil {
 		untaken.cancel(nowhere)
 	}
@@ -109,7 +115,13 @@ func (c *Client) stopWaiting(name string, w *waiter, entry *lease.Entry) {
 // waits again by then. Otherwise that master would first keep the free lock for this client when
 // another client asks for it.
 func (c *Client) leaveQueues(name string, had *lease.Entry) {
-	knows := func(master int) bool { return had != nil && had.Hold().Master(master).Granted }
+	knows := func(master int) bool {
+		if had == nil {
+			return false
+		}
+		s := had.Hold().Master(master)
+		return s.Granted || s.Offered != 0 // or may grant yet: then the release tells
+	}
 	leave := c.leaveRequest(name, &c.channel)
 	leave.Until = c.Now().Add(script.QueueTTL)
 	leave.Policy = obsoleteIf(func(master int) bool { return knows(master) || c.Waiting(name) > 0 })

@@ -299,7 +299,7 @@ func (s *setCall) makeTokens(ctx context.Context, attempts []*attempt, votes [][
 		return failed
 	}
 	for i, a := range attempts {
-		if a.h.Count(votes[i], standing[i]).Sub(s.Now()) < a.h.Terms().MinLeft() {
+		if !a.h.Count(votes[i], standing[i]) {
 			return ask.FailureOf(a.asked.View, ask.OpAcquire, a.h.Name, ErrTooSlow, votes[i])
 		}
 	}

@@ -216,21 +216,37 @@ func (c *waitingCall) sleepFor(ctx context.Context, pause time.Duration, changed
 // tryFor makes one attempt, or concludes the one that was handed over. again reports that another
 // attempt is worthwhile at once: the members have changed, or the waiter now has its ticket.
 func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *attempt) (entry *lease.Entry, again bool, err error) {
-	abandonLast(w)
 	w.AskAt = 0 // a waiter that inherits the place in the middle of this has to ask
 	a := handed
+	if last := w.Last; a == nil && last != nil && last.stands && last.asker == w && last.asked.Won() {
+		a, w.Last = last, nil
+		a.resume()
+		entry, err = c.conclude(ctx, a)
+		if err != nil {
+			w.Last = a
+		}
+		return entry, false, err
+	}
 	if a == nil {
 		if err := c.mayAsk(ctx, ask.OpAcquire, name, &w.Want); err != nil {
 			return nil, false, err
 		}
 		a = c.prepare(c.Members.View(), name, w.Want, c.placeFor(w.Ticket))
-		a.h.Send(&a.asked, a.call)
+		c.offers.add(a)
+		c.Gather(func() { // one round trip for both
+			abandonLast(w, a.in)
+			a.h.Send(&a.asked, a.call)
+		})
+	} else {
+		abandonLast(w, a.in)
 	}
+	a.asker = w
 	if w.Began, w.Asked = a.start, a.in.Waits(); w.Asked {
 		w.EverAsked, w.Ticket, w.Reads = true, a.in.Ticket, w.Want.Reads
 	}
 	entry, err = c.conclude(ctx, a)
 	if err == nil {
+		w.Last = nil
 		return entry, false, nil
 	}
 	w.Last = a
@@ -243,11 +259,14 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 	return nil, c.NewerView(ctx, err, a.asked.View, a.deadline) != nil, err
 }
 
-// abandonLast drops what w's last attempt has not asked yet.
-func abandonLast(w *waiter) {
-	if w.Last != nil {
-		w.Last.asked.Abandon()
+// abandonLast drops what w's last attempt has not asked yet, and gives back what it may have been
+// granted meanwhile, by one who has this place.
+func abandonLast(w *waiter, in lease.Place) {
+	if w.Last == nil {
+		return
 	}
+	w.Last.drop(in)
+	w.Last.asked.Abandon()
 }
 
 // heldHere returns the error for a waiter that gave up while another caller of this client held the

@@ -2,6 +2,7 @@ package faulttest
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -65,4 +66,30 @@ func TestFalseNoticesMakeNobodyAsk(t *testing.T) {
 			harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
 		})
 	}
+}
+
+// That a release granted the lock counts for the owner that it was granted to, and for no other:
+// not for one that the same client asks with now.
+func TestAGrantToAnotherOwnerIsNoVote(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		a, b := d.Reached(), d.Reached()
+		held := harness.MustTry(t, a, "job")
+		got := harness.GoLock(t, b, "job")
+		d.InLine("job", 1)
+		for i, r := range d.Raw {
+			notice := fmt.Sprintf("given %s 99 %s", harness.Hold(held).ID, script.KeysOf(limits.DefaultPrefix, "job", "").Lock)
+			if hear := r.Publish(context.Background(), harness.Channel(b), notice).Val(); hear != 1 {
+				t.Fatalf("%d hear the notice of master %d", hear, i)
+			}
+		}
+		time.Sleep(time.Second)
+		select {
+		case lock := <-got:
+			t.Fatalf("it has %v, which another holds", lock)
+		default:
+		}
+		harness.Must(t, held.Unlock(context.Background()))
+		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
+	})
 }

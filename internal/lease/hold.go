@@ -35,11 +35,16 @@ type Hold struct {
 	// Set by Begin, then constant.
 	first  Entry // the fresh acquisition, or the set's
 	cancel context.CancelCauseFunc
+	asked  *membership.View // at which it was acquired
+	by     quorum.Terms     // by which it was
 
 	mu        sync.Mutex    // never held over I/O, a channel or a call of the client's
 	began     clock.Instant // by Begin
 	atLeast   time.Duration // after that it stays taken for so long; 0: not
 	terms     quorum.Terms  // of the next renewal
+	pace      time.Duration // by which it is renewed: the ttl, or what was left of a lease that releases gave
+	offers    *string       // the client's channel, if masters were told that a release may grant it
+	offered   clock.Instant // before they were told
 	lease     Lease
 	again     map[*Entry]struct{} // the re-entries that are not unlocked
 	depth     int                 // entries that are not unlocked, and re-entries under way
@@ -93,7 +98,7 @@ func (s *Holds) New(v *membership.View, name, owner string, c Config) *Hold {
 	}
 	h.terms = h.termsAt(v, c.TTL)
 	h.lease.Init(v, len(s.Masters))
-	h.longest = h.terms.KeyTTL()
+	h.longest, h.pace = h.terms.KeyTTL(), h.terms.TTL
 	return h
 }
 
@@ -122,12 +127,31 @@ func (h *Hold) Send(r *quorum.Round, call script.Call) {
 	r.Ask(h.holds.Masters)
 }
 
-// Count takes the votes of the acquisition, and returns until when a quorum of those that stand at
-// the token is valid.
-func (h *Hold) Count(votes, standing []script.Vote) clock.Instant {
+// Offer returns the place with what a release may grant: a lease that is short, and so only one
+// that is renewed. No request may have left yet, and the acquire has to have that place.
+func (h *Hold) Offer(in Place) Place {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.lease.Acquire(votes, standing, h.terms, h.holds.Now())
+	if !h.watchdog || h.withCtx || h.set != nil || h.Delay > 0 || h.Reads.Load() {
+		return in
+	}
+	h.lease.Given, h.offers, h.offered = h.terms.Given(h.drift), in.Channel, h.holds.Now()
+	in.Takes = h.lease.Given.KeyTTL()
+	return in
+}
+
+// Count takes the votes of the acquisition. It reports whether a quorum of those that stand at the
+// token is valid for long enough.
+func (h *Hold) Count(votes, standing []script.Vote) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now, least := h.holds.Now(), h.terms.MinLeft()
+	left := h.lease.Acquire(votes, standing, h.terms, now).Sub(now)
+	if slices.ContainsFunc(votes, func(v script.Vote) bool { return v.Given }) {
+		least = h.lease.Given.MinLeft()
+		h.pace = min(h.pace, left)
+	}
+	return left >= least
 }
 
 // alive reports whether the lease is running. The caller holds mu.
@@ -175,9 +199,9 @@ func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	if h.maxHold > 0 {
 		h.lease.Limit = now.Add(h.maxHold)
 	}
-	h.renewAt = now.Add(h.terms.TTL / Renewals)
+	h.renewAt = now.Add(h.pace / Renewals)
 	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
-	t := h.terms
+	h.by, h.asked = h.terms, asked.View
 	if !h.Reads.Load() {
 		h.writers, h.blocks = 1, true
 	}
@@ -196,13 +220,26 @@ func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	}
 	h.holds.suspend.start(h.holds)
 
-	late := func(i int, v script.Vote) script.Vote {
-		h.Take(i, ToAcquire, v, t, asked.View)
-		return v
-	}
-	asked.Receive(false, late)
+	asked.Receive(false, h.takeLate)
 	return &h.first
 }
+
+// takeLate takes a vote for the acquisition that comes when that is decided.
+func (h *Hold) takeLate(i int, v script.Vote) script.Vote {
+	h.Take(i, ToAcquire, v, h.by, h.asked)
+	return v
+}
+
+// GivenVote is the vote of a master that granted by a release, as a notice tells now. It counts
+// from before the owner's request left: the grant came after that, and nobody knows how long ago.
+func (h *Hold) GivenVote(grant int64) script.Vote {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return script.Vote{Answered: true, Answer: script.Granted, Given: true, Grant: grant, Sent: h.offered, Got: h.holds.Now()}
+}
+
+// GivenLate takes such a vote for an acquisition that was decided before.
+func (h *Hold) GivenLate(master int, grant int64) { h.takeLate(master, h.GivenVote(grant)) }
 
 // bound makes the bounds of a set's hold count from now.
 func (h *Hold) bound(now clock.Instant, maxHold, atLeast time.Duration) {

@@ -60,6 +60,18 @@ func (s *Holds) Latest(name string) *Hold {
 	return s.byName[name]
 }
 
+// Of returns the one of a name and an owner, or nil.
+func (s *Holds) Of(name, owner string) *Hold {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for h := s.byName[name]; h != nil; h = h.older {
+		if h.ID == owner {
+			return h
+		}
+	}
+	return nil
+}
+
 // RenewNow makes the renewals of all holds of a name due.
 func (s *Holds) RenewNow(name string) {
 	for _, h := range s.All() {

@@ -13,6 +13,7 @@ import (
 type Lease struct {
 	quorum.Majority               // of the table at Version
 	Version         string        // of the table of members, at which votes count
+	Given           quorum.Terms  // of votes that a release gave; the zero value: it takes none
 	Limit           clock.Instant // when it ends at the latest; 0: no limit
 	Masters         []Master
 
@@ -34,7 +35,7 @@ func (l *Lease) Acquire(votes, standing []script.Vote, t quorum.Terms, now clock
 	var until [quorum.MaxMasters]clock.Instant
 	for i, v := range votes {
 		s := &l.Masters[i]
-		s.take(Answer{To: ToAcquire, Vote: v, Terms: t, version: l.Version, counts: true, Now: now})
+		s.take(Answer{To: ToAcquire, Vote: v, Terms: t, given: l.Given, version: l.Version, counts: true, Now: now})
 		if standing[i].Answered && standing[i].Answer == script.Granted {
 			s.Confirmed = true
 			until[i] = s.Until
@@ -51,7 +52,7 @@ func (l *Lease) Take(master int, a Answer, at *membership.View, over bool) (coun
 	s := &l.Masters[master]
 	before := *s
 	runs := !over && a.Now.Before(l.Until())
-	a.version = at.Version
+	a.version, a.given = at.Version, l.Given
 	a.counts = runs && a.Vote.Answer == script.Granted && l.counts(at)
 	counted, jumped = s.take(a)
 	if !runs {

@@ -53,7 +53,7 @@ func (h *Hold) linger() *quorum.Round {
 			Policy: lingering{releaseOf{h}},
 			To:     r,
 			First:  s.Answered,
-			Until:  h.retryUntil(s.MayArrive || !s.Answered, now),
+			Until:  h.retryUntil(s.MayCome(now) || !s.Answered, now),
 		}
 	}
 	h.mu.Unlock()
@@ -78,7 +78,7 @@ func (l lingering) Prepare(master int, _ script.Call, resent bool) script.Call {
 		return l.releaseOf.Prepare(master, l.ReleaseCall(), resent)
 	}
 	mark := time.Duration(0)
-	if resent || l.Master(master).MayArrive {
+	if l.leavesMark(master, resent) {
 		mark = GoneTTL
 	}
 	most := l.holds.View().Table.MaxLease() // whatever was checked before, as for each lease: see termsAt

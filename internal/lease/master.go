@@ -22,6 +22,7 @@ type Master struct {
 	NonVotingAt string        // the version of the members at which it had no vote, if it refused something for that
 	Granted     bool          // the lock was the owner's there when it last answered
 	MayArrive   bool          // an acquire of this owner may be executed there yet
+	Offered     clock.Instant // until then a release may grant the owner the lock there; 0: it may not
 	Lost        bool          // it said "not yours" after the acquisition: the next renewal repairs it
 	Repairs     int           // under way
 	Asked       clock.Instant // by the last renewal
@@ -48,6 +49,7 @@ type Answer struct {
 	To      Question
 	Vote    script.Vote
 	Terms   quorum.Terms
+	given   quorum.Terms  // of what a release may grant
 	Reads   bool          // the owner reads: it has no grant number
 	Now     clock.Instant // when it is taken
 	version string        // of the members, at which it was asked
@@ -58,13 +60,27 @@ type Answer struct {
 // master's clock did since the last answer, if that is why an extend does not count.
 func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	v := a.Vote
-	if !v.Answered || a.To == ToAcquire && s.Answered {
+	if !v.Answered {
+		return v, 0
+	}
+	if a.To == ToAcquire && s.Answered && !v.Given {
+		s.MayArrive = s.MayArrive || v.MayArrive // a notice came before
 		return v, 0
 	}
 	switch a.To {
 	case ToAcquire:
+		if v.Given {
+			s.Offered = 0
+			if s.Granted || s.Lost {
+				s.MayArrive = s.MayArrive || s.Lost // it said "not yours" before
+				return v, 0
+			}
+		}
 		s.Answered = true
 		s.MayArrive = s.MayArrive || v.MayArrive
+		if v.Answer == script.Held && a.given.TTL > 0 {
+			s.Offered = v.Got.Add(a.given.OfferLife())
+		}
 	case ToReenter:
 		s.MayArrive = s.MayArrive || v.MayArrive
 	case ToRepair:
@@ -78,7 +94,7 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 	case v.NotMine():
 		if a.To != ToAcquire {
 			s.revoke(a.Now)
-			*s = Master{Answered: s.Answered, NonVotingAt: s.NonVotingAt, MayArrive: s.MayArrive, Lost: true, Repairs: s.Repairs, Asked: s.Asked, Until: s.Until, Previous: s.Previous}
+			*s = Master{Answered: s.Answered, NonVotingAt: s.NonVotingAt, MayArrive: s.MayArrive, Offered: s.Offered, Lost: true, Repairs: s.Repairs, Asked: s.Asked, Until: s.Until, Previous: s.Previous}
 		}
 	case v.Answer == script.Granted:
 		return s.yes(a)
@@ -92,14 +108,17 @@ func (s *Master) take(a Answer) (counted script.Vote, jumped time.Duration) {
 
 // yes is take of a grant.
 func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
-	v := a.Vote
-	asked := quorum.ExpiryAfter(v.Sent, v.Got, max(v.Remaining, a.Terms.KeyTTL()))
+	v, terms := a.Vote, a.Terms
+	if v.Given {
+		terms = a.given
+	}
+	asked := quorum.ExpiryAfter(v.Sent, v.Got, max(v.Remaining, terms.KeyTTL()))
 	had := s.Granted
 	s.Granted = true
 	switch {
 	case a.To == ToExtend:
 		if had {
-			jumped = s.Expiry.Jump(v.Remaining, v.Sent, v.Got, a.Terms.Drift)
+			jumped = s.Expiry.Jump(v.Remaining, v.Sent, v.Got, terms.Drift)
 		}
 		s.Expiry = asked
 	case a.To == ToRepair:
@@ -119,7 +138,7 @@ func (s *Master) yes(a Answer) (counted script.Vote, jumped time.Duration) {
 		s.Expiry = s.Expiry.AtLeast(asked)
 	}
 	if a.counts && jumped == 0 {
-		s.Until = max(s.Until, a.Terms.ValidUntil(v.Sent))
+		s.Until = max(s.Until, terms.ValidUntil(v.Sent))
 	}
 	if jumped != 0 {
 		v = script.Vote{Answered: true, Answer: script.Refused, Err: ErrClockJumped}
@@ -133,7 +152,12 @@ func (s *Master) revoke(now clock.Instant) {
 }
 
 // Absent reports that the master does not have the lock, and never will.
-func (s Master) Absent() bool { return s.Answered && !s.Granted && !s.MayArrive && s.Repairs == 0 }
+func (s Master) Absent() bool {
+	return s.Answered && !s.Granted && !s.MayArrive && s.Offered == 0 && s.Repairs == 0
+}
+
+// MayCome reports that the master may grant the lock yet, or again: a release has to leave a mark.
+func (s Master) MayCome(now clock.Instant) bool { return s.MayArrive || now.Before(s.Offered) }
 
 // unconfirmed reports that the master has the lock, and does not know its token: it granted a lower
 // number, and was not asked to confirm, or has not answered.

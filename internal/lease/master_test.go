@@ -9,6 +9,47 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
+// What becomes of a master's state by a notice, whenever it comes.
+func TestWhatANoticeTells(t *testing.T) {
+	t.Parallel()
+	const s = clock.Instant(time.Second)
+	terms := quorum.TermsOf(10*time.Second, 0, 0.01)
+	given := terms.Given(0.01)
+	notice := script.Vote{Answered: true, Answer: script.Granted, Given: true, Grant: 7, Sent: 1 * s, Got: 2 * s}
+	held := script.Vote{Answered: true, Answer: script.Held, Sent: 1 * s, Got: 1 * s}
+	twice := held
+	twice.MayArrive = true
+	no := script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine}
+	for _, x := range []struct {
+		what    string
+		answers []Answer
+		want    Master
+	}{
+		{"refused: it may grant for as long as the offer stands", []Answer{{Vote: held}},
+			Master{Answered: true, Offered: held.Got.Add(given.OfferLife())}},
+		{"granted then, for less than the ttl, from before it was asked", []Answer{{Vote: held}, {Vote: notice}},
+			Master{Answered: true, Granted: true, Grant: 7, Until: given.ValidUntil(1 * s)}},
+		{"the notice comes before the answer", []Answer{{Vote: notice}, {Vote: held}},
+			Master{Answered: true, Granted: true, Grant: 7, Until: given.ValidUntil(1 * s)}},
+		{"the answer tells that a second copy is under way", []Answer{{Vote: notice}, {Vote: twice}},
+			Master{Answered: true, Granted: true, Grant: 7, MayArrive: true, Until: given.ValidUntil(1 * s)}},
+		{"the notice comes twice", []Answer{{Vote: notice}, {Vote: notice}},
+			Master{Answered: true, Granted: true, Grant: 7, Until: given.ValidUntil(1 * s)}},
+		{"it comes after the master said that it does not have the lock", []Answer{{Vote: held}, {To: ToExtend, Vote: no}, {Vote: notice}},
+			Master{Answered: true, Lost: true, MayArrive: true}},
+	} {
+		var m Master
+		for _, a := range x.answers {
+			a.Terms, a.given, a.version, a.counts, a.Now = terms, given, "v", true, 2*s
+			m.take(a)
+		}
+		m.Expiry = quorum.Expiry{}
+		if m != x.want {
+			t.Errorf("%s: %+v, want %+v", x.what, m, x.want)
+		}
+	}
+}
+
 // What a hold knows of a master after an answer, for each state that a master can be in and each
 // answer that can come. A state and an answer are told in words, and so is what is known then.
 func TestWhatAHoldKnowsOfAMaster(t *testing.T) {

@@ -29,7 +29,7 @@ func (o *Owner) AcquireCall(t quorum.Terms, in Place) script.Call {
 	if !in.Waits() {
 		return script.Acquire.Call(keys[:4], &o.ID, t.KeyTTL().Milliseconds())
 	}
-	return script.Enqueue.Call(keys, &o.ID, t.KeyTTL().Milliseconds(), in.Channel, in.Ticket.Text())
+	return script.Enqueue.Call(keys, &o.ID, t.KeyTTL().Milliseconds(), in.Channel, in.Ticket.Text(), in.Takes.Milliseconds())
 }
 
 // JointCall is for an acquisition that is one of a group: of the first of them, group is how many

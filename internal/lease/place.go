@@ -1,12 +1,20 @@
 package lease
 
-import "github.com/redlock-go/redlock/internal/waitqueue"
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/internal/waitqueue"
+)
 
 // Place is where an acquisition stands in the masters' queues. The zero value does not wait.
 type Place struct {
 	Channel *string // on which its client is called
 	Ticket  waitqueue.Ticket
+	Takes   time.Duration // for so long a release may grant it the lock; 0: it is to be called
 }
+
+// leaving is the ticket of one who leaves the queue.
+var leaving = waitqueue.TicketOf("-")
 
 // Waits reports that it stands anywhere.
 func (p Place) Waits() bool { return p.Channel != nil }

@@ -14,16 +14,17 @@ import (
 // dial of 5 s each).
 const GoneTTL = 30 * time.Second
 
-// Undo has a master undo the acquisition, which it granted, or may have granted, or may grant yet
-// if it may still arrive.
-func (h *Hold) Undo(i int, undoing script.Call, mayArrive bool) {
+// Undo has a master undo the acquisition, which it granted, or may have granted, or may grant yet.
+// Who waits on returns to its place.
+func (h *Hold) Undo(i int, in Place) {
+	now := h.holds.Now()
 	h.mu.Lock()
-	keep := h.retryUntil(mayArrive, h.holds.Now())
+	keep := h.retryUntil(h.lease.Masters[i].MayCome(now), now)
 	h.mu.Unlock()
 	h.holds.Masters[i].Submit(&master.Request{
 		Order:  h.Name,
-		Call:   undoing,
-		Policy: releaseOf{h},
+		Call:   h.UndoCall(0, in),
+		Policy: undoing{releaseOf{h}, in},
 		To:     master.Nobody{},
 		First:  true,
 		Until:  keep,
@@ -105,7 +106,7 @@ func (h *Hold) release(left int, next Next) *quorum.Round {
 		}
 		requests[i].Policy = r
 		if !s.Absent() {
-			requests[i].Until = h.retryUntil(s.MayArrive || !s.Answered, now)
+			requests[i].Until = h.retryUntil(s.MayCome(now) || !s.Answered, now)
 		}
 	}
 	h.mu.Unlock()
@@ -153,10 +154,33 @@ func (r releaseOf) Obsolete(master int, answered bool) bool {
 
 // Prepare decides whether the release leaves a gone mark. An acquire that left before the release
 // on the same connection, or was answered before it, cannot arrive late. An acquire whose
-// connection broke can.
+// connection broke can, and an offer may be taken late. Who made one leaves the queue.
 func (r releaseOf) Prepare(master int, given script.Call, resent bool) script.Call {
-	if resent || r.Master(master).MayArrive {
-		return r.UndoCall(GoneTTL, Place{})
+	switch {
+	case !r.leavesMark(master, resent):
+		return given
+	case r.offers != nil && !resent:
+		return r.UndoCall(GoneTTL, Place{Channel: r.offers, Ticket: leaving})
+	}
+	return r.UndoCall(GoneTTL, Place{})
+}
+
+// leavesMark reports that a request of the acquisition may be executed after its release.
+func (h *Hold) leavesMark(master int, resent bool) bool { return resent || h.MayCome(master) }
+
+// MayCome reports that a master may grant the lock yet, or again.
+func (h *Hold) MayCome(master int) bool { return h.Master(master).MayCome(h.holds.Now()) }
+
+// undoing is the policy of a release by one who has a place in the queue.
+type undoing struct {
+	releaseOf
+	in Place
+}
+
+// Prepare leaves a mark as releaseOf does.
+func (u undoing) Prepare(master int, given script.Call, resent bool) script.Call {
+	if u.leavesMark(master, resent) {
+		return u.UndoCall(GoneTTL, u.in)
 	}
 	return given
 }

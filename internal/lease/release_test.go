@@ -8,6 +8,7 @@ import (
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testvotes"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // Which answers to a release mean that the name is free there.
@@ -141,6 +142,39 @@ func TestWhereAReleaseLeavesAMark(t *testing.T) {
 			leaves("one that lingers no more", lingering{releaseOf{h}}, nil)
 			h.atLeast = time.Minute
 			leaves("one that lingers", lingering{releaseOf{h}}, script.Linger)
+		}
+	}
+}
+
+// A master on which an offer stands may grant after the release: there it leaves a mark, and the
+// line. Who gave the lock back in vain leaves the mark, and returns to its place.
+func TestAnOfferIsTakenBack(t *testing.T) {
+	channel := "here"
+	for _, x := range []struct {
+		what          string
+		of            Master
+		leavesItsMark bool
+	}{
+		{"it was refused, and may be granted yet", Master{Answered: true, Offered: 1 << 62}, true},
+		{"it was refused, and the offer is over", Master{Answered: true, Offered: 1}, false},
+		{"it was granted", Master{Answered: true, Granted: true}, false},
+	} {
+		h := holdOf(1)
+		h.watchdog = true
+		in := h.Offer(Place{Channel: &channel, Ticket: waitqueue.TicketOf("5")})
+		h.lease.Masters[0] = x.of
+		for what, p := range map[string]master.Policy{"-": releaseOf{h}, "5": undoing{releaseOf{h}, in}} {
+			call := p.Prepare(0, h.ReleaseCall(), false)
+			if left := call.Operation == script.Undo; left != x.leavesItsMark {
+				t.Errorf("%s: it sends %s", x.what, call.Name)
+				continue
+			}
+			if !x.leavesItsMark {
+				continue
+			}
+			if args := call.Args(); args[2] != GoneTTL.Milliseconds() || *args[3].(*string) != channel || *args[4].(*string) != what {
+				t.Errorf("%s: a mark of %d ms, and the place %q of %q; want %q", x.what, args[2], *args[4].(*string), *args[3].(*string), what)
+			}
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (h *Hold) tick() {
 	due := h.renews() && !now.Before(h.renewAt)
 	ttl := h.terms.TTL
 	if due {
-		h.renewAt = now.Add(ttl / RenewRetries) // unless this round succeeds
+		h.renewAt = now.Add(h.pace / RenewRetries) // unless this round succeeds
 	}
 	h.timer.Reset(h.untilNextTick(now))
 	h.mu.Unlock()
@@ -97,7 +97,7 @@ func (h *Hold) renew(ttl time.Duration) {
 	r.OnVerdict = func(is quorum.Verdict) {
 		told(is)
 		if is == quorum.Lost {
-			h.renewAfter(r, start.Add(ttl/RenewRetries))
+			h.renewAfter(r, start)
 		}
 	}
 	h.mu.Lock()
@@ -177,7 +177,7 @@ func (h *Hold) askAgain(r *renewal) bool {
 	var due []int
 	h.mu.Lock()
 	if goesOn = goesOn && h.ended == nil && h.renewal == r; goesOn {
-		due, goesOn = h.lease.askAgain(failed, r.repairs, now, r.ttl/RenewRetries)
+		due, goesOn = h.lease.askAgain(failed, r.repairs, now, min(r.ttl, h.pace)/RenewRetries)
 	}
 	h.mu.Unlock()
 	for _, i := range due {
@@ -192,11 +192,12 @@ func (r *renewal) repairs(i int) bool {
 	return asked == script.Repair || asked == script.Restore
 }
 
-// renewAfter starts another renewal at once, if the last one, which is lost, has taken until then.
-// Otherwise the timer does, then.
-func (h *Hold) renewAfter(r *renewal, then clock.Instant) {
+// renewAfter starts another renewal at once, if the last one, which is lost, has taken for so long
+// since it started that it is to be tried again. Otherwise the timer does, then.
+func (h *Hold) renewAfter(r *renewal, start clock.Instant) {
 	now := h.holds.Now()
 	h.mu.Lock()
+	then := start.Add(min(r.ttl, h.pace) / RenewRetries)
 	late := h.ended == nil && h.renewal == r && h.renews() && !now.Before(then)
 	h.mu.Unlock()
 	if late {
@@ -269,6 +270,7 @@ func (h *Hold) renewed(t quorum.Terms, start clock.Instant) {
 		h.mu.Unlock()
 		return
 	}
+	h.pace = t.TTL
 	h.renewAt = max(h.renewAt, start.Add(t.TTL/Renewals))
 	h.timer.Reset(h.untilNextTick(now))
 	left := h.lease.Until().Sub(now)
@@ -293,7 +295,7 @@ func (h *Hold) extended(t quorum.Terms, now clock.Instant) {
 	if h.ended != nil {
 		return
 	}
-	h.terms = t
+	h.terms, h.pace = t, t.TTL
 	h.renewAt = now.Add(t.TTL / Renewals)
 	h.timer.Reset(h.untilNextTick(now))
 }

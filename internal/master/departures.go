@@ -131,6 +131,13 @@ func (m *Master) gap() time.Duration {
 	return max(m.trip/time.Duration(m.width), m.recent-m.trip)
 }
 
+// Trip is how long the fastest answer took since the master was reached; 0: there was none.
+func (m *Master) Trip() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.trip
+}
+
 func (m *Master) far() bool { return m.width > 1 && m.trip >= farTrip }
 
 // take takes from the queue what may leave on l. What has the order of a request in flight has to

@@ -46,6 +46,9 @@ type Round struct {
 	// The asker asks again at another view, and waits no longer.
 	overtaken bool
 
+	// It stands in the masters' queues: those that others have the lock on may grant it yet (Give).
+	stands bool
+
 	// Where the votes and the requests of the usual number of masters are.
 	fewVotes    [Few]script.Vote
 	fewRequests [Few]master.Request
@@ -260,6 +263,7 @@ func (r *Round) Answer(master int, v script.Vote) {
 	if out := r.View.Out[master]; out != nil {
 		v = script.Vote{Answered: true, Answer: script.Refused, Err: out, MayArrive: v.MayArrive}
 	}
+	v = beside(r.votes[master], v)
 	r.votes[master] = v
 	if v.NoVote() {
 		r.signal()
@@ -286,11 +290,58 @@ func (r *Round) judge() bool {
 	} else {
 		r.verdict = Decide(r.votes, max(r.Need, r.grants))
 	}
+	if r.verdict == Lost && r.stands {
+		r.verdict = Undecided
+	}
 	if r.verdict == Undecided {
 		return false
 	}
 	r.signal()
 	return true
+}
+
+// Stand is for a round that was lost, because others have the lock: it is not lost any more, for
+// the masters may grant by their releases (Give). It makes w the weigher of the votes to come.
+// Nobody may wait for the verdict meanwhile. It returns false, and nothing has changed, if a master
+// has granted what it was asked for.
+func (r *Round) Stand(w WeighFunc) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.ContainsFunc(r.votes, func(v script.Vote) bool { return v.Answer == script.Granted && !v.Given }) {
+		return false
+	}
+	r.stands, r.verdict, r.Weigher = true, Undecided, w
+	r.judge()
+	return true
+}
+
+// Resume is the end of Stand: what the votes are now decides.
+func (r *Round) Resume() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stands = false
+	r.judge()
+}
+
+// Give takes the vote of a master that granted by a release. It may come before the answer to the
+// request, and more than once.
+func (r *Round) Give(master int, v script.Vote) {
+	v.Answered, v.Answer, v.Given = true, script.Granted, true
+	r.Answer(master, v)
+}
+
+// beside returns what counts of a vote of a master that may have one already. Its answer and its
+// notice may come in any order: what it said before a release granted tells nothing more.
+func beside(had, v script.Vote) script.Vote {
+	switch {
+	case !had.Given && !v.Given:
+		return v
+	case had.Answer == script.Granted, had.Err == script.ErrNotMine: // or the grant was found to be gone
+		had.MayArrive = had.MayArrive || v.MayArrive
+		return had
+	}
+	v.MayArrive = v.MayArrive || had.MayArrive
+	return v
 }
 
 // Reopen takes the verdict back: it needs so many grants now, and a quorum. Nobody may wait for the
@@ -307,6 +358,18 @@ func (r *Round) Decided() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.verdict != Undecided
+}
+
+// Grants is how many masters have granted so far.
+func (r *Round) Grants() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.votes {
+		if r.votes[i].Answer == script.Granted {
+			n++
+		}
+	}
+	return n
 }
 
 // Won reports that a quorum has granted.
@@ -350,14 +413,12 @@ func (r *Round) Replace(master int, v script.Vote) {
 func (r *Round) Receive(over bool, w WeighFunc) {
 	r.mu.Lock()
 	r.over, r.Weigher = over, w
-	var in [MaxMasters]bool // nobody else changes a vote that is in
-	for i := range r.votes {
-		in[i] = r.votes[i].Answered
-	}
+	var room [Few]script.Vote
+	in := append(room[:0], r.votes...) // a notice may change a vote that is in
 	r.mu.Unlock()
-	for i := range r.votes {
-		if in[i] {
-			w(i, r.votes[i])
+	for i := range in {
+		if in[i].Answered {
+			w(i, in[i])
 		}
 	}
 }

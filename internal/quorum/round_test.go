@@ -172,6 +172,59 @@ func TestAVoteThatComes(t *testing.T) {
 	}
 }
 
+// A round that stands in line is won by notices, which come in any order with the answers, and more
+// than once.
+func TestARoundThatStandsInLine(t *testing.T) {
+	t.Parallel()
+	held := script.Vote{Answered: true, Answer: script.Held}
+	r := NewRound(testvotes.ViewOfAll(5))
+	for i := range 3 {
+		r.Answer(i, held)
+	}
+	if !r.Decided() || r.Won() {
+		t.Fatal("three of five say that another has it, and it is not lost")
+	}
+	if !r.Stand(func(_ int, v script.Vote) script.Vote { return v }) || r.Decided() {
+		t.Fatal("it stands in line, and is decided")
+	}
+	r.Give(0, script.Vote{Grant: 7})
+	r.Give(0, script.Vote{Grant: 7})
+	r.Give(4, script.Vote{Grant: 8})
+	twice := held
+	twice.MayArrive = true
+	r.Answer(4, twice)
+	if v := r.Tally()[4]; v.Answer != script.Granted || v.Grant != 8 || !v.MayArrive {
+		t.Errorf("the answer after the notice makes it %+v", v)
+	}
+	r.Answer(3, held)
+	if r.Decided() {
+		t.Fatal("two of five granted, and it is decided")
+	}
+	r.Replace(4, script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine})
+	r.Give(4, script.Vote{Grant: 8})
+	r.Give(1, script.Vote{Grant: 7})
+	if r.Won() {
+		t.Error("a notice that comes again counts, though the grant was found to be gone")
+	}
+	r.Give(2, script.Vote{Grant: 7})
+	if !r.Won() {
+		t.Error("three of five granted, and it is not won")
+	}
+	r.Resume()
+	if !r.Won() || r.Grants() != 3 {
+		t.Errorf("it is won (%v) by %d grants, want 3", r.Won(), r.Grants())
+	}
+
+	r = NewRound(testvotes.ViewOfAll(5))
+	for i := range 3 {
+		r.Answer(i, held)
+	}
+	r.Answer(3, script.Vote{Answered: true, Answer: script.Granted, Grant: 7})
+	if r.Stand(nil) || !r.Decided() {
+		t.Error("it stands in line, though a master has granted what it was asked for")
+	}
+}
+
 func TestNotifyTellsWhatWasBefore(t *testing.T) {
 	t.Parallel()
 	for votes, want := range map[string]bool{"ggg..": true, "uuu..": true, "gv...": true, "gr...": true, "go...": true, "gg...": false, "gu...": false, "gh...": false} {

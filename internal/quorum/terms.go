@@ -37,6 +37,20 @@ func (t Terms) ValidUntil(sent clock.Instant) clock.Instant { return sent.Add(t.
 // MinLeft is the validity that an acquisition must have left to succeed.
 func (t Terms) MinLeft() time.Duration { return t.TTL / minValidity }
 
+// LongestGiven bounds for how long a release grants the lock to who waits for it: a client that is
+// stopped keeps the others waiting for that time.
+const LongestGiven = time.Second
+
+// Given returns the terms of what a release may grant.
+func (t Terms) Given(driftFactor float64) Terms {
+	return TermsOf(min(t.TTL, LongestGiven), t.Delay, driftFactor)
+}
+
+// OfferLife is for how long after a master has answered it may grant the lock by a release, at
+// these terms: half of their ttl, by the master's clock. A vote that came later would be worth
+// little.
+func (t Terms) OfferLife() time.Duration { return t.TTL/2 + t.Drift }
+
 // LingerTTL is how long a master's key must live by the master's clock, so that it lasts for left
 // by our clock. It errs on the long side.
 func LingerTTL(left time.Duration, drift float64) time.Duration {

@@ -41,6 +41,18 @@ func NameOf(lockKey, prefix string, maxLen int) (name string, ok bool) {
 	return name, name != "" && len(name) <= maxLen && KeysOf(prefix, name, "").Lock == lockKey
 }
 
+// ParseGiven takes apart what a notice says of a grant by a release: the owner, the grant number
+// and the key of the lock. The key is empty if it is no such notice.
+func ParseGiven(text string) (owner string, grant int64, lockKey string) {
+	owner, rest, _ := strings.Cut(text, " ")
+	number, lockKey, _ := strings.Cut(rest, " ")
+	grant, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || owner == "" || grant < 1 || grant > MaxCounter {
+		return "", 0, ""
+	}
+	return owner, grant, lockKey
+}
+
 // RegisterKey is the key of a master's part of the register of members.
 func RegisterKey(prefix string) string { return prefix + ":member" }
 

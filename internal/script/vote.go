@@ -34,6 +34,7 @@ type Vote struct {
 	Ticket    int64         // acquire, held: the ticket that was asked for, us
 	Err       error         // unknown and refused: why
 	MayArrive bool          // the request may be executed yet, or again
+	Given     bool          // granted, by a release: a notice told so, and Sent is before the acquire was sent
 }
 
 // NotMine reports that the master said for certain that the lock is not the asker's there.

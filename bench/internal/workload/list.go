@@ -51,6 +51,9 @@ const Waiting = "waiting-10000"
 
 const held = 10_000
 
+// LinkedName is the name of the contended workload in which each master is half a millisecond away.
+const LinkedName = "contended-8-procs-hold-1ms-link-1ms"
+
 // All workloads in the order of the table.
 func All() []Workload {
 	healthy := server.RedisConfig{Masters: usualMasters}
@@ -79,6 +82,10 @@ func All() []Workload {
 			all = append(all, w.with(fmt.Sprintf("-link-%v", roundTrip), server.RedisConfig{Masters: usualMasters, RoundTrip: roundTrip}, false))
 		}
 	}
+	all = append(all, Workload{
+		Name: LinkedName, Redis: server.RedisConfig{Masters: usualMasters, RoundTrip: time.Millisecond}, Workers: 8,
+		Contended: true, Layout: Processes, Hold: time.Millisecond, redisOnly: true,
+	})
 	for _, n := range []int{1, 3, 7, 9} {
 		all = append(all, all[1].with(fmt.Sprintf("-n%d", n), server.RedisConfig{Masters: n}, n != 1))
 	}
@@ -109,7 +116,7 @@ func (w Workload) Suits(c contender.Contender) bool {
 	case w.Held > 0:
 		return c.Name == contender.Redlock // the others have no watchdog, or no masters
 	case w.Contended:
-		return c.Waits
+		return c.Waits && (!w.redisOnly || c.Needs == contender.AllMasters || c.Needs == contender.OneMaster)
 	case c.Name == contender.Fair:
 		return false // it is the same as without, where nobody waits
 	case w.quorum:
