@@ -21,7 +21,8 @@
 -- an owner that has not given up.
 local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, ticket, asked, takes)
   local free = false
-  local value = valueAt(lock)
+  local found = redis.call('MGET', lock, gone)
+  local value, marked = found[1], found[2]
   if isOwner(value, owner) then
     local _, _, grant, token, waited = read(value)
     rewrite(lock, owner, depth, grant, token, waited)
@@ -36,7 +37,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
   end
   local keptFor = value and channelOf(value)
   if keptFor or not value and not left then
-    if redis.call('EXISTS', gone) == 1 then
+    if marked then
       return redis.error_reply('GONE this owner gave up here')
     end
     if keptFor then
@@ -55,7 +56,7 @@ local function contend(lock, fence, gone, queue, owner, depth, ttl, channel, tic
     return grant(lock, fence, owner, ttl, '+')
   end
 
-  if channel ~= '' and redis.call('EXISTS', gone) == 1 then
+  if channel ~= '' and marked then
     return redis.error_reply('GONE this owner gave up here')
   end
   local time = standInLine(lock, value, queue, channel, ticket, '', asked)

@@ -11,7 +11,7 @@
 -- its queue; the other keys are made of these. (Redis wants to know all keys beforehand only as a cluster, which no master is part of.)
 
 -- When each last asked stands in a second sorted set, by this master's time, in us. Who does not ask again is taken out of both
--- after queueTTL, in ms, which stands before this file; and both end so long after the last word of all.
+-- after queueTTL, in ms, which stands before this file; and both end so long after the last word of all, or twice so long.
 
 -- A batch goes past so many at most, in queues and among readers, whatever they hold: maxSteps stands before this file too. Where
 -- it stops, it tells the client, which has leave.lua go on in its next batch.
@@ -30,10 +30,10 @@ local function heard(channel, message)
 end
 
 -- through shows those in the queue to visit, in order, until it replies true. Those for whom it replies false are taken out.
--- Replies true if visit did; false at the end of the queue; nil where the steps of the batch end. The first in the queue is shown
--- even then.
+-- Replies true if visit did; false at the end of the queue; nil where the steps of the batch end. The first two in the queue are
+-- shown even then.
 local function through(lock, queue, visit)
-  local at, size = 0, 1
+  local at, size = 0, 2
   repeat
     local some, out, found = redis.call('ZRANGE', queue, at, at + size - 1, 'WITHSCORES'), {}, false
     for i = 1, #some, 2 do
@@ -119,8 +119,10 @@ local function stand(lock, queue, asked, channel, ticket, half)
     redis.call('ZADD', queue, ticket, channel)
   end
   redis.call('ZADD', asked, text, channel)
-  redis.call('PEXPIRE', queue, queueTTL)
-  redis.call('PEXPIRE', asked, queueTTL)
+  if redis.call('PTTL', asked) < queueTTL then
+    redis.call('PEXPIRE', queue, 2 * queueTTL)
+    redis.call('PEXPIRE', asked, 2 * queueTTL)
+  end
   outdated(lock, queue, asked, now)
   return now
 end
@@ -170,26 +172,26 @@ local function beside(lock)
   return string.sub(lock, 1, tag + 1), string.sub(lock, tag + #'}:lock:')
 end
 
--- offerOf replies the key of the offer of the waiter on a channel.
-local function offerOf(lock, channel)
-  local all, name = beside(lock)
+-- offerKey replies the key of the offer of the waiter on a channel.
+local function offerKey(all, channel, name)
   return all .. 'offer:' .. channel .. ' ' .. name
 end
 
 -- offer leaves one.
 local function offer(lock, channel, owner, takes)
-  redis.call('SET', offerOf(lock, channel), owner .. ' ' .. ARGV[1] .. ' ' .. takes, 'PX', math.ceil(takes / 2))
+  local all, name = beside(lock)
+  redis.call('SET', offerKey(all, channel, name), owner .. ' ' .. ARGV[1] .. ' ' .. takes, 'PX', math.ceil(takes / 2))
 end
 
 -- give grants a free lock to the waiter on a channel, if its offer stands and this master votes at the version of the offer, and
 -- tells it. Replies true if it did; false if nobody hears; nil if this waiter is to be called.
 local function give(lock, channel)
-  local key = offerOf(lock, channel)
+  local all, name = beside(lock)
+  local key = offerKey(all, channel, name)
   local owner, version, takes = string.match(redis.call('GET', key) or '', '^(%S+) (%S+) (%d+)$')
-  if not owner or redis.call('HGET', KEYS[1], 'votes') ~= version then
+  if not owner or not (votes and version == ARGV[1] or redis.call('HGET', KEYS[1], 'votes') == version) then
     return nil
   end
-  local all = beside(lock)
   if redis.call('EXISTS', all .. 'gone:' .. owner) == 1 then
     return nil
   end
@@ -206,43 +208,43 @@ local function give(lock, channel)
   return hear and false
 end
 
--- callNext calls the first in the queue that hears, and keeps the lock for it; or, if it gives, grants it the lock, if that one takes
--- it so. Who was called has left the queue. The one
--- behind it is told to stand by, in case the first does not come (its process was stopped, say). Replies whether there was
--- anybody, or may be: where the steps of the batch end first, the lock is kept for who is found next. If the server refuses to
--- call, nobody is called, and all keep their places.
+-- callNext calls the first in the queue that hears, and keeps the lock for it; or, if it gives, grants it the lock, if that one
+-- takes it so. Who was called has left the queue. The one behind it is told to stand by, in case the first does not come (its
+-- process was stopped, say). Replies whether there was anybody, or may be: where the steps of the batch end first, the lock is
+-- kept for who is found next. If the server refuses to call, nobody is called, and all keep their places.
 local function callNext(lock, queue, gives)
   local first, reads, given
   local ended = through(lock, queue, function(channel, ticket)
+    if first then
+      return heard(channel, 'standby ' .. lock) ~= 0
+    end
     if gives and ticket % 1 == 0 then
       given = give(lock, channel)
-      if given then
-        first = channel
-      end
-      if given ~= nil then
-        return given
+      if given == false then
+        return false
       end
     end
-    local hear = heard(channel, lock)
-    if hear and hear > 0 then
+    local hear = given or heard(channel, lock)
+    if hear == 0 then
+      return false
+    elseif hear then
       first, reads = channel, ticket % 1 ~= 0
     end
-    return hear ~= 0
+    return reads or not hear or nil
   end)
-  if ended == nil then
-    keep(lock, '{next}')
-    return true
-  elseif not first then
-    return false
+  if not first then
+    if ended == nil then
+      keep(lock, '{next}')
+    end
+    return ended == nil
   end
   redis.call('ZREM', queue, first)
   if reads then
     first = '{read}' .. (shared().callReaders(lock, queue) and '' or first)
+    tell(lock, queue, 'standby ' .. lock, 1)
   end
   if not given then
     keep(lock, first)
   end
-  tell(lock, queue, 'standby ' .. lock, 1)
   return true
 end
-
