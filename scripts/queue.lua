@@ -11,7 +11,7 @@
 -- its queue; the other keys are made of these. (Redis wants to know all keys beforehand only as a cluster, which no master is part of.)
 
 -- When each last asked stands in a second sorted set, by this master's time, in us. Who does not ask again is taken out of both
--- after queueTTL, in ms, which stands before this file; and both end so long after the last word of all, or twice so long.
+-- after queueTTL, in ms, which stands before this file; and both end so long after the last word of all.
 
 -- A batch goes past so many at most, in queues and among readers, whatever they hold: maxSteps stands before this file too. Where
 -- it stops, it tells the client, which has leave.lua go on in its next batch.
@@ -119,10 +119,8 @@ local function stand(lock, queue, asked, channel, ticket, half)
     redis.call('ZADD', queue, ticket, channel)
   end
   redis.call('ZADD', asked, text, channel)
-  if redis.call('PTTL', asked) < queueTTL then
-    redis.call('PEXPIRE', queue, 2 * queueTTL)
-    redis.call('PEXPIRE', asked, 2 * queueTTL)
-  end
+  redis.call('PEXPIRE', queue, queueTTL)
+  redis.call('PEXPIRE', asked, queueTTL)
   outdated(lock, queue, asked, now)
   return now
 end
