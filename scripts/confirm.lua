@@ -13,7 +13,7 @@ local function confirm(lock, fence, owner, grant, token)
   if holder ~= owner or stands ~= grant and grant ~= '0' then
     return 0
   end
-  local missing = raise(fence, token)
+  local missing = counts().raise(fence, token)
   if missing then
     return missing
   end

@@ -4,7 +4,7 @@
 local function grant(lock, fence, owner, ttl, waited)
   local number = redis.pcall('INCR', fence)
   if type(number) == 'table' or number <= 1 or number > maxCounter then
-    return more().lost(fence, number)
+    return more().counts().lost(fence, number)
   end
   redis.call('SET', lock, string.format('%s 1 %d %s', owner, number, waited), 'PX', ttl)
   return number

@@ -6,7 +6,7 @@
 local function release(lock, queue, owner)
   local value = redis.pcall('GET', lock)
   if value and value.err then -- it is no string: readers have it
-    return more().unlock(lock, nil, queue, owner, '0', '0', '', '')
+    return more().rest().unlock(lock, nil, queue, owner, '0', '0', '', '')
   end
   if not isOwner(value, owner) then
     return value and -1 or 0

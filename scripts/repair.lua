@@ -23,7 +23,7 @@ local function repair(lock, fence, gone, owner, depth, token, ttl)
   if taken or redis.call('EXISTS', gone) == 1 then
     return 0
   end
-  local missing = raise(fence, token)
+  local missing = counts().raise(fence, token)
   if missing then
     return missing
   end

@@ -1,4 +1,4 @@
--- run: the operations that are not run by batch.lua itself. It stands behind all of them.
+-- run: the operations that many batches have, though not most. It stands behind all that they need.
 
 -- behind stands for an operation that needs the version that this master does not vote at.
 local function behind()
@@ -10,62 +10,16 @@ end
 local function run(operation, k, a)
   local _, reply
   local voted = votes and pcall or behind -- for those that need a version
-  if operation == 'extend' then
-    _, reply = voted(extend, KEYS[k], ARGV[a + 1], ARGV[a + 2])
-    k, a = k + 1, a + 3
-  elseif operation == 'enqueue' then
+  if operation == 'enqueue' then
     _, reply = voted(enter, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
       ARGV[a + 1], '1', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], KEYS[k + 4], ARGV[a + 5])
     k, a = k + 5, a + 6
-  elseif operation == 'pass' then
-    _, reply = pcall(unlock, KEYS[k], nil, KEYS[k + 1], ARGV[a + 1], '0', '0', ARGV[a + 2], '')
-    k, a = k + 2, a + 3
-  elseif operation == 'confirm' then
-    _, reply = voted(confirm, KEYS[k], KEYS[k + 1], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
-    k, a = k + 2, a + 4
-  elseif operation == 'undo' then
-    _, reply = pcall(unlock, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], '0', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], KEYS[k + 3])
-    k, a = k + 4, a + 5
-  elseif operation == 'linger' then
-    _, reply = pcall(linger, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3])
-    k, a = k + 3, a + 4
-  elseif operation == 'leave' then
-    _, reply = pcall(leave, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1])
-    k, a = k + 3, a + 2
-  elseif operation == 'reenter' then
-    _, reply = voted(enter, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
-      ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], '', '')
-    k, a = k + 4, a + 4
-  elseif operation == 'acquire' then -- batch.lua runs it itself where this master votes
-    _, reply = behind()
-    k, a = k + 4, a + 3
-  elseif operation == 'joint' then
-    _, reply = voted(joint, k, a)
-    k, a = k + 4, a + 4
-  elseif operation == 'exit' then
-    _, reply = pcall(unlock, KEYS[k], nil, nil, ARGV[a + 1], ARGV[a + 2], '0', '', '')
+  elseif operation == 'extend' then
+    _, reply = voted(extend, KEYS[k], ARGV[a + 1], ARGV[a + 2])
     k, a = k + 1, a + 3
-  elseif operation == 'repair' then
-    _, reply = voted(repair, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4])
-    k, a = k + 3, a + 5
-  elseif operation == 'share' then
-    _, reply = voted(shared().share, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
-      ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], KEYS[k + 4])
-    k, a = k + 5, a + 5
-  elseif operation == 'stay' then
-    _, reply = voted(shared().turn, KEYS[k], KEYS[k + 1], ARGV[a + 1], ARGV[a + 2])
-    k, a = k + 2, a + 3
-  elseif operation == 'know' then
-    _, reply = voted(shared().know, KEYS[k], ARGV[a + 1])
-    k, a = k + 1, a + 2
-  elseif operation == 'restore' then
-    _, reply = voted(shared().restore, KEYS[k], KEYS[k + 1], KEYS[k + 2], ARGV[a + 1], ARGV[a + 2])
-    k, a = k + 3, a + 3
-  else -- verify
-    _, reply = voted(verify, KEYS[k], ARGV[a + 1])
-    k, a = k + 1, a + 2
+  else
+    reply, k, a = rest().run(operation, k, a)
   end
   return reply, k, a
 end
 
-return {run = run, contend = contend, callNext = callNext, lost = lost, unlock = unlock}

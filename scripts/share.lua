@@ -22,9 +22,9 @@
 local behindWriter = 1000 -- ms
 
 local function share(lock, fence, gone, queue, owner, ttl, channel, ticket, asked)
-  local counter = counterAt(fence)
+  local counter = counts().counterAt(fence)
   if not counter then
-    return lost(fence)
+    return counts().lost(fence)
   end
   if redis.call('EXISTS', lock, gone, queue) == 0 then
     put(lock, owner, ttl)

@@ -15,14 +15,19 @@ var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 // BatchSource is the one script that masters are asked to run: the operations, each after what it
 // needs, and then what runs them. All but the usual ones are defined within a function (more, see
 // header.lua), when a batch first needs them. So are, within that, those of locks that readers have
-// (shared).
+// (shared), what a counter is asked for beside its INCR (counts), and the operations that few
+// batches have (rest).
 var BatchSource = bound +
 	fmt.Sprintf("local queueTTL, maxSteps = %d, %d\n", QueueTTL.Milliseconds(), MaxSteps) +
 	files("header", "lock", "grant", "acquire", "release") +
-	lazily("more", "local shared\n"+
-		files("value", "queue", "counter", "lost", "raise")+
+	lazily("more", "local counts, shared, rest\n"+
+		files("value", "queue")+
+		lazily("counts", files("counter", "lost", "raise")+
+			"return {counterAt = counterAt, lost = lost, raise = raise}\n")+
 		lazily("shared", files("readers", "share", "stay", "know", "restore"))+
-		files("enter", "unlock", "confirm", "extend", "repair", "verify", "leave", "joint", "linger", "run")) +
+		files("enter", "extend", "run")+
+		lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "joint", "linger", "rest"))+
+		"return {run = run, contend = contend, callNext = callNext, counts = counts, rest = rest}\n") +
 	files("batch")
 
 // lazily returns the definition of a function of this name, which is declared already. It runs
