@@ -62,6 +62,7 @@ const (
 	series   = workload.Series
 	distinct = workload.Distinct
 	many     = workload.Many
+	linked   = workload.LinkedName
 )
 
 func rules() []rule {
@@ -77,8 +78,10 @@ func rules() []rule {
 		{"64 workers: allocations a pair", false, 25, allocs, subject{distinct, ours}, subject{}},
 		{"8 contenders, hold 1ms, one client: holds/s", true, 780, perSecond, subject{oneClient, ours}, subject{}},
 		{"... wait p99 against redsync's", false, 1. / 20, waitP99, subject{oneClient, ours}, subject{oneClient, redsync}},
-		{"8 contenders, hold 1ms, 8 processes: holds/s", true, 700, perSecond, subject{procs, ours}, subject{}},
+		{"8 contenders, hold 1ms, 8 processes: holds/s against redsync", true, 1, perSecond, subject{procs, ours}, subject{procs, redsync}},
 		{"... wait p99 against redsync's", false, 1. / 20, waitP99, subject{procs, ours}, subject{procs, redsync}},
+		{"... masters 0.5ms away: holds/s against redsync", true, 1.4, perSecond, subject{linked, ours}, subject{linked, redsync}},
+		{"... wait p99 against redsync's", false, 1. / 15, waitP99, subject{linked, ours}, subject{linked, redsync}},
 		{"10 000 names waited for by one client, nothing released: cores of it and the masters", false, .2, cores, subject{workload.Waiting, ours}, subject{}},
 	}
 	for _, fault := range []string{"hung", "slow", "dead"} {
