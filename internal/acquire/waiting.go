@@ -233,10 +233,15 @@ func (c *Client) tryFor(ctx context.Context, name string, w *waiter, handed *att
 		}
 		a = c.prepare(c.Members.View(), name, w.Want, c.placeFor(w.Ticket))
 		c.offers.add(a)
-		c.Gather(func() { // one round trip for both
+		send := func() {
 			abandonLast(w, a.in)
 			a.h.Send(&a.asked, a.call)
-		})
+		}
+		if w.Last != nil && w.Last.stands {
+			c.Gather(send) // one round trip for both
+		} else {
+			send()
+		}
 	} else {
 		abandonLast(w, a.in)
 	}
