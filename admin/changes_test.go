@@ -281,8 +281,8 @@ func (w *crowd) work(c *redlock.Client, name string, common bool) {
 		w.last = lock.Token()
 		w.mu.Unlock()
 		w.holders.Add(-1)
-		// Where the hold was never had, because a rival is asking there, a release is no vote. So who
-		// had it on no more than a quorum, of which a member left since, cannot tell that it is free.
+		// Where the hold was never had, because a rival is asking there, a release is no vote. So
+		// who had it on no more than a quorum, of which a member left since, hears of no quorum.
 		if err := lock.Unlock(context.Background()); errors.Is(err, redlock.ErrNoQuorum) {
 			w.untold.Add(1)
 		} else {
