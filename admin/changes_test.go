@@ -310,12 +310,12 @@ func (w *crowd) end() {
 
 // Members are replaced, added, suspended, resumed and removed while clients lock and renew: nothing
 // that is promised fails, no hold is lost, and no acquisition fails.
-func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 64 clients need the machine
+func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 32 clients need the machine
 	if testing.Short() {
-		t.Skip("NOT RUN with -short: 64 clients while the members change")
+		t.Skip("NOT RUN with -short: 32 clients while the members change")
 	}
 	d := harness.Processes(t, 6, redisproc.Config{})
-	const timeout = 3 * time.Second // 64 clients in one process may keep a small machine from answering for long
+	const timeout = 3 * time.Second // 32 clients in one process may keep a small machine from answering for long
 	opts := []redlock.Option{redlock.WithMaxTTL(8 * time.Second), redlock.WithTTL(7 * time.Second), redlock.WithRequestTimeout(timeout)}
 	harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
 	operator := harness.ClientOn(t, d.Raw, opts...)
@@ -325,8 +325,8 @@ func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 64 clients
 		}
 		return all
 	}
-	w := newCrowd(t, 1, clients(48, d.Raw)...)
-	old := newCrowd(t, 1, clients(16, d.Raw[:3])...) // as long as a majority of its masters are members
+	w := newCrowd(t, 1, clients(24, d.Raw)...)
+	old := newCrowd(t, 1, clients(8, d.Raw[:3])...) // as long as a majority of its masters are members
 	for _, step := range []struct {
 		change membership.Change
 		want   string
