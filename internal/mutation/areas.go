@@ -42,7 +42,7 @@ var areas = []area{
 	{"batch", []string{"internal/master/*.go"}, append(all("internal/master"), join(root("lock"), of("internal/acquire", "waiting"))...)},
 	{"scripts", []string{"internal/script/*.go"}, all("internal/script")},
 	{"lua", lua("acquire", "batch", "confirm", "counter", "enter", "extend", "grant", "header", "inspect", "joint", "know", "leave", "linger", "lock", "lost",
-		"queue", "raise", "readers", "release", "repair", "restore", "run", "share", "stay", "unlock", "value", "verify"),
+		"queue", "raise", "readers", "release", "repair", "rest", "restore", "run", "share", "stay", "unlock", "value", "verify"),
 		join(root("linger", "locks", "lock", "readers", "force"), of("internal/acquire", "attempt", "set"), of("admin", "identity"), of("scripts", "lines", "scripts", "batch", "counters", "deadwaiters", "joint", "offers", "refusals"), of("internal/faulttest", "late", "oneaway", "tokens"))},
 	{"register", lua("accept", "adopt", "claim", "counters", "enroll", "found", "learn", "member", "promise", "rights", "sync"),
 		join(root(), of("admin", "founding", "changes", "recovery"), of("scripts", "steps", "register", "scripts", "counters"), of("internal/faulttest", "acl"))},
