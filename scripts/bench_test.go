@@ -26,17 +26,7 @@ import (
 // maxBatch was chosen by. The same without the look at the version of the members tells what that
 // costs.
 func BenchmarkBatch(b *testing.B) {
-	servers, err := redisproc.StartN(1, redisproc.Config{})
-	testskip.IfLacking(b, err, redisproc.ErrNotInstalled)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = servers[0].Stop() })
-	r := redis.NewClient(&redis.Options{Addr: servers[0].Addr()})
-	b.Cleanup(func() { _ = r.Close() })
-	if err := memberOfOne(r); err != nil {
-		b.Fatal(err)
-	}
+	r := benchMaster(b)
 	const check = "redis.call('HGET', KEYS[1], 'votes') == ARGV[1]"
 	if !strings.Contains(script.BatchSource, check) {
 		b.Fatal("header.lua no longer has the check that is left out here")
@@ -79,17 +69,7 @@ func BenchmarkBatch(b *testing.B) {
 // BenchmarkHandOver tells what it costs a master when the lock goes from one of 8 clients to the
 // next: a release that grants, and the enqueue of the one that released.
 func BenchmarkHandOver(b *testing.B) {
-	servers, err := redisproc.StartN(1, redisproc.Config{})
-	testskip.IfLacking(b, err, redisproc.ErrNotInstalled)
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = servers[0].Stop() })
-	r := redis.NewClient(&redis.Options{Addr: servers[0].Addr()})
-	b.Cleanup(func() { _ = r.Close() })
-	if err := memberOfOne(r); err != nil {
-		b.Fatal(err)
-	}
+	r := benchMaster(b)
 	sha, err := r.ScriptLoad(b.Context(), script.BatchSource).Result()
 	if err != nil {
 		b.Fatal(err)
@@ -127,6 +107,23 @@ func BenchmarkHandOver(b *testing.B) {
 	}
 	b.ReportMetric(float64((scriptTime(b, r)-before).Nanoseconds())/float64(b.N), "master-ns/hold")
 	b.ReportMetric((masterCPU(b, r)-cpu)*1e9/float64(b.N), "master-cpu-ns/hold")
+}
+
+// benchMaster is a redis-server that is the only member.
+func benchMaster(b *testing.B) *redis.Client {
+	b.Helper()
+	servers, err := redisproc.StartN(1, redisproc.Config{})
+	testskip.IfLacking(b, err, redisproc.ErrNotInstalled)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = servers[0].Stop() })
+	r := redis.NewClient(&redis.Options{Addr: servers[0].Addr()})
+	b.Cleanup(func() { _ = r.Close() })
+	if err := memberOfOne(r); err != nil {
+		b.Fatal(err)
+	}
+	return r
 }
 
 // grantAll runs the calls in one batch; each must be granted.
