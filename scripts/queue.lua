@@ -181,6 +181,11 @@ local function offer(lock, channel, owner, takes)
   redis.call('SET', offerKey(all, channel, name), owner .. ' ' .. ARGV[1] .. ' ' .. takes, 'PX', math.ceil(takes / 2))
 end
 
+-- isReader reports whether a ticket is that of one that is to read.
+local function isReader(ticket)
+  return tonumber(ticket) % 1 ~= 0
+end
+
 -- give grants a free lock to the waiter on a channel, if its offer stands and this master votes at the version of the offer, and
 -- tells it. Replies true if it did; false if nobody hears; nil if this waiter is to be called.
 local function give(lock, channel)
@@ -216,7 +221,7 @@ local function callNext(lock, queue, gives)
     if first then
       return heard(channel, 'standby ' .. lock) ~= 0
     end
-    if gives and ticket % 1 == 0 then
+    if gives and not isReader(ticket) then
       given = give(lock, channel)
       if given == false then
         return false
@@ -226,7 +231,7 @@ local function callNext(lock, queue, gives)
     if hear == 0 then
       return false
     elseif hear then
-      first, reads = channel, ticket % 1 ~= 0
+      first, reads = channel, isReader(ticket)
     end
     return reads or not hear or nil
   end)

@@ -12,3 +12,4 @@ local function raise(fence, token)
   end
 end
 
+return {counterAt = counterAt, lost = lost, raise = raise}

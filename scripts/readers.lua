@@ -8,11 +8,6 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- isReader reports whether a ticket is that of one that is to read.
-local function isReader(ticket)
-  return tonumber(ticket) % 1 ~= 0
-end
-
 -- sweep takes out readers whose time is over, or the first few of them. Replies for how many ms more the last of all has the
 -- lock, or nil if the time of all is over. The lock must be no string.
 local function sweep(lock)

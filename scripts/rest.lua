@@ -1,10 +1,8 @@
 -- rest: the operations that neither batch.lua nor run.lua runs. It stands behind all that they need.
 
--- run runs the operation whose keys begin at k and whose name stands at a. Replies what it replied, and where the next
--- one begins.
-local function run(operation, k, a)
+-- runRest is run (run.lua) for them. voted runs those that need a version.
+local function runRest(operation, k, a, voted)
   local _, reply
-  local voted = votes and pcall or behind -- for those that need a version
   if operation == 'pass' then
     _, reply = pcall(unlock, KEYS[k], nil, KEYS[k + 1], ARGV[a + 1], '0', '0', ARGV[a + 2], '')
     k, a = k + 2, a + 3
@@ -25,7 +23,7 @@ local function run(operation, k, a)
       ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], '', '')
     k, a = k + 4, a + 4
   elseif operation == 'acquire' then -- batch.lua runs it itself where this master votes
-    _, reply = behind()
+    _, reply = voted()
     k, a = k + 4, a + 3
   elseif operation == 'joint' then
     _, reply = voted(joint, k, a)
@@ -56,4 +54,4 @@ local function run(operation, k, a)
   return reply, k, a
 end
 
-return {run = run, unlock = unlock}
+return {run = runRest, unlock = unlock}

@@ -18,8 +18,9 @@ local function run(operation, k, a)
     _, reply = voted(extend, KEYS[k], ARGV[a + 1], ARGV[a + 2])
     k, a = k + 1, a + 3
   else
-    reply, k, a = rest().run(operation, k, a)
+    reply, k, a = rest().run(operation, k, a, voted)
   end
   return reply, k, a
 end
 
+return {run = run, contend = contend, callNext = callNext, counts = counts, rest = rest}

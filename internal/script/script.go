@@ -22,12 +22,11 @@ var BatchSource = bound +
 	files("header", "lock", "grant", "acquire", "release") +
 	lazily("more", "local counts, shared, rest\n"+
 		files("value", "queue")+
-		lazily("counts", files("counter", "lost", "raise")+
-			"return {counterAt = counterAt, lost = lost, raise = raise}\n")+
+		lazily("counts", files("counter", "lost", "raise"))+
 		lazily("shared", files("readers", "share", "stay", "know", "restore"))+
-		files("enter", "extend", "run")+
+		files("enter", "extend")+
 		lazily("rest", files("unlock", "confirm", "repair", "verify", "leave", "joint", "linger", "rest"))+
-		"return {run = run, contend = contend, callNext = callNext, counts = counts, rest = rest}\n") +
+		files("run")) +
 	files("batch")
 
 // lazily returns the definition of a function of this name, which is declared already. It runs
