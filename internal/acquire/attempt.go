@@ -234,13 +234,7 @@ func (a *attempt) dropLost(standing, votes []script.Vote) {
 // been taken back. It brings votes up to date, and reports whether they have, or why the caller
 // left.
 func (a *attempt) moreGrants(ctx context.Context, votes []script.Vote, until clock.Instant) (more bool, left error) {
-	granted := 0
-	for i := range votes {
-		if votes[i].Answer == script.Granted {
-			granted++
-		}
-	}
-	a.asked.Reopen(granted + 1)
+	a.asked.Reopen(quorum.Granted(votes) + 1)
 	left = a.client.Await(ctx, &a.asked, until)
 	copy(votes, a.asked.Tally())
 	return left == nil && a.asked.Won(), left

@@ -114,7 +114,7 @@ func (c *Client) given(master int, name, owner string, grant int64) {
 			h.GivenLate(master, grant)
 		}
 	case a.h.Name == name:
-		a.asked.Give(master, a.h.GivenVote(grant))
+		a.asked.Answer(master, a.h.GivenVote(grant))
 		c.queues.Notice(name, master, c.notices.Quorum(), func() {})
 	}
 }

@@ -54,6 +54,16 @@ func Decide(votes []script.Vote, need int) Verdict {
 	return Undecided
 }
 
+// Granted is how many of the votes are grants.
+func Granted(votes []script.Vote) (n int) {
+	for i := range votes {
+		if votes[i].Answer == script.Granted {
+			n++
+		}
+	}
+	return n
+}
+
 // DecideHeld is Decide for a question about a lock that the asker may have: a quorum that is out of
 // reach does not decide it as long as the pending votes may disown the lock.
 func DecideHeld(votes []script.Vote, m Majority) Verdict {

@@ -46,7 +46,7 @@ type Round struct {
 	// The asker asks again at another view, and waits no longer.
 	overtaken bool
 
-	// It stands in the masters' queues: those that others have the lock on may grant it yet (Give).
+	// It stands in the masters' queues: those that others have the lock on may grant it yet.
 	stands bool
 
 	// Where the votes and the requests of the usual number of masters are.
@@ -301,7 +301,7 @@ func (r *Round) judge() bool {
 }
 
 // Stand is for a round that was lost, because others have the lock: it is not lost any more, for
-// the masters may grant by their releases (Give). It makes w the weigher of the votes to come.
+// the masters may grant by their releases. It makes w the weigher of the votes to come.
 // Nobody may wait for the verdict meanwhile. It returns false, and nothing has changed, if a master
 // has granted what it was asked for.
 func (r *Round) Stand(w WeighFunc) bool {
@@ -323,15 +323,9 @@ func (r *Round) Resume() {
 	r.judge()
 }
 
-// Give takes the vote of a master that granted by a release. It may come before the answer to the
-// request, and more than once.
-func (r *Round) Give(master int, v script.Vote) {
-	v.Answered, v.Answer, v.Given = true, script.Granted, true
-	r.Answer(master, v)
-}
-
-// beside returns what counts of a vote of a master that may have one already. Its answer and its
-// notice may come in any order: what it said before a release granted tells nothing more.
+// beside returns what counts of a vote of a master that may have one already. Its answer and the
+// notice that a release granted may come in any order, and more than once: what it said before that
+// tells nothing more.
 func beside(had, v script.Vote) script.Vote {
 	switch {
 	case !had.Given && !v.Given:
@@ -361,15 +355,10 @@ func (r *Round) Decided() bool {
 }
 
 // Grants is how many masters have granted so far.
-func (r *Round) Grants() (n int) {
+func (r *Round) Grants() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range r.votes {
-		if r.votes[i].Answer == script.Granted {
-			n++
-		}
-	}
-	return n
+	return Granted(r.votes)
 }
 
 // Won reports that a quorum has granted.

@@ -177,6 +177,9 @@ func TestAVoteThatComes(t *testing.T) {
 func TestARoundThatStandsInLine(t *testing.T) {
 	t.Parallel()
 	held := script.Vote{Answered: true, Answer: script.Held}
+	given := func(grant int64) script.Vote {
+		return script.Vote{Answered: true, Answer: script.Granted, Given: true, Grant: grant}
+	}
 	r := NewRound(testvotes.ViewOfAll(5))
 	for i := range 3 {
 		r.Answer(i, held)
@@ -187,9 +190,9 @@ func TestARoundThatStandsInLine(t *testing.T) {
 	if !r.Stand(func(_ int, v script.Vote) script.Vote { return v }) || r.Decided() {
 		t.Fatal("it stands in line, and is decided")
 	}
-	r.Give(0, script.Vote{Grant: 7})
-	r.Give(0, script.Vote{Grant: 7})
-	r.Give(4, script.Vote{Grant: 8})
+	r.Answer(0, given(7))
+	r.Answer(0, given(7))
+	r.Answer(4, given(8))
 	twice := held
 	twice.MayArrive = true
 	r.Answer(4, twice)
@@ -201,12 +204,12 @@ func TestARoundThatStandsInLine(t *testing.T) {
 		t.Fatal("two of five granted, and it is decided")
 	}
 	r.Replace(4, script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine})
-	r.Give(4, script.Vote{Grant: 8})
-	r.Give(1, script.Vote{Grant: 7})
+	r.Answer(4, given(8))
+	r.Answer(1, given(7))
 	if r.Won() {
 		t.Error("a notice that comes again counts, though the grant was found to be gone")
 	}
-	r.Give(2, script.Vote{Grant: 7})
+	r.Answer(2, given(7))
 	if !r.Won() {
 		t.Error("three of five granted, and it is not won")
 	}
