@@ -115,9 +115,9 @@ func (w Workload) Suits(c contender.Contender) bool {
 	switch {
 	case w.Held > 0:
 		return c.Name == contender.Redlock // the others have no watchdog, or no masters
-	case w.Contended:
-		return c.Waits && (!w.redisOnly || c.Needs == contender.AllMasters || c.Needs == contender.OneMaster)
-	case c.Name == contender.Fair:
+	case w.Contended && !c.Waits:
+		return false
+	case !w.Contended && c.Name == contender.Fair:
 		return false // it is the same as without, where nobody waits
 	case w.quorum:
 		return c.Needs == contender.AllMasters
