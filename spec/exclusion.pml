@@ -27,6 +27,8 @@
  *                   acquire and the repairs of the attempt that it takes the lock from
  *                1  the mark refuses the acquire only
  *                0  it leaves no mark
+ *   ADDRESSED    1  a request names the master that it is for, and no other executes it
+ *                0  whichever it comes to executes it
  *
  * LEASE covers REPAIRCOUNT and REENTRY here. With LEASE no assertion fails, whatever
  * the other two are. Without LEASE the other two are not enough (docs/MODEL.md).
@@ -43,6 +45,9 @@
 #endif
 #ifndef MARK
 #define MARK 2
+#endif
+#ifndef ADDRESSED
+#define ADDRESSED 1
 #endif
 
 /* Bounds. Time, renewals and repairs have no bound. */
@@ -64,9 +69,12 @@
 #ifndef FORCE
 #define FORCE 0     /* attempt 2 is a ForceUnlock, of attempt 1 */
 #endif
+#ifndef PROXY
+#define PROXY 0     /* what attempt 1 sends to master 0 may come to master 1 */
+#endif
 
 #ifndef SYMMETRY
-#define SYMMETRY 1  /* 0: masters keep their numbers, so that one can follow a story */
+#define SYMMETRY !PROXY /* 0: masters keep their numbers, so that one can follow a story */
 #endif
 
 #define QUORUM (N / 2 + 1)
@@ -99,6 +107,7 @@ byte a, m, i, x, n;
 int  key[N], k;
 
 #define HAS(set, i) (((set) >> (i)) & 1)
+#define ASTRAY(a, m) (PROXY && a == 1 && m == 0)
 #define FORCES(a) (FORCE && a == 2)
 #define GONE(a, m) (a == 1 && HAS(marked, m))
 #define UNTIL(a, m) until[(a) * N + (m)]
@@ -280,6 +289,25 @@ init {
           :: d_step { if :: lock[m] == a -> count(acquireLeft[a]) :: else fi }
           :: UNHEARD -> printf("(unheard)\n")
           fi
+       :: ASTRAY(a, m) && HAS(acquiring[a], m) && !ADDRESSED && (lock[1] == 0 && !(MARK && GONE(a, 1)) || lock[1] == a) ->
+          d_step {
+            acquiring[a] = acquiring[a] & ~(1 << m);
+            m = 1; take(); m = 0;
+            printf("attempt %d asks master 0, and acquires on master 1\n", a);
+            count(acquireLeft[a])
+          }
+       :: ASTRAY(a, m) && HAS(extending[a], m) && !ADDRESSED && lock[1] == a ->
+          d_step {
+            extending[a] = extending[a] & ~(1 << m);
+            m = 1; take(); m = 0;
+            printf("attempt %d asks master 0, and extends on master 1\n", a);
+            count(extendLeft[a])
+          }
+       :: ASTRAY(a, m) && ADDRESSED && (HAS(acquiring[a], m) || HAS(extending[a], m)) ->
+          d_step {
+            acquiring[a] = acquiring[a] & ~(1 << m); extending[a] = extending[a] & ~(1 << m);
+            printf("attempt %d asks master 0, and master 1 refuses\n", a)
+          }
        :: HAS(extending[a], m) && (lock[m] == a || (lock[m] == 0 && !REENTRY)) ->
           d_step { extending[a] = extending[a] & ~(1 << m); take(); printf("attempt %d extends on master %d\n", a, m) }
           if

@@ -30,6 +30,8 @@
  *             0  the mark does not refuse offers
  *   VERSION   1  a master grants only at the version at which the offer was made
  *             0  it grants at whatever version it is
+ *   NAMED     1  a notice is a vote of the master that it names
+ *             0  it is a vote of the master by whose subscription it came
  *
  * SENT covers VERSION here, with the quarantine: when the member that takes the place of
  * another votes, no offer of the version before counts any more. For tokens the rule is
@@ -50,6 +52,9 @@
 #endif
 #ifndef VERSION
 #define VERSION 1
+#endif
+#ifndef NAMED
+#define NAMED 1
 #endif
 
 /* Bounds. */
@@ -74,6 +79,9 @@
 #ifndef CHANGE
 #define CHANGE 0    /* master 3 takes the place of master 2, at version 2; attempt 1 is at version 1, attempt 2 at version 2 */
 #endif
+#ifndef ASTRAY
+#define ASTRAY 0    /* the subscription of attempt 1 to master 0 may lead to master 1 */
+#endif
 
 #if CHANGE
 #define N 4
@@ -84,7 +92,7 @@
 #define N 3
 #define VOTES(a, m)  true
 #define MEMBER(a, m) true
-#define SYMMETRY 1
+#define SYMMETRY !ASTRAY
 #endif
 #define QUORUM 2
 #if LENGTH
@@ -343,8 +351,12 @@ init {
   :: atomic { someAttempt(); someOther(); someMaster();
        if
        :: HAS(notice[b], m) && (a == b || !OWNER) && (phase[a] == ASKING || phase[a] == HELD) ->
+          d_step { printf("the notice of master %d for attempt %d comes to attempt %d\n", m, b, a) }
+          if
+          :: true
+          :: ASTRAY && !NAMED && a == 1 && m == 1 -> d_step { m = 0; printf("(by the subscription to master 0)\n") }
+          fi;
           d_step {
-            printf("the notice of master %d for attempt %d comes to attempt %d\n", m, b, a);
             known[a] = known[a] | BIT(m);
             k = (SENT -> givenLeft[a] : GIVEN);
             count(k)
