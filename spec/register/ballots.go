@@ -33,7 +33,7 @@ func (m *tokens) propose(s *tokensState, b uint8, to func(*tokensState, move)) {
 	default:
 		for i := range m.servers() {
 			v := &s.master[i]
-			if b <= v.promised {
+			if b <= v.promised || s.out.has(i) || m.Aside == 1 && m.weakened(&s.fleet, i, &s.ballot[v.accepted].table) {
 				continue
 			}
 			next := *s
@@ -86,9 +86,10 @@ func (m *tokens) put(s *tokensState, b, base, change, id uint8, t table, prev id
 // accept: server i takes the table of ballot b, because it is proposed, or is pushed.
 func (m *tokens) accept(s *tokensState, b, i uint8, to func(*tokensState, move)) {
 	v, p := &s.master[i], &s.ballot[b]
-	if !p.decided || v.accepted == b || !(p.table.members() | p.prev).has(s.id[i]) {
+	if !p.decided || v.accepted == b || s.out.has(i) || !(p.table.members() | p.prev).has(s.id[i]) {
 		return
 	}
+	aside := m.Aside == 1 && m.weakened(&s.fleet, i, &s.ballot[v.accepted].table)
 	next := *s
 	next.ballot[b].accepted |= one(s.id[i])
 	next.master[i].accepted = b
@@ -96,7 +97,7 @@ func (m *tokens) accept(s *tokensState, b, i uint8, to func(*tokensState, move))
 		next.master[i].learned = false
 	}
 	switch {
-	case b >= v.promised || m.Promised == 0 && b > v.accepted:
+	case (b >= v.promised || m.Promised == 0 && b > v.accepted) && !aside:
 		next.master[i].promised = b
 		to(&next, move{takeTable, b, i, 0})
 	case b > v.accepted && m.mayPush(s, b):
@@ -118,10 +119,36 @@ func (m *tokens) mayPush(s *tokensState, b uint8) bool {
 }
 
 func (m *tokens) learn(s *tokensState, i uint8, to func(*tokensState, move)) {
-	if v := &s.master[i]; m.Marks == 1 && !v.learned && v.accepted != 0 && m.evidence(s, v.accepted) {
+	if v := &s.master[i]; m.Marks == 1 && !s.out.has(i) && !v.learned && v.accepted != 0 && m.evidence(s, v.accepted) {
 		next := *s
 		next.master[i].learned = true
 		to(&next, move{learn, i, v.accepted, 0})
+	}
+}
+
+// write: server i stops writing, writes again, or restarts with what it has written.
+func (m *tokens) write(s *tokensState, i uint8, to func(*tokensState, move)) {
+	if m.mayStop(&s.fleet, i) {
+		next := *s
+		next.disk[next.stop(i)] = disk{s.id[i], s.master[i]}
+		to(&next, move{kind: stop, a: i})
+	}
+	if int(s.mends) < m.Mends && s.weak.has(i) {
+		next := *s
+		next.mends++
+		next.weak &^= one(i)
+		next.disk[s.fleet.disk(i)] = disk{}
+		to(&next, move{kind: mend, a: i})
+	}
+	if m.mayRestart(&s.fleet, i) {
+		next := *s
+		if s.weak.has(i) {
+			d := &next.disk[s.fleet.disk(i)]
+			next.id[i], next.master[i] = d.id, d.data
+			*d = disk{}
+		}
+		next.restart(i)
+		to(&next, move{kind: restart, a: i})
 	}
 }
 

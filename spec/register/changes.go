@@ -19,11 +19,14 @@ type fleet struct {
 	// changes that were decided
 	replaces, adds, suspends, removes uint8
 	misled, strays                    uint8 // strays: the spares of misled
+	writing
 }
 
 // changing is rule R3: which changes of a table there are. It is part of the models tokens and
 // exclusion.
 type changing struct {
+	durability
+
 	// New: a member that takes a lost or replaced one's place, or is added, is new. 0: it is voting
 	// at once.
 	New int `full:"1"`
@@ -60,7 +63,7 @@ func (c *changing) firstFleet() (f fleet) {
 
 func (c *changing) firstTable() table {
 	all, old := one(uint8(c.Members))-1, one(uint8(c.Members-c.Newcomers))-1
-	return table{voting: old, new: all &^ old}
+	return table{voting: old, new: all &^ old, volatile: all &^ (one(uint8(c.Members-c.Volatile)) - 1)}
 }
 
 // server is the one that has an id now, or had it.
@@ -88,8 +91,8 @@ func (c *changing) times(f *fleet, id uint8) (n int) {
 // first: the first voting servers are alike until something happens to one of them. So the first of
 // them to which something happens is the last one: that loses no story.
 func (c *changing) first(f *fleet, server uint8) bool {
-	touched := f.losses + f.replaces + f.suspends + f.removes + f.misled
-	return touched > 0 || int(server) >= c.Members-c.Newcomers-1
+	touched := f.losses + f.replaces + f.suspends + f.removes + f.misled + f.stops + f.restarts
+	return touched > 0 || int(server) >= c.Members-c.Newcomers-c.Volatile-1
 }
 
 // lose gives a server that lost data its new id.
@@ -99,6 +102,7 @@ func (c *changing) lose(f *fleet, server uint8) {
 		f.id[server] = c.servers() + f.losses
 	}
 	f.losses++
+	f.out &^= one(server)
 }
 
 // The changes of a table.
@@ -112,6 +116,8 @@ const (
 	resume
 	remove
 	makeVoting
+	notDurable
+	durableAgain
 )
 
 // each calls to for every change of table t. The members that may become voting, and those that may
@@ -125,10 +131,11 @@ func (c *changing) each(f *fleet, t table, ready, removable ids, to func(t table
 	if some := t.new & ready; some != 0 {
 		c.toVoting(f, t, some, to)
 	}
+	c.durables(f, t, to)
 	if spare, ok := c.spare(f); ok && int(f.adds) < c.Adds && c.guarded(t.voting, t.members()|one(spare)) {
 		next := *f
 		next.adds++
-		to(c.join(t, spare), &next, add, spare)
+		to(c.join(f, t, spare), &next, add, spare)
 	}
 }
 
@@ -137,7 +144,7 @@ func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(
 	server := c.server(f, id)
 	for i := range f.losses {
 		if newer := c.servers() + i; c.Void == 1 && newer > id && f.lost[i] == server && !t.members().has(newer) {
-			to(c.join(t.without(id), newer), f, replaceLost, newer)
+			to(c.join(f, t.without(id), newer), f, replaceLost, newer)
 		}
 	}
 	c.byName(f, t, id, to)
@@ -150,7 +157,7 @@ func (c *changing) ofMember(f *fleet, t table, id uint8, removable ids, to func(
 	next := *f
 	if spare, ok := c.spare(f); ok && int(f.replaces) < c.Replaces && c.guarded(t.voting&^one(id), t.members()) {
 		next.replaces = f.replaces + 1
-		to(c.join(t.without(id), spare), &next, replace, spare)
+		to(c.join(f, t.without(id), spare), &next, replace, spare)
 		next.replaces = f.replaces
 	}
 	if t.voting.has(id) && int(f.suspends) < c.Suspends && c.guarded(t.voting&^one(id), t.members()) {
@@ -180,7 +187,7 @@ func (c *changing) byName(f *fleet, t table, id uint8, to func(t table, f *fleet
 		}
 		after := t.without(id)
 		if !t.members().has(other) {
-			after = c.join(after, other)
+			after = c.join(f, after, other)
 		}
 		if c.guarded(after.voting, after.members()) {
 			to(after, &next, mislead, other)
@@ -208,7 +215,10 @@ func (c *changing) guarded(voting, members ids) bool {
 	return c.Guard == 0 || voting.majorityOf(members)
 }
 
-func (c *changing) join(t table, id uint8) table {
+func (c *changing) join(f *fleet, t table, id uint8) table {
+	if f.weak.has(c.server(f, id)) {
+		t.volatile |= one(id)
+	}
 	if c.New == 0 {
 		return t.makeVoting(one(id))
 	}
@@ -237,6 +247,9 @@ func (c *changing) describe(f *fleet, change, id uint8, t table) string {
 		resume:      who + " is resumed",
 		remove:      who + " is removed",
 		makeVoting:  "new members become voting",
+		notDurable:  who + " is not durable any more",
+
+		durableAgain: who + " is durable again",
 	}[change]
 	return fmt.Sprintf("%s: %s", what, t.text(func(id uint8) string { return c.nameOf(f, id) }))
 }

@@ -6,12 +6,12 @@ package register
 // readFor: the counter of one member is read for server i, which is new.
 func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
 	id := s.id[i]
-	if s.ready.has(id) {
+	if s.ready.has(id) || m.still(s, i) {
 		return
 	}
 	for j := range m.servers() {
 		from := &s.master[j]
-		if j == i || from.accepted == 0 || !s.ballot[from.accepted].table.intact().has(s.id[j]) {
+		if j == i || s.out.has(j) || from.accepted == 0 || !s.ballot[from.accepted].table.intact().has(s.id[j]) {
 			continue
 		}
 		at := from.accepted
@@ -45,6 +45,11 @@ func (m *tokens) readFor(s *tokensState, i uint8, to func(*tokensState, move)) {
 	}
 }
 
+// still: no counter is raised on server i.
+func (m *tokens) still(s *tokensState, i uint8) bool {
+	return s.out.has(i) || m.Aside == 1 && m.weakened(&s.fleet, i, &s.ballot[s.master[i].accepted].table)
+}
+
 // newest is the newest version that has a new member as new, or 0.
 func (m *tokens) newest(s *tokensState, id uint8) uint8 {
 	for b := uint8(m.Ballots); b > 0; b-- {
@@ -59,7 +64,7 @@ func (m *tokens) newest(s *tokensState, id uint8) uint8 {
 func (m *tokens) beforeRemoval(s *tokensState, i uint8, to func(*tokensState, move)) {
 	v, id := &s.master[i], s.id[i]
 	at := v.accepted
-	if m.Floor == 0 || int(s.removes) >= m.Removes || at == 0 || at < s.floor.base || !m.evidence(s, at) {
+	if m.Floor == 0 || int(s.removes) >= m.Removes || at == 0 || at < s.floor.base || m.still(s, i) || !m.evidence(s, at) {
 		return
 	}
 	t := s.ballot[at].table

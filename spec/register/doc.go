@@ -41,6 +41,14 @@
 //   - R5. A quarantine is over when a quorum of the members whose accepted version is exactly
 //     the base of the change have carried the mark for the longest ttl. Any accept of
 //     another version takes the mark away. A minority of the clocks may jump.
+//   - R6. A table says which members are durable: these write all that they have before they
+//     answer. A server that restarts has no id until somebody who saw its run has asked the
+//     others, after that. It keeps its id, in this run, if by the newest table found it is durable,
+//     and a majority of that table's members, and of prev unless it is known to be committed, has
+//     kept its data: they did not restart, or are durable by that same table. A durable member that
+//     stops writing is weakened. It does not vote, promise or accept, and nobody raises its
+//     counters, until it writes again all that it has, or has learned a table by which it is not
+//     durable. It takes no part in the commit of that table, and its id never is durable again.
 //   - Founding. A run of init has a deployment id of its own, lower than all that it
 //     finds. It claims all servers of its list. A claim gives way only to one of a lower id with
 //     the same list, and not on a server that has a table. When all carried its claim, the run
@@ -50,7 +58,8 @@
 //
 // # What is assumed
 //
-// A server that lost data has a new id before it executes anything. Nobody runs a copy of a
+// A server that lost data has a new id before it executes anything. One that stops writing notices
+// before it executes anything. Nobody runs a copy of a
 // master's data beside it. For exclusion, a majority of the clocks is right. A majority of members
 // that keep their data is needed to go on, and not for the promises: without it nothing is
 // committed and no counter can be read.

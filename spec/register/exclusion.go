@@ -48,6 +48,7 @@ type exclusionState struct {
 	server  [maxFleet]server
 	version [maxVersions + 1]version // from 1 on
 	hold    [2]hold
+	disk    [maxWeakens]written
 	wrong   uint8 // the server whose clock is wrong, counted from 1
 }
 
@@ -57,6 +58,12 @@ type server struct {
 	left     uint8 // ticks until the lock expires
 	learned  bool  // the mark
 	since    uint8 // ticks since then, up to the ttl
+}
+
+// written is what a server has written that has stopped.
+type written struct {
+	id   uint8
+	data server
 }
 
 type version struct {
@@ -147,27 +154,30 @@ func (m *exclusion) steps(s *exclusionState, to func(*exclusionState, move)) {
 		m.learn(s, i, to)
 		m.jump(s, i, to)
 		m.lose(s, i, to)
+		m.write(s, i, to)
 		for k := range uint8(len(s.hold)) {
 			m.acquire(s, k, i, to)
 			m.extend(s, k, i, to)
 			m.repair(s, k, i, to)
 		}
 	}
+	m.looks(&s.fleet, func(i uint8) uint8 { return s.server[i].accepted }, func(version uint8) known {
+		v := &s.version[version]
+		return known{v.table, v.prev, m.committed(s, version)}
+	}, func(f *fleet, kind, a, b uint8) {
+		next := *s
+		next.fleet = *f
+		to(&next, move{kind, a, b, 0})
+	})
 }
 
 func (m *exclusion) tick(s *exclusionState, to func(*exclusionState, move)) {
 	next := *s
 	for i := range m.servers() {
-		v := &next.server[i]
-		if v.left > 0 {
-			v.left--
-		}
-		if v.left == 0 {
-			v.owner = 0
-		}
-		if v.learned {
-			v.since = min(v.since+1, uint8(m.TTL))
-		}
+		next.server[i].tick(uint8(m.TTL))
+	}
+	for i := range next.disk {
+		next.disk[i].data.tick(uint8(m.TTL))
 	}
 	for k := range next.hold {
 		h := &next.hold[k]
@@ -185,6 +195,18 @@ func (m *exclusion) tick(s *exclusionState, to func(*exclusionState, move)) {
 		}
 	}
 	to(&next, move{kind: tick})
+}
+
+func (v *server) tick(ttl uint8) {
+	if v.left > 0 {
+		v.left--
+	}
+	if v.left == 0 {
+		v.owner = 0
+	}
+	if v.learned {
+		v.since = min(v.since+1, ttl)
+	}
 }
 
 // end: the attempt is over, and its locks are gone.
@@ -246,8 +268,12 @@ func (m *exclusion) past(s *exclusionState, base uint8) bool {
 }
 
 func (m *exclusion) accept(s *exclusionState, i uint8, to func(*exclusionState, move)) {
+	if s.out.has(i) {
+		return
+	}
+	aside := m.Aside == 1 && m.weakened(&s.fleet, i, &s.version[s.server[i].accepted].table)
 	for b := s.server[i].accepted + 1; b <= uint8(m.Versions); b++ {
-		if p := &s.version[b]; !p.decided || !(p.table.members() | p.prev).has(s.id[i]) {
+		if p := &s.version[b]; !p.decided || aside && !m.committed(s, b) || !(p.table.members() | p.prev).has(s.id[i]) {
 			continue
 		}
 		next := *s
@@ -263,7 +289,7 @@ func (m *exclusion) accept(s *exclusionState, i uint8, to func(*exclusionState, 
 
 func (m *exclusion) learn(s *exclusionState, i uint8, to func(*exclusionState, move)) {
 	v := &s.server[i]
-	if v.learned || v.accepted == 0 || !m.committed(s, v.accepted) {
+	if v.learned || v.accepted == 0 || s.out.has(i) || !m.committed(s, v.accepted) {
 		return
 	}
 	next := *s
@@ -281,6 +307,32 @@ func (m *exclusion) jump(s *exclusionState, i uint8, to func(*exclusionState, mo
 	next.wrong = i + 1
 	next.server[i].since = uint8(m.TTL)
 	to(&next, move{kind: jump, a: i})
+}
+
+// write: server i stops writing, writes again, or restarts with what it has written.
+func (m *exclusion) write(s *exclusionState, i uint8, to func(*exclusionState, move)) {
+	if m.mayStop(&s.fleet, i) {
+		next := *s
+		next.disk[next.stop(i)] = written{s.id[i], s.server[i]}
+		to(&next, move{kind: stop, a: i})
+	}
+	if int(s.mends) < m.Mends && s.weak.has(i) {
+		next := *s
+		next.mends++
+		next.weak &^= one(i)
+		next.disk[s.fleet.disk(i)] = written{}
+		to(&next, move{kind: mend, a: i})
+	}
+	if m.mayRestart(&s.fleet, i) {
+		next := *s
+		if s.weak.has(i) {
+			d := &next.disk[s.fleet.disk(i)]
+			next.id[i], next.server[i] = d.id, d.data
+			*d = written{}
+		}
+		next.restart(i)
+		to(&next, move{kind: restart, a: i})
+	}
 }
 
 func (m *exclusion) lose(s *exclusionState, i uint8, to func(*exclusionState, move)) {
@@ -322,7 +374,8 @@ func (m *exclusion) valid(s *exclusionState, h *hold) bool {
 // executes: server i executes a request of a version.
 func (m *exclusion) executes(s *exclusionState, i, version uint8, rule int) bool {
 	at := s.server[i].accepted
-	if at == 0 || !s.version[at].table.voting.has(s.id[i]) {
+	t := &s.version[at].table
+	if at == 0 || !t.voting.has(s.id[i]) || s.out.has(i) || m.Silent == 1 && m.weakened(&s.fleet, i, t) {
 		return false
 	}
 	return at == version || rule == 0 || rule == 1 && version < at
@@ -427,6 +480,8 @@ func (m *exclusion) tell(s *exclusionState, by move) string {
 		return fmt.Sprintf("attempt %d, of version %d: %s grants%s", by.a, by.c, at(by.b), m.nowHeld(s, by.a))
 	case extend:
 		return fmt.Sprintf("attempt %d, at version %d: %s extends", by.a, by.c, at(by.b))
+	case stop, mend, restart, report, adopt:
+		return tellDurability(by.kind, by.a, by.b)
 	default:
 		return fmt.Sprintf("attempt %d, of version %d: %s is repaired", by.a, by.c, name(by.b))
 	}

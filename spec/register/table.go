@@ -18,7 +18,11 @@ func (s ids) lowest() uint8         { return uint8(bits.TrailingZeros8(uint8(s))
 func (s ids) majorityOf(t ids) bool { return (s & t).len() >= t.majority() }
 
 // table says who is a member, and in which state.
-type table struct{ voting, new, suspended ids }
+type table struct {
+	voting, new, suspended ids
+
+	volatile ids // the members that are not durable
+}
 
 func (t table) members() ids { return t.voting | t.new | t.suspended }
 
@@ -26,17 +30,15 @@ func (t table) members() ids { return t.voting | t.new | t.suspended }
 func (t table) intact() ids { return t.voting | t.suspended }
 
 func (t table) without(id uint8) table {
-	return table{t.voting &^ one(id), t.new &^ one(id), t.suspended &^ one(id)}
+	return table{t.voting &^ one(id), t.new &^ one(id), t.suspended &^ one(id), t.volatile &^ one(id)}
 }
 
 func (t table) makeVoting(some ids) table {
-	return table{t.voting | some, t.new &^ some, t.suspended &^ some}
+	return table{t.voting | some, t.new &^ some, t.suspended &^ some, t.volatile}
 }
 
 func (t table) suspend(id uint8) table {
-	t = t.without(id)
-	t.suspended |= one(id)
-	return t
+	return table{t.voting &^ one(id), t.new &^ one(id), t.suspended | one(id), t.volatile}
 }
 
 func (t table) addNew(id uint8) table {
@@ -48,14 +50,20 @@ func (t table) addNew(id uint8) table {
 func (t table) text(name func(id uint8) string) string {
 	var words []string
 	for id := range uint8(maxIDs) {
-		switch {
-		case t.voting.has(id):
-			words = append(words, name(id))
-		case t.new.has(id):
-			words = append(words, name(id)+":new")
-		case t.suspended.has(id):
-			words = append(words, name(id)+":suspended")
+		if !t.members().has(id) {
+			continue
 		}
+		word := name(id)
+		switch {
+		case t.new.has(id):
+			word += ":new"
+		case t.suspended.has(id):
+			word += ":suspended"
+		}
+		if t.volatile.has(id) {
+			word += ":volatile"
+		}
+		words = append(words, word)
 	}
 	return "{" + strings.Join(words, " ") + "}"
 }

@@ -9,8 +9,9 @@ import "fmt"
 // Promises: the committed tables form one chain, each made from the one before. Tokens of completed
 // attempts are unique, and each is above every token that was complete before its attempt began. A
 // re-entry finds a quorum with the grants of an attempt only while no higher token is complete. A
-// mark says "learned" only of a committed version. And in a committed table a quorum may vote, as
-// long as no server lost data.
+// mark says "learned" only of a committed version. Without attempts, no server has an id under
+// which it took a table by which it is not durable, and forgot that. And in a committed table a
+// quorum may vote, as long as no server lost data.
 type tokens struct {
 	changing
 
@@ -88,6 +89,13 @@ type tokensState struct {
 	ghosts  uint8
 	ready   ids     // new members whose counters were read
 	floor   raising // before a removal
+	disk    [maxWeakens]disk
+}
+
+// disk is what a server has written that has stopped.
+type disk struct {
+	id   uint8
+	data master
 }
 
 // master is one server. The promise is never below what was accepted, unless a rule is weakened.
@@ -169,11 +177,20 @@ func (m *tokens) steps(s *tokensState, to func(*tokensState, move)) {
 	for i := range m.servers() {
 		m.learn(s, i, to)
 		m.lose(s, i, to)
+		m.write(s, i, to)
 		m.readFor(s, i, to)
 		m.beforeRemoval(s, i, to)
 		m.grant(s, i, to)
 		m.confirm(s, i, to)
 	}
+	m.looks(&s.fleet, func(i uint8) uint8 { return s.master[i].accepted }, func(version uint8) known {
+		b := &s.ballot[version]
+		return known{b.table, b.prev, m.evidence(s, version)}
+	}, func(f *fleet, kind, a, b uint8) {
+		next := *s
+		next.fleet = *f
+		to(&next, move{kind, a, b, 0})
+	})
 	for k := range s.attempt {
 		m.choose(s, k, to)
 	}
@@ -182,6 +199,9 @@ func (m *tokens) steps(s *tokensState, to func(*tokensState, move)) {
 // mayVote: server i executes operations of the version that it accepted.
 func (m *tokens) mayVote(s *tokensState, i uint8) bool {
 	t := &s.ballot[s.master[i].accepted].table
+	if s.out.has(i) || m.Silent == 1 && m.weakened(&s.fleet, i, t) {
+		return false
+	}
 	switch {
 	case m.Version == 0:
 		return i < uint8(m.Members)
@@ -370,11 +390,25 @@ func (m *tokens) broken(s *tokensState) string {
 		before = b
 	}
 	for i := range m.servers() {
+		if m.Attempts == 0 && m.forgot(s, i) {
+			return fmt.Sprintf("%s has its id, and forgot what it did when it was not durable", name(i))
+		}
 		if v := &s.master[i]; v.learned && !m.committed(s, v.accepted) {
 			return fmt.Sprintf("%s carries the mark that version %d is committed, and it is not", name(i), v.accepted)
 		}
 	}
 	return ""
+}
+
+// forgot: server i, under its id, took a table by which it is not durable, and does not have it any
+// more.
+func (m *tokens) forgot(s *tokensState, i uint8) bool {
+	for b := s.master[i].accepted + 1; b <= uint8(m.Ballots); b++ {
+		if v := &s.ballot[b]; !s.out.has(i) && (v.accepted & v.table.volatile).has(s.id[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *tokens) tell(s *tokensState, by move) string {
@@ -406,6 +440,8 @@ func (m *tokens) tell(s *tokensState, by move) string {
 		return fmt.Sprintf("the counter of %s is read for %s: %d", at(by.b), name(by.a), counter(by.b))
 	case readFloor:
 		return fmt.Sprintf("before a removal, the counter of %s is read at version %d: %d", name(by.a), by.b, counter(by.a))
+	case stop, mend, restart, report, adopt:
+		return tellDurability(by.kind, by.a, by.b)
 	default:
 		return fmt.Sprintf("before a removal, the counter of %s is raised at version %d to %d", name(by.a), by.b, counter(by.a))
 	}

@@ -1,0 +1,238 @@
+package register
+
+import "fmt"
+
+const (
+	maxWeakens  = 2
+	maxRestarts = 2
+)
+
+// durability is rule R6: which server that restarts keeps its id. It is part of changing.
+type durability struct {
+	// Silent: a weakened member does not vote until it has learned a table by which it is not
+	// durable. 0: it votes.
+	Silent int `full:"1"`
+	// Aside: nor does it promise or accept, and no counter is raised on it: it takes only what is
+	// committed without it. 0: it takes part.
+	Aside int `full:"1"`
+	// Adopt: a server that restarted keeps its id if it is durable by the newest table that is
+	// found, and a majority of that table's members, and of those before unless it is known to be
+	// committed, has kept its data. 2: a majority of that table's members. 1: one other has. 0: if
+	// it is durable by its own table.
+	Adopt int `full:"3"`
+	// Judge: a member that restarted has kept its data only if it is durable by the newest table
+	// that is found. 0: if it is by its own.
+	Judge int `full:"1"`
+	// After: what the others have is asked for when the run of the server is known. 0: or before.
+	After int `full:"1"`
+	// Run: a server keeps its id for the run that was looked at. 0: for any.
+	Run int `full:"1"`
+	// Forever: an id that is not durable does not become so. 0: it does while the server writes.
+	Forever int `full:"1"`
+
+	Weakens  int `bound:"0"` // times that a server stops writing
+	Mends    int `bound:"0"` // times that one writes again, and all that it has
+	Restarts int `bound:"0"` // times that a server restarts with what it has written
+	Volatile int `bound:"0"` // the last of the first members, which are not durable
+}
+
+// writing is which servers write what they have, and which of them restarted. It is part of fleet.
+type writing struct {
+	weak      ids // the servers that do not write
+	out       ids // those that restarted, and do not have their id yet
+	stopped   [maxWeakens]uint8
+	stops     uint8 // the servers that stopped writing, in order
+	mends     uint8
+	restarted [maxRestarts]uint8
+	restarts  uint8 // the servers that restarted, in order
+	again     ids   // the ids that became durable again
+	look      look
+}
+
+// look is what somebody knows who is to say whether a server keeps its id.
+type look struct {
+	target uint8 // the server, counted from 1; 0: nobody looks
+	run    uint8 // its run; 0: not known yet
+	kept   ids   // the ids of members that did not restart
+	back   ids   // of those that did
+	found  uint8 // the newest version that they have accepted
+}
+
+// run is which run of a server this is, counted from 1.
+func (w *writing) run(server uint8) uint8 {
+	for i := w.restarts; i > 0; i-- {
+		if w.restarted[i-1] == server {
+			return i + 1
+		}
+	}
+	return 1
+}
+
+// disk is where the data is that a server had when it stopped writing.
+func (w *writing) disk(server uint8) uint8 {
+	i := w.stops
+	for i > 0 && w.stopped[i-1] != server {
+		i--
+	}
+	return i - 1
+}
+
+// weakened: server i is durable by the table that it accepted, and does not write.
+func (c *changing) weakened(f *fleet, i uint8, accepted *table) bool {
+	return f.weak.has(i) && !accepted.volatile.has(f.id[i])
+}
+
+// mayStop: server i may stop writing.
+func (c *changing) mayStop(f *fleet, i uint8) bool {
+	return int(f.stops) < c.Weakens && c.first(f, i) && !f.weak.has(i) && !f.out.has(i)
+}
+
+func (f *fleet) stop(i uint8) (disk uint8) {
+	f.weak |= one(i)
+	f.stopped[f.stops] = i
+	f.stops++
+	return f.stops - 1
+}
+
+func (c *changing) mayRestart(f *fleet, i uint8) bool {
+	return int(f.restarts) < c.Restarts && c.first(f, i)
+}
+
+func (f *fleet) restart(i uint8) {
+	f.restarted[f.restarts] = i
+	f.restarts++
+	f.weak &^= one(i)
+	f.out |= one(i)
+}
+
+// known is what the models have of a version.
+type known struct {
+	table     table
+	prev      ids
+	committed bool // and that is known
+}
+
+// looks calls to for each report that somebody gets who is to say whether a server keeps its id,
+// and for each server that keeps it.
+func (c *changing) looks(f *fleet, accepted func(i uint8) uint8, of func(version uint8) known, to func(f *fleet, kind, a, b uint8)) {
+	if c.Restarts == 0 || c.After == 1 && f.out == 0 {
+		return
+	}
+	for i := range c.servers() {
+		for target := range c.servers() {
+			if c.mayLook(f, i, target) {
+				next := *f
+				if c.After == 1 && i == target {
+					next.look = look{}
+				}
+				l := &next.look
+				l.target = target + 1
+				if i == target {
+					l.run = f.run(i)
+				}
+				at := accepted(i)
+				switch {
+				case !f.out.has(i):
+					l.kept |= one(f.id[i])
+				case c.Judge == 1 || at != 0 && !of(at).table.volatile.has(f.id[i]):
+					l.back |= one(f.id[i])
+				}
+				l.found = max(l.found, at)
+				to(&next, report, i, target)
+			}
+		}
+		if f.out.has(i) && c.adoptable(f, i, accepted, of) {
+			next := *f
+			next.out &^= one(i)
+			to(&next, adopt, i, 0)
+		}
+	}
+}
+
+func (c *changing) mayLook(f *fleet, i, target uint8) bool {
+	l := &f.look
+	seen := (l.kept | l.back).has(f.id[i])
+	if i == target {
+		mine := l.target == i+1
+		return f.out.has(i) && c.Adopt > 0 && (mine && l.run != f.run(i) || !mine && (c.After == 1 || l.target == 0))
+	}
+	return !seen && (l.target == target+1 || c.After == 0 && l.target == 0 && c.first(f, target))
+}
+
+// adoptable: by what is known, server i, which restarted, keeps its id.
+func (c *changing) adoptable(f *fleet, i uint8, accepted func(i uint8) uint8, of func(version uint8) known) bool {
+	l, id := &f.look, f.id[i]
+	if c.Adopt == 0 {
+		t := of(accepted(i)).table
+		return t.members().has(id) && !t.volatile.has(id)
+	}
+	if l.target != i+1 || l.run == 0 || c.Run == 1 && l.run != f.run(i) || l.found == 0 {
+		return false
+	}
+	v := of(l.found)
+	kept := l.kept | l.back
+	if c.Judge == 1 {
+		kept = l.kept | l.back&v.table.members()&^v.table.volatile
+	}
+	if !v.table.members().has(id) || v.table.volatile.has(id) {
+		return false
+	}
+	switch c.Adopt {
+	case 1:
+		return kept.len() > 1
+	case 2:
+		return kept.majorityOf(v.table.members())
+	}
+	return kept.majorityOf(v.table.members()) && (v.committed || kept.majorityOf(v.prev))
+}
+
+// durables are the changes of who is durable: a member that does not write is not durable any more,
+// or all of them are not.
+func (c *changing) durables(f *fleet, t table, to func(t table, f *fleet, change, id uint8)) {
+	var weak ids
+	for i := range c.servers() {
+		if id := f.id[i]; f.weak.has(i) && t.members().has(id) && !t.volatile.has(id) {
+			weak |= one(id)
+			changed := t
+			changed.volatile |= one(id)
+			to(changed, f, notDurable, id)
+		}
+		if id := f.id[i]; c.Forever == 0 && !f.weak.has(i) && !f.out.has(i) && t.volatile.has(id) && !f.again.has(id) {
+			next := *f
+			next.again |= one(id)
+			changed := t
+			changed.volatile &^= one(id)
+			to(changed, &next, durableAgain, id)
+		}
+	}
+	if weak.len() > 1 {
+		t.volatile |= weak
+		to(t, f, notDurable, weak.lowest())
+	}
+}
+
+// tellDurability tells what happened to a server.
+func tellDurability(kind, a, b uint8) string {
+	switch kind {
+	case stop:
+		return fmt.Sprintf("%s stops writing", name(a))
+	case mend:
+		return fmt.Sprintf("%s writes again, and all that it has", name(a))
+	case restart:
+		return fmt.Sprintf("%s restarts with what it has written", name(a))
+	case report:
+		return fmt.Sprintf("whether %s keeps its id: %s reports", name(b), name(a))
+	case adopt:
+		return fmt.Sprintf("%s keeps its id", name(a))
+	}
+	return ""
+}
+
+// What happens to a server that writes, or does not. The numbers are above those of the models.
+const (
+	stop = iota + 100
+	mend
+	restart
+	report
+	adopt
+)
