@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -56,11 +57,44 @@ func newParser() *kong.Kong {
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 80}),
 		kong.Writers(stdout, os.Stderr), kong.Exit(func(status int) { os.Exit(stdout.status(status)) }), // of help and --version
-		benchVars(), runVars(),
+		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)), benchVars(), runVars(),
 		kong.Vars{
 			"prefix": limits.DefaultPrefix, "max_ttl": limits.DefaultMaxTTL.String(), "ttl": limits.DefaultTTL.String(),
 			"grace": defaultGrace.String(), "min_duration": minDuration.String(), "drain": defaultDrain.String(), "version": version(),
 		})
+}
+
+// verbatim decodes a string to the byte. Kong's own mapper takes strings through JSON, which
+// replaces what is not UTF-8: names, files and passwords would become others.
+func verbatim(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("string")
+	if err != nil {
+		return err
+	}
+	target.SetString(token.Value.(string))
+	return nil
+}
+
+// cutCommand splits the arguments of redlock run before COMMAND, which begins after "--", or at the
+// first argument that is neither a flag nor the value of one. The parser never gets COMMAND: it
+// belongs to another program, and the parser's time grows with the square of its length.
+func cutCommand(app *kong.Node, args []string) (own, command []string) {
+	if args[0] != "run" {
+		return args, nil
+	}
+	run := app.Children[slices.IndexFunc(app.Children, func(n *kong.Node) bool { return n.Name == "run" })]
+	flags := slices.Concat(run.AllFlags(false)...)
+	for i := 1; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			return args[:i], args[i+1:]
+		case arg == "-" || !strings.HasPrefix(arg, "-"):
+			return args[:i], args[i:]
+		case slices.ContainsFunc(flags, func(f *kong.Flag) bool { return !f.IsBool() && slices.Contains(names(f), arg) }):
+			i++ // its value
+		}
+	}
+	return args, nil
 }
 
 // dispatch runs the command that args name and returns the exit status.
@@ -70,12 +104,16 @@ func dispatch(args []string) int {
 		args = []string{"--help"}
 		parser.Stdout, parser.Exit = os.Stderr, func(int) { os.Exit(exitUsage) }
 	}
+	args, command := cutCommand(parser.Model.Node, args)
 	parsed, err := parser.Parse(args)
 	if err != nil {
 		complain(inWords(err, args))
 		return exitUsage
 	}
 	cmd := parsed.Selected().Target.Addr().Interface().(subcommand)
+	if run, is := cmd.(*runConfig); is {
+		run.Command = command
+	}
 	if err := cmd.check(); err != nil {
 		complain(err)
 		return exitUsage

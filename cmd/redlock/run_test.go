@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -172,6 +173,42 @@ func TestCommandSeesItsHold(t *testing.T) {
 	cmd.Stdin = strings.NewReader("from stdin")
 	if r := runToEnd(t, cmd); r.status != 0 || r.stdout != "from stdin" {
 		t.Errorf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
+	}
+}
+
+// COMMAND gets the arguments that redlock got, and --name is the name that the library locks.
+func TestCommandGetsItsBytes(t *testing.T) {
+	t.Parallel()
+	masters := realMasters(t, 3)
+	const latin1, asUTF8 = "caf\xe9", "caf\uFFFD"
+	for _, before := range [][]string{{"--"}, {}} {
+		rest := []string{allBytes, "", "--", "--name=" + latin1}
+		r := redlockEnds(t, slices.Concat([]string{"run", mastersFlag(masters), "--name", latin1}, before,
+			[]string{"sh", "-c", `printf '%s\n' "$REDLOCK_NAME" "$@"`, "sh"}, rest)...)
+		r.wants(t, 0)
+		if want := latin1 + "\n" + strings.Join(rest, "\n") + "\n"; r.stdout != want {
+			t.Errorf("after %q COMMAND got %q, want %q", before, r.stdout, want)
+		}
+	}
+	token := rivalLock(t, masters, latin1).Token().String()
+	for name, status := range map[string]int{latin1: exitHeld, asUTF8: 0} {
+		redlockEnds(t, "run", mastersFlag(masters), "--wait=0", "--name", name, "true").wants(t, status)
+	}
+	redlockEnds(t, "verify", mastersFlag(masters), "--name", latin1, "--token", token).wants(t, exitOK)
+	redlockEnds(t, "unlock", mastersFlag(masters), "--name", latin1, "--force", "--yes").wants(t, exitOK)
+	redlockEnds(t, "verify", mastersFlag(masters), "--name", latin1, "--token", token).wants(t, exitStale)
+}
+
+// If all arguments were copied once for each of them, it would take minutes.
+func TestCommandOfManyArguments(t *testing.T) {
+	t.Parallel()
+	many := slices.Repeat([]string{"x"}, 100_000)
+	for _, before := range [][]string{{"--"}, {}} {
+		r := redlockEnds(t, slices.Concat([]string{"run", "--embedded", "--name=a"}, before, []string{"sh", "-c", "echo $#", "sh"}, many)...)
+		r.wants(t, 0)
+		if want := fmt.Sprintln(len(many)); r.stdout != want {
+			t.Errorf("after %q COMMAND got %q arguments, want %q", before, r.stdout, want)
+		}
 	}
 }
 

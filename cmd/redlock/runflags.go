@@ -30,7 +30,7 @@ type runConfig struct {
 	NotObtained int            `name:"conflict-exit-code" short:"E" placeholder:"N" default:"${not_obtained}" help:"Exit status when another holds the lock, 0 to 255, as that of flock(1). With 0 nothing is printed then, so that cron mails nothing. Default ${default}."`
 	Lost        int            `name:"lost-exit-code" placeholder:"N" default:"${lost}" help:"Exit status when the lock was lost, 1 to 255. Default ${default}."`
 	Verbose     bool           `help:"Tell of votes, renewals and masters on stderr."`
-	Command     []string       `arg:"" optional:"" passthrough:"partial" name:"COMMAND" help:"What to run, with its arguments. What follows it is no flag of redlock."`
+	Command     []string       `arg:"" optional:"" passthrough:"partial" name:"COMMAND" help:"What to run, with its arguments. What follows it is no flag of redlock."` // cut off before the parser: see cutCommand
 }
 
 // Help is the long part of the help.
@@ -67,9 +67,6 @@ There is no such time, and SIGKILL comes at once, when the masters say that anot
 }
 
 func (cfg *runConfig) check() error {
-	if len(cfg.Command) > 0 && cfg.Command[0] == "--" { // kong leaves it there
-		cfg.Command = cfg.Command[1:]
-	}
 	var errs []error
 	refuse := func(bad bool, format string, args ...any) {
 		if bad {

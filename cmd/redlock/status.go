@@ -57,6 +57,9 @@ Examples:
   names    without --name: master, whose they are; names; more, whether there
            may be others; error. With --name null
 
+  In a name, U+FFFD replaces each byte that is not UTF-8. Without --json such
+  a byte is printed as \xNN. --name takes the byte itself.
+
   state    held, free, read, lingers (its holder left it, and it stays taken),
            kept (for a moment, for the one that was called), or unknown: no
            majority says the same, or the master did not say
