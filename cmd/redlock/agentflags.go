@@ -21,9 +21,9 @@ type agentConfig struct {
 	TCP        string         `name:"tcp" placeholder:"HOST:PORT" help:"Listen there instead, with --server-cert, --server-key and --token-file."`
 	ServerCert string         `placeholder:"FILE" help:"The certificate of --tcp (PEM)."`
 	ServerKey  string         `placeholder:"FILE" help:"The private key to it (PEM)."`
-	TokenFile  string         `placeholder:"FILE" help:"The token that each request must have, as Authorization: Bearer TOKEN; with --socket as well, if it is given. The newline at the end of FILE is not part of it."`
-	MaxTTL     *time.Duration `placeholder:"TIME" help:"The longest ttl, at most that of the deployment: see redlock help init. Default ${max_ttl}, or that of the deployment if it is shorter."`
-	TTL        time.Duration  `placeholder:"TIME" default:"${ttl}" help:"How long the masters keep a lock when the agent is gone without a word, unless a program asks for another. Default ${default}."`
+	TokenFile  string         `placeholder:"FILE" help:"The token that each request must have, as Authorization: Bearer TOKEN; also with --socket. The newline at the end of FILE is not part of it."`
+	MaxTTL     *time.Duration `placeholder:"TIME" help:"The longest ttl, at most that of the deployment: see redlock help init. Default at most ${max_ttl}."`
+	TTL        *time.Duration `placeholder:"TIME" help:"How long the masters keep a lock when the agent is gone without a word, unless a program asks for another. Default ${ttl}, at most the max ttl."`
 	Drain      time.Duration  `placeholder:"TIME" default:"${drain}" help:"How long programs may go on after a SIGTERM, see above. Default ${default}."`
 
 	MaxSessions int `placeholder:"N" default:"1000" help:"Sessions at a time. Default ${default}."`
@@ -68,7 +68,7 @@ func (cfg *agentConfig) check() error {
 		maxTTL = *cfg.MaxTTL
 		errs = append(errs, checkMaxTTL(maxTTL))
 	}
-	refuse(cfg.TTL <= limits.DefaultRequestTimeout || cfg.TTL > maxTTL,
+	refuse(cfg.TTL != nil && (*cfg.TTL <= limits.DefaultRequestTimeout || *cfg.TTL > maxTTL),
 		"invalid --ttl %v: must be above %v, the time that a master may take to answer, and at most --max-ttl, %v", cfg.TTL, limits.DefaultRequestTimeout, maxTTL)
 	refuse(cfg.Drain < 0, "invalid --drain %v: must not be negative", cfg.Drain)
 	for _, limit := range []struct {
@@ -100,7 +100,10 @@ func (cfg *agentConfig) check() error {
 
 // options are those of the client.
 func (cfg *agentConfig) options() []redlock.Option {
-	options := []redlock.Option{redlock.WithTTL(cfg.TTL), redlock.WithName("redlock agent")}
+	options := []redlock.Option{redlock.WithName("redlock agent")}
+	if cfg.TTL != nil {
+		options = append(options, redlock.WithTTL(*cfg.TTL))
+	}
 	if cfg.MaxTTL != nil {
 		options = append(options, redlock.WithMaxTTL(*cfg.MaxTTL))
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 // run waits for the lock, runs the command and returns its status.
@@ -78,7 +80,7 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		lock, err := client.Lock(ctx, cfg.Name, cfg.lockOptions()...)
+		lock, err := cfg.acquire(ctx, client)
 		done <- outcome{lock, err}
 	}()
 	abandon := func() {
@@ -107,6 +109,27 @@ func obtain(ctx context.Context, giveUp func(), client *redlock.Client, cfg *run
 			return nil, exitSignal + int(s.(syscall.Signal))
 		}
 	}
+}
+
+// acquire waits for the lock. The default grace depends on the deployment's max ttl, which only the
+// masters have. So the first Lock has both defaults. Where they do not fit, it fails as soon as the
+// masters have answered, and a second Lock has shorter ones.
+func (cfg *runConfig) acquire(ctx context.Context, client *redlock.Client) (*redlock.Lock, error) {
+	began := time.Now()
+	options := cfg.lockOptions(0)
+	if cfg.TTL == nil {
+		options = append(options, redlock.WithTTL(min(limits.DefaultTTL, cfg.maxTTL()-cfg.grace)))
+	}
+	lock, err := client.Lock(ctx, cfg.Name, options...)
+	if !errors.Is(err, redlock.ErrBadOption) {
+		return lock, err
+	}
+	members, unknown := admin.Members(ctx, client)
+	if unknown != nil {
+		return nil, err
+	}
+	cfg.fit(min(cfg.maxTTL(), members.MaxTTL))
+	return client.Lock(ctx, cfg.Name, cfg.lockOptions(time.Since(began))...)
 }
 
 // explain says why the lock was not obtained, and returns the status for that.
@@ -164,7 +187,7 @@ func hold(lock *redlock.Lock, c *child, cfg *runConfig, signals <-chan os.Signal
 	for {
 		select {
 		case <-lock.Context().Done():
-			lost(lock, c, cfg.Grace)
+			lost(lock, c, cfg.grace)
 			return cfg.Lost
 		case s := <-signals:
 			c.passedOn = true

@@ -34,7 +34,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--name=x", masters, "--ttl=500ms", "true"}, "invalid --ttl 500ms: must be above 500ms"},
 		{[]string{"--name=x", masters, "--ttl=-1s", "true"}, "invalid --ttl -1s: must be above 500ms"},
 		{[]string{"--name=x", masters, "--ttl=58s", "true"}, "invalid --ttl 58s with --grace 5s: together must be at most --max-ttl, 1m0s"},
-		{[]string{"--name=x", masters, "--max-ttl=20s", "true"}, "invalid --ttl 30s with --grace 5s: together must be at most --max-ttl, 20s"},
+		{[]string{"--name=x", masters, "--max-ttl=20s", "--ttl=16s", "true"}, "invalid --ttl 16s with --grace 5s: together must be at most --max-ttl, 20s"},
 		{[]string{"--name=x", masters, "--max-ttl=0s", "true"}, "invalid --max-ttl 0s: must be above 500ms"},
 		{[]string{"--name=x", masters, "--prefix={a}", "true"}, `invalid --prefix "{a}": must not be empty or contain a brace`},
 		{[]string{"--name=x", masters, "--ttl=never", "true"}, `invalid --ttl "never": must be a time such as 30s or 5m (redlock help run tells all flags)`},
@@ -46,7 +46,8 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--name=x", masters, "--lost-exit-code=0", "true"}, "invalid --lost-exit-code 0: must be from 1 to 255"},
 		{[]string{"--name=x", masters, "--lost-exit-code=256", "true"}, "invalid --lost-exit-code 256: must be from 1 to 255"},
 		{[]string{"--name=x", masters, "--grace=-1s", "true"}, "invalid --grace -1s: must not be negative"},
-		{[]string{"--name=x", masters, "--grace=2562047h", "true"}, "together must be at most --max-ttl, 1m0s"},
+		{[]string{"--name=x", masters, "--grace=2562047h", "true"}, "invalid --grace 2562047h0m0s: must be at most 59.499s, so that a ttl of 501ms or more is left of the max ttl (1m0s)"},
+		{[]string{"--name=x", masters, "--grace=2562047h", "--ttl=30s", "true"}, "together must be at most --max-ttl, 1m0s"},
 		{[]string{"--name=" + strings.Repeat("x", 1025), masters, "true"}, "invalid --name of 1025 bytes: must be at most 1024"},
 		{[]string{"--name=x", "--masters=redis://127.0.0.1:1,,redis://127.0.0.1:2", "true"}, "place 2 of --masters is empty: it must be a URL"},
 		{[]string{"--name=x", "--masters=", "true"}, "place 1 of --masters is empty: it must be a URL"},
@@ -208,6 +209,50 @@ func TestCommandOfManyArguments(t *testing.T) {
 		r.wants(t, 0)
 		if want := fmt.Sprintln(len(many)); r.stdout != want {
 			t.Errorf("after %q COMMAND got %q arguments, want %q", before, r.stdout, want)
+		}
+	}
+}
+
+// Where the max ttl is short, nothing fails for a value that nobody gave.
+func TestDefaultsFitTheDeployment(t *testing.T) {
+	t.Parallel()
+	masters := mastersFlag(blankMasters(t, 3))
+	for _, maxTTL := range []string{"5s", "20s", "34s"} {
+		with := func(args ...string) []string { return append(args, masters, "--prefix="+maxTTL) }
+		initialise(t, with("--max-ttl="+maxTTL)...)
+		for _, flags := range [][]string{{}, {"--max-ttl=" + maxTTL}, {"--grace=0s"}, {"--ttl=3s"}} {
+			redlockEnds(t, slices.Concat(with("run", "--name=a"), flags, []string{"--", "true"})...).wants(t, 0)
+		}
+		file := socketIn(t)
+		serving(t, command(t, with("agent", "--socket", file)...))
+		c := onSocket(t, file)
+		c.call(200, "PUT", c.session(30*time.Second)+"/locks/a", `{"name": "a", "wait_ms": 30000}`)
+	}
+	// Nor does unlock, where the max ttl is no longer than masters may take to answer an operator.
+	initialise(t, masters, "--prefix=2s", "--max-ttl=2s")
+	redlockEnds(t, "unlock", masters, "--prefix=2s", "--name=a", "--force", "--yes").wants(t, 0)
+
+	for flag, why := range map[string]string{
+		"--ttl=18s":     "invalid --ttl 18s: must be at most the deployment's max ttl (20s) less --grace (5s)",
+		"--grace=20s":   "invalid --grace 20s: must be at most 19.499s, so that a ttl of 501ms or more is left of the max ttl (20s)",
+		"--max-ttl=21s": "invalid --max-ttl 21s: must be at most the deployment's (20s)",
+	} {
+		r := redlockEnds(t, "run", masters, "--prefix=20s", "--name=b", flag, "true")
+		r.wants(t, exitUsage)
+		says(t, flag, r.stderr, why)
+	}
+}
+
+// The ttl gets most of the max ttl: it decides for how long masters may be slow.
+func TestDefaultGrace(t *testing.T) {
+	t.Parallel()
+	for maxTTL, want := range map[time.Duration]time.Duration{
+		time.Minute: defaultGrace, 20 * time.Second: defaultGrace, 8 * time.Second: 2 * time.Second,
+		600 * time.Millisecond: 99 * time.Millisecond, 501 * time.Millisecond: 0,
+	} {
+		cfg := &runConfig{}
+		if cfg.fit(maxTTL); cfg.grace != want {
+			t.Errorf("with a max ttl of %v it is %v, want %v", maxTTL, cfg.grace, want)
 		}
 	}
 }

@@ -20,17 +20,19 @@ const defaultGrace = 5 * time.Second
 // runConfig is redlock run, as the arguments ask for it.
 type runConfig struct {
 	deployment
-	MaxTTL      *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together, at most that of the deployment: see redlock help init. Default ${max_ttl}, or that of the deployment if it is shorter."`
+	MaxTTL      *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together, at most that of the deployment: see redlock help init. Default at most ${max_ttl}."`
 	Embedded    bool           `help:"Start five masters inside this process instead, for a try, and print their URLs."`
 	Name        string         `placeholder:"NAME" help:"What to lock."`
-	Wait        *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m; 0 or less tries once. Default: until it is there. After 3s, and then more and more seldom, stderr tells what it waits for."`
+	Wait        *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m; 0 or less tries once. Default: until it is there. After 3s, then ever more seldom, stderr tells what it waits for."`
 	Setup       bool           `name:"wait-for-setup" help:"Wait also until somebody founds the masters, or sets rights or --masters right. Otherwise that is told at once."`
-	TTL         time.Duration  `placeholder:"TIME" default:"${ttl}" help:"How long the masters keep the lock when this process is gone without a word. It is renewed at a third of it, and lost when that has failed for the whole of it. Default ${default}."`
-	Grace       time.Duration  `placeholder:"TIME" default:"${grace}" help:"How long COMMAND may take to stop when the lock was lost, see above. Default ${default}."`
-	NotObtained int            `name:"conflict-exit-code" short:"E" placeholder:"N" default:"${not_obtained}" help:"Exit status when another holds the lock, 0 to 255, as that of flock(1). With 0 nothing is printed then, so that cron mails nothing. Default ${default}."`
+	TTL         *time.Duration `placeholder:"TIME" help:"How long the masters keep the lock when this process is gone without a word. Renewed at a third of it, and lost when that failed for all of it. Default ${ttl}, at most what --grace leaves of the max ttl."`
+	Grace       *time.Duration `placeholder:"TIME" help:"How long COMMAND may take to stop when the lock was lost, see above. Default ${grace}, at most a quarter of the max ttl."`
+	NotObtained int            `name:"conflict-exit-code" short:"E" placeholder:"N" default:"${not_obtained}" help:"Exit status when another holds the lock, 0 to 255, as that of flock(1). With 0 nothing is printed, so that cron mails nothing. Default ${default}."`
 	Lost        int            `name:"lost-exit-code" placeholder:"N" default:"${lost}" help:"Exit status when the lock was lost, 1 to 255. Default ${default}."`
 	Verbose     bool           `help:"Tell of votes, renewals and masters on stderr."`
 	Command     []string       `arg:"" optional:"" passthrough:"partial" name:"COMMAND" help:"What to run, with its arguments. What follows it is no flag of redlock."` // cut off before the parser: see cutCommand
+
+	grace time.Duration // Grace, or its default: see fit
 }
 
 // Help is the long part of the help.
@@ -74,20 +76,23 @@ func (cfg *runConfig) check() error {
 		}
 	}
 	errs = append(errs, cfg.deployment.check(cfg.Embedded))
-	maxTTL := limits.DefaultMaxTTL
-	if cfg.MaxTTL != nil {
-		maxTTL = *cfg.MaxTTL
-		errs = append(errs, checkMaxTTL(maxTTL))
+	maxTTL := cfg.maxTTL()
+	if err := checkMaxTTL(maxTTL); err != nil {
+		errs = append(errs, err)
+		maxTTL = limits.DefaultMaxTTL
 	}
+	cfg.fit(maxTTL)
 	refuse(cfg.Name == "", "--name is missing: it must name the lock")
 	refuse(cfg.Name == "" && cfg.afterCommand("--name"), flagAfterCommand, "--name")
 	refuse(len(cfg.Masters) == 0 && cfg.afterCommand("--masters"), flagAfterCommand, "--masters")
 	refuse(len(cfg.Name) > limits.MaxNameLen, "invalid --name of %d bytes: must be at most %d", len(cfg.Name), limits.MaxNameLen)
-	refuse(cfg.TTL <= limits.DefaultRequestTimeout,
-		"invalid --ttl %v: must be above %v, the time that a master may take to answer", cfg.TTL, limits.DefaultRequestTimeout)
-	refuse(cfg.Grace < 0, "invalid --grace %v: must not be negative", cfg.Grace)
-	refuse(cfg.TTL > maxTTL || cfg.Grace > maxTTL-cfg.TTL,
-		"invalid --ttl %v with --grace %v: together must be at most --max-ttl, %v", cfg.TTL, cfg.Grace, maxTTL)
+	refuse(cfg.grace < 0, "invalid --grace %v: must not be negative", cfg.grace)
+	if cfg.TTL != nil {
+		refuse(*cfg.TTL <= limits.DefaultRequestTimeout,
+			"invalid --ttl %v: must be above %v, the time that a master may take to answer", cfg.TTL, limits.DefaultRequestTimeout)
+		refuse(*cfg.TTL > maxTTL-cfg.grace,
+			"invalid --ttl %v with --grace %v: together must be at most --max-ttl, %v", cfg.TTL, cfg.grace, maxTTL)
+	}
 	refuse(cfg.NotObtained < 0 || cfg.NotObtained > 255, "invalid --conflict-exit-code %d: must be from 0 to 255", cfg.NotObtained)
 	refuse(cfg.Lost < 1 || cfg.Lost > 255, "invalid --lost-exit-code %d: must be from 1 to 255, since the work may have been done twice", cfg.Lost)
 	refuse(len(cfg.Command) == 0, "command is missing: it must follow the flags, as in redlock run … -- make deploy")
@@ -105,20 +110,40 @@ func runVars() kong.Vars {
 	return kong.Vars{"not_obtained": fmt.Sprint(exitHeld), "lost": fmt.Sprint(exitLost)}
 }
 
-// options are those of the client.
+// maxTTL returns the max ttl of the client.
+func (cfg *runConfig) maxTTL() time.Duration {
+	if cfg.MaxTTL == nil {
+		return limits.DefaultMaxTTL
+	}
+	return *cfg.MaxTTL
+}
+
+// fit sets the grace: the given one, or a default that leaves most of the max ttl to the ttl.
+func (cfg *runConfig) fit(maxTTL time.Duration) {
+	const leastTTL = limits.DefaultRequestTimeout + time.Millisecond
+	cfg.grace = max(0, min(defaultGrace, maxTTL/4, maxTTL-leastTTL))
+	if cfg.Grace != nil {
+		cfg.grace = *cfg.Grace
+	}
+}
+
+// options are those of the client. The library has the default of the ttl.
 func (cfg *runConfig) options() []redlock.Option {
-	options := []redlock.Option{redlock.WithTTL(cfg.TTL), redlock.WithLockDelay(cfg.Grace)}
+	options := []redlock.Option{redlock.WithLockDelay(cfg.grace)}
+	if cfg.TTL != nil {
+		options = append(options, redlock.WithTTL(*cfg.TTL))
+	}
 	if cfg.MaxTTL != nil {
 		options = append(options, redlock.WithMaxTTL(*cfg.MaxTTL))
 	}
 	return options
 }
 
-// lockOptions are those for the lock itself.
-func (cfg *runConfig) lockOptions() []redlock.LockOption {
-	var options []redlock.LockOption
+// lockOptions are those for the lock itself, after a part of the wait.
+func (cfg *runConfig) lockOptions(waited time.Duration) []redlock.LockOption {
+	options := []redlock.LockOption{redlock.WithLockDelay(cfg.grace)}
 	if cfg.Wait != nil {
-		options = append(options, redlock.WithWait(*cfg.Wait))
+		options = append(options, redlock.WithWait(*cfg.Wait-waited))
 	}
 	if cfg.Setup {
 		options = append(options, redlock.WithWaitForSetup())

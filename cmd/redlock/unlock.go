@@ -91,12 +91,26 @@ func (cfg *unlockConfig) run() int {
 	case !cfg.Yes && !agrees(os.Stdin, shown.in.Quorum.State):
 		return cfg.conclude(exitDeclined, shown, 0, errors.New("nothing was done"))
 	}
-	token, err := admin.ForceUnlock(context.Background(), client, shown.in)
+	token, err := cfg.take(client, shown.in)
 	status := exitUnavailable
 	if errors.Is(err, redlock.ErrHeld) {
 		status = exitDeclined
 	}
 	return cfg.conclude(status, shown, token, cfg.explained(token, err))
+}
+
+// take takes the lock from the shown holders, and from nobody else.
+func (cfg *unlockConfig) take(client *redlock.Client, shown admin.Inspection) (fence.Token, error) {
+	token, err := admin.ForceUnlock(context.Background(), client, shown)
+	if !errors.Is(err, redlock.ErrBadOption) {
+		return token, err
+	}
+	// The deployment's max ttl is not above operatorTimeout. It is above the default timeout.
+	if client, err = cfg.openClient(nil); err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	return admin.ForceUnlock(context.Background(), client, shown)
 }
 
 // agrees asks whether to go on.

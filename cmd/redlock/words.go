@@ -66,7 +66,7 @@ func readable(text string) string {
 }
 
 // flagFor is the flag that sets what the library calls a field.
-var flagFor = map[string]string{"ttl": "--ttl", "max ttl": "--max-ttl", "floor": "--floor", "name": "--name"}
+var flagFor = map[string]string{"ttl": "--ttl", "lock delay": "--grace", "max ttl": "--max-ttl", "floor": "--floor", "name": "--name"}
 
 var (
 	masterField = regexp.MustCompile(`^(?:urls|masters)\[(\d+)\](?:'s (\w+))?$`)
