@@ -12,6 +12,10 @@ import (
 // WithTTL sets how long a lease lasts when it is not renewed, truncated to milliseconds. Default 30
 // s, or the max ttl less the lock delay if that is shorter. It must be at least 50 ms, above the
 // request timeout, and together with the lock delay at most the max ttl.
+//
+// A lock that another client's release granted to a call that waited has a lease of at most a
+// second, whatever the ttl, until its first renewal, 50 ms after the grant: an outage of a second
+// that begins before that ends the hold.
 func WithTTL(ttl time.Duration) LockOption {
 	return lockOption(func(l *lockConfig) { l.TTL, l.TTLGiven = ttl, true })
 }

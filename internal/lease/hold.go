@@ -42,7 +42,7 @@ type Hold struct {
 	began     clock.Instant // by Begin
 	atLeast   time.Duration // after that it stays taken for so long; 0: not
 	terms     quorum.Terms  // of the next renewal
-	pace      time.Duration // by which it is renewed: the ttl, or what was left of a lease that releases gave
+	pace      time.Duration // by which it is renewed: the ttl, or what was left of the lease if that was less
 	offers    *string       // the client's channel, if masters were told that a release may grant it
 	offered   clock.Instant // before they were told
 	lease     Lease
@@ -140,18 +140,22 @@ func (h *Hold) Offer(in Place) Place {
 	return in
 }
 
-// Count takes the votes of the acquisition. It reports whether a quorum of those that stand at the
-// token is valid for long enough.
+// Count takes the votes of the acquisition, and sets when the lease is renewed first. It reports
+// whether a quorum of those that stand at the token is valid for long enough.
 func (h *Hold) Count(votes, standing []script.Vote) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now, least := h.holds.Now(), h.terms.MinLeft()
-	left := h.lease.Acquire(votes, standing, h.terms, now).Sub(now)
-	if slices.ContainsFunc(votes, func(v script.Vote) bool { return v.Given }) {
-		least = h.lease.Given.MinLeft()
-		h.pace = min(h.pace, left)
+	now := h.holds.Now()
+	until := h.lease.Acquire(votes, standing, h.terms, now)
+	terms, given := h.terms, slices.ContainsFunc(votes, func(v script.Vote) bool { return v.Given })
+	if given {
+		terms = h.lease.Given
 	}
-	return left >= least
+	h.renewBy(terms, until, now)
+	if given {
+		h.renewAt = min(h.renewAt, now.Add(RenewGiven))
+	}
+	return until.Sub(now) >= terms.MinLeft()
 }
 
 // alive reports whether the lease is running. The caller holds mu.
@@ -199,7 +203,6 @@ func (h *Hold) Begin(ctx context.Context, asked *quorum.Round) *Entry {
 	if h.maxHold > 0 {
 		h.lease.Limit = now.Add(h.maxHold)
 	}
-	h.renewAt = now.Add(h.pace / Renewals)
 	h.timer = time.AfterFunc(h.untilNextTick(now), h.tick)
 	h.by, h.asked = h.terms, asked.View
 	if !h.Reads.Load() {

@@ -18,6 +18,11 @@ const (
 	// master that failed in one that may be won yet is asked again.
 	RenewRetries = 12
 
+	// RenewGiven is after how long, at most, a lease that releases granted is renewed first. Until
+	// then an outage that is longer than quorum.LongestGiven ends the hold, whatever its ttl. A
+	// hold that is shorter costs no renewal.
+	RenewGiven = 50 * time.Millisecond
+
 	// SuspendInterval is how often suspendCheck looks whether the clock ran on while Go's timers
 	// stood still, as they do while the machine is suspended.
 	SuspendInterval = 250 * time.Millisecond
@@ -295,7 +300,15 @@ func (h *Hold) extended(t quorum.Terms, now clock.Instant) {
 	if h.ended != nil {
 		return
 	}
-	h.terms, h.pace = t, t.TTL
-	h.renewAt = now.Add(t.TTL / Renewals)
+	h.terms = t
+	h.renewBy(t, max(h.lease.provedUntil()), now)
 	h.timer.Reset(h.untilNextTick(now))
+}
+
+// renewBy makes the lease, which was asked for at t and is proved until then, be renewed from now
+// on by its ttl, or by what is left of that if the answers were slow: with less than a third of the
+// ttl left, a renewal after a third would come too late. The caller holds mu.
+func (h *Hold) renewBy(t quorum.Terms, until, now clock.Instant) {
+	h.pace = min(t.TTL, until.Sub(now)+t.Drift)
+	h.renewAt = now.Add(h.pace / Renewals)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testvotes"
 )
@@ -47,6 +48,64 @@ var (
 	notMine   = testvotes.NotMine(clock.Instant(time.Second))
 	retryTime = terms.TTL / RenewRetries
 )
+
+// The first renewal is due long before the lease ends, however little of it is left when the votes
+// are counted, and soon if releases granted it.
+func TestWhenTheFirstRenewalIsDue(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for _, x := range []struct {
+		claim string
+		ttl   time.Duration
+		given bool
+		ago   time.Duration // the votes were asked for
+		left  time.Duration
+		due   time.Duration
+	}{
+		{"granted at once", 30 * time.Second, false, 0, 29698 * ms, 10 * time.Second},
+		{"granted when two thirds of the lease are over", 30 * time.Second, false, 20 * time.Second, 9698 * ms, 10 * time.Second / 3},
+		{"given at once", 30 * time.Second, true, 0, 988 * ms, 50 * ms},
+		{"given late", 30 * time.Second, true, 868 * ms, 120 * ms, 44 * ms},
+		{"given, and the ttl is short", 100 * ms, true, 0, 97 * ms, 100 * ms / 3},
+	} {
+		h := holdOf(3)
+		h.watchdog = true
+		h.terms = quorum.TermsOf(x.ttl, 0, 0.01)
+		h.pace = x.ttl
+		channel := "channel"
+		h.Offer(Place{Channel: &channel})
+		now := h.holds.Now()
+		votes := make([]script.Vote, 3)
+		for i := range votes {
+			votes[i] = script.Vote{Answered: true, Answer: script.Granted, Given: x.given, Grant: 7, Sent: now.Add(-x.ago), Got: now}
+		}
+		if !h.Count(votes, votes) {
+			t.Errorf("%s: too little is left", x.claim)
+		}
+		if left, due := h.lease.Until().Sub(now), h.renewAt.Sub(now); left != x.left || due != x.due {
+			t.Errorf("%s: %v are left, want %v; it is renewed after %v, want %v", x.claim, left, x.left, due, x.due)
+		}
+	}
+}
+
+// So is the first renewal after an Extend, however late its answers came.
+func TestWhenALateExtensionIsRenewed(t *testing.T) {
+	t.Parallel()
+	w := watch(t)
+	w.now.Add(int64(time.Second))
+	asked, extended := w.holds.Now(), w.yes()
+	w.now.Add(int64(terms.TTL * 3 / 4))
+	for i := range 3 {
+		w.Take(i, ToExtend, extended, w.terms, w.holds.View())
+	}
+	now, left := w.holds.Now(), terms.ValidUntil(asked).Sub(w.holds.Now())
+	if err := w.Extended(w.holds.View(), terms.TTL); err != nil {
+		t.Fatal(err)
+	}
+	if due := w.renewAt.Sub(now); w.lease.Until() != now.Add(left) || due != (left+terms.Drift)/Renewals {
+		t.Errorf("%v are left, want %v; it is renewed after %v", w.lease.Until().Sub(now), left, due)
+	}
+}
 
 // A renewal that may be won yet goes on. Otherwise another one takes its place.
 func TestWhichRenewalGoesOn(t *testing.T) {

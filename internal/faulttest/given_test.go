@@ -1,0 +1,74 @@
+package faulttest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/lease"
+	"github.com/redlock-go/redlock/internal/quorum"
+)
+
+// A hold that a release granted has a short lease until its first renewal, which comes so soon that
+// a later outage finds the whole ttl.
+func TestAHoldByAReleaseOutlivesAnOutage(t *testing.T) {
+	t.Parallel()
+	const ttl = 30 * time.Second
+	for _, x := range []struct {
+		claim  string
+		given  bool          // by a release, else by an acquire
+		after  time.Duration // it was granted, the outage begins
+		lasts  time.Duration
+		renews int // by the beginning of the outage
+		ends   error
+	}{
+		{"acquired, the outage begins at once", false, 0, ttl / 2, 0, nil},
+		{"given, the outage begins at once, and is short", true, 0, quorum.LongestGiven / 2, 0, nil},
+		{"given, the outage begins at once", true, 0, 2 * quorum.LongestGiven, 0, redlock.ErrExpired},
+		{"given, the outage begins just before the renewal", true, lease.RenewGiven - time.Millisecond, 2 * quorum.LongestGiven, 0, redlock.ErrExpired},
+		{"given, the outage begins after the renewal", true, lease.RenewGiven + time.Millisecond, ttl / 2, 1, nil},
+		{"given, the outage is longer than the ttl", true, lease.RenewGiven + time.Millisecond, 2 * ttl, 1, redlock.ErrExpired},
+	} {
+		t.Run(x.claim, func(t *testing.T) {
+			t.Parallel()
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				var renewed harness.Recorder
+				a, b := d.Reached(), d.Reached(redlock.WithTTL(ttl), redlock.WithObserver(redlock.Observer{
+					Renewed: func(_ context.Context, r redlock.Renewal) { renewed.Note("%s", r.Name) },
+				}))
+				var lock *redlock.Lock
+				if x.given {
+					held := harness.MustTry(t, a, "job")
+					got := harness.GoLock(t, b, "job")
+					d.InLine("job", 1)
+					harness.Must(t, held.Unlock(context.Background()))
+					lock = harness.Have(t, got)
+				} else {
+					lock = harness.MustTry(t, b, "job")
+				}
+				if left, _ := harness.Hold(lock).Left(); (left < quorum.LongestGiven) != x.given {
+					t.Fatalf("it is proved for %v, and by a release: %v", left, x.given)
+				}
+				time.Sleep(x.after)
+				if n := renewed.Count("job"); n != x.renews {
+					t.Errorf("%v after the grant it was renewed %d times, want %d", x.after, n, x.renews)
+				}
+				for _, m := range d.Masters {
+					m.Freeze()
+				}
+				time.Sleep(x.lasts)
+				for _, m := range d.Masters {
+					m.Thaw()
+				}
+				if cause := context.Cause(lock.Context()); cause != x.ends || lock.Valid() != (x.ends == nil) {
+					t.Errorf("after an outage of %v it is valid: %v, and its context ended with %v, want %v", x.lasts, lock.Valid(), cause, x.ends)
+				}
+				if err := lock.Unlock(context.Background()); err != x.ends {
+					t.Errorf("its Unlock returns %v, want %v", err, x.ends)
+				}
+			})
+		})
+	}
+}
