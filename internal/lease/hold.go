@@ -30,7 +30,8 @@ type Hold struct {
 	once     bool
 	maxHold  time.Duration
 	drift    float64
-	older    *Hold // of the same name; guarded by the holds
+	older    *Hold // of the same name; guarded by the holds, as newer is
+	newer    *Hold // nil: it is the latest
 
 	// Set by Begin, then constant.
 	first  Entry // the fresh acquisition, or the set's

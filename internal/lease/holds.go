@@ -27,7 +27,9 @@ func (s *Holds) add(h *Hold) {
 	if s.byName == nil {
 		s.byName = make(map[string]*Hold)
 	}
-	h.older = s.byName[h.Name]
+	if h.older = s.byName[h.Name]; h.older != nil {
+		h.older.newer = h
+	}
 	s.byName[h.Name] = h
 }
 
@@ -35,22 +37,21 @@ func (s *Holds) add(h *Hold) {
 func (s *Holds) remove(h *Hold) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	latest := s.byName[h.Name]
-	if latest == h {
-		if h.older == nil {
-			delete(s.byName, h.Name)
-		} else {
-			s.byName[h.Name] = h.older
-		}
-		return true
+	switch {
+	case s.byName[h.Name] != h && h.newer == nil:
+		return false
+	case h.newer != nil:
+		h.newer.older = h.older
+	case h.older != nil:
+		s.byName[h.Name] = h.older
+	default:
+		delete(s.byName, h.Name)
 	}
-	for newer := latest; newer != nil; newer = newer.older {
-		if newer.older == h {
-			newer.older = h.older
-			return true
-		}
+	if h.older != nil {
+		h.older.newer = h.newer
 	}
-	return false
+	h.newer, h.older = nil, nil
+	return true
 }
 
 // Latest returns the latest of a name, or nil.
@@ -74,10 +75,14 @@ func (s *Holds) Of(name, owner string) *Hold {
 
 // RenewNow makes the renewals of all holds of a name due.
 func (s *Holds) RenewNow(name string) {
-	for _, h := range s.All() {
-		if h.Name == name {
-			h.renewNow()
-		}
+	s.mu.Lock()
+	var all []*Hold
+	for h := s.byName[name]; h != nil; h = h.older {
+		all = append(all, h)
+	}
+	s.mu.Unlock()
+	for _, h := range all {
+		h.renewNow()
 	}
 }
 
@@ -93,6 +98,13 @@ func (s *Holds) Close(cause error) { EndEach(s.All(), cause) }
 
 // Stop ends what watches them.
 func (s *Holds) Stop() { s.suspend.stop() }
+
+// none reports whether nothing is held.
+func (s *Holds) none() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.byName) == 0
+}
 
 // All returns all.
 func (s *Holds) All() []*Hold {

@@ -27,10 +27,10 @@ func (s *suspendCheck) start(holds *Holds) {
 	}
 }
 
+// check looks at the clocks alone, however many holds there are, unless the machine was suspended.
 func (s *suspendCheck) check(holds *Holds) {
 	s.mu.Lock()
-	all := holds.All()
-	if s.ended || len(all) == 0 {
+	if s.ended || holds.none() {
 		s.timer = nil
 		s.mu.Unlock()
 		return
@@ -41,7 +41,7 @@ func (s *suspendCheck) check(holds *Holds) {
 	s.timer.Reset(SuspendInterval)
 	s.mu.Unlock()
 	if slept > time.Millisecond {
-		for _, h := range all {
+		for _, h := range holds.All() {
 			h.tick()
 		}
 	}

@@ -164,9 +164,14 @@ func (m *Master) take(l *link) []*Request {
 			batch = append(batch, r)
 		}
 	}
-	rest := copy(m.queue, m.queue[taken:])
-	clear(m.queue[rest:])
-	m.queue = m.queue[:rest]
+	if rest := m.queue[taken:]; len(rest) > taken { // to move all that waits for each batch would take long
+		clear(m.queue[:taken])
+		m.queue = rest
+	} else {
+		n := copy(m.queue, rest)
+		clear(m.queue[n:])
+		m.queue = m.queue[:n]
+	}
 	m.ungathered, m.first = max(0, m.ungathered-taken), max(0, m.first-taken)
 	l.batch = batch
 	if len(batch) == 0 {

@@ -288,6 +288,29 @@ func TestABatchIsBoundedAndCutsNoGroup(t *testing.T) {
 	}
 }
 
+// What is left of a long queue is not moved for each batch that leaves: a client that is closed has a
+// release in it for each of its holds.
+func TestALongQueueIsNotMoved(t *testing.T) {
+	t.Parallel()
+	now := clock.Instant(1)
+	m := down(t, &now)
+	const n = 10*maxBatch + maxBatch/2
+	for i := range n {
+		m.Submit(requests(string(rune('a' + i%26)))...)
+	}
+	want, got, l := orders(m.queue), "", &link{master: m}
+	for range n / maxBatch {
+		next := &m.queue[maxBatch]
+		got += orders(m.take(l))
+		if stayed := next == &m.queue[0]; stayed != (len(m.queue) > maxBatch) {
+			t.Errorf("with %d left: they stayed where they were is %v", len(m.queue), stayed)
+		}
+	}
+	if got += orders(m.take(l)); got != want || len(m.queue) != 0 {
+		t.Errorf("%d of %d left, in order is %v", len(got), len(want), strings.HasPrefix(want, got))
+	}
+}
+
 // What concerns an acquisition that the master knows leaves before all else, in its own order, with
 // what was submitted together with it.
 func TestWhatLeavesFirst(t *testing.T) {
