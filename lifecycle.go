@@ -57,7 +57,7 @@ func (c *Client) unlocking(exit func() (*quorum.Round, error)) (*quorum.Round, e
 // Close ends every hold of the client (their contexts with ErrClosed), gives back what is held or
 // may be, and ends all goroutines and connections. Calls under way return ErrClosed. It waits for
 // the masters that answer; one that does not costs it at most two request timeouts and a dial, or 5
-// s if the counters of a member are being read. Further calls return ErrClosed.
+// s if it is behind Sentinel. Further calls return ErrClosed.
 func (c *Client) Close() error {
 	c.check(context.Background())
 	c.mu.Lock()
@@ -68,6 +68,9 @@ func (c *Client) Close() error {
 		return ErrClosed
 	}
 	c.members.Stop()
+	for _, m := range c.masters {
+		m.Hurry()
+	}
 	c.calls.Wait()
 	unwind.OrElse(c.endHolds, func() { _ = c.stop() })
 	return c.stop()

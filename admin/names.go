@@ -60,8 +60,11 @@ func Names(ctx context.Context, client *redlock.Client, most int) (NameList, err
 				return list, nil
 			}
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return NameList{}, printable.ContextError(ctx)
+		case c.Closed.Err() != nil:
+			return NameList{}, redlock.ErrClosed
 		}
 		e.Votes = append(e.Votes, voteOf(MasterView{Master: m.Name, Err: printable.Error(err)}))
 	}

@@ -288,8 +288,8 @@ func TestABatchIsBoundedAndCutsNoGroup(t *testing.T) {
 	}
 }
 
-// What is left of a long queue is not moved for each batch that leaves: a client that is closed has a
-// release in it for each of its holds.
+// What is left of a long queue is not moved for each batch that leaves: a client that is closed has
+// a release in it for each of its holds.
 func TestALongQueueIsNotMoved(t *testing.T) {
 	t.Parallel()
 	now := clock.Instant(1)

@@ -32,6 +32,7 @@ type door struct {
 	next    int                 // place of the oldest of them
 	why     error               // the last connection was of no use; nil: it was
 	conns   map[*boundedConn]struct{}
+	longest time.Duration // no read lasts for longer; 0: as long as go-redis lets it
 }
 
 // pace makes the door pause between dials.
@@ -130,6 +131,27 @@ func (d *door) leave(then time.Time, why error) {
 	for _, b := range old {
 		b.leave(why)
 	}
+}
+
+// hurry lets no read last for longer than that from now on, also of those under way.
+func (d *door) hurry(longest time.Duration) {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.longest = longest
+	for b := range d.conns {
+		_ = b.Conn.SetReadDeadline(d.soonest(b.readUntil)) // one that is closed reads no more
+	}
+}
+
+// soonest returns until when a read may last that is to last until then. The caller holds mu.
+func (d *door) soonest(until time.Time) time.Time {
+	if latest := time.Now().Add(d.longest); d.longest > 0 && (until.IsZero() || until.After(latest)) {
+		return latest
+	}
+	return until
 }
 
 // pausedError tells that it is too early to dial again, and why the last connection was of no use.

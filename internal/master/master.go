@@ -1,6 +1,7 @@
 package master
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -79,6 +80,8 @@ type Master struct {
 	door       *door                 // nil for a failover client
 	health     health
 	standing   standing
+	hurried    context.Context // ends with Hurry
+	hurry      context.CancelFunc
 
 	mu         sync.Mutex
 	queue      []*Request
@@ -98,6 +101,7 @@ type Master struct {
 func New(cfg Config) *Master {
 	r := cfg.Endpoint.Redis
 	cfg.Endpoint.door.pace()
+	hurried, hurry := context.WithCancel(context.Background())
 	return &Master{
 		Config:     cfg,
 		redis:      r,
@@ -106,6 +110,8 @@ func New(cfg Config) *Master {
 		door:       cfg.Endpoint.door,
 		health:     health{connecting: make(chan struct{}, 1)},
 		standing:   standing{turn: make(chan struct{}, 1)},
+		hurried:    hurried,
+		hurry:      hurry,
 		wake:       make(chan struct{}, 1),
 		stopped:    make(chan struct{}),
 		departures: newDepartures(r.Options()),

@@ -40,6 +40,8 @@ type boundedConn struct {
 	replies replyGauge
 	broken  error
 	left    atomic.Pointer[leftError]
+
+	readUntil time.Time // guarded by the door's mu
 }
 
 // idleSeen returns the connection as one on which go-redis sees whether it was closed while it was
@@ -64,6 +66,14 @@ func (c *boundedConn) Read(p []byte) (int, error) {
 		return fine, bad
 	}
 	return n, c.explained(err)
+}
+
+// SetReadDeadline sets until when a read lasts, unless the door ends it earlier.
+func (c *boundedConn) SetReadDeadline(t time.Time) error {
+	c.door.mu.Lock()
+	defer c.door.mu.Unlock()
+	c.readUntil = t
+	return c.Conn.SetReadDeadline(c.door.soonest(t))
 }
 
 func (c *boundedConn) Write(p []byte) (int, error) {

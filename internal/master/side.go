@@ -81,9 +81,27 @@ func connErr(cmds []redis.Cmder, err error) error {
 	return err
 }
 
+// sideContext returns the context of something that is sent past the queue.
+func (m *Master) sideContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
+	stop := context.AfterFunc(m.hurried, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// Hurry lets nothing be sent past the queue any more, and ends what is under way there after the
+// request timeout at the latest: nobody is interested in it when the client closes. (go-redis does
+// not look at a context while it reads.) It cannot end a read on a failover client's connection.
+func (m *Master) Hurry() {
+	m.hurry()
+	m.door.hurry(m.redis.Options().ReadTimeout)
+}
+
 // Do sends commands past the queue, in one round trip, and returns their replies.
 func (m *Master) Do(ctx context.Context, commands ...Command) ([]Reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
+	ctx, cancel := m.sideContext(ctx)
 	defer cancel()
 	var replies []Reply
 	err := m.onceMore(func() (err error) {
@@ -96,7 +114,7 @@ func (m *Master) Do(ctx context.Context, commands ...Command) ([]Reply, error) {
 // Scan returns some of the keys that match a pattern, of about so many that it looks at, and the
 // cursor at which to go on: 0 when there are no more. It begins at 0.
 func (m *Master) Scan(ctx context.Context, cursor uint64, pattern string, count int64) (keys []string, next uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
+	ctx, cancel := m.sideContext(ctx)
 	defer cancel()
 	err = m.onceMore(func() error {
 		return withRecover(func() (err error) {
@@ -158,7 +176,7 @@ func (m *Master) EvalTexts(ctx context.Context, s Script, keys []string, args ..
 }
 
 func (m *Master) evaluated(ctx context.Context, s Script, keys []string, args []any, read func(*redis.Cmd) error) error {
-	ctx, cancel := context.WithTimeout(ctx, m.SideTimeout)
+	ctx, cancel := m.sideContext(ctx)
 	defer cancel()
 	return m.onceMore(func() error {
 		return withRecover(func() error {
