@@ -64,9 +64,10 @@ func New(masters []redis.UniversalClient, opts ...Option) (*Client, error) {
 // unix:///path/to/socket. Special characters in a password must be percent-encoded. If a URL is
 // refused, the error shows nothing of it.
 //
-// Three parameters of rediss:// name files in PEM form, which are read once, here: tls_ca, with the
-// certificates to trust instead of the system's; tls_cert and tls_key, the certificate and the key
-// by which the client shows who it is.
+// Three parameters of rediss:// name files in PEM form: tls_ca, with the certificates to trust
+// instead of the system's; tls_cert and tls_key, the certificate and the key by which the client
+// shows who it is. Open reads them, and so does each new connection: they may be renewed on disk
+// while the program runs.
 //
 // The other parameters are those of redis.ParseURL. Those that say how to reach the server are
 // used: db, client_name, skip_verify, and dial_timeout, whose default is the request timeout. Those

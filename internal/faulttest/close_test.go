@@ -9,8 +9,8 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
-// Close takes two request timeouts and a dial at most while masters hang, whatever is asked past the
-// queues then: some of that has 5 s.
+// Close takes two request timeouts and a dial at most while masters hang, whatever is asked past
+// the queues then: some of that has 5 s.
 func TestCloseWaitsForNothingThatIsAskedPastTheQueues(t *testing.T) {
 	t.Parallel()
 	const request, trip = 250 * time.Millisecond, 5 * time.Millisecond

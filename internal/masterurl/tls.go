@@ -39,7 +39,7 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("invalid %s %s: %s", e.Parameter, e.File, e.Rule)
 }
 
-// Check reads the files. The error is a *FileError.
+// Check reads the files, and reports what is wrong with them. The error is a *FileError.
 func (f Files) Check() error { return f.addTo(&tls.Config{}) }
 
 // takeFiles takes the files out of the query of a URL, or tells what is wrong.
@@ -100,6 +100,13 @@ func (f Files) addTo(c *tls.Config) error {
 	}
 	c.Certificates = []tls.Certificate{pair}
 	return nil
+}
+
+// with returns the configuration with what the files have now: certificates are renewed on disk
+// while programs run. The error is a *FileError.
+func (f Files) with(c *tls.Config) (*tls.Config, error) {
+	c = c.Clone()
+	return c, f.addTo(c)
 }
 
 func read(parameter, file string) ([]byte, error) {

@@ -1,6 +1,7 @@
 package masterurl_test
 
 import (
+	"crypto/tls"
 	"errors"
 	"net/url"
 	"os"
@@ -52,8 +53,7 @@ func TestFiles(t *testing.T) {
 		if c.parameter == "" {
 			if err != nil {
 				t.Errorf("%+v: %v", c.files, err)
-			} else if (o.TLSConfig.RootCAs != nil) != (c.files.CA != "") || len(o.TLSConfig.Certificates) > 0 != (c.files.Cert != "") ||
-				o.Password != "p" || o.DB != 2 || o.ClientName != "n" || o.TLSConfig.ServerName != "127.0.0.1" {
+			} else if o.Password != "p" || o.DB != 2 || o.ClientName != "n" || o.TLSConfig.ServerName != "127.0.0.1" {
 				t.Errorf("%+v: got %+v with %+v", c.files, o, o.TLSConfig)
 			}
 			continue
@@ -61,6 +61,90 @@ func TestFiles(t *testing.T) {
 		fault, ok := errors.AsType[*masterurl.FileError](err)
 		if !ok || fault.Parameter != c.parameter || fault.File != c.file || !strings.Contains(fault.Rule, c.says) {
 			t.Errorf("%+v: got %v, want %s, %s and %q", c.files, err, c.parameter, c.file, c.says)
+		}
+	}
+}
+
+// Each connection has what the files have when it is dialled. One that cannot be used then fails
+// that dial, and no later one.
+func TestFilesAreReadForEachConnection(t *testing.T) {
+	t.Parallel()
+	first, second := testpki.New(t), testpki.New(t)
+	dir := t.TempDir()
+	files := masterurl.Files{CA: filepath.Join(dir, "ca"), Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
+	put := func(from, to string) {
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	renew := func(ca *testpki.CA, name string) {
+		cert, key := ca.Issue(name)
+		put(cert, files.Cert)
+		put(key, files.Key)
+	}
+	seen := make(chan string, 10) // by the server: who the client is; "" if there was no handshake
+	serve := func(ca *testpki.CA) (addr string) {
+		pair, err := tls.LoadX509KeyPair(ca.Issue("server"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+				who := ""
+				if secure := conn.(*tls.Conn); secure.Handshake() == nil {
+					who = secure.ConnectionState().PeerCertificates[0].Subject.CommonName
+				}
+				seen <- who
+				_ = conn.Close()
+			}
+		}()
+		return l.Addr().String()
+	}
+	servers := map[*testpki.CA]string{first: serve(first), second: serve(second)}
+	put(first.File, files.CA)
+	renew(first, "old")
+	o, err := masterurl.Parse("rediss://127.0.0.1:1?" + url.Values{masterurl.ParamCA: {files.CA}, masterurl.ParamCert: {files.Cert}, masterurl.ParamKey: {files.Key}}.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		claim  string
+		change func()
+		server *testpki.CA
+		who    string
+		file   string // that the dial fails for
+		says   string
+	}{
+		{"at first", func() {}, first, "old", "", ""},
+		{"the pair was renewed", func() { renew(first, "new") }, first, "new", "", ""},
+		{"the key is not there yet", func() { _ = os.Remove(files.Key) }, first, "", files.Key, "no such file"},
+		{"it is another's", func() { _, key := first.Issue("other"); put(key, files.Key) }, first, "", files.Key, "must be the private key"},
+		{"the pair is whole again", func() { renew(first, "third") }, first, "third", "", ""},
+		{"the server has another CA", func() {}, second, "", "", "is not from the CA in " + files.CA},
+		{"so has the file", func() { put(second.File, files.CA) }, second, "third", "", ""},
+		{"the file of the CA is empty", func() { _ = os.Truncate(files.CA, 0) }, second, "", files.CA, "no certificate"},
+	} {
+		x.change()
+		conn, err := o.Dialer(t.Context(), "tcp", servers[x.server])
+		who := ""
+		if x.file == "" { // else nobody was dialled
+			who = <-seen
+		}
+		if err == nil {
+			_ = conn.Close()
+		}
+		fault, _ := errors.AsType[*masterurl.FileError](err)
+		if (err == nil) != (x.says == "") || err != nil && !strings.Contains(err.Error(), x.says) || who != x.who || (fault != nil) != (x.file != "") || fault != nil && fault.File != x.file {
+			t.Errorf("%s: the server sees %q, want %q; the dial fails with %v, want %q about %q", x.claim, who, x.who, err, x.says, x.file)
 		}
 	}
 }

@@ -29,7 +29,8 @@ const noBrackets = "it has an IPv6 address without brackets, where redis://[::1]
 var bareIPv6 = regexp.MustCompile(`^\w+://(?:[^/?#]*@)?[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%[^/?#]*)?(?:[/?#]|$)`)
 
 // Parse reads the URL of a master. It is stricter than redis.ParseURL, which takes
-// "redis:user:password@host" for localhost. It reads the files that the URL names.
+// "redis:user:password@host" for localhost. It reads the files that the URL names, and the dialer
+// of the options reads them again for each connection.
 //
 // Errors: a *FileError about a file. Any other quotes nothing of the URL: in one that is wrong, a
 // password may stand anywhere.
@@ -74,12 +75,16 @@ func Parse(text string) (*redis.Options, error) {
 		return bad(fault)
 	}
 	if o.TLSConfig != nil {
-		if err := files.addTo(o.TLSConfig); err != nil {
+		if err := files.Check(); err != nil {
 			return nil, err
 		}
-		dial := redis.NewDialer(o)
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			return files.explained(dial(ctx, network, addr))
+			now := *o
+			var err error
+			if now.TLSConfig, err = files.with(o.TLSConfig); err != nil {
+				return nil, err
+			}
+			return files.explained(redis.NewDialer(&now)(ctx, network, addr))
 		}
 	}
 	return o, nil
