@@ -2,38 +2,54 @@ package embedded
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 const version = "7.0.15"
 
-// infoCommand returns the same reply whatever sections are asked for.
-func infoCommand(r *run, _ []string) reply {
+// infoCommand takes one section at most, as Redis 6 does: the library must do with that.
+func infoCommand(r *run, args []string) reply {
+	if len(args) > 1 {
+		return errSyntax
+	}
+	var b strings.Builder
+	for _, section := range r.info() {
+		name, _, _ := strings.Cut(section, "\r\n")
+		if len(args) == 0 || strings.EqualFold(args[0], strings.TrimPrefix(name, "# ")) {
+			b.WriteString(section + "\r\n")
+		}
+	}
+	return text(b.String())
+}
+
+func (r *run) info() (sections []string) {
+	section := func(lines ...string) { sections = append(sections, strings.Join(lines, "\r\n")+"\r\n") }
 	uptime := (r.data.now - r.started) / 1e6
-	return text(strings.Join([]string{
-		"# Server",
-		"redis_version:" + version,
+	section("# Server",
+		"redis_version:"+version,
 		"redis_mode:standalone",
-		"run_id:" + r.id,
+		"run_id:"+r.id,
 		fmt.Sprintf("server_time_usec:%d", r.data.now),
 		fmt.Sprintf("uptime_in_seconds:%d", uptime),
-		fmt.Sprintf("uptime_in_days:%d", uptime/(24*60*60)),
-		"",
-		"# Memory",
+		fmt.Sprintf("uptime_in_days:%d", uptime/(24*60*60)))
+	section("# Memory",
 		fmt.Sprintf("used_memory:%d", usedMemory),
 		fmt.Sprintf("maxmemory:%d", r.maxMemory),
-		"maxmemory_policy:noeviction",
-		"",
-		"# Persistence",
-		"loading:0",
-		"",
-		"# Replication",
-		"role:master",
-		"connected_slaves:0",
-		"master_replid2:" + r.master,
-		"",
-	}, "\r\n"))
+		"maxmemory_policy:"+r.settings["maxmemory-policy"])
+	aof := 0
+	if r.settings["appendonly"] == "yes" {
+		aof = 1
+	}
+	section("# Persistence", "loading:0", fmt.Sprintf("aof_enabled:%d", aof))
+	section("# Stats", fmt.Sprintf("evicted_keys:%d", r.evicted))
+	role := "master"
+	if r.follows != nil {
+		role = "slave"
+	}
+	section("# Replication", "role:"+role, "connected_slaves:"+strconv.Itoa(len(r.replicas)), "master_replid2:"+r.master)
+	return sections
 }
 
 func ping(_ *run, args []string) reply {
@@ -49,8 +65,11 @@ func config(c *conn, args []string) reply {
 	case sub == "GET" && len(args) > 0:
 		said := arrayOf()
 		for _, name := range args {
-			if value := r.setting(strings.ToLower(name)); value != "" {
-				said.items = append(said.items, text(strings.ToLower(name)), text(value))
+			name = strings.ToLower(name)
+			if name == "maxmemory" {
+				said.items = append(said.items, text(name), text(strconv.FormatInt(r.maxMemory, 10)))
+			} else if value, is := r.settings[name]; is {
+				said.items = append(said.items, text(name), text(value))
 			}
 		}
 		return said
@@ -61,6 +80,8 @@ func config(c *conn, args []string) reply {
 		}
 		r.maxMemory = n
 		return ok
+	case sub == "SET" && len(args) == 2 && choices[strings.ToLower(args[0])] != nil:
+		return r.set(strings.ToLower(args[0]), strings.ToLower(args[1]))
 	case sub == "SET" && len(args) >= 2:
 		return failed("ERR Unknown option or number of arguments for CONFIG SET - '" + args[0] + "'")
 	case sub == "GET" || sub == "SET":
@@ -69,17 +90,41 @@ func config(c *conn, args []string) reply {
 	return unknownSubcommand("CONFIG", args[0])
 }
 
-// setting returns a setting, or "". They make the master look as durable as it is.
-func (r *run) setting(name string) string {
-	switch {
-	case name == "maxmemory":
-		return strconv.FormatInt(r.maxMemory, 10)
-	case name == "appendfsync" && r.forgetful.Load():
-		return "everysec"
+// choices are what settings can be.
+var choices = map[string][]string{
+	"appendonly":                {"yes", "no"},
+	"appendfsync":               {"everysec", "always", "no"},
+	"no-appendfsync-on-rewrite": {"yes", "no"},
+	"maxmemory-policy": {
+		"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", noEviction,
+	},
+}
+
+const noEviction = "noeviction"
+
+// settings returns those with which a master starts: every write is on disk before it is answered,
+// and no key is evicted.
+func settings() map[string]string {
+	return map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no", "maxmemory-policy": noEviction}
+}
+
+// set changes a setting. While appendonly is no, the file stays as it was.
+func (r *run) set(name, value string) reply {
+	if !slices.Contains(choices[name], value) {
+		must := "argument(s) must be one of the following: " + strings.Join(choices[name], ", ")
+		if len(choices[name]) == 2 {
+			must = "argument must be 'yes' or 'no'"
+		}
+		return failed("ERR CONFIG SET failed (possibly related to argument '" + name + "') - " + must)
 	}
-	return map[string]string{
-		"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no", "maxmemory-policy": "noeviction",
-	}[name]
+	if name == "appendonly" && value != r.settings[name] {
+		r.data.file = nil
+		if value == "no" {
+			r.data.file = cloned(r.data.entries)
+		}
+	}
+	r.settings[name] = value
+	return ok
 }
 
 // hello knows RESP2 only.

@@ -86,6 +86,8 @@ func (c *conn) do(cmd *command, args []string) reply {
 	case len(c.channels) > 0 && cmd.name != "SUBSCRIBE" && cmd.name != "UNSUBSCRIBE" && cmd.name != "QUIT":
 		return failed("ERR Can't execute '" + strings.ToLower(cmd.name) +
 			"': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
+	case cmd.writes && r.follows != nil:
+		return errReadOnly
 	case cmd.grows && r.full():
 		return errOutOfMemory
 	case cmd.conn != nil:

@@ -8,14 +8,15 @@
 //
 // A master does what Redis 7.0 does, with the same replies and errors, for the commands in
 // commands.go. A test compares both on random sequences of them. Its faults are those of Server's
-// methods, and CONFIG SET maxmemory 1: then the commands that need memory fail (OOM), until CONFIG
-// SET maxmemory 0 or a restart.
+// methods, and CONFIG SET: with maxmemory 1 the commands that need memory fail (OOM); with appendonly
+// no, the next life begins with the data of that moment; with a maxmemory-policy that evicts, Evict
+// takes keys that expire. A restart brings back what a master starts with.
 //
 // What is not promised:
 //   - The rest of Redis. There are no transactions, patterns to subscribe to, RESP3, passwords, databases but 0, or
-//     persistence, and few options: ZRANGE goes by ranks, SET knows EX and PX, EXPIRE none. Of Lua's libraries there are
-//     the basic one, string, table and math; of cjson there is decode, to which null is nil and whose errors have another
-//     text.
+//     persistence, and few options: ZRANGE goes by ranks, SET knows EX and PX, EXPIRE none, INFO one section, as in Redis 6.
+//     Of Lua's libraries there are the basic one, string, table and math; of cjson there is decode, to which null is nil
+//     and whose errors have another text.
 //   - Being Lua 5.1 to the last. It is gopher-lua, which words errors of the language its own way, and as a text writes a
 //     number above 1e15 with all digits; for the arguments of redis.call it is as in Redis. Its string.format takes wrong
 //     arguments. A script can write to the

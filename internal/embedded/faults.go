@@ -38,17 +38,68 @@ func (s *Server) Restore(from Snapshot) {
 // and lacked the last writes.
 func (s *Server) Promote() { s.promoted.Store(true) }
 
-// Evict removes a share of the keys, from 0 to 1, as a server would that evicts keys, and returns
-// how many. The same data and the same state of chance lose the same keys. A share outside of 0 to
-// 1 panics.
+// Follow makes the master a replica of another one, as REPLICAOF does: it has the data that the
+// other has at this moment, takes no writes, and publishes what the other publishes. With nil it is
+// a master again, and keeps that data; INFO says what it was. Nothing happens to one that is down.
+func (s *Server) Follow(other *Server) {
+	r := s.current()
+	if r == nil {
+		return
+	}
+	s.data.mu.Lock()
+	was := r.follows
+	r.follows = nil
+	if was != nil {
+		r.master = randomID()
+	}
+	s.data.mu.Unlock()
+	if was != nil {
+		was.attach(r, false)
+	}
+	if other == nil {
+		return
+	}
+	leader := other.current()
+	if leader == nil {
+		return // it is found by nobody, and keeps its data
+	}
+	copied := other.Snapshot()
+	leader.attach(r, true)
+	s.Restore(copied)
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	r.follows = leader
+}
+
+// attach makes a run a replica of this one, or no more.
+func (r *run) attach(replica *run, on bool) {
+	r.data.mu.Lock()
+	defer r.data.mu.Unlock()
+	if on {
+		r.replicas[replica] = true
+	} else {
+		delete(r.replicas, replica)
+	}
+}
+
+// Evict removes a share of the keys, from 0 to 1, and returns how many. With a maxmemory-policy that
+// evicts they are of those that expire, and INFO counts them; without, they are gone as if another
+// program had removed them. The same data and the same state of chance lose the same keys. A share
+// outside of 0 to 1 panics.
 func (s *Server) Evict(share float64, chance *rand.Rand) int {
 	if !(share >= 0 && share <= 1) {
 		panic("embedded: the share of keys to evict must be from 0 to 1")
 	}
+	r := s.current()
 	s.data.mu.Lock()
 	defer s.data.mu.Unlock()
 	s.data.now = clockOf(&s.offset)
-	return s.data.evict(share, chance)
+	evicts := r != nil && r.evicts()
+	n := s.data.evict(share, evicts, chance)
+	if evicts {
+		r.evicted += int64(n)
+	}
+	return n
 }
 
 // Remove removes a key, behind the back of the clients, also of a master that is down. It reports

@@ -140,6 +140,100 @@ func TestEvict(t *testing.T) {
 	})
 }
 
+// With a policy that evicts, keys that expire go, and INFO counts them.
+func TestEvictByPolicy(t *testing.T) {
+	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
+		ctx := t.Context()
+		for i := range 10 {
+			check(t, c.Set(ctx, fmt.Sprint("k", i), i, time.Duration(i%2)*time.Minute).Err())
+		}
+		want(t, c.Do(ctx, "CONFIG", "SET", "maxmemory-policy", "volatile-lru"), "OK")
+		if n := s.Evict(1, rand.New(rand.NewPCG(1, 0))); n != 5 {
+			t.Errorf("%d of 5 keys that expire are evicted", n)
+		}
+		want(t, c.Do(ctx, "DBSIZE"), "5")
+		for section, line := range map[string]string{
+			"server": "run_id:", "memory": "maxmemory_policy:volatile-lru\r\n", "stats": "evicted_keys:5\r\n", "persistence": "aof_enabled:1\r\n", "replication": "role:master\r\n",
+		} {
+			part, err := c.Do(ctx, "EVAL", "return redis.call('INFO', ARGV[1])", 0, section).Text()
+			check(t, err)
+			if whole := c.Info(ctx).Val(); strings.Count(part, "# ") != 1 || !strings.Contains(part, line) || !strings.Contains(whole, part) {
+				t.Errorf("INFO %s:\n%s\nof\n%s", section, part, whole)
+			}
+		}
+		wantError(t, c.Do(ctx, "INFO", "server", "memory"), "ERR syntax error")
+		s.Kill(false)
+		check(t, s.Restart())
+		c = client(t, s)
+		if policy, evicted := info(t, c, "maxmemory_policy"), info(t, c, "evicted_keys"); policy != "noeviction" || evicted != "0" {
+			t.Errorf("after a restart: %s, %s evicted", policy, evicted)
+		}
+	})
+}
+
+// A master whose AOF was off begins with the file of before.
+func TestTheOldFile(t *testing.T) {
+	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
+		ctx := t.Context()
+		for _, on := range []bool{false, true} {
+			want(t, c.Do(ctx, "SET", "k", "old"), "OK")
+			want(t, c.Do(ctx, "CONFIG", "SET", "appendonly", "no"), "OK")
+			want(t, c.Do(ctx, "SET", "k", "new"), "OK")
+			left := "old"
+			if on {
+				want(t, c.Do(ctx, "CONFIG", "SET", "appendonly", "yes"), "OK")
+				left = "new"
+			}
+			s.Kill(false)
+			check(t, s.Restart())
+			c = client(t, s)
+			want(t, c.Do(ctx, "GET", "k"), left)
+			if aof := info(t, c, "aof_enabled"); aof != "1" {
+				t.Errorf("aof_enabled:%s after a restart", aof)
+			}
+		}
+	})
+}
+
+func TestFollow(t *testing.T) {
+	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
+		ctx, leader := t.Context(), New()
+		t.Cleanup(leader.Close)
+		of := client(t, leader)
+		want(t, of.Do(ctx, "SET", "k", "its"), "OK")
+		want(t, c.Do(ctx, "SET", "k", "own"), "OK")
+		heard := c.Subscribe(ctx, "news")
+		t.Cleanup(func() { check(t, heard.Close()) })
+		_, err := heard.Receive(ctx)
+		check(t, err)
+
+		s.Follow(leader)
+		leader.Follow(s) // in a circle nothing goes on for ever
+		s.Follow(leader)
+		leader.Follow(nil)
+		want(t, c.Do(ctx, "GET", "k"), "its")
+		wantError(t, c.Do(ctx, "DEL", "k"), "READONLY")
+		wantError(t, c.Do(ctx, "EVAL", "return redis.call('DEL', 'k')", 0), "READONLY")
+		want(t, of.Do(ctx, "PUBLISH", "news", "told"), "0")
+		if m, err := heard.ReceiveMessage(ctx); err != nil || m.Payload != "told" {
+			t.Errorf("%v, %v", m, err)
+		}
+		if role, slaves := info(t, c, "role"), info(t, of, "connected_slaves"); role != "slave" || slaves != "1" {
+			t.Errorf("role %s of a replica, and its master has %s", role, slaves)
+		}
+
+		s.Follow(nil)
+		want(t, c.Do(ctx, "SET", "k", "own"), "OK")
+		if role, was := info(t, c, "role"), info(t, c, "master_replid2"); role != "master" || was == strings.Repeat("0", 40) {
+			t.Errorf("role %s, master_replid2 %s of one that was a replica", role, was)
+		}
+		s.Kill(false)
+		s.Follow(leader)
+		check(t, s.Restart())
+		want(t, client(t, s).Do(ctx, "GET", "k"), "own")
+	})
+}
+
 func TestOutOfMemory(t *testing.T) {
 	bubble(t, func(t *testing.T, s *Server, c *redis.Client) {
 		ctx := t.Context()

@@ -206,6 +206,8 @@ func (e *engine) called(l *lua.LState) reply {
 		return failed("ERR Wrong number of args calling Redis command from script")
 	case cmd.conn != nil:
 		return failed("ERR This Redis command is not allowed from script")
+	case cmd.writes && e.run.follows != nil:
+		return errReadOnly
 	case cmd.grows && !e.wrote && e.run.full(): // what has begun to write goes on
 		return errOutOfMemory
 	}

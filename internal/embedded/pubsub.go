@@ -48,7 +48,28 @@ func publish(r *run, args []string) reply {
 	for _, c := range all {
 		c.send(arrayOf(text("message"), text(args[0]), text(args[1])))
 	}
+	if r.follows == nil {
+		for replica := range r.replicas {
+			replica.relay(args)
+		}
+	}
 	return number(int64(len(all)))
+}
+
+// relay publishes what the master of a replica published, a moment later.
+func (r *run) relay(args []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open == nil {
+		return
+	}
+	r.serving.Go(func() {
+		if _, alive := r.gate.pass(false); alive {
+			r.data.mu.Lock()
+			defer r.data.mu.Unlock()
+			publish(r, args)
+		}
+	})
 }
 
 func pubsub(r *run, args []string) reply {

@@ -201,7 +201,9 @@ func TestScriptsAreAsOnRedis(t *testing.T) {
 		{"EVALSHA", strings.ToUpper(shaOf("return 1e300")), 0}, {"SCRIPT", "LOAD", "return 7"}, {"EVALSHA", shaOf("return 7"), 0},
 		{"SCRIPT", "EXISTS", shaOf("return 7"), shaOf("return 8")}, {"SCRIPT", "EXISTS"}, {"SCRIPT", "foo"}, {"SCRIPT", "KILL"}, {"SCRIPT", "FLUSH"},
 		{"EVALSHA", shaOf("return 7"), 0}, {"CLIENT", "SETNAME", "x"}, {"CLIENT", "SETNAME"}, {"CLIENT", "foo"}, {"CONFIG", "foo"},
-		{"CONFIG", "GET"}, {"CONFIG", "SET", "foo", 1}, {"PUBSUB", "foo"}, {"AUTH", "x"}, {"AUTH", "a", "b"}, {"HELLO", 9}, {"HELLO", "x"},
+		{"CONFIG", "GET"}, {"CONFIG", "SET", "foo", 1}, {"CONFIG", "SET", "appendonly", "maybe"}, {"CONFIG", "SET", "appendfsync", "now"},
+		{"CONFIG", "SET", "maxmemory-policy", "lru"}, {"CONFIG", "SET", "maxmemory-policy", "Volatile-LRU"}, {"CONFIG", "GET", "maxmemory-policy"},
+		{"CONFIG", "SET", "no-appendfsync-on-rewrite", "yes"}, {"CONFIG", "GET", "no-appendfsync-on-rewrite"}, {"PUBSUB", "foo"}, {"AUTH", "x"}, {"AUTH", "a", "b"}, {"HELLO", 9}, {"HELLO", "x"},
 		{"UNSUBSCRIBE"},
 	} {
 		if ours, theirs := said(masters[0], words), said(masters[1], words); ours != theirs {

@@ -53,6 +53,7 @@ var (
 	errNoFloat     = failed("ERR value is not a valid float")
 	errOverflow    = failed("ERR increment or decrement would overflow")
 	errNoScript    = failed("NOSCRIPT No matching script. Please use EVAL.")
+	errReadOnly    = failed("READONLY You can't write against a read only replica.")
 	errOutOfMemory = failed("OOM command not allowed when used memory > 'maxmemory'.")
 	errBusy        = failed("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.")
 )

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,11 +16,9 @@ import (
 
 // run is one life of a master, from a start to the next Kill.
 type run struct {
-	id        string // run_id: 40 hex digits
-	master    string // of which it was a replica: its id, or zeros
-	gate      *gate
-	offset    *atomic.Int64 // of the master's clock, ns
-	forgetful *atomic.Bool
+	id     string // run_id: 40 hex digits
+	gate   *gate
+	offset *atomic.Int64 // of the master's clock, ns
 
 	// The mutex of data also guards what stands below it.
 	data        *store
@@ -28,6 +27,11 @@ type run struct {
 	scripts     map[string]*lua.LFunction
 	subscribers map[string][]*conn // by channel, in the order in which they came
 	maxMemory   int64
+	settings    map[string]string // see choices
+	evicted     int64             // keys
+	master      string            // of which it was a replica: its id, or zeros
+	follows     *run              // whose replica it is; nil: nobody's
+	replicas    map[*run]bool     // its own
 
 	mu      sync.Mutex
 	clients int64                  // so far
@@ -35,19 +39,24 @@ type run struct {
 	serving sync.WaitGroup
 }
 
-func newRun(data *store, engine *engine, offset *atomic.Int64, forgetful *atomic.Bool, promoted bool) *run {
-	var id [20]byte
-	_, _ = rand.Read(id[:]) // never fails
-	var master [20]byte
-	if promoted {
-		_, _ = rand.Read(master[:])
-	}
-	return &run{
-		id: hex.EncodeToString(id[:]), master: hex.EncodeToString(master[:]), gate: newGate(), offset: offset, forgetful: forgetful,
+func newRun(data *store, engine *engine, offset *atomic.Int64, promoted bool) *run {
+	r := &run{
+		id: randomID(), master: strings.Repeat("0", 40), gate: newGate(), offset: offset,
 		data: data, engine: engine, started: clockOf(offset),
-		scripts: map[string]*lua.LFunction{}, subscribers: map[string][]*conn{},
+		scripts: map[string]*lua.LFunction{}, subscribers: map[string][]*conn{}, settings: settings(), replicas: map[*run]bool{},
 		open: map[io.Closer]struct{}{},
 	}
+	if promoted {
+		r.master = randomID()
+	}
+	return r
+}
+
+// randomID returns 40 hex digits.
+func randomID() string {
+	var id [20]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return hex.EncodeToString(id[:])
 }
 
 // clockOf reads the clock of a master, in us since 1970.
@@ -68,6 +77,9 @@ func (r *run) do(cmd *command, args []string) reply {
 
 // usedMemory is what the master is taken to use. An empty Redis uses as much.
 const usedMemory = 1 << 20
+
+// evicts reports that the policy lets keys that expire go.
+func (r *run) evicts() bool { return r.settings["maxmemory-policy"] != noEviction }
 
 // full reports that commands which need memory fail.
 func (r *run) full() bool { return r.maxMemory != 0 && r.maxMemory < usedMemory }

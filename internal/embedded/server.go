@@ -26,7 +26,7 @@ const poolSize = 1024
 var servers atomic.Int64 // made so far, for their names
 
 // Server is one master. Its data survives a Kill unless wiped, and ttls run on meanwhile, as with
-// an AOF. All methods may be called at the same time from several goroutines.
+// an AOF; after CONFIG SET appendonly no, what it had then survives. All methods may be called at the same time from several goroutines.
 type Server struct {
 	name   string
 	listen string // the TCP address, empty for none
@@ -39,9 +39,8 @@ type Server struct {
 	life   chan struct{}
 	closed bool // guarded by life
 
-	offset    atomic.Int64 // of its clock, ns
-	promoted  atomic.Bool  // the next run was a replica
-	forgetful atomic.Bool
+	offset   atomic.Int64 // of its clock, ns
+	promoted atomic.Bool  // the next run was a replica
 
 	mu  sync.Mutex
 	run *run // nil while down
@@ -77,7 +76,7 @@ func newServer() *Server {
 
 // start brings the master up. The caller holds life, or has the Server for itself.
 func (s *Server) start() error {
-	r := newRun(s.data, s.engine, &s.offset, &s.forgetful, s.promoted.Swap(false))
+	r := newRun(s.data, s.engine, &s.offset, s.promoted.Swap(false))
 	if s.listen != "" {
 		addr, err := r.listen(s.listen)
 		if err != nil {
@@ -160,8 +159,14 @@ func (s *Server) stop() {
 	r := s.run
 	s.run = nil
 	s.mu.Unlock()
-	if r != nil {
-		r.end()
+	if r == nil {
+		return
+	}
+	r.end()
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	if s.data.file != nil {
+		s.data.entries, s.data.file = s.data.file, nil
 	}
 }
 
@@ -208,10 +213,6 @@ func (s *Server) current() *run {
 
 // Running reports whether the master is up; a paused one counts.
 func (s *Server) Running() bool { return s.current() != nil }
-
-// SetForgetful makes the master say that it may lose what it answered (appendfsync everysec), or,
-// which is the default, that it may not (always). It keeps its data either way.
-func (s *Server) SetForgetful(on bool) { s.forgetful.Store(on) }
 
 // FlushAll removes all data, behind the back of the clients.
 func (s *Server) FlushAll() {

@@ -69,7 +69,7 @@ func want(t *testing.T, cmd *redis.Cmd, reply string) {
 
 func info(t *testing.T, c *redis.Client, field string) string {
 	t.Helper()
-	text, err := c.Info(t.Context(), "server", "memory").Result()
+	text, err := c.Info(t.Context()).Result()
 	check(t, err)
 	found := regexp.MustCompile(`(?m)^` + field + `:(.*)\r$`).FindStringSubmatch(text)
 	if found == nil {

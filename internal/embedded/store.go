@@ -11,8 +11,9 @@ import (
 type store struct {
 	mu      sync.Mutex // held while a command runs; what runs never waits
 	entries map[string]*entry
-	now     int64 // us since 1970 by the master's clock, read once for each command of a client
-	sweepAt int   // so many keys make the next new one remove those that have expired
+	file    map[string]*entry // what the next life begins with; nil: what there is by then
+	now     int64             // us since 1970 by the master's clock, read once for each command of a client
+	sweepAt int               // so many keys make the next new one remove those that have expired
 }
 
 // entry is a key's value, and when it ends.
@@ -125,9 +126,9 @@ func takeOut[T interface {
 	return number(n)
 }
 
-// evict removes a share of the keys, and returns how many.
-func (s *store) evict(share float64, chance *rand.Rand) int {
-	keys := s.keys()
+// evict removes a share of the keys, or of those that expire, and returns how many.
+func (s *store) evict(share float64, expiring bool, chance *rand.Rand) int {
+	keys := slices.DeleteFunc(s.keys(), func(key string) bool { return expiring && s.entries[key].expires == 0 })
 	n := int(share*float64(len(keys)) + 0.5)
 	chance.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
 	for _, key := range keys[:n] {
