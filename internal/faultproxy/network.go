@@ -130,6 +130,15 @@ func (p *Proxy) Jitter(more func() time.Duration) {
 	p.net.jitter = more
 }
 
+// Divert leads new connections to the master of another proxy, as an address does that leads
+// elsewhere for a while. A connection is new until its first request. Those that exist stay. With nil,
+// which is the default, they lead to its own.
+func (p *Proxy) Divert(to *Proxy) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.astray = to
+}
+
 // Refuse makes the proxy reset each new connection as soon as it has accepted it, or stop doing so.
 // Those that exist stay.
 func (p *Proxy) Refuse(on bool) {

@@ -130,6 +130,25 @@ func TestLatencyIsADelayLine(t *testing.T) {
 	u.does("get a")
 }
 
+func TestDivert(t *testing.T) {
+	p, m, u := setup(t)
+	theirs := startMaster(t)
+	other, err := New(theirs.addr)
+	check(t, err)
+	t.Cleanup(func() { check(t, other.Close()) })
+	u.does("get a")
+	m.gets("get a")
+	p.Divert(other)
+	dial(t, p.Addr()).does("get b")
+	theirs.gets("get b")
+	u.does("get c")
+	m.gets("get c")
+	p.Divert(nil)
+	dial(t, p.Addr()).does("get d")
+	m.gets("get d")
+	theirs.getsNothing()
+}
+
 func TestRefuse(t *testing.T) {
 	p, _, u := setup(t)
 	u.does("get a")

@@ -22,6 +22,7 @@ type Proxy struct {
 	wg     sync.WaitGroup // all goroutines
 
 	mu     sync.Mutex
+	astray *Proxy // to whose master new connections lead; nil: its own
 	faults []*Fault
 	counts bool       // or nothing is added to passed
 	passed [][]string // requests that were sent to the master whole
@@ -142,7 +143,13 @@ func reset(conn net.Conn) {
 
 // dial connects to the master.
 func (p *Proxy) dial() (net.Conn, error) {
-	conn, err := p.dialer(p.ctx)
+	p.mu.Lock()
+	dialer := p.dialer
+	if p.astray != nil {
+		dialer = p.astray.dialer
+	}
+	p.mu.Unlock()
+	conn, err := dialer(p.ctx)
 	if err != nil {
 		return nil, err
 	}

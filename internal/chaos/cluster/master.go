@@ -47,6 +47,14 @@ type Master interface {
 	// repeated. What is written meanwhile may stay.
 	Evict(percent float64) error
 
+	// Crowd writes until a server whose policy evicts what expires has no such key left, or until
+	// the server refuses, and removes what it wrote.
+	Crowd() error
+
+	// ReplicaOf makes the running server a replica of another one, whose data it takes soon, in the
+	// place of its own; with nil, a master again.
+	ReplicaOf(leader Master) error
+
 	// Freeze stops the process. Connections are still accepted by the kernel, and what arrives is
 	// served after Thaw.
 	Freeze() error

@@ -58,6 +58,32 @@ func (r *replica) leave() error {
 	return err
 }
 
+func (m *master) ReplicaOf(leader Master) error {
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	host, port := "no", "one"
+	if leader != nil {
+		host, port, _ = strings.Cut(leader.Addr(), ":")
+		if _, err := leader.Do(ctx, "config", "set", "repl-diskless-sync-delay", 0); err != nil {
+			return fmt.Errorf("cluster: config to %s: %w", leader.Name(), err)
+		}
+	}
+	for {
+		_, err := m.Do(ctx, "replicaof", host, port)
+		if err == nil {
+			return nil
+		}
+		if !strings.HasPrefix(err.Error(), "LOADING") { // the data of a leader, which does not take long
+			return fmt.Errorf("cluster: replicaof to %s: %w", m.name, err)
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("cluster: replicaof to %s: %w", m.name, err)
+		}
+	}
+}
+
 // take makes it a master on another port, which must be free.
 func (r *replica) take(port string) error {
 	if err := r.leave(); err != nil {

@@ -38,7 +38,7 @@ func (f Fault) Apply(ctx context.Context, env *Env) error {
 func (f Fault) needs(env *Env) []string {
 	var what string
 	switch f.Kind {
-	case Kill, Truncate, Restore, RollingRestart, Freeze, DiskFull, Promote, FlushAll, Evict, Spoil, ScriptFlush, OOM, Busy, Password, Refuse:
+	case Kill, Truncate, Restore, RollingRestart, Freeze, DiskFull, Promote, FlushAll, Evict, Spoil, Cache, AOFOff, OldFile, ReplicaOf, ScriptFlush, OOM, Busy, Password, Refuse:
 		what = theProcess
 	case Clock, Strobe, Drift:
 		what = theClock
@@ -46,6 +46,8 @@ func (f Fault) needs(env *Env) []string {
 		what = theWire
 	case Delay:
 		what = theDelay
+	case Astray:
+		what = theAddress
 	case StopClient, KillClient:
 		what = theClient
 	default:

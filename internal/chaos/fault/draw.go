@@ -17,6 +17,11 @@ func (g *generator) draw(k Kind) (f Fault, can bool) {
 			return Fault{}, false
 		}
 	}
+	if k == ReplicaOf || k == Astray {
+		if f.Spare, can = g.other(f.Masters); !can {
+			return Fault{}, false
+		}
+	}
 	if k.hitsClients() {
 		f.Clients = g.clients()
 	}
@@ -41,6 +46,8 @@ func (g *generator) parameters(k Kind) Fault {
 		f.Span, f.Delay = 0, g.between(0, g.TTL)
 	case Restore:
 		f.Delay = g.between(0, g.TTL)
+	case OldFile:
+		f.Delay = g.between(g.TTL/4, g.TTL)
 	case FlushAll, ScriptFlush:
 		f.Span = 0
 	case Evict:
@@ -86,7 +93,7 @@ func (g *generator) pick(f Fault) (some Masters, can bool) {
 		some = g.some(1)
 		return some, (some | g.unwell()).Count() <= Minority(g.Plan.Masters)
 	case f.Kind == RollingRestart:
-		return all, !g.InModel || g.unwell() == 0 && Minority(g.Plan.Masters) > 0
+		return all, !g.InModel || g.unwell() == 0 && Minority(g.Plan.Masters) > 0 && g.weak.Count() <= Minority(g.Plan.Masters)
 	case f.Kind.hitsClients() || f.Kind == ScriptFlush || f.allowedFor():
 		return g.drag(g.some(all.Count())), true
 	case !g.InModel && (f.forgets() || f.misleads()):
@@ -106,6 +113,16 @@ func (g *generator) spare() (Masters, bool) {
 	for n := g.Plan.Masters; n < g.Plan.Masters+g.Spares; n++ {
 		if g.used[n] <= g.now {
 			return MastersOf(n), true
+		}
+	}
+	return 0, false
+}
+
+// other returns one that is none of these.
+func (g *generator) other(some Masters) (Masters, bool) {
+	for _, n := range g.rand.Perm(g.Plan.Masters + g.Spares) {
+		if one := MastersOf(n); one&some == 0 {
+			return one, true
 		}
 	}
 	return 0, false
@@ -156,13 +173,17 @@ func (g *generator) unwell() Masters {
 // remember notes until when the masters of the fault are not to be relied on.
 func (g *generator) remember(f Fault) {
 	until := g.now
-	if some, during := f.unsure(g.Quarantine); some != 0 {
+	some, during := f.unsure(g.weak, g.Quarantine)
+	if some != 0 {
 		until += during
 	} else if f.hinders() {
 		until += f.Lasts() + Slack
 	}
-	for _, n := range f.Spare.Numbers() {
-		g.used[n] = until
+	g.weak = f.weakens(g.weak)
+	if f.Kind.changes() {
+		for _, n := range f.Spare.Numbers() {
+			g.used[n] = until
+		}
 	}
 	for _, n := range f.Masters.Numbers() {
 		g.hurt[n] = max(g.hurt[n], until)

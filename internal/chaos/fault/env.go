@@ -82,6 +82,7 @@ const (
 	theClock   = "clock"
 	theWire    = "wire"
 	theDelay   = "delay"
+	theAddress = "address"
 	theClient  = "client"
 )
 

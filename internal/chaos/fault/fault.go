@@ -20,6 +20,10 @@ const (
 	FlushAll       Kind = "flushall"        // (masters)
 	Evict          Kind = "evict"           // (masters, percent): that share of the keys, drawn at random, is gone
 	Spoil          Kind = "spoil"           // (masters, above|rounded|last|negative|text): another program writes that into the counters
+	Cache          Kind = "cache"           // (masters, span): a policy and maxmemory are set by which keys that expire are evicted; set back
+	AOFOff         Kind = "aof-off"         // (masters, span): appendonly no, and yes again
+	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no for so long, SIGKILL; started on the file of before
+	ReplicaOf      Kind = "replicaof"       // (masters, leader, span): replicas of that master, and masters again with its data
 	ScriptFlush    Kind = "script-flush"    // (masters)
 	OOM            Kind = "oom"             // (masters, span): no write finds memory
 	Busy           Kind = "busy"            // (masters, span): a script that does not end
@@ -40,6 +44,7 @@ const (
 	Duplicate   Kind = "duplicate"    // (clients, masters, n, span): the request arrives twice
 	LateCopy    Kind = "late-copy"    // (clients, masters, delay, n, span): a copy of the request arrives later, on another connection
 	Cut         Kind = "cut"          // (clients, masters, direction, bytes, n, span): reset after so many bytes; not both
+	Astray      Kind = "astray"       // (clients, masters, server, span): new connections lead to that server; those that exist stay
 )
 
 // Faults of client processes.
@@ -114,7 +119,7 @@ type Fault struct {
 	Kind      Kind
 	Clients   Clients
 	Masters   Masters
-	Spare     Masters // that replaces
+	Spare     Masters // that replaces, is followed, or is reached instead
 	Data      Data
 	Passwords Passwords
 	Counter   Counter
@@ -125,7 +130,7 @@ type Fault struct {
 	Offset    time.Duration // of a clock
 	Period    time.Duration // of a strobe
 	Percent   float64       // of a drift; of keys
-	Delay     time.Duration // of the network; the lag of a replica; the age of a backup; until an operator is killed
+	Delay     time.Duration // of the network; the lag of a replica; the age of a backup; until an operator is killed; how long the AOF is off
 	Span      time.Duration
 }
 
@@ -157,6 +162,12 @@ func (k Kind) isScripted() bool {
 	return k == Init || k == Password || k == Refuse || k == Spoil
 }
 
+// isUnseen reports whether a process that starts during a fault of the kind, or after it, does not
+// see all of it: then such processes are started.
+func (k Kind) isUnseen() bool {
+	return k == Cache || k == AOFOff || k == OldFile || k == ReplicaOf || k == Astray
+}
+
 // Minority returns how many of these masters are the most that is no majority and leaves one.
 func Minority(masters int) int { return (masters - 1) / 2 }
 
@@ -165,7 +176,7 @@ func (f Fault) forgets() bool {
 	switch f.Kind {
 	case Kill:
 		return f.Data == Lost
-	case Truncate, Restore, FlushAll, Evict, Spoil, Promote:
+	case Truncate, Restore, FlushAll, Evict, Spoil, Promote, Cache, OldFile, ReplicaOf:
 		return true
 	default:
 		return false
@@ -176,16 +187,36 @@ func (f Fault) forgets() bool {
 // reverse. One that becomes a member has nothing to tell before it votes.
 func (k Kind) changes() bool { return k == Suspend || k == Replace || k == Add || k == Remove }
 
+// restarts reports whether its masters are other processes after it, with the data of before.
+func (f Fault) restarts() bool {
+	return f.Kind == Kill || f.Kind == RollingRestart || f.Kind == DiskFull
+}
+
 // unsure returns the masters that do not count for a time, which begins at its start: they forget,
-// or are no members that vote.
-func (f Fault) unsure(quarantine time.Duration) (some Masters, during time.Duration) {
+// or are no members that vote. Those of weak did not have all writes on disk once: when they are
+// restarted, nobody may rely on what they have.
+func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, during time.Duration) {
 	switch {
 	case f.Kind.changes():
 		return f.Masters, f.Lasts() + Slack + 2*quarantine // one for the change, and one for the way back
 	case f.forgets():
 		return f.Masters, f.Lasts() + Slack + quarantine
+	case f.restarts():
+		return f.Masters & weak, f.Lasts() + Slack + quarantine
 	}
 	return 0, 0
+}
+
+// weakens returns the masters of which not all writes were on disk once, after the fault. One that
+// forgot is another member, which begins anew.
+func (f Fault) weakens(weak Masters) Masters {
+	switch {
+	case f.Kind == AOFOff:
+		return weak | f.Masters
+	case f.forgets():
+		return weak &^ f.Masters
+	}
+	return weak
 }
 
 // misleads reports whether the clocks of its masters are wrong, by more than what clients allow
@@ -207,7 +238,7 @@ func (f Fault) allowedFor() bool {
 // hinders reports whether its masters do not serve for a time.
 func (f Fault) hinders() bool {
 	switch f.Kind {
-	case Kill, Truncate, Restore, RollingRestart, Freeze, DiskFull, Promote, OOM, Busy, Refuse:
+	case Kill, Truncate, Restore, RollingRestart, Freeze, DiskFull, Promote, Cache, AOFOff, OldFile, ReplicaOf, OOM, Busy, Refuse:
 		return true
 	default:
 		return false
@@ -219,7 +250,7 @@ func (f Fault) Lasts() time.Duration {
 	switch f.Kind {
 	case Promote:
 		return f.Delay
-	case Restore:
+	case Restore, OldFile:
 		return f.Delay + f.Span
 	case RollingRestart:
 		return f.Span * time.Duration(f.Masters.Count())
@@ -231,7 +262,7 @@ func (f Fault) Lasts() time.Duration {
 // hitsClients reports whether faults of the kind name clients.
 func (k Kind) hitsClients() bool {
 	switch k {
-	case Partition, Stall, Delay, DropRequest, DropReply, Duplicate, LateCopy, Cut, StopClient, KillClient:
+	case Partition, Stall, Delay, DropRequest, DropReply, Duplicate, LateCopy, Cut, Astray, StopClient, KillClient:
 		return true
 	default:
 		return false

@@ -29,7 +29,7 @@ type Plan struct {
 }
 
 // Generate makes a schedule, always the same for the same seed and plan. In the first third of the
-// time, faults come alone; in the second, in pairs; in the last, all kinds at once. No kind comes
+// time, faults come alone, but for clients that start in the middle of what they cannot see; in the second, in pairs; in the last, all kinds at once. No kind comes
 // again before all that are possible have come.
 func Generate(seed uint64, p Plan) Schedule {
 	g := &generator{Plan: p, rand: rand.New(rand.NewPCG(seed, 0))}
@@ -48,6 +48,7 @@ type generator struct {
 	deck []Kind // what has still to come before any comes again
 
 	hurt [64]time.Duration // until when each master is not to be relied on
+	weak Masters           // see weakens
 	used [64]time.Duration // until when each spare is in the hands of a change
 }
 
@@ -59,6 +60,10 @@ func (g *generator) fill(until time.Duration, together int) {
 		for _, f := range g.group(together) {
 			g.made = append(g.made, Timed{At: g.now, Fault: f})
 			longest = max(longest, f.Lasts())
+			if f.Kind.isUnseen() && len(g.Clients) > 0 && g.rand.IntN(2) == 0 {
+				late := Fault{Kind: KillClient, Clients: g.clients(), Span: g.between(0, 2*f.Lasts())}
+				g.made = append(g.made, Timed{At: g.now, Fault: late})
+			}
 			if f.Kind == Freeze && g.rand.IntN(4) == 0 {
 				early := Fault{Kind: Thaw, Masters: f.Masters}
 				g.made = append(g.made, Timed{At: g.now + round(f.Span/2), Fault: early})

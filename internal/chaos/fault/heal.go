@@ -18,6 +18,7 @@ func HealAll(ctx context.Context, env *Env) error {
 			p.Heal()
 			p.Latency(0)
 			p.Refuse(false)
+			p.Divert(nil)
 		}
 		if env.Processes != nil {
 			err = errors.Join(err, env.Processes.Continue(client), env.Processes.Restart(client))
@@ -45,5 +46,10 @@ func heal(ctx context.Context, env *Env, m cluster.Master) error {
 		}
 	}
 	_, _ = m.Do(ctx, "script", "kill") // mostly there is none
-	return command(m, "config", "set", "maxmemory", 0)
+	if env.World.Fsync() != cluster.None {
+		if err := set(m, "appendonly", "yes"); err != nil {
+			return err
+		}
+	}
+	return errors.Join(set(m, "maxmemory", 0), set(m, "maxmemory-policy", "noeviction"), m.ReplicaOf(nil))
 }

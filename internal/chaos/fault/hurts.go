@@ -17,7 +17,7 @@ func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Mast
 		return everyMaster, quarantine // votes of two versions of the members are not added up
 	}
 	switch f.Kind {
-	case Kill, Truncate, Restore, RollingRestart, DiskFull, Promote, FlushAll, Evict, Spoil, Clock, Strobe, Drift:
+	case Kill, Truncate, Restore, RollingRestart, DiskFull, Promote, FlushAll, Evict, Spoil, Cache, AOFOff, OldFile, ReplicaOf, Clock, Strobe, Drift:
 		return f.Masters, quarantine
 	default:
 		return f.Masters, silent

@@ -39,6 +39,20 @@ func applyDelay(ctx context.Context, f Fault, env *Env) error {
 		func(p *faultproxy.Proxy) { p.Latency(0) })
 }
 
+func applyAstray(ctx context.Context, f Fault, env *Env) error {
+	there := f
+	there.Masters = f.Spare
+	to, err := env.fronts(there)
+	if err != nil {
+		return err
+	}
+	n := -1 // fronts are those of the first client, of the second and so on
+	return during(ctx, f, env, func(p *faultproxy.Proxy) {
+		n++
+		p.Divert(to[n/f.Masters.Count()])
+	}, func(p *faultproxy.Proxy) { p.Divert(nil) })
+}
+
 func applyRule(ctx context.Context, f Fault, env *Env) error {
 	fronts, err := env.fronts(f)
 	if err != nil {

@@ -86,11 +86,13 @@ func (s Schedule) Run(ctx context.Context, env *Env) error {
 // Every fault may take Slack longer than its span.
 func (s Schedule) InModel(masters int, quarantine time.Duration) bool {
 	var until [64]time.Duration
+	var weak Masters
 	for _, t := range s {
 		if !t.Fault.InModel(masters) {
 			return false
 		}
-		some, during := t.Fault.unsure(quarantine)
+		some, during := t.Fault.unsure(weak, quarantine)
+		weak = t.Fault.weakens(weak)
 		if some == 0 {
 			continue
 		}

@@ -151,5 +151,8 @@ func Parse(text string) (Fault, error) {
 	if f.Kind == Replace && (f.Masters.Count() != 1 || f.Spare.Count() != 1) {
 		return fail(fmt.Errorf("one master is replaced, by one spare"))
 	}
+	if f.Spare.Count() > 1 {
+		return fail(fmt.Errorf("it is one server, not several"))
+	}
 	return f, nil
 }

@@ -74,6 +74,9 @@ func TestPrintedForm(t *testing.T) {
 		"drop-reply(*,m0+m1+m2+m3+m4,5,1m40s)": {Kind: DropReply, Clients: All, Masters: 31, Every: 5, Span: 100 * time.Second},
 		"rolling-restart(m0+m1,0s)":            {Kind: RollingRestart, Masters: 3},
 		"delay(a_B-9,m0,5ms,1s)":               {Kind: Delay, Clients: "a_B-9", Masters: 1, Delay: 5 * time.Millisecond, Span: time.Second},
+		"old-file(m0,1s,200ms)":                {Kind: OldFile, Masters: 1, Delay: time.Second, Span: 200 * time.Millisecond},
+		"replicaof(m0+m2,m1,200ms)":            {Kind: ReplicaOf, Masters: 5, Spare: 2, Span: 200 * time.Millisecond},
+		"astray(*,m0,m6,1s)":                   {Kind: Astray, Clients: All, Masters: 1, Spare: MastersOf(6), Span: time.Second},
 		"restore(m0+m2,1s,200ms)":              {Kind: Restore, Masters: 5, Delay: time.Second, Span: 200 * time.Millisecond},
 		"evict(m1,12.5%)":                      {Kind: Evict, Masters: 2, Percent: 12.5},
 		"spoil(m0+m1,above)":                   {Kind: Spoil, Masters: 3, Counter: Above},
@@ -121,6 +124,7 @@ func TestWhatIsNoFault(t *testing.T) {
 		"force(n,0s)":                  "no lock",
 		"force(n2)":                    "1 parameters",
 		"replace(m0+m1,m5,0s,1s)":      "one master is replaced",
+		"astray(*,m0,m1+m2,1s)":        "one server",
 	} {
 		if f, err := Parse(text); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%q was read as %v, %v; want an error with %q", text, f, err, why)

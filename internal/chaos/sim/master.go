@@ -132,6 +132,18 @@ func (m *master) Evict(percent float64) error {
 	return nil
 }
 
+// Crowd lets half of what expires go.
+func (m *master) Crowd() error { return m.Evict(50) }
+
+func (m *master) ReplicaOf(leader cluster.Master) error {
+	if leader == nil {
+		m.server.Follow(nil)
+		return nil
+	}
+	m.server.Follow(leader.(*master).server)
+	return nil
+}
+
 func (m *master) Occupy() (release func() error, err error) {
 	m.server.SetBusy(true)
 	return func() error {
