@@ -89,6 +89,10 @@ func isDown(t *testing.T, r *rig) {
 	r.eventually(t, "m0 down", func() bool { return !r.master(0).Running() })
 }
 
+func isUp(t *testing.T, r *rig) {
+	r.eventually(t, "m0 up again", func() bool { events, _ := r.seen(); return strings.Contains(events, "up m0") })
+}
+
 // answers returns a step that waits until m0 answers a ping in a way that contains text.
 func answers(command, text string) func(*testing.T, *rig) {
 	return func(t *testing.T, r *rig) {
@@ -159,6 +163,44 @@ func masterScenes() []scene {
 		{
 			"evict(m0,50%)", setBoth, nil,
 			func(t *testing.T, r *rig) { says("dbsize", ":1")(t, r); want(t, r.direct(1, "dbsize"), ":0") }, "",
+		},
+		{
+			"cache(m0,400ms)", func(t *testing.T, r *rig) {
+				setBoth(t, r)
+				want(t, r.direct(0, "pexpire a 60000"), ":1")
+			},
+			answers("exists a", ":0"),
+			func(t *testing.T, r *rig) {
+				want(t, r.direct(0, "keys *"), "*1 $1 b")
+				want(t, r.direct(0, "config get maxmemory"), "*2 $9 maxmemory $1 0")
+				want(t, r.direct(0, "config get maxmemory-policy"), "*2 $16 maxmemory-policy $10 noeviction")
+			}, "",
+		},
+		{"aof-off(m0,300ms)", nil, answers("config get appendonly", "$2 no"), says("config get appendonly", "*2 $10 appendonly $3 yes"), ""},
+		{
+			"old-file(m0,1s,0s)",
+			func(t *testing.T, r *rig) {
+				answers("info persistence", "aof_rewrite_in_progress:0")(t, r) // else the file is older than aof-off
+				setBoth(t, r)
+			},
+			func(t *testing.T, r *rig) {
+				answers("config get appendonly", "$2 no")(t, r)
+				want(t, r.direct(0, "flushall"), "+OK")
+				isUp(t, r)
+			},
+			says("dbsize", ":2"), "down m0 lost, up m0",
+		},
+		{
+			"replicaof(m0,m1,3s)",
+			func(t *testing.T, r *rig) {
+				setBoth(t, r)
+				want(t, r.direct(1, "set c 3"), "+OK")
+			},
+			func(t *testing.T, r *rig) {
+				answers("keys *", "*1 $1 c")(t, r)
+				answers("set a 1", "-READONLY")(t, r)
+			},
+			says("keys *", "*1 $1 c"), "",
 		},
 		{
 			"spoil(m0,last)", nil, nil, // no member, so nobody notices
@@ -358,6 +400,18 @@ func networkScenes() []scene {
 				want(t, r.direct(0, "exists n"), ":0")
 			},
 			answers("get n", once), "",
+		},
+		{
+			"astray(c0,m0,m1,300ms)", nil,
+			func(t *testing.T, r *rig) {
+				begun(t, r, "astray")
+				r.answer("c0", 0, "set there 1")
+				r.answer("c1", 0, "set here 1")
+			},
+			func(t *testing.T, r *rig) {
+				want(t, r.direct(0, "keys *"), "*1 $4 here")
+				want(t, r.direct(1, "keys *"), "*1 $5 there")
+			}, "",
 		},
 		{
 			"delay(c0,m0,200ms,400ms)", nil,
