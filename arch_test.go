@@ -162,6 +162,31 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// What a client learns it keeps itself. What a package keeps, clients in other processes do not know;
+// those of a simulation would, which are to be as strange to each other as processes.
+func TestNoPackageRemembers(t *testing.T) {
+	t.Parallel()
+	const list = `{{with .Module}}{{if eq .Path "github.com/redlock-go/redlock"}}{{range $.GoFiles}}{{$.Dir}}/{{.}} {{end}}{{end}}{{end}}`
+	out, err := exec.Command("go", "list", "-deps", "-f", list, "./admin").Output()
+	harness.Must(t, err)
+	for _, name := range strings.Fields(string(out)) {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		harness.Must(t, err)
+		for _, decl := range file.Decls {
+			vars, is := decl.(*ast.GenDecl)
+			if !is || vars.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range vars.Specs {
+				of := spec.(*ast.ValueSpec)
+				if kind, is := of.Type.(*ast.SelectorExpr); is && slices.Contains([]string{"sync", "atomic"}, kind.X.(*ast.Ident).Name) {
+					t.Errorf("%s: %s is one for all clients of a process", name, of.Names[0])
+				}
+			}
+		}
+	}
+}
+
 // mostNames is how many exported names the page of the root package has at most: constants,
 // variables, types, functions, and the methods of its types. Fields do not count. What is for
 // operators is in package admin.

@@ -107,6 +107,7 @@ var plantedUnseen = []plantedBug{
 	{name: "given_to_any", test: "TestAGrantToAnotherOwnerIsNoVote", of: "./internal/faulttest"},
 	{name: "given_unmarked", test: "TestWhomAReleaseDoesNotGrant", of: "./scripts"},
 	{name: "offer_stands", test: "TestAnOfferIsTakenBack", of: "./internal/lease"},
+	{name: "suspend_unseen", test: "TestBehaviourEmbedded/SuspendedHolder", of: "."},
 	{name: "uncommitted", test: "TestEvidence", of: "./internal/membership"},
 }
 

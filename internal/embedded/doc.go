@@ -8,9 +8,9 @@
 //
 // A master does what Redis 7.0 does, with the same replies and errors, for the commands in
 // commands.go. A test compares both on random sequences of them. Its faults are those of Server's
-// methods, and CONFIG SET: with maxmemory 1 the commands that need memory fail (OOM); with appendonly
-// no, the next life begins with the data of that moment; with a maxmemory-policy that evicts, Evict
-// takes keys that expire. A restart brings back what a master starts with.
+// methods, and CONFIG SET: with maxmemory 1 the commands that need memory fail (OOM); with
+// appendonly no, the next life begins with the data of that moment; with a maxmemory-policy that
+// evicts, Evict takes keys that expire. A restart brings back the first settings.
 //
 // What is not promised:
 //   - The rest of Redis. There are no transactions, patterns to subscribe to, RESP3, passwords, databases but 0, or

@@ -82,10 +82,10 @@ func (r *run) attach(replica *run, on bool) {
 	}
 }
 
-// Evict removes a share of the keys, from 0 to 1, and returns how many. With a maxmemory-policy that
-// evicts they are of those that expire, and INFO counts them; without, they are gone as if another
-// program had removed them. The same data and the same state of chance lose the same keys. A share
-// outside of 0 to 1 panics.
+// Evict removes a share of the keys, from 0 to 1, and returns how many. With a maxmemory-policy
+// that evicts they are of those that expire, and INFO counts them; without, they are gone as if
+// another program had removed them. The same data and the same state of chance lose the same keys.
+// A share outside of 0 to 1 panics.
 func (s *Server) Evict(share float64, chance *rand.Rand) int {
 	if !(share >= 0 && share <= 1) {
 		panic("embedded: the share of keys to evict must be from 0 to 1")

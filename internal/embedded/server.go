@@ -26,7 +26,8 @@ const poolSize = 1024
 var servers atomic.Int64 // made so far, for their names
 
 // Server is one master. Its data survives a Kill unless wiped, and ttls run on meanwhile, as with
-// an AOF; after CONFIG SET appendonly no, what it had then survives. All methods may be called at the same time from several goroutines.
+// an AOF; after CONFIG SET appendonly no, what it had then survives. All methods may be called at
+// the same time from several goroutines.
 type Server struct {
 	name   string
 	listen string // the TCP address, empty for none

@@ -131,8 +131,8 @@ func (p *Proxy) Jitter(more func() time.Duration) {
 }
 
 // Divert leads new connections to the master of another proxy, as an address does that leads
-// elsewhere for a while. A connection is new until its first request. Those that exist stay. With nil,
-// which is the default, they lead to its own.
+// elsewhere for a while. A connection is new until its first request. Those that exist stay. With
+// nil, which is the default, they lead to its own.
 func (p *Proxy) Divert(to *Proxy) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
