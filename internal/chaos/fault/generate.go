@@ -29,8 +29,9 @@ type Plan struct {
 }
 
 // Generate makes a schedule, always the same for the same seed and plan. In the first third of the
-// time, faults come alone, but for clients that start in the middle of what they cannot see; in the second, in pairs; in the last, all kinds at once. No kind comes
-// again before all that are possible have come.
+// time, faults come alone, but for clients that start in the middle of what they cannot see; in the
+// second, in pairs; in the last, all kinds at once. No kind comes again before all that are
+// possible have come.
 func Generate(seed uint64, p Plan) Schedule {
 	g := &generator{Plan: p, rand: rand.New(rand.NewPCG(seed, 0))}
 	g.fill(p.For/3, 1)

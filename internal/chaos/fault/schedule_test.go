@@ -166,7 +166,8 @@ func TestLossesInTurn(t *testing.T) {
 	}
 }
 
-// A master whose AOF was off does not have all data when it is restarted, until it is another member.
+// A master whose AOF was off does not have all data when it is restarted, until it is another
+// member.
 func TestRestartsOfWhatIsNotDurable(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
