@@ -162,8 +162,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// What a client learns it keeps itself. What a package keeps, clients in other processes do not know;
-// those of a simulation would, which are to be as strange to each other as processes.
+// What a client learns it keeps itself. What a package keeps, clients in other processes do not
+// know; those of a simulation would, which are to be as strange to each other as processes.
 func TestNoPackageRemembers(t *testing.T) {
 	t.Parallel()
 	const list = `{{with .Module}}{{if eq .Path "github.com/redlock-go/redlock"}}{{range $.GoFiles}}{{$.Dir}}/{{.}} {{end}}{{end}}{{end}}`
