@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"math"
+	"time"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/acquire"
@@ -26,6 +27,12 @@ func init() {
 			first = min(first, h.Until())
 		}
 		return first
+	}
+	core.TTL = func(lock any) time.Duration {
+		if l, is := lock.(*Lock); is {
+			return l.h.Terms().TTL
+		}
+		return lock.(*Locks).holds()[0].Terms().TTL // one call made them all
 	}
 	core.CheckOneHolder = func(client, opts any) error { return client.(*Client).checkOneHolder(opts.([]LockOption)) }
 }

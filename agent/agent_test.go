@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,6 +150,67 @@ func TestUnlockBeforeTheLock(t *testing.T) {
 		harness.UnlockAll(t, rival)
 		synctest.Wait()
 		harness.UnlockAll(t, harness.MustTry(t, d.Client(), "job"))
+	})
+}
+
+// A program that gets the lock from the release of another one is told of a whole lease, though a
+// release grants a short one. A lock that is granted at once costs no renewal.
+func TestLockOfAReleaseHasAWholeLease(t *testing.T) {
+	t.Parallel()
+	for _, session := range []time.Duration{15 * time.Second, time.Hour} {
+		t.Run(session.String(), func(t *testing.T) {
+			t.Parallel()
+			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+				var extends atomic.Int64
+				counts := redlock.WithObserver(redlock.Observer{Renewed: func(context.Context, redlock.Renewal) { extends.Add(1) }})
+				_, one := newAgent(t, d, agent.Config{})
+				_, two := newAgent(t, d, agent.Config{}, counts)
+				s, other := one.open(session), two.open(session)
+				least := min(session, 30*time.Second) * 9 / 10
+				two.does("PUT", other+"/locks/warm", `{"name": "job"}`)
+				two.does("DELETE", other+"/locks/warm", "")
+				if n := extends.Load(); n != 0 {
+					t.Errorf("%d renewals of a lease that was whole", n)
+				}
+				one.does("PUT", s+"/locks/a", `{"name": "job"}`)
+				got := make(chan answer, 1)
+				go func() { got <- two.call("PUT", other+"/locks/a", `{"name": "job", "wait_ms": 10000}`) }()
+				time.Sleep(300 * time.Millisecond) // it is in the queue of each master
+				one.does("DELETE", s+"/locks/a", "")
+				if lock := <-got; lock.State != "held" || lock.validFor() < least {
+					t.Errorf("got %s, want it valid for %v", lock.Body, least)
+				}
+			})
+		})
+	}
+}
+
+// A lock that a release granted, and whose lease cannot be made whole, is not told: it is waited
+// for again.
+func TestShortLeaseIsNotTold(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		_, one := newAgent(t, d, agent.Config{})
+		cut := func() {
+			for _, m := range d.Masters[:2] {
+				m.Freeze()
+			}
+		}
+		granted := redlock.WithObserver(redlock.Observer{Acquired: func(context.Context, redlock.Acquisition) { cut(); cut = func() {} }})
+		_, two := newAgent(t, d, agent.Config{}, granted)
+		s, other := one.open(time.Minute), two.open(time.Minute)
+		one.does("PUT", s+"/locks/a", `{"name": "job"}`)
+		got := make(chan answer, 1)
+		go func() { got <- two.call("PUT", other+"/locks/a", `{"name": "job", "wait_ms": 50000}`) }()
+		time.Sleep(300 * time.Millisecond)
+		go one.call("DELETE", s+"/locks/a", "")
+		time.Sleep(5 * time.Second)
+		for _, m := range d.Masters[:2] {
+			m.Thaw()
+		}
+		if lock := <-got; lock.State != "held" || lock.validFor() < 25*time.Second {
+			t.Errorf("got %s", lock.Body)
+		}
 	})
 }
 
@@ -403,6 +465,8 @@ func TestBadInput(t *testing.T) {
 			{"POST", "/v1/sessions", `{"ttl_ms": 5}`, "ttl_ms 5: must be milliseconds, from 1000 to 3600000"},
 			{"POST", "/v1/sessions", `{"ttl": 5000}`, "unknown field"},
 			{"POST", "/v1/sessions", `{`, "must be the JSON"},
+			{"POST", "/v1/sessions", `{"ttl_ms": 5000} {"ttl_ms": 9000}`, "nothing behind it"},
+			{"PUT", s + "/locks/a", `{"name": "a"}, "wait_ms": 5000}`, "nothing behind it"},
 			{"PUT", s + "/locks/a", `{}`, "name"},
 			{"PUT", s + "/locks/a", `{"name": "a", "names": ["b"]}`, "not both"},
 			{"PUT", s + "/locks/a", `{"names": ["b", "b"]}`, "must not be the same"},

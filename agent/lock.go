@@ -65,15 +65,17 @@ func (w *want) check() error {
 	return nil
 }
 
-// options are those of the library.
-func (w *want) options() []redlock.LockOption {
-	millis := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-	options := []redlock.LockOption{redlock.WithWait(millis(w.Wait))}
+// duration converts what check accepted.
+func duration(millis int64) time.Duration { return time.Duration(millis) * time.Millisecond }
+
+// options returns those of the library for a wait that long.
+func (w *want) options(wait time.Duration) []redlock.LockOption {
+	options := []redlock.LockOption{redlock.WithWait(wait)}
 	if w.TTL > 0 {
-		options = append(options, redlock.WithTTL(millis(w.TTL)))
+		options = append(options, redlock.WithTTL(duration(w.TTL)))
 	}
 	if w.AtLeast > 0 {
-		options = append(options, redlock.WithHoldAtLeast(millis(w.AtLeast)))
+		options = append(options, redlock.WithHoldAtLeast(duration(w.AtLeast)))
 	}
 	return options
 }
@@ -86,15 +88,50 @@ type held interface {
 	Unlock(ctx context.Context) error
 }
 
-// acquire asks the masters.
+// acquire returns a lock whose lease is whole. One that cannot be made whole is given back, and
+// waited for again as long as the request allows.
 func (a *Agent) acquire(ctx context.Context, w want) (held, error) {
+	end := a.now().Add(duration(w.Wait))
+	for {
+		lock, err := a.ask(ctx, w, max(end.Sub(a.now()), 0))
+		if err != nil {
+			return nil, err
+		}
+		err = a.whole(ctx, lock)
+		if err == nil {
+			return lock, nil
+		}
+		_ = lock.Unlock(context.WithoutCancel(ctx)) // the observer tells
+		if ctx.Err() != nil || !a.now().Before(end) {
+			return nil, err
+		}
+	}
+}
+
+// whole extends a lease that is shorter than the renewals of its ttl would leave it. A release
+// grants a lease of a second at most: the program, which asks a few times in each ttl of its
+// session, would lose it before it asks.
+func (a *Agent) whole(ctx context.Context, lock held) error {
+	ttl := core.TTL(lock)
+	if core.Until(lock).Sub(a.now()) >= ttl*2/3 {
+		return nil
+	}
+	err := lock.Extend(ctx, ttl)
+	if errors.Is(err, redlock.ErrLost) || errors.Is(err, redlock.ErrExpired) { // the program never had it
+		return fmt.Errorf("%w: a release granted it, and the lease ended before it was renewed", redlock.ErrNotAcquired)
+	}
+	return err
+}
+
+// ask asks the masters for the lock.
+func (a *Agent) ask(ctx context.Context, w want, wait time.Duration) (held, error) {
 	some := func(lock held, err error) (held, error) { // not a nil pointer in an interface
 		if err != nil {
 			return nil, err
 		}
 		return lock, nil
 	}
-	switch options := w.options(); {
+	switch options := w.options(wait); {
 	case len(w.Names) > 1:
 		return some(a.client.LockAll(ctx, w.Names, options...))
 	case w.Mode == modeRead:

@@ -1,10 +1,11 @@
 // Package core is what package redlock lends to the public packages beside it, and to nobody else:
 // the inside of a redlock.Client as package admin needs it, a check for those that need a lock with
-// one holder, and the end of a lease on the clock that leases are told by. Package redlock sets it.
+// one holder, and the end of a lease on the clock that leases are told by, with its ttl. Package redlock sets it.
 package core
 
 import (
 	"context"
+	"time"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/acquire"
@@ -24,6 +25,9 @@ var CheckOneHolder func(client, opts any) error
 // Until returns when the lease of a lock (a *redlock.Lock or *redlock.Locks) ends if nothing renews
 // it, on the clock of its client; of several names, that of the first to end.
 var Until func(lock any) clock.Instant
+
+// TTL returns the ttl by which the lease of such a lock is renewed.
+var TTL func(lock any) time.Duration
 
 // Client is the inside of one.
 type Client struct {
