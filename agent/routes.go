@@ -212,7 +212,7 @@ func millis(field string, n int64, least, most time.Duration) (time.Duration, er
 	if n < least.Milliseconds() || n > most.Milliseconds() {
 		return 0, badRequest(field, n, fmt.Sprintf("must be milliseconds, from %d to %d", least.Milliseconds(), most.Milliseconds()))
 	}
-	return time.Duration(n) * time.Millisecond, nil
+	return duration(n), nil
 }
 
 // idOf is the id that a program gave its lock.
@@ -241,7 +241,7 @@ func readBody(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// read takes the request apart. No body is an empty object.
+// read decodes the body of a request. No body is an empty object.
 func read(r *http.Request, into any) error {
 	text, err := io.ReadAll(r.Body)
 	switch {
@@ -256,6 +256,9 @@ func read(r *http.Request, into any) error {
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
 		return badRequest("body", "(not shown)", "must be the JSON of this call: "+err.Error())
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return badRequest("body", "(not shown)", "must be one JSON object, with nothing behind it")
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -153,10 +154,35 @@ func listenUnix(file string) (net.Listener, error) {
 		}
 	}
 	before := syscall.Umask(0o177) // of this process alone, which makes no other file now
-	l, err := net.Listen("unix", file)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: file, Net: "unix"})
 	syscall.Umask(before)
 	if err != nil {
 		return nil, fmt.Errorf("--socket is %s: %w", file, err)
 	}
-	return l, nil
+	l.SetUnlinkOnClose(false) // that removes whatever is at the path by then
+	made, err := os.Lstat(file)
+	if err != nil {
+		_ = l.Close() // it has no place any more
+		return nil, fmt.Errorf("--socket is %s: %w", file, err)
+	}
+	return &ownSocket{UnixListener: l, file: file, made: made}, nil
+}
+
+// ownSocket removes its file when it closes, unless another socket has taken the path: that of an
+// agent that was started after somebody removed this one's file, or of systemd.
+type ownSocket struct {
+	*net.UnixListener
+	file   string
+	made   os.FileInfo
+	remove sync.Once
+}
+
+// Close removes the file before it closes the socket: until then no other file gets its inode.
+func (s *ownSocket) Close() error {
+	s.remove.Do(func() {
+		if now, err := os.Lstat(s.file); err == nil && os.SameFile(now, s.made) {
+			_ = os.Remove(s.file) // if it is left, the next agent removes it
+		}
+	})
+	return s.UnixListener.Close()
 }

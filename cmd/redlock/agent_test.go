@@ -188,6 +188,26 @@ func TestAgentLeavesLocks(t *testing.T) {
 	}
 }
 
+// An agent that ends leaves the socket of another one that has taken its path.
+func TestAgentRemovesOnlyItsOwnSocket(t *testing.T) {
+	t.Parallel()
+	masters := mastersFlag(realMasters(t, 3))
+	file := socketIn(t)
+	first := serving(t, command(t, "agent", masters, "--socket", file))
+	harness.Must(t, os.Remove(file))
+	second := serving(t, command(t, "agent", masters, "--socket", file))
+	first.signal(syscall.SIGTERM)
+	if status := first.status(); status != exitOK {
+		t.Errorf("status %d", status)
+	}
+	onSocket(t, file).call(200, "GET", "/livez", "")
+	second.signal(syscall.SIGTERM)
+	second.status()
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
 func TestAgentOnTCP(t *testing.T) {
 	t.Parallel()
 	masters := mastersFlag(realMasters(t, 3))
