@@ -22,6 +22,9 @@
 //     each answer, and not only when a timer has fired;
 //   - an agent that was killed and started again knows no session of before, and says so.
 //
+// The agent answers with a lock when its lease is whole: one that a release granted is short, and
+// is extended first. So only the session and the ttl limit what a program may believe.
+//
 // A request to lock carries an id that the program chose. The agent does it once, however often it
 // arrives and however late: the same lock, or the same end of it.
 //

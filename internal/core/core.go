@@ -1,6 +1,7 @@
 // Package core is what package redlock lends to the public packages beside it, and to nobody else:
 // the inside of a redlock.Client as package admin needs it, a check for those that need a lock with
-// one holder, and the end of a lease on the clock that leases are told by, with its ttl. Package redlock sets it.
+// one holder, and a lease's ttl and its end on the clock that leases are told by. Package redlock
+// sets it.
 package core
 
 import (
