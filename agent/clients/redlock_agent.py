@@ -4,24 +4,39 @@
 
     with redlock_agent.Session("/run/redlock/agent.sock") as session:
         with session.lock("payroll", wait=60) as lock:
-            pay(lock.token)     # hand the token to every store that you write to
+            for person in people:
+                lock.check()             # raises Lost when the lock can no longer be proved
+                pay(person, lock.token)  # hand the token to every store that you write to
 
 Not promised: that work stops before another holds the lock. This program may be paused after it
 looked and before it acts. The token is for that: a store that refuses a token lower than one it has
-seen (docs/FENCING.md) refuses whoever comes too late.
+seen (docs/FENCING.md) refuses whatever comes too late.
 
-The block of "with" ends with Lost when the lock can no longer be proved: at the end of what the
-agent has told, by this program's own clock, whatever the network does; or earlier, when the agent
-says that it is lost. In the main thread a SIGINT to itself does this (as Ctrl-C does: it also ends a
-call that blocks). In another thread an exception is raised there, which ends Python code, but no
-call that blocks: give such calls a timeout, of lock.left().
+A lock is lost when it can no longer be proved: at the end of what the agent has told, by this
+program's own clock, whatever the network does; or earlier, when the agent says so. Then
+
+  - lock.check() raises Lost, and lock.left() returns 0;
+  - lock.lost, a threading.Event, is set, and on_loss(lock) runs in a thread of its own;
+  - "async with" cancels its task, and raises Lost (Python 3.11 and later);
+  - "with" raises Lost at the end of its block, if no other exception ends it.
+
+Nothing else stops the code of a "with" block. Look at the lock between its steps, and give calls
+that block a timeout of lock.left(). lock(..., interrupt=True) raises Lost in the middle of the
+block, also out of a call that blocks. It works in the main thread, on Unix, by SIGURG. It does not
+end code in C that does not come back to Python, and nothing while the program blocks or handles
+SIGURG itself.
+
+In a child that a fork made, the session and its locks raise Closed and send nothing: open a session
+there. When the agent has ended the session, or was started again, its locks are lost, and the next
+lock opens a new session.
 
 This is one file, for Python 3.9 and later, and it needs the standard library alone.
 """
 
-import ctypes
+import asyncio
 import http.client
 import json
+import os
 import secrets
 import signal
 import socket
@@ -30,7 +45,7 @@ import threading
 import time
 import urllib.parse
 
-__all__ = ["Session", "Lock", "Problem", "Held", "Lost", "Unreachable"]
+__all__ = ["Session", "Lock", "Problem", "Held", "Lost", "Unreachable", "Closed"]
 
 
 class Problem(Exception):
@@ -46,11 +61,15 @@ class Held(Problem):
 
 
 class Lost(Exception):
-    """The lock can no longer be proved: another may hold it."""
+    """The lock was held, and can no longer be proved: another may hold it."""
 
 
 class Unreachable(Exception):
-    """The agent did not answer. What was asked may have been done or not."""
+    """The agent did not answer. What was asked may have been done or not; no lock is held."""
+
+
+class Closed(Exception):
+    """The session was closed, or belongs to the process that this one was forked from."""
 
 
 def now():
@@ -74,56 +93,65 @@ class _UnixConnection(http.client.HTTPConnection):
 class Session:
     """The lease of this program with the agent at address: the path of a Unix socket, or
     https://host:port with a token and, if the system does not trust its certificate, the file of one
-    that does. A thread keeps the session. It ends ttl seconds after this program was heard last, and
-    its locks with it. Close it, or use it with "with"."""
+    that does. Threads keep the session and watch its locks. It ends ttl seconds after the agent got
+    the last request, and its locks with it. Close it, or use it with "with"."""
 
     def __init__(self, address, ttl=15.0, token=None, ca_file=None):
-        self._address, self._token, self._ttl = address, token, ttl
+        self._address, self._token, self._ttl, self._pid = address, token, ttl, os.getpid()
         self._tls = ssl.create_default_context(cafile=ca_file) if address.startswith("https://") else None
-        self._locks = {}  # by id
-        self._changed = threading.Condition()  # guards _locks, their fields, and _over
-        self._over = None  # why the session has ended
         self.draining = False
-        answer, _ = self._ask("POST", "/v1/sessions", {"ttl_ms": int(ttl * 1000)}, ttl)
-        self._path = "/v1/sessions/" + answer["session"]
-        self._keeper = threading.Thread(target=self._keep, name="redlock keeper", daemon=True)
-        self._keeper.start()
-        self._watcher = threading.Thread(target=self._watch, name="redlock watcher", daemon=True)
-        self._watcher.start()
+        self._opening = threading.Lock()  # held while a session is opened
+        self._changed = threading.Condition()  # guards all that follows, and the fields of locks
+        self._closed = False
+        self._path = None  # of the session with the agent; None: it has ended
+        self._until = 0.0  # when it ends, by what the agent told
+        self._asked = 0.0  # when the agent was last asked to keep it
+        self._locks = {}  # those in whose blocks the program is, by id
+        self._open()
+        for work in (self._keep, self._watch):
+            threading.Thread(target=work, name="redlock" + work.__name__, daemon=True).start()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.close()
+        if os.getpid() == self._pid:
+            self.close()
 
-    def lock(self, name, wait=0.0, ttl=None, mode="write", hold_at_least=None):
-        """A context manager that holds name, or each of a list of names. It waits for wait seconds:
-        0 is one attempt. It raises Held if others hold it, Problem, or Unreachable."""
-        want = {"mode": mode, "wait_ms": int(wait * 1000)}
+    def lock(self, name, wait=0.0, ttl=None, mode="write", hold_at_least=None, on_loss=None, interrupt=False):
+        """A context manager that holds name, or each of a list of names, for one block of "with" or
+        "async with". It waits for wait seconds: 0 is one attempt. It raises Held if others hold it,
+        Problem, or Unreachable. The top of this file tells what on_loss and interrupt do."""
+        self._usable()
+        want = {"mode": mode}
         want["name" if isinstance(name, str) else "names"] = name
         if ttl is not None:
             want["ttl_ms"] = int(ttl * 1000)
         if hold_at_least is not None:
             want["hold_at_least_ms"] = int(hold_at_least * 1000)
-        return Lock(self, want, wait)
+        return Lock(self, name, want, wait, on_loss, interrupt)
 
     def close(self):
         """Ends the session, and releases its locks."""
+        self._usable()
         with self._changed:
-            if self._over is not None:
-                return
-            self._over = "it was closed"
-            for lock in self._locks.values():
-                lock._end("its session was closed")
-            self._changed.notify_all()
-        try:
-            self._ask("DELETE", self._path, None, 2.0)
-        except (Problem, Unreachable):
-            pass  # it ends by itself
+            path = self._path
+            self._closed = True
+            self._end(path, "its session was closed")
+        if path is not None:
+            try:
+                self._ask("DELETE", path, None, 2.0)
+            except (Problem, Unreachable):
+                pass  # it ends by itself
+
+    def _usable(self):
+        """Refuses the child of a fork: it has no thread that keeps the session, and the parent's locks are not its own."""
+        if os.getpid() != self._pid:
+            raise Closed(f"the session belongs to process {self._pid}, which this one was forked from: open a session here")
 
     def _ask(self, method, path, body, timeout):
         """Returns the answer, and the moment before the request was sent."""
+        self._usable()
         connection = None
         sent = now()
         try:
@@ -138,8 +166,8 @@ class Session:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             response = connection.getresponse()
             answer = json.loads(response.read())
-            if not isinstance(answer, dict):
-                raise ValueError("no object")
+            if not isinstance(answer, dict) or response.status == 408:
+                raise ValueError(f"status {response.status}")
         except (OSError, http.client.HTTPException, ValueError) as e:
             raise Unreachable(f"{method} at {self._address}: {e!r}") from e
         finally:
@@ -151,160 +179,353 @@ class Session:
         kind = Held if word == "held" else Problem
         raise kind(word, response.status, answer.get("detail", ""), answer.get("retryable", False), answer.get("free_in_ms", 0) / 1000)
 
+    def _open(self):
+        """Opens a session with the agent, unless there is one, and returns its path."""
+        with self._opening:
+            with self._changed:
+                if self._closed:
+                    raise Closed("the session was closed")
+                if self._path is not None:
+                    return self._path
+            answer, sent = self._ask("POST", "/v1/sessions", {"ttl_ms": int(self._ttl * 1000)}, self._ttl)
+            with self._changed:
+                self._path = "/v1/sessions/" + answer["session"]
+                self._until, self._asked, self.draining = sent + answer["valid_for_ms"] / 1000, sent, answer["draining"]
+                self._changed.notify_all()
+                return self._path
+
+    def _end(self, path, why):
+        """Notes that the session with the agent has ended, if it is still that one."""
+        with self._changed:
+            if self._path == path:
+                self._path = None
+                for lock in self._locks.values():
+                    lock._lose(why)
+                self._changed.notify_all()
+
+    def _first(self):
+        """When the first thing ends that keeping the session would prolong."""
+        return min([self._until] + [lock._until for lock in self._locks.values() if lock._why is None])
+
     def _keep(self):
-        """Renews the session, and what this program may believe of its locks."""
+        """Renews the session, and what this program may believe of its locks. How soon it asks
+        again depends on what is left of the shortest of them."""
         while True:
             with self._changed:
-                if self._changed.wait_for(lambda: self._over is not None, self._ttl / 4):
+                while not self._closed:
+                    first = self._first()
+                    wait = None if self._path is None else self._asked + max(0.1, (first - self._asked) / 3) - now()
+                    if wait is not None and wait <= 0:
+                        break
+                    self._changed.wait(wait)
+                if self._closed:
                     return
-                before = list(self._locks.items())
+                path, before, self._asked = self._path, list(self._locks.items()), now()
+            if self._asked >= self._until:
+                self._end(path, "its time was over before the agent answered")
+                continue
             try:
-                answer, sent = self._ask("POST", self._path + "/keep", None, self._ttl / 4)
+                answer, sent = self._ask("POST", path + "/keep", None, max(0.1, (first - self._asked) / 2))
             except Unreachable:
-                continue  # until the locks end by the clock
+                continue  # until all ends by the clock
             except Problem as e:
                 if e.word == "no-session":
-                    self._lose(e.detail)
-                    return
+                    self._end(path, e.detail)
                 continue
             held = {lock["id"]: lock for lock in answer["locks"]}
             with self._changed:
+                if self._path != path:
+                    continue
                 self.draining = answer["draining"]
-                for id, lock in before:
+                self._until = max(self._until, sent + answer["valid_for_ms"] / 1000)
+                for id, lock in before:  # what is locked meanwhile may be missing in the answer
                     if self._locks.get(id) is not lock:
-                        continue  # it was unlocked meanwhile
+                        continue
                     if id in held:
                         lock._until = max(lock._until, sent + held[id]["valid_for_ms"] / 1000)
                     else:
-                        lock._end("the agent says that it is not held any more")
-                self._changed.notify_all()
-
-    def _lose(self, why):
-        with self._changed:
-            self._over = self._over or why
-            for lock in self._locks.values():
-                lock._end(why)
-            self._changed.notify_all()
+                        lock._lose("the agent does not hold it any more")
 
     def _watch(self):
-        """Stops the work of locks whose time is over."""
+        """Loses the locks whose time is over."""
         with self._changed:
-            while self._over is None or self._locks:
-                moment, first = now(), None
+            while not self._closed or self._locks:
+                wait = None
                 for lock in list(self._locks.values()):
-                    if lock._lost is None and lock._until <= moment:
-                        lock._end("its time was over before the agent renewed it")
-                    if lock._lost is not None:
-                        lock._stop()
-                    else:
-                        first = lock._until if first is None else min(first, lock._until)
-                # A suspended machine does not count in a wait: look at the clock now and then.
-                self._changed.wait(min(1.0, first - moment) if first is not None else None)
+                    # A suspended machine does not count in a wait: look at the clock now and then.
+                    left = min(lock._look(), 1.0) if lock._why is None else None
+                    if lock._why is not None and lock._interrupts():
+                        left = 0.05
+                    if left is not None:
+                        wait = left if wait is None else min(wait, left)
+                self._changed.wait(wait)
+
+    def _forget(self, home, path):
+        """Unlocks in the background: sends the request again until the agent answers, or the session has ended."""
+
+        def send():
+            while True:
+                try:
+                    self._ask("DELETE", path, None, 2.0)
+                    return
+                except Problem:
+                    return
+                except Unreachable:
+                    pass
+                with self._changed:
+                    if self._changed.wait_for(lambda: self._path != home, 0.5):
+                        return
+
+        threading.Thread(target=send, name="redlock_forget", daemon=True).start()
 
 
 class Lock:
-    """A lock that is held within a block of "with"."""
+    """A lock that is held within a block of "with" or "async with"."""
 
-    def __init__(self, session, want, wait):
-        self._session, self._want, self._wait = session, want, wait
-        self._id = None  # of the request, and of the lock
-        self._until, self._lost, self._stopped = 0.0, None, False
-        self._thread = None
+    def __init__(self, session, name, want, wait, on_loss, interrupt):
+        self._session, self._name, self._want, self._wait = session, name, want, wait
+        self._on_loss, self._interrupt = on_loss, interrupt
+        self._id = self._home = self._path = None  # of the lock, its session and both
+        self._until, self._inside, self._gone = 0.0, False, False
+        self._why, self._event = None, threading.Event()  # why it is lost
+        self._task = self._loop = None  # to be cancelled
+        self._cancelled = False
+        self._told, self._before = False, None  # of interrupt: Lost was raised; the handler before
         self.token, self.tokens = 0, {}
 
-    def __enter__(self):
-        session = self._session
-        self._id, self._lost, self._stopped = secrets.token_hex(16), None, False
-        deadline = now() + self._wait + session._ttl
-        path = f"{session._path}/locks/{self._id}"
-        try:
-            while True:  # the same request gets the same lock
-                try:
-                    answer, sent = session._ask("PUT", path, self._want, self._wait + session._ttl)
-                    if now() < sent + answer["valid_for_ms"] / 1000:
-                        break  # else it was waited for longer: ask again what is left by now
-                except Unreachable:
-                    if now() >= deadline:
-                        raise
-                    time.sleep(0.1)
-                if now() >= deadline or session._over is not None:
-                    raise Lost("no answer came in time")
-        except BaseException:
-            self._give_up(path)
-            raise
-        self.token = int(answer.get("token", 0))
-        self.tokens = {name: int(token) for name, token in answer.get("tokens", {}).items()}
-        with session._changed:
-            if session._over is not None:
-                raise Lost(session._over)
-            self._thread = threading.current_thread()
-            self._until = sent + answer["valid_for_ms"] / 1000
-            session._locks[self._id] = self
-            session._changed.notify_all()
-        return self
-
-    def __exit__(self, kind, *_):
-        came = kind in (KeyboardInterrupt, Lost)
-        while True:  # what stops the work may come while this runs
-            try:
-                with self._session._changed:
-                    self._session._locks.pop(self._id, None)
-                    self._session._changed.notify_all()
-                    if self._lost is None and now() >= self._until:
-                        self._end("its time was over before the work was")
-                    stopped, lost = self._stopped, self._lost
-                if stopped and not came:
-                    if self._thread is not threading.main_thread():
-                        self._interrupt(None)
-                    else:
-                        time.sleep(0.05)  # the signal is under way
-                break
-            except (KeyboardInterrupt, Lost):
-                came = True
-        path = f"{self._session._path}/locks/{self._id}"
-        if lost is not None:  # the caller does not wait for an agent that may be gone
-            threading.Thread(target=self._give_up, args=(path,), daemon=True).start()
-        elif self._session._over is None:
-            lost = self._give_up(path)
-        if lost is not None and (kind is None or kind in (KeyboardInterrupt, Lost)):
-            raise Lost(f"the lock of {self._want.get('name', self._want.get('names'))!r} is lost: {lost}") from None
-        return False
+    @property
+    def lost(self):
+        """A threading.Event that is set when the lock is lost."""
+        self._session._usable()
+        return self._event
 
     def left(self):
         """For how many seconds the lock can be proved. By the time the caller acts, it may be less."""
+        self._session._usable()
         with self._session._changed:
-            return 0.0 if self._lost is not None else max(0.0, self._until - now())
+            return self._look() if self._inside else 0.0
 
     def check(self):
-        """Raises Lost if the lock can not be proved at this moment."""
+        """Raises Lost if the lock cannot be proved at this moment."""
         if self.left() <= 0:
-            raise Lost(self._lost or "its time is over")
+            if threading.current_thread() is threading.main_thread():
+                self._told = True  # no signal is needed
+            raise self._error()
 
-    def _give_up(self, path):
-        """Unlocks, and returns why the lock had ended before, if it had. A request to lock that is
-        still on its way will be refused."""
+    def __enter__(self):
+        if self._interrupt and threading.current_thread() is not threading.main_thread():
+            raise ValueError("interrupt is for the main thread: elsewhere, use check, lost or on_loss")
+        if self._interrupt:
+            self._before = signal.getsignal(signal.SIGURG)
+        self._acquire()
+        if self._interrupt:
+            signal.signal(signal.SIGURG, self._interrupted)
+        return self
+
+    def __exit__(self, kind, *_):
+        if self._forked(kind):
+            return False
+        self._leave()
+        if self._interrupt:
+            signal.signal(signal.SIGURG, self._before or signal.SIG_DFL)
+        self._release()
+        if self._why is not None and kind is None:
+            raise self._error()
+        return False
+
+    async def __aenter__(self):
+        if self._interrupt:
+            raise ValueError('interrupt is for "with": "async with" cancels its task')
+        task = asyncio.current_task()
+        self._cancelling = task.cancelling()
         try:
-            self._session._ask("DELETE", path, None, 2.0)
-        except Problem as e:
-            return str(e) if e.word in ("lost", "expired", "no-session") else None
-        except Unreachable:
-            pass  # the lock ends with its session
-        return None
+            await _aside(self._acquire)
+        except asyncio.CancelledError:
+            self._abandon()
+            raise
+        with self._session._changed:
+            if self._why is None:
+                self._task, self._loop = task, asyncio.get_running_loop()
+                return self
+        self._leave()
+        self._abandon()
+        raise Unreachable(f"the lock of {self._name!r} ended before the block began: {self._why}")
 
-    def _end(self, why):
-        self._lost = self._lost or why
+    async def __aexit__(self, kind, error, _):
+        if self._forked(kind):
+            return False
+        self._leave()  # from here on nothing cancels the task
+        # A task that others cancelled as well ends by that, and not by the loss.
+        others = self._cancelled and self._task.uncancel() > self._cancelling
+        await _aside(self._release)
+        if self._why is not None and (kind is None or (kind is asyncio.CancelledError and self._cancelled and not others)):
+            raise self._error() from error
+        return False
 
-    def _stop(self):
-        """Raises in the thread of the work, once."""
-        if self._stopped:
+    def _acquire(self):
+        self._session._usable()
+        if self._id is not None:
+            raise ValueError("a lock is for one block: ask the session for another")
+        self._id = secrets.token_hex(16)
+        try:
+            self._lock()
+        except Problem:
+            raise  # nothing is left with the agent
+        except BaseException:
+            self._abandon()
+            raise
+
+    def _lock(self):
+        """Asks until there is an answer that leaves some time: the same request gets the same lock.
+        If the session has ended, nothing was locked, and a new session is asked."""
+        session = self._session
+        end, again = now() + self._wait, False
+        while True:
+            try:
+                home = session._open()
+                with session._changed:
+                    if self._gone:
+                        raise Closed("the lock was given up")
+                    if home != self._home:
+                        self._home, self._path = home, f"{home}/locks/{self._id}"
+                        self._want["wait_ms"] = max(0, int((end - now()) * 1000))
+                answer, sent = session._ask("PUT", self._path, self._want, max(0.0, end - now()) + session._ttl)
+                why, valid = "its answers take too long", answer["valid_for_ms"] / 1000
+                took = now() - sent
+                if took < valid / (2 if again else 10):
+                    self.token = int(answer.get("token", 0))
+                    self.tokens = {name: int(token) for name, token in answer.get("tokens", {}).items()}
+                    with session._changed:
+                        if session._path == home and not self._gone:
+                            self._until, self._inside = sent + valid, True
+                            session._locks[self._id] = self
+                            session._changed.notify_all()
+                            return
+                again = True  # it was waited for: the next answer comes at once, and leaves more
+            except Unreachable as e:
+                why = str(e)
+                time.sleep(0.1)
+            except Problem as e:
+                if e.word != "no-session":
+                    raise
+                why = str(e)
+                session._end(home, e.detail)
+            if now() >= end + session._ttl:
+                raise Unreachable(f"no lock of {self._name!r} in time: {why}")
+
+    def _abandon(self):
+        """Gives up what was asked for. The agent refuses a request to lock that arrives later."""
+        with self._session._changed:
+            self._gone, path = True, self._path
+        if path is not None:
+            self._session._forget(self._home, path)
+
+    def _leave(self):
+        """Ends the block: nothing stops it any more."""
+        with self._session._changed:
+            self._look()
+            self._inside, self._told = False, True
+            self._session._locks.pop(self._id, None)
+            self._session._changed.notify_all()
+
+    def _release(self):
+        """Unlocks, and notes if the agent says that the lock had ended before."""
+        if self._why is None:
+            try:
+                self._session._ask("DELETE", self._path, None, 2.0)
+                return
+            except Problem as e:
+                if e.word in ("lost", "expired", "no-session"):
+                    with self._session._changed:
+                        self._lose(str(e))
+                return
+            except Unreachable:
+                pass  # the caller does not wait for an agent that may be gone
+            except BaseException:
+                self._session._forget(self._home, self._path)
+                raise
+        self._session._forget(self._home, self._path)
+
+    def _look(self):
+        """Returns how long the lock can be proved, and loses it if that is over. The caller holds _changed."""
+        left = self._until - now()
+        if left <= 0:
+            self._lose("its time was over before the agent renewed it")
+        return 0.0 if self._why is not None else left
+
+    def _lose(self, why):
+        """Makes it lost, once, and tells the program. The caller holds _changed."""
+        if self._why is not None:
             return
-        self._stopped = True
-        if self._thread is threading.main_thread():
-            signal.pthread_kill(self._thread.ident, signal.SIGINT)
-        else:
-            self._interrupt(Lost)
+        self._why = why
+        self._event.set()
+        self._session._changed.notify_all()
+        if self._task is not None:
+            try:
+                self._loop.call_soon_threadsafe(self._cancel)
+            except RuntimeError:
+                pass  # the loop is closed
+        if self._on_loss is not None:
+            threading.Thread(target=self._on_loss, args=(self,), name="redlock_on_loss", daemon=True).start()
 
-    def _interrupt(self, kind):
-        """Raises an exception of that kind in the thread, or none that is under way."""
-        raised = None if kind is None else ctypes.py_object(kind)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread.ident), raised)
+    def _cancel(self):
+        if self._inside:
+            self._cancelled = True
+            self._task.cancel(str(self._error()))
+
+    def _interrupts(self):
+        """Sends the signal, and reports whether it may have to be sent again."""
+        if not self._interrupt or self._told:
+            return False
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGURG)
+        return True
+
+    def _interrupted(self, number, frame):
+        if self._why is not None and not self._told and not _busy(frame):
+            self._told = True
+            raise self._error()
+        if callable(self._before):
+            self._before(number, frame)
+
+    def _error(self):
+        return Lost(f"the lock of {self._name!r} is lost: {self._why or 'it is not held'}")
+
+    def _forked(self, kind):
+        """Reports whether a child of the holder leaves the block. It says so if nothing else ends the block."""
+        if kind is None:
+            self._session._usable()
+        return os.getpid() != self._session._pid
+
+
+def _busy(frame):
+    """Reports whether code of this file is under way that must not end in the middle. To wait for an answer may."""
+    while frame is not None:
+        if frame.f_code is Session._ask.__code__:
+            return False
+        if frame.f_globals is globals():
+            return True
+        frame = frame.f_back
+    return False
+
+
+async def _aside(call):
+    """Awaits a call that blocks, in a thread of its own: those of a pool could all wait for one lock."""
+    loop = asyncio.get_running_loop()
+    done = loop.create_future()
+
+    def finish(result, error):
+        if not done.cancelled():
+            done.set_exception(error) if error is not None else done.set_result(result)
+
+    def run():
+        try:
+            outcome = call(), None
+        except BaseException as e:
+            outcome = None, e
+        try:
+            loop.call_soon_threadsafe(finish, *outcome)
+        except RuntimeError:
+            pass  # the loop is closed
+
+    threading.Thread(target=run, name="redlock_aside", daemon=True).start()
+    return await done

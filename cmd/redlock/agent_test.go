@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/testpki"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -319,112 +318,5 @@ func TestAgentExamples(t *testing.T) {
 			lock := rivalLock(t, servers, "job") // it was released
 			harness.Must(t, lock.Unlock(context.Background()))
 		})
-	}
-}
-
-// The client in Python ends the work of locks that were lost, in the main thread and in another,
-// and disturbs nothing after it.
-func TestPythonClientEndsWork(t *testing.T) {
-	t.Parallel()
-	_, err := exec.LookPath("python3")
-	testskip.IfLacking(t, err, exec.ErrNotFound)
-	servers := realMasters(t, 3)
-	file := socketIn(t)
-	agent := serving(t, command(t, "agent", mastersFlag(servers), "--socket", file, "--ttl=3s"))
-	const program = `
-import sys, threading, time, redlock_agent
-
-def say(line):
-    sys.stdout.write(line + "\n") # at once: there are two threads
-    sys.stdout.flush()
-
-def block(session, name):
-    try:
-        with session.lock(name, wait=30):
-            say(f"holds {name}")
-            while True:
-                time.sleep(0.01)
-    except redlock_agent.Lost as e:
-        say(f"lost {name} {e}")
-
-with redlock_agent.Session(sys.argv[1], ttl=4) as session:
-    other = threading.Thread(target=block, args=(session, "thread"))
-    other.start()
-    block(session, "main")
-    other.join()
-    with session.lock(["one", "two"], wait=30) as both:
-        time.sleep(0.5)
-    say(f"goes on with {len(both.tokens)}")
-with redlock_agent.Session(sys.argv[1], ttl=600) as session: # it asks seldom
-    try:
-        with session.lock("unlock", wait=30, ttl=3):
-            say("holds unlock")
-            sys.stdin.readline()
-    except redlock_agent.Lost as e:
-        say(f"lost unlock {e}")
-`
-	ctx, cancel := context.WithTimeout(t.Context(), deadline)
-	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, "python3", "-c", program, file)
-	cmd.Env = append(os.Environ(), "PYTHONPATH=../../agent/clients", "PYTHONDONTWRITEBYTECODE=1")
-	in, err := cmd.StdinPipe()
-	harness.Must(t, err)
-	r := start(t, cmd)
-	r.line("holds")
-	r.line("holds")
-	client := rival(t, servers)
-	take := func(name string) {
-		held, err := admin.Inspect(t.Context(), client, name)
-		harness.Must(t, err)
-		_, err = admin.ForceUnlock(t.Context(), client, held)
-		harness.Must(t, err)
-	}
-	for _, name := range []string{"main", "thread"} {
-		take(name)
-		r.line("lost " + name)
-		agent.line("lock lost before its unlock")
-	}
-	r.line("goes on with 2")
-	r.line("holds unlock")
-	take("unlock")
-	agent.line("lock lost before its unlock") // the agent knows, and the program does not
-	_, err = in.Write([]byte("\n"))
-	harness.Must(t, err)
-	r.line("lost unlock")
-	if status := r.status(); status != 0 {
-		t.Errorf("status %d", status)
-	}
-}
-
-// The client in Python counts from before it sent the request: what the answer takes is not
-// believed.
-func TestPythonClientCountsFromTheRequest(t *testing.T) {
-	t.Parallel()
-	_, err := exec.LookPath("python3")
-	testskip.IfLacking(t, err, exec.ErrNotFound)
-	file := socketIn(t)
-	l, err := net.Listen("unix", file)
-	harness.Must(t, err)
-	slow := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPut {
-			time.Sleep(2 * time.Second) // the way of the answer
-		}
-		fmt.Fprint(w, `{"session": "s", "valid_for_ms": 10000, "token": "1", "locks": [], "draining": false}`)
-	})}
-	go func() { _ = slow.Serve(l) }() // until Close
-	t.Cleanup(func() { _ = slow.Close() })
-	const program = `
-import sys, redlock_agent
-with redlock_agent.Session(sys.argv[1], ttl=600) as session:
-    with session.lock("job") as lock:
-        print(lock.left())
-`
-	cmd := exec.CommandContext(t.Context(), "python3", "-c", program, file)
-	cmd.Env = append(os.Environ(), "PYTHONPATH=../../agent/clients", "PYTHONDONTWRITEBYTECODE=1")
-	out, err := cmd.Output()
-	harness.Must(t, err)
-	left, err := time.ParseDuration(strings.TrimSpace(string(out)) + "s")
-	if err != nil || left <= 0 || left > 8*time.Second {
-		t.Errorf("it believes in the lock for %s (%v)", out, err)
 	}
 }
