@@ -1,69 +1,99 @@
-// A job that several hosts start, and one at a time does. It needs Node 16 or later, and nothing else.
+// A job that several hosts start, and one at a time does. It needs Node 18 or later, and nothing else.
 //
 //     node agent/examples/job.js /run/redlock/agent.sock payroll
 const http = require('node:http');
 const { randomBytes } = require('node:crypto');
 
-const [socketPath, name] = process.argv.slice(2);
-
 // process.hrtime does not count the time for which a machine is suspended: where machines are, let
 // the store compare tokens.
 const now = () => Number(process.hrtime.bigint() / 1_000_000n);
+const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-// ask resolves to the answer, with the moment before the request was sent.
-function ask(method, path, body, timeout = 5000) {
+// ask resolves to the answer, with the moment before the request was sent. It rejects with a problem,
+// which has a type, or with an error of the connection.
+function ask(socketPath, method, path, body, timeout = 5000) {
   return new Promise((resolve, reject) => {
     const sent = now();
-    const request = http.request({ socketPath, method, path, timeout }, (response) => {
+    const request = http.request({ socketPath, method, path }, (response) => {
       let text = '';
       response.on('data', (part) => { text += part; });
+      response.on('error', reject);
       response.on('end', () => {
-        const answer = JSON.parse(text);
-        if (response.statusCode === 200) return resolve({ sent, ...answer });
-        return reject(Object.assign(new Error(answer.detail), answer));
+        clearTimeout(timer);
+        try {
+          const answer = JSON.parse(text);
+          if (response.statusCode === 200) resolve({ sent, ...answer });
+          else reject(Object.assign(new Error(answer.detail), answer));
+        } catch (error) {
+          reject(error);
+        }
       });
     });
-    request.on('timeout', () => request.destroy(new Error('the agent does not answer')));
-    request.on('error', reject);
+    const timer = setTimeout(() => request.destroy(new Error('the agent does not answer')), timeout);
+    request.on('error', (error) => { clearTimeout(timer); reject(error); });
     request.end(body && JSON.stringify(body));
   });
 }
 
-async function main() {
-  const ttl = 15_000;
-  const { session } = await ask('POST', '/v1/sessions', { ttl_ms: ttl });
-  const path = `/v1/sessions/${session}`;
+// withLock runs work(token, signal) under the lock of a name. The signal aborts when the lock is lost,
+// and withLock then rejects with the same error.
+async function withLock(socketPath, name, work, wait = 10_000, ttl = 15_000) {
+  const opened = await ask(socketPath, 'POST', '/v1/sessions', { ttl_ms: ttl });
+  const path = `/v1/sessions/${opened.session}`;
   const id = randomBytes(16).toString('hex');
   const controller = new AbortController();
-  let timer;
-  let until = 0;
-  const believe = ({ sent, valid_for_ms: validFor }) => {
-    until = Math.max(until, sent + validFor);
-    clearTimeout(timer);
-    timer = setTimeout(() => controller.abort(new Error('the lock is lost')), until - now());
+  let until = opened.sent + opened.valid_for_ms; // of the session, then of the lock
+  let heldSince = Infinity;
+  let ended = false;
+  let keepTimer;
+  let lossTimer;
+
+  const lose = (why) => controller.abort(Object.assign(new Error(`the lock is lost: ${why}`), { type: '#lost' }));
+  const late = () => lose('the agent did not renew it in time');
+  const believe = (moment) => {
+    until = moment;
+    clearTimeout(lossTimer);
+    clearTimeout(keepTimer);
+    if (ended) return;
+    if (heldSince < Infinity) lossTimer = setTimeout(late, Math.max(0, until - now()));
+    keepTimer = setTimeout(keep, Math.max(50, (until - now()) / 3)); // the less is left, the sooner
   };
-  const keeper = setInterval(async () => {
+  const keep = async () => {
     try {
-      const kept = await ask('POST', `${path}/keep`, undefined, ttl / 4);
+      const kept = await ask(socketPath, 'POST', `${path}/keep`, undefined, Math.max(50, (until - now()) / 2));
       const lock = kept.locks.find((one) => one.id === id);
-      if (lock) believe({ sent: kept.sent, ...lock });
-      else if (until > 0) controller.abort(new Error('the lock is lost'));
+      if (lock) until = Math.max(until, kept.sent + lock.valid_for_ms);
+      else if (kept.sent > heldSince) lose('the agent does not hold it any more');
+      else if (heldSince === Infinity) until = Math.max(until, kept.sent + kept.valid_for_ms);
     } catch (problem) {
-      if (problem.type && problem.type.endsWith('#no-session')) controller.abort(new Error('the lock is lost'));
+      if (problem.type && problem.type.endsWith('#no-session')) lose(problem.message);
     } // else it asks again, until the time is over
-  }, ttl / 4);
+    if (!controller.signal.aborted) believe(until);
+  };
+  believe(until);
+
   try {
-    const wanted = { name, wait_ms: 10_000 };
-    let lock = await ask('PUT', `${path}/locks/${id}`, wanted, 15_000);
-    // It may have been waited for. The same request gets the same lock: ask what is left by now.
-    lock = await ask('PUT', `${path}/locks/${id}`, wanted);
-    believe(lock);
-    await work(lock.token, controller.signal);
-    await ask('DELETE', `${path}/locks/${id}`);
+    const giveUp = now() + wait + ttl;
+    let lock;
+    do { // the same request gets the same lock; what was waited for has less time left than the next answer tells
+      try {
+        lock = await ask(socketPath, 'PUT', `${path}/locks/${id}`, { name, wait_ms: wait }, wait + ttl);
+      } catch (problem) {
+        if (problem.type || now() >= giveUp) throw problem;
+        await pause(100);
+      }
+    } while (!lock || now() - lock.sent >= lock.valid_for_ms / 2);
+    heldSince = now();
+    believe(lock.sent + lock.valid_for_ms);
+    const result = await work(lock.token, controller.signal);
+    if (now() >= until) late();
+    if (controller.signal.aborted) throw controller.signal.reason;
+    return result;
   } finally {
-    clearInterval(keeper);
-    clearTimeout(timer);
-    await ask('DELETE', path).catch(() => {}); // it ends by itself
+    ended = true;
+    clearTimeout(keepTimer);
+    clearTimeout(lossTimer);
+    await ask(socketPath, 'DELETE', path).catch(() => {}); // nothing keeps the session any more: it ends by itself
   }
 }
 
@@ -74,7 +104,12 @@ async function work(token, signal) {
   console.log('locked, with token', token);
 }
 
-main().catch((problem) => {
-  console.error(problem.message);
-  process.exitCode = problem.type && problem.type.endsWith('#held') ? 75 : 1;
-});
+module.exports = { withLock };
+
+if (require.main === module) {
+  const [socketPath, name] = process.argv.slice(2);
+  withLock(socketPath, name, work).catch((problem) => {
+    console.error(problem.message);
+    process.exitCode = problem.type && problem.type.endsWith('#held') ? 75 : 1;
+  });
+}

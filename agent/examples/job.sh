@@ -3,27 +3,30 @@
 #
 #     agent/examples/job.sh /run/redlock/agent.sock payroll COMMAND ...
 #
-# COMMAND gets the fencing token as REDLOCK_TOKEN. It is killed when the lock can no longer be
-# proved. (Where the redlock binary is, redlock run does the same better.)
+# COMMAND gets the fencing token as REDLOCK_TOKEN. It is killed before the lock ends. The status is
+# that of COMMAND; 75 if there is no lock, 69 if the agent does not answer, 76 if the lock was lost.
+# (Where the redlock binary is, redlock run does the same better.)
 set -euo pipefail
 socket=$1 name=$2
 shift 2
-ttl=15000 # of the session, in ms
+ttl=15000    # of the session, in ms
+reserve=300  # ms before the end of the lock at which COMMAND is killed: this script takes time as well
 
 # now prints the time since boot in ms, which nobody sets. (It does not count a suspend.)
 now() { awk '{ printf "%d", $1 * 1000 }' /proc/uptime; }
 
-# ask SECONDS METHOD PATH [BODY]: prints the answer; fails if there is none, and at a problem, which it also prints.
+# ask MS METHOD PATH [BODY]: prints the answer. It fails with 22 at a problem, which it also prints, and otherwise if there is no answer.
 ask() {
-  curl --silent --show-error --fail-with-body --max-time "$1" --unix-socket "$socket" -X "$2" "http://localhost$3" ${4:+--data "$4"}
+  curl --silent --show-error --fail-with-body --max-time "$(awk "BEGIN { print $1 / 1000 }")" --unix-socket "$socket" -X "$2" "http://localhost$3" ${4:+--data "$4"}
 }
 
-session=/v1/sessions/$(ask 5 POST /v1/sessions "{\"ttl_ms\": $ttl}" | jq -er .session)
+session=/v1/sessions/$(ask 5000 POST /v1/sessions "{\"ttl_ms\": $ttl}" | jq -er .session) || exit 69
 work=
-# The work ends before its lock does. (Who kills this script with SIGKILL leaves the work alone.)
+# The work ends before its lock does. (Who kills this script with SIGKILL leaves the work alone.) The
+# session ends by itself if no answer comes: nothing keeps it any more.
 finish() {
   [ -z "$work" ] || kill -KILL -- "-$work" 2>/dev/null || true
-  ask 5 DELETE "$session" >/dev/null || true
+  ask 5000 DELETE "$session" >/dev/null || true
 }
 trap finish EXIT
 trap 'exit 143' TERM
@@ -32,32 +35,41 @@ id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 
 wanted=$(jq -n --arg name "$name" '{name: $name, wait_ms: 10000}')
 for _ in wait look; do # it may have been waited for: the same request gets the same lock, and tells what is left by now
-  sent=$(now)
-  answer=$(ask 15 PUT "$session/locks/$id" "$wanted") || {
-    echo "no lock: $(jq -r .detail <<<"$answer")" >&2
-    exit 75
-  }
+  sent=$(now) status=0
+  answer=$(ask 15000 PUT "$session/locks/$id" "$wanted") || status=$?
+  case $status in
+    0) ;;
+    22) echo "no lock: $(jq -r .detail <<<"$answer")" >&2; exit 75 ;;
+    *) echo "no lock: the agent does not answer" >&2; exit 69 ;;
+  esac
 done
-until=$((sent + $(jq -er .valid_for_ms <<<"$answer")))
+valid=$(jq -er .valid_for_ms <<<"$answer")
+until=$((sent + valid))
 REDLOCK_TOKEN=$(jq -er .token <<<"$answer") setsid "$@" &
 work=$!
 
+lost() {
+  kill -KILL -- "-$work" 2>/dev/null || true
+  echo "the lock is lost: $name" >&2
+  exit 76
+}
 while kill -0 "$work" 2>/dev/null; do
-  sleep 0.2
-  if [ "$(now)" -ge "$until" ]; then
-    kill -KILL -- "-$work"
-    echo "the lock is lost: $name" >&2
-    exit 76
+  left=$((until - $(now) - reserve))
+  [ "$left" -gt 0 ] || lost
+  if [ "$left" -lt $((valid * 2 / 3)) ]; then # by what is left of this lock, and no longer than that
+    sent=$(now) status=0
+    answer=$(ask $((left < 1000 ? left : 1000)) GET "$session/locks/$id") || status=$?
+    case $status in
+      0) valid=$(jq -er .valid_for_ms <<<"$answer") until=$((sent + valid)) ;;
+      22) lost ;;
+    esac
   fi
-  if [ $((until - $(now))) -lt $((ttl * 2 / 3)) ]; then
-    sent=$(now)
-    if answer=$(ask 1 GET "$session/locks/$id"); then
-      until=$((sent + $(jq -er .valid_for_ms <<<"$answer")))
-    fi
-  fi
+  sleep 0.1
 done
 status=0
 wait "$work" || status=$?
 work=
-ask 5 DELETE "$session/locks/$id" >/dev/null || { echo "the lock was lost before the end: $name" >&2; status=76; }
+gone=0
+ask 5000 DELETE "$session/locks/$id" >/dev/null || gone=$?
+[ "$gone" -ne 22 ] || { echo "the lock was lost before the end: $name" >&2; status=76; }
 exit "$status"
