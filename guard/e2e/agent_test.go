@@ -29,9 +29,10 @@ import (
 )
 
 // Programs in Python lock by two agents, and write to a guarded table of PostgreSQL, while agents
-// are killed, stopped and started again, programs are killed and stopped, and the network between
-// is cut. The table never takes an older token, and no two programs believe in the lock at a time:
-// neither a program that was stopped, nor one whose agent was.
+// are killed, stopped and started again, programs are killed, stopped and fork, the network between
+// is cut, and requests and answers are lost. The table never takes an older token, and no two
+// programs believe in the lock at a time: neither a program that was stopped, nor one whose agent
+// was, nor a program and the child of another. The lock always goes on.
 func TestAgentInChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED in short mode: an agent and its programs in chaos")
@@ -42,7 +43,7 @@ func TestAgentInChaos(t *testing.T) {
 	for _, one := range []*agentProcess{near, near, far, far} {
 		c.program(one, 20, "stubborn")
 	}
-	c.goesOn()
+	c.handsOver()
 	for _, fault := range []struct {
 		name   string
 		happen func(holder *program)
@@ -68,6 +69,21 @@ func TestAgentInChaos(t *testing.T) {
 			time.Sleep(agentStop)
 			holder.agent.heal()
 		}},
+		{"the holder forks", func(holder *program) {
+			_ = holder.cmd.Process.Signal(syscall.SIGUSR1)
+			child := c.await("the child is refused, or works on", func(e said) bool {
+				return e.program == holder && (e.What == "refused child" || e.What == "lost" || e.What == "held")
+			})
+			if child.What != "refused child" {
+				t.Errorf("the child was not refused: %+v", child)
+			}
+		}},
+		{"the holder's unlock is lost", func(holder *program) {
+			<-holder.agent.loses("DELETE", false)
+		}},
+		{"the answer to a lock is lost", func(holder *program) {
+			<-holder.agent.loses("PUT", true)
+		}},
 	} {
 		t.Log(fault.name)
 		fault.happen(c.holder())
@@ -85,16 +101,17 @@ func TestAgentInChaos(t *testing.T) {
 }
 
 // A program whose agent is gone stops before anybody else holds the lock, though what it does
-// blocks.
+// blocks: in each way to stop that the client has.
 func TestAgentEndsWorkInTime(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []struct {
 		name   string
+		way    string
 		happen func(*agentProcess)
 	}{
-		{"killed", func(a *agentProcess) { a.kill() }},
-		{"stopped", func(a *agentProcess) { a.signal(syscall.SIGSTOP); a.t.Cleanup(func() { a.signal(syscall.SIGCONT) }) }},
-		{"cut off", func(a *agentProcess) { a.cut(); a.t.Cleanup(a.heal) }},
+		{"killed", "timeout", func(a *agentProcess) { a.kill() }},
+		{"stopped", "interrupt", func(a *agentProcess) { a.signal(syscall.SIGSTOP); a.t.Cleanup(func() { a.signal(syscall.SIGCONT) }) }},
+		{"cut off", "async", func(a *agentProcess) { a.cut(); a.t.Cleanup(a.heal) }},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			t.Parallel()
@@ -102,9 +119,9 @@ func TestAgentEndsWorkInTime(t *testing.T) {
 			c.blocks = make(chan struct{})
 			t.Cleanup(sync.OnceFunc(func() { close(c.blocks) }))
 			near, far := c.agent(), c.agent()
-			first := c.program(near, 1, "")
+			first := c.program(near, 1, fault.way)
 			c.await("the first holds", func(e said) bool { return e.What == "valid" })
-			c.program(far, 1, "")
+			c.program(far, 1, fault.way)
 			fault.happen(near)
 			lost := c.await("the first is told", func(e said) bool { return e.What == "lost" && e.program == first })
 			next := c.await("the second holds", func(e said) bool { return e.What == "held" && e.program != first })
@@ -119,6 +136,8 @@ func TestAgentEndsWorkInTime(t *testing.T) {
 const (
 	agentTTL  = 3 * time.Second // of locks
 	agentStop = agentTTL + time.Second
+
+	agentSession = 2 * time.Second // worker.py's
 )
 
 // agentChaos is agents, their programs, and what these say.
@@ -141,7 +160,8 @@ type said struct {
 	What  string
 	Token int64
 	At    int64
-	Late  float64
+	Late  float64 // seconds between the end of the lock and that of the work
+	Left  float64 // seconds that the lock had at first
 	Why   string
 
 	program *program
@@ -236,6 +256,33 @@ type agentProcess struct {
 
 	mu    sync.Mutex
 	whole chan struct{} // closed while the way is whole
+	loss  *loss         // nil: nothing is to be lost
+}
+
+// loss is a request that gets lost, or its answer.
+type loss struct {
+	method string
+	answer bool
+	done   chan struct{} // closed when it was lost
+}
+
+// loses makes the next request of that method get lost on its way, or its answer.
+func (a *agentProcess) loses(method string, answer bool) <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.loss = &loss{method, answer, make(chan struct{})}
+	return a.loss.done
+}
+
+// lossOf returns what is to be lost of this request, if anything.
+func (a *agentProcess) lossOf(request []byte) *loss {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if l := a.loss; l != nil && bytes.HasPrefix(request, []byte(l.method+" ")) {
+		a.loss = nil
+		return l
+	}
+	return nil
 }
 
 // agent starts one, with a way to it.
@@ -290,15 +337,38 @@ func (a *agentProcess) carry(l net.Listener) {
 			return
 		}
 		go func() {
+			defer func() { _ = near.Close() }()
+			request := make([]byte, 64<<10)
+			n, err := near.Read(request) // a program sends one in each connection
 			a.pass()
-			far, err := net.Dial("unix", a.socket)
-			if err != nil {
-				_ = near.Close()
+			lost := a.lossOf(request[:n])
+			if err != nil || (lost != nil && !lost.answer) {
+				lost.happened()
 				return
 			}
-			go a.copy(near, far)
-			a.copy(far, near)
+			far, err := net.Dial("unix", a.socket)
+			if err != nil {
+				return
+			}
+			if _, err := far.Write(request[:n]); err != nil {
+				_ = far.Close()
+				return
+			}
+			if lost != nil {
+				_, _ = far.Read(request) // the answer
+				_ = far.Close()
+				lost.happened()
+				return
+			}
+			go a.copy(far, near)
+			a.copy(near, far)
 		}()
+	}
+}
+
+func (l *loss) happened() {
+	if l != nil {
+		close(l.done)
 	}
 }
 
@@ -348,10 +418,10 @@ type program struct {
 	ended chan struct{}
 }
 
-func (c *agentChaos) program(a *agentProcess, longest int, kind string) *program {
+func (c *agentChaos) program(a *agentProcess, longest int, way string) *program {
 	c.t.Helper()
 	p := &program{agent: a, ended: make(chan struct{})}
-	p.cmd = exec.Command("python3", "testdata/worker.py", a.way, c.store, fmt.Sprint(longest), kind)
+	p.cmd = exec.Command("python3", "testdata/worker.py", a.way, c.store, fmt.Sprint(longest), way)
 	p.cmd.Env = append(os.Environ(), "PYTHONPATH=../../agent/clients", "PYTHONDONTWRITEBYTECODE=1")
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
@@ -423,6 +493,25 @@ func (c *agentChaos) awaitFrom(from int, what string, is func(said) bool) said {
 func (c *agentChaos) holder() *program {
 	c.t.Helper()
 	return c.await("a program holds the lock", func(e said) bool { return e.What == "wrote" }).program
+}
+
+// handsOver waits for some locks with nothing wrong. Most are from the release of another program,
+// and have most of the time of a session at first.
+func (c *agentChaos) handsOver() {
+	c.t.Helper()
+	var held, whole int
+	c.await("locks are held", func(e said) bool {
+		if e.What == "held" {
+			held++
+			if e.Left > agentSession.Seconds()/2 {
+				whole++
+			}
+		}
+		return held == 12
+	})
+	if lost := c.count("lost"); whole <= held/2 || lost > held/2 {
+		c.t.Errorf("with nothing wrong, %d of %d locks had most of their time, and %d were lost", whole, held, lost)
+	}
 }
 
 // goesOn waits until several programs have written.

@@ -1,13 +1,20 @@
 """A program under test: it writes to a store under a lock of an agent, and says what it believes.
 
-    worker.py SOCKET STORE LONGEST KIND
+    worker.py SOCKET STORE LONGEST WAY
 
 Each line that it prints is an object: what, token, at (nanoseconds of the clock that all processes of
-the machine share) and more. It holds a lock for up to LONGEST writes. If KIND is "stubborn", it does
-not stop between its look at the lock and the end of the write, as code may that cannot.
+the machine share) and more. It holds a lock for up to LONGEST writes. After SIGUSR1 it forks while it
+holds the lock. WAY is how a write ends whose lock is lost:
+
+    stubborn   not: the program does not look between its look at the lock and the end of the write
+    timeout    the write has a timeout, of what is left
+    interrupt  Lost is raised in it
+    async      the task that writes is cancelled
 """
 
+import asyncio
 import json
+import os
 import random
 import signal
 import sys
@@ -18,6 +25,7 @@ import urllib.request
 import redlock_agent
 
 SESSION = 2.0  # seconds
+forks = False
 
 
 def clock():
@@ -28,40 +36,89 @@ def say(what, token=0, **more):
     print(json.dumps({"what": what, "token": token, "at": clock(), **more}), flush=True)
 
 
-def write(store, token):
+def look(lock):
+    at = clock()
+    lock.check()
+    say("valid", lock.token, at=at)
+
+
+def write(store, lock, timeout):
     try:
-        urllib.request.urlopen(f"{store}?token={token}", data=b"", timeout=20).close()
-        say("wrote", token)
+        urllib.request.urlopen(f"{store}?token={lock.token}", data=b"", timeout=timeout).close()
+        say("wrote", lock.token)
     except urllib.error.HTTPError as e:
         e.close()
-        say("stale" if e.code == 409 else "refused", token)
+        say("stale" if e.code == 409 else "refused", lock.token)
+    except OSError:
+        lock.check()
+        raise
 
 
-def turn(session, store, longest, kind):
-    lock = session.lock("account", wait=5)
+def fork(lock):
+    """A child works on under the lock of its parent, and another leaves the parent's block."""
+    global forks
+    forks = False
+    if os.fork() == 0:
+        try:
+            for _ in range(20):
+                look(lock)
+                time.sleep(0.05)
+        except redlock_agent.Closed as e:
+            say("refused child", why=str(e))
+        os._exit(0)
+    if os.fork() == 0:
+        try:
+            lock.__exit__(None, None, None)
+        except redlock_agent.Closed:
+            pass
+        lock._session.__exit__(None, None, None)
+        os._exit(0)
+
+
+def turn(session, store, longest, way):
+    lock = session.lock("account", wait=5, interrupt=way == "interrupt")
     try:
         with lock:
-            say("held", lock.token)
+            say("held", lock.token, left=lock.left())
             for _ in range(random.randint(1, longest)):
-                at = clock()
-                lock.check()
-                say("valid", lock.token, at=at)
-                if kind == "stubborn":
-                    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+                look(lock)
+                if forks:
+                    fork(lock)
                 time.sleep(0.05)  # a program may be stopped here
-                write(store, lock.token)
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+                write(store, lock, lock.left() if way == "timeout" else 20)
     except redlock_agent.Lost as e:
         say("lost", lock.token, late=redlock_agent.now() - lock._until, why=str(e))
 
 
-def main(socket, store, longest, kind):
+async def turn_of_task(session, store):
+    lock = session.lock("account", wait=5)
+    try:
+        async with lock:
+            say("held", lock.token, left=lock.left())
+            look(lock)
+            where = urllib.request.urlparse(store)
+            reader, writer = await asyncio.open_connection(where.hostname, where.port)
+            writer.write(f"POST /?token={lock.token} HTTP/1.0\r\n\r\n".encode())
+            await reader.read()
+    except redlock_agent.Lost as e:
+        say("lost", lock.token, late=redlock_agent.now() - lock._until, why=str(e))
+
+
+def main(socket, store, longest, way):
+    def wanted(*_):
+        global forks
+        forks = True
+
+    signal.signal(signal.SIGUSR1, wanted)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    session = None
     while True:
         try:
-            with redlock_agent.Session(socket, ttl=SESSION) as session:
-                say("session")
-                while session._over is None:
-                    turn(session, store, longest, kind)
+            session = session or redlock_agent.Session(socket, ttl=SESSION)
+            if way == "async":
+                asyncio.run(turn_of_task(session, store))
+            else:
+                turn(session, store, longest, way)
         except (redlock_agent.Problem, redlock_agent.Unreachable) as e:
             say("failed", why=str(e))
             time.sleep(0.1)
