@@ -20,6 +20,7 @@ import signal
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import redlock_agent
@@ -58,21 +59,26 @@ def fork(lock):
     """A child works on under the lock of its parent, and another leaves the parent's block."""
     global forks
     forks = False
-    if os.fork() == 0:
-        try:
-            for _ in range(20):
-                look(lock)
-                time.sleep(0.05)
-        except redlock_agent.Closed as e:
-            say("refused child", why=str(e))
-        os._exit(0)
-    if os.fork() == 0:
-        try:
-            lock.__exit__(None, None, None)
-        except redlock_agent.Closed:
-            pass
-        lock._session.__exit__(None, None, None)
-        os._exit(0)
+    for does in (works_on, leaves):
+        if os.fork() == 0:
+            try:
+                does(lock)
+                say(f"{does.__name__} in a child")
+            except Exception as e:
+                say(f"{does.__name__} in a child: {type(e).__name__}")
+            finally:
+                os._exit(0)
+
+
+def works_on(lock):
+    for _ in range(20):
+        look(lock)
+        time.sleep(0.05)
+
+
+def leaves(lock):
+    lock._session.__exit__(None, None, None)
+    lock.__exit__(None, None, None)
 
 
 def turn(session, store, longest, way):
@@ -96,7 +102,7 @@ async def turn_of_task(session, store):
         async with lock:
             say("held", lock.token, left=lock.left())
             look(lock)
-            where = urllib.request.urlparse(store)
+            where = urllib.parse.urlparse(store)
             reader, writer = await asyncio.open_connection(where.hostname, where.port)
             writer.write(f"POST /?token={lock.token} HTTP/1.0\r\n\r\n".encode())
             await reader.read()
