@@ -217,7 +217,7 @@ class Session:
                     wait = None if self._path is None else self._asked + max(0.1, (first - self._asked) / 3) - now()
                     if wait is not None and wait <= 0:
                         break
-                    self._changed.wait(wait)
+                    self._changed.wait(wait and min(wait, 1.0))  # a suspended machine does not count in it
                 if self._closed:
                     return
                 path, before, self._asked = self._path, list(self._locks.items()), now()

@@ -231,7 +231,7 @@ func TestAgentOnTCP(t *testing.T) {
 	c.session(time.Minute)
 	if plain, err := http.Get("http://" + address + "/livez"); err == nil {
 		plain.Body.Close()
-		if plain.StatusCode == 200 {
+		if plain.StatusCode == http.StatusOK {
 			t.Error("it answers without TLS")
 		}
 	}

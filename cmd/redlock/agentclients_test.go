@@ -113,7 +113,7 @@ func (f *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	session := fmt.Sprintf("s%d", f.sessions)
 	if len(words) > 1 && words[1] != session {
 		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(404)
+		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `{"type": "#no-session", "detail": "there is no such session"}`)
 		return
 	}
