@@ -9,12 +9,12 @@ import "time"
 // many masters, and too long a time.
 func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
 	switch {
+	case f.Kind.changes() || f.Kind == Init || f.Kind == Astray:
+		return everyMaster, quarantine // votes of two versions of the members are not added up
 	case f.Clients != "" && !f.Clients.has(client):
 		return 0, 0
 	case f.Kind == StopClient || f.Kind == KillClient:
 		return everyMaster, silent
-	case f.Kind.changes() || f.Kind == Init:
-		return everyMaster, quarantine // votes of two versions of the members are not added up
 	}
 	switch f.Kind {
 	case Kill, Truncate, Restore, RollingRestart, DiskFull, Promote, FlushAll, Evict, Spoil, Cache, AOFOff, OldFile, ReplicaOf, Clock, Strobe, Drift:
@@ -28,12 +28,13 @@ const everyMaster = ^Masters(0)
 
 // Unsettles returns the masters of which nobody knows, from the begin of the fault on, whether they
 // vote: an operator that is killed or gives up leaves a change half-way, and one that is refused
-// leaves the members as they are. That is so until somebody looks at them.
+// leaves the members as they are. A client that is led to a server without data gives it the place
+// of the member whose name leads there. That is so until somebody looks at the members.
 func (f Fault) Unsettles() Masters {
 	switch {
 	case f.Kind == Init:
 		return everyMaster
-	case f.Kind.changes():
+	case f.Kind.changes() || f.Kind == Astray:
 		return f.Masters | f.Spare
 	}
 	return 0

@@ -3,6 +3,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,7 +140,7 @@ func (o *Operator) Voting(ctx context.Context) (members fault.Masters, settled b
 		if m.State != admin.MemberVoting {
 			return 0, false
 		}
-		members |= fault.MastersOf(number[m.Address])
+		members |= fault.MastersOf(number[cmp.Or(m.Master, m.Address)])
 	}
 	return members, true
 }
@@ -256,9 +257,12 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 // restoring returns the next change to restore the members, if there is one, and what is not as it
 // was.
 func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
-	state := map[string]admin.MemberState{}
+	state, moved := map[string]admin.MemberState{}, ""
 	for _, m := range is.Members {
 		state[m.Address] = m.State
+		if m.Master != "" && m.Master != m.Address {
+			moved = m.Address
+		}
 	}
 	members, spare := len(is.Members), "" // spare is a member that is none of the founders
 	for _, m := range o.Masters[o.Founders:] {
@@ -286,6 +290,9 @@ func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 	}
 	if spare != "" {
 		return next(admin.RemoveMember(spare), "a spare is a member")
+	}
+	if moved != "" { // its name led to another server for a while, and clients gave that the place
+		return next(admin.ReplaceMember(moved, moved), "another server is the member %s", moved)
 	}
 	if is.Unfinished {
 		return nil, errors.New("a change is not finished")
