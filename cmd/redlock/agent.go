@@ -103,15 +103,21 @@ func (cfg *agentConfig) listen() (net.Listener, error) {
 	case cfg.TCP == "":
 		return listenUnix(cfg.Socket)
 	}
-	cert, err := tls.LoadX509KeyPair(cfg.ServerCert, cfg.ServerKey)
-	if err != nil {
-		return nil, fmt.Errorf("--server-cert is %s, --server-key is %s: %w", cfg.ServerCert, cfg.ServerKey, err)
+	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // for each connection: it is renewed on disk
+		cert, err := tls.LoadX509KeyPair(cfg.ServerCert, cfg.ServerKey)
+		if err != nil {
+			return nil, fmt.Errorf("--server-cert is %s, --server-key is %s: %w", cfg.ServerCert, cfg.ServerKey, err)
+		}
+		return &cert, nil
+	}
+	if _, err := certificate(nil); err != nil {
+		return nil, err
 	}
 	l, err := net.Listen("tcp", cfg.TCP)
 	if err != nil {
 		return nil, fmt.Errorf("--tcp is %s: %w", cfg.TCP, err)
 	}
-	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
+	return tls.NewListener(l, &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
 }
 
 // socketActivated reports whether systemd hands a socket over to this process.

@@ -229,6 +229,15 @@ func TestAgentOnTCP(t *testing.T) {
 	c.call(401, "POST", "/v1/sessions", "")
 	c.token = "secret"
 	c.session(time.Minute)
+	renewed, itsKey := ca.Issue("renewed")
+	harness.Must(t, os.Rename(renewed, cert))
+	harness.Must(t, os.Rename(itsKey, key))
+	conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots})
+	harness.Must(t, err)
+	defer conn.Close()
+	if name := conn.ConnectionState().PeerCertificates[0].Subject.CommonName; name != "renewed" {
+		t.Errorf("a new connection gets the certificate of %q, not the one that is on disk", name)
+	}
 	if plain, err := http.Get("http://" + address + "/livez"); err == nil {
 		plain.Body.Close()
 		if plain.StatusCode == http.StatusOK {
