@@ -91,11 +91,13 @@ func TestWhatAMasterSaidCounts(t *testing.T) {
 		want    error
 		state   LockState
 	}{
-		{"it votes at that version", false, nil, "1,a.1 1 7 ,5,0", nil, nil, LockHeld},
-		{"it votes at another one", false, nil, "2,a.1 1 7 ,5,0", nil, script.ErrVersion, LockHeld},
+		{"it votes at that version", false, nil, "1@1,a.1 1 7 ,5,0", nil, nil, LockHeld},
+		{"it votes at another one", false, nil, "1@2,a.1 1 7 ,5,0", nil, script.ErrVersion, LockHeld},
+		{"it is another one's server", false, nil, "0@1,a.1 1 7 ,5,0", nil, script.ErrVersion, LockHeld},
+		{"it is none that is known", false, nil, "9@1,a.1 1 7 ,5,0", nil, script.ErrVersion, LockHeld},
 		{"it does not vote", false, nil, ",a.1 1 7 ,5,0", nil, script.ErrVersion, LockHeld},
-		{"it is no member", false, script.ErrNotMember, "1,a.1 1 7 ,5,0", nil, script.ErrNotMember, LockHeld},
-		{"nobody knows who votes", true, nil, "1,a.1 1 7 ,5,0", nil, errVotersUnknown, LockHeld},
+		{"it is no member", false, script.ErrNotMember, "1@1,a.1 1 7 ,5,0", nil, script.ErrNotMember, LockHeld},
+		{"nobody knows who votes", true, nil, "1@1,a.1 1 7 ,5,0", nil, errVotersUnknown, LockHeld},
 		{"it is away", false, nil, "", away, away, LockUnknown},
 	} {
 		v := testvotes.ViewOfAll(3)
@@ -114,7 +116,7 @@ func TestWhatAMasterSaidCounts(t *testing.T) {
 func TestWhatNoMasterSays(t *testing.T) {
 	t.Parallel()
 	for n, fine := range []bool{4: true, 5: false, 6: true, 7: false, 8: true} {
-		texts := strings.Fields("1 value 5 0 r.1 7 r.2 8")[:n]
+		texts := strings.Fields("0@1 value 5 0 r.1 7 r.2 8")[:n]
 		if got := said("redlock", testvotes.ViewOfAll(1), 0, texts, nil); (got.Err == nil) != fine || !fine && got.State != LockUnknown {
 			t.Errorf("%q: %v, and the lock is %s", texts, got.Err, got.State)
 		}

@@ -18,7 +18,9 @@ import (
 	"github.com/redlock-go/redlock/internal/testservers"
 )
 
-func TestMain(m *testing.M) { harness.Run(m, nil) }
+func TestMain(m *testing.M) {
+	harness.Run(m, map[string]func(string) error{tryEnv: beTrying})
+}
 
 var background = context.Background()
 

@@ -235,10 +235,18 @@ func said(prefix string, v *membership.View, index int, texts []string, err erro
 		view.Err = errVotersUnknown
 	case v.Out[index] != nil:
 		view.Err = v.Out[index]
-	case texts[0] != v.Version:
+	case !votesIn(v, index, texts[0]):
 		view.Err = script.ErrVersion
 	}
 	return view
+}
+
+// votesIn reports whether a master that votes with this header does so in the view, and is not
+// another one's server. Which member a master is may not be known yet.
+func votesIn(v *membership.View, index int, header string) bool {
+	id, version, _ := strings.Cut(header, "@")
+	other := v.MasterOf(id)
+	return version == v.Version && (v.IDs[index] == id || v.IDs[index] == "" && other < 0)
 }
 
 // nameHolders asks a master who the clients are that it has named by their ids.

@@ -61,7 +61,7 @@ func (d *Deployment) allVote() bool {
 	votes := 0
 	for i := range d.masters {
 		d.ask(i, func(ctx context.Context, r *redis.Client) error {
-			_, err := direct.Version(ctx, r, d.prefix)
+			_, err := direct.Header(ctx, r, d.prefix)
 			if err == nil {
 				votes++
 			}

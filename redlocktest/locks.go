@@ -154,11 +154,11 @@ func (d *Deployment) highest(fenceKey string) (highest fence.Token) {
 func (d *Deployment) run(i int, calls ...script.Call) (votes []script.Vote) {
 	d.t.Helper()
 	d.ask(i, func(ctx context.Context, r *redis.Client) error {
-		version, err := direct.Version(ctx, r, d.prefix)
+		header, err := direct.Header(ctx, r, d.prefix)
 		if err != nil {
 			return err
 		}
-		replies, err := direct.Run(ctx, r, "eval", script.BatchSource, d.prefix, version, calls...)
+		replies, err := direct.Run(ctx, r, "eval", script.BatchSource, d.prefix, header, calls...)
 		if err != nil {
 			return err
 		}

@@ -30,10 +30,10 @@
 -- stops reading an array at an error that it knows, OOM say, and takes the rest for the reply to the next command.)
 --
 -- All but exit, release, pass, undo, linger and leave need that this master votes at the version of the header. Else they reply
--- VERSION and the version that it has accepted.
+-- VERSION and the version that it has accepted; or UNFIT and the reason, if it votes and may not now (look.lua).
 --
 -- Invariants: an operation that fails does not stop those behind it. The script as a whole fails only when it did
--- nothing: it is unknown here (NOSCRIPT), say, or may not be called.
+-- nothing: for example, it is unknown here (NOSCRIPT), may not be called, or is for another member (NOTMEMBER).
 local replies = {}
 local k, a, last = 2, 2, #ARGV
 while a <= last do

@@ -27,7 +27,7 @@ import (
 // costs.
 func BenchmarkBatch(b *testing.B) {
 	r := benchMaster(b)
-	const check = "redis.call('HGET', KEYS[1], 'votes') == ARGV[1]"
+	const check = "register[1] == ARGV[1]"
 	if !strings.Contains(script.BatchSource, check) {
 		b.Fatal("header.lua no longer has the check that is left out here")
 	}
@@ -92,7 +92,7 @@ func BenchmarkHandOver(b *testing.B) {
 			b.Cleanup(func() { _ = sub.Close() })
 			_ = sub.Channel()
 		}
-		if _, err := direct.Run(b.Context(), r, "evalsha", sha, limits.DefaultPrefix, "1", h.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), in)); err != nil {
+		if _, err := direct.Run(b.Context(), r, "evalsha", sha, limits.DefaultPrefix, "one@1", h.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), in)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -107,6 +107,45 @@ func BenchmarkHandOver(b *testing.B) {
 	}
 	b.ReportMetric(float64((scriptTime(b, r)-before).Nanoseconds())/float64(b.N), "master-ns/hold")
 	b.ReportMetric((masterCPU(b, r)-cpu)*1e9/float64(b.N), "master-cpu-ns/hold")
+}
+
+// BenchmarkLook measures what it costs a master that it looks whether it may vote, by its own
+// clock, for a batch of one acquire or release: with each batch, as often as the library has it,
+// and never; with few connections and with a thousand.
+func BenchmarkLook(b *testing.B) {
+	const every = "lookEvery = 60000, 64, 10"
+	if strings.Count(script.BatchSource, every) != 1 {
+		b.Fatal("the batch script no longer has the bound that is changed here")
+	}
+	for _, clients := range []int{1, 1000} {
+		r := benchMaster(b)
+		for range clients - 1 {
+			c := redis.NewClient(&redis.Options{Addr: r.Options().Addr, PoolSize: 1})
+			b.Cleanup(func() { _ = c.Close() })
+			if err := c.Ping(b.Context()).Err(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for _, x := range []struct{ name, every string }{{"always", "0"}, {"each-10ms", "10"}, {"never", "1e15"}} {
+			b.Run(fmt.Sprintf("clients=%d/%s", clients, x.name), func(b *testing.B) {
+				source := strings.Replace(script.BatchSource, every, strings.TrimSuffix(every, "10")+x.every, 1)
+				sha, err := r.ScriptLoad(b.Context(), source).Result()
+				if err != nil {
+					b.Fatal(err)
+				}
+				h := &lease.Owner{ID: "the-owner-of-benchmark", Keys: script.KeysOf(limits.DefaultPrefix, "job", "the-owner-of-benchmark")}
+				if err := r.Set(b.Context(), h.Keys.Fence, 1_000_000, 0).Err(); err != nil {
+					b.Fatal(err)
+				}
+				before := scriptTime(b, r)
+				for range b.N {
+					grantAll(b, r, sha, []script.Call{h.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), lease.Place{})})
+					grantAll(b, r, sha, []script.Call{h.ReleaseCall()})
+				}
+				b.ReportMetric(float64((scriptTime(b, r)-before).Nanoseconds())/float64(2*b.N), "master-ns/batch")
+			})
+		}
+	}
 }
 
 // benchMaster is a redis-server that is the only member.
@@ -129,7 +168,7 @@ func benchMaster(b *testing.B) *redis.Client {
 // grantAll runs the calls in one batch; each must be granted.
 func grantAll(b *testing.B, r *redis.Client, sha string, calls []script.Call) {
 	b.Helper()
-	replies, err := direct.Run(context.Background(), r, "evalsha", sha, limits.DefaultPrefix, "1", calls...)
+	replies, err := direct.Run(context.Background(), r, "evalsha", sha, limits.DefaultPrefix, "one@1", calls...)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,11 +1,12 @@
 -- claim: the first step of an init: the server is to be a member of a deployment that does not exist yet.
 --
 -- KEYS  1 the register
--- ARGV  1 run id   2 the deployment   3 a new member id   4 'yes' if every write is on disk before it is answered
---       5 the addresses of all servers, one a line   6 the ballot   7 'force': take it from whatever it belongs to
+-- ARGV  1 run id   2 the deployment   3 a new member id   4 the addresses of all servers, one a line   5 the ballot
+--       6 'force': take it from whatever it belongs to
 --
 -- Replies the member's id, which stays as long as the server keeps its data.
--- Errors: CLAIMED, an init with a higher ballot, or of other servers, has it; BELONGS, it belongs to a deployment.
+-- Errors: CLAIMED, an init with a higher ballot, or of other servers, has it; BELONGS, it belongs to a deployment; UNFIT, it
+-- may not vote as it is.
 --
 -- Invariants: of two inits of the same servers the one with the higher ballot goes on. What was founded is not claimed
 -- again, but by force. A server that keeps its id keeps its promises: it may be in the table of an init that others found
@@ -13,23 +14,27 @@
 if run ~= ARGV[1] then
   return redis.error_reply('CLAIMED it restarted meanwhile')
 end
-if stored.deployment == ARGV[2] and stored.claimed == ARGV[6] then
+if stored.deployment == ARGV[2] and stored.claimed == ARGV[5] then
   return stored.id -- a second copy of this call, which may be sent twice
 end
-local forced, id = ARGV[7] == 'force', ARGV[3]
+local forced, id = ARGV[6] == 'force', ARGV[3]
 if not stored.claim and stored.deployment and not forced then
   return redis.error_reply('BELONGS ' .. stored.deployment)
-elseif stored.claim and stored.claim ~= ARGV[5] and not forced then
+elseif stored.claim and stored.claim ~= ARGV[4] and not forced then
   return redis.error_reply('CLAIMED ' .. stored.claim)
-elseif stored.claim and not above(ARGV[6], stored.claimed) then
+elseif stored.claim and not above(ARGV[5], stored.claimed) then
   return redis.error_reply('CLAIMED another init is under way')
 end
 local promised
 if stored.claim and isIntact(stored.id) then
   id, promised = stored.id, stored.promised
 end
-become(ARGV[2], id, ARGV[4])
-redis.call('HSET', KEYS[1], 'claim', ARGV[5], 'claimed', ARGV[6])
+local why = unfit()
+if why then
+  return redis.error_reply('UNFIT ' .. why)
+end
+become(ARGV[2], id)
+redis.call('HSET', KEYS[1], 'claim', ARGV[4], 'claimed', ARGV[5])
 if promised then
   redis.call('HSET', KEYS[1], 'promised', promised)
 end

@@ -211,7 +211,7 @@ func memberOfOne(r *redis.Client) error {
 		return err
 	}
 	return r.HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "deployment", "d", "id", "one", "run", membership.ParseInfo(info)["run_id"],
-		"durable", "no", "promised", "1", "version", "1", "table", oneMember, "maxTTL", "60000", "votes", "1").Err()
+		"durable", "no", "promised", "1", "version", "1", "table", oneMember, "maxTTL", "60000", "votes", "one@1", "evicted", "0").Err()
 }
 
 func must2(t *rapid.T, err error) {

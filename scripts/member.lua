@@ -1,17 +1,20 @@
--- member: what the scripts of the register share. It stands before each of them.
+-- member: what the scripts of the register share. It stands before each of them, and fit.lua before it.
 --
 -- A master's part of the register is one hash, so that it is lost as a whole:
 --
 --   deployment  id of the deployment
 --   id          of the member whose data this is; random, never used twice. Missing after a counter was lost
 --   run         run id of the process that has this id; another process may have older data
---   replid2     master_replid2 of INFO when it got this id, if any: Redis sets it when a replica is promoted
---   durable     'yes': every write is on disk before it is answered. Such a server keeps its id when it restarts
+--   replid2     master_replid2 of INFO when it got this id, '' for none: Redis sets it when a replica is promoted
+--   evicted     how many keys its process had evicted when it got this id, was adopted, or last found itself fit to vote
+--   durable     of that table: 'yes' if this member is durable: then it may keep its id when it restarts (adopt.lua)
+--   weak        'yes': its settings are not durable although the table has it as durable; else missing. It does not vote then
 --   promised    the highest ballot that it promised not to go below
 --   version     ballot of the table that it accepted last
 --   table       that table, as JSON
 --   maxTTL      of that table, ms
---   votes       the version, if the table says that this member votes; else missing. It is what each batch compares
+--   votes       '<id>@<version>', if the table says that this member votes; else missing. It is what each batch compares
+--   looked      when a batch last found it fit to vote, ms by its own clock: see look.lua
 --   learned     when it learned that the version is committed, ms by its own clock; else missing
 --   synced      the version at which its counters were raised to those of a quorum; else missing
 --   claim       addresses of an init that is under way; else missing. Nothing was accepted then
@@ -31,13 +34,7 @@ do
     stored[all[i]] = all[i + 1]
   end
 end
-local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
-
--- replid2 is master_replid2 of INFO, without what stands for none: the replication id that this server had as a replica.
-local replid2 = string.match(redis.call('INFO', 'replication'), 'master_replid2:(%x+)') or ''
-if not string.find(replid2, '[^0]') then
-  replid2 = ''
-end
+local run = field(section('server'), 'run_id')
 
 local function now()
   local time = redis.call('TIME')
@@ -55,34 +52,38 @@ local function above(a, b)
   return not b
 end
 
--- wasReplicaSince reports whether the server was a replica after it got its id, and was promoted: it may lack what it was
--- told while another server was the master.
-local function wasReplicaSince()
-  return replid2 ~= '' and replid2 ~= stored.replid2
-end
-
 -- isIntact reports whether the data is that of the member with this id.
 local function isIntact(id)
-  return stored.id == id and stored.run == run and not wasReplicaSince()
+  return stored.id == id and stored.run == run and not forgot(stored.evicted, stored.replid2)
+end
+
+-- loadedAOF reports whether all that this process has comes from an AOF: it is on, and was not switched on later.
+local function loadedAOF()
+  local persistence = section('persistence')
+  return field(persistence, 'aof_enabled') == '1' and field(persistence, 'aof_last_rewrite_time_sec') == '-1' and
+    field(persistence, 'aof_rewrite_in_progress') == '0' and field(persistence, 'aof_rewrite_scheduled') == '0'
+end
+
+-- refuses returns the error that this server may not take part in a decision now; nil if it may.
+local function refuses()
+  local why = unfit() or weakened(stored.durable, stored.weak)
+  return why and redis.error_reply('UNFIT ' .. why)
 end
 
 -- become makes the hash that of a member with this id, and forgets all that it had.
-local function become(deployment, id, durable)
+local function become(deployment, id)
   if stored.deployment ~= 'something else' then
-    redis.call('HSET', KEYS[1], 'durable', 'no') -- if that is refused, nothing is lost yet
+    redis.call('HSET', KEYS[1], 'looked', '0') -- if that is refused, nothing is lost yet
   end
   redis.call('DEL', KEYS[1])
-  redis.call('HSET', KEYS[1], 'deployment', deployment, 'id', id, 'run', run, 'durable', durable)
-  if replid2 ~= '' then
-    redis.call('HSET', KEYS[1], 'replid2', replid2)
-  end
+  redis.call('HSET', KEYS[1], 'deployment', deployment, 'id', id, 'run', run, 'evicted', evictions, 'replid2', replicaID)
 end
 
--- stateOf returns the state of a member in a table, or nil.
+-- stateOf returns the state of a member in a table, and whether it is durable; nil if the table does not list it.
 local function stateOf(tableText, id)
   for _, member in ipairs(cjson.decode(tableText).members) do
     if member.id == id then
-      return member.state
+      return member.state, member.durable
     end
   end
 end
@@ -101,10 +102,11 @@ end
 local function take(ballot, tableText)
   redis.call('HSET', KEYS[1], 'promised', ballot) -- if that is refused, nothing is lost yet
   redis.call('HDEL', KEYS[1], 'learned', 'votes', 'claim', 'claimed')
+  local state, durable = stateOf(tableText, stored.id)
   redis.call('HSET', KEYS[1], 'version', ballot, 'table', tableText,
-    'maxTTL', string.format('%.0f', cjson.decode(tableText).maxTTL))
-  if stateOf(tableText, stored.id) == 'voting' then
-    redis.call('HSET', KEYS[1], 'votes', ballot)
+    'maxTTL', string.format('%.0f', cjson.decode(tableText).maxTTL), 'durable', durable and 'yes' or 'no')
+  if state == 'voting' then
+    redis.call('HSET', KEYS[1], 'votes', stored.id .. '@' .. ballot)
   end
 end
 

@@ -48,7 +48,19 @@ func newOffering(t *testing.T, r *redis.Client, takes time.Duration) offering {
 
 func (o offering) call(c script.Call) {
 	o.t.Helper()
-	harness.Must(o.t, callError(harness.CallAt(script.BatchSource, o.r, "1", c)))
+	o.callAt("1", c)
+}
+
+// callAt is call at another version than that of the offer.
+func (o offering) callAt(version string, c script.Call) {
+	o.t.Helper()
+	harness.Must(o.t, callError(harness.CallAt(script.BatchSource, o.r, version, c)))
+}
+
+// become gives the master this id and this vote.
+func (o offering) become(id, votes string) {
+	o.t.Helper()
+	harness.Must(o.t, o.r.HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "id", id, "votes", votes).Err())
 }
 
 // told is the next notice on the channel "w".
@@ -61,14 +73,14 @@ func (o offering) told() string {
 
 func (o offering) lock() string { return o.r.Get(context.Background(), o.h.Keys.Lock).Val() }
 
-// A release grants to the first in line who lets it, counts, and tells it: the owner and the
-// number.
+// A release grants to the first in line who lets it, counts, and tells it: the member, the
+// owner and the number.
 func TestAReleaseGrants(t *testing.T) {
 	t.Parallel()
 	for kind, r := range bothKinds(t) {
 		o := newOffering(t, r, time.Second)
 		o.call(o.h.ReleaseCall())
-		if told, want := o.told(), "given w 102 "+o.h.Keys.Lock; told != want {
+		if told, want := o.told(), "given one w 102 "+o.h.Keys.Lock; told != want {
 			t.Errorf("%s: w was told %q, want %q", kind, told, want)
 		}
 		if is := script.ParseStored(o.lock()); is.Owner != "w" || is.Grant != 102 || is.Depth != 1 {
@@ -97,22 +109,26 @@ func TestWhomAReleaseDoesNotGrant(t *testing.T) {
 			who    string
 			takes  time.Duration
 			before func(offering)
+			at     string // the version of the release
 		}{
-			{"who does not take it", 0, func(offering) {}},
-			{"who gave up", time.Second, func(o offering) { o.call(o.w.UndoCall(time.Minute, lease.Place{})) }},
-			{"who waits for a master at another version", time.Second, func(o offering) {
-				harness.Must(o.t, o.r.HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "votes", "2").Err())
-			}},
+			{"who does not take it", 0, func(offering) {}, "1"},
+			{"who gave up", time.Second, func(o offering) { o.call(o.w.UndoCall(time.Minute, lease.Place{})) }, "1"},
+			{"who waits for a master at another version", time.Second, func(o offering) { o.become("one", "one@2") }, "2"},
+			{"of which the releaser does not know", time.Second, func(o offering) { o.become("one", "one@2") }, "1"},
+			{"who waits for another member", time.Second, func(o offering) { o.become("two", "two@1") }, "1"},
+			{"who waits for a master that is unfit", time.Second, func(o offering) {
+				harness.Must(o.t, o.r.HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "durable", "yes", "weak", "yes", "looked", "0").Err())
+			}, "1"},
 			{"who waits for a master without a vote", time.Second, func(o offering) {
 				harness.Must(o.t, o.r.HDel(context.Background(), script.RegisterKey(limits.DefaultPrefix), "votes").Err())
-			}},
+			}, "1"},
 			{"whose offer is over", time.Millisecond, func(o offering) {
 				harness.Eventually(o.t, "it is", func() bool { return len(o.r.Keys(context.Background(), "*offer*").Val()) == 0 })
-			}},
+			}, "1"},
 		} {
 			o := newOffering(t, r, x.takes)
 			x.before(o)
-			o.call(o.h.ReleaseCall())
+			o.callAt(x.at, o.h.ReleaseCall())
 			if told := o.told(); told != o.h.Keys.Lock {
 				t.Errorf("%s, %s: was told %q, want to be called", kind, x.who, told)
 			}

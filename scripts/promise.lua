@@ -4,11 +4,15 @@
 -- ARGV  1 the member's id   2 the ballot
 --
 -- Replies an array: version, table, '1' if the version is known to be committed ('' each if there is none).
--- Errors: NOTMEMBER, the data is another's; PROMISED, a ballot as high was promised: it follows.
+-- Errors: NOTMEMBER, the data is another's; UNFIT, it may not take part now; PROMISED, a ballot as high was promised: it follows.
 --
 -- Invariants: a promise is never taken back, but with the id.
 if not isIntact(ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
+end
+local refused = refuses()
+if refused then
+  return refused
 end
 if not above(ARGV[2], stored.promised) then
   return redis.error_reply('PROMISED ' .. stored.promised)

@@ -6,7 +6,7 @@
 -- is a reader, it is kept for all readers up to the first writer, and the tickets tell who they are.
 
 -- A writer may leave an offer beside its place: a release then grants the lock to it and tells it so, which saves it a round trip.
--- The offer is the owner, the version at which it was made, and for how long the owner lets a release grant (ms). It ends
+-- The offer is the owner, the header of the batch that made it, and for how long the owner lets a release grant (ms). It ends
 -- after half of that: who has waited for longer is called. One who frees a lock that others wait for sends no more than the lock and
 -- its queue; the other keys are made of these. (Redis wants to know all keys beforehand only as a cluster, which no master is part of.)
 
@@ -186,13 +186,14 @@ local function isReader(ticket)
   return tonumber(ticket) % 1 ~= 0
 end
 
--- give grants a free lock to the waiter on a channel, if its offer stands and this master votes at the version of the offer, and
--- tells it. Replies true if it did; false if nobody hears; nil if this waiter is to be called.
+-- give grants a free lock to the waiter on a channel, if its offer stands and this master votes at the version of the offer and of
+-- the batch, and publishes that, with the id of this member: the notice is its vote. Returns true if it did; false if nobody is
+-- subscribed; nil if this waiter is to be called.
 local function give(lock, channel)
   local all, name = beside(lock)
   local key = offerKey(all, channel, name)
   local owner, version, takes = string.match(redis.call('GET', key) or '', '^(%S+) (%S+) (%d+)$')
-  if not owner or not (votes and version == ARGV[1] or redis.call('HGET', KEYS[1], 'votes') == version) then
+  if not owner or not votes or version ~= ARGV[1] then
     return nil
   end
   if redis.call('EXISTS', all .. 'gone:' .. owner) == 1 then
@@ -202,7 +203,7 @@ local function give(lock, channel)
   if type(number) ~= 'number' then
     return nil
   end
-  local hear = heard(channel, string.format('given %s %d %s', owner, number, lock))
+  local hear = heard(channel, string.format('given %s %s %d %s', string.match(version, '^(.*)@'), owner, number, lock))
   if hear and hear > 0 then
     redis.call('DEL', key)
     return true

@@ -1,6 +1,6 @@
 -- rest: the operations that neither batch.lua nor run.lua runs. It stands behind all that they need.
 
--- runRest is run (run.lua) for them. voted runs those that need a version.
+-- runRest is run (run.lua) for them. voted runs those that need a vote.
 local function runRest(operation, k, a, voted)
   local _, reply
   if operation == 'pass' then

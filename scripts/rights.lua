@@ -30,6 +30,7 @@ try('EXISTS', key)
 try('GET', key)
 try('HDEL', key, 'f')
 try('HGET', key, 'f')
+try('HMGET', key, 'f')
 try('HSET', key, 'f', 'v', 'f') -- one word short
 try('INFO', 'server')
 try('MGET', key)

@@ -1,15 +1,15 @@
 -- run: the operations that many batches have, though not most. It stands behind all that they need.
 
--- behind stands for an operation that needs the version that this master does not vote at.
-local function behind()
-  return false, 'VERSION ' .. (redis.call('HGET', KEYS[1], 'version') or '')
+-- refused replaces an operation that needs a vote which this master does not have.
+local function refused()
+  return false, refusal or 'VERSION ' .. (redis.call('HGET', KEYS[1], 'version') or '')
 end
 
 -- run runs the operation whose keys begin at k and whose name stands at a. Replies what it replied, and where the next
 -- one begins.
 local function run(operation, k, a)
   local _, reply
-  local voted = votes and pcall or behind -- for those that need a version
+  local voted = votes and pcall or refused -- for those that need a vote
   if operation == 'enqueue' then
     _, reply = voted(enter, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
       ARGV[a + 1], '1', ARGV[a + 2], ARGV[a + 3], ARGV[a + 4], KEYS[k + 4], ARGV[a + 5])

@@ -29,11 +29,12 @@ func bothKinds(t *testing.T) map[string]*redis.Client {
 	return besideRedis(t, embedded.New())
 }
 
-// besideRedis returns an embedded master, and one of redis-server.
+// besideRedis returns an embedded master, and one of redis-server, which has an AOF as the embedded
+// one has.
 func besideRedis(t *testing.T, fake *embedded.Server) map[string]*redis.Client {
 	t.Helper()
 	t.Cleanup(fake.Close)
-	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": harness.Processes(t, 1, redisproc.Config{}).Raw[0]}
+	both := map[string]*redis.Client{"embedded": redis.NewClient(fake.Options()), "redis": harness.Processes(t, 1, redisproc.Config{AppendFsync: "everysec"}).Raw[0]}
 	t.Cleanup(func() { _ = both["embedded"].Close() })
 	return both
 }
@@ -632,7 +633,7 @@ func TestAClaimKeepsPromises(t *testing.T) {
 			return r.Eval(context.Background(), source, []string{register}, args...).Err()
 		}
 		claim := func(deployment, ballot string) error {
-			return do(script.ClaimSource, is["run"], deployment, "new", "no", "a", ballot, "")
+			return do(script.ClaimSource, is["run"], deployment, "new", "a", ballot, "")
 		}
 		harness.Must(t, r.Del(context.Background(), register).Err())
 		harness.Must(t, r.HSet(context.Background(), register, "deployment", "d", "id", is["id"], "run", is["run"], "claim", "a", "claimed", "1").Err())

@@ -4,7 +4,7 @@
 -- ARGV  1 the member's id   2 the version at which the others were read; '' for a server that is being founded
 --       3 '1': the counters are a member's own, and it must have accepted that version   4… the least value of each counter
 --
--- Replies 1. Errors: NOTMEMBER, the data is another's, or the server is not at the version.
+-- Replies 1. Errors: NOTMEMBER, the data is another's, or the server is not at the version; UNFIT, it may not take part now.
 --
 -- Invariants: counters only rise. On a server that has none of its own, one that is missing or corrupt, or at its bound,
 -- gets the least value, and the server notes that it has those of the others. A member keeps such a counter: that is how
@@ -12,6 +12,10 @@
 local own = ARGV[3] == '1'
 if not isIntact(ARGV[1]) or own and stored.version ~= ARGV[2] then
   return redis.error_reply('NOTMEMBER its data is not that of this member, or it is at another version')
+end
+local refused = refuses()
+if refused then
+  return refused
 end
 local higher = {}
 for first = 2, #KEYS, 512 do -- unpack has a limit

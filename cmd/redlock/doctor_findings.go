@@ -127,7 +127,7 @@ func serverFindings(m *masterReading) []finding {
 		return nil // INFO is denied, which the rights tell
 	}
 	server := fine("server", "%s, a master", m.version())
-	if what := membership.Judge(m.info, m.config).Unfit; what != "" {
+	if what := membership.Judge(m.info, m.config, m.report).Unfit; what != "" {
 		what, do, _ := strings.Cut(what, ": ")
 		server = finding{Check: "server", Level: levelFault, What: what, Why: "clients refuse it: its vote does not count", Do: do}
 	}
@@ -166,7 +166,7 @@ func memoryFinding(m *masterReading) finding {
 
 func persistenceFinding(m *masterReading) finding {
 	const check = "persistence"
-	judged := membership.Judge(m.info, m.config)
+	judged := membership.Judge(m.info, m.config, m.report)
 	switch {
 	case !judged.Durable:
 	case m.loads == loadsSome:

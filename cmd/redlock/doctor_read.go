@@ -16,6 +16,7 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/masterurl"
 	"github.com/redlock-go/redlock/internal/membership"
+	"github.com/redlock-go/redlock/internal/script"
 )
 
 // reading is what was read of the masters.
@@ -31,6 +32,7 @@ type masterReading struct {
 	err    error  // why it cannot be used at all; then the rest is empty
 	info   membership.ServerInfo
 	config map[string]string // of durability; what may not be read is not there
+	report map[string]string // what scripts/report.lua replies; empty if it may not run
 	clocks []clockSample     // in order; the first and the last are about a second apart
 	pings  []time.Duration
 	writes error // why one was refused; nil: it was not
@@ -102,7 +104,7 @@ func readMaster(ctx context.Context, url, prefix string) masterReading {
 	var both errgroup.Group
 	both.Go(func() error { return m.measure(ctx, c.Conn()) })
 	both.Go(func() error {
-		if err := m.readSettings(ctx, c); err != nil {
+		if err := m.readSettings(ctx, c, prefix); err != nil {
 			return err
 		}
 		m.writes = tryWrite(ctx, c, prefix)
@@ -115,9 +117,11 @@ func readMaster(ctx context.Context, url, prefix string) masterReading {
 
 // readSettings asks for what the server tells of itself. What is denied is empty, which the rights
 // tell.
-func (m *masterReading) readSettings(ctx context.Context, c *redis.Client) error {
+func (m *masterReading) readSettings(ctx context.Context, c *redis.Client, prefix string) error {
 	p := c.Pipeline()
 	info := p.Info(ctx)
+	report := redis.NewMapStringStringCmd(ctx, "eval", script.ReportSource, 1, script.RegisterKey(prefix))
+	_ = p.Process(ctx, report) // only queues it
 	var settings []*redis.MapStringStringCmd
 	for name := range membership.DurabilitySettings {
 		settings = append(settings, p.ConfigGet(ctx, name))
@@ -126,7 +130,7 @@ func (m *masterReading) readSettings(ctx context.Context, c *redis.Client) error
 	if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
 		return err
 	}
-	m.info = membership.ParseInfo(info.Val())
+	m.info, m.report = membership.ParseInfo(info.Val()), report.Val()
 	for _, s := range settings {
 		maps.Copy(m.config, s.Val())
 	}

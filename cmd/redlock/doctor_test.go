@@ -32,6 +32,7 @@ func healthy() reading {
 			config: map[string]string{"appendonly": "yes", "appendfsync": "always", "no-appendfsync-on-rewrite": "no"},
 			clocks: []clockSample{{0, time.Millisecond, time.Millisecond}, {time.Second, time.Millisecond, time.Millisecond}},
 			pings:  slices.Repeat([]time.Duration{time.Millisecond}, pingCount),
+			report: map[string]string{},
 			rights: rights{user: "default"},
 			loads:  loadsAll,
 		})
@@ -55,6 +56,9 @@ func TestFindings(t *testing.T) {
 	}
 	info := func(name, value string) func(*reading) {
 		return func(r *reading) { r.masters[1].info[name] = value }
+	}
+	report := func(name, value string) func(*reading) {
+		return func(r *reading) { r.masters[1].report[name] = value }
 	}
 	refuses := func(text string) func(*reading) {
 		return func(r *reading) { r.masters[1].writes = serverError(text) }
@@ -83,9 +87,11 @@ func TestFindings(t *testing.T) {
 				r.masters[i].info["redis_version"] = "5.0.7"
 			}
 		}, levelFault, "server", "version 6 or newer"},
-		{"a replica", info("role", "slave"), levelFault, "server", "primary's address"},
+		{"a replica", report(".unfit", `its role is "slave": give the primary's address`), levelFault, "server", "primary's address"},
 		{"a Sentinel", info("redis_mode", "sentinel"), levelFault, "server", "Sentinel"},
 		{"a cluster node", info("cluster_enabled", "1"), levelFault, "server", "independent servers"},
+		{"it evicted keys", report(".forgot", "it evicted keys, and lacks data: it comes back as a new member"), levelFault, "server", "comes back"},
+		{"an AOF that was switched off", report(".weak", "its settings are not durable any more: set them back"), levelFault, "server", "set them back"},
 		{"it has replicas", info("connected_slaves", "2"), levelNote, "replicas", "2 replicas"},
 		{"a full disk", info("aof_last_write_status", "err"), levelWarning, "disk", "failed"},
 		{"a failed save", info("rdb_last_bgsave_status", "err"), levelWarning, "disk", "failed"},
@@ -96,7 +102,11 @@ func TestFindings(t *testing.T) {
 		{"busy", func(r *reading) { r.masters[1].err = errors.New("BUSY Redis is busy running a script") }, levelFault, "reach", "SCRIPT KILL"},
 		{"too many clients", func(r *reading) { r.masters[1].err = errors.New("ERR max number of clients reached") }, levelFault, "reach", "raise maxclients"},
 		{"eviction", info("maxmemory_policy", "allkeys-lru"), levelWarning, "memory", "allkeys-lru"},
-		{"eviction, and refused for it", func(r *reading) { info("maxmemory", "1000000")(r); info("maxmemory_policy", "allkeys-lru")(r) }, levelFault, "server", "set maxmemory-policy noeviction"},
+		{"eviction, and refused for it", func(r *reading) {
+			info("maxmemory", "1000000")(r)
+			info("maxmemory_policy", "allkeys-lru")(r)
+			report(".unfit", "it may evict keys (maxmemory-policy allkeys-lru): set maxmemory-policy noeviction")(r)
+		}, levelFault, "server", "set maxmemory-policy noeviction"},
 		{"little memory", func(r *reading) { info("maxmemory", "1000")(r); info("used_memory", "850")(r) }, levelWarning, "memory", "85 %"},
 		{"not durable", func(r *reading) { r.masters[1].config["appendfsync"] = "everysec" }, levelNote, "persistence", "appendfsync is everysec"},
 		{"default user shut", func(r *reading) { r.masters[1].loads = loadsSome }, levelFault, "persistence", "default user may not run all"},
@@ -106,7 +116,7 @@ func TestFindings(t *testing.T) {
 		{"default user not known", func(r *reading) {
 			r.masters[1].loads, r.masters[1].rights.user = loadsUnknown, "locker"
 		}, levelNote, "persistence", "is not known"},
-		{"was a replica", info("master_replid2", "a1"), levelNote, "persistence", "a replica once"},
+		{"was a replica", report(".replica", "a1"), levelNote, "persistence", "a replica once"},
 		{"slow at times", func(r *reading) { r.masters[1].pings[0] = 600 * ms }, levelWarning, "latency", "worst 600ms"},
 		{"far", func(r *reading) { r.masters[1].pings = slices.Repeat([]time.Duration{60 * ms}, pingCount) }, levelNote, "latency", "median 60ms"},
 		{"a fast clock", clock(1, clockSample{0, 0, ms}, clockSample{s, 15 * ms, ms}), levelFault, "clock", "+1.5 %"},

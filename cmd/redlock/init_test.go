@@ -240,7 +240,7 @@ func TestTTLOfTheDeployment(t *testing.T) {
 	masters := flagOf(blankServers(t, 3)...)
 	initialise(t, masters, "--max-ttl=10s")
 	for flag, want := range map[string]string{
-		"--ttl=8s":     "invalid --ttl 8s: must be at most the deployment's max ttl (10s) less --grace (5s)",
+		"--ttl=8s":     "invalid --ttl 8s: must be at most the deployment's max ttl (10s) less --grace (2.5s)",
 		"--max-ttl=1m": "invalid --max-ttl 1m0s: must be at most the deployment's (10s)",
 	} {
 		r := redlockEnds(t, "run", masters, "--name=a", flag, "--", "true")

@@ -16,28 +16,25 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// keepSubscribed keeps one master's subscription until ctx ends. A notice is only a hint: whoever
-// waits asks by itself too, if seldom.
+var hereScript = master.NewScript(script.HereSource)
+
+// keepSubscribed keeps one master's subscription until ctx ends. It counts only after a message of
+// the member that the master is: the connection may lead to another server than the requests do. A
+// notice is only a hint: a waiter asks by itself too, if seldom.
 func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	m := c.Masters[index]
 	for pause := master.MinRetry; ctx.Err() == nil; pause = min(2*pause, master.MaxRetry) {
-		stood := false
-		err := c.canCall(ctx, m)
-		if err == nil {
-			err = m.Subscribe(ctx, c.channel, func() {
-				stood = true
-				c.uncalled.note(m.Name, nil)
-				c.notices.Set(ctx, index, true)
-			}, c.called)
-		}
+		stands, err := c.subscribe(ctx, index)
 		c.notices.Set(ctx, index, false)
 		c.uncalled.note(m.Name, err)
-		if stood {
+		if stands {
 			pause = master.MinRetry
 		}
 		rest := pause
 		if _, giant := errors.AsType[*master.ProtocolError](err); giant || master.IsReply(err) {
-			rest = AskInterval // it refuses, say for want of a permission, and will again; or somebody floods the channel
+			rest = AskInterval // it refuses, for want of a permission for example, and will again; or somebody floods the channel
+		} else if err == errNotHere {
+			rest = time.Second
 		}
 		select {
 		case <-ctx.Done():
@@ -46,14 +43,44 @@ func (c *Client) keepSubscribed(ctx context.Context, index int) {
 	}
 }
 
-// canCall reports why a master cannot call the client, by a message to it that is no notice. (A
-// script that calls cannot tell: it serves another client then.)
-func (c *Client) canCall(ctx context.Context, m *master.Master) error {
-	replies, err := m.Do(ctx, master.Text("publish", c.channel, ""))
-	if err != nil {
-		return err
+// subscribe receives notices on one subscription until that ends, and returns why. It reports
+// whether the subscription counted.
+func (c *Client) subscribe(ctx context.Context, index int) (stands bool, err error) {
+	m := c.Masters[index]
+	subscription, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	late := time.AfterFunc(c.RequestTimeout, func() { end(errNotHere) })
+	defer late.Stop()
+	err = m.Subscribe(subscription, c.channel, func() error {
+		ctx, cancel := context.WithTimeout(subscription, c.RequestTimeout)
+		defer cancel()
+		return m.Eval(ctx, hereScript, []string{script.RegisterKey(c.Prefix)}, c.channel)
+	}, func(notice string) {
+		member, here := strings.CutPrefix(notice, "here ")
+		switch {
+		case !here:
+			c.called(index, notice)
+		case c.leadsTo(index, member) && late.Stop():
+			stands = true
+			c.uncalled.note(m.Name, nil)
+			c.notices.Set(ctx, index, true)
+		case !stands:
+			end(errNotHere)
+		}
+	})
+	if cause := context.Cause(subscription); cause == errNotHere {
+		err = cause
 	}
-	return replies[0].Err()
+	return stands, err
+}
+
+// errNotHere is why a subscription is given up that does not lead to the member that its master is.
+var errNotHere = errors.New("the subscription does not lead to the member that the requests lead to")
+
+// leadsTo reports whether the requests to a master lead to this member.
+func (c *Client) leadsTo(index int, member string) bool {
+	v := c.Members.View()
+	return v != nil && member != "" && v.IDs[index] == member
 }
 
 // Uncalled tells why masters cannot call this client, or returns nil.
@@ -88,20 +115,24 @@ func (u *uncalled) why() (all error) {
 	return all
 }
 
-// called is told what a master's notice says: the key of a lock that it keeps for this client; or
-// "standby" and the key of one that it keeps for another, behind whom this client is the first; or
-// "given", the owner and the grant number, and the key of one that a release granted to that owner.
+// called takes a master's notice: the key of a lock that it keeps for this client; or "standby" and
+// the key of one that it keeps for another client, behind which this client is the first; or
+// "given", the member, the owner and the grant number, and the key of a lock that a release granted
+// to that owner. Only the last is a vote, and counts for the member that it names, whatever
+// connection it came by.
 func (c *Client) called(master int, notice string) {
 	lockKey, standby := strings.CutPrefix(notice, "standby ")
-	owner, grant := "", int64(0)
-	if given, is := strings.CutPrefix(notice, "given "); is {
-		owner, grant, lockKey = script.ParseGiven(given)
+	var given script.Given
+	if text, is := strings.CutPrefix(notice, "given "); is {
+		given, lockKey = script.ParseGiven(text)
 	}
 	name, ok := script.NameOf(lockKey, c.Prefix, limits.MaxNameLen)
 	switch {
 	case !ok:
-	case owner != "":
-		c.given(master, name, owner, grant)
+	case given.Owner != "":
+		if v := c.Members.View(); v != nil && v.MasterOf(given.Member) >= 0 {
+			c.given(v.MasterOf(given.Member), name, given.Owner, given.Grant)
+		}
 	case standby:
 		c.queues.StandBy(name)
 	default:

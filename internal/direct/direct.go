@@ -9,21 +9,27 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Version returns the version of the table of members at which a master votes. The error is
-// redis.Nil if there is none.
-func Version(ctx context.Context, r *redis.Client, prefix string) (string, error) {
+// Header returns the header of a batch for a master, at the version at which it votes. The error is
+// redis.Nil if it does not vote.
+func Header(ctx context.Context, r *redis.Client, prefix string) (string, error) {
 	return r.HGet(ctx, script.RegisterKey(prefix), "votes").Result()
+}
+
+// HeaderAt returns the header of a batch for a master at any version.
+func HeaderAt(ctx context.Context, r *redis.Client, prefix, version string) (string, error) {
+	id, err := r.HGet(ctx, script.RegisterKey(prefix), "id").Result()
+	return script.Header(id, version), err
 }
 
 // Run runs calls in one batch, by EVAL or EVALSHA and the batch script as that wants it. It returns
 // what each replied.
-func Run(ctx context.Context, r *redis.Client, command, source, prefix, version string, calls ...script.Call) ([]any, error) {
+func Run(ctx context.Context, r *redis.Client, command, source, prefix, header string, calls ...script.Call) ([]any, error) {
 	words := []any{command, source, 0, script.RegisterKey(prefix)}
 	for _, c := range calls {
 		words = append(words, c.Keys()...)
 	}
 	words[2] = len(words) - 3
-	words = append(words, version)
+	words = append(words, header)
 	for _, c := range calls {
 		words = append(words, c.Args()...)
 	}

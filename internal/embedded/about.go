@@ -42,7 +42,8 @@ func (r *run) info() (sections []string) {
 	if r.settings["appendonly"] == "yes" {
 		aof = 1
 	}
-	section("# Persistence", "loading:0", fmt.Sprintf("aof_enabled:%d", aof))
+	section("# Persistence", "loading:0", fmt.Sprintf("aof_enabled:%d", aof),
+		"aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0", "aof_last_rewrite_time_sec:-1")
 	section("# Stats", fmt.Sprintf("evicted_keys:%d", r.evicted))
 	role := "master"
 	if r.follows != nil {

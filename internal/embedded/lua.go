@@ -61,8 +61,11 @@ func newEngine() *engine {
 	}))
 	e.globals.RawSetString("redis", l.SetFuncs(l.NewTable(), map[string]lua.LGFunction{
 		"call": e.call, "pcall": e.pcall, "error_reply": errorReply, "status_reply": statusReply, "sha1hex": sha1hex,
-		"log": func(*lua.LState) int { return 0 },
+		"log": func(*lua.LState) int { return 0 }, "set_repl": func(*lua.LState) int { return 0 },
 	}))
+	for i, to := range []string{"NONE", "AOF", "REPLICA", "ALL"} {
+		e.globals.RawGetString("redis").(*lua.LTable).RawSetString("REPL_"+to, lua.LNumber(i))
+	}
 	for i, level := range []string{"DEBUG", "VERBOSE", "NOTICE", "WARNING"} {
 		e.globals.RawGetString("redis").(*lua.LTable).RawSetString("LOG_"+level, lua.LNumber(i))
 	}

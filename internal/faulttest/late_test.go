@@ -184,7 +184,7 @@ func TestUnlockDoesNotCountWhoHasNoVote(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
 	c, rival := harness.FaultClient(d), harness.FaultClient(d)
-	report := proxies[0].Add(faultproxy.Rule{On: faultproxy.Match("hgetall"), Do: faultproxy.HoldRequest})
+	report := proxies[0].Add(faultproxy.Rule{On: faultproxy.Match("eval", "-- report:"), Do: faultproxy.HoldRequest})
 	harness.Must(t, d.Raw[0].FlushAll(context.Background()).Err())
 	lock := harness.MustTry(t, c, "job")
 	harness.Eventually(t, "all have voted", func() bool { return harness.Hold(lock).Master(0).Absent() })

@@ -12,16 +12,20 @@ import (
 
 // RunBatch runs calls on a master, past the library, in one batch of this source.
 func RunBatch(source string, r *redis.Client, calls ...script.Call) ([]any, error) {
-	version, err := direct.Version(context.Background(), r, limits.DefaultPrefix)
+	header, err := direct.Header(context.Background(), r, limits.DefaultPrefix)
 	if err != nil {
 		return nil, err
 	}
-	return RunBatchAt(source, r, version, calls...)
+	return direct.Run(context.Background(), r, "eval", source, limits.DefaultPrefix, header, calls...)
 }
 
 // RunBatchAt is RunBatch at a version of the table of members.
 func RunBatchAt(source string, r *redis.Client, version string, calls ...script.Call) ([]any, error) {
-	return direct.Run(context.Background(), r, "eval", source, limits.DefaultPrefix, version, calls...)
+	header, err := direct.HeaderAt(context.Background(), r, limits.DefaultPrefix, version)
+	if err != nil {
+		return nil, err
+	}
+	return direct.Run(context.Background(), r, "eval", source, limits.DefaultPrefix, header, calls...)
 }
 
 // CallIn is RunBatch for one call, read as a vote.

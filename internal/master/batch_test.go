@@ -100,9 +100,7 @@ func cutBatches(t *testing.T, reply, resend bool) {
 	})
 	m.door.paces = false // it breaks one connection after the other
 	defer func() { _ = m.redis.Close() }()
-	if err := raw.HSet(context.Background(), m.Register, "votes", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	makeMember(t, raw, m.Register, "1")
 	for at := 0; ; at++ {
 		answers := make([]script.Vote, 2)
 		var batch []*Request

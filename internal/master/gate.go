@@ -13,11 +13,12 @@ type Gate interface {
 	// Greeting returns the commands that are sent first on each new connection.
 	Greeting() []Command
 
-	// Greeted reads the replies to them. The error is why the server cannot be used.
-	Greeted(*Master, []Reply) error
+	// Greeted reads the replies to them, and returns the id of the member that the server is. The
+	// error is why the server cannot be used.
+	Greeted(*Master, []Reply) (member string, err error)
 
-	// Refused is told that the server refused a call for its version, or says that it is no member
-	// any more.
+	// Refused is called after the server refused a call because of its version, or because it is
+	// not the member that the call was for, or may not vote.
 	Refused(*Master)
 }
 

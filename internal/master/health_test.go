@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -36,7 +37,7 @@ type lackingGate struct {
 	of *linked
 }
 
-func (g lackingGate) Greeted(m *Master, replies []Reply) error { return g.of.lacks }
+func (g lackingGate) Greeted(m *Master, replies []Reply) (string, error) { return "one", g.of.lacks }
 
 // faultyConn is a connection whose requests can get lost, or be late.
 type faultyConn struct {
@@ -80,10 +81,22 @@ func newLinked(t *testing.T) *linked {
 	})
 	t.Cleanup(func() { _ = m.redis.Close() })
 	t.Cleanup(m.hangUp)
-	if err := m.raw.HSet(context.Background(), m.Register, "votes", "1").Err(); err != nil {
+	makeMember(t, m.raw, m.Register, "1")
+	return m
+}
+
+// makeMember makes a server the member "one", which votes at a version.
+func makeMember(t *testing.T, r *redis.Client, register, version string) {
+	t.Helper()
+	info, err := r.Info(context.Background(), "server").Result()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	_, behind, _ := strings.Cut(info, "run_id:")
+	run, _, _ := strings.Cut(behind, "\r\n")
+	if err := r.HSet(context.Background(), register, "id", "one", "run", run, "votes", script.Header("one", version)).Err(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // on returns another link.
@@ -370,9 +383,9 @@ func TestReconnect(t *testing.T) {
 // movingGate finds another server on each connection.
 type movingGate struct{ openGate }
 
-func (movingGate) Greeted(m *Master, _ []Reply) error {
+func (movingGate) Greeted(m *Master, _ []Reply) (string, error) {
 	m.Reconnect()
-	return nil
+	return "one", nil
 }
 
 // An address that leads to another server each time is given up, for this batch.

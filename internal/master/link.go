@@ -1,6 +1,7 @@
 package master
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -22,7 +23,9 @@ type link struct {
 	trip    time.Duration // how long the last batch took; 0: it did not end well
 	argv    []any         // the command that it sends; kept for the next
 	keys    int           // how many of them are keys
-	version string        // that it carries
+	member  string        // the id of the member that the server is
+	version string        // the newest that it carried
+	header  string        // of the batch: both of them
 
 	// Guarded by the master's mu.
 	inFlight bool
@@ -62,7 +65,8 @@ func (l *link) serve(batch []*Request) {
 	}
 	m.setFailFast(nil)
 	live := batch[:0]
-	l.version = newestVersion(batch)
+	l.version = cmp.Or(newestVersion(batch), l.version)
+	l.header = script.Header(l.member, l.version)
 	for _, r := range batch {
 		if r.Version != "" && r.Version != l.version {
 			m.tell(r, script.Vote{Answer: script.Refused, Err: script.ErrVersion})
@@ -114,7 +118,7 @@ func (l *link) exchange(live []*Request) error {
 		l.argv = append(l.argv, r.Call.Keys()...)
 	}
 	l.keys = len(l.argv) - 3
-	l.argv = append(l.argv, &l.version)
+	l.argv = append(l.argv, &l.header)
 	for _, r := range live {
 		l.argv = append(l.argv, r.Call.Args()...)
 	}
@@ -140,6 +144,10 @@ func (l *link) exchange(live []*Request) error {
 		for _, r := range live {
 			r.reply, r.err = 0, err
 		}
+		if redis.HasErrorPrefix(err, "NOTMEMBER") {
+			l.drop() // it leads to another server
+			l.master.Gate.Refused(l.master)
+		}
 		l.hangUp()
 		l.master.refusesWrite(err)
 		if IsReply(err) {
@@ -160,8 +168,11 @@ func (l *link) exchange(live []*Request) error {
 		l.master.refusesWrite(r.err)
 		switch {
 		case r.err == nil, redis.HasErrorPrefix(r.err, "GONE"), redis.HasErrorPrefix(r.err, "OOM"):
-		case redis.HasErrorPrefix(r.err, "VERSION"), redis.HasErrorPrefix(r.err, "NOTMEMBER"):
+		case redis.HasErrorPrefix(r.err, "VERSION"):
 			refused = true
+		case redis.HasErrorPrefix(r.err, "NOTMEMBER"), redis.HasErrorPrefix(r.err, "UNFIT"):
+			refused = true
+			l.hangUp() // the next greeting finds out what the server may do
 		default:
 			l.hangUp()
 		}
@@ -276,7 +287,8 @@ func (l *link) greet() error {
 	if err != nil {
 		return err
 	}
-	if err := m.Gate.Greeted(m, replies[:len(greeting)]); err != nil {
+	l.member, l.version = "", ""
+	if l.member, err = m.Gate.Greeted(m, replies[:len(greeting)]); err != nil {
 		return err
 	}
 	return replies[len(greeting)].Err()

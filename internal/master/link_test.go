@@ -65,9 +65,7 @@ func TestABatchRunsAtOneVersion(t *testing.T) {
 				}
 				batch = append(batch, r)
 			}
-			if err := m.raw.HSet(ctx, m.Register, "votes", x.votes).Err(); err != nil {
-				t.Fatal(err)
-			}
+			makeMember(t, m.raw, m.Register, x.votes)
 			l.serve(batch)
 			var told, ran []string
 			for i, v := range answers {

@@ -39,8 +39,8 @@ type openGate struct{}
 func (openGate) Greeting() []Command {
 	return []Command{Text("info"), Text("get", "key"), Pairs("config", "get", "appendonly")}
 }
-func (openGate) Greeted(*Master, []Reply) error { return nil }
-func (openGate) Refused(*Master)                {}
+func (openGate) Greeted(*Master, []Reply) (string, error) { return "one", nil }
+func (openGate) Refused(*Master)                          {}
 
 // toldBy returns a master each of whose connections says text, and how many there were.
 func toldBy(t testing.TB, said []byte, through func(net.Conn) net.Conn) (*Master, *int) {
@@ -67,7 +67,7 @@ func readAll(m *Master) (all []error) {
 	_, err = m.EvalTexts(context.Background(), NewScript("return {}"), nil)
 	all = append(all, err)
 	all = append(all, m.Eval(context.Background(), NewScript("return 1"), nil))
-	all = append(all, m.Subscribe(context.Background(), "channel", func() {}, func(int, string) {}))
+	all = append(all, m.Subscribe(context.Background(), "channel", func() error { return nil }, func(string) {}))
 	l := &link{master: m}
 	err = l.greet()
 	all = append(all, err)

@@ -111,6 +111,8 @@ func (r *Request) read() script.Vote {
 		return r.Call.Read(r.reply)
 	case redis.HasErrorPrefix(r.err, "NOTMEMBER"):
 		return script.Vote{Answer: script.Refused, Err: fmt.Errorf("%w: %s", script.ErrNotMember, strings.TrimPrefix(r.err.Error(), "NOTMEMBER "))}
+	case redis.HasErrorPrefix(r.err, "UNFIT"):
+		return script.Vote{Answer: script.Refused, Err: fmt.Errorf("%w: %s", script.ErrNotMember, strings.TrimPrefix(r.err.Error(), "UNFIT "))}
 	case redis.HasErrorPrefix(r.err, "VERSION"):
 		return script.Vote{Answer: script.Refused, Err: script.ErrVersion}
 	case IsReply(r.err):

@@ -116,7 +116,7 @@ type closedGate struct {
 	why error
 }
 
-func (g closedGate) Greeted(*Master, []Reply) error { return g.why }
+func (g closedGate) Greeted(*Master, []Reply) (string, error) { return "", g.why }
 
 // A server that may not be used is asked for nothing, and its answer is why.
 func TestAServerThatMayNotBeUsed(t *testing.T) {

@@ -58,14 +58,29 @@ func rogueServer(t *testing.T, register map[string]string, reply func(args []str
 	return listener.Addr().String()
 }
 
+// nameOf returns the name of a command, or that of the script of our own that an EVAL runs.
+func nameOf(args []string) string {
+	if args[0] == "eval" {
+		switch args[1] {
+		case script.ReportSource:
+			return "report"
+		case script.HereSource:
+			return "here"
+		case script.RightsSource:
+			return "rights"
+		}
+	}
+	return args[0]
+}
+
 func asMember(register map[string]string, args []string) string {
-	switch args[0] {
+	switch nameOf(args) {
 	case "hello":
 		return rogue.NoHello
 	case "info":
 		return rogue.Bulk("redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nrun_id:" + rogue.RunID + "\r\nmaxmemory:0\r\n")
-	case "hgetall":
-		var all []string
+	case "report":
+		all := []string{rogue.Bulk(".run"), rogue.Bulk(rogue.RunID)}
 		for field, value := range register {
 			if field == "run" {
 				value = rogue.RunID
@@ -80,7 +95,7 @@ func asMember(register map[string]string, args []string) string {
 		return rogue.Bulk(hex.EncodeToString(sum[:]))
 	case "subscribe":
 		return rogue.Array(rogue.Bulk("subscribe"), rogue.Bulk(args[1]), ":1\r\n")
-	case "eval": // what the user may not do
+	case "rights": // what the user may not do
 		return rogue.Bulk("")
 	}
 	return ":0\r\n"
@@ -123,27 +138,27 @@ func TestNoReplyOfAServerHurts(t *testing.T) {
 	harness.Must(t, err)
 	holder := besides(t, d, rogueServer(t, register, func([]string) string { return "" }))
 	t.Cleanup(func() { _ = holder.Close() })
-	for _, command := range []string{"evalsha", "eval", "hgetall", "info", "config", "script", "subscribe", "all"} {
+	for _, command := range []string{"evalsha", "eval", "report", "here", "info", "config", "script", "subscribe", "all"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			for what, said := range rogue.Absurd {
 				asked := make(chan struct{}, 1)
 				addr := rogueServer(t, register, func(args []string) string {
 					switch {
-					case command == args[0], command == "all":
+					case command == nameOf(args), command == "all":
 						select {
 						case asked <- struct{}{}:
 						default:
 						}
 						return said
-					case command == "eval" && args[0] == "evalsha":
+					case (command == "eval" || command == "here") && args[0] == "evalsha":
 						return "-NOSCRIPT no\r\n"
 					}
 					return ""
 				})
 				name := command + " " + what
 				c := besides(t, d, addr)
-				if command == "subscribe" || command == "all" { // somebody has to wait for another
+				if command == "subscribe" || command == "here" || command == "all" { // somebody has to wait for another
 					held := harness.MustTry(t, holder, name)
 					_, err := c.Lock(context.Background(), name, redlock.WithWait(time.Millisecond))
 					harness.RequireErr(t, err, redlock.ErrNotAcquired)
@@ -196,7 +211,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	defer func() { harness.Must(t, c.Close()) }()
 	m, stood := harness.Inside(c).Masters[0], false
 	_, err = m.Do(context.Background(), harness.Inside(c).Members.Greeting()...)
-	heard := m.Subscribe(context.Background(), "channel", func() { stood = true }, func(_ int, text string) { t.Errorf("heard %d bytes", len(text)) })
+	heard := m.Subscribe(context.Background(), "channel", func() error { stood = true; return nil }, func(text string) { t.Errorf("heard %d bytes", len(text)) })
 	for _, err := range []error{err, heard} {
 		if _, ok := errors.AsType[*master.ProtocolError](err); !ok {
 			t.Error(err)

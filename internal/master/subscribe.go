@@ -12,10 +12,13 @@ import (
 // pingAfter is after how long without a word a subscription is tried.
 const pingAfter = 2 * time.Second
 
-// Subscribe subscribes to channel, on a connection of its own, and listens until that breaks, and
-// returns why, or ctx ends. It tells when the subscription is there, and of every message. A server
-// that does not answer within the request timeout is given up: what it was asked may be lost.
-func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func(), message func(master int, payload string)) error {
+// Subscribe subscribes to channel, on a connection of its own, and receives until that breaks, and
+// returns why, or until ctx ends or the master reconnects. It calls subscribed when the server has
+// confirmed the subscription, and message with every message; an error of subscribed ends it. A
+// server that does not answer within the request timeout is given up: what it was asked may be
+// lost.
+func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func() error, message func(payload string)) error {
+	epoch := m.health.epoch.Load()
 	ctx = untilEnd(ctx)
 	sub := m.subscriber.Subscribe(ctx)
 	defer func() { _ = sub.Close() }()
@@ -25,7 +28,7 @@ func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func(
 		return m.door.used(err)
 	}
 	answer := m.redis.Options().ReadTimeout
-	for asked := true; ctx.Err() == nil; {
+	for asked := true; ctx.Err() == nil && epoch == m.health.epoch.Load(); {
 		most := pingAfter
 		if asked {
 			most = answer
@@ -49,9 +52,11 @@ func (m *Master) Subscribe(ctx context.Context, channel string, subscribed func(
 		}
 		switch said := said.(type) {
 		case *redis.Subscription:
-			subscribed()
+			if err := subscribed(); err != nil {
+				return err
+			}
 		case *redis.Message:
-			message(m.Index, said.Payload)
+			message(said.Payload)
 		}
 	}
 	return ctx.Err()

@@ -53,10 +53,30 @@ func TestASubscriptionThatIsNotAnsweredIsGivenUp(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			stood, begin := false, time.Now() // it stands, and the connection is known to be of use
-			err := m.Subscribe(ctx, "channel", func() { stood = m.door.useless == 0 }, func(int, string) {})
+			err := m.Subscribe(ctx, "channel", func() error { stood = m.door.useless == 0; return nil }, func(string) {})
 			if took := time.Since(begin); err == nil || stood != x.stands || took != x.ends {
 				t.Errorf("%q is lost: it stood: %t, and ended after %v (%v), want %t and %v", x.lost, stood, took, err, x.stands, x.ends)
 			}
 		})
 	}
+}
+
+// A subscription goes with the connections of its master: the address may lead to another server.
+func TestASubscriptionEndsWhenItsMasterReconnects(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := embedded.New()
+		defer server.Close()
+		e := NewEndpoint(server.Options(), time.Second)
+		defer func() { _ = e.Redis.Close() }()
+		m := New(Config{Endpoint: e, Now: clock.Read, Gate: openGate{}, Up: func() {}, Down: func(error) {}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begin := time.Now()
+		time.AfterFunc(10*time.Second, m.Reconnect)
+		err := m.Subscribe(ctx, "channel", func() error { return nil }, func(string) {})
+		if took := time.Since(begin); took > 10*time.Second+pingAfter || ctx.Err() != nil {
+			t.Errorf("it ended after %v (%v), and the master reconnected after 10s", took, err)
+		}
+	})
 }

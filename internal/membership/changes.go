@@ -56,6 +56,11 @@ type (
 
 // toward returns the next step of a change, or why it is not made.
 func (s situation) toward(c Change) (step, error) {
+	if i, soon := s.returning(); i >= 0 {
+		return adopt{i}, nil
+	} else if soon {
+		return relook{}, nil
+	}
 	if s.uncommitted != "" {
 		return finish{s.uncommitted}, nil
 	}
@@ -144,7 +149,7 @@ func (s situation) adding(t *Table, address string) (step, error) {
 	if m := t.find(id); m != nil {
 		return nil, refused("%s is a member already, as %s", address, m.Address)
 	}
-	next.at(address).ID = id
+	next.at(address).ID, next.at(address).Durable = id, s.isDurable(id)
 	return propose{s.view, next}, nil
 }
 
@@ -176,7 +181,7 @@ func (s situation) replacing(t *Table, replaced, address string) (step, error) {
 		}
 		return nil, refused("%s is a member already, as %s", address, m.Address)
 	}
-	place.ID = id
+	place.ID, place.Durable = id, s.isDurable(id)
 	return propose{s.view, next}, nil
 }
 
@@ -192,6 +197,12 @@ func (s situation) awaiting(m Member) (step, error) {
 		return s.next(), nil
 	}
 	return done{}, nil
+}
+
+// isDurable reports that the server with this id is durable by its settings.
+func (s situation) isDurable(id string) bool {
+	i := s.serving(id)
+	return i >= 0 && s.reports[i].durable == durable
 }
 
 // joining returns the id of the server at address, or the step that gives it one.
@@ -234,6 +245,8 @@ func (g *Group) Make(ctx context.Context, c Change, progress func(string)) error
 			return nil
 		case finish:
 			last = g.change(ctx, nil, nil)
+		case relook:
+			last = nil
 		case nothing:
 			stuck = true
 			if s.wait == 0 {

@@ -40,6 +40,7 @@ type Group struct {
 
 	mu          sync.Mutex      // held over no call
 	reports     []*report       // by master: the last one; nil: none
+	runs        []run           // by master: the process that reported last
 	seen        []string        // by master: the address of the member that was behind it last; "": none was
 	toldNames   map[string]bool // who was told of a name, of which member; since the version is known
 	failures    []error         // by master: why it did not report when it was asked last
@@ -66,6 +67,12 @@ type Group struct {
 	tasks sync.WaitGroup
 }
 
+// run is a server process, and when a report of it came first.
+type run struct {
+	id    string
+	since clock.Instant
+}
+
 // binding is the master that is a member.
 type binding struct {
 	index int
@@ -84,7 +91,7 @@ func NewGroup(cfg Config) *Group {
 func (g *Group) SetMasters(masters []*master.Master) {
 	g.Masters = masters
 	g.reports, g.failures, g.refused = make([]*report, len(masters)), make([]error, len(masters)), make([]bool, len(masters))
-	g.seen = make([]string, len(masters))
+	g.seen, g.runs = make([]string, len(masters)), make([]run, len(masters))
 	g.looking, g.pushing, g.unableUntil = make([]bool, len(masters)), make([]bool, len(masters)), make([]clock.Instant, len(masters))
 	for _, m := range masters {
 		g.names = append(g.names, m.Name)
@@ -119,25 +126,28 @@ func (g *Group) task(f func()) bool {
 func (g *Group) Greeting() []master.Command { return append(greeting(g.key), g.rights()) }
 
 // Greeted reads the report of a server on a new connection.
-func (g *Group) Greeted(m *master.Master, replies []master.Reply) error {
+func (g *Group) Greeted(m *master.Master, replies []master.Reply) (member string, err error) {
 	last := len(replies) - 1
 	r, err := readReport(g.key, replies[:last])
 	if err != nil {
-		return err
+		return "", err
 	}
-	g.settle(m, r)
 	g.note(m.Index, r)
 	if g.someOut.Load() { // this may be one of them, back
 		g.Kick()
 	}
+	why := r.weak
 	if !r.intact() {
+		why = r.fault()
+	}
+	if why != "" {
 		g.Kick()
-		return master.NotMember(r.fault(), master.MaxOut)
+		return "", master.NotMember(why, master.MaxOut)
 	}
 	if err := lacking(replies[last:]); err != nil {
-		return err
+		return "", err
 	}
-	return g.another(m.Index, r)
+	return r.id, g.another(m.Index, r)
 }
 
 // another returns that the server has the id of another master, or nil.
@@ -170,30 +180,6 @@ func (g *Group) Refused(m *master.Master) {
 	g.mu.Unlock()
 	g.Kick()
 	g.look(m.Index) // a look at all masters that is under way may wait for another one
-}
-
-// notDurableRuns has the server processes that this process has seen without durable settings.
-// Clients note that on the server as well, but such a server may lose the note.
-var notDurableRuns sync.Map
-
-// settle lets a server that restarted and forgot nothing keep its id. If a server is not durable
-// any more, or may have forgotten something, settle notes that on the server. If it was a replica
-// since it got its id, settle takes its vote.
-func (g *Group) settle(m *master.Master, r *report) {
-	if r.durable == NotDurable {
-		notDurableRuns.Store(r.run, true)
-	}
-	if _, seen := notDurableRuns.Load(r.idRun); seen && r.idRun != r.run {
-		r.wasDurable = false
-	}
-	if !r.adoptable() && !r.weakened() && !r.doubtful() && !r.wasReplicaSince() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
-	defer cancel()
-	if m.Eval(ctx, adoptScript, []string{g.key}, r.run, r.id, string(r.durable)) == nil {
-		r.idRun = r.run
-	}
 }
 
 // look asks a master for its report, unless that is under way.
@@ -234,7 +220,7 @@ func (g *Group) look(i int) {
 func (g *Group) report(m *master.Master, rights ...master.Command) (*report, error) {
 	ctx, cancel := context.WithTimeout(g.ctx, g.Timeout)
 	defer cancel()
-	asked := greeting(g.key)
+	asked, at := greeting(g.key), g.Now()
 	replies, err := m.Do(ctx, append(asked, rights...)...)
 	if err != nil {
 		return nil, err
@@ -251,7 +237,7 @@ func (g *Group) report(m *master.Master, rights ...master.Command) (*report, err
 			return nil, err
 		}
 	}
-	g.settle(m, r)
+	r.asked = at
 	return r, nil
 }
 
@@ -267,6 +253,9 @@ func (g *Group) tell() {
 func (g *Group) note(i int, r *report) {
 	g.mu.Lock()
 	g.reports[i], g.failures[i], g.refused[i] = r, nil, false
+	if g.runs[i].id != r.run {
+		g.runs[i] = run{r.run, g.Now()}
+	}
 	if !r.intact() {
 		g.unbind(i, "")
 	} else {

@@ -117,38 +117,6 @@ func TestWhyMastersCannotVote(t *testing.T) {
 	}
 }
 
-// A process that was seen not to be durable may have lost what came before, whatever its successor
-// has noted.
-func TestWhoWasSeenNotDurableIsNotBelieved(t *testing.T) {
-	t.Parallel()
-	g := NewGroup(Config{})
-	g.settle(nil, &report{run: "seen", durable: NotDurable})
-	g.settle(nil, &report{run: "not seen", durable: unknown})
-	for _, x := range []struct {
-		claim  string
-		report report
-		want   bool
-	}{
-		{"the process after it", report{run: "next", idRun: "seen", id: "a", durable: durable}, false},
-		{"the same process", report{run: "seen", idRun: "seen", id: "a", durable: durable}, true},
-		{"the one after another", report{run: "next", idRun: "not seen", id: "a", durable: unknown}, true},
-	} {
-		x.report.wasDurable = true
-		g.settle(nil, &x.report)
-		if x.report.wasDurable != x.want {
-			t.Errorf("%s: taken for durable: %v", x.claim, x.report.wasDurable)
-		}
-	}
-}
-
-func TestWhetherAServerIsDurableIsNoted(t *testing.T) {
-	for d, want := range map[durability]durability{durable: durable, NotDurable: NotDurable, unknown: NotDurable} {
-		if got := durableNote(d); got != string(want) {
-			t.Errorf("%q: %q is noted, want %q", d, got, want)
-		}
-	}
-}
-
 // A promise tells the version that the server accepted last, and its table, whatever the server
 // reported before.
 func TestPromisesAreRead(t *testing.T) {

@@ -57,7 +57,7 @@ func (g *Group) Init(ctx context.Context, floor int64, force bool) error {
 		if !r.intact() || r.deployment != c.deployment || r.id != c.ids[i] || r.claimed != c.ballot || r.claim == "" {
 			return refused("%s: another init is under way, or it lost its data meanwhile: run it again", g.names[i])
 		}
-		table.Members = append(table.Members, Member{ID: c.ids[i], State: Voting, Address: g.names[i]})
+		table.Members = append(table.Members, Member{ID: c.ids[i], State: Voting, Address: g.names[i], Durable: r.durable == durable})
 	}
 	for i, id := range c.ids {
 		if err := g.found(ctx, i, c.deployment, id, c.ballot, table, ""); err != nil {
@@ -185,7 +185,7 @@ func (g *Group) claimOne(ctx context.Context, i int, r *report, c claim) (string
 	if c.force {
 		how = "force"
 	}
-	id, err := g.Masters[i].EvalText(ctx, claimScript, []string{g.key}, r.run, c.deployment, uuid.NewString(), durableNote(r.durable), g.claimed(), c.ballot, how)
+	id, err := g.Masters[i].EvalText(ctx, claimScript, []string{g.key}, r.run, c.deployment, uuid.NewString(), g.claimed(), c.ballot, how)
 	switch {
 	case master.HasPrefix(err, "CLAIMED"), master.HasPrefix(err, "BELONGS"):
 		return "", refused("%s: another init was faster: run it again", g.names[i])

@@ -25,7 +25,7 @@ func (g *Group) enroll(ctx context.Context, i int, v *View) error {
 		return err
 	}
 	if !r.isNew() {
-		err = g.Masters[i].Eval(ctx, enrollScript, []string{g.key}, r.run, r.id, v.Deployment, uuid.NewString(), durableNote(r.durable), v.Version)
+		err = g.Masters[i].Eval(ctx, enrollScript, []string{g.key}, r.run, r.id, v.Deployment, uuid.NewString(), v.Version)
 		if err != nil {
 			return err
 		}
@@ -37,12 +37,41 @@ func (g *Group) enroll(ctx context.Context, i int, v *View) error {
 	return nil
 }
 
-// durableNote is what a register says of whether its server is durable.
-func durableNote(d durability) string {
-	if d == durable {
-		return string(durable)
+// adopt lets the server of a master, which restarted, keep its id, unless it has changed since its
+// last report.
+func (g *Group) adopt(ctx context.Context, i int) error {
+	was := g.situation().reports[i]
+	if was == nil {
+		return errMoved
 	}
-	return string(NotDurable)
+	if err := g.Masters[i].Eval(ctx, adoptScript, []string{g.key}, was.run, was.id, was.version); err != nil {
+		return err
+	}
+	return g.reportAgain(i)
+}
+
+// noteWeak has a durable member vote no more, or again, as its settings are.
+func (g *Group) noteWeak(ctx context.Context, i int, weak bool) error {
+	was, word := g.situation().reports[i], "no"
+	if weak {
+		word = "yes"
+	}
+	if was == nil {
+		return errMoved
+	}
+	if err := g.Masters[i].Eval(ctx, weakScript, []string{g.key}, was.id, word); err != nil {
+		return err
+	}
+	return g.reportAgain(i)
+}
+
+// reportAgain asks a master for a report, after a step that changed something there.
+func (g *Group) reportAgain(i int) error {
+	r, err := g.report(g.Masters[i])
+	if err == nil {
+		g.note(i, r)
+	}
+	return err
 }
 
 // syncNew raises the counters of a new member to the highest of a quorum at the view's version,

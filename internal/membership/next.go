@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // situation is what the next step is decided on: what is known, and what the servers of the
@@ -15,6 +17,7 @@ type situation struct {
 	names       []string
 	seen        []string // by master: the address of the member that was behind it last; nil: nowhere
 	reports     []*report
+	runs        []run  // by master: the process that it leads to; nil: not known
 	unable      []bool // by master: a step failed there lately; nil: nowhere
 }
 
@@ -26,6 +29,20 @@ type step any
 type (
 	// finish: propose the uncommitted version again, as it is.
 	finish struct{ version string }
+
+	// adopt: let the durable server of a master, which restarted, keep its id; or note that it was
+	// a replica, and may not.
+	adopt struct{ master int }
+
+	// note: have a durable member vote no more as its settings are not durable, or again as they
+	// are.
+	note struct {
+		master int
+		weak   bool
+	}
+
+	// relook: ask all masters once more.
+	relook struct{}
 
 	// enroll: give the server of a master a new id.
 	enroll struct {
@@ -53,12 +70,29 @@ type (
 	nothing struct{ wait time.Duration }
 )
 
-// lookAgain is how often a client looks at members that it cannot help now.
-const lookAgain = 2 * time.Second
+const (
+	// lookAgain is how often a client looks at members that it cannot help now.
+	lookAgain = 2 * time.Second
 
-// next returns what any client does by itself: it finishes what was begun, gives the place of a
-// member that lost its data to the server at its address, and lets new members vote.
+	// settingsAgain is how often a client looks whether durable members still are, by settings
+	// that no master looks at by itself.
+	settingsAgain = 5 * time.Minute
+)
+
+// next returns what any client does by itself: it lets durable servers keep their ids, finishes
+// what was begun, notes which members are not durable any more, gives the place of a member that
+// lost its data to the server at its address, and lets new members vote.
 func (s situation) next() step {
+	if i, soon := s.returning(); i >= 0 {
+		return adopt{i}
+	} else if soon {
+		return relook{}
+	}
+	for i, r := range s.reports {
+		if r != nil && r.toNote() && !s.isUnable(i) {
+			return note{i, !r.noted}
+		}
+	}
 	if s.uncommitted != "" {
 		return finish{s.uncommitted}
 	}
@@ -67,13 +101,19 @@ func (s situation) next() step {
 		return nothing{}
 	}
 	wait := time.Duration(0)
+	if next := s.withoutWeakened(); next != nil {
+		if s.mayChange() {
+			return propose{v, next}
+		}
+		wait = lookAgain
+	}
 	for _, m := range v.Table.Members {
 		i := s.successor(m)
 		if i < 0 {
 			continue
 		}
 		next := v.Table.next()
-		*next.find(m.ID) = Member{ID: s.reports[i].id, State: New, Address: m.Address}
+		*next.find(m.ID) = Member{ID: s.reports[i].id, State: New, Address: m.Address, Durable: s.reports[i].durable == durable}
 		switch {
 		case s.isUnable(i), s.names[i] != m.Address && next.enough("") != nil: // the name may be wrong
 			wait = lookAgain
@@ -109,13 +149,96 @@ func (s situation) next() step {
 	if votes < v.Table.Quorum() || slices.ContainsFunc(v.Out, notAdmitted) {
 		wait = lookAgain
 	}
+	if wait == 0 && slices.ContainsFunc(v.Table.Members, func(m Member) bool { return m.Durable }) {
+		wait = settingsAgain
+	}
 	return nothing{wait}
 }
 
 // mayChange reports whether so many members answer that they can promise a change. Without them, a
 // proposal comes to nothing, and those that promise it refuse what another client proposes
 // meanwhile.
-func (s situation) mayChange() bool { return len(s.members(s.view)) >= s.view.Table.Quorum() }
+func (s situation) mayChange() bool {
+	may := s.distinct(func(r *report) bool {
+		return r.deployment == s.view.Deployment && s.view.Table.find(r.id) != nil && !r.weakened()
+	})
+	return len(may) >= s.view.Table.Quorum()
+}
+
+// withoutWeakened returns the table in which the members that are weakened are not durable; nil if
+// none is. Until it is committed, these take no part in changes: what they accept, they may forget.
+func (s situation) withoutWeakened() (next *Table) {
+	for _, r := range s.reports {
+		if r == nil || !r.weakened() || r.deployment != s.view.Deployment || !s.view.Table.isDurable(r.id) {
+			continue
+		}
+		if next == nil {
+			next = s.view.Table.next()
+		}
+		next.find(r.id).Durable = false
+	}
+	return next
+}
+
+// returning returns a master whose server restarted and may keep its id; -1 if there is none. soon
+// tells that one may, if others say now what they said before.
+//
+// What the server itself has on disk may be older than the change by which it is not durable any
+// more. That change was accepted by a quorum of members, this one not among them. So the server
+// keeps its id if a quorum of members, this one among them, has kept its data, and by the newest
+// table that they have it is durable; and a majority of the table before that, unless it is known
+// to be committed. The others must have been asked after it was seen to have restarted: until then
+// it may have voted.
+func (s situation) returning() (master int, soon bool) {
+	for i, r := range s.reports {
+		if r == nil || s.isUnable(i) {
+			continue
+		}
+		if r.doubtful() {
+			return i, false
+		}
+		if !r.returns() || !s.mayReturn(r, func(*report) bool { return true }) {
+			continue
+		}
+		if s.mayReturn(r, func(other *report) bool { return other == r || !other.asked.Before(s.seenRun(i)) }) {
+			return i, false
+		}
+		soon = true
+	}
+	return -1, soon
+}
+
+// seenRun is when the process that a master leads to was seen first.
+func (s situation) seenRun(master int) clock.Instant {
+	if s.runs == nil {
+		return 0
+	}
+	return s.runs[master].since
+}
+
+// mayReturn reports that a server may keep its id, as far as the reports that count say.
+func (s situation) mayReturn(r *report, counts func(*report) bool) bool {
+	version, t, committed := r.version, r.table, false
+	if v := s.view; v != nil && v.Deployment == r.deployment && v.Version >= version {
+		version, t, committed = v.Version, v.Table, true
+	}
+	var kept []*report
+	for _, other := range s.reports {
+		if other == nil || other.deployment != r.deployment || other.table == nil || !counts(other) || !other.intact() && !other.returns() {
+			continue
+		}
+		kept = append(kept, other)
+		if other.version > version {
+			version, t, committed = other.version, other.table, false
+		}
+	}
+	ids := map[string]bool{}
+	for _, other := range kept {
+		committed = committed || other.version == version && other.learned
+		ids[other.id] = ids[other.id] || other.intact() || t.isDurable(other.id)
+	}
+	return t.isDurable(r.id) && majority(t.ids(), ids) && (committed || majority(t.Prev, ids))
+}
 
 // successor returns the master that leads to a member that no server is, whose server is free to
 // take its place; -1 if there is none.
@@ -145,7 +268,7 @@ func (s situation) forgotten(m Member, is func(master int) bool) int {
 	}
 	other := -1
 	for i, r := range s.reports {
-		if r == nil || r.bad != nil || r.claim != "" || r.adoptable() || r.deployment != "" && r.deployment != s.view.Deployment || !is(i) {
+		if r == nil || r.bad != nil || r.claim != "" || r.returns() && s.view.Table.isDurable(r.id) || r.deployment != "" && r.deployment != s.view.Deployment || !is(i) {
 			continue
 		}
 		if s.names[i] == m.Address {

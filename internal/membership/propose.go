@@ -16,6 +16,7 @@ import (
 var (
 	enrollScript   = master.NewScript(script.EnrollSource)
 	adoptScript    = master.NewScript(script.AdoptSource)
+	weakScript     = master.NewScript(script.WeakSource)
 	promiseScript  = master.NewScript(script.PromiseSource)
 	acceptScript   = master.NewScript(script.AcceptSource)
 	learnScript    = master.NewScript(script.LearnSource)
@@ -45,7 +46,7 @@ func (g *Group) change(ctx context.Context, v *View, table *Table) error {
 	}
 	var targets []int
 	for i, r := range s.reports {
-		if r != nil && r.intact() && (s.view == nil || r.deployment == s.view.Deployment) {
+		if r != nil && r.intact() && !r.weakened() && (s.view == nil || r.deployment == s.view.Deployment) {
 			targets = append(targets, i)
 			versions = append(versions, r.promised)
 		}
@@ -128,7 +129,7 @@ func (g *Group) isCommitted(version string) bool {
 func (g *Group) accept(ctx context.Context, number, deployment string, table *Table, reports []*report) error {
 	var targets []int
 	for i, r := range reports {
-		if r != nil && r.intact() && r.deployment == deployment && table.concerns(r.id) {
+		if r != nil && r.intact() && !r.weakened() && r.deployment == deployment && table.concerns(r.id) {
 			targets = append(targets, i)
 		}
 	}

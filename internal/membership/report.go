@@ -5,22 +5,27 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
 // report is what a server says of itself, when a connection to it is new or when it is asked.
 type report struct {
-	run     string // of the process that answered
+	asked   clock.Instant // when it was asked for
+	run     string        // of the process that answered
 	durable durability
-	replid2 string // its replication id as a replica, if it was one once; see ServerInfo.replicaID
+	aof     string // 'off', 'on', 'loaded' or 'rewriting': scripts/report.lua
+	forgot  string // why its data is not what its id stands for, although it did not restart; "" if it is
+	replica bool   // it was a replica since it started
 
 	// What is in its register; all zero if it has none.
 	deployment string
 	id         string // the member id; "" if its data is no member's any more
 	idRun      string // the process that the id is of
-	wasDurable bool
-	idReplid2  string // replid2 when it got the id
+	durably    bool   // it is durable by its table, and was no replica since
+	noted      bool   // that it is not any more
+	weak       string // why it may not vote although it is durable by its table; "" if it may
 	promised   string
 	version    string // of the table that it accepted last
 	table      *Table
@@ -39,7 +44,7 @@ type report struct {
 func greeting(key string) []master.Command {
 	return []master.Command{
 		master.Text("info"),
-		master.Pairs("hgetall", key),
+		master.Pairs("eval", script.ReportSource, 1, key),
 		master.Pairs("config", "get", "appendonly"),
 		master.Pairs("config", "get", "appendfsync"),
 		master.Pairs("config", "get", "no-appendfsync-on-rewrite"),
@@ -56,24 +61,33 @@ func readReport(key string, replies []master.Reply) (*report, error) {
 	if why := info.unfit(); why != "" {
 		return nil, fmt.Errorf("%w: %s", script.ErrNotMember, why)
 	}
+	if err := replies[1].Err(); err != nil {
+		return nil, fmt.Errorf("%w (HGETALL %s)", err, key)
+	}
+	said := replies[1].Pairs()
+	if why := said[".unfit"]; why != "" {
+		return nil, fmt.Errorf("%w: %s", script.ErrNotMember, why)
+	}
 	config := make(map[string]string)
 	for _, r := range replies[2:] {
 		maps.Copy(config, r.Pairs())
 	}
-	r := &report{run: info["run_id"], durable: durabilityOf(config), replid2: info.replicaID()}
-	if err := replies[1].Err(); master.HasPrefix(err, "WRONGTYPE") {
-		r.bad = fmt.Errorf("its register is of another type: something else wrote it")
-	} else if err != nil {
-		return nil, fmt.Errorf("%w (HGETALL %s)", err, key)
+	r := &report{run: said[".run"], forgot: said[".forgot"], replica: said[".replica"] != "", durable: durabilityOf(config), aof: said[".aof"]}
+	if r.aof == "off" {
+		r.durable = NotDurable // also if the user may not read the settings
 	}
-	r.read(replies[1].Pairs())
+	if said[".type"] != "" {
+		r.bad = fmt.Errorf("its register is of another type: something else wrote it")
+		return r, nil
+	}
+	r.read(said)
 	return r, nil
 }
 
 // read reads the register; scripts/member.lua tells what the fields are.
 func (r *report) read(fields map[string]string) {
 	r.deployment, r.id, r.idRun = fields["deployment"], fields["id"], fields["run"]
-	r.wasDurable, r.idReplid2 = fields["durable"] == string(durable), fields["replid2"]
+	r.durably, r.noted, r.weak = fields["durable"] == "yes", fields["weak"] != "", fields[".weak"]
 	r.promised, r.version = fields["promised"], fields["version"]
 	r.learned, r.synced, r.claim = fields["learned"] != "", fields["synced"], fields["claim"]
 	r.claimed = fields["claimed"]
@@ -97,35 +111,42 @@ func (r *report) blank() bool { return r.deployment == "" && r.bad == nil }
 
 // intact reports that the server's data is what its id stands for.
 func (r *report) intact() bool {
-	return r.id != "" && r.idRun == r.run && r.bad == nil && !r.wasReplicaSince()
+	return r.id != "" && r.idRun == r.run && r.bad == nil && r.forgot == ""
 }
-
-// wasReplicaSince reports that the server was a replica after it got its id, and was promoted.
-func (r *report) wasReplicaSince() bool { return r.replid2 != "" && r.replid2 != r.idReplid2 }
 
 // isNew reports that the server has an id that no table has ever listed.
 func (r *report) isNew() bool { return r.intact() && r.version == "" }
 
-// adoptable reports that the server restarted, and forgot nothing.
-func (r *report) adoptable() bool {
-	return r.durableBefore() && r.durable == durable && r.replid2 == ""
+// returns reports that the server restarted, and may have forgotten nothing, by its own table: a
+// newer one may say that it is not durable.
+func (r *report) returns() bool {
+	return r.restarted() && !r.replica && r.durable == durable && r.aof == "loaded"
 }
 
-// doubtful reports that the server restarted, may have forgotten something, and would be taken for
-// one that forgot nothing when it restarts again.
-func (r *report) doubtful() bool {
-	return r.durableBefore() && (r.durable == NotDurable || r.replid2 != "")
+// doubtful reports that the server restarted and was a replica since: after its next restart,
+// nothing but a note would say so.
+func (r *report) doubtful() bool { return r.restarted() && r.replica }
+
+// restarted reports that the server did, and was durable until then by its own table.
+func (r *report) restarted() bool {
+	return r.id != "" && r.idRun != r.run && r.bad == nil && r.durably
 }
 
-// durableBefore reports that the server restarted, and that its register says that it was durable
-// until then.
-func (r *report) durableBefore() bool {
-	return r.id != "" && r.idRun != r.run && r.wasDurable && r.bad == nil
+// toNote reports that the note on the server, that it is not durable any more, is not what it is.
+// An AOF that was off is complete when it was rewritten.
+func (r *report) toNote() bool {
+	weak := r.durable == NotDurable || r.noted && (r.durable == unknown || r.aof == "rewriting")
+	if weak == r.noted {
+		return false
+	}
+	return r.intact() && r.durably
 }
 
-// weakened reports that the server would be taken for durable when it restarts, and is not any
-// more.
-func (r *report) weakened() bool { return r.intact() && r.wasDurable && r.durable == NotDurable }
+// weakened reports that the server is durable by its table, and is not any more: what it promises
+// and accepts now, it may forget.
+func (r *report) weakened() bool {
+	return r.intact() && r.durably && (r.weak != "" || r.durable == NotDurable)
+}
 
 // fault tells an operator why the server can be nobody's member as it is, or "".
 func (r *report) fault() string {
@@ -140,8 +161,8 @@ func (r *report) fault() string {
 		return "it lost a counter, and is no member any more"
 	case r.idRun != r.run:
 		return "it restarted, and may have lost data"
-	case r.wasReplicaSince():
-		return "it was a replica for a while, and may lack data"
+	case r.forgot != "":
+		return r.forgot
 	}
 	return ""
 }

@@ -7,7 +7,7 @@ import (
 
 // What a server may do follows from its register, and from whether it lost anything.
 func TestWhatReportsTell(t *testing.T) {
-	type told struct{ blank, intact, isNew, adoptable, weakened, doubtful bool }
+	type told struct{ blank, intact, isNew, returns, doubtful, weakened bool }
 	for _, x := range []struct {
 		claim  string
 		change func(*report) // of a durable member that answers
@@ -20,32 +20,36 @@ func TestWhatReportsTell(t *testing.T) {
 		{"nothing", func(r *report) { *r = report{run: "r"} }, told{blank: true}},
 		{"nothing that can be read", func(r *report) { *r = report{run: "r", bad: errors.New("bad")} }, told{}},
 		{"weaker settings now", func(r *report) { r.durable = NotDurable }, told{intact: true, weakened: true}},
-		{"weaker settings as before", func(r *report) { r.durable, r.wasDurable = NotDurable, false }, told{intact: true}},
+		{"an AOF that was off for a while", func(r *report) { r.weak = "its AOF was off" }, told{intact: true, weakened: true}},
+		{"weaker settings, which its table has", func(r *report) { r.durable, r.durably = NotDurable, false }, told{intact: true}},
 		{"settings that it may not tell", func(r *report) { r.durable = unknown }, told{intact: true}},
+		{"it evicted keys, or was a replica since it got its id", func(r *report) { r.forgot = "it evicted keys" }, told{}},
 
-		{"it restarted", restarted, told{adoptable: true}},
+		{"it restarted", restarted, told{returns: true}},
 		{"… and has no id", func(r *report) { restarted(r); r.id = "" }, told{}},
-		{"… and was not durable", func(r *report) { restarted(r); r.wasDurable = false }, told{}},
-		{"… and is not durable any more", func(r *report) { restarted(r); r.durable = NotDurable }, told{doubtful: true}},
+		{"… and was not durable", func(r *report) { restarted(r); r.durably = false }, told{}},
+		{"… and is not durable any more", func(r *report) { restarted(r); r.durable = NotDurable }, told{}},
+		{"… and its AOF was switched on since", func(r *report) { restarted(r); r.aof = "on" }, told{}},
 		{"… and may not tell", func(r *report) { restarted(r); r.durable = unknown }, told{}},
-		{"… and was neither", func(r *report) { restarted(r); r.durable, r.wasDurable = NotDurable, false }, told{}},
-		{"… and was a replica", func(r *report) { restarted(r); r.replid2 = "b" }, told{doubtful: true}},
-		{"… and was a replica, and may not tell", func(r *report) { restarted(r); r.replid2, r.durable = "b", unknown }, told{doubtful: true}},
-		{"… and was a replica, which is noted", func(r *report) { restarted(r); r.replid2, r.wasDurable = "b", false }, told{}},
-		{"… and was a replica, and has no id", func(r *report) { restarted(r); r.replid2, r.id = "b", "" }, told{}},
-		{"… and was a replica, and cannot be read", func(r *report) { restarted(r); r.replid2, r.bad = "b", errors.New("bad") }, told{}},
-		{"it was a replica before it got its id", func(r *report) { r.replid2, r.idReplid2 = "b", "b" }, told{intact: true}},
-		{"it was a replica since", func(r *report) { r.replid2 = "b" }, told{}},
-		{"it was a replica before, and once more since", func(r *report) { r.replid2, r.idReplid2 = "c", "b" }, told{}},
-		{"it was a replica before, which Redis has forgotten", func(r *report) { r.idReplid2 = "b" }, told{intact: true}},
+		{"… and was a replica", func(r *report) { restarted(r); r.replica = true }, told{doubtful: true}},
+		{"… and was a replica, which is noted", func(r *report) { restarted(r); r.replica, r.durably = true, false }, told{}},
 		{"… and cannot be read", func(r *report) { restarted(r); r.bad = errors.New("bad") }, told{}},
 	} {
-		r := &report{run: "r", idRun: "r", deployment: "d", id: "a", version: "1", wasDurable: true, durable: durable}
+		r := &report{run: "r", idRun: "r", deployment: "d", id: "a", version: "1", durable: durable, durably: true, aof: "loaded"}
 		x.change(r)
-		if got := (told{r.blank(), r.intact(), r.isNew(), r.adoptable(), r.weakened(), r.doubtful()}); got != x.want {
+		if got := (told{r.blank(), r.intact(), r.isNew(), r.returns(), r.doubtful(), r.weakened()}); got != x.want {
 			t.Errorf("%s: %+v, want %+v", x.claim, got, x.want)
 		}
 	}
+}
+
+// durableTable is table, with members that are durable.
+func durableTable(text string) *Table {
+	t := table(text)
+	for i := range t.Members {
+		t.Members[i].Durable = true
+	}
+	return t
 }
 
 func restarted(r *report) { r.idRun = "before" }
@@ -54,16 +58,16 @@ func TestTheRegisterIsRead(t *testing.T) {
 	table := table("a b c")
 	r := &report{}
 	r.read(map[string]string{
-		"deployment": "d", "id": "a", "run": "r", "durable": "yes", "promised": "3", "version": "2", "learned": "1 2",
+		"deployment": "d", "id": "a", "run": "r", "durable": "yes", ".weak": "its AOF was off", "promised": "3", "version": "2", "learned": "1 2",
 		"synced": "1", "claim": "a,b", "claimed": "4", "table": table.text(),
 	})
-	if r.deployment != "d" || r.id != "a" || r.idRun != "r" || !r.wasDurable || r.promised != "3" || r.version != "2" || !r.learned ||
+	if r.deployment != "d" || r.id != "a" || r.idRun != "r" || !r.durably || r.weak == "" || r.promised != "3" || r.version != "2" || !r.learned ||
 		r.synced != "1" || r.claim != "a,b" || r.claimed != "4" || r.table.String() != table.String() || r.bad != nil {
 		t.Errorf("%+v", r)
 	}
 	r = &report{}
-	r.read(map[string]string{"id": "a", "durable": "no", "version": "2"})
-	if r.wasDurable || r.learned || r.version != "2" || r.table != nil || r.bad != nil {
+	r.read(map[string]string{"id": "a", "version": "2"})
+	if r.weak != "" || r.learned || r.version != "2" || r.table != nil || r.bad != nil {
 		t.Errorf("%+v", r)
 	}
 	// What cannot be read is no version that votes could count at.

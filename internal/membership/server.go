@@ -20,12 +20,12 @@ func ParseInfo(text string) ServerInfo {
 	return info
 }
 
-// unfit tells why a server can be no master, or returns "".
+// unfit returns why a server can be no master whatever its settings are, or "". What can change
+// while it runs is in scripts/fit.lua.
 func (s ServerInfo) unfit() string {
 	var major int
 	_, _ = fmt.Sscanf(s["redis_version"], "%d", &major)
 	mode := cmp.Or(s["redis_mode"], s["server_mode"]) // the second is Valkey's
-	policy := s["maxmemory_policy"]
 	switch {
 	case major < 6:
 		return fmt.Sprintf("its version is %q: version 6 or newer is needed", s["redis_version"])
@@ -33,10 +33,6 @@ func (s ServerInfo) unfit() string {
 		return "it is a node of a Redis Cluster: give independent servers"
 	case mode == "sentinel":
 		return "it is a Sentinel: give a client made by redis.NewFailoverClient"
-	case s["role"] != "master":
-		return fmt.Sprintf("its role is %q: give the primary's address", s["role"])
-	case policy != "" && policy != "noeviction" && s["maxmemory"] != "" && s["maxmemory"] != "0":
-		return "it may evict keys (maxmemory-policy " + policy + "): set maxmemory-policy noeviction"
 	}
 	return ""
 }
@@ -66,24 +62,18 @@ func durabilityOf(config map[string]string) durability {
 	return all
 }
 
-// replicaID is the replication id that the server had as a replica, or "": one that was a replica
-// may lack what its master wrote last, however durable both are. Redis forgets it when the process
-// ends.
-func (s ServerInfo) replicaID() string {
-	if id := s["master_replid2"]; strings.Trim(id, "0") != "" {
-		return id
-	}
-	return ""
-}
-
 // Judgement is how clients judge a server, for code that has to explain it.
 type Judgement struct {
-	Unfit      string // why it can be no master, and what to do; "" if it can
+	Unfit      string // why it may not vote, and what to do; "" if it may
 	Durable    bool   // it keeps its place over a restart
-	WasReplica bool   // it was a replica once, and is not durable for that
+	WasReplica bool   // it was a replica since it started, and is not durable for that
 }
 
-// Judge judges a server by its INFO and its settings.
-func Judge(info ServerInfo, config map[string]string) Judgement {
-	return Judgement{info.unfit(), durabilityOf(config) == durable && info.replicaID() == "", info.replicaID() != ""}
+// Judge judges a server by its INFO, its settings and its reply to script.ReportSource.
+func Judge(info ServerInfo, config, report map[string]string) Judgement {
+	replica := report[".replica"] != ""
+	return Judgement{
+		cmp.Or(info.unfit(), report[".unfit"], report[".forgot"], report[".weak"]),
+		durabilityOf(config) == durable && !replica, replica,
+	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestUnfitServers(t *testing.T) {
-	fit := "redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
+	fit := "redis_version:7.0.15\r\nredis_mode:standalone\r\n"
 	valkey := strings.ReplaceAll(fit, "redis_mode", "server_mode")
 	if why := ParseInfo(valkey).unfit(); why != "" {
 		t.Errorf("a plain Valkey server is refused: %s", why)
@@ -22,27 +22,17 @@ func TestUnfitServers(t *testing.T) {
 		t.Errorf("a plain server is refused: %s", why)
 	}
 	for change, word := range map[string]string{
-		"redis_version:5.0.14":                           "version",
-		"redis_mode:cluster":                             "Cluster",
-		"cluster_enabled:1":                              "Cluster",
-		"redis_mode:sentinel":                            "NewFailoverClient",
-		"role:slave":                                     "primary",
-		"maxmemory:1\r\nmaxmemory_policy:allkeys-lru":    "noeviction",
-		"maxmemory:100\r\nmaxmemory_policy:volatile-ttl": "noeviction",
+		"redis_version:5.0.14": "version",
+		"redis_mode:cluster":   "Cluster",
+		"cluster_enabled:1":    "Cluster",
+		"redis_mode:sentinel":  "NewFailoverClient",
 	} {
 		if why := ParseInfo(fit + change + "\r\n").unfit(); !strings.Contains(why, word) {
 			t.Errorf("%q: %q does not say %q", change, why, word)
 		}
 	}
-	for _, change := range []string{
-		"redis_version:6.0.16",
-		"maxmemory_policy:allkeys-lru", // without maxmemory nothing is evicted
-		"maxmemory:100",                // nor with noeviction
-		"maxmemory:100\r\nmaxmemory_policy:",
-	} {
-		if why := ParseInfo(fit + change + "\r\n").unfit(); why != "" {
-			t.Errorf("%q: it is refused: %s", change, why)
-		}
+	if why := ParseInfo(fit + "redis_version:6.0.16\r\n").unfit(); why != "" {
+		t.Errorf("Redis 6.0 is refused: %s", why)
 	}
 }
 
@@ -68,22 +58,23 @@ func TestDurability(t *testing.T) {
 
 // A server keeps its place over a restart if nothing of what it answered can be lost.
 func TestWhatAServerIsJudgedToBe(t *testing.T) {
-	never, once := strings.Repeat("0", 40), strings.Repeat("0", 39)+"a"
-	weaker := map[string]string{"appendonly": "no"}
+	weaker, none := map[string]string{"appendonly": "no"}, map[string]string{}
+	replica := map[string]string{".replica": "a1"}
 	for _, x := range []struct {
-		claim               string
-		replid2             string
-		config              map[string]string
-		durable, wasReplica bool
+		claim          string
+		config, report map[string]string
+		want           Judgement
 	}{
-		{"all is on disk", never, DurabilitySettings, true, false},
-		{"it was a replica once", once, DurabilitySettings, false, true},
-		{"not all is on disk", never, weaker, false, false},
-		{"both", once, weaker, false, true},
+		{"all is on disk", DurabilitySettings, none, Judgement{Durable: true}},
+		{"it was a replica once", DurabilitySettings, replica, Judgement{WasReplica: true}},
+		{"not all is on disk", weaker, none, Judgement{}},
+		{"both", weaker, replica, Judgement{WasReplica: true}},
+		{"it may not vote", DurabilitySettings, map[string]string{".unfit": "it evicts"}, Judgement{Unfit: "it evicts", Durable: true}},
+		{"it lacks data", weaker, map[string]string{".forgot": "it evicted"}, Judgement{Unfit: "it evicted"}},
+		{"its AOF is off", weaker, map[string]string{".weak": "its AOF"}, Judgement{Unfit: "its AOF"}},
 	} {
-		got := Judge(ServerInfo{"redis_version": "7.0.15", "role": "master", "master_replid2": x.replid2}, x.config)
-		if want := (Judgement{"", x.durable, x.wasReplica}); got != want {
-			t.Errorf("%s: %+v, want %+v", x.claim, got, want)
+		if got := Judge(ServerInfo{"redis_version": "7.0.15"}, x.config, x.report); got != x.want {
+			t.Errorf("%s: %+v, want %+v", x.claim, got, x.want)
 		}
 	}
 }

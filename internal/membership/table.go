@@ -26,6 +26,10 @@ type Member struct {
 	ID      string `json:"id"` // random, of one server's data: a server that lost its data gets another
 	State   State  `json:"state"`
 	Address string `json:"address"` // the canonical one: as the operator gave it
+
+	// Durable: every write is on disk before it is answered, so the server keeps its id when it
+	// restarts. A member that is not durable any more never is again under this id.
+	Durable bool `json:"durable"`
 }
 
 // Table is who may vote, and what all clients of the deployment have to agree on.
@@ -39,7 +43,7 @@ type Table struct {
 }
 
 // format is the layout of the keys. A deployment of another one is refused.
-const format = "3"
+const format = "4"
 
 // parseTable reads the text of one.
 func parseTable(text string) (*Table, error) {
@@ -104,6 +108,12 @@ func (t *Table) stateOf(id string) State {
 		return m.State
 	}
 	return ""
+}
+
+// isDurable reports that the member with this id is durable.
+func (t *Table) isDurable(id string) bool {
+	m := t.find(id)
+	return m != nil && m.Durable
 }
 
 func (t *Table) ids() []string {

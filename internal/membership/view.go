@@ -16,6 +16,7 @@ type View struct {
 	Table      *Table
 
 	Out   []error  // by master: why it does not vote; nil if it does, or is not known yet
+	IDs   []string // by master: the id of the member that it is; "" if it is none, or not known yet
 	Lacks []string // addresses of members that none of the masters is
 
 	// NeedsInit: so many members lost their data that the others cannot tell what it was.
@@ -24,6 +25,16 @@ type View struct {
 
 // Number is the part of the version that people are told.
 func (v *View) Number() int { return versionNumber(v.Version) }
+
+// MasterOf returns the master that is the member with this id, if it votes; -1 if none is known to.
+func (v *View) MasterOf(id string) int {
+	for i, other := range v.IDs {
+		if other == id && id != "" && v.Out[i] == nil {
+			return i
+		}
+	}
+	return -1
+}
 
 // Short reports that fewer of the client's masters vote than are needed, as far as is known.
 func (v *View) Short() bool {
@@ -158,7 +169,7 @@ func (l learned) deployment(had string, lost bool) (string, error) {
 // viewOf returns the view of a version by the client's masters: what they report (nil: nothing),
 // their names, the members that were behind them, and which of them was the first to be this one.
 func viewOf(deployment, version string, t *Table, reports []*report, names, seen []string, first func(id string) int) *View {
-	v := &View{Deployment: deployment, Version: version, Table: t, Out: make([]error, len(reports))}
+	v := &View{Deployment: deployment, Version: version, Table: t, Out: make([]error, len(reports)), IDs: make([]string, len(reports))}
 	s := situation{view: v, names: names, seen: seen, reports: reports}
 	for i, r := range reports {
 		if r == nil {
@@ -186,6 +197,9 @@ func viewOf(deployment, version string, t *Table, reports []*report, names, seen
 			v.Out[i] = notAdmitted(why)
 		case why != "":
 			v.Out[i] = fmt.Errorf("%w: %s", script.ErrNotMember, why)
+		}
+		if admitted && r.intact() {
+			v.IDs[i] = r.id
 		}
 	}
 	for _, m := range t.Members {
@@ -266,6 +280,6 @@ func sameServer(other string) string {
 
 // same reports that two views tell the same.
 func (v *View) same(other *View) bool {
-	return other != nil && v.Version == other.Version && v.NeedsInit == other.NeedsInit && slices.Equal(v.Lacks, other.Lacks) &&
+	return other != nil && v.Version == other.Version && v.NeedsInit == other.NeedsInit && slices.Equal(v.Lacks, other.Lacks) && slices.Equal(v.IDs, other.IDs) &&
 		slices.EqualFunc(v.Out, other.Out, func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 }

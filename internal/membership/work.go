@@ -77,7 +77,7 @@ func (g *Group) work(first bool) {
 		s := g.next()
 		if left := notBefore.Sub(g.Now()); left > 0 {
 			switch s.(type) {
-			case promote, enroll, syncCounters, propose:
+			case adopt, note, promote, enroll, syncCounters, propose:
 				g.nap(left)
 				continue
 			}
@@ -97,6 +97,11 @@ func (g *Group) work(first bool) {
 			}
 			_ = g.act(func() error { return g.change(g.ctx, nil, nil) }) // the next look tells what came of it
 			since, patience = g.Now(), max(finishAfter, min(2*patience, lookAgain))
+		case adopt, note: // all clients that see it may do so at once
+			if g.act(func() error { return g.do(g.ctx, s) }) != nil {
+				failed()
+			}
+		case relook: // at once
 		case nothing:
 			if g.rest(sooner(s.wait, outage)) {
 				return
@@ -211,7 +216,11 @@ func (g *Group) lookAll(ctx context.Context) {
 		g.look(i)
 	}
 	g.until(ctx, lookPatience, func() bool {
-		return !slices.Contains(g.looking, true) && !slices.Contains(g.pushing, true)
+		if !slices.Contains(g.looking, true) && !slices.Contains(g.pushing, true) {
+			return true
+		}
+		i, _ := g.now().returning()
+		return i >= 0 // it need not wait for masters that do not report
 	})
 }
 
@@ -225,7 +234,12 @@ func (g *Group) lookFully(ctx context.Context) {
 func (g *Group) situation() situation {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := situation{view: g.view.Load(), names: g.names, seen: slices.Clone(g.seen), reports: slices.Clone(g.reports), unable: make([]bool, len(g.reports))}
+	return g.now()
+}
+
+// now is situation for callers that hold mu.
+func (g *Group) now() situation {
+	s := situation{view: g.view.Load(), names: g.names, seen: slices.Clone(g.seen), runs: slices.Clone(g.runs), reports: slices.Clone(g.reports), unable: make([]bool, len(g.reports))}
 	for i, until := range g.unableUntil {
 		s.unable[i] = g.Now().Before(until)
 	}
@@ -258,6 +272,10 @@ func (g *Group) do(ctx context.Context, s step) error {
 		return err
 	}
 	switch s := s.(type) {
+	case adopt:
+		return at(s.master, g.adopt(ctx, s.master))
+	case note:
+		return at(s.master, g.noteWeak(ctx, s.master, s.weak))
 	case enroll:
 		return at(s.master, g.enroll(ctx, s.master, s.view))
 	case syncCounters:

@@ -41,16 +41,25 @@ func NameOf(lockKey, prefix string, maxLen int) (name string, ok bool) {
 	return name, name != "" && len(name) <= maxLen && KeysOf(prefix, name, "").Lock == lockKey
 }
 
-// ParseGiven takes apart what a notice says of a grant by a release: the owner, the grant number
-// and the key of the lock. The key is empty if it is no such notice.
-func ParseGiven(text string) (owner string, grant int64, lockKey string) {
-	owner, rest, _ := strings.Cut(text, " ")
-	number, lockKey, _ := strings.Cut(rest, " ")
-	grant, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || owner == "" || grant < 1 || grant > MaxCounter {
-		return "", 0, ""
+// Given is a grant by a release, as a notice has it.
+type Given struct {
+	Member string // the id of the member that granted
+	Owner  string
+	Grant  int64
+}
+
+// ParseGiven parses a notice of a grant by a release, without its first word. The key of the lock
+// is empty if the text is no such notice.
+func ParseGiven(text string) (g Given, lockKey string) {
+	words := strings.SplitN(text, " ", 4)
+	if len(words) != 4 {
+		return Given{}, ""
 	}
-	return owner, grant, lockKey
+	grant, err := strconv.ParseInt(words[2], 10, 64)
+	if err != nil || words[0] == "" || words[1] == "" || grant < 1 || grant > MaxCounter {
+		return Given{}, ""
+	}
+	return Given{words[0], words[1], grant}, words[3]
 }
 
 // RegisterKey is the key of a master's part of the register of members.

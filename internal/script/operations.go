@@ -48,6 +48,9 @@ const QueueTTL = time.Minute
 // beside the operations themselves.
 const MaxSteps = 64
 
+// LookEvery is how often at most a master looks whether it may vote: scripts/look.lua.
+const LookEvery = 10 * time.Millisecond
+
 // GoOn is the argument with which Leave goes on where a batch ended at MaxSteps.
 var GoOn = "{next}"
 

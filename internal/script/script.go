@@ -18,8 +18,9 @@ var bound = fmt.Sprintf("local maxCounter = %d\n", int64(MaxCounter))
 // (shared), what a counter is asked for beside its INCR (counts), and the operations that few
 // batches have (rest).
 var BatchSource = bound +
-	fmt.Sprintf("local queueTTL, maxSteps = %d, %d\n", QueueTTL.Milliseconds(), MaxSteps) +
-	files("header", "lock", "grant", "acquire", "release") +
+	fmt.Sprintf("local queueTTL, maxSteps, lookEvery = %d, %d, %d\n", QueueTTL.Milliseconds(), MaxSteps, LookEvery.Milliseconds()) +
+	files("header") + "if mustLook then\n" + files("fit", "look") + "end\n" +
+	files("lock", "grant", "acquire", "release") +
 	lazily("more", "local counts, shared, rest\n"+
 		files("value", "queue")+
 		lazily("counts", files("counter", "lost", "raise"))+
@@ -35,6 +36,10 @@ func lazily(name, source string) string {
 	return "do\nlocal defined\n" + name + " = function()\nif not defined then\ndefined = (function()\n" + source + "end)()\nend\nreturn defined\nend\nend\n"
 }
 
+// Header returns the argument of a batch that is for a member, at a version of the table of
+// members; "" is that of a batch that needs none.
+func Header(member, version string) string { return member + "@" + version }
+
 // BatchSHA is what a master knows BatchSource by.
 var BatchSHA = shaOf(BatchSource)
 
@@ -45,20 +50,26 @@ func shaOf(source string) string {
 
 // The scripts of the register, each run for itself.
 var (
-	EnrollSource   = files("member", "enroll")
-	AdoptSource    = files("member", "adopt")
-	PromiseSource  = files("member", "promise")
-	AcceptSource   = files("member", "accept")
-	LearnSource    = files("member", "learn")
-	ReachedSource  = files("member", "reached")
-	CountersSource = bound + files("member", "counter", "counters")
-	SyncSource     = bound + files("member", "counter", "sync")
-	ClaimSource    = files("member", "claim")
-	FoundSource    = files("member", "found")
+	EnrollSource   = files("fit", "member", "enroll")
+	AdoptSource    = files("fit", "member", "adopt")
+	WeakSource     = files("fit", "member", "weak")
+	PromiseSource  = files("fit", "member", "promise")
+	AcceptSource   = files("fit", "member", "accept")
+	LearnSource    = files("fit", "member", "learn")
+	ReachedSource  = files("fit", "member", "reached")
+	CountersSource = bound + files("fit", "member", "counter", "counters")
+	SyncSource     = bound + files("fit", "member", "counter", "sync")
+	ClaimSource    = files("fit", "member", "claim")
+	FoundSource    = files("fit", "member", "found")
 )
 
-// InspectSource is a script that tells how a lock stands, and changes nothing.
-var InspectSource = files("member", "inspect")
+// InspectSource is a script that replies the state of a lock, ReportSource one that replies what a
+// server says of itself, HereSource one that publishes which member it is. They change nothing.
+var (
+	HereSource    = files("here")
+	InspectSource = files("fit", "member", "inspect")
+	ReportSource  = files("fit", "member", "report")
+)
 
 // RightsSource is a script that tells which commands of the others cannot run, and RightsSHA what a
 // master knows it by.

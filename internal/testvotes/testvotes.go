@@ -42,7 +42,11 @@ func ViewOfAll(n int) *membership.View {
 	for i := range n {
 		t.Members = append(t.Members, membership.Member{ID: fmt.Sprint(i), State: membership.Voting})
 	}
-	return &membership.View{Version: "1", Table: t, Out: make([]error, n)}
+	v := &membership.View{Version: "1", Table: t, Out: make([]error, n), IDs: make([]string, n)}
+	for i, m := range t.Members {
+		v.IDs[i] = m.ID
+	}
+	return v
 }
 
 // MajorityOf is how many of n are more than half.

@@ -134,13 +134,13 @@ func timeScripts(r *redis.Client, name string, length time.Duration) (mean scrip
 	if err := r.ScriptLoad(ctx, script.BatchSource).Err(); err != nil {
 		return mean, err
 	}
-	version, err := direct.Version(ctx, r, limits.DefaultPrefix)
+	header, err := direct.Header(ctx, r, limits.DefaultPrefix)
 	if err != nil {
 		return mean, err
 	}
 	run := func(sum *time.Duration, call script.Call, want script.Answer) error {
 		_, before := server.Scripts(r)
-		replies, err := direct.Run(ctx, r, "evalsha", script.BatchSHA, limits.DefaultPrefix, version, call)
+		replies, err := direct.Run(ctx, r, "evalsha", script.BatchSHA, limits.DefaultPrefix, header, call)
 		_, after := server.Scripts(r)
 		*sum += after - before
 		if err != nil {

@@ -1,0 +1,28 @@
+-- look: a master looks at itself, at most once in lookEvery ms. A batch runs it before its operations if it is time.
+--
+-- An operator can change while clients are connected what makes a server unfit to vote. So each master refuses by itself; what
+-- it grants in the lookEvery ms before it notices is not refused. If it evicted keys, or was a replica, it has lost data: it
+-- is no member any more.
+local is = redis.call('HMGET', KEYS[1], 'evicted', 'replid2', 'durable', 'weak', 'run')
+if field(section('server'), 'run_id') ~= is[5] then
+  return redis.error_reply('NOTMEMBER it restarted') -- on a connection that something on the way kept
+end
+local why = forgot(is[1], is[2])
+if why then
+  redis.call('HDEL', KEYS[1], 'votes', 'id')
+  return redis.error_reply('NOTMEMBER ' .. why)
+end
+why = unfit()
+if not why then
+  why = weakened(is[3], is[4])
+  if why and not is[4] then
+    redis.pcall('HSET', KEYS[1], 'weak', 'yes') -- an AOF that is switched on again is complete only after a while: see weak.lua
+  end
+end
+if why then
+  votes, refusal = false, 'UNFIT ' .. why
+else
+  redis.set_repl(redis.REPL_NONE) -- the AOF and the replicas do not need it
+  redis.pcall('HSET', KEYS[1], 'looked', string.format('%.0f', mustLook), 'evicted', evictions) -- CONFIG RESETSTAT makes it 0
+  redis.set_repl(redis.REPL_ALL)
+end

@@ -1,0 +1,16 @@
+-- weak: note that the settings of a durable member are not durable any more, so that it does not vote; or that they are again.
+-- The note need not outlive the process: nothing is granted after it that could be lost.
+--
+-- KEYS  1 the register
+-- ARGV  1 the member's id   2 'yes' or 'no'
+--
+-- Replies 1. Errors: NOTMEMBER, the data is another's.
+if not isIntact(ARGV[1]) then
+  return redis.error_reply('NOTMEMBER its data is not that of this member')
+elseif ARGV[2] == 'yes' then
+  redis.call('HSET', KEYS[1], 'weak', 'yes')
+else
+  redis.call('HDEL', KEYS[1], 'weak')
+end
+redis.call('HDEL', KEYS[1], 'looked')
+return 1
