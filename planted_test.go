@@ -77,6 +77,8 @@ var plantedBugs = []plantedBug{
 	{name: "calls_nobody", rule: "starvation", length: 30, setup: "clients=2 workers=1 ttl=10s max-ttl=20s request=500ms", faults: "1s script-flush(m0)"},
 	{name: "given_uncounted", rule: "tokens", length: 20},
 	{name: "given_for_ttl", rule: "exclusion", length: 10, setup: "ttl=10s max-ttl=20s request=500ms", faults: "1s script-flush(m0)"},
+	{name: "no_look", rule: "exclusion", length: 56, faults: eachFourSeconds("cache(m0+m1,600ms)")},
+	{name: "own_note", rule: "(exclusion|tokens)", length: 56, setup: "founders=3 names=2", faults: eachFourSeconds("old-file(m0,1s,100ms)")},
 	{name: "upgrade_waits", rule: "upgrade", length: 20, setup: "reads=50"},
 	{name: "downgrade_gap", rule: "exclusion", length: 20, setup: "reads=50"},
 	{name: "no_read_confirm", rule: "tokens", length: 20, setup: "reads=50"},
@@ -98,12 +100,15 @@ var plantedBugs = []plantedBug{
 
 // No simulation finds these, as docs/CHAOS.md says: a test of the library does.
 var plantedUnseen = []plantedBug{
+	{name: "any_member", test: "TestOneServerHasOneVote", of: "./internal/faulttest"},
+	{name: "astray_notice", test: "TestOneServerHasOneVote", of: "./internal/faulttest"},
 	{name: "batch_error", test: "TestOutOfMemoryFailsOperationsNotTheBatch", of: "./scripts"},
 	{name: "broken_promise", test: "TestAPromiseIsKept", of: "./scripts"},
 	{name: "confirm_owner", test: "TestAConfirmAsksForItsGrant", of: "./scripts"},
 	{name: "freed_by_others", test: "TestUnlockDoesNotCountWhatAnotherHas", of: "./internal/faulttest"},
 	{name: "given_any_version", test: "TestWhomAReleaseDoesNotGrant", of: "./scripts"},
 	{name: "given_from_notice", test: "TestAReleaseGrantsToWhoWaits", of: "."},
+	{name: "given_renewed_late", test: "TestAHoldByAReleaseOutlivesAnOutage", of: "./internal/faulttest"},
 	{name: "given_to_any", test: "TestAGrantToAnotherOwnerIsNoVote", of: "./internal/faulttest"},
 	{name: "given_unmarked", test: "TestWhomAReleaseDoesNotGrant", of: "./scripts"},
 	{name: "offer_stands", test: "TestAnOfferIsTakenBack", of: "./internal/lease"},
@@ -128,6 +133,15 @@ func every(n int, fault string) string {
 	var all []string
 	for i := range n {
 		all = append(all, fmt.Sprintf("%gs %s", 1+1.5*float64(i), fault))
+	}
+	return strings.Join(all, "; ")
+}
+
+// eachFourSeconds returns a schedule of the fault, seven times.
+func eachFourSeconds(fault string) string {
+	var all []string
+	for at := 1; at <= 25; at += 4 {
+		all = append(all, fmt.Sprintf("%ds %s", at, fault))
 	}
 	return strings.Join(all, "; ")
 }
