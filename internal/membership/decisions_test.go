@@ -392,6 +392,11 @@ func TestWhenNothingCanBeLearned(t *testing.T) {
 	damaged.table = six
 	alone := lost("b") // it has one by which nothing is missing
 	alone.table = table("f")
+	evicted := func(id string) *report {
+		r := at(id, "7", six)
+		r.forgot = "it evicted keys"
+		return r
+	}
 	for _, x := range []struct {
 		claim   string
 		reports []*report
@@ -407,6 +412,9 @@ func TestWhenNothingCanBeLearned(t *testing.T) {
 		{"nor does it when it comes last", []*report{at("a", "8", table("a b c d")), blank, blank, at("f", "1", nil), at("n", "", nil), alone}, true},
 		{"the first does not answer", []*report{nil, blank, at("c", "7", six), blank, damaged, at("g", "8", changed)}, true},
 		{"the first lost its data", []*report{blank, at("b", "7", six), at("c", "7", six), at("d", "7", six), damaged, at("g", "8", changed)}, true},
+		{"all that have a table lost their data", []*report{evicted("a"), evicted("b"), evicted("c"), evicted("d"), evicted("e"), evicted("f")}, true},
+		{"half of six did, and the others do not answer", []*report{evicted("a"), evicted("b"), evicted("c"), nil, nil, nil}, true},
+		{"two of six did", []*report{evicted("a"), evicted("b"), nil, nil, nil, nil}, false},
 		{"no table at all", []*report{blank, blank, blank, blank, blank, blank}, false},
 	} {
 		if got := unlearnable(names, x.reports); got != x.want {

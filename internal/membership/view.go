@@ -226,10 +226,15 @@ func (s situation) beyondRepair() bool {
 
 // unlearnable reports that no committed version can be learned from these reports: there are
 // tables, and none of them can be finished, or be of use then, because too many lost their data.
+// When all servers that have one did, their tables tell who the members were.
 func unlearnable(names []string, reports []*report) bool {
+	counts := func(r *report) bool { return r != nil && r.intact() && r.table != nil }
+	if !slices.ContainsFunc(reports, counts) {
+		counts = func(r *report) bool { return r != nil && r.table != nil }
+	}
 	tables := 0
 	for _, r := range reports {
-		if r == nil || !r.intact() || r.table == nil {
+		if !counts(r) {
 			continue
 		}
 		tables++
