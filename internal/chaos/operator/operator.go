@@ -257,11 +257,14 @@ func (o *Operator) Restore(ctx context.Context, within time.Duration) error {
 // restoring returns the next change to restore the members, if there is one, and what is not as it
 // was.
 func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
-	state, moved := map[string]admin.MemberState{}, ""
+	state, astray, voting := map[string]admin.MemberState{}, "", 0
 	for _, m := range is.Members {
 		state[m.Address] = m.State
 		if m.Master != "" && m.Master != m.Address {
-			moved = m.Address
+			astray = m.Address
+		}
+		if m.State == admin.MemberVoting {
+			voting++
 		}
 	}
 	members, spare := len(is.Members), "" // spare is a member that is none of the founders
@@ -278,6 +281,10 @@ func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 			return next(admin.ResumeMember(m.Addr()), "%s is suspended", m.Name())
 		}
 	}
+	// The name of a member led to another server, and clients gave that the place.
+	if astray != "" && voting == members && 2*(voting-1) > members {
+		return next(admin.ReplaceMember(astray, astray), "the member %s is another server", astray)
+	}
 	for _, m := range o.Masters[:o.Founders] {
 		switch is := state[m.Addr()]; {
 		case is == "" && spare != "" && members >= o.Founders: // with fewer, too few would vote meanwhile
@@ -290,9 +297,6 @@ func (o *Operator) restoring(is admin.Membership) (*admin.MemberChange, error) {
 	}
 	if spare != "" {
 		return next(admin.RemoveMember(spare), "a spare is a member")
-	}
-	if moved != "" { // its name led to another server for a while, and clients gave that the place
-		return next(admin.ReplaceMember(moved, moved), "another server is the member %s", moved)
 	}
 	if is.Unfinished {
 		return nil, errors.New("a change is not finished")
