@@ -3,6 +3,7 @@ package admin_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -158,10 +159,10 @@ func (c *movingConn) Close() error {
 	return c.Conn.Close()
 }
 
-// client returns a client on three masters.
-func (m *moving) client(t *testing.T, d *harness.Deployment) *redlock.Client {
+// client returns a client on so many masters.
+func (m *moving) client(t *testing.T, d *harness.Deployment, masters int) *redlock.Client {
 	var servers []*redis.Client
-	for i := range 3 {
+	for i := range masters {
 		o := d.Masters[i].Options()
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			server := i
@@ -195,7 +196,7 @@ func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 	leaves := func(change change) func(t *testing.T, d *harness.Deployment) {
 		return func(t *testing.T, d *harness.Deployment) {
 			m := new(moving)
-			c := m.client(t, d)
+			c := m.client(t, d, 3)
 			harness.Must(t, harness.Found(context.Background(), c, 0))
 			rival := harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...)
 			harness.MustTry(t, rival, "held")
@@ -239,5 +240,28 @@ func TestAServerThatIsNoMasterAnyMoreIsLeft(t *testing.T) {
 		leaves(func(t *testing.T, d *harness.Deployment) {
 			harness.Must(t, d.Raw[0].Do(context.Background(), "replicaof", "127.0.0.1", d.Server(3).Port()).Err())
 		})(t, harness.Processes(t, 4, redisproc.Config{}))
+	})
+}
+
+// A server that was to take the place of a member, as its name led there, is left as well. A client
+// that was too few of the members to give it the place was connected to it for ever.
+func TestAServerThatWasToTakeAPlaceIsLeft(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
+		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
+		m := new(moving)
+		m.to.Store(3)
+		c := m.client(t, d, 2)
+		_, err := c.TryLock(context.Background(), "job")
+		if !errors.Is(err, redlock.ErrNoQuorum) {
+			t.Fatalf("with one of three members: %v", err)
+		}
+		harness.Eventually(t, "it is given an id", func() bool {
+			return d.Register(3)["id"] != ""
+		})
+		m.to.Store(0)
+		lock, err := c.Lock(context.Background(), "job", redlock.WithWait(10*time.Second))
+		harness.Must(t, err)
+		harness.Must(t, lock.Unlock(context.Background()))
 	})
 }

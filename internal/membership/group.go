@@ -167,7 +167,7 @@ func (g *Group) foreign(i int, r *report) error {
 	if !r.intact() {
 		return master.NotMember(r.fault(), 0)
 	}
-	if v := g.view.Load(); v != nil && errors.Is(v.Out[i], ErrNotAdmitted) {
+	if v := g.view.Load(); v != nil && v.Out[i] != nil && v.Table.find(r.id) == nil {
 		return v.Out[i]
 	}
 	return g.another(i, r)
