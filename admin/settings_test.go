@@ -268,7 +268,7 @@ func TestMastersThatBeginToEvict(t *testing.T) {
 					t.Fatalf("token %d beside the holder of %d", second.Token(), held.Token())
 				}
 			}
-			harness.Eventually(t, "it is told why", func() bool {
+			harness.Eventually(t, "the observer has the reason", func() bool {
 				_, _ = b.TryLock(context.Background(), "another")
 				mu.Lock()
 				defer mu.Unlock()

@@ -13,7 +13,7 @@ end
 if stored.version == ARGV[2] then
   return 1
 end
-local refused = refuses()
+local refused = refuses(stored.durable, stored.weak)
 if refused then
   return refused
 end

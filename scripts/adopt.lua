@@ -15,12 +15,12 @@ elseif isIntact(ARGV[2]) then
 elseif replicaID ~= '' then
   redis.call('HDEL', KEYS[1], 'durable') -- also when memory is full: Redis forgets with the process that it was a replica
 end
-if stored.run == run or stored.durable ~= 'yes' or replicaID ~= '' or not loadedAOF() then
+if stored.run == run or stored.durable ~= 'yes' or replicaID ~= '' or stateOfAOF() ~= 'loaded' then
   return redis.error_reply('NOTMEMBER it may have lost data')
 end
-local why = unfit()
-if why then
-  return redis.error_reply('UNFIT ' .. why)
+local refused = refuses()
+if refused then
+  return refused
 end
 redis.call('HDEL', KEYS[1], 'weak') -- of the process before; if that is refused, nothing has changed yet
 redis.call('HSET', KEYS[1], 'run', run, 'evicted', evictions)

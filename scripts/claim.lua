@@ -29,9 +29,9 @@ local promised
 if stored.claim and isIntact(stored.id) then
   id, promised = stored.id, stored.promised
 end
-local why = unfit()
-if why then
-  return redis.error_reply('UNFIT ' .. why)
+local refused = refuses()
+if refused then
+  return refused
 end
 become(ARGV[2], id)
 redis.call('HSET', KEYS[1], 'claim', ARGV[4], 'claimed', ARGV[5])

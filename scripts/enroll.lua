@@ -16,9 +16,9 @@ end
 if isIntact(ARGV[2]) and (not stored.version or above(stored.version, ARGV[5])) then
   return redis.error_reply('NOTMEMBER its id is new, or it may be a member')
 end
-local why = unfit()
-if why then
-  return redis.error_reply('UNFIT ' .. why)
+local refused = refuses()
+if refused then
+  return refused
 end
 become(ARGV[3], ARGV[4])
 return 1

@@ -1,4 +1,5 @@
--- look: a master looks at itself, at most once in lookEvery ms. A batch runs it before its operations if it is time.
+-- look: a master looks at itself. A batch runs it before its operations if the last look that found the master fit is lookEvery ms
+-- old, or if a durable master's AOF is off.
 --
 -- An operator can change while clients are connected what makes a server unfit to vote. So each master refuses by itself; what
 -- it grants in the lookEvery ms before it notices is not refused. If it evicted keys, or was a replica, it has lost data: it

@@ -57,16 +57,22 @@ local function isIntact(id)
   return stored.id == id and stored.run == run and not forgot(stored.evicted, stored.replid2)
 end
 
--- loadedAOF reports whether all that this process has comes from an AOF: it is on, and was not switched on later.
-local function loadedAOF()
+-- stateOfAOF returns 'off'; 'rewriting'; 'loaded', if all that this process has comes from it: it was not switched on later; or
+-- else 'on'.
+local function stateOfAOF()
   local persistence = section('persistence')
-  return field(persistence, 'aof_enabled') == '1' and field(persistence, 'aof_last_rewrite_time_sec') == '-1' and
-    field(persistence, 'aof_rewrite_in_progress') == '0' and field(persistence, 'aof_rewrite_scheduled') == '0'
+  if field(persistence, 'aof_enabled') == '0' then
+    return 'off'
+  elseif field(persistence, 'aof_rewrite_in_progress') ~= '0' or field(persistence, 'aof_rewrite_scheduled') ~= '0' then
+    return 'rewriting'
+  end
+  return field(persistence, 'aof_last_rewrite_time_sec') == '-1' and 'loaded' or 'on'
 end
 
--- refuses returns the error that this server may not take part in a decision now; nil if it may.
-local function refuses()
-  local why = unfit() or weakened(stored.durable, stored.weak)
+-- refuses returns the error that this server may not vote as it is; nil if it may. It may not take part in a decision either if
+-- it is a member that is weakened: then the fields of the register that say so are given.
+local function refuses(durable, weak)
+  local why = unfit() or weakened(durable, weak)
   return why and redis.error_reply('UNFIT ' .. why)
 end
 

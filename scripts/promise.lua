@@ -10,7 +10,7 @@
 if not isIntact(ARGV[1]) then
   return redis.error_reply('NOTMEMBER its data is not that of this member')
 end
-local refused = refuses()
+local refused = refuses(stored.durable, stored.weak)
 if refused then
   return refused
 end

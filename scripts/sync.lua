@@ -13,7 +13,7 @@ local own = ARGV[3] == '1'
 if not isIntact(ARGV[1]) or own and stored.version ~= ARGV[2] then
   return redis.error_reply('NOTMEMBER its data is not that of this member, or it is at another version')
 end
-local refused = refuses()
+local refused = refuses(stored.durable, stored.weak)
 if refused then
   return refused
 end

@@ -181,7 +181,7 @@ func (s situation) withoutWeakened() (next *Table) {
 }
 
 // returning returns a master whose server restarted and may keep its id; -1 if there is none. soon
-// tells that one may, if others say now what they said before.
+// reports that one may, if the others report again what they reported before.
 //
 // What the server itself has on disk may be older than the change by which it is not durable any
 // more. That change was accepted by a quorum of members, this one not among them. So the server
