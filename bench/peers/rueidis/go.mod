@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/redis/rueidis v1.0.79
+	github.com/redlock-go/redlock v0.1.0
 	github.com/redlock-go/redlock/bench v0.0.0
 )
 
@@ -15,11 +16,9 @@ require (
 	github.com/go-sql-driver/mysql v1.10.1 // indirect
 	github.com/go-zookeeper/zk v1.0.4 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/redis/go-redis/v9 v9.22.0 // indirect
-	github.com/redlock-go/redlock v0.1.0 // indirect
-	go.uber.org/atomic v1.11.0 // indirect
+	github.com/redis/go-redis/v9 v9.23.0 // indirect
+	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
 replace (
