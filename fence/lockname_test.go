@@ -11,32 +11,6 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-func TestCheckLockName(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		what  string
-		names []string // that check one after the other
-		other []bool   // which of them are told
-	}{
-		{"one name", []string{"hot", "hot", "hot"}, []bool{false, false, false}},
-		{"the hash of the second is lower", []string{"hot", "cold", "hot", "cold"}, []bool{false, true, false, true}},
-		{"the hash of the second is higher", []string{"cold", "hot", "cold", "hot"}, []bool{false, true, false, true}},
-		{"bytes are compared", []string{"hot", "Hot", "hot ", "hot"}, []bool{false, true, true, false}},
-		{"slots", []string{"licence~slot1", "licence~slot2"}, []bool{false, true}},
-	} {
-		t.Run(c.what, func(t *testing.T) {
-			t.Parallel()
-			var guard fence.Memory
-			for i, name := range c.names {
-				err := fence.CheckLockName(t.Context(), &guard, "db", name)
-				if errors.Is(err, fence.ErrOtherLockName) != c.other[i] || (err != nil) != c.other[i] {
-					t.Errorf("check %d, of %q: got %v, want that it is told of another name: %t", i+1, name, err, c.other[i])
-				}
-			}
-		})
-	}
-}
-
 func TestCheckLockNameLeavesTheResourceAlone(t *testing.T) {
 	t.Parallel()
 	var guard fence.Memory

@@ -47,14 +47,6 @@ func TestMemoryReturnsTheErrorOfTheWrite(t *testing.T) {
 	if err := memory.Do(t.Context(), "orders/17", 33, func() error { return errWrite }); err != errWrite {
 		t.Errorf("Do = %v, want the very error of the write", err)
 	}
-	if err := memory.Claim(t.Context(), "orders/17", 32); !errors.Is(err, fence.ErrStale) {
-		t.Errorf("claim with 32 after a failed write with 33: got %v, want fence.ErrStale", err)
-	}
-}
-
-func TestMemoryRefusesNoWrite(t *testing.T) {
-	t.Parallel()
-	var memory fence.Memory
 	if err := memory.Do(t.Context(), "orders/17", 33, nil); !errors.Is(err, fence.ErrInvalid) {
 		t.Errorf("Do without a write = %v, want fence.ErrInvalid", err)
 	}

@@ -64,26 +64,6 @@ func TestTransportTakesARequestWithoutHeaders(t *testing.T) {
 	}
 }
 
-func TestTransportUsesTheDefault(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, r.Header.Get(httpguard.Header))
-	}))
-	defer server.Close()
-	request, err := http.NewRequestWithContext(fence.WithToken(t.Context(), 33), http.MethodGet, server.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := (&http.Client{Transport: &httpguard.Transport{}}).Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "33" {
-		t.Errorf("server saw %q, %v, want 33", body, err)
-	}
-}
-
 func TestCheckResponseReadsWriteStale(t *testing.T) {
 	t.Parallel()
 	recorder := httptest.NewRecorder()

@@ -22,7 +22,12 @@ func TestExclusiveConformance(t *testing.T) {
 	t.Parallel()
 	var values sync.Map
 	guardtest.Run(t, serve(t, &values, httpguard.Exclusive(new(fence.Memory), resourceOf),
-		func(_ *http.Request, write func() error) error { return write() }))
+		func(r *http.Request, write func() error) error {
+			if token, _ := fence.FromContext(r.Context()); token.String() != r.Header.Get(httpguard.Header) {
+				t.Errorf("the handler finds token %v", token)
+			}
+			return write()
+		}))
 }
 
 // With ClaimFirst the handlers write through the guard of the store, with the token of their

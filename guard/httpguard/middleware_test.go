@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/guard/httpguard"
@@ -84,22 +83,6 @@ func checkProblem(t *testing.T, what string, recorder *httptest.ResponseRecorder
 	}
 }
 
-func TestHandlerFindsTheToken(t *testing.T) {
-	t.Parallel()
-	for name, middleware := range middlewares(new(fence.Memory)) {
-		var found fence.Token
-		handler := middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			found, _ = fence.FromContext(r.Context())
-			w.WriteHeader(http.StatusTeapot)
-		}))
-		recorder := httptest.NewRecorder()
-		handler.ServeHTTP(recorder, requestWith("34"))
-		if found != 34 || recorder.Code != http.StatusTeapot {
-			t.Errorf("%s: handler found token %d and its status is %d, want 34 and 418", name, found, recorder.Code)
-		}
-	}
-}
-
 type failingGuard struct{ err error }
 
 func (g failingGuard) Claim(context.Context, string, fence.Token) error { return g.err }
@@ -134,61 +117,6 @@ func TestGuardErrors(t *testing.T) {
 		if got := strings.Contains(logged.String(), "secret cause"); got != row.isLogged {
 			t.Errorf("%v: logged is %t, want %t: %q", row.err, got, row.isLogged, logged.String())
 		}
-	}
-}
-
-func TestExclusiveRunsOneAtATime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		finish := make(chan struct{})
-		var running, ran int
-		handler := httpguard.Exclusive(new(fence.Memory), resourceOf)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-			running++ // safe by what is tested: the race detector watches
-			if running > 1 {
-				t.Error("two handlers run at once")
-			}
-			ran++
-			<-finish
-			running--
-		}))
-		older, newer := httptest.NewRecorder(), httptest.NewRecorder()
-		go handler.ServeHTTP(older, requestWith("33"))
-		synctest.Wait()
-		go handler.ServeHTTP(newer, requestWith("34"))
-		synctest.Wait()
-		finish <- struct{}{}
-		synctest.Wait()
-		late := httptest.NewRecorder()
-		go handler.ServeHTTP(late, requestWith("33"))
-		finish <- struct{}{}
-		synctest.Wait()
-		if older.Code != 200 || newer.Code != 200 || late.Code != 409 || ran != 2 {
-			t.Errorf("statuses %d, %d, %d and %d runs, want 200, 200, 409 and 2", older.Code, newer.Code, late.Code, ran)
-		}
-	})
-}
-
-func TestExclusiveIsFreeAfterAPanic(t *testing.T) {
-	t.Parallel()
-	abort := true
-	handler := httpguard.Exclusive(new(fence.Memory), resourceOf)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		if abort {
-			panic(http.ErrAbortHandler)
-		}
-	}))
-	func() {
-		defer func() {
-			if recover() != http.ErrAbortHandler {
-				t.Error("the panic of the handler did not reach the server")
-			}
-		}()
-		handler.ServeHTTP(httptest.NewRecorder(), requestWith("34"))
-	}()
-	abort = false
-	recorder := httptest.NewRecorder()
-	handler.ServeHTTP(recorder, requestWith("34"))
-	if recorder.Code != 200 {
-		t.Errorf("status after a panic is %d, want 200", recorder.Code)
 	}
 }
 
