@@ -3,7 +3,6 @@ package redlockotel_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -15,143 +14,122 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	exporter "go.opentelemetry.io/otel/exporters/prometheus"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/testmasters"
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
-// measureAll lets an observer measure everything once, and returns the names of the metrics, with
-// their attributes.
-func measureAll(t *testing.T, reader *sdkmetric.ManualReader, more ...sdkmetric.Option) map[string][]string {
+// eventful lets a client with an observer of these options meet all that the dashboard and the
+// alerts are about: a refusal, renewals, a clock that jumps, a master that lost its data, masters
+// that are killed, renewals that fail, losses, and calls without a quorum. It calls atRest while
+// the client has its holds and nothing has happened to them, and afterwards at the end.
+func eventful(t *testing.T, opts []redlockotel.Option, atRest, afterwards func(*testing.T, *telemetry)) {
 	t.Helper()
-	meters := sdkmetric.NewMeterProvider(append(more, sdkmetric.WithReader(reader))...)
-	o, err := redlockotel.NewObserver(redlockotel.WithMeterProvider(meters))
-	must(t, err)
-	ctx := o.Started(t.Context(), redlock.LockCall{Names: []string{"job"}})
-	hold := redlock.Hold{Name: "job", Token: 1}
-	o.AttemptFailed(ctx, redlock.FailedAttempt{Name: "job", Err: redlock.ErrHeld})
-	o.Acquired(ctx, redlock.Acquisition{Hold: hold})
-	o.Finished(ctx, redlock.LockResult{LockCall: redlock.LockCall{Names: []string{"job"}}})
-	o.Renewed(ctx, redlock.Renewal{Hold: hold})
-	o.RenewalFailed(ctx, redlock.FailedRenewal{Hold: hold, Err: redlock.ErrNoQuorum})
-	o.ClockJumped(ctx, redlock.ClockJump{Hold: hold, Master: "10.0.0.1:6379", By: time.Second})
-	o.Ended(ctx, redlock.HoldEnd{Hold: hold, Cause: redlock.ErrLost})
-	o.Unlocked(ctx, redlock.UnlockResult{Names: []string{"job"}, Err: redlock.ErrLost})
-	o.MasterCalled(redlock.MasterCall{Master: "10.0.0.1:6379", Err: errors.New("broken")})
-	o.MasterUp(redlock.MasterStatus{Master: "10.0.0.1:6379"})
-	o.NotAMember(redlock.MasterStatus{Master: "10.0.0.1:6379", Err: redlock.ErrNotMember})
-	o.VersionLearned(redlock.TableVersion{Version: 1})
-	var all metricdata.ResourceMetrics
-	must(t, reader.Collect(t.Context(), &all))
-	names := map[string][]string{}
-	for _, scope := range all.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			names[m.Name] = nil
-		}
-	}
-	return names
+	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+		d.Addresses = []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"}
+		s := newTelemetry(t)
+		c := d.Client(redlock.WithObserver(s.observer(opts...)))
+		lock, err := c.Lock(t.Context(), "job", redlock.WithTTL(30*time.Second))
+		must(t, err)
+		reading, err := c.RLock(t.Context(), "rates")
+		must(t, err)
+		synctest.Wait()
+		atRest(t, s)
+
+		_, err = c.TryLock(t.Context(), "job")
+		requireErr(t, err, redlock.ErrHeld)
+		d.Embedded[0].SetClock(5 * time.Second)
+		time.Sleep(15 * time.Second) // a renewal
+		d.Embedded[1].Kill(true)
+		must(t, d.Embedded[1].Restart())
+		time.Sleep(15 * time.Second)
+		d.Embedded[1].Kill(false)
+		d.Embedded[2].Kill(false)
+		<-lock.Context().Done()
+		<-reading.Context().Done()
+		time.Sleep(3 * time.Minute) // the master that is left has the lock no more, and the others are reported as out
+		_, err = c.TryLock(t.Context(), "job")
+		requireErr(t, err, redlock.ErrNoQuorum)
+		requireErr(t, lock.Unlock(t.Context()), redlock.ErrExpired)
+		requireErr(t, reading.Unlock(t.Context()), redlock.ErrExpired)
+		synctest.Wait()
+		afterwards(t, s)
+	})
 }
 
-// word is what in a query may be a metric, a label, a function or a keyword.
 var (
-	word     = regexp.MustCompile(`\bredlock_[a-z_]+`)
-	selected = regexp.MustCompile(`\{([^}]*)\}`)
-	grouped  = regexp.MustCompile(`by \(([^)]*)\)`)
-	label    = regexp.MustCompile(`[a-z_]+`)
+	metricName  = regexp.MustCompile(`\bredlock_[a-z_]+`)
+	selector    = regexp.MustCompile(`\{([^}]*)\}`)
+	matcher     = regexp.MustCompile(`([a-z_]+)(=~|!~|!=|=)"([^"]*)"`)
+	aggregation = regexp.MustCompile(`\b(?:sum|min|max|count|avg)(?: by \(([^)]*)\))? ?\(`)
+	label       = regexp.MustCompile(`[a-z_]+`)
+	legendField = regexp.MustCompile(`\{\{([^}]*)\}\}`)
 )
 
-// exported returns the metrics that a Prometheus server gets, as they are asked for, with their
-// labels.
-func exported(t *testing.T) map[string]map[string]bool {
-	t.Helper()
-	registry := prometheus.NewRegistry()
-	e, err := exporter.New(exporter.WithRegisterer(registry))
-	must(t, err)
-	measureAll(t, sdkmetric.NewManualReader(), sdkmetric.WithReader(e))
-	return gathered(t, registry)
+// series is one that a Prometheus server gets.
+type series struct {
+	metric string
+	labels map[string]string
+	value  float64
 }
 
-// gathered is what exported returns, of what a registry has.
-func gathered(t *testing.T, registry *prometheus.Registry) map[string]map[string]bool {
+// gather returns all series, with the labels that a server adds. A bucket and a count have the
+// number of measurements.
+func gather(t *testing.T, registry *prometheus.Registry) (all []series) {
 	t.Helper()
 	families, err := registry.Gather()
 	must(t, err)
-	labels := map[string]map[string]bool{}
 	for _, f := range families {
-		of := map[string]bool{"job": true, "instance": true} // the server's own
 		for _, m := range f.GetMetric() {
+			labels := map[string]string{"job": "job", "instance": "instance"}
 			for _, l := range m.GetLabel() {
-				of[l.GetName()] = true
+				labels[l.GetName()] = l.GetValue()
 			}
-		}
-		names := []string{f.GetName()}
-		if len(f.GetMetric()) > 0 && f.GetMetric()[0].GetHistogram() != nil {
-			of["le"] = true
-			names = []string{f.GetName() + "_bucket", f.GetName() + "_sum", f.GetName() + "_count"}
-		}
-		for _, name := range names {
-			labels[name] = of
+			h := m.GetHistogram()
+			if h == nil {
+				all = append(all, series{f.GetName(), labels, m.GetCounter().GetValue() + m.GetGauge().GetValue()})
+				continue
+			}
+			bucket := maps.Clone(labels)
+			bucket["le"] = "+Inf"
+			all = append(all,
+				series{f.GetName() + "_bucket", bucket, float64(h.GetSampleCount())},
+				series{f.GetName() + "_count", labels, float64(h.GetSampleCount())},
+				series{f.GetName() + "_sum", labels, h.GetSampleSum()})
 		}
 	}
-	return labels
+	return all
 }
 
-// metricsOf returns the metrics that a query asks for, and complains of those, and of labels, that
-// there are not.
-func metricsOf(t *testing.T, where, query string, labels map[string]map[string]bool) []string {
-	t.Helper()
-	metrics := word.FindAllString(selected.ReplaceAllString(grouped.ReplaceAllString(query, ""), ""), -1)
-	if len(metrics) == 0 {
-		t.Errorf("%s: no metric in %s", where, query)
-	}
-	var used []string
-	for _, match := range selected.FindAllStringSubmatch(query, -1) {
-		for part := range strings.SplitSeq(match[1], ",") {
-			used = append(used, label.FindString(part))
-		}
-	}
-	for _, match := range grouped.FindAllStringSubmatch(query, -1) {
-		used = append(used, label.FindAllString(match[1], -1)...)
-	}
-	for _, name := range metrics {
-		of := labels[name]
-		if of == nil {
-			t.Errorf("%s: there is no metric %s", where, name)
-			continue
-		}
-		for _, l := range used {
-			if !of[l] {
-				t.Errorf("%s: %s has no label %s", where, name, l)
-			}
-		}
-	}
-	return metrics
+// metricsOf returns the names of the metrics in a query.
+func metricsOf(query string) []string {
+	return metricName.FindAllString(selector.ReplaceAllString(aggregation.ReplaceAllString(query, ""), ""), -1)
 }
 
-// The alerts of docs/OBSERVING.md are about metrics that there are.
-func TestAlertsAskForWhatThereIs(t *testing.T) {
-	t.Parallel()
-	labels := exported(t)
-	all := alerts(t)
-	for name, query := range all {
-		metricsOf(t, name, query, labels)
-		for _, by := range aggregation.FindAllStringSubmatch(query, -1) {
-			if !slices.Contains(label.FindAllString(by[1], -1), "job") {
-				t.Errorf("%s: it puts the deployments of all jobs together: %s", name, query)
-			}
+// selects returns the series that a query selects of a metric.
+func selects(all []series, metric, query string) (found []series) {
+	query = strings.NewReplacer("$job", ".*", "$instance", ".*").Replace(query)
+	var matchers [][]string
+	if within := selector.FindStringSubmatch(query); within != nil {
+		matchers = matcher.FindAllStringSubmatch(within[1], -1)
+	}
+	for _, s := range all {
+		refused := func(m []string) bool { return !matches(s.labels[m[1]], m[2], m[3]) }
+		if s.metric == metric && !slices.ContainsFunc(matchers, refused) {
+			found = append(found, s)
 		}
 	}
-	if len(all) < 5 {
-		t.Errorf("%d alerts", len(all))
-	}
+	return found
 }
 
-// aggregation finds what a query puts together, and by which labels.
-var aggregation = regexp.MustCompile(`\b(?:sum|min|max|count|avg)(?: by \(([^)]*)\))? ?\(`)
+func matches(value, operator, with string) bool {
+	same := value == with
+	if strings.Contains(operator, "~") {
+		same = regexp.MustCompile("^(?:" + with + ")$").MatchString(value)
+	}
+	return same != strings.HasPrefix(operator, "!")
+}
 
 // alerts returns the expressions of the alerts in docs/OBSERVING.md by their names.
 func alerts(t *testing.T) map[string]string {
@@ -173,74 +151,157 @@ func alerts(t *testing.T) map[string]string {
 	return all
 }
 
-// series are those that are there for what a query selects.
-type series struct {
-	labels map[string]string
-	value  float64 // of a histogram: how often it measured
+// board is what the tests read of the dashboard's file.
+type board struct {
+	Templating struct {
+		List []struct{ Query json.RawMessage }
+	}
+	Panels []struct {
+		Title   string
+		Targets []struct{ Expr, LegendFormat string }
+	}
 }
 
-// selects returns what a query asks for at this time, of the server of a job and an instance.
-func selects(t *testing.T, registry *prometheus.Registry, query string) (found []series) {
+func readBoard(t *testing.T) (b board) {
 	t.Helper()
-	families, err := registry.Gather()
+	text, err := os.ReadFile("grafana/redlock.json")
 	must(t, err)
-	query = strings.NewReplacer("$job", ".*", "$instance", ".*").Replace(query)
-	metric := word.FindString(aggregation.ReplaceAllString(query, ""))
-	var matchers [][]string
-	if within := selected.FindStringSubmatch(query); within != nil {
-		matchers = matcher.FindAllStringSubmatch(within[1], -1)
-	}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			of := map[string]string{"job": "job", "instance": "instance"}
-			for _, l := range m.GetLabel() {
-				of[l.GetName()] = l.GetValue()
-			}
-			name, value := f.GetName(), m.GetCounter().GetValue()+m.GetGauge().GetValue()
-			if h := m.GetHistogram(); h != nil {
-				name, value = name+part.FindString(metric), float64(h.GetSampleCount())
-				of["le"] = "+Inf"
-			}
-			if name == metric && !slices.ContainsFunc(matchers, func(m []string) bool { return !matches(of[m[1]], m[2], m[3]) }) {
-				found = append(found, series{of, value})
+	must(t, json.Unmarshal(text, &b))
+	return b
+}
+
+// The queries of the dashboard and of the alerts find what a run measures, with the labels by which
+// they group it. Each metric has a panel, and a row in docs/OBSERVING.md.
+func TestQueriesFindWhatARunMeasures(t *testing.T) {
+	t.Parallel()
+	queries := alerts(t)
+	for name, query := range queries {
+		for _, by := range aggregation.FindAllStringSubmatch(query, -1) {
+			if !slices.Contains(label.FindAllString(by[1], -1), "job") {
+				t.Errorf("%s: it puts the deployments of all jobs together: %s", name, query)
 			}
 		}
 	}
-	return found
-}
-
-// part ends the name of what a Prometheus server has of a histogram.
-var part = regexp.MustCompile(`_(bucket|sum|count)$`)
-
-// counts returns the sum of the series that are there for what a query selects.
-func counts(t *testing.T, registry *prometheus.Registry, query string) (sum float64) {
-	t.Helper()
-	for _, s := range selects(t, registry, query) {
-		sum += s.value
+	shown := map[string]bool{}
+	for _, p := range readBoard(t).Panels {
+		for _, target := range p.Targets {
+			queries[p.Title+": "+target.Expr] = target.Expr
+			for _, metric := range metricsOf(target.Expr) {
+				shown[base(metric)] = true
+			}
+			for _, field := range legendField.FindAllStringSubmatch(target.LegendFormat, -1) {
+				by := aggregation.FindStringSubmatch(target.Expr)
+				if by == nil || !slices.Contains(label.FindAllString(by[1], -1), field[1]) {
+					t.Errorf("%s: %s leaves no %s for the legend", p.Title, target.Expr, field[1])
+				}
+			}
+		}
 	}
-	return sum
+	eventful(t, nil, func(*testing.T, *telemetry) {}, func(t *testing.T, s *telemetry) {
+		all := gather(t, s.registry)
+		measured := map[string]bool{}
+		for _, one := range all {
+			if strings.HasPrefix(one.metric, "redlock_") {
+				measured[base(one.metric)] = true
+			}
+		}
+		if !maps.Equal(shown, measured) {
+			t.Errorf("the dashboard shows\n%v, measured are\n%v", shown, measured)
+		}
+		if listed := listedMetrics(t); !maps.Equal(listed, measured) {
+			t.Errorf("OBSERVING.md lists\n%v, measured are\n%v", listed, measured)
+		}
+		for where, query := range queries {
+			for _, metric := range metricsOf(query) {
+				found := selects(all, metric, query)
+				mayBeZero := metric == "redlock_master_up" || metric == "redlock_held"
+				if !slices.ContainsFunc(found, func(s series) bool { return mayBeZero || s.value > 0 }) {
+					t.Errorf("%s: %s has measured nothing: %v", where, query, found)
+				}
+				for _, by := range aggregation.FindAllStringSubmatch(query, -1) {
+					for _, l := range label.FindAllString(by[1], -1) {
+						if slices.ContainsFunc(found, func(s series) bool { return s.labels[l] == "" }) {
+							t.Errorf("%s: it groups by %s, which not all have: %v", where, l, found)
+						}
+					}
+				}
+			}
+		}
+		for _, v := range readBoard(t).Templating.List {
+			var query struct{ Query string }
+			if json.Unmarshal(v.Query, &query) != nil {
+				continue // it is no query, but a kind of data source
+			}
+			// A call counts when it ends. A list of jobs must have those whose calls all wait.
+			if metrics := metricsOf(query.Query); len(metrics) != 1 || !measured[metrics[0]] || metrics[0] == "redlock_acquisitions_total" {
+				t.Errorf("a variable of the dashboard asks for %v", metrics)
+			}
+		}
+		s.checkAttributes()
+	})
 }
 
-var matcher = regexp.MustCompile(`([a-z_]+)(=~|!~|!=|=)"([^"]*)"`)
-
-func matches(value, operator, with string) bool {
-	same := value == with
-	if strings.Contains(operator, "~") {
-		same = regexp.MustCompile("^(?:" + with + ")$").MatchString(value)
+// base returns the name of a histogram without the suffixes of its series, and other names as they
+// are.
+func base(metric string) string {
+	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+		metric = strings.TrimSuffix(metric, suffix)
 	}
-	return same != strings.HasPrefix(operator, "!")
+	return metric
 }
 
-// exporting returns an observer, and where a Prometheus server would get what it measures.
-func exporting(t *testing.T, opts ...redlockotel.Option) (redlock.Observer, *prometheus.Registry) {
+// listedMetrics returns the metrics of docs/OBSERVING.md as Prometheus names them.
+func listedMetrics(t *testing.T) map[string]bool {
 	t.Helper()
-	registry := prometheus.NewRegistry()
-	e, err := exporter.New(exporter.WithRegisterer(registry))
+	page, err := os.ReadFile("../docs/OBSERVING.md")
 	must(t, err)
-	meters := redlockotel.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(e)))
-	o, err := redlockotel.NewObserver(append(opts, meters)...)
-	must(t, err)
-	return o, registry
+	listed := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(redlock\\.[a-z_.]+)` \\| ([a-z-]+)").FindAllStringSubmatch(string(page), -1) {
+		name := strings.ReplaceAll(row[1], ".", "_")
+		switch row[2] {
+		case "histogram":
+			name += "_seconds"
+		case "counter":
+			name += "_total"
+		}
+		listed[name] = true
+	}
+	return listed
+}
+
+// Each series that makes an alert fire was there with 0 before its first event: else increase()
+// would not see that event. With names, it is there from the first hold of a name.
+func TestAlertsSeeTheFirstEvent(t *testing.T) {
+	t.Parallel()
+	for what, opts := range map[string][]redlockotel.Option{
+		"without names": nil,
+		"with names":    {redlockotel.WithNames(func(name string) string { return name })},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			var before []series
+			atRest := func(t *testing.T, s *telemetry) { before = gather(t, s.registry) }
+			eventful(t, opts, atRest, func(t *testing.T, s *telemetry) {
+				for name, query := range alerts(t) {
+					metric := metricsOf(query)[0]
+					if !strings.HasSuffix(metric, "_total") {
+						continue
+					}
+					happened := false
+					for _, s := range selects(gather(t, s.registry), metric, query) {
+						zero := func(b series) bool { return b.metric == metric && b.value == 0 && maps.Equal(b.labels, s.labels) }
+						if s.value > 0 && !slices.ContainsFunc(before, zero) {
+							t.Errorf("%s: %v was not there with 0", name, s)
+						}
+						happened = happened || s.value > 0
+					}
+					if !happened {
+						t.Errorf("%s: it has not happened", name)
+					}
+				}
+			})
+		})
+	}
 }
 
 // The alert fires while all callers wait: a Lock without a bound does not end as long as there is
@@ -248,26 +309,16 @@ func exporting(t *testing.T, opts ...redlockotel.Option) (redlock.Observer, *pro
 func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
 	t.Parallel()
 	for outage, begin := range map[string]func(*testmasters.Deployment){
-		"masters are down": func(d *testmasters.Deployment) {
-			d.Embedded[0].Kill(false)
-			d.Embedded[1].Kill(false)
-		},
-		"masters hang": func(d *testmasters.Deployment) {
-			d.Embedded[0].Pause()
-			d.Embedded[1].Pause()
-		},
-		"masters lost their data": func(d *testmasters.Deployment) {
-			for _, s := range d.Embedded {
-				s.FlushAll()
-			}
-		},
+		"masters are down":        func(d *testmasters.Deployment) { d.Embedded[0].Kill(false); d.Embedded[1].Kill(false) },
+		"masters hang":            func(d *testmasters.Deployment) { d.Embedded[0].Pause(); d.Embedded[1].Pause() },
+		"masters lost their data": func(d *testmasters.Deployment) { d.Embedded[0].FlushAll(); d.Embedded[1].FlushAll() },
 	} {
 		t.Run(outage, func(t *testing.T) {
 			t.Parallel()
 			testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 				begin(d)
-				o, registry := exporting(t)
-				c := d.Client(redlock.WithObserver(o))
+				s := newTelemetry(t)
+				c := d.Client(redlock.WithObserver(s.observer()))
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() {
@@ -276,13 +327,10 @@ func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
 				}()
 				query := alerts(t)["no quorum"]
 				time.Sleep(time.Minute)
-				before := counts(t, registry, query)
+				before := s.sum(query)
 				time.Sleep(time.Minute)
-				if after := counts(t, registry, query); before == 0 || after <= before {
+				if after := s.sum(query); before == 0 || after <= before {
 					t.Errorf("it does not fire: %s went from %v to %v", query, before, after)
-				}
-				if n := counts(t, registry, "redlock_acquisitions_total"); n != 0 {
-					t.Errorf("%v calls have ended", n)
 				}
 				cancel()
 				requireErr(t, <-ended, context.Canceled)
@@ -296,10 +344,8 @@ func TestNoQuorumAlertSeesCallsThatWait(t *testing.T) {
 func TestNoQuorumAlertIsSilentForCallersThatLeave(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		o, registry := exporting(t)
-		c := d.Client(redlock.WithObserver(o))
-		must(t, c.Ready(t.Context()))
-		synctest.Wait()
+		s := newTelemetry(t)
+		c := s.client(d)
 		d.Embedded[0].Pause()
 		d.Embedded[1].Pause()
 		leaving, leave := context.WithCancel(t.Context())
@@ -307,143 +353,18 @@ func TestNoQuorumAlertIsSilentForCallersThatLeave(t *testing.T) {
 		defer end()
 		time.AfterFunc(100*time.Millisecond, leave)
 		_, err := c.TryLock(leaving, "job")
-		requireErr(t, err, redlock.ErrNotAcquired)
 		requireErr(t, err, context.Canceled)
 		_, err = c.Lock(hurried, "job")
-		requireErr(t, err, redlock.ErrNotAcquired)
 		requireErr(t, err, context.DeadlineExceeded)
 		d.Embedded[0].Resume()
 		d.Embedded[1].Resume()
-		if n := counts(t, registry, alerts(t)["no quorum"]); n != 0 {
-			t.Errorf("it counts %v", n)
-		}
+		want := map[string]float64{alerts(t)["no quorum"]: 0}
 		for _, class := range []string{"canceled", "timeout"} {
-			for _, query := range []string{`redlock_failed_attempts_total{error_type="%s"}`, `redlock_acquisitions_total{redlock_call_outcome="%s"}`} {
-				if n := counts(t, registry, fmt.Sprintf(query, class)); n != 1 {
-					t.Errorf("%s is counted %v times by %s", class, n, query)
-				}
-			}
+			want[fmt.Sprintf(`redlock_failed_attempts_total{error_type="%s"}`, class)] = 1
+			want[fmt.Sprintf(`redlock_acquisitions_total{redlock_call_outcome="%s"}`, class)] = 1
 		}
+		s.measured(want)
 	})
-}
-
-// The alert, and the panel at the top of the dashboard, are about each reason why there is no
-// quorum, and about no other.
-func TestNoQuorumAlertKnowsTheReasons(t *testing.T) {
-	t.Parallel()
-	_, board := dashboard(t)
-	for _, query := range []string{alerts(t)["no quorum"], board["Attempts without a quorum, last 5 minutes"]} {
-		query = strings.NewReplacer(`job=~"$job",`, "", `instance=~"$instance",`, "").Replace(query)
-		for _, c := range []struct {
-			err   error
-			fires float64
-		}{
-			{redlock.ErrNoQuorum, 1},
-			{errors.Join(&redlock.QuorumError{Op: "acquire", Reason: redlock.ErrNoQuorum}, redlock.ErrNeedsInit), 1},
-			{&redlock.QuorumError{Op: "acquire", Reason: redlock.ErrNoQuorum, Votes: []redlock.Vote{{Err: redlock.ErrDenied}}}, 1},
-			{redlock.ErrHeld, 0},
-			{&redlock.QuorumError{Op: "acquire", Reason: context.Canceled, Votes: []redlock.Vote{{Err: redlock.ErrDenied}}}, 0},
-		} {
-			o, registry := exporting(t)
-			ctx := o.Started(t.Context(), redlock.LockCall{Names: []string{"job"}})
-			o.AttemptFailed(ctx, redlock.FailedAttempt{Name: "job", Err: c.err})
-			if got := counts(t, registry, query); got != c.fires {
-				t.Errorf("%v: %s counts %v, want %v", c.err, query, got, c.fires)
-			}
-		}
-	}
-}
-
-// What the dashboard's lists of jobs and instances are made of is there before any call has ended.
-func TestDashboardListsWhoWaits(t *testing.T) {
-	t.Parallel()
-	variables, _ := dashboard(t)
-	if len(variables) != 2 {
-		t.Errorf("variables: %q", variables)
-	}
-	labels := exported(t)
-	for _, query := range variables {
-		if labels[word.FindString(query)] == nil || strings.Contains(query, "redlock_acquisitions_total") {
-			t.Errorf("%s: such a metric is not there when all callers have waited from the start", query)
-		}
-	}
-}
-
-// panel is one of the dashboard.
-type panel struct {
-	ID      int
-	Type    string
-	Title   string
-	GridPos struct{ X, Y, W, H int }
-	Targets []struct{ Expr, LegendFormat string }
-}
-
-// boardFile is what the tests look at of the dashboard's file.
-type boardFile struct {
-	Templating struct {
-		List []struct{ Query json.RawMessage }
-	}
-	Panels []panel
-}
-
-func readBoard(t *testing.T) (b boardFile) {
-	t.Helper()
-	text, err := os.ReadFile("grafana/redlock.json")
-	must(t, err)
-	must(t, json.Unmarshal(text, &b))
-	return b
-}
-
-// dashboard returns the queries of the variables, and the first query of each panel by its title.
-func dashboard(t *testing.T) (variables []string, first map[string]string) {
-	t.Helper()
-	b := readBoard(t)
-	for _, v := range b.Templating.List {
-		var query struct{ Query string }
-		if json.Unmarshal(v.Query, &query) == nil { // else it is no query, but a kind of data source
-			variables = append(variables, query.Query)
-		}
-	}
-	first = map[string]string{}
-	for _, p := range b.Panels {
-		if len(p.Targets) > 0 {
-			first[p.Title] = p.Targets[0].Expr
-		}
-	}
-	return variables, first
-}
-
-// The queries of the dashboard ask for metrics and labels that a Prometheus server gets.
-func TestDashboardAsksForWhatThereIs(t *testing.T) {
-	t.Parallel()
-	labels := exported(t)
-	asked, ids := map[string]bool{}, map[int]bool{}
-	for _, p := range readBoard(t).Panels {
-		if ids[p.ID] || p.Title == "" || p.GridPos.X+p.GridPos.W > 24 || p.GridPos.W == 0 {
-			t.Errorf("panel %d %q: its id is another's, or it has no title or place", p.ID, p.Title)
-		}
-		ids[p.ID] = true
-		if p.Type == "row" {
-			continue
-		}
-		if len(p.Targets) == 0 {
-			t.Errorf("%s: no query", p.Title)
-		}
-		for _, target := range p.Targets {
-			for _, name := range metricsOf(t, p.Title, target.Expr, labels) {
-				asked[name] = true
-				if name == "redlock_members_version" && !strings.Contains(target.Expr, "by (job)") {
-					t.Errorf("%s: it compares the deployments of all jobs: %s", p.Title, target.Expr)
-				}
-			}
-		}
-	}
-	for name := range labels {
-		base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_count")
-		if strings.HasPrefix(name, "redlock_") && !asked[base] && !asked[base+"_bucket"] && !asked[base+"_count"] && !asked[base+"_sum"] {
-			t.Errorf("no panel shows %s", name)
-		}
-	}
 }
 
 // The rules of deploy are the alerts of docs/OBSERVING.md. Their number of masters that are down is

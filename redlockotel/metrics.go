@@ -34,10 +34,6 @@ type metrics struct {
 	version        metric.Int64Gauge
 }
 
-// The bounds of the histograms, in seconds: of what takes a round trip or a few, of waits, and of
-// holds.
-var ()
-
 func newMetrics(m metric.Meter, names func(string) string) (*metrics, error) {
 	var errs []error
 	histogram := func(name, about string, bounds []float64) metric.Float64Histogram {

@@ -8,38 +8,44 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/testmasters"
 	"github.com/redlock-go/redlock/redlockotel"
 )
 
-// telemetry is an SDK whose spans and metrics a test looks at.
+// telemetry is an SDK whose spans a test looks at, and whose metrics are what a Prometheus server
+// gets.
 type telemetry struct {
-	t       *testing.T
-	spans   *tracetest.InMemoryExporter
-	tracers *sdktrace.TracerProvider
-	reader  *sdkmetric.ManualReader
-	meters  *sdkmetric.MeterProvider
+	t        *testing.T
+	spans    *tracetest.InMemoryExporter
+	tracers  *sdktrace.TracerProvider
+	registry *prometheus.Registry
+	meters   *sdkmetric.MeterProvider
 }
 
 func newTelemetry(t *testing.T) *telemetry {
-	s := &telemetry{t: t, spans: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
+	t.Helper()
+	s := &telemetry{t: t, spans: tracetest.NewInMemoryExporter(), registry: prometheus.NewRegistry()}
+	e, err := exporter.New(exporter.WithRegisterer(s.registry))
+	must(t, err)
 	s.tracers = sdktrace.NewTracerProvider(sdktrace.WithSyncer(s.spans))
-	s.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(s.reader))
+	s.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(e))
 	return s
 }
 
@@ -50,86 +56,84 @@ func (s *telemetry) observer(opts ...redlockotel.Option) redlock.Observer {
 	return o
 }
 
-// client is one that has reached all masters; what it did for that is forgotten, but for the
-// metrics.
+// client returns one that has reached all masters, and forgets the spans of that.
 func (s *telemetry) client(d *testmasters.Deployment, opts ...redlockotel.Option) *redlock.Client {
 	s.t.Helper()
 	c := d.Client(redlock.WithObserver(s.observer(opts...)))
-	lock, err := c.Lock(s.t.Context(), "reaching")
-	must(s.t, err)
-	must(s.t, lock.Unlock(s.t.Context()))
+	must(s.t, c.Ready(s.t.Context()))
 	synctest.Wait()
 	s.spans.Reset()
 	return c
 }
 
-// span returns the one span of that name so far.
-func (s *telemetry) span(name string) tracetest.SpanStub {
+// sum returns the sum of the series that a query selects.
+func (s *telemetry) sum(query string) (sum float64) {
 	s.t.Helper()
-	var found []tracetest.SpanStub
-	var names []string
-	for _, span := range s.spans.GetSpans() {
-		names = append(names, span.Name)
-		if span.Name == name {
-			found = append(found, span)
-		}
+	for _, one := range selects(gather(s.t, s.registry), metricsOf(query)[0], query) {
+		sum += one.value
 	}
-	if len(found) != 1 {
-		s.t.Fatalf("%d spans %q among %q", len(found), name, names)
-	}
-	return found[0]
+	return sum
 }
 
-// metrics returns what was collected, by name and attributes: sums, gauges, and of histograms the
-// count and the sum.
-func (s *telemetry) metrics() map[string]string {
+func (s *telemetry) measured(want map[string]float64) {
 	s.t.Helper()
-	var all metricdata.ResourceMetrics
-	must(s.t, s.reader.Collect(s.t.Context(), &all))
-	told := map[string]string{}
-	for _, scope := range all.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			switch data := m.Data.(type) {
-			case metricdata.Sum[int64]:
-				for _, p := range data.DataPoints {
-					told[m.Name+text(p.Attributes)] = fmt.Sprint(p.Value)
-				}
-			case metricdata.Gauge[int64]:
-				for _, p := range data.DataPoints {
-					told[m.Name+text(p.Attributes)] = fmt.Sprint(p.Value)
-				}
-			case metricdata.Histogram[float64]:
-				for _, p := range data.DataPoints {
-					told[m.Name+text(p.Attributes)] = fmt.Sprintf("%d: %.4g%s", p.Count, p.Sum, m.Unit)
-				}
-			default:
-				s.t.Fatalf("%s is a %T", m.Name, m.Data)
+	for query, value := range want {
+		if got := s.sum(query); got != value {
+			s.t.Errorf("%s is %v, want %v", query, got, value)
+		}
+	}
+}
+
+var counted = regexp.MustCompile(`(token|attempts)=\d+`)
+
+// lines returns the spans, sorted: name, status, duration, attributes and the names of events.
+// Tokens and attempts are N.
+func (s *telemetry) lines() (all []string) {
+	for _, span := range s.spans.GetSpans() {
+		line := fmt.Sprint(span.Name, " ", span.Status.Code, " ", span.EndTime.Sub(span.StartTime).Round(time.Second), " ",
+			counted.ReplaceAllString(text(span.Attributes), "$1=N"))
+		var events []string
+		for _, e := range span.Events {
+			events = append(events, " "+e.Name)
+		}
+		slices.Sort(events)
+		all = append(all, line+strings.Join(slices.Compact(events), ""))
+	}
+	slices.Sort(all)
+	return all
+}
+
+func text(all []attribute.KeyValue) string {
+	set := attribute.NewSet(all...)
+	return "{" + set.Encoded(attribute.DefaultEncoder()) + "}"
+}
+
+// checkAttributes checks that each attribute of spans and events is the library's own or one of the
+// semantic conventions, and that failures have messages.
+func (s *telemetry) checkAttributes() {
+	s.t.Helper()
+	conventional := []string{"error.type", "server.address", "server.port"}
+	check := func(where string, all []attribute.KeyValue) {
+		messages := 0
+		for _, a := range all {
+			if !strings.HasPrefix(string(a.Key), "redlock.") && !slices.Contains(conventional, string(a.Key)) {
+				s.t.Errorf("%s: the attribute %s is another's", where, a.Key)
+			}
+			if a.Key == "redlock.error.message" && a.Value.AsString() != "" {
+				messages++
 			}
 		}
-	}
-	return told
-}
-
-func text(set attribute.Set) string { return "{" + set.Encoded(attribute.DefaultEncoder()) + "}" }
-
-func (s *telemetry) measured(want map[string]string) {
-	s.t.Helper()
-	all := s.metrics()
-	for name, value := range want {
-		if all[name] != value {
-			s.t.Errorf("%s is %q, want %q", name, all[name], value)
+		if strings.HasSuffix(where, ".failed") && messages != 1 {
+			s.t.Errorf("%s has no message: %s", where, text(all))
 		}
 	}
-	if s.t.Failed() {
-		var lines []string
-		for name, value := range all {
-			lines = append(lines, name+" = "+value)
+	for _, span := range s.spans.GetSpans() {
+		check(span.Name, span.Attributes)
+		for _, event := range span.Events {
+			check(event.Name, event.Attributes)
 		}
-		s.t.Logf("measured\n%s", strings.Join(lines, "\n"))
 	}
 }
-
-func attributes(all []attribute.KeyValue) string { return text(attribute.NewSet(all...)) }
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -145,246 +149,172 @@ func requireErr(t *testing.T, err, want error) {
 	}
 }
 
+// What is reported of each kind of call, hold and end: spans, and metrics.
+func TestSpansAndMetrics(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		do      func(t *testing.T, d *testmasters.Deployment, c *redlock.Client)
+		spans   []string
+		metrics map[string]float64
+	}{
+		"a hold that is renewed": {func(t *testing.T, _ *testmasters.Deployment, c *redlock.Client) {
+			lock, err := c.Lock(t.Context(), "job", redlock.WithTTL(30*time.Second))
+			must(t, err)
+			time.Sleep(25 * time.Second) // two renewals
+			must(t, lock.Unlock(t.Context()))
+		}, []string{
+			"redlock lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=acquired,redlock.call.waits=true,redlock.lock.mode=write,redlock.lock.name=job}",
+			"redlock hold Unset 25s {redlock.hold.end=released,redlock.hold.renewals=2,redlock.lock.mode=write,redlock.lock.name=job,redlock.lock.token=N}",
+			"redlock unlock Unset 0s {redlock.lock.mode=write,redlock.lock.name=job}",
+		}, map[string]float64{
+			`redlock_hold_duration_seconds_sum{redlock_hold_end="released",redlock_lock_mode="write"}`: 25,
+			`redlock_renewals_total{error_type="",redlock_lock_mode="write"}`:                          2,
+			`redlock_held{redlock_lock_mode="write"}`:                                                  0,
+			`redlock_unlock_duration_seconds_count{error_type=""}`:                                     1,
+			`redlock_acquisition_duration_seconds_count{redlock_lock_mode="write"}`:                    1,
+			`redlock_held{redlock_lock_name!=""}`:                                                      0,
+		}},
+		"calls that fail": {func(t *testing.T, d *testmasters.Deployment, c *redlock.Client) {
+			held, err := d.Client().TryLock(t.Context(), "job")
+			must(t, err)
+			_, err = c.TryLock(t.Context(), "job")
+			requireErr(t, err, redlock.ErrHeld)
+			_, err = c.Lock(t.Context(), "job", redlock.WithWait(2*time.Second))
+			requireErr(t, err, context.DeadlineExceeded)
+			_, err = c.TryRLock(t.Context(), "job")
+			requireErr(t, err, redlock.ErrHeld)
+			must(t, held.Unlock(t.Context()))
+		}, []string{ // a TryLock that is refused is no error
+			"redlock try_lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=held,redlock.call.waits=false,redlock.lock.mode=write,redlock.lock.name=job} redlock.attempt.failed",
+			"redlock lock Error 2s {error.type=held,redlock.call.attempts=N,redlock.call.outcome=held,redlock.call.waits=true,redlock.lock.mode=write,redlock.lock.name=job} redlock.attempt.failed",
+			"redlock try_read_lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=held,redlock.call.waits=false,redlock.lock.mode=read,redlock.lock.name=job} redlock.attempt.failed",
+		}, map[string]float64{
+			`redlock_acquisitions_total{redlock_call_outcome="held",redlock_lock_mode="write"}`:        2,
+			`redlock_wait_duration_seconds_sum{redlock_call_outcome="held",redlock_lock_mode="write"}`: 2,
+			`redlock_acquisitions_total{redlock_call_outcome="held",redlock_lock_mode="read"}`:         1,
+			`redlock_failed_attempts_total{error_type="held",redlock_lock_mode="read"}`:                1,
+		}},
+		"a loss": {func(t *testing.T, d *testmasters.Deployment, c *redlock.Client) {
+			lock, err := c.TryLock(t.Context(), "job", redlock.WithTTL(30*time.Second))
+			must(t, err)
+			synctest.Wait()
+			d.Embedded[0].Kill(false)
+			d.Embedded[1].Kill(false)
+			<-lock.Context().Done()
+			requireErr(t, lock.Unlock(t.Context()), redlock.ErrExpired)
+			synctest.Wait()
+		}, []string{
+			"redlock try_lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=acquired,redlock.call.waits=false,redlock.lock.mode=write,redlock.lock.name=job}",
+			"redlock hold Error 30s {error.type=expired,redlock.hold.end=expired,redlock.hold.renewals=0,redlock.lock.mode=write,redlock.lock.name=job,redlock.lock.token=N} redlock.renewal.failed",
+			"redlock unlock Error 0s {error.type=expired,redlock.lock.mode=write,redlock.lock.name=job}",
+		}, map[string]float64{
+			`redlock_losses_total{redlock_hold_end="expired",redlock_lock_mode="write"}`: 1,
+			`redlock_held{redlock_lock_mode="write"}`:                                    0,
+			`redlock_unlock_duration_seconds_count{error_type="expired"}`:                1,
+			`redlock_master_up`: 1, // of three
+		}},
+		"an Unlock that takes long": {func(t *testing.T, d *testmasters.Deployment, c *redlock.Client) {
+			lock, err := c.TryRLock(t.Context(), "job", redlock.WithTTL(30*time.Second))
+			must(t, err)
+			synctest.Wait()
+			d.Embedded[0].Pause()
+			d.Embedded[1].Pause()
+			bounded, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			requireErr(t, lock.Unlock(bounded), redlock.ErrNoQuorum)
+		}, []string{
+			"redlock try_read_lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=acquired,redlock.call.waits=false,redlock.lock.mode=read,redlock.lock.name=job}",
+			"redlock hold Unset 0s {redlock.hold.end=released,redlock.hold.renewals=0,redlock.lock.mode=read,redlock.lock.name=job}",
+			"redlock unlock Error 1s {error.type=no_quorum,redlock.lock.mode=read,redlock.lock.name=job}",
+		}, map[string]float64{
+			`redlock_unlock_duration_seconds_sum{error_type="no_quorum",redlock_lock_mode="read"}`: 0.5,
+		}},
+		"a set, a re-entry and a slot": {func(t *testing.T, _ *testmasters.Deployment, c *redlock.Client) {
+			set, err := c.LockAll(t.Context(), []string{"a", "b"})
+			must(t, err)
+			again, err := c.TryLock(set.Context(), "a")
+			must(t, err)
+			must(t, again.Unlock(t.Context()))
+			must(t, set.Unlock(t.Context()))
+			slot, err := c.Lock(t.Context(), "c", redlock.WithSlots(1))
+			must(t, err)
+			must(t, slot.Unlock(t.Context()))
+		}, []string{
+			`redlock hold Unset 0s {redlock.hold.end=released,redlock.hold.renewals=0,redlock.lock.mode=write,redlock.lock.name=a,redlock.lock.token=N}`,
+			`redlock hold Unset 0s {redlock.hold.end=released,redlock.hold.renewals=0,redlock.lock.mode=write,redlock.lock.name=b,redlock.lock.token=N}`,
+			`redlock hold Unset 0s {redlock.hold.end=released,redlock.hold.renewals=0,redlock.lock.mode=write,redlock.lock.name=c~slot1,redlock.lock.slot=1,redlock.lock.token=N}`,
+			`redlock lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=acquired,redlock.call.waits=true,redlock.lock.mode=write,redlock.lock.name=c,redlock.lock.slots=1}`,
+			`redlock lock_all Unset 0s {redlock.call.attempts=N,redlock.call.outcome=acquired,redlock.call.waits=true,redlock.lock.mode=write,redlock.lock.names=["a","b"]}`,
+			`redlock try_lock Unset 0s {redlock.call.attempts=N,redlock.call.outcome=re-entered,redlock.call.waits=false,redlock.lock.mode=write,redlock.lock.name=a}`,
+			`redlock unlock Unset 0s {redlock.lock.mode=write,redlock.lock.name=a}`,
+			`redlock unlock Unset 0s {redlock.lock.mode=write,redlock.lock.name=c~slot1}`,
+			`redlock unlock Unset 0s {redlock.lock.mode=write,redlock.lock.names=["a","b"]}`,
+		}, map[string]float64{
+			`redlock_acquisitions_total{redlock_call_outcome="re-entered"}`: 1,
+			`redlock_acquisitions_total{redlock_call_outcome="acquired"}`:   2,
+			`redlock_held`: 0,
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+				s := newTelemetry(t)
+				c.do(t, d, s.client(d))
+				slices.Sort(c.spans)
+				if got := s.lines(); !slices.Equal(got, c.spans) {
+					t.Errorf("the spans are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.spans, "\n"))
+				}
+				s.measured(c.metrics)
+				s.checkAttributes()
+			})
+		})
+	}
+}
+
 // The call and the hold are spans under the caller's, linked to each other, and the Unlock is one
 // under its own.
-func TestSpansOfAHold(t *testing.T) {
+func TestParentsOfSpans(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
 		s := newTelemetry(t)
 		c := s.client(d)
 		ctx, caller := s.tracers.Tracer("test").Start(t.Context(), "caller")
-		lock, err := c.Lock(ctx, "job", redlock.WithTTL(30*time.Second))
+		lock, err := c.Lock(ctx, "job")
 		must(t, err)
-		token := lock.Token()
-		time.Sleep(25 * time.Second) // two renewals
 		if got := trace.SpanFromContext(lock.Context()); got.SpanContext().SpanID() != caller.SpanContext().SpanID() {
 			t.Error("work under the lock is not under the caller's span")
 		}
 		unlocking, closer := s.tracers.Tracer("test").Start(t.Context(), "closer")
 		must(t, lock.Unlock(unlocking))
-
-		call, hold, unlock := s.span("redlock lock"), s.span("redlock hold"), s.span("redlock unlock")
-		if call.Parent.SpanID() != caller.SpanContext().SpanID() || hold.Parent.SpanID() != caller.SpanContext().SpanID() || unlock.Parent.SpanID() != closer.SpanContext().SpanID() {
-			t.Error("the spans have other parents")
-		}
-		if len(hold.Links) != 1 || hold.Links[0].SpanContext.SpanID() != call.SpanContext.SpanID() {
-			t.Errorf("the hold has links %v", hold.Links)
-		}
-		if held := hold.EndTime.Sub(hold.StartTime); held != 25*time.Second {
-			t.Errorf("held for %v", held)
-		}
-		if got, want := attributes(call.Attributes), "{redlock.call.attempts=1,redlock.call.outcome=acquired,redlock.call.waits=true,redlock.lock.mode=write,redlock.lock.name=job}"; got != want {
-			t.Errorf("call: %s, want %s", got, want)
-		}
-		if got, want := attributes(hold.Attributes), fmt.Sprintf("{redlock.hold.end=released,redlock.hold.renewals=2,redlock.lock.mode=write,redlock.lock.name=job,redlock.lock.token=%d}", token); got != want {
-			t.Errorf("hold: %s, want %s", got, want)
-		}
-		for _, span := range []tracetest.SpanStub{call, hold, unlock} {
-			if span.Status.Code != codes.Unset {
-				t.Errorf("%s: %v", span.Name, span.Status)
+		all := s.spans.GetSpans() // of the call, the hold and the Unlock
+		for i, parent := range []trace.Span{caller, caller, closer} {
+			if all[i].Parent.SpanID() != parent.SpanContext().SpanID() || all[i].Status.Code != codes.Unset {
+				t.Errorf("%s has another parent, or failed: %v", all[i].Name, all[i].Status)
 			}
 		}
-		s.measured(map[string]string{
-			"redlock.hold.duration{redlock.hold.end=released,redlock.lock.mode=write}": "2: 25s",
-			"redlock.renewals{redlock.lock.mode=write}":                                "2",
-			"redlock.held{redlock.lock.mode=write}":                                    "0",
-			"redlock.unlock.duration{redlock.lock.mode=write}":                         "2: 0s",
-			"redlock.acquisition.duration{redlock.lock.mode=write}":                    "2: 0s",
-		})
-	})
-}
-
-// A Lock that waits in vain is an error with its attempts; a TryLock that is refused is none.
-func TestSpansOfCallsThatFail(t *testing.T) {
-	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		s := newTelemetry(t)
-		c := s.client(d)
-		held, err := d.Client().TryLock(t.Context(), "job")
-		must(t, err)
-		_, err = c.TryLock(t.Context(), "job")
-		requireErr(t, err, redlock.ErrHeld)
-		_, err = c.Lock(t.Context(), "job", redlock.WithWait(2*time.Second))
-		requireErr(t, err, context.DeadlineExceeded)
-		_, err = c.TryRLock(t.Context(), "job")
-		requireErr(t, err, redlock.ErrHeld)
-		must(t, held.Unlock(t.Context()))
-
-		try, lock := s.span("redlock try_lock"), s.span("redlock lock")
-		if try.Status.Code != codes.Unset || len(try.Events) != 1 || try.Events[0].Name != "redlock.attempt.failed" {
-			t.Errorf("TryLock: %v, events %v", try.Status, try.Events)
-		}
-		if lock.Status.Code != codes.Error || len(lock.Events) == 0 || lock.EndTime.Sub(lock.StartTime) != 2*time.Second {
-			t.Errorf("Lock: %v, events %v, took %v", lock.Status, lock.Events, lock.EndTime.Sub(lock.StartTime))
-		}
-		if got := attributes(lock.Attributes); !strings.Contains(got, "error.type=held") {
-			t.Errorf("Lock: %s", got)
-		}
-		s.span("redlock try_read_lock")
-		s.measured(map[string]string{
-			"redlock.acquisitions{redlock.call.outcome=held,redlock.lock.mode=write}":     "2",
-			"redlock.wait.duration{redlock.call.outcome=held,redlock.lock.mode=write}":    "2: 2s",
-			"redlock.acquisitions{redlock.call.outcome=held,redlock.lock.mode=read}":      "1",
-			"redlock.acquisitions{redlock.call.outcome=acquired,redlock.lock.mode=write}": "1",
-			"redlock.failed_attempts{error.type=held,redlock.lock.mode=read}":             "1",
-			"redlock.failed_attempts{error.type=held,redlock.lock.mode=write}":            fmt.Sprint(1 + len(lock.Events)),
-		})
-	})
-}
-
-// A hold that could not be renewed is a span with an error, and a loss.
-func TestTelemetryOfALoss(t *testing.T) {
-	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		s := newTelemetry(t)
-		c := s.client(d)
-		lock, err := c.TryLock(t.Context(), "job", redlock.WithTTL(30*time.Second))
-		must(t, err)
-		synctest.Wait()
-		if got := s.metrics()["redlock.held{redlock.lock.mode=write}"]; got != "1" {
-			t.Errorf("%s are held", got)
-		}
-		d.Embedded[0].Kill(false)
-		d.Embedded[1].Kill(false)
-		<-lock.Context().Done()
-		requireErr(t, lock.Unlock(t.Context()), redlock.ErrExpired)
-		synctest.Wait()
-		hold, unlock := s.span("redlock hold"), s.span("redlock unlock")
-		if hold.Status.Code != codes.Error || len(hold.Events) < 2 || hold.Events[0].Name != "redlock.renewal.failed" {
-			t.Errorf("hold: %v, events %v", hold.Status, hold.Events)
-		}
-		if unlock.Status.Code != codes.Error {
-			t.Errorf("unlock: %v", unlock.Status)
-		}
-		s.measured(map[string]string{
-			"redlock.losses{redlock.hold.end=expired,redlock.lock.mode=write}":                "1",
-			"redlock.held{redlock.lock.mode=write}":                                           "0",
-			"redlock.renewals{error.type=no_quorum,redlock.lock.mode=write}":                  fmt.Sprint(len(hold.Events)),
-			"redlock.unlock.duration{error.type=expired,redlock.lock.mode=write}":             "1: 0s",
-			fmt.Sprintf("redlock.master.up{server.address=%s}", d.Embedded[0].Options().Addr): "0",
-		})
-	})
-}
-
-// The span of an Unlock lasts for as long as that took.
-func TestSpanOfAnUnlockThatTakesLong(t *testing.T) {
-	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		s := newTelemetry(t)
-		c := s.client(d)
-		lock, err := c.TryLock(t.Context(), "job")
-		must(t, err)
-		synctest.Wait()
-		d.Embedded[0].Pause()
-		d.Embedded[1].Pause()
-		requireErr(t, lock.Unlock(t.Context()), redlock.ErrNoQuorum)
-		unlock := s.span("redlock unlock")
-		if took := unlock.EndTime.Sub(unlock.StartTime); took != limits.DefaultRequestTimeout || unlock.Status.Code != codes.Error {
-			t.Errorf("it took %v: %v", took, unlock.Status)
+		if links := all[1].Links; len(links) != 1 || links[0].SpanContext.SpanID() != all[0].SpanContext.SpanID() {
+			t.Errorf("the hold has links %v", links)
 		}
 	})
 }
 
-// Re-entries, sets and slots have spans; a set has one for each hold.
-func TestSpansOfReEntriesSetsAndSlots(t *testing.T) {
-	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		s := newTelemetry(t)
-		c := s.client(d)
-		set, err := c.LockAll(t.Context(), []string{"a", "b"})
-		must(t, err)
-		again, err := c.TryLock(set.Context(), "a")
-		must(t, err)
-		must(t, again.Unlock(t.Context()))
-		must(t, set.Unlock(t.Context()))
-		if got := attributes(s.span("redlock lock_all").Attributes); !strings.Contains(got, `redlock.lock.names=["a","b"]`) {
-			t.Errorf("set: %s", got)
-		}
-		if got := attributes(s.span("redlock try_lock").Attributes); !strings.Contains(got, "outcome=re-entered") {
-			t.Errorf("re-entry: %s", got)
-		}
-		holds := 0
-		for _, span := range s.spans.GetSpans() {
-			if span.Name == "redlock hold" {
-				holds++
-			}
-		}
-		if holds != 2 {
-			t.Errorf("%d spans of holds", holds)
-		}
-		s.spans.Reset()
-		slot, err := c.Lock(t.Context(), "c", redlock.WithSlots(1))
-		must(t, err)
-		must(t, slot.Unlock(t.Context()))
-		if got := attributes(s.span("redlock hold").Attributes); !strings.Contains(got, "redlock.lock.name=c~slot1,redlock.lock.slot=1") {
-			t.Errorf("slot: %s", got)
-		}
-	})
-}
-
-// Names are attributes of metrics only if they are asked for, and as they are grouped.
+// Names are on metrics only if they are asked for, and as they are grouped.
 func TestNamesOfMetrics(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		plain, named := newTelemetry(t), newTelemetry(t)
-		group := func(name string) string { kind, _, _ := strings.Cut(name, ":"); return kind }
-		for s, opts := range map[*telemetry][]redlockotel.Option{plain: nil, named: {redlockotel.WithNames(group)}} {
-			c := s.client(d, opts...)
-			for i := range 3 {
-				lock, err := c.TryLock(t.Context(), fmt.Sprint("order:", i))
-				must(t, err)
-				must(t, lock.Unlock(t.Context()))
-			}
-		}
-		for name := range plain.metrics() {
-			if strings.Contains(name, "redlock.lock.name") {
-				t.Errorf("measured %s", name)
-			}
-		}
-		named.measured(map[string]string{
-			"redlock.acquisitions{redlock.call.outcome=acquired,redlock.lock.mode=write,redlock.lock.name=order}": "3",
-			"redlock.held{redlock.lock.mode=write,redlock.lock.name=order}":                                       "0",
-		})
-	})
-}
-
-// Each master's calls are measured by its address, on redis-server processes.
-func TestMetricsOfMasters(t *testing.T) {
-	t.Parallel()
-	d := testmasters.Processes(t, 3)
-	s := newTelemetry(t)
-	c := d.Client(redlock.WithObserver(s.observer()), redlock.WithRequestTimeout(5*time.Second))
-	wait := func(what string, state func(map[string]string) bool) {
-		t.Helper()
-		for deadline := time.Now().Add(30 * time.Second); ; {
-			lock, err := c.Lock(t.Context(), "job", redlock.WithWait(20*time.Second))
+		s := newTelemetry(t)
+		c := s.client(d, redlockotel.WithNames(func(name string) string { kind, _, _ := strings.Cut(name, ":"); return kind }))
+		for i := range 3 {
+			lock, err := c.TryLock(t.Context(), fmt.Sprint("order:", i))
 			must(t, err)
 			must(t, lock.Unlock(t.Context()))
-			all := s.metrics()
-			if state(all) {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: %v", what, all)
-			}
 		}
-	}
-	of := func(metric string, i int, more string) string {
-		host, port, _ := strings.Cut(d.Servers[i].Addr(), ":")
-		return fmt.Sprintf("%s{%sserver.address=%s,server.port=%s}", metric, more, host, port)
-	}
-	wait("all masters are up, and answer", func(all map[string]string) bool {
-		for i := range d.Servers {
-			if all[of("redlock.master.up", i, "")] != "1" || all[of("redlock.master.call.duration", i, "")] == "" {
-				return false
-			}
-		}
-		return true
+		s.measured(map[string]float64{
+			`redlock_acquisitions_total{redlock_lock_name="order"}`:     3,
+			`redlock_acquisitions_total{redlock_lock_name!="order"}`:    0,
+			`redlock_hold_duration_seconds_count{redlock_lock_name=""}`: 0,
+		})
 	})
-	d.Servers[2].Kill()
-	wait("one is down", func(all map[string]string) bool { return all[of("redlock.master.up", 2, "")] == "0" })
-	must(t, d.Servers[2].Restart())
-	wait("it is up again", func(all map[string]string) bool { return all[of("redlock.master.up", 2, "")] == "1" })
 }
 
 func TestBadOptions(t *testing.T) {
@@ -398,29 +328,6 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// docs/OBSERVING.md has a row for each metric.
-func TestDocumentListsTheMetrics(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../docs/OBSERVING.md")
-	must(t, err)
-	listed := map[string]bool{}
-	for line := range strings.Lines(string(page)) {
-		if name, ok := strings.CutPrefix(line, "| `redlock."); ok {
-			name, _, _ = strings.Cut(name, "`")
-			listed["redlock."+name] = true
-		}
-	}
-	for name := range measureAll(t, sdkmetric.NewManualReader()) {
-		if !listed[name] {
-			t.Errorf("%s is not listed", name)
-		}
-		delete(listed, name)
-	}
-	for name := range listed {
-		t.Errorf("%s is listed, and not measured", name)
-	}
-}
-
 // attempt is the error of an acquisition that found no quorum, with these errors of masters.
 func attempt(reason error, masters ...error) error {
 	e := &redlock.QuorumError{Op: "acquire", Name: "job", Reason: reason}
@@ -430,9 +337,11 @@ func attempt(reason error, masters ...error) error {
 	return e
 }
 
-// Each error has one type. docs/OBSERVING.md lists the types.
+// Each error has one type. docs/OBSERVING.md lists the types, and the alert for a lack of a quorum
+// counts those that are one.
 func TestErrorTypes(t *testing.T) {
 	t.Parallel()
+	noQuorum := alerts(t)["no quorum"]
 	typed := map[string]bool{}
 	for _, c := range []struct {
 		err  error
@@ -469,9 +378,11 @@ func TestErrorTypes(t *testing.T) {
 		s := newTelemetry(t)
 		o := s.observer()
 		o.AttemptFailed(o.Started(t.Context(), redlock.LockCall{Names: []string{"job"}}), redlock.FailedAttempt{Name: "job", Err: c.err})
-		if got := s.metrics(); got["redlock.failed_attempts{error.type="+c.want+",redlock.lock.mode=write}"] != "1" {
-			t.Errorf("%v: want %s, measured %v", c.err, c.want, got)
+		want := map[string]float64{`redlock_failed_attempts_total{error_type="` + c.want + `"}`: 1, noQuorum: 0}
+		if slices.Contains([]string{"no_quorum", "needs_init", "denied"}, c.want) {
+			want[noQuorum] = 1
 		}
+		s.measured(want)
 		typed[c.want] = true
 	}
 
