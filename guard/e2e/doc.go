@@ -2,10 +2,6 @@
 // own that is stopped past its lease, and each guard in front of a real store. It has examples to
 // copy and a test, and no code.
 //
-// The test runs every store twice, with its guard and without. Without it the ledger must come out
-// wrong: else nothing was provoked, and the ledger that is right with the guard would prove
-// nothing.
-//
 // Programs in Python do the same by an agent, in chaos.
 //
 // It is a module of its own for the sake of the drivers.

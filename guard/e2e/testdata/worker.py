@@ -85,7 +85,7 @@ def turn(session, store, longest, way):
     lock = session.lock("account", wait=5, interrupt=way == "interrupt")
     try:
         with lock:
-            say("held", lock.token, left=lock.left())
+            say("held", lock.token)
             for _ in range(random.randint(1, longest)):
                 look(lock)
                 if forks:
@@ -100,7 +100,7 @@ async def turn_of_task(session, store):
     lock = session.lock("account", wait=5)
     try:
         async with lock:
-            say("held", lock.token, left=lock.left())
+            say("held", lock.token)
             look(lock)
             where = urllib.parse.urlparse(store)
             reader, writer = await asyncio.open_connection(where.hostname, where.port)
