@@ -137,25 +137,6 @@ func TestTasksOfOneNameAreHandledOneAtATime(t *testing.T) {
 	})
 }
 
-func TestATaskIsToldThatItsLockIsLost(t *testing.T) {
-	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		handler := asynqlock.Middleware(d.Client(), (*asynq.Task).Type)(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
-			for _, s := range d.Embedded {
-				s.Pause()
-			}
-			<-ctx.Done()
-			return context.Cause(ctx)
-		}))
-		if err := handler.ProcessTask(t.Context(), asynq.NewTask("report", nil)); !errors.Is(err, redlock.ErrExpired) {
-			t.Error(err)
-		}
-		for _, s := range d.Embedded {
-			s.Resume()
-		}
-	})
-}
-
 func TestATaskDoesNotWaitForLonger(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {

@@ -80,27 +80,6 @@ func TestOneProcessRunsAJob(t *testing.T) {
 	})
 }
 
-func TestAJobIsToldThatItsLockIsLost(t *testing.T) {
-	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		var logger told
-		cronlock.Job(context.Background(), d.Client(), "report", &logger, func(ctx context.Context, _ fence.Token) error {
-			for _, s := range d.Embedded {
-				s.Pause()
-			}
-			<-ctx.Done()
-			if cause := context.Cause(ctx); !errors.Is(cause, redlock.ErrExpired) {
-				t.Error(cause)
-			}
-			return nil
-		}).Run()
-		logger.only(t, 1, "error redlock: lease expired: run [lock report ran true]")
-		for _, s := range d.Embedded {
-			s.Resume()
-		}
-	})
-}
-
 func TestBadOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {

@@ -77,30 +77,6 @@ func TestOneSchedulerRunsAJob(t *testing.T) {
 	})
 }
 
-func TestAJobIsToldThatItsLockIsLost(t *testing.T) {
-	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		locker := gocronlock.NewLocker(d.Client())
-		began, told := make(chan struct{}), make(chan error, 1)
-		scheduler(t, "report", locker.Job("report", func(ctx context.Context, _ fence.Token) error {
-			close(began)
-			<-ctx.Done()
-			told <- context.Cause(ctx)
-			return nil
-		}), gocron.WithDistributedLocker(locker))
-		<-began
-		for _, s := range d.Embedded {
-			s.Pause()
-		}
-		if cause := <-told; !errors.Is(cause, redlock.ErrExpired) {
-			t.Error(cause)
-		}
-		for _, s := range d.Embedded {
-			s.Resume()
-		}
-	})
-}
-
 func TestAJobOfAnotherNameFails(t *testing.T) {
 	t.Parallel()
 	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
