@@ -18,6 +18,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/guard/guardtest"
 	"github.com/redlock-go/redlock/guard/sqlguard"
 	"github.com/redlock-go/redlock/internal/testdb"
 )
@@ -68,6 +69,12 @@ var databases = []database{
 	{"SQLite without busy_timeout", sqlguard.SQLite, openSQLite("WAL", "0"), sqlSchema, sqliteUpsert, qRead},
 }
 
+func TestConformance(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, store cells) {
+		guardtest.Run(t, store)
+	})
+}
+
 // eachDatabase runs test on all of them in parallel.
 func eachDatabase(t *testing.T, test func(t *testing.T, store cells)) {
 	t.Helper()
@@ -102,19 +109,22 @@ func openSQLite(journal, busy string) func(t *testing.T) *sql.DB {
 		// On a connection of its own before all others, since changing the mode needs the whole
 		// file.
 		first := open(t, "sqlite", file+"&_pragma=journal_mode("+journal+")")
-		if err := first.PingContext(bounded(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, first.PingContext(bounded(t)))
 		return open(t, "sqlite", file+"&_pragma=busy_timeout("+busy+")")
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
 func open(t *testing.T, driver, source string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open(driver, source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	db.SetMaxOpenConns(20)
 	db.SetMaxIdleConns(20)
 	t.Cleanup(func() { _ = db.Close() })
@@ -143,14 +153,10 @@ func (d database) store(t *testing.T) cells {
 	t.Helper()
 	db := d.open(t)
 	for _, schema := range []string{sqlguard.Schema(d.dialect), d.schema} {
-		if err := createTable(bounded(t), db, schema); err != nil {
-			t.Fatal(err)
-		}
+		must(t, createTable(bounded(t), db, schema))
 	}
 	guard, err := sqlguard.New(db, d.dialect)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return cells{guard, d, db}
 }
 

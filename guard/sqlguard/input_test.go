@@ -51,21 +51,6 @@ func TestLimitOfCheckLockName(t *testing.T) {
 	})
 }
 
-func TestSchemaIsIdempotent(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, store cells) {
-		resource := fresh(t)
-		if err := store.Claim(bounded(t), resource, 34); err != nil {
-			t.Fatal(err)
-		}
-		if err := createTable(bounded(t), store.db, sqlguard.Schema(store.dialect)); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Claim(bounded(t), resource, 33); !errors.Is(err, fence.ErrStale) {
-			t.Errorf("older claim after the schema was run again = %v, want fence.ErrStale", err)
-		}
-	})
-}
-
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	db := openSQLite("WAL", "0")(t)
@@ -90,22 +75,20 @@ func TestNewRefuses(t *testing.T) {
 // database/sql would panic too, but with its mutex held: nobody could use the database again.
 func TestNilContextPanics(t *testing.T) {
 	t.Parallel()
+	guard, err := sqlguard.New(new(sql.DB), sqlguard.SQLite)
+	must(t, err)
 	var none context.Context
-	for what, call := range map[string]func(*sqlguard.Guard){
-		"Claim": func(g *sqlguard.Guard) { _ = g.Claim(none, "r", 34) },
-		"Do":    func(g *sqlguard.Guard) { _ = g.Do(none, "r", 34, func(*sql.Tx) error { return nil }) },
+	for what, call := range map[string]func(){
+		"Claim": func() { _ = guard.Claim(none, "r", 34) },
+		"Do":    func() { _ = guard.Do(none, "r", 34, func(*sql.Tx) error { return nil }) },
 	} {
-		guard, err := sqlguard.New(new(sql.DB), sqlguard.SQLite)
-		if err != nil {
-			t.Fatal(err)
-		}
 		func() {
 			defer func() {
 				if said := recover(); said != "sqlguard: nil context" {
 					t.Errorf("%s: the panic is %v", what, said)
 				}
 			}()
-			call(guard)
+			call()
 		}()
 	}
 }

@@ -16,8 +16,8 @@ import (
 // Two roles with a search_path each write the same data.
 func TestSearchPathsShareTheFences(t *testing.T) {
 	t.Parallel()
+	owner := openPostgres("")(t) // may start the server
 	ctx, resource := bounded(t), fresh(t)
-	owner := openPostgres("")(t)
 	var guards []*sqlguard.Guard
 	for _, schema := range []string{scratch(), scratch()} {
 		execute(t, owner, `CREATE SCHEMA `+schema)
@@ -25,32 +25,16 @@ func TestSearchPathsShareTheFences(t *testing.T) {
 		db := open(t, "pgx", testdb.PostgreSQL(t)+" search_path="+schema)
 		guards = append(guards, guardOf(t, db, sqlguard.PostgreSQL))
 	}
-	if err := guards[0].Claim(ctx, resource, 34); err != nil {
-		t.Fatal(err)
-	}
+	must(t, guards[0].Claim(ctx, resource, 34))
 	if err := guards[1].Claim(ctx, resource, 33); !errors.Is(err, fence.ErrStale) {
 		t.Errorf("older claim with another search_path = %v, want fence.ErrStale", err)
 	}
 }
 
-// Two services whose connections have different databases write the same data.
-func TestDatabasesShareATableThatIsNamed(t *testing.T) {
-	t.Parallel()
-	ctx, resource := bounded(t), fresh(t)
-	named := sqlguard.WithTable("test.redlock_fences")
-	first := guardOf(t, openMariaDB("")(t), sqlguard.MySQL, named)
-	if err := first.Claim(ctx, resource, 34); err != nil {
-		t.Fatal(err)
-	}
-	second := guardOf(t, inDatabase(t, scratchDatabase(t)), sqlguard.MySQL, named)
-	if err := second.Claim(ctx, resource, 33); !errors.Is(err, fence.ErrStale) {
-		t.Errorf("older claim from another database = %v, want fence.ErrStale", err)
-	}
-}
-
 func TestConnectionThatMovesToAnotherDatabaseIsRefused(t *testing.T) {
 	t.Parallel()
-	ctx, resource, other := bounded(t), fresh(t), scratchDatabase(t)
+	other := scratchDatabase(t) // may start the server
+	ctx, resource := bounded(t), fresh(t)
 	guardOf(t, inDatabase(t, other), sqlguard.MySQL) // makes a table there too
 
 	db := openMariaDB("")(t)
@@ -60,9 +44,7 @@ func TestConnectionThatMovesToAnotherDatabaseIsRefused(t *testing.T) {
 		_, err := tx.ExecContext(ctx, `USE `+other)
 		return err
 	}
-	if err := guard.Do(ctx, resource, 34, use); err != nil {
-		t.Fatal(err)
-	}
+	must(t, guard.Do(ctx, resource, 34, use))
 	err := guard.Do(ctx, resource, 33, mustNotRun(t))
 	if err == nil || !strings.Contains(err.Error(), other) || !strings.Contains(err.Error(), "WithTable") {
 		t.Errorf("older write after USE = %v, want an error that names the database and WithTable", err)
@@ -77,9 +59,7 @@ func TestTemporaryTableDoesNotHideTheFences(t *testing.T) {
 		for _, options := range [][]sqlguard.Option{nil, {sqlguard.WithTable("shadowed_fences")}} {
 			ctx, resource := bounded(t), fresh(t)
 			guard := guardOf(t, store.db, store.dialect, options...)
-			if err := guard.Claim(ctx, resource, 34); err != nil {
-				t.Fatal(err)
-			}
+			must(t, guard.Claim(ctx, resource, 34))
 			shadowed := store.open(t)
 			if store.dialect == sqlguard.SQLite {
 				shadowed = store.db // its file is the test's
@@ -105,9 +85,7 @@ func TestMissingTableNamesSchemaAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		for _, table := range []string{"not_made", "not_made.redlock_fences"} {
 			guard, err := sqlguard.New(store.db, store.dialect, sqlguard.WithTable(table))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			err = guard.Do(context.Background(), "r", 34, mustNotRun(t))
 			if err == nil || !strings.Contains(err.Error(), "sqlguard.Schema") || !strings.Contains(err.Error(), "not_made") {
 				t.Errorf("Do = %v, want an error that names the table and sqlguard.Schema", err)
@@ -120,9 +98,7 @@ func TestTableIsNamedAsItIsWritten(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, store cells) {
 		ctx, resource := bounded(t), fresh(t)
 		guard := guardOf(t, store.db, store.dialect, sqlguard.WithTable("Order")) // a reserved word
-		if err := guard.Claim(ctx, resource, 34); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guard.Claim(ctx, resource, 34))
 		if err := guard.Claim(ctx, resource, 33); !errors.Is(err, fence.ErrStale) {
 			t.Errorf("older claim = %v, want fence.ErrStale", err)
 		}
@@ -169,13 +145,9 @@ var all = []sqlguard.Dialect{sqlguard.PostgreSQL, sqlguard.MySQL, sqlguard.SQLit
 // guardOf returns a guard whose table is there.
 func guardOf(t *testing.T, db *sql.DB, dialect sqlguard.Dialect, options ...sqlguard.Option) *sqlguard.Guard {
 	t.Helper()
-	if err := createTable(bounded(t), db, sqlguard.Schema(dialect, options...)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, createTable(bounded(t), db, sqlguard.Schema(dialect, options...)))
 	guard, err := sqlguard.New(db, dialect, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return guard
 }
 
