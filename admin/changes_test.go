@@ -2,7 +2,6 @@ package admin_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -220,146 +219,6 @@ func TestSettingsOfTheDeployment(t *testing.T) {
 	})
 }
 
-// crowd is clients that lock names of their own and a common one, renew, and look whether all that
-// is promised is kept.
-type crowd struct {
-	t       *testing.T
-	stop    chan struct{}
-	all     sync.WaitGroup
-	holders atomic.Int32
-	mu      sync.Mutex
-	last    fence.Token
-	slowest atomic.Int64
-	done    atomic.Int64
-	untold  atomic.Int64 // unlocks of which no quorum told
-	held    []*redlock.Lock
-}
-
-// newCrowd starts workers on each of the clients. Each client holds a lock, renewed all the time.
-func newCrowd(t *testing.T, workers int, clients ...*redlock.Client) *crowd {
-	w := &crowd{t: t, stop: make(chan struct{})}
-	for i, c := range clients {
-		w.held = append(w.held, harness.MustTry(t, c, fmt.Sprintf("held %p %d", w, i)))
-		for n := range workers {
-			w.all.Go(func() { w.work(c, fmt.Sprintf("own %p %d %d", w, i, n), n == 0) })
-		}
-	}
-	return w
-}
-
-func (w *crowd) work(c *redlock.Client, name string, common bool) {
-	for {
-		select {
-		case <-w.stop:
-			return
-		default:
-		}
-		begin := time.Now()
-		lock, err := c.TryLock(context.Background(), name)
-		if err != nil {
-			w.t.Errorf("%s: %v", name, err)
-			return
-		}
-		w.slowest.Store(max(w.slowest.Load(), int64(time.Since(begin))))
-		w.done.Add(1)
-		harness.Check(w.t, lock.Unlock(context.Background()))
-		if !common {
-			continue
-		}
-		lock, err = c.Lock(context.Background(), fmt.Sprintf("common %p", w), redlock.WithWait(harness.Patience))
-		if err != nil {
-			w.t.Errorf("common: %v", err)
-			return
-		}
-		if w.holders.Add(1) > 1 && lock.Valid() {
-			w.t.Error("two holders")
-		}
-		w.mu.Lock()
-		if lock.Token() <= w.last {
-			w.t.Errorf("token %d after %d", lock.Token(), w.last)
-		}
-		w.last = lock.Token()
-		w.mu.Unlock()
-		w.holders.Add(-1)
-		// Where the hold was never had, because a rival is asking there, a release is no vote. So
-		// who had it on no more than a quorum, of which a member left since, hears of no quorum.
-		if err := lock.Unlock(context.Background()); errors.Is(err, redlock.ErrNoQuorum) {
-			w.untold.Add(1)
-		} else {
-			harness.Check(w.t, err)
-		}
-	}
-}
-
-// end stops the workers, and reports what they found.
-func (w *crowd) end() {
-	w.t.Helper()
-	close(w.stop)
-	w.all.Wait()
-	for _, lock := range w.held {
-		if cause := context.Cause(lock.Context()); cause != nil {
-			w.t.Errorf("%v was lost: %v", lock, cause)
-		}
-		harness.Check(w.t, lock.Unlock(context.Background()))
-	}
-	if 100*w.untold.Load() > w.done.Load() {
-		w.t.Errorf("of %d unlocks no quorum told", w.untold.Load())
-	}
-	w.t.Logf("%d acquisitions, the slowest took %v; of %d unlocks no quorum told", w.done.Load(), time.Duration(w.slowest.Load()), w.untold.Load())
-}
-
-// Members are replaced, added, suspended, resumed and removed while clients lock and renew: nothing
-// that is promised fails, no hold is lost, and no acquisition fails.
-func TestMembersChangeUnderLoad(t *testing.T) { // not beside others: 32 clients need the machine
-	if testing.Short() {
-		t.Skip("NOT RUN with -short: 32 clients while the members change")
-	}
-	d := harness.Processes(t, 6, redisproc.Config{})
-	const timeout = 3 * time.Second // 32 clients in one process may keep a small machine from answering for long
-	opts := []redlock.Option{redlock.WithMaxTTL(8 * time.Second), redlock.WithTTL(7 * time.Second), redlock.WithRequestTimeout(timeout)}
-	harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
-	operator := harness.ClientOn(t, d.Raw, opts...)
-	clients := func(n int, servers []*redis.Client) (all []*redlock.Client) {
-		for range n {
-			all = append(all, harness.ClientOn(t, servers, opts...))
-		}
-		return all
-	}
-	w := newCrowd(t, 1, clients(24, d.Raw)...)
-	old := newCrowd(t, 1, clients(8, d.Raw[:3])...) // as long as a majority of its masters are members
-	for _, step := range []struct {
-		change membership.Change
-		want   string
-	}{
-		{harness.ReplaceMember(d.Address(2), d.Address(3)), "0 1 3"},
-		{harness.SuspendMember(d.Address(3)), "0 1 (3)"},
-		{harness.ResumeMember(d.Address(3)), "0 1 3"},
-		{harness.AddMember(d.Address(4)), "0 1 3 4"},
-		{harness.AddMember(d.Address(2)), "0 1 3 4 2"},
-		{harness.RemoveMember(d.Address(4)), "0 1 3 2"},
-		{harness.RemoveMember(d.Address(3)), "0 1 2"},
-	} {
-		if step.want == "0 1 3 4" {
-			old.end()
-		}
-		before := w.done.Load()
-		w.slowest.Store(0)
-		begin := time.Now()
-		harness.Must(t, harness.ChangeMembers(context.Background(), operator, step.change, nil))
-		took := time.Since(begin)
-		if got := members(d, operator); got != step.want {
-			t.Errorf("%+v: the members are %s, want %s", step.change, got, step.want)
-		}
-		harness.Eventually(t, "the load goes on", func() bool { return w.done.Load() > before+64 || t.Failed() })
-		slowest := time.Duration(w.slowest.Load())
-		t.Logf("%+v took %v; the slowest of %d acquisitions %v", step.change, took, w.done.Load()-before, slowest)
-		if slowest > timeout {
-			t.Errorf("an acquisition took %v, which is more than the request timeout", slowest)
-		}
-	}
-	w.end()
-}
-
 // members tells who they are, by the place of their servers; those that do not vote in parentheses.
 func members(d *harness.Deployment, c *redlock.Client) string {
 	var all []string
@@ -416,27 +275,6 @@ func TestAnOperatorThatDies(t *testing.T) {
 	}
 }
 
-// Two operators at once: both changes are made, one after the other.
-func TestTwoOperatorsAtOnce(t *testing.T) {
-	t.Parallel()
-	d := harness.Processes(t, 6, redisproc.Config{})
-	opts := harness.RecoveryOptions()
-	harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
-	w := newCrowd(t, 4, harness.ClientOn(t, d.Raw, opts...))
-	var both sync.WaitGroup
-	for _, change := range []membership.Change{harness.AddMember(d.Address(3)), harness.AddMember(d.Address(4))} {
-		both.Go(func() {
-			harness.Check(t, harness.ChangeMembers(context.Background(), harness.ClientOn(t, d.Raw, opts...), change, nil))
-		})
-	}
-	both.Wait()
-	m := harness.Described(t, harness.ClientOn(t, d.Raw, opts...)).Members
-	if len(m) != 5 || slices.ContainsFunc(m, func(is membership.MemberDescription) bool { return is.State != membership.Voting }) {
-		t.Errorf("%+v", m)
-	}
-	w.end()
-}
-
 // A client that sleeps through changes learns the newest version in one round: its next
 // acquisition, and its next renewal, go on within the request timeout.
 func TestAClientThatSleptThroughChanges(t *testing.T) {
@@ -486,33 +324,6 @@ func TestOwnVotesOfBeforeAChangeAreWaitedFor(t *testing.T) {
 		}
 		harness.Must(t, lock.Unlock(context.Background()))
 		harness.Must(t, harness.MustTry(t, operator, "job").Unlock(context.Background()))
-	})
-}
-
-// A renewal that meets a new version goes on at once, not with the next one.
-func TestARenewalThatMeetsANewVersion(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		operator := d.Reached()
-		var renewed []time.Time
-		var mu sync.Mutex
-		c := d.Client(redlock.WithObserver(redlock.Observer{Renewed: func(context.Context, redlock.Renewal) {
-			mu.Lock()
-			defer mu.Unlock()
-			renewed = append(renewed, time.Now())
-		}}))
-		lock := harness.MustTry(t, c, "job", redlock.WithTTL(30*time.Second))
-		begin := time.Now()
-		for _, change := range []membership.Change{harness.SuspendMember(d.Address(0)), harness.ResumeMember(d.Address(0)), harness.SuspendMember(d.Address(1))} {
-			harness.Must(t, harness.ChangeMembers(context.Background(), operator, change, nil))
-		}
-		time.Sleep(time.Until(begin.Add(10*time.Second + harness.Inside(c).RequestTimeout)))
-		mu.Lock()
-		defer mu.Unlock()
-		if len(renewed) != 1 || harness.Inside(c).Members.View().Version != harness.Inside(operator).Members.View().Version {
-			t.Errorf("it was renewed at %v, it was due 10 s after %v", renewed, begin)
-		}
-		harness.Must(t, lock.Unlock(context.Background()))
 	})
 }
 
@@ -789,34 +600,5 @@ func TestTheLifeOfADeployment(t *testing.T) {
 			t.Errorf("it votes again after %v", took)
 		}
 		harness.Must(t, held.Unlock(context.Background()))
-	})
-}
-
-// Whether a call whose context ends before it is known who votes was to acquire, its error tells.
-func TestAContextThatEndsBeforeTheMembersAreKnown(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		d.Client() // founds them, and so knows
-		c := d.Client()
-		for _, m := range d.Masters {
-			m.Freeze()
-		}
-		for op, call := range map[string]func(context.Context) error{
-			"TryLock":    func(ctx context.Context) error { _, err := c.TryLock(ctx, "job"); return err },
-			"TryRLock":   func(ctx context.Context) error { _, err := c.TryRLock(ctx, "job"); return err },
-			"TryLockAll": func(ctx context.Context) error { _, err := c.TryLockAll(ctx, []string{"a", "b"}); return err },
-			"Lock":       func(ctx context.Context) error { _, err := c.Lock(ctx, "job"); return err },
-			"Verify":     func(ctx context.Context) error { _, err := c.Verify(ctx, "job", 7); return err },
-		} {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-			err := call(ctx)
-			cancel()
-			if acquires := op != "Verify"; !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, redlock.ErrNotAcquired) != acquires {
-				t.Errorf("%s: %v; is it ErrNotAcquired: %v", op, err, errors.Is(err, redlock.ErrNotAcquired))
-			}
-		}
-		for _, m := range d.Masters {
-			m.Thaw()
-		}
 	})
 }

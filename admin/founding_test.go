@@ -19,17 +19,6 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// That a server was a replica before it was founded is noted, and does not count against it.
-func TestAPromotedReplicaIsFounded(t *testing.T) {
-	t.Parallel()
-	cfg := redisproc.Config{}
-	_, r := replicaOf(t, harness.Processes(t, 1, cfg).Server(0), cfg)
-	harness.Must(t, r.Do(context.Background(), "replicaof", "no", "one").Err())
-	c := harness.ClientOn(t, []*redis.Client{r})
-	harness.Must(t, harness.Found(context.Background(), c, 0))
-	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-}
-
 // Why a server cannot be asked comes through, in a lock's error and in Init's.
 func TestWhyAMasterCannotBeFounded(t *testing.T) {
 	t.Parallel()
@@ -112,50 +101,6 @@ func TestTwoInitsAtOnce(t *testing.T) {
 			t.Errorf("%v and %v", is, one)
 		}
 	}
-}
-
-// A client that asks for a lock while the masters are claimed, and belong to nothing yet, locks
-// when they are founded.
-func TestAClientThatLooksInTheMiddleOfAnInit(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached(harness.RecoveryOptions()...)
-		for _, r := range d.Raw {
-			harness.Must(t, r.FlushAll(context.Background()).Err())
-		}
-		harness.RequireErr(t, harness.MustFail(t, c, "job"), redlock.ErrNoQuorum)
-		for at := 20; at < 100; at += 10 { // dies after some of its steps
-			dying := d.Mortal(at, harness.RecoveryOptions()...)
-			_ = harness.FoundAnew(context.Background(), dying, 0)
-			_ = dying.Close()
-			if lock, err := c.TryLock(context.Background(), "job"); err == nil {
-				harness.Must(t, lock.Unlock(context.Background()))
-			}
-		}
-		harness.Must(t, harness.FoundAnew(context.Background(), d.Stranger(harness.RecoveryOptions()...), 0))
-		begin := time.Now()
-		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-		if took := time.Since(begin); took > harness.Inside(c).RequestTimeout {
-			t.Errorf("it took %v", took)
-		}
-	})
-}
-
-// Of servers that lost a majority of their data, ForceInit makes a new deployment, and clients that
-// run go on with it. Tokens go on growing.
-func TestForceInitWhileClientsRun(t *testing.T) {
-	t.Parallel()
-	d := harness.Processes(t, 3, redisproc.Config{})
-	running := d.Reached(harness.RecoveryOptions()...)
-	before := harness.MustTry(t, running, "job")
-	harness.Must(t, before.Unlock(context.Background()))
-	harness.Must(t, harness.FoundAnew(context.Background(), d.Stranger(harness.RecoveryOptions()...), before.Token()+1_000_000))
-	lock, err := running.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
-	harness.Must(t, err)
-	if lock.Token() <= before.Token()+1_000_000 {
-		t.Errorf("token %d after %d", lock.Token(), before.Token())
-	}
-	harness.Must(t, lock.Unlock(context.Background()))
 }
 
 // Servers that were to become members of a deployment whose members lost their data do not keep a

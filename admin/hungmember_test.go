@@ -3,16 +3,12 @@ package admin_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -49,35 +45,6 @@ func TestAMemberComesBackBesideAHungOne(t *testing.T) {
 			t.Errorf("a hold ended: %v", context.Cause(held.Context()))
 		}
 		harness.Must(t, held.Unlock(context.Background()))
-	})
-}
-
-// A client that waits for a member which hangs, to bring it back, learns of changes meanwhile.
-func TestAClientThatBringsBackAMemberLearnsOfChanges(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached(harness.RecoveryOptions()...)
-		operator := d.Client(harness.RecoveryOptions()...)
-		lost := d.Masters[0].(harness.EmbeddedMaster)
-		lost.Kill(true)
-		harness.Must(t, lost.Restart())
-		for d.Register(0)["table"] == "" { // until it is a new member
-			if lock, err := c.TryLock(context.Background(), "any"); err == nil {
-				harness.Must(t, lock.Unlock(context.Background()))
-			}
-			time.Sleep(time.Millisecond)
-		}
-		lost.Freeze()
-		defer lost.Thaw()
-		time.Sleep(300 * time.Millisecond) // clients act after 200 ms at the latest
-		harness.Must(t, harness.ChangeMembers(context.Background(), operator, harness.SuspendMember(d.Address(4)), nil))
-		begin := time.Now()
-		lock, err := c.TryLock(context.Background(), "job")
-		harness.Must(t, err)
-		if took := time.Since(begin); took > 100*time.Millisecond {
-			t.Errorf("the change was learned of after %v", took)
-		}
-		harness.Must(t, lock.Unlock(context.Background()))
 	})
 }
 
@@ -151,61 +118,4 @@ func unlocked(lock *redlock.Lock, err error) error {
 		return err
 	}
 	return lock.Unlock(context.Background())
-}
-
-// While the answer of a master that hangs is under way, one that failed is asked again, as soon as
-// if nothing were under way: the hold has no time to wait for the other.
-func TestARenewalAsksAgainBesideAHungMaster(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		const ttl = time.Second
-		var renewed []time.Duration
-		var mu sync.Mutex
-		var begin time.Time
-		c := d.Reached(redlock.WithTTL(ttl), redlock.WithRequestTimeout(ttl*9/10), redlock.WithObserver(redlock.Observer{Renewed: func(context.Context, redlock.Renewal) {
-			mu.Lock()
-			defer mu.Unlock()
-			renewed = append(renewed, time.Since(begin))
-		}}))
-		begin = time.Now()
-		lock := harness.MustTry(t, c, "job")
-		harness.Settled(t, c)
-		d.Masters[2].Freeze()
-		defer d.Masters[2].Thaw()
-		d.Masters[1].Die()
-		const back = 600 * time.Millisecond // before the lease ends, and the hung one is given up
-		time.Sleep(back)
-		d.Masters[1].Revive()
-		time.Sleep(ttl - back)
-		if !lock.Valid() {
-			t.Fatalf("the hold ended: %v", context.Cause(lock.Context()))
-		}
-		mu.Lock()
-		if len(renewed) == 0 || renewed[0] > back+ttl/lease.RenewRetries+master.MaxRetry {
-			t.Errorf("renewed after %v, the master was back after %v", renewed, back)
-		}
-		mu.Unlock()
-		harness.Must(t, lock.Unlock(context.Background()))
-	})
-}
-
-// A refusal that comes while the client waits for the report of a master that hangs is looked into
-// at once: the master that refused is asked again, and a call that it refused need not wait for the
-// one that hangs.
-func TestARefusalWhileAReportIsAwaited(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := harness.Inside(d.Reached())
-		d.Masters[2].Freeze()
-		defer d.Masters[2].Thaw()
-		c.Members.Kick()
-		synctest.Wait() // the others have reported
-		began := time.Now()
-		c.Members.Refused(c.Masters[0])
-		synctest.Wait()
-		again, _ := c.Members.Overtaken(c.Members.View(), []bool{true, false, false})
-		if took := time.Since(began); !again || took > 0 {
-			t.Errorf("it is worth asking again: %v, after %v", again, took)
-		}
-	})
 }

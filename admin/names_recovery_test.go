@@ -1,12 +1,9 @@
 package admin_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,11 +11,9 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
-	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
@@ -26,80 +21,11 @@ import (
 // Members come home under whatever name clients know them: a deployment is founded by one set of
 // addresses, and used by another.
 
-// byHostName returns a client that calls the masters localhost; they were founded as 127.0.0.1.
-func byHostName(t *testing.T, d *harness.Deployment, opts ...redlock.Option) *redlock.Client {
-	t.Helper()
-	urls := d.URLs("", "")
-	for i := range urls {
-		urls[i] = strings.Replace(urls[i], "127.0.0.1", "localhost", 1)
-	}
-	c, err := redlock.Open(urls, opts...)
-	harness.Must(t, err)
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
-func restartEmpty(t *testing.T, d *harness.Deployment, i int) {
-	t.Helper()
-	d.Server(i).Kill()
-	harness.Must(t, d.Server(i).Wipe())
-	harness.Must(t, d.Server(i).Restart())
-}
-
 // allVote reports whether all members vote, as the client knows.
 func allVote(c *redlock.Client, members int) bool {
 	v := harness.Inside(c).Members.View()
 	return v != nil && len(v.Table.Members) == members && !slices.ContainsFunc(v.Out, func(err error) bool { return err != nil }) &&
 		!slices.ContainsFunc(v.Table.Members, func(m membership.Member) bool { return m.State != membership.Voting })
-}
-
-// Every master is restarted empty once, one after the other, under load.
-func TestMembersComeHomeUnderAnotherName(t *testing.T) {
-	t.Parallel()
-	const n = 5
-	d := harness.Processes(t, n, redisproc.Config{})
-	harness.Must(t, d.Client(harness.RecoveryOptions()...).Close()) // it founds them
-	var events harness.Recorder
-	c := byHostName(t, d, harness.RecoveryOptions(redlock.WithObserver(redlock.Observer{
-		RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) { events.Note("not renewed") },
-		Ended: func(_ context.Context, e redlock.HoldEnd) {
-			if !errors.Is(e.Cause, redlock.ErrReleased) {
-				events.Note("lost: %v", e.Cause)
-			}
-		},
-	}))...)
-	held, err := c.Lock(background, "held", redlock.WithWait(harness.Patience))
-	harness.Must(t, err)
-	ctx, cancel := context.WithCancel(background)
-	var load sync.WaitGroup
-	for i := range 4 {
-		load.Go(func() {
-			for ctx.Err() == nil {
-				_ = c.Do(ctx, fmt.Sprint("job", i), func(context.Context, fence.Token) error { return nil })
-			}
-		})
-	}
-	for i := range n {
-		start := time.Now()
-		restartEmpty(t, d, i)
-		harness.Eventually(t, fmt.Sprintf("master %d is no member", i), func() bool { return !allVote(c, n) })
-		harness.Eventually(t, fmt.Sprintf("all vote again after the loss of master %d", i), func() bool { return allVote(c, n) })
-		t.Logf("master %d votes again after %v, with a max ttl of %v", i, time.Since(start).Round(time.Millisecond), harness.RecoveryMaxTTL)
-		if failed := events.Count("not renewed"); failed > i+1 {
-			t.Errorf("%d rounds of renewal failed for %d losses", failed, i+1)
-		}
-	}
-	cancel()
-	load.Wait()
-	if !held.Valid() {
-		t.Errorf("the lock was lost: %v", context.Cause(held.Context()))
-	}
-	harness.Must(t, held.Unlock(background))
-	for _, e := range events.Events() {
-		if strings.HasPrefix(e, "lost") {
-			t.Error(e)
-		}
-	}
 }
 
 // virtualNames founds masters in virtual time by the names "ip-0", "ip-1" and so on.
@@ -314,26 +240,5 @@ func TestANameThatMovedToOthers(t *testing.T) {
 		if is.Version != was.Version {
 			t.Errorf("the members changed: version %d, it was %d", is.Version, was.Version)
 		}
-	})
-}
-
-// What is told of names delays no lock beside a master that hangs.
-func TestNamesDelayNoLock(t *testing.T) {
-	t.Parallel()
-	virtualNames(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		took := func(kind string) time.Duration {
-			d.Addresses = names(3, kind)
-			c := d.Client(short()...)
-			start := time.Now()
-			for range 10 {
-				lockOnce(t, c)
-			}
-			return time.Since(start)
-		}
-		d.Embedded[2].Pause()
-		if known, new := took("ip"), took("host"); new > known {
-			t.Errorf("ten locks took %v by names that nobody knew, and %v by the addresses", new, known)
-		}
-		d.Embedded[2].Resume()
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -154,47 +153,6 @@ func TestNobodyGetsInByWayOfAMasterThatForgot(t *testing.T) {
 	}
 }
 
-// Two of five lose everything, one after the other takes place with no operator, and the tokens go
-// on growing.
-func TestTwoOfFiveWipedComeBack(t *testing.T) {
-	t.Parallel()
-	d := harness.Processes(t, 5, redisproc.Config{})
-	c := d.Reached(harness.RecoveryOptions()...)
-	lock := harness.MustTry(t, c, "job")
-	last := lock.Token()
-	harness.Must(t, lock.Unlock(context.Background()))
-	for _, i := range []int{0, 1} {
-		losses["killed and back empty"].lose(t, d, i)
-	}
-	// The other three go on meanwhile.
-	lock = harness.MustTry(t, c, "job")
-	if lock.Token() <= last {
-		t.Errorf("token %d after %d", lock.Token(), last)
-	}
-	last = lock.Token()
-	harness.Must(t, lock.Unlock(context.Background()))
-
-	harness.RequireFree(t, d, "job")
-
-	// With a client that reaches only one of the others, the two must be back.
-	small := on(d, []int{0, 1, 2}, harness.RecoveryOptions()...)
-	harness.Eventually(t, "the wiped masters vote again", func() bool {
-		harness.Must(t, harness.MustTry(t, c, "other").Unlock(context.Background())) // somebody notices
-		lock, err := small.TryLock(context.Background(), "job")
-		if err != nil {
-			if !errors.Is(err, redlock.ErrNotMember) && !errors.Is(err, redlock.ErrNoQuorum) {
-				t.Fatal(err)
-			}
-			return false
-		}
-		if lock.Token() <= last {
-			t.Errorf("token %d after %d", lock.Token(), last)
-		}
-		harness.Must(t, lock.Unlock(context.Background()))
-		return true
-	})
-}
-
 // Masters that lost their data at the same time come back together, and not each after a quarantine
 // of its own; one that cannot get its counters keeps nobody waiting.
 func TestThoseWipedTogetherComeBackTogether(t *testing.T) {
@@ -229,42 +187,6 @@ func TestThoseWipedTogetherComeBackTogether(t *testing.T) {
 				}
 				time.Sleep(100 * time.Millisecond)
 			}
-		})
-	}
-}
-
-// A client that tried again and again to bring a master back learns at once what another one made
-// of it, however long it pauses by then.
-func TestAClientThatPausesLearnsAtOnce(t *testing.T) {
-	t.Parallel()
-	for range 5 {
-		harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-			first, second := d.Reached(), d.Reached()
-			for _, i := range []int{1, 2} {
-				d.Masters[i].Freeze()
-			}
-			harness.Must(t, d.Raw[0].FlushAll(context.Background()).Err())
-			for _, c := range []*redlock.Client{first, second} {
-				_, _ = c.TryLock(context.Background(), "job") // it notices, and cannot change the members
-			}
-			time.Sleep(20 * time.Second)
-			for _, i := range []int{1, 2} {
-				d.Masters[i].Thaw()
-			}
-			var other *redlock.Client
-			harness.Eventually(t, "one of them gave the master its place again", func() bool {
-				switch {
-				case harness.Inside(first).Members.View().Table.Members[0].State == membership.New:
-					other = second
-				case harness.Inside(second).Members.View().Table.Members[0].State == membership.New:
-					other = first
-				}
-				return other != nil
-			})
-			// The masters that hung may pass for hung for a moment, and decide the first attempt.
-			lock, err := other.Lock(context.Background(), "job", redlock.WithWait(500*time.Millisecond))
-			harness.Must(t, err)
-			harness.Must(t, lock.Unlock(context.Background()))
 		})
 	}
 }
@@ -315,38 +237,6 @@ func TestAMasterThatLostACounterComesBack(t *testing.T) {
 		is := d.Register(0)
 		return err == nil && n > time.Now().Add(-time.Hour).UnixMilli() && is["votes"] != "" && is["id"] != before["id"]
 	})
-}
-
-func TestAMajorityLostNeedsAnOperator(t *testing.T) {
-	t.Parallel()
-	d := harness.Processes(t, 3, redisproc.Config{})
-	c := d.Reached(harness.RecoveryOptions()...)
-	lock := harness.MustTry(t, c, "job")
-	last := lock.Token()
-	harness.Must(t, lock.Unlock(context.Background()))
-	harness.RequireFree(t, d, "job")
-	for _, i := range []int{0, 1} {
-		losses["FLUSHALL"].lose(t, d, i)
-	}
-	harness.Eventually(t, "it is told that an operator must come", func() bool {
-		_, err := c.TryLock(context.Background(), "job")
-		if err == nil {
-			t.Fatal("a majority had lost its data, and it was locked")
-		}
-		harness.RequireErr(t, err, redlock.ErrNotAcquired)
-		return errors.Is(err, redlock.ErrNeedsInit) && errors.Is(harness.MustFail(t, d.Client(harness.RecoveryOptions()...), "job"), redlock.ErrNeedsInit)
-	})
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	harness.RequireErr(t, harness.ChangeMembers(ctx, c, harness.SuspendMember(d.Address(0)), nil), membership.ErrBeyondRepair)
-	floor := last + 1_000_000
-	harness.Must(t, harness.FoundAnew(context.Background(), c, floor))
-	lock, err := c.Lock(context.Background(), "job", redlock.WithWait(5*time.Second))
-	harness.Must(t, err)
-	if lock.Token() <= floor {
-		t.Errorf("token %d, the floor was %d", lock.Token(), floor)
-	}
-	harness.Must(t, lock.Unlock(context.Background()))
 }
 
 // A power cut: all restart at once. With every write on disk they vote at once, else an operator
@@ -482,83 +372,6 @@ func TestMastersThatLoseAllFoundNothing(t *testing.T) {
 	}
 }
 
-// Masters that were down at the acquisition are topped up by renewal, and a repaired vote counts
-// only from the round after the one that made it.
-func TestRepairTopsUpAndCountsFromTheNextRound(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached(redlock.WithTTL(30 * time.Second))
-		d.Masters[2].Die()
-		lock := harness.MustTry(t, c, "job")
-		harness.Eventually(t, "the acquire is over there", func() bool {
-			return harness.Hold(lock).Master(2).Answered
-		})
-		d.Masters[2].Revive()
-		var repairedAt, countedAt time.Duration
-		start := time.Now()
-		for countedAt == 0 {
-			time.Sleep(100 * time.Millisecond)
-			s := harness.Hold(lock).Master(2)
-			if s.Granted && repairedAt == 0 {
-				repairedAt = time.Since(start)
-			}
-			if s.Until > 0 {
-				countedAt = time.Since(start)
-			}
-			if time.Since(start) > 5*time.Minute {
-				t.Fatal("never topped up")
-			}
-		}
-		if got := d.Holders("job"); got != "111" {
-			t.Errorf("held on %s", got)
-		}
-		if between := countedAt - repairedAt; between < 9*time.Second || between > 11*time.Second {
-			t.Errorf("repaired after %v, counted after %v: want a round (10 s) between", repairedAt, countedAt)
-		}
-		harness.Must(t, lock.Unlock(context.Background()))
-	})
-}
-
-// A replica that is promoted in its master's place has run for long, and may have missed what was
-// granted a moment ago: its uptime must not count. However durable both are: replication is
-// asynchronous.
-func TestAPromotedReplicaSitsOut(t *testing.T) {
-	t.Parallel()
-	for _, fsync := range []string{"", "always"} {
-		t.Run("appendfsync="+fsync, func(t *testing.T) {
-			t.Parallel()
-			aPromotedReplicaSitsOut(t, redisproc.Config{AppendFsync: fsync})
-		})
-	}
-}
-
-func aPromotedReplicaSitsOut(t *testing.T, cfg redisproc.Config) {
-	d := harness.Processes(t, 3, cfg)
-	c := d.Reached(harness.RecoveryOptions()...)
-	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-	replica, r := replicaOf(t, d.Server(0), cfg)
-	harness.Eventually(t, "in sync, for longer than a quarantine", func() bool {
-		info, err := r.Info(context.Background()).Result()
-		uptime, _ := strconv.Atoi(membership.ParseInfo(info)["uptime_in_seconds"])
-		return err == nil && uptime >= 6
-	})
-	harness.Must(t, r.Do(context.Background(), "replicaof", "no", "one").Err())
-	d.Masters[0].Die()
-	promoted, err := redlock.New([]redis.UniversalClient{r, d.Raw[1], d.Raw[2]}, harness.RecoveryOptions()...)
-	harness.Must(t, err)
-	defer promoted.Close()
-	harness.Must(t, harness.MustTry(t, promoted, "job").Unlock(context.Background()))
-	begin := time.Now()
-	harness.Must(t, harness.ChangeMembers(context.Background(), promoted, harness.ReplaceMember(d.Server(0).Addr(), replica.Addr()), nil))
-	if sat := time.Since(begin); sat < harness.RecoveryMaxTTL {
-		t.Errorf("it votes after %v: what it may have missed was not waited for", sat)
-	}
-	d.Masters[1].Die()
-	lock, err := promoted.Lock(context.Background(), "job", redlock.WithWait(harness.Patience)) // which needs its vote
-	harness.Must(t, err)
-	harness.Must(t, lock.Unlock(context.Background()))
-}
-
 // A failover to a replica, and back: the first master runs on, under the run id and with the id
 // that the replica's copy of its data names, and lacks what it was told in between.
 func TestAFailoverAndBackIsALoss(t *testing.T) {
@@ -661,72 +474,6 @@ func TestWhoMayHaveForgottenStaysOutAfterARestart(t *testing.T) {
 			} else if err != nil { // what docs/OPERATIONS.md warns of, and what shows that this test can fail
 				t.Errorf("nothing says that it was a replica: %v", err)
 			}
-		})
-	}
-}
-
-// go-redis leaves the commands of a pipeline that got no connection without an error: they must not
-// be read as answered.
-func TestNoConnectionIsNoAnswer(t *testing.T) {
-	t.Parallel()
-	d, proxies := harness.Proxied(t, 3)
-	c := harness.FaultClient(d)
-	for _, p := range proxies {
-		p.Refuse(true)
-		p.CutAll()
-	}
-	for range 3 {
-		_, err := c.TryLock(context.Background(), "job")
-		harness.RequireErr(t, err, redlock.ErrNoQuorum)
-		if errors.Is(err, redlock.ErrNotMember) {
-			t.Errorf("a reset connection is told as %v", err)
-		}
-	}
-}
-
-// The answer to a repair is lost, and the next renewal repairs again: the master has had the lock
-// since the first time. Its clock did not jump, and it votes from the next round on.
-func TestARepairThatIsDoneTwiceIsNoJump(t *testing.T) {
-	t.Parallel()
-	for what, lock := range map[string]func(*redlock.Client, string, ...redlock.LockOption) (*redlock.Lock, error){
-		"for writing": func(c *redlock.Client, name string, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			return c.TryLock(context.Background(), name, opts...)
-		},
-		"for reading": func(c *redlock.Client, name string, opts ...redlock.LockOption) (*redlock.Lock, error) {
-			return c.TryRLock(context.Background(), name, opts...)
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			d, proxies := harness.Proxied(t, 3)
-			var events harness.Recorder
-			c := harness.FaultClient(d, redlock.WithObserver(redlock.Observer{ClockJumped: func(_ context.Context, j redlock.ClockJump) { events.Note("%v", j) }}))
-			l, err := lock(c, "job", redlock.WithoutWatchdog())
-			harness.Must(t, err)
-			renew := func() {
-				t.Helper()
-				harness.Must(t, l.Extend(context.Background(), harness.FaultTTL))
-				harness.Settled(t, c)
-			}
-			d.Drop(c, "job", 0)
-			renew()
-			repair := script.Repair
-			if harness.Hold(l).Reads.Load() {
-				repair = script.Restore
-			}
-			lost := proxies[0].Add(harness.On(repair, 1, faultproxy.DropReply))
-			renew()
-			harness.Within(t, "it is repaired", lost.Seen())
-			if harness.Hold(l).Master(0).Granted {
-				t.Fatal("the answer to the repair was not lost")
-			}
-			harness.Eventually(t, "it is repaired again", func() bool { renew(); return harness.Hold(l).Master(0).Granted })
-			renew()
-			until := harness.Hold(l).Master(0).Until
-			if n := events.Count(""); n > 0 || !harness.Inside(c).Now().Before(until) {
-				t.Errorf("%d clocks are said to have jumped; the vote counts: %v", n, harness.Inside(c).Now().Before(until))
-			}
-			harness.Must(t, l.Unlock(context.Background()))
 		})
 	}
 }

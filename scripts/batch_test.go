@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
@@ -118,38 +116,6 @@ func TestOutOfMemoryFailsOperationsNotTheBatch(t *testing.T) {
 			t.Errorf("reply %d is %v", i+1, reply)
 		}
 	}
-}
-
-// A queue that is longer than a batch leaves as several, and every request in it gets its answer.
-func TestALongQueueLeavesInBatches(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		type held struct {
-			lock *redlock.Lock
-			err  error
-		}
-		locks := make(chan held)
-		d.Masters[0].Freeze() // so that the queue grows
-		for i := range 3 * 128 {
-			go func() {
-				lock, err := c.TryLock(context.Background(), fmt.Sprint("job-", i))
-				locks <- held{lock, err}
-			}()
-		}
-		synctest.Wait() // all have asked
-		d.Masters[0].Thaw()
-		for range 3 * 128 {
-			got := <-locks
-			if got.err != nil {
-				t.Error(got.err)
-				continue
-			}
-			if err := got.lock.Unlock(context.Background()); err != nil {
-				t.Error(err)
-			}
-		}
-	})
 }
 
 // Behind each operation, the next one of the batch has its own keys and arguments, also where this

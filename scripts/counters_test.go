@@ -2,12 +2,10 @@ package scripts_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"pgregory.net/rapid"
@@ -99,30 +97,6 @@ func TestACorruptCounterIsNotBelieved(t *testing.T) {
 		}
 		return true
 	})
-}
-
-// Of counters that are corrupt on a majority nobody can tell what they were: ForceInit does not
-// take the numbers over either.
-func TestInitRepairsCorruptCounters(t *testing.T) {
-	t.Parallel()
-	d := harness.Processes(t, 3, redisproc.Config{})
-	c := d.Reached(harness.RecoveryOptions()...)
-	for name, corrupt := range corruptions {
-		for _, i := range []int{0, 2} {
-			harness.Must(t, corrupt(d.Raw[i], script.KeysOf(limits.DefaultPrefix, name, "").Fence))
-		}
-		_, err := c.TryLock(context.Background(), name)
-		harness.RequireErr(t, err, redlock.ErrNoQuorum)
-	}
-	harness.Must(t, harness.FoundAnew(context.Background(), c, script.MaxFloor))
-	for name := range corruptions {
-		lock, err := c.Lock(context.Background(), name, redlock.WithWait(20*time.Second))
-		harness.Must(t, err)
-		if token := lock.Token(); token <= script.MaxFloor || token > script.MaxFloor+1000 {
-			t.Errorf("%s: token %d after Init at %d", name, token, int64(script.MaxFloor))
-		}
-		harness.Must(t, lock.Unlock(context.Background()))
-	}
 }
 
 // The scripts' arithmetic about the edges of what a counter may be, on both kinds of master. Lua
@@ -247,16 +221,4 @@ func FuzzVotes(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestGrantsOutOfRangeAreRefused(t *testing.T) {
-	for n, granted := range map[int64]bool{1: true, script.MaxCounter: true, script.MaxCounter + 1: false, 1<<53 - 1: false, math.MaxInt64: false} {
-		v := script.Acquire.Read(n)
-		if granted != (v.Answer == script.Granted) || granted == (v.Err != nil) {
-			t.Errorf("grant number %d: %+v", n, v)
-		}
-		if !granted && (!errors.Is(v.Err, redlock.ErrNotMember) || !strings.Contains(v.Err.Error(), "corrupt")) {
-			t.Errorf("grant number %d: %v", n, v.Err)
-		}
-	}
 }

@@ -2,17 +2,14 @@ package scripts_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
@@ -303,57 +300,5 @@ func TestNoBatchGoesFar(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-var manyDead = flag.Int("dead", 2_000, "TestDeadWaitersCostLittle: so many waiters who died")
-
-// The dead in a queue cost a release little, however many they are: go test -v -run
-// TestDeadWaitersCostLittle ./scripts -dead=100000 tells how long an Unlock takes, after how long
-// the next waiter has the lock, and for how long the longest script kept a master from serving
-// anybody else.
-func TestDeadWaitersCostLittle(t *testing.T) {
-	t.Parallel()
-	for _, ago := range []time.Duration{time.Second, 2 * script.QueueTTL} {
-		for _, dead := range []int{0, *manyDead} {
-			harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
-				held := harness.MustTry(t, d.Reached(redlock.WithRequestTimeout(time.Second)), "job")
-				b := d.Reached(redlock.WithRequestTimeout(time.Second))
-				got := harness.GoLock(t, b, "job")
-				d.TicketOf(b, "job")
-				deadEverywhere(d, "job", dead, ago)
-				for _, r := range d.Raw {
-					harness.Must(t, r.ConfigSet(context.Background(), "slowlog-max-len", "1000").Err())
-					harness.Must(t, r.ConfigSet(context.Background(), "slowlog-log-slower-than", "0").Err())
-					harness.Must(t, r.ConfigResetStat(context.Background()).Err())
-				}
-				start := time.Now()
-				harness.Must(t, held.Unlock(context.Background()))
-				unlock := time.Since(start)
-				lock := harness.Have(t, got)
-				next := time.Since(start)
-				harness.Must(t, lock.Unlock(context.Background()))
-				var longest, sum time.Duration
-				scripts := 0
-				for _, r := range d.Raw {
-					calls, usec := 0, 0
-					_, stats, _ := strings.Cut(r.Info(context.Background(), "commandstats").Val(), "cmdstat_evalsha:")
-					_, err := fmt.Sscanf(stats, "calls=%d,usec=%d,", &calls, &usec)
-					harness.Must(t, err)
-					scripts, sum = scripts+calls, sum+time.Duration(usec)*time.Microsecond
-				}
-				for _, r := range d.Raw {
-					log, err := r.SlowLogGet(context.Background(), 1000).Result()
-					harness.Must(t, err)
-					for _, entry := range log {
-						if strings.EqualFold(entry.Args[0], "evalsha") {
-							longest = max(longest, entry.Duration)
-						}
-					}
-				}
-				t.Logf("%6d dead, heard of %v ago: Unlock %v, the next had the lock after %v; the longest of %d scripts %v, on average %v", dead, ago, unlock.Round(time.Microsecond),
-					next.Round(time.Microsecond), scripts, longest, sum/time.Duration(max(scripts, 1)))
-			})
-		}
 	}
 }

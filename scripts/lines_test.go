@@ -189,55 +189,6 @@ func TestWhoInLineIsTold(t *testing.T) {
 	}
 }
 
-// Of two names in one batch, both with many in line that ask no more, no more are taken out than a
-// batch may; the next batches go on, until none is left.
-func TestABatchOfTwoNamesGoesNoFarther(t *testing.T) {
-	t.Parallel()
-	const dead = 3*script.MaxSteps + 7
-	for kind, r := range bothKinds(t) {
-		newLine(t, r, "", "")
-		var calls []script.Call
-		var lines []script.Keys
-		for _, name := range []string{"job", "other"} {
-			k := script.KeysOf(limits.DefaultPrefix, name, "o")
-			harness.Must(t, r.Set(context.Background(), k.Fence, 7, 0).Err())
-			harness.Must(t, r.Set(context.Background(), k.Lock, "p 1 7 7+", time.Minute).Err())
-			harness.Must(t, deadInLine(r, k, dead, 1.5e15, 2*script.QueueTTL))
-			owner, channel := lease.Owner{ID: "o", Keys: k}, "alive"
-			calls = append(calls, owner.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), lease.Place{Channel: &channel}))
-			lines = append(lines, k)
-		}
-		left := func() (n int64) {
-			for _, k := range lines {
-				n += r.ZCard(context.Background(), k.Asked).Val()
-			}
-			return n
-		}
-		batches := 0
-		for has := left() + 2; len(calls) > 0; batches++ {
-			replies, err := harness.RunBatchAt(script.BatchSource, r, "1", calls...)
-			harness.Must(t, err)
-			now := left()
-			if out := has - now; out > script.MaxSteps {
-				t.Errorf("%s: batch %d took %d out, want at most %d", kind, batches, out, script.MaxSteps)
-			}
-			has, replies, calls = now, replies[len(calls):], nil
-			for _, unfinished := range replies {
-				i := slices.IndexFunc(lines, func(k script.Keys) bool { return k.Lock == unfinished })
-				calls = append(calls, script.Leave.Call([]*string{&lines[i].Lock, &lines[i].Queue, &lines[i].Asked}, &script.GoOn))
-			}
-			if batches > 2*dead {
-				t.Fatalf("%s: there is no end to it", kind)
-			}
-		}
-		for _, k := range lines {
-			if in := r.ZRange(context.Background(), k.Queue, 0, -1).Val(); !slices.Equal(in, []string{"alive"}) {
-				t.Errorf("%s: %d are in line after %d batches", kind, len(in), batches)
-			}
-		}
-	}
-}
-
 // Readers whose time is over are taken out when the lock is looked at, a few at a time.
 func TestReadersWhoseTimeIsOverLeave(t *testing.T) {
 	t.Parallel()

@@ -10,9 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -272,44 +270,6 @@ func TestAMasterLooksAtItself(t *testing.T) {
 	}
 }
 
-// What takes away a vote for a while is noticed as soon as it is mended; but a durable member whose
-// AOF was off waits until that is noted, or until it is durable no more.
-func TestAMasterVotesAgainWhenItIsFit(t *testing.T) {
-	t.Parallel()
-	keys := []string{script.RegisterKey(limits.DefaultPrefix)}
-	for _, s := range freshServers(t) {
-		harness.Must(t, memberOfOne(s.r))
-		after := func(what string, err error, want string) {
-			t.Helper()
-			harness.Must(t, err)
-			harness.Must(t, s.r.Del(context.Background(), comer.Keys.Lock).Err())
-			harness.Must(t, memberHolds(s.r))
-			harness.Must(t, s.r.HDel(context.Background(), keys[0], "looked").Err())
-			header, err := direct.Header(context.Background(), s.r, limits.DefaultPrefix)
-			harness.Must(t, err)
-			if got := batchOfThree(t, s.r, header); got != want {
-				t.Errorf("%s: %s: a batch is answered %q, want %q", s.kind, what, got, want)
-			}
-		}
-		table := func(text, version string) error {
-			return s.r.Eval(context.Background(), script.LearnSource, keys, "one", version, text, "d").Err()
-		}
-		note := func(weak string) error {
-			return s.r.Eval(context.Background(), script.WeakSource, keys, "one", weak).Err()
-		}
-		const all, unfit = "done done done", "UNFIT UNFIT done"
-		after("it may evict keys", mayEvict(s), unfit)
-		after("it may not any more", set("maxmemory", "0")(s), all)
-		after("it is durable", table(durableMember, "2"), all)
-		after("its AOF is off", aofOff(s), unfit)
-		after("on again", aofOn(s), unfit)
-		after("a table has it as durable", table(durableMember, "3"), unfit)
-		after("it is noted that it is", note("no"), all)
-		after("that another setting is not", note("yes"), unfit)
-		after("a table has it as not durable", table(oneMember, "4"), all)
-	}
-}
-
 // A server that is unfit promises and accepts nothing, gets no counters and no id, and keeps none
 // over a restart. It learns what others decided: that is how it becomes fit.
 func TestWhatAnUnfitServerRefuses(t *testing.T) {
@@ -446,46 +406,6 @@ func TestHowSoonACauseIsNoticed(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-var infoCalls = regexp.MustCompile(`cmdstat_info:calls=(\d+)`)
-
-// The looks of a real server are counted by what it asks itself.
-func TestLooksAreCounted(t *testing.T) {
-	t.Parallel()
-	const batches, questions = 2000, 4 // server, replication, stats and memory
-	r := harness.Processes(t, 1, redisproc.Config{}).Raw[0]
-	harness.Must(t, memberOfOne(r))
-	asked := func() int {
-		t.Helper()
-		text, err := r.Info(context.Background(), "commandstats").Result()
-		harness.Must(t, err)
-		found := infoCalls.FindStringSubmatch(text)
-		if found == nil {
-			return 0
-		}
-		n, err := strconv.Atoi(found[1])
-		harness.Must(t, err)
-		return n
-	}
-	before := asked() + 1 // that one itself
-	begin, err := r.Time(context.Background()).Result()
-	harness.Must(t, err)
-	for range batches {
-		harness.Must(t, verifies(r))
-	}
-	end, err := r.Time(context.Background()).Result()
-	harness.Must(t, err)
-	most := int(end.Sub(begin)/script.LookEvery) + 2
-	if looks := float64(asked()-before) / questions; looks < 1 || looks > float64(most) {
-		t.Errorf("%d batches within %v look %v times, want from 1 to %d", batches, end.Sub(begin), looks, most)
-	}
-	before = asked() + 1
-	harness.Must(t, r.HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "looked", end.Add(time.Hour).UnixMilli()).Err())
-	harness.Must(t, verifies(r))
-	if n := asked() - before; n != questions {
-		t.Errorf("it looked in a time to come, and asks itself %d questions, want %d", n, questions)
 	}
 }
 

@@ -2,19 +2,16 @@ package scripts_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
@@ -294,117 +291,6 @@ func TestAScriptOfTheRegisterThatIsRefusedLosesNothing(t *testing.T) {
 		}
 		if err := run(); err != nil || !refused {
 			t.Errorf("with all rights %s is told %v, and it needed none: %v", what, err, !refused)
-		}
-	}
-}
-
-// A right that is taken away for a moment, while clients lock, read, renew, enter again and wait,
-// costs nothing: when it is there again all go on, and the members are those of before.
-func TestARightThatIsTakenAwayForAMoment(t *testing.T) {
-	t.Parallel()
-	d := harness.Processes(t, 3, redisproc.Config{})
-	d.Reached()
-	rule := testrights.Rule(t, "../docs/PROTOCOL.md", "redlock")
-	d.Allow("redlock", rule)
-	a, b := d.As("redlock", 3), d.As("redlock", 3)
-	for _, c := range []*redlock.Client{a, b} {
-		harness.Eventually(t, "all masters are up", func() bool {
-			harness.Must(t, harness.MustLock(t, c, "reaching").Unlock(context.Background()))
-			return harness.AllUp(c)
-		})
-	}
-	members := votes(d)
-	for _, right := range rule {
-		ok := t.Run(right, func(t *testing.T) {
-			held := harness.MustLock(t, a, "held")
-			book, err := a.RLock(context.Background(), "book", redlock.WithWait(harness.Patience))
-			harness.Must(t, err)
-			page := harness.MustLock(t, a, "page")
-			harness.Settled(t, a)
-			ctx, stop := context.WithCancel(context.Background())
-			defer stop() // else the waiters of a case that fails go on
-			var waiting sync.WaitGroup
-			waiter := func(lock func(ctx context.Context) (*redlock.Lock, error)) {
-				waiting.Go(func() {
-					for ctx.Err() == nil { // without a right on a quorum Lock does not wait
-						if lock, err := lock(ctx); err == nil {
-							harness.Check(t, lock.Unlock(context.Background()))
-							return
-						}
-						time.Sleep(20 * time.Millisecond)
-					}
-				})
-			}
-			waiter(func(ctx context.Context) (*redlock.Lock, error) { return b.Lock(ctx, "held", redlock.WithTTL(d.TTL())) })
-			waiter(func(ctx context.Context) (*redlock.Lock, error) {
-				return b.RLock(ctx, "held", redlock.WithTTL(d.TTL()))
-			})
-			waiter(func(ctx context.Context) (*redlock.Lock, error) { return b.Lock(ctx, "book", redlock.WithTTL(d.TTL())) })
-			if right != "+subscribe" {
-				d.InLine("held", 1)
-			}
-
-			d.Allow("redlock", testrights.Without(rule, right))
-			var got []*redlock.Lock
-			entered := func(lock *redlock.Lock, err error) error {
-				if err == nil {
-					got = append(got, lock)
-				}
-				return err
-			}
-			for what, try := range map[string]func() error{
-				"reads":                 func() error { return entered(a.TryRLock(context.Background(), "another book")) },
-				"locks":                 func() error { return entered(a.TryLock(context.Background(), "another")) },
-				"extends":               func() error { return held.Extend(context.Background(), limits.DefaultTTL) },
-				"extends for reading":   func() error { return book.Extend(context.Background(), limits.DefaultTTL) },
-				"re-enters":             func() error { return entered(a.TryLock(held.Context(), "held")) },
-				"re-enters and reads":   func() error { return entered(a.TryRLock(book.Context(), "book")) },
-				"downgrades":            func() error { return page.Downgrade(context.Background()) },
-				"reads beside a reader": func() error { return entered(b.TryRLock(context.Background(), "book")) },
-				"verifies":              func() error { _, err := b.Verify(context.Background(), "held", held.Token()); return err },
-			} {
-				if err := try(); err != nil && (errors.Is(err, redlock.ErrLost) || !errors.Is(err, redlock.ErrNoQuorum) && !errors.Is(err, redlock.ErrHeld)) {
-					t.Errorf("who %s is told %v", what, err)
-				}
-			}
-			if now := votes(d); !slices.Equal(now, members) {
-				t.Fatalf("without it the members became %v, from %v", now, members)
-			}
-			d.Allow("redlock", rule)
-
-			returned := time.Now()
-			for _, c := range []*redlock.Client{a, b} {
-				harness.Eventually(t, "its masters may be used again", func() bool {
-					lock, err := c.Lock(context.Background(), "reaching", redlock.WithWait(harness.Patience)) // who asks for nothing connects to nothing
-					if err != nil {
-						return false
-					}
-					harness.Must(t, lock.Unlock(context.Background()))
-					return c.Ready(context.Background()) == nil && harness.AllUp(c)
-				})
-			}
-			for _, lock := range got {
-				harness.Must(t, lock.Unlock(context.Background()))
-			}
-			for _, lock := range []*redlock.Lock{held, book, page} {
-				harness.Eventually(t, "it is renewed", func() bool { return lock.Extend(context.Background(), limits.DefaultTTL) == nil })
-				if !lock.Valid() {
-					t.Errorf("%v ended: %v", lock, context.Cause(lock.Context()))
-				}
-				harness.Must(t, lock.Unlock(context.Background()))
-			}
-			harness.Must(t, harness.MustLock(t, b, "fresh").Unlock(context.Background()))
-			waiting.Wait()
-			stop()
-			if took := time.Since(returned); took > harness.Patience/2 {
-				t.Errorf("all go on after %v only", took)
-			}
-			if now := votes(d); !slices.Equal(now, members) {
-				t.Fatalf("the members became %v, from %v", now, members)
-			}
-		})
-		if !ok {
-			return // it may hold what the next one wants
 		}
 	}
 }

@@ -3,7 +3,6 @@ package scripts_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -209,74 +207,6 @@ func TestHowLongAVersionIsKnown(t *testing.T) {
 			}
 			if got := known(); got < x.least || got > x.most+time.Minute {
 				t.Errorf("%s: learned %v ago, and told %v when it is asked again", kind, x.ago, got)
-			}
-		}
-	}
-}
-
-// A step that is refused leaves the register as it was.
-func TestRefusedStepsChangeNothing(t *testing.T) {
-	t.Parallel()
-	for kind, r := range bothKinds(t) {
-		harness.Must(t, memberOfOne(r))
-		m := registeredMember{t, r}
-		for _, step := range []string{"promise 7", "learn 5"} {
-			m.do(step)
-		}
-		before, err := r.HGetAll(context.Background(), script.RegisterKey(limits.DefaultPrefix)).Result()
-		harness.Must(t, err)
-		refused := func(steps ...string) {
-			for _, step := range steps {
-				m.do(step)
-				if after := r.HGetAll(context.Background(), script.RegisterKey(limits.DefaultPrefix)).Val(); !maps.Equal(before, after) {
-					t.Errorf("%s: %s changes %v to %v", kind, step, before, after)
-				}
-			}
-		}
-		refused("promise 7", "promise 6", "promise 8 another", "accept 6", "accept 8 gone", "accept 8 another", "accept 8 elsewhere",
-			"learn 4", "learn 8 gone", "learn 8 another", "learn 8 elsewhere")
-		before["durable"], before["weak"] = "yes", "yes"
-		harness.Must(t, r.HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), before).Err())
-		refused("promise 8", "accept 8", "accept 8 durable", "learn 4")
-	}
-}
-
-// A server that was a replica since it got its id may lack what it was told in between: it has no
-// say, and tells nobody its counters, as whatever process it runs. One that was a replica before
-// has what its id stands for.
-func TestAServerThatWasAReplicaSinceHasNoSay(t *testing.T) {
-	t.Parallel()
-	register := script.RegisterKey(limits.DefaultPrefix)
-	keys := []string{register, script.FenceKey(limits.DefaultPrefix, 0)}
-	for kind, r := range bothPromoted(t) {
-		info, err := r.Info(context.Background()).Result()
-		harness.Must(t, err)
-		as := membership.ParseInfo(info)["master_replid2"]
-		for _, since := range []bool{true, false} {
-			harness.Must(t, r.FlushAll(context.Background()).Err())
-			harness.Must(t, memberOfOne(r))
-			harness.Must(t, r.Set(context.Background(), keys[1], int64(1)<<41, 0).Err())
-			if !since {
-				harness.Must(t, r.HSet(context.Background(), register, "replid2", as).Err())
-			}
-			m := registeredMember{t, r}
-			eval := func(source string, args ...any) string {
-				if err := r.Eval(context.Background(), source, keys, args...).Err(); err != nil {
-					code, _, _ := strings.Cut(err.Error(), " ")
-					return code
-				}
-				return "done"
-			}
-			for what, got := range map[string]string{
-				"learn 1":  m.do("learn 1"),
-				"counters": eval(script.CountersSource, "one", "1"),
-				"sync":     eval(script.SyncSource, "one", "1", "1", int64(1)<<41),
-				"promise":  m.do("promise 2"),
-				"accept":   m.do("accept 2"),
-			} {
-				if (got == "NOTMEMBER") != since {
-					t.Errorf("%s, it was a replica since: %v: %s is answered %s", kind, since, what, got)
-				}
 			}
 		}
 	}

@@ -39,28 +39,6 @@ func besideRedis(t *testing.T, fake *embedded.Server) map[string]*redis.Client {
 	return both
 }
 
-// A member that promised a ballot accepts none below it, and those from it on.
-func TestAPromiseIsKept(t *testing.T) {
-	t.Parallel()
-	for kind, r := range bothKinds(t) {
-		harness.Must(t, memberOfOne(r))
-		register := script.RegisterKey(limits.DefaultPrefix)
-		is, err := r.HGetAll(context.Background(), register).Result()
-		harness.Must(t, err)
-		harness.Must(t, r.Eval(context.Background(), script.PromiseSource, []string{register}, is["id"], "3").Err())
-		accept := func(ballot string) error {
-			return r.Eval(context.Background(), script.AcceptSource, []string{register}, is["id"], ballot, is["table"], is["deployment"]).Err()
-		}
-		if err := accept("2"); !redis.HasErrorPrefix(err, "PROMISED") {
-			t.Errorf("%s: it promised 3, and accepts 2: %v", kind, err)
-		}
-		harness.Must(t, accept("3"))
-		if err := r.Eval(context.Background(), script.PromiseSource, []string{register}, is["id"], "2").Err(); !redis.HasErrorPrefix(err, "PROMISED") {
-			t.Errorf("%s: it accepted 3, and promises 2: %v", kind, err)
-		}
-	}
-}
-
 // holdsToCallFor returns a hold and one that reads, of the owner "mine" of "job", and a place in
 // line, for the calls that are made of them.
 func holdsToCallFor() (h, reader *lease.Owner, in lease.Place) {
@@ -618,36 +596,3 @@ func TestAMasterWithoutMemoryFrees(t *testing.T) {
 }
 
 func callError(_ script.Vote, err error) error { return err }
-
-// Inits of the same servers may come in any order. A server that an init found in a deployment, and
-// that another one claims then, keeps what it promised to a change of the members; nobody but an
-// init gives it a table before it is back.
-func TestAClaimKeepsPromises(t *testing.T) {
-	t.Parallel()
-	for kind, r := range bothKinds(t) {
-		harness.Must(t, memberOfOne(r))
-		register := script.RegisterKey(limits.DefaultPrefix)
-		is, err := r.HGetAll(context.Background(), register).Result()
-		harness.Must(t, err)
-		do := func(source string, args ...any) error {
-			return r.Eval(context.Background(), source, []string{register}, args...).Err()
-		}
-		claim := func(deployment, ballot string) error {
-			return do(script.ClaimSource, is["run"], deployment, "new", "a", ballot, "")
-		}
-		harness.Must(t, r.Del(context.Background(), register).Err())
-		harness.Must(t, r.HSet(context.Background(), register, "deployment", "d", "id", is["id"], "run", is["run"], "claim", "a", "claimed", "1").Err())
-		harness.Must(t, do(script.PromiseSource, is["id"], "5"))
-		harness.Must(t, claim("other", "2"))
-		for what, source := range map[string]string{"accepts": script.AcceptSource, "learns": script.LearnSource} {
-			if err := do(source, is["id"], "6", is["table"], "d"); !redis.HasErrorPrefix(err, "NOTMEMBER") {
-				t.Errorf("%s: it is claimed for another deployment, and %s the table of the one before: %v", kind, what, err)
-			}
-		}
-		if err := do(script.FoundSource, "d", is["id"], "1", is["table"], "finish"); !redis.HasErrorPrefix(err, "CLAIMED") {
-			t.Errorf("%s: it promised 5, and takes 1: %v", kind, err)
-		}
-		harness.Must(t, do(script.FoundSource, "d", is["id"], "5", is["table"], "finish"))
-		harness.Must(t, do(script.LearnSource, is["id"], "5", is["table"], "d"))
-	}
-}

@@ -159,25 +159,3 @@ func TestAMasterThatGrantsAndCannotConfirm(t *testing.T) {
 		})
 	}
 }
-
-// When several votes are taken back at once, as many more are waited for.
-func TestMoreGrantsAreAQuorum(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		for i, m := range d.Masters[3:] {
-			m.Freeze()
-			time.AfterFunc(time.Duration(i+1)*10*time.Millisecond, m.Thaw)
-		}
-		a := inside(c).Attempt("job", options())
-		a.Send()
-		harness.Must(t, inside(c).Await(context.Background(), a.Asked(), a.Deadline()))
-		votes := a.Asked().Tally()
-		gone := script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrNotMine}
-		a.DropLost([]script.Vote{gone, gone, {}, {}, {}}, votes)
-		if more, err := a.MoreGrants(context.Background(), votes); !more || err != nil || votes[3].Answer != script.Granted || votes[4].Answer != script.Granted {
-			t.Errorf("it goes on with %v", votes)
-		}
-		a.Cancel()
-	})
-}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/ask"
-	"github.com/redlock-go/redlock/internal/clock"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -47,17 +46,5 @@ func TestRetryPause(t *testing.T) {
 	}
 	if _, held := calledPause(&ask.Failure{Reason: ask.ErrNoQuorum}, 0, AskInterval); held {
 		t.Error("nobody holds the lock when there is no quorum")
-	}
-}
-
-// Those who miss nothing ask in the last quarter of their interval, and many at once.
-func TestCoveredPause(t *testing.T) {
-	t.Parallel()
-	const now = clock.Instant(12345678987654321)
-	for _, random := range []float64{0, .1, .5, .999999} {
-		pause := coveredPause(now, random)
-		if pause <= (CoveredInterval-askTogether)*3/4 || pause > CoveredInterval || time.Duration(now.Add(pause))%askTogether != 0 {
-			t.Errorf("random %v: pauses for %v, until %v", random, pause, now.Add(pause))
-		}
 	}
 }

@@ -3,10 +3,7 @@ package acquire_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,76 +12,9 @@ import (
 	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/ask"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 )
-
-// A name that could not be renewed is tried again soon, with the others, also when its own renewal
-// is due later than theirs. Each of these renewals is made once.
-func TestANameOfASetThatCouldNotBeRenewed(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		const ttl = 12 * time.Second
-		var mu sync.Mutex
-		var began time.Time
-		var renewed []string
-		c, rival := d.Reached(), d.Reached()
-		held := harness.MustTry(t, rival, "b")
-		o := options()
-		o.TTL = ttl
-		o.Observer = renewals(func(h *lease.Hold) {
-			mu.Lock()
-			defer mu.Unlock()
-			renewed = append(renewed, fmt.Sprint(h.Name, " after ", time.Since(began)))
-		})
-		s := inside(c).SetTry(context.Background(), []string{"a", "b"}, o)
-		began = time.Now()
-		done := make(chan error, 1)
-		go func() { done <- s.TakeInOrder(acquire.Forever) }()
-		time.Sleep(2 * time.Second)
-		harness.Must(t, held.Unlock(context.Background()))
-		harness.Must(t, <-done)
-		harness.Must(t, s.Complete(0, 0))
-		harness.Settled(t, c)
-		for i := range 2 { // as if two clocks had jumped: these votes do not count in the first renewal
-			harness.Must(t, d.Raw[i].PExpire(context.Background(), script.KeysOf(limits.DefaultPrefix, "b", "").Lock, time.Minute).Err())
-		}
-		time.Sleep(time.Until(began.Add(ttl)))
-		mu.Lock()
-		slices.Sort(renewed)
-		got := strings.Join(renewed, ", ")
-		mu.Unlock()
-		if want := "a after 4s, a after 5s, a after 9s, b after 5s, b after 9s"; got != want {
-			t.Errorf("renewed: %s; want %s", got, want)
-		}
-		harness.Must(t, unlockSet(s))
-	})
-}
-
-// The bound counts from when all names are held, however long the first was before.
-func TestASetIsBoundFromItsLastName(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		a, b := d.Reached(), d.Reached()
-		held := harness.MustTry(t, b, "c")
-		bound := d.Either(100*time.Millisecond, time.Second)
-		s := inside(a).SetTry(context.Background(), []string{"a", "b", "c"}, options())
-		done := make(chan error, 1)
-		go func() { done <- s.TakeInOrder(acquire.Forever) }()
-		d.InLine("c", 1)
-		time.Sleep(2 * bound)
-		harness.Must(t, held.Unlock(context.Background()))
-		harness.Must(t, <-done)
-		harness.Must(t, s.Complete(bound, 0))
-		if err := context.Cause(s.Context()); err != nil {
-			t.Errorf("the wait counted: %v", err)
-		}
-		harness.Within(t, "the bound", s.Context().Done())
-		harness.RequireErr(t, context.Cause(s.Context()), redlock.ErrExpired)
-		harness.RequireErr(t, unlockSet(s), redlock.ErrExpired)
-	})
-}
 
 // A set that takes its names in order holds those that it has while it waits for the next, and
 // renews them; and it gives them back when it gives up.
@@ -190,37 +120,6 @@ func TestWhatWasNotWorkedUnderDoesNotLinger(t *testing.T) {
 		synctest.Wait()
 		harness.Must(t, harness.MustTry(t, b, "jobs", redlock.WithSlots(2)).Unlock(context.Background()))
 		harness.Must(t, lock.Unlock(context.Background()))
-	})
-}
-
-// All names of a set stay taken from when the last one was had, however long the first was before.
-func TestASetHoldsAtLeastFromItsLastName(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		const least, waits = 20 * time.Second, 10 * time.Second
-		a, b := d.Reached(), d.Reached()
-		held := harness.MustTry(t, b, "c")
-		names := []string{"a", "b", "c"}
-		s := inside(a).SetTry(context.Background(), names, options())
-		done := make(chan error, 1)
-		go func() { done <- s.TakeInOrder(acquire.Forever) }()
-		d.InLine("c", 1)
-		time.Sleep(waits)
-		harness.Must(t, held.Unlock(context.Background()))
-		harness.Must(t, <-done)
-		harness.Must(t, s.Complete(0, least))
-		all := time.Now()
-		harness.Must(t, unlockSet(s))
-		time.Sleep(time.Until(all.Add(least - time.Millisecond)))
-		for _, name := range names {
-			if _, err := b.TryLock(context.Background(), name); !errors.Is(err, redlock.ErrHeld) {
-				t.Errorf("%s just before: %v", name, err)
-			}
-		}
-		time.Sleep(time.Until(all.Add(least + time.Second)))
-		for _, name := range names {
-			harness.Must(t, harness.MustTry(t, b, name).Unlock(context.Background()))
-		}
 	})
 }
 
@@ -331,26 +230,3 @@ func onBoth(t *testing.T, test func(t *testing.T, d *harness.Deployment)) {
 		harness.OnProcesses(t, 3, test)
 	})
 }
-
-// unlockSet is Locks.Unlock for a set.
-func unlockSet(s acquire.SetTry) error {
-	held, freed, ended := s.Exit()
-	if ended != nil {
-		return ended
-	}
-	var errs []error
-	for i, h := range held {
-		errs = append(errs, s.AwaitFreed(freed[i], h.Name, s.Deadline()))
-	}
-	return errors.Join(errs...)
-}
-
-// renewals is an observer of renewals alone.
-func renewals(told func(h *lease.Hold)) acquire.Observer { return renewalObserver{nobody{}, told} }
-
-type renewalObserver struct {
-	nobody
-	told func(h *lease.Hold)
-}
-
-func (o renewalObserver) Renewed(h *lease.Hold, _ time.Duration) { o.told(h) }

@@ -6,12 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -127,29 +124,4 @@ func TestCallsOfMastersWithoutAVote(t *testing.T) {
 		reaches(true, "two vote again")
 		harness.UnlockAll(t, held...)
 	})
-}
-
-// A client that is called for a name that none of its callers wants takes itself out of that
-// master's queue, unless a caller waits by the time that this leaves.
-func TestAnUnwantedCallIsAnswered(t *testing.T) {
-	t.Parallel()
-	for claim, joins := range map[string]bool{"nobody waits": false, "a caller came meanwhile": true} {
-		harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-			client := d.Reached()
-			c, k := inside(client), script.KeysOf(limits.DefaultPrefix, "job", "")
-			channel := harness.Channel(client)
-			harness.Must(t, d.Raw[0].ZAdd(context.Background(), k.Queue, redis.Z{Score: 1, Member: channel}).Err())
-			c.Gather(func() {
-				c.Called(0, k.Lock)
-				if joins {
-					t.Cleanup(c.Join("job", options()).Leave)
-				}
-			})
-			harness.Settled(t, client)
-			err := d.Raw[0].ZScore(context.Background(), k.Queue, channel).Err()
-			if stays := err == nil; stays != joins {
-				t.Errorf("%s: it stands in the master's queue: %v (%v)", claim, stays, err)
-			}
-		})
-	}
 }

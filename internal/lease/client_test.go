@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -165,124 +164,6 @@ func TestAHolderIsToldWhenTooFewMastersAreLeft(t *testing.T) {
 		}
 		if over := time.Since(lock.Until()); over != 0 {
 			t.Errorf("the lease was over %v ago, want now", over)
-		}
-	})
-}
-
-// A driver with go-redis's defaults may write a request for the last time after four dials of 5 s
-// and names replies that did not come in 3 s.
-func TestAMarkOutlastsWhatADriverHas(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second))
-		synctest.Wait() // all have voted
-		harness.Hold(lock).Take(0, lease.ToReenter, script.Vote{Answered: true, Answer: script.Unknown, MayArrive: true}, harness.Hold(lock).Terms(), harness.Inside(c).Members.View())
-		harness.Must(t, lock.Unlock(context.Background()))
-		synctest.Wait()
-		time.Sleep(4*5*time.Second + 3*3*time.Second)
-		if err := acquireAgain(d, 0, harness.Hold(lock)); !redis.HasErrorPrefix(err, "GONE") {
-			t.Errorf("an acquire that comes after its release is answered %v", err)
-		}
-	})
-}
-
-// acquireAgain is a second copy of a hold's acquire.
-func acquireAgain(d *harness.Deployment, master int, h *lease.Hold) error {
-	_, err := harness.CallIn(script.BatchSource, d.Raw[master], h.AcquireCall(h.Terms(), lease.Place{}))
-	return err
-}
-
-// A hold that a quorum disowned was lost, not expired, whoever notices it first: the round that
-// heard it, the timer, or an Unlock between the two.
-func TestALostHoldIsNotCalledExpired(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		for _, x := range []struct {
-			lost int
-			want error
-		}{{3, redlock.ErrLost}, {2, nil}} {
-			lock := harness.MustTry(t, c, fmt.Sprintf("job %d", x.lost), redlock.WithoutWatchdog())
-			synctest.Wait() // all five have voted
-			now := harness.Inside(c).Now()
-			for i := range x.lost {
-				harness.Hold(lock).Take(i, lease.ToExtend, testvotes.NotMine(now), harness.Hold(lock).Terms(), harness.Inside(c).Members.View())
-			}
-			if err := lock.Unlock(context.Background()); err != x.want {
-				t.Errorf("%d of 5 said \"not yours\": got %v, want %v", x.lost, err, x.want)
-			}
-		}
-	})
-}
-
-// Who is told by a call that the hold is over finds the contexts under it done, however many there
-// are.
-func TestAnEndIsSeenInAllContextsAtOnce(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
-		lock := harness.MustTry(t, d.Client(), "job", redlock.WithoutWatchdog())
-		under := make([]context.Context, 20_000)
-		for i := range under {
-			var cancel context.CancelFunc
-			under[i], cancel = context.WithCancel(lock.Context())
-			defer cancel()
-		}
-		go harness.Hold(lock).End(redlock.ErrLost)
-		for harness.Hold(lock).Over() == nil {
-			runtime.Gosched()
-		}
-		for i, ctx := range under {
-			if ctx.Err() == nil {
-				t.Fatalf("context %d is not done", i)
-			}
-		}
-	})
-}
-
-// A clock that jumps is told while the lock is still there. A jump forward beyond what is left of
-// the lease ends the lock on its master, which then looks as if the key had been deleted: it
-// answers "not yours", and the lock is written back. Nothing is told while the others are a quorum;
-// else the hold is lost.
-func TestAJumpBeyondTheLeaseIsALostLock(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		var events harness.Recorder
-		c := d.Reached(redlock.WithObserver(redlock.Observer{
-			ClockJumped:   func(_ context.Context, j redlock.ClockJump) { events.Note("jumped %v", j.By) },
-			RenewalFailed: func(_ context.Context, f redlock.FailedRenewal) { events.Note("failed %v", f.Err) },
-		}))
-		lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second), redlock.WithoutWatchdog())
-		harness.Settled(t, c)
-		renew := func() error {
-			defer harness.Settled(t, c)
-			return lock.Extend(context.Background(), 10*time.Second)
-		}
-		clock := func(i int, ahead time.Duration) { d.Masters[i].(harness.EmbeddedMaster).SetClock(ahead) }
-		clock(0, 5*time.Second)
-		harness.Must(t, renew())
-		if n := events.Count("jumped"); n != 1 {
-			t.Errorf("%d jumps are told of a clock that jumped within the lease", n)
-		}
-		clock(0, time.Hour)
-		harness.Must(t, renew())
-		if harness.Hold(lock).Master(0).Granted {
-			t.Error("the lock did not end with the jump")
-		}
-		harness.Must(t, renew())
-		if got := d.Holders("job"); got != "111" {
-			t.Errorf("held on %s: it was not repaired", got)
-		}
-		harness.Must(t, renew())
-		harness.Counted(t, c, lock, 0)
-		if events.Count("") != 1 {
-			t.Errorf("told: %v", events.Events())
-		}
-		clock(1, time.Hour)
-		clock(2, time.Hour)
-		harness.RequireErr(t, renew(), redlock.ErrLost)
-		if events.Count("") != 1 {
-			t.Errorf("told: %v", events.Events())
 		}
 	})
 }

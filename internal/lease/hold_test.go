@@ -2,7 +2,6 @@ package lease
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -150,76 +149,6 @@ func TestWhatIsGivenBack(t *testing.T) {
 	}
 }
 
-// nextOf are callers that note for which holds the next one was asked.
-type nextOf struct {
-	quiet
-	holds *[]*Hold
-}
-
-func (c nextOf) Next(h *Hold) Next {
-	*c.holds = append(*c.holds, h)
-	return Next{}
-}
-
-// Only a hold that kept the other callers of its client from asking has a next one.
-func TestWhoHasANextCaller(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		claim string
-		reads bool
-		first func(*Hold)
-		want  int
-	}{
-		{"a writer", false, func(*Hold) {}, 1},
-		{"a reader", true, func(*Hold) {}, 0},
-		{"a writer that let others ask before", false, (*Hold).Unblock, 0},
-		{"a hold that was over", false, func(h *Hold) { h.End(ErrLost) }, 0},
-	} {
-		h, nexts := holdOf(3), []*Hold{}
-		h.holds.Callers = nextOf{holds: &nexts}
-		h.Reads.Store(x.reads)
-		e := begin(t, h)
-		x.first(h)
-		e.Exit(!x.reads)
-		if len(nexts) != x.want {
-			t.Errorf("%s: the next caller was asked for %d times, want %d", x.claim, len(nexts), x.want)
-		}
-	}
-}
-
-// The holds of one name are found until each is taken away, in whatever order.
-func TestHoldsOfOneName(t *testing.T) {
-	t.Parallel()
-	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-		s, other := holdOf(1).holds, holdOf(1)
-		other.Name = "other"
-		s.add(other)
-		var left []*Hold // the latest first
-		for range order {
-			h := holdOf(1)
-			s.add(h)
-			left = slices.Insert(left, 0, h)
-		}
-		all := slices.Clone(left)
-		for _, i := range order {
-			if !s.remove(all[i]) || s.remove(all[i]) {
-				t.Fatalf("%v: %d is not taken away once", order, i)
-			}
-			left = slices.DeleteFunc(left, func(h *Hold) bool { return h == all[i] })
-			got := slices.DeleteFunc(s.All(), func(h *Hold) bool { return h == other })
-			if !slices.Equal(got, left) {
-				t.Fatalf("%v: without %d there are %d, want %d", order, i, len(got), len(left))
-			}
-			if latest := s.Latest("job"); len(left) > 0 && latest != left[0] || len(left) == 0 && latest != nil {
-				t.Fatalf("%v: without %d, the latest is another", order, i)
-			}
-		}
-		if len(s.byName) != 1 {
-			t.Fatalf("%v: %d names are left, want the other one", order, len(s.byName))
-		}
-	}
-}
-
 // A hold is made a reader's when its caller is the only writer: writers that left do not count.
 func TestWhoMayDowngrade(t *testing.T) {
 	t.Parallel()
@@ -244,31 +173,6 @@ func TestWhoMayDowngrade(t *testing.T) {
 	}
 	if _, err := e.Downgrade(); err != nil || !h.Reads.Load() {
 		t.Errorf("by the only writer: %v", err)
-	}
-}
-
-// A renewal is made due at once for the holds of a name that are not over.
-func TestWhoseRenewalIsMadeDue(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		claim, name string
-		over        bool
-		due         bool
-	}{
-		{"a hold of the name", "job", false, true},
-		{"of another name", "other", false, false},
-		{"one that is over", "job", true, false},
-	} {
-		h := holdOf(3)
-		begin(t, h)
-		if x.over {
-			h.ended = ErrLost
-			h.isOver.Store(true)
-		}
-		h.holds.RenewNow(x.name)
-		if due := !h.holds.Now().Before(h.renewAt); due != x.due {
-			t.Errorf("%s: it is due: %v, want %v", x.claim, due, x.due)
-		}
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testvotes"
 	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
@@ -74,35 +73,6 @@ func TestWhatCountsOfAnAnswerToARelease(t *testing.T) {
 		if got := r.Weigh(0, nobodys); got.Answer != x.want || (got.Err == nil) != (x.want == script.Granted) {
 			t.Errorf("%s: %v (%v), want %v", x.claim, got.Answer, got.Err, x.want)
 		}
-	}
-}
-
-// Where there is nothing to free, a release is of use until the round has its verdict.
-func TestAReleaseIsOfNoUse(t *testing.T) {
-	h := holdOf(3)
-	h.lease.Masters[0] = Master{Answered: true, Granted: true}
-	h.lease.Masters[1] = Master{Answered: true, Granted: true}
-	h.lease.Masters[2] = Master{Answered: true}
-	r := &release{of: h}
-	r.Init(testvotes.ViewOfAll(3))
-	policy := r
-	obsolete := func(answered bool) (all [3]bool) {
-		for i := range all {
-			all[i] = policy.Obsolete(i, answered)
-		}
-		return all
-	}
-	granted := script.Vote{Answered: true, Answer: script.Granted}
-	r.Answer(0, granted)
-	if got := obsolete(false); got != [3]bool{} {
-		t.Errorf("one of three has freed it: of no use on %v", got)
-	}
-	if got := obsolete(true); got != [3]bool{2: true} {
-		t.Errorf("answered: of no use on %v, want the last", got)
-	}
-	r.Answer(1, granted)
-	if got := obsolete(false); got != [3]bool{2: true} {
-		t.Errorf("two of three have freed it: of no use on %v, want the last", got)
 	}
 }
 

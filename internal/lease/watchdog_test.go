@@ -88,25 +88,6 @@ func TestWhenTheFirstRenewalIsDue(t *testing.T) {
 	}
 }
 
-// So is the first renewal after an Extend, however late its answers came.
-func TestWhenALateExtensionIsRenewed(t *testing.T) {
-	t.Parallel()
-	w := watch(t)
-	w.now.Add(int64(time.Second))
-	asked, extended := w.holds.Now(), w.yes()
-	w.now.Add(int64(terms.TTL * 3 / 4))
-	for i := range 3 {
-		w.Take(i, ToExtend, extended, w.terms, w.holds.View())
-	}
-	now, left := w.holds.Now(), terms.ValidUntil(asked).Sub(w.holds.Now())
-	if err := w.Extended(w.holds.View(), terms.TTL); err != nil {
-		t.Fatal(err)
-	}
-	if due := w.renewAt.Sub(now); w.lease.Until() != now.Add(left) || due != (left+terms.Drift)/Renewals {
-		t.Errorf("%v are left, want %v; it is renewed after %v", w.lease.Until().Sub(now), left, due)
-	}
-}
-
 // A renewal that may be won yet goes on. Otherwise another one takes its place.
 func TestWhichRenewalGoesOn(t *testing.T) {
 	t.Parallel()
@@ -146,30 +127,6 @@ func TestWhichRenewalGoesOn(t *testing.T) {
 		w.renew(x.ttl)
 		if goesOn := w.renewal == first; goesOn != x.goesOn || w.asked() != x.asked {
 			t.Errorf("%s: it goes on: %v, want %v; %v requests are queued, want %v", x.claim, goesOn, x.goesOn, w.asked(), x.asked)
-		}
-	}
-}
-
-// A master that failed is asked again for the last renewal alone, and for no hold that is over.
-func TestWhoIsNotAskedAgain(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		claim  string
-		change func(watched)
-		again  bool
-	}{
-		{"the last renewal", func(watched) {}, true},
-		{"another one came", func(w watched) { w.renewal = &renewal{} }, false},
-		{"the hold is over", func(w watched) { w.End(ErrLost) }, false},
-	} {
-		w := watch(t)
-		w.renew(terms.TTL)
-		first := w.renewal
-		first.Answer(0, noAnswer)
-		w.now.Add(int64(retryTime))
-		x.change(w)
-		if goesOn, asked := w.askAgain(first), w.asked()[0] > 1; goesOn != x.again || asked != x.again {
-			t.Errorf("%s: it goes on: %v, and the master is asked again: %v; want %v", x.claim, goesOn, asked, x.again)
 		}
 	}
 }
@@ -254,32 +211,6 @@ func TestTheRestConfirmsTheToken(t *testing.T) {
 		confirming{w.Hold}.Answer(1, x.vote)
 		if got := w.Master(1).Confirmed; got != x.want {
 			t.Errorf("%s: it knows the token: %v, want %v", x.claim, got, x.want)
-		}
-	}
-}
-
-// A renewal asks for an extension, and writes the lock back where it was lost.
-func TestWhatARenewalAsksFor(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		reads          bool
-		extend, repair *script.Operation
-	}{
-		{false, script.Extend, script.Repair},
-		{true, script.Stay, script.Restore},
-	} {
-		w := watch(t)
-		w.Reads.Store(x.reads)
-		w.Take(1, ToExtend, notMine, w.terms, w.holds.View())
-		r := w.extension(w.holds.View(), terms.TTL)
-		for i, want := range []struct {
-			operation *script.Operation
-			repairs   int
-		}{{x.extend, 0}, {x.repair, 1}, {x.extend, 0}} {
-			got, repairs := r.Asked[i].Call.Operation, w.Master(i).Repairs
-			if got != want.operation || repairs != want.repairs || r.repairs(i) != (repairs == 1) {
-				t.Errorf("reads %v: master %d gets %s, want %s; that is a repair: %v, and %d are under way", x.reads, i, got.Name, want.operation.Name, r.repairs(i), repairs)
-			}
 		}
 	}
 }

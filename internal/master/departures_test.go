@@ -2,7 +2,6 @@ package master
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,18 +21,6 @@ func TestWidthLeavesConnectionsToOthers(t *testing.T) {
 	} {
 		if got := widthOf(&redis.Options{PoolSize: c.pool, MaxActiveConns: c.active}); got != c.want {
 			t.Errorf("widthOf(pool %d, active %d) = %d, want %d", c.pool, c.active, got, c.want)
-		}
-	}
-}
-
-// Whichever of two pauses ends first is that of both.
-func TestTheSoonerOfTwoPauses(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct{ a, b, want time.Duration }{
-		{0, 0, 0}, {0, 2, 2}, {3, 0, 3}, {3, 2, 2}, {2, 3, 2},
-	} {
-		if got := sooner(x.a, x.b); got != x.want {
-			t.Errorf("sooner(%d, %d) = %d, want %d", x.a, x.b, got, x.want)
 		}
 	}
 }
@@ -177,20 +164,6 @@ func TestARequestTakesAPlace(t *testing.T) {
 	leaves(next(), fifth, late)
 }
 
-// While a master hangs, nobody waits in the place of another either.
-func TestNoPlaceIsTakenWhileAMasterHangs(t *testing.T) {
-	t.Parallel()
-	now := clock.Instant(1)
-	m := down(t, &now)
-	a, next := answered("a"), answered("a")
-	m.Submit(&a.Request)
-	m.failFast = errors.New("hung")
-	m.Replace(&a.Request, &next.Request)
-	if a.votes != 0 || next.vote.Err != m.failFast || len(m.queue) != 1 {
-		t.Errorf("told %d and %+v, %d queued; want the new one refused", a.votes, next.vote, len(m.queue))
-	}
-}
-
 // told is a request, and what its asker was told.
 type told struct {
 	Request
@@ -205,52 +178,6 @@ func answered(order string) *told {
 	r := &told{Request: Request{Order: order}}
 	r.To = r
 	return r
-}
-
-// One link is for a near master, and for a pool that has not more: what comes meanwhile leaves
-// together.
-func TestWhatIsUnderWayToANearMaster(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		width int
-		trip  time.Duration
-		far   bool
-	}{
-		{2, farTrip, true}, {8, farTrip + 1, true}, {2, farTrip - 1, false}, {1, farTrip, false}, {2, 0, false},
-	} {
-		now := clock.Instant(1)
-		m := down(t, &now)
-		m.width, m.trip, m.recent = x.width, x.trip, x.trip
-		m.Submit(requests("a")...)
-		l, _ := m.room()
-		m.take(l)
-		now = now.Add(time.Minute)
-		if next, pause := m.room(); (next != nil) != x.far || m.far() != x.far || pause != 0 {
-			t.Errorf("%d links, %v there and back: there is room for a second batch: %v, in %v", x.width, x.trip, next != nil, pause)
-		}
-		m.carry(l, l.batch)
-		if next, _ := m.room(); next != l {
-			t.Error("a link that is back is not used again")
-		}
-	}
-}
-
-// The next batch leaves a part of a round trip after the one before, or when the master has had the
-// time that it needed lately.
-func TestTheGapBetweenBatches(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		trip, recent, want time.Duration
-	}{
-		{8 * time.Millisecond, 8 * time.Millisecond, 2 * time.Millisecond},
-		{8 * time.Millisecond, 10 * time.Millisecond, 2 * time.Millisecond},
-		{8 * time.Millisecond, 13 * time.Millisecond, 5 * time.Millisecond},
-	} {
-		m := &Master{departures: departures{width: 4, trip: x.trip, recent: x.recent}}
-		if got := m.gap(); got != x.want {
-			t.Errorf("%v there and back, %v lately: %v, want %v", x.trip, x.recent, got, x.want)
-		}
-	}
 }
 
 // A batch has at most so many requests, and a group is not cut.
@@ -285,29 +212,6 @@ func TestABatchIsBoundedAndCutsNoGroup(t *testing.T) {
 		if len(first) != x.want || first+rest != want {
 			t.Errorf("%+v: %d leave first, then %d, of %d", x, len(first), len(rest), len(want))
 		}
-	}
-}
-
-// What is left of a long queue is not moved for each batch that leaves: a client that is closed has
-// a release in it for each of its holds.
-func TestALongQueueIsNotMoved(t *testing.T) {
-	t.Parallel()
-	now := clock.Instant(1)
-	m := down(t, &now)
-	const n = 10*maxBatch + maxBatch/2
-	for i := range n {
-		m.Submit(requests(string(rune('a' + i%26)))...)
-	}
-	want, got, l := orders(m.queue), "", &link{master: m}
-	for range n / maxBatch {
-		next := &m.queue[maxBatch]
-		got += orders(m.take(l))
-		if stayed := next == &m.queue[0]; stayed != (len(m.queue) > maxBatch) {
-			t.Errorf("with %d left: they stayed where they were is %v", len(m.queue), stayed)
-		}
-	}
-	if got += orders(m.take(l)); got != want || len(m.queue) != 0 {
-		t.Errorf("%d of %d left, in order is %v", len(got), len(want), strings.HasPrefix(want, got))
 	}
 }
 
@@ -429,49 +333,6 @@ func TestKeptRequestsComeBack(t *testing.T) {
 			if x.pause > 0 {
 				m.retries = nil
 			}
-		}
-	})
-}
-
-// A server that is to be tried again is, by the next who needs it, and that does not wait for a
-// connection that is being made.
-func TestRetryWaitsForNobody(t *testing.T) {
-	t.Parallel()
-	now := clock.Instant(1)
-	m := down(t, &now)
-	before := m.health.downErr
-	m.health.connecting <- struct{}{}
-	m.Retry()
-	<-m.health.connecting
-	if err := m.failedLately(); err != nil {
-		t.Errorf("it is to be tried again, and is down: %v", err)
-	}
-	l := &link{master: m}
-	if err := m.connect(l); err == nil || err == before {
-		t.Errorf("it was not tried: %v", err)
-	}
-	tried := m.health.downErr
-	if err := m.connect(l); err != tried {
-		t.Errorf("it was tried twice: %v", err)
-	}
-}
-
-// What waited for a batch to come back stands at the head of the queue then: before all that was
-// queued since, first or not, and no call of Gather has to do with it.
-func TestWhatWaitedForABatchGoesFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
-		l := m.on()
-		request := func(order string) *Request { return &Request{Order: order} }
-		a, b, c, first, last := request("a"), request("a"), request("b"), request("x"), request("y")
-		l.inFlight, l.orders, m.inFlight = true, []string{"a", "b", "c"}, 1
-		m.keysInFlight = map[string][]*Request{"a": {a, b}, "b": {c}, "c": nil, "other": {request("other")}}
-		m.blocked = 4
-		m.queue, m.first, m.ungathered, m.gathering = []*Request{first, last}, 1, 1, 1
-		m.carry(l, nil)
-		if !slices.Equal(m.queue, []*Request{a, b, c, first, last}) || m.first != 4 || m.ungathered != 4 || m.blocked != 1 || m.inFlight != 0 || l.inFlight || len(m.keysInFlight) != 1 {
-			t.Errorf("%d are queued, %d of them first and %d ungathered; %d are blocked, by %d orders", len(m.queue), m.first, m.ungathered, m.blocked, len(m.keysInFlight))
 		}
 	})
 }

@@ -54,17 +54,6 @@ func TestDialsArePaced(t *testing.T) {
 	}
 }
 
-// What nobody armed dials when it likes: a client of a server that is no master's.
-func TestADoorWithoutAMasterDoesNotPace(t *testing.T) {
-	t.Parallel()
-	d := new(door)
-	for range 100 {
-		if err := d.enter(time.Unix(1, 0)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // A server that may not be used is left on the connections that are old, whose reader is told why.
 func TestOldConnectionsAreLeft(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package master
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -61,76 +60,6 @@ func TestWhatIsKept(t *testing.T) {
 		if told.Answered {
 			t.Errorf("%s: the asker is told twice", x.claim)
 		}
-	}
-}
-
-// What cannot be queued is refused at once, but not what must arrive.
-func TestWhatIsNotQueued(t *testing.T) {
-	t.Parallel()
-	hung := errors.New("hung")
-	for _, x := range []struct {
-		claim   string
-		queued  int
-		blocked int
-		hung    error
-		closing bool
-		want    error
-	}{
-		{"there is room", maxBacklog - 1, 0, nil, false, nil},
-		{"the queue is full", maxBacklog, 0, nil, false, errBacklog},
-		{"it is full with those that wait", maxBacklog - 2, 2, nil, false, errBacklog},
-		{"one less waits", maxBacklog - 2, 1, nil, false, nil},
-		{"the master hangs", 0, 0, hung, false, hung},
-		{"the master is closing", 0, 0, nil, true, ErrClosed},
-	} {
-		for _, must := range []bool{false, true} {
-			for _, group := range []bool{false, true} {
-				now := clock.Instant(1)
-				m := down(t, &now)
-				m.queue, m.blocked, m.failFast, m.closing = make([]*Request, x.queued), x.blocked, x.hung, x.closing
-				var told script.Vote
-				r := &Request{To: answerInto{&told}}
-				if must {
-					r.Until = now.Add(time.Hour)
-				}
-				if group {
-					m.SubmitGroup([]*Request{r})
-				} else {
-					m.Submit(r)
-				}
-				want := x.want
-				if must {
-					want = nil
-				}
-				if queued := len(m.queue) > x.queued; queued != (want == nil) || told.Answered == queued || told.Err != want {
-					t.Errorf("%s; it must arrive: %v: queued %v, told %+v", x.claim, must, queued, told)
-				}
-			}
-		}
-	}
-}
-
-// closedGate lets nobody in.
-type closedGate struct {
-	openGate
-	why error
-}
-
-func (g closedGate) Greeted(*Master, []Reply) (string, error) { return "", g.why }
-
-// A server that may not be used is asked for nothing, and its answer is why.
-func TestAServerThatMayNotBeUsed(t *testing.T) {
-	t.Parallel()
-	why := NotMember("it restarted", time.Second)
-	if !errors.Is(why, script.ErrNotMember) || errors.Is(why, script.ErrVersion) {
-		t.Errorf("%v is no ErrNotMember, or ErrVersion", why)
-	}
-	m, _ := toldBy(t, []byte("$4\r\ninfo\r\n$3\r\nkey\r\n*0\r\n$3\r\nsha\r\n"), new(door).keep)
-	m.Gate = closedGate{why: why}
-	var told script.Vote
-	(&link{master: m}).serve([]*Request{{Call: script.Verify.Call([]*string{&m.Name}, 1), To: answerInto{&told}}})
-	if told.Answer != script.Refused || told.Err != why || told.MayArrive {
-		t.Errorf("it answers %+v", told)
 	}
 }
 

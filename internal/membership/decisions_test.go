@@ -94,17 +94,6 @@ func TestTablesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-func TestVersionsGrow(t *testing.T) {
-	last := ""
-	for n := range 20 {
-		next := versionAfter(last, "")
-		if next <= last || len(next) != 10+1+36 || versionNumber(next) != n+1 {
-			t.Errorf("%q after %q", next, last)
-		}
-		last = next
-	}
-}
-
 func TestWhatIsCommitted(t *testing.T) {
 	change := table("a b c=n")
 	change.Prev = []string{"a", "b", "c"}
@@ -284,48 +273,6 @@ func TestWhoIsOut(t *testing.T) {
 	v = viewOf("d", "1", table("a b c"), []*report{at("c", "1", nil), at("b", "1", nil), nil, at("x", "1", nil), nil}, []string{"away", "b", "a", "d", "e"}, nil, func(id string) int { return slices.Index([]string{"c", "b"}, id) })
 	if v.Out[0] != nil || v.Out[1] != nil || v.Out[2] != nil || v.Out[3] == nil || v.Lacks != nil || v.Short() {
 		t.Errorf("%+v", v)
-	}
-}
-
-func TestViewsThatAreShort(t *testing.T) {
-	out := errors.New("it does not vote")
-	for _, x := range []struct {
-		out  []error
-		want bool
-	}{
-		{[]error{nil, nil, nil}, false},
-		{[]error{nil, nil, out}, false},
-		{[]error{nil, out, out}, true},
-	} {
-		if got := (&View{Table: table("a b c"), Out: x.out}).Short(); got != x.want {
-			t.Errorf("%v: short: %t, want %t", x.out, got, x.want)
-		}
-	}
-}
-
-// A view takes the place of another if it tells anything else.
-func TestViewsThatTellTheSame(t *testing.T) {
-	is := func(change func(*View)) *View {
-		v := &View{Version: "1", Table: table("a b c"), Out: []error{nil, errors.New("it is new"), nil}, Lacks: []string{"c"}}
-		change(v)
-		return v
-	}
-	for _, x := range []struct {
-		claim string
-		other *View
-		want  bool
-	}{
-		{"nothing before", nil, false},
-		{"nothing else", is(func(*View) {}), true},
-		{"another version", is(func(v *View) { v.Version = "2" }), false},
-		{"an init is needed", is(func(v *View) { v.NeedsInit = true }), false},
-		{"others lack", is(func(v *View) { v.Lacks = nil }), false},
-		{"one more is out", is(func(v *View) { v.Out[0] = errors.New("it is new") }), false},
-		{"one is out for another reason", is(func(v *View) { v.Out[1] = errors.New("it is suspended") }), false},
-	} {
-		if got := is(func(*View) {}).same(x.other); got != x.want {
-			t.Errorf("%s: the same: %t, want %t", x.claim, got, x.want)
-		}
 	}
 }
 
@@ -650,14 +597,6 @@ func TestPromisesThatAreEnough(t *testing.T) {
 		if b.base != x.base || b.mayPropose() != x.may {
 			t.Errorf("%s: on %s, may propose: %v", x.what, b.base, b.mayPropose())
 		}
-	}
-}
-
-func TestWhatBecameOfMembers(t *testing.T) {
-	got := fmt.Sprint(Changes(table("a b c"), table("a:suspended b c=n:new d")))
-	want := fmt.Sprint([]StateChange{{"a", Voting, Suspended}, {"c", Voting, ""}, {"c", "", New}, {"d", "", Voting}})
-	if got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }
 

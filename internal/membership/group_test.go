@@ -116,36 +116,3 @@ func TestWhyMastersCannotVote(t *testing.T) {
 		}
 	}
 }
-
-// A promise tells the version that the server accepted last, and its table, whatever the server
-// reported before.
-func TestPromisesAreRead(t *testing.T) {
-	t.Parallel()
-	old, changed := table("a b c"), table("a b c:new")
-	for _, x := range []struct {
-		claim   string
-		reply   []string
-		ok      bool
-		version string
-		table   *Table
-		learned bool
-	}{
-		{"a newer version", []string{"2", changed.text(), ""}, true, "2", changed, false},
-		{"… that is known to be committed", []string{"2", changed.text(), "1 2"}, true, "2", changed, true},
-		{"none", []string{"", "", ""}, true, "", old, false},
-		{"a table that cannot be read", []string{"2", "x", ""}, false, "", nil, false},
-		{"one value too few", []string{"2", changed.text()}, false, "", nil, false},
-		{"one too many", []string{"2", changed.text(), "", ""}, false, "", nil, false},
-	} {
-		g := NewGroup(Config{Now: func() clock.Instant { return 1 }, Learned: func(before, now *View) {}})
-		g.SetMasters([]*master.Master{{}})
-		g.working = true                                                                                 // nothing is to be done
-		g.view.Store(&View{Deployment: "d", Version: "9", Table: table("x y z"), Out: make([]error, 1)}) // of which it knows nothing yet
-		got, ok := g.promisedBy(0, at("a", "1", old), x.reply)
-		if ok != x.ok || ok && (got.version != x.version || got.table.String() != x.table.String() || got.learned != x.learned) {
-			t.Errorf("%s: %v, %+v", x.claim, ok, got)
-		}
-		g.Stop()
-		g.Wait()
-	}
-}

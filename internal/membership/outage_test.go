@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/redlock-go/redlock/internal/clock"
 )
 
 func TestWhichMembersAreOut(t *testing.T) {
@@ -54,43 +51,6 @@ func TestWhichMembersAreOut(t *testing.T) {
 		}
 		if text := strings.Join(got, "; "); text != x.want {
 			t.Errorf("%s:\n%s, want\n%s", x.what, text, x.want)
-		}
-	}
-}
-
-// An outage is told once, when it has lasted, and anew when the member was back meanwhile.
-func TestWhenAnOutageIsTold(t *testing.T) {
-	t.Parallel()
-	const patience = time.Minute
-	o, now := outs{}, clock.Instant(1)
-	for i, x := range []struct {
-		after time.Duration
-		out   string
-		told  string
-		again time.Duration
-	}{
-		{0, "a", "", patience},
-		{patience - 1, "a b", "", 1},
-		{1, "a b", "a 1m0s", patience - 1},
-		{patience - 1, "a b", "b 1m0s", 0},
-		{time.Hour, "a b", "", 0},
-		{0, "b", "", 0},
-		{time.Hour, "a b", "", patience},
-		{2 * patience, "a b", "a 2m0s", 0},
-		{0, "", "", 0},
-	} {
-		now = now.Add(x.after)
-		var all []Outage
-		for address := range strings.FieldsSeq(x.out) {
-			all = append(all, Outage{Address: address})
-		}
-		tell, again := o.update(now, patience, all)
-		var told []string
-		for _, out := range tell {
-			told = append(told, fmt.Sprint(out.Address, " ", out.For))
-		}
-		if text := strings.Join(told, " "); text != x.told || again != x.again {
-			t.Errorf("step %d: told %q, look again after %v; want %q, %v", i, text, again, x.told, x.again)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package quorum
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -228,17 +227,6 @@ func TestARoundThatStandsInLine(t *testing.T) {
 	}
 }
 
-func TestNotifyTellsWhatWasBefore(t *testing.T) {
-	t.Parallel()
-	for votes, want := range map[string]bool{"ggg..": true, "uuu..": true, "gv...": true, "gr...": true, "go...": true, "gg...": false, "gu...": false, "gh...": false} {
-		decided := make(chan struct{}, 1)
-		roundOf(votes).Notify(decided)
-		if got := len(decided) == 1; got != want {
-			t.Errorf("%q: the asker is told: %v, want %v", votes, got, want)
-		}
-	}
-}
-
 // A request leaves only while the round and what it is for are not over. One that does not is
 // answered.
 func TestWhichRequestsLeave(t *testing.T) {
@@ -272,98 +260,3 @@ func TestWhichRequestsLeave(t *testing.T) {
 type lasts struct{ err error }
 
 func (l lasts) Over() error { return l.err }
-
-// What is said of a vote that is pending.
-func TestPendingVotes(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		votes    string
-		overtake bool
-		want     error
-	}{
-		{"gg...", false, ErrNoAnswer},
-		{"gg...", true, ErrOvertaken},
-		{"ggg..", false, ErrNotAwaited},
-		{"ggg..", true, ErrNotAwaited},
-	} {
-		r := roundOf(x.votes)
-		if x.overtake {
-			r.Overtake()
-		}
-		if got := r.Tally()[4].Err; got != x.want {
-			t.Errorf("%q, overtaken %v: %v, want %v", x.votes, x.overtake, got, x.want)
-		}
-	}
-}
-
-// A round that is opened again needs more grants.
-func TestARoundThatIsOpenedAgain(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		votes  string
-		grants int
-		want   Verdict
-	}{
-		{"ggg..", 3, Won}, {"ggg..", 4, Undecided}, {"gggu.", 4, Undecided}, {"ggguu", 4, Lost}, {"gggg.", 4, Won},
-		{"gg...", 1, Undecided}, // never less than a quorum
-		{"guu..", 1, Undecided}, {"guuu.", 1, Lost},
-	} {
-		r := roundOf(x.votes)
-		r.Reopen(x.grants)
-		if r.verdict != x.want {
-			t.Errorf("%q, and %d are needed: %v, want %v", x.votes, x.grants, r.verdict, x.want)
-		}
-	}
-}
-
-// Votes come in without a request as well: of a master that has none, those that are in from the
-// start, and one in the place of another.
-func TestVotesWithoutARequest(t *testing.T) {
-	t.Parallel()
-	view := testvotes.ViewOfAll(3)
-	view.Out[1] = script.ErrNotMember
-	r := NewHeldRound(view)
-	if r.Refused(0) || !r.Refused(1) || r.Tally()[1].Err != script.ErrNotMember || r.Tally()[0].Answered || !r.Held {
-		t.Errorf("of a master without a vote: %+v", r.Tally())
-	}
-	for votes, want := range map[string]Verdict{"gg.": Won, "uu.": Lost, "gu.": Undecided} {
-		if got := NewBallot(testvotes.Of(votes), testvotes.ViewOfAll(3)); got.verdict != want {
-			t.Errorf("%q from the start: %v, want %v", votes, got.verdict, want)
-		}
-	}
-	r = roundOf("ggg")
-	r.Replace(1, testvotes.Of("n")[0])
-	if got := r.Tally()[1]; !got.NotMine() {
-		t.Errorf("in the place of another: %+v", got)
-	}
-}
-
-// Whoever receives the votes gets each that is in, and each that comes.
-func TestReceive(t *testing.T) {
-	t.Parallel()
-	r := roundOf("gu..h")
-	var got []string
-	r.Receive(false, func(i int, v script.Vote) script.Vote {
-		got = append(got, fmt.Sprint(i, v.Answer))
-		return v
-	})
-	r.Answer(2, script.Vote{Answered: true, Answer: script.Granted})
-	if want := []string{"0 granted", "1 unknown", "4 held", "2 granted"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// Where a round asks again what another did, the last request of that one is the one to replace.
-func TestTheLastRequest(t *testing.T) {
-	t.Parallel()
-	r := roundOf("gu...")
-	r.Requests(5)
-	if got := r.last(1); got != &r.Asked[1] {
-		t.Error("a master that was asked once has another request")
-	}
-	again := new(master.Request)
-	r.again = []*master.Request{nil, again, nil, nil, nil}
-	if r.last(1) != again || r.last(0) != &r.Asked[0] {
-		t.Error("it is not the last one")
-	}
-}

@@ -109,29 +109,6 @@ func TestWhoIsPromisedAnAttempt(t *testing.T) {
 	}
 }
 
-// Who leaves with an attempt that was handed to it gives that back, and who is the last is told.
-func TestWhoLeavesWithAnAttempt(t *testing.T) {
-	t.Parallel()
-	var q queues
-	w := q.Join("job", want{}, Ticket{})
-	q.Block("job")
-	q.Next("job")
-	a := &attempt{}
-	q.Hand(w, a)
-	told := 0
-	untaken := q.Leave(w, false, func(untaken *attempt) {
-		if told++; untaken != a {
-			t.Error("told of another")
-		}
-	})
-	if untaken != a || told != 1 {
-		t.Errorf("left with %v, told %d times", untaken, told)
-	}
-	if len(q.byName) != 0 {
-		t.Errorf("%d names are left", len(q.byName))
-	}
-}
-
 // A call wakes the first waiter when it is the first one, and when enough masters have called. What
 // nobody wants who may ask is told, so that no master keeps the lock for it.
 func TestCallsWakeTheFirstWaiter(t *testing.T) {

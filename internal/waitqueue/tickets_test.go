@@ -38,23 +38,6 @@ func TestTicketsFollowTheMiddleClock(t *testing.T) {
 	}
 }
 
-// A client whose list has more masters than the deployment has members gets its tickets from a
-// quorum of these.
-func TestTicketsOfMembers(t *testing.T) {
-	t.Parallel()
-	m := NewTickets(6, 4)
-	for i := range 2 {
-		m.Learn(i, Answer{Time: 2e15, Sent: 1, Got: 1})
-	}
-	if got := m.Next(2); got.Known() {
-		t.Errorf("two of six gave %v", got)
-	}
-	m.SetQuorum(2)
-	if got := m.Next(2); !got.Known() {
-		t.Error("two of three members gave none")
-	}
-}
-
 // Of three masters two answer in time, and one of those is wrong: what the third has said before
 // tells which.
 func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
@@ -71,45 +54,5 @@ func TestOneClockOfThreeDecidesNoTicket(t *testing.T) {
 		if got, want := m.Next(later).String(), "2000000001000000"; got != want {
 			t.Errorf("one says %d: ticket %s, want %s", wrong, got, want)
 		}
-	}
-}
-
-// What a client knows of a master's clock gets no worse by an answer that took long, is not asked
-// for more and more often, and follows a clock that is set.
-func TestReadingsGetBetter(t *testing.T) {
-	t.Parallel()
-	ms := func(n int64) clock.Instant { return clock.Instant(n) * clock.Instant(time.Millisecond) }
-	answer := func(sent, got, tells int64) Answer {
-		return Answer{Time: tells * 1000, Sent: ms(sent), Got: ms(got)}
-	}
-	const ahead = 5_000_000
-	for _, x := range []struct {
-		claim       string
-		answers     []Answer
-		least, most int64 // ms
-		every       time.Duration
-	}{
-		{"one answer tells as well as it was fast", []Answer{answer(10, 30, ahead+20)}, ahead - 10, ahead + 10, firstRelearn},
-		{"a faster one tells better", []Answer{answer(10, 30, ahead+20), answer(40, 42, ahead+41)}, ahead - 1, ahead + 1, 2 * firstRelearn},
-		{"a slower one takes nothing away", []Answer{answer(10, 12, ahead+11), answer(20, 90, ahead+50)}, ahead - 1, ahead + 1, 2 * firstRelearn},
-		{"two tell more than each", []Answer{answer(10, 30, ahead+12), answer(40, 60, ahead+58)}, ahead - 2, ahead + 2, 2 * firstRelearn},
-		{"a clock that is set is followed", []Answer{answer(10, 12, ahead+11), answer(20, 22, 2*ahead+21)}, 2*ahead - 1, 2*ahead + 1, firstRelearn},
-	} {
-		var r reading
-		for _, v := range x.answers {
-			r = r.refined(v)
-		}
-		const fractions = 20 // us, and what the clocks run apart
-		near := func(got, want int64) bool { return got >= want*1000-fractions && got <= want*1000+fractions }
-		if !near(r.least, x.least) || !near(r.most, x.most) || r.every != x.every {
-			t.Errorf("%s: %+v, want %d to %d ms, again after %v", x.claim, r, x.least, x.most, x.every)
-		}
-	}
-	var r reading
-	for range 20 {
-		r = r.refined(answer(10, 10, ahead+10))
-	}
-	if r.every != relearn {
-		t.Errorf("asked for every %v in the end, want %v", r.every, relearn)
 	}
 }
