@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -120,17 +119,12 @@ func TestMastersOfDeploy(t *testing.T) {
 		t.Errorf("the token was %v before the crash, and is %v after it", first.Token(), second.Token())
 	}
 	must(t, second.Unlock(t.Context()))
-
-	probe := redis.NewClient(&redis.Options{Addr: servers[0].Addr(), Username: "probe", Password: "any"})
-	t.Cleanup(func() { must(t, probe.Close()) })
-	must(t, probe.Ping(t.Context()).Err())
-	if err := probe.Get(t.Context(), "redlock:member").Err(); err == nil || !strings.Contains(err.Error(), "NOPERM") {
-		t.Errorf("the probe's user may read: %v", err)
-	}
-	stranger := redis.NewClient(&redis.Options{Addr: servers[0].Addr()})
-	t.Cleanup(func() { must(t, stranger.Close()) })
-	if err := stranger.Ping(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
-		t.Errorf("a client without a password got in: %v", err)
+	for user, says := range map[string]string{"probe": "NOPERM", "": "NOAUTH"} {
+		r := redis.NewClient(&redis.Options{Addr: servers[0].Addr(), Username: user, Password: user})
+		if err := r.Get(t.Context(), "redlock:member").Err(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("user %q reads: %v", user, err)
+		}
+		must(t, r.Close())
 	}
 }
 
@@ -153,14 +147,14 @@ func TestUsersOfDeploy(t *testing.T) {
 	}
 }
 
-// systemd knows each line of the unit.
+// systemd knows each line of the unit, where it is installed.
 func TestUnitOfDeploy(t *testing.T) {
 	t.Parallel()
 	unit := read(t, "../deploy/systemd/redlock-master.service")
 	if !strings.Contains(unit, "\nExecStart=/usr/bin/redis-server /etc/redlock/redis.conf ") {
 		t.Errorf("the unit does not start redis-server with the settings:\n%s", unit)
 	}
-	if _, err := exec.LookPath("systemd-analyze"); errors.Is(err, exec.ErrNotFound) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Log("NOT TESTED: there is no systemd-analyze")
 		return
 	}
@@ -168,16 +162,8 @@ func TestUnitOfDeploy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "redlock-master.service")
 	must(t, os.WriteFile(program, nil, 0o700))
 	must(t, os.WriteFile(file, []byte(strings.Replace(unit, "/usr/bin/redis-server", program, 1)), 0o600))
-	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", file).CombinedOutput()
-	if err != nil || bytes.Contains(out, []byte("redlock-master")) {
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", file).CombinedOutput(); err != nil || strings.Contains(string(out), "redlock-master") {
 		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

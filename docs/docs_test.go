@@ -1,8 +1,5 @@
 // Package docs_test compares the documents with the code: it runs what they show, follows their
-// links, and looks for the commands, tests and figures that they name.
-//
-// Tests that read many files, or build a program, are not parallel: they run before those in which
-// leases run.
+// links, and looks for the names and commands in them.
 package docs_test
 
 import (
@@ -15,22 +12,25 @@ import (
 	"github.com/redlock-go/redlock/internal/documents"
 )
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
-// all are the documents of the repository.
+// all returns the documents of the repository.
 func all(t *testing.T) []documents.Document {
 	t.Helper()
 	all, err := documents.All("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(all) < 10 {
 		t.Fatalf("%d documents", len(all))
 	}
@@ -41,7 +41,7 @@ func all(t *testing.T) []documents.Document {
 // extensions.
 func eachFile(t *testing.T, do func(path, text string), extensions ...string) {
 	t.Helper()
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+	must(t, filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -51,8 +51,5 @@ func eachFile(t *testing.T, do func(path, text string), extensions ...string) {
 			do(path, read(t, path))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

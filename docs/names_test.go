@@ -1,197 +1,270 @@
 package docs_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redlock-go/redlock/internal/documents"
 )
 
-// declared are the exported names of the repository, without those of tests.
-type declared struct {
-	packages map[string]bool // by name
-	names    map[string]bool // "package.Name", "package.Type.Member", "Type.Member", "Name"
+// code is what documents may name.
+type code struct {
+	packages map[string]bool
+	names    map[string]bool            // identifiers outside of tests, in any place but a comment
+	tests    map[string]map[string]bool // functions of tests, by folder
+	texts    map[string]bool            // literals of tests, with _ for each space: cases are among them
+	errors   map[string]bool            // variables Err..., as "folder/package.Err..."; false: of a test
 }
 
-func (d *declared) add(pkg, name string) {
-	d.names[pkg+"."+name] = true
-	d.names[name] = true
-	if _, member, is := strings.Cut(name, "."); is {
-		d.names[member] = true
-	}
-}
-
-// declarations reads all Go files.
-func declarations(t *testing.T) *declared {
+func readCode(t *testing.T) code {
 	t.Helper()
-	d := &declared{packages: map[string]bool{}, names: map[string]bool{}}
+	c := code{map[string]bool{}, map[string]bool{}, map[string]map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	files := token.NewFileSet()
 	eachFile(t, func(file, text string) {
-		if strings.HasSuffix(file, "_test.go") {
-			return
-		}
 		parsed, err := parser.ParseFile(files, file, text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
+		must(t, err)
+		folder, isTest := path.Dir(filepath.ToSlash(file)), strings.HasSuffix(file, "_test.go")
+		if c.tests[folder] == nil {
+			c.tests[folder] = map[string]bool{}
 		}
-		d.packages[parsed.Name.Name] = true
 		for _, declaration := range parsed.Decls {
-			d.declare(parsed.Name.Name, declaration)
-		}
-	}, ".go")
-	return d
-}
-
-func (d *declared) declare(pkg string, declaration ast.Decl) {
-	switch declaration := declaration.(type) {
-	case *ast.FuncDecl:
-		name := declaration.Name.Name
-		if declaration.Recv != nil {
-			name = receiver(declaration.Recv.List[0].Type) + "." + name
-		}
-		d.add(pkg, name)
-	case *ast.GenDecl:
-		for _, spec := range declaration.Specs {
-			switch spec := spec.(type) {
-			case *ast.ValueSpec:
-				for _, name := range spec.Names {
-					d.add(pkg, name.Name)
+			switch d := declaration.(type) {
+			case *ast.FuncDecl:
+				if isTest && d.Recv == nil {
+					c.tests[folder][d.Name.Name] = true
 				}
-			case *ast.TypeSpec:
-				d.add(pkg, spec.Name.Name)
-				for _, member := range members(spec.Type) {
-					d.add(pkg, spec.Name.Name+"."+member)
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if v, is := spec.(*ast.ValueSpec); is && d.Tok == token.VAR && strings.HasPrefix(v.Names[0].Name, "Err") {
+						c.errors[folder+"/"+parsed.Name.Name+"."+v.Names[0].Name] = !isTest
+					}
 				}
 			}
 		}
-	}
+		if !isTest {
+			c.packages[parsed.Name.Name] = true
+		}
+		ast.Inspect(parsed, func(node ast.Node) bool {
+			switch node := node.(type) {
+			case *ast.Ident:
+				c.names[node.Name] = c.names[node.Name] || !isTest
+			case *ast.BasicLit:
+				c.texts[strings.ReplaceAll(strings.Trim(node.Value, "`\""), " ", "_")] = isTest
+			}
+			return true
+		})
+	}, ".go")
+	return c
 }
 
-func receiver(expression ast.Expr) string {
-	switch expression := expression.(type) {
-	case *ast.StarExpr:
-		return receiver(expression.X)
-	case *ast.IndexExpr:
-		return receiver(expression.X)
-	case *ast.Ident:
-		return expression.Name
-	}
-	return ""
-}
-
-// members are the fields of a struct, or the methods of an interface.
-func members(expression ast.Expr) (names []string) {
-	var fields *ast.FieldList
-	switch expression := expression.(type) {
-	case *ast.StructType:
-		fields = expression.Fields
-	case *ast.InterfaceType:
-		fields = expression.Methods
-	default:
-		return nil
-	}
-	for _, field := range fields.List {
-		for _, name := range field.Names {
-			names = append(names, name.Name)
+// testsOf returns the functions of the tests of packages, as go test has them, relative to dir.
+func (c code) testsOf(dir string, packages []string) (all []string, err error) {
+	for _, name := range packages {
+		pattern, deep := strings.CutSuffix(name, "...")
+		at, found := path.Join("..", dir, pattern), false
+		for folder, tests := range c.tests {
+			if folder == at || deep && strings.HasPrefix(folder, at) {
+				found = true
+				all = slices.AppendSeq(all, maps.Keys(tests))
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("%s: no package", name)
 		}
 	}
-	return names
+	return all, nil
 }
 
 var (
-	goName    = regexp.MustCompile(`^(?:([a-z]\w*)\.)?([A-Z]\w*)(?:\.([A-Z]\w*))?(?:\([^)]*\))?$`)
-	inProse   = regexp.MustCompile(`\b[A-Z][a-z]+[A-Z]\w*\b`)
-	camel     = regexp.MustCompile(`[a-z][A-Z]|^[A-Z][a-z]+\.`)
-	fileNamed = regexp.MustCompile(`^[\w-]+\.(?:go|lua|pml|sh|conf|acl|service)$`)
+	takesValue  = regexp.MustCompile(`^-(?:run|bench|benchtime|cpuprofile|timeout|count)$`)
+	placeholder = regexp.MustCompile(`^[A-Z]+$`)
 )
 
-// knows tells whether a piece of code names something that is declared here; ours is false for what
-// is no name, or may be one of others.
-func (d *declared) knows(code string) (ours, known bool) {
-	match := goName.FindStringSubmatch(code)
-	switch {
-	case match == nil, match[1] != "" && !d.packages[match[1]]:
-		return false, false
-	case match[1] == "" && !camel.MatchString(match[2]+"."+match[3]), match[1] == "" && match[3] == "" && !camel.MatchString(match[2]):
-		return false, false // a word in capitals, or one that is no name of Go alone
-	}
-	return true, d.names[strings.Trim(strings.Join(match[1:], "."), ".")]
-}
-
-func TestKnowsNames(t *testing.T) {
-	t.Parallel()
-	d := &declared{packages: map[string]bool{"redlock": true}, names: map[string]bool{}}
-	d.add("redlock", "Client.Verify")
-	d.add("redlock", "WithFair")
-	for code, want := range map[string][2]bool{
-		"Client.Verify":              {true, true},
-		"redlock.Client.Verify":      {true, true},
-		"redlock.WithFair(true)":     {true, true},
-		"WithFair":                   {true, true},
-		"redlock.Verify":             {true, false},
-		"Client.Gone":                {true, false},
-		"WithGone":                   {true, false},
-		"other.WithGone":             {false, false},
-		"INFO":                       {false, false},
-		"redlock init":               {false, false},
-		"client.Verify":              {false, false},
-		"redlock.Client.Verify.More": {false, false},
-	} {
-		if ours, known := d.knows(code); want != [2]bool{ours, known} {
-			t.Errorf("%s: ours %t, known %t; want %v", code, ours, known, want)
+// checkGoTest looks for the packages and the tests that the words behind go test name.
+func (c code) checkGoTest(dir string, words []string) error {
+	var packages, patterns []string
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if takesValue.MatchString(word) && i+1 < len(words) {
+			i++
+			word += "=" + words[i]
+		}
+		flag, pattern, _ := strings.Cut(word, "=")
+		switch {
+		case flag == "-run" || flag == "-bench":
+			patterns = append(patterns, pattern)
+		case !strings.HasPrefix(flag, "-"):
+			packages = append(packages, word)
 		}
 	}
+	tests, err := c.testsOf(dir, packages)
+	for _, pattern := range patterns {
+		if err == nil && pattern != "^$" && !placeholder.MatchString(pattern) {
+			err = c.match(tests, pattern)
+		}
+	}
+	return err
 }
 
-// ofOthers are names that are not of this repository, without their package.
+// match reports which part of a pattern of -run or -bench matches nothing.
+func (c code) match(tests []string, pattern string) error {
+	for level, element := range strings.Split(pattern, "/") {
+		among := tests
+		if level > 0 {
+			among = slices.Collect(maps.Keys(c.texts))
+		}
+		for _, alternative := range alternatives(element) {
+			expression, err := regexp.Compile(alternative)
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(among, expression.MatchString) {
+				return fmt.Errorf("nothing is called %s", alternative)
+			}
+		}
+	}
+	return nil
+}
+
+// alternatives splits a regular expression at each | that is in no parentheses.
+func alternatives(expression string) (all []string) {
+	begun := ""
+	for part := range strings.SplitSeq(expression, "|") {
+		if begun += part; strings.Count(begun, "(") > strings.Count(begun, ")") {
+			begun += "|"
+			continue
+		}
+		all, begun = append(all, begun), ""
+	}
+	return all
+}
+
+// check tells what is wrong with a command, if it is one of these kinds. What redlock itself takes is
+// checked in cmd/redlock, and the flags of bench there.
+func (c code) check(t *testing.T, command documents.Command) error {
+	words := command.Words
+	switch {
+	case len(words) > 2 && words[0] == "go" && words[1] == "test":
+		return c.checkGoTest(command.Dir, words[2:])
+	case len(words) > 2 && words[0] == "go" && words[1] == "run" && words[2] != "." && !strings.Contains(words[2], "@"):
+		return exists(path.Join(command.Dir, words[2]))
+	case len(words) == 2 && words[0] == "make":
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(words[1]) + `:`).MatchString(read(t, "../Makefile")) {
+			return fmt.Errorf("no such target")
+		}
+	case len(words) > 1 && words[0] == "bash" && strings.HasSuffix(words[1], ".sh"):
+		return exists(path.Join(command.Dir, words[1]))
+	}
+	return nil
+}
+
+var (
+	testName  = regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz|Example)[A-Z_]\w*`)
+	testPath  = regexp.MustCompile(`\bTest[\w/=]+`)
+	camelCase = regexp.MustCompile(`\b[A-Z][a-z]*(?:[A-Z]+[a-z]*)+\b`)
+	trapRow   = regexp.MustCompile(`(?m)^\| \d+ \| .* \| (.*) \|$`)
+	goName    = regexp.MustCompile(`^(?:([a-z]\w*)\.)?([A-Z]\w*)(?:\.([A-Z]\w*))?(?:\([^)]*\))?$`)
+	inProse   = regexp.MustCompile(`\b[A-Z][a-z]+[A-Z]\w*\b`)
+	errorRow  = regexp.MustCompile("(?m)^\\| `(\\w+\\.\\w+)` \\| .+ \\|.*\\|$")
+)
+
+// ofOthers are names that are not of this repository.
 var ofOthers = []string{
 	"TLSConfig", "OnConnect", "FencedLock", "LockIndex", // of go-redis, Redisson, Consul
 	"GitHub", "OpenTelemetry",
 	"StatefulSet", "PodDisruptionBudget", "DoNotSchedule", "WaitForFirstConsumer", // of Kubernetes
 }
 
-// What documents name is there: types, functions, methods and fields of Go, also outside of code,
-// and files that they name without their folder. Pages about moving from other libraries are full
-// of names of those, so that only names with our package are looked for.
-func TestNamedGoExists(t *testing.T) {
-	d := declarations(t)
-	files := map[string]bool{}
-	eachFile(t, func(file, _ string) { files[path.Base(filepath.ToSlash(file))] = true }, ".go", ".lua", ".pml", ".sh", ".conf", ".acl", ".service")
-	named := 0
+// unknown returns the part of a name of Go, in a piece of code, that is nowhere in the repository. What
+// may be another's is not looked for.
+func (c code) unknown(text string) string {
+	match := goName.FindStringSubmatch(text)
+	switch {
+	case match == nil, match[1] != "" && !c.packages[match[1]], match[1] == "" && match[3] == "" && !inProse.MatchString(text):
+		return ""
+	}
+	for _, part := range match[2:] {
+		if part != "" && !c.names[part] && !slices.Contains(ofOthers, part) && !testName.MatchString(part) {
+			return part
+		}
+	}
+	return ""
+}
+
+// The commands, tests, names of Go and errors that documents name are there. Pages about moving from
+// other libraries are full of names of those, so that only names with our package are looked for.
+func TestWhatDocumentsNameIsThere(t *testing.T) {
+	c := readCode(t)
+	var tests []string
+	for _, functions := range c.tests {
+		tests = slices.AppendSeq(tests, maps.Keys(functions))
+	}
+	isTest := func(name string) bool {
+		return slices.ContainsFunc(tests, func(test string) bool { return strings.HasPrefix(test, name) })
+	}
+	commands, names := 0, 0
 	for _, page := range all(t) {
-		migration := strings.HasPrefix(page.Path, "docs/migrate/")
-		for _, span := range page.Spans() {
-			ours, known := d.knows(span.Text)
-			switch {
-			case fileNamed.MatchString(span.Text):
-				ours, known = true, files[span.Text]
-			case migration && !strings.HasPrefix(span.Text, "redlock."), slices.Contains(ofOthers, span.Text), testName.MatchString(span.Text):
-				continue
-			}
-			if ours {
-				named++
-			}
-			if ours && !known {
-				t.Errorf("%s:%d: nothing is called %s", page.Path, span.Line, span.Text)
+		for _, command := range page.Commands() {
+			commands++
+			if err := c.check(t, command); err != nil {
+				t.Errorf("%s: %s: %v", command.Where, strings.Join(command.Words, " "), err)
 			}
 		}
-		if migration || page.Path == "docs/TRAPS.md" { // whose cases TestNamedTestsExist looks up
+		for _, name := range testName.FindAllString(page.Unfenced(), -1) {
+			if names++; !isTest(name) {
+				t.Errorf("%s: no test is called %s", page.Path, name)
+			}
+		}
+		migration := strings.HasPrefix(page.Path, "docs/migrate/")
+		for _, span := range page.Spans() {
+			if !migration || strings.HasPrefix(span.Text, "redlock.") {
+				if part := c.unknown(span.Text); part != "" {
+					t.Errorf("%s:%d: nothing is called %s", page.Path, span.Line, part)
+				}
+			}
+		}
+		if migration || page.Path == "docs/TRAPS.md" {
 			continue
 		}
 		for _, name := range inProse.FindAllString(page.Prose(), -1) {
-			named++
-			if !d.names[name] && !slices.Contains(ofOthers, name) && !testName.MatchString(name) {
-				t.Errorf("%s: nothing is called %s", page.Path, name)
+			names++
+			if part := c.unknown(name); part != "" {
+				t.Errorf("%s: nothing is called %s", page.Path, part)
 			}
 		}
 	}
-	if named < 200 {
-		t.Errorf("%d names were found", named)
+	if commands < 100 || names < 100 {
+		t.Errorf("%d commands and %d names were found", commands, names)
 	}
-	t.Log(named)
+	for _, row := range trapRow.FindAllStringSubmatch(read(t, "TRAPS.md"), -1) {
+		for _, name := range camelCase.FindAllString(testPath.ReplaceAllString(row[1], ""), -1) {
+			if !c.texts[name] {
+				t.Errorf("TRAPS.md: no case is called %s", name)
+			}
+		}
+	}
+	_, section, _ := strings.Cut(read(t, "OPERATIONS.md"), "\n## Errors\n")
+	listed := map[string]bool{}
+	for _, row := range errorRow.FindAllStringSubmatch(section, -1) {
+		listed[row[1]] = true
+	}
+	exported := map[string]bool{}
+	for name, isOurs := range c.errors {
+		folder, name := path.Split(name)
+		if isOurs && (folder == "../" || folder == "../fence/" || folder == "../leader/" || folder == "../admin/") {
+			exported[name] = true
+		}
+	}
+	if len(exported) == 0 || !maps.Equal(exported, listed) {
+		t.Errorf("exported errors are\n%v, and the table of OPERATIONS.md has\n%v", exported, listed)
+	}
 }

@@ -208,6 +208,38 @@ func TestAMasterIsDownWithItsLastLink(t *testing.T) {
 	})
 }
 
+// A server that answers on a new connection, and may not be used, is down whatever others are.
+func TestAServerThatIsRefusedIsDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		a, b := m.on(), m.on()
+		m.asks(a, script.Granted)
+		m.Gate = closedGate{why: NotMember("it restarted", time.Second)}
+		m.asks(b, script.Refused)
+		m.wants(false, 1)
+	})
+}
+
+// What leaves takes a link that is connected, if one is free.
+func TestConnectedLinksGoFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		a, b, c := m.on(), m.on(), m.on()
+		for _, l := range []*link{b, c} {
+			m.asks(l, script.Granted)
+		}
+		for _, want := range []*link{b, c, a} {
+			m.inFlight, m.trip, m.recent, m.leftAt = 0, farTrip, farTrip, 0
+			if l, _ := m.room(); l != want {
+				t.Fatalf("it takes another link than %p: %p", want, l)
+			}
+			want.inFlight = true
+		}
+	})
+}
+
 // What a master without memory refuses says nothing of its connection, or of who it is. To ask each
 // time would cost a round trip, in which renewals wait.
 func TestAFullMasterIsNotAskedWhoItIs(t *testing.T) {
@@ -224,6 +256,105 @@ func TestAFullMasterIsNotAskedWhoItIs(t *testing.T) {
 		if got := m.acquire(l, "another"); got.Answer != script.Refused || !redis.HasErrorPrefix(got.Err, "OOM") || l.conn != conn {
 			t.Errorf("it answered %+v; the same connection: %v", got, l.conn == conn)
 		}
+	})
+}
+
+// A server that is busy when one connection more is made is not down while others answer.
+func TestAServerThatIsBusyOnceIsNotDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		a, b := m.on(), m.on()
+		m.asks(a, script.Granted)
+		m.Gate = closedGate{why: errors.New("BUSY Redis is busy running a script")}
+		m.asks(b, script.Refused)
+		m.Gate = openGate{}
+		m.asks(a, script.Granted)
+		m.wants(true, 0)
+	})
+}
+
+// When connections have fallen silent, one request finds out, not one for each.
+func TestSilentConnectionsAreNotTriedOneByOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		for range 4 {
+			m.asks(m.on(), script.Granted)
+		}
+		for _, c := range m.conns {
+			c.silent.Store(true)
+		}
+		for _, want := range []script.Answer{script.Unknown, script.Granted} {
+			l, _ := m.room()
+			m.asks(l, want)
+		}
+	})
+}
+
+// When one link could be connected, another one need not wait for the end of the pause after the
+// failure before.
+func TestAConnectionEndsThePause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		a, b := m.on(), m.on()
+		m.full = true
+		m.asks(a, script.Refused)
+		m.full = false
+		m.Retry()
+		for _, l := range []*link{b, a} {
+			if got := m.ask(l); got.Answer != script.Granted {
+				t.Errorf("%+v", got)
+			}
+		}
+	})
+}
+
+// The answer to a batch that left before a failure does not take back what a newer answer said.
+func TestAnOlderAnswerTakesNothingBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		slow, fast, none := m.on(), m.on(), m.on()
+		m.asks(slow, script.Granted)
+		m.asks(fast, script.Granted)
+		m.conns[0].delay.Store(int64(5 * MaxRetry))
+		done := make(chan script.Vote)
+		go func() { done <- m.ask(slow) }()
+		synctest.Wait()
+		m.full = true
+		m.asks(none, script.Refused)
+		m.asks(fast, script.Granted)
+		if got := <-done; got.Answer != script.Granted {
+			t.Fatalf("%+v", got)
+		}
+		m.full = false
+		m.asks(none, script.Granted)
+	})
+}
+
+// While one link waits for a connection, requests are not refused if another one has one.
+func TestNobodyIsRefusedBesideAConnectedLink(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := newLinked(t)
+		a, b := m.on(), m.on()
+		m.asks(a, script.Granted)
+		m.full = true
+		m.asks(b, script.Refused)
+		time.Sleep(MaxRetry)
+		m.hangs = time.Second
+		done := make(chan script.Vote)
+		go func() { done <- m.ask(b) }()
+		synctest.Wait()
+		m.mu.Lock()
+		err := m.refusal(&Request{})
+		m.mu.Unlock()
+		if err != nil {
+			t.Error(err)
+		}
+		<-done
 	})
 }
 
