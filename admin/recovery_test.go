@@ -191,6 +191,42 @@ func TestThoseWipedTogetherComeBackTogether(t *testing.T) {
 	}
 }
 
+// A client that tried again and again to bring a master back learns at once what another one made
+// of it, however long it pauses by then.
+func TestAClientThatPausesLearnsAtOnce(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+			first, second := d.Reached(), d.Reached()
+			for _, i := range []int{1, 2} {
+				d.Masters[i].Freeze()
+			}
+			harness.Must(t, d.Raw[0].FlushAll(context.Background()).Err())
+			for _, c := range []*redlock.Client{first, second} {
+				_, _ = c.TryLock(context.Background(), "job") // it notices, and cannot change the members
+			}
+			time.Sleep(20 * time.Second)
+			for _, i := range []int{1, 2} {
+				d.Masters[i].Thaw()
+			}
+			var other *redlock.Client
+			harness.Eventually(t, "one of them gave the master its place again", func() bool {
+				switch {
+				case harness.Inside(first).Members.View().Table.Members[0].State == membership.New:
+					other = second
+				case harness.Inside(second).Members.View().Table.Members[0].State == membership.New:
+					other = first
+				}
+				return other != nil
+			})
+			// The masters that hung may pass for hung for a moment, and decide the first attempt.
+			lock, err := other.Lock(context.Background(), "job", redlock.WithWait(500*time.Millisecond))
+			harness.Must(t, err)
+			harness.Must(t, lock.Unlock(context.Background()))
+		})
+	}
+}
+
 // Clients wait for a random time before they do what all of them may do, so that not all do it at
 // once. Who waits learns meanwhile that another one has done it.
 func TestAClientThatIsToActLearnsAtOnce(t *testing.T) {

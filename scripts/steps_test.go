@@ -100,6 +100,8 @@ func TestStepsOfARegister(t *testing.T) {
 		{"it promised a higher ballot", ours + " promised=4", "found d one 3 TABLE", "CLAIMED", "="},
 		{"it did, and another has accepted it", ours + " promised=4", "found d one 3 TABLE finish", "CLAIMED", "="},
 		{"it promised this one", ours + " promised=3", "found d one 3 TABLE", "1", first},
+		{"it is claimed for another deployment, and a table of the one before comes", strings.ReplaceAll(ours, "deployment=d", "deployment=e"), "accept one 6 TABLE d", "NOTMEMBER", "="},
+		{"also as one that is committed", strings.ReplaceAll(ours, "deployment=d", "deployment=e"), "learn one 6 TABLE d", "NOTMEMBER", "="},
 
 		{"a server that is new", "", "enroll RUN '' d one 3", "1", fresh},
 		{"one that restarted since", "", "enroll before '' d one 3", "NOTMEMBER", "="},
@@ -158,6 +160,12 @@ func TestStepsOfARegister(t *testing.T) {
 			{"so is a claim", "", "claim RUN d one a,b 3", "one", "deployment=d id=one run=RUN evicted=0 replid2=REPLID claim=a,b claimed=3"},
 			{"which keeps no id of before", ours, "claim RUN d two a,b 4", "two", "deployment=d id=two run=RUN evicted=0 replid2=REPLID claim=a,b claimed=4"},
 			{"and founds nothing with one", ours, "found d one 3 TABLE", "CLAIMED", "="},
+			{"a replica since has no say: a promise", member, "promise one 4", "NOTMEMBER", member},
+			{"a table", member, "accept one 4 TABLE d", "NOTMEMBER", member},
+			{"one that is committed", member, "learn one 4 TABLE d", "NOTMEMBER", member},
+			{"its counters", member + " counter=7", "counters one 3", "NOTMEMBER", member + " counter=7"},
+			{"those of others", member + " counter=7", "sync one 3 1 8", "NOTMEMBER", member + " counter=7"},
+			{"a replica before has what its id is of", served + " replid2=REPLID", "promise one 4", "[3  ]", served + " replid2=REPLID promised=4"},
 		} {
 			x.require(t, kind, r)
 		}

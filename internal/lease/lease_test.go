@@ -66,39 +66,6 @@ func TestOnlyVotesThatStandMakeAnAttemptValid(t *testing.T) {
 	}
 }
 
-// APART (spec/register): votes of different versions of the table of members are never added up;
-// what the votes of an earlier one have proved stays.
-func TestVotesOfDifferentVersionsAreNotAddedUp(t *testing.T) {
-	const s = int64(time.Second)
-	one, two := testvotes.ViewOfAll(3), testvotes.ViewOfAll(5)
-	two.Version = "2"
-	l := leaseAt(one)
-	for i, step := range []struct {
-		at     *membership.View
-		master int
-		sent   int64 // of a vote
-		want   int64 // when the vote that decides was sent; 0: the hold is not proved
-	}{
-		{one, 0, 1 * s, 0},
-		{one, 1, 2 * s, 1 * s},
-		{two, 2, 3 * s, 1 * s}, // one vote of five is no quorum, with two of another version either
-		{two, 0, 4 * s, 1 * s},
-		{one, 1, 5 * s, 1 * s}, // too late: the hold is at a newer version
-		{two, 1, 6 * s, 3 * s}, // three of five
-		{two, 2, 7 * s, 4 * s},
-	} {
-		v := script.Vote{Answered: true, Answer: script.Granted, Grant: 7, Sent: clock.Instant(step.sent), Got: clock.Instant(step.sent)}
-		l.vote(step.master, v, step.at)
-		want := clock.Instant(0)
-		if step.want > 0 {
-			want = terms.ValidUntil(clock.Instant(step.want))
-		}
-		if got := l.Until(); got != want {
-			t.Errorf("step %d: valid until %v, want %v", i+1, time.Duration(got), time.Duration(want))
-		}
-	}
-}
-
 // What a master says that lost the lock takes back its votes at all versions.
 func TestAMasterThatLostTheLockProvesNothing(t *testing.T) {
 	l := leaseAt(testvotes.ViewOfAll(3))
@@ -189,18 +156,6 @@ func TestALeaseEndsAtItsLimit(t *testing.T) {
 		if l.Limit = limit; l.Until() != want {
 			t.Errorf("limited to %v, it lasts until %v, want %v", time.Duration(limit), time.Duration(l.Until()), time.Duration(want))
 		}
-	}
-}
-
-// A master that has no vote has none at the version at which it was asked.
-func TestAtWhichVersionAMasterHasNoVote(t *testing.T) {
-	t.Parallel()
-	one, two := testvotes.ViewOfAll(3), testvotes.ViewOfAll(3)
-	two.Version = "2"
-	l := leaseAt(one)
-	l.answer(0, ToExtend, script.Vote{Answered: true, Answer: script.Refused, Err: script.ErrVersion}, terms, two)
-	if got := l.Masters[0].NonVotingAt; got != "2" {
-		t.Errorf("it has none at %q, want 2", got)
 	}
 }
 
@@ -440,26 +395,6 @@ func TestWhoIsAskedAgainInARenewal(t *testing.T) {
 			if asked := slices.Contains(x.due, i); asked != (m.Asked == now && x.masters[i].Asked != now) {
 				t.Errorf("%s: that master %d is asked now is noted wrongly", x.claim, i)
 			}
-		}
-	}
-}
-
-// Masters that have the lock, and do not know its token, are asked to confirm it.
-func TestWhoHasToConfirmTheToken(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		claim string
-		is    Master
-		asked bool
-	}{
-		{"it granted the token", Master{Granted: true, Grant: 9}, false},
-		{"it granted a lower number", Master{Granted: true, Grant: 7}, true},
-		{"nobody knows what it granted", Master{Granted: true}, true},
-		{"it confirmed the token", Master{Granted: true, Grant: 7, Confirmed: true}, false},
-		{"it does not have the lock", Master{Grant: 7}, false},
-	} {
-		if got := x.is.unconfirmed(9); got != x.asked {
-			t.Errorf("%s: it is asked: %v, want %v", x.claim, got, x.asked)
 		}
 	}
 }

@@ -1,21 +1,16 @@
 package master_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 )
 
@@ -144,122 +139,4 @@ func TestARenewalKeepsItsPlaceInTheQueue(t *testing.T) {
 		cancel()
 		others.Wait()
 	})
-}
-
-// busyMaster is near, but takes a while over each batch: its machine, or that of the client, is
-// busy.
-type busyMaster struct {
-	harness.Master
-	takes *atomic.Int64
-}
-
-func (m busyMaster) Options() *redis.Options {
-	return harness.Wrapped(m.Master, func(conn net.Conn) net.Conn { return busyConn{conn, m.takes} })
-}
-
-type busyConn struct {
-	net.Conn
-	takes *atomic.Int64
-}
-
-// Write takes its time for a batch alone: go-redis writes what concerns a subscription under a
-// mutex, and time stands still in a bubble in which somebody waits for that.
-func (c busyConn) Write(p []byte) (int, error) {
-	if bytes.Contains(p, []byte("evalsha")) {
-		time.Sleep(time.Duration(c.takes.Load()))
-	}
-	return c.Conn.Write(p)
-}
-
-// So many callers come at once that their acquires fill the masters' queues for longer than the
-// request timeout. What ends a hold, or concerns one, does not stand behind what is to begin
-// others.
-func TestAHoldDoesNotWaitForNewOnes(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		const step = 60 * time.Millisecond
-		var takes atomic.Int64
-		for i, m := range d.Masters {
-			d.Masters[i] = busyMaster{m, &takes}
-		}
-		c := d.Reached()
-		lock := harness.MustTry(t, c, "held")
-		harness.Settled(t, c)
-		takes.Store(int64(step))
-		var working sync.WaitGroup
-		var longest atomic.Int64
-		soon := func(what string, do func() error) {
-			begin := time.Now()
-			if err := do(); err != nil {
-				t.Errorf("%s: %v", what, err)
-			}
-			took := int64(time.Since(begin))
-			for was := longest.Load(); was < took && !longest.CompareAndSwap(was, took); {
-				was = longest.Load()
-			}
-		}
-		for i := range 1500 {
-			working.Go(func() {
-				one, err := c.Lock(context.Background(), fmt.Sprint("job ", i), redlock.WithWait(harness.Patience))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				soon("Unlock of one of many", func() error { return one.Unlock(context.Background()) })
-			})
-		}
-		time.Sleep(step / 2)
-		soon("Extend", func() error { return lock.Extend(context.Background(), limits.DefaultTTL) })
-		soon("re-entry", func() error {
-			again, err := c.TryLock(lock.Context(), "held")
-			if err == nil {
-				err = again.Unlock(context.Background())
-			}
-			return err
-		})
-		soon("Unlock", func() error { return lock.Unlock(context.Background()) })
-		working.Wait()
-		if took := time.Duration(longest.Load()); took > 4*step { // two steps for what was under way, and two of its own
-			t.Errorf("one took %v, with %v for a batch", took, step)
-		}
-	})
-}
-
-// Masters are farther away than the time after which a renewal is tried again. Each is asked three
-// times in a ttl all the same, also while another is dead.
-func TestFarMastersAreRenewedNoOftener(t *testing.T) {
-	t.Parallel()
-	for dead := range 2 {
-		t.Run(fmt.Sprint(dead, " dead"), func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				const ttl, trip, lasts = time.Second, 100 * time.Millisecond, 10 * time.Second
-				d.MoveAway(func() time.Duration { return trip })
-				var asked [3]atomic.Int64
-				of := map[string]int{}
-				c := d.Reached(redlock.WithTTL(ttl), redlock.WithObserver(redlock.Observer{MasterCalled: func(call redlock.MasterCall) { asked[of[call.Master]].Add(1) }}))
-				for i := range d.Masters {
-					of[harness.Inside(c).Masters[i].Name] = i
-				}
-				if dead == 1 {
-					d.Masters[2].Die()
-				}
-				lock := harness.MustTry(t, c, "job")
-				harness.Settled(t, c)
-				for i := range asked {
-					asked[i].Store(0)
-				}
-				time.Sleep(lasts)
-				for i := range 3 - dead {
-					if n, most := asked[i].Load(), int64(lease.Renewals*lasts/ttl); n > most || n < most-lease.Renewals {
-						t.Errorf("master %d was asked %d times in %v, want %d", i, n, lasts, most)
-					}
-				}
-				if !lock.Valid() {
-					t.Errorf("the hold ended: %v", context.Cause(lock.Context()))
-				}
-				harness.Must(t, lock.Unlock(context.Background()))
-			})
-		})
-	}
 }

@@ -208,38 +208,6 @@ func TestAMasterIsDownWithItsLastLink(t *testing.T) {
 	})
 }
 
-// A server that answers on a new connection, and may not be used, is down whatever others are.
-func TestAServerThatIsRefusedIsDown(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
-		a, b := m.on(), m.on()
-		m.asks(a, script.Granted)
-		m.Gate = closedGate{why: NotMember("it restarted", time.Second)}
-		m.asks(b, script.Refused)
-		m.wants(false, 1)
-	})
-}
-
-// What leaves takes a link that is connected, if one is free.
-func TestConnectedLinksGoFirst(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
-		a, b, c := m.on(), m.on(), m.on()
-		for _, l := range []*link{b, c} {
-			m.asks(l, script.Granted)
-		}
-		for _, want := range []*link{b, c, a} {
-			m.inFlight, m.trip, m.recent, m.leftAt = 0, farTrip, farTrip, 0
-			if l, _ := m.room(); l != want {
-				t.Fatalf("it takes another link than %p: %p", want, l)
-			}
-			want.inFlight = true
-		}
-	})
-}
-
 // What a master without memory refuses says nothing of its connection, or of who it is. To ask each
 // time would cost a round trip, in which renewals wait.
 func TestAFullMasterIsNotAskedWhoItIs(t *testing.T) {
@@ -288,25 +256,6 @@ func TestSilentConnectionsAreNotTriedOneByOne(t *testing.T) {
 		for _, want := range []script.Answer{script.Unknown, script.Granted} {
 			l, _ := m.room()
 			m.asks(l, want)
-		}
-	})
-}
-
-// When one link could be connected, another one need not wait for the end of the pause after the
-// failure before.
-func TestAConnectionEndsThePause(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := newLinked(t)
-		a, b := m.on(), m.on()
-		m.full = true
-		m.asks(a, script.Refused)
-		m.full = false
-		m.Retry()
-		for _, l := range []*link{b, a} {
-			if got := m.ask(l); got.Answer != script.Granted {
-				t.Errorf("%+v", got)
-			}
 		}
 	})
 }
