@@ -43,51 +43,52 @@ func TestDifferentListsOfMasters(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			d := harness.Processes(t, 6, redisproc.Config{})
-			pick := func(which []int) (servers []*redis.Client) {
-				for _, i := range which {
-					servers = append(servers, d.Raw[i])
+			harness.InVirtualTime(t, 6, func(t *testing.T, d *harness.Deployment) {
+				pick := func(which []int) (servers []*redis.Client) {
+					for _, i := range which {
+						servers = append(servers, d.Raw[i])
+					}
+					return servers
 				}
-				return servers
-			}
-			opts := harness.RecoveryOptions()
-			harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, pick(x.members), opts...), 0))
-			clients := []*redlock.Client{harness.ClientOn(t, pick(x.one), opts...), harness.ClientOn(t, pick(x.other), opts...)}
-			var holders atomic.Int32
-			var mu sync.Mutex
-			var tokens []fence.Token
-			var both sync.WaitGroup
-			for i, c := range clients {
-				both.Go(func() {
-					wait := harness.Patience
-					if !x.works[i] {
-						wait = time.Second
-					}
-					for range 20 {
-						lock, err := c.Lock(context.Background(), "job", redlock.WithWait(wait))
-						if (err == nil) != x.works[i] {
-							t.Errorf("client %d: %v", i, err)
-							return
+				opts := d.InTime(harness.RecoveryOptions()...)
+				harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, pick(x.members), opts...), 0))
+				clients := []*redlock.Client{harness.ClientOn(t, pick(x.one), opts...), harness.ClientOn(t, pick(x.other), opts...)}
+				var holders atomic.Int32
+				var mu sync.Mutex
+				var tokens []fence.Token
+				var both sync.WaitGroup
+				for i, c := range clients {
+					both.Go(func() {
+						wait := harness.Patience
+						if !x.works[i] {
+							wait = time.Second
 						}
-						if err != nil {
-							harness.RequireSays(t, err, x.says(d)...)
-							return
+						for range 20 {
+							lock, err := c.Lock(context.Background(), "job", redlock.WithWait(wait))
+							if (err == nil) != x.works[i] {
+								t.Errorf("client %d: %v", i, err)
+								return
+							}
+							if err != nil {
+								harness.RequireSays(t, err, x.says(d)...)
+								return
+							}
+							if holders.Add(1) > 1 {
+								t.Error("two holders")
+							}
+							mu.Lock()
+							tokens = append(tokens, lock.Token())
+							mu.Unlock()
+							holders.Add(-1)
+							harness.Check(t, lock.Unlock(context.Background()))
 						}
-						if holders.Add(1) > 1 {
-							t.Error("two holders")
-						}
-						mu.Lock()
-						tokens = append(tokens, lock.Token())
-						mu.Unlock()
-						holders.Add(-1)
-						harness.Check(t, lock.Unlock(context.Background()))
-					}
-				})
-			}
-			both.Wait()
-			if !slices.IsSorted(tokens) || len(slices.Compact(slices.Clone(tokens))) != len(tokens) {
-				t.Errorf("tokens %v", tokens)
-			}
+					})
+				}
+				both.Wait()
+				if !slices.IsSorted(tokens) || len(slices.Compact(slices.Clone(tokens))) != len(tokens) {
+					t.Errorf("tokens %v", tokens)
+				}
+			})
 		})
 	}
 }
@@ -95,35 +96,36 @@ func TestDifferentListsOfMasters(t *testing.T) {
 // A master of another deployment, or of another prefix's, does not vote, and says so.
 func TestAMasterOfAnotherDeployment(t *testing.T) {
 	t.Parallel()
-	d := harness.Processes(t, 6, redisproc.Config{})
-	opts := harness.RecoveryOptions()
-	harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
-	harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[3:4], opts...), 0))
-	harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[4:5], harness.RecoveryOptions(redlock.WithPrefix("other"))...), 0))
-	var told harness.Recorder
-	watch := redlock.WithObserver(redlock.Observer{NotAMember: func(m redlock.MasterStatus) { told.Note("%s: %v", m.Master, m.Err) }})
-	c := harness.ClientOn(t, []*redis.Client{d.Raw[0], d.Raw[1], d.Raw[2], d.Raw[4]}, append([]redlock.Option{watch}, opts...)...)
-	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-	// Of a list that has some masters of another one, all clients choose the same.
-	var both *redlock.Client
-	for range 20 {
-		c := harness.ClientOn(t, d.Raw[:4], opts...)
-		both = c
+	harness.InVirtualTime(t, 6, func(t *testing.T, d *harness.Deployment) {
+		opts := d.InTime(harness.RecoveryOptions()...)
+		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
+		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[3:4], opts...), 0))
+		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[4:5], d.InTime(harness.RecoveryOptions(redlock.WithPrefix("other"))...)...), 0))
+		var told harness.Recorder
+		watch := redlock.WithObserver(redlock.Observer{NotAMember: func(m redlock.MasterStatus) { told.Note("%s: %v", m.Master, m.Err) }})
+		c := harness.ClientOn(t, []*redis.Client{d.Raw[0], d.Raw[1], d.Raw[2], d.Raw[4]}, append([]redlock.Option{watch}, opts...)...)
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-		if len(harness.Inside(c).Members.View().Table.Members) != 3 {
-			t.Fatalf("it went by %v", harness.Inside(c).Members.View())
+		// Of a list that has some masters of another one, all clients choose the same.
+		var both *redlock.Client
+		for range 20 {
+			c := harness.ClientOn(t, d.Raw[:4], opts...)
+			both = c
+			harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+			if len(harness.Inside(c).Members.View().Table.Members) != 3 {
+				t.Fatalf("it went by %v", harness.Inside(c).Members.View())
+			}
 		}
-	}
-	d.Masters[0].Die()
-	d.Masters[1].Die()
-	harness.RequireSays(t, harness.MustFail(t, c, "job"), d.Address(4)+" refused: redlock: master is no voting member: it belongs to no deployment")
-	harness.RequireSays(t, harness.MustFail(t, both, "job"), d.Address(3)+" refused: redlock: master is no voting member: it belongs to another deployment")
-	for _, i := range []int{0, 1} {
-		d.Masters[i].Revive()
-	}
-	// Of two deployments neither is chosen before it is known which is meant.
-	mixed := harness.ClientOn(t, []*redis.Client{d.Raw[2], d.Raw[3]}, opts...)
-	harness.RequireSays(t, harness.MustFail(t, mixed, "job"), "the masters belong to 2 deployments")
+		d.Masters[0].Die()
+		d.Masters[1].Die()
+		harness.RequireSays(t, harness.MustFail(t, c, "job"), d.Address(4)+" refused: redlock: master is no voting member: it belongs to no deployment")
+		harness.RequireSays(t, harness.MustFail(t, both, "job"), d.Address(3)+" refused: redlock: master is no voting member: it belongs to another deployment")
+		for _, i := range []int{0, 1} {
+			d.Masters[i].Revive()
+		}
+		// Of two deployments neither is chosen before it is known which is meant.
+		mixed := harness.ClientOn(t, []*redis.Client{d.Raw[2], d.Raw[3]}, opts...)
+		harness.RequireSays(t, harness.MustFail(t, mixed, "job"), "the masters belong to 2 deployments")
+	})
 }
 
 // One server under two addresses has one vote.
@@ -375,24 +377,25 @@ func quoted(words ...string) string { return `"` + strings.Join(words, `","`) + 
 // A server that was a member before joins again under a new id, and gets the counters anew.
 func TestAMemberThatLeftJoinsAnew(t *testing.T) {
 	t.Parallel()
-	d := harness.Processes(t, 4, redisproc.Config{})
-	opts := harness.RecoveryOptions()
-	harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
-	c := harness.ClientOn(t, d.Raw, opts...)
-	before := d.Register(2)["id"]
-	harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.ReplaceMember(d.Address(2), d.Address(3)), nil))
-	var last fence.Token
-	for range 10 {
-		lock := harness.MustTry(t, c, "job")
-		last = lock.Token()
-		harness.Must(t, lock.Unlock(context.Background()))
-	}
-	harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.ReplaceMember(d.Address(3), d.Address(2)), nil))
-	is := d.Register(2)
-	n, err := d.Raw[2].Get(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence).Uint64()
-	if is["id"] == before || err != nil || fence.Token(n) < last {
-		t.Errorf("id %s, it was %s; counter %d, the last token was %d", is["id"], before, n, last)
-	}
+	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
+		opts := d.InTime(harness.RecoveryOptions()...)
+		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], opts...), 0))
+		c := harness.ClientOn(t, d.Raw, opts...)
+		before := d.Register(2)["id"]
+		harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.ReplaceMember(d.Address(2), d.Address(3)), nil))
+		var last fence.Token
+		for range 10 {
+			lock := harness.MustTry(t, c, "job")
+			last = lock.Token()
+			harness.Must(t, lock.Unlock(context.Background()))
+		}
+		harness.Must(t, harness.ChangeMembers(context.Background(), c, harness.ReplaceMember(d.Address(3), d.Address(2)), nil))
+		is := d.Register(2)
+		n, err := d.Raw[2].Get(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Fence).Uint64()
+		if is["id"] == before || err != nil || fence.Token(n) < last {
+			t.Errorf("id %s, it was %s; counter %d, the last token was %d", is["id"], before, n, last)
+		}
+	})
 }
 
 // The observer is told of the versions that are learned, and of what became of members.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,20 +88,21 @@ func TestAnInitThatDiesIsFinished(t *testing.T) {
 // Two Inits at once found one deployment, or none; one more finishes.
 func TestTwoInitsAtOnce(t *testing.T) {
 	t.Parallel()
-	d := harness.Processes(t, 3, redisproc.Config{})
-	var both sync.WaitGroup
-	for range 2 {
-		both.Go(func() { _ = harness.Found(context.Background(), d.Stranger(harness.RecoveryOptions()...), 0) })
-	}
-	both.Wait()
-	c := d.Stranger(harness.RecoveryOptions()...)
-	harness.Must(t, harness.Found(context.Background(), c, 0))
-	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-	for i := range d.Masters {
-		if is, one := d.Register(i), d.Register(0); is["version"] != one["version"] || is["deployment"] != one["deployment"] {
-			t.Errorf("%v and %v", is, one)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() { _ = harness.Found(context.Background(), d.Stranger(harness.RecoveryOptions()...), 0) })
 		}
-	}
+		both.Wait()
+		c := d.Stranger(harness.RecoveryOptions()...)
+		harness.Must(t, harness.Found(context.Background(), c, 0))
+		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+		for i := range d.Masters {
+			if is, one := d.Register(i), d.Register(0); is["version"] != one["version"] || is["deployment"] != one["deployment"] {
+				t.Errorf("%v and %v", is, one)
+			}
+		}
+	})
 }
 
 // Servers that were to become members of a deployment whose members lost their data do not keep a
@@ -189,45 +191,43 @@ func TestLockRightAfterInit(t *testing.T) {
 // got those of the others by that, and does not vote before it has.
 func TestInitBesideANewMember(t *testing.T) {
 	t.Parallel()
-	met := false
-	for range 10 { // who makes it a member may go on at once
-		harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-			opts := d.InTime(harness.RecoveryOptions()...)
-			founder := harness.ClientOn(t, d.Raw, opts...)
-			harness.Must(t, harness.Found(context.Background(), founder, 1<<45)) // above all that an init raises counters to
-			harness.Must(t, founder.Close())
-			others := harness.ClientOn(t, []*redis.Client{d.Raw[0], d.Raw[2]}, opts...)
-			var last *redlock.Lock
-			for range 10 {
-				last = harness.MustTry(t, others, "job")
-				harness.Must(t, last.Unlock(context.Background()))
-			}
-			harness.Settled(t, others)
-			harness.Must(t, others.Close())
-			harness.Must(t, d.Raw[0].FlushAll(context.Background()).Err())
-
-			helper := harness.ClientOn(t, d.Raw, opts...)
-			_, _ = helper.TryLock(context.Background(), "else") // it notices
-			harness.Eventually(t, "the first is a new member", func() bool {
-				is := d.Register(0)
-				met = is["synced"] == ""
-				return is["version"] != ""
-			})
-			harness.Must(t, helper.Close())
-			harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw, opts...), 0))
-			again := harness.ClientOn(t, d.Raw, opts...)
-			harness.Eventually(t, "it votes", func() bool {
-				_, _ = again.TryLock(context.Background(), "else")
-				return d.Register(0)["votes"] != ""
-			})
-			lock := harness.MustTry(t, harness.ClientOn(t, d.Raw[:2], opts...), "job")
-			if lock.Token() <= last.Token() {
-				t.Errorf("token %d after %d", lock.Token(), last.Token())
-			}
-		})
-		if met {
-			return
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		opts := d.InTime(harness.RecoveryOptions()...)
+		founder := harness.ClientOn(t, d.Raw, opts...)
+		harness.Must(t, harness.Found(context.Background(), founder, 1<<45)) // above all that an init raises counters to
+		harness.Must(t, founder.Close())
+		others := harness.ClientOn(t, []*redis.Client{d.Raw[0], d.Raw[2]}, opts...)
+		var last *redlock.Lock
+		for range 10 {
+			last = harness.MustTry(t, others, "job")
+			harness.Must(t, last.Unlock(context.Background()))
 		}
-	}
-	t.Error("the first had the counters of the others before anybody looked")
+		harness.Settled(t, others)
+		harness.Must(t, others.Close())
+		harness.Must(t, d.Raw[0].FlushAll(context.Background()).Err())
+
+		first, cuts := d.Masters[0], new(atomic.Bool)
+		cuts.Store(true)
+		d.Masters[0] = cutMaster{first, redis.NewScript(script.SyncSource).Hash(), cuts} // no counters come there
+		helper := d.Stranger(harness.RecoveryOptions()...)
+		d.Masters[0] = first
+		harness.Eventually(t, "the first is a new member", func() bool {
+			_, _ = helper.TryLock(context.Background(), "else") // it notices
+			return d.Register(0)["version"] != ""
+		})
+		harness.Must(t, helper.Close())
+		if is := d.Register(0); is["synced"] != "" || is["votes"] != "" {
+			t.Fatalf("it has the counters of the others: %v", is)
+		}
+		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw, opts...), 0))
+		again := harness.ClientOn(t, d.Raw, opts...)
+		harness.Eventually(t, "it votes", func() bool {
+			_, _ = again.TryLock(context.Background(), "else")
+			return d.Register(0)["votes"] != ""
+		})
+		lock := harness.MustTry(t, harness.ClientOn(t, d.Raw[:2], opts...), "job")
+		if lock.Token() <= last.Token() {
+			t.Errorf("token %d after %d", lock.Token(), last.Token())
+		}
+	})
 }

@@ -12,42 +12,6 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// While a member lost its data and comes back, another one may hang: what needs neither goes on, at
-// its usual pace.
-func TestAMemberComesBackBesideAHungOne(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached(harness.RecoveryOptions()...)
-		held := harness.MustTry(t, c, "held")
-		before := d.Register(0)["id"]
-		d.Masters[4].Freeze()
-		defer d.Masters[4].Thaw()
-		lost := d.Masters[0].(harness.EmbeddedMaster)
-		lost.Kill(true)
-		harness.Must(t, lost.Restart())
-		slowest := time.Duration(0)
-		back := func() bool { is := d.Register(0); return is["votes"] != "" && is["id"] != before }
-		for begin, i := time.Now(), 0; !back(); i++ {
-			time.Sleep(20 * time.Millisecond)
-			at := time.Now()
-			lock, err := c.TryLock(context.Background(), fmt.Sprint("any ", i))
-			harness.Must(t, err)
-			harness.Must(t, lock.Unlock(context.Background()))
-			slowest = max(slowest, time.Since(at))
-			if time.Since(begin) > harness.Patience {
-				t.Fatalf("it is not back: %v", d.Register(0))
-			}
-		}
-		if slowest > harness.Inside(c).RequestTimeout {
-			t.Errorf("a lock took %v", slowest)
-		}
-		if !held.Valid() {
-			t.Errorf("a hold ended: %v", context.Cause(held.Context()))
-		}
-		harness.Must(t, held.Unlock(context.Background()))
-	})
-}
-
 // Of five members one hangs, and some of the others refuse a call for its version. The call does
 // not wait for the one that hangs, once those that refused it can vote.
 func TestARefusalForTheVersionBesideAHungMember(t *testing.T) {

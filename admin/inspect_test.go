@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,8 +11,6 @@ import (
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/identity"
-	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
@@ -148,27 +145,6 @@ func TestInspectNamesWhoLeft(t *testing.T) {
 	})
 }
 
-// A client that the masters do not know is told by its id.
-func TestInspectOfAClientThatIsForgotten(t *testing.T) {
-	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		c := reached(t, d, redlock.WithName("one"))
-		lock := try(t, c, "job")
-		announced(t, d, lock)
-		client := identity.ClientOf(owner(lock))
-		for i, r := range d.Raw {
-			if got := inspect(t, c, "job").Quorum.Holder; got.Name != "one" || !strings.HasPrefix(got.String(), "one, process ") {
-				t.Errorf("%d masters forgot it, and the holder is %+v, %v", i, got, got)
-			}
-			harness.Must(t, r.Del(background, script.ClientKey(limits.DefaultPrefix, client)).Err())
-		}
-		if got := inspect(t, c, "job").Quorum.Holder; got != (admin.Holder{Client: client}) || got.String() != "client "+client {
-			t.Errorf("no master knows it, and the holder is %+v, %v", got, got)
-		}
-		harness.Must(t, lock.Unlock(background))
-	})
-}
-
 func TestInspectNamesNobodyWithoutAMajority(t *testing.T) {
 	t.Parallel()
 	onBoth(t, 5, inspectNamesNobodyWithoutAMajority)
@@ -234,26 +210,4 @@ func inspectNamesNobodyWithoutAMajority(t *testing.T, d *testmasters.Deployment)
 	if len(in.Masters) != 5 || in.Need != 3 || in.Masters[0].State != admin.LockUnknown || in.Masters[4].State != admin.LockKept || in.Masters[4].Err == nil || in.Quorum.State != admin.LockUnknown {
 		t.Errorf("two of five, and nobody knows who votes: %+v, %v", in, err)
 	}
-}
-
-// Inspect changes nothing: it works for a user who may not write.
-func TestInspectOnlyReads(t *testing.T) {
-	t.Parallel()
-	d := testmasters.Processes(t, 3)
-	c := reached(t, d, redlock.WithName("one"))
-	lock := try(t, c, "job")
-	announced(t, d, lock)
-	settled(t, c, 3)
-	var urls []string
-	for i, r := range d.Raw {
-		harness.Must(t, r.Do(background, "ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+@connection", "+eval", "+evalsha", "+script", "+info", "+config|get").Err())
-		urls = append(urls, "redis://reader:pw@"+address(d, i))
-	}
-	reader, err := redlock.Open(urls, busy()...)
-	harness.Must(t, err)
-	defer func() { harness.Must(t, reader.Close()) }()
-	if got := inspect(t, reader, "job").Quorum; got.State != admin.LockHeld || got.Holder.Name != "one" || got.Token != lock.Token() {
-		t.Errorf("%+v", got)
-	}
-	harness.Must(t, lock.Unlock(background))
 }

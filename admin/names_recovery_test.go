@@ -3,11 +3,8 @@ package admin_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
@@ -102,89 +99,6 @@ func TestAClientThatStartsAfterTheLoss(t *testing.T) {
 		lose(t, d, 2)
 		after := d.Client(short()...)
 		harness.Eventually(t, "all vote again", func() bool { lockOnce(t, after); return allVote(after, 3) })
-	})
-}
-
-// Four names of a member are remembered, the newest ones, and none of one that left the table.
-func TestNamesAreBounded(t *testing.T) {
-	t.Parallel()
-	virtualNames(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		var last *redlock.Client
-		for n := range 6 {
-			d.Addresses = names(3, fmt.Sprint("name", n))
-			last = d.Client(short()...)
-			lockOnce(t, last)
-			harness.Eventually(t, "the name is known", func() bool {
-				return slices.Contains(knownAs(t, last, "ip-0"), fmt.Sprintf("name%d-0", n))
-			})
-		}
-		// remembered are the names that a master remembers, by member id.
-		remembered := func(r *redis.Client) map[string][]string {
-			all := map[string][]string{}
-			for field, value := range r.HGetAll(background, script.RegisterKey(limits.DefaultPrefix)).Val() {
-				if id, is := strings.CutPrefix(field, "names:"); is {
-					all[id] = strings.Split(value, "\n")
-				}
-			}
-			return all
-		}
-		most := 0
-		for i, r := range d.Raw {
-			for id, names := range remembered(r) {
-				if len(names) > 4 {
-					t.Errorf("master %d remembers %v of %s", i, names, id)
-				}
-				most = max(most, len(names))
-			}
-		}
-		if most < 4 {
-			t.Errorf("%d names are the most that are remembered: nothing is tested", most)
-		}
-		m, err := admin.Members(background, last)
-		harness.Must(t, err)
-		gone := m.Members[0].ID
-		lose(t, d, 0)
-		harness.Eventually(t, "the names of the id that is gone are dropped", func() bool {
-			lockOnce(t, last) // it finds the loss
-			is := remembered(d.Raw[1])
-			return len(is) > 0 && is[gone] == nil
-		})
-	})
-}
-
-// Two clients take two servers for one member: a name leads one of them to another server. One of
-// the two has the place in the end, and the members rest.
-func TestTwoServersForOneMember(t *testing.T) {
-	t.Parallel()
-	virtualNames(t, 4, func(t *testing.T, d *testmasters.Deployment) {
-		founded := d.ClientOn([]int{0, 1, 2}, short()...)
-		harness.Must(t, admin.ChangeMembers(background, founded, admin.RemoveMember("ip-3"), nil))
-		d.Addresses = []string{"host-0", "host-1", "host-2", "there-2"}
-		a, b := d.ClientOn([]int{0, 1, 2}, short()...), d.ClientOn([]int{0, 1, 2}, short()...)
-		lockOnce(t, a)
-		lockOnce(t, b)
-		harness.Must(t, b.Close())
-		d.Embedded[3].Kill(true)
-		harness.Must(t, d.Embedded[3].Restart())
-		lose(t, d, 2)
-		d.Addresses[3] = "host-2" // another host's file of names
-		b = d.ClientOn([]int{0, 1, 3}, short()...)
-		version := func() int {
-			for range 100 { // in virtual time
-				time.Sleep(time.Second)
-				lockOnce(t, a)
-				lockOnce(t, b)
-			}
-			m, err := admin.Members(background, a)
-			harness.Must(t, err)
-			if i := slices.IndexFunc(m.Members, func(m admin.Member) bool { return m.State != admin.MemberVoting }); i >= 0 {
-				t.Errorf("not all vote: %+v", m.Members[i])
-			}
-			return m.Version
-		}
-		if was, is := version(), version(); is != was {
-			t.Errorf("the members change on: version %d, it was %d", is, was)
-		}
 	})
 }
 

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
@@ -75,45 +72,4 @@ func TestWhatTimeDoesNotMendFailsAtOnce(t *testing.T) {
 		few := &harness.Deployment{T: t, Virtual: true, Epoch: d.Epoch, Masters: d.Masters[:1]}
 		fails("one of three members", few.Stranger())
 	})
-}
-
-// Masters that refuse the password, as redis-server does.
-func TestAWaitWithoutThePassword(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ password, want string }{{"", "NOAUTH"}, {"wrong", "WRONGPASS"}} {
-		t.Run(c.want, func(t *testing.T) {
-			t.Parallel()
-			harness.OnProcesses(t, 3, func(t *testing.T, d *harness.Deployment) {
-				d.Client()
-				for i := range d.Masters {
-					d.Masters[i] = withPassword{d.Masters[i], c.password}
-				}
-				harness.Must(t, d.Raw[0].ConfigSet(context.Background(), "requirepass", "right").Err())
-				if c.password == "" { // the others need none
-					lock := harness.Have(t, harness.GoLock(t, d.Stranger(), "name"))
-					harness.Must(t, lock.Unlock(context.Background()))
-				}
-				for _, r := range d.Raw[1:] {
-					harness.Must(t, r.ConfigSet(context.Background(), "requirepass", "right").Err())
-				}
-				for call, err := range everyWait(d.Stranger(redlock.WithWait(harness.Patience)), context.Background()) {
-					harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
-					if errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), c.want) {
-						t.Errorf("%s: %v", call, err)
-					}
-				}
-			})
-		})
-	}
-}
-
-type withPassword struct {
-	harness.Master
-	password string
-}
-
-func (m withPassword) Options() *redis.Options {
-	o := m.Master.Options()
-	o.Password = m.password
-	return o
 }

@@ -1,15 +1,11 @@
 package scripts_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +20,6 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/quorum"
-	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -369,74 +364,6 @@ func TestAMasterLooksOnceInAWhile(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// What a master does not notice at once, it notices after LookEvery. That the AOF of a durable
-// member is off, it notices at once.
-func TestHowSoonACauseIsNoticed(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		durable         string
-		happens         func(server) error
-		at, before, end string // what is answered at once, right before the next look, and then
-	}{
-		{"no", mayEvict, "done done done", "done done done", "UNFIT UNFIT done"},
-		{"yes", mayEvict, "done done done", "done done done", "UNFIT UNFIT done"},
-		{"no", evicts, "done done done", "done done done", "NOTMEMBER"},
-		{"no", promoted, "done done done", "done done done", "NOTMEMBER"},
-		{"no", aofOff, "done done done", "done done done", "done done done"},
-		{"yes", aofOff, "UNFIT UNFIT done", "UNFIT UNFIT done", "UNFIT UNFIT done"},
-	} {
-		harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
-			s := server{t, "embedded", d.Raw[0], d.Masters[0].(harness.EmbeddedMaster).Server}
-			harness.Must(t, memberOfOne(s.r))
-			harness.Must(t, s.r.HSet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "durable", x.durable).Err())
-			harness.Must(t, verifies(s.r))
-			harness.Must(t, x.happens(s))
-			for _, step := range []struct {
-				wait time.Duration
-				want string
-			}{{0, x.at}, {script.LookEvery - time.Millisecond, x.before}, {time.Millisecond, x.end}} {
-				time.Sleep(step.wait)
-				harness.Must(t, s.r.Del(context.Background(), comer.Keys.Lock).Err())
-				harness.Must(t, memberHolds(s.r))
-				if got := batchOfThree(t, s.r, "one@1"); got != step.want {
-					t.Errorf("%+v: %v later a batch is answered %q, want %q", x, step.wait, got, step.want)
-				}
-			}
-		})
-	}
-}
-
-// When it looked is written to no AOF; what the same batch does is.
-func TestALookIsNotWrittenToTheAOF(t *testing.T) {
-	t.Parallel()
-	d := harness.Processes(t, 1, redisproc.Config{AppendFsync: "always"})
-	r := d.Raw[0]
-	harness.Must(t, memberOfOne(r))
-	harness.Must(t, memberHolds(r))
-	if got := batchOfThree(t, r, "one@1"); got != "done done done" {
-		t.Fatalf("a batch is answered %q", got)
-	}
-	lookedAt(t, r)
-	var aof []byte
-	harness.Must(t, filepath.WalkDir(d.Server(0).Dir(), func(path string, file fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".aof") {
-			var part []byte
-			part, err = os.ReadFile(path)
-			aof = append(aof, part...)
-		}
-		return err
-	}))
-	if bytes.Contains(aof, []byte("looked")) {
-		t.Errorf("the AOF has when it looked:\n%s", aof)
-	}
-	d.Masters[0].Die()
-	d.Masters[0].Revive()
-	harness.Eventually(t, "it is back", func() bool { return r.Ping(context.Background()).Err() == nil })
-	if free, held := r.Get(context.Background(), comer.Keys.Lock).Val(), r.Exists(context.Background(), holder.Keys.Lock).Val(); !strings.HasPrefix(free, "comer ") || held != 0 {
-		t.Errorf("after a restart the acquired lock is %q, and of the released one there are %d", free, held)
 	}
 }
 

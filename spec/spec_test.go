@@ -23,6 +23,9 @@ import (
 
 var large = flag.Bool("spec.large", false, "also explore the large configurations: about half an hour, and 6 GB")
 
+// long reports whether to explore what takes a minute or so as well, as CI does at night.
+var long = os.Getenv("REDLOCK_LONG") != ""
+
 const (
 	tokens    = "tokens.pml"
 	exclusion = "exclusion.pml"
@@ -37,7 +40,8 @@ type config struct {
 	bounds string
 	weak   string // "RULE=level", none: the full protocol
 	claim  string
-	large  bool
+	long   bool // explored if REDLOCK_LONG is set
+	large  bool // explored with -spec.large
 }
 
 func (c config) String() string {
@@ -48,39 +52,47 @@ func (c config) String() string {
 var holding = []config{
 	{model: tokens, bounds: "GHOSTS=2",
 		claim: "two rivals, two votes that nobody counts"},
-	{model: tokens, bounds: "ATTEMPTS=3",
+	{model: tokens, bounds: "ATTEMPTS=3", long: true,
 		claim: "three rivals"},
 	{model: tokens, bounds: "REPAIRS=2",
 		claim: "two rivals, a holder repairs"},
 	{model: tokens, bounds: "N=5 GHOSTS=0 SKEW=1",
 		claim: "five masters"},
-	{model: tokens, bounds: "FORCE=1 ATTEMPTS=3",
+	{model: tokens, bounds: "FORCE=1 ATTEMPTS=3", long: true,
 		claim: "ForceUnlock takes the lock from one of three rivals"},
+	{model: tokens, bounds: "FORCE=1 GHOSTS=0 SKEW=1",
+		claim: "the same of two rivals"},
 	{model: exclusion,
 		claim: "two rivals, renewals, repairs"},
 	{model: exclusion, bounds: "TTL=3",
 		claim: "the same, with a finer clock"},
-	{model: exclusion, bounds: "FORCE=1 TTL=3",
+	{model: exclusion, bounds: "FORCE=1 TTL=3", long: true,
 		claim: "ForceUnlock takes the lock from a hold that renews and repairs, with a finer clock"},
+	{model: exclusion, bounds: "FORCE=1",
+		claim: "the same, with the clock of the first"},
 	{model: exclusion, bounds: "PROXY=1",
 		claim: "what is sent to one master may come to another one"},
-	{model: exclusion, bounds: "FORCE=1 ATTEMPTS=3 REPAIR=0",
+	{model: exclusion, bounds: "FORCE=1 ATTEMPTS=3 REPAIR=0", long: true,
 		claim: "the same without repairs, and a rival comes"},
 	{model: sets,
 		claim: "three sets, each overlapping both others, and a loss"},
-	{model: readwrite, bounds: "UNHEARD=0",
+	{model: readwrite, bounds: "UNHEARD=0", long: true,
 		claim: "two readers or writers, renewals, downgrades"},
+	{model: readwrite, bounds: "TURN=0 UNHEARD=0",
+		claim: "the same, and nobody gives way to who waits"},
 	{model: readwrite, bounds: "ATTEMPTS=3 RENEW=0 UNHEARD=0",
 		claim: "three readers or writers, downgrades"},
 	{model: readwrite, bounds: "ATTEMPTS=3 RENEW=0 TURN=0 UNHEARD=0 SHORT=1",
 		claim: "three, one of them with a shorter ttl"},
 	{model: readwrite, bounds: "RENEW=1 TURN=0 UNHEARD=0 DIE=1",
 		claim: "two, that may die"},
-	{model: handover, bounds: "LATE=0 TTL=2 SHORT=1",
+	{model: handover, bounds: "LATE=0 TTL=2 SHORT=1", long: true,
 		claim: "a release grants to one of two that wait, which renew; answers and notices that are lost, late or doubled"},
-	{model: handover, bounds: "LATE=0 RENEW=0",
+	{model: handover, bounds: "LATE=0 RENEW=0 UNHEARD=0 TTL=2 SHORT=1",
+		claim: "the same, without renewals, and every answer comes"},
+	{model: handover, bounds: "LATE=0 RENEW=0", long: true,
 		claim: "the same with a finer clock, without renewals"},
-	{model: handover, bounds: "RENEW=0 UNHEARD=0 TTL=2 SHORT=1",
+	{model: handover, bounds: "RENEW=0 UNHEARD=0 TTL=2 SHORT=1", long: true,
 		claim: "the same, and what is sent at the end may be executed late or never"},
 	{model: handover, bounds: "LATE=0 RENEW=0 UNHEARD=0 TTL=2 SHORT=1 CHANGE=1",
 		claim: "the same, while a member takes the place of another"},
@@ -232,11 +244,18 @@ func TestEachRuleIsWeakened(t *testing.T) {
 
 func explore(t *testing.T, configs []config, check func(*testing.T, result)) {
 	for _, c := range configs {
-		if c.large && !*large {
+		switch {
+		case c.large && !*large:
 			t.Logf("not explored without -spec.large: %s", c)
+			continue
+		case c.long && !long:
+			t.Logf("not explored without REDLOCK_LONG=1: %s", c)
 			continue
 		}
 		t.Run(c.String(), func(t *testing.T) {
+			if !c.large { // these have the memory for themselves
+				t.Parallel()
+			}
 			needTools(t)
 			r, err := c.run(t.Context(), t.TempDir())
 			if err != nil {

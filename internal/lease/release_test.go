@@ -193,38 +193,3 @@ func TestWhatAReleaseAsksFor(t *testing.T) {
 		}
 	}
 }
-
-// A release is sent for as long as the master may have the lock: for longer where an acquire may
-// come yet, and once where the lock never was.
-func TestUntilWhenAReleaseIsSent(t *testing.T) {
-	t.Parallel()
-	for _, x := range []struct {
-		claim string
-		is    Master
-		after time.Duration // 0: once
-	}{
-		{"it has the lock", Master{Answered: true, Granted: true}, terms.KeyTTL()},
-		{"it may grant it yet", Master{Answered: true, MayArrive: true}, terms.KeyTTL() + GoneTTL},
-		{"it has not answered", Master{}, terms.KeyTTL() + GoneTTL},
-		{"it never had it", Master{Answered: true}, 0},
-	} {
-		for _, lingers := range []bool{false, true} {
-			h := holdOf(3)
-			h.lease.Masters[1] = x.is
-			if lingers {
-				h.atLeast = time.Minute
-			}
-			r := h.release(0, Next{})
-			want := h.holds.Now().Add(x.after)
-			if x.after == 0 {
-				want = 0
-			}
-			if lingers && x.after == 0 {
-				continue // it is not asked: there is nothing to keep
-			}
-			if got := r.Asked[1].Until; got != want {
-				t.Errorf("%s, and it lingers: %v: sent until %v, want %v", x.claim, lingers, got, want)
-			}
-		}
-	}
-}

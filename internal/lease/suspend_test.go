@@ -43,16 +43,3 @@ func TestTheSuspendCheckVisitsNoHold(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkSuspendCheck is what a client does four times a second, by how many names it holds.
-func BenchmarkSuspendCheck(b *testing.B) {
-	for _, n := range []int{1, 1000, 200_000, 1_000_000} {
-		s, _ := holdMany(n)
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				s.suspend.check(s)
-			}
-		})
-	}
-}

@@ -227,6 +227,14 @@ func TestAFullMasterIsNotAskedWhoItIs(t *testing.T) {
 	})
 }
 
+// closedGate lets nobody in.
+type closedGate struct {
+	openGate
+	why error
+}
+
+func (g closedGate) Greeted(*Master, []Reply) (string, error) { return "", g.why }
+
 // A server that is busy when one connection more is made is not down while others answer.
 func TestAServerThatIsBusyOnceIsNotDown(t *testing.T) {
 	t.Parallel()

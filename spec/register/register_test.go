@@ -12,13 +12,17 @@ import (
 
 var large = flag.Bool("spec.large", false, "also explore the large configurations: about half an hour, and 5 GB")
 
+// long reports whether to explore what takes a minute or so as well, as CI does at night.
+var long = os.Getenv("REDLOCK_LONG") != ""
+
 // config is one model with its bounds, and rules that are weakened.
 type config struct {
 	model  string
 	bounds string
 	weak   string // "RULE=level", none: the full design
 	claim  string
-	large  bool
+	long   bool // explored if REDLOCK_LONG is set
+	large  bool // explored with -spec.large
 
 	// story names a file with the steps to a violation that lies too deep to be searched for here:
 	// only these steps are taken.
@@ -55,15 +59,15 @@ var holding = []config{
 		claim: "a loss, and a name that leads to any server, for any member"},
 	{model: registers, bounds: "SPARES=2 MISLED=2",
 		claim: "two servers are taken for one member, or one for two, and none is lost"},
-	{model: registers, bounds: "WEAKENS=2 RESTARTS=2",
+	{model: registers, bounds: "WEAKENS=2 RESTARTS=2", long: true,
 		claim: "two servers stop writing, and two restart with what they have written"},
-	{model: registers, bounds: "LOSSES=1 WEAKENS=1 RESTARTS=1",
+	{model: registers, bounds: "LOSSES=1 WEAKENS=1 RESTARTS=1", long: true,
 		claim: "one stops writing, one restarts, one loses its data"},
 	{model: registers, bounds: "MEMBERS=4 WEAKENS=1 RESTARTS=1",
 		claim: "one of four stops writing, one restarts"},
 	{model: registers, bounds: "SPARES=1 REPLACES=1 WEAKENS=1 RESTARTS=1", large: true,
 		claim: "one stops writing, one restarts, while an operator replaces a member"},
-	{model: tokenses, bounds: "LOSSES=1 SPARES=1 MISLED=1",
+	{model: tokenses, bounds: "LOSSES=1 SPARES=1 MISLED=1", long: true,
 		claim: "a loss, and a name that leads to any server, for any member"},
 	{model: tokenses, bounds: "LOSSES=1 GHOSTS=1",
 		claim: "a loss, and a grant that nobody counts"},
@@ -75,7 +79,7 @@ var holding = []config{
 		claim: "a member is added, and becomes voting"},
 	{model: tokenses, bounds: "SUSPENDS=1 REMOVES=1 BALLOTS=4",
 		claim: "a member is suspended and removed"},
-	{model: tokenses, bounds: "WEAKENS=1 MENDS=1 RESTARTS=1",
+	{model: tokenses, bounds: "WEAKENS=1 MENDS=1 RESTARTS=1", long: true,
 		claim: "a server stops writing, and may write again; one restarts with what it has written"},
 	{model: tokenses, bounds: "LOSSES=1 WEAKENS=1 RESTARTS=1", large: true,
 		claim: "one stops writing, one restarts, one loses its data"},
@@ -85,7 +89,7 @@ var holding = []config{
 		claim: "a loss, a clock that jumps, repairs"},
 	{model: exclusive, bounds: "SPARES=1 REPLACES=1 TTL=1",
 		claim: "a member is replaced, and renewals go on at the new versions"},
-	{model: exclusive, bounds: "LOSSES=1 SPARES=1 MISLED=1 TTL=1",
+	{model: exclusive, bounds: "LOSSES=1 SPARES=1 MISLED=1 TTL=1", long: true,
 		claim: "a loss, and a name that leads to any server, for any member"},
 	{model: exclusive, bounds: "SUSPENDS=1 REMOVES=1 TTL=1",
 		claim: "a member is suspended and removed"},
@@ -114,9 +118,9 @@ var holding = []config{
 		claim: "two losses, and a member is replaced"},
 	{model: tokenses, bounds: "MEMBERS=5 NEWCOMERS=2 SEVERAL=1 BALLOTS=2", large: true,
 		claim: "one change makes two new members voting"},
-	{model: exclusive, bounds: "WEAKENS=1 MENDS=1 RESTARTS=1 TTL=1",
+	{model: exclusive, bounds: "WEAKENS=1 MENDS=1 RESTARTS=1 TTL=1", long: true,
 		claim: "a server stops writing, and may write again; one restarts with what it has written"},
-	{model: exclusive, bounds: "MEMBERS=4 VERSIONS=2 RENEWS=0 WEAKENS=1 RESTARTS=1 TTL=1",
+	{model: exclusive, bounds: "MEMBERS=4 VERSIONS=2 RENEWS=0 WEAKENS=1 RESTARTS=1 TTL=1", long: true,
 		claim: "one of four stops writing, one restarts"},
 	{model: exclusive, bounds: "WEAKENS=2 RESTARTS=1 TTL=1", large: true,
 		claim: "two stop writing, one restarts"},
@@ -359,8 +363,12 @@ func TestEachRuleIsWeakened(t *testing.T) {
 
 func explore(t *testing.T, configs []config, check func(*testing.T, result)) {
 	for _, c := range configs {
-		if c.large && !*large {
+		switch {
+		case c.large && !*large:
 			t.Logf("not explored without -spec.large: %s", c)
+			continue
+		case c.long && !long:
+			t.Logf("not explored without REDLOCK_LONG=1: %s", c)
 			continue
 		}
 		t.Run(c.String(), func(t *testing.T) {
