@@ -1,13 +1,9 @@
 package admin_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
@@ -23,72 +20,23 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Masters whose settings are changed at run time, and clients in processes of their own, which know
-// nothing of what others saw.
+// Masters whose settings are changed at run time, and clients that know nothing of what others saw.
 
-// tryEnv makes this test binary a client of the masters that it names, which tries once for "job"
-// and prints what came of it. It holds the lock until its input ends.
-const tryEnv = "REDLOCK_TEST_TRY"
+// alone returns a client that nothing was told of.
+func alone(d *harness.Deployment) *redlock.Client {
+	return d.Stranger(harness.RecoveryOptions(redlock.WithMaxTTL(time.Minute), redlock.WithTTL(20*time.Second))...)
+}
 
-func beTrying(masters string) error {
-	c, err := redlock.Open(strings.Split(masters, ","), harness.RecoveryOptions(redlock.WithMaxTTL(time.Minute), redlock.WithTTL(20*time.Second))...)
-	if err != nil {
-		return err
-	}
+// locksAlone tries once for "job" by a client of its own, which is gone then.
+func locksAlone(t *testing.T, d *harness.Deployment) (fence.Token, error) {
+	t.Helper()
+	c := alone(d)
+	defer func() { harness.Must(t, c.Close()) }()
 	lock, err := c.TryLock(context.Background(), "job")
 	if err != nil {
-		fmt.Println("failed", err)
-		return c.Close()
+		return 0, err
 	}
-	fmt.Println("token", lock.Token())
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		fmt.Println("valid", lock.Valid())
-	}
-	return errors.Join(lock.Unlock(context.Background()), c.Close())
-}
-
-// trying is such a process.
-type trying struct {
-	t    *testing.T
-	in   interface{ Close() error }
-	ask  func()
-	said *bufio.Scanner
-	cmd  *exec.Cmd
-}
-
-func tryAlone(t *testing.T, d *harness.Deployment) *trying {
-	t.Helper()
-	var urls []string
-	for i := range d.Masters {
-		urls = append(urls, d.Server(i).URL())
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), tryEnv+"="+strings.Join(urls, ","))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	harness.Must(t, err)
-	out, err := cmd.StdoutPipe()
-	harness.Must(t, err)
-	harness.Must(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return &trying{t, in, func() { _, _ = fmt.Fprintln(in) }, bufio.NewScanner(out), cmd}
-}
-
-func (p *trying) line() string {
-	p.t.Helper()
-	if !p.said.Scan() {
-		p.t.Fatal("the process said nothing: ", p.said.Err())
-	}
-	return p.said.Text()
-}
-
-// end ends the process, which unlocks, and returns what it said first.
-func (p *trying) end() string {
-	p.t.Helper()
-	first := p.line()
-	_ = p.in.Close()
-	_ = p.cmd.Wait()
-	return first
+	return lock.Token(), lock.Unlock(context.Background())
 }
 
 // founded founds a deployment of durable masters with a max ttl of a minute.
@@ -159,13 +107,13 @@ func TestDurableSettingsThatAreSetBack(t *testing.T) {
 			d := founded(t)
 			d.Masters[2].Die()
 			set(t, d.Raw[0], parameter, values[0])
-			refused := func() bool { return strings.HasPrefix(tryAlone(t, d).end(), "failed redlock: no quorum") }
+			refused := func() bool { _, err := locksAlone(t, d); return errors.Is(err, redlock.ErrNoQuorum) }
 			harness.Eventually(t, "nobody locks", refused)
 			if !refused() {
 				t.Error("it votes")
 			}
 			set(t, d.Raw[0], parameter, values[1])
-			harness.Eventually(t, "it votes again", func() bool { return strings.HasPrefix(tryAlone(t, d).end(), "token ") })
+			harness.Eventually(t, "it votes again", func() bool { _, err := locksAlone(t, d); return err == nil })
 			if is := d.Register(0); is["durable"] != "yes" || is["weak"] != "" {
 				t.Errorf("it is not durable any more: %v", is)
 			}
@@ -178,42 +126,33 @@ func TestDurableSettingsThatAreSetBack(t *testing.T) {
 func TestARestartByTheOldFile(t *testing.T) {
 	t.Parallel()
 	d := founded(t)
-	if first := tryAlone(t, d).end(); !strings.HasPrefix(first, "token ") {
-		t.Fatal(first)
-	}
+	_, err := locksAlone(t, d)
+	harness.Must(t, err)
 	before := d.Register(0)["id"]
 	set(t, d.Raw[0], "appendonly", "no")
 	harness.Eventually(t, "it votes as a member that is not durable", func() bool {
-		tryAlone(t, d).end()
+		_, _ = locksAlone(t, d)
 		return durableBy(t, d, 0) == "nyy" && d.Register(0)["votes"] != ""
 	})
 	d.Masters[2].Die()
-	holder := tryAlone(t, d) // of masters 0 and 1
-	held := holder.line()
-	if !strings.HasPrefix(held, "token ") {
-		t.Fatal(held)
-	}
-	token, err := strconv.ParseInt(strings.Fields(held)[1], 10, 64)
-	harness.Must(t, err)
+	held := harness.MustTry(t, alone(d), "job") // of masters 0 and 1
 	d.Masters[2].Revive()
 	d.Masters[0].Die()
 	d.Masters[0].Revive()
 	for range 5 {
-		if rival := tryAlone(t, d).end(); !strings.HasPrefix(rival, "failed ") {
-			t.Errorf("%s beside %s", rival, held)
+		if token, err := locksAlone(t, d); err == nil {
+			t.Errorf("token %d beside %d", token, held.Token())
 		}
 	}
-	if holder.ask(); holder.line() != "valid true" {
+	if !held.Valid() {
 		t.Error("the holder lost its lock, which two masters have")
 	}
 	if is := d.Register(0); is["id"] == before && is["run"] == runOf(t, d.Raw[0]) {
 		t.Error("it votes under the id of before")
 	}
-	_ = holder.in.Close()
-	_ = holder.cmd.Wait()
-	next := tryAlone(t, d).end()
-	if n, err := strconv.ParseInt(strings.TrimPrefix(next, "token "), 10, 64); err != nil || n <= token {
-		t.Errorf("then: %s, after %s", next, held)
+	_ = held.Unlock(context.Background()) // of one of the two that had it nobody tells any more
+	if next, err := locksAlone(t, d); err != nil || next <= held.Token() {
+		t.Errorf("then: %d, %v, after %d", next, err, held.Token())
 	}
 }
 

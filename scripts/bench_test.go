@@ -18,6 +18,7 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testskip"
+	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 // BenchmarkBatch tells what a pair of acquire and release costs a master by its own clock, in
@@ -63,6 +64,49 @@ func BenchmarkBatch(b *testing.B) {
 			b.ReportMetric(float64(took.Microseconds())/float64(batches), "master-us/batch")
 		})
 	}
+}
+
+// BenchmarkHandOver tells what it costs a master when the lock goes from one of 8 clients to the
+// next: a release that grants, and the enqueue of the one that released.
+func BenchmarkHandOver(b *testing.B) {
+	r := benchMaster(b)
+	sha, err := r.ScriptLoad(b.Context(), script.BatchSource).Result()
+	if err != nil {
+		b.Fatal(err)
+	}
+	const clients = 8
+	line := make([]*lease.Owner, clients)
+	enqueue := func(turn int) {
+		h := &lease.Owner{ID: fmt.Sprintf("the-owner-of-benchmark-%020d", turn)}
+		h.Keys = script.KeysOf(limits.DefaultPrefix, "job", h.ID)
+		if turn == 0 {
+			if err := r.Set(b.Context(), h.Keys.Fence, 1_000_000, 0).Err(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		channel := fmt.Sprintf("%schannel-of-benchmark-%d", limits.DefaultPrefix, turn%clients)
+		in := lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(strconv.Itoa(1_500_000_000_000_000 + turn)), Takes: time.Second}
+		line[turn%clients] = h
+		if turn < clients {
+			sub := r.Subscribe(b.Context(), channel)
+			b.Cleanup(func() { _ = sub.Close() })
+			_ = sub.Channel()
+		}
+		if _, err := direct.Run(b.Context(), r, "evalsha", sha, limits.DefaultPrefix, "one@1", h.AcquireCall(quorum.TermsOf(limits.DefaultTTL, 0, 0), in)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for turn := range clients {
+		enqueue(turn)
+	}
+	before, cpu := scriptTime(b, r), masterCPU(b, r)
+	b.ResetTimer()
+	for turn := range b.N {
+		grantAll(b, r, sha, []script.Call{line[turn%clients].ReleaseCall()})
+		enqueue(turn + clients)
+	}
+	b.ReportMetric(float64((scriptTime(b, r)-before).Nanoseconds())/float64(b.N), "master-ns/hold")
+	b.ReportMetric((masterCPU(b, r)-cpu)*1e9/float64(b.N), "master-cpu-ns/hold")
 }
 
 // BenchmarkLook measures what it costs a master that it looks whether it may vote, by its own
