@@ -1,0 +1,93 @@
+// Package configs reads what the tests of the models explore. Only those may import it.
+package configs
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var large = flag.Bool("spec.large", false, "also explore the large configurations: about half an hour, and 6 GB")
+
+// long reports whether to explore what takes a minute or so as well, as CI does at night.
+var long = os.Getenv("REDLOCK_LONG") != ""
+
+// Config is one model with its bounds, and rules that are weakened.
+type Config struct {
+	Expect string // holds, fails, or covered: nothing fails, because another rule sees to it
+	Model  string
+	Bounds string // "BOUND=level", with spaces between
+	Weak   string // "RULE=level"; none: the full protocol
+	Story  string // a file with the steps to a violation that lies too deep to be searched for
+	Claim  string
+	Long   bool
+	Large  bool
+}
+
+func (c Config) String() string {
+	return strings.Join(strings.Fields(c.Model+" "+c.Weak+" "+c.Bounds), " ")
+}
+
+// Read reads a file, whose head says what a line of it is.
+func Read(t *testing.T, file string) (all []Config) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		settings, claim, is := strings.Cut(strings.TrimSpace(line), ": ")
+		if !is || strings.HasPrefix(line, "#") {
+			continue
+		}
+		words := strings.Fields(settings)
+		c := Config{Expect: words[0], Claim: claim}
+		for _, word := range words[1:] {
+			story, isStory := strings.CutPrefix(word, "story=")
+			switch {
+			case word == "long":
+				c.Long = true
+			case word == "large":
+				c.Large = true
+			case c.Model == "":
+				c.Model = word
+			case isStory:
+				c.Story = story
+			case word[0] == '-':
+				c.Weak = strings.TrimSpace(c.Weak + " " + word[1:])
+			default:
+				c.Bounds = strings.TrimSpace(c.Bounds + " " + word)
+			}
+		}
+		if !slices.Contains([]string{"holds", "fails", "covered"}, c.Expect) {
+			t.Fatalf("%s: %s: nobody knows what to expect", file, line)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// Each runs test for each configuration that is to be explored now and of which this is expected.
+func Each(t *testing.T, all []Config, expect string, test func(t *testing.T, c Config)) {
+	t.Helper()
+	for _, c := range all {
+		switch {
+		case c.Expect != expect:
+			continue
+		case c.Large && !*large:
+			t.Logf("not explored without -spec.large: %s", c)
+			continue
+		case c.Long && !long:
+			t.Logf("not explored without REDLOCK_LONG=1: %s", c)
+			continue
+		}
+		t.Run(c.String(), func(t *testing.T) {
+			if !c.Large { // these have the memory for themselves
+				t.Parallel()
+			}
+			test(t, c)
+		})
+	}
+}
