@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redlock-go/redlock"
@@ -76,20 +77,54 @@ func TestAGrantToAnotherOwnerIsNoVote(t *testing.T) {
 		a, b := d.Reached(), d.Reached()
 		held := harness.MustTry(t, a, "job")
 		got := harness.GoLock(t, b, "job")
-		d.InLine("job", 1)
-		for i, r := range d.Raw {
-			notice := fmt.Sprintf("given %s 99 %s", harness.Hold(held).ID, script.KeysOf(limits.DefaultPrefix, "job", "").Lock)
-			if hear := r.Publish(context.Background(), harness.Channel(b), notice).Val(); hear != 1 {
-				t.Fatalf("%d hear the notice of master %d", hear, i)
-			}
+		standsWithOffer(t, d, b, "job")
+		for i := range d.Raw {
+			publishGiven(t, d, b, i, i, harness.Hold(held).ID, 99, "job")
 		}
-		time.Sleep(time.Second)
-		select {
-		case lock := <-got:
-			t.Fatalf("it has %v, which another holds", lock)
-		default:
-		}
+		hasNot(t, got, held)
 		harness.Must(t, held.Unlock(context.Background()))
 		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
 	})
+}
+
+// standsWithOffer waits until c stands in line with an offer that releases may take.
+func standsWithOffer(t *testing.T, d *harness.Deployment, c *redlock.Client, name string) {
+	t.Helper()
+	d.TicketOf(c, name)
+	synctest.Wait()
+	offer := strings.TrimSuffix(script.KeysOf(limits.DefaultPrefix, name, "").Lock, "lock:"+name) + "offer:" + harness.Channel(c) + " " + name
+	offers := 0
+	for _, r := range d.Raw {
+		offers += int(r.Exists(context.Background(), offer).Val())
+	}
+	if offers != len(d.Raw) {
+		t.Fatalf("it has an offer on %d masters", offers)
+	}
+}
+
+// publishGiven has a master tell c that a release granted the lock to an owner on a member, which
+// may be another one, and waits until c has heard it.
+func publishGiven(t *testing.T, d *harness.Deployment, c *redlock.Client, master, member int, owner string, grant int64, name string) {
+	t.Helper()
+	id := harness.Inside(c).Members.View().IDs[member]
+	notice := fmt.Sprintf("given %s %s %d %s", id, owner, grant, script.KeysOf(limits.DefaultPrefix, name, "").Lock)
+	if _, lockKey := script.ParseGiven(strings.TrimPrefix(notice, "given ")); lockKey == "" {
+		t.Fatalf("%q is no notice", notice)
+	}
+	hear, err := d.Raw[master].Publish(context.Background(), harness.Channel(c), notice).Result()
+	if err != nil || hear != 1 {
+		t.Fatalf("%d hear the notice of master %d, %v", hear, master, err)
+	}
+	synctest.Wait()
+}
+
+// hasNot fails the test if somebody has got the lock that is held.
+func hasNot(t *testing.T, got <-chan *redlock.Lock, held *redlock.Lock) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case lock := <-got:
+		t.Fatalf("token %d beside the holder of token %d, which is valid: %t", lock.Token(), held.Token(), held.Valid())
+	default:
+	}
 }
