@@ -2,10 +2,8 @@ package redlock_test
 
 import (
 	"go/ast"
-	"go/doc"
 	"go/parser"
 	"go/token"
-	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -13,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/redlock-go/redlock/internal/harness"
 )
@@ -68,20 +65,6 @@ func TestDependencies(t *testing.T) {
 			if !ok || !any {
 				t.Errorf("%s needs %s: %s", c.pkg, dep, c.why)
 			}
-		}
-	}
-}
-
-// An election is made of the lock's API, but for a check of its options and the longest name:
-// whoever wants another can make it too.
-func TestLeaderNeedsOnlyTheAPI(t *testing.T) {
-	t.Parallel()
-	out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, "./leader").Output()
-	harness.Must(t, err)
-	for imported := range strings.FieldsSeq(string(out)) {
-		own, isOwn := strings.CutPrefix(imported, "github.com/redlock-go/redlock")
-		if strings.Contains(imported, ".") && !(isOwn && slices.Contains([]string{"", "/admin", "/fence", "/internal/core", "/internal/limits"}, own)) {
-			t.Errorf("leader imports %s", imported)
 		}
 	}
 }
@@ -182,77 +165,6 @@ func TestNoPackageRemembers(t *testing.T) {
 				if kind, is := of.Type.(*ast.SelectorExpr); is && slices.Contains([]string{"sync", "atomic"}, kind.X.(*ast.Ident).Name) {
 					t.Errorf("%s: %s is one for all clients of a process", name, of.Names[0])
 				}
-			}
-		}
-	}
-}
-
-// mostNames is how many exported names the page of the root package has at most: constants,
-// variables, types, functions, and the methods of its types. Fields do not count. What is for
-// operators is in package admin.
-const mostNames = 110
-
-func TestExportedNames(t *testing.T) {
-	t.Parallel()
-	files := token.NewFileSet()
-	var parsed []*ast.File
-	names, err := filepath.Glob("*.go")
-	harness.Must(t, err)
-	for _, name := range names {
-		if !strings.HasSuffix(name, "_test.go") {
-			file, err := parser.ParseFile(files, name, nil, parser.ParseComments)
-			harness.Must(t, err)
-			parsed = append(parsed, file)
-		}
-	}
-	page, err := doc.NewFromFiles(files, parsed, "github.com/redlock-go/redlock")
-	harness.Must(t, err)
-	var all []string
-	values := func(groups []*doc.Value) {
-		for _, group := range groups {
-			all = append(all, slices.DeleteFunc(group.Names, func(name string) bool { return !ast.IsExported(name) })...)
-		}
-	}
-	functions := func(of string, functions []*doc.Func) {
-		for _, f := range functions {
-			all = append(all, of+f.Name)
-		}
-	}
-	values(page.Consts)
-	values(page.Vars)
-	functions("", page.Funcs)
-	for _, is := range page.Types {
-		all = append(all, is.Name)
-		values(is.Consts)
-		values(is.Vars)
-		functions("", is.Funcs)
-		functions(is.Name+".", is.Methods)
-	}
-	if len(all) > mostNames {
-		t.Errorf("%d names are exported, want at most %d: %s", len(all), mostNames, strings.Join(all, ", "))
-	}
-	t.Logf("%d names are exported", len(all))
-}
-
-// Comments wrap at one width. What is shown in documents, lists and code are left as they are.
-func TestCommentsWrapAtOneWidth(t *testing.T) {
-	t.Parallel()
-	out, err := exec.Command("git", "ls-files", "*.go").Output()
-	harness.Must(t, err)
-	shown := []string{"docs/fencing_test.go", "bench/migrate_test.go"}
-	for file := range strings.FieldsSeq(string(out)) {
-		if slices.Contains(shown, file) || strings.Contains(file, "testdata") {
-			continue
-		}
-		text, err := os.ReadFile(file)
-		harness.Must(t, err)
-		number := 0
-		for line := range strings.Lines(string(text)) {
-			number++
-			line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
-			words, is := strings.CutPrefix(strings.TrimLeft(line, " "), "// ")
-			if is && !strings.HasPrefix(words, " ") && utf8.RuneCountInString(line) > 100 {
-				t.Errorf("%s:%d: a comment of %d columns", file, number, utf8.RuneCountInString(line))
 			}
 		}
 	}

@@ -149,36 +149,6 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 	})
 }
 
-// A waiter that leaves is told what the masters had decided before.
-func TestAWaiterThatLeavesKnowsTheLastVerdict(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		held := harness.MustTry(t, d.Reached(), "job", redlock.WithTTL(2*time.Second), redlock.WithoutWatchdog())
-		c := d.Reached()
-		ctx, cancel := context.WithCancel(context.Background())
-		waiter := make(chan error, 1)
-		go func() {
-			_, err := c.Lock(ctx, "job")
-			waiter <- err
-		}()
-		time.Sleep(1900 * time.Millisecond)
-		for _, m := range d.Masters {
-			m.Freeze()
-		}
-		time.Sleep(200 * time.Millisecond) // it asks again at the end of the lease
-		cancel()
-		err := <-waiter
-		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld, context.Canceled)
-		if errors.Is(err, redlock.ErrNoQuorum) {
-			t.Error(err)
-		}
-		for _, m := range d.Masters {
-			m.Thaw()
-		}
-		harness.RequireErr(t, held.Unlock(context.Background()), redlock.ErrExpired)
-	})
-}
-
 // What an error says is one line, says nothing twice, and names no context that has not ended.
 func TestErrorsSayOnceWhatIsSo(t *testing.T) {
 	t.Parallel()
@@ -230,26 +200,6 @@ func TestErrorsSayOnceWhatIsSo(t *testing.T) {
 				}
 			}
 		}
-	})
-}
-
-// The second in the queue has not asked yet when its time is over, and the first is in the middle
-// of asking.
-func TestAWaiterThatNeverAskedIsNotAcquired(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached(redlock.WithRequestTimeout(2 * time.Second))
-		for _, m := range d.Masters {
-			m.Freeze()
-		}
-		first := harness.GoLock(t, c, "job")
-		synctest.Wait()
-		_, err := c.Lock(context.Background(), "job", redlock.WithWait(time.Second))
-		harness.RequireErr(t, err, redlock.ErrNotAcquired, context.DeadlineExceeded)
-		for _, m := range d.Masters {
-			m.Thaw()
-		}
-		harness.Must(t, harness.Have(t, first).Unlock(context.Background()))
 	})
 }
 

@@ -3,11 +3,8 @@ package redlock_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -250,79 +247,6 @@ func forceEndsLingering(t *testing.T, d *harness.Deployment) {
 	harness.RequireFree(t, d, "job")
 }
 
-// Clients contend, masters die, and an operator takes the lock again and again: each token is above
-// all that were known when it was asked for.
-func TestTokensGrowUnderForce(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-		var known atomic.Uint64
-		grows := func(before uint64, token fence.Token) {
-			if uint64(token) <= before {
-				t.Errorf("token %v, and %v was known before it was asked for", token, before)
-			}
-			for was := known.Load(); was < uint64(token) && !known.CompareAndSwap(was, uint64(token)); was = known.Load() {
-			}
-		}
-		over, end := context.WithTimeout(context.Background(), 20*time.Second)
-		defer end()
-		var all sync.WaitGroup
-		var served, forced, lost atomic.Int64
-		var last atomic.Pointer[redlock.Lock]
-		for range 4 {
-			c := d.Reached(redlock.WithTTL(d.TTL()), redlock.WithRequestTimeout(d.Request()))
-			all.Go(func() {
-				for over.Err() == nil {
-					before := known.Load()
-					lock, err := c.Lock(over, "job")
-					if err != nil {
-						continue
-					}
-					grows(before, lock.Token())
-					last.Store(lock)
-					served.Add(1)
-					time.Sleep(time.Duration(rand.IntN(int(d.TTL()))))
-					if err := lock.Unlock(context.Background()); errors.Is(err, redlock.ErrLost) {
-						lost.Add(1)
-					}
-				}
-			})
-		}
-		operator := d.Reached(redlock.WithTTL(d.TTL()), redlock.WithRequestTimeout(d.Request()))
-		all.Go(func() {
-			for over.Err() == nil {
-				time.Sleep(time.Duration(rand.IntN(int(d.TTL()))))
-				holder := last.Load()
-				if holder == nil {
-					continue
-				}
-				time.Sleep(time.Duration(rand.IntN(int(100 * time.Millisecond))))
-				before := known.Load()
-				if token, _ := harness.Inside(operator).ForceUnlock(over, "job", harness.Shown(holder)); token.Valid() {
-					grows(before, token)
-					forced.Add(1)
-				}
-			}
-		})
-		all.Go(func() {
-			for over.Err() == nil {
-				for _, m := range d.Masters[:2] {
-					m.Die()
-					time.Sleep(time.Duration(rand.IntN(int(d.TTL()))))
-				}
-				for _, m := range d.Masters[:2] {
-					m.Revive()
-				}
-				time.Sleep(time.Duration(rand.IntN(int(d.TTL()))))
-			}
-		})
-		all.Wait()
-		t.Logf("%d were served, %d of them lost the lock, %d were forced", served.Load(), lost.Load(), forced.Load())
-		if served.Load() == 0 || forced.Load() == 0 || lost.Load() == 0 {
-			t.Error("nothing was tested")
-		}
-	})
-}
-
 // What the old holder has under way is refused for as long as its lease may last.
 func TestForcedOwnersAreMarked(t *testing.T) {
 	t.Parallel()
@@ -374,23 +298,6 @@ func TestForceUnlockNeedsAllToBeOut(t *testing.T) {
 	harness.RequireFree(t, d, "job")
 	_, err = harness.Inside(c).ForceUnlock(context.Background(), "job", readers)
 	harness.Must(t, err)
-}
-
-// A slot is a name like any other here, and the holder may be the client's own.
-func TestForceUnlockOfASlot(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		lock := harness.MustTry(t, c, "job", redlock.WithSlots(1), redlock.WithoutWatchdog())
-		waiter := harness.GoLock(t, c, "job", redlock.WithSlots(1))
-		harness.Settled(t, c)
-		if token := harness.MustForce(t, c, lock.Name(), lock); token <= lock.Token() {
-			t.Errorf("token %v after %v", token, lock.Token())
-		}
-		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
-		harness.Must(t, harness.Have(t, waiter).Unlock(context.Background()))
-		harness.RequireFree(t, d, "job~slot1")
-	})
 }
 
 // The acquisition of a ForceUnlock is no caller's: an observer is told of the failed attempts and

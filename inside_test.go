@@ -96,41 +96,6 @@ func contains(errs []error, e error) bool {
 	return false
 }
 
-// An error says of a master what is so: a time only if it is known, and that it did not answer only
-// if it was waited for.
-func TestVotesSayWhatIsSo(t *testing.T) {
-	c := &Client{config: defaultConfig()}
-	for i := range 5 {
-		c.masters = append(c.masters, &master.Master{Config: master.Config{Name: string(rune('a' + i))}})
-	}
-	held := script.Vote{Answered: true, Answer: script.Held, Remaining: time.Second}
-	notKnown := script.Vote{Answered: true, Answer: script.Held, Ticket: 1e15}
-	for _, x := range []struct {
-		claim     string
-		votes     []script.Vote
-		says, not []string
-	}{
-		{"decided", []script.Vote{held, held, notKnown}, []string{"a held, lease ends in 1s;", "c held;", "d unknown: not needed: quorum already decided"}, []string{"no answer", "0s"}},
-		{"the time was up", []script.Vote{held, held}, []string{"c unknown: no answer yet", "e unknown: no answer yet"}, []string{"not needed"}},
-	} {
-		r := quorum.NewRound(testvotes.ViewOfAll(5))
-		for i, v := range x.votes {
-			r.Answer(i, v)
-		}
-		text := notGranted(c, testvotes.ViewOfAll(5), ask.OpAcquire, "job", r.Tally()).Error()
-		for _, word := range x.says {
-			if !strings.Contains(text, word) {
-				t.Errorf("%s: %q does not say %q", x.claim, text, word)
-			}
-		}
-		for _, word := range x.not {
-			if strings.Contains(text, word) {
-				t.Errorf("%s: %q says %q", x.claim, text, word)
-			}
-		}
-	}
-}
-
 // A master's clock may be fast by the drift: the key is there for as long as we count.
 func TestLingerTTL(t *testing.T) {
 	t.Parallel()

@@ -90,29 +90,6 @@ func holdAtLeast(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, harness.MustTry(t, b, "job").Unlock(context.Background()))
 }
 
-// A name stays taken on the masters that had the lock, whichever those are, and on no other.
-func TestALockLingersWhereItWas(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		a, b := d.Reached(), d.Reached()
-		for i, want := range []string{"011", "101", "110"} {
-			name := fmt.Sprint("job ", i)
-			key := script.KeysOf(limits.DefaultPrefix, name, "").Lock
-			harness.Must(t, d.Raw[i].Set(context.Background(), key, "rival 1 7 ", time.Second).Err())
-			lock := harness.MustTry(t, a, name, redlock.WithHoldAtLeast(20*time.Second))
-			harness.Settled(t, a)
-			harness.Must(t, lock.Unlock(context.Background()))
-			harness.Settled(t, a)
-			time.Sleep(2 * time.Second) // the rival's is over
-			if got := d.Holders(name); got != want {
-				t.Errorf("it stays on %s, want %s", got, want)
-			}
-			_, err := b.TryLock(context.Background(), name)
-			harness.RequireErr(t, err, redlock.ErrNotAcquired)
-		}
-	})
-}
-
 // Masters that cannot be reached at the Unlock keep the lock until its ttl is over; one that can be
 // again before is told what is left.
 func lingersAfterAnOutage(t *testing.T, d *harness.Deployment) {
@@ -148,38 +125,6 @@ func lingersBeyondClose(t *testing.T, d *harness.Deployment) {
 		if unlock {
 			d.Masters[0].Revive()
 		}
-	}
-}
-
-// What it is for: three schedulers whose clocks differ run a job that is shorter than that once.
-func TestSchedulersWhoseClocksDifferRunAJobOnce(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		opts []redlock.LockOption
-		runs int
-	}{
-		{nil, 3},
-		{[]redlock.LockOption{redlock.WithHoldAtLeast(250 * time.Millisecond)}, 1},
-	} {
-		harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-			runs := 0
-			for n := range 3 {
-				if n > 0 {
-					time.Sleep(80 * time.Millisecond) // its clock is behind
-				}
-				err := d.Reached().Do(context.Background(), "job", func(context.Context, fence.Token) error {
-					runs++
-					time.Sleep(20 * time.Millisecond)
-					return nil
-				}, append(c.opts, redlock.WithWait(0))...)
-				if err != nil {
-					harness.RequireErr(t, err, redlock.ErrHeld)
-				}
-			}
-			if runs != c.runs {
-				t.Errorf("it ran %d times, want %d", runs, c.runs)
-			}
-		})
 	}
 }
 

@@ -213,19 +213,6 @@ func TestUnlockAfterTheContext(t *testing.T) {
 	})
 }
 
-// Without the option, the end of the context changes nothing.
-func TestWithoutTheOptionTheContextDoesNotCount(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		ctx, end := context.WithCancel(context.Background())
-		lock, err := d.Client().Lock(ctx, "name")
-		harness.Must(t, err)
-		end()
-		time.Sleep(time.Hour)
-		harness.Must(t, lock.Unlock(context.Background()))
-	})
-}
-
 // Each entry counts by itself, from when it is made until it is unlocked or its context ends.
 func TestRenewWithContextAndReEntries(t *testing.T) {
 	t.Parallel()
@@ -276,25 +263,6 @@ func TestRenewWithContextAndReEntries(t *testing.T) {
 	}
 }
 
-// An entry that is made after the end of the context has the hold renewed again.
-func TestReEntryAfterTheContext(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		client := d.Client(redlock.WithTTL(30 * time.Second))
-		ctx, end := context.WithCancel(context.Background())
-		outer, err := client.Lock(ctx, "name", redlock.WithContextRenewal())
-		harness.Must(t, err)
-		end()
-		time.Sleep(25 * time.Second)
-		inner, err := client.Lock(context.WithoutCancel(outer.Context()), "name", redlock.WithTTL(time.Second))
-		harness.Must(t, err)
-		time.Sleep(time.Hour)
-		harness.Must(t, outer.Unlock(context.Background()))
-		time.Sleep(time.Hour)
-		harness.Must(t, inner.Unlock(context.Background()))
-	})
-}
-
 // A set is renewed as a whole: for all names, as long as one of them is wanted.
 func TestRenewWithContextOfASet(t *testing.T) {
 	t.Parallel()
@@ -326,46 +294,6 @@ func TestRenewWithContextOfASet(t *testing.T) {
 		end()
 		time.Sleep(time.Second)
 		harness.Must(t, set.Unlock(context.Background()))
-	})
-}
-
-// A slot, a reader and one that waited are as any other.
-func TestRenewWithContextOfOthers(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		client := d.Client(redlock.WithTTL(30*time.Second), redlock.WithContextRenewal())
-		ctx, end := context.WithCancel(context.Background())
-		var locks []*redlock.Lock
-		for _, lock := range []func() (*redlock.Lock, error){
-			func() (*redlock.Lock, error) { return client.Lock(ctx, "slots", redlock.WithSlots(1)) },
-			func() (*redlock.Lock, error) { return client.RLock(ctx, "read") },
-			func() (*redlock.Lock, error) {
-				first := harness.MustTry(t, d.Client(), "waited", redlock.WithoutWatchdog(), redlock.WithTTL(time.Second))
-				lock, err := client.Lock(ctx, "waited")
-				harness.RequireErr(t, first.Unlock(context.Background()), redlock.ErrExpired)
-				return lock, err
-			},
-			func() (*redlock.Lock, error) { // handed over
-				first := harness.MustTry(t, client, "handed")
-				time.AfterFunc(time.Second, func() { _ = first.Unlock(context.Background()) })
-				return client.Lock(ctx, "handed")
-			},
-		} {
-			one, err := lock()
-			harness.Must(t, err)
-			locks = append(locks, one)
-		}
-		time.Sleep(time.Hour)
-		for _, lock := range locks {
-			if !lock.Valid() {
-				t.Errorf("%v was not renewed", lock)
-			}
-		}
-		end()
-		time.Sleep(30 * time.Second)
-		for _, lock := range locks {
-			harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
-		}
 	})
 }
 
@@ -416,29 +344,6 @@ func TestShortReEntriesDisturbNoRenewal(t *testing.T) {
 	})
 }
 
-// A re-entry that is not answered may have been done all the same.
-func TestUnansweredReEntryIsNoJump(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-		jumps := 0
-		c := d.Reached(redlock.WithObserver(redlock.Observer{ClockJumped: func(context.Context, redlock.ClockJump) { jumps++ }}))
-		outer := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second), redlock.WithoutWatchdog())
-		d.Masters[0].Freeze()
-		inner, err := c.TryLock(outer.Context(), "job", redlock.WithTTL(30*time.Second))
-		harness.Must(t, err)
-		time.Sleep(2 * d.Request())
-		d.Masters[0].Thaw()
-		harness.Eventually(t, "reached again", func() bool { return harness.AllUp(c) })
-		harness.Must(t, outer.Extend(context.Background(), 30*time.Second))
-		time.Sleep(time.Second)
-		harness.Must(t, inner.Unlock(context.Background()))
-		harness.Must(t, outer.Unlock(context.Background()))
-		if jumps > 0 {
-			t.Errorf("%d clocks are said to have jumped", jumps)
-		}
-	})
-}
-
 func TestReEnteredContextCarriesItsOwnToken(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
@@ -456,20 +361,6 @@ func TestReEnteredContextCarriesItsOwnToken(t *testing.T) {
 		for _, l := range []*redlock.Lock{again, y, x} {
 			harness.Must(t, l.Unlock(context.Background()))
 		}
-	})
-}
-
-func TestReEntryKeepsToMaxTTL(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached(redlock.WithMaxTTL(time.Minute))
-		outer := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second), redlock.WithLockDelay(40*time.Second))
-		_, err := c.TryLock(outer.Context(), "job", redlock.WithTTL(31*time.Second), redlock.WithLockDelay(0))
-		harness.RequireErr(t, err, redlock.ErrBadOption)
-		inner, err := c.TryLock(outer.Context(), "job") // the default would be too long
-		harness.Must(t, err)
-		harness.Must(t, inner.Unlock(context.Background()))
-		harness.Must(t, outer.Unlock(context.Background()))
 	})
 }
 
@@ -589,38 +480,6 @@ func TestAReEntryOutlivesTheContextOfTheFirst(t *testing.T) {
 			})
 		})
 	}
-}
-
-// When one name of a set is lost, re-entries into the others end before any observer is told, which
-// may take its time.
-func TestReEntriesIntoASetEndTogether(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		var watched []context.Context
-		var late atomic.Int64
-		c := d.Reached(redlock.WithObserver(redlock.Observer{Ended: func(context.Context, redlock.HoldEnd) {
-			for _, ctx := range watched {
-				if ctx.Err() == nil {
-					late.Add(1)
-				}
-			}
-		}}))
-		set, err := c.LockAll(context.Background(), []string{"a", "b", "c"})
-		harness.Must(t, err)
-		for _, name := range []string{"a", "b", "c"} {
-			one, err := c.Lock(set.Context(), name)
-			harness.Must(t, err)
-			apart, err := c.Lock(context.WithoutCancel(one.Context()), name)
-			harness.Must(t, err)
-			watched = append(watched, one.Context(), apart.Context())
-		}
-		d.Drop(c, "a", 0, 1)
-		<-set.Context().Done()
-		synctest.Wait()
-		if n := late.Load(); n > 0 {
-			t.Errorf("%d contexts had not ended when an observer was told", n)
-		}
-	})
 }
 
 // callingBack is a context of the caller's own kind, which calls the caller's code when somebody

@@ -13,7 +13,6 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/script"
 )
 
 var three = []string{"c", "a", "b"}
@@ -60,29 +59,6 @@ func allOrNone(t *testing.T, d *harness.Deployment) {
 		}
 	}
 	harness.Must(t, again.Unlock(context.Background()))
-}
-
-// All of one attempt are granted on a master, or none: nothing is there to give back.
-func noneOnAnyMaster(t *testing.T, d *harness.Deployment) {
-	a, b := d.Reached(), d.Reached()
-	held := harness.MustTry(t, a, "b")
-	harness.Settled(t, a)
-	before := make([]string, len(d.Raw))
-	counter := func(i int) string {
-		return d.Raw[i].Get(context.Background(), script.KeysOf(limits.DefaultPrefix, "a", "").Fence).Val()
-	}
-	for i := range d.Raw {
-		before[i] = counter(i)
-	}
-	_, err := b.TryLockAll(context.Background(), three)
-	harness.RequireErr(t, err, redlock.ErrHeld)
-	harness.Settled(t, b)
-	for i := range d.Raw {
-		if counter(i) != before[i] {
-			t.Errorf("master %d granted a", i)
-		}
-	}
-	harness.Must(t, held.Unlock(context.Background()))
 }
 
 func setRenews(t *testing.T, d *harness.Deployment) {
@@ -132,15 +108,6 @@ func lossOfOneIsLossOfAll(t *testing.T, d *harness.Deployment) {
 		t.Errorf("the others are free after %v only: the ttl did it", took)
 	}
 	harness.RequireErr(t, locks.Unlock(context.Background()), redlock.ErrLost)
-}
-
-func setRepairs(t *testing.T, d *harness.Deployment) {
-	c := d.Reached(redlock.WithTTL(d.TTL()), redlock.WithRequestTimeout(d.Request()))
-	locks := harness.MustAll(t, c, three)
-	d.Drop(c, "b", 0)
-	harness.Eventually(t, "it is written back", func() bool { return d.Holders("b") == strings.Repeat("1", len(d.Masters)) })
-	harness.Must(t, locks.Unlock(context.Background()))
-	harness.RequireHolders(t, d, strings.Repeat("0", len(d.Masters)), three...)
 }
 
 func setReEntry(t *testing.T, d *harness.Deployment) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
@@ -69,64 +68,6 @@ func watched(d *harness.Deployment, events *harness.Recorder, opts ...redlock.Op
 	synctest.Wait()
 	events.Take()
 	return c
-}
-
-// Who waits is told why each attempt failed.
-func TestObserverOfAttempts(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		var why []error
-		c := d.Reached(redlock.WithObserver(redlock.Observer{AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) {
-			if a.Name == "a" && a.Waits {
-				why = append(why, a.Err)
-			}
-		}}))
-		fails := func(want error) {
-			t.Helper()
-			why = nil
-			_, err := c.Lock(t.Context(), "a", redlock.WithWait(5*time.Second))
-			harness.RequireErr(t, err, context.DeadlineExceeded, want)
-			synctest.Wait()
-			if len(why) < 2 {
-				t.Errorf("told %d times in 5s: %v", len(why), why)
-			}
-			for _, err := range why {
-				if !errors.Is(err, want) {
-					t.Errorf("told %v, want %v", err, want)
-				}
-			}
-		}
-		held := harness.MustTry(t, d.Reached(), "a")
-		fails(redlock.ErrHeld)
-		harness.Must(t, held.Unlock(t.Context()))
-		synctest.Wait() // the third master is free as well
-		for _, m := range d.Masters[:2] {
-			m.Die()
-		}
-		fails(redlock.ErrNoQuorum)
-	})
-}
-
-// An attempt for which no master could be asked is told too, with how long each took.
-func TestObserverOfAttemptsThatCannotBeMade(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		for _, m := range d.Masters {
-			m.Freeze()
-		}
-		var failed []redlock.FailedAttempt
-		told := redlock.Observer{AttemptFailed: func(_ context.Context, a redlock.FailedAttempt) { failed = append(failed, a) }}
-		_ = harness.MustFail(t, d.Stranger(redlock.WithObserver(told)), "unknown")
-		c.Watch(told)
-		_ = harness.MustFail(t, c, "known")
-		if len(failed) != 2 || failed[0].Name != "unknown" || failed[0].Took != 0 || failed[1].Name != "known" || failed[1].Took != harness.Inside(c).RequestTimeout {
-			t.Errorf("told %+v", failed)
-		}
-		for _, a := range failed {
-			harness.RequireErr(t, a.Err, redlock.ErrNoQuorum, redlock.ErrNotAcquired)
-		}
-	})
 }
 
 // A call and its hold are told from begin to end, with the context that Started returned.
@@ -281,45 +222,6 @@ func TestObserverOfAHoldThatCannotBeRenewed(t *testing.T) {
 	})
 }
 
-// A renewal that is under way when the hold ends is of no interest any more.
-func TestObserverOfARenewalThatTheUnlockOvertakes(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		var events harness.Recorder
-		c := watched(d, &events)
-		lock := harness.MustTry(t, c, "a", redlock.WithTTL(30*time.Second))
-		synctest.Wait()
-		d.Masters[0].Freeze()
-		d.Masters[1].Freeze()
-		time.Sleep(10*time.Second + time.Millisecond)
-		harness.RequireErr(t, lock.Unlock(t.Context()), redlock.ErrNoQuorum)
-		time.Sleep(2 * harness.Inside(c).RequestTimeout)
-		synctest.Wait()
-		if events.Count("<nil>[a]: not renewed") != 0 || events.Count("<nil>[a]: ended") != 1 {
-			t.Errorf("told %q", events.Take())
-		}
-	})
-}
-
-// An Unlock that reaches no quorum is told with its error, and how long it tried.
-func TestObserverOfAnUnlockWithoutAQuorum(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		var told []redlock.UnlockResult
-		c := d.Reached(redlock.WithObserver(redlock.Observer{Unlocked: func(_ context.Context, u redlock.UnlockResult) { told = append(told, u) }}))
-		lock := harness.MustTry(t, c, "a")
-		synctest.Wait()
-		told = nil
-		d.Masters[0].Freeze()
-		d.Masters[1].Freeze()
-		err := lock.Unlock(t.Context())
-		harness.RequireErr(t, err, redlock.ErrNoQuorum)
-		if len(told) != 1 || told[0].Err != err || told[0].Took != harness.Inside(c).RequestTimeout {
-			t.Errorf("told %+v", told)
-		}
-	})
-}
-
 // Each batch is told: how much was in it, how long it took, and why there is no answer.
 func TestObserverOfMasterCalls(t *testing.T) {
 	t.Parallel()
@@ -412,114 +314,6 @@ func TestObserverThatReturnsNoContext(t *testing.T) {
 	})
 }
 
-// paired checks that what begins ends, once and in this order.
-type paired struct {
-	t       *testing.T
-	mu      sync.Mutex
-	calls   map[*redlock.LockCall]bool
-	holds   map[pairedHold]bool
-	causes  map[error]int
-	refused int
-}
-
-// pairedHold is a hold of a call. Readers have no token, but each has a call of its own.
-type pairedHold struct {
-	call *redlock.LockCall
-	hold redlock.Hold
-}
-
-func (p *paired) observer() redlock.Observer {
-	callOf := func(ctx context.Context) *redlock.LockCall { return ctx.Value(callKey{}).(*redlock.LockCall) }
-	return redlock.Observer{
-		Started: func(ctx context.Context, call redlock.LockCall) context.Context {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.calls[&call] = true
-			return context.WithValue(ctx, callKey{}, &call)
-		},
-		Finished: func(ctx context.Context, r redlock.LockResult) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			if !p.calls[callOf(ctx)] {
-				p.t.Errorf("a call for %q finished that had not begun, or twice", r.Names)
-			}
-			delete(p.calls, callOf(ctx))
-			if r.Err != nil {
-				p.refused++
-			}
-		},
-		Acquired: func(ctx context.Context, a redlock.Acquisition) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			h := pairedHold{callOf(ctx), a.Hold}
-			if p.holds[h] {
-				p.t.Errorf("%+v was acquired twice", h.hold)
-			}
-			p.holds[h] = true
-		},
-		Ended: func(ctx context.Context, e redlock.HoldEnd) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			h := pairedHold{callOf(ctx), e.Hold}
-			if !p.holds[h] {
-				p.t.Errorf("%+v ended that was not held: %v", h.hold, e.Cause)
-			}
-			delete(p.holds, h)
-			p.causes[e.Cause]++
-		},
-	}
-}
-
-// Whatever happens to masters, each call that was told to begin is told to end, and so is each
-// hold, and the end comes after the begin.
-func TestObserverIsToldOfEachEnd(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		p := &paired{t: t, calls: map[*redlock.LockCall]bool{}, holds: map[pairedHold]bool{}, causes: map[error]int{}}
-		seed := rand.Uint64()
-		end := time.Now().Add(2 * time.Minute)
-		var working sync.WaitGroup
-		var clients []*redlock.Client
-		for i := range 3 {
-			c := d.Reached(redlock.WithObserver(p.observer()), redlock.WithTTL(time.Second), redlock.WithRequestTimeout(200*time.Millisecond), redlock.WithWait(time.Second))
-			clients = append(clients, c)
-			for j := range 3 {
-				working.Go(func() {
-					random := rand.New(rand.NewPCG(seed, uint64(3*i+j)))
-					for time.Now().Before(end) {
-						lockAndLeave(c, random)
-					}
-				})
-			}
-		}
-		for time.Now().Before(end) {
-			time.Sleep(3 * time.Second)
-			for _, m := range d.Masters[:2] {
-				m.Freeze()
-			}
-			time.Sleep(1500 * time.Millisecond) // what is held then expires
-			for _, m := range d.Masters[:2] {
-				m.Thaw()
-			}
-		}
-		working.Wait()
-		open, err := clients[0].Lock(context.Background(), "open", redlock.WithWait(harness.Patience))
-		harness.Must(t, err)
-		for _, c := range clients {
-			harness.Must(t, c.Close())
-		}
-		<-open.Context().Done()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if len(p.calls) > 0 || len(p.holds) > 0 {
-			t.Errorf("seed %d: %d calls and %d holds did not end", seed, len(p.calls), len(p.holds))
-		}
-		if p.causes[redlock.ErrReleased] == 0 || p.causes[redlock.ErrExpired] == 0 || p.causes[redlock.ErrClosed] != 1 || p.refused == 0 {
-			t.Errorf("seed %d: nothing was tried: %d calls failed, holds ended by %v", seed, p.refused, p.causes)
-		}
-	})
-}
-
 // An end that comes at once is told after the begin.
 func TestObserverIsToldOfTheBeginFirst(t *testing.T) {
 	t.Parallel()
@@ -541,38 +335,6 @@ func TestObserverIsToldOfTheBeginFirst(t *testing.T) {
 		synctest.Wait()
 		requireTold(t, &events, "acquired", "ended", "acquired", "ended")
 	})
-}
-
-// lockAndLeave takes a lock of some kind, and leaves it when it is lost or before.
-func lockAndLeave(c *redlock.Client, random *rand.Rand) {
-	work := time.Duration(random.IntN(int(2 * time.Second)))
-	name := fmt.Sprint("n", random.IntN(3))
-	var err error
-	switch random.IntN(4) {
-	case 0:
-		var locks *redlock.Locks
-		if locks, err = c.LockAll(context.Background(), []string{"n0", "n1", "n2"}[random.IntN(2):]); err == nil {
-			time.Sleep(work)
-			_ = locks.Unlock(context.Background())
-		}
-	default:
-		take := []func() (*redlock.Lock, error){
-			func() (*redlock.Lock, error) { return c.Lock(context.Background(), name) },
-			func() (*redlock.Lock, error) { return c.RLock(context.Background(), name) },
-			func() (*redlock.Lock, error) { return c.Lock(context.Background(), name, redlock.WithSlots(2)) },
-		}[random.IntN(3)]
-		var lock *redlock.Lock
-		if lock, err = take(); err == nil {
-			if again, err := c.TryRLock(lock.Context(), lock.Name()); err == nil {
-				_ = again.Unlock(context.Background())
-			}
-			time.Sleep(work)
-			_ = lock.Unlock(context.Background())
-		}
-	}
-	if err != nil {
-		time.Sleep(work / 20)
-	}
 }
 
 // logLines keeps what is logged, a line each, without the time and with names only of what differs
@@ -685,23 +447,6 @@ func TestLogObserver(t *testing.T) {
 			`level=WARN msg="redlock: not locked" lock=e mode=write took=`,
 			`level=DEBUG msg="redlock: no answer of a master" master=`)
 	})
-}
-
-// Everything that an observer is told is logged, but for the start of a call.
-func TestLogObserverLogsAll(t *testing.T) {
-	t.Parallel()
-	o := reflect.ValueOf(redlock.LogObserver(slog.New(slog.DiscardHandler)))
-	for f := range o.NumField() {
-		if name := o.Type().Field(f).Name; o.Field(f).IsNil() != (name == "Started") {
-			t.Errorf("%s is nil: %v", name, o.Field(f).IsNil())
-		}
-	}
-	defer func() {
-		if got := fmt.Sprint(recover()); got != "redlock: nil logger" {
-			t.Errorf("panic %q", got)
-		}
-	}()
-	redlock.LogObserver(nil)
 }
 
 // The record of a hold has the context of its call.

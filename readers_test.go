@@ -16,11 +16,8 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/quorum"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/waitqueue"
 )
 
 func goRLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) <-chan *redlock.Lock {
@@ -342,62 +339,6 @@ func downgradeKeepsWritersOut(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, harness.Have(t, writer).Unlock(context.Background()))
 }
 
-// The client's own readers that wait get in with the downgrade, and a writer of its own when all
-// have left.
-func downgradeLetsOwnReadersIn(t *testing.T, d *harness.Deployment) {
-	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
-	lock := harness.MustTry(t, c, "job")
-	readers := []<-chan *redlock.Lock{goRLock(t, c, "job"), goRLock(t, c, "job")}
-	harness.Eventually(t, "they wait", func() bool { return harness.Waiting(c, "job") == 2 })
-	writer := harness.GoLock(t, c, "job")
-	harness.Eventually(t, "all wait", func() bool { return harness.Waiting(c, "job") == 3 })
-	harness.Must(t, lock.Downgrade(context.Background()))
-	all := []*redlock.Lock{lock}
-	for _, got := range readers {
-		select {
-		case one := <-got:
-			all = append(all, one)
-		case <-writer:
-			t.Fatal("a writer got in beside a reader")
-		case <-time.After(d.Either(time.Second, harness.Patience)):
-			t.Fatal("a reader of the client was not let in")
-		}
-	}
-	harness.UnlockAll(t, all...)
-	select {
-	case next := <-writer:
-		harness.Must(t, next.Unlock(context.Background()))
-	case <-time.After(harness.Patience):
-		t.Fatal("the writer was not let in")
-	}
-}
-
-// Some masters have not heard of the downgrade, and are told by the next renewal. No mix lets a
-// writer in.
-func downgradeInAMix(t *testing.T, d *harness.Deployment) {
-	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
-	lock := harness.MustTry(t, a, "job", redlock.WithTTL(4*d.TTL()))
-	harness.Settled(t, a)
-	for _, i := range []int{0, 1, 2} {
-		d.Masters[i].Die()
-	}
-	harness.RequireErr(t, lock.Downgrade(context.Background()), redlock.ErrNoQuorum)
-	if !lock.Valid() || lock.Token().Valid() {
-		t.Errorf("valid %v, token %v", lock.Valid(), lock.Token())
-	}
-	for _, i := range []int{0, 1, 2} {
-		d.Masters[i].Revive()
-	}
-	// The Downgrade failed when three masters had; the others may get it later.
-	harness.Eventually(t, "a mix", func() bool { return fmt.Sprint(readersOn(d, "job")) == "[-1 -1 -1 1 1]" })
-	_, err := b.TryLock(context.Background(), "job")
-	harness.RequireErr(t, err, redlock.ErrNotAcquired)
-	other, err := b.RLock(context.Background(), "job", redlock.WithWait(harness.Patience))
-	harness.Must(t, err)
-	readBy(d, "job", 2)
-	harness.UnlockAll(t, lock, other)
-}
-
 func upgradeIsRefused(t *testing.T, d *harness.Deployment) {
 	c := d.Reached()
 	reader := harness.MustTryRead(t, c, "job")
@@ -587,55 +528,6 @@ func readerIsLostOrRepaired(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, again.Unlock(context.Background()))
 }
 
-// Readers and writers that split the votes give them back, and come to an end.
-func readersAndWritersContend(t *testing.T, d *harness.Deployment) {
-	var clients []*redlock.Client
-	for range 4 {
-		clients = append(clients, d.Reached())
-	}
-	var mu sync.Mutex
-	readers, writers, reads, writes := 0, 0, 0, 0
-	inside := func(r, w int) {
-		mu.Lock()
-		defer mu.Unlock()
-		readers, writers = readers+r, writers+w
-		reads, writes = reads+max(r, 0), writes+max(w, 0)
-		if writers > 1 || writers == 1 && readers > 0 {
-			t.Errorf("%d writers and %d readers", writers, readers)
-		}
-	}
-	var all sync.WaitGroup
-	for i, c := range clients {
-		for j := range 3 {
-			all.Go(func() {
-				for n := range 6 {
-					if (i+j+n)%3 == 0 {
-						harness.Check(t, c.Do(context.Background(), "job", func(context.Context, fence.Token) error {
-							inside(0, 1)
-							defer inside(0, -1)
-							time.Sleep(time.Millisecond)
-							return nil
-						}))
-						continue
-					}
-					harness.Check(t, c.DoRead(context.Background(), "job", func(context.Context) error {
-						inside(1, 0)
-						defer inside(-1, 0)
-						time.Sleep(time.Millisecond)
-						return nil
-					}))
-				}
-			})
-		}
-	}
-	all.Wait()
-	if reads != 48 || writes != 24 {
-		t.Errorf("%d reads and %d writes", reads, writes)
-	}
-	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "00000" })
-	d.InLine("job", 0)
-}
-
 // A dead context does not keep a reader's Unlock from its work, and Close frees readers.
 func readersAreGivenBack(t *testing.T, d *harness.Deployment) {
 	c, other := d.Reached(), d.Reached()
@@ -650,142 +542,6 @@ func readersAreGivenBack(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, downgraded.Downgrade(context.Background()))
 	harness.Must(t, c.Close())
 	harness.UnlockAll(t, harness.MustTry(t, other, "job"), harness.MustTry(t, other, "other"))
-}
-
-// What readers do on a master, one operation after the other.
-func TestReadersOnAMaster(t *testing.T) {
-	t.Parallel()
-	ttl := quorum.TermsOf(10*time.Second, 0, 0)
-	type step struct {
-		do     func(h map[string]*lease.Owner) script.Call
-		answer script.Answer
-		left   time.Duration // remaining, of a refusal
-	}
-	acquire := func(who string) func(map[string]*lease.Owner) script.Call {
-		return func(h map[string]*lease.Owner) script.Call { return h[who].AcquireCall(ttl, lease.Place{}) }
-	}
-	queue := func(who, channel, ticket string) func(map[string]*lease.Owner) script.Call {
-		return func(h map[string]*lease.Owner) script.Call {
-			return h[who].AcquireCall(ttl, lease.Place{Channel: &channel, Ticket: waitqueue.TicketOf(ticket)})
-		}
-	}
-	release := func(who string) func(map[string]*lease.Owner) script.Call {
-		return func(h map[string]*lease.Owner) script.Call { return h[who].ReleaseCall() }
-	}
-	extend := func(who string) func(map[string]*lease.Owner) script.Call {
-		return func(h map[string]*lease.Owner) script.Call { return h[who].ExtendCall(ttl) }
-	}
-	repair := func(who string) func(map[string]*lease.Owner) script.Call {
-		return func(h map[string]*lease.Owner) script.Call { return h[who].RepairCall(1, ttl) }
-	}
-	mark := func(who string) func(map[string]*lease.Owner) script.Call {
-		return func(h map[string]*lease.Owner) script.Call { return h[who].UndoCall(lease.GoneTTL, lease.Place{}) }
-	}
-	leave := func(channel string) func(map[string]*lease.Owner) script.Call {
-		return func(h map[string]*lease.Owner) script.Call {
-			return script.Leave.Call([]*string{&h["r"].Keys.Lock, &h["r"].Keys.Queue, &h["r"].Keys.Asked}, &channel)
-		}
-	}
-	asReader := func(who string, do func(map[string]*lease.Owner) script.Call) func(map[string]*lease.Owner) script.Call {
-		return func(h map[string]*lease.Owner) script.Call {
-			h[who].Reads.Store(true)
-			return do(h)
-		}
-	}
-	const early, later, last = "1400000000000000", "1500000000000000", "1600000000000000"
-	yes, no, held := script.Granted, script.Refused, script.Held
-	for claim, steps := range map[string][]step{
-		"readers share": {
-			{acquire("r"), yes, 0}, {acquire("s"), yes, 0}, {acquire("w"), held, 10 * time.Second},
-			{release("r"), yes, 0}, {acquire("w"), held, 10 * time.Second}, {release("s"), yes, 0}, {acquire("w"), yes, 0}, {acquire("r"), held, 10 * time.Second},
-		},
-		"what is released is not another's": {
-			{acquire("r"), yes, 0}, {release("s"), held, 0}, {release("w"), held, 0}, {acquire("w"), held, 10 * time.Second},
-			{release("r"), yes, 0}, {release("r"), no, 0}, {acquire("w"), yes, 0}, {release("r"), held, 0},
-		},
-		"an extension makes nothing": {
-			{extend("r"), no, 0}, {acquire("s"), yes, 0}, {extend("r"), no, 0}, {extend("w"), no, 0}, {release("s"), yes, 0},
-			{acquire("w"), yes, 0}, {extend("r"), no, 0},
-		},
-		"again is once": {
-			{acquire("r"), yes, 0}, {acquire("r"), yes, 0}, {release("r"), yes, 0}, {acquire("w"), yes, 0},
-		},
-		"who gave up is not granted later": {
-			{mark("r"), no, 0}, {acquire("r"), no, 0}, {acquire("s"), yes, 0}, {acquire("r"), no, 0}, {repair("r"), no, 0}, {release("s"), yes, 0},
-			{acquire("w"), yes, 0},
-		},
-		"a downgrade, and again": {
-			{acquire("w"), yes, 0}, {asReader("w", extend("w")), yes, 0}, {acquire("r"), yes, 0}, {extend("w"), yes, 0},
-			{acquire("x"), held, 10 * time.Second}, {release("w"), yes, 0}, {release("r"), yes, 0}, {acquire("x"), yes, 0},
-		},
-		"what a writer sent comes after the downgrade": {
-			{acquire("w"), yes, 0}, {asReader("w", extend("w")), yes, 0},
-			{func(h map[string]*lease.Owner) script.Call {
-				return script.Extend.Call([]*string{&h["w"].Keys.Lock}, "w", 10000)
-			}, yes, 0},
-			{func(h map[string]*lease.Owner) script.Call {
-				k := &h["w"].Keys
-				return script.Reenter.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, "w", 2, 10000)
-			}, yes, 0},
-			{func(h map[string]*lease.Owner) script.Call {
-				k := &h["w"].Keys
-				return script.Acquire.Call([]*string{&k.Lock, &k.Fence, &k.Gone, &k.Queue}, "w", 10000)
-			}, held, 10 * time.Second},
-			{func(h map[string]*lease.Owner) script.Call {
-				return script.Release.Call([]*string{&h["w"].Keys.Lock, &h["w"].Keys.Queue}, "w")
-			}, yes, 0},
-			{acquire("x"), yes, 0},
-		},
-		"a reader is repaired, but not beside a writer": {
-			{repair("r"), yes, 0}, {repair("s"), yes, 0}, {repair("w"), no, 0}, {acquire("w"), held, 10 * time.Second},
-			{release("r"), yes, 0}, {release("s"), yes, 0}, {acquire("w"), yes, 0}, {repair("r"), no, 0},
-		},
-		"a writer that waits comes first": {
-			{acquire("r"), yes, 0}, {queue("w", "x", later), held, 10 * time.Second}, {acquire("s"), held, time.Second},
-			{queue("s", "y", last), held, time.Second}, {queue("s", "y", early), yes, 0},
-			{release("r"), yes, 0}, {release("s"), yes, 0}, {acquire("s"), held, 200 * time.Millisecond}, {queue("w", "x", later), yes, 0},
-		},
-		"readers that were called come before the writer": {
-			{acquire("w"), yes, 0}, {queue("r", "x", early), held, 10 * time.Second}, {queue("s", "y", early), held, 10 * time.Second},
-			{queue("x", "z", later), held, 10 * time.Second}, {release("w"), yes, 0},
-			{acquire("t"), held, 200 * time.Millisecond}, {acquire("v"), held, 200 * time.Millisecond}, // one that came just now, and a writer
-			{queue("s", "y", early), yes, 0}, {queue("r", "x", early), yes, 0}, {acquire("t"), held, time.Second},
-		},
-		"a reader that was called and does not come": {
-			{acquire("w"), yes, 0}, {queue("r", "x", early), held, 10 * time.Second}, {queue("x", "z", later), held, 10 * time.Second},
-			{release("w"), yes, 0}, {leave("x"), yes, 0}, {queue("x", "z", later), yes, 0},
-		},
-	} {
-		t.Run(claim, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
-				d.Reached()
-				r := d.Raw[0]
-				sub := r.Subscribe(context.Background(), "x", "y", "z")
-				t.Cleanup(func() { _ = sub.Close() })
-				for range 3 {
-					_, err := sub.Receive(context.Background())
-					harness.Must(t, err)
-				}
-				go func() {
-					for range sub.Channel() { // so that nobody has to wait for us
-					}
-				}()
-				holds := map[string]*lease.Owner{}
-				for _, who := range []string{"r", "s", "t", "v", "w", "x"} {
-					h := &lease.Owner{ID: who, Keys: script.KeysOf(limits.DefaultPrefix, "job", who), Token: 1 << 41}
-					h.Reads.Store(strings.Contains("rst", who))
-					holds[who] = h
-				}
-				for i, s := range steps {
-					v, err := harness.CallIn(script.BatchSource, r, s.do(holds))
-					if v.Answer != s.answer || v.Answer == script.Held && v.Remaining.Round(10*time.Millisecond) != s.left {
-						t.Errorf("step %d: %v for %v more (%v), want %v for %v", i, v.Answer, v.Remaining, err, s.answer, s.left)
-					}
-				}
-			})
-		})
-	}
 }
 
 // Readers from the future end as writers from there do: at the longest lease.

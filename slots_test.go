@@ -205,24 +205,3 @@ func TestSlotsRefuse(t *testing.T) {
 		harness.Must(t, lock.Unlock(context.Background()))
 	})
 }
-
-// Each slot is entered again by whoever has its context, also the last of all.
-func TestEachSlotIsEnteredAgain(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 1, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		var all []*redlock.Lock
-		for range limits.MaxSlots {
-			all = append(all, harness.MustTry(t, c, "jobs", redlock.WithSlots(limits.MaxSlots)))
-		}
-		for _, lock := range all {
-			inner, err := c.TryLock(lock.Context(), "jobs", redlock.WithSlots(limits.MaxSlots))
-			harness.Must(t, err)
-			if inner.Slot() != lock.Slot() || inner.Token() != lock.Token() {
-				t.Errorf("under slot %d it has slot %d", lock.Slot(), inner.Slot())
-			}
-			harness.Must(t, inner.Unlock(context.Background()))
-		}
-		harness.UnlockAll(t, all...)
-	})
-}

@@ -22,7 +22,6 @@ import (
 	"github.com/redlock-go/redlock/internal/testhook"
 	"github.com/redlock-go/redlock/internal/testrights"
 	"github.com/redlock-go/redlock/internal/testservers"
-	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // refusals returns what the masters have refused since the last time, and has them forget it.
@@ -78,71 +77,6 @@ func TestRightsInDocker(t *testing.T) {
 			t.Errorf("users%d does not end with %s\n%s", i+1, user, file)
 		}
 	}
-}
-
-// Servers take those ACL files, with a password for each. Nobody gets in without it, and a restart
-// of all masters loses neither a lock nor a token.
-func TestMastersWithTheUsersOfDocker(t *testing.T) {
-	t.Parallel()
-	testservers.OnAll(t, mastersWithTheUsersOfDocker)
-}
-
-func mastersWithTheUsersOfDocker(t *testing.T, program string) {
-	var urls, swapped, open []string
-	var servers []*redisproc.Server
-	files := aclsInDocker(t)
-	for i, file := range files {
-		file = regexp.MustCompile(`\$\{OPERATOR_PASSWORD[^}]*\}`).ReplaceAllString(file, "operators-own")
-		file = strings.ReplaceAll(file, fmt.Sprintf("${PASSWORD%d}", i+1), fmt.Sprintf("secret-%d", i))
-		if strings.Contains(program, "redis-6.0") {
-			file = strings.ReplaceAll(strings.ReplaceAll(file, " resetchannels &redlock:waits:*", ""), " &* ", " ")
-		}
-		path := filepath.Join(t.TempDir(), "users.acl")
-		harness.Must(t, os.WriteFile(path, []byte(file), 0o600))
-		s, err := redisproc.Start(redisproc.Config{Program: program, AppendFsync: "always", Conf: map[string]string{"aclfile": fmt.Sprintf("%q", path)}})
-		testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
-		harness.Must(t, err)
-		t.Cleanup(func() { harness.Must(t, s.Stop()) })
-		servers = append(servers, s)
-		urls = append(urls, fmt.Sprintf("redis://redlock:secret-%d@%s", i, s.Addr()))
-		swapped = append(swapped, fmt.Sprintf("redis://redlock:secret-%d@%s", (i+1)%len(files), s.Addr()))
-		open = append(open, s.URL())
-	}
-	client := func(urls []string) *redlock.Client {
-		c, err := redlock.Open(urls, redlock.WithRequestTimeout(2*time.Second))
-		harness.Must(t, err)
-		t.Cleanup(func() { harness.Must(t, c.Close()) })
-		return c
-	}
-	a, b := client(urls), client(urls)
-	harness.Must(t, harness.Found(context.Background(), a, 0))
-	for why, urls := range map[string][]string{"WRONGPASS": swapped, "NOAUTH": open} {
-		_, err := client(urls).Lock(context.Background(), "job")
-		if harness.RequireErr(t, err, redlock.ErrNoQuorum); !strings.Contains(err.Error(), why) {
-			t.Errorf("got in, or for another reason than %s: %v", why, err)
-		}
-	}
-
-	held, err := a.Lock(context.Background(), "held", redlock.WithWait(harness.Patience))
-	harness.Must(t, err)
-	lock, err := a.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
-	harness.Must(t, err)
-	harness.Must(t, lock.Unlock(context.Background()))
-	harness.Settled(t, a)
-	for _, s := range servers {
-		s.Kill()
-		harness.Must(t, s.Restart())
-	}
-	next, err := b.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
-	harness.Must(t, err)
-	if next.Token() <= lock.Token() {
-		t.Errorf("the token after the restart is %v, before it was %v", next.Token(), lock.Token())
-	}
-	_, err = b.TryLock(context.Background(), "held")
-	harness.RequireErr(t, err, redlock.ErrHeld)
-	harness.Eventually(t, "its holder renews it", func() bool { return held.Extend(context.Background(), limits.DefaultTTL) == nil })
-	harness.Must(t, held.Unlock(context.Background()))
-	harness.Must(t, next.Unlock(context.Background()))
 }
 
 // An operator's user may run what the documents and redlock doctor tell operators to run.
@@ -483,41 +417,5 @@ func rightsOfInit(t *testing.T, d *harness.Deployment, user string, rule []strin
 	harness.Must(t, c.Close())
 	for _, r := range d.Raw {
 		harness.Must(t, r.FlushAll(context.Background()).Err())
-	}
-}
-
-// A right that is taken away while a client runs ends nothing but what needs it, which is told; and
-// when it is there again, the client goes on.
-func TestRightsThatAreTakenAway(t *testing.T) {
-	t.Parallel()
-	testservers.OnAll(t, rightsThatAreTakenAway)
-}
-
-func rightsThatAreTakenAway(t *testing.T, program string) {
-	d := harness.Processes(t, 3, redisproc.Config{Program: program})
-	d.Reached()
-	rule := testrights.Rule(t, "../../docs/PROTOCOL.md", "redlock")
-	d.Allow("redlock", rule)
-	c := d.As("redlock", 3, redlock.WithTTL(d.TTL()))
-	lock := harness.MustTry(t, c, "job")
-	harness.Settled(t, c)
-	d.Allow("redlock", testrights.Without(rule, "+del"))
-	harness.Must(t, c.Ready(context.Background())) // it asks for nothing that is missing
-	err := lock.Unlock(context.Background())
-	harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrDenied)
-	_, err = c.Lock(context.Background(), "another")
-	requireDenied(t, err, "+del")
-	requireDenied(t, c.Ready(context.Background()), "+del")
-	d.Allow("redlock", rule)
-	harness.Eventually(t, "the release arrives", func() bool { return d.Holders("job") == "000" })
-	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-
-	// An operator's change does not wait for what nobody gives it.
-	ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
-	defer cancel()
-	err = harness.ChangeMembers(ctx, c, harness.RemoveMember(d.Raw[2].Options().Addr), func(string) { d.Allow("redlock", testrights.Without(rule, "+hgetall")) })
-	requireDenied(t, err, "+hgetall")
-	if ctx.Err() != nil {
-		t.Errorf("it took until the context's end: %v", err)
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testhook"
-	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // Faults on redis-server processes, most of them by a proxy before each that can hold, lose or
@@ -64,50 +63,6 @@ func TestRefusingMasters(t *testing.T) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-func TestARefusingMinorityStopsNothing(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{1, 2, 3, 4, 5, 7} {
-		t.Run(fmt.Sprint("N=", n), func(t *testing.T) {
-			t.Parallel()
-			d := harness.Processes(t, n, redisproc.Config{})
-			c := harness.FaultClient(d)
-			for i := range n {
-				harness.Must(t, d.Raw[i].ConfigSet(context.Background(), "maxmemory", "1").Err()) // OOM
-				lock, err := c.TryLock(context.Background(), fmt.Sprint("job-", i))
-				if minority := i+1 <= n-testvotes.MajorityOf(n); minority {
-					harness.Must(t, err)
-					harness.Must(t, lock.Unlock(context.Background()))
-				} else {
-					harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrNoQuorum)
-				}
-			}
-		})
-	}
-}
-
-func TestOneServerGivenTwiceIsRefused(t *testing.T) {
-	t.Parallel()
-	d, proxies := harness.Proxied(t, 3)
-	twice, err := faultproxy.New(d.Masters[0].(harness.ProxiedMaster).ProcessMaster.Addr())
-	harness.Must(t, err)
-	t.Cleanup(func() { harness.Must(t, twice.Close()) })
-	harness.Must(t, harness.MustTry(t, harness.FaultClient(d), "job").Unlock(context.Background()))
-	harness.RequireFree(t, d, "job")
-	c, err := redlock.Open([]string{proxies[0].URL(), twice.URL(), proxies[1].URL(), proxies[2].URL()})
-	harness.Must(t, err)
-	defer c.Close()
-	lock := harness.MustTry(t, c, "job") // 3 of 4
-	harness.Must(t, lock.Unlock(context.Background()))
-	c, err = redlock.Open([]string{proxies[0].URL(), twice.URL()})
-	harness.Must(t, err)
-	defer c.Close()
-	_, err = c.TryLock(context.Background(), "another job")
-	harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNotMember)
-	if !strings.Contains(err.Error(), "same server") {
-		t.Error(err)
 	}
 }
 
@@ -224,29 +179,6 @@ func TestLateAcquireCannotStand(t *testing.T) {
 	}
 }
 
-// The same with a master that is stopped and goes on: what was queued in its sockets is served in
-// any order over connections.
-func TestFrozenMasterServesTheDeadAtItsThaw(t *testing.T) {
-	t.Parallel()
-	d := harness.Processes(t, 3, redisproc.Config{})
-	events := &harness.Recorder{}
-	c := harness.FaultClient(d, redlock.WithObserver(redlock.Observer{MasterDown: func(redlock.MasterStatus) { events.Note("down") }}))
-	for i := range 8 {
-		name := fmt.Sprintf("job-%d", i)
-		d.Masters[0].Freeze()
-		d.Masters[1].Freeze()
-		_, err := c.TryLock(context.Background(), name)
-		harness.RequireErr(t, err, redlock.ErrNoQuorum)
-		if i%2 == 1 { // until the releases have failed, too
-			before := events.Count("down")
-			harness.Eventually(t, "two masters are down", func() bool { return events.Count("down") >= max(2, before) })
-		}
-		d.Masters[0].Thaw()
-		d.Masters[1].Thaw()
-		harness.RequireFree(t, d, name)
-	}
-}
-
 func TestLateGrantOfAWonLockCounts(t *testing.T) {
 	t.Parallel()
 	d, proxies := harness.Proxied(t, 3)
@@ -291,19 +223,6 @@ func TestLateGrantOfALostLockGoes(t *testing.T) {
 	late.Release()
 	harness.GivenBack(t, d, "job", "110", harness.FaultTTL/2)
 	harness.Must(t, rival.Unlock(context.Background()))
-}
-
-// Connections cut at any byte of an acquire, on its way there and back.
-func TestCutAtAnyByte(t *testing.T) {
-	t.Parallel()
-	d, proxies := harness.Proxied(t, 3)
-	c := harness.FaultClient(d)
-	for n := 0; n < 360; n += 3 {
-		underFault(t, d, c, proxies[:1], harness.On(script.Acquire, 1, faultproxy.CutRequestAt(n)), fmt.Sprint("request-", n), walk)
-	}
-	for n := range 16 {
-		underFault(t, d, c, proxies[:1], harness.On(script.Acquire, 1, faultproxy.CutReplyAt(n)), fmt.Sprint("reply-", n), walk)
-	}
 }
 
 // Trap 1: go-redis with its default settings sends again what it got no reply to.

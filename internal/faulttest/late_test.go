@@ -2,7 +2,6 @@ package faulttest
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,7 +10,6 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -201,97 +199,6 @@ func TestUnlockDoesNotCountWhoHasNoVote(t *testing.T) {
 	harness.Must(t, <-done)
 	harness.Must(t, harness.MustTry(t, rival, "job").Unlock(context.Background()))
 	report.Release()
-}
-
-// A master that had no vote when the lock was acquired has one again, and another one fails.
-func TestUnlockCountsWhoVotesAgain(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c, operator, rival := d.Reached(), d.Reached(), d.Reached()
-		harness.Must(t, harness.ChangeMembers(context.Background(), operator, harness.SuspendMember(d.Address(0)), nil))
-		harness.Must(t, harness.MustTry(t, c, "another").Unlock(context.Background())) // c learns of it
-		lock := harness.MustTry(t, c, "job")
-		harness.Settled(t, c)
-		harness.Must(t, harness.ChangeMembers(context.Background(), operator, harness.ResumeMember(d.Address(0)), nil))
-		harness.Must(t, harness.MustTry(t, c, "another").Unlock(context.Background()))
-		harness.Eventually(t, "it votes", func() bool {
-			v := harness.Inside(c).Members.View()
-			return v.Table.Members[0].State == membership.Voting && v.Out[0] == nil
-		})
-		d.Masters[1].Die()
-		harness.Must(t, lock.Unlock(context.Background()))
-		harness.Must(t, harness.MustTry(t, rival, "job").Unlock(context.Background()))
-	})
-}
-
-// A master that has the lock and lost its vote since is told that the lock is free, though the next
-// caller of this client does not ask it.
-func TestAReleaseReachesWhoVotesNoMore(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c, operator := d.Reached(), d.Reached()
-		lock := harness.MustTry(t, c, "job")
-		harness.Settled(t, c)
-		harness.Must(t, harness.ChangeMembers(context.Background(), operator, harness.SuspendMember(d.Address(0)), nil))
-		harness.Eventually(t, "it votes no more", func() bool {
-			harness.Must(t, harness.MustTry(t, c, "another").Unlock(context.Background())) // c learns of it
-			return harness.Inside(c).Members.View().Out[0] != nil
-		})
-		next := harness.GoLock(t, c, "job")
-		synctest.Wait() // it waits
-		if has := harness.LockOn(t, d.Raw[0], "job").Owner; has != harness.Hold(lock).ID {
-			t.Fatalf("the master without a vote has the lock of %q, want %q", has, harness.Hold(lock).ID)
-		}
-		harness.Must(t, lock.Unlock(context.Background()))
-		second := harness.Have(t, next)
-		harness.Settled(t, c)
-		if has := harness.LockOn(t, d.Raw[0], "job").Owner; has != "" {
-			t.Errorf("the master without a vote has the lock of %q yet", has)
-		}
-		harness.Must(t, second.Unlock(context.Background()))
-	})
-}
-
-// A release is sent for as long as a master may have the lock: for the longest ttl that was ever
-// asked for.
-func TestAReleaseIsKeptForTheLongestTTL(t *testing.T) {
-	t.Parallel()
-	for what, lengthen := range map[string]func(c *redlock.Client, lock *redlock.Lock, ttl time.Duration) error{
-		"extended": func(_ *redlock.Client, lock *redlock.Lock, ttl time.Duration) error {
-			return errors.Join(lock.Extend(context.Background(), ttl), lock.Extend(context.Background(), time.Second))
-		},
-		"entered again": func(c *redlock.Client, lock *redlock.Lock, ttl time.Duration) error {
-			again, err := c.TryLock(lock.Context(), "job", redlock.WithTTL(ttl))
-			if err != nil {
-				return err
-			}
-			return again.Unlock(context.Background())
-		},
-		"acquired": func(*redlock.Client, *redlock.Lock, time.Duration) error { return nil },
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-				c := d.Reached()
-				first := time.Second
-				if what == "acquired" {
-					first = time.Minute
-				}
-				lock := harness.MustTry(t, c, "job", redlock.WithTTL(first), redlock.WithoutWatchdog())
-				harness.Must(t, lengthen(c, lock, time.Minute))
-				harness.Settled(t, c)
-				d.Masters[0].Die()
-				harness.Must(t, lock.Unlock(context.Background()))
-				time.Sleep(20 * time.Second)
-				d.Masters[0].Revive()
-				began := time.Now()
-				harness.Eventually(t, "it is free", func() bool { return d.Holders("job") == "000" })
-				if took := time.Since(began); took > 10*time.Second {
-					t.Errorf("free %v after the master came back: the ttl did it, not the release", took)
-				}
-			})
-		})
-	}
 }
 
 // Two handles of one hold are unlocked at the same time. What the one that is not the last asks for

@@ -10,5 +10,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	harness.Run(m, map[string]func(string) error{holderEnv: beHolder, overlapMasters: beOverlapping})
+	harness.Run(m, map[string]func(string) error{holderEnv: beHolder})
 }

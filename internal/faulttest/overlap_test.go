@@ -4,21 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // The sets of these tests overlap: up to 4 of 5 names, in any order.
@@ -147,95 +140,4 @@ func TestOverlappingSetsAreServed(t *testing.T) {
 			t.Errorf("others had a name %d times while one was in line for it, above %d: seed %d", o.turns, most, seed)
 		}
 	})
-}
-
-const (
-	overlapMasters = "REDLOCK_TEST_OVERLAP_MASTERS"
-	overlapSeed    = "REDLOCK_TEST_OVERLAP_SEED"
-	overlapSets    = 12
-)
-
-// The same with a process for each client, on redis-server processes.
-func TestOverlappingSetsOfProcesses(t *testing.T) {
-	t.Parallel()
-	d := harness.Processes(t, 3, redisproc.Config{})
-	d.Reached()
-	var urls []string
-	for _, m := range d.Masters {
-		urls = append(urls, "redis://"+m.(harness.ProcessMaster).Addr())
-	}
-	const clients = 8
-	var done sync.WaitGroup
-	for i := range clients {
-		done.Go(func() {
-			cmd := exec.CommandContext(t.Context(), os.Args[0])
-			cmd.Env = append(os.Environ(), overlapMasters+"="+strings.Join(urls, ","), overlapSeed+"="+strconv.Itoa(i))
-			said, err := cmd.CombinedOutput()
-			if err != nil || !strings.Contains(string(said), "served") {
-				t.Errorf("%v\n%s", err, said)
-			}
-		})
-	}
-	done.Wait()
-	for i := range overlapNames {
-		harness.RequireHolders(t, d, "000", fmt.Sprint("n", i))
-	}
-	// Each set has incremented a count for each of its names, which takes two steps.
-	counted := 0
-	for i := range overlapNames {
-		n, _ := d.Raw[0].Get(context.Background(), fmt.Sprint("count-n", i)).Int()
-		counted += n
-	}
-	drawn := 0
-	for i := range clients {
-		random := rand.New(rand.NewPCG(uint64(i), 0))
-		for range overlapSets {
-			drawn += len(drawSet(random))
-		}
-	}
-	if counted != drawn {
-		t.Errorf("%d names were held one after the other, want %d: some at the same time", counted, drawn)
-	}
-}
-
-// beOverlapping is one of those processes: it takes one set after the other, and says in the end
-// how long it waited.
-func beOverlapping(urls string) error {
-	masters := strings.Split(urls, ",")
-	c, err := redlock.Open(masters)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	seed, err := strconv.ParseUint(os.Getenv(overlapSeed), 10, 64)
-	if err != nil {
-		return err
-	}
-	random := rand.New(rand.NewPCG(seed, 0))
-	options, err := redis.ParseURL(masters[0])
-	if err != nil {
-		return err
-	}
-	store := redis.NewClient(options)
-	defer store.Close()
-	longest := time.Duration(0)
-	for range overlapSets {
-		began := time.Now()
-		locks, err := c.LockAll(context.Background(), drawSet(random), redlock.WithWait(servedWithin(7, overlapNames, overlapWork)))
-		if err != nil {
-			return err
-		}
-		longest = max(longest, time.Since(began))
-		for _, name := range locks.Names() {
-			count, _ := store.Get(context.Background(), "count-"+name).Int()
-			if err := store.Set(context.Background(), "count-"+name, count+1, 0).Err(); err != nil {
-				return err
-			}
-		}
-		if err := locks.Unlock(context.Background()); err != nil {
-			return err
-		}
-	}
-	fmt.Println("served: the longest wait was", longest)
-	return nil
 }
