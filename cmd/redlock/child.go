@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+
+	"github.com/redlock-go/redlock/internal/proc"
 )
 
 // child is the command that runs under the lock. Its process group has the number of its process.
@@ -33,7 +35,7 @@ func startChild(path string, command, env []string) (*child, error) {
 	// The kernel sends the death signal when the thread that started the child ends. This goroutine
 	// is main's and never unlocks its thread, which so lives as long as the process.
 	runtime.LockOSThread()
-	setDeathSignal(attr)
+	proc.EndWithParent(attr, syscall.SIGKILL) // nobody is left to see that it heeds anything milder, or to renew its lock
 	p, err := os.StartProcess(path, command, &os.ProcAttr{
 		Env:   env,
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},

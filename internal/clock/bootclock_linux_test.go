@@ -136,9 +136,9 @@ func TestBootClockUnderATracer(t *testing.T) {
 
 func TestReadIsBoottime(t *testing.T) {
 	for name, start := range map[string]time.Time{"": time.Now(), "after 2157": time.Now().Round(0)} {
-		c := bootClock{clocks: goClocks(start), boottime: boottime}
+		c := bootClock{clocks: goClocks(start), boottime: Shared}
 		for range 1000 {
-			before, now, after := boottime(), c.read(), boottime()
+			before, now, after := Shared(), c.read(), Shared()
 			if now < before-Instant(time.Millisecond) || now > after {
 				t.Fatalf("%s: %d, want from %d (less a millisecond) to %d", name, now, before, after)
 			}
@@ -159,8 +159,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-func BenchmarkBoottime(b *testing.B) {
+func BenchmarkShared(b *testing.B) {
 	for b.Loop() {
-		boottime()
+		Shared()
 	}
 }

@@ -6,13 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var boot = bootClock{clocks: goClocks(time.Now()), boottime: boottime}
+var boot = bootClock{clocks: goClocks(time.Now()), boottime: Shared}
 
 // Read tells the time of CLOCK_BOOTTIME, or of a moment up to slack before. Go's monotonic clock
 // stands still while the machine is suspended; the masters' leases run on, so this one must too.
 func Read() Instant { return boot.read() }
 
-func boottime() Instant {
+// Shared reads CLOCK_BOOTTIME itself: the same for all processes, nobody sets it, and it counts the
+// time that the machine was suspended.
+func Shared() Instant {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
 		// The kernel has had this clock since 2.6.39, and no lease can be reckoned without one.

@@ -116,7 +116,11 @@ func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	c := d.Stranger(opts...)
 	if !d.Founded {
 		d.Founded = true
-		Must(d.T, Found(context.Background(), c, 0))
+		err := Found(context.Background(), c, 0)
+		for deadline := time.Now().Add(Patience); err != nil && !d.Virtual && time.Now().Before(deadline); {
+			err = Found(context.Background(), c, 0) // a process of a busy machine may need longer than a request timeout
+		}
+		Must(d.T, err)
 	}
 	return c
 }

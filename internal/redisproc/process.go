@@ -7,7 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/proc"
 )
 
 // errPortTaken is returned when the server could not listen because somebody else does.
@@ -29,10 +32,6 @@ type process struct {
 
 // spawn starts redis-server on the configuration in dir and does not wait for it to serve: await
 // does.
-//
-// The kernel sends the death signal when the thread that started the process ends. Threads of a Go
-// program only end when a goroutine locked to one returns without unlocking it, so no thread is
-// kept aside for this.
 func spawn(cfg Config, dir string, port int) (*process, error) {
 	path, err := cfg.program()
 	if err != nil {
@@ -48,7 +47,8 @@ func spawn(cfg Config, dir string, port int) (*process, error) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), cfg.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = sysProcAttr()
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	proc.EndWithParent(cmd.SysProcAttr, syscall.SIGKILL)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("redisproc: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/proc"
 )
 
 // ErrNotInstalled is returned by Start, StartN and Restart when there is no redis-server on the
@@ -60,7 +62,7 @@ func Start(cfg Config) (*Server, error) {
 func (s *Server) startOnFreePort() error {
 	var err error
 	for range 10 {
-		if s.port, err = freePort(); err != nil {
+		if s.port, err = proc.FreePort(); err != nil {
 			return err
 		}
 		if err = s.cfg.write(s.dir, s.port); err != nil {
@@ -108,6 +110,8 @@ func StartN(n int, cfg Config) ([]*Server, error) {
 
 // Addr returns "127.0.0.1:port". It stays the same over restarts.
 func (s *Server) Addr() string { return loopback(s.port) }
+
+func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // URL returns "redis://127.0.0.1:port".
 func (s *Server) URL() string { return "redis://" + s.Addr() }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"github.com/redlock-go/redlock/internal/proc"
 )
 
 // confine makes command run in the folder dir, as a user without rights if the test runs as root,
@@ -14,7 +16,8 @@ import (
 // without stopping it.
 func confine(command *exec.Cmd, dir string, end syscall.Signal) error {
 	command.Dir = dir
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: end}
+	command.SysProcAttr = &syscall.SysProcAttr{}
+	proc.EndWithParent(command.SysProcAttr, end)
 	if os.Geteuid() != 0 {
 		return nil
 	}

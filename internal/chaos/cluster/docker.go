@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/containers"
+	"github.com/redlock-go/redlock/internal/proc"
 )
 
 const (
@@ -132,7 +133,7 @@ func own(data string) (user string, err error) {
 }
 
 func (e *dockerEngine) create(at place, user string) (*container, error) {
-	port, err := freePort()
+	port, err := proc.FreePort()
 	if err != nil {
 		return nil, err
 	}

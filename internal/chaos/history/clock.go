@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/redlock-go/redlock/internal/clock"
 )
 
 // ClockEnv is the environment variable that tells a process of the run when the run began, as
@@ -16,7 +18,7 @@ type Clock struct {
 }
 
 // StartClock returns the clock of a run that begins now.
-func StartClock() Clock { return Clock{start: machineClock()} }
+func StartClock() Clock { return Clock{start: int64(clock.Shared())} }
 
 // ParseClock reads what String has written.
 func ParseClock(text string) (Clock, error) {
@@ -31,4 +33,4 @@ func ParseClock(text string) (Clock, error) {
 func (c Clock) String() string { return strconv.FormatInt(c.start, 10) }
 
 // Now returns the time since the start of the run.
-func (c Clock) Now() time.Duration { return time.Duration(machineClock() - c.start) }
+func (c Clock) Now() time.Duration { return time.Duration(int64(clock.Shared()) - c.start) }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
+	"github.com/redlock-go/redlock/internal/proc"
 )
 
 // clients are the client processes of a round: the fault.Processes, which write the events of what
@@ -74,7 +75,8 @@ func (c *clients) Restart(name string) error {
 		"-history", file+history.Ext)...)
 	p.cmd.Env = append(os.Environ(), history.ClockEnv+"="+c.clock.String())
 	p.cmd.Stderr = said
-	p.cmd.SysProcAttr = endsWithUs()
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{}
+	proc.EndWithParent(p.cmd.SysProcAttr, syscall.SIGKILL)
 	if err := p.cmd.Start(); err != nil {
 		return errors.Join(fmt.Errorf("chaos: client %s: %w", name, err), said.Close())
 	}

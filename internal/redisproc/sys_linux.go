@@ -1,5 +1,0 @@
-package redisproc
-
-import "syscall"
-
-func sysProcAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
