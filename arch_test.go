@@ -18,36 +18,24 @@ import (
 // What a package may need is decided here, with the reason. Who imports the lock links all of it.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
+	lock := []string{
+		"github.com/redlock-go/redlock", // itself, and what belongs to it
+		"github.com/redis/go-redis/v9",
+		"github.com/google/uuid",
+		"golang.org/x/sync/",
+		"golang.org/x/sys/",
+		"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous", // go-redis's own
+	}
 	for _, c := range []struct {
 		pkg     string
 		allowed []string
 		why     string
 	}{
-		{".", []string{
-			"github.com/redlock-go/redlock", // itself and fence
-			"github.com/redis/go-redis/v9",
-			"github.com/google/uuid",
-			"golang.org/x/sync/",
-			"golang.org/x/sys/",
-			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous", // go-redis's own
-		}, "the root stays small: adapters, peers and tools live in modules of their own"},
-		{"./admin", []string{
-			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
-			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
-		}, "an operator needs no more than the lock"},
-		{"./agent", []string{
-			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
-			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
-		}, "net/http is enough for an agent"},
-		{"./leader", []string{
-			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
-			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
-		}, "an election needs no more than the lock"},
-		{"./redlocktest", []string{
-			"github.com/redlock-go/redlock", "github.com/redis/go-redis/v9", "github.com/google/uuid", "golang.org/x/sync/", "golang.org/x/sys/",
-			"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous",
-			"github.com/yuin/gopher-lua", // its masters'
-		}, "tests of users need the lock and its masters, and nothing that ours need beside"},
+		{".", lock, "the root stays small: adapters, peers and tools live in modules of their own"},
+		{"./admin", lock, "an operator needs no more than the lock"},
+		{"./agent", lock, "net/http is enough for an agent"},
+		{"./leader", lock, "an election needs no more than the lock"},
+		{"./redlocktest", append(lock, "github.com/yuin/gopher-lua"), "tests of users need the lock and its masters, and nothing that ours need beside"},
 		{"./fence", []string{"github.com/redlock-go/redlock/fence"}, "a store's service must not need a lock client"},
 		{"./guard/httpguard", []string{"github.com/redlock-go/redlock/fence", "github.com/redlock-go/redlock/guard/httpguard"}, "a guard knows fence, and no lock client"},
 	} {

@@ -99,9 +99,7 @@ var behaviours = []behaviour{
 
 	// Of force_test.go.
 	{"ForceUnlock", 5, forceUnlock},
-	{"ForcedHolderIsTold", 3, forcedHolderIsTold},
 	{"ForceTakesOnlyWhatWasShown", 5, forceTakesOnlyWhatWasShown},
-	{"ForcedHolderStaysOut", 5, forcedHolderStaysOut},
 	{"ForceNeedsAQuorum", 5, forceNeedsAQuorum},
 	{"ForceOutReaders", 5, forceOutReaders},
 	{"ForceEndsLingering", 5, forceEndsLingering},

@@ -3,7 +3,6 @@ package redlock_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/identity"
-	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -59,20 +57,6 @@ func forceUnlock(t *testing.T, d *harness.Deployment) {
 	d.InLine("job", 0)
 }
 
-// The watchdog finds out by itself, long before the lease ends.
-func forcedHolderIsTold(t *testing.T, d *harness.Deployment) {
-	old, operator := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
-	lock := harness.MustTry(t, old, "job", redlock.WithTTL(2*d.TTL()))
-	token := harness.MustForce(t, operator, "job", lock)
-	harness.Within(t, "the holder is told", lock.Context().Done())
-	harness.RequireErr(t, context.Cause(lock.Context()), redlock.ErrLost)
-	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
-	if again := harness.MustForce(t, operator, "job"); again <= token {
-		t.Errorf("of a name that nobody has: token %v after %v", again, token)
-	}
-	harness.RequireFree(t, d, "job")
-}
-
 // Who came after the inspection keeps the lock, whatever is left of the one before.
 func forceTakesOnlyWhatWasShown(t *testing.T, d *harness.Deployment) {
 	old, operator, rival := d.Reached(), d.Reached(), d.Reached()
@@ -105,48 +89,6 @@ func forceTakesOnlyWhatWasShown(t *testing.T, d *harness.Deployment) {
 	}
 	harness.Must(t, second.Extend(context.Background(), limits.DefaultTTL))
 	harness.Must(t, second.Unlock(context.Background()))
-}
-
-// Two masters are down when the lock is taken, and have it yet when they come back. The old holder
-// renews there, does not hear from a third, and repairs what the others lost: but those refuse it.
-func forcedHolderStaysOut(t *testing.T, d *harness.Deployment) {
-	old, operator := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
-	lock := harness.MustTry(t, old, "job", redlock.WithoutWatchdog())
-	harness.Settled(t, old)
-	for _, m := range d.Masters[3:] {
-		m.Die()
-	}
-	token := harness.MustForce(t, operator, "job", lock)
-	harness.Eventually(t, "no master is asked any more", func() bool { // else those that come back are
-		return !slices.ContainsFunc(harness.Inside(operator).Masters, func(m *master.Master) bool { return m.Unanswered() > 0 })
-	})
-	for _, m := range d.Masters[3:] {
-		m.Revive()
-	}
-	harness.Eventually(t, "the old holder reaches all", func() bool { return harness.AllUp(old) })
-	if got := d.Holders("job"); got != "00011" {
-		t.Fatalf("held on %s", got)
-	}
-	d.Masters[2].Freeze()
-	for i := range 4 {
-		err := lock.Extend(context.Background(), limits.DefaultTTL)
-		if err == nil {
-			t.Fatalf("renewal %d: the old holder has a quorum again", i)
-		}
-		harness.RequireErr(t, err, redlock.ErrNoQuorum)
-	}
-	if got := d.Holders("job"); !strings.HasPrefix(got, "00") {
-		t.Errorf("held on %s", got)
-	}
-	d.Masters[2].Thaw()
-	harness.Eventually(t, "the old holder is told", func() bool { return errors.Is(lock.Extend(context.Background(), limits.DefaultTTL), redlock.ErrLost) })
-	next, err := operator.Lock(context.Background(), "job", redlock.WithWait(harness.Patience))
-	harness.Must(t, err)
-	if !(lock.Token() < token && token < next.Token()) {
-		t.Errorf("tokens %v, %v and %v do not grow", lock.Token(), token, next.Token())
-	}
-	harness.Must(t, next.Unlock(context.Background()))
-	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
 }
 
 // With too few masters the holder may stay, and another try takes the lock.
@@ -245,31 +187,6 @@ func forceEndsLingering(t *testing.T, d *harness.Deployment) {
 	}
 	harness.MustForce(t, operator, "job", later)
 	harness.RequireFree(t, d, "job")
-}
-
-// What the old holder has under way is refused for as long as its lease may last.
-func TestForcedOwnersAreMarked(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		old, operator := d.Reached(redlock.WithTTL(limits.DefaultMaxTTL)), d.Reached()
-		lock := harness.MustTry(t, old, "job", redlock.WithoutWatchdog())
-		harness.Settled(t, old)
-		h := harness.Hold(lock)
-		harness.MustForce(t, operator, "job", lock)
-		for _, wait := range []time.Duration{0, limits.DefaultMaxTTL + lease.GoneTTL} {
-			time.Sleep(wait)
-			for i, r := range d.Raw {
-				for _, call := range []script.Call{h.AcquireCall(h.Terms(), lease.Place{}), h.RepairCall(1, h.Terms()), h.ExtendCall(h.Terms()), h.ReenterCall(2, h.Terms())} {
-					if v, _ := harness.CallIn(script.BatchSource, r, call); v.Answer == script.Granted {
-						t.Errorf("after %v master %d grants %s", wait, i, call.Name)
-					}
-				}
-			}
-		}
-		if got := d.Holders("job"); got != "000" {
-			t.Errorf("held on %s", got)
-		}
-	})
 }
 
 // A token is worth nothing while one that was shown may come back: what puts it out was lost, and

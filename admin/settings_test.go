@@ -1,9 +1,12 @@
 package admin_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,7 +15,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/membership"
@@ -20,23 +22,47 @@ import (
 	"github.com/redlock-go/redlock/internal/script"
 )
 
-// Masters whose settings are changed at run time, and clients that know nothing of what others saw.
+// Masters whose settings are changed at run time, and clients in processes of their own, which know
+// nothing of what others saw.
 
-// alone returns a client that nothing was told of.
-func alone(d *harness.Deployment) *redlock.Client {
-	return d.Stranger(harness.RecoveryOptions(redlock.WithMaxTTL(time.Minute), redlock.WithTTL(20*time.Second))...)
-}
+// tryEnv makes this test binary a client of the masters that it names, which tries once for "job"
+// and prints what came of it. It holds the lock until its input ends.
+const tryEnv = "REDLOCK_TEST_TRY"
 
-// locksAlone tries once for "job" by a client of its own, which is gone then.
-func locksAlone(t *testing.T, d *harness.Deployment) (fence.Token, error) {
-	t.Helper()
-	c := alone(d)
-	defer func() { harness.Must(t, c.Close()) }()
+func beTrying(masters string) error {
+	c, err := redlock.Open(strings.Split(masters, ","), harness.RecoveryOptions(redlock.WithMaxTTL(time.Minute), redlock.WithTTL(20*time.Second))...)
+	if err != nil {
+		return err
+	}
 	lock, err := c.TryLock(context.Background(), "job")
 	if err != nil {
-		return 0, err
+		fmt.Println("failed", err)
+		return c.Close()
 	}
-	return lock.Token(), lock.Unlock(context.Background())
+	fmt.Println("token", lock.Token())
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		fmt.Println("valid", lock.Valid())
+	}
+	return errors.Join(lock.Unlock(context.Background()), c.Close())
+}
+
+func tryAlone(t *testing.T, d *harness.Deployment) *harness.Child {
+	t.Helper()
+	var urls []string
+	for i := range d.Masters {
+		urls = append(urls, d.Server(i).URL())
+	}
+	return harness.StartChild(t, tryEnv, strings.Join(urls, ","))
+}
+
+// triedAlone is what such a process says. It ends, and unlocks.
+func triedAlone(t *testing.T, d *harness.Deployment) string {
+	t.Helper()
+	p := tryAlone(t, d)
+	first := p.Line()
+	p.CloseInput()
+	_ = p.Wait()
+	return first
 }
 
 // founded founds a deployment of durable masters with a max ttl of a minute.
@@ -107,13 +133,13 @@ func TestDurableSettingsThatAreSetBack(t *testing.T) {
 			d := founded(t)
 			d.Masters[2].Die()
 			set(t, d.Raw[0], parameter, values[0])
-			refused := func() bool { _, err := locksAlone(t, d); return errors.Is(err, redlock.ErrNoQuorum) }
+			refused := func() bool { return strings.HasPrefix(triedAlone(t, d), "failed redlock: no quorum") }
 			harness.Eventually(t, "nobody locks", refused)
 			if !refused() {
 				t.Error("it votes")
 			}
 			set(t, d.Raw[0], parameter, values[1])
-			harness.Eventually(t, "it votes again", func() bool { _, err := locksAlone(t, d); return err == nil })
+			harness.Eventually(t, "it votes again", func() bool { return strings.HasPrefix(triedAlone(t, d), "token ") })
 			if is := d.Register(0); is["durable"] != "yes" || is["weak"] != "" {
 				t.Errorf("it is not durable any more: %v", is)
 			}
@@ -126,33 +152,42 @@ func TestDurableSettingsThatAreSetBack(t *testing.T) {
 func TestARestartByTheOldFile(t *testing.T) {
 	t.Parallel()
 	d := founded(t)
-	_, err := locksAlone(t, d)
-	harness.Must(t, err)
+	if first := triedAlone(t, d); !strings.HasPrefix(first, "token ") {
+		t.Fatal(first)
+	}
 	before := d.Register(0)["id"]
 	set(t, d.Raw[0], "appendonly", "no")
 	harness.Eventually(t, "it votes as a member that is not durable", func() bool {
-		_, _ = locksAlone(t, d)
+		triedAlone(t, d)
 		return durableBy(t, d, 0) == "nyy" && d.Register(0)["votes"] != ""
 	})
 	d.Masters[2].Die()
-	held := harness.MustTry(t, alone(d), "job") // of masters 0 and 1
+	holder := tryAlone(t, d) // of masters 0 and 1
+	held := holder.Line()
+	if !strings.HasPrefix(held, "token ") {
+		t.Fatal(held)
+	}
+	token, err := strconv.ParseInt(strings.Fields(held)[1], 10, 64)
+	harness.Must(t, err)
 	d.Masters[2].Revive()
 	d.Masters[0].Die()
 	d.Masters[0].Revive()
 	for range 5 {
-		if token, err := locksAlone(t, d); err == nil {
-			t.Errorf("token %d beside %d", token, held.Token())
+		if rival := triedAlone(t, d); !strings.HasPrefix(rival, "failed ") {
+			t.Errorf("%s beside %s", rival, held)
 		}
 	}
-	if !held.Valid() {
+	if holder.Ask() != "valid true" {
 		t.Error("the holder lost its lock, which two masters have")
 	}
 	if is := d.Register(0); is["id"] == before && is["run"] == runOf(t, d.Raw[0]) {
 		t.Error("it votes under the id of before")
 	}
-	_ = held.Unlock(context.Background()) // of one of the two that had it nobody tells any more
-	if next, err := locksAlone(t, d); err != nil || next <= held.Token() {
-		t.Errorf("then: %d, %v, after %d", next, err, held.Token())
+	holder.CloseInput()
+	_ = holder.Wait()
+	next := triedAlone(t, d)
+	if n, err := strconv.ParseInt(strings.TrimPrefix(next, "token "), 10, 64); err != nil || n <= token {
+		t.Errorf("then: %s, after %s", next, held)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -56,44 +55,23 @@ func TestStoppedHolderKnowsWhenItGoesOn(t *testing.T) {
 	for _, m := range d.Masters {
 		urls = append(urls, m.(harness.ProcessMaster).URL())
 	}
-	holder := exec.Command(os.Args[0])
-	holder.Env = append(os.Environ(), holderEnv+"="+strings.Join(urls, ","))
-	holder.Stderr = os.Stderr
-	in, err := holder.StdinPipe()
-	harness.Must(t, err)
-	out, err := holder.StdoutPipe()
-	harness.Must(t, err)
-	harness.Must(t, holder.Start())
-	defer func() { _ = holder.Process.Kill(); _ = holder.Wait() }()
-	said := bufio.NewScanner(out)
-	line := func() string {
-		if !said.Scan() {
-			t.Fatal("the holder said nothing: ", said.Err())
-		}
-		return said.Text()
-	}
-	ask := func() string {
-		_, err := fmt.Fprintln(in)
-		harness.Must(t, err)
-		return line()
-	}
-
-	first := line()
-	if got := ask(); got != "valid true cause <nil>" {
+	holder := harness.StartChild(t, holderEnv, strings.Join(urls, ","))
+	first := holder.Line()
+	if got := holder.Ask(); got != "valid true cause <nil>" {
 		t.Fatalf("at first: %s", got)
 	}
 	harness.Must(t, redisproc.Freeze(holder.Process))
 	lock, err := rival.Lock(context.Background(), "job")
 	harness.Must(t, err)
 	harness.Must(t, redisproc.Thaw(holder.Process))
-	if got := ask(); got != "valid false cause redlock: lease expired" {
+	if got := holder.Ask(); got != "valid false cause redlock: lease expired" {
 		t.Errorf("after the pause: %s", got)
 	}
 	if second := fmt.Sprint("token ", lock.Token()); second <= first {
 		t.Errorf("%q after %q", second, first)
 	}
-	harness.Must(t, in.Close())
-	if got := line(); got != "unlock redlock: lease expired" {
+	holder.CloseInput()
+	if got := holder.Line(); got != "unlock redlock: lease expired" {
 		t.Errorf("unlock of the stopped holder: %s", got)
 	}
 	if !lock.Valid() {

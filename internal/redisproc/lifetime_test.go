@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -71,30 +70,5 @@ func TestServerDiesWithItsParent(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the server outlived its parent by 5 s")
 		}
-	}
-}
-
-// Everything at once: the point is what the race detector says, and that nothing hangs or is left
-// over.
-func TestConcurrentUse(t *testing.T) {
-	t.Parallel()
-	s := start(t, Config{})
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(s.Kill)
-		wg.Go(func() { _ = s.Restart() }) // fails when a Kill came in between
-		wg.Go(func() { _ = s.Wipe() })
-		wg.Go(func() { _ = s.Pause() })
-		wg.Go(func() { _ = s.Resume() })
-		wg.Go(func() { s.Running(); s.PID(); s.Log() })
-	}
-	wg.Go(func() {
-		if err := s.Stop(); err != nil { // also ends a Restart that waits for a paused server
-			t.Error(err)
-		}
-	})
-	wg.Wait()
-	if s.Running() {
-		t.Error("running after Stop")
 	}
 }

@@ -106,15 +106,6 @@ func TestCrashKeepsWhatTheAOFHas(t *testing.T) {
 	}
 }
 
-func TestCrashWithoutAOFLosesAll(t *testing.T) {
-	t.Parallel()
-	s := start(t, Config{})
-	want(t, s, "+OK", "SET", "k", "v")
-	s.Kill()
-	check(t, s.Restart())
-	want(t, s, ":0", "DBSIZE")
-}
-
 func TestWipe(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{AppendFsync: "always"})
@@ -183,19 +174,6 @@ func TestPausedServerCanBeKilledAndStopped(t *testing.T) {
 	}
 }
 
-func TestCrashFromOutsideIsSeen(t *testing.T) {
-	t.Parallel()
-	s := start(t, Config{})
-	p := s.alive()
-	check(t, syscall.Kill(p.cmd.Process.Pid, syscall.SIGKILL))
-	<-p.exited
-	if s.Running() {
-		t.Error("still running")
-	}
-	check(t, s.Restart())
-	want(t, s, "+PONG", "PING")
-}
-
 // wantConf compares what CONFIG GET says.
 func wantConf(t *testing.T, s *Server, password string, conf map[string]string) {
 	t.Helper()
@@ -216,18 +194,6 @@ func wantConf(t *testing.T, s *Server, password string, conf map[string]string) 
 	}
 }
 
-func TestAppendFsync(t *testing.T) {
-	t.Parallel()
-	for fsync, conf := range map[string]map[string]string{
-		"":         {"appendonly": "no", "save": ""},
-		"always":   {"appendonly": "yes", "save": "", "appendfsync": "always"},
-		"everysec": {"appendonly": "yes", "save": "", "appendfsync": "everysec"},
-		"no":       {"appendonly": "yes", "save": "", "appendfsync": "no"},
-	} {
-		wantConf(t, start(t, Config{AppendFsync: fsync}), "", conf)
-	}
-}
-
 func TestConfIsApplied(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -245,18 +211,6 @@ func TestConfIsApplied(t *testing.T) {
 	check(t, s.Stop())
 	if _, err := os.Stat(filepath.Join(dir, "appendonlydir")); err != nil {
 		t.Errorf("Stop touched a folder that is not its own: %v", err)
-	}
-}
-
-// The log shows the zone that the process got; redis-server overwrites what /proc would tell.
-func TestEnvReachesTheProcess(t *testing.T) {
-	t.Parallel()
-	s := start(t, Config{Conf: map[string]string{"loglevel": "notice"}, Env: []string{"TZ=THERE-13:30"}})
-	const minute = "02 Jan 2006 15:04"
-	there := time.Now().UTC().Add(13*time.Hour + 30*time.Minute)
-	this, last := there.Format(minute), there.Add(-time.Minute).Format(minute)
-	if log := s.Log(); !strings.Contains(log, this) && !strings.Contains(log, last) {
-		t.Errorf("no line of %s in the log:\n%s", this, log)
 	}
 }
 
@@ -317,26 +271,6 @@ func TestRestartWaitsForItsPort(t *testing.T) {
 	check(t, squatter.Close())
 	check(t, <-restarted)
 	want(t, s, "+PONG", "PING")
-}
-
-func TestStartN(t *testing.T) {
-	t.Parallel()
-	installed(t)
-	dir := t.TempDir()
-	servers, err := StartN(5, Config{Dir: dir, AppendFsync: "no"})
-	check(t, err)
-	ports := map[int]bool{}
-	for i, s := range servers {
-		ports[s.Port()] = true
-		want(t, s, "+PONG", "PING")
-		if s.Dir() != filepath.Join(dir, fmt.Sprint(i+1)) || s.URL() != "redis://"+s.Addr() {
-			t.Errorf("server %d: %s in %s", i+1, s.URL(), s.Dir())
-		}
-		check(t, s.Stop())
-	}
-	if len(ports) != 5 {
-		t.Errorf("%d different ports", len(ports))
-	}
 }
 
 func TestStartNStopsAllWhenOneFails(t *testing.T) {
