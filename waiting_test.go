@@ -231,7 +231,7 @@ func aWaiterThatGivesUpLeaves(t *testing.T, d *harness.Deployment) {
 // A master that was down when a waiter gave up hears of it when it is back: the lock that is free
 // there is not kept for one who does not come.
 func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *harness.Deployment) {
-	a, b, c := d.Reached(), d.Client(), d.Reached()
+	a, b := d.Reached(), d.Client()
 	held := harness.MustTry(t, a, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
 	ctx, giveUp := context.WithCancel(context.Background())
 	gone := make(chan struct{})
@@ -255,7 +255,7 @@ func aWaiterThatGivesUpInAnOutageLeaves(t *testing.T, d *harness.Deployment) {
 		t.Errorf("it stood in line for %v, want less than %v", took, acquire.MaxAskInterval)
 	}
 	harness.Eventually(t, "the end of the lease", func() bool { return d.Holders("job") == "000" })
-	harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+	harness.Must(t, harness.MustTry(t, d.Reached(), "job").Unlock(context.Background()))
 }
 
 func oneClientKeepsANameForSoLong(t *testing.T, d *harness.Deployment) {
