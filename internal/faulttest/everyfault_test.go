@@ -17,7 +17,7 @@ import (
 
 // Requests lost, replies lost, either delivered twice, connections cut: on one master and on a
 // quorum of them, for each script. Whatever the caller is told, nothing counts twice and nothing is
-// left behind. Those of readers have a test of their own: TestEveryFaultOnReaders.
+// left behind.
 func TestEveryFaultOnEveryScript(t *testing.T) {
 	t.Parallel()
 	few := []faultproxy.Action{
@@ -42,6 +42,8 @@ func TestEveryFaultOnEveryScript(t *testing.T) {
 		{script.Repair, few, (*faulty).repair},
 		{script.Restore, few, (*faulty).restore},
 		{script.Undo, few, (*faulty).undo},
+		{script.Share, few, (*faulty).read},
+		{script.Stay, few, (*faulty).downgrade},
 		{script.Joint, few, (*faulty).joint},
 		{script.Enqueue, few, (*faulty).enqueue},
 		{script.Leave, few, (*faulty).leave},
@@ -301,6 +303,30 @@ func (s *faulty) pass() {
 func (s *faulty) linger() {
 	lock := s.lock(s.c, redlock.WithHoldAtLeast(harness.FaultRequest))
 	s.begin()
+	s.end(lock)
+}
+
+func (s *faulty) read() {
+	s.begin()
+	lock, err := s.c.TryRLock(context.Background(), s.name, redlock.WithoutWatchdog())
+	if err != nil {
+		s.expect("lock", err)
+		return
+	}
+	s.enterAgain(lock)
+	s.end(lock)
+}
+
+func (s *faulty) downgrade() {
+	s.begin()
+	lock, err := s.c.TryLock(context.Background(), s.name, redlock.WithoutWatchdog())
+	if err != nil {
+		s.expect("lock", err)
+		return
+	}
+	s.expect("downgrade", lock.Downgrade(context.Background()))
+	s.expect("downgrade again", lock.Downgrade(context.Background()))
+	s.enterAgain(lock)
 	s.end(lock)
 }
 
