@@ -9,6 +9,7 @@ require (
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/redlock-go/redlock v0.1.0
+	github.com/redlock-go/redlock/cmd/redlock v0.1.0
 	golang.org/x/sys v0.49.0
 )
 
@@ -21,3 +22,5 @@ require (
 )
 
 replace github.com/redlock-go/redlock => ../
+
+replace github.com/redlock-go/redlock/cmd/redlock => ../cmd/redlock

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/agent"
+	"github.com/redlock-go/redlock/cmd/redlock/agent"
 )
 
 const (

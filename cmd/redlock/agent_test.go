@@ -308,16 +308,16 @@ func TestAgentExamples(t *testing.T) {
 	file := socketIn(t)
 	serving(t, command(t, "agent", mastersFlag(servers), "--socket", file))
 	for _, example := range []struct{ needs, command string }{
-		{"python3", "python3 ../../agent/examples/job.py SOCKET job"},
-		{"node", "node ../../agent/examples/job.js SOCKET job"},
-		{"curl", "../../agent/examples/job.sh SOCKET job printenv REDLOCK_TOKEN"},
+		{"python3", "python3 agent/examples/job.py SOCKET job"},
+		{"node", "node agent/examples/job.js SOCKET job"},
+		{"curl", "./agent/examples/job.sh SOCKET job printenv REDLOCK_TOKEN"},
 	} {
 		t.Run(example.needs, func(t *testing.T) {
 			_, err := exec.LookPath(example.needs)
 			testskip.IfLacking(t, err, exec.ErrNotFound)
 			words := strings.Fields(strings.ReplaceAll(example.command, "SOCKET", file))
 			cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
-			cmd.Env = append(os.Environ(), "PYTHONPATH=../../agent/clients", "PYTHONDONTWRITEBYTECODE=1")
+			cmd.Env = append(os.Environ(), "PYTHONPATH=agent/clients", "PYTHONDONTWRITEBYTECODE=1")
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
 			err = cmd.Run()

@@ -200,7 +200,7 @@ func program(t *testing.T, words ...string) (*running, input) {
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Env = append(os.Environ(), "PYTHONPATH=../../agent/clients", "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "PYTHONPATH=agent/clients", "PYTHONDONTWRITEBYTECODE=1")
 	in, err := cmd.StdinPipe()
 	harness.Must(t, err)
 	return start(t, cmd), input{t, in}
@@ -717,7 +717,7 @@ func TestJobInShellEndsInTime(t *testing.T) {
 	f.meets("GET lock", always, hangs)
 	_, err := exec.LookPath("curl")
 	testskip.IfLacking(t, err, exec.ErrNotFound)
-	r, _ := program(t, "../../agent/examples/job.sh", f.file, "job", "sh", "-c", `while cut -d " " -f 1 /proc/uptime; do sleep 0.02; done`)
+	r, _ := program(t, "agent/examples/job.sh", f.file, "job", "sh", "-c", `while cut -d " " -f 1 /proc/uptime; do sleep 0.02; done`)
 	var last time.Duration
 	for {
 		line := r.line("")
@@ -753,7 +753,7 @@ func TestJobInNode(t *testing.T) {
 	t.Parallel()
 	f := newFakeAgent(t, 3*time.Second)
 	r, in := program(t, "node", "-e", `
-const { withLock } = require('../../agent/examples/job.js');
+const { withLock } = require('agent/examples/job.js');
 withLock(process.argv[1], 'job', (token, signal) => new Promise((resolve) => {
   console.log('holds');
   signal.addEventListener('abort', () => { console.log('aborted'); resolve(); });

@@ -340,7 +340,7 @@ func (c *agentChaos) program(a *agentProcess, longest int, way string) *program 
 	c.t.Helper()
 	p := &program{agent: a, ended: make(chan struct{})}
 	p.cmd = exec.Command("python3", "testdata/worker.py", a.way, c.store, fmt.Sprint(longest), way)
-	p.cmd.Env = append(os.Environ(), "PYTHONPATH=../../agent/clients", "PYTHONDONTWRITEBYTECODE=1")
+	p.cmd.Env = append(os.Environ(), "PYTHONPATH=../../cmd/redlock/agent/clients", "PYTHONDONTWRITEBYTECODE=1")
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	must(c.t, err)

@@ -78,6 +78,15 @@ func use(client *redlock.Client) (gocron.Scheduler, error) {
 	return gocron.NewScheduler(gocron.WithDistributedLocker(gocronlock.NewLocker(client)))
 }
 `,
+	"cmd/redlock": `import (
+	"net/http"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/cmd/redlock/agent"
+)
+
+func use(client *redlock.Client) http.Handler { return agent.New(client, agent.Config{}) }
+`,
 	"guard/redisguard": `import (
 	"github.com/redis/go-redis/v9"
 

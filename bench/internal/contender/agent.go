@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/agent"
+	"github.com/redlock-go/redlock/cmd/redlock/agent"
 	"github.com/redlock-go/redlock/fence"
 )
 

@@ -21,7 +21,7 @@ import (
 // docs/AGENT.md that says the same of it.
 func TestProblems(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "../errors.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../../errors.go", nil, 0)
 	harness.Must(t, err)
 	sentinels := 0
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -44,7 +44,7 @@ func TestProblems(t *testing.T) {
 	if own != sentinels {
 		t.Errorf("%d of the %d errors of the library have a type", own, sentinels)
 	}
-	page, err := os.ReadFile("../docs/AGENT.md")
+	page, err := os.ReadFile("../../../docs/AGENT.md")
 	harness.Must(t, err)
 	rows := regexp.MustCompile(`(?m)^\| <a id="([a-z-]+)"></a>`+"`([a-z-]+)`"+` \| (\d+) \| (yes|no) \| `).FindAllStringSubmatch(string(page), -1)
 	if len(rows) != len(kinds)+1 {
@@ -125,7 +125,7 @@ func fieldsOf(value any) []string {
 // own.
 func TestMetricsAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/OBSERVING.md")
+	page, err := os.ReadFile("../../../docs/OBSERVING.md")
 	harness.Must(t, err)
 	var listed, have []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(redlock\\.[a-z_.]+)` \\| (counter|histogram|gauge|up-down counter)").FindAllStringSubmatch(string(page), -1) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/agent"
+	"github.com/redlock-go/redlock/cmd/redlock/agent"
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
