@@ -1,0 +1,221 @@
+// Command redlock-demo shows what the lock and its fencing tokens do when masters die and a holder
+// is paused. With the argument masters it starts masters to try the lock with.
+//
+// Goroutines: one for each worker and one for the faults. Each is waited for.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/embedded"
+)
+
+const (
+	masterCount = 5
+	workerCount = 5
+	lockName    = "ledger"
+
+	// leaseTTL is short, so that one can watch a lease run out.
+	leaseTTL = time.Second
+
+	// requestTimeout is how long a frozen master may keep a worker waiting.
+	requestTimeout = 400 * time.Millisecond
+
+	// minDuration is what one round of faults needs on a busy machine: a holder is paused for more
+	// than leaseTTL within it.
+	minDuration = 3 * time.Second
+
+	// initTimeout is for the deployment of masters that were started just now.
+	initTimeout = 30 * time.Second
+)
+
+// The exit statuses, beside 0: those of the command redlock.
+const (
+	exitFailed      = 1
+	exitUsage       = 64
+	exitUnavailable = 69
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run does what args ask for, until ctx ends, and returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("redlock-demo", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintln(stderr, "redlock-demo [flags]: masters killed, a worker paused, every stale write refused\nredlock-demo masters: five masters in this process, to try the lock with")
+		flags.PrintDefaults()
+	}
+	real := flags.Bool("real", false, "redis-server processes instead of masters inside this process")
+	duration := flags.Duration("duration", 15*time.Second, fmt.Sprintf("at least %v", minDuration))
+	seed := flags.Uint64("seed", uint64(time.Now().UnixMilli()%1_000_000), "of all that is random in the demo itself; default: by the time")
+	asJSON := flags.Bool("json", false, "print the verdict alone, as one JSON object")
+	if err := flags.Parse(args); err != nil {
+		return exitUsage
+	}
+	fail := func(status int, err error) int {
+		fmt.Fprintln(stderr, "redlock-demo:", err)
+		return status
+	}
+	switch {
+	case flags.NArg() == 1 && flags.Arg(0) == "masters":
+		if err := serve(ctx, stdout); err != nil {
+			return fail(exitUnavailable, err)
+		}
+		return 0
+	case flags.NArg() > 0:
+		return fail(exitUsage, fmt.Errorf("unknown argument %q: masters is the only one", flags.Arg(0)))
+	case *duration < minDuration:
+		return fail(exitUsage, fmt.Errorf("-duration %v is less than %v, which a lease needs to run out", *duration, minDuration))
+	}
+	story := stdout
+	if *asJSON {
+		story = io.Discard
+	}
+	d, err := newDemo(*real, *seed, story)
+	if err != nil {
+		return fail(exitUnavailable, err)
+	}
+	defer d.close()
+	v := d.play(ctx, *duration)
+	if *asJSON {
+		encoder := json.NewEncoder(stdout)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(v)
+	} else {
+		err = v.print(stdout)
+	}
+	switch {
+	case err != nil:
+		return fail(exitFailed, err)
+	case v.Interrupted:
+		return exitInterrupted
+	case !v.OK:
+		return exitFailed
+	}
+	return 0
+}
+
+// serve has masters in this process until ctx ends, and prints how to reach them.
+func serve(ctx context.Context, stdout io.Writer) error {
+	var urls []string
+	for range masterCount {
+		s, err := embedded.NewListening("127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		urls = append(urls, "redis://"+s.Addr())
+	}
+	client, err := redlock.Open(urls)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := initialize(client); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "export REDLOCK_MASTERS="+strings.Join(urls, ","))
+	<-ctx.Done()
+	return nil
+}
+
+// initialize makes a deployment of masters that were started just now, and that nobody else uses.
+// A master that does not answer in time on a busy machine is asked again.
+func initialize(client *redlock.Client) error {
+	ctx, cancel := context.WithTimeout(context.Background(), initTimeout)
+	defer cancel()
+	for {
+		err := admin.Init(ctx, client, 0)
+		if !errors.Is(err, redlock.ErrNoQuorum) || !sleep(ctx, 100*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// demo is one performance.
+type demo struct {
+	seed    uint64
+	masters []master
+	workers []*worker
+	stage   *stage
+}
+
+func newDemo(real bool, seed uint64, story io.Writer) (*demo, error) {
+	d := &demo{seed: seed, stage: &stage{story: story, began: time.Now()}}
+	start := startEmbedded
+	if d.stage.verdict.Masters = "embedded"; real {
+		d.stage.verdict.Masters, start = "redis-server", startReal
+	}
+	d.stage.verdict.Seed = seed
+	var err error
+	if d.masters, err = start(); err != nil {
+		return nil, err
+	}
+	for id := range workerCount {
+		w, err := newWorker(id, seed, d.masters, d.stage)
+		if err != nil {
+			d.close()
+			return nil, err
+		}
+		d.workers = append(d.workers, w)
+	}
+	if err := initialize(d.workers[0].client); err != nil {
+		d.close()
+		return nil, fmt.Errorf("the masters cannot be used: %w", err)
+	}
+	d.stage.began = time.Now()
+	return d, nil
+}
+
+// play runs workers and faults until the time is over or ctx ends, and returns the verdict.
+func (d *demo) play(interrupted context.Context, whole time.Duration) verdict {
+	ctx, end := context.WithTimeout(interrupted, whole)
+	defer end()
+	var actors sync.WaitGroup
+	for _, w := range d.workers {
+		actors.Go(func() { w.work(ctx) })
+	}
+	faults := plan(rand.New(rand.NewPCG(d.seed, 0)), whole)
+	actors.Go(func() { d.inflict(ctx, faults) })
+	actors.Wait()
+	return d.stage.judge(interrupted.Err() != nil)
+}
+
+func (d *demo) close() {
+	for _, w := range d.workers {
+		w.close()
+	}
+	for _, m := range d.masters {
+		m.stop()
+	}
+}
+
+// sleep returns false when ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/printable"
+)
+
+// stage is the store that the workers share, and where all actors say what they do: each line of
+// the story is printed at once, and the verdict is computed from what was counted.
+//
+// The store is one number behind a fence, and the same number without one, which shows what the
+// fence is for. Reading and writing are two steps, as with any store that is reached over a network.
+type stage struct {
+	story       io.Writer
+	began       time.Time
+	guard       fence.Memory
+	pauseWanted atomic.Bool
+
+	mu           sync.Mutex
+	fenced, bare int
+	highest      fence.Token   // claimed
+	landed       []fence.Token // of each fenced write, in the order in which they landed
+	acquisitions []acquisition
+	failures     []string // that nothing in the plan explains
+	verdict      verdict
+}
+
+// acquisition is a completed one: when it was begun and completed, since the start. (The time that
+// its caller waited before does not count: the promise is about attempts.)
+type acquisition struct {
+	begun, had time.Duration
+	token      fence.Token
+}
+
+// tell prints a line of the story.
+func (s *stage) tell(who, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.print(who, what)
+}
+
+// print is tell for a caller that holds mu.
+func (s *stage) print(who, what string) {
+	fmt.Fprintf(s.story, "%8.3fs  %-8s  %s\n", time.Since(s.began).Seconds(), who, printable.Text(what))
+}
+
+// count adds one to n, a field of the verdict, and tells why.
+func (s *stage) count(n *int, who, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*n++
+	s.print(who, what)
+}
+
+// fail is for what nothing in the plan explains.
+func (s *stage) fail(who string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures = append(s.failures, printable.Text(who+": "+err.Error()))
+	s.print(who, "FAILED: "+err.Error())
+}
+
+// acquired is called by the library as soon as an acquisition is complete. took is the successful
+// attempt's own time.
+func (s *stage) acquired(who string, token fence.Token, took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Since(s.began)
+	s.acquisitions = append(s.acquisitions, acquisition{now - took, now, token})
+	s.print(who, fmt.Sprintf("has the lock, with token %v", token))
+}
+
+// read raises the fence, so that what is read stays until this holder or a newer one changes it.
+func (s *stage) read(token fence.Token) (fenced, bare int, err error) {
+	if err := s.guard.Claim(context.Background(), lockName, token); err != nil {
+		return 0, 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.highest = max(s.highest, token)
+	return s.fenced, s.bare, nil
+}
+
+// overtaken reports whether a holder newer than token has claimed.
+func (s *stage) overtaken(token fence.Token) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.highest > token
+}
+
+// write sets the number without a fence, and the fenced number unless a newer holder has claimed.
+func (s *stage) write(who string, token fence.Token, fenced, bare int) {
+	s.mu.Lock()
+	if bare <= s.bare {
+		s.print(who, fmt.Sprintf("writes where there is no fence: %d becomes %d", s.bare, bare))
+	}
+	s.bare = bare
+	s.verdict.UnfencedDone++
+	s.mu.Unlock()
+
+	err := s.guard.Do(context.Background(), lockName, token, func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.fenced = fenced
+		s.landed = append(s.landed, token)
+		return nil
+	})
+	switch stale, isStale := errors.AsType[*fence.StaleError](err); {
+	case err == nil:
+		s.count(&s.verdict.IncrementsDone, who, fmt.Sprintf("increments to %d with token %v", fenced, token))
+	case isStale:
+		s.count(&s.verdict.StaleRefused, who, fmt.Sprintf("is REFUSED: token %v is older than %v", token, stale.Highest))
+	default:
+		s.fail(who, err)
+	}
+}

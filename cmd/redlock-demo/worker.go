@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/fence"
+)
+
+// worker increments the ledger under the lock. It has a client and connections of its own, as if it
+// were a process of its own.
+type worker struct {
+	name   string
+	rng    *rand.Rand
+	conns  []*redis.Client
+	client *redlock.Client
+	stage  *stage
+}
+
+func newWorker(id int, seed uint64, masters []master, st *stage) (*worker, error) {
+	w := &worker{name: fmt.Sprintf("worker %d", id+1), rng: rand.New(rand.NewPCG(seed, uint64(id)+1)), stage: st}
+	clients := make([]redis.UniversalClient, len(masters))
+	for i, m := range masters {
+		conn := redis.NewClient(m.options)
+		w.conns, clients[i] = append(w.conns, conn), conn
+	}
+	var err error
+	w.client, err = redlock.New(clients,
+		redlock.WithTTL(leaseTTL),
+		redlock.WithMaxTTL(leaseTTL),
+		redlock.WithRequestTimeout(requestTimeout),
+		// An increment is over long before a lease would be renewed, and a worker that is paused
+		// could not renew: this way its pause need not stop a goroutine of the library's too.
+		redlock.WithoutWatchdog(),
+		redlock.WithObserver(redlock.Observer{Acquired: func(_ context.Context, a redlock.Acquisition) {
+			st.acquired(w.name, a.Token, a.Took)
+		}}))
+	return w, err
+}
+
+func (w *worker) close() {
+	_ = w.client.Close()
+	for _, c := range w.conns {
+		_ = c.Close()
+	}
+}
+
+// work increments until ctx ends.
+func (w *worker) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		lock, err := w.client.Lock(ctx, lockName)
+		if err != nil {
+			if ctx.Err() == nil {
+				w.stage.fail(w.name, err)
+			}
+			return
+		}
+		w.increment(ctx, lock)
+		_ = lock.Unlock(ctx) // of a holder that was paused it says that the lease is over
+		sleep(ctx, w.between(5, 60))
+	}
+}
+
+// increment reads both numbers, thinks, and writes. A worker checks that it still has the lock
+// before it writes. A worker that was paused did so before the pause, and goes on as if no time had
+// passed.
+func (w *worker) increment(show context.Context, lock *redlock.Lock) {
+	token := lock.Token()
+	fenced, bare, err := w.stage.read(token)
+	if err != nil {
+		w.stage.tell(w.name, "came too late to claim: "+err.Error())
+		return
+	}
+	paused := w.stage.pauseWanted.CompareAndSwap(true, false)
+	switch {
+	case paused:
+		w.stage.count(&w.stage.verdict.HoldersPaused, w.name, fmt.Sprintf("is paused in mid-increment, with token %v", token))
+		w.pause(show, token)
+		w.stage.tell(w.name, "wakes up and writes, as if it still had the lock")
+	case !sleep(lock.Context(), w.between(40, 160)):
+		if errors.Is(context.Cause(lock.Context()), redlock.ErrExpired) { // and not the end of the show
+			w.stage.tell(w.name, "stops, as its lease is over: nothing written")
+		}
+		return
+	}
+	w.stage.write(w.name, token, fenced+1, bare+1)
+}
+
+// pause is a long garbage collection, or a virtual machine that is stopped: the worker does not
+// notice that its lease runs out. It lasts until others are at work, when waking up is worst, or
+// until the show is over.
+func (w *worker) pause(show context.Context, token fence.Token) {
+	time.Sleep(leaseTTL + leaseTTL/4)
+	for !w.stage.overtaken(token) && sleep(show, 5*time.Millisecond) {
+	}
+	time.Sleep(w.between(100, 400))
+}
+
+// between draws a time of so many milliseconds.
+func (w *worker) between(least, most int) time.Duration {
+	return time.Duration(least+w.rng.IntN(most-least)) * time.Millisecond
+}
