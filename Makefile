@@ -12,7 +12,7 @@ ci: ## everything that CI runs: that with -race, chaos for long, models, databas
 	@bash ci/test.sh
 
 demo: ## masters killed, a worker paused, every stale write refused
-	@go run -v ./cmd/redlock demo
+	@go run -v ./cmd/redlock-demo
 
 masters: ## five masters in Docker to try redlock with, and a deployment of them
 	docker compose -f docker/compose.yaml up -d --wait

@@ -181,10 +181,10 @@ for module in "${modules[@]}"; do
 done
 
 step "the demo, on embedded masters and on redis-server processes"
-patient go build -o "$scratch/redlock" ./cmd/redlock
-"$scratch/redlock" demo --duration 6s --json
+patient go build -o "$scratch/demo" ./cmd/redlock-demo
+"$scratch/demo" -duration 6s -json
 if have redis-server; then
-  "$scratch/redlock" demo --duration 6s --json --real
+  "$scratch/demo" -duration 6s -json -real
 else
   echo "the demo on redis-server processes" >>"$scratch/left-out"
 fi

@@ -97,7 +97,6 @@ func TestTLS(t *testing.T) {
 		{"a key that does not fit, in the URL", []string{"--masters=" + with(ca.File, cert, wrongKey)}, exitUsage, []string{"invalid tls_key of place 1 of --masters " + wrongKey}},
 		{"a file that is not there", []string{masters, "--tls-ca=/no/such/file"}, exitUsage, []string{"--tls-ca is /no/such/file: cannot be read: no such file"}},
 		{"no TLS in the URL", []string{"--masters=redis://h," + master, "--tls-ca", ca.File}, exitUsage, []string{"place 1 of --masters is no rediss:// URL", "--tls-ca"}},
-		{"masters in this process", []string{"--embedded", "--tls-ca", ca.File}, exitUsage, []string{"--tls-ca and --embedded are both given"}},
 	} {
 		r := redlockEnds(t, append(append([]string{"run", "--name=a"}, c.flags...), "--", "true")...)
 		r.wants(t, c.status)

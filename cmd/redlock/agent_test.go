@@ -271,36 +271,6 @@ func TestAgentOnTheSocketOfSystemd(t *testing.T) {
 	}
 }
 
-func TestAgentRefuses(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "file")
-	harness.Must(t, os.WriteFile(file, nil, 0o600))
-	for _, c := range []struct {
-		args   string
-		status int
-		says   string
-	}{
-		{"", exitUsage, "--socket is missing"},
-		{"--socket a --tcp 127.0.0.1:0", exitUsage, "--socket and --tcp are both given"},
-		{"--tcp 127.0.0.1:0", exitUsage, "--token-file is missing"},
-		{"--tcp 127.0.0.1", exitUsage, "must be HOST:PORT"},
-		{"--socket a --server-key x", exitUsage, "--server-key is given: it needs --tcp"},
-		{"--socket a --token-file " + file, exitUsage, "it must have the token"},
-		{"--socket a --ttl 2m", exitUsage, "invalid --ttl 2m0s"},
-		{"--socket a --drain=-1s", exitUsage, "invalid --drain"},
-		{"--socket a --max-locks 0", exitUsage, "invalid --max-locks 0"},
-		{"--socket " + file, exitUnavailable, "is no socket"},
-		{"--socket /nowhere/s", exitUnavailable, "no such file"},
-		{"--tcp 127.0.0.1:0 --server-cert x --server-key x --token-file x", exitUsage, "--token-file is x: it cannot be read"},
-	} {
-		r := redlockEnds(t, append([]string{"agent", "--masters=redis://127.0.0.1:1"}, strings.Fields(c.args)...)...)
-		r.wants(t, c.status)
-		if !strings.Contains(r.stderr, c.says) {
-			t.Errorf("%q: got %s, want %q", c.args, r.stderr, c.says)
-		}
-	}
-}
-
 // The examples of programs in other languages run.
 func TestAgentExamples(t *testing.T) {
 	t.Parallel()

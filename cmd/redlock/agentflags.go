@@ -62,7 +62,7 @@ func (cfg *agentConfig) check() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	errs = append(errs, cfg.deployment.check(false))
+	errs = append(errs, cfg.deployment.check())
 	maxTTL := limits.DefaultMaxTTL
 	if cfg.MaxTTL != nil {
 		maxTTL = *cfg.MaxTTL

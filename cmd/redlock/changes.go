@@ -88,7 +88,7 @@ func (cfg *replaceConfig) check() error {
 }
 
 func (cfg *memberConfig) check() error {
-	return errors.Join(cfg.in.check(false), checkAddress("ADDRESS", cfg.Member))
+	return errors.Join(cfg.in.check(), checkAddress("ADDRESS", cfg.Member))
 }
 
 func (cfg *addConfig) run() int {
@@ -258,7 +258,7 @@ func (p *progress) tell(text string) {
 // checkJoining is check for a command with the URL of a server that joins, to which the flags apply
 // as to the masters.
 func (d *deployment) checkJoining(what string, joins *string) error {
-	if err := errors.Join(d.check(false), checkURL(what, *joins)); err != nil {
+	if err := errors.Join(d.check(), checkURL(what, *joins)); err != nil {
 		return err
 	}
 	var err error

@@ -18,14 +18,12 @@ import (
 type arguments struct {
 	Run        runConfig        `cmd:"" help:"Run a command while holding a lock."`
 	Agent      agentConfig      `cmd:"" help:"Hold locks for programs in other languages."`
-	Demo       demoConfig       `cmd:"" help:"See it work, and what the fencing token is for."`
 	Init       initConfig       `cmd:"" help:"Make a deployment of new masters, once."`
 	Members    membersConfig    `cmd:"" help:"Tell who may vote in a deployment, and change it."`
 	Status     statusConfig     `cmd:"" help:"Tell who holds a lock, and who may vote."`
 	Verify     verifyConfig     `cmd:"" help:"Ask whether the hold with a fencing token still stands."`
 	Unlock     unlockConfig     `cmd:"" help:"Take a lock from whoever has it."`
 	Doctor     doctorConfig     `cmd:"" help:"Tell what is wrong with the masters, and what to do."`
-	Bench      benchConfig      `cmd:"" help:"Measure locks on your masters."`
 	Completion completionConfig `cmd:"" help:"Print what makes a shell complete redlock."`
 	Version    versionConfig    `cmd:"" help:"Tell from what redlock was built."`
 	Help       helpConfig       `cmd:"" help:"Tell all flags and exit statuses of a command."`
@@ -40,8 +38,7 @@ const description = `redlock holds a lock on a quorum of independent Redis maste
   redlock agent --masters URL,URL,... --socket FILE
   redlock members --masters URL,URL,...
   redlock status --masters URL,URL,... --name NAME
-  redlock doctor --masters URL,URL,...
-  redlock demo`
+  redlock doctor --masters URL,URL,...`
 
 // subcommand is what the arguments lead to.
 type subcommand interface {
@@ -57,10 +54,10 @@ func newParser() *kong.Kong {
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 80}),
 		kong.Writers(stdout, os.Stderr), kong.Exit(func(status int) { os.Exit(stdout.status(status)) }), // of help and --version
-		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)), benchVars(), runVars(),
+		kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)), runVars(),
 		kong.Vars{
 			"prefix": limits.DefaultPrefix, "max_ttl": limits.DefaultMaxTTL.String(), "ttl": limits.DefaultTTL.String(),
-			"grace": defaultGrace.String(), "min_duration": minDuration.String(), "drain": defaultDrain.String(), "version": version(),
+			"grace": defaultGrace.String(), "drain": defaultDrain.String(), "version": version(),
 		})
 }
 
@@ -99,6 +96,12 @@ func cutCommand(app *kong.Node, args []string) (own, command []string) {
 
 // dispatch runs the command that args name and returns the exit status.
 func dispatch(args []string) int {
+	if len(args) > 0 && args[0] == completeCommand {
+		for _, word := range candidates(newParser().Model.Node, args[1:]) {
+			fmt.Fprintln(stdout, word)
+		}
+		return exitOK
+	}
 	parser := newParser()
 	if len(args) == 0 { // the same as --help, but bad input
 		args = []string{"--help"}
@@ -127,7 +130,7 @@ func inWords(err error, args []string) error {
 	if e, ok := errors.AsType[*kong.ParseError](err); ok {
 		chosen = e.Context.Selected()
 	}
-	told := readable(err.Error())
+	told := err.Error()
 	extra, tooMany := strings.CutPrefix(err.Error(), "unexpected argument ") // not shown: it may be a URL with a password
 	isURL := strings.Contains(extra, "://")
 	switch {

@@ -7,70 +7,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/internal/embedded"
 )
 
-// embeddedMasters is how many --embedded starts: as many as a deployment has as a rule.
-const embeddedMasters = 5
-
-// connect makes the client that the arguments ask for, which tells waiting why each attempt of a
-// wait failed, and a function that ends it.
-func connect(cfg *runConfig, failed func(context.Context, redlock.FailedAttempt)) (*redlock.Client, func(), error) {
-	stop := func() {}
-	if cfg.Embedded {
-		var err error
-		if cfg.Masters, stop, err = startEmbedded(); err != nil {
-			return nil, nil, err
-		}
-		fmt.Fprintf(os.Stderr, "redlock: --embedded: masters inside this process, which protect from nothing once it ends; until then others may contend with --masters %s\n",
-			strings.Join(cfg.Masters, ","))
-	}
+// connect makes the client that the arguments ask for, which calls failed with why each attempt of a
+// wait failed.
+func connect(cfg *runConfig, failed func(context.Context, redlock.FailedAttempt)) (*redlock.Client, error) {
 	var observer redlock.Observer
 	if cfg.Verbose {
 		observer = teller()
 	}
 	observer.AttemptFailed = failed
-	client, err := cfg.openClient(nil, append(cfg.options(), redlock.WithObserver(observer))...)
-	if err != nil {
-		stop()
-		return nil, nil, err
-	}
-	end := func() {
-		_ = client.Close() // all it can report is a connection that was broken before
-		stop()
-	}
-	if cfg.Embedded {
-		if err := found(client); err != nil {
-			end()
-			return nil, nil, err
-		}
-	}
-	return client, end, nil
-}
-
-// startEmbedded starts masters that other processes can reach too.
-func startEmbedded() (urls []string, stop func(), err error) {
-	var servers []*embedded.Server
-	stop = func() {
-		for _, s := range servers {
-			s.Close()
-		}
-	}
-	for range embeddedMasters {
-		s, err := embedded.NewListening("127.0.0.1:0")
-		if err != nil {
-			stop()
-			return nil, nil, err
-		}
-		servers = append(servers, s)
-		urls = append(urls, "redis://"+s.Addr())
-	}
-	return urls, stop, nil
+	return cfg.openClient(nil, append(cfg.options(), redlock.WithObserver(observer))...)
 }
 
 // teller tells on stderr what happens, for --verbose.

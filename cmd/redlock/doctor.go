@@ -42,7 +42,7 @@ It checks: answer and password; version; role (no replica, Sentinel or cluster n
 	)
 }
 
-func (cfg *doctorConfig) check() error { return cfg.deployment.check(false) }
+func (cfg *doctorConfig) check() error { return cfg.deployment.check() }
 
 func (cfg *doctorConfig) run() int {
 	client, err := cfg.open()

@@ -188,3 +188,13 @@ func (m *masterReading) version() string {
 	}
 	return "Redis " + cmp.Or(m.info["redis_version"], "of an unknown version")
 }
+
+// sleep returns false when ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -16,7 +16,6 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/membership"
 	"github.com/redlock-go/redlock/internal/redisproc"
-	"github.com/redlock-go/redlock/internal/testpki"
 	"github.com/redlock-go/redlock/internal/testservers"
 )
 
@@ -315,7 +314,7 @@ func TestDoctorOfADeployment(t *testing.T) {
 	text.wants(t, exitWarning)
 	says(t, "the text", text.stdout, masters[0].Addr()+"\n  ok       reach: it answers\n", "All together\n", "           why: ", "           do:  ", "0 faults, ")
 
-	twice := diagnose(t, all+","+"redis://"+newWire(t, masters[0].Addr()).addr)
+	twice := diagnose(t, all+","+proxyOf(t, masters[0].Addr()).URL())
 	twice.has(t, "", "independence", "fault", "are one server")
 	twice.has(t, "", "members", "warning", "has no vote of its own")
 
@@ -325,23 +324,6 @@ func TestDoctorOfADeployment(t *testing.T) {
 	d.has(t, "", "members", "warning", masters[1].Addr()+" does not vote")
 
 	redlockEnds(t, "doctor", "--masters=redis://h?x=1").wants(t, exitUsage)
-}
-
-// A master that is far away is asked in few round trips. They were 70 once.
-func TestDoctorOfAMasterFarAway(t *testing.T) {
-	t.Parallel()
-	s := masterWith(t, redisproc.Config{})
-	w := newWire(t, s.Addr())
-	w.delay.Store(int64(150 * time.Millisecond))
-	initialise(t, "--masters=redis://"+w.addr)
-	began := time.Now()
-	d := diagnose(t, "--masters=redis://"+w.addr)
-	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("it took %v", took)
-	}
-	d.has(t, w.addr, "rights", "ok", "")
-	d.has(t, w.addr, "latency", "", "pings: median")
-	d.has(t, w.addr, "clock", "ok", "")
 }
 
 // A right that is lacking is found, whether the user may ask the server for it or not.
@@ -405,20 +387,6 @@ func doctorTriesRights(t *testing.T, program string) {
 	harness.Eventually(t, "it leaves nothing", func() bool { return len(c.Keys(t.Context(), "*doctor*").Val()) == 0 })
 }
 
-// A command that the server does not have is found, also before there is a deployment.
-func TestDoctorTriesCommands(t *testing.T) {
-	t.Parallel()
-	testservers.OnAll(t, func(t *testing.T, program string) {
-		for command, want := range map[string][]string{
-			"SCRIPT": {"fault", "cannot use SCRIPT LOAD"}, "INCR": {"fault", "cannot use INCR"},
-			"PUBLISH": {"warning", "cannot use PUBLISH"}, "SUBSCRIBE": {"warning", "cannot use SUBSCRIBE"}, "CONFIG": {"note", "cannot use CONFIG GET"},
-		} {
-			s := masterWith(t, redisproc.Config{Program: program, Conf: map[string]string{"rename-command": command + ` ""`}})
-			diagnose(t, "--masters=redis://"+s.Addr()).has(t, s.Addr(), "rights", want[0], want[1])
-		}
-	})
-}
-
 // A server that would drop a part of its append-only file is told, as it says in both protocols.
 func TestDoctorLooksAtTheDefaultUser(t *testing.T) {
 	t.Parallel()
@@ -441,14 +409,4 @@ func TestDoctorLooksAtTheDefaultUser(t *testing.T) {
 			harness.Must(t, all.Do(t.Context(), "ACL", "SETUSER", "default", "~*", "&*", "+@all").Err())
 		}
 	}
-}
-
-func TestDoctorOfTLS(t *testing.T) {
-	t.Parallel()
-	ca := testpki.New(t)
-	cert, key := ca.Issue("client")
-	master := tlsMaster(t, ca, nil)
-	address := strings.TrimPrefix(master, "rediss://")
-	diagnose(t, "--masters="+master, "--tls-ca", ca.File, "--tls-cert", cert, "--tls-key", key).has(t, address, "reach", "ok", "")
-	diagnose(t, "--masters="+master, "--tls-ca", ca.File).has(t, address, "reach", "fault", "wants a client certificate")
 }

@@ -13,7 +13,6 @@ import (
 // from "the masters are down" (69) and "it may have run beside another" (76).
 const (
 	exitOK          = 0
-	exitFailed      = 1   // the demo's verdict
 	exitStale       = 1   // the hold that was asked for does not stand
 	exitNoVote      = 1   // the change was made, and the member does not vote all the same
 	exitWarning     = 1   // doctor found nothing worse than a warning

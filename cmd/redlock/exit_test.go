@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -77,25 +78,21 @@ func TestOwnStatuses(t *testing.T) {
 	})
 }
 
-// A master that does not answer holds up those behind it for one request timeout, and the rest
-// comes meanwhile.
-func TestDoctorPrintsEachAsItEnds(t *testing.T) {
+func TestLines(t *testing.T) {
 	t.Parallel()
-	masters := realMasters(t, 3)
-	harness.Must(t, masters[1].Pause())
-	run := start(t, command(t, "doctor", mastersFlag(masters)))
-	run.line(masters[0].Addr())
-	run.line("reach: it answers")
-	if exited(run.cmd.Process.Pid) {
-		t.Error("nothing was printed before the end")
+	a, b := errors.New("redlock: one\n  and more"), errors.New("redlock: two")
+	got := lines(errors.Join(a, errors.Join(b)))
+	if len(got) != 2 || got[0] != "one; and more" || got[1] != "two" {
+		t.Errorf("%q", got)
 	}
-	run.line(masters[1].Addr())
-	run.line("reach: ")
-	run.line(masters[2].Addr())
-	run.line("reach: it answers")
-	run.line("All together")
-	run.line("1 fault")
-	if status := run.status(); status != exitFault {
-		t.Errorf("status %d", status)
+}
+
+// What a server says does not steer the terminal.
+func TestServerWordsAreEscaped(t *testing.T) {
+	t.Parallel()
+	evil := errors.New("ERR \x1b[2J\x1b]0;title\a")
+	const want = `ERR \x1b[2J\x1b]0;title\a`
+	if got := lines(errors.Join(evil, evil)); len(got) != 2 || got[0] != want || got[1] != want {
+		t.Errorf("lines are %q", got)
 	}
 }

@@ -78,7 +78,7 @@ A minority that lost its data needs no init: its servers get their places back b
 }
 
 func (cfg *initConfig) check() error {
-	return errors.Join(cfg.deployment.check(false), checkMaxTTL(cfg.maxTTL()))
+	return errors.Join(cfg.deployment.check(), checkMaxTTL(cfg.maxTTL()))
 }
 
 // maxTTL is that of a deployment that is made.

@@ -2,16 +2,15 @@ package main
 
 import (
 	"errors"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/embedded"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -33,25 +32,23 @@ func flagOf(servers ...server) string {
 	return "--masters=" + strings.Join(all, ",")
 }
 
-// onBlankMasters runs a test on n masters of each kind that belong to no deployment.
+// onBlankMasters runs a test on n masters that belong to no deployment: redis-server processes, or
+// embedded masters where there is no redis-server.
 func onBlankMasters(t *testing.T, n int, test func(t *testing.T, servers []server)) {
 	t.Helper()
 	t.Parallel()
-	t.Run("redis-server", func(t *testing.T) {
-		t.Parallel()
+	if _, err := exec.LookPath("redis-server"); err == nil || os.Getenv("CI") != "" {
 		test(t, blankServers(t, n))
-	})
-	t.Run("embedded", func(t *testing.T) {
-		t.Parallel()
-		var servers []server
-		for range n {
-			s, err := embedded.NewListening("127.0.0.1:0")
-			harness.Must(t, err)
-			t.Cleanup(s.Close)
-			servers = append(servers, server{s.Addr(), func() { s.Kill(true) }, s.Restart})
-		}
-		test(t, servers)
-	})
+		return
+	}
+	var servers []server
+	for range n {
+		s, err := embedded.NewListening("127.0.0.1:0")
+		harness.Must(t, err)
+		t.Cleanup(s.Close)
+		servers = append(servers, server{s.Addr(), func() { s.Kill(true) }, s.Restart})
+	}
+	test(t, servers)
 }
 
 // blankServers are redis-server processes.
@@ -196,24 +193,6 @@ func TestInitKeepsTheMaxTTL(t *testing.T) {
 	}
 }
 
-// What doctor would say of the number of masters is said before they are a deployment.
-func TestInitJudgesTheNumber(t *testing.T) {
-	t.Parallel()
-	servers := blankServers(t, 4)
-	for n, want := range map[int]string{
-		1: "warning: 1 member: not one may fail",
-		2: "warning: 2 members: not one may fail",
-		3: "",
-		4: "note: 4 members: 4 survive no more failures than 3",
-	} {
-		r := redlockEnds(t, "init", flagOf(servers[:n]...))
-		r.wants(t, exitOK)
-		if !strings.Contains(r.stdout, want) || want == "" && (strings.Contains(r.stdout, "warning: ") || strings.Contains(r.stdout, "note: ")) {
-			t.Errorf("of %d: %s, want %q", n, r.stdout, want)
-		}
-	}
-}
-
 // What a master refuses does not get better by waiting for it.
 func TestInitThatMastersRefuse(t *testing.T) {
 	t.Parallel()
@@ -232,94 +211,6 @@ func TestInitThatMastersRefuse(t *testing.T) {
 			}
 		}
 	}
-}
-
-// What the deployment does not allow is said at once, whatever the wait.
-func TestTTLOfTheDeployment(t *testing.T) {
-	t.Parallel()
-	masters := flagOf(blankServers(t, 3)...)
-	initialise(t, masters, "--max-ttl=10s")
-	for flag, want := range map[string]string{
-		"--ttl=8s":     "invalid --ttl 8s: must be at most the deployment's max ttl (10s) less --grace (2.5s)",
-		"--max-ttl=1m": "invalid --max-ttl 1m0s: must be at most the deployment's (10s)",
-	} {
-		r := redlockEnds(t, "run", masters, "--name=a", flag, "--", "true")
-		r.wants(t, exitUsage)
-		says(t, flag, r.stderr, `redlock: "a" not obtained: `+want)
-	}
-	redlockEnds(t, "run", masters, "--name=a", "--ttl=5s", "--", "true").wants(t, exitOK)
-}
-
-func TestInitBadInput(t *testing.T) {
-	t.Parallel()
-	const masters = "--masters=redis://127.0.0.1:1"
-	for _, bad := range [][]string{
-		{"--yes"}, {masters, "--floor=-1"}, {masters, "--yes", "--floor=-1"}, {masters, "--yes", "--floor=99999999999999999"},
-		{masters, "--yes", "all"}, {masters, "--max-ttl=0s"}, {masters, "--yes", "--max-ttl=500ms"}, {masters, "--prefix={a}"},
-	} {
-		redlockEnds(t, append([]string{"init"}, bad...)...).wants(t, exitUsage)
-	}
-}
-
-// All masters must answer.
-func TestInitNeedsAllMasters(t *testing.T) {
-	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
-		servers[1].kill()
-		masters := flagOf(servers...)
-		for _, force := range [][]string{nil, {"--force"}} {
-			plan := redlockEnds(t, append([]string{"init", masters}, force...)...)
-			plan.wants(t, exitUnavailable)
-			says(t, "the plan", plan.stdout, servers[0].addr+": it belongs to no deployment", servers[1].addr+": cannot be used: ")
-			says(t, "the plan", plan.stderr, "run it again when all masters answer")
-			r := redlockEnds(t, append([]string{"init", masters, "--yes"}, force...)...)
-			r.wants(t, exitUnavailable)
-			says(t, "init", r.stderr, "redlock: not done: ", servers[1].addr, "run it again when all masters answer")
-		}
-		harness.Must(t, servers[1].restart())
-		initialise(t, masters)
-	})
-}
-
-// An init that died half-way holds nobody up but those who want its masters for another.
-func TestInitFinishesWhatWasBegun(t *testing.T) {
-	t.Parallel()
-	servers := blankServers(t, 4)
-	three := flagOf(servers[:3]...)
-	other := flagOf(servers[0], servers[1], servers[3])
-	const begun = "00000000-0000-4000-8000-000000000000"
-	claim(t, servers[:3], begun)
-
-	run := redlockEnds(t, "run", three, "--name=a", "--wait=0", "--", "true")
-	run.wants(t, exitUnavailable)
-	says(t, "run", run.stderr, "see `redlock help init`")
-	plan := redlockEnds(t, "init", three)
-	plan.wants(t, exitOK)
-	says(t, "the plan", plan.stdout, servers[0].addr+": an init that includes it was not finished", "a deployment is made of these masters")
-	for _, more := range [][]string{nil, {"--yes"}} {
-		r := redlockEnds(t, append([]string{"init", other}, more...)...)
-		r.wants(t, exitUnavailable)
-		says(t, "init of other masters", r.stderr, "an init of other masters includes it", servers[2].addr, "--force")
-	}
-	r := redlockEnds(t, "init", three, "--yes")
-	r.wants(t, exitOK)
-	says(t, "init", r.stdout, "deployment ", ": 3 members")
-	tokenOf(t, three)
-}
-
-// claim leaves the first server as an init of all of them does that dies there.
-func claim(t *testing.T, servers []server, deployment string) {
-	t.Helper()
-	first := redis.NewClient(&redis.Options{Addr: servers[0].addr})
-	defer first.Close()
-	info, err := first.InfoMap(t.Context(), "server").Result()
-	harness.Must(t, err)
-	var names []string
-	for _, s := range servers {
-		names = append(names, s.addr)
-	}
-	slices.Sort(names)
-	harness.Must(t, first.HSet(t.Context(), limits.DefaultPrefix+":member", "deployment", deployment, "id", "11111111-1111-4111-8111-111111111111",
-		"run", info["Server"]["run_id"], "durable", "no", "claim", strings.Join(names, "\n"), "claimed", "0000000001."+deployment).Err())
 }
 
 // A master of another deployment is left alone, but by force.

@@ -8,22 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
-
-func TestSilence(t *testing.T) {
-	t.Parallel()
-	for words, want := range []time.Duration{3 * time.Second, 6 * time.Second, 12 * time.Second, 24 * time.Second} {
-		if got := silence(words); got != want {
-			t.Errorf("after %d words: %v, want %v", words, got, want)
-		}
-	}
-	for _, words := range []int{8, 16, 1 << 20} {
-		if got := silence(words); got != longestSilence {
-			t.Errorf("after %d words: %v, want %v", words, got, longestSilence)
-		}
-	}
-}
 
 // A wait says what it is for, and why it lasts.
 func TestALongWaitIsTold(t *testing.T) {

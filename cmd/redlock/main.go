@@ -1,10 +1,8 @@
-// Command redlock runs commands while holding a Redlock quorum lock, and shows in a demo what the
-// lock and its fencing tokens do when masters die and a holder is paused. "redlock help" and
-// "redlock help run" tell the rest.
+// Command redlock runs commands while holding a Redlock quorum lock, serves locks to programs in
+// other languages, and shows and changes what the masters have. "redlock help" lists the commands.
 //
-// Goroutines: run has one that waits for the lock and one that waits for the child; the demo has
-// one for each worker, one for the faults and one that draws. Each is waited for, except the one
-// for a child that has already been reported.
+// Goroutines: run has one that waits for the lock and one that waits for the child. Each is waited
+// for, except the one for a child that has already been reported.
 package main
 
 import "os"

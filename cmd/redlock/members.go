@@ -107,7 +107,7 @@ type listConfig struct {
 	JSON bool `name:"json" help:"As one JSON object, for scripts: redlock help members describes it."`
 }
 
-func (cfg *listConfig) check() error { return cfg.in.check(false) }
+func (cfg *listConfig) check() error { return cfg.in.check() }
 
 func (cfg *listConfig) run() int {
 	client, err := cfg.in.open()

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -77,44 +75,6 @@ func TestMembersJSON(t *testing.T) {
 	help := (*membersConfig)(nil).Help()
 	for _, name := range []string{"deployment", "version", "maxTtlMillis", "drift", "need", "unfinished", "members", "others", "address", "state", "master", "id", "leftMillis", "error"} {
 		says(t, "the help", help, name)
-	}
-}
-
-func TestMembersTable(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	var out bytes.Buffer
-	printMembers(&out, admin.Membership{
-		Deployment: "d", Version: 7, MaxTTL: time.Minute, Drift: 0.07, Need: 3, Unfinished: true,
-		Members: []admin.Member{
-			{Address: "10.0.0.1:6379", State: admin.MemberVoting, Master: "redis1:6379"},
-			{Address: "10.0.0.2:6379", State: admin.MemberVoting, Err: errors.New("dial: refused")},
-			{Address: "10.0.0.3:6379", State: admin.MemberNew, Master: "redis3:6379", Left: 41*time.Second + 20*time.Millisecond},
-			{Address: "10.0.0.4:6379", State: admin.MemberNew, Err: errors.New("dial: refused")},
-			{Address: "10.0.0.5:6379", State: admin.MemberSuspended, Master: "redis5:6379", Left: time.Second},
-		},
-		Others: []admin.OtherMaster{{Master: "10.0.0.6:6379", State: "it is new"}, {Master: "10.0.0.7:6379", Err: errors.New("redlock: refused")}, {Master: "10.0.0.8:6379"}},
-	}, now)
-	const want = `deployment d, version 7
-max ttl 1m0s, clocks may differ by 7 %
-3 of 5 members decide, 2 may vote, 1 of them do now
-
-MEMBER         STATE      SERVED BY    REMARKS
-10.0.0.1:6379  voting     redis1:6379  
-10.0.0.2:6379  voting     -            does not vote now; dial: refused
-10.0.0.3:6379  new        redis3:6379  does not vote for 41s, until 12:00:41
-10.0.0.4:6379  new        -            does not vote before it has the counters of the others; dial: refused
-10.0.0.5:6379  suspended  redis5:6379  does not vote until it is resumed; may be removed in 1s, at 12:00:01
-
-These masters are no members:
-10.0.0.6:6379: it is new
-10.0.0.7:6379: refused
-10.0.0.8:6379: it has not answered yet
-
-A change was begun, and is not known to be made. Any client that runs finishes it.
-`
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 }
 
@@ -319,27 +279,6 @@ func TestReplaceAddAndRemove(t *testing.T) {
 	})
 }
 
-// A member is replaced while a lock is held, and renewed by what is left.
-func TestReplaceUnderALock(t *testing.T) {
-	t.Parallel()
-	servers := blankServers(t, 4)
-	three, all := flagOf(servers[:3]...), flagOf(servers...)
-	initialise(t, three, "--max-ttl=5s")
-	cmd := command(t, "run", all, "--name=held", "--ttl=4s", "--grace=0s", "--", "sh", "-c", "echo held; read x; exit 3")
-	stdin, err := cmd.StdinPipe()
-	harness.Must(t, err)
-	holder := start(t, cmd)
-	holder.line("held")
-	redlockEnds(t, "members", "replace", three, servers[0].addr, servers[3].url()).wants(t, exitOK)
-	r := redlockEnds(t, "run", flagOf(servers[1:]...), "--name=held", "--ttl=4s", "--grace=0s", "--wait=0", "--", "true")
-	r.wants(t, exitHeld)
-	says(t, "a rival", r.stderr, fmt.Sprintf("held by process %d on ", cmd.Process.Pid))
-	harness.Must(t, stdin.Close())
-	if status := holder.status(); status != 3 {
-		t.Errorf("status %d: the lock was to be held all the time", status)
-	}
-}
-
 // A change that is interrupted is gone on with by the same command.
 func TestInterruptedChange(t *testing.T) {
 	t.Parallel()
@@ -360,106 +299,4 @@ func TestInterruptedChange(t *testing.T) {
 	if after.Members[0].ID != m.Members[0].ID {
 		t.Errorf("the new member is another: %+v, was %+v", after.Members[0], m.Members[0])
 	}
-}
-
-// The server that joins must answer, and be of no other deployment.
-func TestRefusedNewcomer(t *testing.T) {
-	t.Parallel()
-	servers := blankServers(t, 5)
-	masters := flagOf(servers[:3]...)
-	initialise(t, masters)
-	initialise(t, flagOf(servers[3]))
-	r := redlockEnds(t, "members", "add", masters, servers[3].url())
-	r.wants(t, exitUsage)
-	says(t, "add", r.stderr, "redlock: not done: the members were not changed: ", "belongs to another deployment")
-	servers[4].kill()
-	for _, args := range [][]string{{"add", servers[4].url()}, {"replace", servers[0].addr, servers[4].url()}} {
-		r = redlockEnds(t, append([]string{"members", masters}, args...)...)
-		r.wants(t, exitUnavailable)
-		says(t, args[0], r.stderr, servers[4].addr+": ", "refused")
-	}
-	if m, err := deploymentOf(t, masters); err != nil || m.Version != 1 {
-		t.Errorf("version %d, %v", m.Version, err)
-	}
-}
-
-func TestMembersBadInput(t *testing.T) {
-	t.Parallel()
-	const masters = "--masters=redis://127.0.0.1:1"
-	for _, c := range []struct {
-		args []string
-		says string
-	}{
-		{nil, "--masters is missing"},
-		{[]string{"add", "redis://a"}, "--masters is missing"},
-		{[]string{masters, "--prefix={a}"}, "--prefix"},
-		{[]string{masters, "add"}, "URL is missing (redlock help members add tells all flags)"},
-		{[]string{masters, "add", "127.0.0.1:2"}, "URL must be the URL of the server"},
-		{[]string{masters, "add", "http://127.0.0.1:2"}, "URL is a URL that cannot be read"},
-		{[]string{masters, "replace", "127.0.0.1:1"}, "NEW is missing"},
-		{[]string{masters, "replace", "127.0.0.1:1", "127.0.0.1:2"}, "NEW must be the URL"},
-		{[]string{masters, "replace", "", "redis://127.0.0.1:2"}, "OLD is empty"},
-		{[]string{masters, "suspend"}, "ADDRESS is missing"},
-		{[]string{masters, "replace"}, "OLD and NEW are missing"},
-		{[]string{masters, "me:secret@127.0.0.1:1"}, "there is an argument that is no command of redlock members: give list, add, replace, suspend, resume or remove"},
-		{[]string{masters, "list", "secret"}, "there is an argument too many: redlock help members list"},
-		{[]string{masters, "add", "redis://a?secret=1"}, "the URL of the server that joins (not shown"},
-		{[]string{masters, "suspend", "me:secret@127.0.0.1:1"}, "ADDRESS must be an address such as"},
-		{[]string{masters, "remove", "a", "b"}, "there is an argument too many: redlock help members remove"},
-		{[]string{masters, "--json", "add", "redis://a"}, "--json"},
-	} {
-		r := redlockEnds(t, append([]string{"members"}, c.args...)...)
-		if r.status != exitUsage || !strings.Contains(r.stderr, c.says) || strings.Contains(r.stderr, "secret") {
-			t.Errorf("%q: status %d, stderr %q; want %d and %q", c.args, r.status, r.stderr, exitUsage, c.says)
-		}
-	}
-	for _, change := range [][]string{{"add", "redis://127.0.0.1:2"}, {"suspend", "127.0.0.1:1"}} {
-		r := redlockEnds(t, append([]string{"members", masters}, change...)...)
-		r.wants(t, exitUnavailable)
-		says(t, change[0], r.stderr, "no quorum of masters")
-	}
-}
-
-// Progress is told when it is another, and not too often.
-func TestProgress(t *testing.T) {
-	t.Parallel()
-	var told []string
-	now := time.Now()
-	p := &progress{say: func(err error) { told = append(told, err.Error()) }, now: func() time.Time { return now }}
-	for _, text := range []string{"8 left", "8 left", "6 left", "6 left", "4 left", "4 left", "2 left", "2 left"} { // one a second
-		p.tell(text)
-		now = now.Add(time.Second)
-	}
-	if want := []string{"8 left", "6 left", "2 left"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
-	}
-}
-
-// A deployment that is used by other names than it was founded by tells them, and what to do about
-// a server that nobody knows by its name.
-func TestMembersUnderOtherNames(t *testing.T) {
-	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
-		byAddress := flagOf(servers...)
-		byName := strings.ReplaceAll(byAddress, "127.0.0.1", "localhost")
-		nameOf := func(i int) string { return strings.Replace(servers[i].addr, "127.0.0.1", "localhost", 1) }
-		if byName == byAddress {
-			t.Fatalf("%s has no address that can be called otherwise", byAddress)
-		}
-		initialise(t, byAddress, "--max-ttl=2s")
-		table(t, byName, "the names are known", func(m membershipJSON) bool {
-			return slices.Equal(m.Members[0].Names, []string{nameOf(0)}) && m.Members[0].Mend == ""
-		})
-		r := redlockEnds(t, "members", byName)
-		says(t, "members", r.stdout, "Clients also reach "+servers[0].addr+" as "+nameOf(0)+".")
-		r = redlockEnds(t, "doctor", byAddress)
-		says(t, "doctor", r.stdout, "clients also reach "+servers[0].addr+" as "+nameOf(0))
-
-		servers[1].kill()
-		mend := "start its server, or redlock members replace " + servers[1].addr + " NEW"
-		table(t, byName, "one is away", func(m membershipJSON) bool { return m.Members[1].Mend == mend })
-		r = redlockEnds(t, "members", byName)
-		says(t, "members", r.stdout, "If "+servers[1].addr+" does not come back by itself: "+mend)
-		r = redlockEnds(t, "doctor", byName)
-		says(t, "doctor", r.stdout, mend)
-	})
 }

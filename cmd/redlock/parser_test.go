@@ -1,7 +1,6 @@
 package main
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,55 +14,6 @@ var allBytes = func() string {
 	}
 	return string(b)
 }()
-
-// Each string that a command takes, as a flag or at its place, is decoded to the byte.
-func TestArgumentsKeepTheirBytes(t *testing.T) {
-	t.Parallel()
-	parser := newParser()
-	kept := func(what string, value reflect.Value) {
-		t.Helper()
-		if value.Kind() == reflect.Slice && value.Len() == 1 {
-			value = value.Index(0)
-		}
-		if value.String() != allBytes {
-			t.Errorf("%s became %q", what, value)
-		}
-	}
-	looked := 0
-	for _, p := range places(parser.Model.Node, "") {
-		if len(shown(p.node)) > 0 {
-			continue // no command without another behind it, which has the same flags
-		}
-		args := strings.Fields(p.path)
-		for _, arg := range p.node.Positional {
-			if arg.Enum != "" {
-				args = append(args, strings.Split(arg.Enum, ",")[0])
-			} else if !arg.Passthrough {
-				args = append(args, allBytes)
-			}
-		}
-		for _, flag := range p.flags {
-			if kind := flag.Target.Kind(); kind != reflect.String && kind != reflect.Slice {
-				continue
-			}
-			for _, given := range [][]string{{"--" + flag.Name, allBytes}, {"--" + flag.Name + "=" + allBytes}} {
-				if _, err := parser.Parse(append(args[:len(args):len(args)], given...)); err != nil {
-					t.Fatalf("redlock %s %q: %v", p.path, given, err)
-				}
-				kept("redlock "+p.path+" --"+flag.Name, flag.Target)
-				looked++
-			}
-			for _, arg := range p.node.Positional {
-				if arg.Enum == "" && !arg.Passthrough {
-					kept("redlock "+p.path+" "+arg.Name, arg.Target)
-				}
-			}
-		}
-	}
-	if looked < 100 {
-		t.Errorf("only %d values of flags were looked at", looked)
-	}
-}
 
 func TestCutCommand(t *testing.T) {
 	t.Parallel()

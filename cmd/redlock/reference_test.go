@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/redlock-go/redlock/internal/harness"
 )
 
@@ -20,11 +22,8 @@ func TestReference(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# The commands\n\nThis page is made from `redlock help` (`go test ./cmd/redlock -run TestReference -update` writes it). `redlock help COMMAND` also has examples, the fields of `--json`, and rare cases. The flags for the masters are the same everywhere: see [The masters](#the-masters). What stands behind `redlock members` has its exit statuses, and `--json`.\n")
 	var masters string
-	for _, p := range places(newParser().Model.Node, "") {
-		if p.path == "help" || p.path == "version" {
-			continue
-		}
-		cmd := command(t, append(strings.Fields(p.path), "--help")...)
+	for _, path := range commandsOf(newParser().Model.Node, "") {
+		cmd := command(t, append(strings.Fields(path), "--help")...)
 		cmd.Env = append(cmd.Env, "COLUMNS=80")
 		r := runToEnd(t, cmd)
 		r.wants(t, exitOK)
@@ -33,7 +32,7 @@ func TestReference(t *testing.T) {
 			help.WriteString(strings.TrimRight(line, " \n") + "\n")
 		}
 		left := onlyHelp
-		if strings.Contains(p.path, " ") {
+		if strings.Contains(path, " ") {
 			left = ofParent
 		}
 		text := reference(help.String(), left)
@@ -42,11 +41,11 @@ func TestReference(t *testing.T) {
 				masters = flags
 			}
 			if paragraph(flags) != paragraph(masters) {
-				t.Errorf("redlock %s has other flags for masters than the first command:\n%s", p.path, flags)
+				t.Errorf("redlock %s has other flags for masters than the first command:\n%s", path, flags)
 			}
 			text = strings.Replace(text, flags, "      --masters=URLS and others that are the same everywhere: see The masters.\n", 1)
 		}
-		b.WriteString("\n## " + strings.TrimSpace("redlock "+p.path) + "\n\n```\n" + text + "```\n")
+		b.WriteString("\n## " + strings.TrimSpace("redlock "+path) + "\n\n```\n" + text + "```\n")
 	}
 	b.WriteString("\n## The masters\n\n```\n" + masters + "```\n")
 	if *update {
@@ -57,6 +56,17 @@ func TestReference(t *testing.T) {
 	if string(text) != b.String() {
 		t.Errorf("%s is not what redlock help prints: run this test with -update", file)
 	}
+}
+
+// commandsOf are the commands of a node that have help, with their parents.
+func commandsOf(node *kong.Node, path string) []string {
+	all := []string{path}
+	for _, child := range shown(node) {
+		if child.Name != "help" && child.Name != "version" {
+			all = append(all, commandsOf(child, strings.TrimSpace(path+" "+child.Name))...)
+		}
+	}
+	return all
 }
 
 // flagsOfMasters are the lines of help from --masters to --prefix.

@@ -26,7 +26,7 @@ func (cfg *runConfig) run() int {
 		return cannotRun(err)
 	}
 	waiting := newLongWait(cfg)
-	client, closeClient, err := connect(cfg, waiting.failed)
+	client, err := connect(cfg, waiting.failed)
 	if err != nil {
 		complain(err)
 		if errors.Is(err, redlock.ErrBadOption) {
@@ -34,7 +34,7 @@ func (cfg *runConfig) run() int {
 		}
 		return exitUnavailable
 	}
-	defer closeClient()
+	defer client.Close()
 
 	signals := catchSignals()
 	ctx, giveUp := context.WithCancel(context.Background()) // the hold's too: not to end before it

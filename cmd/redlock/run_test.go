@@ -3,13 +3,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,93 +16,6 @@ import (
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
 )
-
-func TestBadInput(t *testing.T) {
-	t.Parallel()
-	const masters = "--masters=redis://127.0.0.1:1"
-	for _, c := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{masters, "true"}, "--name is missing: it must name the lock"},
-		{[]string{"--name=x", "true"}, "--masters is missing, and so is REDLOCK_MASTERS: give the URLs of all masters"},
-		{[]string{"--name=x", masters}, "command is missing: it must follow the flags"},
-		{[]string{"--name=x", masters, "--"}, "command is missing: it must follow the flags"},
-		{[]string{"--name=x", masters, "--ttl=10ms", "true"}, "invalid --ttl 10ms: must be above 500ms"},
-		{[]string{"--name=x", masters, "--ttl=500ms", "true"}, "invalid --ttl 500ms: must be above 500ms"},
-		{[]string{"--name=x", masters, "--ttl=-1s", "true"}, "invalid --ttl -1s: must be above 500ms"},
-		{[]string{"--name=x", masters, "--ttl=58s", "true"}, "invalid --ttl 58s with --grace 5s: together must be at most --max-ttl, 1m0s"},
-		{[]string{"--name=x", masters, "--max-ttl=20s", "--ttl=16s", "true"}, "invalid --ttl 16s with --grace 5s: together must be at most --max-ttl, 20s"},
-		{[]string{"--name=x", masters, "--max-ttl=0s", "true"}, "invalid --max-ttl 0s: must be above 500ms"},
-		{[]string{"--name=x", masters, "--prefix={a}", "true"}, `invalid --prefix "{a}": must not be empty or contain a brace`},
-		{[]string{"--name=x", masters, "--ttl=never", "true"}, `invalid --ttl "never": must be a time such as 30s or 5m (redlock help run tells all flags)`},
-		{[]string{"--name=x", masters, "--wait=5", "true"}, `invalid --wait "5": must have a unit: write 5s for seconds (redlock help run tells all flags)`},
-		{[]string{"--name=x", masters, "--ttl=1.5", "true"}, `invalid --ttl "1.5": must have a unit: write 1.5s for seconds`},
-		{[]string{"--name=x", masters, "-E", "256", "true"}, "invalid --conflict-exit-code 256: must be from 0 to 255"},
-		{[]string{"--name=x", masters, "-E", "no", "true"}, `invalid --conflict-exit-code "no": must be a whole number`},
-		{[]string{"--name=x", masters, "--conflict-exit-code=-1", "true"}, "invalid --conflict-exit-code -1: must be from 0 to 255"},
-		{[]string{"--name=x", masters, "--lost-exit-code=0", "true"}, "invalid --lost-exit-code 0: must be from 1 to 255"},
-		{[]string{"--name=x", masters, "--lost-exit-code=256", "true"}, "invalid --lost-exit-code 256: must be from 1 to 255"},
-		{[]string{"--name=x", masters, "--grace=-1s", "true"}, "invalid --grace -1s: must not be negative"},
-		{[]string{"--name=x", masters, "--grace=2562047h", "true"}, "invalid --grace 2562047h0m0s: must be at most 59.499s, so that a ttl of 501ms or more is left of the max ttl (1m0s)"},
-		{[]string{"--name=x", masters, "--grace=2562047h", "--ttl=30s", "true"}, "together must be at most --max-ttl, 1m0s"},
-		{[]string{"--name=" + strings.Repeat("x", 1025), masters, "true"}, "invalid --name of 1025 bytes: must be at most 1024"},
-		{[]string{"--name=x", "--masters=redis://127.0.0.1:1,,redis://127.0.0.1:2", "true"}, "place 2 of --masters is empty: it must be a URL"},
-		{[]string{"--name=x", "--masters=", "true"}, "place 1 of --masters is empty: it must be a URL"},
-		{[]string{"--name=x", masters, masters, "true"}, "invalid place 2 of --masters 127.0.0.1:1: must not be the same server as place 1 of --masters"},
-		{[]string{"--name=x", "--masters=redis://127.0.0.1:1,redis://localhost:1", "true"}, "invalid place 2 of --masters localhost:1: must not be the same server as place 1 of --masters"},
-		{[]string{"--name=x", "--masters=127.0.0.1:6379", "true"}, "invalid place 1 of --masters (not shown, because it may hold a password): does not begin with redis:// or rediss://"},
-		{[]string{"--name=x", masters, "--embedded", "true"}, "--masters and --embedded are both given: it must be one of them"},
-		{[]string{"--foo", "true"}, "unknown flag --foo (redlock help run tells all flags)"},
-		{[]string{"--nam=x", "true"}, `unknown flag --nam, did you mean "--name"? (redlock help run tells all flags)`},
-		{[]string{"--name", "--ttl=1m", "true"}, `--name has no value before "--ttl=1m": write --name=--ttl=1m if that is it`},
-		{[]string{masters, "--name=x", "--wait", "-1s", "true"}, `--wait has no value before "-1s": write --wait=-1s if that is it`},
-		{[]string{"--name"}, "--name has no value (redlock help run tells all flags)"},
-		{[]string{"--masters"}, "--masters has no value"},
-		{[]string{"--embedded=x", "true"}, `invalid --embedded "x": takes no value`},
-		{[]string{masters, "true", "--name", "x"}, "--name is after COMMAND, which gets it: flags go before COMMAND"},
-		{[]string{"--name=x", "true", "--masters=redis://a"}, "--masters is after COMMAND, which gets it: flags go before COMMAND"},
-		{[]string{"--name=x", "--masters=rediss://a,redis://b", "--tls-cert=/no/such/file", "true"}, "--tls-cert is /no/such/file: "},
-		{[]string{"--name=x", "--masters=rediss://a?tls_ca=/no/such/file", "true"}, "invalid tls_ca of place 1 of --masters /no/such/file: "},
-	} {
-		r := redlockEnds(t, append([]string{"run"}, c.args...)...)
-		if r.status != exitUsage || !strings.Contains(r.stderr, c.says) || r.stdout != "" {
-			t.Errorf("%q: status %d, stderr %q; want %d and %q", c.args, r.status, r.stderr, exitUsage, c.says)
-		}
-		for line := range strings.Lines(r.stderr) {
-			if !strings.HasPrefix(line, "redlock: ") || strings.Count(line, "redlock: ") != 1 {
-				t.Errorf("%q: a line does not begin with one prefix: %q", c.args, line)
-			}
-		}
-	}
-	t.Run("from the environment", func(t *testing.T) {
-		for value, says := range map[string]string{
-			"redis://a,b":           "invalid place 2 of REDLOCK_MASTERS (not shown",
-			"redis://a,":            "place 2 of REDLOCK_MASTERS is empty",
-			"redis://a,redis://a/1": "invalid place 2 of REDLOCK_MASTERS a:6379: must not be the same server as place 1 of REDLOCK_MASTERS",
-		} {
-			cmd := command(t, "run", "--name=x", "true")
-			cmd.Env = append(cmd.Env, mastersVariable+"="+value)
-			if r := runToEnd(t, cmd); r.status != exitUsage || !strings.Contains(r.stderr, says) {
-				t.Errorf("%s: status %d, stderr %q; want %q", value, r.status, r.stderr, says)
-			}
-		}
-	})
-	t.Run("within a command", func(t *testing.T) {
-		cmd := command(t, "verify", "--name=x", "--token=1")
-		cmd.Env = append(cmd.Env, tokenVariable+"=1")
-		r := runToEnd(t, cmd)
-		r.wants(t, exitUsage)
-		says(t, "verify", r.stderr, "redlock run does not hand to its COMMAND", "give --masters and --password-file")
-	})
-	t.Run("all at once", func(t *testing.T) {
-		r := redlockEnds(t, "run", "--ttl=1ms", "--grace=-1s")
-		r.wants(t, exitUsage)
-		if n := strings.Count(r.stderr, "\n"); n != 5 {
-			t.Errorf("%d lines, want 5: %s", n, r.stderr)
-		}
-	})
-}
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
@@ -203,9 +114,10 @@ func TestCommandGetsItsBytes(t *testing.T) {
 // If all arguments were copied once for each of them, it would take minutes.
 func TestCommandOfManyArguments(t *testing.T) {
 	t.Parallel()
+	masters := mastersFlag(realMasters(t, 3))
 	many := slices.Repeat([]string{"x"}, 100_000)
 	for _, before := range [][]string{{"--"}, {}} {
-		r := redlockEnds(t, slices.Concat([]string{"run", "--embedded", "--name=a"}, before, []string{"sh", "-c", "echo $#", "sh"}, many)...)
+		r := redlockEnds(t, slices.Concat([]string{"run", masters, "--name=a"}, before, []string{"sh", "-c", "echo $#", "sh"}, many)...)
 		r.wants(t, 0)
 		if want := fmt.Sprintln(len(many)); r.stdout != want {
 			t.Errorf("after %q COMMAND got %q arguments, want %q", before, r.stdout, want)
@@ -403,55 +315,5 @@ func TestIgnoredSignalStaysIgnored(t *testing.T) {
 	harness.Must(t, stdin.Close())
 	if status := run.status(); status != 9 {
 		t.Errorf("status %d, want 9", status)
-	}
-}
-
-func TestContendersExcludeEachOther(t *testing.T) {
-	t.Parallel()
-	masters := realMasters(t, 3)
-	file := filepath.Join(t.TempDir(), "counter")
-	harness.Must(t, os.WriteFile(file, []byte("0\n"), 0o600))
-	const contenders, times = 3, 4
-	var wg sync.WaitGroup
-	for range contenders {
-		wg.Go(func() {
-			for range times {
-				r := redlockEnds(t, "run", mastersFlag(masters), "--name=counter", "--",
-					"sh", "-c", `n=$(cat "$0"); sleep 0.05; echo $((n+1)) > "$0"`, file)
-				if r.status != 0 {
-					t.Errorf("status %d: %s", r.status, r.stderr)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	text, err := os.ReadFile(file)
-	harness.Must(t, err)
-	if got := strings.TrimSpace(string(text)); got != fmt.Sprint(contenders*times) {
-		t.Errorf("the counter is %s, want %d", got, contenders*times)
-	}
-}
-
-func TestEmbedded(t *testing.T) {
-	t.Parallel()
-	cmd := command(t, "run", "--embedded", "--name=x", "--", "sh", "-c", "echo ready; read x; exit 3")
-	stdin, err := cmd.StdinPipe()
-	harness.Must(t, err)
-	run := start(t, cmd)
-	masters := strings.Split(run.line("--masters "), ",")
-	run.line("ready")
-	c, err := redlock.Open(masters)
-	harness.Must(t, err)
-	defer c.Close()
-	// A first call may find masters that do not answer in time on a busy machine.
-	for err = redlock.ErrNoQuorum; errors.Is(err, redlock.ErrNoQuorum); {
-		_, err = c.TryLock(t.Context(), "x")
-	}
-	if !errors.Is(err, redlock.ErrHeld) {
-		t.Errorf("a rival on %q got %v", masters, err)
-	}
-	harness.Must(t, stdin.Close())
-	if status := run.status(); status != 3 {
-		t.Errorf("status %d, want 3", status)
 	}
 }

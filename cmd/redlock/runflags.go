@@ -21,7 +21,6 @@ const defaultGrace = 5 * time.Second
 type runConfig struct {
 	deployment
 	MaxTTL      *time.Duration `placeholder:"TIME" help:"The longest --ttl and --grace together, at most that of the deployment: see redlock help init. Default at most ${max_ttl}."`
-	Embedded    bool           `help:"Start five masters inside this process instead, for a try, and print their URLs."`
 	Name        string         `placeholder:"NAME" help:"What to lock."`
 	Wait        *time.Duration `placeholder:"TIME" help:"How long to wait for the lock, such as 1m; 0 or less tries once. Default: until it is there. After 3s, then ever more seldom, stderr tells what it waits for."`
 	Setup       bool           `name:"wait-for-setup" help:"Wait also until somebody founds the masters, or sets rights or --masters right. Otherwise that is told at once."`
@@ -40,7 +39,7 @@ func (*runConfig) Help() string {
 	return `Runs COMMAND and returns its exit status. COMMAND finds REDLOCK_NAME and REDLOCK_TOKEN in its environment: hand the token to the stores that COMMAND writes to, and let them refuse lower ones.
 ` + statusHelp(
 		statusRow{exitUsage, "bad input, or a ttl that the deployment does not allow; nothing\n            was done"},
-		statusRow{exitUnavailable, "COMMAND was not run: too few masters answer, or can be used; or\n            --embedded could not start its own"},
+		statusRow{exitUnavailable, "COMMAND was not run: too few masters answer, or can be used"},
 		statusRow{exitHeld, "COMMAND was not run: another holds the lock (-E gives another\n            status)"},
 		statusRow{exitLost, "the lock was lost before COMMAND had ended; it was stopped\n            (--lost-exit-code gives another status)"},
 		statusRow{fmt.Sprintf("%d, %d", exitCannotRun, exitNotFound), "COMMAND cannot be run, is not found"},
@@ -75,7 +74,7 @@ func (cfg *runConfig) check() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	errs = append(errs, cfg.deployment.check(cfg.Embedded))
+	errs = append(errs, cfg.deployment.check())
 	maxTTL := cfg.maxTTL()
 	if err := checkMaxTTL(maxTTL); err != nil {
 		errs = append(errs, err)
@@ -160,15 +159,13 @@ type deployment struct {
 }
 
 // check takes the masters apart, and reports what is wrong.
-func (d *deployment) check(embedded bool) error {
+func (d *deployment) check() error {
 	var errs []error
 	var err error
-	if err = d.findMasters(embedded); err != nil {
+	if err = d.findMasters(); err != nil {
 		errs = append(errs, err)
 	}
-	if flag := d.given(); embedded && flag != "" {
-		errs = append(errs, fmt.Errorf("%s and --embedded are both given: it must be one of them", flag))
-	} else if err := d.load(); err != nil {
+	if err := d.load(); err != nil {
 		errs = append(errs, err)
 	} else {
 		for i := range d.Masters {
@@ -201,15 +198,9 @@ const (
 )
 
 // findMasters takes the masters out of the flags, or else the environment.
-func (d *deployment) findMasters(embedded bool) error {
+func (d *deployment) findMasters() error {
 	given := d.Masters
 	d.Masters, d.from = nil, "--masters"
-	if embedded {
-		if len(given) > 0 {
-			return errors.New("--masters and --embedded are both given: it must be one of them")
-		}
-		return nil
-	}
 	if len(given) == 0 {
 		if env := os.Getenv(mastersVariable); env != "" {
 			given, d.from = []string{env}, mastersVariable
@@ -219,7 +210,7 @@ func (d *deployment) findMasters(embedded bool) error {
 	case len(given) == 0 && os.Getenv(tokenVariable) != "":
 		return errors.New("--masters is missing, and so is REDLOCK_MASTERS, which redlock run does not hand to its COMMAND, as it may hold passwords: give --masters and --password-file")
 	case len(given) == 0:
-		return errors.New("--masters is missing, and so is REDLOCK_MASTERS: give the URLs of all masters with commas between them (for a try without any: redlock run --embedded)")
+		return errors.New("--masters is missing, and so is REDLOCK_MASTERS: give the URLs of all masters with commas between them")
 	}
 	urls := strings.Split(strings.Join(given, ","), ",")
 	for i := range urls {

@@ -27,7 +27,7 @@ const (
 type statusConfig struct {
 	deployment
 	Names []string `name:"name" sep:"none" placeholder:"NAME" help:"Tell who holds this name; may be given again for each. Default: list the names that are taken."`
-	Watch bool     `help:"Look every second until a signal comes: redraw on a terminal, else print what there is at each change."`
+	Watch bool     `help:"Look every second until a signal comes, and print what there is at each change."`
 	JSON  bool     `name:"json" help:"As one JSON object. With --watch one a line, at each change."`
 }
 
@@ -78,7 +78,7 @@ Examples:
 }
 
 func (cfg *statusConfig) check() error {
-	errs := []error{cfg.deployment.check(false)}
+	errs := []error{cfg.deployment.check()}
 	for _, name := range cfg.Names {
 		errs = append(errs, checkName(name))
 	}
@@ -123,8 +123,7 @@ func (cfg *statusConfig) run() int {
 func (cfg *statusConfig) watch(client *redlock.Client) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	w := newWatcher(cfg.JSON)
-	defer w.end()
+	w := &watcher{json: cfg.JSON, out: stdout}
 	for {
 		s := cfg.look(ctx, client)
 		if ctx.Err() != nil {

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -28,54 +25,6 @@ func decodeAs[T any](t *testing.T, text string) T {
 	in.DisallowUnknownFields()
 	harness.Must(t, in.Decode(&object))
 	return object
-}
-
-// shapeOf are the names of an object, and of those in it.
-func shapeOf(object reflect.Type) []string {
-	var names []string
-	switch object.Kind() {
-	case reflect.Pointer, reflect.Slice:
-		return shapeOf(object.Elem())
-	case reflect.Struct:
-		for i := range object.NumField() {
-			f := object.Field(i)
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-				names = append(names, name)
-			}
-			names = append(names, shapeOf(f.Type)...)
-		}
-	}
-	return names
-}
-
-// All that --json prints is in the help.
-func TestHelpDescribesTheObjects(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		help   string
-		object any
-	}{
-		{(*statusConfig)(nil).Help(), statusJSON{}},
-		{(*verifyConfig)(nil).Help(), verifyJSON{}},
-		{(*unlockConfig)(nil).Help(), struct {
-			Lock  any    `json:"lock"`
-			Token string `json:"token"`
-			Error string `json:"error"`
-		}{}},
-		{(*initConfig)(nil).Help(), initJSON{}},
-		{(*membersConfig)(nil).Help(), changeJSON{}},
-		{(*membersConfig)(nil).Help(), listJSON{}},
-		{(*benchConfig)(nil).Help(), benchReport{}},
-		{(*doctorConfig)(nil).Help(), doctorJSON{}},
-		{(*demoConfig)(nil).Help(), verdict{}},
-	} {
-		for _, name := range shapeOf(reflect.TypeOf(c.object)) {
-			if _, isStatus := c.object.(statusJSON); isStatus && strings.Contains((*membersConfig)(nil).Help(), name) {
-				continue // redlock help members describes that object
-			}
-			says(t, "the help", c.help, name)
-		}
-	}
 }
 
 // found is what a master, or the quorum, has of a lock in the tests of what is printed.
@@ -146,31 +95,6 @@ func TestStatusForPeople(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", out.String(), c.want)
 		}
 	}
-}
-
-// A terminal of 80 columns and 24 rows has room for what one came for: of five masters, one of
-// which is down.
-func TestStatusFitsATerminal(t *testing.T) {
-	t.Parallel()
-	v := foundLock("01JD3M8Q6X5Z7K2V4N9T0B1C2D.0193658f2c4a7b8c9d0e1f", 3)
-	v.Token, v.Grant = 1764095991234, 1764095991234
-	in := admin.Inspection{Name: "nightly", Need: 3, Quorum: v}
-	for i := range 5 {
-		m := admin.MasterView{Master: fmt.Sprintf("redis-%d.example.com:6379", i), LockView: v}
-		if i == 2 {
-			m.LockView, m.Err = admin.LockView{State: admin.LockUnknown}, errors.New("dial tcp 10.0.0.3:6379: connect: connection refused")
-		}
-		in.Masters = append(in.Masters, m)
-	}
-	var out bytes.Buffer
-	printStatus(&out, status{locks: []lockStatus{{in: in}}, members: admin.Membership{Deployment: "d"}})
-	lines := strings.Split(out.String(), "\n")
-	shown := ""
-	for _, line := range lines[:min(len(lines), 24-4)] { // the title, what there is more, and the cursor
-		shown += fit(line, 80, false) + "\n"
-	}
-	says(t, "the screen", shown, "FREE IN  WAITING  OWNER        GRANT", "redis-0.example.com:6379  held     24.3s    3        01JD3M…0e1f  17",
-		"redis-2.example.com:6379  unknown  -        0 ", "redis-4.example.com:6379  held     24.3s    3")
 }
 
 // The names in the object are for scripts: they stay, and are there when empty.
@@ -312,36 +236,6 @@ func TestStatusWatch(t *testing.T) {
 	}
 }
 
-// What only grows older is no change.
-func TestWatcher(t *testing.T) {
-	t.Parallel()
-	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	found := func(second int, waiting int) status {
-		v := foundLock("c.1", waiting)
-		v.Remaining = time.Duration(30-second) * time.Second
-		return status{at: at.Add(time.Duration(second) * time.Second), members: admin.Membership{
-			Members: []admin.Member{{State: admin.MemberNew, Left: v.Remaining}},
-		}, locks: []lockStatus{{in: admin.Inspection{Name: "a", Quorum: v, Masters: []admin.MasterView{{LockView: v}}}}}}
-	}
-	for _, asJSON := range []bool{false, true} {
-		var out bytes.Buffer
-		w := &watcher{json: asJSON, out: &out}
-		w.show(found(0, 0))
-		first := out.String()
-		for second := range 5 {
-			w.show(found(second, 0))
-		}
-		if out.String() != first || first == "" {
-			t.Errorf("without a change it prints %q after %q", strings.TrimPrefix(out.String(), first), first)
-		}
-		w.show(found(5, 2))
-		says(t, "one waits", strings.TrimPrefix(out.String(), first), "12:00:05", map[bool]string{false: "waiting  2 clients", true: `"waiting":2`}[asJSON])
-		if lines := strings.Count(out.String(), "\n"); asJSON && lines != 2 {
-			t.Errorf("two objects in %d lines", lines)
-		}
-	}
-}
-
 func TestVerify(t *testing.T) {
 	onBlankMasters(t, 3, func(t *testing.T, servers []server) {
 		masters := flagOf(servers...)
@@ -378,33 +272,6 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-}
-
-func TestStatusVerifyAndUnlockBadInput(t *testing.T) {
-	t.Parallel()
-	const masters = "--masters=redis://127.0.0.1:1"
-	long := "--name=" + strings.Repeat("x", limits.MaxNameLen+1)
-	for _, c := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"status"}, "--masters is missing"},
-		{[]string{"status", masters, "--name="}, "--name is missing"},
-		{[]string{"status", masters, "--name=a", long}, "invalid --name of 1025 bytes: must be at most 1024"},
-		{[]string{"verify", masters, "--token=1"}, "--name is missing"},
-		{[]string{"verify", masters, "--name=a"}, "--token is missing"},
-		{[]string{"verify", masters, "--name=a", "--token=x"}, "--token"},
-		{[]string{"verify", masters, "--name=a", "--token=0"}, "--token"},
-		{[]string{"unlock", masters, "--name=a", "--yes"}, "--force is missing"},
-		{[]string{"unlock", masters, "--name=a", "--force"}, "--yes is missing: there is no terminal to ask on"},
-		{[]string{"unlock", masters, "--force", "--yes"}, "--name is missing"},
-		{[]string{"unlock", "--name=a", "--force", "--yes"}, "--masters is missing"},
-	} {
-		r := redlockEnds(t, c.args...)
-		if r.status != exitUsage || !strings.Contains(r.stderr, c.says) || r.stdout != "" {
-			t.Errorf("%q: status %d, stdout %q, stderr %q; want %d and %q", c.args, r.status, r.stdout, r.stderr, exitUsage, c.says)
-		}
-	}
 }
 
 // A user who may do all that locks need, and not list names, is told just that.

@@ -5,12 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/sys/unix"
 
 	"github.com/redlock-go/redlock/internal/harness"
@@ -178,77 +176,6 @@ func TestJobControl(t *testing.T) {
 	}
 }
 
-// The demo redraws a panel where it can, and prints lines elsewhere. Either way it leaves a
-// terminal with a cursor and no color.
-func TestDemoOnATerminal(t *testing.T) {
-	t.Parallel()
-	color := regexp.MustCompile("\x1b\\[[0-9;]*m")
-	for _, c := range []struct {
-		name         string
-		columns      uint16
-		env          []string
-		panel, color bool
-	}{
-		{"panel", 80, []string{"TERM=xterm", "NO_COLOR="}, true, true},
-		{"as small as can be", panelColumns, []string{"TERM=xterm", "NO_COLOR="}, true, true},
-		{"NO_COLOR", 80, []string{"TERM=xterm", "NO_COLOR=yes"}, true, false},
-		{"dumb", 80, []string{"TERM=dumb", "NO_COLOR="}, false, false},
-		{"no name", 80, []string{"TERM=", "NO_COLOR="}, false, false},
-		{"narrow", panelColumns - 1, []string{"TERM=xterm", "NO_COLOR="}, false, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			cmd := command(t, "demo", "--duration=1h")
-			cmd.Env = append(cmd.Env, c.env...)
-			screen := terminalOf(t, cmd)
-			tty := cmd.Stdin.(*os.File)
-			harness.Must(t, unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: c.columns, Row: 24}))
-			cmd.Stdout, cmd.Stderr = tty, tty
-			harness.Must(t, cmd.Start())
-			harness.Must(t, tty.Close()) // so that reading ends with the command
-
-			var shown strings.Builder
-			interrupted := false
-			for b := make([]byte, 4096); ; {
-				n, err := screen.Read(b)
-				shown.Write(b[:n])
-				if err != nil {
-					break
-				}
-				if !interrupted && strings.Contains(shown.String(), "worker 1") {
-					interrupted = true
-					harness.Must(t, cmd.Process.Signal(syscall.SIGINT))
-				}
-			}
-			_ = cmd.Wait()
-			if status := cmd.ProcessState.ExitCode(); status != 130 {
-				t.Errorf("status %d, want 130", status)
-			}
-			out := shown.String()
-			if !strings.Contains(out, "INTERRUPTED") {
-				t.Errorf("no verdict in %q", out)
-			}
-			if got := strings.Contains(out, ansi.HideCursor); got != c.panel {
-				t.Errorf("a panel: %v, want %v", got, c.panel)
-			}
-			if !c.panel && strings.Contains(out, "\x1b") {
-				t.Errorf("escape sequences in %q", out)
-			}
-			if got := color.MatchString(out); got != c.color {
-				t.Errorf("colors: %v, want %v", got, c.color)
-			}
-			if c.panel && strings.LastIndex(out, ansi.ShowCursor) < strings.LastIndex(out, ansi.HideCursor) {
-				t.Error("the cursor stays hidden")
-			}
-			for text := range strings.SplitSeq(out, "\n") {
-				if c.panel && ansi.StringWidth(text) > int(c.columns) {
-					t.Errorf("%d columns are wider than %d: %q", ansi.StringWidth(text), c.columns, text)
-				}
-			}
-		})
-	}
-}
-
 // onScreen runs cmd on a terminal of 100 columns, and returns what it has shown, as it comes, until
 // it ends.
 func onScreen(t *testing.T, cmd *exec.Cmd) (keyboard *os.File, shown <-chan string) {
@@ -287,29 +214,6 @@ func untilShown(t *testing.T, shown <-chan string, text string) (all string) {
 		t.Fatalf("%q is not in %q", text, all)
 	}
 	return all
-}
-
-// The status is redrawn in place, and the cursor comes back.
-func TestStatusWatchOnATerminal(t *testing.T) {
-	t.Parallel()
-	masters := flagOf(blankServers(t, 3)...)
-	initialise(t, masters)
-	_, token, end := holderOf(t, "nightly", masters)
-	cmd := command(t, "status", masters, "--name=nightly", "--watch")
-	_, shown := onScreen(t, cmd)
-	untilShown(t, shown, token)
-	end()
-	if all := untilShown(t, shown, `"nightly": free`); !strings.Contains(all, ansi.HideCursor) || !strings.Contains(all, "\x1b[") {
-		t.Errorf("nothing is redrawn in %q", all)
-	}
-	harness.Must(t, cmd.Process.Signal(syscall.SIGINT))
-	if all := untilShown(t, shown, ""); !strings.HasSuffix(all, ansi.ShowCursor) {
-		t.Errorf("the cursor stays hidden: %q", all)
-	}
-	_ = cmd.Wait()
-	if status := cmd.ProcessState.ExitCode(); status != exitOK {
-		t.Errorf("status %d", status)
-	}
 }
 
 // On a terminal it asks, and whatever is not yes is no.

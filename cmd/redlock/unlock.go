@@ -53,7 +53,7 @@ Example:
 }
 
 func (cfg *unlockConfig) check() error {
-	errs := []error{cfg.deployment.check(false), checkName(cfg.Name)}
+	errs := []error{cfg.deployment.check(), checkName(cfg.Name)}
 	if !cfg.Force {
 		errs = append(errs, errors.New("--force is missing: redlock unlock only takes locks from others, as redlock help unlock tells"))
 	} else if !cfg.Yes && !term.IsTerminal(int(os.Stdin.Fd())) {

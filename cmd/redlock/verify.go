@@ -49,7 +49,7 @@ Example, within a COMMAND of redlock run, which does not get REDLOCK_MASTERS:
 }
 
 func (cfg *verifyConfig) check() error {
-	errs := []error{cfg.deployment.check(false), checkName(cfg.Name)}
+	errs := []error{cfg.deployment.check(), checkName(cfg.Name)}
 	if !cfg.Token.Valid() {
 		errs = append(errs, errors.New("--token is missing: it must be the fencing token of the hold"))
 	}
