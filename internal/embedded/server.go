@@ -138,7 +138,7 @@ func (s *Server) Options() *redis.Options {
 		DialerRetryTimeout:       1, // go-redis waits this long after the last attempt too, by default 100 ms
 		ContextTimeoutEnabled:    true,
 		PoolSize:                 poolSize,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone},
 	}
 }
 
