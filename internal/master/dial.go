@@ -46,7 +46,7 @@ func clientOptions(o *redis.Options, timeout time.Duration, d *door) *redis.Opti
 	o.MaxIdleConns = 1 // each may be stale when it is used: see onceMore
 	o.Protocol = 2     // nothing is pushed to us; 3 looks for it before each reply
 	o.PushNotificationProcessor = nil
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled, EndpointType: maintnotifications.EndpointTypeNone}
 	o.DisableIdentity = true
 	dial := o.Dialer
 	if dial == nil {
