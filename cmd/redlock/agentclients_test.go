@@ -753,7 +753,7 @@ func TestJobInNode(t *testing.T) {
 	t.Parallel()
 	f := newFakeAgent(t, 3*time.Second)
 	r, in := program(t, "node", "-e", `
-const { withLock } = require('agent/examples/job.js');
+const { withLock } = require('./agent/examples/job.js');
 withLock(process.argv[1], 'job', (token, signal) => new Promise((resolve) => {
   console.log('holds');
   signal.addEventListener('abort', () => { console.log('aborted'); resolve(); });

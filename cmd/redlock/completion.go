@@ -31,7 +31,7 @@ const completeCommand = "__complete"
 const (
 	bashCompletion = `_redlock() {
   local IFS=$'\n'
-  COMPREPLY=($(compgen -W "$(redlock __complete "${COMP_WORDS[@]:1:COMP_CWORD-1}")" -- "${COMP_WORDS[COMP_CWORD]}"))
+  COMPREPLY=($(compgen -W "$(redlock __complete "${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}")" -- "${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _redlock redlock
 `

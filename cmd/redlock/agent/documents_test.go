@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/harness"
 )
@@ -138,7 +140,11 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 		}
 		listed = append(listed, name)
 	}
-	for name := range NewMetrics().families {
+	registered := make(chan *prometheus.Desc, 100)
+	NewMetrics().registry.Describe(registered)
+	close(registered)
+	for desc := range registered {
+		name := regexp.MustCompile(`fqName: "([a-z_]+)"`).FindStringSubmatch(desc.String())[1]
 		if !strings.HasPrefix(name, "redlock_agent_") {
 			have = append(have, name)
 		}
