@@ -213,36 +213,6 @@ func TestInitThatMastersRefuse(t *testing.T) {
 	}
 }
 
-// A master of another deployment is left alone, but by force.
-func TestInitOfAForeignMaster(t *testing.T) {
-	onBlankMasters(t, 4, func(t *testing.T, servers []server) {
-		mine, theirs := flagOf(servers[:3]...), flagOf(servers[3])
-		mixed := flagOf(servers[1:]...)
-		initialise(t, mine, "--floor=2000000000000000")
-		initialise(t, theirs)
-		before := tokenOf(t, mine)
-		for _, more := range [][]string{nil, {"--yes"}} {
-			r := redlockEnds(t, append([]string{"init", mixed}, more...)...)
-			r.wants(t, exitUnavailable)
-			says(t, "init", r.stderr, "redlock: not done: not founded: "+servers[1].addr+" is a member of deployment ", "redlock members tells", "--force")
-		}
-		tokenOf(t, theirs)
-
-		plan := redlockEnds(t, "init", mixed, "--force")
-		plan.wants(t, exitOK)
-		says(t, "the plan", plan.stdout, "a new deployment is made", "whatever they belong to", "You must know that",
-			"no lock is held any more", "every token that was handed out is below", "not among these masters are gone for good", "Nothing was done.")
-		tokenOf(t, mine)
-		initialise(t, mixed, "--force")
-		if after := tokenOf(t, mixed); after <= before {
-			t.Errorf("token %v comes after %v", after, before)
-		}
-		if _, err := deploymentOf(t, mixed); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // A majority loses its data: nobody locks until init is forced, and then above all tokens.
 func TestForceAfterTheLossOfAMajority(t *testing.T) {
 	onBlankMasters(t, 3, func(t *testing.T, servers []server) {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
 )
@@ -167,31 +166,6 @@ func TestDefaultGrace(t *testing.T) {
 			t.Errorf("with a max ttl of %v it is %v, want %v", maxTTL, cfg.grace, want)
 		}
 	}
-}
-
-// Who uses another prefix has other locks, and a deployment of its own to init.
-func TestPrefixAndMaxTTL(t *testing.T) {
-	t.Parallel()
-	masters := realMasters(t, 3)
-	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--max-ttl=5m", "--yes").wants(t, 0)
-	client := rival(t, masters, redlock.WithPrefix("app"))
-	lock, err := client.Lock(t.Context(), "job")
-	harness.Must(t, err)
-	run := func(flags ...string) result {
-		return redlockEnds(t, append(append([]string{"run", mastersFlag(masters), "--name=job", "--wait=0"}, flags...), "true")...)
-	}
-	run("--prefix=app", "--max-ttl=5m").wants(t, exitHeld)
-	run("--prefix=app", "--max-ttl=5m", "--ttl=4m").wants(t, exitHeld)
-	run("--wait=1m").wants(t, 0)
-	harness.Must(t, lock.Unlock(t.Context()))
-	const floor = 2_000_000_000_000_000
-	redlockEnds(t, "init", mastersFlag(masters), "--prefix=app", "--floor", fmt.Sprint(int64(floor)), "--yes").wants(t, 0)
-	lock, err = client.Lock(t.Context(), "job")
-	harness.Must(t, err)
-	if lock.Token() <= floor {
-		t.Errorf("token %v: init raised other counters", lock.Token())
-	}
-	harness.Must(t, lock.Unlock(t.Context()))
 }
 
 // A reader of our words that goes away takes neither us nor the command along.

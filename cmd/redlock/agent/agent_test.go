@@ -318,25 +318,6 @@ func TestAgentThatWasStopped(t *testing.T) {
 	})
 }
 
-// A lock that is gone on the masters is told at the next call.
-func TestLostLock(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{}, redlock.WithTTL(3*time.Second))
-		s := c.open(time.Minute)
-		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
-		harness.RequireHolders(t, d, "111", "job") // it has reached all masters
-		d.Drop(d.Client(), "job", 0, 1, 2)
-		time.Sleep(3 * time.Second)
-		if a := c.call("GET", s+"/locks/a", ""); a.Status != 410 || a.Retryable {
-			t.Errorf("got %s", a.Body)
-		}
-		if kept := c.does("POST", s+"/keep", ""); len(kept.Locks) != 0 {
-			t.Errorf("got %s", kept.Body)
-		}
-	})
-}
-
 func TestNobodyUsesTheLockOfAnother(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
