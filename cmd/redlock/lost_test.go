@@ -233,15 +233,6 @@ func unlockByForce(t *testing.T, servers []*redisproc.Server, name string) {
 	redlockEnds(t, "unlock", mastersFlag(servers), "--force", "--yes", "--name="+name).wants(t, exitOK)
 }
 
-// proxyOf is a way to a master that can be cut.
-func proxyOf(t *testing.T, master string) *faultproxy.Proxy {
-	t.Helper()
-	p, err := faultproxy.New(master)
-	harness.Must(t, err)
-	t.Cleanup(func() { harness.Must(t, p.Close()) })
-	return p
-}
-
 func freeze(t *testing.T, servers []*redisproc.Server) {
 	t.Helper()
 	for _, s := range servers {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/internal/faultproxy"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -268,4 +269,13 @@ func TestRefusedPasswordIsTold(t *testing.T) {
 			t.Errorf("%q: %q does not say that the password is wrong", args, r.stderr)
 		}
 	}
+}
+
+// proxyOf is a way to a master that can be cut.
+func proxyOf(t *testing.T, master string) *faultproxy.Proxy {
+	t.Helper()
+	p, err := faultproxy.New(master)
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, p.Close()) })
+	return p
 }
