@@ -6,56 +6,46 @@ import (
 	"io"
 	"log"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 
 	"github.com/redlock-go/redlock/bench/internal/contender"
-	"github.com/redlock-go/redlock/bench/internal/exclusion"
 	"github.com/redlock-go/redlock/bench/internal/report"
 	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// compare measures all that the settings ask for, and reports it.
-func compare(out io.Writer, s settings, args []string) error {
-	r := report.New(args, s.cell, s.rounds)
-	if err := measureAll(s, r); err != nil {
+// compare measures all that the settings ask for, and reports it. What could not be measured is an
+// error, but for servers that are not installed.
+func compare(out io.Writer, s settings) error {
+	var file io.Writer = io.Discard
+	if s.out != "" {
+		f, err := os.Create(s.out)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }() // a line that was not written was an error
+		file = f
+	}
+	if _, err := io.WriteString(file, report.Head()); err != nil {
 		return err
 	}
-	r.WriteTable(out)
-	r.WriteAims(out)
-	if len(r.Results) == 0 {
-		return errors.New("nothing was measured")
+	r := &comparison{settings: s, file: file, peers: newPeers(), cells: report.Report{}}
+	defer r.peers.stop()
+	err := r.measureAll()
+	if len(r.cells) == 0 {
+		return errors.Join(err, errors.New("nothing was measured"))
 	}
-	return errors.Join(keep(s.out, "results.json", r.WriteJSON), r.Err())
+	fmt.Fprintf(out, "%s%d rounds of %v, medians, times in µs\n", report.Head(), s.rounds, s.cell)
+	r.cells.WriteTable(out)
+	r.cells.WriteAims(out)
+	return err
 }
 
-// keep writes what was measured, and plots of it, to the folder, if there is one.
-func keep(dir, name string, write func(path string) error) error {
-	if dir == "" {
-		return nil
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := write(filepath.Join(dir, name)); err != nil {
-		return err
-	}
-	return draw(dir)
-}
-
-// draw has the program in the folder plots draw what is in the folder.
-func draw(dir string) error {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	output, err := exec.Command("go", "run", "-C", "plots", ".", dir).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("plots: %w\n%s", err, output)
-	}
-	return nil
+// comparison is what compare has so far.
+type comparison struct {
+	settings
+	file  io.Writer
+	peers *peers
+	cells report.Report
 }
 
 // measureAll ends at once when a lock was none. What cannot be measured for another reason is
@@ -63,67 +53,54 @@ func draw(dir string) error {
 //
 // It goes round by round through all workloads, and in each through all contenders, so that what
 // the machine does beside it hits all alike. Each round begins with another contender.
-func measureAll(s settings, r *report.Report) (err error) {
-	others, err := newSupport()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, others.stop()) }()
-	for round := range s.rounds {
-		for _, w := range workload.All() {
-			if s.measures(w) {
-				if err := measureOne(s, r, others, w, round); err != nil {
-					return fmt.Errorf("%s: %w", w.Name, err)
-				}
+func (r *comparison) measureAll() error {
+	var errs []error
+	for round := range r.rounds {
+		for _, w := range workload.All {
+			err := r.measureOne(w, round)
+			if errors.Is(err, workload.ErrViolated) {
+				return err
 			}
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-func (s settings) measures(w workload.Workload) bool {
-	return s.workloads.MatchString(w.Name) &&
-		slices.ContainsFunc(contender.All, func(c contender.Contender) bool { return s.measuresOf(w, c) })
-}
-
-func (s settings) measuresOf(w workload.Workload, c contender.Contender) bool {
-	return s.contenders.MatchString(c.Name) && w.Suits(c) && (!s.aims || report.Needed(w.Name, c.Name))
-}
-
-func measureOne(s settings, r *report.Report, others *support, w workload.Workload, round int) error {
-	masters, err := server.StartRedis(w.Redis)
+func (r *comparison) measureOne(w workload.Workload, round int) error {
+	var asked []contender.Contender
+	for i := range contender.All {
+		c := contender.All[(i+round)%len(contender.All)]
+		if r.workloads.MatchString(w.Name) && r.contenders.MatchString(c.Name) && w.Suits(c) &&
+			(!r.aims || report.Needed(report.Subject{Workload: w.Name, Contender: c.Name})) {
+			asked = append(asked, c)
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	masters, err := server.StartRedis(w.Masters, w.RoundTrip)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", w.Name, err)
 	}
 	defer masters.Stop()
-	n := len(contender.All)
-	for i := range n {
-		c := contender.All[(i+round)%n]
-		if !s.measuresOf(w, c) {
+	var errs []error
+	for _, c := range asked {
+		cell, err := r.peers.measure(w, c, masters, r.cell)
+		if errors.Is(err, server.ErrNotInstalled) {
+			log.Printf("round %d/%d  %s  %s  NOT RUN: %v", round+1, r.rounds, w.Name, c.Name, err)
 			continue
-		}
-		program, err := others.program(c)
-		if err != nil {
-			r.NotRun(c.Name, err)
-			continue
-		}
-		on, err := others.of(c, program, masters)
-		if err != nil {
-			r.NotRun(c.Name, err)
-			continue
-		}
-		r.MadeWith(program)
-		cell, err := workload.Measure(w, c, program, on, s.cell)
-		if errors.Is(err, exclusion.ErrViolated) {
-			return fmt.Errorf("%s: %w", c.Name, err)
 		}
 		if err != nil {
-			log.Printf("round %d/%d  %s  %s  NOT RUN: %v", round+1, s.rounds, w.Name, c.Name, err)
-			r.NotRun(c.Name+", "+w.Name, err)
+			errs = append(errs, fmt.Errorf("NOT RUN: %s, %s: %w", w.Name, c.Name, err))
 			continue
 		}
-		log.Printf("round %d/%d  %s  %s  %.0f/s, %.2f cores", round+1, s.rounds, w.Name, c.Name, cell.PerSecond, cell.ClientCores+cell.ServerCores)
-		r.Add(w, c.Name, cell)
+		log.Printf("round %d/%d  %s  %s  %.0f/s", round+1, r.rounds, w.Name, c.Name, cell.PerSecond)
+		s := report.Subject{Workload: w.Name, Contender: c.Name}
+		r.cells[s] = append(r.cells[s], cell)
+		if _, err := io.WriteString(r.file, report.Line(s, cell)); err != nil {
+			return err
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

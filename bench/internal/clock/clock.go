@@ -4,7 +4,6 @@ package clock
 
 import (
 	"errors"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,6 +27,3 @@ func SleepUntil(then int64) {
 		}
 	}
 }
-
-// Sleep blocks the thread for d.
-func Sleep(d time.Duration) { SleepUntil(Now() + int64(d)) }

@@ -18,46 +18,47 @@ import (
 	"github.com/redlock-go/redlock/fence"
 )
 
-// openAgent is this library behind an agent on a Unix socket, called by one session. The agent runs
-// in the process of the benchmark, so that its processor time is the client's.
-func openAgent(urls []string) (_ Client, err error) {
-	c := &agentClient{}
-	if c.locks, err = redlock.Open(urls, redlock.WithTTL(TTL)); err != nil {
+// agentClient is this library behind an agent on a Unix socket, called by one session. The agent
+// runs in the process of the worker, so that its processor time is the client's.
+type agentClient struct {
+	http    *http.Client
+	session string // path
+	last    atomic.Int64
+	stop    func() error
+}
+
+func openAgent(urls []string) (Client, error) {
+	locks, err := redlock.Open(urls, redlock.WithTTL(TTL))
+	if err != nil {
 		return nil, err
 	}
-	if c.dir, err = os.MkdirTemp("", "agent"); err != nil {
-		return nil, errors.Join(err, c.Close())
+	dir, err := os.MkdirTemp("", "agent")
+	if err != nil {
+		return nil, errors.Join(err, locks.Close())
 	}
-	socket := filepath.Join(c.dir, "s")
+	socket := filepath.Join(dir, "s")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
-		return nil, errors.Join(err, c.Close())
+		return nil, errors.Join(err, locks.Close(), os.RemoveAll(dir))
 	}
-	c.agent = agent.New(c.locks, agent.Config{})
-	c.server = &http.Server{Handler: c.agent}
-	go func() { _ = c.server.Serve(listener) }() // until Close
-	c.http = &http.Client{Transport: &http.Transport{
-		MaxIdleConnsPerHost: 1000,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		},
-	}}
+	a := agent.New(locks, agent.Config{})
+	server := &http.Server{Handler: a}
+	go func() { _ = server.Serve(listener) }() // until Close
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	c := &agentClient{http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000, DialContext: dial}}}
+	c.stop = func() error {
+		a.Close()
+		c.http.CloseIdleConnections()
+		return errors.Join(server.Close(), locks.Close(), os.RemoveAll(dir))
+	}
 	var session struct{ Session string }
 	if err := c.call(context.Background(), "POST", "/v1/sessions", `{"ttl_ms": 3600000}`, &session); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	c.session = "/v1/sessions/" + session.Session
 	return c, nil
-}
-
-type agentClient struct {
-	locks   *redlock.Client
-	agent   *agent.Agent
-	server  *http.Server
-	http    *http.Client
-	dir     string
-	session string // path
-	last    atomic.Int64
 }
 
 func (c *agentClient) call(ctx context.Context, method, path, body string, answer any) error {
@@ -69,9 +70,8 @@ func (c *agentClient) call(ctx context.Context, method, path, body string, answe
 	if err != nil {
 		return err
 	}
-	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
+	if err := errors.Join(err, response.Body.Close()); err != nil {
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
@@ -81,32 +81,15 @@ func (c *agentClient) call(ctx context.Context, method, path, body string, answe
 }
 
 func (c *agentClient) Lock(ctx context.Context, name string, wait bool) (Held, error) {
-	held := &agentHeld{client: c, path: fmt.Sprintf("%s/locks/%d", c.session, c.last.Add(1))}
-	want := struct {
-		Name string `json:"name"`
-		Wait int64  `json:"wait_ms"`
-	}{Name: name}
+	h := &agentHeld{client: c, path: fmt.Sprintf("%s/locks/%d", c.session, c.last.Add(1))}
+	patience := 0
 	if wait {
-		want.Wait = 600_000
+		patience = 600_000
 	}
-	body, err := json.Marshal(want)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.call(ctx, "PUT", held.path, string(body), held); err != nil {
-		return nil, err
-	}
-	return held, nil
+	return h, c.call(ctx, "PUT", h.path, fmt.Sprintf(`{"name": %q, "wait_ms": %d}`, name, patience), h)
 }
 
-func (c *agentClient) Close() error {
-	if c.agent != nil {
-		c.agent.Close()
-		c.http.CloseIdleConnections()
-		_ = c.server.Close()
-	}
-	return errors.Join(c.locks.Close(), os.RemoveAll(c.dir))
-}
+func (c *agentClient) Close() error { return c.stop() }
 
 type agentHeld struct {
 	client *agentClient

@@ -48,20 +48,11 @@ type Held interface {
 	Unlock(ctx context.Context) error
 }
 
-// The names of this library, and of this library with WithFair.
-const (
-	Redlock = "redlock"
-	Fair    = "redlock-fair"
-)
-
 // All contenders in the order of the table.
 var All = []Contender{
-	{Name: Redlock, Needs: AllMasters, Waits: true, Open: openRedlock()},
-	{Name: Fair, Needs: AllMasters, Waits: true, Open: openRedlock(fair...)},
+	{Name: "redlock", Needs: AllMasters, Waits: true, Open: openRedlock},
 	{Name: "redlock-agent", Needs: AllMasters, Waits: true, Open: openAgent},
-	{Name: "floor-batch", Needs: AllMasters, Open: openGroupFloor(batched)},
-	{Name: "floor-group", Needs: AllMasters, Open: openGroupFloor(pipelined)},
-	{Name: "floor-parallel", Needs: AllMasters, Open: openParallelFloor},
+	{Name: "floor", Needs: AllMasters, Open: openFloor},
 	{Name: "redsync", Needs: AllMasters, Waits: true, Open: openRedsync},
 	{Name: "bsm-redislock", Needs: OneMaster, Waits: true, Open: openBsm},
 	{Name: "rueidislock", Needs: OneMaster, Waits: true, Peer: "rueidis"},

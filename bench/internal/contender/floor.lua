@@ -1,6 +1,11 @@
 -- floor: what an acquisition and a release of a name that nobody else wants cannot do without on a master of this
 -- library. The two functions make the same calls as the library's scripts do then. Nothing waits, gives up or enters
--- again here.
+-- again here. There are many operations in a call, in order.
+--
+-- KEYS  an acquire has 4: lock, fence, gone mark, queue; a release 2: lock, queue
+-- ARGV  an acquire has 3: 'a', owner, ttl; a release 2: 'r', owner
+--
+-- Replies an array with the reply of each operation.
 
 -- acquire replies the grant number, or 0 if the lock is not free.
 local function acquire(lock, fence, gone, queue, owner, ttl)
@@ -22,3 +27,14 @@ local function release(lock, queue, owner)
   return 1
 end
 
+local replies, k, a = {}, 1, 1
+while ARGV[a] do
+  if ARGV[a] == 'a' then
+    replies[#replies + 1] = acquire(KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], ARGV[a + 1], ARGV[a + 2])
+    k, a = k + 4, a + 3
+  else
+    replies[#replies + 1] = release(KEYS[k], KEYS[k + 1], ARGV[a + 1])
+    k, a = k + 2, a + 2
+  end
+end
+return replies

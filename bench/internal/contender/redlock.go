@@ -6,19 +6,11 @@ import (
 	"github.com/redlock-go/redlock"
 )
 
-// fair is what makes a client serve waiters in the order of their tickets.
-var fair = []redlock.Option{redlock.WithFair()}
-
 // openRedlock is this library, as it comes but for the ttl: with watchdog, tokens and loss
 // detection.
-func openRedlock(more ...redlock.Option) func([]string) (Client, error) {
-	return func(urls []string) (Client, error) {
-		c, err := redlock.Open(urls, append([]redlock.Option{redlock.WithTTL(TTL)}, more...)...)
-		if err != nil {
-			return nil, err
-		}
-		return redlockClient{c}, nil
-	}
+func openRedlock(urls []string) (Client, error) {
+	c, err := redlock.Open(urls, redlock.WithTTL(TTL))
+	return redlockClient{c}, err
 }
 
 type redlockClient struct{ *redlock.Client }

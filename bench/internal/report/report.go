@@ -1,134 +1,116 @@
-// Package report turns cells into a table, JSON, plots and the aims.
+// Package report tells what was measured: as a table, in the format of Go's benchmarks, which
+// benchstat reads, and whether the aims are met.
 package report
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"runtime"
 	"strings"
+	"text/tabwriter"
 	"time"
 
-	"github.com/redlock-go/redlock/bench/internal/server"
-	"github.com/redlock-go/redlock/bench/internal/stats"
+	"github.com/redlock-go/redlock/bench/internal/contender"
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-// Report is a run: where it was, and what was measured.
-type Report struct {
-	Date    time.Time         `json:"date"`
-	Command string            `json:"command"`
-	Machine Machine           `json:"machine"`
-	Version map[string]string `json:"versions"`
-	Cell    time.Duration     `json:"cell"`   // how long each cell was measured
-	Rounds  int               `json:"rounds"` // how often
-	Results []*Result         `json:"results"`
-	Absent  map[string]string `json:"notRun"` // contender, or contender and workload, to why
-	Aims    []Aim             `json:"aims"`
+// Subject is a contender under a workload.
+type Subject struct{ Workload, Contender string }
 
-	failed []error
+// Report is the cells of a run, round by round.
+type Report map[Subject][]workload.Cell
+
+// figure is one cell's measure of something.
+type figure struct {
+	head string // of its column
+	unit string // of benchstat
+	of   func(workload.Cell) float64
 }
 
-// Result is all rounds of one contender under one workload.
-type Result struct {
-	Workload  string          `json:"workload"`
-	Contender string          `json:"contender"`
-	Masters   int             `json:"masters"`
-	Summary   workload.Cell   `json:"summary"` // medians of the rounds; the max of max
-	Cells     []workload.Cell `json:"rounds"`
-}
+var (
+	perSecond = figure{"/s", "pairs/s", func(c workload.Cell) float64 { return c.PerSecond }}
+	pairP50   = figure{"pair p50", "p50-µs", func(c workload.Cell) float64 { return micros(c.PairP50) }}
+	pairP99   = figure{"p99", "p99-µs", func(c workload.Cell) float64 { return micros(c.PairP99) }}
+	waitP50   = figure{"wait p50", "wait-p50-µs", func(c workload.Cell) float64 { return micros(c.WaitP50) }}
+	waitP99   = figure{"p99", "wait-p99-µs", func(c workload.Cell) float64 { return micros(c.WaitP99) }}
+	evenness  = figure{"least/most", "least/most", func(c workload.Cell) float64 { return c.Evenness }}
+	clientCPU = figure{"client CPU", "client-µs/op", func(c workload.Cell) float64 { return micros(c.ClientCPU) }}
+	serverCPU = figure{"server CPU", "server-µs/op", func(c workload.Cell) float64 { return micros(c.ServerCPU) }}
+	allocs    = figure{"allocs", "allocs/op", func(c workload.Cell) float64 { return c.Allocs }}
+	failed    = figure{"failed", "failed", func(c workload.Cell) float64 { return float64(c.Failed) }}
 
-// New begins a report of a run that was started with these arguments.
-func New(args []string, cell time.Duration, rounds int) *Report {
-	return &Report{
-		Date: time.Now().UTC(), Command: strings.TrimSpace("go run . " + strings.Join(args, " ")),
-		Machine: ThisMachine(), Version: Versions(), Cell: cell, Rounds: rounds, Absent: map[string]string{},
-	}
-}
+	figures = []figure{perSecond, pairP50, pairP99, waitP50, waitP99, evenness, clientCPU, serverCPU, allocs, failed}
+)
 
-// Add takes in one cell.
-func (r *Report) Add(w workload.Workload, contender string, cell workload.Cell) {
-	result := r.Find(w.Name, contender)
-	if result == nil {
-		result = &Result{Workload: w.Name, Contender: contender, Masters: w.Redis.Masters}
-		r.Results = append(r.Results, result)
-	}
-	result.Cells = append(result.Cells, cell)
-	result.Summary = summarize(result.Cells)
-}
+func micros(d time.Duration) float64 { return d.Seconds() * 1e6 }
 
-// NotRun notes why a contender could not be measured, at all or under a workload.
-func (r *Report) NotRun(what string, why error) {
-	if r.Absent[what] == "" && !errors.Is(why, server.ErrNotInstalled) {
-		r.failed = append(r.failed, fmt.Errorf("NOT RUN: %s: %w", what, why))
-	}
-	r.Absent[what] = why.Error()
-}
-
-// Err returns what could not be measured, but for what is not installed.
-func (r *Report) Err() error { return errors.Join(r.failed...) }
-
-// Find returns the result of a contender under a workload, or nil.
-func (r *Report) Find(workload, contender string) *Result {
-	for _, result := range r.Results {
-		if result.Workload == workload && result.Contender == contender {
-			return result
+// Head is where a run is, in the format of benchmarks.
+func Head() string {
+	head := fmt.Sprintf("goos: %s\ngoarch: %s\n", runtime.GOOS, runtime.GOARCH)
+	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(cpuinfo)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			head += fmt.Sprintf("cpu: %s, %d of them\n", strings.TrimSpace(value), runtime.NumCPU())
+			break
 		}
 	}
-	return nil
+	if version, err := exec.Command("redis-server", "--version").Output(); err == nil {
+		head += fmt.Sprintf("redis: %s", version)
+	}
+	return head + fmt.Sprintf("go: %s\n", runtime.Version())
 }
 
-func summarize(cells []workload.Cell) workload.Cell {
-	float := func(of func(workload.Cell) float64) float64 { return stats.MedianFloat(each(cells, of)) }
-	duration := func(of func(workload.Cell) time.Duration) time.Duration { return stats.MedianDuration(each(cells, of)) }
-	quantiles := func(of func(workload.Cell) stats.Quantiles) stats.Quantiles {
-		q := stats.Quantiles{
-			P50: duration(func(c workload.Cell) time.Duration { return of(c).P50 }),
-			P99: duration(func(c workload.Cell) time.Duration { return of(c).P99 }),
-		}
-		for _, c := range cells {
-			q.Max = max(q.Max, of(c).Max)
-		}
-		return q
+// Line is one cell, in the format of benchmarks.
+func Line(s Subject, c workload.Cell) string {
+	line := fmt.Sprintf("BenchmarkLock/workload=%s/contender=%s\t%.0f", s.Workload, s.Contender, c.Pairs)
+	for _, f := range figures {
+		line += fmt.Sprintf("\t%g %s", f.of(c), f.unit)
 	}
-	sum := workload.Cell{
-		PerSecond: float(func(c workload.Cell) float64 { return c.PerSecond }),
-		Pair:      quantiles(func(c workload.Cell) stats.Quantiles { return c.Pair }),
-		Wait:      quantiles(func(c workload.Cell) stats.Quantiles { return c.Wait }),
-		Handover:  quantiles(func(c workload.Cell) stats.Quantiles { return c.Handover }),
-		Evenness:  float(func(c workload.Cell) float64 { return c.Evenness }),
-		ClientCPU: duration(func(c workload.Cell) time.Duration { return c.ClientCPU }),
-		ServerCPU: duration(func(c workload.Cell) time.Duration { return c.ServerCPU }),
-		Scripts:   duration(func(c workload.Cell) time.Duration { return c.Scripts }),
-		Allocs:    float(func(c workload.Cell) float64 { return c.Allocs }),
+	return line + "\n"
+}
 
-		ClientCores: float(func(c workload.Cell) float64 { return c.ClientCores }),
-		ServerCores: float(func(c workload.Cell) float64 { return c.ServerCores }),
-		Calls:       float(func(c workload.Cell) float64 { return c.Calls }),
-	}
+// median is that of the rounds.
+func (f figure) median(cells []workload.Cell) float64 {
+	var values []float64
 	for _, c := range cells {
-		sum.Failed += c.Failed
-		if sum.FirstErr == "" {
-			sum.FirstErr = c.FirstErr
+		values = append(values, f.of(c))
+	}
+	return workload.Quantile(values, .5)
+}
+
+// WriteTable writes the medians of the rounds for people, workload by workload. Times are in µs.
+func (r Report) WriteTable(out io.Writer) {
+	for _, w := range workload.All {
+		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+		heads := "\n" + w.Name + "\t"
+		for _, f := range figures {
+			heads += f.head + "\t"
 		}
+		for _, c := range contender.All {
+			cells := r[Subject{w.Name, c.Name}]
+			if len(cells) == 0 {
+				continue
+			}
+			if heads != "" {
+				fmt.Fprintln(table, heads)
+				heads = ""
+			}
+			fmt.Fprintf(table, "%s\t", c.Name)
+			for _, f := range figures {
+				fmt.Fprintf(table, "%s\t", short(f.median(cells)))
+			}
+			fmt.Fprintln(table)
+		}
+		_ = table.Flush() // as for all of this: a terminal that is gone reads no error
 	}
-	return sum
 }
 
-func each[T any](cells []workload.Cell, of func(workload.Cell) T) []T {
-	values := make([]T, len(cells))
-	for i, c := range cells {
-		values[i] = of(c)
+// short is v with three digits at least.
+func short(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
 	}
-	return values
-}
-
-// WriteJSON writes all of it; times are in nanoseconds.
-func (r *Report) WriteJSON(path string) error {
-	r.Aims = r.judge()
-	text, err := json.MarshalIndent(r, "", "\t")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
+	return fmt.Sprintf("%.3g", v)
 }

@@ -1,138 +1,86 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/internal/contender"
-	"github.com/redlock-go/redlock/bench/internal/server"
-	"github.com/redlock-go/redlock/bench/internal/stats"
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-func cell(perSecond float64) workload.Cell {
-	q := stats.Quantiles{P50: time.Millisecond, P99: 2 * time.Millisecond, Max: time.Duration(perSecond) * time.Millisecond}
-	return workload.Cell{PerSecond: perSecond, Pair: q, Wait: q, Handover: q, Allocs: 41, Evenness: .9, ClientCPU: time.Microsecond}
-}
-
 // everything has a cell of all contenders under all workloads, in three rounds.
-func everything() *Report {
-	r := New([]string{"-seconds", "1"}, time.Second, 3)
+func everything() Report {
+	r := Report{}
 	for round := range 3 {
-		for _, w := range workload.All() {
+		for _, w := range workload.All {
 			for _, c := range contender.All {
-				if w.Suits(c) {
-					factor := 1.
-					if c.Name == ours {
-						factor = 6.5
-					}
-					r.Add(w, c.Name, cell(100*factor*float64(round+1)))
+				speed := 100.
+				if c.Name == ours {
+					speed = 650
 				}
+				s := Subject{w.Name, c.Name}
+				r[s] = append(r[s], workload.Cell{Pairs: 1, PerSecond: speed * float64(round+1), WaitP99: 1, Allocs: 41})
 			}
 		}
 	}
-	r.NotRun("zookeeper", contenderGone{})
 	return r
 }
 
-type contenderGone struct{}
-
-func (contenderGone) Error() string { return "gone" }
-
-func TestSummary(t *testing.T) {
-	got := everything().Find(series, redsync).Summary
-	if got.PerSecond != 200 || got.Wait.P50 != time.Millisecond || got.Wait.Max != 300*time.Millisecond {
-		t.Errorf("want the median, and the max of max: %+v", got)
-	}
-}
-
-func TestEveryAimCanBeJudged(t *testing.T) {
-	verdicts := map[string]Aim{}
-	for _, a := range everything().judge() {
-		if !a.Known {
-			t.Errorf("not measured by any workload: %s", a.Aim)
-		}
-		verdicts[a.Aim] = a
-	}
-	for aim, want := range map[string]bool{
-		"64 workers, distinct names: pairs/s against redsync":  true,
-		"512 workers: the same":                                false,
-		"64 workers: allocations a pair":                       false,
-		"64 contenders, hold 0s, one client: min/max of holds": true, // just
-		"64 workers: client CPU a pair, us":                    true,
-	} {
-		if got, ok := verdicts[aim]; !ok || got.Met != want {
-			t.Errorf("%s: met is %t, want %t: %+v", aim, got.Met, want, got)
+func TestAims(t *testing.T) {
+	t.Parallel()
+	r := everything()
+	for i, want := range map[int]bool{0: true, 1: false, 5: true, 6: false} {
+		measured, met, known := aims[i].judge(r)
+		if !known || met != want {
+			t.Errorf("%s: %v, met is %t, want %t", aims[i].name, measured, met, want)
 		}
 	}
-	if got := verdicts["512 workers: the same"]; got.Measured != 6.5 || got.Low != 6.5 || got.High != 6.5 {
-		t.Errorf("ratios must be those of one round: %+v", got)
+	if measured, _, _ := aims[1].judge(r); measured != 6.5 {
+		t.Errorf("ratios must be those of one round: %v", measured)
 	}
-}
-
-func TestEveryAimRestsOnKnownNames(t *testing.T) {
-	for _, w := range []string{series, distinct, many, distinct + "-n1", series + "-hung", distinct + "-slow", distinct + "-dead", distinct + "-n9", workload.Waiting} {
-		if !Needed(w, ours) {
-			t.Errorf("no aim needs %s", w)
+	r[Subject{workload.Distinct, redsync}][2].Failed = 1
+	if _, met, _ := aims[0].judge(r); met {
+		t.Error("an aim is met though a call failed")
+	}
+	if _, _, known := aims[0].judge(Report{}); known {
+		t.Error("an aim is known though nothing was measured")
+	}
+	for _, a := range aims {
+		named := func(w workload.Workload) bool { return w.Name == a.workload }
+		based := func(c contender.Contender) bool { return a.base == "" || c.Name == a.base }
+		if !slices.ContainsFunc(workload.All, named) || !slices.ContainsFunc(contender.All, based) {
+			t.Errorf("%s: there is no such workload or contender", a.name)
 		}
 	}
-	if Needed("series-fsync", ours) || Needed(series+"-hung", redsync) || Needed(distinct, "etcd-1") || !Needed(distinct, redsync) {
+	if Needed(Subject{workload.Many, floor}) || Needed(Subject{workload.Series, "etcd-1"}) || !Needed(Subject{workload.Distinct, redsync}) {
 		t.Error("-aims measures too much or too little")
 	}
 }
 
-func TestAimWithFailedCallsIsNotMet(t *testing.T) {
-	r := everything()
-	w := workload.Workload{Name: distinct}
-	failed := cell(1000)
-	failed.Failed = 1
-	r.Add(w, ours, failed)
-	for _, a := range r.judge() {
-		if a.Aim == "64 workers: client CPU a pair, us" && (a.Met || a.Failed != 1) {
-			t.Errorf("%+v, want it not met", a)
+func TestTable(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	everything().WriteTable(&out)
+	everything().WriteAims(&out)
+	for _, want := range []string{workload.ContendedLinked, "wait p50", "redsync   200", "redlock  1300", "NOT MET"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("there is no %q in\n%s", want, &out)
 		}
 	}
 }
 
-func TestWhatCouldNotBeMeasuredIsAnError(t *testing.T) {
-	r := New(nil, time.Second, 1)
-	r.NotRun("zookeeper", fmt.Errorf("ZooKeeper: %w", server.ErrNotInstalled))
-	if err := r.Err(); err != nil {
-		t.Errorf("without what is not installed: %v", err)
-	}
-	r.NotRun("redsync, series", contenderGone{})
-	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "redsync, series: gone") {
-		t.Errorf("Err = %v, want one that names the cell", err)
-	}
-}
-
-func TestOutputs(t *testing.T) {
-	r := everything()
-	var text bytes.Buffer
-	r.WriteTable(&text)
-	r.WriteAims(&text)
-	for _, want := range []string{"contended-64-procs-hold-1ms", "6.50", "NOT RUN: zookeeper: gone", "NOT MET"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("%q is missing in the tables", want)
+// Each line is a benchmark as benchstat reads it: a name, a count, and values with units.
+func TestLines(t *testing.T) {
+	t.Parallel()
+	line := Line(Subject{"series", "redlock"}, workload.Cell{Pairs: 7, PerSecond: 3.5, WaitP99: 1500 * time.Nanosecond})
+	for _, want := range []string{"BenchmarkLock/workload=series/contender=redlock\t7\t3.5 pairs/s\t", "\t1.5 wait-p99-µs\t"} {
+		if !strings.Contains(line, want) {
+			t.Errorf("there is no %q in %q", want, line)
 		}
 	}
-	dir := t.TempDir()
-	path := filepath.Join(dir, "results.json")
-	if err := r.WriteJSON(path); err != nil {
-		t.Fatal(err)
-	}
-	written, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back Report
-	if err := json.Unmarshal(written, &back); err != nil || len(back.Results) != len(r.Results) || back.Command != "go run . -seconds 1" {
-		t.Errorf("%d results of %q, %v", len(back.Results), back.Command, err)
+	if fields := strings.Fields(line); len(fields)%2 != 0 {
+		t.Errorf("a value has no unit, or a unit no value: %q", line)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/clock"
-	"github.com/redlock-go/redlock/bench/internal/reexec"
 )
 
 // DelayRole is the network between: a delay line before each target, in a process of its own so
@@ -25,7 +25,7 @@ type delayOrder struct {
 	OneWay  time.Duration
 }
 
-// Delay plays DelayRole: it answers with one address a target.
+// Delay plays DelayRole: it answers with one URL a target.
 func Delay(in *json.Decoder, out *json.Encoder) error {
 	var order delayOrder
 	if err := in.Decode(&order); err != nil {
@@ -38,13 +38,13 @@ func Delay(in *json.Decoder, out *json.Encoder) error {
 		if err != nil {
 			return err
 		}
-		addrs = append(addrs, l.Addr().String())
+		addrs = append(addrs, "redis://"+l.Addr().String())
 		go accept(l, target, order.OneWay)
 	}
 	if err := out.Encode(addrs); err != nil {
 		return err
 	}
-	reexec.UntilStopped(in)
+	child.UntilStopped(in)
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redlock-go/redlock/bench/internal/reexec"
+	"github.com/redlock-go/redlock/bench/internal/child"
 )
 
 // StartTimeout is how long a server may take until it is ready.
@@ -27,62 +27,57 @@ func StartEtcd(program string, members int) (_ *Running, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Running{stop: []func(){func() { _ = os.RemoveAll(dir) }}}
+	var pids []int
+	r := &Running{PIDs: func() []int { return pids }, stop: []func(){func() { _ = os.RemoveAll(dir) }}}
 	defer func() {
 		if err != nil {
 			r.Stop()
 		}
 	}()
-	orders := make([]EtcdOrder, members)
+	addrs, err := freeAddrs(2 * members)
+	if err != nil {
+		return nil, err
+	}
+	var orders []EtcdOrder
 	var cluster []string
-	for i := range orders {
-		ports, err := freePorts(2)
-		if err != nil {
-			return nil, err
-		}
+	for i := range members {
 		name := fmt.Sprintf("member%d", i+1)
-		orders[i] = EtcdOrder{
-			Name:   name,
-			Dir:    filepath.Join(dir, name),
-			Client: fmt.Sprintf("http://127.0.0.1:%d", ports[0]),
-			Peer:   fmt.Sprintf("http://127.0.0.1:%d", ports[1]),
-		}
-		cluster = append(cluster, name+"="+orders[i].Peer)
+		o := EtcdOrder{Name: name, Dir: filepath.Join(dir, name), Client: "http://" + addrs[2*i], Peer: "http://" + addrs[2*i+1]}
+		orders = append(orders, o)
+		cluster = append(cluster, name+"="+o.Peer)
 	}
-	children := make([]*reexec.Child, members)
-	for i, order := range orders {
+	var processes []*child.Process
+	for _, order := range orders {
 		order.Cluster = strings.Join(cluster, ",")
-		child, err := reexec.Start(program, EtcdRole)
+		p, err := child.Start(program, EtcdRole)
 		if err != nil {
 			return nil, err
 		}
-		children[i] = child
-		r.stop = append(r.stop, func() { _ = child.Stop() })
-		r.PIDs = append(r.PIDs, child.PID())
+		r.stop = append(r.stop, func() { _ = p.Stop() })
 		r.Addrs = append(r.Addrs, order.Client)
-		if err := child.Tell(order); err != nil {
+		processes, pids = append(processes, p), append(pids, p.Pid)
+		if err := p.Tell(order); err != nil {
 			return nil, err
 		}
 	}
-	for _, child := range children {
+	for _, p := range processes {
 		var ready string
-		if err := child.Hear(&ready); err != nil {
+		if err := p.Hear(&ready); err != nil {
 			return nil, fmt.Errorf("etcd did not start: %w", err)
 		}
 	}
 	return r, nil
 }
 
-// freePorts are different ones on which nobody listened a moment ago.
-func freePorts(n int) ([]int, error) {
-	var ports []int
+// freeAddrs are different ones on which nobody listened a moment ago.
+func freeAddrs(n int) (addrs []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
 		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		addrs = append(addrs, l.Addr().String())
 	}
-	return ports, nil
+	return addrs, nil
 }

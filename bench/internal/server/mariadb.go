@@ -19,14 +19,12 @@ func StartMariaDB() (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Running{Addrs: []string{source}, stop: []func(){testdb.Stop}}
 	pid, err := mariaDBPID(source)
 	if err != nil {
-		r.Stop()
+		testdb.Stop()
 		return nil, err
 	}
-	r.PIDs = []int{pid}
-	return r, nil
+	return &Running{Addrs: []string{source}, PIDs: func() []int { return []int{pid} }, stop: []func(){testdb.Stop}}, nil
 }
 
 // refusal is what testdb tells its test, as a panic.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -42,12 +43,11 @@ func StartZooKeeper() (_ *Running, err error) {
 			r.Stop()
 		}
 	}()
-	ports, err := freePorts(1)
-	if err != nil {
+	if r.Addrs, err = freeAddrs(1); err != nil {
 		return nil, err
 	}
 	config := filepath.Join(dir, "zoo.cfg")
-	text := fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%d\nmaxClientCnxns=0\nadmin.enableServer=false\n", dir, ports[0])
+	text := fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPortAddress=127.0.0.1\nclientPort=%s\nmaxClientCnxns=0\nadmin.enableServer=false\n", dir, strings.TrimPrefix(r.Addrs[0], "127.0.0.1:"))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -59,8 +59,7 @@ func StartZooKeeper() (_ *Running, err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	r.PIDs = []int{cmd.Process.Pid}
-	r.Addrs = []string{fmt.Sprintf("127.0.0.1:%d", ports[0])}
+	r.PIDs = func() []int { return []int{cmd.Process.Pid} }
 	r.stop = append(r.stop, func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
@@ -68,49 +67,37 @@ func StartZooKeeper() (_ *Running, err error) {
 	return r, warmUpZooKeeper(r.Addrs)
 }
 
-// warmUpZooKeeper waits until the server is ready, and then has it make and delete nodes.
+// warmUpZooKeeper has the server make and delete nodes, as soon as it is ready.
 func warmUpZooKeeper(addrs []string) error {
-	conn, events, err := zk.Connect(addrs, StartTimeout, zk.WithLogger(silence{}))
+	conn, _, err := zk.Connect(addrs, StartTimeout, zk.WithLogger(silence{}))
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if err := awaitSession(events); err != nil {
-		return err
+	pair := func() error {
+		node, err := conn.Create("/warm-up-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
+		if err != nil {
+			return err
+		}
+		return conn.Delete(node, -1)
+	}
+	for begun := time.Now(); pair() != nil; time.Sleep(100 * time.Millisecond) {
+		if time.Since(begun) > StartTimeout {
+			return errors.New("ZooKeeper is not ready")
+		}
 	}
 	const callers = 64
 	errs := make([]error, callers)
 	var running sync.WaitGroup
 	for i := range errs {
 		running.Go(func() {
-			for range zooKeeperWarmUp / 2 / callers {
-				if errs[i] != nil {
-					return
-				}
-				node, err := conn.Create("/warm-up-", nil, zk.FlagEphemeral|zk.FlagSequence, zk.WorldACL(zk.PermAll))
-				if err == nil {
-					err = conn.Delete(node, -1)
-				}
-				errs[i] = err
+			for n := 0; n < zooKeeperWarmUp/2/callers && errs[i] == nil; n++ {
+				errs[i] = pair()
 			}
 		})
 	}
 	running.Wait()
 	return errors.Join(errs...)
-}
-
-func awaitSession(events <-chan zk.Event) error {
-	timeout := time.After(StartTimeout)
-	for {
-		select {
-		case e := <-events:
-			if e.State == zk.StateHasSession {
-				return nil
-			}
-		case <-timeout:
-			return errors.New("ZooKeeper is not ready")
-		}
-	}
 }
 
 type silence struct{}

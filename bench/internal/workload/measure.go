@@ -1,202 +1,129 @@
 package workload
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/contender"
-	"github.com/redlock-go/redlock/bench/internal/exclusion"
-	"github.com/redlock-go/redlock/bench/internal/reexec"
 	"github.com/redlock-go/redlock/bench/internal/server"
-	"github.com/redlock-go/redlock/bench/internal/stats"
 )
 
 // Cell is one measurement of one contender under one workload. What is "a pair" is for each lock
 // and unlock.
 type Cell struct {
-	PerSecond   float64         `json:"perSecond"` // pairs, or holds if contended
-	Pair        stats.Quantiles `json:"pair"`      // lock and unlock, hold included
-	Wait        stats.Quantiles `json:"wait"`      // from call to hold
-	Handover    stats.Quantiles `json:"handover"`  // from release to the next hold, if contended
-	Evenness    float64         `json:"evenness"`  // the worker with the fewest over the one with the most
-	ClientCPU   time.Duration   `json:"clientCPU"` // a pair
-	ServerCPU   time.Duration   `json:"serverCPU"` // a pair, of all servers together
-	Scripts     time.Duration   `json:"scripts"`   // a pair, see server.Used
-	Allocs      float64         `json:"allocs"`    // a pair
-	ClientCores float64         `json:"clientCores"`
-	ServerCores float64         `json:"serverCores"` // of all servers together
-	Calls       float64         `json:"calls"`       // of scripts, a second, on all servers together
-	Failed      int             `json:"failed"`      // calls that ended in an error
-	FirstErr    string          `json:"firstError,omitempty"`
+	Pairs, PerSecond float64       // holds if contended
+	PairP50, PairP99 time.Duration // lock and unlock, hold included
+	WaitP50, WaitP99 time.Duration // from call to hold
+	Evenness         float64       // the worker with the fewest pairs over the one with the most
+	ClientCPU        time.Duration // a pair
+	ServerCPU        time.Duration // a pair, of all servers together
+	Allocs           float64       // a pair
+	Failed           int           // calls that ended in an error
+	FirstErr         string
 }
+
+// ErrViolated is returned when a lock was none.
+var ErrViolated = errors.New("VIOLATION")
 
 // Measure measures one cell. A violation of exclusion or of the tokens' order is an error, and so
-// is a cell in which nothing was had. The workers are part of the program, which is this one or, in
-// processes of their own, a peer's.
+// is a cell in which nothing was had. The workers are part of the program, which is this one or a
+// peer's.
 func Measure(w Workload, c contender.Contender, program string, on *server.Running, length time.Duration) (Cell, error) {
-	page, err := os.CreateTemp("", "bench-exclusion-")
-	if err != nil {
-		return Cell{}, err
-	}
-	defer os.Remove(page.Name())
-	if err := page.Close(); err != nil {
-		return Cell{}, err
-	}
-	o := order{
-		Contender: c.Name, Addrs: on.Addrs, Workers: w.Workers, Contended: w.Contended,
-		ClientEach: w.Layout == ClientEach, Hold: w.Hold, Page: page.Name(),
-	}
-	runtime.GC()
-	if w.Held > 0 {
-		return measureHeld(w, o, program, on)
-	}
-	s, used, err := measure(w, o, program, length, on)
-	if err == nil && s.held() == 0 {
+	o := order{Contender: c.Name, Addrs: on.Addrs, Contended: w.Contended, Hold: w.Hold}
+	s, cpu, err := inProcesses(w, o, program, on, length)
+	if err == nil && len(s.Pairs) == 0 {
 		err = fmt.Errorf("no lock was had in %v; %d errors, the first: %s", length, s.Failed, s.FirstErr)
 	}
-	if w.Contended {
-		err = errors.Join(err, verdict(o.Page))
-	}
-	if err != nil {
+	if err := errors.Join(err, exclusive(s.Holds)); err != nil {
 		return Cell{}, err
 	}
-	return cellOf(s, used, length), nil
-}
-
-func cellOf(s sample, used server.Used, length time.Duration) Cell {
+	n := len(s.Pairs)
 	cell := Cell{
-		Pair:        stats.QuantilesOf(s.Pairs),
-		Wait:        stats.QuantilesOf(s.Waits),
-		Handover:    stats.QuantilesOf(s.Handovers),
-		Evenness:    stats.Evenness(s.Counts),
-		ClientCores: s.CPU.Seconds() / length.Seconds(),
-		ServerCores: used.CPU.Seconds() / length.Seconds(),
-		Calls:       float64(used.Calls) / length.Seconds(),
-		Failed:      s.Failed,
-		FirstErr:    s.FirstErr,
+		Pairs: float64(n), PerSecond: float64(n) / length.Seconds(),
+		PairP50: Quantile(s.Pairs, .5), PairP99: Quantile(s.Pairs, .99),
+		WaitP50: Quantile(s.Waits, .5), WaitP99: Quantile(s.Waits, .99),
+		Evenness:  float64(slices.Min(s.Counts)) / float64(slices.Max(s.Counts)),
+		ClientCPU: s.CPU / time.Duration(n), ServerCPU: cpu / time.Duration(n),
+		Allocs: float64(s.Mallocs) / float64(n),
+		Failed: s.Failed, FirstErr: s.FirstErr,
 	}
-	if n := s.held(); n > 0 {
-		cell.PerSecond = float64(n) / length.Seconds()
-		cell.ClientCPU = s.CPU / time.Duration(n)
-		cell.ServerCPU = used.CPU / time.Duration(n)
-		cell.Scripts = used.Scripts / time.Duration(n)
-		cell.Allocs = float64(s.Mallocs) / float64(n)
-	}
-	return cell
+	return cell, nil
 }
 
-func verdict(page string) error {
-	check, err := exclusion.Open(page)
-	if err != nil {
-		return err
+// Quantile sorts d, and returns the smallest element that at least the share q is not above; 0 of
+// none.
+func Quantile[T cmp.Ordered](d []T, q float64) T {
+	if len(d) == 0 {
+		return *new(T)
 	}
-	return errors.Join(check.Err(), check.Close())
+	slices.Sort(d)
+	return d[max(int(math.Ceil(q*float64(len(d))))-1, 0)]
 }
 
-// warmUp of a cell of this length.
-func warmUp(length time.Duration) time.Duration {
-	return min(max(length/5, 200*time.Millisecond), time.Second)
+// exclusive tells whether a lock had one holder at a time, and tokens that grow unless it has none.
+func exclusive(holds []hold) error {
+	slices.SortFunc(holds, func(a, b hold) int { return cmp.Compare(a.From, b.From) })
+	var overlaps, stale int
+	var before hold
+	for _, h := range holds {
+		if h.From < before.Until {
+			overlaps++
+		}
+		if h.Token != 0 && h.Token <= before.Token {
+			stale++
+		}
+		before = hold{h.From, max(before.Until, h.Until), h.Token}
+	}
+	if overlaps+stale == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: of %d holds %d began while another lasted, and %d tokens did not grow", ErrViolated, len(holds), overlaps, stale)
 }
 
-// watch returns what gives the servers' use in the window, once it is over.
-func watch(w window, on *server.Running) func() server.Used {
-	all := make(chan server.Used, 1)
-	go func() {
-		w.awaitBegin()
-		before := on.Used()
-		w.awaitEnd()
-		all <- on.Used().Sub(before)
-	}()
-	return func() server.Used { return <-all }
-}
-
-func measure(w Workload, o order, program string, length time.Duration, on *server.Running) (sample, server.Used, error) {
-	switch {
-	case w.Layout == Processes:
-		return inProcesses(processes, o, program, warmUp(length), length, on)
-	case program != reexec.Self:
-		return inProcesses(1, o, program, warmUp(length), length, on)
-	}
-	return here(o, length, on)
-}
-
-// here measures with all workers in this process.
-func here(o order, length time.Duration, on *server.Running) (sample, server.Used, error) {
-	c, err := assemble(o)
-	if err != nil {
-		return sample{}, server.Used{}, err
-	}
-	w := opens(warmUp(length), length)
-	servers := watch(w, on)
-	s := c.work(w)
-	return s, servers(), c.Close()
-}
-
-// WorkerRole is a process with some of the workers.
-const WorkerRole = "worker"
-
-// Worker plays WorkerRole: it takes an order, answers when its clients are connected, takes a
-// window and answers with a sample.
-func Worker(in *json.Decoder, out *json.Encoder) error {
-	var o order
-	if err := in.Decode(&o); err != nil {
-		return err
-	}
-	c, err := assemble(o)
-	if err != nil {
-		return err
-	}
-	if err := out.Encode("ready"); err != nil {
-		return err
-	}
-	var w window
-	if err := in.Decode(&w); err != nil {
-		return err
-	}
-	return errors.Join(out.Encode(c.work(w)), c.Close())
-}
-
-// inProcesses measures with the workers spread over so many processes.
-func inProcesses(processes int, o order, program string, warmUp, length time.Duration, on *server.Running) (all sample, servers server.Used, err error) {
-	var children []*reexec.Child
+// inProcesses measures with the workers spread over the processes.
+func inProcesses(w Workload, o order, program string, on *server.Running, length time.Duration) (all sample, serverCPU time.Duration, err error) {
+	processes := max(w.Processes, 1)
+	children := make([]*child.Process, processes)
 	defer func() {
-		for _, child := range children {
-			err = errors.Join(err, child.Stop())
+		for _, p := range children {
+			if p != nil {
+				err = errors.Join(err, p.Stop())
+			}
 		}
 	}()
-	o.Workers /= processes
-	for i := range processes {
-		child, err := reexec.Start(program, WorkerRole)
-		if err != nil {
-			return all, server.Used{}, err
-		}
-		children = append(children, child)
+	o.Workers = w.Workers / processes
+	for i := range children {
 		o.First = i * o.Workers
-		if err := child.Tell(o); err != nil {
-			return all, server.Used{}, err
+		if children[i], err = child.Start(program, WorkerRole); err != nil {
+			return all, 0, err
+		}
+		if err := children[i].Tell(o); err != nil {
+			return all, 0, err
 		}
 	}
-	for _, child := range children {
+	for _, p := range children {
 		var ready string
-		if err := child.Hear(&ready); err != nil {
-			return all, server.Used{}, fmt.Errorf("a worker process did not get ready: %w", err)
+		if err := p.Hear(&ready); err != nil {
+			return all, 0, fmt.Errorf("a worker process did not get ready: %w", err)
 		}
 	}
-	w := opens(warmUp, length)
-	watched := watch(w, on)
+	warmUp := min(max(length/5, 200*time.Millisecond), time.Second)
+	counts := opens(warmUp, length)
 	samples, errs := make([]sample, processes), make([]error, processes)
 	var wg sync.WaitGroup
-	for i, child := range children {
-		wg.Go(func() { errs[i] = errors.Join(child.Tell(w), child.Hear(&samples[i])) })
+	for i, p := range children {
+		wg.Go(func() { errs[i] = errors.Join(p.Tell(counts), p.Hear(&samples[i])) })
 	}
+	serverCPU = counts.cost(on.CPU)
 	wg.Wait()
 	for _, s := range samples {
 		all.add(s)
 	}
-	return all, watched(), errors.Join(errs...)
+	return all, serverCPU, errors.Join(errs...)
 }

@@ -2,112 +2,127 @@ package workload
 
 import (
 	"context"
+	"errors"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/contender"
-	"github.com/redlock-go/redlock/bench/internal/exclusion"
 	"github.com/redlock-go/redlock/bench/internal/server"
 )
 
-func TestNamesAreUniqueAndEachWorkloadSuitsThisLibrary(t *testing.T) {
-	seen := map[string]bool{}
-	for _, w := range All() {
-		if seen[w.Name] {
-			t.Errorf("twice: %s", w.Name)
-		}
-		seen[w.Name] = true
-		if !w.Suits(contender.ByName("redlock")) {
-			t.Errorf("%s leaves this library out", w.Name)
-		}
-		if w.Workers%processes != 0 && w.Layout == Processes {
-			t.Errorf("%s: %d workers cannot be spread over %d processes", w.Name, w.Workers, processes)
-		}
-	}
+func TestMain(m *testing.M) {
+	contender.All = append(contender.All,
+		contender.Contender{Name: "mutex", Open: func([]string) (contender.Client, error) { return &memory{locks: true}, nil }},
+		contender.Contender{Name: "none", Open: func([]string) (contender.Client, error) { return &memory{}, nil }},
+		contender.Contender{Name: "failing", Open: func([]string) (contender.Client, error) { return &memory{locks: true, fails: true}, nil }},
+	)
+	child.Main(Roles)
+	os.Exit(m.Run())
 }
 
-// mutexClient is a lock in memory, or none at all.
-type mutexClient struct {
-	mu    *sync.Mutex
+// memory is a lock in memory, or none at all.
+type memory struct {
+	locks, fails bool
+	mu           sync.Mutex
+	token        uint64
+}
+
+func (c *memory) Lock(_ context.Context, _ string, wait bool) (contender.Held, error) {
+	if c.fails && !wait {
+		return nil, errors.New("refused")
+	}
+	if !c.locks {
+		return held{}, nil
+	}
+	c.mu.Lock()
+	c.token++
+	return held{c, c.token}, nil
+}
+
+func (c *memory) Close() error { return nil }
+
+type held struct {
+	c     *memory
 	token uint64
 }
 
-func (c *mutexClient) Lock(context.Context, string, bool) (contender.Held, error) {
-	if c.mu != nil {
-		c.mu.Lock()
-		c.token++
-	}
-	return mutexHeld{c, c.token}, nil
-}
+func (h held) Token() uint64 { return h.token }
 
-func (c *mutexClient) Close() error { return nil }
-
-type mutexHeld struct {
-	c     *mutexClient
-	token uint64
-}
-
-func (h mutexHeld) Token() uint64 { return h.token }
-
-func (h mutexHeld) Unlock(context.Context) error {
-	if h.c.mu != nil {
+func (h held) Unlock(context.Context) error {
+	if h.c != nil {
 		h.c.mu.Unlock()
 	}
 	return nil
 }
 
-const cellLength = 50 * time.Millisecond
+const cellLength = 200 * time.Millisecond
 
-// measureInMemory measures again when the machine was too busy to run the workers.
-func measureInMemory(t *testing.T, client contender.Client, o order) (s sample, err error) {
-	t.Helper()
-	for range 20 {
-		if s, err = measureOnce(t, client, o); s.held() >= 5 {
-			break
+func measureInMemory(w Workload, name string) (Cell, error) {
+	on := &server.Running{PIDs: func() []int { return []int{os.Getpid()} }}
+	return Measure(w, contender.ByName(name), child.Self, on, cellLength)
+}
+
+func TestCells(t *testing.T) {
+	t.Parallel()
+	contended := Workload{Workers: 4, Contended: true, Hold: time.Millisecond}
+	cell, err := measureInMemory(contended, "mutex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cell.Pairs > 200 || cell.PerSecond != cell.Pairs*5 || cell.PairP50 < time.Millisecond || cell.WaitP99 < time.Millisecond || cell.Failed != 0 {
+		t.Errorf("holds of 1 ms: %+v", cell)
+	}
+	cell, err = measureInMemory(Workload{Workers: 2}, "mutex")
+	if err != nil || cell.PairP50 == 0 || cell.PairP99 < cell.PairP50 || cell.WaitP50 > cell.PairP50 || cell.Failed != 0 {
+		t.Errorf("distinct names: %+v, %v", cell, err)
+	}
+	if _, err := measureInMemory(contended, "none"); !errors.Is(err, ErrViolated) {
+		t.Errorf("a lock that is none: %v", err)
+	}
+	contended.Processes = 2
+	if _, err := measureInMemory(contended, "mutex"); !errors.Is(err, ErrViolated) {
+		t.Errorf("a lock that does not exclude other processes: %v", err)
+	}
+	if _, err := measureInMemory(Workload{Workers: 2}, "failing"); err == nil || !strings.Contains(err.Error(), "errors, the first: refused") {
+		t.Errorf("a lock that nobody gets: %v", err)
+	}
+}
+
+func TestExclusive(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		holds []hold
+		want  string // "": nothing was violated
+	}{
+		{[]hold{{3, 4, 2}, {1, 2, 1}, {4, 5, 3}}, ""},
+		{[]hold{{1, 2, 0}, {2, 3, 0}}, ""},
+		{[]hold{{1, 9, 1}, {2, 3, 2}, {4, 5, 3}}, "2 began while another lasted, and 0 tokens"},
+		{[]hold{{1, 2, 7}, {3, 4, 7}, {5, 6, 6}}, "0 began while another lasted, and 2 tokens"},
+	} {
+		if err := exclusive(c.holds); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.holds, err, c.want)
 		}
 	}
-	return s, err
 }
 
-func measureOnce(t *testing.T, client contender.Client, o order) (sample, error) {
-	t.Helper()
-	o.Page = t.TempDir() + "/page"
-	check, err := exclusion.Open(o.Page)
-	if err != nil {
-		t.Fatal(err)
+func TestQuantile(t *testing.T) {
+	t.Parallel()
+	hundred := make([]int, 100)
+	for i := range hundred {
+		hundred[i] = 100 - i
 	}
-	defer check.Close()
-	c := &crew{order: o, clients: []contender.Client{client}, check: check}
-	return c.work(opens(10*time.Millisecond, cellLength)), check.Err()
-}
-
-func TestContendedCell(t *testing.T) {
-	o := order{Workers: 4, Contended: true, Hold: time.Millisecond}
-	s, err := measureInMemory(t, &mutexClient{mu: new(sync.Mutex)}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := s.held(); n < 5 || n > 50 {
-		t.Fatalf("%d holds of 1ms in %v", n, cellLength)
-	}
-	cell := cellOf(s, server.Used{CPU: time.Millisecond}, cellLength)
-	if cell.Wait.Max < time.Millisecond || cell.Pair.P50 < time.Millisecond || cell.Handover.P50 <= 0 || cell.Evenness <= 0 {
-		t.Errorf("%+v", cell)
-	}
-}
-
-func TestContendedCellCatchesALockThatIsNone(t *testing.T) {
-	_, err := measureInMemory(t, &mutexClient{}, order{Workers: 4, Contended: true, Hold: time.Millisecond})
-	if err == nil || !strings.Contains(err.Error(), "entered while another held") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestDistinctCell(t *testing.T) {
-	s, err := measureInMemory(t, &mutexClient{mu: new(sync.Mutex)}, order{Workers: 2})
-	if err != nil || s.held() == 0 || len(s.Pairs) != s.held() || len(s.Waits) != s.held() || len(s.Counts) != 2 || s.Failed != 0 {
-		t.Errorf("%d holds, %d pairs, %d waits, %v", s.held(), len(s.Pairs), len(s.Waits), err)
+	for _, c := range []struct {
+		in   []int
+		q    float64
+		want int
+	}{{nil, .5, 0}, {[]int{7}, .99, 7}, {[]int{2, 1}, .5, 1}, {hundred, .5, 50}, {hundred, .99, 99}} {
+		if got := Quantile(slices.Clone(c.in), c.q); got != c.want {
+			t.Errorf("%v of %d values: %d, want %d", c.q, len(c.in), got, c.want)
+		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 
-	"github.com/redlock-go/redlock/bench/internal/reexec"
+	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/server"
 )
 
@@ -43,6 +43,6 @@ func member(in *json.Decoder, out *json.Encoder) error {
 	if err := out.Encode("ready"); err != nil {
 		return err
 	}
-	reexec.UntilStopped(in)
+	child.UntilStopped(in)
 	return nil
 }

@@ -3,13 +3,13 @@
 package main
 
 import (
+	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/contender"
-	"github.com/redlock-go/redlock/bench/internal/reexec"
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
 func main() {
 	contender.Provide("rueidis", openClient)
-	reexec.Main(map[string]reexec.Role{workload.WorkerRole: workload.Worker})
+	child.Main(map[string]child.Role{workload.WorkerRole: workload.Worker})
 	panic("this is started by the benchmark: go run . in bench")
 }

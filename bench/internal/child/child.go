@@ -1,8 +1,7 @@
-// Package reexec runs parts of the benchmark in processes of their own: the same binary again, or
-// another one of the benchmark, told by its environment what to be. What they are told and what
-// they answer is JSON, over their standard input and output. They end with the process that started
-// them.
-package reexec
+// Package child runs parts of the benchmark in processes of their own, which are told by their
+// environment what to be. What they are told and what they answer is JSON, over their standard
+// input and output. They end with the process that started them.
+package child
 
 import (
 	"encoding/json"
@@ -44,8 +43,9 @@ func UntilStopped(in *json.Decoder) {
 	}
 }
 
-// Child is a process that plays a role.
-type Child struct {
+// Process is a child that plays a role.
+type Process struct {
+	*os.Process
 	cmd   *exec.Cmd
 	stdin io.Closer
 	to    *json.Encoder
@@ -56,9 +56,8 @@ type Child struct {
 const Self = ""
 
 // Start starts a child of the program. The caller must call Stop.
-func Start(program, role string) (*Child, error) {
+func Start(program, role string) (_ *Process, err error) {
 	if program == Self {
-		var err error
 		if program, err = os.Executable(); err != nil {
 			return nil, err
 		}
@@ -78,23 +77,17 @@ func Start(program, role string) (*Child, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &Child{cmd: cmd, stdin: in, to: json.NewEncoder(in), from: json.NewDecoder(out)}, nil
+	return &Process{cmd.Process, cmd, in, json.NewEncoder(in), json.NewDecoder(out)}, nil
 }
 
-// PID of the process.
-func (c *Child) PID() int { return c.cmd.Process.Pid }
-
 // Tell sends what the role decodes from in.
-func (c *Child) Tell(v any) error { return c.to.Encode(v) }
+func (p *Process) Tell(v any) error { return p.to.Encode(v) }
 
 // Hear waits for what the role encodes to out.
-func (c *Child) Hear(v any) error { return c.from.Decode(v) }
-
-// Signal sends it a signal.
-func (c *Child) Signal(s syscall.Signal) error { return c.cmd.Process.Signal(s) }
+func (p *Process) Hear(v any) error { return p.from.Decode(v) }
 
 // Stop tells the child that no more comes, and waits for its end.
-func (c *Child) Stop() error {
-	_ = c.stdin.Close() // a child that has ended has closed it
-	return c.cmd.Wait()
+func (p *Process) Stop() error {
+	_ = p.stdin.Close() // a child that has ended has closed it
+	return p.cmd.Wait()
 }

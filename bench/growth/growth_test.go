@@ -1,0 +1,239 @@
+// Package growth measures what a piece of work costs as there is more of it: more names, more
+// waiters, more clients, more masters. Each figure stays flat when the cost is proportional to the
+// work, so that a reader sees at once what does not.
+package growth
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/bench/internal/child"
+	"github.com/redlock-go/redlock/bench/internal/server"
+	"github.com/redlock-go/redlock/bench/internal/workload"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// row is one kind of work that grows. What it measures of an n is by unit; length is for what is
+// measured for a time.
+type row struct {
+	name    string
+	ns      []int
+	usual   int // the last n, unless another is asked for
+	measure func(t testing.TB, n int, length time.Duration) map[string]float64
+}
+
+var rows = []row{
+	{"names-held", []int{100, 1000, 10_000, 100_000, 1_000_000}, 100_000, namesHeld},
+	{"names-new", []int{1000, 10_000, 100_000, 1_000_000, 10_000_000}, 100_000, namesNew},
+	{"waiters", []int{1, 10, 100, 1000, 10_000}, 10_000, waiters},
+	{"dead-waiters", []int{1, 10, 100, 1000, 10_000, 100_000}, 100_000, deadWaiters},
+	{"clients", []int{1, 10, 100, 1000}, 100, clients},
+	{"masters", []int{1, 3, 5, 7, 9}, 9, masters},
+	{"workers", []int{1, 4, 16, 64, 256, 1024, 4096}, 4096, workers},
+	{"sets", []int{1, 2, 4, 8, 16, 32, 64}, 64, sets},
+}
+
+var most = flag.Int("growth.most", 0, "the last n of each row; 0: its usual one, which takes a minute or two")
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silence{}) // masters are restarted
+	child.Main(workload.Roles)
+	os.Exit(m.Run())
+}
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
+// BenchmarkGrowth needs -benchtime 1x: each n is measured once.
+func BenchmarkGrowth(b *testing.B) {
+	for _, r := range rows {
+		b.Run(r.name, func(b *testing.B) {
+			last := cmp.Or(*most, r.usual)
+			for _, n := range r.ns {
+				if n > last {
+					break
+				}
+				b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+					for unit, value := range r.measure(b, n, 3*time.Second) {
+						b.ReportMetric(value, unit)
+					}
+					b.ReportMetric(0, "ns/op") // none
+				})
+			}
+		})
+	}
+}
+
+// Each row measures something, of the least work.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			values := r.measure(t, 1, 500*time.Millisecond)
+			costs := false
+			for unit, v := range values {
+				if math.IsNaN(v) || math.IsInf(v, 0) { // memory may be below 0: other tests give some back
+					t.Errorf("%v %s", v, unit)
+				}
+				costs = costs || v > 0
+			}
+			if !costs {
+				t.Errorf("nothing costs anything: %v", values)
+			}
+		})
+	}
+}
+
+// usualMasters is how many there are, but where they grow.
+const usualMasters = 5
+
+// patience is for what should happen soon, on a machine that is busy.
+const patience = time.Minute
+
+// deployment is masters, with connections that go past the library.
+type deployment struct {
+	*server.Running
+	testing.TB
+	direct []*redis.Client
+}
+
+// deploy starts masters that are a deployment.
+func deploy(t testing.TB, cfg redisproc.Config, opts ...redlock.Option) *deployment {
+	t.Helper()
+	on, err := server.StartRedisAs(cfg, usualMasters, 0, opts...)
+	must(t, err)
+	t.Cleanup(on.Stop)
+	d := &deployment{Running: on, TB: t}
+	for _, url := range on.Addrs {
+		o, err := redis.ParseURL(url)
+		must(t, err)
+		r := redis.NewClient(o)
+		t.Cleanup(func() { _ = r.Close() })
+		d.direct = append(d.direct, r)
+	}
+	return d
+}
+
+// open returns a client. The caller need not close it.
+func (d *deployment) open(opts ...redlock.Option) *redlock.Client {
+	d.Helper()
+	c, err := redlock.Open(d.Addrs, opts...)
+	must(d, err)
+	d.Cleanup(func() { must(d, c.Close()) })
+	return c
+}
+
+// mean is the mean over all masters of a number in INFO, such as used_memory.
+func (d *deployment) mean(section, field string) float64 {
+	d.Helper()
+	told := regexp.MustCompile(`(?m)^` + field + `:(\d+)`)
+	return d.each(func(r *redis.Client) (float64, error) {
+		text, err := r.Info(context.Background(), section).Result()
+		if err != nil {
+			return 0, err
+		}
+		found := told.FindStringSubmatch(text)
+		if found == nil {
+			return 0, fmt.Errorf("INFO %s has no %s", section, field)
+		}
+		return strconv.ParseFloat(found[1], 64)
+	})
+}
+
+// keys is the mean over all masters of how many keys there are.
+func (d *deployment) keys() float64 {
+	d.Helper()
+	return d.each(func(r *redis.Client) (float64, error) {
+		n, err := r.DBSize(context.Background()).Result()
+		return float64(n), err
+	})
+}
+
+// each is the mean of what all masters tell.
+func (d *deployment) each(of func(*redis.Client) (float64, error)) (mean float64) {
+	d.Helper()
+	for _, r := range d.direct {
+		v, err := of(r)
+		must(d, err)
+		mean += v / float64(len(d.direct))
+	}
+	return mean
+}
+
+// costs is the processor time of this process and of the masters while something is done.
+func (d *deployment) costs(do func()) (client, masters time.Duration) {
+	client, masters = server.CPU(os.Getpid()), d.CPU()
+	do()
+	return server.CPU(os.Getpid()) - client, d.CPU() - masters
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until asks for a state, more and more seldom, so that what takes long is not disturbed.
+func until(t testing.TB, what string, state func() bool) {
+	t.Helper()
+	begun := time.Now()
+	for pause := time.Millisecond; !state(); pause = max(time.Millisecond, time.Since(begun)/50) {
+		if time.Since(begun) > patience {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// atOnce does n things, 64 at a time. The first error ends it.
+func atOnce(t testing.TB, n int, do func(i int) error) {
+	t.Helper()
+	var next atomic.Int64
+	errs := make([]error, min(64, n))
+	var wg sync.WaitGroup
+	for w := range errs {
+		wg.Go(func() {
+			for errs[w] == nil {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				errs[w] = do(i)
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		must(t, err)
+	}
+}
+
+// heap is what is in use, without what nobody refers to any more.
+func heap() float64 {
+	runtime.GC()
+	runtime.GC() // the second takes what the first found in pools
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// micros and millis are d in these units, spread over n.
+func micros(d time.Duration, n int) float64 { return d.Seconds() * 1e6 / float64(n) }
+func millis(d time.Duration, n int) float64 { return d.Seconds() * 1e3 / float64(n) }

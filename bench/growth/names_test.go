@@ -1,0 +1,92 @@
+package growth
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redlock-go/redlock"
+	"github.com/redlock-go/redlock/bench/internal/workload"
+	"github.com/redlock-go/redlock/internal/redisproc"
+)
+
+// namesHeld has one client hold and renew names, each about once. A lock that is lost is an error.
+// The ttl grows with the names, so that there are no more renewals a second than two cores make
+// with ease.
+func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
+	const shortestTTL, renewalsPerSecond = 3 * time.Second, 5000
+	ttl := max(shortestTTL, 3*time.Duration(n)*time.Second/renewalsPerSecond)
+	d := deploy(t, redisproc.Config{}, redlock.WithMaxTTL(ttl))
+	var had, lost atomic.Int64
+	c := d.open(redlock.WithTTL(ttl), redlock.WithMaxTTL(ttl), redlock.WithObserver(redlock.Observer{
+		Renewed: func(context.Context, redlock.Renewal) { had.Add(1) },
+		Ended:   func(context.Context, redlock.HoldEnd) { lost.Add(1) },
+	}))
+	take := func(name string) error {
+		_, err := c.Lock(context.Background(), name, redlock.WithWait(patience))
+		return err
+	}
+	must(t, take("first")) // so that it is connected
+	keys, before, beforeMaster := d.keys(), heap(), d.mean("memory", "used_memory")
+	atOnce(t, n, func(i int) error { return take(fmt.Sprintf("held-%09d", i)) })
+	until(t, "all masters have all locks", func() bool { return d.keys() >= keys+float64(n) })
+	after, afterMaster := heap(), d.mean("memory", "used_memory")
+	begun := had.Load()
+	cpu, mastersCPU := d.costs(func() { time.Sleep(max(ttl/3, length)) })
+	renewed := int(had.Load() - begun)
+	if lost.Load() > 0 || renewed == 0 {
+		t.Fatalf("%d locks were lost, %d renewals", lost.Load(), renewed)
+	}
+	return map[string]float64{
+		"client-B/name": (after - before) / float64(n), "master-B/name": (afterMaster - beforeMaster) / float64(n),
+		"client-µs/renewal": micros(cpu, renewed), "masters-µs/renewal": micros(mastersCPU, renewed),
+	}
+}
+
+// namesNew locks names in turn, each once, by 64 workers.
+func namesNew(t testing.TB, n int, _ time.Duration) map[string]float64 {
+	d := deploy(t, redisproc.Config{})
+	c := d.open()
+	begun := time.Now()
+	atOnce(t, n, func(i int) error {
+		lock, err := c.Lock(context.Background(), fmt.Sprintf("new-%09d", i), redlock.WithWait(patience))
+		if err != nil {
+			return err
+		}
+		return lock.Unlock(context.Background())
+	})
+	return map[string]float64{
+		"pairs/s": float64(n) / time.Since(begun).Seconds(), "client-kB": heap() / 1e3, "master-kB": d.mean("memory", "used_memory") / 1e3,
+		"keys": d.keys(),
+	}
+}
+
+// sets locks names as one LockAll.
+func sets(t testing.TB, n int, length time.Duration) map[string]float64 {
+	d := deploy(t, redisproc.Config{})
+	c := d.open()
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("set-%02d", i)
+	}
+	pair := func() {
+		set, err := c.LockAll(context.Background(), names, redlock.WithWait(patience))
+		must(t, err)
+		must(t, set.Unlock(context.Background()))
+	}
+	pair() // so that it is connected
+	var took []time.Duration
+	cpu, mastersCPU := d.costs(func() {
+		for end := time.Now().Add(length); time.Now().Before(end); {
+			begun := time.Now()
+			pair()
+			took = append(took, time.Since(begun))
+		}
+	})
+	return map[string]float64{
+		"p50-µs/name": micros(workload.Quantile(took, .5), n), "p99-µs/name": micros(workload.Quantile(took, .99), n),
+		"client-µs/name": micros(cpu, n*len(took)), "masters-µs/name": micros(mastersCPU, n*len(took)),
+	}
+}

@@ -1,0 +1,208 @@
+package contender
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// floor is the raw floor: it does what an acquisition cannot do without. Those are the calls that
+// the scripts of this library make, on all masters, and a wait for the answers of a quorum. It
+// counts no validity, confirms no token, renews nothing and gives nothing back. There is one
+// goroutine a master, and what came while its last batch was under way leaves as the next: no
+// client that asks a quorum for each acquisition and release can be much faster.
+type floor struct {
+	redisClients
+	lines   []*floorLine
+	running sync.WaitGroup
+}
+
+//go:embed floor.lua
+var floorSource string
+
+var floorScript = redis.NewScript(floorSource)
+
+// floorBatch is how many operations one script call has at most, so that it does not keep a master
+// from others for long.
+const floorBatch = 512
+
+const (
+	floorFence = "floor:fence"
+	floorCount = 1_000_000_000_000 // counters start far above 1
+)
+
+func openFloor(urls []string) (Client, error) {
+	clients, err := dialRedis(urls)
+	if err != nil {
+		return nil, err
+	}
+	f := &floor{redisClients: clients}
+	ctx := context.Background()
+	for _, c := range clients {
+		err = errors.Join(err, c.SetNX(ctx, floorFence, floorCount, 0).Err(), floorScript.Load(ctx, c).Err())
+		l := &floorLine{some: make(chan struct{}, 1)}
+		f.lines = append(f.lines, l)
+		f.running.Go(func() { l.run(c) })
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// floorCall is one operation for one master.
+type floorCall struct {
+	held    *floorHeld
+	release bool
+	to      *ballot
+}
+
+// floorLine is what waits for one master.
+type floorLine struct {
+	mu    sync.Mutex
+	calls []floorCall
+	some  chan struct{} // has an element when calls may have some
+}
+
+func (l *floorLine) put(c floorCall) {
+	l.mu.Lock()
+	l.calls = append(l.calls, c)
+	l.mu.Unlock()
+	select {
+	case l.some <- struct{}{}:
+	default:
+	}
+}
+
+// take exchanges what waits for a buffer that is empty.
+func (l *floorLine) take(empty []floorCall) []floorCall {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	calls := l.calls
+	l.calls = empty
+	return calls
+}
+
+func (l *floorLine) run(c *redis.Client) {
+	var taken []floorCall
+	var args []any
+	for range l.some {
+		taken = l.take(taken[:0])
+		for calls := taken; len(calls) > 0; {
+			batch := calls[:min(len(calls), floorBatch)]
+			calls = calls[len(batch):]
+			args = floorArgs(args[:0], batch)
+			cmd := redis.NewIntSliceCmd(context.Background(), args...)
+			_ = c.Process(context.Background(), cmd) // the reply is empty then
+			replies := cmd.Val()
+			for i, call := range batch {
+				call.to.vote(i < len(replies) && replies[i] > 0)
+			}
+		}
+	}
+}
+
+// What floor.lua tells operations by, and what they have in common. Strings are passed by their
+// addresses, which costs no allocation.
+var (
+	floorCommand any = "EVALSHA"
+	floorHash    any = floorScript.Hash()
+	floorCounter any = floorFence
+	floorAcquire any = "a"
+	floorRelease any = "r"
+	floorTTL     any = TTL.Milliseconds()
+)
+
+// floorArgs appends the command for the calls, see floor.lua.
+func floorArgs(args []any, calls []floorCall) []any {
+	args = append(args, floorCommand, floorHash, nil)
+	for _, call := range calls {
+		if h := call.held; call.release {
+			args = append(args, &h.lock, &h.queue)
+		} else {
+			args = append(args, &h.lock, floorCounter, &h.gone, &h.queue)
+		}
+	}
+	args[2] = len(args) - 3
+	for _, call := range calls {
+		if h := call.held; call.release {
+			args = append(args, floorRelease, &h.owner)
+		} else {
+			args = append(args, floorAcquire, &h.owner, floorTTL)
+		}
+	}
+	return args
+}
+
+var floorOwners atomic.Int64
+
+func (f *floor) Lock(ctx context.Context, name string, _ bool) (Held, error) {
+	owner := strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(floorOwners.Add(1), 10)
+	h := &floorHeld{f: f, lock: "floor:lock:" + name, gone: "floor:gone:" + owner, queue: "floor:queue:" + name, owner: owner}
+	return h, f.ask(ctx, h, false)
+}
+
+func (f *floor) ask(ctx context.Context, h *floorHeld, release bool) error {
+	b := newBallot(len(f.lines))
+	for _, l := range f.lines {
+		l.put(floorCall{h, release, b})
+	}
+	return b.await(ctx)
+}
+
+// Close must be called when no call is under way.
+func (f *floor) Close() error {
+	for _, l := range f.lines {
+		close(l.some)
+	}
+	err := f.redisClients.Close()
+	f.running.Wait()
+	return err
+}
+
+type floorHeld struct {
+	f                        *floor
+	lock, gone, queue, owner string
+}
+
+func (h *floorHeld) Token() uint64 { return 0 }
+
+func (h *floorHeld) Unlock(ctx context.Context) error { return h.f.ask(ctx, h, true) }
+
+var errNoQuorum = errors.New("no quorum")
+
+// ballot counts answers until a quorum of n masters said yes or cannot any more.
+type ballot struct {
+	need, spare int64
+	yes, no     atomic.Int64
+	decided     chan struct{} // has an element once it is
+}
+
+func newBallot(n int) *ballot {
+	need := int64(n/2 + 1)
+	return &ballot{need: need, spare: int64(n) - need, decided: make(chan struct{}, 1)}
+}
+
+func (b *ballot) vote(yes bool) {
+	if yes && b.yes.Add(1) == b.need || !yes && b.no.Add(1) == b.spare+1 {
+		b.decided <- struct{}{}
+	}
+}
+
+func (b *ballot) await(ctx context.Context) error {
+	select {
+	case <-b.decided:
+		if b.yes.Load() < b.need {
+			return errNoQuorum
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

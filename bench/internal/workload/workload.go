@@ -1,0 +1,50 @@
+// Package workload says what is measured, and measures it.
+package workload
+
+import (
+	"time"
+
+	"github.com/redlock-go/redlock/bench/internal/contender"
+)
+
+// Workload is one way to use locks.
+type Workload struct {
+	Name      string
+	Masters   int           // of Redis
+	RoundTrip time.Duration // to them; 0: loopback
+	Workers   int           // callers at a time; of distinct names unless Contended
+	Processes int           // with so many clients, one each, and the workers spread over them; 0: one
+	Contended bool          // all take one name, and wait for it
+	Hold      time.Duration // how long each holds it
+}
+
+// The names of the workloads.
+const (
+	Series          = "series"
+	Distinct        = "distinct-64"
+	Many            = "distinct-512"
+	OneMaster       = "distinct-64-n1"
+	Contended       = "contended-8"
+	ContendedProcs  = "contended-8-procs"
+	ContendedLinked = "contended-8-procs-link-1ms"
+)
+
+// All workloads in the order of the report.
+var All = []Workload{
+	{Name: Series, Masters: 5, Workers: 1},
+	{Name: Distinct, Masters: 5, Workers: 64},
+	{Name: Many, Masters: 5, Workers: 512},
+	{Name: OneMaster, Masters: 1, Workers: 64},
+	{Name: Contended, Masters: 5, Workers: 8, Contended: true, Hold: time.Millisecond},
+	{Name: ContendedProcs, Masters: 5, Workers: 8, Processes: 8, Contended: true, Hold: time.Millisecond},
+	{Name: ContendedLinked, Masters: 5, RoundTrip: time.Millisecond, Workers: 8, Processes: 8, Contended: true, Hold: time.Millisecond},
+}
+
+// Suits reports whether the workload says anything about c.
+func (w Workload) Suits(c contender.Contender) bool {
+	if w.Contended && !c.Waits {
+		return false
+	}
+	onRedis := c.Needs == contender.AllMasters || c.Needs == contender.OneMaster
+	return onRedis || w.Masters == 5 && w.RoundTrip == 0
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/redlock-go/redlock/bench/internal/child"
+	"github.com/redlock-go/redlock/bench/internal/contender"
+	"github.com/redlock-go/redlock/bench/internal/server"
+	"github.com/redlock-go/redlock/bench/internal/workload"
+)
+
+// peers is what contenders need beside the Redis masters: servers, and programs of peers. Each is
+// started, or built, when it is first needed, and kept.
+type peers struct {
+	dir      string // of the programs; "" until there is one
+	programs map[string]*built
+	servers  map[contender.Needs]*started
+}
+
+type built struct {
+	path string
+	err  error
+}
+
+type started struct {
+	*server.Running
+	err error
+}
+
+func newPeers() *peers {
+	return &peers{programs: map[string]*built{}, servers: map[contender.Needs]*started{}}
+}
+
+// measure measures a cell of any contender.
+func (p *peers) measure(w workload.Workload, c contender.Contender, masters *server.Running, length time.Duration) (workload.Cell, error) {
+	program, err := p.program(c)
+	if err != nil {
+		return workload.Cell{}, err
+	}
+	on := masters
+	switch c.Needs {
+	case contender.AllMasters:
+	case contender.OneMaster:
+		on = masters.First()
+	default:
+		if on, err = p.server(c.Needs, program); err != nil {
+			return workload.Cell{}, err
+		}
+	}
+	return workload.Measure(w, c, program, on, length)
+}
+
+// program returns the one that has the contender. The working folder must be bench.
+func (p *peers) program(c contender.Contender) (string, error) {
+	if c.Peer == "" {
+		return child.Self, nil
+	}
+	if p.programs[c.Peer] == nil {
+		path, err := p.build(c.Peer)
+		p.programs[c.Peer] = &built{path, err}
+	}
+	return p.programs[c.Peer].path, p.programs[c.Peer].err
+}
+
+func (p *peers) build(peer string) (path string, err error) {
+	if p.dir == "" {
+		if p.dir, err = os.MkdirTemp("", "bench-peers-"); err != nil {
+			return "", err
+		}
+	}
+	path = filepath.Join(p.dir, peer)
+	output, err := exec.Command("go", "build", "-C", filepath.Join("peers", peer), "-o", path, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build of peers/%s: %w\n%s", peer, err, output)
+	}
+	return path, nil
+}
+
+// server returns servers that are no masters of Redis.
+func (p *peers) server(needs contender.Needs, program string) (*server.Running, error) {
+	if p.servers[needs] == nil {
+		on, err := start(needs, program)
+		p.servers[needs] = &started{on, err}
+	}
+	return p.servers[needs].Running, p.servers[needs].err
+}
+
+func start(needs contender.Needs, program string) (*server.Running, error) {
+	switch needs {
+	case contender.OneEtcd:
+		return server.StartEtcd(program, 1)
+	case contender.ThreeEtcd:
+		return server.StartEtcd(program, 3)
+	case contender.ZooKeeper:
+		return server.StartZooKeeper()
+	case contender.MariaDB:
+		return server.StartMariaDB()
+	}
+	panic("nobody knows how to start " + string(needs))
+}
+
+// stop ends the servers and removes the programs.
+func (p *peers) stop() {
+	for _, on := range p.servers {
+		if on.err == nil {
+			on.Stop()
+		}
+	}
+	_ = os.RemoveAll(p.dir) // a folder for temporary files
+}
