@@ -15,7 +15,7 @@ import (
 	goredislib "github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/admin"
+	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -55,46 +55,37 @@ func keepOld(ctx context.Context, until time.Time, extend func(context.Context) 
 
 // end
 
-// While the old lock can be renewed, its context lives; once it cannot, it ends with the lease.
+// While the old lock can be renewed, its context lives; once it cannot, or an extend hangs, it ends
+// with the lease.
 func TestKeepOld(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const lease = 9 * time.Second
-		begun := time.Now()
-		ctx, stop := keepOld(t.Context(), begun.Add(lease), func(context.Context) (time.Time, error) {
-			asked := time.Now()
-			if asked.Sub(begun) > time.Minute {
-				return time.Time{}, errors.New("unreachable")
-			}
-			return asked.Add(lease), nil
+	const lease = 9 * time.Second
+	for name, c := range map[string]struct {
+		refusedAfter, hangs time.Duration
+		atLeast, atMost     time.Duration
+	}{
+		"refused": {time.Minute, 0, time.Minute, time.Minute + lease},
+		"hangs":   {time.Hour, time.Minute, lease, lease},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun := time.Now()
+				ctx, stop := keepOld(t.Context(), begun.Add(lease), func(context.Context) (time.Time, error) {
+					asked := time.Now()
+					time.Sleep(c.hangs)
+					if asked.Sub(begun) > c.refusedAfter {
+						return time.Time{}, errors.New("unreachable")
+					}
+					return asked.Add(lease), nil
+				})
+				defer stop()
+				<-ctx.Done()
+				if lived := time.Since(begun); lived < c.atLeast || lived > c.atMost || !errors.Is(context.Cause(ctx), errOldLost) {
+					t.Errorf("the context lived for %v, and ended with %v", lived, context.Cause(ctx))
+				}
+			})
 		})
-		defer stop()
-		<-ctx.Done()
-		if lived := time.Since(begun); lived <= time.Minute || lived > time.Minute+lease {
-			t.Errorf("the context lived for %v", lived)
-		}
-		if cause := context.Cause(ctx); !errors.Is(cause, errOldLost) {
-			t.Errorf("its cause is %v", cause)
-		}
-	})
-}
-
-// An extend that hangs does not keep the context alive.
-func TestKeepOldWhileExtendHangs(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const lease = 9 * time.Second
-		begun := time.Now()
-		ctx, stop := keepOld(t.Context(), begun.Add(lease), func(context.Context) (time.Time, error) {
-			time.Sleep(time.Minute)
-			return time.Now().Add(lease), nil
-		})
-		defer stop()
-		<-ctx.Done()
-		if lived := time.Since(begun); lived != lease {
-			t.Errorf("the context lived for %v", lived)
-		}
-	})
+	}
 }
 
 func beforeRedsync(ctx context.Context, clients []*goredislib.Client, payOld func(context.Context) error) error {
@@ -174,50 +165,125 @@ func bothWithAny(ctx context.Context, client *redlock.Client, oldUntil time.Time
 	return payroll(ctx)
 }
 
-// step is a process at a step of the move: it runs work under the locks of that step.
-type step func(ctx context.Context, work func(context.Context) error) error
+// step is a process at a step of the move: it runs work under the locks of that step, with
+// connections of its own.
+type step func(ctx context.Context, clients []*goredislib.Client, client *redlock.Client, work work) error
 
-// old are the libraries, with what processes at steps 0 and 1 do. A process has clients of its own.
-var old = map[string]struct {
-	before func(clients []*goredislib.Client) step
-	both   func(clients []*goredislib.Client, client *redlock.Client, lease time.Duration) step
-}{
+type work = func(context.Context) error
+
+// old are the libraries, with what processes at steps 0 and 1 do.
+var old = map[string]struct{ before, both step }{
 	"redsync": {
-		func(clients []*goredislib.Client) step {
-			return func(ctx context.Context, work func(context.Context) error) error {
-				return beforeRedsync(ctx, clients, work)
-			}
+		func(ctx context.Context, clients []*goredislib.Client, _ *redlock.Client, work work) error {
+			return beforeRedsync(ctx, clients, work)
 		},
-		func(clients []*goredislib.Client, client *redlock.Client, lease time.Duration) step {
+		func(ctx context.Context, clients []*goredislib.Client, client *redlock.Client, work work) error {
 			rs := redsync.New(goredis.NewPool(clients[0]), goredis.NewPool(clients[1]), goredis.NewPool(clients[2]))
-			return func(ctx context.Context, work func(context.Context) error) error {
-				return bothWithRedsync(ctx, rs, client, lease, func(ctx context.Context, _ fence.Token) error { return work(ctx) })
-			}
+			return bothWithRedsync(ctx, rs, client, lease, func(ctx context.Context, _ fence.Token) error { return work(ctx) })
 		},
 	},
 	"redislock": {
-		func(clients []*goredislib.Client) step {
-			return func(ctx context.Context, work func(context.Context) error) error {
-				return beforeRedislock(ctx, clients[0], work)
-			}
+		func(ctx context.Context, clients []*goredislib.Client, _ *redlock.Client, work work) error {
+			return beforeRedislock(ctx, clients[0], work)
 		},
-		func(clients []*goredislib.Client, client *redlock.Client, lease time.Duration) step {
-			locker := redislock.New(clients[0])
-			return func(ctx context.Context, work func(context.Context) error) error {
-				for {
-					err := bothWithRedislock(ctx, locker, client, lease, func(ctx context.Context, _ fence.Token) error { return work(ctx) })
-					if !errors.Is(err, redislock.ErrNotObtained) || ctx.Err() != nil {
-						return err
-					}
-					time.Sleep(10 * time.Millisecond)
+		func(ctx context.Context, clients []*goredislib.Client, client *redlock.Client, work work) error {
+			for {
+				err := bothWithRedislock(ctx, redislock.New(clients[0]), client, lease, func(ctx context.Context, _ fence.Token) error { return work(ctx) })
+				if !errors.Is(err, redislock.ErrNotObtained) || ctx.Err() != nil {
+					return err
 				}
+				time.Sleep(10 * time.Millisecond)
 			}
 		},
 	},
 }
 
-// patience is how long a test waits for what must come: only a failing one does.
-const patience = 30 * time.Second
+const (
+	lease    = 4 * time.Second
+	patience = 30 * time.Second // only a failing test waits so long
+)
+
+// process is a step under way.
+type process struct {
+	clients  []*goredislib.Client
+	begun    chan struct{}
+	release  chan struct{}
+	ended    chan error
+	answered atomic.Int64 // commands of the old lock, by the first server
+}
+
+// begin starts a process at a step. Its work goes on until it is released or its context ends.
+func begin(t *testing.T, urls []string, s step) *process {
+	t.Helper()
+	p := &process{begun: make(chan struct{}), release: make(chan struct{}), ended: make(chan error, 1)}
+	for i, url := range urls {
+		opts, err := goredislib.ParseURL(url)
+		must(t, err)
+		c := goredislib.NewClient(opts)
+		t.Cleanup(func() { _ = c.Close() })
+		if i == 0 {
+			c.AddHook(p)
+		}
+		p.clients = append(p.clients, c)
+	}
+	client := open(t, urls)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	go func() {
+		p.ended <- s(ctx, p.clients, client, func(ctx context.Context) error {
+			close(p.begun)
+			select {
+			case <-p.release:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+	}()
+	return p
+}
+
+func open(t *testing.T, urls []string) *redlock.Client {
+	t.Helper()
+	c, err := redlock.Open(urls, redlock.WithRequestTimeout(time.Second))
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Close()) })
+	return c
+}
+
+func (p *process) DialHook(next goredislib.DialHook) goredislib.DialHook { return next }
+
+func (p *process) ProcessPipelineHook(next goredislib.ProcessPipelineHook) goredislib.ProcessPipelineHook {
+	return next
+}
+
+func (p *process) ProcessHook(next goredislib.ProcessHook) goredislib.ProcessHook {
+	return func(ctx context.Context, cmd goredislib.Cmder) error {
+		defer p.answered.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+// works waits until the work has begun.
+func (p *process) works(t *testing.T) {
+	t.Helper()
+	select {
+	case <-p.begun:
+	case err := <-p.ended:
+		t.Fatalf("it ended before it worked: %v", err)
+	}
+}
+
+// asks waits for so many more answers of the first server.
+func (p *process) asks(t *testing.T, more int64) {
+	t.Helper()
+	until := p.answered.Load() + more
+	for begun := time.Now(); p.answered.Load() < until; time.Sleep(2 * time.Millisecond) {
+		if time.Since(begun) > patience {
+			t.Fatal("it does not ask")
+		}
+	}
+}
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -226,294 +292,56 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eventually polls for a state that nothing announces, with a deadline.
-func eventually(t *testing.T, what string, state func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !state() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
-
-// servers are three that have the old lock, and are the masters of the new one.
-type servers struct {
-	t    *testing.T
-	urls []string
-	raw  []*goredislib.Client
-}
-
-func startServers(t *testing.T) *servers {
-	t.Helper()
-	running, err := redisproc.StartN(3, redisproc.Config{})
-	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
-	must(t, err)
-	s := &servers{t: t}
-	for _, r := range running {
-		t.Cleanup(func() { must(t, r.Stop()) })
-		s.urls = append(s.urls, r.URL())
-	}
-	s.raw, _ = s.clients()
-	c := s.open()
-	must(t, admin.Init(t.Context(), c, 0))
-	return s
-}
-
-// open returns a Client.
-func (s *servers) open() *redlock.Client {
-	s.t.Helper()
-	c, err := redlock.Open(s.urls, redlock.WithRequestTimeout(time.Second))
-	must(s.t, err)
-	s.t.Cleanup(func() { must(s.t, c.Close()) })
-	return c
-}
-
-// clients returns clients for an old lock, and the number of its commands that the first server has answered.
-func (s *servers) clients() ([]*goredislib.Client, *atomic.Int64) {
-	s.t.Helper()
-	answered := new(answers)
-	var clients []*goredislib.Client
-	for i, url := range s.urls {
-		opts, err := goredislib.ParseURL(url)
-		must(s.t, err)
-		c := goredislib.NewClient(opts)
-		s.t.Cleanup(func() { must(s.t, c.Close()) })
-		if i == 0 {
-			c.AddHook(answered)
-		}
-		clients = append(clients, c)
-	}
-	return clients, &answered.n
-}
-
-// answers counts the commands of old locks that were answered.
-type answers struct{ n atomic.Int64 }
-
-func (a *answers) DialHook(next goredislib.DialHook) goredislib.DialHook { return next }
-
-func (a *answers) ProcessHook(next goredislib.ProcessHook) goredislib.ProcessHook {
-	return func(ctx context.Context, cmd goredislib.Cmder) error {
-		err := next(ctx, cmd)
-		switch cmd.Name() {
-		case "set", "eval", "evalsha":
-			a.n.Add(1)
-		}
-		return err
-	}
-}
-
-func (a *answers) ProcessPipelineHook(next goredislib.ProcessPipelineHook) goredislib.ProcessPipelineHook {
-	return next
-}
-
-// patient returns a context that ends when a test waits in vain.
-func patient(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// refusedOnce is how many answers a process has got at least when its second try has begun.
-const refusedOnce = 3
-
-// held runs a process at a step until release, and returns when its work has begun.
-func held(t *testing.T, process step) (release func() error) {
-	t.Helper()
-	begun, over := make(chan struct{}), make(chan struct{})
-	ended := make(chan error, 1)
-	go func() {
-		ended <- process(patient(t), func(ctx context.Context) error {
-			close(begun)
-			<-over
-			return ctx.Err()
-		})
-	}()
-	select {
-	case <-begun:
-	case err := <-ended:
-		t.Fatal(err)
-	}
-	return func() error {
-		close(over)
-		return <-ended
-	}
-}
-
-// Processes at step 0 and at step 1 exclude each other, whoever comes first. So do two at step 1.
+// Processes at step 0 and at step 1 exclude each other, whoever comes first. So do two at step 1,
+// which also excludes step 2. At step 1 the work goes on while the old lock can be renewed, and ends
+// when its key is gone; then the new lock is free.
 func TestStepsExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	for name, library := range old {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startServers(t)
-			type process struct {
-				step     step
-				answered *atomic.Int64
+			servers, err := server.StartRedis(3, 0)
+			testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
+			must(t, err)
+			t.Cleanup(servers.Stop)
+			var p *process
+			for i, pair := range [][2]step{{library.before, library.both}, {library.both, library.before}, {library.both, library.both}} {
+				first := begin(t, servers.Addrs, pair[0])
+				first.works(t)
+				p = begin(t, servers.Addrs, pair[1])
+				p.asks(t, 6) // it was refused, and tries again
+				select {
+				case <-p.begun:
+					t.Fatal("both work at a time")
+				default:
+				}
+				close(first.release)
+				must(t, <-first.ended)
+				p.works(t)
+				if i < 2 {
+					close(p.release)
+					must(t, <-p.ended)
+				}
 			}
-			before := func() process {
-				clients, answered := s.clients()
-				return process{library.before(clients), answered}
-			}
-			both := func() process {
-				clients, answered := s.clients()
-				return process{library.both(clients, s.open(), 30*time.Second), answered}
-			}
-			for _, pair := range [][2]process{{before(), both()}, {both(), before()}, {both(), both()}} {
-				release := held(t, pair[0].step)
-				var over atomic.Bool
-				ended := make(chan error, 1)
-				go func() {
-					ended <- pair[1].step(patient(t), func(ctx context.Context) error {
-						if !over.Load() {
-							t.Error("both work at a time")
-						}
-						return ctx.Err()
-					})
-				}()
-				eventually(t, "the second was refused", func() bool { return pair[1].answered.Load() >= refusedOnce })
-				over.Store(true)
-				must(t, release())
-				must(t, <-ended)
-			}
-		})
-	}
-}
-
-// At step 1 the work goes on while the old lock can be renewed, and ends when its key is gone. Then the new lock is free. While it
-// is held, step 2 is excluded.
-func TestWorkEndsWithTheOldLock(t *testing.T) {
-	t.Parallel()
-	for name, library := range old {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := startServers(t)
-			other := s.open()
-			clients, answered := s.clients()
-			process := library.both(clients, s.open(), 4*time.Second)
-			begun := make(chan struct{})
-			ended := make(chan error, 1)
-			go func() {
-				ended <- process(patient(t), func(ctx context.Context) error {
-					close(begun)
-					<-ctx.Done()
-					return context.Cause(ctx)
-				})
-			}()
-			select {
-			case <-begun:
-			case err := <-ended:
-				t.Fatal(err)
-			}
+			other := open(t, servers.Addrs)
 			if _, err := other.TryLock(t.Context(), "payroll"); !errors.Is(err, redlock.ErrHeld) {
 				t.Errorf("a process at step 2 got %v", err)
 			}
-			first := answered.Load()
-			eventually(t, "it is renewed for longer than a lease", func() bool { return answered.Load() >= first+4 })
+			p.asks(t, 4) // it renews for longer than a lease
 			select {
-			case err := <-ended:
+			case err := <-p.ended:
 				t.Fatalf("it ended although the old lock was there: %v", err)
 			default:
 			}
-			for _, r := range s.raw {
-				must(t, r.Del(t.Context(), "payroll").Err())
+			for _, c := range p.clients {
+				must(t, c.Del(t.Context(), "payroll").Err())
 			}
-			if err := <-ended; !errors.Is(err, errOldLost) {
+			if err := <-p.ended; !errors.Is(err, errOldLost) {
 				t.Errorf("the work ended with %v", err)
 			}
 			lock, err := other.TryLock(t.Context(), "payroll")
 			must(t, err)
 			must(t, lock.Unlock(t.Context()))
 		})
-	}
-}
-
-// The old lock that is left taken keeps a forgotten process at step 0 out. It cannot be taken while somebody holds it, and before
-// step 1 comes again it is freed.
-func TestOldLockIsLeftTaken(t *testing.T) {
-	t.Parallel()
-	for name, library := range old {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := startServers(t)
-			its := s.raw
-			if name == "redislock" {
-				its = its[:1]
-			}
-			moved := func() (replies []bool) {
-				for _, r := range its {
-					ok, err := r.SetNX(t.Context(), "payroll", "moved", 0).Result()
-					must(t, err)
-					replies = append(replies, ok)
-				}
-				return replies
-			}
-			clients, _ := s.clients()
-			release := held(t, library.before(clients))
-			for i, ok := range moved() {
-				if ok {
-					t.Errorf("server %d: taken from its holder", i)
-				}
-			}
-			must(t, release())
-			for i, ok := range moved() {
-				if !ok {
-					t.Errorf("server %d: not taken", i)
-				}
-			}
-
-			clients, answered := s.clients()
-			forgotten := library.before(clients)
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				_ = forgotten(ctx, func(context.Context) error {
-					t.Error("a process at step 0 works")
-					return nil
-				})
-			}()
-			eventually(t, "it was refused", func() bool { return answered.Load() >= refusedOnce })
-			cancel()
-			<-ended
-
-			for _, r := range its {
-				must(t, r.Del(t.Context(), "payroll").Err())
-			}
-			clients, _ = s.clients()
-			must(t, held(t, library.both(clients, s.open(), 30*time.Second))())
-		})
-	}
-}
-
-// With any old lock, the work runs under both, and the old one is given back last.
-func TestUnderBoth(t *testing.T) {
-	t.Parallel()
-	s := startServers(t)
-	client := s.open()
-	extend := func(context.Context) (time.Time, error) { return time.Now().Add(time.Minute), nil }
-	worked, unlocked := false, false
-	free := func() bool {
-		lock, err := client.TryLock(t.Context(), "payroll")
-		if err == nil {
-			must(t, lock.Unlock(t.Context()))
-		}
-		return err == nil
-	}
-	must(t, bothWithAny(t.Context(), client, time.Now().Add(time.Minute), extend, func() {
-		unlocked = true
-		if !free() {
-			t.Error("the old lock is given back before the new one")
-		}
-	}, func(ctx context.Context, _ fence.Token) error {
-		worked = true
-		if unlocked || free() {
-			t.Errorf("the work has not both locks: the old one was given back: %t", unlocked)
-		}
-		return ctx.Err()
-	}))
-	if !worked || !unlocked {
-		t.Errorf("worked: %t, the old lock was given back: %t", worked, unlocked)
 	}
 }
