@@ -3,7 +3,7 @@
 // folder.
 //
 //	go run .                               # everything, which takes long
-//	go run . -quick                        # everything, for a moment each: does it work?
+//	go run . -seconds 0.3 -rounds 1        # everything, for a moment each: does it work?
 //	go run . -workloads '^distinct-64$' -contenders 'redlock|redsync' -seconds 5
 //	go run . -out cells.txt                # and the cells for benchstat in that file
 //	go run . -aims                         # only what the aims need, and the aims
@@ -52,15 +52,11 @@ func run(args []string) error {
 	rounds := flags.Int("rounds", 6, "how often each cell is measured; medians are shown")
 	out := flags.String("out", "", "write the cells to this `file`, for benchstat")
 	aims := flags.Bool("aims", false, "measure only what the aims need, and print which are met")
-	quick := flags.Bool("quick", false, "a sanity pass: -seconds 0.3 -rounds 1")
 	check := flags.Bool("check", false, "compare with the raw floor, and fail below threshold.json")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	s := settings{cell: time.Duration(*seconds * float64(time.Second)), rounds: *rounds, out: *out, aims: *aims}
-	if *quick {
-		s.cell, s.rounds = 300*time.Millisecond, 1
-	}
 	if s.cell <= 0 || s.rounds < 1 || flags.NArg() > 0 {
 		return fmt.Errorf("-seconds and -rounds must be positive, and there are no arguments: %q", flags.Args())
 	}

@@ -165,30 +165,31 @@ func bothWithAny(ctx context.Context, client *redlock.Client, oldUntil time.Time
 	return payroll(ctx)
 }
 
-// step is a process at a step of the move: it runs work under the locks of that step, with
-// connections of its own.
-type step func(ctx context.Context, clients []*goredislib.Client, client *redlock.Client, work work) error
+// process is one at a step of the move. It has connections of its own, and runs work under the
+// locks of that step.
+type process struct {
+	clients []*goredislib.Client
+	client  *redlock.Client
+}
 
 type work = func(context.Context) error
 
 // old are the libraries, with what processes at steps 0 and 1 do.
-var old = map[string]struct{ before, both step }{
+var old = map[string]struct {
+	before, both func(p process, ctx context.Context, do work) error
+}{
 	"redsync": {
-		func(ctx context.Context, clients []*goredislib.Client, _ *redlock.Client, work work) error {
-			return beforeRedsync(ctx, clients, work)
-		},
-		func(ctx context.Context, clients []*goredislib.Client, client *redlock.Client, work work) error {
-			rs := redsync.New(goredis.NewPool(clients[0]), goredis.NewPool(clients[1]), goredis.NewPool(clients[2]))
-			return bothWithRedsync(ctx, rs, client, lease, func(ctx context.Context, _ fence.Token) error { return work(ctx) })
+		func(p process, ctx context.Context, do work) error { return beforeRedsync(ctx, p.clients, do) },
+		func(p process, ctx context.Context, do work) error {
+			rs := redsync.New(goredis.NewPool(p.clients[0]), goredis.NewPool(p.clients[1]), goredis.NewPool(p.clients[2]))
+			return bothWithRedsync(ctx, rs, p.client, lease, func(ctx context.Context, _ fence.Token) error { return do(ctx) })
 		},
 	},
 	"redislock": {
-		func(ctx context.Context, clients []*goredislib.Client, _ *redlock.Client, work work) error {
-			return beforeRedislock(ctx, clients[0], work)
-		},
-		func(ctx context.Context, clients []*goredislib.Client, client *redlock.Client, work work) error {
+		func(p process, ctx context.Context, do work) error { return beforeRedislock(ctx, p.clients[0], do) },
+		func(p process, ctx context.Context, do work) error {
 			for {
-				err := bothWithRedislock(ctx, redislock.New(clients[0]), client, lease, func(ctx context.Context, _ fence.Token) error { return work(ctx) })
+				err := bothWithRedislock(ctx, redislock.New(p.clients[0]), p.client, lease, func(ctx context.Context, _ fence.Token) error { return do(ctx) })
 				if !errors.Is(err, redislock.ErrNotObtained) || ctx.Err() != nil {
 					return err
 				}
@@ -198,91 +199,22 @@ var old = map[string]struct{ before, both step }{
 	},
 }
 
-const (
-	lease    = 4 * time.Second
-	patience = 30 * time.Second // only a failing test waits so long
-)
+const lease = 4 * time.Second
 
-// process is a step under way.
-type process struct {
-	clients  []*goredislib.Client
-	begun    chan struct{}
-	release  chan struct{}
-	ended    chan error
-	answered atomic.Int64 // commands of the old lock, by the first server
-}
-
-// begin starts a process at a step. Its work goes on until it is released or its context ends.
-func begin(t *testing.T, urls []string, s step) *process {
+func newProcess(t *testing.T, urls []string) (p process) {
 	t.Helper()
-	p := &process{begun: make(chan struct{}), release: make(chan struct{}), ended: make(chan error, 1)}
-	for i, url := range urls {
+	for _, url := range urls {
 		opts, err := goredislib.ParseURL(url)
 		must(t, err)
 		c := goredislib.NewClient(opts)
 		t.Cleanup(func() { _ = c.Close() })
-		if i == 0 {
-			c.AddHook(p)
-		}
 		p.clients = append(p.clients, c)
 	}
-	client := open(t, urls)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	go func() {
-		p.ended <- s(ctx, p.clients, client, func(ctx context.Context) error {
-			close(p.begun)
-			select {
-			case <-p.release:
-				return nil
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		})
-	}()
-	return p
-}
-
-func open(t *testing.T, urls []string) *redlock.Client {
-	t.Helper()
-	c, err := redlock.Open(urls, redlock.WithRequestTimeout(time.Second))
+	var err error
+	p.client, err = redlock.Open(urls, redlock.WithRequestTimeout(time.Second))
 	must(t, err)
-	t.Cleanup(func() { must(t, c.Close()) })
-	return c
-}
-
-func (p *process) DialHook(next goredislib.DialHook) goredislib.DialHook { return next }
-
-func (p *process) ProcessPipelineHook(next goredislib.ProcessPipelineHook) goredislib.ProcessPipelineHook {
-	return next
-}
-
-func (p *process) ProcessHook(next goredislib.ProcessHook) goredislib.ProcessHook {
-	return func(ctx context.Context, cmd goredislib.Cmder) error {
-		defer p.answered.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-// works waits until the work has begun.
-func (p *process) works(t *testing.T) {
-	t.Helper()
-	select {
-	case <-p.begun:
-	case err := <-p.ended:
-		t.Fatalf("it ended before it worked: %v", err)
-	}
-}
-
-// asks waits for so many more answers of the first server.
-func (p *process) asks(t *testing.T, more int64) {
-	t.Helper()
-	until := p.answered.Load() + more
-	for begun := time.Now(); p.answered.Load() < until; time.Sleep(2 * time.Millisecond) {
-		if time.Since(begun) > patience {
-			t.Fatal("it does not ask")
-		}
-	}
+	t.Cleanup(func() { must(t, p.client.Close()) })
+	return p
 }
 
 func must(t *testing.T, err error) {
@@ -292,54 +224,74 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Processes at step 0 and at step 1 exclude each other, whoever comes first. So do two at step 1,
-// which also excludes step 2. At step 1 the work goes on while the old lock can be renewed, and ends
-// when its key is gone; then the new lock is free.
+// Processes at step 0 and at step 1 exclude each other, and so do those at step 1.
 func TestStepsExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	for name, library := range old {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers, err := server.StartRedis(3, 0)
-			testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
-			must(t, err)
-			t.Cleanup(servers.Stop)
-			var p *process
-			for i, pair := range [][2]step{{library.before, library.both}, {library.both, library.before}, {library.both, library.both}} {
-				first := begin(t, servers.Addrs, pair[0])
-				first.works(t)
-				p = begin(t, servers.Addrs, pair[1])
-				p.asks(t, 6) // it was refused, and tries again
+			urls := startServers(t)
+			var working atomic.Int64
+			var processes sync.WaitGroup
+			for _, step := range []func(process, context.Context, work) error{library.before, library.both, library.both} {
+				p := newProcess(t, urls)
+				processes.Go(func() {
+					for range 5 {
+						if err := step(p, t.Context(), func(ctx context.Context) error {
+							if working.Add(1) != 1 {
+								t.Error("two work at a time")
+							}
+							defer working.Add(-1)
+							time.Sleep(10 * time.Millisecond)
+							return ctx.Err()
+						}); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			processes.Wait()
+		})
+	}
+}
+
+func startServers(t *testing.T) (urls []string) {
+	t.Helper()
+	servers, err := server.StartRedis(3, 0)
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
+	must(t, err)
+	t.Cleanup(servers.Stop)
+	return servers.Addrs
+}
+
+// At step 1 step 2 is excluded, and the work goes on for longer than a lease of the old lock. It
+// ends when the key of that is gone. Then the new lock is free.
+func TestWorkEndsWithTheOldLock(t *testing.T) {
+	t.Parallel()
+	for name, library := range old {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			urls := startServers(t)
+			p, other := newProcess(t, urls), newProcess(t, urls)
+			err := library.both(p, t.Context(), func(ctx context.Context) error {
+				if _, err := other.client.TryLock(ctx, "payroll"); !errors.Is(err, redlock.ErrHeld) {
+					t.Errorf("a process at step 2 got %v", err)
+				}
 				select {
-				case <-p.begun:
-					t.Fatal("both work at a time")
-				default:
+				case <-time.After(lease + lease/2):
+				case <-ctx.Done():
+					t.Error("it ended although the old lock was there")
 				}
-				close(first.release)
-				must(t, <-first.ended)
-				p.works(t)
-				if i < 2 {
-					close(p.release)
-					must(t, <-p.ended)
+				for _, c := range p.clients {
+					must(t, c.Del(ctx, "payroll").Err())
 				}
-			}
-			other := open(t, servers.Addrs)
-			if _, err := other.TryLock(t.Context(), "payroll"); !errors.Is(err, redlock.ErrHeld) {
-				t.Errorf("a process at step 2 got %v", err)
-			}
-			p.asks(t, 4) // it renews for longer than a lease
-			select {
-			case err := <-p.ended:
-				t.Fatalf("it ended although the old lock was there: %v", err)
-			default:
-			}
-			for _, c := range p.clients {
-				must(t, c.Del(t.Context(), "payroll").Err())
-			}
-			if err := <-p.ended; !errors.Is(err, errOldLost) {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+			if !errors.Is(err, errOldLost) {
 				t.Errorf("the work ended with %v", err)
 			}
-			lock, err := other.TryLock(t.Context(), "payroll")
+			lock, err := other.client.TryLock(t.Context(), "payroll")
 			must(t, err)
 			must(t, lock.Unlock(t.Context()))
 		})

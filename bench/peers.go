@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/redlock-go/redlock/bench/internal/child"
@@ -14,25 +15,16 @@ import (
 )
 
 // peers is what contenders need beside the Redis masters: servers, and programs of peers. Each is
-// started, or built, when it is first needed, and kept.
+// started, or built, when it is first needed, and kept, also if that failed.
 type peers struct {
 	dir      string // of the programs; "" until there is one
-	programs map[string]*built
-	servers  map[contender.Needs]*started
-}
-
-type built struct {
-	path string
-	err  error
-}
-
-type started struct {
-	*server.Running
-	err error
+	programs map[string]func() (string, error)
+	servers  map[contender.Needs]func() (*server.Running, error)
+	stops    []func()
 }
 
 func newPeers() *peers {
-	return &peers{programs: map[string]*built{}, servers: map[contender.Needs]*started{}}
+	return &peers{programs: map[string]func() (string, error){}, servers: map[contender.Needs]func() (*server.Running, error){}}
 }
 
 // measure measures a cell of any contender.
@@ -60,10 +52,9 @@ func (p *peers) program(c contender.Contender) (string, error) {
 		return child.Self, nil
 	}
 	if p.programs[c.Peer] == nil {
-		path, err := p.build(c.Peer)
-		p.programs[c.Peer] = &built{path, err}
+		p.programs[c.Peer] = sync.OnceValues(func() (string, error) { return p.build(c.Peer) })
 	}
-	return p.programs[c.Peer].path, p.programs[c.Peer].err
+	return p.programs[c.Peer]()
 }
 
 func (p *peers) build(peer string) (path string, err error) {
@@ -83,10 +74,15 @@ func (p *peers) build(peer string) (path string, err error) {
 // server returns servers that are no masters of Redis.
 func (p *peers) server(needs contender.Needs, program string) (*server.Running, error) {
 	if p.servers[needs] == nil {
-		on, err := start(needs, program)
-		p.servers[needs] = &started{on, err}
+		p.servers[needs] = sync.OnceValues(func() (*server.Running, error) {
+			on, err := start(needs, program)
+			if err == nil {
+				p.stops = append(p.stops, on.Stop)
+			}
+			return on, err
+		})
 	}
-	return p.servers[needs].Running, p.servers[needs].err
+	return p.servers[needs]()
 }
 
 func start(needs contender.Needs, program string) (*server.Running, error) {
@@ -105,10 +101,8 @@ func start(needs contender.Needs, program string) (*server.Running, error) {
 
 // stop ends the servers and removes the programs.
 func (p *peers) stop() {
-	for _, on := range p.servers {
-		if on.err == nil {
-			on.Stop()
-		}
+	for _, stop := range p.stops {
+		stop()
 	}
 	_ = os.RemoveAll(p.dir) // a folder for temporary files
 }

@@ -14,9 +14,7 @@ import (
 // as there are masters.
 func masters(t testing.TB, n int, length time.Duration) map[string]float64 {
 	cell := pairs(t, n, 64, length)
-	if cell.Failed > 0 {
-		t.Fatalf("%d calls failed, the first: %s", cell.Failed, cell.FirstErr)
-	}
+	must(t, cell.Err())
 	return map[string]float64{
 		"pairs/s*masters": cell.PerSecond * float64(n), "client-µs/pair/master": micros(cell.ClientCPU, n), "masters-µs/pair/master": micros(cell.ServerCPU, n),
 		"p50-ms/master": millis(cell.PairP50, n), "p99-ms/master": millis(cell.PairP99, n),

@@ -43,7 +43,7 @@ func TestFloorLocksAndUnlocks(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	held := make([]Held, 2*floorBatch) // more than one batch
+	held := make([]Held, 500)
 	everyone := func(do func(i int) error) {
 		var running sync.WaitGroup
 		for i := range held {

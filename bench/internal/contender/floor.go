@@ -28,10 +28,6 @@ var floorSource string
 
 var floorScript = redis.NewScript(floorSource)
 
-// floorBatch is how many operations one script call has at most, so that it does not keep a master
-// from others for long.
-const floorBatch = 512
-
 const (
 	floorFence = "floor:fence"
 	floorCount = 1_000_000_000_000 // counters start far above 1
@@ -90,20 +86,18 @@ func (l *floorLine) take(empty []floorCall) []floorCall {
 }
 
 func (l *floorLine) run(c *redis.Client) {
-	var taken []floorCall
+	var calls []floorCall
 	var args []any
 	for range l.some {
-		taken = l.take(taken[:0])
-		for calls := taken; len(calls) > 0; {
-			batch := calls[:min(len(calls), floorBatch)]
-			calls = calls[len(batch):]
-			args = floorArgs(args[:0], batch)
-			cmd := redis.NewIntSliceCmd(context.Background(), args...)
-			_ = c.Process(context.Background(), cmd) // the reply is empty then
-			replies := cmd.Val()
-			for i, call := range batch {
-				call.to.vote(i < len(replies) && replies[i] > 0)
-			}
+		if calls = l.take(calls[:0]); len(calls) == 0 {
+			continue
+		}
+		args = floorArgs(args[:0], calls)
+		cmd := redis.NewIntSliceCmd(context.Background(), args...)
+		_ = c.Process(context.Background(), cmd) // the reply is empty then
+		replies := cmd.Val()
+		for i, call := range calls {
+			call.to.vote(i < len(replies) && replies[i] > 0)
 		}
 	}
 }

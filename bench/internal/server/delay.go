@@ -1,67 +1,43 @@
 package server
 
 import (
-	"encoding/json"
 	"io"
 	"net"
 	"runtime"
 	"time"
 
-	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/clock"
 )
-
-// DelayRole is the network between: a delay line before each target, in a process of its own so
-// that its work is neither the client's nor the master's. It moves bytes and knows nothing of
-// requests, so that a pipeline costs it one read and one write, whatever is in it.
-const DelayRole = "delay"
 
 // delayThreads is how many may sleep at a time without the runtime having to notice first that they
 // keep others from running.
 const delayThreads = 128
 
-type delayOrder struct {
-	Targets []string
-	OneWay  time.Duration
-}
-
-// Delay plays DelayRole: it answers with one URL a target.
-func Delay(in *json.Decoder, out *json.Encoder) error {
-	var order delayOrder
-	if err := in.Decode(&order); err != nil {
-		return err
-	}
+// delay is the network between: it returns the address of a delay line before the target. It runs
+// in the process of the benchmark, which is neither a client nor a master. It moves bytes and knows
+// nothing of requests, so that a pipeline costs it one read and one write, whatever is in it.
+func delay(target string, oneWay time.Duration) (addr string, stop func(), err error) {
 	runtime.GOMAXPROCS(delayThreads)
-	var addrs []string
-	for _, target := range order.Targets {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		addrs = append(addrs, "redis://"+l.Addr().String())
-		go accept(l, target, order.OneWay)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
 	}
-	if err := out.Encode(addrs); err != nil {
-		return err
-	}
-	child.UntilStopped(in)
-	return nil
-}
-
-func accept(l net.Listener, target string, oneWay time.Duration) {
-	for {
-		client, err := l.Accept()
-		if err != nil {
-			return
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			master, err := net.Dial("tcp", target)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go carry(client, master, oneWay)
+			go carry(master, client, oneWay)
 		}
-		master, err := net.Dial("tcp", target)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		go carry(client, master, oneWay)
-		go carry(master, client, oneWay)
-	}
+	}()
+	return l.Addr().String(), func() { _ = l.Close() }, nil
 }
 
 type parcel struct {
@@ -70,7 +46,7 @@ type parcel struct {
 }
 
 // carry takes bytes from one connection to the other, each oneWay later. Any amount may be under
-// way, up to what the line holds.
+// way, up to what the line holds. It ends with the connections, which are the clients' to close.
 func carry(from, to net.Conn, oneWay time.Duration) {
 	line := make(chan parcel, 1<<12)
 	go func() {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
-	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
@@ -99,19 +98,13 @@ func StartRedisAs(cfg redisproc.Config, masters int, roundTrip time.Duration, op
 	if err := errors.Join(admin.Init(ctx, c, 0), c.Close()); err != nil || roundTrip == 0 {
 		return r, err
 	}
-	return r, r.moveAway(roundTrip / 2)
-}
-
-// moveAway puts a network before the servers.
-func (r *Running) moveAway(oneWay time.Duration) error {
-	order := delayOrder{OneWay: oneWay}
-	for _, s := range r.Redis {
-		order.Targets = append(order.Targets, s.Addr())
+	for i, s := range servers {
+		addr, stop, err := delay(s.Addr(), roundTrip/2)
+		if err != nil {
+			return nil, err
+		}
+		r.stop = append(r.stop, stop)
+		r.Addrs[i] = "redis://" + addr
 	}
-	network, err := child.Start(child.Self, DelayRole)
-	if err != nil {
-		return err
-	}
-	r.stop = append(r.stop, func() { _ = network.Stop() })
-	return errors.Join(network.Tell(order), network.Hear(&r.Addrs))
+	return r, nil
 }

@@ -28,6 +28,14 @@ type Cell struct {
 	FirstErr         string
 }
 
+// Err tells of calls that failed.
+func (c Cell) Err() error {
+	if c.Failed == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d calls failed, the first: %s", c.Failed, c.FirstErr)
+}
+
 // ErrViolated is returned when a lock was none.
 var ErrViolated = errors.New("VIOLATION")
 

@@ -105,7 +105,7 @@ func Worker(in *json.Decoder, out *json.Encoder) error {
 }
 
 // Roles are what children of a benchmark of workloads are.
-var Roles = map[string]child.Role{WorkerRole: Worker, server.DelayRole: server.Delay}
+var Roles = map[string]child.Role{WorkerRole: Worker}
 
 // own is the name that only this worker takes.
 func (o order) own(worker int) string { return fmt.Sprintf("%s-%d", o.Contender, o.First+worker) }

@@ -177,25 +177,3 @@ func TestMasterInCompose(t *testing.T) {
 		}
 	}
 }
-
-// The rules for Prometheus are rules.
-func TestRulesOfAlerts(t *testing.T) {
-	t.Parallel()
-	file := decode[struct {
-		Groups []struct {
-			Name  string
-			Rules []struct {
-				Alert, Expr, For    string
-				Labels, Annotations map[string]string
-			}
-		}
-	}](t, read(t, "prometheus/alerts.yaml"))
-	for _, rule := range file.Groups[0].Rules {
-		if rule.Alert == "" || rule.Expr == "" || rule.Annotations["summary"] == "" || !slices.Contains([]string{"page", "ticket"}, rule.Labels["severity"]) {
-			t.Errorf("it is no rule: %+v", rule)
-		}
-	}
-	if len(file.Groups[0].Rules) < 5 {
-		t.Errorf("%d rules", len(file.Groups[0].Rules))
-	}
-}

@@ -10,6 +10,6 @@ import (
 
 func main() {
 	contender.Provide("rueidis", openClient)
-	child.Main(map[string]child.Role{workload.WorkerRole: workload.Worker})
+	child.Main(workload.Roles)
 	panic("this is started by the benchmark: go run . in bench")
 }
