@@ -10,7 +10,6 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // clients are all in this process. Each holds a name, and learns of a version when it extends that.
@@ -18,7 +17,7 @@ import (
 func clients(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	const extended = 3 * time.Second
 	ctx, end := context.WithCancel(context.Background())
-	d := deploy(t, redisproc.Config{})
+	d := deploy(t)
 	t.Cleanup(end)
 	operator := d.open()
 	must(t, operator.Ready(ctx))

@@ -4,7 +4,6 @@
 package growth
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -24,7 +23,6 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/child"
 	"github.com/redlock-go/redlock/bench/internal/server"
 	"github.com/redlock-go/redlock/bench/internal/workload"
-	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // row is one kind of work that grows. What it measures of an n is by unit; length is for what is
@@ -32,40 +30,33 @@ import (
 type row struct {
 	name    string
 	ns      []int
-	usual   int // the last n, unless another is asked for
 	measure func(t testing.TB, n int, length time.Duration) map[string]float64
 }
 
 var rows = []row{
-	{"names-held", []int{100, 1000, 10_000, 100_000, 1_000_000}, 100_000, namesHeld},
-	{"names-new", []int{1000, 10_000, 100_000, 1_000_000, 10_000_000}, 100_000, namesNew},
-	{"waiters", []int{1, 10, 100, 1000, 10_000}, 10_000, waiters},
-	{"dead-waiters", []int{1, 10, 100, 1000, 10_000, 100_000}, 100_000, deadWaiters},
-	{"clients", []int{1, 10, 100, 1000}, 100, clients},
-	{"masters", []int{1, 3, 5, 7, 9}, 9, masters},
-	{"workers", []int{1, 4, 16, 64, 256, 1024, 4096}, 4096, workers},
-	{"sets", []int{1, 2, 4, 8, 16, 32, 64}, 64, sets},
+	{"names-held", []int{100, 1000, 10_000, 100_000, 1_000_000}, namesHeld},
+	{"names-new", []int{1000, 10_000, 100_000, 1_000_000, 10_000_000}, namesNew},
+	{"waiters", []int{1, 10, 100, 1000, 10_000}, waiters},
+	{"dead-waiters", []int{1, 10, 100, 1000, 10_000, 100_000}, deadWaiters},
+	{"clients", []int{1, 10, 100, 1000}, clients},
+	{"masters", []int{1, 3, 5, 7, 9}, masters},
+	{"workers", []int{1, 4, 16, 64, 256, 1024, 4096}, workers},
+	{"sets", []int{1, 2, 4, 8, 16, 32, 64}, sets},
 }
 
-var most = flag.Int("growth.most", 0, "the last n of each row; 0: its usual one, which takes a minute or two")
+var most = flag.Int("growth.most", 100_000, "the last n of all rows")
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silence{}) // masters are restarted
 	child.Main(workload.Roles)
 	os.Exit(m.Run())
 }
-
-type silence struct{}
-
-func (silence) Printf(context.Context, string, ...any) {}
 
 // BenchmarkGrowth needs -benchtime 1x: each n is measured once.
 func BenchmarkGrowth(b *testing.B) {
 	for _, r := range rows {
 		b.Run(r.name, func(b *testing.B) {
-			last := cmp.Or(*most, r.usual)
 			for _, n := range r.ns {
-				if n > last {
+				if n > *most {
 					break
 				}
 				b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
@@ -114,9 +105,9 @@ type deployment struct {
 }
 
 // deploy starts masters that are a deployment.
-func deploy(t testing.TB, cfg redisproc.Config, opts ...redlock.Option) *deployment {
+func deploy(t testing.TB, opts ...redlock.Option) *deployment {
 	t.Helper()
-	on, err := server.StartRedisAs(cfg, usualMasters, 0, opts...)
+	on, err := server.StartRedis(usualMasters, 0, opts...)
 	must(t, err)
 	t.Cleanup(on.Stop)
 	d := &deployment{Running: on, TB: t}
@@ -142,7 +133,7 @@ func (d *deployment) open(opts ...redlock.Option) *redlock.Client {
 // mean is the mean over all masters of a number in INFO, such as used_memory.
 func (d *deployment) mean(section, field string) float64 {
 	d.Helper()
-	told := regexp.MustCompile(`(?m)^` + field + `:(\d+)`)
+	told := regexp.MustCompile(`(?m)^` + field + `[:=](\d+)`)
 	return d.each(func(r *redis.Client) (float64, error) {
 		text, err := r.Info(context.Background(), section).Result()
 		if err != nil {
@@ -157,13 +148,7 @@ func (d *deployment) mean(section, field string) float64 {
 }
 
 // keys is the mean over all masters of how many keys there are.
-func (d *deployment) keys() float64 {
-	d.Helper()
-	return d.each(func(r *redis.Client) (float64, error) {
-		n, err := r.DBSize(context.Background()).Result()
-		return float64(n), err
-	})
-}
+func (d *deployment) keys() float64 { return d.mean("keyspace", "db0:keys") }
 
 // each is the mean of what all masters tell.
 func (d *deployment) each(of func(*redis.Client) (float64, error)) (mean float64) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/internal/workload"
-	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
 // namesHeld has one client hold and renew names, each about once. A lock that is lost is an error.
@@ -18,7 +17,7 @@ import (
 func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 	const shortestTTL, renewalsPerSecond = 3 * time.Second, 5000
 	ttl := max(shortestTTL, 3*time.Duration(n)*time.Second/renewalsPerSecond)
-	d := deploy(t, redisproc.Config{}, redlock.WithMaxTTL(ttl))
+	d := deploy(t, redlock.WithMaxTTL(ttl))
 	var had, lost atomic.Int64
 	c := d.open(redlock.WithTTL(ttl), redlock.WithMaxTTL(ttl), redlock.WithObserver(redlock.Observer{
 		Renewed: func(context.Context, redlock.Renewal) { had.Add(1) },
@@ -47,7 +46,7 @@ func namesHeld(t testing.TB, n int, length time.Duration) map[string]float64 {
 
 // namesNew locks names in turn, each once, by 64 workers.
 func namesNew(t testing.TB, n int, _ time.Duration) map[string]float64 {
-	d := deploy(t, redisproc.Config{})
+	d := deploy(t)
 	c := d.open()
 	begun := time.Now()
 	atOnce(t, n, func(i int) error {
@@ -65,7 +64,7 @@ func namesNew(t testing.TB, n int, _ time.Duration) map[string]float64 {
 
 // sets locks names as one LockAll.
 func sets(t testing.TB, n int, length time.Duration) map[string]float64 {
-	d := deploy(t, redisproc.Config{})
+	d := deploy(t)
 	c := d.open()
 	names := make([]string, n)
 	for i := range names {

@@ -12,7 +12,6 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/bench/internal/workload"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -83,7 +82,7 @@ func (d *deployment) live(channels []string) {
 
 // waiters has two real clients hand a name to each other, before all the others.
 func waiters(t testing.TB, n int, length time.Duration) map[string]float64 {
-	d := deploy(t, redisproc.Config{})
+	d := deploy(t)
 	others := entries(n)
 	d.live(others)
 	for _, r := range d.direct {
@@ -114,7 +113,7 @@ func waiters(t testing.TB, n int, length time.Duration) map[string]float64 {
 // other.
 func deadWaiters(t testing.TB, n int, _ time.Duration) map[string]float64 {
 	ctx := context.Background()
-	d := deploy(t, redisproc.Config{})
+	d := deploy(t)
 	r := newRelay(d)
 	r.wait()
 	for _, c := range d.direct {

@@ -45,8 +45,7 @@ func UntilStopped(in *json.Decoder) {
 
 // Process is a child that plays a role.
 type Process struct {
-	*os.Process
-	cmd   *exec.Cmd
+	*exec.Cmd
 	stdin io.Closer
 	to    *json.Encoder
 	from  *json.Decoder
@@ -77,7 +76,7 @@ func Start(program, role string) (_ *Process, err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &Process{cmd.Process, cmd, in, json.NewEncoder(in), json.NewDecoder(out)}, nil
+	return &Process{cmd, in, json.NewEncoder(in), json.NewDecoder(out)}, nil
 }
 
 // Tell sends what the role decodes from in.
@@ -89,5 +88,5 @@ func (p *Process) Hear(v any) error { return p.from.Decode(v) }
 // Stop tells the child that no more comes, and waits for its end.
 func (p *Process) Stop() error {
 	_ = p.stdin.Close() // a child that has ended has closed it
-	return p.cmd.Wait()
+	return p.Wait()
 }

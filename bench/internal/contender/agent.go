@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 
@@ -32,14 +31,10 @@ func openAgent(urls []string) (Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "agent")
-	if err != nil {
-		return nil, errors.Join(err, locks.Close())
-	}
-	socket := filepath.Join(dir, "s")
+	socket := fmt.Sprintf("@bench-agent-%d", os.Getpid()) // it has no file
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
-		return nil, errors.Join(err, locks.Close(), os.RemoveAll(dir))
+		return nil, errors.Join(err, locks.Close())
 	}
 	a := agent.New(locks, agent.Config{})
 	server := &http.Server{Handler: a}
@@ -51,7 +46,7 @@ func openAgent(urls []string) (Client, error) {
 	c.stop = func() error {
 		a.Close()
 		c.http.CloseIdleConnections()
-		return errors.Join(server.Close(), locks.Close(), os.RemoveAll(dir))
+		return errors.Join(server.Close(), locks.Close())
 	}
 	var session struct{ Session string }
 	if err := c.call(context.Background(), "POST", "/v1/sessions", `{"ttl_ms": 3600000}`, &session); err != nil {

@@ -19,7 +19,7 @@ import (
 // client that asks a quorum for each acquisition and release can be much faster.
 type floor struct {
 	redisClients
-	lines   []*floorLine
+	lines   []chan floorCall
 	running sync.WaitGroup
 }
 
@@ -42,9 +42,9 @@ func openFloor(urls []string) (Client, error) {
 	ctx := context.Background()
 	for _, c := range clients {
 		err = errors.Join(err, c.SetNX(ctx, floorFence, floorCount, 0).Err(), floorScript.Load(ctx, c).Err())
-		l := &floorLine{some: make(chan struct{}, 1)}
-		f.lines = append(f.lines, l)
-		f.running.Go(func() { l.run(c) })
+		line := make(chan floorCall, floorWaiting)
+		f.lines = append(f.lines, line)
+		f.running.Go(func() { f.run(c, line) })
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -59,38 +59,17 @@ type floorCall struct {
 	to      *ballot
 }
 
-// floorLine is what waits for one master.
-type floorLine struct {
-	mu    sync.Mutex
-	calls []floorCall
-	some  chan struct{} // has an element when calls may have some
-}
+// floorWaiting is how many operations may wait for a master.
+const floorWaiting = 4096
 
-func (l *floorLine) put(c floorCall) {
-	l.mu.Lock()
-	l.calls = append(l.calls, c)
-	l.mu.Unlock()
-	select {
-	case l.some <- struct{}{}:
-	default:
-	}
-}
-
-// take exchanges what waits for a buffer that is empty.
-func (l *floorLine) take(empty []floorCall) []floorCall {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	calls := l.calls
-	l.calls = empty
-	return calls
-}
-
-func (l *floorLine) run(c *redis.Client) {
+// run sends all that waits for a master, again and again, until the line is closed.
+func (f *floor) run(c *redis.Client, line <-chan floorCall) {
 	var calls []floorCall
 	var args []any
-	for range l.some {
-		if calls = l.take(calls[:0]); len(calls) == 0 {
-			continue
+	for call := range line {
+		calls = append(calls[:0], call)
+		for range len(line) { // nobody else takes from it
+			calls = append(calls, <-line)
 		}
 		args = floorArgs(args[:0], calls)
 		cmd := redis.NewIntSliceCmd(context.Background(), args...)
@@ -144,16 +123,16 @@ func (f *floor) Lock(ctx context.Context, name string, _ bool) (Held, error) {
 
 func (f *floor) ask(ctx context.Context, h *floorHeld, release bool) error {
 	b := newBallot(len(f.lines))
-	for _, l := range f.lines {
-		l.put(floorCall{h, release, b})
+	for _, line := range f.lines {
+		line <- floorCall{h, release, b}
 	}
 	return b.await(ctx)
 }
 
 // Close must be called when no call is under way.
 func (f *floor) Close() error {
-	for _, l := range f.lines {
-		close(l.some)
+	for _, line := range f.lines {
+		close(line)
 	}
 	err := f.redisClients.Close()
 	f.running.Wait()

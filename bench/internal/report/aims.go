@@ -9,13 +9,6 @@ import (
 	"github.com/redlock-go/redlock/bench/internal/workload"
 )
 
-const (
-	ours    = "redlock"
-	floor   = "floor"
-	redsync = "redsync"
-	rueidis = "rueidislock"
-)
-
 // aim is one of the project: a figure of this library under a workload, or, with a base, its ratio
 // to that contender's in the same round.
 type aim struct {
@@ -28,25 +21,25 @@ type aim struct {
 }
 
 var aims = []aim{
-	{"64 workers: pairs/s against redsync", true, 6, perSecond, workload.Distinct, redsync},
-	{"512 workers: the same", true, 7, perSecond, workload.Many, redsync},
-	{"one master, 64 workers: against rueidislock", true, 1.1, perSecond, workload.OneMaster, rueidis},
-	{"64 workers: against the floor", true, .75, perSecond, workload.Distinct, floor},
-	{"series: the same", true, .95, perSecond, workload.Series, floor},
-	{"64 workers: client CPU a pair, µs", false, 30, clientCPU, workload.Distinct, ""},
-	{"... allocations", false, 25, allocs, workload.Distinct, ""},
-	{"8 contenders, hold 1 ms, one client: holds/s", true, 780, perSecond, workload.Contended, ""},
-	{"... wait p99 against redsync's", false, 1. / 20, waitP99, workload.Contended, redsync},
-	{"... 8 processes: holds/s against redsync", true, 1, perSecond, workload.ContendedProcs, redsync},
-	{"... wait p99 against redsync's", false, 1. / 20, waitP99, workload.ContendedProcs, redsync},
-	{"... masters 0.5 ms away: holds/s against redsync", true, 1.4, perSecond, workload.ContendedLinked, redsync},
-	{"... wait p99 against redsync's", false, 1. / 15, waitP99, workload.ContendedLinked, redsync},
+	{"64 workers: pairs/s against redsync", true, 6, perSecond, "distinct-64", "redsync"},
+	{"512 workers: the same", true, 7, perSecond, "distinct-512", "redsync"},
+	{"one master, 64 workers: against rueidislock", true, 1.1, perSecond, "distinct-64-n1", "rueidislock"},
+	{"64 workers: against the floor", true, .75, perSecond, "distinct-64", "floor"},
+	{"series: the same", true, .95, perSecond, "series", "floor"},
+	{"64 workers: client CPU a pair, µs", false, 30, clientCPU, "distinct-64", ""},
+	{"... allocations", false, 25, allocs, "distinct-64", ""},
+	{"8 contenders, hold 1 ms, one client: holds/s", true, 780, perSecond, "contended-8", ""},
+	{"... wait p99 against redsync's", false, 1. / 20, waitP99, "contended-8", "redsync"},
+	{"... 8 processes: holds/s against redsync", true, 1, perSecond, "contended-8-procs", "redsync"},
+	{"... wait p99 against redsync's", false, 1. / 20, waitP99, "contended-8-procs", "redsync"},
+	{"... masters 0.5 ms away: holds/s against redsync", true, 1.4, perSecond, "contended-8-procs-link-1ms", "redsync"},
+	{"... wait p99 against redsync's", false, 1. / 15, waitP99, "contended-8-procs-link-1ms", "redsync"},
 }
 
 // Needed reports whether an aim rests on the subject.
 func Needed(s Subject) bool {
 	return slices.ContainsFunc(aims, func(a aim) bool {
-		return a.workload == s.Workload && (s.Contender == ours || s.Contender == a.base)
+		return a.workload == s.Workload && (s.Contender == "redlock" || s.Contender == a.base)
 	})
 }
 
@@ -55,7 +48,7 @@ func (a aim) judge(r Report) (measured float64, met, known bool) {
 	var values []float64
 	failures := 0
 	base := r[Subject{a.workload, a.base}]
-	for i, cell := range r[Subject{a.workload, ours}] {
+	for i, cell := range r[Subject{a.workload, "redlock"}] {
 		value := a.of.of(cell)
 		failures += cell.Failed
 		if a.base != "" {

@@ -27,8 +27,7 @@ func StartEtcd(program string, members int) (_ *Running, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var pids []int
-	r := &Running{PIDs: func() []int { return pids }, stop: []func(){func() { _ = os.RemoveAll(dir) }}}
+	r := &Running{stop: []func(){func() { _ = os.RemoveAll(dir) }}}
 	defer func() {
 		if err != nil {
 			r.Stop()
@@ -38,24 +37,22 @@ func StartEtcd(program string, members int) (_ *Running, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var orders []EtcdOrder
 	var cluster []string
 	for i := range members {
-		name := fmt.Sprintf("member%d", i+1)
-		o := EtcdOrder{Name: name, Dir: filepath.Join(dir, name), Client: "http://" + addrs[2*i], Peer: "http://" + addrs[2*i+1]}
-		orders = append(orders, o)
-		cluster = append(cluster, name+"="+o.Peer)
+		cluster = append(cluster, fmt.Sprintf("member%d=http://%s", i, addrs[members+i]))
 	}
 	var processes []*child.Process
-	for _, order := range orders {
-		order.Cluster = strings.Join(cluster, ",")
+	for i := range members {
 		p, err := child.Start(program, EtcdRole)
 		if err != nil {
 			return nil, err
 		}
 		r.stop = append(r.stop, func() { _ = p.Stop() })
-		r.Addrs = append(r.Addrs, order.Client)
-		processes, pids = append(processes, p), append(pids, p.Pid)
+		r.Addrs = append(r.Addrs, "http://"+addrs[i])
+		r.PIDs = append(r.PIDs, p.Process.Pid)
+		processes = append(processes, p)
+		name := fmt.Sprintf("member%d", i)
+		order := EtcdOrder{name, filepath.Join(dir, name), r.Addrs[i], "http://" + addrs[members+i], strings.Join(cluster, ",")}
 		if err := p.Tell(order); err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ func StartMariaDB() (*Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Running{Addrs: []string{source}, PIDs: func() []int { return nil }, stop: []func(){testdb.Stop}}, nil
+	return &Running{Addrs: []string{source}, stop: []func(){testdb.Stop}}, nil
 }
 
 // refusal is what testdb tells its test, as a panic.

@@ -19,14 +19,13 @@ import (
 // Running is servers of one kind.
 type Running struct {
 	Addrs []string // for the contender's Open
-	Redis []*redisproc.Server
-	PIDs  func() []int
+	PIDs  []int
 	stop  []func()
 }
 
 // First is the first of the servers alone, whose Stop stops nothing.
 func (r *Running) First() *Running {
-	return &Running{Addrs: r.Addrs[:1], PIDs: func() []int { return r.PIDs()[:1] }}
+	return &Running{Addrs: r.Addrs[:1], PIDs: r.PIDs[:1]}
 }
 
 // Stop ends the servers, the latest first.
@@ -40,7 +39,7 @@ func (r *Running) Stop() {
 // CPU is the processor time that the servers have used so far.
 func (r *Running) CPU() time.Duration {
 	var sum time.Duration
-	for _, pid := range r.PIDs() {
+	for _, pid := range r.PIDs {
 		sum += CPU(pid)
 	}
 	return sum
@@ -62,24 +61,14 @@ func CPU(pid int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// StartRedis starts the masters, so far away, and founds a deployment of this library on them. The
-// caller must call Stop.
-func StartRedis(masters int, roundTrip time.Duration) (*Running, error) {
-	return StartRedisAs(redisproc.Config{}, masters, roundTrip)
-}
-
-// StartRedisAs starts masters that run as the config says.
-func StartRedisAs(cfg redisproc.Config, masters int, roundTrip time.Duration, opts ...redlock.Option) (_ *Running, err error) {
-	servers, err := redisproc.StartN(masters, cfg)
+// StartRedis starts masters, so far away, and founds a deployment of this library on them. The caller
+// must call Stop.
+func StartRedis(masters int, roundTrip time.Duration, opts ...redlock.Option) (_ *Running, err error) {
+	servers, err := redisproc.StartN(masters, redisproc.Config{})
 	if err != nil {
 		return nil, err
 	}
-	r := &Running{Redis: servers, PIDs: func() (pids []int) {
-		for _, s := range servers {
-			pids = append(pids, s.PID())
-		}
-		return pids
-	}}
+	r := &Running{}
 	defer func() {
 		if err != nil {
 			r.Stop()
@@ -88,6 +77,7 @@ func StartRedisAs(cfg redisproc.Config, masters int, roundTrip time.Duration, op
 	for _, s := range servers {
 		r.stop = append(r.stop, func() { _ = s.Stop() })
 		r.Addrs = append(r.Addrs, s.URL())
+		r.PIDs = append(r.PIDs, s.PID())
 	}
 	c, err := redlock.Open(r.Addrs, opts...)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -59,7 +58,7 @@ func StartZooKeeper() (_ *Running, err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	r.PIDs = func() []int { return []int{cmd.Process.Pid} }
+	r.PIDs = []int{cmd.Process.Pid}
 	r.stop = append(r.stop, func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
@@ -86,18 +85,12 @@ func warmUpZooKeeper(addrs []string) error {
 			return errors.New("ZooKeeper is not ready")
 		}
 	}
-	const callers = 64
-	errs := make([]error, callers)
-	var running sync.WaitGroup
-	for i := range errs {
-		running.Go(func() {
-			for n := 0; n < zooKeeperWarmUp/2/callers && errs[i] == nil; n++ {
-				errs[i] = pair()
-			}
-		})
+	for range zooKeeperWarmUp / 2 {
+		if err := pair(); err != nil {
+			return err
+		}
 	}
-	running.Wait()
-	return errors.Join(errs...)
+	return nil
 }
 
 type silence struct{}

@@ -98,7 +98,10 @@ func Worker(in *json.Decoder, out *json.Encoder) error {
 		return err
 	}
 	var w window
-	if err := errors.Join(o.rehearse(client), out.Encode("ready"), in.Decode(&w)); err != nil {
+	if err = o.rehearse(client); err == nil {
+		err = errors.Join(out.Encode("ready"), in.Decode(&w))
+	}
+	if err != nil {
 		return errors.Join(err, client.Close())
 	}
 	return errors.Join(out.Encode(o.work(client, w)), client.Close())

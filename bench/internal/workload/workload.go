@@ -18,26 +18,15 @@ type Workload struct {
 	Hold      time.Duration // how long each holds it
 }
 
-// The names of the workloads.
-const (
-	Series          = "series"
-	Distinct        = "distinct-64"
-	Many            = "distinct-512"
-	OneMaster       = "distinct-64-n1"
-	Contended       = "contended-8"
-	ContendedProcs  = "contended-8-procs"
-	ContendedLinked = "contended-8-procs-link-1ms"
-)
-
 // All workloads in the order of the report.
 var All = []Workload{
-	{Name: Series, Masters: 5, Workers: 1},
-	{Name: Distinct, Masters: 5, Workers: 64},
-	{Name: Many, Masters: 5, Workers: 512},
-	{Name: OneMaster, Masters: 1, Workers: 64},
-	{Name: Contended, Masters: 5, Workers: 8, Contended: true, Hold: time.Millisecond},
-	{Name: ContendedProcs, Masters: 5, Workers: 8, Processes: 8, Contended: true, Hold: time.Millisecond},
-	{Name: ContendedLinked, Masters: 5, RoundTrip: time.Millisecond, Workers: 8, Processes: 8, Contended: true, Hold: time.Millisecond},
+	{Name: "series", Masters: 5, Workers: 1},
+	{Name: "distinct-64", Masters: 5, Workers: 64},
+	{Name: "distinct-512", Masters: 5, Workers: 512},
+	{Name: "distinct-64-n1", Masters: 1, Workers: 64},
+	{Name: "contended-8", Masters: 5, Workers: 8, Contended: true, Hold: time.Millisecond},
+	{Name: "contended-8-procs", Masters: 5, Workers: 8, Processes: 8, Contended: true, Hold: time.Millisecond},
+	{Name: "contended-8-procs-link-1ms", Masters: 5, RoundTrip: time.Millisecond, Workers: 8, Processes: 8, Contended: true, Hold: time.Millisecond},
 }
 
 // Suits reports whether the workload says anything about c.

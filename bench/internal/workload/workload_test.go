@@ -63,7 +63,7 @@ func (h held) Unlock(context.Context) error {
 const cellLength = 200 * time.Millisecond
 
 func measureInMemory(w Workload, name string) (Cell, error) {
-	on := &server.Running{PIDs: func() []int { return []int{os.Getpid()} }}
+	on := &server.Running{PIDs: []int{os.Getpid()}}
 	return Measure(w, contender.ByName(name), child.Self, on, cellLength)
 }
 
