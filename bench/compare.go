@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/redlock-go/redlock/bench/internal/contender"
 	"github.com/redlock-go/redlock/bench/internal/report"
@@ -28,7 +30,7 @@ func compare(out io.Writer, s settings) error {
 	if _, err := io.WriteString(file, report.Head()); err != nil {
 		return err
 	}
-	r := &comparison{settings: s, file: file, peers: newPeers(), cells: report.Report{}}
+	r := &comparison{settings: s, file: file, peers: newPeers(), cells: report.Report{}, notRun: map[report.Subject]error{}}
 	defer r.peers.stop()
 	err := r.measureAll()
 	if len(r.cells) == 0 {
@@ -43,9 +45,10 @@ func compare(out io.Writer, s settings) error {
 // comparison is what compare has so far.
 type comparison struct {
 	settings
-	file  io.Writer
-	peers *peers
-	cells report.Report
+	file   io.Writer
+	peers  *peers
+	cells  report.Report
+	notRun map[report.Subject]error // the last of each
 }
 
 // measureAll ends at once when a lock was none. What cannot be measured for another reason is
@@ -54,26 +57,23 @@ type comparison struct {
 // It goes round by round through all workloads, and in each through all contenders, so that what
 // the machine does beside it hits all alike. Each round begins with another contender.
 func (r *comparison) measureAll() error {
-	var errs []error
 	for round := range r.rounds {
 		for _, w := range workload.All {
-			err := r.measureOne(w, round)
-			if errors.Is(err, workload.ErrViolated) {
-				return err
+			if err := r.measureOne(w, round); err != nil {
+				return fmt.Errorf("%s: %w", w.Name, err)
 			}
-			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(slices.Collect(maps.Values(r.notRun))...)
 }
 
 func (r *comparison) measureOne(w workload.Workload, round int) error {
-	var asked []contender.Contender
+	var asked []report.Subject
 	for i := range contender.All {
 		c := contender.All[(i+round)%len(contender.All)]
-		if r.workloads.MatchString(w.Name) && r.contenders.MatchString(c.Name) && w.Suits(c) &&
-			(!r.aims || report.Needed(report.Subject{Workload: w.Name, Contender: c.Name})) {
-			asked = append(asked, c)
+		s := report.Subject{Workload: w.Name, Contender: c.Name}
+		if r.workloads.MatchString(w.Name) && r.contenders.MatchString(c.Name) && w.Suits(c) && (!r.aims || report.Needed(s)) {
+			asked = append(asked, s)
 		}
 	}
 	if len(asked) == 0 {
@@ -81,26 +81,26 @@ func (r *comparison) measureOne(w workload.Workload, round int) error {
 	}
 	masters, err := server.StartRedis(w.Masters, w.RoundTrip)
 	if err != nil {
-		return fmt.Errorf("%s: %w", w.Name, err)
+		return err
 	}
 	defer masters.Stop()
-	var errs []error
-	for _, c := range asked {
-		cell, err := r.peers.measure(w, c, masters, r.cell)
-		if errors.Is(err, server.ErrNotInstalled) {
-			log.Printf("round %d/%d  %s  %s  NOT RUN: %v", round+1, r.rounds, w.Name, c.Name, err)
+	for _, s := range asked {
+		cell, err := r.peers.measure(w, contender.ByName(s.Contender), masters, r.cell)
+		switch {
+		case errors.Is(err, workload.ErrViolated):
+			return fmt.Errorf("%s: %w", s.Contender, err)
+		case err != nil:
+			log.Printf("round %d/%d  %s  %s  NOT RUN: %v", round+1, r.rounds, s.Workload, s.Contender, err)
+			if !errors.Is(err, server.ErrNotInstalled) {
+				r.notRun[s] = fmt.Errorf("NOT RUN: %s, %s: %w", s.Workload, s.Contender, err)
+			}
 			continue
 		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("NOT RUN: %s, %s: %w", w.Name, c.Name, err))
-			continue
-		}
-		log.Printf("round %d/%d  %s  %s  %.0f/s", round+1, r.rounds, w.Name, c.Name, cell.PerSecond)
-		s := report.Subject{Workload: w.Name, Contender: c.Name}
+		log.Printf("round %d/%d  %s  %s  %.0f/s", round+1, r.rounds, s.Workload, s.Contender, cell.PerSecond)
 		r.cells[s] = append(r.cells[s], cell)
 		if _, err := io.WriteString(r.file, report.Line(s, cell)); err != nil {
 			return err
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }

@@ -29,14 +29,12 @@ func TestWorkloadsInDocuments(t *testing.T) {
 	for _, d := range all {
 		for _, c := range d.Commands() {
 			for i, flag := range c.Words[:len(c.Words)-1] {
-				among := names[flag]
-				if among == nil {
-					continue
-				}
-				named++
-				pattern, err := regexp.Compile(c.Words[i+1])
-				if err != nil || !slices.ContainsFunc(among, pattern.MatchString) {
-					t.Errorf("%s: %s matches none (%v) of %s", c.Where, c.Words[i+1], err, strings.Join(among, " "))
+				if among := names[flag]; among != nil {
+					named++
+					pattern, err := regexp.Compile(c.Words[i+1])
+					if err != nil || !slices.ContainsFunc(among, pattern.MatchString) {
+						t.Errorf("%s: %s matches none (%v) of %s", c.Where, c.Words[i+1], err, strings.Join(among, " "))
+					}
 				}
 			}
 		}

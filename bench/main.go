@@ -45,27 +45,22 @@ func main() {
 }
 
 func run(args []string) error {
+	s := settings{workloads: new(regexp.Regexp), contenders: new(regexp.Regexp)}
+	all := regexp.MustCompile("")
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
-	workloads := flags.String("workloads", "", "measure only workloads whose names match this regular `expression`")
-	contenders := flags.String("contenders", "", "measure only contenders whose names match this regular `expression`")
+	flags.TextVar(s.workloads, "workloads", all, "measure only workloads whose names match this regular `expression`")
+	flags.TextVar(s.contenders, "contenders", all, "measure only contenders whose names match this regular `expression`")
 	seconds := flags.Float64("seconds", 1.5, "how long each cell is measured")
-	rounds := flags.Int("rounds", 6, "how often each cell is measured; medians are shown")
-	out := flags.String("out", "", "write the cells to this `file`, for benchstat")
-	aims := flags.Bool("aims", false, "measure only what the aims need, and print which are met")
+	flags.IntVar(&s.rounds, "rounds", 6, "how often each cell is measured; medians are shown")
+	flags.StringVar(&s.out, "out", "", "write the cells to this `file`, for benchstat")
+	flags.BoolVar(&s.aims, "aims", false, "measure only what the aims need, and print which are met")
 	check := flags.Bool("check", false, "compare with the raw floor, and fail below threshold.json")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	s := settings{cell: time.Duration(*seconds * float64(time.Second)), rounds: *rounds, out: *out, aims: *aims}
+	s.cell = time.Duration(*seconds * float64(time.Second))
 	if s.cell <= 0 || s.rounds < 1 || flags.NArg() > 0 {
 		return fmt.Errorf("-seconds and -rounds must be positive, and there are no arguments: %q", flags.Args())
-	}
-	var err error
-	if s.workloads, err = regexp.Compile(*workloads); err != nil {
-		return fmt.Errorf("-workloads: %w", err)
-	}
-	if s.contenders, err = regexp.Compile(*contenders); err != nil {
-		return fmt.Errorf("-contenders: %w", err)
 	}
 	if *check {
 		return checkRegression(os.Stdout, "threshold.json")

@@ -67,7 +67,7 @@ func (a aim) judge(r Report) (measured float64, met, known bool) {
 // WriteAims writes the aims that were measured, if any.
 func (r Report) WriteAims(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\naim\twanted\tmeasured\t")
+	head := "\naim\twanted\tmeasured\t\n"
 	for _, a := range aims {
 		measured, met, known := a.judge(r)
 		if !known {
@@ -80,7 +80,8 @@ func (r Report) WriteAims(out io.Writer) {
 		if met {
 			verdict = "met"
 		}
-		fmt.Fprintf(table, "%s\t%s %.3g\t%.3g\t%s\n", a.name, sign, a.bound, measured, verdict)
+		fmt.Fprintf(table, "%s%s\t%s %.3g\t%.3g\t%s\n", head, a.name, sign, a.bound, measured, verdict)
+		head = ""
 	}
 	_ = table.Flush() // a terminal that is gone reads no error
 }
