@@ -67,8 +67,8 @@ func judge(out io.Writer, what string, rounds []float64, atLeast bool, limit flo
 }
 
 // measureRatios measures round by round redlock's pairs/s over those of the floor, and its
-// allocations a pair. The two take turns in being first. It fails if a single call did: a speed with
-// errors in it says nothing.
+// allocations a pair. The two take turns in being first. It fails if a single call did: a speed
+// with errors in it says nothing.
 func measureRatios() (ratios, allocs []float64, err error) {
 	w := workload.Workload{Masters: 5, Workers: 64}
 	masters, err := server.StartRedis(w.Masters, w.RoundTrip)

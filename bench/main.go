@@ -9,7 +9,7 @@
 //	go run . -aims                         # only what the aims need, and the aims
 //	go run . -check                        # the regression check, against the raw floor, within a minute
 //
-// What a piece of work costs as there is more of it is measured by the benchmarks of package growth.
+// The benchmark of package growth measures what a piece of work costs as there is more of it.
 package main
 
 import (
