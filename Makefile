@@ -1,22 +1,31 @@
-.PHONY: help test ci demo masters bench
+.PHONY: help lint test race bench demo tools ci masters
 
 tried := redis://127.0.0.1:6381,redis://127.0.0.1:6382,redis://127.0.0.1:6383,redis://127.0.0.1:6384,redis://127.0.0.1:6385
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-test: ## formatting, vet, tests, the demo; ends with what did not run, and what it left to CI
-	@bash ci/test.sh -short
+lint: ## gofmt, vet, staticcheck, go.mod files, shell scripts
+	@ci/lint.sh
 
-ci: ## everything that CI runs: that with -race, chaos for long, models, databases, peers, speed
-	@bash ci/test.sh
+test: ## the tests of the library and the command, without the long ones; then the demo
+	@ci/test.sh short
+
+race: ## the packages with concurrent code, with the race detector
+	@ci/test.sh race
+
+bench: ## this library beside its peers and the raw floor, on the same masters
+	cd bench && go run . -aims
 
 demo: ## masters killed, a worker paused, every stale write refused
 	@go run -v ./cmd/redlock-demo
 
+tools: ## installs what make test needs beside Go; with FOR=ci what make ci needs
+	@ci/tools.sh $(FOR)
+
+ci: ## everything that CI runs: lint, all tests, the simulation, models, chaos, speed
+	@ci/test.sh all
+
 masters: ## five masters in Docker to try redlock with, and a deployment of them
 	docker compose -f docker/compose.yaml up -d --wait
 	go run ./cmd/redlock init --masters $(tried) --yes
-
-bench: ## this library beside its peers and the raw floor, on the same masters
-	cd bench && go run . -aims

@@ -55,7 +55,7 @@ on_disk() { du -sm --one-file-system "$root" | cut -f 1; }
 
 # watch passes lines on, and ends with the longest time without one, in ms, and the line before it, in the file.
 watch() {
-  local last line before='the begin' longest=0 after= t
+  local last line before='the begin' longest=0 after='' t
   last=$(now)
   while IFS= read -r line || [ -n "$line" ]; do
     t=${EPOCHREALTIME//[!0-9]/}

@@ -1,11 +1,21 @@
 #!/usr/bin/env bash
-# The linters of .golangci.yaml, for every module.
+# Checks how the code is written: gofmt, go vet, staticcheck, complete go.mod files, and shell scripts. Changes nothing.
+#
+#   ci/lint.sh [all]    all: with the peers of bench
 set -euo pipefail
 cd "$(dirname "$0")/.."
-lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-config=$PWD/.golangci.yaml
-modules=$(ci/modules.sh)
-for module in $modules; do
-  echo "== $module"
-  (cd "$module" && go run "$lint" run --config "$config" ./...)
-done
+set=${1:-everyday} # for ci/modules.sh
+modules=$(ci/modules.sh "$set")
+mapfile -t packages < <(sed 's#.*#./&/...#' <<<"$modules")
+
+unformatted=$(gofmt -l .)
+[ -z "$unformatted" ] || { echo "gofmt would change: $unformatted"; exit 1; }
+if command -v shellcheck >/dev/null; then
+  git ls-files 'ci/*.sh' .ci/run | xargs shellcheck --severity=warning
+else
+  echo "shellcheck is not here, so no shell script is checked: make tools FOR=ci installs it"
+  [ -z "${CI:-}" ] || exit 1
+fi
+go vet "${packages[@]}"
+go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 "${packages[@]}"
+ci/tidy.sh -diff "$set"

@@ -47,7 +47,7 @@ line() {
   mkdir -p "$to"
   for package in "$scratch/$release"/*.deb; do dpkg-deb -x "$package" "$to"; done
   mv "$to/usr/bin/$program" "$to/server"
-  rm -r "$to/usr/bin" "$to/usr/share"
+  rm -r "${to:?}/usr/bin" "${to:?}/usr/share"
   libraries=$(find "$to" -maxdepth 3 -type d -name '*-linux-gnu*' | paste -sd :)
   loader=$(find "$to" -path '*-linux-gnu*/ld-linux*.so.*')
   cat >"$to/redis-server" <<END

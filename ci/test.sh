@@ -1,194 +1,184 @@
 #!/usr/bin/env bash
-# All checks, in the order in which they fail fastest. Prints what did not run;
-# in CI nothing may be skipped. With -short, what takes long is left to CI; so is the
-# race detector, with which the rest takes twice as long.
+# Runs tests. At the end it lists what was flaky, what was skipped, and where the time went; the last line counts the tests. It
+# installs nothing: ci/tools.sh does. In CI a skipped test fails the run, but with short.
+#
+#   ci/test.sh short        tests of the library and the command, without the long ones, and the demo: make test
+#   ci/test.sh race         the packages with concurrent code, with the race detector: make race
+#   ci/test.sh rest         all other tests
+#   ci/test.sh simulation   what computes: chaos in virtual time, the planted bugs, the models
+#   ci/test.sh real         what needs the machine for itself: chaos on real masters, the demo, speed
+#   ci/test.sh all          lint, and all of these but short: make ci
 set -euo pipefail
 cd "$(dirname "$0")/.."
-short=${1:-} # -short, or nothing
-packages_at_once=1 tests_at_once=4
-[ "$short" != -short ] || packages_at_once=2 tests_at_once=6
-staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
-newest_redis=github.com/redis/go-redis/v9@v9.23.0
+what=${1:-}
+gotestsum=gotest.tools/gotestsum@v1.13.0
+module=github.com/redlock-go/redlock
+# The masters in the process are the tests' own. Their Lua interpreter runs one script at a time, and with the race detector it would
+# take a third of the time.
+race=(-race '-gcflags=github.com/yuin/gopher-lua/...=-race=false')
+export GORACE=atexit_sleep_ms=0 # by default a program with the race detector sleeps for a second before it exits
+[ ! -d bin/servers ] || export REDLOCK_SERVERS=$PWD/bin/servers
 
 scratch=$(mktemp -d)
-touch "$scratch"/{left-out,passed,skipped,flaky}
-doing= # the step that is under way
+step='' began=0 broken=() # the step that goes on, since when, and those that failed
+touch "$scratch"/{again,steps}
 
-# finish tells what was flaky and what did not run, however the run ends.
+# begin NAME: ends the step before, and begins one.
+begin() {
+  [ -z "$step" ] || echo "$((SECONDS - began)) $step" >>"$scratch/steps"
+  step=$* began=$SECONDS
+  [ -z "$step" ] || printf '== %d:%02d %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$step"
+}
+
+# longest TITLE: prints the ten longest of the lines "SECONDS WHAT" that it reads.
+longest() {
+  sort -rn | awk -v title="$1" 'NR == 1 { print title } NR <= 10 && $1 >= 1 { s = $1; sub(/^[^ ]+ /, ""); printf "%6.0f s  %s\n", s, $0 }'
+}
+
+# events ACTIONS: prints the events of tests and packages in all runs: ACTION PACKAGE SECONDS [TEST].
+events() {
+  find "$scratch" -name 'run.*' | sort -V | xargs -r cat |
+    sed -nE 's/^\{"Time":"[^"]*","Action":"(pass|fail|skip)","Package":"([^"]*)"(,"Test":"(([^"\\]|\\.)*)")?,"Elapsed":([-0-9.e]+).*/\1 \2 \6 \4/p'
+}
+
 finish() {
-  local status=$? ran skipped left_out failed=$doing
-  ran=$(wc -l <"$scratch/passed") skipped=$(wc -l <"$scratch/skipped") left_out=$(wc -l <"$scratch/left-out")
-  if [ -s "$scratch/flaky" ]; then
-    step "FLAKY: these tests failed, and passed when their package was run again. Each is a fault to be found"
-    cat "$scratch/flaky"
+  local status=$? passed failed skipped
+  [ "$status" = 0 ] || broken+=("$step")
+  begin
+  events >"$scratch/events"
+  # A test that ran several times counts as it ended the last time.
+  awk 'NF > 3 { at = $1; $1 = $3 = ""; last[$0] = at } END { for (t in last) print last[t], t }' "$scratch/events" >"$scratch/tests"
+  read -r passed failed skipped < <(awk '{ n[$1]++ } END { print n["pass"] + 0, n["fail"] + 0, n["skip"] + 0 }' "$scratch/tests")
+  if [ -s "$scratch/again" ]; then
+    echo "== these tests failed and were run again by themselves. One that passed then is FLAKY, which is a fault to be found"
+    cat "$scratch/again"
   fi
-  if [ "$skipped" -gt 0 ]; then
-    step "these tests DID NOT RUN"
-    cat "$scratch/skipped"
+  if [ "$skipped" -gt 0 ] && [ -n "${CI:-}" ] && [ "$what" != short ]; then
+    broken+=("skipped tests: in CI none may be")
+    grep '^skip' "$scratch/tests"
   fi
-  if [ "$left_out" -gt 0 ]; then
-    step "these checks DID NOT RUN: make ci runs them"
-    cat "$scratch/left-out"
-  fi
-  if [ "$status" != 0 ]; then
-    step "FAILED in the step '$failed'. What comes after it DID NOT RUN"
-  elif [ "$skipped" -gt 0 ] || [ "$left_out" -gt 0 ]; then
-    step "passed: $ran tests. DID NOT RUN: $skipped tests and $left_out checks, which stand above"
-  else
-    step "all checks passed: $ran tests, and none was skipped"
-  fi
+  echo "== where the time went, of $((SECONDS / 60)):$(printf %02d $((SECONDS % 60)))"
+  longest steps <"$scratch/steps"
+  awk 'NF == 3 && $1 != "skip" { print $3, $2 }' "$scratch/events" | longest packages
+  awk 'NF == 4 && $4 !~ /\// && $1 != "skip" { print $3, $2 "." $4 }' "$scratch/events" | longest tests
   rm -rf "$scratch"
+  if [ ${#broken[@]} -gt 0 ]; then
+    printf '== FAILED: %s\n' "${broken[@]}"
+    [ "$failed" -gt 0 ] || failed=${#broken[@]}
+    status=1
+  fi
+  echo "$passed passed, $failed failed, $skipped skipped"
+  exit "$status"
 }
 trap finish EXIT
-trap 'exit 130' INT # else finish would see the status of the last command
+trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# step NAME: prints the time since the start, and what all processes have computed since then.
-step() {
-  doing=$*
-  times >"$scratch/times" # the second line is of the children that ended: 1m2.345s 0m6.789s
-  printf '== %d:%02d (CPU %s) %s\n' $((SECONDS / 60)) $((SECONDS % 60)) \
-    "$(awk -F '[ms ]+' 'NR == 2 { all = 60 * $1 + $2 + 60 * $3 + $4; printf "%d:%02d", all / 60, all % 60 }' "$scratch/times")" "$*"
+# check NAME COMMAND...: a step that may fail. The rest still runs.
+check() {
+  begin "$1"
+  "${@:2}" || broken+=("$step")
 }
 
-# long NAME: is step for one that -short leaves out, and reports whether it is to run.
-long() {
-  [ "$short" != -short ] || { echo "$1" >>"$scratch/left-out"; return 1; }
-  step "$1"
-}
-
-# patient COMMAND...: runs it, and says every 5 s that it goes on.
-patient() {
-  local status=0 ticker
-  while sleep 5 >&- 2>&- && kill -0 $$; do
-    printf '... %d:%02d %s goes on\n' $((SECONDS / 60)) $((SECONDS % 60)) "$doing"
-  done &
-  ticker=$!
-  "$@" || status=$?
-  kill $ticker
-  wait $ticker 2>/dev/null || true
-  return $status
-}
-
-step "what the tests need"
-. ci/tools.sh
-patient go build -o "$scratch/suite" ./internal/suite
-
-modules=()
-folders=$(ci/modules.sh)
-for module in $folders; do
-  case $short,$module in
-    -short,bench | -short,bench/* | -short,guard/e2e | -short,guard/sqlguard | -short,internal/*) echo "$module: vet, go test" >>"$scratch/left-out" ;;
-    *) modules+=("$module") ;;
-  esac
-done
-
-step "gofmt"
-unformatted=$(gofmt -l .)
-[ -z "$unformatted" ] || { echo "gofmt would change: $unformatted"; exit 1; }
-
-# Each module for itself: its tests then find built what it needs. In a workspace it needs other versions.
-step "vet"
-for module in "${modules[@]}"; do
-  (cd "$module" && patient go vet ./...)
-done
-if long "staticcheck"; then
-  GOBIN=$scratch patient go install "$staticcheck"
-  for module in "${modules[@]}"; do
-    (cd "$module" && patient "$scratch/staticcheck" ./...)
-  done
-fi
-
-# suite FOLDER PACKAGES FLAGS...: runs the tests of a module's packages, and judges them: see internal/suite.
-#
-# No result comes from the cache (-count=1), which does not know of files of another
-# module: tests of bench read documents.
-#
-# One package at a time: they run processes and watch clocks, and each is parallel
-# in itself, four tests at once, since most wait more than they compute. With -short,
-# and so without the race detector, two at a time, and six tests in each, leave one of
-# two cores idle less.
-suite() {
-  "$scratch/suite" -dir "$1" -report "$scratch" "$2" $short -p "$packages_at_once" -parallel "$tests_at_once" -count=1 -timeout 25m "${@:3}"
-}
-
-# A red one of these would cost the time of all other tests.
-if long "how the code is written"; then
-  suite . . -run '^Test(CommentsWrapAtOneWidth|ExportedNames|Imports|Dependencies)$'
-  suite . ./docs
-fi
-
-# All else here builds with the go-redis that go.mod asks for, which is the oldest
-# that will do. A program that uses the lock may have a newer one.
-if long "${newest_redis##*@}, the newest go-redis: vet, and how it connects"; then
-  cp go.mod "$scratch/newest.mod"
-  cp go.sum "$scratch/newest.sum"
-  go get -modfile="$scratch/newest.mod" "$newest_redis"
-  patient go vet -modfile="$scratch/newest.mod" ./...
-  suite . '. ./internal/master ./internal/faulttest' -modfile="$scratch/newest.mod" \
-    -run 'RefusedConnectionsSayWhy|SettingsOfTheCallersClients|DeadMasterIsToldOnce|RefusedDialKeepsItsError|FailoverClientsAreMasters|DriverRetriesCountOnce|ScriptFlush'
-fi
-
-# A program with the race detector sleeps for a second before it exits, by default.
-# Tests start hundreds.
-export GORACE=atexit_sleep_ms=0
-
-# What computes and watches no clock goes first, without the race detector. Beside the
-# rest, at idle priority, it saved no time on two cores, and tests that watch a clock
-# were late.
-if long "chaos in virtual time: 200 seeds"; then
-  # A simulation starts a goroutine for next to every message. With adaptivestackstart they
-  # get stacks that are large enough, and need not grow: that is a sixth of its CPU.
-  GOGC=400 GODEBUG=adaptivestackstart=1 suite . . -v -run 'TestSimulation$' -sim.seed=1 -sim.seeds=200 -sim.length=5 -sim.buckets=64
-fi
-if long "the planted bugs"; then
-  suite . . -run '^TestPlantedBugs$'
-fi
-if long "the models"; then
-  suite . ./spec/...
-fi
-if long "the modules, as users get them"; then
-  CI=true suite . ./internal/release
-fi
-
-# The Lua interpreter of the masters in virtual time is built without the race
-# detector. It runs one script at a time under the lock of its master, and with the
-# detector it takes a third of the time of all tests.
-race=(-race '-gcflags=github.com/yuin/gopher-lua/...=-race=false')
-if [ "$short" = -short ]; then
-  race=()
-  echo "all tests with the race detector" >>"$scratch/left-out"
-fi
-for module in "${modules[@]}"; do
-  tests=$(git grep -lE '^func (Test|Example|Fuzz)' -- "$module/*_test.go") || [ $? = 1 ]
-  [ -n "$tests" ] || continue # vet has compiled it: peers have code of guides alone
-  flags=("${race[@]}")
-  case $module in bench/peers/*) flags=() ;; esac # other people's code, which takes minutes to build
-  step "$module: go test ${flags[*]}"
-  # Compiles on all cores, which -p 1 would not.
-  (cd "$module" && patient bash -c 'go list -export -test -deps "$@" ./... >/dev/null' list "${flags[@]}")
-  packages=./...
-  if [ "$module" = . ]; then
-    flags+=(-skip '^TestPlantedBugs$')
-    elsewhere='/spec\(/\|$\)\|/internal/release$'
-    if [ "$short" = -short ]; then
-      elsewhere+='\|/internal/\(mutation\|suite\|traps\)$'
-      echo "the tools that judge the tests (internal/mutation, suite, traps): go test" >>"$scratch/left-out"
-    fi
-    packages=$(go list ./... | grep -v "$elsewhere")
+# tests NAME PACKAGES FLAGS...: runs tests, as a step. Those that fail run again by themselves, twice at most, unless AGAIN=no.
+tests() {
+  local run again=() packages=$2 whole
+  begin "$1"
+  run=$scratch/run.$(date +%s%N)
+  [ "${AGAIN:-}" = no ] || again=(--rerun-fails=2 --rerun-fails-abort-on-data-race "--rerun-fails-report=$scratch/again.one")
+  go run "$gotestsum" --format testname --format-icons text --jsonfile "$run" "${again[@]}" --packages "$packages" -- \
+    -count=1 -timeout 20m "${@:3}" || broken+=("$step")
+  cat "$scratch/again.one" >>"$scratch/again" 2>/dev/null || true
+  rm -f "$scratch/again.one"
+  # What gotestsum passes over when the tests that it runs again pass.
+  if grep -q 'goroutines outlived their clients' "$run"; then
+    broken+=("$step: goroutines outlived their clients")
   fi
-  suite "$module" "$packages" "${flags[@]}"
-done
+  whole=$(grep -cE '"Package":"[^"]*","Output":"FAIL\\n"' "$run" || true)
+  if [ "$(grep -cE '"Action":"fail","Package":"[^"]*","Elapsed"' "$run" || true)" -gt "$whole" ]; then
+    broken+=("$step: a package failed beside its tests, or ended before the last of them")
+  fi
+  if grep -q 'warning: no tests to run' "$run"; then
+    broken+=("$step: -run ran nothing")
+  fi
+}
 
-step "the demo, on embedded masters and on redis-server processes"
-patient go build -o "$scratch/demo" ./cmd/redlock-demo
-"$scratch/demo" -duration 6s -json
-if have redis-server; then
-  "$scratch/demo" -duration 6s -json -real
-else
-  echo "the demo on redis-server processes" >>"$scratch/left-out"
-fi
+# packages MODULES: prints the packages of modules that have tests.
+packages() {
+  # shellcheck disable=SC2046 # a pattern a word
+  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(sed 's#.*#./&/...#' <<<"$1")
+}
 
-if long "speed, against the raw floor in the same run"; then
-  (cd bench && go run . -check)
-fi
+# concurrent matches the packages in which goroutines of ours meet.
+concurrent="^$module(/(admin|fence|leader|redlocktest|guard/httpguard|redlockotel|cmd/redlock/agent|scripts|internal/(acquire|announce|ask|clock|embedded|faultproxy|faulttest|lease|master|membership|quorum|telemetry|unwind|waitqueue)))?\$"
+
+short() {
+  local all
+  # What a change of these breaks, CI tells.
+  all=$(packages "$(ci/modules.sh | grep -vE '^(bench|internal|guard/e2e|guard/sqlguard)(/|$)')" | grep -vE "^$module/(spec(/|$)|internal/release$)")
+  tests "tests" "${all//$'\n'/ }" -short -p 2 -parallel 6
+  demo
+}
+
+raced() {
+  local all
+  all=$(packages "$(ci/modules.sh everyday)" | grep -E "$concurrent")
+  # On all cores, which -p 1 would not. One package at a time: each is parallel in itself, and watches the clock.
+  # shellcheck disable=SC2086
+  check "compiles with the race detector" bash -c 'go list -export -test -deps "$@" >/dev/null' _ "${race[@]}" $all
+  tests "with the race detector" "${all//$'\n'/ }" "${race[@]}" -vet=off -p 1 -parallel 4 -skip '^(TestSimulation|TestPlantedBugs|TestChaos|TestChaosScenarios)$'
+}
+
+rest() {
+  local all
+  all=$(packages "$(ci/modules.sh everyday)" | grep -vE "$concurrent" | grep -vE "^$module/spec(/|$)")
+  tests "all other tests" "${all//$'\n'/ }" -vet=off -p 2 -parallel 4
+}
+
+# A violation that the simulation finds is one, whatever the next run of the seed shows. It starts a goroutine for next to every
+# message: with adaptivestackstart they get stacks that are large enough.
+simulation() {
+  GOGC=400 GODEBUG=adaptivestackstart=1 AGAIN=no tests "chaos in virtual time: 100 seeds" "$module" -vet=off -run '^TestSimulation$' -args -sim.seed=1 -sim.seeds=100 -sim.length=5 -sim.buckets=64
+  AGAIN=no tests "the planted bugs" "$module" -vet=off -run '^TestPlantedBugs$'
+  AGAIN=no tests "the models" "$module/spec $module/spec/register" -vet=off
+}
+
+demo() {
+  check "the demo, on masters in its process" go run ./cmd/redlock-demo -duration 6s -json
+  if command -v redis-server >/dev/null; then
+    check "the demo, on redis-server processes" go run ./cmd/redlock-demo -duration 6s -json -real
+  fi
+}
+
+real() {
+  tests "chaos on real masters" "$module" -vet=off -run '^TestChaos$' -args -chaos.engine=process -chaos.duration=60s
+  demo
+  check "speed, against the raw floor in the same run" bash -c 'cd bench && exec go run . -check'
+}
+
+case $what in
+  short) needs='test' ;;
+  race) needs=race ;;
+  rest | simulation | real | all) needs=ci ;;
+  *)
+    trap - EXIT
+    echo "usage: ci/test.sh short|race|rest|simulation|real|all" >&2
+    exit 2
+    ;;
+esac
+ci/tools.sh -n "$needs"
+case $what in
+  short) short ;;
+  race) raced ;;
+  rest) rest ;;
+  simulation) simulation ;;
+  real) real ;;
+  all)
+    begin "lint"
+    ci/lint.sh
+    raced
+    rest
+    simulation
+    real
+    ;;
+esac

@@ -1,9 +1,30 @@
 #!/usr/bin/env bash
-# Runs go mod tidy in every module. cmd/redlock has no replace, which go install would refuse: it gets one for this time.
+# Runs go mod tidy in the modules.
+#
+#   ci/tidy.sh                  in all of them
+#   ci/tidy.sh -diff [SET]      changes nothing, and fails if tidy would; SET is for ci/modules.sh
+#
+# cmd/redlock has no replace, which go install would refuse. Until a version is published it is tidied with one, in a copy of its go.mod.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-modules=$(ci/modules.sh)
-own=github.com/redlock-go/redlock
-trap 'go mod edit -dropreplace="$own" cmd/redlock/go.mod' EXIT
-go mod edit -replace="$own=../.." cmd/redlock/go.mod
-for module in $modules; do (cd "$module" && go mod tidy); done
+diff=${1:-}
+modules=$(ci/modules.sh "${2:-all}")
+library=github.com/redlock-go/redlock
+root=$PWD
+scratch=$(mktemp -d)
+trap '[ $? = 0 ] || echo "$PWD: go.mod or go.sum is not tidy: ci/tidy.sh mends it" >&2; rm -rf "$scratch"' EXIT
+
+for module in $modules; do
+  cd "$root/$module"
+  if [ "$module" = . ] || grep -q "$library => " go.mod; then
+    go mod tidy ${diff:+-diff}
+    continue
+  fi
+  cp go.mod go.sum "$scratch"
+  go mod edit -replace="$library=$root" "$scratch/go.mod"
+  go mod tidy ${diff:+-diff} -modfile="$scratch/go.mod"
+  if [ -z "$diff" ]; then
+    go mod edit -dropreplace="$library" "$scratch/go.mod"
+    cp "$scratch"/go.{mod,sum} .
+  fi
+done
