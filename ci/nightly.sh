@@ -1,27 +1,47 @@
 #!/usr/bin/env bash
-# What takes long, and CI runs once a night. What was found is in the folder afterwards.
+# What takes too long for each change. What was found is in the folder afterwards.
 #
-#   ci/nightly.sh mutation FOLDER     changes one operator of the library at a time: docs/CHAOS.md
-#   ci/nightly.sh simulation FOLDER   chaos in virtual time, with seeds that nobody has played yet
-#   ci/nightly.sh traps FOLDER        puts the bugs of docs/TRAPS.md back
+#   ci/nightly.sh mutants FOLDER      changes one operator of the code that decides at a time, and counts the changes that no test notices
+#   ci/nightly.sh simulation FOLDER   chaos in virtual time, with 10 000 seeds that nobody has played yet
+#   ci/nightly.sh long FOLDER         the larger bounds of the models, chaos in containers and each of its scenarios, all modules as
+#                                     users get them
+#   ci/nightly.sh peers FOLDER        lint and tests of the peers of bench, and vet for other platforms
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=${1:-} out=${2:-}
-[ -n "$out" ] || { echo "usage: ci/nightly.sh mutation|simulation|traps FOLDER" >&2; exit 2; }
+[ -n "$out" ] || { echo "usage: ci/nightly.sh mutants|simulation|long|peers FOLDER" >&2; exit 2; }
 mkdir -p "$out"
+out=$(cd "$out" && pwd)
+exec > >(tee "$out/log") 2>&1
+
+# tests FLAGS...: runs tests, without running failed ones again.
+tests() { go run gotest.tools/gotestsum@v1.13.0 --format testname --format-icons text -- -count=1 "$@"; }
 
 case $what in
-  mutation)
-    short=-short # redis-server is what judges need beside Go
-    . ci/tools.sh
-    go run ./internal/mutation -workers 2 2>"$out/mutants" | tee "$out/results"
+  mutants)
+    # For information: a mutant may live because it changes only speed or a text.
+    for package in lease quorum waitqueue membership; do
+      go run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --workers 2 --test-cpu 1 --timeout-coefficient 10 \
+        --invert-logical --invert-loopctrl --output "$out/$package.json" --output-statuses lt "./internal/$package"
+    done
     ;;
   simulation)
-    GOGC=400 GODEBUG=adaptivestackstart=1 go run ./internal/suite . -v -run 'TestSimulation$' -sim.seed="$(date +%s)" -sim.seeds=10000 \
-      -sim.length=5 -sim.buckets=64 -sim.out="$PWD/$out" -timeout 220m 2>&1 | tee "$out/log" | grep -v '^ *--- PASS\|^PASS .*/seed'
+    GOGC=400 GODEBUG=adaptivestackstart=1 tests -timeout 220m -run '^TestSimulation$' . -args -sim.seed="$(date +%s)" -sim.seeds=10000 \
+      -sim.length=5 -sim.buckets=64 -sim.out="$out"
     ;;
-  traps)
-    ci/traps.sh 2>&1 | tee "$out/log"
+  long)
+    export CI=true REDLOCK_LONG=1
+    ci/tools.sh ci
+    export REDLOCK_SERVERS=$PWD/bin/servers
+    tests -timeout 120m ./spec/... ./internal/release
+    tests -timeout 60m -run '^(TestChaos|TestChaosScenarios)$' . -args -chaos.engine=docker -chaos.out="$out"
+    ;;
+  peers)
+    export CI=true
+    ci/tools.sh ci
+    ci/lint.sh all
+    ci/platforms.sh
+    tests ./bench/peers/etcd/... ./bench/peers/leaderelection/... ./bench/peers/rueidis/...
     ;;
   *)
     echo "$what: there is no such run" >&2
