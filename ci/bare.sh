@@ -80,7 +80,7 @@ for n in 0 1; do
   inside "$command" | watch "$out/silence" | tee "$log" || { ended="with a failure" status=1; }
   took=$(($(now) - began)) bytes=$(($(received) - bytes)) disk=$(($(on_disk) - disk))
   read -r silence after <"$out/silence"
-  tests=$(grep -oE '^== .*(passed|all checks passed): [0-9]+ tests' "$log" | grep -oE '[0-9]+ tests$' | cut -d ' ' -f 1 || true)
+  tests=$(sed -n 's/^\([0-9]*\) passed, .*/\1/p' "$log")
   awk -v command="$command" -v ended="$ended" -v us="$took" -v tests="${tests:-none}" -v ms="$silence" -v after="${after//|//}" -v bytes="$bytes" -v disk="$disk" \
     'BEGIN { printf "| `%s` | %s | %.1f | %s | %.0f s | %.60s | %.0f | %d |\n", command, ended, us / 6e7, tests, ms / 1000, after, bytes / 1e6, disk }' >>"$out/figures"
 done
