@@ -60,12 +60,12 @@ func TestUsersCanGetTheModules(t *testing.T) {
 			run(t, user, r.env, "go", "mod", "init", "example.com/user")
 			run(t, user, r.env, "go", "get", got+"@"+r.version)
 			run(t, user, r.env, "go", "mod", "tidy")
-			run(t, user, r.env, "go", "vet", ".") // type-checks it, which needs all packages to be built
+			run(t, user, r.env, "go", "build", ".")
 			if _, err := os.Stat(filepath.Join(r.cache, got+"@"+r.version, "LICENSE")); err != nil {
 				t.Error("the module has no license:", err)
 			}
 			if dir == "." {
-				run(t, user, r.env, "go", "test", ".")
+				run(t, user, r.env, "go", "test", "-vet=off", ".")
 				if flagged := dockers.FindString(read(t, filepath.Join(user, "go.sum"))); flagged != "" {
 					t.Error("a user of the root module gets modules of Docker's:", flagged)
 				}
