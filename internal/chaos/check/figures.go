@@ -54,3 +54,12 @@ func (v Verdict) Texts() []string {
 	}
 	return texts
 }
+
+// Moments returns when the violations happened.
+func (v Verdict) Moments() []time.Duration {
+	var all []time.Duration
+	for _, violation := range v.Violations {
+		all = append(all, violation.At)
+	}
+	return all
+}

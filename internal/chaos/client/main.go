@@ -56,7 +56,6 @@ func main() {
 	flag.DurationVar(&c.Patience, "patience", 40*time.Second, "of the waiters that wait longest")
 	flag.IntVar(&c.Reads, "reads", 0, "of a hundred locks, how many are for reading")
 	flag.IntVar(&c.Sets, "sets", 0, "of a hundred calls for locks, how many are for several names together")
-	flag.DurationVar(&c.Probe, "probe", 0, "how often a lock that nobody else wants is taken; never if 0")
 	flag.StringVar(&c.stores.redis, "redis", "", "URL of the Redis to write to")
 	flag.StringVar(&c.stores.postgres, "postgres", "", "data source of the PostgreSQL to write to; none if empty")
 	flag.StringVar(&c.history, "history", "", "file to write")

@@ -52,7 +52,6 @@ const (
 	maxTTL         = time.Second
 	requestTimeout = 150 * time.Millisecond
 	patience       = 40 * time.Second
-	probe          = 200 * time.Millisecond
 	clientCount    = 4
 	workers        = 3
 	nameCount      = 6

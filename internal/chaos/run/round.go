@@ -18,10 +18,8 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
-	"github.com/redlock-go/redlock/internal/chaos/latency"
 	"github.com/redlock-go/redlock/internal/chaos/operator"
 	"github.com/redlock-go/redlock/internal/chaos/play"
-	"github.com/redlock-go/redlock/internal/chaos/work"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -43,7 +41,6 @@ type round struct {
 	members *operator.Operator
 	clients *clients
 	found   []check.Violation // that package check does not find
-	times   latency.Times
 }
 
 // smallDisk is room for what a master writes in a round, and little enough to fill.
@@ -76,10 +73,6 @@ func (r *round) run(ctx context.Context) (events []history.Event, v check.Verdic
 		return nil, v, err
 	}
 	v = check.All(events, r.bounds())
-	r.times = latency.Of(events, masterCount, work.IsProbe)
-	for _, slow := range r.times.Slow(requestTimeout) {
-		r.find(latency.Rule, "%s", slow)
-	}
 	v.Violations = append(v.Violations, r.found...)
 	v.Violations = append(v.Violations, unserved(events, r.scenario().serves())...)
 	return events, v, nil
@@ -183,7 +176,6 @@ func (r *round) options(number, life int) []string {
 		"-max-ttl", maxTTL.String(),
 		"-request-timeout", requestTimeout.String(),
 		"-patience", patience.String(),
-		"-probe", probe.String(),
 		"-redis", r.stores.redisURL(),
 		"-postgres", r.stores.databaseSource(),
 	}

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/check"
-	"github.com/redlock-go/redlock/internal/chaos/latency"
 )
 
 // Result is what a run found.
@@ -19,11 +17,6 @@ type Result struct {
 	check.Verdict
 	Rounds int
 	Inits  int // of members that were founded by force
-	Times  latency.Times
-
-	// Slow tells of each kind of faults that is too slow in all rounds together. In one round few
-	// kinds have so many times that they can be judged.
-	Slow []string
 
 	// Failed tells of each round with violations how to run it again.
 	Failed []Failure
@@ -64,8 +57,6 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
 
-	began := time.Now()
-	res.Times = latency.Times{}
 	rounds, phases := c.plan()
 	passed := "" // the folder of the round before, if it did
 	for i := 0; i < rounds || i < rounds+roundsMore && c.provesTooLittle(res); i++ {
@@ -81,26 +72,13 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		res.Rounds++
 		res.Inits += r.members.Counts().Inits
 		res.Add(v)
-		res.Times.Add(r.times)
 		passed = r.dir
 		if failure != nil {
 			res.Failed = append(res.Failed, *failure)
 			passed = ""
 		}
 	}
-	if res.Rounds == 1 {
-		return res, nil // the round has judged its times, and reported them
-	}
-	res.judgeTimes()
-	return res, res.report(c, began)
-}
-
-// judgeTimes judges those of all rounds together.
-func (res *Result) judgeTimes() {
-	res.Slow = res.Times.Slow(requestTimeout)
-	for _, slow := range res.Slow {
-		res.Violations = append(res.Violations, check.Violation{Rule: latency.Rule, Text: "in all rounds together, " + slow})
-	}
+	return res, nil
 }
 
 // roundsMore is how many rounds more a run gets at most.

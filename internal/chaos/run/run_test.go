@@ -15,7 +15,6 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/check"
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
-	"github.com/redlock-go/redlock/internal/chaos/latency"
 	"github.com/redlock-go/redlock/internal/chaos/play"
 )
 
@@ -253,46 +252,6 @@ func TestBuild(t *testing.T) {
 		if _, err := c.build(t.Context(), t.TempDir()); err == nil {
 			t.Errorf("a client was built of %+v", c)
 		}
-	}
-}
-
-// A round in which a kind of faults has too few times to be judged counts in the run.
-func TestTimesOfAllRoundsAreJudged(t *testing.T) {
-	t.Parallel()
-	kill := latency.Class{Kind: fault.Kill, Hits: latency.Minority}
-	round := latency.Times{
-		latency.Healthy: {Lock: slices.Repeat([]time.Duration{time.Millisecond}, 60)},
-		kill:            {Lock: slices.Repeat([]time.Duration{time.Second}, 60), HandOver: []time.Duration{time.Millisecond}},
-	}
-	if slow := round.Slow(requestTimeout); slow != nil {
-		t.Fatalf("a single round is judged: %q", slow)
-	}
-	res := Result{Rounds: 2, Times: latency.Times{}}
-	res.Times.Add(round)
-	res.Times.Add(round)
-	res.judgeTimes()
-	if len(res.Slow) != 1 || len(res.Violations) != 1 || !strings.Contains(res.Violations[0].String(), "latency: in all rounds together, under kill of a minority, 120 of 120") {
-		t.Errorf("%q, %v", res.Slow, res.Violations)
-	}
-
-	out := t.TempDir()
-	if err := res.report(Config{Out: out, Seed: 7}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(out, "report.html"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"Chaos run of 2 rounds", "<li>     0.000s latency", "<figcaption>healthy: locks, 120 times", "<figcaption>kill of a minority: locks, 120 times",
-		"<title>500µs to 1ms: 0 of 120; healthy: 120 of 120", "<figcaption>kill of a minority: hand-overs, 2 times",
-	} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("no %q in the report", want)
-		}
-	}
-	if strings.Contains(string(text), "healthy: hand-overs") {
-		t.Error("a histogram of no times")
 	}
 }
 

@@ -16,5 +16,6 @@ func WriteReport(path string, seed uint64, command string, r Result) error {
 		Events:     r.Events,
 		Figures:    r.Figures(),
 		Violations: r.Texts(),
+		Moments:    r.Moments(),
 	})
 }

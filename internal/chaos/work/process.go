@@ -24,7 +24,6 @@ type Settings struct {
 	Patience time.Duration // of the waiters that wait longest
 	Reads    int           // of a hundred locks, how many are for reading
 	Sets     int           // of a hundred calls for locks, how many are for several names together
-	Probe    time.Duration // how often a lock that nobody else wants is taken; 0: never
 }
 
 // Store keeps one number for each resource, 0 at first.
@@ -69,10 +68,6 @@ func (p *Process) Run(ctx context.Context, client *redlock.Client, stores []Stor
 			chance:   rand.New(rand.NewPCG(s.Seed, uint64(s.Number)<<32|uint64(s.Life)<<16|uint64(i))),
 		}
 		workers.Go(func() { w.run(ctx) })
-	}
-	if s.Probe > 0 {
-		probing := newProber(worker{Settings: s, client: client, calls: p.calls, holds: p.holds, chance: rand.New(rand.NewPCG(s.Seed, 0))})
-		workers.Go(func() { probing.run(ctx) })
 	}
 	relaying := newRelay(worker{Settings: s, client: client, calls: p.calls, holds: p.holds})
 	workers.Go(func() { relaying.run(ctx) })
