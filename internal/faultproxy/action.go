@@ -51,23 +51,14 @@ func CutRequestAt(n int) Action { return Action(fmt.Sprintf("%s %d", cutRequestA
 // n counts as 0.
 func CutReplyAt(n int) Action { return Action(fmt.Sprintf("%s %d", cutReplyAt, max(n, 0))) }
 
-// DelayRequest keeps the request from the master for d. Later ones of the connection wait behind
-// it.
-func DelayRequest(d time.Duration) Action { return Action(fmt.Sprintf("%s %s", delayRequest, d)) }
-
 // CopyRequest sends the request, and d later a copy of it, on a connection of its own: what was
 // sent in between was there before it. The reply to the copy is swallowed.
 func CopyRequest(d time.Duration) Action { return Action(fmt.Sprintf("%s %s", copyRequest, d)) }
-
-// DelayReply keeps the reply from the client for d. Later ones of the connection wait behind it.
-func DelayReply(d time.Duration) Action { return Action(fmt.Sprintf("%s %s", delayReply, d)) }
 
 // Actions with a number are these words followed by it.
 const (
 	cutRequestAt Action = "cut request at"
 	cutReplyAt   Action = "cut reply at"
-	delayRequest Action = "delay request"
-	delayReply   Action = "delay reply"
 	copyRequest  Action = "copy request"
 )
 
@@ -81,7 +72,7 @@ type step struct {
 // onReply reports whether the step acts on the reply and not on the request.
 func (s step) onReply() bool {
 	switch s.do {
-	case DropReply, HoldReply, cutReplyAt, delayReply:
+	case DropReply, HoldReply, cutReplyAt:
 		return true
 	default:
 		return false
@@ -104,14 +95,12 @@ func (a Action) decode() (step, error) {
 			return step{do: do, bytes: n}, nil
 		}
 	}
-	for _, do := range []Action{delayRequest, delayReply, copyRequest} {
-		if number, ok := strings.CutPrefix(string(a), string(do)+" "); ok {
-			d, err := time.ParseDuration(number)
-			if err != nil {
-				return step{}, fmt.Errorf("faultproxy: action %q: %w", a, err)
-			}
-			return step{do: do, wait: d}, nil
+	if number, ok := strings.CutPrefix(string(a), string(copyRequest)+" "); ok {
+		d, err := time.ParseDuration(number)
+		if err != nil {
+			return step{}, fmt.Errorf("faultproxy: action %q: %w", a, err)
 		}
+		return step{do: copyRequest, wait: d}, nil
 	}
 	return step{}, fmt.Errorf("faultproxy: there is no action %q", a)
 }

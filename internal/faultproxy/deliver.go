@@ -41,7 +41,7 @@ func (l *link) deliverOne(rep reply) bool {
 	var cuts []*Fault
 	for _, f := range rep.faults {
 		switch f.step.do {
-		case HoldReply, delayReply:
+		case HoldReply:
 			if !f.linger() {
 				return false
 			}

@@ -1,6 +1,6 @@
 // Package faultproxy is a TCP proxy before one master. It understands where requests and replies
 // begin and end. So it can hold one acquire, lose one reply, and let everything else pass. Faults
-// are rules. A rule has a printed form, which [ParseRule] reads:
+// are rules:
 //
 //	f := p.Add(faultproxy.Rule{On: faultproxy.Match("evalsha", sha), Nth: 1, Do: faultproxy.HoldRequest})
 //	<-f.Seen()    // the request has left the client and not reached the master

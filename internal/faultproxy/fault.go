@@ -2,7 +2,6 @@ package faultproxy
 
 import (
 	"sync"
-	"time"
 )
 
 // Fault is a rule at work. All methods may be called at any time and from several goroutines.
@@ -32,9 +31,6 @@ func newFault(p *Proxy, r Rule, s step) *Fault {
 	}
 }
 
-// String returns the rule as ParseRule reads it.
-func (f *Fault) String() string { return f.rule.String() }
-
 // Hits returns how often the rule has acted. A rule on replies acts when the reply comes.
 func (f *Fault) Hits() int {
 	f.mu.Lock()
@@ -43,7 +39,7 @@ func (f *Fault) Hits() int {
 }
 
 // Seen returns a channel that is closed once the rule has acted for the first time: the request is
-// lost, on its way twice or cut, or the hold or delay has begun.
+// lost, on its way twice or cut, or the hold has begun.
 func (f *Fault) Seen() <-chan struct{} { return f.seen }
 
 // Answered returns a channel that is closed once the master has answered a request that the rule
@@ -87,19 +83,12 @@ func (f *Fault) answer() {
 	}
 }
 
-// linger waits as long as a hold or a delay demands. It returns false when the proxy was closed
-// meanwhile.
+// linger waits until the hold is released. It returns false when the proxy was closed meanwhile.
 func (f *Fault) linger() bool {
-	released := f.hit()
-	switch f.step.do {
-	case HoldRequest, HoldReply:
-		select {
-		case <-released:
-			return true
-		case <-f.proxy.ctx.Done():
-			return false
-		}
-	default:
-		return f.proxy.sleep(time.Now().Add(f.step.wait))
+	select {
+	case <-f.hit():
+		return true
+	case <-f.proxy.ctx.Done():
+		return false
 	}
 }

@@ -177,9 +177,9 @@ func (p *Proxy) sleep(then time.Time) bool {
 
 // Add puts a rule to work on requests that are not yet on their way to the master. Rules that pick
 // the same request act one after the other in the order of Add. It panics when the rule is not
-// valid: rules are written by hand, and those that are read from text went through ParseRule.
+// valid.
 func (p *Proxy) Add(r Rule) *Fault {
-	s, err := r.validate()
+	s, err := r.Do.decode()
 	if err != nil {
 		panic(err)
 	}
@@ -251,7 +251,7 @@ func (p *Proxy) DoNotCount() {
 	p.counts, p.passed = false, nil
 }
 
-// CutAll resets every connection, on both sides. What a rule holds or delays at this moment still
+// CutAll resets every connection, on both sides. What a rule holds at this moment still
 // goes to the master; everything else that is under way is lost.
 func (p *Proxy) CutAll() {
 	p.mu.Lock()

@@ -40,7 +40,7 @@ func (l *link) finish(silent bool) {
 
 // plan is what the rules have left of a request.
 type plan struct {
-	late   bool // it was held or delayed, and goes on even when client and connection are gone
+	late   bool // it was held, and goes on even when client and connection are gone
 	copies int
 	repeat []*Fault   // those that send a copy later
 	bytes  int        // how many of them are sent, of the last copy
@@ -107,7 +107,7 @@ func (l *link) apply(faults []*Fault, req request) plan {
 		switch f.step.do {
 		case Pass:
 			f.hit()
-		case HoldRequest, delayRequest:
+		case HoldRequest:
 			if !f.linger() {
 				todo.lost = lostCut
 				return todo

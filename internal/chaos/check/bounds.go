@@ -49,12 +49,6 @@ type Bounds struct {
 	// stopped, it is excused that a healthy hold is lost, or a try gets nothing, in spite of a
 	// quorum. 0: the machine always has time.
 	Busy time.Duration
-
-	// Grace is how long after its caller gave up, or died, a store may still do what it was asked.
-	Grace time.Duration
-
-	// Decide is how long Porcupine may take over one name or register.
-	Decide time.Duration
 }
 
 // DefaultBounds are those for leases of ttl in a deployment whose masters sit out maxTTL after a
@@ -72,7 +66,5 @@ func DefaultBounds(ttl, maxTTL time.Duration) Bounds {
 		Quarantine: maxTTL + 3*time.Second,
 		Calm:       250 * time.Millisecond,
 		Busy:       100 * time.Millisecond,
-		Grace:      2 * time.Second,
-		Decide:     time.Minute,
 	}
 }

@@ -3,10 +3,8 @@
 // over. What excuses a failure are the faults, as their text tells (package fault), and who the
 // members were seen to be.
 //
-// The sweep (Sweep) goes over the history once for each rule and always decides; it also judges a
-// history that is not over yet, since it demands nothing whose time has not come. Linear then asks
-// Porcupine whether locks and registers behaved like ones that do one thing at a time; a question
-// that it cannot decide in time counts as a violation. All is both.
+// Sweep also judges a history that is not over yet, since it demands nothing whose time has not
+// come; All judges a whole one. Both go over it once for each rule, and always decide.
 //
 // Two sides are judged. While the faults are those of the fault model, two valid claims on one name
 // never overlap. Outside of it (a majority of clocks jumps, holders are stopped) they may: overlaps

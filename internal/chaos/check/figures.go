@@ -38,7 +38,6 @@ func (c Counts) Figures() []report.Figure {
 		number("stale writes taken without one", c.Stale),
 		number("lost updates read without one", c.LostUpdates),
 		number("accesses of unknown outcome", c.Unknown),
-		number("operations put in order", c.Linearized),
 		{Label: "longest wait for a lock", Value: c.LongestWait.Round(time.Millisecond).String()},
 		{Label: "longest takeover from a dead holder", Value: c.LongestTakeover.Round(time.Millisecond).String()},
 		{Label: "all names lockable after", Value: c.LongestRelock.Round(time.Millisecond).String()},

@@ -236,3 +236,95 @@ func (s *story) sorted() []history.Event {
 	slices.SortStableFunc(s.events, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
 	return s.events
 }
+
+// failsToHurt is a fault that could not be applied, or not as it should.
+func (s *story) failsToHurt(from, to time.Duration, text, err string) {
+	s.add(from, history.Event{Kind: history.FaultBegins, Fault: text})
+	s.add(to, history.Event{Kind: history.FaultEnds, Fault: text, Err: err})
+}
+
+// befalls tells what a fault did to masters.
+func (s *story) befalls(at time.Duration, kind history.Kind, masters ...string) {
+	for _, m := range masters {
+		s.add(at, history.Event{Kind: kind, Master: m})
+	}
+}
+
+// longTTL makes the hold that was told last one that is renewed by 2 s.
+func (s *story) longTTL() {
+	begin := &s.events[len(s.events)-2]
+	begin.Watched, begin.TTL = true, 2000*ms
+}
+
+// together makes a set of the holds that were asked for at a time.
+func (s *story) together(asked time.Duration, first heldLock) {
+	for i := range s.events {
+		if e := &s.events[i]; e.At == asked*ms && e.Kind == history.LockBegins {
+			e.Set, e.Of = 2, first.call
+		}
+	}
+}
+
+// goesOn is a hold that is renewed, and told and left at a time.
+func (s *story) goesOn(client string, token uint64, asked, held, until, told time.Duration) heldLock {
+	h := s.renews(client, "b", token, asked, held, until)
+	h.told(told)
+	h.leaves(told+5, told+10, 0)
+	return h
+}
+
+// renewedOn is a hold that is renewed until it is left at a time, and what befalls it.
+func (s *story) renewedOn(left time.Duration, tell func(heldLock)) {
+	h := s.renews("c0", "b", 22, 5000, 5010, 5400)
+	for at := time.Duration(5300); at < left; at += 300 {
+		h.renewed(at, at+400)
+	}
+	tell(h)
+	h.leaves(left, left+10, 0)
+}
+
+// failsTogether is a wait for several names together that ends with the same error for all.
+func (s *story) failsTogether(client string, names []string, waits bool, from, to time.Duration, err string) {
+	first := s.calls + 1
+	for _, name := range names {
+		s.fails(client, name, waits, from, to, err)
+		begin := &s.events[len(s.events)-2]
+		begin.Set, begin.Of = len(names), first
+	}
+}
+
+// triesBeside is a try for p and q together that is in vain, and one for q beside it.
+func (s *story) triesBeside() {
+	s.failsTogether("c1", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
+	s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
+}
+
+// waits is a wait for p from 5.6 s on, which is just long enough before the unlock, in vain.
+func (s *story) waits(client string) { s.fails(client, "p", true, 5600, 9500, history.ErrTooSlow) }
+
+// lostBeside is the loss of a renewed hold at 5.41 s, beside faults.
+func lostBeside(faults func(s *story)) func(s *story) {
+	return func(s *story) {
+		faults(s)
+		h := s.renews("c0", "b", 22, 5000, 5010, 5410)
+		h.told(5410)
+		h.leaves(5420, 5430, 0)
+	}
+}
+
+// lostBesideARival is the same beside a fault of another client, which asked for a name before.
+func lostBesideARival(fault, name string) func(s *story) {
+	return func(s *story) {
+		s.fails("c1", name, false, 4970, 4975, history.ErrHeld)
+		lostBeside(func(s *story) { s.fault(4915, 5800, fault) })(s)
+	}
+}
+
+// vain is a hold, and a wait for its name that is in vain.
+func vain(s *story) {
+	s.holds("c0", "p", 22, 5000, 5010, 6400).leaves(6000, 6010, 0)
+	s.waits("c1")
+}
+
+// next is a try right after an unlock that is in vain.
+func next(s *story) { s.fails("c1", "p", false, 5031, 5040, history.ErrHeld) }

@@ -26,8 +26,6 @@ const (
 	Leftover     = "leftover"      // a lock was there long after it was given back, or nobody could get it
 	Members      = "members"       // the members could not be restored after all was healed
 	Recovery     = "recovery"      // a name was not lockable after all was healed
-	Linear       = "linear"        // no order of the calls explains what they returned
-	Undecided    = "undecided"     // Porcupine could not tell in time
 	BrokenRecord = "broken record" // the history itself makes no sense
 )
 
@@ -71,7 +69,6 @@ type Counts struct {
 	Stale         int // stale writes that the unguarded store took, outside of the fault model
 	LostUpdates   int // reads of the unguarded store that missed a newer holder's write
 	Unknown       int // accesses to stores of unknown outcome
-	Linearized    int // operations that Porcupine has put in order
 	Faults        int // that were applied
 	FaultsByKind  map[string]int
 	Failures      int // faults that could not be applied, or not as they should
@@ -123,7 +120,6 @@ func (v *Verdict) Add(o Verdict) {
 	v.Stale += o.Stale
 	v.LostUpdates += o.LostUpdates
 	v.Unknown += o.Unknown
-	v.Linearized += o.Linearized
 	v.Faults += o.Faults
 	v.Failures += o.Failures
 	v.FaultsByKind = added(v.FaultsByKind, o.FaultsByKind)

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -46,61 +45,11 @@ func TestNextStartSweeps(t *testing.T) {
 	}
 }
 
-// Whoever starts beside others finds nothing left either, and nobody fails for what another one is
-// removing.
-func TestSweepsBesideEachOther(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("NOT TESTED: only Linux has small disks")
-	}
-	lost := make([]*Cluster, 4)
-	for i := range lost {
-		lost[i] = start(t, Config{Engine: Docker, N: 1})
-	}
-	for _, l := range lost {
-		abandon(t, l)
-	}
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			c, err := Start(t.Context(), Config{Engine: Docker, N: 1, Log: t.Output()})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for _, l := range lost {
-				if _, err := os.Stat(l.run.path); l.Masters()[0].Running() || !errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("%s was left: %v", l.run.path, err)
-				}
-			}
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-}
-
 // abandon leaves a cluster as a harness does that is killed.
 func abandon(t *testing.T, c *Cluster) {
 	t.Helper()
 	c.closeOnce.Do(func() {})
 	check(t, c.run.lock.Close())
-}
-
-func TestInvalidConfig(t *testing.T) {
-	t.Parallel()
-	for why, cfg := range map[string]Config{
-		`engine ("vm")`:        {Engine: "vm"},
-		`fsync ("often")`:      {Fsync: "often"},
-		"number of masters":    {N: -1},
-		"small disk (1 bytes)": {SmallDisk: 1},
-		"expire (1ms)":         {Expire: time.Millisecond},
-	} {
-		if c, err := Start(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), why) {
-			t.Errorf("%+v: %v, %v; want an error with %q", cfg, c, err, why)
-		}
-	}
 }
 
 // Without t.Parallel, since it changes the environment.
@@ -121,19 +70,5 @@ func TestWithoutDocker(t *testing.T) {
 	t.Setenv("CI", "true")
 	if c, err := Start(t.Context(), Config{Log: t.Output()}); !errors.Is(err, ErrNoDocker) {
 		t.Errorf("in CI: %v, %v", c, err)
-	}
-}
-
-func TestSplitImage(t *testing.T) {
-	t.Parallel()
-	for image, want := range map[string][2]string{
-		"redis":               {"redis", "latest"},
-		"redis:7":             {"redis", "7"},
-		"host:5000/redis":     {"host:5000/redis", "latest"},
-		"host:5000/a/redis:7": {"host:5000/a/redis", "7"},
-	} {
-		if repository, tag := splitImage(image); [2]string{repository, tag} != want {
-			t.Errorf("%s is split into %s and %s", image, repository, tag)
-		}
 	}
 }

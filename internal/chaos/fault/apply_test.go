@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/redlock-go/redlock/internal/chaos/cluster"
 )
 
 // scene is one fault, and how it is seen on a real master.
@@ -539,29 +537,6 @@ func TestEndOfContextHeals(t *testing.T) {
 	})
 }
 
-func TestFaultsThatCannotBe(t *testing.T) {
-	t.Parallel()
-	eachEngine(t, 1, func(t *testing.T, r *rig) {
-		for text, why := range map[string]string{
-			"kill(m1,kept,1s)":         "no master m1",
-			"partition(c9,m0,both,1s)": "no client c9",
-			"duplicate(c0,m0+m5,1,1s)": "no master m5",
-			"replace(m0,m6,0s,1s)":     "no master m6",
-		} {
-			if err := r.begin(t.Context(), t, text)(); err == nil || !strings.Contains(err.Error(), why) {
-				t.Errorf("%s: %v; want an error with %q", text, err, why)
-			}
-		}
-		if err := (Fault{}).Apply(t.Context(), r.Env); err == nil {
-			t.Error("a fault of no kind can be applied")
-		}
-		events, _ := r.seen()
-		if n := strings.Count(events, "healed "); n != 4 || n != strings.Count(events, "fault ") || n != strings.Count(events, " (there is no ") {
-			t.Errorf("events %s; want that each fault began, and ended with why it could not be", events)
-		}
-	})
-}
-
 func TestHealAll(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, 2, func(t *testing.T, r *rig) {
@@ -589,33 +564,6 @@ func TestHealAll(t *testing.T) {
 		}
 		if calls != "continue c0, restart c0, continue c1, restart c1" {
 			t.Errorf("calls %q", calls)
-		}
-	})
-}
-
-// All kinds at once, from a seed, on the same masters: everything works again after.
-func TestScheduleRuns(t *testing.T) {
-	t.Parallel()
-	eachEngine(t, 3, func(t *testing.T, r *rig) {
-		p := Plan{Masters: 3, Clients: r.World.Clients(), For: 2 * time.Second, TTL: 200 * time.Millisecond}
-		if errors.Is(r.master(0).SetClock(0), cluster.ErrNoClock) {
-			p.Without = append(p.Without, Clock, Strobe, Drift)
-		}
-		if errors.Is(r.master(0).FillDisk(), cluster.ErrNoSmallDisk) {
-			p.Without = append(p.Without, DiskFull)
-		}
-		check(t, r.master(0).FreeDisk())
-		s := Generate(1, p)
-		check(t, s.Run(t.Context(), r.Env))
-		check(t, HealAll(t.Context(), r.Env))
-		for n := range r.World.Masters() {
-			for _, client := range r.World.Clients() {
-				want(t, r.answer(client, n, "set a 1"), "+OK")
-			}
-		}
-		events, _ := r.seen()
-		if n := strings.Count(events, "fault "); n != len(s) {
-			t.Errorf("%d of %d faults in the history", n, len(s))
 		}
 	})
 }

@@ -3,7 +3,6 @@ package fault
 import (
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -53,24 +52,6 @@ func TestSchedules(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestRoundsOfFewClients(t *testing.T) {
-	t.Parallel()
-	for _, clients := range [][]string{nil, {"c0"}} {
-		s := Round(1, Plan{Masters: 5, Clients: clients, TTL: time.Second, Locks: 1}, 20*time.Second, time.Minute)
-		if read, err := ParseLine(s.Line()); err != nil || !slices.Equal(read, s) {
-			t.Errorf("with clients %q: %v\n%s", clients, err, s)
-		}
-	}
-}
-
-func TestSeedsDiffer(t *testing.T) {
-	t.Parallel()
-	p := Plan{Masters: 5, Clients: []string{"c0", "c1"}, For: time.Minute, TTL: time.Second}
-	if a, b := Generate(1, p), Generate(2, p); reflect.DeepEqual(a, b) {
-		t.Errorf("two seeds give\n%s", a)
-	}
 }
 
 // The shape of a run: alone, in pairs, all at once, and no kind forgotten.
@@ -187,21 +168,6 @@ func TestRestartsOfWhatIsNotDurable(t *testing.T) {
 		}
 		if is := s.InModel(5, 4*time.Second); is != want {
 			t.Errorf("in model %t, want %t:\n%s", is, want, text)
-		}
-	}
-}
-
-func TestWhatIsNoSchedule(t *testing.T) {
-	t.Parallel()
-	for text, why := range map[string]string{
-		"thaw(m0)":                   "begin with a duration",
-		"-1s thaw(m0)":               "begin with a duration",
-		"1s":                         "kind(parameters)",
-		"1s melt(m0)":                "no kind",
-		"2s thaw(m0)\n1s thaw(m0)\n": "earlier",
-	} {
-		if s, err := ParseSchedule(text); err == nil || !strings.Contains(err.Error(), why) {
-			t.Errorf("%q was read as %v, %v; want an error with %q", text, s, err, why)
 		}
 	}
 }

@@ -57,42 +57,6 @@ func TestFaultsArePrintedAndReadAgain(t *testing.T) {
 	})
 }
 
-func TestPrintedForm(t *testing.T) {
-	t.Parallel()
-	for text, f := range map[string]Fault{
-		"kill(m2,lost,1.2s)":                   {Kind: Kill, Masters: MastersOf(2), Data: Lost, Span: 1200 * time.Millisecond},
-		"partition(c1,m0+m3,to-server,800ms)":  {Kind: Partition, Clients: "c1", Masters: MastersOf(3, 0), Direction: ToServer, Span: 800 * time.Millisecond},
-		"clock(m0+m1+m2,-30s,2s)":              {Kind: Clock, Masters: 7, Offset: -30 * time.Second, Span: 2 * time.Second},
-		"drift(m1,-0.5%,2s)":                   {Kind: Drift, Masters: 2, Percent: -0.5, Span: 2 * time.Second},
-		"cut(c1+c2,m0,to-client,7,3,1s)":       {Kind: Cut, Clients: ClientsOf("c2", "c1", "c2"), Masters: 1, Direction: ToClient, Bytes: 7, Every: 3, Span: time.Second},
-		"replace(m1,m5,40ms,2s)":               {Kind: Replace, Masters: MastersOf(1), Spare: MastersOf(5), Delay: 40 * time.Millisecond, Span: 2 * time.Second},
-		"suspend(m1+m2,0s,2s)":                 {Kind: Suspend, Masters: 6, Span: 2 * time.Second},
-		"flushall(m63)":                        {Kind: FlushAll, Masters: MastersOf(63)},
-		"stop-client(*,3s)":                    {Kind: StopClient, Clients: All, Span: 3 * time.Second},
-		"strobe(m0,1m0s,200ms,1s)":             {Kind: Strobe, Masters: 1, Offset: time.Minute, Period: 200 * time.Millisecond, Span: time.Second},
-		"promote(m1,500ms)":                    {Kind: Promote, Masters: 2, Delay: 500 * time.Millisecond},
-		"drop-reply(*,m0+m1+m2+m3+m4,5,1m40s)": {Kind: DropReply, Clients: All, Masters: 31, Every: 5, Span: 100 * time.Second},
-		"rolling-restart(m0+m1,0s)":            {Kind: RollingRestart, Masters: 3},
-		"delay(a_B-9,m0,5ms,1s)":               {Kind: Delay, Clients: "a_B-9", Masters: 1, Delay: 5 * time.Millisecond, Span: time.Second},
-		"old-file(m0,1s,200ms)":                {Kind: OldFile, Masters: 1, Delay: time.Second, Span: 200 * time.Millisecond},
-		"replicaof(m0+m2,m1,200ms)":            {Kind: ReplicaOf, Masters: 5, Spare: 2, Span: 200 * time.Millisecond},
-		"astray(*,m0,m6,1s)":                   {Kind: Astray, Clients: All, Masters: 1, Spare: MastersOf(6), Span: time.Second},
-		"restore(m0+m2,1s,200ms)":              {Kind: Restore, Masters: 5, Delay: time.Second, Span: 200 * time.Millisecond},
-		"evict(m1,12.5%)":                      {Kind: Evict, Masters: 2, Percent: 12.5},
-		"spoil(m0+m1,above)":                   {Kind: Spoil, Masters: 3, Counter: Above},
-		"password(m0,both)":                    {Kind: Password, Masters: 1, Passwords: OldNew},
-		"force(n12,40ms)":                      {Kind: Force, Lock: 12, Delay: 40 * time.Millisecond},
-		"truncate(m0,37,0s)":                   {Kind: Truncate, Masters: 1, Bytes: 37},
-	} {
-		if got := f.String(); got != text {
-			t.Errorf("printed %s, want %s", got, text)
-		}
-		if got, err := Parse(text); err != nil || got != f {
-			t.Errorf("%s was read as %#v, %v", text, got, err)
-		}
-	}
-}
-
 func TestWhatIsNoFault(t *testing.T) {
 	t.Parallel()
 	for text, why := range map[string]string{

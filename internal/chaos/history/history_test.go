@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -96,49 +95,6 @@ func TestOfOneMomentWhatBeginsComesFirst(t *testing.T) {
 	}
 	if events := read(t, NewReader(dir)); events[0].Kind != LockBegins {
 		t.Errorf("read %v", events)
-	}
-}
-
-// Histories from before there were readers stay readable: all of their locks are for writing.
-func TestHistoryWithoutReaders(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	old := `{"at":1,"kind":"lock","client":"c0","call":3,"name":"a","waits":true,"ttl":4,"depth":1}` + "\n" +
-		`{"at":2,"kind":"held","client":"c0","call":3,"name":"a","token":7,"depth":1,"until":5}` + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "c0"+Ext), []byte(old), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want := []Event{
-		{At: 1, Kind: LockBegins, Client: "c0", Call: 3, Name: "a", Waits: true, TTL: 4, Depth: 1},
-		{At: 2, Kind: LockHeld, Client: "c0", Call: 3, Name: "a", Token: 7, Depth: 1, Until: 5},
-	}
-	if events := read(t, NewReader(dir)); !slices.Equal(events, want) {
-		t.Errorf("read %v\nwant %v", events, want)
-	}
-}
-
-// What readers add is written and read like all else.
-func TestHistoryOfReaders(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	w, err := Create(filepath.Join(dir, "c0"+Ext), StartClock())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Event{
-		{At: 1, Kind: LockBegins, Client: "c0", Call: 3, Name: "a", Reads: true, Depth: 2, Of: 2},
-		{At: 2, Kind: LockHeld, Client: "c0", Call: 3, Name: "a", Last: 7, Depth: 2},
-		{At: 3, Kind: DowngradeBegins, Client: "c0", Call: 3, Name: "a", Token: 7},
-		{At: 3, Kind: DowngradeEnds, Client: "c0", Call: 3, Name: "a", Token: 7},
-	}
-	for _, e := range want {
-		w.Write(e)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if events := read(t, NewReader(dir)); !slices.Equal(events, want) {
-		t.Errorf("read %v\nwant %v", events, want)
 	}
 }
 

@@ -12,36 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-go/redlock/internal/chaos/check"
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/chaos/play"
 )
-
-func TestPlan(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		duration time.Duration
-		rounds   int
-	}{
-		{0, 1},
-		{100 * time.Second, 1},
-		{4 * time.Minute, 1},
-		{time.Hour, 20},
-		{8 * time.Hour, 160},
-	} {
-		rounds, p := Config{Duration: c.duration}.plan()
-		if rounds != c.rounds {
-			t.Errorf("%v is %d rounds, want %d", c.duration, rounds, c.rounds)
-		}
-		if c.duration >= time.Minute && p.Total() != c.duration/time.Duration(rounds) {
-			t.Errorf("%v: a round takes %v, want all together to take it", c.duration, p.Total())
-		}
-		if bound := (Config{}).bounds().Recovery; p.Healed <= bound || p.InModel <= p.OutOfModel || p.OutOfModel <= 0 {
-			t.Errorf("%v: %+v, want more than %v for healing, and most of the rest within the fault model", c.duration, p, bound)
-		}
-	}
-}
 
 func TestSchedule(t *testing.T) {
 	t.Parallel()
@@ -132,26 +106,6 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func TestLists(t *testing.T) {
-	t.Parallel()
-	var none *Scenario
-	for i, want := range []int{masterCount, masterCount, masterCount + 1, masterCount + 2} {
-		if got := none.list(i, 1); len(got) != want {
-			t.Errorf("client %d names %v, want %d masters", i, got, want)
-		}
-	}
-}
-
-func TestListsOfLaterLives(t *testing.T) {
-	t.Parallel()
-	s := Scenario{Lists: [][]int{{0, 1, 2}, {1, 2, 3}}, Later: [][]int{{1, 2, 3}}}
-	for i, want := range [][]int{{1, 2}, {1, 2, 3}} {
-		if got := s.always(i); !slices.Equal(got, want) {
-			t.Errorf("client %d names %v in all its lives, want %v", i, got, want)
-		}
-	}
-}
-
 func TestCommandOfARound(t *testing.T) {
 	t.Parallel()
 	r := round{Config: Config{Engine: "process", Planted: "bug"}, seed: 3, phases: play.Phases{InModel: time.Minute, OutOfModel: time.Second, Healed: time.Second}}
@@ -218,17 +172,6 @@ func TestClientThatEndsByItself(t *testing.T) {
 	}
 }
 
-func TestNoDatabase(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "database")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho 'it is not there' >&2; exit 3\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := startDatabase(path); err == nil || !strings.Contains(err.Error(), errNoDatabase.Error()) || !strings.Contains(err.Error(), "it is not there") {
-		t.Errorf("%v, want %v", err, errNoDatabase)
-	}
-}
-
 // The client is built with the bug that is asked for.
 func TestBuild(t *testing.T) {
 	t.Parallel()
@@ -251,21 +194,6 @@ func TestBuild(t *testing.T) {
 	for _, c := range []Config{{Root: t.TempDir()}, {Root: "../../..", Planted: "none"}} {
 		if _, err := c.build(t.Context(), t.TempDir()); err == nil {
 			t.Errorf("a client was built of %+v", c)
-		}
-	}
-}
-
-func TestSummary(t *testing.T) {
-	t.Parallel()
-	res := Result{Rounds: 2}
-	res.Add(check.Verdict{
-		Counts:     check.Counts{Overlaps: 5, FaultsByKind: map[string]int{"kill": 3, "clock": 1}, Failures: 2, FailedByKind: map[string]int{"oom": 2}},
-		Violations: []check.Violation{{Rule: check.Tokens}},
-	})
-	text := strings.Join(res.Summary(), "\n")
-	for _, want := range []string{"2 rounds, 1 violations", "5 overlaps provoked", "[clock 1 kill 3]", "2 faults that could not be applied", "could not be applied, by kind: [oom 2]"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("summary has no %q:\n%s", want, text)
 		}
 	}
 }

@@ -47,27 +47,3 @@ func TestUnserved(t *testing.T) {
 		}
 	}
 }
-
-func TestUnservedTellsHowCallsEnded(t *testing.T) {
-	t.Parallel()
-	failed := func(at time.Duration, class string) history.Event {
-		return history.Event{At: at * time.Second, Kind: history.LockFailed, Client: "c0", Err: class}
-	}
-	events := []history.Event{
-		{Kind: history.PhaseBegins, Phase: history.InModel},
-		failed(1, history.ErrHeld), failed(2, history.ErrNoQuorum), failed(2, history.ErrHeld), failed(3, history.ErrNoQuorum), failed(9, history.ErrTooSlow),
-		{At: 2 * time.Second, Kind: history.LockFailed, Client: "c1", Err: history.ErrTooSlow},
-	}
-	for _, c := range []struct {
-		from, to time.Duration
-		want     string
-	}{
-		{0, 3, "c0 locked nothing from 0s to 3s; how its calls ended: 2 held, 2 no quorum"},
-		{4, 5, "c0 locked nothing from 4s to 5s; how its calls ended: none did"},
-	} {
-		got := unserved(events, []Service{{"c0", c.from * time.Second, c.to * time.Second}})
-		if len(got) != 1 || got[0].Text != c.want {
-			t.Errorf("%v, want %q", got, c.want)
-		}
-	}
-}

@@ -142,8 +142,6 @@ func (s setup) bounds() check.Bounds {
 		Recovery:   s.recovery(),
 		Silent:     2*s.request + 10*s.latency,
 		Quarantine: s.quarantine(),
-		Grace:      2 * time.Second,
-		Decide:     time.Minute,
 	}
 }
 
