@@ -46,13 +46,6 @@ func (s *story) holds(client, name string, token uint64, asked, held, until time
 	return h
 }
 
-// tries is the same by a caller who would not have waited.
-func (s *story) tries(client, name string, token uint64, asked, held, until time.Duration) heldLock {
-	h := s.holds(client, name, token, asked, held, until)
-	s.events[len(s.events)-2].Waits = false
-	return h
-}
-
 // owner is the id of the acquisition.
 func (h heldLock) owner() string { return fmt.Sprint(h.client, ".", h.call) }
 
@@ -134,12 +127,6 @@ func (h heldLock) downgrades(begins, ends time.Duration, err string) {
 	if ends > 0 {
 		h.add(ends, history.Event{Kind: history.DowngradeEnds, Err: err})
 	}
-}
-
-// triesToRead is a try for reading that fails.
-func (s *story) triesToRead(client, name string, from, to time.Duration, err string) {
-	s.fails(client, name, false, from, to, err)
-	s.events[len(s.events)-2].Reads = true
 }
 
 func (h heldLock) add(at time.Duration, e history.Event) {
