@@ -5,7 +5,6 @@ package redlock_test
 import (
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
-	"github.com/redlock-go/redlock/internal/chaos/planted"
 	"github.com/redlock-go/redlock/internal/chaos/run"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testskip"
@@ -23,14 +21,13 @@ var chaos = struct {
 	duration            *time.Duration
 	seed                *uint64
 	faults, engine, out *string
-	planted, scenario   *string
+	scenario            *string
 }{
 	flag.Duration("chaos.duration", 80*time.Second, "of all rounds of TestChaos, without starting and checking; give -timeout=0 for long ones"),
 	flag.Uint64("chaos.seed", 0, "of TestChaos's faults and clients; 0: another each time"),
 	flag.String("chaos.faults", "", "a schedule that a run of TestChaos has printed"),
 	flag.String("chaos.engine", "auto", "of the masters of TestChaos: auto, docker or process; in CI, auto is docker"),
 	flag.String("chaos.out", "", "folder for the history and the report of TestChaos"),
-	flag.String("chaos.planted", "", "the bug of internal/chaos/planted that TestChaos's clients and operators have"),
 	flag.String("chaos.scenario", "", "one of TestChaosScenarios, for TestChaos to play it in the place of faults that are drawn"),
 }
 
@@ -42,12 +39,8 @@ func TestChaos(t *testing.T) {
 		t.Skip("NOT RUN with -short: client processes on real masters under faults, with every history checked")
 	}
 	needMasters(t)
-	if *chaos.planted != "" && os.Getenv(envPlanted) == "" {
-		runPlanted(t, *chaos.planted)
-		return
-	}
 	c := chaosConfig(t)
-	c.Scenario, c.Planted = *chaos.scenario, *chaos.planted
+	c.Scenario = *chaos.scenario
 	c.Log = os.Stderr
 	if deadline, ok := t.Deadline(); ok {
 		if left := time.Until(deadline); left < c.Duration+2*time.Minute {
@@ -72,24 +65,6 @@ func TestChaos(t *testing.T) {
 		t.Logf("%s; another one is played. To run this one again: -chaos.seed=%d", missing, c.Seed)
 		c.Seed++
 		c.Out = filepath.Join(out, strconv.Itoa(play+1))
-	}
-}
-
-// envPlanted is the environment variable with the bug that this process was built with.
-const envPlanted = "REDLOCK_PLANTED"
-
-// runPlanted runs this test once more, in a process that is built with the bug: operators are a
-// part of it.
-func runPlanted(t *testing.T, bug string) {
-	overlay, err := planted.Overlay(".", t.TempDir(), bug)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := exec.Command(buildTests(t, overlay), append(os.Args[1:], "-test.run=^TestChaos$")...)
-	again.Env = append(os.Environ(), envPlanted+"="+bug)
-	again.Stdout, again.Stderr = os.Stdout, os.Stderr
-	if err := again.Run(); err != nil {
-		t.Fatal(err)
 	}
 }
 

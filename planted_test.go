@@ -110,11 +110,8 @@ func TestPlantedBugs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT RUN with -short: a simulation for each bug that is planted in the library")
 	}
-	all, err := planted.Together(".", t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, err := all.Write()
+	scratch := t.TempDir()
+	overlay, err := planted.Build(".", scratch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +124,7 @@ func TestPlantedBugs(t *testing.T) {
 				if seed > plantedSeeds {
 					t.Fatalf("%v, want a violation of the rule %s:\n%s", err, b.rule, said)
 				}
-				said, err = b.simulate(t, binary, seed, all.Env(b.name))
+				said, err = b.simulate(t, binary, seed, planted.Env(scratch, b.name))
 			}
 			if b.faults == "" {
 				return // the honest library passes what is drawn: TestSimulation

@@ -1,86 +1,111 @@
-// Package planted has bugs that chaos must find, as edits of the library: planted.txt. The library
-// knows nothing of them.
+// Package planted has the bugs that the simulation must find, as edits of the library:
+// planted.txt. One build has all of them, and the environment chooses one. The library does not
+// depend on this package.
 package planted
 
 import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
-
-	"github.com/redlock-go/redlock/internal/edits"
 )
 
-// Bug is one of them.
+// Bug is a planted bug.
 type Bug struct {
 	Name  string
-	Edits []edits.Edit
+	edits []edit
+}
+
+// edit is a change of a file, in which the old text must occur once.
+type edit struct {
+	file     string // from the root of the module, with slashes
+	old, new string
 }
 
 //go:embed planted.txt
 var written string
 
-// Bugs returns all.
+// Bugs returns all planted bugs.
 func Bugs() ([]Bug, error) { return parse(written) }
 
-// parse reads planted.txt. Its head tells the form.
+// parse reads planted.txt, whose first lines describe the format.
 func parse(text string) (bugs []Bug, err error) {
-	err = edits.EachLine("planted.txt", text, func(line string) error { return parseLine(&bugs, line) })
-	return bugs, err
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if err := parseLine(&bugs, line); err != nil {
+			return nil, fmt.Errorf("planted.txt:%d: %w", number, err)
+		}
+	}
+	return bugs, nil
 }
 
 func parseLine(bugs *[]Bug, line string) error {
 	if title, is := strings.CutPrefix(line, "== "); is {
-		name, _, told := strings.Cut(title, ": ")
-		if !told {
-			return errors.New("what is this bug?")
+		name, _, described := strings.Cut(title, ": ")
+		if !described {
+			return errors.New("the bug has no description")
 		}
 		*bugs = append(*bugs, Bug{Name: name})
 		return nil
 	}
 	if len(*bugs) == 0 {
-		return errors.New("this is of no bug")
+		return errors.New("the line belongs to no bug")
 	}
-	return edits.ParseLine(&(*bugs)[len(*bugs)-1].Edits, line)
+	edits := &(*bugs)[len(*bugs)-1].edits
+	if file, is := strings.CutPrefix(line, "edit "); is {
+		*edits = append(*edits, edit{file: file})
+		return nil
+	}
+	if len(*edits) == 0 {
+		return errors.New("the line belongs to no edit")
+	}
+	e, text := &(*edits)[len(*edits)-1], line[1:]+"\n"
+	switch line[0] {
+	case '-':
+		e.old += text
+	case '+':
+		e.new += text
+	case ' ':
+		e.old += text
+		e.new += text
+	default:
+		return fmt.Errorf("a line of an edit begins with -, + or a space, not with %q", line[0])
+	}
+	return nil
 }
 
-// Together returns a build of the library in root with all bugs, each by its name. What it reads is
-// kept in the folder scratch.
-func Together(root, scratch string) (*edits.Together, error) {
-	bugs, err := Bugs()
-	if err != nil {
-		return nil, err
+// apply returns the text with the edit.
+func (e edit) apply(text string) (string, error) {
+	if n := strings.Count(text, e.old); n != 1 {
+		return "", fmt.Errorf("%s: this text occurs %d times, want once:\n%s", e.file, n, e.old)
 	}
-	all := edits.NewTogether(root, scratch)
-	var errs []error
-	for _, b := range bugs {
-		if _, err := edits.Apply(root, b.Edits); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", b.Name, err))
-			continue
-		}
-		switch is, err := all.Add(b.Name, b.Edits); {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("%s: %w", b.Name, err))
-		case !is:
-			errs = append(errs, fmt.Errorf("%s cannot be built with others: an edit in Go must be within a function, and change its body alone", b.Name))
-		}
-	}
-	return all, errors.Join(errs...)
+	return strings.Replace(text, e.old, e.new, 1), nil
 }
 
-// Overlay writes what -overlay takes for a build with the bug of this name, to the folder scratch,
-// and returns its file. The library is in root.
-func Overlay(root, scratch, name string) (string, error) {
-	bugs, err := Bugs()
-	if err != nil {
-		return "", err
-	}
-	var names []string
-	for _, b := range bugs {
-		if b.Name == name {
-			return edits.Alone(root, scratch, b.Edits)
+// applyAll returns the changed text of each file.
+func applyAll(root string, edits []edit) (map[string]string, error) {
+	changed := make(map[string]string)
+	for _, e := range edits {
+		text, is := changed[e.file]
+		if !is {
+			source, err := os.ReadFile(filepath.Join(root, e.file))
+			if err != nil {
+				return nil, err
+			}
+			text = string(source)
 		}
-		names = append(names, b.Name)
+		text, err := e.apply(text)
+		if err != nil {
+			return nil, err
+		}
+		changed[e.file] = text
 	}
-	return "", fmt.Errorf("planted: no bug is called %q; there are: %s", name, strings.Join(names, ", "))
+	return changed, nil
 }

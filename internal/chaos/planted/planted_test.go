@@ -4,55 +4,45 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/redlock-go/redlock/internal/edits"
 )
 
 const root = "../../.."
 
-// Each bug applies to the source of today.
-func TestEachBugFits(t *testing.T) {
-	t.Parallel()
-	if _, err := Together(root, t.TempDir()); err != nil {
-		t.Error(err)
-	}
-}
-
-// The library builds with all of them.
+// TestTheLibraryBuildsWithAllBugs applies each bug to today's source.
 func TestTheLibraryBuildsWithAllBugs(t *testing.T) {
 	t.Parallel()
+	overlay, err := Build(root, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	if testing.Short() {
-		t.Skip("NOT RUN with -short: it builds the library with the planted bugs")
+		return // the edits fit; a build takes long
 	}
-	all, err := Together(root, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, err := all.Write()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if said, err := exec.Command("go", "build", "-overlay="+overlay, root).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, said)
+	if output, err := exec.Command("go", "build", "-overlay="+overlay, root).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	t.Parallel()
-	bugs, err := parse("# head\n\n== a: words\nedit x.go\n-\told\n+\tnew\n\n== b: words\nedit x.lua\n-gone\nedit y.lua\n+added\n same\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(bugs) != 2 || bugs[1].Name != "b" || len(bugs[1].Edits) != 2 || bugs[1].Edits[1] != (edits.Edit{File: "y.lua", Old: "same\n", New: "added\nsame\n"}) {
-		t.Errorf("got %+v", bugs)
-	}
-	for text, why := range map[string]string{
-		"edit x.go":       "planted.txt:1: this is of no bug",
-		"== a":            "planted.txt:1: what is this bug?",
-		"== a: words\n+x": "planted.txt:2: this is in no edit",
+	for text, want := range map[string]string{
+		"edit x.go":                  "planted.txt:1: the line belongs to no bug",
+		"== a":                       "planted.txt:1: the bug has no description",
+		"== a: words\n+x":            "planted.txt:2: the line belongs to no edit",
+		"== a: words\nedit x.go\n*x": "planted.txt:3: a line of an edit begins with",
 	} {
-		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), why) {
-			t.Errorf("%q: %v, want %q", text, err, why)
+		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// An edit whose old text does not occur once is refused.
+func TestApplyRefuses(t *testing.T) {
+	t.Parallel()
+	for _, old := range []string{"x", "a"} {
+		if _, err := (edit{"said.txt", old, ""}).apply("a b a"); err == nil || !strings.Contains(err.Error(), "want once") {
+			t.Errorf("%q: %v", old, err)
 		}
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-
-	"github.com/redlock-go/redlock/internal/chaos/planted"
 )
 
 // binaries are the programs of the client's module.
@@ -20,13 +18,7 @@ func (c Config) build(ctx context.Context, dir string) (binaries, error) {
 	if err != nil {
 		return binaries{}, fmt.Errorf("chaos: %w", err)
 	}
-	overlay := ""
-	if c.Planted != "" {
-		if overlay, err = planted.Overlay(c.Root, dir, c.Planted); err != nil {
-			return binaries{}, fmt.Errorf("chaos: %w", err)
-		}
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", dir+string(filepath.Separator), ".", "./database")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", dir+string(filepath.Separator), ".", "./database")
 	cmd.Dir = filepath.Join(c.Root, "internal/chaos/client")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return binaries{}, fmt.Errorf("chaos: building the client: %w\n%s", err, output)

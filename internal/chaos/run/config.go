@@ -36,9 +36,6 @@ type Config struct {
 	// Root is the folder of the library's module.
 	Root string
 
-	// Planted is the bug of package planted that the clients have; empty: none.
-	Planted string
-
 	// NeedDatabase makes it an error that PostgreSQL is not installed.
 	NeedDatabase bool
 

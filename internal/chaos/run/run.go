@@ -119,11 +119,8 @@ func (r *round) judge(ctx context.Context) (*Failure, check.Verdict, error) {
 // command is what to paste to run this round again, alone.
 func (r *round) command() string {
 	flags := ""
-	if r.Planted != "" {
-		flags = " -chaos.planted=" + r.Planted
-	}
 	if r.Scenario != "" {
-		flags += " -chaos.scenario=" + r.Scenario
+		flags = " -chaos.scenario=" + r.Scenario
 	}
 	return fmt.Sprintf("go test -run 'TestChaos$' . -chaos.seed=%d -chaos.duration=%v -chaos.engine=%s%s -chaos.faults='%s'",
 		r.seed, r.phases.Total(), r.Engine, flags, r.faults.Line())
