@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	harness.Run(m, nil)
+	harness.Run(m, map[string]func(string) error{tryEnv: beTrying})
 }
 
 var background = context.Background()

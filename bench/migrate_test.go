@@ -153,6 +153,8 @@ func bothWithRedislock(ctx context.Context, locker *redislock.Client, client *re
 	// end
 }
 
+var _ = bothWithAny // the guide shows it
+
 func bothWithAny(ctx context.Context, client *redlock.Client, oldUntil time.Time, extendOld func(context.Context) (time.Time, error), unlockOld func(), pay func(context.Context, fence.Token) error) error {
 	// shown: migrate/README.md
 	payroll := func(ctx context.Context) error { // the old lock is held

@@ -45,17 +45,6 @@ func lesser(t *testing.T, r *redis.Client) (user *redis.Client, may func(but ...
 	return user, may
 }
 
-// votes tells for each master which member it is, and at which version it votes.
-func votes(d *harness.Deployment) (all []string) {
-	d.T.Helper()
-	for _, r := range d.Raw {
-		is, err := r.HMGet(context.Background(), script.RegisterKey(limits.DefaultPrefix), "id", "votes").Result()
-		harness.Must(d.T, err)
-		all = append(all, fmt.Sprint(is...))
-	}
-	return all
-}
-
 // Whatever one of its commands is refused, an operation ends no membership, lowers no counter,
 // takes no lock from its owner, and drops no waiter that it did not call. When it is run again with
 // all rights, the master votes.
