@@ -24,7 +24,7 @@ func TestDependencies(t *testing.T) {
 		"github.com/google/uuid",
 		"golang.org/x/sync/",
 		"golang.org/x/sys/",
-		"github.com/cespare/xxhash", "github.com/dgryski/go-rendezvous", // go-redis's own
+		"github.com/cespare/xxhash", "go.uber.org/atomic", // of go-redis
 	}
 	for _, c := range []struct {
 		pkg     string
