@@ -174,7 +174,8 @@ case $what in
   simulation) simulation ;;
   real) real ;;
   all)
-    check "lint" ci/lint.sh
+    begin "lint"
+    ci/lint.sh
     raced
     rest
     simulation
