@@ -1,64 +1,23 @@
 package embedded
 
 import (
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
 // SetClock makes the clock of the master differ from that of this process by an offset, from the
-// next command on and over restarts. The default is 0. The clock may go back; what has expired does
-// not return.
-func (s *Server) SetClock(offset time.Duration) {
-	s.state.Lock()
-	defer s.state.Unlock()
-	s.offset = offset
-}
+// next command on and over restarts. The default is 0. A script that runs sees one time to its end.
+// The clock may go back; what has expired, and was looked at since, does not return.
+func (s *Server) SetClock(offset time.Duration) { s.offset.Store(int64(offset)) }
 
 // Snapshot is a copy of the data of a master: keys, values and the times at which they expire.
-type Snapshot map[string]entry
-
-type entry struct {
-	value   any   // string, []string (a list), map[string]string (a hash) or map[string]float64 (a sorted set)
-	expires int64 // ms since 1970; 0 for never
-}
+type Snapshot struct{ entries map[string]*entry }
 
 // Snapshot returns a copy of all data, also of a master that is down.
 func (s *Server) Snapshot() Snapshot {
-	s.state.Lock()
-	defer s.state.Unlock()
-	return s.copied()
-}
-
-func (s *Server) copied() Snapshot {
-	s.tick()
-	all := Snapshot{}
-	for _, key := range s.data.Keys() {
-		var e entry
-		switch s.data.Type(key) {
-		case "string":
-			e.value, _ = s.data.Get(key)
-		case "list":
-			list, _ := s.data.List(key)
-			e.value = slices.Clone(list)
-		case "hash":
-			hash := map[string]string{}
-			names, _ := s.data.HKeys(key)
-			for _, name := range names {
-				hash[name] = s.data.HGet(key, name)
-			}
-			e.value = hash
-		case "zset":
-			scores, _ := s.data.SortedSet(key)
-			e.value = maps.Clone(scores)
-		}
-		if s.data.TTL(key) != 0 {
-			e.expires = s.ends[key]
-		}
-		all[key] = e
-	}
-	return all
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	return Snapshot{cloned(s.data.entries)}
 }
 
 // Restore puts the data of a snapshot, of this master or another, in the place of all that is
@@ -66,31 +25,11 @@ func (s *Server) copied() Snapshot {
 // replica that lacked the last writes, the caller kills the master before and restarts it after. A
 // master that is up takes the data between two commands, which no Redis does: it keeps its run_id.
 func (s *Server) Restore(from Snapshot) {
-	s.state.Lock()
-	defer s.state.Unlock()
-	s.replace(from)
-}
-
-func (s *Server) replace(from Snapshot) {
-	s.data.FlushAll()
-	for key, e := range from {
-		switch v := e.value.(type) {
-		case string:
-			_ = s.data.Set(key, v) // these fail for a key of another type only
-		case []string:
-			_, _ = s.data.Push(key, v...)
-		case map[string]string:
-			for name, value := range v {
-				s.data.HSet(key, name, value)
-			}
-		case map[string]float64:
-			for name, score := range v {
-				_, _ = s.data.ZAdd(key, score, name)
-			}
-		}
-		if e.expires != 0 {
-			s.endAt(key, e.expires)
-		}
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	s.data.flush()
+	if from.entries != nil {
+		s.data.entries = cloned(from.entries)
 	}
 }
 
@@ -107,13 +46,13 @@ func (s *Server) Follow(other *Server) {
 	if r == nil {
 		return
 	}
-	s.state.Lock()
+	s.data.mu.Lock()
 	was := r.follows
 	r.follows = nil
 	if was != nil {
 		r.master = randomID()
 	}
-	s.state.Unlock()
+	s.data.mu.Unlock()
 	if was != nil {
 		was.attach(r, false)
 	}
@@ -127,15 +66,15 @@ func (s *Server) Follow(other *Server) {
 	copied := other.Snapshot()
 	leader.attach(r, true)
 	s.Restore(copied)
-	s.state.Lock()
-	defer s.state.Unlock()
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
 	r.follows = leader
 }
 
 // attach makes a run a replica of this one, or no more.
 func (r *run) attach(replica *run, on bool) {
-	r.server.state.Lock()
-	defer r.server.state.Unlock()
+	r.data.mu.Lock()
+	defer r.data.mu.Unlock()
 	if on {
 		r.replicas[replica] = true
 	} else {
@@ -152,18 +91,13 @@ func (s *Server) Evict(share float64, chance *rand.Rand) int {
 		panic("embedded: the share of keys to evict must be from 0 to 1")
 	}
 	r := s.current()
-	s.state.Lock()
-	defer s.state.Unlock()
-	s.tick()
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	s.data.now = clockOf(&s.offset)
 	evicts := r != nil && r.evicts()
-	keys := slices.DeleteFunc(s.data.Keys(), func(key string) bool { return evicts && s.data.TTL(key) == 0 })
-	n := int(share*float64(len(keys)) + 0.5)
-	chance.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	for _, key := range keys[:n] {
-		s.data.Del(key)
-	}
+	n := s.data.evict(share, evicts, chance)
 	if evicts {
-		r.evicted += n
+		r.evicted += int64(n)
 	}
 	return n
 }
@@ -171,10 +105,10 @@ func (s *Server) Evict(share float64, chance *rand.Rand) int {
 // Remove removes a key, behind the back of the clients, also of a master that is down. It reports
 // whether the key was there.
 func (s *Server) Remove(key string) bool {
-	s.state.Lock()
-	defer s.state.Unlock()
-	s.tick()
-	return s.data.Del(key)
+	s.data.mu.Lock()
+	defer s.data.mu.Unlock()
+	s.data.now = clockOf(&s.offset)
+	return s.data.remove(key)
 }
 
 // SetBusy makes the master behave as if a script ran that takes long and writes nothing, or ends
