@@ -174,8 +174,7 @@ case $what in
   simulation) simulation ;;
   real) real ;;
   all)
-    begin "lint"
-    ci/lint.sh
+    check "lint" ci/lint.sh
     raced
     rest
     simulation
