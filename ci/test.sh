@@ -85,7 +85,7 @@ tests() {
   local run again=() packages=$2 whole
   begin "$1"
   run=$scratch/run.$(date +%s%N)
-  [ "${AGAIN:-}" = no ] || again=(--rerun-fails=2 --rerun-fails-abort-on-data-race "--rerun-fails-report=$scratch/again.one")
+  [ "${AGAIN:-}" = no ] || again=(--rerun-fails=2 --rerun-fails-max-failures=40 --rerun-fails-abort-on-data-race "--rerun-fails-report=$scratch/again.one")
   go run "$gotestsum" --format testname --format-icons text --jsonfile "$run" "${again[@]}" --packages "$packages" -- \
     -count=1 -timeout 20m "${@:3}" || broken+=("$step")
   cat "$scratch/again.one" >>"$scratch/again" 2>/dev/null || true
