@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/redlock-go/redlock/internal/proc"
 )
 
 const variable = "REDLOCK_BENCH_ROLE"
@@ -64,7 +66,8 @@ func Start(program, role string) (_ *Process, err error) {
 	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), variable+"="+role)
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = new(syscall.SysProcAttr)
+	proc.EndWithParent(cmd.SysProcAttr, syscall.SIGKILL)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

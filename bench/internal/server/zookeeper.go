@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"github.com/redlock-go/redlock/internal/proc"
 )
 
 // ErrNotInstalled is returned when there is no such server on this machine.
@@ -54,7 +56,8 @@ func StartZooKeeper() (_ *Running, err error) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "ZOO_LOG_DIR="+dir)
 	// The script may become the server or start it: a group holds both.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	proc.EndWithParent(cmd.SysProcAttr, syscall.SIGKILL)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
