@@ -2,8 +2,10 @@ package admin_test
 
 import (
 	"fmt"
+	"github.com/redlock-go/redlock/internal/limits"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
@@ -50,4 +52,30 @@ func namesAreListed(t *testing.T, d *testmasters.Deployment) {
 	harness.RequireErr(t, err, redlock.ErrNoQuorum)
 	_, err = admin.Names(background, c, 0)
 	harness.RequireOptionError(t, err, "most")
+}
+
+// A list that is asked of masters that hang ends with the client.
+func TestCloseEndsNames(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		for _, m := range d.Masters {
+			m.Freeze()
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := admin.Names(background, c, 100)
+			ended <- err
+		}()
+		time.Sleep(10 * time.Millisecond)
+		began := time.Now()
+		harness.Must(t, c.Close())
+		if took, most := time.Since(began), 2*limits.DefaultRequestTimeout; took > most {
+			t.Errorf("Close took %v, want %v at most", took, most)
+		}
+		harness.RequireErr(t, <-ended, redlock.ErrClosed)
+		for _, m := range d.Masters {
+			m.Thaw()
+		}
+	})
 }
