@@ -46,9 +46,7 @@ func deployFolder(t *testing.T) string {
 	}
 	var made []byte
 	for range 2 { // the second time nothing is made anew
-		if out, err := exec.Command("sh", filepath.Join(dir, "secrets.sh"), "localhost", "127.0.0.1").CombinedOutput(); err != nil {
-			t.Fatalf("secrets.sh: %v\n%s", err, out)
-		}
+		script(t, dir, "localhost", "127.0.0.1")
 		users := []byte(read(t, filepath.Join(dir, "users.acl")) + read(t, filepath.Join(dir, "tls.crt")))
 		if made != nil && !bytes.Equal(made, users) {
 			t.Error("secrets.sh made anew what was there")
@@ -56,6 +54,14 @@ func deployFolder(t *testing.T) string {
 		made = users
 	}
 	return dir
+}
+
+// script runs secrets.sh in a copy of deploy.
+func script(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("sh", append([]string{filepath.Join(dir, "secrets.sh")}, args...)...).CombinedOutput(); err != nil {
+		t.Fatalf("secrets.sh: %v\n%s", err, out)
+	}
 }
 
 // settings are those of deploy/redis.conf, with the files of dir.
@@ -78,16 +84,12 @@ func settings(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// Masters with the settings and the users of deploy found a deployment over TLS. A crash of all of
-// them loses neither the table nor the order of the tokens, and they vote at once.
-func TestMastersOfDeploy(t *testing.T) {
-	t.Parallel()
-	dir := deployFolder(t)
+// mastersOfDeploy are three servers with the settings and users of a deployFolder, and their URLs
+// without user and password.
+func mastersOfDeploy(t *testing.T, dir string) (servers []*redisproc.Server, urls []string) {
+	t.Helper()
 	conf := settings(t, dir)
 	delete(conf, "port") // redisproc asks there whether the server is up
-	password := strings.TrimSpace(read(t, filepath.Join(dir, "redlock.password")))
-	var urls []string
-	var servers []*redisproc.Server
 	for range 3 {
 		conf["tls-port"] = unusedPort(t)
 		s, err := redisproc.Start(redisproc.Config{Conf: conf})
@@ -95,11 +97,36 @@ func TestMastersOfDeploy(t *testing.T) {
 		must(t, err)
 		t.Cleanup(func() { must(t, s.Stop()) })
 		servers = append(servers, s)
-		urls = append(urls, fmt.Sprintf("rediss://redlock:%s@127.0.0.1:%s?tls_ca=%s", password, conf["tls-port"], filepath.Join(dir, "ca.crt")))
+		urls = append(urls, fmt.Sprintf("rediss://127.0.0.1:%s?tls_ca=%s", conf["tls-port"], filepath.Join(dir, "ca.crt")))
 	}
-	client, err := redlock.Open(urls, redlock.WithRequestTimeout(5*time.Second))
+	return servers, urls
+}
+
+// openAs opens a client of a user whose password is in a file of the folder.
+func openAs(t *testing.T, dir, user, passwordFile string, urls []string) *redlock.Client {
+	t.Helper()
+	var with []string
+	for _, url := range urls {
+		with = append(with, strings.Replace(url, "//", fmt.Sprintf("//%s:%s@", user, passwordIn(t, dir, passwordFile)), 1))
+	}
+	client, err := redlock.Open(with, redlock.WithRequestTimeout(5*time.Second))
 	must(t, err)
 	t.Cleanup(func() { must(t, client.Close()) })
+	return client
+}
+
+func passwordIn(t *testing.T, dir, file string) string {
+	t.Helper()
+	return strings.TrimSpace(read(t, filepath.Join(dir, file)))
+}
+
+// Masters with the settings and the users of deploy found a deployment over TLS. A crash of all of
+// them loses neither the table nor the order of the tokens, and they vote at once.
+func TestMastersOfDeploy(t *testing.T) {
+	t.Parallel()
+	dir := deployFolder(t)
+	servers, urls := mastersOfDeploy(t, dir)
+	client := openAs(t, dir, "redlock", "redlock.password", urls)
 	must(t, admin.Init(t.Context(), client, 0))
 	first, err := client.Lock(t.Context(), "job", redlock.WithWait(time.Minute))
 	must(t, err)
@@ -125,6 +152,77 @@ func TestMastersOfDeploy(t *testing.T) {
 			t.Errorf("user %q reads: %v", user, err)
 		}
 		must(t, r.Close())
+	}
+}
+
+// A rotation of passwords as OPERATIONS.md describes it: no call fails meanwhile, at most one master
+// is away at a time, and a restart forgets nothing. Masters load the file (systemd, compose), or
+// start again with it (Kubernetes).
+func TestRotatingPasswordsOfDeploy(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"loaded", "restarted"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			dir := deployFolder(t)
+			servers, urls := mastersOfDeploy(t, dir)
+			before := openAs(t, dir, "redlock", "redlock.password", urls)
+			must(t, admin.Init(t.Context(), before, 0))
+			locks := func(c *redlock.Client, name string) {
+				lock, err := c.Lock(t.Context(), name, redlock.WithWait(time.Minute))
+				must(t, err)
+				must(t, lock.Unlock(t.Context()))
+			}
+			bring := func() {
+				for _, s := range servers {
+					if how == "restarted" {
+						s.Kill()
+						must(t, s.Restart())
+					} else {
+						operator := redis.NewClient(&redis.Options{Addr: s.Addr(), Username: "operator", Password: passwordIn(t, dir, "operator.password")})
+						must(t, operator.Do(t.Context(), "ACL", "LOAD").Err())
+						must(t, operator.Close())
+					}
+					locks(before, "during")
+				}
+			}
+			script(t, dir, "rotate", "redlock")
+			bring()
+			after := openAs(t, dir, "redlock", "redlock.password", urls)
+			locks(before, "both")
+			locks(after, "both")
+
+			before = after
+			script(t, dir, "retire", "redlock")
+			bring()
+			for _, s := range servers {
+				s.Kill()
+				must(t, s.Restart())
+				locks(after, "restart")
+			}
+		})
+	}
+}
+
+// secrets.sh refuses what it cannot do, and changes nothing then.
+func TestSecretsRefuses(t *testing.T) {
+	t.Parallel()
+	dir := deployFolder(t)
+	before := read(t, filepath.Join(dir, "users.acl"))
+	for _, c := range []struct{ args, says string }{
+		{"", "usage:"},
+		{"rotate probe", "usage:"},
+		{"retire redlock", "redlock has one password"},
+		{"lock-d.example.net", "tls.crt is not for lock-d.example.net: remove tls.crt"},
+	} {
+		out, err := exec.Command("sh", append([]string{filepath.Join(dir, "secrets.sh")}, strings.Fields(c.args)...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.says) {
+			t.Errorf("secrets.sh %s: %v, %s", c.args, err, out)
+		}
+	}
+	script(t, dir, "rotate", "operator")
+	script(t, dir, "retire", "operator")
+	if after := read(t, filepath.Join(dir, "users.acl")); len(after) != len(before) || after == before {
+		t.Errorf("users.acl was\n%s, and is\n%s", before, after)
 	}
 }
 
