@@ -112,6 +112,9 @@ packages() {
 # concurrent matches the packages in which goroutines of ours meet.
 concurrent="^$module(/(admin|fence|leader|redlocktest|guard/httpguard|redlockotel|cmd/redlock/agent|internal/(acquire|announce|ask|clock|embedded|faultproxy|faulttest|lease|master|membership|quorum|telemetry|unwind|waitqueue)))?\$"
 
+# versions matches the tests that run on servers of each version. They mostly wait for the servers, and run without the race detector.
+versions='TestBehaviourOnEachLine|TestRights.*'
+
 short() {
   local all
   # What a change of these breaks, CI tells.
@@ -126,13 +129,14 @@ raced() {
   # On all cores, which -p 1 would not. One package at a time: each is parallel in itself, and watches the clock.
   # shellcheck disable=SC2086
   check "compiles with the race detector" bash -c 'go list -export -test -deps "$@" >/dev/null' _ "${race[@]}" $all
-  tests "with the race detector" "${all//$'\n'/ }" "${race[@]}" -vet=off -p 1 -parallel 4 -skip '^(TestSimulation|TestPlantedBugs|TestChaos|TestChaosScenarios)$'
+  tests "with the race detector" "${all//$'\n'/ }" "${race[@]}" -vet=off -p 1 -parallel 4 -skip "^(TestSimulation|TestPlantedBugs|TestChaos|TestChaosScenarios|$versions)\$"
 }
 
 rest() {
   local all
   all=$(packages "$(ci/modules.sh everyday)" | grep -vE "$concurrent" | grep -vE "^$module/spec(/|$)")
   tests "all other tests" "${all//$'\n'/ }" -vet=off -p 2 -parallel 4
+  tests "each version of the servers" "$module $module/admin $module/internal/faulttest" -vet=off -p 1 -parallel 8 -run "^($versions)\$"
 }
 
 # A violation that the simulation finds is one, whatever the next run of the seed shows. It starts a goroutine for next to every

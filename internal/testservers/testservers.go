@@ -52,12 +52,12 @@ func OnEachLine(t *testing.T, test func(t *testing.T, program string)) {
 	tests.Wait()
 }
 
-// OnAll is OnEachLine, and runs test on the redis-server on the PATH as well, also with -short: its
-// program is "".
+// OnAll is OnEachLine. With -short, and where those servers are not here, it runs test on the
+// redis-server on the PATH: its program is "".
 func OnAll(t *testing.T, test func(t *testing.T, program string)) {
 	t.Helper()
-	var tests sync.WaitGroup
-	tests.Go(func() { t.Run("PATH", func(t *testing.T) { test(t, "") }) })
-	tests.Go(func() { t.Run("lines", func(t *testing.T) { OnEachLine(t, test) }) })
-	tests.Wait()
+	if testing.Short() || os.Getenv(folderEnv) == "" {
+		t.Run("PATH", func(t *testing.T) { test(t, "") })
+	}
+	t.Run("lines", func(t *testing.T) { OnEachLine(t, test) })
 }
