@@ -20,7 +20,10 @@
 //	mux.Use(asynqlock.Middleware(client, func(t *asynq.Task) string { return t.Type() }, redlock.WithWait(time.Minute)))
 //
 // The handler's context ends when the lock is lost, and carries the fencing token
-// (fence.FromContext).
+// (fence.FromContext). asynq counts each wait in vain as a failed try of the task, and archives the
+// task after the last, unless the server has IsFailure:
+//
+//	server := asynq.NewServer(queue, asynq.Config{IsFailure: asynqlock.IsFailure})
 //
 // # What is not promised
 //
@@ -31,6 +34,7 @@ package asynqlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/hibiken/asynq"
@@ -85,3 +89,8 @@ func Middleware(client *redlock.Client, name func(*asynq.Task) string, opts ...r
 		})
 	}
 }
+
+// IsFailure is for asynq.Config. It returns false for the error of a task that did not get its lock:
+// asynq tries the task again, after Config.RetryDelayFunc, and does not count that as a retry. It
+// returns true for all other errors.
+func IsFailure(err error) bool { return !errors.Is(err, redlock.ErrNotAcquired) }

@@ -152,3 +152,46 @@ func TestATaskDoesNotWaitForLonger(t *testing.T) {
 		must(t, lock.Unlock(t.Context()))
 	})
 }
+
+// A task that may be retried once is tried for as long as its lock is another's.
+func TestAWaitInVainIsNoFailure(t *testing.T) {
+	t.Parallel()
+	d := testmasters.Processes(t, 3)
+	lock, err := d.Client().TryLock(t.Context(), "report")
+	must(t, err)
+	refused, handled := make(chan error, 100), make(chan struct{})
+	queue := asynq.RedisClientOpt{Addr: d.Servers[0].Addr(), DB: 1}
+	server := asynq.NewServer(queue, asynq.Config{
+		IsFailure:                asynqlock.IsFailure,
+		RetryDelayFunc:           func(int, error, *asynq.Task) time.Duration { return 0 },
+		DelayedTaskCheckInterval: 50 * time.Millisecond,
+		ErrorHandler:             asynq.ErrorHandlerFunc(func(_ context.Context, _ *asynq.Task, err error) { refused <- err }),
+		LogLevel:                 asynq.FatalLevel,
+	})
+	mux := asynq.NewServeMux()
+	mux.Use(asynqlock.Middleware(d.Client(), (*asynq.Task).Type, redlock.WithWait(0)))
+	mux.HandleFunc("report", func(context.Context, *asynq.Task) error { close(handled); return nil })
+	must(t, server.Start(mux))
+	t.Cleanup(server.Shutdown)
+	queued := asynq.NewClient(queue)
+	t.Cleanup(func() { must(t, queued.Close()) })
+	_, err = queued.Enqueue(asynq.NewTask("report", nil, asynq.MaxRetry(1)))
+	must(t, err)
+	timeout := time.After(time.Minute)
+	for range 3 {
+		select {
+		case err := <-refused:
+			if !errors.Is(err, redlock.ErrHeld) {
+				t.Errorf("it was refused with %v", err)
+			}
+		case <-timeout:
+			t.Fatal("the task is not tried any more")
+		}
+	}
+	must(t, lock.Unlock(t.Context()))
+	select {
+	case <-handled:
+	case <-timeout:
+		t.Fatal("the task is not handled")
+	}
+}
