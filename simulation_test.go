@@ -17,6 +17,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/chaos/check"
+	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/chaos/sim"
 	"github.com/redlock-go/redlock/internal/script"
 )
@@ -32,7 +33,7 @@ var simulation = struct {
 	flag.Int("sim.again", 10, "how often TestSimulation plays a seed that failed again"),
 	flag.String("sim.faults", "", "a schedule that a failing seed has printed"),
 	flag.String("sim.setup", "", "what TestSimulation does not draw of the deployment, such as 'founders=5 ttl=500ms': see sim.Config"),
-	flag.String("sim.out", "", "folder for the reports of seeds that fail"),
+	flag.String("sim.out", "", "folder for the histories of seeds that fail"),
 }
 
 func init() {
@@ -53,8 +54,8 @@ func TestSimulation(t *testing.T) { // not beside tests that watch the clock
 	if first == 0 {
 		first = uint64(time.Now().Unix())
 	}
-	reports := cmp.Or(*simulation.out, os.TempDir())
-	if err := os.MkdirAll(reports, 0o755); err != nil {
+	folder := cmp.Or(*simulation.out, os.TempDir())
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	var all simulated
@@ -73,7 +74,7 @@ func TestSimulation(t *testing.T) { // not beside tests that watch the clock
 			r := simulate(t, seed)
 			all.add(seed, r)
 			if len(r.Violations) > 0 {
-				tellOfSeed(t, seed, r, reports)
+				tellOfSeed(t, seed, r, folder)
 			}
 		})
 	}
@@ -96,14 +97,16 @@ func simulate(t *testing.T, seed uint64) (r sim.Result) {
 }
 
 // tellOfSeed says what is wrong with a round, how to play it again, and how often it fails then.
-func tellOfSeed(t *testing.T, seed uint64, r sim.Result, reports string) {
+func tellOfSeed(t *testing.T, seed uint64, r sim.Result, folder string) {
 	t.Helper()
-	lines := r.Texts()
-	lines = lines[:min(len(lines), 10)]
+	var lines []string
+	for _, v := range r.Violations[:min(len(r.Violations), 10)] {
+		lines = append(lines, v.String())
+	}
 	command := fmt.Sprintf("go test -run 'TestSimulation$' . -v -sim.seed=%d -sim.seeds=1 -sim.length=%d -sim.buckets=%d -sim.setup='%s' -sim.faults='%s'",
 		seed, *simulation.length, script.Buckets, *simulation.setup, *simulation.faults)
-	report := filepath.Join(reports, fmt.Sprintf("redlock-simulation-%d.html", seed))
-	if err := sim.WriteReport(report, seed, command, r); err != nil {
+	path := filepath.Join(folder, fmt.Sprintf("redlock-simulation-%d%s", seed, history.Ext))
+	if err := history.Save(path, r.Events); err != nil {
 		t.Error(err)
 	}
 	failed := 0
@@ -112,8 +115,8 @@ func tellOfSeed(t *testing.T, seed uint64, r sim.Result, reports string) {
 			failed++
 		}
 	}
-	t.Errorf("%d violations:\n%s\nreport: %s\nplayed %d times more, it failed %d times; to play it again:\n%s",
-		len(r.Violations), strings.Join(lines, "\n"), report, *simulation.again, failed, command)
+	t.Errorf("%d violations:\n%s\nhistory: %s\nplayed %d times more, it failed %d times; to play it again:\n%s",
+		len(r.Violations), strings.Join(lines, "\n"), path, *simulation.again, failed, command)
 }
 
 // simulated is what was played so far.
@@ -164,8 +167,8 @@ func (s *simulated) String() string {
 	if len(s.failed) > 0 {
 		failed = fmt.Sprintf("FAILED: %d of them, %v", len(s.failed), s.failed)
 	}
-	return fmt.Sprintf("%d seeds, %s; %.1f simulated hours in %v: %d operations, %d holds (%d for reading, %d of them while others read; %d in sets), %d downgrades, %d faults, %d locks taken by force from %d holders, %d overlaps provoked, %d stale accesses refused; judged in calm: %d ends of renewed holds, %d tries for names that nobody used, %d waits for such names and tries for sets of them, %d tries right after an unlock, %d unlocks while somebody waited",
-		s.seeds, failed, s.hours.Hours(), time.Since(s.began).Round(time.Second), s.Operations, s.Holds, s.Reads, s.Shared, s.InSets, s.Downgrades, s.Faults, s.Forced, s.ForcedOff, s.Overlaps, s.Refused, s.Calm, s.Quiet, s.Alone, s.Freed, s.Called)
+	return fmt.Sprintf("%d seeds, %s; %.1f simulated hours in %v: %d operations, %d holds (%d for reading, %d of them while others read; %d in sets), %d downgrades, %d faults, %d locks taken by force from %d holders, %d overlaps provoked, %d stale accesses refused; judged in calm: %d ends of renewed holds, %d tries for names that nobody used, %d waits for such names and tries for sets of them, %d unlocks while somebody waited",
+		s.seeds, failed, s.hours.Hours(), time.Since(s.began).Round(time.Second), s.Operations, s.Holds, s.Reads, s.Shared, s.InSets, s.Downgrades, s.Faults, s.Forced, s.ForcedOff, s.Overlaps, s.Refused, s.Calm, s.Quiet, s.Alone, s.Called)
 }
 
 func TestManySeedsMustProveSomething(t *testing.T) {

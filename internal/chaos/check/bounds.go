@@ -21,8 +21,7 @@ type Bounds struct {
 	// lock, else 0. No timeout of a request or of a store is longer.
 	Hung time.Duration
 
-	// Outlive is how long after the end of the lease of a holder that died its lock may still keep
-	// others out.
+	// Outlive is how long after the end of a lease the lock may still keep others out.
 	Outlive time.Duration
 
 	// GiveBack is how long a lock that was given back, or asked for in vain, may still be there

@@ -3,8 +3,7 @@
 // over. What excuses a failure are the faults, as their text tells (package fault), and who the
 // members were seen to be.
 //
-// Sweep also judges a history that is not over yet, since it demands nothing whose time has not
-// come; All judges a whole one. Both go over it once for each rule, and always decide.
+// All goes over a history once for each rule, and always decides.
 //
 // Two sides are judged. While the faults are those of the fault model, two valid claims on one name
 // never overlap. Outside of it (a majority of clocks jumps, holders are stopped) they may: overlaps

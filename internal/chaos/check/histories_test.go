@@ -146,42 +146,11 @@ var passing = []telling{
 			h.leaves(5210, 5220, 0)
 		}
 	}},
-	{"the lock of one that died is gone, and an operator has it for a moment", "", func(s *story) {
-		s.holds("c3", "b", 22, 5000, 5010, 5400)
-		s.client(5050, history.ClientKilled, "c3")
-		s.fault(6490, 6510, "force(n0,0s)")
-		s.forces("b", 0, 23, 6495, 6505, "")
-		s.fails("c0", "b", false, 6500, 6510, history.ErrHeld)
-	}},
 	{"the call has not ended", "", func(s *story) {
 		s.renewedOn(8000, func(h heldLock) {
 			s.forces("b", 22, 0, 5100, 0, "", h)
 			h.told(7950)
 		})
-	}},
-	{"an unlock does not succeed", "", func(s *story) {
-		s.holds("c0", "p", 22, 5000, 5010, 5025).leavesWith(5020, 5030, 0, history.ErrNoQuorum)
-		next(s)
-	}},
-	{"one of the masters may not serve the next one, and may be of the quorum that freed it", "", func(s *story) {
-		s.fault(5000, 5900, "partition(c1,m0,both,900ms)")
-		s.renews("c0", "p", 22, 5000, 5010, 5410).leaves(5020, 5030, 0)
-		next(s)
-	}},
-	{"an operator has it for a moment", "", func(s *story) {
-		h := s.renews("c0", "p", 22, 5000, 5010, 5410)
-		h.leaves(5020, 5030, 0)
-		s.forces("p", 22, 0, 5022, 5030, history.ErrHeld, h)
-		next(s)
-	}},
-	{"a renewed hold is lost when masters are full and others frozen", "", func(s *story) {
-		h := s.renews("c0", "p", 22, 4500, 4510, 4910)
-		h.renewed(4700, 5100)
-		s.fault(5000, 6000, "oom(m0+m1+m2+m3+m4,1s)")
-		s.fault(5010, 5990, "freeze(m0+m1+m2,980ms)")
-		h.renewed(5050, 5450)
-		h.told(5450)
-		h.leaves(5460, 5470, 0)
 	}},
 	{"a re-entry into a hold that has just been had finds no quorum beside faults of a minority", "", func(s *story) {
 		s.fault(5100, 5800, "freeze(m1+m3,700ms)")
@@ -216,39 +185,6 @@ var passing = []telling{
 		h.upgrades(0, 5020, 5120, history.ErrUpgrade)
 		h.leaves(5300, 5310, 0)
 	}},
-	{"a reader comes before a writer that waits, in the turn of one of its client that came before", "", func(s *story) {
-		s.readsIt("c0", "b", 20, 4700, 4800, 6000).leaves(5440, 5455, 0)
-		s.holds("c1", "b", 24, 4900, 5820, 6200).leaves(5850, 5860, 0)
-		s.readsIt("c1", "b", 20, 5430, 5460, 5900).leaves(5500, 5510, 0)
-		s.holds("c2", "b", 22, 5010, 5720, 6000).leaves(5800, 5810, 0)
-	}},
-	{"a reader comes before a writer that waits behind another of its client", "", func(s *story) {
-		s.readsIt("c2", "b", 20, 4900, 5000, 6000).leaves(5700, 5710, 0)
-		s.readsIt("c1", "b", 20, 5450, 5460, 5900).leaves(5500, 5510, 0)
-		s.holds("c2", "b", 22, 5010, 5720, 6000).leaves(5800, 5810, 0)
-	}},
-	{"a reader comes before a writer that waits, with connections that are silent yet", "", func(s *story) {
-		s.fault(4000, 4550, "stall(c2,m0+m1+m2,both,550ms)")
-		s.readsIt("c0", "b", 20, 4900, 5000, 6000).leaves(5700, 5710, 0)
-		s.readsIt("c1", "b", 20, 5450, 5460, 5900).leaves(5500, 5510, 0)
-		s.holds("c2", "b", 22, 5010, 5720, 6000).leaves(5800, 5810, 0)
-	}},
-	{"a reader comes before a reader that waits", "", func(s *story) {
-		s.readsIt("c1", "b", 20, 5450, 5460, 5900).leaves(5500, 5510, 0)
-		s.readsIt("c2", "b", 20, 5010, 5505, 6000).leaves(5800, 5810, 0)
-	}},
-	{"a reader comes before a writer that waits, in a fault", "", func(s *story) {
-		s.fault(5300, 5400, "script-flush(m0)")
-		s.readsIt("c0", "b", 20, 4900, 5000, 6000).leaves(5700, 5710, 0)
-		s.readsIt("c1", "b", 20, 5450, 5460, 5900).leaves(5500, 5510, 0)
-		s.holds("c2", "b", 22, 5010, 5720, 6000).leaves(5800, 5810, 0)
-	}},
-	{"the lock of a reader that died is held by another reader", "", func(s *story) {
-		s.readsIt("c0", "b", 20, 4980, 4990, 8000).leaves(7000, 7010, 0)
-		s.readsIt("c3", "b", 20, 5000, 5010, 5400)
-		s.client(5050, history.ClientKilled, "c3")
-		s.fails("c1", "b", false, 6500, 6510, history.ErrHeld)
-	}},
 	{"a set waits in vain, and others get one of its names", "", func(s *story) {
 		s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 31_100, history.ErrNoQuorum)
 		s.holds("c0", "b", 42, 25_000, 25_010, 25_400).leaves(25_020, 25_030, 0)
@@ -258,20 +194,6 @@ var passing = []telling{
 		s.fails("c1", "b", false, 20_500, 20_510, history.ErrHeld)
 		s.failsTogether("c2", []string{"b", "p"}, true, 21_000, 26_000, history.ErrHeld)
 		s.fails("c1", "b", false, 23_000, 23_010, history.ErrHeld)
-	}},
-	{"a set is had but for a name of its own client", "", func(s *story) {
-		s.holds("c1", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
-		s.triesBeside()
-	}},
-	{"a set is had but for a name that a fault may have taken", "", func(s *story) {
-		s.fault(4100, 4200, "clock(m1,5s,100ms)")
-		s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
-		s.triesBeside()
-	}},
-	{"a reader comes while a set waits for another name", "", func(s *story) {
-		s.readsIt("c0", "b", 20, 4900, 5000, 6000).leaves(5700, 5710, 0)
-		s.readsIt("c1", "b", 20, 5450, 5460, 5900).leaves(5500, 5510, 0)
-		s.failsTogether("c2", []string{"b", "p"}, true, 5010, 5720, history.ErrHeld)
 	}},
 }
 
@@ -313,16 +235,6 @@ var refused = map[string][]telling{
 			h.downgrades(5100, 5110, "")
 			s.holds("c1", "b", 24, 5120, 5130, 5500).leaves(5200, 5210, 0)
 			h.leaves(5300, 5310, 0)
-		}},
-		{"a rival gets one of the names of a set", "p: c0 held it with token 22 until 5.3s", func(s *story) {
-			s.holds("c0", "b", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
-			s.holds("c0", "p", 22, 5000, 5010, 5400).leaves(5300, 5310, 0)
-			for i := range s.events {
-				if e := &s.events[i]; e.At == 5000*ms {
-					e.Set = 2
-				}
-			}
-			s.holds("c1", "p", 24, 5100, 5110, 5500).leaves(5200, 5210, 0)
 		}},
 	},
 	Lease: {
@@ -450,14 +362,6 @@ var refused = map[string][]telling{
 			s.lasts("c3", "d", 22, 5500, 5510, 5900).leaves(5520, 5530, 0)
 			s.client(5600, history.ClientKilled, "c3")
 		}},
-		{"a reader is not told", "the lease of c0 for reading ended at 5.4s, and its entry 1 was not told until 6.01s", func(s *story) {
-			s.readsIt("c0", "b", 20, 5000, 5010, 5400).leaves(6000, 6010, 0)
-		}},
-		{"a downgraded holder is not told", "its entry 1 was not told until 6.01s", func(s *story) {
-			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
-			h.downgrades(5100, 5110, "")
-			h.leaves(6000, 6010, 0)
-		}},
 	},
 	Lost: {
 		{"a renewed hold is lost because of one master, and another one on which a rival may have left something", "unhurt since 4.96s", func(s *story) {
@@ -477,14 +381,6 @@ var refused = map[string][]telling{
 		{"an unlock finds a hold that nobody renews lost before its lease ends", "its unlock found it lost at 5.31s already", func(s *story) {
 			s.holds("c0", "b", 22, 5000, 5010, 5410).leavesWith(5300, 5310, 0, history.ErrLost)
 		}},
-		{"a renewed hold is lost when all masters are full", "p: the hold of c0 with token 22 was renewed, and its holder was told that it is over at 5.45s; nothing was wrong but that masters were full", func(s *story) {
-			h := s.renews("c0", "p", 22, 4500, 4510, 4910)
-			h.renewed(4700, 5100)
-			s.fault(5000, 6000, "oom(m0+m1+m2+m3+m4,1s)")
-			h.renewed(5050, 5450)
-			h.told(5450)
-			h.leaves(5460, 5470, 0)
-		}},
 	},
 	Stale: {
 		{"a holder that was not told writes after a newer one", "c0 came at 5.14s with token 22 and was not told yet that its hold was over, although c1 had been with 24 at 5.13s", func(s *story) {
@@ -492,14 +388,6 @@ var refused = map[string][]telling{
 			s.holds("c1", "b", 24, 5100, 5110, 5500).leaves(5300, 5310, 0)
 			s.writes("c1", history.Unguarded, "b", 24, 101, 5120, 5130, "")
 			s.writes("c0", history.Unguarded, "b", 22, 102, 5140, 5150, "")
-			h.leaves(5310, 5320, 0)
-		}},
-		{"one that was not shown writes late", "c0 came at 5.16s with token 22", func(s *story) {
-			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
-			s.forces("b", 0, 23, 5100, 5110, "")
-			s.holds("c1", "b", 24, 5120, 5130, 5500).leaves(5300, 5310, 0)
-			s.writes("c1", history.Unguarded, "b", 24, 101, 5140, 5150, "")
-			s.writes("c0", history.Unguarded, "b", 22, 102, 5160, 5170, "")
 			h.leaves(5310, 5320, 0)
 		}},
 	},
@@ -518,10 +406,6 @@ var refused = map[string][]telling{
 			s.writes("c0", guardedStore, "b", 24, 101, 5000, 5010, "")
 			s.writes("c0", guardedStore, "b", 24, 102, 5020, 5030, "")
 			s.reads("c1", guardedStore, "b", 0, 101, 5040, 5050, "")
-		}},
-		{"all is lost", "read nothing", func(s *story) {
-			s.writes("c0", guardedStore, "b", 24, 101, 5000, 5010, "")
-			s.reads("c1", guardedStore, "b", 0, 0, 5040, 5050, "")
 		}},
 		{"a value out of nowhere", "read 77, which nobody wrote", func(s *story) {
 			s.reads("c1", guardedStore, "b", 0, 77, 5040, 5050, "")
@@ -556,14 +440,6 @@ var refused = map[string][]telling{
 			s.holds("c2", "b", 36, 30_000, 30_010, 30_400).downgrades(30_020, 0, "")
 		}},
 	},
-	Outlived: {
-		{"the lock of a reader outlives it, and another reader left before", "c3 died at 5.05s and its lease for reading ended at 5.4s", func(s *story) {
-			s.readsIt("c0", "b", 20, 4980, 4990, 8000).leaves(5100, 5110, 0)
-			s.readsIt("c3", "b", 20, 5000, 5010, 5400)
-			s.client(5050, history.ClientKilled, "c3")
-			s.fails("c1", "b", false, 6500, 6510, history.ErrHeld)
-		}},
-	},
 	Leftover: {
 		{"a try for a set that nobody uses is refused", "c0 tried at 5.5s to get [p q] and was told: held; nobody had asked for that or had it since 5.1s, and a quorum was unhurt", func(s *story) {
 			s.failsTogether("c0", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
@@ -584,15 +460,6 @@ var refused = map[string][]telling{
 			s.forces("p", 22, 23, 5020, 5030, "", h)
 			s.fails("c0", "p", false, 5500, 5510, history.ErrHeld)
 		}},
-		{"another client is cut off", "c0 had unlocked it at 5.03s", func(s *story) {
-			s.fault(5000, 5900, "partition(c2,m0+m1+m2+m3+m4,both,900ms)")
-			s.renews("c0", "p", 22, 5000, 5010, 5410).leaves(5020, 5030, 0)
-			s.fails("c1", "p", false, 5031, 5040, history.ErrHeld)
-		}},
-		{"a set that cannot be had keeps one of its names from others", "q: c2 was told at 5.515s that it is held; nobody had it or asked for it since 5.105s, and there was no fault", func(s *story) {
-			s.holds("c0", "p", 22, 4000, 4010, 6000).leaves(5800, 5810, 0)
-			s.triesBeside()
-		}},
 	},
 	Recovery: {
 		{"a name stays locked", "b: all faults ended at 20s, it was asked for at 20.5s, and nobody could lock it within 2s", func(s *story) {
@@ -605,19 +472,7 @@ var refused = map[string][]telling{
 		{"an unlock of nothing", "nothing is held by that call", func(s *story) {
 			heldLock{s, "c0", 99, "a", 9}.leaves(5000, 5010, 0)
 		}},
-		{"the end of a fault that did not begin", "no such fault is under way", func(s *story) {
-			s.add(5000, history.Event{Kind: history.FaultEnds, Fault: "thaw(m0)"})
-		}},
 		{"a fault that is none", "there is no kind", func(s *story) { s.fault(5000, 5010, "melt(m0)") }},
-		{"an answer to nothing", "no call for that lock is under way", func(s *story) {
-			heldLock{s, "c0", 99, "a", 9}.add(5000, history.Event{Kind: history.LockHeld})
-		}},
-		{"a write that never began", "no such access is under way", func(s *story) {
-			s.add(5000, history.Event{Kind: history.WriteEnds, Client: "c0", Call: 99, Name: "a", Store: guardedStore})
-		}},
-		{"the end of what no operator began", "no operator takes that lock", func(s *story) {
-			s.add(5000, history.Event{Kind: history.ForceEnds, Call: 99, Name: "b"})
-		}},
 		{"the end of a downgrade that did not begin", "no downgrade is under way", func(s *story) {
 			h := s.holds("c0", "b", 22, 5000, 5010, 5400)
 			h.add(5100, history.Event{Kind: history.DowngradeEnds})

@@ -112,13 +112,13 @@ func (r *record) copiedTo(a *ask, since time.Duration) (some fault.Masters) {
 // used reports whether anybody but a had its name between, or asked for it. The lock of a holder
 // that died counts as used until its lease would have ended. So does what was granted to a caller
 // that asked in vain, and died before it could give that back. Readers are in the way of writers
-// only, and a set that could not be granted is in nobody's way.
+// only.
 func (r *record) used(a *ask, since, to time.Duration, b Bounds) bool {
 	for _, o := range r.asks {
 		if o == a || o.name != a.name || o.from > to || a.reads && o.reads {
 			continue
 		}
-		if o.to >= since && !r.barred(o, b) || r.diedAsking(o, since, b) {
+		if o.to >= since || r.diedAsking(o, since, b) {
 			return true
 		}
 	}

@@ -12,7 +12,6 @@ import (
 // the client reaches, that no fault hurt, and that no other client may have kept from it, and no
 // operator took the lock from it. One that nobody renews is not told to be over before its lease
 // ends, if it is healthy. With one of several names that are held together, the others are lost.
-// That masters are full ends no renewed hold, however many they are.
 func lost(r *record, b Bounds, v *Verdict) {
 	for _, name := range r.names {
 		for _, h := range r.holds[name] {
@@ -28,9 +27,6 @@ func lost(r *record, b Bounds, v *Verdict) {
 					v.violate(Lost, end, "%s: the hold of %s %s was renewed, and %s at %s; a quorum was there for it and unhurt since %s",
 						name, h.client, h.with(), how, seconds(end), seconds(since))
 				}
-			case how != "" && r.full(h, end, b):
-				v.violate(Lost, end, "%s: the hold of %s %s was renewed, and %s at %s; nothing was wrong but that masters were full",
-					name, h.client, h.with(), how, seconds(end))
 			case !h.watched && how != "" && end < h.until-reading && r.healthy(h, end, end, b):
 				v.violate(Lost, end, "%s: the lease of %s %s ended at %s, and %s at %s already; a quorum was there for it and unhurt since %s",
 					name, h.client, h.with(), seconds(h.until), how, seconds(end), seconds(r.healthySince(h, end, b)))

@@ -119,7 +119,6 @@ type register struct{ store, name string }
 // record is a history, sorted by what the rules ask for.
 type record struct {
 	horizon   time.Duration // the last event: of later nothing is known
-	whole     bool          // nothing comes after it
 	phases    []phase
 	names     []string
 	asks      []*ask

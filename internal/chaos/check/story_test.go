@@ -280,12 +280,6 @@ func (s *story) failsTogether(client string, names []string, waits bool, from, t
 	}
 }
 
-// triesBeside is a try for p and q together that is in vain, and one for q beside it.
-func (s *story) triesBeside() {
-	s.failsTogether("c1", []string{"q", "p"}, false, 5500, 5510, history.ErrHeld)
-	s.fails("c2", "q", false, 5505, 5515, history.ErrHeld)
-}
-
 // waits is a wait for p from 5.6 s on, which is just long enough before the unlock, in vain.
 func (s *story) waits(client string) { s.fails(client, "p", true, 5600, 9500, history.ErrTooSlow) }
 
@@ -312,6 +306,3 @@ func vain(s *story) {
 	s.holds("c0", "p", 22, 5000, 5010, 6400).leaves(6000, 6010, 0)
 	s.waits("c1")
 }
-
-// next is a try right after an unlock that is in vain.
-func next(s *story) { s.fails("c1", "p", false, 5031, 5040, history.ErrHeld) }

@@ -2,6 +2,8 @@ package check
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -22,7 +24,6 @@ const (
 	Fence        = "fence"         // a guard took a write that it had to refuse, or the reverse
 	Kept         = "kept"          // an acknowledged write was not there afterwards
 	Starvation   = "starvation"    // a waiter did not get what others got, or was not called, or hangs
-	Outlived     = "outlived"      // a lock was there long after its owner had died
 	Leftover     = "leftover"      // a lock was there long after it was given back, or nobody could get it
 	Members      = "members"       // the members could not be restored after all was healed
 	Recovery     = "recovery"      // a name was not lockable after all was healed
@@ -41,45 +42,77 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%10.3fs %s: %s", v.At.Seconds(), v.Rule, v.Text)
 }
 
-// Counts are what a history has in it.
+// Counts are what a history has in it, each with the label under which people read it.
 type Counts struct {
-	Operations  int // calls of clients that ended, on locks and stores
-	Holds       int // fresh acquisitions
-	Reads       int // of them, those for reading
-	Shared      int // of these, those that began while others read
-	InSets      int // of the holds, those of several names that were had together
-	Downgrades  int // of which a quorum of masters heard
-	Upgrades    int // that were refused
-	HeldInModel int // of them, those in the phase within the fault model
-	Calm        int // renewed holds that ended in calm: no fault would have excused their loss
-	Quiet       int // tries for a name that nobody used, in calm
-	Alone       int // waits for names that nobody used, and tries for several of them, in calm
-	Freed       int // tries right after an unlock, in calm
-	Called      int // unlocks while somebody waited, in calm
-	Reentries   int
-	Renewals    int
-	Failed      int // acquisitions that failed
-	ToldOf      int // holders told that their lease had ended or was lost
-	Killed      int // holders that died holding
-	Forced      int // locks that operators took, with a token
-	ForcedOff   int // holders that lived, and had them until then
+	Operations  int `label:"operations"` // calls of clients that ended, on locks and stores
+	Holds       int `label:"holds"`      // fresh acquisitions
+	Reads       int `label:"of them for reading"`
+	Shared      int `label:"of these, while others read"`
+	InSets      int `label:"holds in sets of names"`
+	Downgrades  int `label:"downgrades"` // of which a quorum of masters heard
+	Upgrades    int `label:"upgrades refused"`
+	HeldInModel int `label:"holds in the phase within the fault model"`
+	Calm        int `label:"renewed holds that ended in calm"` // no fault would have excused their loss
+	Quiet       int `label:"tries in calm for names that nobody used"`
+	Alone       int `label:"waits in calm for names that nobody used, and tries for sets of them"`
+	Called      int `label:"unlocks in calm while somebody waited"`
+	Reentries   int `label:"re-entries"`
+	Renewals    int `label:"renewals"`
+	Failed      int `label:"acquisitions that failed"`
+	ToldOf      int `label:"holders told that it was over"`
+	Killed      int `label:"holders killed"`
+	Forced      int `label:"locks that operators took"` // with a token
+	ForcedOff   int `label:"holders that they took them from"`
 
-	Overlaps      int // pairs of valid claims, outside of the fault model
-	Refused       int // stale writes and reads that a guard refused
-	Stale         int // stale writes that the unguarded store took, outside of the fault model
-	LostUpdates   int // reads of the unguarded store that missed a newer holder's write
-	Unknown       int // accesses to stores of unknown outcome
-	Faults        int // that were applied
-	FaultsByKind  map[string]int
-	Failures      int // faults that could not be applied, or not as they should
-	FailedByKind  map[string]int
-	LongestWait   time.Duration // of a waiter that got the lock
-	LongestRelock time.Duration // of a name, from when it was first asked for after the end of all faults
-	Unasked       int           // names that clients shared, and that nobody asked for after the end of all faults
+	Faults       int            `label:"faults"`
+	FaultsByKind map[string]int `label:"faults by kind"`
+	Failures     int            `label:"faults that could not be applied"` // or not as they should
+	FailedByKind map[string]int `label:"faults that could not be applied, by kind"`
 
-	// LongestTakeover is the longest from the end of the lease of a holder that died until the next
-	// had the lock.
-	LongestTakeover time.Duration
+	Overlaps    int `label:"overlaps provoked"`                 // pairs of valid claims, outside of the fault model
+	Refused     int `label:"stale accesses refused by a guard"` // writes and reads
+	Stale       int `label:"stale writes taken without one"`    // outside of the fault model
+	LostUpdates int `label:"lost updates read without one"`     // reads that missed a newer holder's write
+	Unknown     int `label:"accesses of unknown outcome"`       // to stores
+	Unasked     int `label:"names that nobody asked for after all faults"`
+
+	LongestWait   time.Duration `label:"longest wait for a lock"`
+	LongestRelock time.Duration `label:"all names lockable after"` // from when each was first asked for after all faults
+}
+
+// Figures returns the counts as people read them, a line each.
+func (c Counts) Figures() (lines []string) {
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		value := v.Field(i).Interface()
+		if d, is := value.(time.Duration); is {
+			value = d.Round(time.Millisecond)
+		}
+		lines = append(lines, fmt.Sprintf("%s: %v", v.Type().Field(i).Tag.Get("label"), value))
+	}
+	return lines
+}
+
+// add adds the counts of another history.
+func (c *Counts) add(o Counts) {
+	sum, other := reflect.ValueOf(c).Elem(), reflect.ValueOf(o)
+	for i := range sum.NumField() {
+		switch field := sum.Field(i).Addr().Interface().(type) {
+		case *int:
+			*field += int(other.Field(i).Int())
+		case *time.Duration:
+			*field = max(*field, time.Duration(other.Field(i).Int()))
+		case *map[string]int:
+			all := maps.Clone(*field)
+			if all == nil {
+				all = map[string]int{}
+			}
+			for kind, n := range other.Field(i).Interface().(map[string]int) {
+				all[kind] += n
+			}
+			*field = all
+		}
+	}
 }
 
 // Verdict is what a history is found to be.
@@ -95,65 +128,24 @@ func (v *Verdict) violate(rule string, at time.Duration, format string, args ...
 // Add adds the verdict on another history.
 func (v *Verdict) Add(o Verdict) {
 	v.Violations = append(v.Violations, o.Violations...)
-	v.Operations += o.Operations
-	v.Holds += o.Holds
-	v.Reads += o.Reads
-	v.Shared += o.Shared
-	v.InSets += o.InSets
-	v.Downgrades += o.Downgrades
-	v.Upgrades += o.Upgrades
-	v.HeldInModel += o.HeldInModel
-	v.Calm += o.Calm
-	v.Quiet += o.Quiet
-	v.Alone += o.Alone
-	v.Freed += o.Freed
-	v.Called += o.Called
-	v.Reentries += o.Reentries
-	v.Renewals += o.Renewals
-	v.Failed += o.Failed
-	v.ToldOf += o.ToldOf
-	v.Killed += o.Killed
-	v.Forced += o.Forced
-	v.ForcedOff += o.ForcedOff
-	v.Overlaps += o.Overlaps
-	v.Refused += o.Refused
-	v.Stale += o.Stale
-	v.LostUpdates += o.LostUpdates
-	v.Unknown += o.Unknown
-	v.Faults += o.Faults
-	v.Failures += o.Failures
-	v.FaultsByKind = added(v.FaultsByKind, o.FaultsByKind)
-	v.FailedByKind = added(v.FailedByKind, o.FailedByKind)
-	v.LongestWait = max(v.LongestWait, o.LongestWait)
-	v.Unasked += o.Unasked
-	v.LongestRelock = max(v.LongestRelock, o.LongestRelock)
-	v.LongestTakeover = max(v.LongestTakeover, o.LongestTakeover)
-}
-
-func added(a, b map[string]int) map[string]int {
-	sum := map[string]int{}
-	for _, some := range []map[string]int{a, b} {
-		for kind, n := range some {
-			sum[kind] += n
-		}
-	}
-	return sum
+	v.add(o.Counts)
 }
 
 // Missing returns what the run did not provoke and so does not prove; "" if it proves both sides.
 func (v *Verdict) Missing() string {
 	var missing []string
-	if v.HeldInModel == 0 {
-		missing = append(missing, "nothing was held within the fault model")
-	}
-	if v.Overlaps == 0 {
-		missing = append(missing, "no two valid claims overlapped outside of the fault model")
-	}
-	if v.Refused == 0 {
-		missing = append(missing, "no stale write was refused by a guard")
-	}
-	if v.Stale == 0 {
-		missing = append(missing, "outside of the fault model, no stale write went through to the unguarded store")
+	for _, c := range []struct {
+		n    int
+		what string
+	}{
+		{v.HeldInModel, "nothing was held within the fault model"},
+		{v.Overlaps, "no two valid claims overlapped outside of the fault model"},
+		{v.Refused, "no stale write was refused by a guard"},
+		{v.Stale, "outside of the fault model, no stale write went through to the unguarded store"},
+	} {
+		if c.n == 0 {
+			missing = append(missing, c.what)
+		}
 	}
 	if len(missing) == 0 {
 		return ""

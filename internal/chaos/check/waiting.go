@@ -55,7 +55,7 @@ func (r *record) overtook(a *ask, b Bounds) *hold {
 	return nil
 }
 
-// hung: no call takes longer than it may, and in a whole history every call has ended. That of a
+// hung: no call takes longer than it may, and every call has ended. That of a
 // client that was killed ended with it. While a client is stopped, or faults are out of the model,
 // no time counts.
 func hung(r *record, b Bounds, v *Verdict) {
@@ -67,7 +67,7 @@ func hung(r *record, b Bounds, v *Verdict) {
 			}
 		}
 		took := min(to, r.horizon) - began
-		if took > bound || to == never && r.whole {
+		if took > bound || to == never {
 			v.violate(Starvation, min(to, r.horizon), "%s: the %s of %s at %s hangs: it took %s and more",
 				name, what, client, seconds(from), seconds(took))
 		}
@@ -176,57 +176,4 @@ func (r *record) shared(name string) bool {
 // time between the two.
 func (r *record) askedBySet(name string, from, to time.Duration) bool {
 	return slices.ContainsFunc(r.asks, func(o *ask) bool { return o.set > 0 && o.name == name && o.from <= to && o.to >= from })
-}
-
-// outlived: the lock of a holder that died is gone a bounded time after the end of its lease. It is
-// seen to be there when somebody asks after that, and is told that it is held, while nobody else
-// has it, or has got it since, or asked for it lately.
-func outlived(r *record, b Bounds, v *Verdict) {
-	for _, name := range r.names {
-		for i, h := range r.holds[name] {
-			if h.died == never || h.died > h.until {
-				continue
-			}
-			next := never
-			if i+1 < len(r.holds[name]) {
-				after := r.holds[name][i+1]
-				next = after.held
-				if !h.reads || !after.reads {
-					v.LongestTakeover = max(v.LongestTakeover, next-h.until)
-				}
-			}
-			for _, a := range r.asks {
-				if a.name != name || a.set > 0 || a.from < h.until+b.Outlive || a.to >= next || a.err != history.ErrHeld {
-					continue
-				}
-				if !askedByOthers(r, a, b.Outlive) && !r.forcedBetween(name, a.from-b.Outlive, a.to) && !r.readBeside(h, a.from-b.Outlive) && !r.meets(history.OutOfModel, h.held, a.to) {
-					v.violate(Outlived, a.to, "%s: %s died at %s and its lease %s ended at %s; %s asked at %s, alone, and was told that it is held",
-						name, h.client, seconds(h.died), h.with(), seconds(h.until), a.client, seconds(a.from))
-				}
-			}
-		}
-	}
-}
-
-// readBeside reports whether others read the name with h, and one of them still did at that moment,
-// or had died with a longer lease.
-func (r *record) readBeside(h *hold, at time.Duration) bool {
-	return slices.ContainsFunc(r.holds[h.name], func(o *hold) bool {
-		over := o.freed
-		if o.died != never {
-			over = o.until
-		}
-		return o != h && o.held <= h.held && over >= at
-	})
-}
-
-// askedByOthers reports whether anybody else asked for the name while a did, or so shortly before
-// that what it was granted may still be there.
-func askedByOthers(r *record, a *ask, shortly time.Duration) bool {
-	for _, o := range r.asks {
-		if o != a && o.name == a.name && o.from <= a.to && o.to >= a.from-shortly {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,6 @@
 // Package history is what a chaos run leaves behind: one line of JSON for each thing that happened,
-// written by the processes that saw it, all on one clock. The checks (internal/chaos/check) and the
-// report (internal/chaos/report) read nothing else.
+// written by the processes that saw it, all on one clock. The checks (internal/chaos/check) read
+// nothing else.
 package history
 
 import "time"

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -60,6 +61,21 @@ func (w *Writer) Close() error {
 	}
 	if w.err != nil {
 		return fmt.Errorf("history: %w", w.err)
+	}
+	return nil
+}
+
+// Save writes a history that was kept in memory to a file.
+func Save(path string, events []Event) error {
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	for _, e := range events {
+		if err := lines.Encode(e); err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+	}
+	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("history: %w", err)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ type Config struct {
 	// Engine that runs the masters.
 	Engine cluster.Engine
 
-	// Out is the folder for the history and the report.
+	// Out is the folder for the history.
 	Out string
 
 	// Root is the folder of the library's module.
@@ -39,7 +39,7 @@ type Config struct {
 	// NeedDatabase makes it an error that PostgreSQL is not installed.
 	NeedDatabase bool
 
-	// Log gets a line every few seconds.
+	// Log gets what people who look into a run want to know.
 	Log io.Writer
 }
 
@@ -86,7 +86,7 @@ func numbered(prefix string, n int) (names []string) {
 // plan divides the time into rounds, and a round into phases. Healing takes as long as the bound on
 // recovery and a little, and the side outside of the fault model a quarter of the rest.
 func (c Config) plan() (rounds int, p play.Phases) {
-	if s := c.scenario(); s != nil {
+	if s, is := c.scenario(); is {
 		return 1, play.Phases{InModel: s.InModel, OutOfModel: s.OutOfModel, Healed: c.bounds().Recovery + 2*time.Second}
 	}
 	rounds = max(1, int((c.Duration+roundTime/2)/roundTime))

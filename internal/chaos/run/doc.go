@@ -7,5 +7,5 @@
 // the fault model; faults outside of it; and none, in which everything must become lockable again.
 //
 // Goroutines: one for each client process, which waits for its end; in each round one for the
-// faults and one that shows the progress. Run waits for all of them.
+// faults. Run waits for all of them.
 package run

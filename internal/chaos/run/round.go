@@ -27,6 +27,7 @@ import (
 // round is one round, from the start of its masters to its verdict.
 type round struct {
 	Config
+	scenario Scenario
 	number   int
 	seed     uint64
 	phases   play.Phases
@@ -35,7 +36,6 @@ type round struct {
 	stores   *stores
 	dir      string
 
-	began   time.Time
 	out     *history.Writer
 	cluster *cluster.Cluster
 	members *operator.Operator
@@ -47,35 +47,34 @@ type round struct {
 const smallDisk = 32 << 20
 
 // run runs the round, and judges it. An error says that it could not be run as it should have been.
-func (r *round) run(ctx context.Context) (events []history.Event, v check.Verdict, err error) {
+func (r *round) run(ctx context.Context) (v check.Verdict, err error) {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
-		return nil, v, fmt.Errorf("chaos: %w", err)
+		return v, fmt.Errorf("chaos: %w", err)
 	}
-	r.began = time.Now()
 	r.out, err = history.Create(filepath.Join(r.dir, "harness"+history.Ext), history.StartClock())
 	if err != nil {
-		return nil, v, err
+		return v, err
 	}
 	r.cluster, err = cluster.Start(ctx, cluster.Config{
-		Engine: r.Engine, N: masterCount + spareCount, Fsync: r.scenario().fsync(), Clients: clientNames(), SmallDisk: smallDisk,
+		Engine: r.Engine, N: masterCount + spareCount, Fsync: r.scenario.Fsync, Clients: clientNames(), SmallDisk: smallDisk,
 		Expire: 10*time.Minute + r.phases.Total(), Log: r.Log,
 	})
 	if err != nil {
-		return nil, v, errors.Join(err, r.out.Close())
+		return v, errors.Join(err, r.out.Close())
 	}
 	err = r.play(ctx)
 	err = errors.Join(err, r.clients.end(), r.cluster.Close(), r.out.Close())
 	if err != nil {
-		return nil, v, err
+		return v, err
 	}
-	events, err = history.NewReader(r.dir).Read()
+	events, err := history.NewReader(r.dir).Read()
 	if err != nil {
-		return nil, v, err
+		return v, err
 	}
 	v = check.All(events, r.bounds())
 	v.Violations = append(v.Violations, r.found...)
-	v.Violations = append(v.Violations, unserved(events, r.scenario().serves())...)
-	return events, v, nil
+	v.Violations = append(v.Violations, unserved(events, r.scenario.Serves)...)
+	return v, nil
 }
 
 // play plays the round.
@@ -87,8 +86,6 @@ func (r *round) play(ctx context.Context) error {
 	if err := errors.Join(r.misset(), r.welcome(ctx)); err != nil {
 		return err
 	}
-	stop := r.showProgress(ctx)
-	defer stop()
 	var err error
 	r.found, err = (&play.Round{
 		Env: &fault.Env{
@@ -97,10 +94,10 @@ func (r *round) play(ctx context.Context) error {
 			Counter:  func(name string) string { return script.KeysOf(limits.DefaultPrefix, name, "").Fence },
 			Register: script.RegisterKey(limits.DefaultPrefix),
 		},
-		Operator: r.members, Faults: r.faults, Phases: r.phases, Recovery: r.bounds().Recovery, Names: lockNames(r.number), Lists: r.scenario().always,
-		Story: r.scenario() != nil, Soon: r.scenario() != nil, Log: r.out, Events: history.NewReader(r.dir).Read, Says: r.Log,
+		Operator: r.members, Faults: r.faults, Phases: r.phases, Recovery: r.bounds().Recovery, Names: lockNames(r.number), Lists: r.scenario.always,
+		Story: r.Scenario != "", Soon: r.Scenario != "", Log: r.out, Events: history.NewReader(r.dir).Read, Says: r.Log,
 	}).Play(ctx)
-	if made, want := r.members.Counts().Made, r.scenario().changes(); made < want && ctx.Err() == nil {
+	if made, want := r.members.Counts().Made, r.scenario.Changes; made < want && ctx.Err() == nil {
 		r.find(check.Members, "%d changes of the members were made, want %d at least", made, want)
 	}
 	return errors.Join(err, r.clients.failed())
@@ -127,7 +124,7 @@ func openPrefix(masters []cluster.Master, prefix string) (*redlock.Client, error
 // welcome founds the strangers, and lets the clients log in, as the scenario wants it.
 func (r *round) welcome(ctx context.Context) error {
 	masters := r.cluster.Masters()
-	for _, s := range r.scenario().strangers() {
+	for _, s := range r.scenario.Strangers {
 		client, err := openPrefix(masters[s.Master:s.Master+1], cmp.Or(s.Prefix, limits.DefaultPrefix))
 		if err != nil {
 			return err
@@ -136,7 +133,7 @@ func (r *round) welcome(ctx context.Context) error {
 			return fmt.Errorf("chaos: founding a stranger: %w", err)
 		}
 	}
-	if !r.scenario().hasPasswords() {
+	if !r.scenario.Passwords {
 		return nil
 	}
 	for _, m := range masters {
@@ -149,7 +146,7 @@ func (r *round) welcome(ctx context.Context) error {
 
 // misset sets the clocks of masters wrong before anything happens, as the scenario wants it.
 func (r *round) misset() error {
-	for n, ahead := range r.scenario().clocks() {
+	for n, ahead := range r.scenario.Clocks {
 		m := r.cluster.Masters()[n]
 		if err := m.SetClock(ahead); err != nil {
 			return err
@@ -162,7 +159,7 @@ func (r *round) misset() error {
 // options are what a client is started with.
 func (r *round) options(number, life int) []string {
 	var masters []string
-	for _, n := range r.scenario().list(number, life) {
+	for _, n := range r.scenario.list(number, life) {
 		masters = append(masters, r.cluster.Masters()[n].Addr()+"="+r.cluster.Front(clientName(number))[n].Addr())
 	}
 	options := []string{
@@ -179,7 +176,7 @@ func (r *round) options(number, life int) []string {
 		"-redis", r.stores.redisURL(),
 		"-postgres", r.stores.databaseSource(),
 	}
-	if r.scenario().hasPasswords() {
+	if r.scenario.Passwords {
 		password := fault.OldPassword
 		if life > 1 {
 			password = fault.NewPassword

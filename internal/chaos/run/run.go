@@ -25,7 +25,7 @@ type Result struct {
 // Failure is a round with violations.
 type Failure struct {
 	Round      int
-	Dir        string // with the history and the report
+	Dir        string // with the history
 	Command    string
 	Violations []check.Violation
 }
@@ -34,10 +34,9 @@ type Failure struct {
 // so that what is left are the failed ones and the last. The error says why the run could not be
 // run.
 func Run(ctx context.Context, c Config) (res Result, err error) {
-	if c.Scenario != "" {
-		if _, err := FindScenario(c.Scenario); err != nil {
-			return res, err
-		}
+	scenario, known := c.scenario()
+	if c.Scenario != "" && !known {
+		return res, fmt.Errorf("chaos: there is no scenario %q", c.Scenario)
 	}
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return res, fmt.Errorf("chaos: %w", err)
@@ -60,7 +59,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	rounds, phases := c.plan()
 	passed := "" // the folder of the round before, if it did
 	for i := 0; i < rounds || i < rounds+roundsMore && c.provesTooLittle(res); i++ {
-		r := round{Config: c, number: i + 1, seed: c.Seed + uint64(i), phases: phases, binaries: binaries, stores: stores}
+		r := round{Config: c, scenario: scenario, number: i + 1, seed: c.Seed + uint64(i), phases: phases, binaries: binaries, stores: stores}
 		r.dir = filepath.Join(c.Out, fmt.Sprintf("round-%03d", r.number))
 		if err := os.RemoveAll(passed); err != nil {
 			return res, fmt.Errorf("chaos: %w", err)
@@ -96,20 +95,19 @@ func (c Config) provesTooLittle(res Result) bool {
 	return true
 }
 
-// judge runs the round and writes its report.
+// judge runs the round, and says how it went.
 func (r *round) judge(ctx context.Context) (*Failure, check.Verdict, error) {
 	var v check.Verdict
 	var err error
 	if r.faults, err = r.schedule(r.seed, r.phases); err != nil {
 		return nil, v, err
 	}
-	events, v, err := r.run(ctx)
+	v, err = r.run(ctx)
 	if err != nil {
 		return nil, v, err
 	}
-	if err := r.report(events, v); err != nil {
-		return nil, v, err
-	}
+	fmt.Fprintf(r.Log, "chaos: round %d, %v: %d faults, %d operations, %d overlaps provoked, %d stale accesses refused, %d violations\n",
+		r.number, r.phases.Total(), v.Faults, v.Operations, v.Overlaps, v.Refused, len(v.Violations))
 	if len(v.Violations) == 0 {
 		return nil, v, nil
 	}

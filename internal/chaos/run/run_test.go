@@ -89,7 +89,7 @@ func TestScenarios(t *testing.T) {
 		}
 		for i := range clientCount {
 			for life := range 2 {
-				if list := c.scenario().list(i, life+1); len(list) < masterCount/2+1 {
+				if list := s.list(i, life+1); len(list) < masterCount/2+1 {
 					t.Errorf("%s: client %d names only %v", s.Name, i, list)
 				}
 			}

@@ -3,7 +3,6 @@
 package run
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,8 +10,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/fault"
 )
 
-// Scenario is a story that is played in one round, in the place of faults that are drawn. A nil one
-// is none: its methods return what other rounds have.
+// Scenario is a story that is played in one round, in the place of faults that are drawn.
 type Scenario struct {
 	Name string
 
@@ -167,73 +165,23 @@ var Scenarios = []Scenario{
 	},
 }
 
-// FindScenario returns the one of that name.
-func FindScenario(name string) (*Scenario, error) {
-	for i := range Scenarios {
-		if Scenarios[i].Name == name {
-			return &Scenarios[i], nil
-		}
+// scenario returns the one of Config.Scenario, and whether there is one; the zero Scenario is that of
+// rounds whose faults are drawn.
+func (c Config) scenario() (s Scenario, known bool) {
+	i := slices.IndexFunc(Scenarios, func(s Scenario) bool { return s.Name == c.Scenario })
+	if i < 0 {
+		return Scenario{}, false
 	}
-	return nil, fmt.Errorf("chaos: there is no scenario %q", name)
-}
-
-// scenario returns the one of Config.Scenario, which Run has found to be there; nil if it is empty.
-func (c Config) scenario() *Scenario {
-	s, _ := FindScenario(c.Scenario)
-	return s
-}
-
-func (s *Scenario) faults() string {
-	if s == nil {
-		return ""
-	}
-	return s.Faults
-}
-
-func (s *Scenario) fsync() cluster.Fsync {
-	if s == nil {
-		return ""
-	}
-	return s.Fsync
-}
-
-func (s *Scenario) clocks() []time.Duration {
-	if s == nil {
-		return nil
-	}
-	return s.Clocks
-}
-
-func (s *Scenario) hasPasswords() bool { return s != nil && s.Passwords }
-
-func (s *Scenario) strangers() []Stranger {
-	if s == nil {
-		return nil
-	}
-	return s.Strangers
-}
-
-func (s *Scenario) changes() int {
-	if s == nil {
-		return 0
-	}
-	return s.Changes
-}
-
-func (s *Scenario) serves() []Service {
-	if s == nil {
-		return nil
-	}
-	return s.Serves
+	return Scenarios[i], true
 }
 
 // list returns the masters that a client names in one of its lives, from 1. Half of the clients
 // know only the founders, one knows a spare, and one all.
-func (s *Scenario) list(client, life int) (masters []int) {
-	if s != nil && s.Later != nil && life > 1 {
+func (s Scenario) list(client, life int) (masters []int) {
+	if s.Later != nil && life > 1 {
 		return slices.Clone(s.Later[client%len(s.Later)])
 	}
-	if s != nil && s.Lists != nil {
+	if s.Lists != nil {
 		return slices.Clone(s.Lists[client%len(s.Lists)])
 	}
 	most := masterCount + max(0, client-clientCount/2+1)
@@ -244,7 +192,7 @@ func (s *Scenario) list(client, life int) (masters []int) {
 }
 
 // always returns the masters that a client names in all its lives.
-func (s *Scenario) always(client int) []int {
+func (s Scenario) always(client int) []int {
 	later := s.list(client, 2)
 	return slices.DeleteFunc(s.list(client, 1), func(n int) bool { return !slices.Contains(later, n) })
 }

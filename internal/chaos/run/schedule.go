@@ -19,12 +19,12 @@ const (
 // schedule returns the faults of a round, since its start; those that begin before p.InModel are
 // within the fault model. They are the ones that were pasted, or drawn from the seed.
 func (c Config) schedule(seed uint64, p play.Phases) (fault.Schedule, error) {
-	if sc := c.scenario(); sc != nil || c.Faults != "" {
-		s, err := fault.ParseLine(cmp.Or(c.Faults, sc.faults()))
-		if err == nil && sc == nil && !s.Before(p.InModel).InModel(masterCount, maxTTL) {
+	if s, is := c.scenario(); is || c.Faults != "" {
+		faults, err := fault.ParseLine(cmp.Or(c.Faults, s.Faults))
+		if err == nil && !is && !faults.Before(p.InModel).InModel(masterCount, maxTTL) {
 			err = fmt.Errorf("chaos: the faults before %v are to be within the fault model, and are not", p.InModel)
 		}
-		return s, err
+		return faults, err
 	}
 	return fault.Round(seed, fault.Plan{
 		Masters: masterCount, Spares: spareCount, Clients: clientNames(), Locks: nameCount, TTL: ttl, Quarantine: quarantine,

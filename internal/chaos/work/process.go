@@ -69,8 +69,6 @@ func (p *Process) Run(ctx context.Context, client *redlock.Client, stores []Stor
 		}
 		workers.Go(func() { w.run(ctx) })
 	}
-	relaying := newRelay(worker{Settings: s, client: client, calls: p.calls, holds: p.holds})
-	workers.Go(func() { relaying.run(ctx) })
 	workers.Wait()
 }
 
