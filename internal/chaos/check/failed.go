@@ -13,12 +13,10 @@ import (
 // something. Of other kinds it does not tell.
 var shows = map[fault.Kind]history.Kind{
 	fault.Kill:           history.MasterDown,
-	fault.Truncate:       history.MasterDown,
 	fault.RollingRestart: history.MasterDown,
 	fault.Promote:        history.MasterDown,
 	fault.Restore:        history.MasterDown,
 	fault.Freeze:         history.MasterFrozen,
-	fault.Thaw:           history.MasterThawed,
 	fault.Clock:          history.MasterClock,
 	fault.Strobe:         history.MasterClock,
 	fault.Drift:          history.MasterClock,

@@ -132,7 +132,7 @@ func (v *Verdict) Add(o Verdict) {
 }
 
 // Missing returns what the run did not provoke and so does not prove; "" if it proves both sides.
-func (v *Verdict) Missing() string {
+func (v Verdict) Missing() string {
 	var missing []string
 	for _, c := range []struct {
 		n    int

@@ -58,3 +58,30 @@ func (m *master) order(args ...any) error {
 	}
 	return nil
 }
+
+// crowding is how many keys of crowdSize Crowd writes at most.
+const (
+	crowding  = 1000
+	crowdSize = 16 << 10
+)
+
+func (m *master) Crowd() error {
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	value, del := strings.Repeat("x", crowdSize), []any{"del"}
+	for i := range crowding {
+		key := fmt.Sprint("crowd:", i)
+		_, err := m.Do(ctx, "set", key, value)
+		if err != nil && !strings.HasPrefix(err.Error(), "OOM") {
+			return fmt.Errorf("cluster: set to %s: %w", m.name, err)
+		}
+		if err != nil {
+			break // nothing that expires is left
+		}
+		del = append(del, key)
+	}
+	if _, err := m.Do(ctx, del...); err != nil {
+		return fmt.Errorf("cluster: del to %s: %w", m.name, err)
+	}
+	return nil
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/redlock-go/redlock/internal/faultproxy"
@@ -12,7 +14,7 @@ import (
 // Cluster is a number of masters and the fronts through which clients see them. All methods may be
 // called at any time and from several goroutines.
 type Cluster struct {
-	run     *folder
+	folder  string // with the files of all
 	engine  engine
 	kind    Engine
 	fsync   Fsync
@@ -30,49 +32,39 @@ func Start(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	run, err := newFolder()
+	folder, err := os.MkdirTemp("", "redlock-masters-")
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
+	if err := os.Chmod(folder, 0o755); err != nil { // a server in a container is another user
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
 	c := &Cluster{
-		run:     run,
+		folder:  folder,
 		fsync:   cfg.Fsync,
 		clients: cfg.Clients,
 		fronts:  map[string][]*faultproxy.Proxy{},
 	}
-	if err := c.start(ctx, cfg); err != nil {
+	c.engine, c.kind, err = choose(ctx, folder, cfg)
+	if err == nil {
+		err = c.startMasters(cfg)
+	}
+	if err == nil {
+		err = c.startFronts()
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-func (c *Cluster) start(ctx context.Context, cfg Config) error {
-	var mu sync.Mutex
-	log := func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		_, _ = fmt.Fprintf(cfg.Log, "cluster: "+format+"\n", args...)
-	}
-
-	var err error
-	if c.engine, c.kind, err = choose(ctx, c.run, cfg, log); err != nil {
-		return err
-	}
-	if err := sweeping(sweepFolders); err != nil { // after the containers that may use them
-		log("what an earlier run has left: %v", err)
-	}
-	if err := c.startMasters(cfg, log); err != nil {
-		return err
-	}
-	return c.startFronts()
-}
-
-func (c *Cluster) startMasters(cfg Config, log func(string, ...any)) error {
+func (c *Cluster) startMasters(cfg Config) error {
 	masters := make([]*master, cfg.N)
 	errs := make([]error, cfg.N)
 	var wg sync.WaitGroup
 	for i := range cfg.N {
-		wg.Go(func() { masters[i], errs[i] = newMaster(c.run, fmt.Sprintf("m%d", i), c.engine, cfg, log) })
+		name := fmt.Sprintf("m%d", i)
+		wg.Go(func() { masters[i], errs[i] = newMaster(filepath.Join(c.folder, name), name, c.engine, cfg.Fsync) })
 	}
 	wg.Wait()
 	for _, m := range masters {
@@ -122,7 +114,7 @@ func (c *Cluster) Front(client string) []*faultproxy.Proxy { return c.fronts[cli
 // Close ends everything and removes the data. It can be called again.
 func (c *Cluster) Close() error {
 	c.closeOnce.Do(func() {
-		c.closeErr = errors.Join(c.closeAll(), c.run.remove())
+		c.closeErr = errors.Join(c.closeAll(), os.RemoveAll(c.folder))
 	})
 	return c.closeErr
 }

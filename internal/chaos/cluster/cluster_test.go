@@ -57,16 +57,6 @@ func want(t *testing.T, m Master, reply, command string) {
 	}
 }
 
-// ends waits until the master has ended by itself.
-func ends(t *testing.T, m Master) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); m.Running(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s lives on", m.Name())
-		}
-	}
-}
-
 func TestFsync(t *testing.T) {
 	t.Parallel()
 	for fsync, conf := range map[Fsync][]string{
@@ -87,7 +77,6 @@ func TestFsync(t *testing.T) {
 			}
 			want(t, m, "OK", "set a 1")
 			check(t, m.Kill())
-			check(t, m.Truncate(0))
 			check(t, m.Start())
 			left := map[Fsync]string{Always: "1", EverySec: "1", None: "0"}
 			want(t, m, left[fsync], "dbsize")

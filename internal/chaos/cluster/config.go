@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"time"
 )
 
 // Engine is what runs the masters.
@@ -43,15 +42,6 @@ type Config struct {
 	// Clients are the names of the client processes, each of which gets fronts of its own.
 	Clients []string
 
-	// SmallDisk, in bytes, gives each master a disk of its own of this size, so that it can be
-	// filled. It takes root on Linux; without it, Start goes on without such disks, says so to Log,
-	// and FillDisk returns ErrNoSmallDisk. 0 is none.
-	SmallDisk int64
-
-	// Expire is when the Docker engine kills a container whose harness did not; 30 minutes when 0.
-	// The masters of a longer run need more. Processes die with the harness and do not need it.
-	Expire time.Duration
-
 	// Log gets the choice of the engine and what it cannot do, a line each. Nil is os.Stderr.
 	Log io.Writer
 }
@@ -65,9 +55,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Fsync == "" {
 		c.Fsync = Always
-	}
-	if c.Expire == 0 {
-		c.Expire = 30 * time.Minute
 	}
 	if c.Log == nil {
 		c.Log = os.Stderr
@@ -86,17 +73,8 @@ func (c Config) validate() error {
 	if c.N < 1 {
 		errs = append(errs, fmt.Errorf("number of masters (%d) must be at least 1", c.N))
 	}
-	if c.SmallDisk < 0 || c.SmallDisk > 0 && c.SmallDisk < minDisk {
-		errs = append(errs, fmt.Errorf("small disk (%d bytes) must be 0 or at least %d", c.SmallDisk, minDisk))
-	}
-	if c.Expire < time.Second {
-		errs = append(errs, fmt.Errorf("expire (%s) must be at least a second", c.Expire))
-	}
 	if len(errs) == 0 {
 		return nil
 	}
 	return fmt.Errorf("cluster: invalid config: %w", errors.Join(errs...))
 }
-
-// minDisk is what redis-server needs to start with an append-only file.
-const minDisk = 1 << 20

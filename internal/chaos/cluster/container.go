@@ -12,16 +12,12 @@ type container struct {
 	docker *containers.Docker
 	id     string
 	port   int
-	expire time.Duration
 }
 
 // startTimeout is for a busy machine.
 const startTimeout = 30 * time.Second
 
 func (c *container) addr() string { return fmt.Sprintf("127.0.0.1:%d", c.port) }
-
-// postpone makes Docker end the run that has just begun when nobody else did.
-func (c *container) postpone() { _ = c.docker.Expire(c.id, c.expire) }
 
 func (c *container) running() bool {
 	running, err := c.docker.Running(c.id)
@@ -32,7 +28,6 @@ func (c *container) start() error {
 	if err := c.docker.Start(c.id); err != nil {
 		return err
 	}
-	c.postpone()
 	return c.await()
 }
 

@@ -1,14 +1,12 @@
 package cluster
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 )
 
 // aofName is the folder of the append-only files. There is no other data: snapshots are off.
@@ -16,30 +14,6 @@ const aofName = "appendonlydir"
 
 func wipe(data string) error {
 	if err := os.RemoveAll(filepath.Join(data, aofName)); err != nil {
-		return fmt.Errorf("cluster: %w", err)
-	}
-	return nil
-}
-
-// truncate cuts n bytes off the file to which the server appends.
-func truncate(data string, n int64) error {
-	incr, err := filepath.Glob(filepath.Join(data, aofName, "*.incr.aof"))
-	if err != nil {
-		return fmt.Errorf("cluster: %w", err)
-	}
-	if len(incr) == 0 {
-		return nil
-	}
-	// After a rewrite that was killed there are several, and the newest has the longest or the
-	// greatest name.
-	last := slices.MaxFunc(incr, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-	})
-	info, err := os.Stat(last)
-	if err == nil {
-		err = os.Truncate(last, max(info.Size()-n, 0))
-	}
-	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/containers"
 	"github.com/redlock-go/redlock/internal/proc"
@@ -21,9 +20,6 @@ const (
 	// localImage is what docker/build.sh builds.
 	localImage = "redlock-master:local"
 
-	// label marks our containers. Its value is the folder of the run.
-	label = "redlock.chaos"
-
 	// preloadMark is in the environment of an image with docker/preload/clock.c.
 	preloadMark = "/redlock/clock.so"
 )
@@ -35,16 +31,14 @@ type dockerEngine struct {
 	docker  *containers.Docker
 	image   string
 	noClock error
-	run     *folder
-	expire  time.Duration
 }
 
-func newDockerEngine(ctx context.Context, run *folder, expire time.Duration) (*dockerEngine, error) {
+func newDockerEngine(ctx context.Context) (*dockerEngine, error) {
 	docker, err := containers.Open()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoDocker, err)
 	}
-	e := &dockerEngine{docker: docker, run: run, expire: expire}
+	e := &dockerEngine{docker: docker}
 	if err := e.prepare(ctx); err != nil {
 		return nil, errors.Join(err, docker.Close())
 	}
@@ -52,9 +46,6 @@ func newDockerEngine(ctx context.Context, run *folder, expire time.Duration) (*d
 }
 
 func (e *dockerEngine) prepare(ctx context.Context) error {
-	if err := sweeping(e.sweepContainers); err != nil {
-		return fmt.Errorf("cluster: containers that an earlier run has left: %w", err)
-	}
 	if e.image = os.Getenv(ImageEnv); e.image == "" {
 		e.image = localImage
 		image, err := e.docker.Image(localImage)
@@ -67,21 +58,6 @@ func (e *dockerEngine) prepare(ctx context.Context) error {
 	}
 	e.noClock = e.findClock()
 	return nil
-}
-
-// sweepContainers removes those of runs that are over.
-func (e *dockerEngine) sweepContainers() error {
-	all, err := e.docker.List(label)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, c := range all {
-		if abandoned(c.Label) {
-			errs = append(errs, e.docker.Remove(c.ID))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func (e *dockerEngine) findClock() error {
@@ -153,14 +129,11 @@ func (e *dockerEngine) create(at place, user string) (*container, error) {
 		Env:        []string{clockEnv + "=" + control + "/" + clockName},
 		Cmd:        cmd,
 		Mounts:     []string{at.data + ":/data", at.control + ":" + control},
-		Labels:     map[string]string{label: e.run.path, label + ".master": at.name},
 	})
 	if err != nil {
 		return nil, err
 	}
-	c := &container{docker: e.docker, id: id, port: port, expire: e.expire}
-	c.postpone()
-	return c, nil
+	return &container{docker: e.docker, id: id, port: port}, nil
 }
 
 // splitImage splits "repository:tag"; without a tag it is "latest".

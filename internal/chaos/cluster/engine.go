@@ -2,13 +2,15 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"os"
 )
 
-// choose returns the engine that cfg asks for, and says so to log.
-func choose(ctx context.Context, run *folder, cfg Config, log func(string, ...any)) (engine, Engine, error) {
+// choose returns the engine that cfg asks for, and says so to its log.
+func choose(ctx context.Context, folder string, cfg Config) (engine, Engine, error) {
+	log := func(format string, args ...any) { _, _ = fmt.Fprintf(cfg.Log, "cluster: "+format+"\n", args...) }
 	if cfg.Engine != Process {
-		e, err := newDockerEngine(ctx, run, cfg.Expire)
+		e, err := newDockerEngine(ctx)
 		switch {
 		case err == nil:
 			log("masters are containers of the image %s", e.image)
@@ -17,13 +19,8 @@ func choose(ctx context.Context, run *folder, cfg Config, log func(string, ...an
 			return nil, "", err
 		}
 		log("masters are processes: %v", err)
-	} else {
-		log("masters are processes, as was asked for")
 	}
-	e, err := newProcessEngine(ctx, run)
-	if err != nil {
-		return nil, "", err
-	}
+	e := newProcessEngine(ctx, folder)
 	if err := e.clock(); err != nil {
 		log("%v", err)
 	}

@@ -13,9 +13,6 @@ var (
 	// ErrNoClock: the image has no clock preload, or there is no compiler to build it for
 	// processes.
 	ErrNoClock = fmt.Errorf("cluster: the server's clock cannot be set (%w)", errors.ErrUnsupported)
-
-	// ErrNoSmallDisk: none was asked for, or it could not be mounted.
-	ErrNoSmallDisk = fmt.Errorf("cluster: the master has no small disk (%w)", errors.ErrUnsupported)
 )
 
 // What a master cannot do in the state in which it is.

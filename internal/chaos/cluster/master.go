@@ -31,10 +31,6 @@ type Master interface {
 	// Wipe removes the data of a master that is down.
 	Wipe() error
 
-	// Truncate cuts n bytes off the end of the append-only file of a master that is down, or all
-	// when it is shorter. With Fsync none there is no such file, and nothing is cut.
-	Truncate(n int64) error
-
 	// Backup copies the data of the master, which may run: then the copy lacks what is written
 	// meanwhile. It takes the place of the copy before. With Fsync none there is no data.
 	Backup() error
@@ -42,10 +38,6 @@ type Master interface {
 	// Restore puts the last copy in the place of the data of a master that is down. It needs
 	// Backup.
 	Restore() error
-
-	// Evict removes percent of the keys of a running master, drawn at random: which ones cannot be
-	// repeated. What is written meanwhile may stay.
-	Evict(percent float64) error
 
 	// Crowd writes until a server whose policy evicts what expires has no such key left, or until
 	// the server refuses, and removes what it wrote.
@@ -66,11 +58,6 @@ type Master interface {
 	// over restarts, until the next call. The monotonic clock is not touched. The error is
 	// ErrNoClock when the server has no clock preload.
 	SetClock(offset time.Duration) error
-
-	// FillDisk leaves no byte free on the disk of the master, FreeDisk gives them back. The error
-	// of FillDisk is ErrNoSmallDisk when Config.SmallDisk was not asked for.
-	FillDisk() error
-	FreeDisk() error
 
 	// Follow attaches a replica to the master and returns once it has all data. One that was
 	// attached before is dropped.

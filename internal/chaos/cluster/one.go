@@ -21,9 +21,9 @@ const confName = "redis.conf"
 type master struct {
 	name   string
 	engine engine
-	disk   *disk
 	at     place
 	home   server
+	folder string // with all others
 	kept   string // the folder of the backup
 
 	// mu is held while the server is changed.
@@ -38,41 +38,29 @@ type master struct {
 	frozen bool
 }
 
-// newMaster starts a master below the folder of the run. What it cannot do, it says to log.
-func newMaster(run *folder, name string, e engine, cfg Config, log func(string, ...any)) (*master, error) {
-	m := &master{name: name, engine: e}
-	if err := m.furnish(run, cfg, log); err != nil {
-		return nil, errors.Join(fmt.Errorf("cluster: %s: %w", name, err), m.close())
+// newMaster starts a master with its files in a folder.
+func newMaster(folder, name string, e engine, fsync Fsync) (*master, error) {
+	m := &master{name: name, engine: e, folder: folder, kept: filepath.Join(folder, "backup")}
+	m.at = place{name, filepath.Join(folder, "home"), filepath.Join(folder, "control")}
+	err := m.furnish(fsync)
+	if err == nil {
+		m.home, err = e.launch(m.at)
 	}
-	home, err := e.launch(m.at)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cluster: %s: %w", name, err), m.close())
+		return nil, fmt.Errorf("cluster: %s: %w", name, err)
 	}
-	m.home, m.acting = home, home
+	m.acting = m.home
 	return m, nil
 }
 
 // furnish makes the folders and the files in them.
-func (m *master) furnish(run *folder, cfg Config, log func(string, ...any)) error {
-	path, err := run.sub(m.name, diskName)
-	if err != nil {
-		return err
+func (m *master) furnish(fsync Fsync) error {
+	for _, folder := range []string{m.at.data, m.at.control, m.kept} {
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
 	}
-	var cannot error
-	if m.disk, cannot = newDisk(path, cfg.SmallDisk); cannot != nil {
-		log("%s has no small disk: %v", m.name, cannot)
-	}
-	m.at.name = m.name
-	if m.at.data, err = run.sub(m.name, diskName, "home"); err != nil {
-		return err
-	}
-	if m.at.control, err = run.sub(m.name, "control"); err != nil {
-		return err
-	}
-	if m.kept, err = run.sub(m.name, "backup"); err != nil {
-		return err
-	}
-	conf, err := docker.Files.ReadFile("redis/" + string(cfg.Fsync) + ".conf")
+	conf, err := docker.Files.ReadFile("redis/" + string(fsync) + ".conf")
 	if err != nil {
 		return err
 	}
@@ -146,15 +134,6 @@ func (m *master) Wipe() error {
 		return err
 	}
 	return wipe(m.at.data)
-}
-
-func (m *master) Truncate(n int64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.settle(); err != nil {
-		return err
-	}
-	return truncate(m.at.data, n)
 }
 
 func (m *master) Backup() error {
@@ -238,9 +217,6 @@ func (m *master) SetClock(offset time.Duration) error {
 	return setClock(m.at.control, offset)
 }
 
-func (m *master) FillDisk() error { return m.disk.fill() }
-func (m *master) FreeDisk() error { return m.disk.free() }
-
 func (m *master) Follow(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -250,7 +226,7 @@ func (m *master) Follow(ctx context.Context) error {
 	at := m.at
 	at.name += "-replica"
 	// A name of its own for each: the one before may be what serves now.
-	data, err := os.MkdirTemp(m.disk.path, "replica-")
+	data, err := os.MkdirTemp(m.folder, "replica-")
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
@@ -316,9 +292,6 @@ func (m *master) close() error {
 	}
 	if m.home != nil {
 		err = errors.Join(err, m.home.remove())
-	}
-	if m.disk != nil {
-		err = errors.Join(err, m.disk.close())
 	}
 	return err
 }

@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -14,16 +16,13 @@ type processEngine struct {
 	noClock error
 }
 
-func newProcessEngine(ctx context.Context, run *folder) (*processEngine, error) {
-	dir, err := run.sub("preload")
-	if err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
-	}
+func newProcessEngine(ctx context.Context, folder string) *processEngine {
+	dir := filepath.Join(folder, "preload")
 	e := &processEngine{preload: filepath.Join(dir, "clock.so")}
-	if err := build(ctx, "--preload", dir); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755), build(ctx, "--preload", dir)); err != nil {
 		e.noClock = fmt.Errorf("%w: %w", ErrNoClock, err)
 	}
-	return e, nil
+	return e
 }
 
 func (e *processEngine) clock() error { return e.noClock }

@@ -1,8 +1,8 @@
 // Package containers has another program run containers: the one in folder docker. It is a module
 // of its own, so that whoever uses the lock does not get what a client of Docker depends on.
 //
-// The program is built by the go command, and ends when its input does, so it never outlives the
-// harness.
+// The program is built by the go command. It ends when its input does, and removes the containers
+// that are left then, so neither it nor they outlive the harness.
 package containers
 
 import (
@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // Service is the name under which the program answers.
@@ -30,23 +29,16 @@ type (
 		User            string
 		Env, Cmd        []string
 		Mounts          []string // "FOLDER OF THE HOST:FOLDER"
-		Labels          map[string]string
 	}
 
-	// Expiry is when Docker kills a container that runs, unless it is started again.
-	Expiry struct {
-		ID    string
-		After time.Duration
-	}
+	// Order is what is to be done to a container.
+	Order struct{ Do, ID string }
 
 	// Image is what is asked about one.
 	Image struct {
 		Known bool
 		Env   []string
 	}
-
-	// Labelled is a container that has the label that was asked for.
-	Labelled struct{ ID, Label string }
 )
 
 // Docker is a program that runs containers. Its methods may be called from several goroutines.
@@ -109,7 +101,7 @@ func listens() error {
 	return conn.Close()
 }
 
-// Close ends the program, and not its containers.
+// Close ends the program, and removes its containers.
 func (d *Docker) Close() error {
 	_ = d.calls.Close() // it is an error to close what has failed
 	if err := d.program.Wait(); err != nil {
@@ -122,44 +114,31 @@ func (d *Docker) call(method string, args, reply any) error {
 	return d.calls.Call(Service+"."+method, args, reply)
 }
 
-// act is a call whose only answer is whether it was done.
-func (d *Docker) act(method string, args any) error { return d.call(method, args, new(bool)) }
+func (d *Docker) order(do, id string) error { return d.call("Do", Order{do, id}, new(bool)) }
 
 // Image returns what is known of an image.
 func (d *Docker) Image(name string) (i Image, err error) { return i, d.call("Image", name, &i) }
 
-// List returns the containers that have the label, those that do not run too.
-func (d *Docker) List(label string) (all []Labelled, err error) {
-	return all, d.call("List", label, &all)
-}
-
 // Create creates a container, starts it and returns its id.
 func (d *Docker) Create(s Spec) (id string, err error) { return id, d.call("Create", s, &id) }
-
-// Start starts a container that does not run.
-func (d *Docker) Start(id string) error { return d.act("Start", id) }
-
-// Expire has Docker kill a container that runs, unless it is killed and started before.
-func (d *Docker) Expire(id string, after time.Duration) error {
-	return d.act("Expire", Expiry{id, after})
-}
 
 // Running reports whether a container runs.
 func (d *Docker) Running(id string) (running bool, err error) {
 	return running, d.call("Running", id, &running)
 }
 
+// Start starts a container that does not run.
+func (d *Docker) Start(id string) error { return d.order("start", id) }
+
 // Kill returns once the container has ended.
-func (d *Docker) Kill(id string) error { return d.act("Kill", id) }
+func (d *Docker) Kill(id string) error { return d.order("kill", id) }
 
-// Pause freezes a container.
-func (d *Docker) Pause(id string) error { return d.act("Pause", id) }
-
-// Unpause lets a container go on.
-func (d *Docker) Unpause(id string) error { return d.act("Unpause", id) }
+// Pause freezes a container, and Unpause lets it go on.
+func (d *Docker) Pause(id string) error   { return d.order("pause", id) }
+func (d *Docker) Unpause(id string) error { return d.order("unpause", id) }
 
 // Remove ends a container and removes it. One that is gone is no error.
-func (d *Docker) Remove(id string) error { return d.act("Remove", id) }
+func (d *Docker) Remove(id string) error { return d.order("remove", id) }
 
 // Log returns the last lines that a container has printed.
 func (d *Docker) Log(id string) (lines string, err error) { return lines, d.call("Log", id, &lines) }

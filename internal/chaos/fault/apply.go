@@ -2,8 +2,11 @@ package fault
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
+	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
@@ -24,7 +27,10 @@ func (f Fault) Apply(ctx context.Context, env *Env) error {
 		defer env.release(keys)
 	}
 	env.Emit(history.Event{Kind: history.FaultBegins, Fault: f.String()})
-	err := k.apply(ctx, f, env)
+	all, err := env.mastersOf(f.Masters)
+	if err == nil {
+		err = k.apply(ctx, f, env, all)
+	}
 	end := history.Event{Kind: history.FaultEnds, Fault: f.String()}
 	if err != nil {
 		end.Err = err.Error()
@@ -36,24 +42,10 @@ func (f Fault) Apply(ctx context.Context, env *Env) error {
 
 // needs returns what the fault has in its hands while it lasts.
 func (f Fault) needs(env *Env) []string {
-	var what string
-	switch f.Kind {
-	case Kill, Truncate, Restore, RollingRestart, Freeze, DiskFull, Promote, FlushAll, Evict, Spoil, Cache, AOFOff, OldFile, ReplicaOf, ScriptFlush, OOM, Busy, Password, Refuse:
-		what = theProcess
-	case Clock, Strobe, Drift:
-		what = theClock
-	case Partition, Stall:
-		what = theWire
-	case Delay:
-		what = theDelay
-	case Astray:
-		what = theAddress
-	case StopClient, KillClient:
-		what = theClient
-	default:
-		return nil // Thaw is for a master in other hands; rules stand beside each other
+	what := kinds[f.Kind].hands
+	if what == "" {
+		return nil
 	}
-
 	hands := []string{what}
 	if f.Clients != "" {
 		hands = nil
@@ -71,4 +63,60 @@ func (f Fault) needs(env *Env) []string {
 		}
 	}
 	return keys
+}
+
+// spanned returns how a fault is applied that begins and ends on each of its masters, whether it
+// could begin or not.
+func spanned(begin, end func(Fault, *Env, cluster.Master) error) func(context.Context, Fault, *Env, []cluster.Master) error {
+	return func(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
+		return during(ctx, f.Span, all,
+			func(m cluster.Master) error { return begin(f, env, m) },
+			func(m cluster.Master) error { return end(f, env, m) })
+	}
+}
+
+// during begins something with all, and ends it after the span.
+func during[T any](ctx context.Context, span time.Duration, all []T, begin, end func(T) error) error {
+	err := each(all, begin)
+	if err == nil {
+		Wait(ctx, span)
+	}
+	return errors.Join(err, each(all, end))
+}
+
+// HealAll makes everything work again, whatever was left: masters up, thawed and with room, their
+// clocks right, the network whole, client processes going on. Call it when no Apply is under way;
+// after one that failed it is what mends the rest. Client processes that are dead are started.
+func HealAll(ctx context.Context, env *Env) error {
+	err := each(env.World.Masters(), func(m cluster.Master) error { return heal(ctx, env, m) })
+	for _, client := range env.World.Clients() {
+		for _, p := range env.World.Front(client) {
+			p.Heal()
+			p.Latency(0)
+			p.Divert(nil)
+		}
+		if env.Processes != nil {
+			err = errors.Join(err, env.Processes.Continue(client), env.Processes.Restart(client))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("fault: heal all: %w", err)
+	}
+	return nil
+}
+
+func heal(ctx context.Context, env *Env, m cluster.Master) error {
+	if err := m.SetClock(0); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if err := errors.Join(thaw(Fault{}, env, m), start(Fault{}, env, m)); err != nil {
+		return err
+	}
+	_, _ = m.Do(ctx, "script", "kill") // mostly there is none
+	if env.World.Fsync() != cluster.None {
+		if err := command(m, "config", "set", "appendonly", "yes"); err != nil {
+			return err
+		}
+	}
+	return errors.Join(command(m, "config", "set", "maxmemory", 0), command(m, "config", "set", "maxmemory-policy", "noeviction"), m.ReplicaOf(nil))
 }

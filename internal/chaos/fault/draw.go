@@ -22,7 +22,7 @@ func (g *generator) draw(k Kind) (f Fault, can bool) {
 			return Fault{}, false
 		}
 	}
-	if k.hitsClients() {
+	if k.is(hitsClients) {
 		f.Clients = g.clients()
 	}
 	g.remember(f)
@@ -38,8 +38,6 @@ func (g *generator) parameters(k Kind) Fault {
 	switch k {
 	case Kill:
 		f.Data = oneOf(g, Kept, Lost)
-	case Truncate:
-		f.Bytes = g.rand.IntN(500)
 	case RollingRestart:
 		f.Span = g.between(0, g.TTL/4)
 	case Promote:
@@ -50,8 +48,6 @@ func (g *generator) parameters(k Kind) Fault {
 		f.Delay = g.between(g.TTL/4, g.TTL)
 	case FlushAll, ScriptFlush:
 		f.Span = 0
-	case Evict:
-		f.Span, f.Percent = 0, oneOf[float64](g, 10, 50, 90)
 	case Clock:
 		f.Offset = oneOf[time.Duration](g, 1, 1, -1) * oneOf(g, g.between(g.TTL, g.TTL*10), time.Hour)
 	case Strobe:
@@ -87,14 +83,14 @@ func (g *generator) pick(f Fault) (some Masters, can bool) {
 	switch {
 	case f.Kind == Add:
 		return f.Spare, !g.InModel || (f.Spare|g.unwell()).Count() <= Minority(g.Plan.Masters)
-	case f.Kind.changes() && !g.InModel:
+	case f.Kind.is(changes) && !g.InModel:
 		return g.some(1), true
 	case f.Kind == Replace || f.Kind == Remove:
 		some = g.some(1)
 		return some, (some | g.unwell()).Count() <= Minority(g.Plan.Masters)
 	case f.Kind == RollingRestart:
 		return all, !g.InModel || g.unwell() == 0 && Minority(g.Plan.Masters) > 0 && g.weak.Count() <= Minority(g.Plan.Masters)
-	case f.Kind.hitsClients() || f.Kind == ScriptFlush || f.allowedFor():
+	case f.Kind.is(hitsClients) || f.Kind == ScriptFlush || f.allowedFor():
 		return g.drag(g.some(all.Count())), true
 	case !g.InModel && (f.forgets() || f.misleads()):
 		return g.drag(g.sized(Minority(g.Plan.Masters)+1, all.Count())), true
@@ -102,7 +98,7 @@ func (g *generator) pick(f Fault) (some Masters, can bool) {
 		return g.drag(g.some(all.Count())), true
 	}
 	some = g.some(max(Minority(g.Plan.Masters), 1))
-	if !f.Kind.changes() {
+	if !f.Kind.is(changes) {
 		some = g.drag(some)
 	}
 	return some, (some | g.unwell()).Count() <= Minority(g.Plan.Masters)
@@ -176,11 +172,11 @@ func (g *generator) remember(f Fault) {
 	some, during := f.unsure(g.weak, g.Quarantine)
 	if some != 0 {
 		until += during
-	} else if f.hinders() {
+	} else if f.Kind.is(hinders) {
 		until += f.Lasts() + Slack
 	}
 	g.weak = f.weakens(g.weak)
-	if f.Kind.changes() {
+	if f.Kind.is(changes) {
 		for _, n := range f.Spare.Numbers() {
 			g.used[n] = until
 		}

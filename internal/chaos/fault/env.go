@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/faultproxy"
@@ -20,15 +21,14 @@ type Processes interface {
 	Restart(client string) error  // after Kill; no error when it runs
 }
 
-// Operator changes who may vote, by the addresses of masters, and takes locks. Each call is an
+// Operator changes who may vote, and takes locks. Each call is an
 // operator of its own. One whose ctx ends is like one that was killed, and returns ctx's error.
 // That it is refused is no error: another change may be under way, or another may have the lock by
 // then.
 type Operator interface {
-	Suspend(ctx context.Context, member string) error
-	Resume(ctx context.Context, member string) error
-	Replace(ctx context.Context, member, spare string) error
-	Add(ctx context.Context, server string) error
+	Change(ctx context.Context, change admin.MemberChange) error
+
+	// Remove is a change that is refused while there are few members.
 	Remove(ctx context.Context, member string) error
 
 	// Init founds the masters by force when they need it, and does nothing when their locks can be
@@ -61,10 +61,7 @@ type Env struct {
 	Operator Operator
 	Patience time.Duration
 
-	Names []string // of the locks that operators take, and of those whose counters are spoiled
-
-	// Counter returns the key of a lock's fencing counter. It may be nil when no fault spoils any.
-	Counter func(name string) string
+	Names []string // of the locks that operators take
 
 	Register string // the key under which a master has its part of the register of members
 
@@ -75,16 +72,6 @@ type Env struct {
 	mu   sync.Mutex
 	held map[string]chan struct{} // what a fault has in its hands; closed when it lets go
 }
-
-// What at most one fault may have in its hands at a time, of each master or wire.
-const (
-	theProcess = "process"
-	theClock   = "clock"
-	theWire    = "wire"
-	theDelay   = "delay"
-	theAddress = "address"
-	theClient  = "client"
-)
 
 // hold takes hold of all these at once, and waits as long as any is in other hands.
 func (e *Env) hold(ctx context.Context, keys []string) error {
@@ -131,11 +118,14 @@ func (e *Env) release(keys []string) {
 	}
 }
 
-// mastersOf returns the masters that f names.
-func (e *Env) mastersOf(f Fault) ([]cluster.Master, error) {
+// mastersOf returns the masters of the set.
+func (e *Env) mastersOf(set Masters) ([]cluster.Master, error) {
+	if set == 0 {
+		return nil, nil
+	}
 	all := e.World.Masters()
 	var some []cluster.Master
-	for _, n := range f.Masters.Numbers() {
+	for _, n := range set.Numbers() {
 		if n >= len(all) {
 			return nil, fmt.Errorf("there is no master m%d", n)
 		}
@@ -144,11 +134,9 @@ func (e *Env) mastersOf(f Fault) ([]cluster.Master, error) {
 	return some, nil
 }
 
-// fronts returns the proxies between the clients and the masters that f names.
+// fronts returns the proxies between the clients and the masters that f names: those of the first
+// client, of the second and so on.
 func (e *Env) fronts(f Fault) ([]*faultproxy.Proxy, error) {
-	if _, err := e.mastersOf(f); err != nil {
-		return nil, err
-	}
 	var some []*faultproxy.Proxy
 	for _, client := range f.Clients.Names(e.World.Clients()) {
 		fronts := e.World.Front(client)

@@ -10,16 +10,11 @@ type Kind string
 // Faults of masters. Masters are named as in m0+m3; a span is how long it lasts until it is healed.
 const (
 	Kill           Kind = "kill"            // (masters, kept|lost, span): SIGKILL; then started on its data, or on none
-	Truncate       Kind = "truncate"        // (masters, bytes, span): SIGKILL, and the last bytes of the AOF are gone
 	RollingRestart Kind = "rolling-restart" // (masters, span): each in turn is killed, and started after the span
 	Freeze         Kind = "freeze"          // (masters, span): SIGSTOP; what arrives meanwhile is served later
-	Thaw           Kind = "thaw"            // (masters): ends a freeze before its time
-	DiskFull       Kind = "disk-full"       // (masters, span); started again when it ended over that
 	Promote        Kind = "promote"         // (masters, lag): replaced by a replica that lacks the writes of the lag
 	Restore        Kind = "restore"         // (masters, age, span): SIGKILL at that age of a backup, which is put back
 	FlushAll       Kind = "flushall"        // (masters)
-	Evict          Kind = "evict"           // (masters, percent): that share of the keys, drawn at random, is gone
-	Spoil          Kind = "spoil"           // (masters, above|rounded|last|negative|text): another program writes that into the counters
 	Cache          Kind = "cache"           // (masters, span): a policy and maxmemory are set by which keys that expire are evicted; set back
 	AOFOff         Kind = "aof-off"         // (masters, span): appendonly no, and yes again
 	OldFile        Kind = "old-file"        // (masters, off, span): appendonly no for so long, SIGKILL; started on the file of before
@@ -93,17 +88,6 @@ const (
 	New    Passwords = "new"
 )
 
-// Counter is what another program writes into a fencing counter: no number from 1 to 2^52.
-type Counter string
-
-const (
-	Above    Counter = "above"    // 2^52 + 1, the lowest that is too high
-	Rounded  Counter = "rounded"  // 2^53 + 1, which Lua takes for 2^53
-	Last     Counter = "last"     // 2^63 - 1, which INCR refuses to raise
-	Negative Counter = "negative" // -5
-	Text     Counter = "text"     // no number
-)
-
 // Direction is that of what a fault of the network hits.
 type Direction string
 
@@ -122,14 +106,13 @@ type Fault struct {
 	Spare     Masters // that replaces, is followed, or is reached instead
 	Data      Data
 	Passwords Passwords
-	Counter   Counter
 	Direction Direction
 	Bytes     int
 	Lock      int           // the number of a name
 	Every     int           // the n of "every n-th request"
 	Offset    time.Duration // of a clock
 	Period    time.Duration // of a strobe
-	Percent   float64       // of a drift; of keys
+	Percent   float64       // of a drift
 	Delay     time.Duration // of the network; the lag of a replica; the age of a backup; until an operator is killed; how long the AOF is off
 	Span      time.Duration
 }
@@ -144,52 +127,18 @@ type Fault struct {
 // that lost the key of a lock, or runs on an old copy of its data. That masters forget in turn,
 // each a minority, Schedule.InModel sees.
 func (f Fault) InModel(masters int) bool {
-	return !f.Kind.outside() && !f.misleads() && (!f.forgets() || f.Masters.Count() <= Minority(masters))
-}
-
-// outside reports whether no fault of the kind is within the model.
-func (k Kind) outside() bool {
-	switch k {
-	case StopClient, Truncate, Restore, Evict, Clock, Strobe, Init:
-		return true
-	default:
-		return false
-	}
-}
-
-// isScripted reports whether only people write faults of the kind: none is drawn.
-func (k Kind) isScripted() bool {
-	return k == Init || k == Password || k == Refuse || k == Spoil
-}
-
-// isUnseen reports whether a process that starts during a fault of the kind, or after it, does not
-// see all of it: then such processes are started.
-func (k Kind) isUnseen() bool {
-	return k == Cache || k == AOFOff || k == OldFile || k == ReplicaOf || k == Astray
+	return !f.Kind.is(outside) && !f.misleads() && (!f.forgets() || f.Masters.Count() <= Minority(masters))
 }
 
 // Minority returns how many of these masters are the most that is no majority and leaves one.
 func Minority(masters int) int { return (masters - 1) / 2 }
 
 // forgets reports whether its masters lose what they acknowledged.
-func (f Fault) forgets() bool {
-	switch f.Kind {
-	case Kill:
-		return f.Data == Lost
-	case Truncate, Restore, FlushAll, Evict, Spoil, Promote, Cache, OldFile, ReplicaOf:
-		return true
-	default:
-		return false
-	}
-}
-
-// changes reports whether its masters are members for a time that are not otherwise, or the
-// reverse. One that becomes a member has nothing to tell before it votes.
-func (k Kind) changes() bool { return k == Suspend || k == Replace || k == Add || k == Remove }
+func (f Fault) forgets() bool { return f.Kind.is(forgets) || f.Kind == Kill && f.Data == Lost }
 
 // restarts reports whether its masters are other processes after it, with the data of before.
 func (f Fault) restarts() bool {
-	return f.Kind == Kill || f.Kind == RollingRestart || f.Kind == DiskFull
+	return f.Kind == Kill || f.Kind == RollingRestart
 }
 
 // unsure returns the masters that do not count for a time, which begins at its start: they forget,
@@ -197,7 +146,7 @@ func (f Fault) restarts() bool {
 // restarted, nobody may rely on what they have.
 func (f Fault) unsure(weak Masters, quarantine time.Duration) (some Masters, during time.Duration) {
 	switch {
-	case f.Kind.changes():
+	case f.Kind.is(changes):
 		return f.Masters, f.Lasts() + Slack + 2*quarantine // one for the change, and one for the way back
 	case f.forgets():
 		return f.Masters, f.Lasts() + Slack + quarantine
@@ -235,16 +184,6 @@ func (f Fault) allowedFor() bool {
 	return f.Kind == Drift && 0 <= f.Percent && f.Percent <= allowedDrift
 }
 
-// hinders reports whether its masters do not serve for a time.
-func (f Fault) hinders() bool {
-	switch f.Kind {
-	case Kill, Truncate, Restore, RollingRestart, Freeze, DiskFull, Promote, Cache, AOFOff, OldFile, ReplicaOf, OOM, Busy, Refuse:
-		return true
-	default:
-		return false
-	}
-}
-
 // Lasts returns how long the fault lasts, without what starting and stopping take.
 func (f Fault) Lasts() time.Duration {
 	switch f.Kind {
@@ -259,12 +198,37 @@ func (f Fault) Lasts() time.Duration {
 	}
 }
 
-// hitsClients reports whether faults of the kind name clients.
-func (k Kind) hitsClients() bool {
-	switch k {
-	case Partition, Stall, Delay, DropRequest, DropReply, Duplicate, LateCopy, Cut, Astray, StopClient, KillClient:
-		return true
-	default:
-		return false
+// Hurts returns the masters that may not serve the client as they should because of the fault, and
+// for how long after its end. Connections on which something was lost stay silent for so long
+// (silent) before the client gives them up; a master that was restarted, forgot, or had a wrong
+// clock may not vote before the quarantine is over and a client has come by. It names rather too
+// many masters, and too long a time.
+func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Masters, after time.Duration) {
+	switch {
+	case f.Unsettles() != 0:
+		return everyMaster, quarantine // votes of two versions of the members are not added up
+	case f.Clients != "" && !f.Clients.has(client):
+		return 0, 0
+	case f.Kind == StopClient || f.Kind == KillClient:
+		return everyMaster, silent
+	case f.Kind.is(quarantined):
+		return f.Masters, quarantine
 	}
+	return f.Masters, silent
+}
+
+const everyMaster = ^Masters(0)
+
+// Unsettles returns the masters of which nobody knows, from the begin of the fault on, whether they
+// vote: an operator that is killed or gives up leaves a change half-way, and one that is refused
+// leaves the members as they are. A client that is led to a server without data gives it the place
+// of the member whose name leads there. That is so until somebody looks at the members.
+func (f Fault) Unsettles() Masters {
+	switch {
+	case f.Kind == Init:
+		return everyMaster
+	case f.Kind.is(changes) || f.Kind == Astray:
+		return f.Masters | f.Spare
+	}
+	return 0
 }

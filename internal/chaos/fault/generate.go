@@ -23,9 +23,6 @@ type Plan struct {
 	// and clients are stopped for longer than the ttl.
 	InModel    bool
 	Quarantine time.Duration
-
-	// Without are the kinds that the machine or the engine cannot do.
-	Without []Kind
 }
 
 // Generate makes a schedule, always the same for the same seed and plan. In the first third of the
@@ -61,13 +58,9 @@ func (g *generator) fill(until time.Duration, together int) {
 		for _, f := range g.group(together) {
 			g.made = append(g.made, Timed{At: g.now, Fault: f})
 			longest = max(longest, f.Lasts())
-			if f.Kind.isUnseen() && len(g.Clients) > 0 && g.rand.IntN(2) == 0 {
+			if f.Kind.is(unseen) && len(g.Clients) > 0 && g.rand.IntN(2) == 0 {
 				late := Fault{Kind: KillClient, Clients: g.clients(), Span: g.between(0, 2*f.Lasts())}
 				g.made = append(g.made, Timed{At: g.now, Fault: late})
-			}
-			if f.Kind == Freeze && g.rand.IntN(4) == 0 {
-				early := Fault{Kind: Thaw, Masters: f.Masters}
-				g.made = append(g.made, Timed{At: g.now + round(f.Span/2), Fault: early})
 			}
 		}
 		g.now += longest + g.between(100*time.Millisecond, 500*time.Millisecond)
@@ -94,13 +87,11 @@ func (g *generator) group(n int) []Fault {
 
 func (g *generator) shuffled() []Kind {
 	deck := slices.DeleteFunc(Kinds(), func(k Kind) bool {
-		return k == Thaw || // it comes with freezes
-			k.isScripted() ||
-			g.Spares == 0 && k.changes() ||
+		return k.is(scripted) ||
+			g.Spares == 0 && k.is(changes) ||
 			g.Locks == 0 && k == Force ||
-			slices.Contains(g.Without, k) ||
-			g.InModel && k.outside() ||
-			len(g.Clients) == 0 && k.hitsClients()
+			g.InModel && k.is(outside) ||
+			len(g.Clients) == 0 && k.is(hitsClients)
 	})
 	g.rand.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 	return deck

@@ -4,59 +4,85 @@ import (
 	"context"
 	"maps"
 	"slices"
+
+	"github.com/redlock-go/redlock/internal/chaos/cluster"
 )
 
 // kind is what there is to know of a kind of faults.
 type kind struct {
 	params []param
-	apply  func(context.Context, Fault, *Env) error
+	apply  func(context.Context, Fault, *Env, []cluster.Master) error
+	hands  string // what it has in its hands while it lasts, of each master or wire; empty: it stands beside others
+	traits trait
 }
+
+// trait is what is true of all faults of a kind.
+type trait int
+
+const (
+	outside     trait = 1 << iota // none is within the model
+	scripted                      // only people write them: none is drawn
+	unseen                        // a process that starts during it, or after it, does not see all of it: then such processes are started
+	forgets                       // its masters lose what they acknowledged
+	hinders                       // its masters do not serve for a time
+	quarantined                   // its masters may not vote before a quarantine after it
+	changes                       // its masters are members for a time that are not otherwise, or the reverse: one that becomes a member has nothing to tell before it votes
+	hitsClients                   // it names clients
+)
+
+func (k Kind) is(t trait) bool { return kinds[k].traits&t != 0 }
+
+// What at most one fault may have in its hands at a time.
+const (
+	theProcess = "process"
+	theClock   = "clock"
+	theWire    = "wire"
+	theDelay   = "delay"
+	theAddress = "address"
+	theClient  = "client"
+)
 
 // kinds is filled at the start, as what is applied refers back to it when it is printed.
 var kinds map[Kind]kind
 
 func init() {
+	const forgetful = forgets | hinders | quarantined
 	kinds = map[Kind]kind{
-		Kill:           {[]param{masters, data, span}, applyKill},
-		Truncate:       {[]param{masters, count, span}, applyTruncate},
-		RollingRestart: {[]param{masters, span}, applyRollingRestart},
-		Freeze:         {[]param{masters, span}, applyFreeze},
-		Thaw:           {[]param{masters}, applyThaw},
-		DiskFull:       {[]param{masters, span}, applyDiskFull},
-		Promote:        {[]param{masters, delay}, applyPromote},
-		Restore:        {[]param{masters, delay, span}, applyRestore},
-		FlushAll:       {[]param{masters}, applyFlushAll},
-		Evict:          {[]param{masters, share}, applyEvict},
-		Spoil:          {[]param{masters, counter}, applySpoil},
-		Cache:          {[]param{masters, span}, applyCache},
-		AOFOff:         {[]param{masters, span}, applyAOFOff},
-		OldFile:        {[]param{masters, delay, span}, applyOldFile},
-		ReplicaOf:      {[]param{masters, spare, span}, applyReplicaOf},
-		ScriptFlush:    {[]param{masters}, applyScriptFlush},
-		OOM:            {[]param{masters, span}, applyOOM},
-		Busy:           {[]param{masters, span}, applyBusy},
-		Clock:          {[]param{masters, offset, span}, applyClock},
-		Strobe:         {[]param{masters, offset, period, span}, applyStrobe},
-		Drift:          {[]param{masters, percent, span}, applyDrift},
-		Partition:      {[]param{clients, masters, direction, span}, applyPartition},
-		Stall:          {[]param{clients, masters, direction, span}, applyStall},
-		Delay:          {[]param{clients, masters, delay, span}, applyDelay},
-		DropRequest:    {[]param{clients, masters, every, span}, applyRule},
-		DropReply:      {[]param{clients, masters, every, span}, applyRule},
-		Duplicate:      {[]param{clients, masters, every, span}, applyRule},
-		LateCopy:       {[]param{clients, masters, delay, every, span}, applyRule},
-		Cut:            {[]param{clients, masters, direction, count, every, span}, applyRule},
-		Astray:         {[]param{clients, masters, spare, span}, applyAstray},
-		Suspend:        {[]param{masters, killed, span}, applyChange},
-		Replace:        {[]param{masters, spare, killed, span}, applyChange},
-		Add:            {[]param{masters, killed, span}, applyChange},
-		Remove:         {[]param{masters, killed, span}, applyChange},
-		Init:           {[]param{masters}, applyInit},
-		Force:          {[]param{lock, killed}, applyForce},
-		Password:       {[]param{masters, passwords}, applyPassword},
-		Refuse:         {[]param{masters, span}, applyRefuse},
-		StopClient:     {[]param{clients, span}, applyStopClient},
-		KillClient:     {[]param{clients, span}, applyKillClient},
+		Kill:           {[]param{masters, data, span}, spanned(kill, start), theProcess, hinders | quarantined},
+		RollingRestart: {[]param{masters, span}, applyRollingRestart, theProcess, hinders | quarantined},
+		Freeze:         {[]param{masters, span}, spanned(freeze, thaw), theProcess, hinders},
+		Promote:        {[]param{masters, delay}, applyPromote, theProcess, forgetful},
+		Restore:        {[]param{masters, delay, span}, applyRestore, theProcess, forgetful | outside},
+		FlushAll:       {[]param{masters}, spanned(flushAll, nothing), theProcess, forgets | quarantined},
+		Cache:          {[]param{masters, span}, applyCache, theProcess, forgetful | unseen},
+		AOFOff:         {[]param{masters, span}, spanned(set("appendonly", "no"), set("appendonly", "yes")), theProcess, hinders | quarantined | unseen},
+		OldFile:        {[]param{masters, delay, span}, applyOldFile, theProcess, forgetful | unseen},
+		ReplicaOf:      {[]param{masters, spare, span}, applyReplicaOf, theProcess, forgetful | unseen},
+		ScriptFlush:    {[]param{masters}, spanned(order("script", "flush"), nothing), theProcess, 0},
+		OOM:            {[]param{masters, span}, spanned(set("maxmemory", 1), set("maxmemory", 0)), theProcess, hinders},
+		Busy:           {[]param{masters, span}, applyBusy, theProcess, hinders},
+		Password:       {[]param{masters, passwords}, spanned(setPasswords, nothing), theProcess, scripted},
+		Refuse:         {[]param{masters, span}, spanned(setUser("off"), setUser("on")), theProcess, scripted | hinders}, // the right password is as good as a wrong one
+		Clock:          {[]param{masters, offset, span}, applyClock, theClock, outside | quarantined},
+		Strobe:         {[]param{masters, offset, period, span}, applyStrobe, theClock, outside | quarantined},
+		Drift:          {[]param{masters, percent, span}, applyDrift, theClock, quarantined},
+		Partition:      {[]param{clients, masters, direction, span}, applyPartition, theWire, hitsClients},
+		Stall:          {[]param{clients, masters, direction, span}, applyStall, theWire, hitsClients},
+		Delay:          {[]param{clients, masters, delay, span}, applyDelay, theDelay, hitsClients},
+		DropRequest:    {[]param{clients, masters, every, span}, applyRule, "", hitsClients},
+		DropReply:      {[]param{clients, masters, every, span}, applyRule, "", hitsClients},
+		Duplicate:      {[]param{clients, masters, every, span}, applyRule, "", hitsClients},
+		LateCopy:       {[]param{clients, masters, delay, every, span}, applyRule, "", hitsClients},
+		Cut:            {[]param{clients, masters, direction, count, every, span}, applyRule, "", hitsClients},
+		Astray:         {[]param{clients, masters, spare, span}, applyAstray, theAddress, hitsClients | unseen},
+		StopClient:     {[]param{clients, span}, applyStopClient, theClient, hitsClients | outside},
+		KillClient:     {[]param{clients, span}, applyKillClient, theClient, hitsClients},
+		Suspend:        {[]param{masters, killed, span}, applyChange, "", changes},
+		Replace:        {[]param{masters, spare, killed, span}, applyChange, "", changes},
+		Add:            {[]param{masters, killed, span}, applyChange, "", changes},
+		Remove:         {[]param{masters, killed, span}, applyChange, "", changes},
+		Init:           {[]param{masters}, applyInit, "", outside | scripted},
+		Force:          {[]param{lock, killed}, applyForce, "", 0},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,14 +12,46 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/history"
 )
 
-// kill tells the history before the master is gone, and whether what it knew is.
-func kill(env *Env, m cluster.Master, lost bool) error {
-	lost = lost || env.World.Fsync() == cluster.None
-	env.Emit(history.Event{Kind: history.MasterDown, Master: m.Name(), Lost: lost})
-	return m.Kill()
+// commandTimeout is for a server that should answer.
+const commandTimeout = 5 * time.Second
+
+// command sends one command to the server, also when the run is over: it may be what heals.
+func command(m cluster.Master, args ...any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	_, err := m.Do(ctx, args...)
+	if err != nil {
+		return fmt.Errorf("%s to %s: %w", args[0], m.Name(), err)
+	}
+	return nil
 }
 
-func start(env *Env, m cluster.Master) error {
+// What begins or ends a fault of one master.
+
+func order(args ...any) func(Fault, *Env, cluster.Master) error {
+	return func(_ Fault, _ *Env, m cluster.Master) error { return command(m, args...) }
+}
+
+func set(name string, value any) func(Fault, *Env, cluster.Master) error {
+	return order("config", "set", name, value)
+}
+
+func nothing(Fault, *Env, cluster.Master) error { return nil }
+
+// kill tells the history before the master is gone, and whether what it knew is.
+func kill(f Fault, env *Env, m cluster.Master) error {
+	lost := f.forgets() || env.World.Fsync() == cluster.None
+	env.Emit(history.Event{Kind: history.MasterDown, Master: m.Name(), Lost: lost})
+	if err := m.Kill(); err != nil || f.Data != Lost {
+		return err
+	}
+	return m.Wipe()
+}
+
+func start(_ Fault, env *Env, m cluster.Master) error {
+	if m.Running() {
+		return nil
+	}
 	if err := m.Start(); err != nil {
 		return err
 	}
@@ -26,52 +59,48 @@ func start(env *Env, m cluster.Master) error {
 	return nil
 }
 
-// crash kills all, does something to each while they are down, and starts them after the span.
-func crash(ctx context.Context, f Fault, env *Env, lost bool, down func(cluster.Master) error) error {
-	all, err := env.mastersOf(f)
-	if err != nil {
+func freeze(_ Fault, env *Env, m cluster.Master) error {
+	if err := m.Freeze(); err != nil {
 		return err
 	}
-	err = each(all, func(m cluster.Master) error {
-		if err := kill(env, m, lost); err != nil {
-			return err
-		}
-		return down(m)
-	})
-	if err == nil {
-		Wait(ctx, f.Span)
+	env.masterEvent(history.MasterFrozen, m)
+	return nil
+}
+
+// thaw tells the history before the master goes on.
+func thaw(_ Fault, env *Env, m cluster.Master) error {
+	if !m.Frozen() {
+		return nil
 	}
-	return errors.Join(err, each(all, func(m cluster.Master) error { return start(env, m) }))
+	env.masterEvent(history.MasterThawed, m)
+	return m.Thaw()
 }
 
-func applyKill(ctx context.Context, f Fault, env *Env) error {
-	if f.Data == Lost {
-		return crash(ctx, f, env, true, cluster.Master.Wipe)
-	}
-	return crash(ctx, f, env, false, func(cluster.Master) error { return nil })
-}
-
-func applyTruncate(ctx context.Context, f Fault, env *Env) error {
-	return crash(ctx, f, env, true, func(m cluster.Master) error { return m.Truncate(int64(f.Bytes)) })
-}
-
-func applyRestore(ctx context.Context, f Fault, env *Env) error {
-	all, err := env.mastersOf(f)
-	if err != nil {
+func flushAll(_ Fault, env *Env, m cluster.Master) error {
+	if err := command(m, "flushall"); err != nil {
 		return err
 	}
+	env.masterEvent(history.MasterWiped, m)
+	return nil
+}
+
+func applyRestore(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 	if err := each(all, cluster.Master.Backup); err != nil {
 		return err
 	}
 	Wait(ctx, f.Delay)
-	return crash(ctx, f, env, true, cluster.Master.Restore)
+	putBack := func(f Fault, env *Env, m cluster.Master) error {
+		if err := kill(f, env, m); err != nil {
+			return err
+		}
+		return m.Restore()
+	}
+	return spanned(putBack, start)(ctx, f, env, all)
 }
 
-func applyRollingRestart(ctx context.Context, f Fault, env *Env) error {
-	for _, n := range f.Masters.Numbers() {
-		one := f
-		one.Masters = MastersOf(n)
-		if err := crash(ctx, one, env, false, func(cluster.Master) error { return nil }); err != nil {
+func applyRollingRestart(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
+	for i := range all {
+		if err := spanned(kill, start)(ctx, f, env, all[i:i+1]); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -81,47 +110,11 @@ func applyRollingRestart(ctx context.Context, f Fault, env *Env) error {
 	return nil
 }
 
-func applyFreeze(ctx context.Context, f Fault, env *Env) error {
-	all, err := env.mastersOf(f)
-	if err != nil {
-		return err
-	}
-	err = each(all, func(m cluster.Master) error {
-		if err := m.Freeze(); err != nil {
-			return err
-		}
-		env.masterEvent(history.MasterFrozen, m)
-		return nil
-	})
-	if err == nil {
-		Wait(ctx, f.Span)
-	}
-	return errors.Join(err, each(all, func(m cluster.Master) error { return thaw(env, m) }))
-}
+// syncTimeout is for a replica to get all data.
+const syncTimeout = 30 * time.Second
 
-func applyThaw(_ context.Context, f Fault, env *Env) error {
-	all, err := env.mastersOf(f)
-	if err != nil {
-		return err
-	}
-	return each(all, func(m cluster.Master) error { return thaw(env, m) })
-}
-
-// thaw tells the history before the master goes on.
-func thaw(env *Env, m cluster.Master) error {
-	if !m.Frozen() {
-		return nil
-	}
-	env.masterEvent(history.MasterThawed, m)
-	return m.Thaw()
-}
-
-func applyPromote(ctx context.Context, f Fault, env *Env) error {
-	all, err := env.mastersOf(f)
-	if err != nil {
-		return err
-	}
-	err = each(all, func(m cluster.Master) error {
+func applyPromote(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
+	err := each(all, func(m cluster.Master) error {
 		ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 		defer cancel()
 		if err := m.Follow(ctx); err != nil {
@@ -136,7 +129,7 @@ func applyPromote(ctx context.Context, f Fault, env *Env) error {
 	return each(all, func(m cluster.Master) error {
 		env.Emit(history.Event{Kind: history.MasterDown, Master: m.Name(), Lost: true})
 		if err := m.Promote(); err != nil {
-			return errors.Join(err, start(env, m))
+			return errors.Join(err, start(f, env, m))
 		}
 		env.masterEvent(history.MasterUp, m)
 		untilNoted(ctx, env, m)
@@ -148,57 +141,130 @@ func applyPromote(ctx context.Context, f Fault, env *Env) error {
 // something, or has made it a new member. Redis says that it was a replica until it stops, and then
 // nothing does: see docs/OPERATIONS.md.
 func untilNoted(ctx context.Context, env *Env, m cluster.Master) {
-	until(ctx, func() bool {
-		fields, err := registered(ctx, env, m, "durable", "run")
+	noted := func() bool {
+		values, err := m.Do(ctx, "hmget", env.Register, "durable", "run")
 		info, infoErr := m.Do(ctx, "info", "server")
-		return err == nil && infoErr == nil && (fields[0] != "yes" || strings.Contains(info.(string), "run_id:"+fmt.Sprint(fields[1])))
+		if err != nil || infoErr != nil {
+			return false
+		}
+		fields := values.([]any)
+		return fields[0] != "yes" || strings.Contains(info.(string), "run_id:"+fmt.Sprint(fields[1]))
+	}
+	for ctx.Err() == nil && !noted() {
+		Wait(ctx, 20*time.Millisecond)
+	}
+}
+
+// cacheRoom is the memory that other programs take before the first key goes: what connections take
+// must not do it at once.
+const cacheRoom = 1 << 20
+
+// applyCache evicts in the middle of the span: the settings are there before the first key goes.
+func applyCache(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
+	begin := func(m cluster.Master) error {
+		used, err := usedMemory(m)
+		if err != nil {
+			return err
+		}
+		return errors.Join(command(m, "config", "set", "maxmemory", used+cacheRoom), command(m, "config", "set", "maxmemory-policy", "volatile-lru"))
+	}
+	end := func(m cluster.Master) error {
+		return errors.Join(command(m, "config", "set", "maxmemory-policy", "noeviction"), command(m, "config", "set", "maxmemory", 0))
+	}
+	return during(ctx, f.Span/2, all, begin, func(m cluster.Master) (err error) {
+		if ctx.Err() == nil {
+			err = m.Crowd()
+			Wait(ctx, f.Span/2)
+		}
+		return errors.Join(err, end(m))
 	})
 }
 
-// registered returns what a master has in fields of its register; nil is what it does not have.
-func registered(ctx context.Context, env *Env, m cluster.Master, fields ...any) ([]any, error) {
-	values, err := m.Do(ctx, append([]any{"hmget", env.Register}, fields...)...)
+func usedMemory(m cluster.Master) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
+	defer cancel()
+	info, err := m.Do(ctx, "info", "memory")
 	if err != nil {
-		return nil, fmt.Errorf("hmget to %s: %w", m.Name(), err)
+		return 0, fmt.Errorf("info to %s: %w", m.Name(), err)
 	}
-	return values.([]any), nil
+	_, used, _ := strings.Cut(fmt.Sprint(info), "used_memory:")
+	used, _, _ = strings.Cut(used, "\r")
+	return strconv.Atoi(used)
 }
 
-// syncTimeout is for a replica to get all data.
-const syncTimeout = 30 * time.Second
+// applyOldFile starts the masters by their configuration, which says that the AOF is on.
+func applyOldFile(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
+	off, on := set("appendonly", "no"), set("appendonly", "yes")
+	if err := each(all, func(m cluster.Master) error { return off(f, env, m) }); err != nil {
+		return errors.Join(err, each(all, func(m cluster.Master) error { return on(f, env, m) }))
+	}
+	Wait(ctx, f.Delay)
+	return spanned(kill, start)(ctx, f, env, all)
+}
 
-func applyDiskFull(ctx context.Context, f Fault, env *Env) error {
-	all, err := env.mastersOf(f)
+func applyReplicaOf(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
+	leaders, err := env.mastersOf(f.Spare)
 	if err != nil {
 		return err
 	}
+	return during(ctx, f.Span, all,
+		func(m cluster.Master) error { return m.ReplicaOf(leaders[0]) },
+		func(m cluster.Master) error {
+			err := m.ReplicaOf(nil)
+			if err == nil {
+				untilNoted(ctx, env, m)
+			}
+			return err
+		})
+}
+
+func applyBusy(ctx context.Context, f Fault, _ *Env, all []cluster.Master) error {
 	return each(all, func(m cluster.Master) error {
-		if err := m.FillDisk(); err != nil {
-			return errors.Join(err, m.FreeDisk())
-		}
-		told := watch(ctx, f.Span, env, m)
-		err := m.FreeDisk()
-		if m.Running() {
+		release, err := m.Occupy()
+		if err != nil {
 			return err
 		}
-		if !told {
-			env.masterEvent(history.MasterDown, m)
-		}
-		return errors.Join(err, start(env, m))
+		Wait(ctx, f.Span)
+		return release()
 	})
 }
 
-// watch returns after the span. When the master ends by itself before, it tells the history and
-// returns true.
-func watch(ctx context.Context, span time.Duration, env *Env, m cluster.Master) (ended bool) {
-	over := time.Now().Add(span)
-	for time.Now().Before(over) && ctx.Err() == nil {
-		if !m.Running() {
-			env.masterEvent(history.MasterDown, m)
-			Wait(ctx, time.Until(over))
-			return true
-		}
-		Wait(ctx, 20*time.Millisecond)
+// mislead sets the clocks of all by what offset returns after each step of the span, and right
+// again at its end.
+func mislead(ctx context.Context, f Fault, env *Env, all []cluster.Master, step time.Duration, offset func(since time.Duration) time.Duration) error {
+	set := func(offset time.Duration) error {
+		return each(all, func(m cluster.Master) error {
+			if err := m.SetClock(offset); err != nil {
+				return err
+			}
+			env.Emit(history.Event{Kind: history.MasterClock, Master: m.Name(), Offset: offset})
+			return nil
+		})
 	}
-	return false
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, f.Span)
+	defer cancel()
+	err := set(offset(0))
+	for Wait(ctx, step); err == nil && ctx.Err() == nil; Wait(ctx, step) {
+		err = set(offset(time.Since(began)))
+	}
+	return errors.Join(err, set(0))
+}
+
+func applyClock(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
+	return mislead(ctx, f, env, all, f.Span+time.Second, func(time.Duration) time.Duration { return f.Offset })
+}
+
+func applyStrobe(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
+	var is time.Duration
+	return mislead(ctx, f, env, all, max(f.Period, time.Millisecond), func(time.Duration) time.Duration {
+		is = f.Offset - is
+		return is
+	})
+}
+
+func applyDrift(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
+	return mislead(ctx, f, env, all, 50*time.Millisecond, func(since time.Duration) time.Duration {
+		return time.Duration(float64(since) * f.Percent / 100)
+	})
 }

@@ -3,18 +3,16 @@ package fault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 )
 
 var errNoOperator = errors.New("there is no operator")
 
-func applyChange(ctx context.Context, f Fault, env *Env) error {
-	all, err := env.mastersOf(f)
-	if err != nil {
-		return err
-	}
+func applyChange(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 	if env.Operator == nil {
 		return errNoOperator
 	}
@@ -33,26 +31,25 @@ func applyChange(ctx context.Context, f Fault, env *Env) error {
 
 // change returns how the master's place among the members is changed, and how it is changed back.
 func (f Fault) change(env *Env, m cluster.Master) (there, back func(context.Context) error, err error) {
-	o, member := env.Operator, m.Addr()
-	one := func(change func(context.Context, string) error) func(context.Context) error {
-		return func(ctx context.Context) error { return change(ctx, member) }
+	member := m.Addr()
+	change := func(c admin.MemberChange) func(context.Context) error {
+		return func(ctx context.Context) error { return env.Operator.Change(ctx, c) }
 	}
+	remove := func(ctx context.Context) error { return env.Operator.Remove(ctx, member) }
 	switch f.Kind {
 	case Suspend:
-		return one(o.Suspend), one(o.Resume), nil
+		return change(admin.SuspendMember(member)), change(admin.ResumeMember(member)), nil
 	case Add:
-		return one(o.Add), one(o.Remove), nil
+		return change(admin.AddMember(member)), remove, nil
 	case Remove:
-		return one(o.Remove), one(o.Add), nil
+		return remove, change(admin.AddMember(member)), nil
 	}
-	spares, err := env.mastersOf(Fault{Masters: f.Spare})
+	spares, err := env.mastersOf(f.Spare)
 	if err != nil {
 		return nil, nil, err
 	}
 	spare := spares[0].Addr()
-	there = func(ctx context.Context) error { return o.Replace(ctx, member, spare) }
-	back = func(ctx context.Context) error { return o.Replace(ctx, spare, member) }
-	return there, back, nil
+	return change(admin.ReplaceMember(member, spare)), change(admin.ReplaceMember(spare, member)), nil
 }
 
 // insist has a change made by an operator that is killed after a time, unless that is 0, and then
@@ -78,11 +75,7 @@ func within(ctx context.Context, d time.Duration, change func(context.Context) e
 	return ctx.Err() != nil, err
 }
 
-func applyInit(ctx context.Context, f Fault, env *Env) error {
-	all, err := env.mastersOf(f)
-	if err != nil {
-		return err
-	}
+func applyInit(ctx context.Context, _ Fault, env *Env, all []cluster.Master) error {
 	if env.Operator == nil {
 		return errNoOperator
 	}
@@ -91,4 +84,16 @@ func applyInit(ctx context.Context, f Fault, env *Env) error {
 		addresses = append(addresses, m.Addr())
 	}
 	return env.Operator.Init(ctx, addresses...)
+}
+
+func applyForce(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error {
+	if env.Operator == nil {
+		return errNoOperator
+	}
+	if f.Lock >= len(env.Names) {
+		return fmt.Errorf("there is no lock n%d", f.Lock)
+	}
+	return insist(ctx, env, f.Delay, func(ctx context.Context) error {
+		return env.Operator.ForceUnlock(ctx, env.Names[f.Lock], env.Emit)
+	})
 }

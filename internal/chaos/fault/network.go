@@ -2,58 +2,63 @@ package fault
 
 import (
 	"context"
+	"errors"
 	"sync"
 
+	"github.com/redlock-go/redlock/internal/chaos/cluster"
+	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/faultproxy"
 )
 
-// during does something to all fronts that f names, and undoes it after the span.
-func during(ctx context.Context, f Fault, env *Env, begin, end func(*faultproxy.Proxy)) error {
+// onFronts does something to all fronts that f names, and undoes it after the span.
+func onFronts(ctx context.Context, f Fault, env *Env, begin, end func(*faultproxy.Proxy)) error {
 	fronts, err := env.fronts(f)
 	if err != nil {
 		return err
 	}
-	for _, p := range fronts {
-		begin(p)
-	}
-	Wait(ctx, f.Span)
-	for _, p := range fronts {
-		end(p)
-	}
-	return nil
+	return during(ctx, f.Span, fronts,
+		func(p *faultproxy.Proxy) error { begin(p); return nil },
+		func(p *faultproxy.Proxy) error { end(p); return nil })
 }
 
 func (d Direction) hits() (toServer, toClient bool) { return d != ToClient, d != ToServer }
 
-func applyPartition(ctx context.Context, f Fault, env *Env) error {
-	return during(ctx, f, env, func(p *faultproxy.Proxy) { p.Partition(f.Direction.hits()) }, (*faultproxy.Proxy).Heal)
+func applyPartition(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error {
+	return onFronts(ctx, f, env, func(p *faultproxy.Proxy) { p.Partition(f.Direction.hits()) }, (*faultproxy.Proxy).Heal)
 }
 
-func applyStall(ctx context.Context, f Fault, env *Env) error {
-	return during(ctx, f, env, func(p *faultproxy.Proxy) { p.Stall(f.Direction.hits()) }, (*faultproxy.Proxy).Heal)
+func applyStall(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error {
+	return onFronts(ctx, f, env, func(p *faultproxy.Proxy) { p.Stall(f.Direction.hits()) }, (*faultproxy.Proxy).Heal)
 }
 
-func applyDelay(ctx context.Context, f Fault, env *Env) error {
-	return during(ctx, f, env,
+func applyDelay(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error {
+	return onFronts(ctx, f, env,
 		func(p *faultproxy.Proxy) { p.Latency(f.Delay) },
 		func(p *faultproxy.Proxy) { p.Latency(0) })
 }
 
-func applyAstray(ctx context.Context, f Fault, env *Env) error {
+func applyAstray(ctx context.Context, f Fault, env *Env, all []cluster.Master) error {
 	there := f
 	there.Masters = f.Spare
+	if _, err := env.mastersOf(f.Spare); err != nil {
+		return err
+	}
 	to, err := env.fronts(there)
 	if err != nil {
 		return err
 	}
-	n := -1 // fronts are those of the first client, of the second and so on
-	return during(ctx, f, env, func(p *faultproxy.Proxy) {
-		n++
-		p.Divert(to[n/f.Masters.Count()])
-	}, func(p *faultproxy.Proxy) { p.Divert(nil) })
+	fronts, err := env.fronts(f)
+	if err != nil {
+		return err
+	}
+	leads := map[*faultproxy.Proxy]*faultproxy.Proxy{}
+	for i, p := range fronts {
+		leads[p] = to[i/len(all)]
+	}
+	return onFronts(ctx, f, env, func(p *faultproxy.Proxy) { p.Divert(leads[p]) }, func(p *faultproxy.Proxy) { p.Divert(nil) })
 }
 
-func applyRule(ctx context.Context, f Fault, env *Env) error {
+func applyRule(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error {
 	fronts, err := env.fronts(f)
 	if err != nil {
 		return err
@@ -95,4 +100,53 @@ func (f Fault) action() faultproxy.Action {
 	default:
 		return faultproxy.CutRequestAt(f.Bytes)
 	}
+}
+
+// onClients does something to all client processes that f names, and mends it after the span.
+func onClients(ctx context.Context, f Fault, env *Env, begin, end func(client string) error) error {
+	if env.Processes == nil {
+		return errors.New("there are no client processes")
+	}
+	return during(ctx, f.Span, f.Clients.Names(env.World.Clients()), begin, end)
+}
+
+// What a client does not do is told after it has stopped, and what it may do before it goes on: the
+// history never shows a client at work that is stopped or dead.
+
+func applyStopClient(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error {
+	return onClients(ctx, f, env, func(client string) error {
+		if err := env.Processes.Stop(client); err != nil {
+			return err
+		}
+		env.clientEvent(history.ClientStopped, client)
+		return nil
+	}, func(client string) error {
+		env.clientEvent(history.ClientGoesOn, client)
+		return env.Processes.Continue(client)
+	})
+}
+
+func applyKillClient(ctx context.Context, f Fault, env *Env, _ []cluster.Master) error {
+	return onClients(ctx, f, env, env.killClient, env.restartClient)
+}
+
+func (e *Env) killClient(client string) error {
+	if err := e.Processes.Kill(client); err != nil {
+		return err
+	}
+	e.clientEvent(history.ClientKilled, client)
+	return nil
+}
+
+func (e *Env) restartClient(client string) error {
+	e.clientEvent(history.ClientStarts, client)
+	return e.Processes.Restart(client)
+}
+
+// RestartClient ends a client process and starts it again.
+func (e *Env) RestartClient(client string) error {
+	if err := e.killClient(client); err != nil {
+		return err
+	}
+	return e.restartClient(client)
 }

@@ -1,11 +1,6 @@
 package fault
 
-import (
-	"context"
-	"errors"
-
-	"github.com/redlock-go/redlock/internal/chaos/cluster"
-)
+import "github.com/redlock-go/redlock/internal/chaos/cluster"
 
 // User is the one as whom clients log in where masters want passwords.
 const User = "worker"
@@ -30,33 +25,16 @@ func SetPasswords(m cluster.Master, p Passwords) error {
 	for _, password := range accepted[p] {
 		rule = append(rule, ">"+password)
 	}
-	return setUser(m, rule...)
+	return setUser(rule...)(Fault{}, nil, m)
 }
 
-func setUser(m cluster.Master, rule ...any) error {
-	if err := command(m, append([]any{"acl", "setuser", User}, rule...)...); err != nil {
-		return err
+func setUser(rule ...any) func(Fault, *Env, cluster.Master) error {
+	return func(_ Fault, _ *Env, m cluster.Master) error {
+		if err := command(m, append([]any{"acl", "setuser", User}, rule...)...); err != nil {
+			return err
+		}
+		return command(m, "client", "kill", "user", User)
 	}
-	return command(m, "client", "kill", "user", User)
 }
 
-func applyPassword(_ context.Context, f Fault, env *Env) error {
-	all, err := env.mastersOf(f)
-	if err != nil {
-		return err
-	}
-	return each(all, func(m cluster.Master) error { return SetPasswords(m, f.Passwords) })
-}
-
-// applyRefuse makes the right password as good as a wrong one.
-func applyRefuse(ctx context.Context, f Fault, env *Env) error {
-	all, err := env.mastersOf(f)
-	if err != nil {
-		return err
-	}
-	err = each(all, func(m cluster.Master) error { return setUser(m, "off") })
-	if err == nil {
-		Wait(ctx, f.Span)
-	}
-	return errors.Join(err, each(all, func(m cluster.Master) error { return setUser(m, "on") }))
-}
+func setPasswords(f Fault, _ *Env, m cluster.Master) error { return SetPasswords(m, f.Passwords) }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/history"
 	"github.com/redlock-go/redlock/internal/redisproc"
@@ -38,7 +39,7 @@ type rig struct {
 // done is check for a fault. Where the machine cannot have such a fault, the test does not run.
 func done(t *testing.T, err error) {
 	t.Helper()
-	testskip.IfLacking(t, err, cluster.ErrNoClock, cluster.ErrNoSmallDisk)
+	testskip.IfLacking(t, err, cluster.ErrNoClock)
 	check(t, err)
 }
 
@@ -52,7 +53,7 @@ func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 				t.Skip("NOT RUN with -short: the same on containers")
 			}
 			c, err := cluster.Start(t.Context(), cluster.Config{
-				Engine: e, N: masters, Clients: []string{"c0", "c1"}, SmallDisk: 4 << 20, Log: t.Output(),
+				Engine: e, N: masters, Clients: []string{"c0", "c1"}, Log: t.Output(),
 			})
 			testskip.IfLacking(t, err, cluster.ErrNoDocker, redisproc.ErrNotInstalled)
 			check(t, err)
@@ -63,7 +64,6 @@ func eachEngine(t *testing.T, masters int, test func(t *testing.T, r *rig)) {
 			})
 			r := &rig{}
 			r.Env = &Env{World: c, Processes: r, Operator: r, Patience: 10 * time.Second, Names: []string{"n", "o"}, Register: "register", Emit: r.emit}
-			r.Counter = func(name string) string { return name + "-counter" }
 			test(t, r)
 		})
 	}
@@ -99,27 +99,15 @@ func (r *rig) Restart(client string) error  { return r.call("restart", client) }
 
 // The rig is an operator too.
 
-func (r *rig) Suspend(_ context.Context, member string) error {
-	return r.call("suspend", r.nameOf(member))
+func (r *rig) Change(_ context.Context, change admin.MemberChange) error {
+	return r.call("change", r.named(fmt.Sprint(change)))
 }
-func (r *rig) Resume(_ context.Context, member string) error {
-	return r.call("resume", r.nameOf(member))
-}
-func (r *rig) Add(_ context.Context, server string) error { return r.call("add", r.nameOf(server)) }
 func (r *rig) Remove(_ context.Context, member string) error {
-	return r.call("remove", r.nameOf(member))
-}
-
-func (r *rig) Replace(_ context.Context, member, spare string) error {
-	return r.call("replace", r.nameOf(member)+" "+r.nameOf(spare))
+	return r.call("remove", r.named(member))
 }
 
 func (r *rig) Init(_ context.Context, masters ...string) error {
-	var names []string
-	for _, address := range masters {
-		names = append(names, r.nameOf(address))
-	}
-	return r.call("init", strings.Join(names, " "))
+	return r.call("init", r.named(strings.Join(masters, " ")))
 }
 
 func (r *rig) ForceUnlock(ctx context.Context, name string, emit func(history.Event)) error {
@@ -135,13 +123,12 @@ func (r *rig) ForceUnlock(ctx context.Context, name string, emit func(history.Ev
 	return r.call("force", name)
 }
 
-func (r *rig) nameOf(address string) string {
+// named has the names of masters in the place of their addresses.
+func (r *rig) named(text string) string {
 	for _, m := range r.World.Masters() {
-		if m.Addr() == address {
-			return m.Name()
-		}
+		text = strings.ReplaceAll(text, m.Addr(), m.Name())
 	}
-	return address
+	return text
 }
 
 func (r *rig) forget() {

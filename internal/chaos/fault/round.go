@@ -27,7 +27,7 @@ func Round(seed uint64, p Plan, inModel, outOfModel time.Duration) Schedule {
 // majority keeps its counters, or knows that it lost them.
 func noticed(s Schedule) Schedule {
 	return slices.DeleteFunc(s, func(t Timed) bool {
-		return t.Fault.Kind == Truncate || t.Fault.Kind == Promote || t.Fault.Kind == Restore || t.Fault.Kind == OldFile
+		return t.Fault.Kind == Promote || t.Fault.Kind == Restore || t.Fault.Kind == OldFile
 	})
 }
 

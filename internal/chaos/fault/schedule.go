@@ -21,7 +21,7 @@ type Schedule []Timed
 
 // ChangeMembers reports whether operators change the members in it.
 func (s Schedule) ChangeMembers() bool {
-	return slices.ContainsFunc(s, func(t Timed) bool { return t.Fault.Kind.changes() })
+	return slices.ContainsFunc(s, func(t Timed) bool { return t.Fault.Kind.is(changes) })
 }
 
 // String returns a line for each fault, as ParseSchedule reads them.

@@ -19,7 +19,6 @@ func anyPlan(t *rapid.T) Plan {
 		TTL:        time.Duration(rapid.IntRange(100, 5000).Draw(t, "ttl")) * time.Millisecond,
 		InModel:    rapid.Bool().Draw(t, "in model"),
 		Quarantine: time.Duration(rapid.IntRange(0, 20).Draw(t, "quarantine")) * time.Second,
-		Without:    [][]Kind{nil, {DiskFull, Clock}}[rapid.IntRange(0, 1).Draw(t, "without")],
 	}
 }
 
@@ -38,16 +37,16 @@ func TestSchedules(t *testing.T) {
 			t.Fatalf("not in the model:\n%s", s)
 		}
 		for _, one := range s {
-			if f := one.Fault; slices.Contains(p.Without, f.Kind) || f.Clients != "" && p.Clients == nil {
+			if f := one.Fault; f.Clients != "" && p.Clients == nil {
 				t.Fatalf("%s was not wanted", f)
 			}
-			if f := one.Fault; f.Kind.changes() && p.Spares == 0 || f.Masters|f.Spare >= 1<<(p.Masters+p.Spares) {
+			if f := one.Fault; f.Kind.is(changes) && p.Spares == 0 || f.Masters|f.Spare >= 1<<(p.Masters+p.Spares) {
 				t.Fatalf("%s, and there are %d spares", f, p.Spares)
 			}
 			if f := one.Fault; f.Kind == Force && f.Lock >= p.Locks {
 				t.Fatalf("%s, and there are %d locks", f, p.Locks)
 			}
-			if one.Fault.Kind != Thaw && one.At > p.For {
+			if one.At > p.For {
 				t.Fatalf("%s begins after %s, at %s", one.Fault, p.For, one.At)
 			}
 		}
@@ -66,16 +65,15 @@ func TestEveryKindComes(t *testing.T) {
 		together := map[time.Duration]int{}
 		for _, one := range Generate(1, p) {
 			came[one.Fault.Kind] = true
-			if one.Fault.Kind != Thaw && one.Fault.Kind != KillClient { // which come with others
+			if one.Fault.Kind != KillClient { // which comes with others
 				together[one.At]++
 			}
 		}
 		for _, k := range Kinds() {
-			scripted := k == Init || k == Password || k == Refuse || k == Spoil
-			if !came[k] && !scripted && !(inModel && k.outside()) {
+			if !came[k] && !k.is(scripted) && !(inModel && k.is(outside)) {
 				t.Errorf("in model %t: no %s", inModel, k)
 			}
-			if came[k] && scripted {
+			if came[k] && k.is(scripted) {
 				t.Errorf("in model %t: %s was drawn", inModel, k)
 			}
 		}
@@ -123,7 +121,7 @@ func TestRoundsLoseOnlyWhatIsNoticed(t *testing.T) {
 			t.Errorf("seed %d: not in the model: %s", seed, within)
 		}
 		for _, one := range s.From(time.Minute) {
-			if k := one.Fault.Kind; k == Truncate || k == Promote || k == Restore || k == OldFile {
+			if k := one.Fault.Kind; k == Promote || k == Restore || k == OldFile {
 				t.Errorf("seed %d: %s", seed, one.Fault)
 			}
 		}

@@ -36,9 +36,19 @@ var (
 			return nil
 		},
 	}
+	percent = param{
+		func(f Fault) string { return strconv.FormatFloat(f.Percent, 'g', -1, 64) + "%" },
+		func(f *Fault, text string) (err error) {
+			number, found := strings.CutSuffix(text, "%")
+			f.Percent, err = strconv.ParseFloat(number, 64)
+			if !found || err != nil || !(-100 <= f.Percent && f.Percent <= 1000) {
+				return fmt.Errorf("%q is no percentage from -100%% to 1000%%", text)
+			}
+			return nil
+		},
+	}
 	data      = word(func(f *Fault) *Data { return &f.Data }, Kept, Lost)
 	passwords = word(func(f *Fault) *Passwords { return &f.Passwords }, Old, OldNew, New)
-	counter   = word(func(f *Fault) *Counter { return &f.Counter }, Above, Rounded, Last, Negative, Text)
 	direction = word(func(f *Fault) *Direction { return &f.Direction }, ToServer, ToClient, Both)
 	count     = number(func(f *Fault) *int { return &f.Bytes }, 0)
 	every     = number(func(f *Fault) *int { return &f.Every }, 1)
@@ -47,23 +57,7 @@ var (
 	delay     = duration(func(f *Fault) *time.Duration { return &f.Delay }, false)
 	killed    = delay
 	span      = duration(func(f *Fault) *time.Duration { return &f.Span }, false)
-	percent   = percentage(-100, 1000)
-	share     = percentage(0, 100)
 )
-
-func percentage(least, most float64) param {
-	return param{
-		func(f Fault) string { return strconv.FormatFloat(f.Percent, 'g', -1, 64) + "%" },
-		func(f *Fault, text string) (err error) {
-			number, found := strings.CutSuffix(text, "%")
-			f.Percent, err = strconv.ParseFloat(number, 64)
-			if !found || err != nil || !(least <= f.Percent && f.Percent <= most) {
-				return fmt.Errorf("%q is no percentage from %g%% to %g%%", text, least, most)
-			}
-			return nil
-		},
-	}
-}
 
 func word[W ~string](of func(*Fault) *W, words ...W) param {
 	return param{

@@ -15,7 +15,6 @@ func anyFault(t *rapid.T) Fault {
 		Clients:   All,
 		Masters:   Masters(rapid.Uint64Range(1, 1<<63).Draw(t, "masters")),
 		Passwords: rapid.SampledFrom([]Passwords{Old, OldNew, New}).Draw(t, "passwords"),
-		Counter:   rapid.SampledFrom([]Counter{Above, Rounded, Last, Negative, Text}).Draw(t, "counter"),
 		Data:      rapid.SampledFrom([]Data{Kept, Lost}).Draw(t, "data"),
 		Direction: rapid.SampledFrom([]Direction{ToServer, ToClient, Both}).Draw(t, "direction"),
 		Bytes:     rapid.IntRange(0, 1<<30).Draw(t, "bytes"),
@@ -32,9 +31,6 @@ func anyFault(t *rapid.T) Fault {
 	}
 	if any.Spare = MastersOf(rapid.IntRange(0, 63).Draw(t, "spare")); f.Kind == Replace {
 		any.Masters = MastersOf(rapid.IntRange(0, 63).Draw(t, "master"))
-	}
-	if f.Kind == Evict {
-		any.Percent = rapid.Float64Range(0, 100).Draw(t, "share")
 	}
 	if f.Kind == Cut && any.Direction == Both {
 		any.Direction = ToClient
@@ -61,23 +57,19 @@ func TestWhatIsNoFault(t *testing.T) {
 	t.Parallel()
 	for text, why := range map[string]string{
 		"":                             "kind(parameters)",
-		"thaw(m0":                      "kind(parameters)",
+		"flushall(m0":                  "kind(parameters)",
 		"melt(m0)":                     "no kind",
-		"thaw()":                       "no master",
-		"thaw(m0+m64)":                 "no master",
-		"thaw(0)":                      "no master",
-		"thaw(m0,1s)":                  "2 parameters",
+		"flushall()":                   "no master",
+		"flushall(m0+m64)":             "no master",
+		"flushall(0)":                  "no master",
+		"flushall(m0,1s)":              "2 parameters",
 		"kill(m0,some,1s)":             "none of",
 		"kill(m0,lost,1)":              "no duration",
 		"freeze(m0,-1s)":               "no duration",
-		"truncate(m0,-1,1s)":           "no number from 0",
 		"duplicate(c1,m0,0,1s)":        "no number from 1",
 		"late-copy(c1,m0,5ms,0,1s)":    "no number from 1",
 		"drift(m0,1,1s)":               "no percentage",
 		"drift(m0,NaN%,1s)":            "no percentage",
-		"evict(m0,101%)":               "no percentage",
-		"evict(m0,-1%)":                "no percentage",
-		"spoil(m0,7)":                  "none of",
 		"password(m0,some)":            "none of",
 		"partition(,m0,both,1s)":       "no client",
 		"partition(c 1,m0,both,1s)":    "no client",
@@ -102,11 +94,7 @@ func TestInModel(t *testing.T) {
 		"kill(m0+m1+m2+m3+m4,kept,1s)":        true,
 		"kill(m0+m1,lost,1s)":                 true,
 		"kill(m0+m1+m2,lost,1s)":              false,
-		"truncate(m0,1,1s)":                   false,
 		"restore(m0,1s,1s)":                   false,
-		"evict(m0,1%)":                        false,
-		"spoil(m0+m1,above)":                  true,
-		"spoil(m0+m1+m2,above)":               false,
 		"password(m0+m1+m2,both)":             true,
 		"refuse(m0+m1+m2,1s)":                 true,
 		"flushall(m0+m1)":                     true,

@@ -57,9 +57,6 @@ func (o *Operator) Counts() Counts {
 	return o.counts
 }
 
-// fewest is below how many members no operator goes.
-func (o *Operator) fewest() int { return o.Founders - 1 }
-
 // Found founds the deployment.
 func (o *Operator) Found(ctx context.Context) error {
 	client, err := o.Open(o.Masters[:o.Founders])
@@ -69,24 +66,14 @@ func (o *Operator) Found(ctx context.Context) error {
 	return errors.Join(admin.Init(ctx, client, 0), client.Close())
 }
 
-func (o *Operator) Suspend(ctx context.Context, member string) error {
-	return o.change(ctx, admin.SuspendMember(member), 0)
+// Change makes a change, and tries again as long as the members cannot be reached.
+func (o *Operator) Change(ctx context.Context, change admin.MemberChange) error {
+	return o.change(ctx, change, 0)
 }
 
-func (o *Operator) Resume(ctx context.Context, member string) error {
-	return o.change(ctx, admin.ResumeMember(member), 0)
-}
-
-func (o *Operator) Replace(ctx context.Context, member, spare string) error {
-	return o.change(ctx, admin.ReplaceMember(member, spare), 0)
-}
-
-func (o *Operator) Add(ctx context.Context, server string) error {
-	return o.change(ctx, admin.AddMember(server), 0)
-}
-
+// Remove is the change that removes a member, unless few are left.
 func (o *Operator) Remove(ctx context.Context, member string) error {
-	return o.change(ctx, admin.RemoveMember(member), o.fewest()+1)
+	return o.change(ctx, admin.RemoveMember(member), o.Founders)
 }
 
 // change makes a change of at least so many members, and tries again as long as they cannot be

@@ -43,9 +43,6 @@ type round struct {
 	found   []check.Violation // that package check does not find
 }
 
-// smallDisk is room for what a master writes in a round, and little enough to fill.
-const smallDisk = 32 << 20
-
 // run runs the round, and judges it. An error says that it could not be run as it should have been.
 func (r *round) run(ctx context.Context) (v check.Verdict, err error) {
 	if err := os.MkdirAll(r.dir, 0o755); err != nil {
@@ -56,8 +53,7 @@ func (r *round) run(ctx context.Context) (v check.Verdict, err error) {
 		return v, err
 	}
 	r.cluster, err = cluster.Start(ctx, cluster.Config{
-		Engine: r.Engine, N: masterCount + spareCount, Fsync: r.scenario.Fsync, Clients: clientNames(), SmallDisk: smallDisk,
-		Expire: 10*time.Minute + r.phases.Total(), Log: r.Log,
+		Engine: r.Engine, N: masterCount + spareCount, Fsync: r.scenario.Fsync, Clients: clientNames(), Log: r.Log,
 	})
 	if err != nil {
 		return v, errors.Join(err, r.out.Close())
@@ -91,7 +87,6 @@ func (r *round) play(ctx context.Context) error {
 		Env: &fault.Env{
 			World: r.cluster, Processes: r.clients, Operator: r.members, Patience: quarantine + 6*time.Second,
 			Names: lockNames(r.number), Emit: r.out.Write,
-			Counter:  func(name string) string { return script.KeysOf(limits.DefaultPrefix, name, "").Fence },
 			Register: script.RegisterKey(limits.DefaultPrefix),
 		},
 		Operator: r.members, Faults: r.faults, Phases: r.phases, Recovery: r.bounds().Recovery, Names: lockNames(r.number), Lists: r.scenario.always,

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os/exec"
 	"strings"
-	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 )
@@ -23,7 +22,7 @@ type stores struct {
 
 func startStores(ctx context.Context, c Config, b binaries) (*stores, error) {
 	redis, err := cluster.Start(ctx, cluster.Config{
-		Engine: c.Engine, N: 1, Fsync: cluster.None, Expire: time.Hour + 2*c.Duration, Log: io.Discard,
+		Engine: c.Engine, N: 1, Fsync: cluster.None, Log: io.Discard,
 	})
 	if err != nil {
 		return nil, err

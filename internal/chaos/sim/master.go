@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -122,18 +121,16 @@ func (m *master) Restore() error {
 	return nil
 }
 
-func (m *master) Evict(percent float64) error {
+// Crowd lets half of what expires go.
+func (m *master) Crowd() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.server.Running() {
 		return cluster.ErrNotRunning
 	}
-	m.server.Evict(percent/100, m.chance)
+	m.server.Evict(0.5, m.chance)
 	return nil
 }
-
-// Crowd lets half of what expires go.
-func (m *master) Crowd() error { return m.Evict(50) }
 
 func (m *master) ReplicaOf(leader cluster.Master) error {
 	if leader == nil {
@@ -151,12 +148,6 @@ func (m *master) Occupy() (release func() error, err error) {
 		return nil
 	}, nil
 }
-
-var errUnsupported = fmt.Errorf("sim: %w", errors.ErrUnsupported)
-
-func (m *master) Truncate(int64) error { return errUnsupported }
-func (m *master) FillDisk() error      { return errUnsupported }
-func (m *master) FreeDisk() error      { return nil }
 
 func (m *master) Do(ctx context.Context, args ...any) (any, error) {
 	client := redis.NewClient(m.options())

@@ -151,7 +151,6 @@ func (s setup) patience() time.Duration { return 80 * s.ttl }
 func (s setup) plan() fault.Plan {
 	return fault.Plan{
 		Masters: s.founders, Spares: spares, Clients: s.clientNames(), Locks: s.names, TTL: s.ttl, Quarantine: s.quarantine(),
-		Without: []fault.Kind{fault.Truncate, fault.DiskFull},
 	}
 }
 

@@ -82,7 +82,6 @@ func Play(ctx context.Context, c Config) (Result, error) {
 	found, err := (&play.Round{
 		Env: &fault.Env{
 			World: w, Processes: processes, Operator: o, Patience: s.quarantine() + 6*time.Second, Names: s.lockNames(),
-			Counter:  func(name string) string { return script.KeysOf(limits.DefaultPrefix, name, "").Fence },
 			Register: script.RegisterKey(limits.DefaultPrefix), Emit: l.Write,
 		},
 		Operator: o, Faults: faults, Phases: s.phases(), Recovery: s.restored(), Names: s.lockNames(), Lists: s.list,

@@ -12,6 +12,8 @@ import (
 	"log"
 	"net/rpc"
 	"os"
+	"os/signal"
+	"sync"
 	"time"
 
 	"github.com/ory/dockertest/v3"
@@ -21,22 +23,36 @@ import (
 )
 
 func main() {
+	signal.Ignore(os.Interrupt) // of a terminal: the harness ends then, and the containers are to be removed
 	pool, err := dockertest.NewPool("")
 	if err != nil {
 		log.Fatal(err)
 	}
+	d := &Docker{pool: pool}
 	service := rpc.NewServer()
-	if err := service.RegisterName(containers.Service, &Docker{pool}); err != nil {
+	if err := service.RegisterName(containers.Service, d); err != nil {
 		log.Fatal(err)
 	}
 	service.ServeConn(struct {
 		io.Reader
 		io.WriteCloser
 	}{os.Stdin, os.Stdout})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, id := range d.created {
+		if err := d.remove(id); err != nil {
+			log.Print(err)
+		}
+	}
 }
 
 // Docker answers the calls of package containers, where their meaning is written.
-type Docker struct{ pool *dockertest.Pool }
+type Docker struct {
+	pool *dockertest.Pool
+
+	mu      sync.Mutex
+	created []string
+}
 
 // Ping fails when no Docker Engine answers.
 func (d *Docker) Ping(_ string, ok *bool) error {
@@ -59,18 +75,6 @@ func (d *Docker) Image(name string, reply *containers.Image) error {
 	return nil
 }
 
-// List lists the containers with a label.
-func (d *Docker) List(label string, reply *[]containers.Labelled) error {
-	all, err := d.pool.Client.ListContainers(dc.ListContainersOptions{
-		All:     true,
-		Filters: map[string][]string{"label": {label}},
-	})
-	for _, c := range all {
-		*reply = append(*reply, containers.Labelled{ID: c.ID, Label: c.Labels[label]})
-	}
-	return err
-}
-
 // Create creates and starts a container.
 func (d *Docker) Create(s containers.Spec, id *string) error {
 	resource, err := d.pool.RunWithOptions(&dockertest.RunOptions{
@@ -80,7 +84,6 @@ func (d *Docker) Create(s containers.Spec, id *string) error {
 		Env:        s.Env,
 		Cmd:        s.Cmd,
 		Mounts:     s.Mounts,
-		Labels:     s.Labels,
 	}, func(host *dc.HostConfig) {
 		host.NetworkMode = "host"
 		host.PublishAllPorts = false
@@ -89,25 +92,32 @@ func (d *Docker) Create(s containers.Spec, id *string) error {
 		return err
 	}
 	*id = resource.Container.ID
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.created = append(d.created, *id)
 	return nil
 }
 
-// Start starts a container.
-func (d *Docker) Start(id string, ok *bool) error {
+// Do does something to a container.
+func (d *Docker) Do(o containers.Order, ok *bool) error {
 	*ok = true
-	err := d.pool.Client.StartContainer(id, nil)
-	if already := (*dc.ContainerAlreadyRunning)(nil); errors.As(err, &already) {
-		return nil
+	switch o.Do {
+	case "start":
+		err := d.pool.Client.StartContainer(o.ID, nil)
+		if already := (*dc.ContainerAlreadyRunning)(nil); errors.As(err, &already) {
+			return nil
+		}
+		return err
+	case "kill":
+		return d.kill(o.ID)
+	case "pause":
+		return d.pool.Client.PauseContainer(o.ID)
+	case "unpause":
+		return d.pool.Client.UnpauseContainer(o.ID)
+	case "remove":
+		return d.remove(o.ID)
 	}
-	return err
-}
-
-// Expire sets the end of a container that runs. Docker waits for it, and so for this program no
-// longer than it lives.
-func (d *Docker) Expire(e containers.Expiry, ok *bool) error {
-	*ok = true
-	go func() { _ = d.pool.Client.StopContainer(e.ID, uint(e.After/time.Second)) }() // it may have ended before
-	return nil
+	return errors.New("docker: there is no order " + o.Do)
 }
 
 // Running asks whether a container runs.
@@ -120,9 +130,7 @@ func (d *Docker) Running(id string, reply *bool) error {
 	return nil
 }
 
-// Kill ends a container.
-func (d *Docker) Kill(id string, ok *bool) error {
-	*ok = true
+func (d *Docker) kill(id string) error {
 	err := d.pool.Client.KillContainer(dc.KillContainerOptions{ID: id, Signal: dc.SIGKILL})
 	if down := (*dc.ContainerNotRunning)(nil); err != nil && !errors.As(err, &down) {
 		var running bool
@@ -134,21 +142,7 @@ func (d *Docker) Kill(id string, ok *bool) error {
 	return err
 }
 
-// Pause freezes a container.
-func (d *Docker) Pause(id string, ok *bool) error {
-	*ok = true
-	return d.pool.Client.PauseContainer(id)
-}
-
-// Unpause lets a container go on.
-func (d *Docker) Unpause(id string, ok *bool) error {
-	*ok = true
-	return d.pool.Client.UnpauseContainer(id)
-}
-
-// Remove removes a container.
-func (d *Docker) Remove(id string, ok *bool) error {
-	*ok = true
+func (d *Docker) remove(id string) error {
 	err := d.pool.Client.RemoveContainer(dc.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true})
 	if gone := (*dc.NoSuchContainer)(nil); errors.As(err, &gone) {
 		return nil
