@@ -2,14 +2,11 @@
 package configs
 
 import (
-	"flag"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 )
-
-var large = flag.Bool("spec.large", false, "also explore the large configurations: about half an hour, and 6 GB")
 
 // long reports whether to explore what takes a minute or so as well, as CI does at night.
 var long = os.Getenv("REDLOCK_LONG") != ""
@@ -23,7 +20,6 @@ type Config struct {
 	Story  string // a file with the steps to a violation that lies too deep to be searched for
 	Claim  string
 	Long   bool
-	Large  bool
 }
 
 func (c Config) String() string {
@@ -49,8 +45,6 @@ func Read(t *testing.T, file string) (all []Config) {
 			switch {
 			case word == "long":
 				c.Long = true
-			case word == "large":
-				c.Large = true
 			case c.Model == "":
 				c.Model = word
 			case isStory:
@@ -76,17 +70,12 @@ func Each(t *testing.T, all []Config, expect string, test func(t *testing.T, c C
 		switch {
 		case c.Expect != expect:
 			continue
-		case c.Large && !*large:
-			t.Logf("not explored without -spec.large: %s", c)
-			continue
 		case c.Long && !long:
 			t.Logf("not explored without REDLOCK_LONG=1: %s", c)
 			continue
 		}
 		t.Run(c.String(), func(t *testing.T) {
-			if !c.Large { // these have the memory for themselves
-				t.Parallel()
-			}
+			t.Parallel()
 			test(t, c)
 		})
 	}

@@ -58,7 +58,7 @@ func TestEachRuleIsWeakened(t *testing.T) {
 		if c.Model == "register" { // it has the rules of the model tokens
 			c.Model = "tokens"
 		}
-		weakened[c.Model+" "+c.Weak] = !c.Long && !c.Large || weakened[c.Model+" "+c.Weak]
+		weakened[c.Model+" "+c.Weak] = !c.Long || weakened[c.Model+" "+c.Weak]
 	}
 	for name, m := range map[string]any{"tokens": new(tokens), "exclusion": new(exclusion), "founding": new(founding)} {
 		for _, weak := range weakenings(m) {
@@ -100,12 +100,9 @@ func exploreModel[S comparable](c configs.Config, m model[S]) (result, error) {
 		return result{}, err
 	}
 	const limit = 15 * time.Minute
-	switch {
-	case c.Story != "":
-		text, err := os.ReadFile(filepath.Join("testdata", c.Story+".txt"))
-		return follow(m, limit, strings.Split(strings.TrimSpace(string(text)), "\n")), err
-	case c.Large:
-		return depthFirst(m, limit), nil
+	if c.Story == "" {
+		return breadthFirst(m, limit), nil
 	}
-	return breadthFirst(m, limit), nil
+	text, err := os.ReadFile(filepath.Join("testdata", c.Story+".txt"))
+	return follow(m, limit, strings.Split(strings.TrimSpace(string(text)), "\n")), err
 }
