@@ -140,17 +140,27 @@ func (s *simulated) add(seed uint64, r sim.Result) {
 	s.Add(r.Verdict)
 }
 
-// proving is how many seeds must show together what simulations are for. Of 16 seeds, one has a
-// stale write that the unguarded store took, which is the rarest of it: of 15 000 runs of so many
-// seeds, one has none.
-const proving = 150
+// How many seeds must show together what simulations are for. CI plays the fewest that must.
+const (
+	// proving: a third of the seeds have a phase out of the fault model, and most of those have an
+	// overlap or an access that a guard refused.
+	proving = 60
+
+	// provingStale: of 16 seeds, one has a stale write that the unguarded store took. Of 15 000 runs
+	// of so many seeds, one has none; of 60 seeds, one run in 50.
+	provingStale = 150
+)
 
 // missing returns what so many seeds did not provoke, and so do not prove; "" if they prove it, or
 // are too few to be asked.
 func (s *simulated) missing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch missing := s.Missing(); {
+	asked := s.Verdict
+	if s.seeds < provingStale {
+		asked.Stale = 1
+	}
+	switch missing := asked.Missing(); {
 	case s.seeds < proving:
 		return ""
 	case missing == "" && s.Calm == 0:
@@ -182,7 +192,8 @@ func TestManySeedsMustProveSomething(t *testing.T) {
 		{proving, check.Counts{Overlaps: 1, Refused: 1, Stale: 1, Calm: 1}, "nothing was held"},
 		{proving, check.Counts{HeldInModel: 1, Refused: 1, Stale: 1, Calm: 1}, "no two valid claims overlapped"},
 		{proving, check.Counts{HeldInModel: 1, Overlaps: 1, Stale: 1, Calm: 1}, "no stale write was refused"},
-		{proving, check.Counts{HeldInModel: 1, Overlaps: 1, Refused: 1, Calm: 1}, "no stale write went through"},
+		{proving, check.Counts{HeldInModel: 1, Overlaps: 1, Refused: 1, Calm: 1}, ""},
+		{provingStale, check.Counts{HeldInModel: 1, Overlaps: 1, Refused: 1, Calm: 1}, "no stale write went through"},
 		{proving, check.Counts{HeldInModel: 1, Overlaps: 1, Refused: 1, Stale: 1}, "no renewed hold ended in calm"},
 		{proving - 1, check.Counts{}, ""},
 	} {

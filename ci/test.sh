@@ -142,7 +142,7 @@ rest() {
 # A violation that the simulation finds is one, whatever the next run of the seed shows. It starts a goroutine for next to every
 # message: with adaptivestackstart they get stacks that are large enough.
 simulation() {
-  GOGC=400 GODEBUG=adaptivestackstart=1 AGAIN=no tests "chaos in virtual time: 100 seeds" "$module" -vet=off -run '^TestSimulation$' -args -sim.seed=1 -sim.seeds=100 -sim.length=5 -sim.buckets=64
+  GOGC=400 GODEBUG=adaptivestackstart=1 AGAIN=no tests "chaos in virtual time: 60 seeds" "$module" -vet=off -run '^TestSimulation$' -args -sim.seed=1 -sim.seeds=60 -sim.length=5 -sim.buckets=64
   AGAIN=no tests "the planted bugs" "$module" -vet=off -run '^TestPlantedBugs$'
   AGAIN=no tests "the models" "$module/spec $module/spec/register" -vet=off
 }

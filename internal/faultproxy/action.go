@@ -2,105 +2,85 @@ package faultproxy
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 )
 
-// Action is what a rule does to a request or to its reply. It is its own printed form. The zero
-// value does nothing but count.
-type Action string
+// Action is what a rule does to a request or to its reply. The zero value does nothing but count.
+type Action struct {
+	do    verb
+	bytes int           // of a cut
+	wait  time.Duration // of a copy
+}
 
-const (
+type verb string
+
+var (
 	// Pass does nothing: the rule only counts, and tells when the request was there and when it was
 	// answered.
-	Pass Action = "pass"
+	Pass = Action{}
 
 	// DropRequest loses the request, and with it all later ones of the connection: the client sees
 	// silence.
-	DropRequest Action = "drop request"
+	DropRequest = Action{do: dropRequest}
 
 	// HoldRequest keeps the request from the master until Release. Later ones of the connection
 	// wait behind it.
-	HoldRequest Action = "hold request"
+	HoldRequest = Action{do: holdRequest}
 
 	// DuplicateRequest sends the request twice. The second reply is swallowed.
-	DuplicateRequest Action = "duplicate request"
+	DuplicateRequest = Action{do: duplicateRequest}
 
 	// CutBeforeRequest resets the client's connection and loses the request.
-	CutBeforeRequest Action = "cut before request"
+	CutBeforeRequest = Action{do: cutBeforeRequest}
 
 	// CutAfterRequest sends the whole request on and resets the client's connection before the
 	// reply.
-	CutAfterRequest Action = "cut after request"
+	CutAfterRequest = Action{do: cutAfterRequest}
 
 	// DropReply loses the reply, and with it all later ones of the connection: the client sees
 	// silence, while its requests still reach the master.
-	DropReply Action = "drop reply"
+	DropReply = Action{do: dropReply}
 
 	// HoldReply keeps the reply from the client until Release. Later ones of the connection wait
 	// behind it.
-	HoldReply Action = "hold reply"
+	HoldReply = Action{do: holdReply}
+)
+
+const (
+	pass             verb = ""
+	dropRequest      verb = "drop request"
+	holdRequest      verb = "hold request"
+	duplicateRequest verb = "duplicate request"
+	copyRequest      verb = "copy request"
+	cutBeforeRequest verb = "cut before request"
+	cutAfterRequest  verb = "cut after request"
+	cutRequestAt     verb = "cut request at"
+	cutReplyAt       verb = "cut reply at"
+	dropReply        verb = "drop reply"
+	holdReply        verb = "hold reply"
 )
 
 // CutRequestAt sends the first n bytes of the request on and resets the client's connection. With n
-// beyond its length it is CutAfterRequest. A negative n counts as 0.
-func CutRequestAt(n int) Action { return Action(fmt.Sprintf("%s %d", cutRequestAt, max(n, 0))) }
+// beyond its length it is CutAfterRequest.
+func CutRequestAt(n int) Action { return Action{do: cutRequestAt, bytes: n} }
 
-// CutReplyAt delivers the first n bytes of the reply and resets the client's connection. A negative
-// n counts as 0.
-func CutReplyAt(n int) Action { return Action(fmt.Sprintf("%s %d", cutReplyAt, max(n, 0))) }
+// CutReplyAt delivers the first n bytes of the reply and resets the client's connection.
+func CutReplyAt(n int) Action { return Action{do: cutReplyAt, bytes: n} }
 
 // CopyRequest sends the request, and d later a copy of it, on a connection of its own: what was
 // sent in between was there before it. The reply to the copy is swallowed.
-func CopyRequest(d time.Duration) Action { return Action(fmt.Sprintf("%s %s", copyRequest, d)) }
+func CopyRequest(d time.Duration) Action { return Action{do: copyRequest, wait: d} }
 
-// Actions with a number are these words followed by it.
-const (
-	cutRequestAt Action = "cut request at"
-	cutReplyAt   Action = "cut reply at"
-	copyRequest  Action = "copy request"
-)
+// onReply reports whether it acts on the reply and not on the request.
+func (a Action) onReply() bool { return a.do == dropReply || a.do == holdReply || a.do == cutReplyAt }
 
-// step is a decoded action: one of the constants above, and its number.
-type step struct {
-	do    Action
-	bytes int
-	wait  time.Duration
-}
-
-// onReply reports whether the step acts on the reply and not on the request.
-func (s step) onReply() bool {
-	switch s.do {
-	case DropReply, HoldReply, cutReplyAt:
-		return true
-	default:
-		return false
+// String returns the action as the name of a test.
+func (a Action) String() string {
+	switch a.do {
+	case pass:
+		return "pass"
+	case cutRequestAt, cutReplyAt:
+		return fmt.Sprintf("%s %d", a.do, a.bytes)
 	}
-}
-
-func (a Action) decode() (step, error) {
-	switch a {
-	case "":
-		return step{do: Pass}, nil
-	case Pass, DropRequest, HoldRequest, DuplicateRequest, CutBeforeRequest, CutAfterRequest, DropReply, HoldReply:
-		return step{do: a}, nil
-	}
-	for _, do := range []Action{cutRequestAt, cutReplyAt} {
-		if number, ok := strings.CutPrefix(string(a), string(do)+" "); ok {
-			n, err := strconv.Atoi(number)
-			if err != nil || n < 0 {
-				return step{}, fmt.Errorf("faultproxy: action %q: a number of bytes was expected", a)
-			}
-			return step{do: do, bytes: n}, nil
-		}
-	}
-	if number, ok := strings.CutPrefix(string(a), string(copyRequest)+" "); ok {
-		d, err := time.ParseDuration(number)
-		if err != nil {
-			return step{}, fmt.Errorf("faultproxy: action %q: %w", a, err)
-		}
-		return step{do: copyRequest, wait: d}, nil
-	}
-	return step{}, fmt.Errorf("faultproxy: there is no action %q", a)
+	return string(a.do)
 }

@@ -40,17 +40,17 @@ func (l *link) deliverOne(rep reply) bool {
 	raw := rep.raw
 	var cuts []*Fault
 	for _, f := range rep.faults {
-		switch f.step.do {
-		case HoldReply:
+		switch f.rule.Do.do {
+		case holdReply:
 			if !f.linger() {
 				return false
 			}
-		case DropReply:
+		case dropReply:
 			f.hit()
 			return false
 		case cutReplyAt:
 			cuts = append(cuts, f)
-			raw = raw[:min(len(raw), f.step.bytes)]
+			raw = raw[:min(len(raw), f.rule.Do.bytes)]
 		}
 	}
 	if !l.p.net.cross(l.p.ctx, false) {

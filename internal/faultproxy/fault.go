@@ -1,14 +1,11 @@
 package faultproxy
 
-import (
-	"sync"
-)
+import "sync"
 
 // Fault is a rule at work. All methods may be called at any time and from several goroutines.
 type Fault struct {
 	proxy *Proxy
 	rule  Rule
-	step  step
 
 	picked int // requests that matched since Add; guarded by the proxy's mu
 
@@ -20,11 +17,10 @@ type Fault struct {
 	done     bool // answered is closed
 }
 
-func newFault(p *Proxy, r Rule, s step) *Fault {
+func newFault(p *Proxy, r Rule) *Fault {
 	return &Fault{
 		proxy:    p,
 		rule:     r,
-		step:     s,
 		released: make(chan struct{}),
 		seen:     make(chan struct{}),
 		answered: make(chan struct{}),

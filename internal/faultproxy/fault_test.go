@@ -21,7 +21,7 @@ func TestFaults(t *testing.T) {
 		{DropReply, []string{"get a", "set a", "get b"}, []string{"get a"}, nil},
 		{CopyRequest(100 * time.Millisecond), []string{"get a", "set a", "get b", "set a"}, []string{"get a", "set a", "get b"}, nil},
 	} {
-		t.Run(string(c.do), func(t *testing.T) {
+		t.Run(c.do.String(), func(t *testing.T) {
 			p, m, u := setup(t)
 			f := p.Add(Rule{On: Match("set"), Nth: 1, Do: c.do})
 			u.sends("get a", "set a", "get b")
@@ -126,7 +126,7 @@ func TestCuts(t *testing.T) {
 		{CutReplyAt(0), "", true},
 		{CutReplyAt(4), "set", true}, // the + before it is the first byte
 	} {
-		t.Run(string(c.do), func(t *testing.T) {
+		t.Run(c.do.String(), func(t *testing.T) {
 			p, m, u := setup(t)
 			u.does("get a")
 			m.gets("get a")

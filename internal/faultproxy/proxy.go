@@ -176,14 +176,9 @@ func (p *Proxy) sleep(then time.Time) bool {
 }
 
 // Add puts a rule to work on requests that are not yet on their way to the master. Rules that pick
-// the same request act one after the other in the order of Add. It panics when the rule is not
-// valid.
+// the same request act one after the other in the order of Add.
 func (p *Proxy) Add(r Rule) *Fault {
-	s, err := r.Do.decode()
-	if err != nil {
-		panic(err)
-	}
-	f := newFault(p, r, s)
+	f := newFault(p, r)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = append(p.faults, f)

@@ -85,7 +85,7 @@ func (l *link) sendOne(req request) bool {
 	}
 	for _, f := range todo.repeat {
 		f.hit()
-		l.p.wg.Go(func() { l.p.sendLater(req, f.step.wait) })
+		l.p.wg.Go(func() { l.p.sendLater(req, f.rule.Do.wait) })
 	}
 	if todo.cut {
 		l.cutClient()
@@ -101,38 +101,38 @@ func (l *link) sendOne(req request) bool {
 func (l *link) apply(faults []*Fault, req request) plan {
 	todo := plan{copies: 1, bytes: len(req.raw)}
 	for _, f := range faults {
-		if f.step.onReply() {
+		if f.rule.Do.onReply() {
 			continue
 		}
-		switch f.step.do {
-		case Pass:
+		switch f.rule.Do.do {
+		case pass:
 			f.hit()
-		case HoldRequest:
+		case holdRequest:
 			if !f.linger() {
 				todo.lost = lostCut
 				return todo
 			}
 			todo.late = true
-		case DropRequest:
+		case dropRequest:
 			f.hit()
 			todo.lost = lostSilent
 			return todo
-		case CutBeforeRequest:
+		case cutBeforeRequest:
 			l.cutClient()
 			f.hit()
 			todo.lost = lostCut
 			return todo
-		case DuplicateRequest:
+		case duplicateRequest:
 			todo.copies++
 			todo.after = append(todo.after, f)
 		case copyRequest:
 			todo.repeat = append(todo.repeat, f)
-		case CutAfterRequest:
+		case cutAfterRequest:
 			todo.cut = true
 			todo.after = append(todo.after, f)
 		case cutRequestAt:
 			todo.cut = true
-			todo.bytes = min(todo.bytes, f.step.bytes)
+			todo.bytes = min(todo.bytes, f.rule.Do.bytes)
 			todo.after = append(todo.after, f)
 		}
 	}

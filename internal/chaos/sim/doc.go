@@ -10,5 +10,5 @@
 //   - A client that is stopped (SIGSTOP) sends and receives nothing, and its workers stand still. Timers inside of the
 //     library run on.
 //   - A client that is killed loses all connections at once. What it does after that reaches nobody.
-//   - Masters are not Redis: package embedded says what they lack. No disk is full, and no log is torn.
+//   - Masters are not Redis: package embedded says what they lack..
 package sim
