@@ -177,8 +177,8 @@ func (s *simulated) String() string {
 	if len(s.failed) > 0 {
 		failed = fmt.Sprintf("FAILED: %d of them, %v", len(s.failed), s.failed)
 	}
-	return fmt.Sprintf("%d seeds, %s; %.1f simulated hours in %v: %d operations, %d holds (%d for reading, %d of them while others read; %d in sets), %d downgrades, %d faults, %d locks taken by force from %d holders, %d overlaps provoked, %d stale accesses refused; judged in calm: %d ends of renewed holds, %d tries for names that nobody used, %d waits for such names and tries for sets of them, %d unlocks while somebody waited",
-		s.seeds, failed, s.hours.Hours(), time.Since(s.began).Round(time.Second), s.Operations, s.Holds, s.Reads, s.Shared, s.InSets, s.Downgrades, s.Faults, s.Forced, s.ForcedOff, s.Overlaps, s.Refused, s.Calm, s.Quiet, s.Alone, s.Called)
+	return fmt.Sprintf("%d seeds, %s; %.1f simulated hours in %v: %d operations, %d holds (%d for reading, %d of them while others read; %d in sets), %d downgrades, %d faults, %d locks taken by force from %d holders, %d overlaps provoked, %d stale accesses refused; judged in calm: %d ends of renewed holds, %d tries for names that nobody used, %d waits for such names and tries for sets of them",
+		s.seeds, failed, s.hours.Hours(), time.Since(s.began).Round(time.Second), s.Operations, s.Holds, s.Reads, s.Shared, s.InSets, s.Downgrades, s.Faults, s.Forced, s.ForcedOff, s.Overlaps, s.Refused, s.Calm, s.Quiet, s.Alone)
 }
 
 func TestManySeedsMustProveSomething(t *testing.T) {

@@ -83,11 +83,6 @@ func (r *record) forcedBefore(h *hold, at time.Duration, b Bounds) bool {
 	return slices.ContainsFunc(r.with(h), func(o *hold) bool { return o.forcedFrom(b) <= at })
 }
 
-// forcedBetween reports whether an operator was at work on the name at any time between.
-func (r *record) forcedBetween(name string, from, to time.Duration) bool {
-	return slices.ContainsFunc(r.forces[name], func(f *force) bool { return span{f.from, f.to}.meets(from, to) })
-}
-
 // beside reports whether another fault was under way when an operator took a lock.
 func (r *record) beside(f *force) bool {
 	return slices.ContainsFunc(r.faults, func(t trouble) bool { return t.Kind != fault.Force && t.meets(f.from, f.to) })

@@ -80,33 +80,17 @@ func (r *record) left(a *ask, since, to time.Duration, b Bounds) (some fault.Mas
 
 // faulty reports whether any fault was under way at any time between.
 func (r *record) faulty(from, to time.Duration) bool {
-	for _, f := range r.faults {
-		if f.meets(from, to) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.faults, func(f trouble) bool { return f.meets(from, to) })
 }
 
 // copied reports whether a late copy of a request, which came after the release, may have been
-// granted the lock since.
-func (r *record) copied(a *ask, since time.Duration) bool { return r.copiedTo(a, since) != 0 }
-
-// copiedTo returns the masters on which a late copy of a request, which came after the release, may
-// have been granted the lock since: nobody knows of it, and it stands for its ttl.
-func (r *record) copiedTo(a *ask, since time.Duration) (some fault.Masters) {
-	for _, f := range r.faults {
-		if f.Kind != fault.LateCopy {
-			continue
-		}
-		for _, o := range r.asks {
-			if f.meets(o.from, o.to) && min(f.to, o.to)+f.Delay+o.ttl >= since && o.name == a.name {
-				hit, _ := f.Hurts(o.client, 0, 0)
-				some |= hit
-			}
-		}
-	}
-	return some
+// granted the lock since: nobody knows of it, and it stands for its ttl.
+func (r *record) copied(a *ask, since time.Duration) bool {
+	return slices.ContainsFunc(r.faults, func(f trouble) bool {
+		return f.Kind == fault.LateCopy && slices.ContainsFunc(r.asks, func(o *ask) bool {
+			return o.name == a.name && f.meets(o.from, o.to) && min(f.to, o.to)+f.Delay+o.ttl >= since && f.Clients.Has(o.client)
+		})
+	})
 }
 
 // used reports whether anybody but a had its name between, or asked for it. The lock of a holder

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/fault"
@@ -20,7 +22,6 @@ type parser struct {
 	known     map[string]bool
 	failing   map[string][]int // the faults under way, by what they are called
 	forcing   map[callKey]*force
-	struck    []history.Event // what befell masters and clients
 }
 
 // handle is an entry and the hold that it is of.
@@ -65,9 +66,6 @@ func parse(events []history.Event, verdict *Verdict) *record {
 
 func (p *parser) take(e history.Event) {
 	p.horizon = e.At
-	if e.Master != "" || e.Kind == history.ClientStopped || e.Kind == history.ClientKilled {
-		p.struck = append(p.struck, e)
-	}
 	key := callKey{e.Client, e.Call}
 	switch e.Kind {
 	case history.LockBegins:
@@ -128,7 +126,8 @@ func (p *parser) faultBegins(e history.Event) {
 }
 
 // faultEnds ends a fault. One that could not be applied is none, to be counted. What it did before
-// it failed is in the way as that of others. One that did nothing excuses nothing.
+// it failed is in the way as that of others. One that the masters cannot have did nothing, and
+// excuses nothing.
 func (p *parser) faultEnds(e history.Event) {
 	begun := p.failing[e.Fault]
 	if len(begun) == 0 {
@@ -139,7 +138,7 @@ func (p *parser) faultEnds(e history.Event) {
 	f.to = e.At
 	p.failing[e.Fault] = begun[1:]
 	if e.Err != "" {
-		f.none = p.didNothing(*f, e.Err)
+		f.none = strings.Contains(e.Err, errors.ErrUnsupported.Error())
 		kind := string(fault.KindOf(e.Fault))
 		p.verdict.Faults--
 		if p.verdict.FaultsByKind[kind]--; p.verdict.FaultsByKind[kind] == 0 {

@@ -230,13 +230,6 @@ func (s *story) failsToHurt(from, to time.Duration, text, err string) {
 	s.add(to, history.Event{Kind: history.FaultEnds, Fault: text, Err: err})
 }
 
-// befalls tells what a fault did to masters.
-func (s *story) befalls(at time.Duration, kind history.Kind, masters ...string) {
-	for _, m := range masters {
-		s.add(at, history.Event{Kind: kind, Master: m})
-	}
-}
-
 // longTTL makes the hold that was told last one that is renewed by 2 s.
 func (s *story) longTTL() {
 	begin := &s.events[len(s.events)-2]
@@ -280,9 +273,6 @@ func (s *story) failsTogether(client string, names []string, waits bool, from, t
 	}
 }
 
-// waits is a wait for p from 5.6 s on, which is just long enough before the unlock, in vain.
-func (s *story) waits(client string) { s.fails(client, "p", true, 5600, 9500, history.ErrTooSlow) }
-
 // lostBeside is the loss of a renewed hold at 5.41 s, beside faults.
 func lostBeside(faults func(s *story)) func(s *story) {
 	return func(s *story) {
@@ -299,10 +289,4 @@ func lostBesideARival(fault, name string) func(s *story) {
 		s.fails("c1", name, false, 4970, 4975, history.ErrHeld)
 		lostBeside(func(s *story) { s.fault(4915, 5800, fault) })(s)
 	}
-}
-
-// vain is a hold, and a wait for its name that is in vain.
-func vain(s *story) {
-	s.holds("c0", "p", 22, 5000, 5010, 6400).leaves(6000, 6010, 0)
-	s.waits("c1")
 }

@@ -23,7 +23,7 @@ const (
 	Stale        = "stale"         // a holder that was not told came to a store after a newer one
 	Fence        = "fence"         // a guard took a write that it had to refuse, or the reverse
 	Kept         = "kept"          // an acknowledged write was not there afterwards
-	Starvation   = "starvation"    // a waiter did not get what others got, or was not called, or hangs
+	Starvation   = "starvation"    // a waiter did not get what others got, or a call hangs
 	Leftover     = "leftover"      // a lock was there long after it was given back, or nobody could get it
 	Members      = "members"       // the members could not be restored after all was healed
 	Recovery     = "recovery"      // a name was not lockable after all was healed
@@ -55,7 +55,6 @@ type Counts struct {
 	Calm        int `label:"renewed holds that ended in calm"` // no fault would have excused their loss
 	Quiet       int `label:"tries in calm for names that nobody used"`
 	Alone       int `label:"waits in calm for names that nobody used, and tries for sets of them"`
-	Called      int `label:"unlocks in calm while somebody waited"`
 	Reentries   int `label:"re-entries"`
 	Renewals    int `label:"renewals"`
 	Failed      int `label:"acquisitions that failed"`
@@ -74,7 +73,6 @@ type Counts struct {
 	Stale       int `label:"stale writes taken without one"`    // outside of the fault model
 	LostUpdates int `label:"lost updates read without one"`     // reads that missed a newer holder's write
 	Unknown     int `label:"accesses of unknown outcome"`       // to stores
-	Unasked     int `label:"names that nobody asked for after all faults"`
 
 	LongestWait   time.Duration `label:"longest wait for a lock"`
 	LongestRelock time.Duration `label:"all names lockable after"` // from when each was first asked for after all faults

@@ -115,7 +115,7 @@ func (r *record) excused(client string) []span {
 // the bound, and is canceled, got no answer. A caller that asks beside a set may find that the set
 // holds the name while it waits for another name; the rule starvation judges such a set. How long
 // it took counts from when it is first asked for, however late that is. Of a name that nobody asks
-// for nothing is known: such names are counted, if clients had shared them.
+// for nothing is known.
 func recovery(r *record, b Bounds, v *Verdict) {
 	for _, p := range r.phases {
 		if p.name != history.Healed {
@@ -124,9 +124,6 @@ func recovery(r *record, b Bounds, v *Verdict) {
 		for _, name := range r.names {
 			asked, first := r.relocked(name, p.from)
 			if asked == never {
-				if !r.askedBySet(name, p.from, never) && r.shared(name) {
-					v.Unasked++
-				}
 				continue
 			}
 			if first != never {
@@ -159,17 +156,6 @@ func (r *record) relocked(name string, healed time.Duration) (asked, first time.
 		}
 	}
 	return asked, first
-}
-
-// shared reports whether several clients asked for the name.
-func (r *record) shared(name string) bool {
-	first := ""
-	return slices.ContainsFunc(r.asks, func(a *ask) bool {
-		if a.name == name && first == "" {
-			first = a.client
-		}
-		return a.name == name && a.client != first
-	})
 }
 
 // askedBySet reports whether the name was among several that somebody asked for together at any

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,18 +62,8 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	var errs []error
 	if !slices.Contains([]Engine{Auto, Docker, Process}, c.Engine) {
-		errs = append(errs, fmt.Errorf("engine (%q) must be auto, docker or process", c.Engine))
+		return fmt.Errorf("cluster: engine (%q) must be auto, docker or process", c.Engine)
 	}
-	if !slices.Contains([]Fsync{Always, EverySec, None}, c.Fsync) {
-		errs = append(errs, fmt.Errorf("fsync (%q) must be always, everysec or none", c.Fsync))
-	}
-	if c.N < 1 {
-		errs = append(errs, fmt.Errorf("number of masters (%d) must be at least 1", c.N))
-	}
-	if len(errs) == 0 {
-		return nil
-	}
-	return fmt.Errorf("cluster: invalid config: %w", errors.Join(errs...))
+	return nil
 }

@@ -401,34 +401,6 @@ func memberScenes() []scene {
 	}
 }
 
-// An operator that is killed is followed by another one, and one that does not come to an end is
-// given up.
-func TestOperatorsAreKilled(t *testing.T) {
-	t.Parallel()
-	env := &Env{Patience: 10 * time.Second}
-	for _, c := range []struct {
-		killed time.Duration
-		ends   int // the operator that comes to an end; those before it do not
-		calls  int
-	}{{0, 1, 1}, {20 * time.Millisecond, 1, 1}, {20 * time.Millisecond, 2, 2}} {
-		n := 0
-		err := insist(t.Context(), env, c.killed, func(ctx context.Context) error {
-			if n++; n < c.ends {
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return nil
-		})
-		if err != nil || n != c.calls {
-			t.Errorf("killed after %v: %d operators, %v; want %d", c.killed, n, err, c.calls)
-		}
-	}
-	refused := errors.New("refused")
-	if err := insist(t.Context(), env, time.Minute, func(context.Context) error { return refused }); err != refused {
-		t.Errorf("%v, want what the operator said", err)
-	}
-}
-
 // An operator takes the lock of that number, and one that is killed is followed by another.
 func TestForce(t *testing.T) {
 	t.Parallel()

@@ -207,7 +207,7 @@ func (f Fault) Hurts(client string, silent, quarantine time.Duration) (some Mast
 	switch {
 	case f.Unsettles() != 0:
 		return everyMaster, quarantine // votes of two versions of the members are not added up
-	case f.Clients != "" && !f.Clients.has(client):
+	case f.Clients != "" && !f.Clients.Has(client):
 		return 0, 0
 	case f.Kind == StopClient || f.Kind == KillClient:
 		return everyMaster, silent

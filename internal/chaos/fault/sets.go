@@ -78,8 +78,8 @@ func (c Clients) Names(all []string) []string {
 	return strings.Split(string(c), "+")
 }
 
-// has reports whether the client is in the set.
-func (c Clients) has(client string) bool {
+// Has reports whether the client is in the set.
+func (c Clients) Has(client string) bool {
 	return c == All || slices.Contains(strings.Split(string(c), "+"), client)
 }
 

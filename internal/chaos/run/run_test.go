@@ -4,7 +4,6 @@ package run
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -168,25 +167,5 @@ func TestClientThatEndsByItself(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "what it said") {
 			t.Errorf("%s: %v, want an error with what it said", what, err)
 		}
-	}
-}
-
-func TestBuild(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("NOT RUN with -short: it builds a client and a database")
-	}
-	b, err := Config{Root: "../../.."}.build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := exec.LookPath(b.client); err != nil {
-		t.Error(err)
-	}
-	if _, err := exec.LookPath(b.database); err != nil {
-		t.Error(err)
-	}
-	if _, err := (Config{Root: t.TempDir()}).build(t.Context(), t.TempDir()); err == nil {
-		t.Error("a client was built of an empty folder")
 	}
 }

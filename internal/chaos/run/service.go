@@ -4,9 +4,7 @@ package run
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redlock-go/redlock/internal/chaos/check"
@@ -28,41 +26,14 @@ func unserved(events []history.Event, services []Service) (found []check.Violati
 	for _, s := range services {
 		from, to := began+s.From, began+s.To
 		for _, client := range s.Clients.Names(clientNames()) {
-			ended := results{}
-			for _, e := range events {
-				if e.Client == client && from <= e.At && e.At <= to {
-					ended.count(e)
-				}
-			}
-			if ended[""] == 0 {
+			locked := slices.ContainsFunc(events, func(e history.Event) bool {
+				return e.Client == client && e.Kind == history.LockHeld && from <= e.At && e.At <= to
+			})
+			if !locked {
 				found = append(found, check.Violation{Rule: Unserved, At: to,
-					Text: fmt.Sprintf("%s locked nothing from %v to %v; how its calls ended: %v", client, from.Round(time.Millisecond), to.Round(time.Millisecond), ended)})
+					Text: fmt.Sprintf("%s locked nothing from %v to %v", client, from.Round(time.Millisecond), to.Round(time.Millisecond))})
 			}
 		}
 	}
 	return found
-}
-
-// results are how many calls for locks ended with each class of errors, "" if the lock was had.
-type results map[string]int
-
-func (r results) count(e history.Event) {
-	switch e.Kind {
-	case history.LockHeld:
-		r[""]++
-	case history.LockFailed:
-		r[e.Err]++
-	}
-}
-
-// String names the classes of errors, and how many calls ended with each.
-func (r results) String() string {
-	if len(r) == 0 {
-		return "none did"
-	}
-	var all []string
-	for _, class := range slices.Sorted(maps.Keys(r)) {
-		all = append(all, fmt.Sprintf("%d %s", r[class], class))
-	}
-	return strings.Join(all, ", ")
 }
