@@ -5,13 +5,10 @@
 //
 // What is not promised:
 //   - The Docker engine needs a daemon on this machine, which sees its folders, and the host's network: it is for Linux.
-//     The process engine runs where redis-server does, without small disks and other clocks where the system has none.
-//   - Truncate, and nothing else, loses what a master has handed to the kernel: SIGKILL keeps the page cache.
-//   - Evict cannot be repeated: which keys there are depends on what happens meanwhile.
-//   - A full disk is full to the page: what still fits into the last page of an open file can be written.
+//     The process engine runs where redis-server does, without other clocks where the system has none.
+//   - Nothing loses what a master has handed to the kernel: SIGKILL keeps the page cache.
 //   - A client process sees the masters through its fronts alone, and shares no front with another.
 //
-// What a harness that was killed leaves behind is swept by the next Start on the machine:
-// containers by their label, folders and mounts by their name, each when nobody holds the lock of
-// its run any more. Until then containers end by themselves after Config.Expire.
+// Servers end with a harness that was killed: processes by a signal, containers with the program
+// that runs them (package containers). Its folder in the temporary folder stays.
 package cluster

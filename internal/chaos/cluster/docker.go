@@ -13,12 +13,9 @@ import (
 )
 
 const (
-	// ImageEnv names the image to run: one whose entrypoint passes flags on to the server, such as
-	// the official ones.
-	ImageEnv = "REDLOCK_CHAOS_IMAGE"
-
-	// localImage is what docker/build.sh builds.
-	localImage = "redlock-master:local"
+	// What docker/build.sh builds.
+	repository, tag = "redlock-master", "local"
+	image           = repository + ":" + tag
 
 	// preloadMark is in the environment of an image with docker/preload/clock.c.
 	preloadMark = "/redlock/clock.so"
@@ -29,7 +26,6 @@ const (
 // the port over.
 type dockerEngine struct {
 	docker  *containers.Docker
-	image   string
 	noClock error
 }
 
@@ -39,38 +35,21 @@ func newDockerEngine(ctx context.Context) (*dockerEngine, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNoDocker, err)
 	}
 	e := &dockerEngine{docker: docker}
-	if err := e.prepare(ctx); err != nil {
-		return nil, errors.Join(err, docker.Close())
-	}
-	return e, nil
-}
-
-func (e *dockerEngine) prepare(ctx context.Context) error {
-	if e.image = os.Getenv(ImageEnv); e.image == "" {
-		e.image = localImage
-		image, err := e.docker.Image(localImage)
-		if err == nil && !image.Known {
-			err = build(ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrNoDocker, err)
+	is, err := docker.Image(image)
+	if err == nil && !is.Known {
+		if err = build(ctx); err == nil {
+			is, err = docker.Image(image)
 		}
 	}
-	e.noClock = e.findClock()
-	return nil
-}
-
-func (e *dockerEngine) findClock() error {
-	image, err := e.docker.Image(e.image)
 	if err != nil {
-		return fmt.Errorf("%w: image %s: %w", ErrNoClock, e.image, err)
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrNoDocker, err), docker.Close())
 	}
-	if !slices.ContainsFunc(image.Env, func(v string) bool {
+	if !slices.ContainsFunc(is.Env, func(v string) bool {
 		return strings.HasPrefix(v, "LD_PRELOAD=") && strings.HasSuffix(v, preloadMark)
 	}) {
-		return fmt.Errorf("%w: the image %s has no clock preload", ErrNoClock, e.image)
+		e.noClock = fmt.Errorf("%w: the image %s has no clock preload", ErrNoClock, image)
 	}
-	return nil
+	return e, nil
 }
 
 func (e *dockerEngine) clock() error { return e.noClock }
@@ -121,7 +100,6 @@ func (e *dockerEngine) create(at place, user string) (*container, error) {
 	for _, d := range directives {
 		cmd = append(cmd, "--"+d.name, d.value)
 	}
-	repository, tag := splitImage(e.image)
 	id, err := e.docker.Create(containers.Spec{
 		Repository: repository,
 		Tag:        tag,
@@ -134,13 +112,4 @@ func (e *dockerEngine) create(at place, user string) (*container, error) {
 		return nil, err
 	}
 	return &container{docker: e.docker, id: id, port: port}, nil
-}
-
-// splitImage splits "repository:tag"; without a tag it is "latest".
-func splitImage(image string) (repository, tag string) {
-	colon := strings.LastIndex(image, ":")
-	if colon < 0 || colon < strings.LastIndex(image, "/") { // that of a registry's port
-		return image, "latest"
-	}
-	return image[:colon], image[colon+1:]
 }

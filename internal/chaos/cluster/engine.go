@@ -13,7 +13,7 @@ func choose(ctx context.Context, folder string, cfg Config) (engine, Engine, err
 		e, err := newDockerEngine(ctx)
 		switch {
 		case err == nil:
-			log("masters are containers of the image %s", e.image)
+			log("masters are containers of the image %s", image)
 			return e, Docker, nil
 		case cfg.Engine == Docker || os.Getenv("CI") != "":
 			return nil, "", err

@@ -3,7 +3,6 @@ package fault
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -80,14 +79,4 @@ func (s Schedule) After(d time.Duration) (later Schedule) {
 		later = append(later, Timed{At: t.At + d, Fault: t.Fault})
 	}
 	return later
-}
-
-// Line returns the schedule on one line, with semicolons between its faults, for a command line.
-func (s Schedule) Line() string {
-	return strings.ReplaceAll(strings.TrimSpace(s.String()), "\n", "; ")
-}
-
-// ParseLine reads what Line has printed.
-func ParseLine(text string) (Schedule, error) {
-	return ParseSchedule(strings.ReplaceAll(text, ";", "\n"))
 }

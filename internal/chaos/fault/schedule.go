@@ -24,19 +24,21 @@ func (s Schedule) ChangeMembers() bool {
 	return slices.ContainsFunc(s, func(t Timed) bool { return t.Fault.Kind.is(changes) })
 }
 
-// String returns a line for each fault, as ParseSchedule reads them.
+// String returns the schedule on one line, with semicolons between its faults, as ParseSchedule
+// reads it.
 func (s Schedule) String() string {
-	var b strings.Builder
+	var all []string
 	for _, t := range s {
-		fmt.Fprintf(&b, "%s %s\n", t.At, t.Fault)
+		all = append(all, fmt.Sprintf("%s %s", t.At, t.Fault))
 	}
-	return b.String()
+	return strings.Join(all, "; ")
 }
 
-// ParseSchedule reads what String has printed. Empty lines are skipped.
+// ParseSchedule reads what String has printed. Faults may have lines of their own, and empty ones
+// are skipped.
 func ParseSchedule(text string) (Schedule, error) {
 	var s Schedule
-	for line := range strings.Lines(text) {
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ';' || r == '\n' }) {
 		line = strings.TrimSpace(line)
 		if line == "" {
 			continue

@@ -121,5 +121,5 @@ func (r *round) command() string {
 		flags = " -chaos.scenario=" + r.Scenario
 	}
 	return fmt.Sprintf("go test -run 'TestChaos$' . -chaos.seed=%d -chaos.duration=%v -chaos.engine=%s%s -chaos.faults='%s'",
-		r.seed, r.phases.Total(), r.Engine, flags, r.faults.Line())
+		r.seed, r.phases.Total(), r.Engine, flags, r.faults.String())
 }

@@ -25,7 +25,7 @@ func TestSchedule(t *testing.T) {
 			t.Fatal(err)
 		}
 		if within := s.Before(p.InModel); !within.InModel(masterCount, maxTTL) || len(within) < 20 {
-			t.Errorf("seed %d: the first %d faults are not within the fault model, or few: %s", seed, len(within), within.Line())
+			t.Errorf("seed %d: the first %d faults are not within the fault model, or few: %s", seed, len(within), within.String())
 		}
 		var majority, stopped bool
 		for _, f := range s.From(p.InModel) {
@@ -40,7 +40,7 @@ func TestSchedule(t *testing.T) {
 		}
 
 		pasted := c
-		pasted.Faults = s.Line()
+		pasted.Faults = s.String()
 		again, err := pasted.schedule(0, p)
 		if err != nil || !slices.Equal(again, s) {
 			t.Errorf("seed %d: what is printed is read as %v, %v", seed, again, err)

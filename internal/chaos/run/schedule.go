@@ -20,7 +20,7 @@ const (
 // within the fault model. They are the ones that were pasted, or drawn from the seed.
 func (c Config) schedule(seed uint64, p play.Phases) (fault.Schedule, error) {
 	if s, is := c.scenario(); is || c.Faults != "" {
-		faults, err := fault.ParseLine(cmp.Or(c.Faults, s.Faults))
+		faults, err := fault.ParseSchedule(cmp.Or(c.Faults, s.Faults))
 		if err == nil && !is && !faults.Before(p.InModel).InModel(masterCount, maxTTL) {
 			err = fmt.Errorf("chaos: the faults before %v are to be within the fault model, and are not", p.InModel)
 		}

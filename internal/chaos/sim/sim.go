@@ -67,7 +67,7 @@ func Play(ctx context.Context, c Config) (Result, error) {
 	}
 	faults := fault.Round(c.Seed, s.plan(), s.phases().InModel, s.phases().OutOfModel)
 	if c.Faults != "" {
-		if faults, err = fault.ParseLine(c.Faults); err != nil {
+		if faults, err = fault.ParseSchedule(c.Faults); err != nil {
 			return Result{}, err
 		}
 	}
@@ -92,7 +92,7 @@ func Play(ctx context.Context, c Config) (Result, error) {
 		return Result{}, err
 	}
 	events, _ := l.all()
-	r := Result{Verdict: check.All(events, s.bounds()), Simulated: l.Now(), Inits: o.Counts().Inits, Faults: faults.Line(), Events: events}
+	r := Result{Verdict: check.All(events, s.bounds()), Simulated: l.Now(), Inits: o.Counts().Inits, Faults: faults.String(), Events: events}
 	r.Violations = append(r.Violations, found...)
 	for _, client := range late {
 		r.Violations = append(r.Violations, check.Violation{Rule: check.Starvation, At: l.Now(), Text: fmt.Sprintf("%s did not end within %v", client, endTime)})
