@@ -1,6 +1,6 @@
 // Package faulttest has tests of what a whole client does when something breaks: requests and
-// replies that are lost, late or sent twice, masters that are dead, frozen or refuse, processes
-// that stop, observers that panic. It has no other code.
+// replies that are lost, late or sent twice, masters that are dead, frozen or refuse, observers
+// that panic. It has no other code.
 package faulttest
 
 import (
@@ -10,5 +10,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	harness.Run(m, map[string]func(string) error{holderEnv: beHolder})
+	harness.Run(m, nil)
 }

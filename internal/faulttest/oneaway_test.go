@@ -9,10 +9,8 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testvotes"
 )
 
 // One master of a deployment is dead, which is an ordinary day: all that can be known without it is
@@ -118,23 +116,4 @@ func TestALockIsTakenAwayWithOneMasterDead(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Of five masters one is dead, and its last vote has lapsed. The answers of two end the lease,
-// before a third has said that the lock is another's: it did not end because its time ran out.
-func TestALeaseThatNoesEndIsLost(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		lock := harness.MustTry(t, c, "job")
-		harness.Settled(t, c)
-		d.Masters[4].Die()
-		time.Sleep(2 * limits.DefaultTTL)
-		for i := range 2 {
-			harness.Hold(lock).Take(i, lease.ToExtend, testvotes.NotMine(harness.Inside(c).Now()), harness.Hold(lock).Terms(), harness.Inside(c).Members.View())
-		}
-		harness.Within(t, "the holder is told", lock.Context().Done())
-		harness.RequireErr(t, context.Cause(lock.Context()), redlock.ErrLost)
-		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
-	})
 }
