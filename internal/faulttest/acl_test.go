@@ -2,7 +2,6 @@ package faulttest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -50,13 +49,6 @@ func TestRightsSufficeForMembers(t *testing.T) {
 			}
 		}
 	})
-}
-
-func requireDenied(t *testing.T, err error, right string) {
-	t.Helper()
-	if !errors.Is(err, redlock.ErrDenied) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(testrights.NameOf(right))) {
-		t.Errorf("without %s: %v", right, err)
-	}
 }
 
 // aclsInDocker returns the ACL files of the masters in Docker that have users, with the variables
@@ -174,7 +166,7 @@ func rightsThatAreMissingAreNamed(t *testing.T, program string) {
 			}}))
 			_, err := waits.Lock(ctx, "held")
 			harness.RequireErr(t, err, context.Canceled, redlock.ErrHeld)
-			requireDenied(t, err, right)
+			harness.RequireDenied(t, err, right)
 		default:
 			ctx, cancel := context.WithTimeout(context.Background(), harness.Patience)
 			for _, ask := range []func() error{
@@ -188,7 +180,7 @@ func rightsThatAreMissingAreNamed(t *testing.T, program string) {
 				},
 			} {
 				err := ask()
-				requireDenied(t, err, right)
+				harness.RequireDenied(t, err, right)
 				if ctx.Err() != nil {
 					t.Fatalf("without %s it took until the context's end: %v", right, err)
 				}
@@ -220,9 +212,8 @@ func TestCommandsThatAreMissingAreNamed(t *testing.T) {
 			d := harness.Processes(t, 1, redisproc.Config{Program: program, Conf: map[string]string{"rename-command": command + ` ""`}})
 			c := d.Stranger()
 			err := harness.Found(context.Background(), c, 0)
-			requireDenied(t, err, "+"+command)
-			_, err = c.TryLock(context.Background(), "job")
-			harness.RequireErr(t, err, redlock.ErrNoQuorum)
+			harness.RequireDenied(t, err, "+"+command)
+			harness.RequireErr(t, harness.ErrOf(c.TryLock(context.Background(), "job")), redlock.ErrNoQuorum)
 			harness.Eventually(t, "nothing is left", func() bool { return len(d.Raw[0].Keys(context.Background(), "*").Val()) == 0 })
 		}
 		for _, command := range []string{"PUBLISH", "SUBSCRIBE"} {
@@ -237,7 +228,7 @@ func TestCommandsThatAreMissingAreNamed(t *testing.T) {
 			}}))
 			_, err := c.Lock(ctx, "job")
 			harness.RequireErr(t, err, context.Canceled, redlock.ErrHeld)
-			requireDenied(t, err, "+"+command)
+			harness.RequireDenied(t, err, "+"+command)
 			got := harness.GoLock(t, c, "job")
 			harness.Must(t, lock.Unlock(context.Background()))
 			harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
@@ -251,7 +242,7 @@ func rightsOfInit(t *testing.T, d *harness.Deployment, user string, rule []strin
 	d.Allow(user, testrights.Without(rule, right))
 	err := harness.Found(context.Background(), d.As(user, 3), 0)
 	if err != nil {
-		requireDenied(t, err, right)
+		harness.RequireDenied(t, err, right)
 		for i, r := range d.Raw {
 			// Without DEL there is one that ends after a ms, with which rights are tried.
 			harness.Eventually(t, fmt.Sprintf("without %s an init leaves nothing on %s", right, d.Masters[i].Options().Addr), func() bool {

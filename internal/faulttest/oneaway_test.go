@@ -16,32 +16,6 @@ import (
 // One master of a deployment is dead, which is an ordinary day: all that can be known without it is
 // told.
 
-// A master that did not answer the acquire counts by what it renewed: a re-entry that learns the
-// number of its grant there takes nothing back.
-func TestAReEntryLearnsTheGrantThatWasNotAnswered(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		d.Masters[2].Freeze()
-		lock := harness.MustTry(t, c, "job", redlock.WithTTL(10*time.Second))
-		time.Sleep(1500 * time.Millisecond) // the request to it has timed out
-		d.Masters[2].Thaw()
-		time.Sleep(10 * time.Second)
-		harness.Counted(t, c, lock, 0, 1, 2)
-		d.Masters[0].Die()
-		time.Sleep(20 * time.Second)
-		harness.Counted(t, c, lock, 1, 2)
-		for range 2 {
-			again, err := c.TryLock(lock.Context(), "job")
-			harness.Must(t, err)
-			harness.Must(t, again.Unlock(context.Background()))
-		}
-		time.Sleep(20 * time.Second)
-		harness.Must(t, context.Cause(lock.Context()))
-		harness.Must(t, lock.Unlock(context.Background()))
-	})
-}
-
 // A master that granted a lower number than the token, or came too late to be asked to confirm it,
 // knows the token after the next renewal: so Verify and Inspect know the holder by any quorum.
 func TestAHolderIsKnownByAnyQuorumOfItsMasters(t *testing.T) {

@@ -29,7 +29,6 @@ type Deployment struct {
 	Founded bool         // or not to be: the first client founds it
 	Slept   atomic.Int64 // what a suspension added to the clock, in virtual time
 	Epoch   time.Time
-	AOFSize int64 // of a master whose log is to be truncated
 }
 
 // InVirtualTime runs test in a bubble, on n embedded masters.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/leaktest"
+	"github.com/redlock-go/redlock/internal/testrights"
 )
 
 // Must ends the test if there is an error.
@@ -27,6 +28,9 @@ func Must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// ErrOf is the error of a call that returns something else beside it.
+func ErrOf(_ any, err error) error { return err }
 
 // Check is Must for other goroutines than the test's own.
 func Check(t *testing.T, err error) {
@@ -53,6 +57,14 @@ func RequireSays(t *testing.T, err error, words ...string) {
 		if err == nil || !strings.Contains(err.Error(), word) {
 			t.Errorf("%v\ndoes not say %q", err, word)
 		}
+	}
+}
+
+// RequireDenied fails the test unless err says which right was missing.
+func RequireDenied(t *testing.T, err error, right string) {
+	t.Helper()
+	if !errors.Is(err, redlock.ErrDenied) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(testrights.NameOf(right))) {
+		t.Errorf("without %s: %v", right, err)
 	}
 }
 

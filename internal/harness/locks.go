@@ -25,6 +25,14 @@ func MustTryRead(t *testing.T, c *redlock.Client, name string, opts ...redlock.L
 	return lock
 }
 
+// MustEnter is MustTry with a context, by which a hold may be entered again.
+func MustEnter(t *testing.T, c *redlock.Client, ctx context.Context, name string, opts ...redlock.LockOption) *redlock.Lock {
+	t.Helper()
+	lock, err := c.TryLock(ctx, name, opts...)
+	Must(t, err)
+	return lock
+}
+
 // MustLock waits for the lock: after a fault a master may need a moment.
 func MustLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
 	t.Helper()
@@ -61,12 +69,23 @@ func UnlockAll(t *testing.T, locks ...*redlock.Lock) {
 
 // GoLock locks in a goroutine of its own, which ends with the test at the latest.
 func GoLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) <-chan *redlock.Lock {
+	return goLock(t, (*redlock.Client).Lock, c, name, opts)
+}
+
+// GoRLock is GoLock for a reader.
+func GoRLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) <-chan *redlock.Lock {
+	return goLock(t, (*redlock.Client).RLock, c, name, opts)
+}
+
+type locking func(*redlock.Client, context.Context, string, ...redlock.LockOption) (*redlock.Lock, error)
+
+func goLock(t *testing.T, by locking, c *redlock.Client, name string, opts []redlock.LockOption) <-chan *redlock.Lock {
 	got := make(chan *redlock.Lock, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		lock, err := c.Lock(ctx, name, opts...)
+		lock, err := by(c, ctx, name, opts...)
 		if err != nil {
 			if ctx.Err() == nil {
 				t.Error(err)
