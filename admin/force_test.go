@@ -9,22 +9,20 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
 // The lock is taken from whom an inspection names, and from nobody who came later: a holder,
 // readers, or one that left it to linger, also if it was held when it was shown.
 func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 5, func(t *testing.T, d *testmasters.Deployment) {
-		old, operator := reached(t, d), reached(t, d)
-		lock := func() *redlock.Lock { return try(t, old, "job", redlock.WithoutWatchdog()) }
+	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
+		old, operator := reached(d), reached(d)
+		lock := func() *redlock.Lock { return harness.MustTry(t, old, "job", redlock.WithoutWatchdog()) }
 		read := func() *redlock.Lock {
-			lock, err := old.TryRLock(background, "job", redlock.WithoutWatchdog())
-			harness.Must(t, err)
+			lock := harness.MustTryRead(t, old, "job", redlock.WithoutWatchdog())
 			return lock
 		}
-		lingers := func() *redlock.Lock { return try(t, old, "job", redlock.WithHoldAtLeast(30*time.Second)) }
+		lingers := func() *redlock.Lock { return harness.MustTry(t, old, "job", redlock.WithHoldAtLeast(30*time.Second)) }
 		for _, x := range []struct {
 			claim               string
 			has                 []func() *redlock.Lock
@@ -39,13 +37,13 @@ func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 				for _, l := range locks {
 					harness.Must(t, l.Unlock(background))
 				}
-				settled(t, old, 5)
+				harness.Settled(t, old)
 			}
 			locked := func() (locks []*redlock.Lock) {
 				for _, one := range x.has {
 					locks = append(locks, one())
 				}
-				settled(t, old, 5)
+				harness.Settled(t, old)
 				return locks
 			}
 			first := locked()
@@ -66,11 +64,10 @@ func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 					harness.RequireErr(t, l.Extend(background, 5*time.Second), redlock.ErrLost)
 				}
 			}
-			free(t, d, "job")
+			harness.RequireFree(t, d, "job")
 
 			later := locked()
-			_, err = admin.ForceUnlock(background, operator, shown)
-			harness.RequireErr(t, err, redlock.ErrHeld)
+			harness.RequireErr(t, harness.ErrOf(admin.ForceUnlock(background, operator, shown)), redlock.ErrHeld)
 			for _, l := range later {
 				harness.Must(t, l.Extend(background, 20*time.Second))
 			}
@@ -80,7 +77,7 @@ func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			free(t, d, "job")
+			harness.RequireFree(t, d, "job")
 		}
 	})
 }
@@ -88,14 +85,14 @@ func TestForceUnlockTakesWhatWasShown(t *testing.T) {
 // A holder that has a bare quorum, of which one master does not answer, is named by no majority.
 func TestForceUnlockTakesWhatMayHold(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 5, func(t *testing.T, d *testmasters.Deployment) {
-		old, operator := reached(t, d), reached(t, d)
-		lock := try(t, old, "job", redlock.WithoutWatchdog())
-		settled(t, old, 5)
+	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
+		old, operator := reached(d), reached(d)
+		lock := harness.MustTry(t, old, "job", redlock.WithoutWatchdog())
+		harness.Settled(t, old)
 		for _, r := range d.Raw[3:] {
 			harness.Must(t, r.Del(background, lockKey("job")).Err())
 		}
-		d.Die(0)
+		d.Masters[0].Die()
 		shown := inspect(t, operator, "job")
 		if shown.Quorum.State != admin.LockUnknown {
 			t.Fatalf("the quorum has %+v", shown.Quorum)
@@ -105,8 +102,8 @@ func TestForceUnlockTakesWhatMayHold(t *testing.T) {
 		if token <= lock.Token() {
 			t.Errorf("token %v after %v", token, lock.Token())
 		}
-		d.Revive(0)
-		settled(t, old, 5)
+		d.Masters[0].Revive()
+		harness.Settled(t, old)
 		harness.RequireErr(t, lock.Extend(background, 5*time.Second), redlock.ErrLost)
 	})
 }
@@ -114,8 +111,8 @@ func TestForceUnlockTakesWhatMayHold(t *testing.T) {
 // If nobody is shown, only the token moves on; and with too few masters the error says whose it is.
 func TestForceUnlockOfNobody(t *testing.T) {
 	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		c := reached(t, d)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := reached(d)
 		shown := inspect(t, c, "job")
 		one, err := admin.ForceUnlock(background, c, shown)
 		harness.Must(t, err)
@@ -125,8 +122,8 @@ func TestForceUnlockOfNobody(t *testing.T) {
 			t.Errorf("token %v after %v", other, one)
 		}
 		shown.Quorum.Readers = slices.Repeat([]admin.ReaderView{{Owner: "c.1"}}, 2)
-		d.Die(0)
-		d.Die(1)
+		d.Masters[0].Die()
+		d.Masters[1].Die()
 		_, err = admin.ForceUnlock(background, c, shown)
 		harness.RequireErr(t, err, redlock.ErrNoQuorum)
 		if q, _ := errors.AsType[*redlock.QuorumError](err); q.Op != "force unlock" || len(q.Votes) != 3 {

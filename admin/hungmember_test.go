@@ -32,10 +32,6 @@ func TestARefusalForTheVersionBesideAHungMember(t *testing.T) {
 			"TryLock": func(c *redlock.Client, _ *redlock.Lock) error {
 				return unlocked(c.TryLock(context.Background(), "job"))
 			},
-			"Lock": func(c *redlock.Client, _ *redlock.Lock) error {
-				return unlocked(c.Lock(context.Background(), "job", redlock.WithWait(time.Second)))
-			},
-			"re-entry": func(c *redlock.Client, held *redlock.Lock) error { return unlocked(c.TryLock(held.Context(), "held")) },
 			"Extend": func(_ *redlock.Client, held *redlock.Lock) error {
 				return held.Extend(context.Background(), limits.DefaultTTL)
 			},
@@ -43,13 +39,6 @@ func TestARefusalForTheVersionBesideAHungMember(t *testing.T) {
 				verdict, err := c.Verify(context.Background(), "held", held.Token())
 				if err == nil && verdict != redlock.VerifyValid {
 					err = fmt.Errorf("verdict %v", verdict)
-				}
-				return err
-			},
-			"TryLockAll": func(c *redlock.Client, _ *redlock.Lock) error {
-				locks, err := c.TryLockAll(context.Background(), []string{"a", "b"})
-				if err == nil {
-					err = locks.Unlock(context.Background())
 				}
 				return err
 			},

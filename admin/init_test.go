@@ -9,51 +9,43 @@ import (
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
+	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testmasters"
 )
-
-func register(t *testing.T, d *testmasters.Deployment, i int) map[string]string {
-	t.Helper()
-	fields, err := d.Raw[i].HGetAll(background, script.RegisterKey(limits.DefaultPrefix)).Result()
-	harness.Must(t, err)
-	return fields
-}
 
 // Blank masters are nobody's: the error names the command, and Init founds them, with the client's
 // settings. Once more changes nothing.
 func TestFounding(t *testing.T) {
 	t.Parallel()
-	d := testmasters.Blank(t, 3, "")
-	c := d.Client(short()...)
+	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
+	c := d.Stranger(harness.RecoveryOptions()...)
 	_, err := c.TryLock(background, "job")
 	harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNotMember, redlock.ErrNeedsInit)
 	harness.RequireSays(t, err, "redlock help init", "it belongs to no deployment")
-	_, err = admin.Members(background, c)
-	harness.RequireErr(t, err, redlock.ErrNoQuorum, redlock.ErrNeedsInit)
+	harness.RequireErr(t, harness.ErrOf(admin.Members(background, c)), redlock.ErrNoQuorum, redlock.ErrNeedsInit)
 	plan, err := admin.PlanInit(background, c, 0)
 	if err != nil || plan.Does != "found" || plan.Refused != nil || len(plan.Masters) != 3 || !plan.AtLeast.Valid() {
 		t.Errorf("%+v, %v", plan, err)
 	}
 	harness.Must(t, admin.Init(background, c, 0))
-	harness.Must(t, try(t, c, "job").Unlock(background))
-	before := register(t, d, 0)
+	harness.Must(t, harness.MustTry(t, c, "job").Unlock(background))
+	before := d.Register(0)
 	m, err := admin.Members(background, c)
 	harness.Must(t, err)
-	if m.MaxTTL != maxTTL || m.Drift != limits.DefaultDrift || m.Need != 2 || len(m.Members) != 3 || len(m.Others) != 0 || m.Unfinished {
+	if m.MaxTTL != harness.RecoveryMaxTTL || m.Drift != limits.DefaultDrift || m.Need != 2 || len(m.Members) != 3 || len(m.Others) != 0 || m.Unfinished {
 		t.Errorf("%+v", m)
 	}
 	for i, is := range m.Members {
-		if is.State != admin.MemberVoting || is.Address != address(d, i) || is.Master != is.Address || is.Err != nil {
+		if is.State != admin.MemberVoting || is.Address != d.Address(i) || is.Master != is.Address || is.Err != nil {
 			t.Errorf("%+v", is)
 		}
 	}
 	if plan, err := admin.PlanInit(background, c, 0); err != nil || plan.Does != "raise" {
 		t.Errorf("%+v, %v", plan, err)
 	}
-	harness.Must(t, admin.Init(background, d.Client(short()...), 0))
+	harness.Must(t, admin.Init(background, d.Stranger(harness.RecoveryOptions()...), 0))
 	for _, field := range []string{"deployment", "id", "version", "votes"} {
-		if after := register(t, d, 0); after[field] != before[field] || before[field] == "" {
+		if after := d.Register(0); after[field] != before[field] || before[field] == "" {
 			t.Errorf("%s was %q and is %q", field, before[field], after[field])
 		}
 	}
@@ -63,24 +55,24 @@ func TestFounding(t *testing.T) {
 // again.
 func TestAnInitWhoseContextEnds(t *testing.T) {
 	t.Parallel()
-	d := testmasters.Blank(t, 3, "")
-	c := d.Client(short()...)
-	harness.Must(t, d.Servers[1].Pause())
+	d := harness.Processes(t, 3, redisproc.Config{AppendFsync: "always"})
+	c := d.Stranger(harness.RecoveryOptions()...)
+	harness.Must(t, d.Server(1).Pause())
 	ctx, cancel := context.WithTimeout(background, 50*time.Millisecond)
 	defer cancel()
 	err := admin.Init(ctx, c, 0)
 	harness.RequireErr(t, err, context.DeadlineExceeded)
-	harness.RequireSays(t, err, address(d, 1)+": context deadline exceeded")
-	harness.Must(t, d.Servers[1].Resume())
+	harness.RequireSays(t, err, d.Address(1)+": context deadline exceeded")
+	harness.Must(t, d.Server(1).Resume())
 	harness.Must(t, admin.Init(background, c, 0))
-	harness.Must(t, try(t, c, "job").Unlock(background))
+	harness.Must(t, harness.MustTry(t, c, "job").Unlock(background))
 }
 
 // What cannot be founded together is refused, with the reason, and nothing is changed.
 func TestWhatIsNotFounded(t *testing.T) {
 	t.Parallel()
-	d := testmasters.Blank(t, 5, "")
-	on := func(masters ...int) *redlock.Client { return d.ClientOn(masters, busy()...) }
+	d := harness.Processes(t, 5, redisproc.Config{AppendFsync: "always"})
+	on := func(masters ...int) *redlock.Client { return clientOn(d, masters) }
 	harness.Must(t, admin.Init(background, on(0, 1, 2), 0))
 	for claim, x := range map[string]struct {
 		client *redlock.Client
@@ -106,10 +98,10 @@ func TestWhatIsNotFounded(t *testing.T) {
 	err := admin.Init(background, on(0, 1, 2), 0)
 	harness.RequireErr(t, err, admin.ErrNotFounded)
 	harness.RequireSays(t, err, "it comes back by itself")
-	d.Die(4)
+	d.Masters[4].Die()
 	err = admin.Init(background, on(3, 4), 0)
 	harness.RequireErr(t, err, redlock.ErrNoQuorum)
-	harness.RequireSays(t, err, address(d, 4))
+	harness.RequireSays(t, err, d.Address(4))
 	if d.Raw[3].DBSize(background).Val() != 0 {
 		t.Errorf("one does not answer, and the other was changed: %v", err)
 	}
@@ -123,17 +115,16 @@ func TestWhatIsNotFounded(t *testing.T) {
 // Masters that were emptied are founded anew, with tokens above the floor.
 func TestForceInit(t *testing.T) {
 	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		c := reached(t, d)
-		before := try(t, c, "job")
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
+		before := harness.MustTry(t, c, "job")
 		harness.Must(t, before.Unlock(background))
 		for _, r := range d.Raw[:2] {
 			harness.Must(t, r.FlushAll(background).Err())
 		}
 		harness.RequireErr(t, admin.Init(background, d.Client(), 0), admin.ErrNotFounded)
 		harness.Must(t, admin.ForceInit(background, d.Client(), before.Token()+1_000_000))
-		lock, err := c.Lock(background, "job", redlock.WithWait(harness.Patience))
-		harness.Must(t, err)
+		lock := harness.MustLock(t, c, "job", redlock.WithWait(harness.Patience))
 		if lock.Token() <= before.Token()+1_000_000 {
 			t.Errorf("token %d after %d", lock.Token(), before.Token())
 		}

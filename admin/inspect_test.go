@@ -11,7 +11,6 @@ import (
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/identity"
-	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
 // ttl is that of the holds that are looked at.
@@ -22,16 +21,14 @@ func TestInspectNamesReaders(t *testing.T) {
 	onBoth(t, 5, inspectNamesReaders)
 }
 
-func inspectNamesReaders(t *testing.T, d *testmasters.Deployment) {
-	one, other, asker := reached(t, d, redlock.WithName("one")), reached(t, d, redlock.WithName("other")), reached(t, d)
-	long, err := one.TryRLock(background, "job", redlock.WithTTL(2*ttl))
-	harness.Must(t, err)
-	short, err := other.TryRLock(background, "job", redlock.WithTTL(ttl), redlock.WithoutWatchdog())
-	harness.Must(t, err)
-	announced(t, d, long)
-	announced(t, d, short)
-	settled(t, one, 5)
-	settled(t, other, 5)
+func inspectNamesReaders(t *testing.T, d *harness.Deployment) {
+	one, other, asker := reached(d, redlock.WithName("one")), reached(d, redlock.WithName("other")), reached(d)
+	long := harness.MustTryRead(t, one, "job", redlock.WithTTL(2*ttl))
+	short := harness.MustTryRead(t, other, "job", redlock.WithTTL(ttl), redlock.WithoutWatchdog())
+	for _, c := range []*redlock.Client{one, other} {
+		allKnow(d, c)
+		harness.Settled(t, c)
+	}
 	in := inspect(t, asker, "job")
 	q := in.Quorum
 	if q.State != admin.LockRead || q.Owner != "" || q.Token != 0 || len(q.Readers) != 2 {
@@ -42,7 +39,7 @@ func inspectNamesReaders(t *testing.T, d *testmasters.Deployment) {
 		lock *redlock.Lock
 		ttl  time.Duration
 	}{{"other", short, ttl}, {"one", long, 2 * ttl}} {
-		if r := q.Readers[i]; r.Holder.Name != want.name || r.Owner != owner(want.lock) || r.Remaining <= 0 || r.Remaining > want.ttl {
+		if r := q.Readers[i]; r.Holder.Name != want.name || r.Owner != harness.Hold(want.lock).ID || r.Remaining <= 0 || r.Remaining > want.ttl {
 			t.Errorf("reader %d is %+v, want %s", i, r, want.name)
 		}
 	}
@@ -50,7 +47,7 @@ func inspectNamesReaders(t *testing.T, d *testmasters.Deployment) {
 		t.Errorf("free in %v, and the last reader ends in %v", q.Remaining, q.Readers[1].Remaining)
 	}
 
-	settled(t, one, 5)
+	harness.Settled(t, one)
 	for _, r := range d.Raw[:3] { // no majority has them
 		harness.Must(t, r.Del(background, lockKey("job")).Err())
 	}
@@ -65,21 +62,21 @@ func TestInspectNamesTheHolder(t *testing.T) {
 	onBoth(t, 5, inspectNamesTheHolder)
 }
 
-func inspectNamesTheHolder(t *testing.T, d *testmasters.Deployment) {
-	holder, asker := reached(t, d, redlock.WithName("payroll"), redlock.WithTTL(ttl)), reached(t, d)
+func inspectNamesTheHolder(t *testing.T, d *harness.Deployment) {
+	holder, asker := reached(d, redlock.WithName("payroll"), redlock.WithTTL(ttl)), reached(d)
 	in := inspect(t, asker, "job")
 	if !reflect.DeepEqual(in.Quorum, admin.LockView{State: admin.LockFree}) || in.Name != "job" || in.Need != 3 || len(in.Masters) != 5 {
 		t.Errorf("nobody has it: %+v", in)
 	}
 
-	lock := try(t, holder, "job")
-	announced(t, d, lock)
-	settled(t, holder, 5)
+	lock := harness.MustTry(t, holder, "job")
+	allKnow(d, holder)
+	harness.Settled(t, holder)
 	host, _ := os.Hostname()
-	want := admin.Holder{Client: identity.ClientOf(owner(lock)), Name: "payroll", Host: host, PID: os.Getpid()}
+	want := admin.Holder{Client: identity.ClientOf(harness.Hold(lock).ID), Name: "payroll", Host: host, PID: os.Getpid()}
 	in = inspect(t, asker, "job")
 	q := in.Quorum
-	if q.State != admin.LockHeld || q.Holder != want || q.Token != lock.Token() || q.Depth != 1 || q.Waiting != 0 || q.Owner != owner(lock) ||
+	if q.State != admin.LockHeld || q.Holder != want || q.Token != lock.Token() || q.Depth != 1 || q.Waiting != 0 || q.Owner != harness.Hold(lock).ID ||
 		q.Remaining <= 0 || q.Remaining > ttl {
 		t.Errorf("the quorum has %+v", q)
 	}
@@ -89,57 +86,37 @@ func inspectNamesTheHolder(t *testing.T, d *testmasters.Deployment) {
 		}
 	}
 
-	inner := reenter(t, holder, lock)
-	waiter := goLock(t, reached(t, d), "job")
-	inLine(t, d, "job", 1)
-	settled(t, holder, 5)
+	inner := harness.MustEnter(t, holder, lock.Context(), lock.Name())
+	waiter := harness.GoLock(t, reached(d), "job")
+	d.InLine("job", 1)
+	harness.Settled(t, holder)
 	if q := inspect(t, asker, "job").Quorum; q.Depth != 2 || q.Waiting != 1 {
 		t.Errorf("entered again, and one waits: %+v", q)
 	}
 	harness.Must(t, inner.Unlock(background))
 	harness.Must(t, lock.Unlock(background))
-	next := <-waiter
-	if q := inspect(t, asker, "job").Quorum; q.State != admin.LockHeld || q.Token != next.Token() || q.Owner != owner(next) {
+	next := harness.Have(t, waiter)
+	if q := inspect(t, asker, "job").Quorum; q.State != admin.LockHeld || q.Token != next.Token() || q.Owner != harness.Hold(next).ID {
 		t.Errorf("the next one holds: %+v", q)
 	}
 	harness.Must(t, next.Unlock(background))
-	free(t, d, "job")
+	harness.RequireFree(t, d, "job")
 	if q := inspect(t, asker, "job").Quorum; q.State != admin.LockFree {
 		t.Errorf("free again: %+v", q)
 	}
 }
 
-func reenter(t *testing.T, c *redlock.Client, lock *redlock.Lock) *redlock.Lock {
-	t.Helper()
-	inner, err := c.TryLock(lock.Context(), lock.Name())
-	harness.Must(t, err)
-	return inner
-}
-
-// goLock waits for the lock in a goroutine of its own.
-func goLock(t *testing.T, c *redlock.Client, name string) <-chan *redlock.Lock {
-	got := make(chan *redlock.Lock, 1)
-	go func() {
-		lock, err := c.Lock(background, name, redlock.WithWait(harness.Patience))
-		if err != nil {
-			t.Error(err)
-		}
-		got <- lock
-	}()
-	return got
-}
-
 // A name that lingers is told with who left it.
 func TestInspectNamesWhoLeft(t *testing.T) {
 	t.Parallel()
-	onBoth(t, 5, func(t *testing.T, d *testmasters.Deployment) {
-		c, asker := reached(t, d), reached(t, d)
-		lock := try(t, c, "job", redlock.WithHoldAtLeast(20*time.Second))
-		settled(t, c, 5)
+	onBoth(t, 5, func(t *testing.T, d *harness.Deployment) {
+		c, asker := reached(d), reached(d)
+		lock := harness.MustTry(t, c, "job", redlock.WithHoldAtLeast(20*time.Second))
+		harness.Settled(t, c)
 		harness.Must(t, lock.Unlock(background))
-		settled(t, c, 5)
+		harness.Settled(t, c)
 		q := inspect(t, asker, "job").Quorum
-		if q.State != admin.LockLingers || q.Owner != owner(lock) || q.Token != lock.Token() || q.Depth != 0 || q.Since().IsZero() {
+		if q.State != admin.LockLingers || q.Owner != harness.Hold(lock).ID || q.Token != lock.Token() || q.Depth != 0 || q.Since().IsZero() {
 			t.Errorf("the quorum has %+v", q)
 		}
 	})
@@ -151,9 +128,9 @@ func TestInspectNamesNobodyWithoutAMajority(t *testing.T) {
 }
 
 // What a quorum does not say of one owner is said of nobody.
-func inspectNamesNobodyWithoutAMajority(t *testing.T, d *testmasters.Deployment) {
-	c := reached(t, d)
-	harness.Must(t, try(t, c, "another").Unlock(background))
+func inspectNamesNobodyWithoutAMajority(t *testing.T, d *harness.Deployment) {
+	c := reached(d)
+	harness.Must(t, harness.MustTry(t, c, "another").Unlock(background))
 	key := lockKey("job")
 	for i, value := range []string{"a.1 1 7 ", "a.1 1 7 ", "a.2 1 8 ", "\x1b[2J.3 1 9 ", "no lock at all, but words"} {
 		harness.Must(t, d.Raw[i].Set(background, key, value, time.Minute).Err())
@@ -178,34 +155,22 @@ func inspectNamesNobodyWithoutAMajority(t *testing.T, d *testmasters.Deployment)
 			t.Errorf("master %d: %+v, want %+v", i, got, want)
 		}
 	}
-	harness.Must(t, d.Raw[3].Del(background, key).Err())
 	harness.Must(t, d.Raw[4].Set(background, key, " redlock:waits:b", time.Minute).Err())
-	in = inspect(t, c, "job")
-	if in.Quorum.State != admin.LockUnknown || in.Masters[3].State != admin.LockFree || in.Masters[4].State != admin.LockKept || in.Masters[4].Holder.Client != "b" {
-		t.Errorf("%+v", in)
+	d.Masters[0].Die()
+	d.Masters[1].Die()
+	for _, r := range d.Raw[2:4] {
+		harness.Must(t, r.Del(background, key).Err())
 	}
-	harness.Must(t, d.Raw[2].Set(background, key, "a.1 2 6 8+", time.Minute).Err())
-	in = inspect(t, c, "job")
-	if in.Quorum.State != admin.LockHeld || in.Quorum.Owner != "a.1" || in.Quorum.Token != 0 || in.Quorum.Depth != 1 {
-		t.Errorf("a majority has one owner: %+v", in.Quorum)
-	}
-
-	d.Die(0)
-	d.Die(1)
-	harness.Must(t, d.Raw[2].Del(background, key).Err())
-	harness.Must(t, d.Raw[3].Del(background, key).Err())
-	in, err := admin.Inspect(background, c, "job")
-	harness.Must(t, err)
-	if in.Quorum.State != admin.LockFree || in.Masters[0].Err == nil || in.Masters[0].State != admin.LockUnknown {
+	if in := inspect(t, c, "job"); in.Quorum.State != admin.LockFree || in.Masters[0].Err == nil || in.Masters[0].State != admin.LockUnknown {
 		t.Errorf("three say that nobody has it: %+v", in)
 	}
-	d.Die(2)
-	in, err = admin.Inspect(background, c, "job")
+	d.Masters[2].Die()
+	in, err := admin.Inspect(background, c, "job")
 	harness.RequireErr(t, err, redlock.ErrNoQuorum)
 	if len(in.Masters) != 5 || in.Masters[3].State != admin.LockFree || in.Quorum.State != admin.LockUnknown || errors.Is(err, redlock.ErrNotAcquired) {
 		t.Errorf("two of five: %+v, %v", in, err)
 	}
-	in, err = admin.Inspect(background, d.Client(busy()...), "job") // by one who does not know who votes
+	in, err = admin.Inspect(background, d.Client(), "job") // by one who does not know who votes
 	harness.RequireErr(t, err, redlock.ErrNoQuorum)
 	if len(in.Masters) != 5 || in.Need != 3 || in.Masters[0].State != admin.LockUnknown || in.Masters[4].State != admin.LockKept || in.Masters[4].Err == nil || in.Quorum.State != admin.LockUnknown {
 		t.Errorf("two of five, and nobody knows who votes: %+v, %v", in, err)

@@ -10,30 +10,29 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
 // Changes that would leave too few members that vote, or do not fit, are refused.
 func TestChangesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	testmasters.VirtualBlank(t, 4, func(t *testing.T, d *testmasters.Deployment) {
-		harness.Must(t, admin.Init(background, d.ClientOn([]int{0, 1, 2}, short()...), 0))
-		c := d.Client(short()...)
-		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 0)), nil))
-		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 0)), nil)) // it is
+	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
+		harness.Must(t, admin.Init(background, clientOn(d, []int{0, 1, 2}, harness.RecoveryOptions()...), 0))
+		c := d.Stranger(harness.RecoveryOptions()...)
+		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(d.Address(0)), nil))
+		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(d.Address(0)), nil)) // it is
 		for says, change := range map[string]admin.MemberChange{
-			"only 1 of 3 members would vote": admin.SuspendMember(address(d, 1)),
-			"only 2 of 4 members would vote": admin.AddMember(address(d, 3)),
-			"is no member":                   admin.SuspendMember(address(d, 3)),
-			"is a member already":            admin.ReplaceMember(address(d, 1), address(d, 0)),
-			"elsewhere:6379 is no member":    admin.ReplaceMember("elsewhere:6379", address(d, 3)),
+			"only 1 of 3 members would vote": admin.SuspendMember(d.Address(1)),
+			"only 2 of 4 members would vote": admin.AddMember(d.Address(3)),
+			"is no member":                   admin.SuspendMember(d.Address(3)),
+			"is a member already":            admin.ReplaceMember(d.Address(1), d.Address(0)),
+			"elsewhere:6379 is no member":    admin.ReplaceMember("elsewhere:6379", d.Address(3)),
 		} {
 			err := admin.ChangeMembers(background, c, change, nil)
 			harness.RequireErr(t, err, admin.ErrChangeRefused)
 			harness.RequireSays(t, err, says)
 		}
 		for _, change := range []admin.MemberChange{
-			{}, admin.AddMember(""), admin.ReplaceMember("", address(d, 3)), admin.ReplaceMember(address(d, 1), ""),
+			{}, admin.AddMember(""), admin.ReplaceMember("", d.Address(3)), admin.ReplaceMember(d.Address(1), ""),
 			admin.SuspendMember(""), admin.ResumeMember(""), admin.RemoveMember(""),
 		} {
 			harness.RequireErr(t, admin.ChangeMembers(background, c, change, nil), redlock.ErrBadOption)
@@ -43,36 +42,36 @@ func TestChangesThatAreRefused(t *testing.T) {
 		if got := strings.Join(says, "; "); got != "elsewhere:6379 is no member" {
 			t.Errorf("told %q", got)
 		}
-		harness.Must(t, admin.ChangeMembers(background, c, admin.ResumeMember(address(d, 0)), nil))
+		harness.Must(t, admin.ChangeMembers(background, c, admin.ResumeMember(d.Address(0)), nil))
 		harness.RequireSays(t, admin.ChangeMembers(background, c, admin.AddMember("elsewhere:6379"), nil), "is none of the masters")
-		harness.Must(t, try(t, c, "job").Unlock(background))
-		d.Die(3)
+		harness.Must(t, harness.MustTry(t, c, "job").Unlock(background))
+		d.Masters[3].Die()
 		ctx, cancel := context.WithTimeout(background, 3*time.Second)
 		defer cancel()
 		var told []string
-		err := admin.ChangeMembers(ctx, c, admin.AddMember(address(d, 3)), func(text string) { told = append(told, text) })
+		err := admin.ChangeMembers(ctx, c, admin.AddMember(d.Address(3)), func(text string) { told = append(told, text) })
 		harness.RequireErr(t, err, context.DeadlineExceeded)
 		if !strings.Contains(fmt.Sprint(told), "does not answer") {
 			t.Error(told)
 		}
-		one := d.ClientOn([]int{0}, short(redlock.WithPrefix("one"))...)
+		one := clientOn(d, []int{0}, harness.RecoveryOptions(redlock.WithPrefix("one"))...)
 		harness.Must(t, admin.Init(background, one, 0))
-		two := d.ClientOn([]int{0, 1}, short(redlock.WithPrefix("one"))...)
-		harness.RequireErr(t, admin.ChangeMembers(background, two, admin.AddMember(address(d, 1)), nil), admin.ErrChangeRefused)
+		two := clientOn(d, []int{0, 1}, harness.RecoveryOptions(redlock.WithPrefix("one"))...)
+		harness.RequireErr(t, admin.ChangeMembers(background, two, admin.AddMember(d.Address(1)), nil), admin.ErrChangeRefused)
 	})
 }
 
 // A change that too many members that lost their data keep from being made says so.
 func TestAChangeOfWhatIsBeyondRepair(t *testing.T) {
 	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		c := reached(t, d)
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached()
 		for _, r := range d.Raw[:2] {
 			harness.Must(t, r.FlushAll(background).Err())
 		}
 		ctx, cancel := context.WithTimeout(background, 10*time.Second)
 		defer cancel()
-		harness.RequireErr(t, admin.ChangeMembers(ctx, c, admin.SuspendMember(address(d, 0)), nil), redlock.ErrNeedsInit)
+		harness.RequireErr(t, admin.ChangeMembers(ctx, c, admin.SuspendMember(d.Address(0)), nil), redlock.ErrNeedsInit)
 	})
 }
 
@@ -80,16 +79,15 @@ func TestAChangeOfWhatIsBeyondRepair(t *testing.T) {
 // one that does not vote has to wait, and what the masters are that are no members.
 func TestWhatIsToldOfMembers(t *testing.T) {
 	t.Parallel()
-	testmasters.VirtualBlank(t, 5, func(t *testing.T, d *testmasters.Deployment) {
-		harness.Must(t, admin.Init(background, d.Client(short()...), 0))
-		c := reached(t, d, short()...)
+	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
+		c := d.Reached(harness.RecoveryOptions()...)
 		tells := func(c *redlock.Client, members, others string) {
 			t.Helper()
 			m, err := admin.Members(background, c)
 			harness.Must(t, err)
 			var got, rest []string
 			for i, is := range m.Members {
-				if is.Address != address(d, i) || is.Err == nil && is.Master != is.Address || is.State == admin.MemberVoting && is.Left != 0 {
+				if is.Address != d.Address(i) || is.Err == nil && is.Master != is.Address || is.State == admin.MemberVoting && is.Left != 0 {
 					t.Errorf("member %d: %+v", i, is)
 				}
 				text := string(is.State)
@@ -112,15 +110,15 @@ func TestWhatIsToldOfMembers(t *testing.T) {
 			}
 		}
 		tells(c, "voting; voting; voting; voting; voting", "")
-		tells(d.ClientOn([]int{0, 1, 2, 4}, short()...), "voting; voting; voting; voting: none of the masters that were given is this member; voting", "")
-		d.Die(3)
+		tells(clientOn(d, []int{0, 1, 2, 4}, harness.RecoveryOptions()...), "voting; voting; voting; voting: none of the masters that were given is this member; voting", "")
+		d.Masters[3].Die()
 		tells(c, "voting; voting; voting; voting: dial embedded ADDRESS: connect: connection refused; voting", "")
-		d.Revive(3)
-		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(address(d, 4)), nil))
+		d.Masters[3].Revive()
+		harness.Must(t, admin.ChangeMembers(background, c, admin.SuspendMember(d.Address(4)), nil))
 		tells(c, "voting; voting; voting; voting; suspended, waits", "")
-		time.Sleep(2 * maxTTL)
+		time.Sleep(2 * harness.RecoveryMaxTTL)
 		tells(c, "voting; voting; voting; voting; suspended", "")
-		harness.Must(t, admin.ChangeMembers(background, c, admin.RemoveMember(address(d, 4)), nil))
-		tells(c, "voting; voting; voting; voting", address(d, 4)+": it belongs to the deployment, but is no member<nil>")
+		harness.Must(t, admin.ChangeMembers(background, c, admin.RemoveMember(d.Address(4)), nil))
+		tells(c, "voting; voting; voting; voting", d.Address(4)+": it belongs to the deployment, but is no member<nil>")
 	})
 }

@@ -2,7 +2,6 @@ package admin_test
 
 import (
 	"fmt"
-	"github.com/redlock-go/redlock/internal/limits"
 	"slices"
 	"testing"
 	"time"
@@ -10,7 +9,7 @@ import (
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/testmasters"
+	"github.com/redlock-go/redlock/internal/limits"
 )
 
 func TestNames(t *testing.T) {
@@ -18,47 +17,45 @@ func TestNames(t *testing.T) {
 	onBoth(t, 3, namesAreListed)
 }
 
-func namesAreListed(t *testing.T, d *testmasters.Deployment) {
-	c, other := reached(t, d), d.Client(busy(redlock.WithPrefix("red[lo]ck*"))...)
+func namesAreListed(t *testing.T, d *harness.Deployment) {
+	c, other := reached(d), d.Client(redlock.WithPrefix("red[lo]ck*"))
 	harness.Must(t, admin.Init(background, other, 0))
 	var held []string
 	for i := range 7 {
 		name := fmt.Sprintf("job {%d}:lock:*", i)
 		held = append(held, name)
-		try(t, c, name)
+		harness.MustTry(t, c, name)
 	}
-	settled(t, c, 3)
+	harness.Settled(t, c)
 	list, err := admin.Names(background, c, 100)
 	harness.Must(t, err)
-	if !slices.Equal(list.Names, held) || list.More || list.Master != address(d, 0) {
+	if !slices.Equal(list.Names, held) || list.More || list.Master != d.Address(0) {
 		t.Errorf("%+v, want %q", list, held)
 	}
 	if list, err = admin.Names(background, c, 3); err != nil || len(list.Names) != 3 || !list.More {
 		t.Errorf("%+v, %v", list, err)
 	}
-	try(t, other, "mine")
-	settled(t, other, 3)
+	harness.MustTry(t, other, "mine")
+	harness.Settled(t, other)
 	if list, err = admin.Names(background, other, 100); err != nil || !slices.Equal(list.Names, []string{"mine"}) {
 		t.Errorf("of another prefix: %+v, %v", list, err)
 	}
-	d.Die(0)
-	if list, err = admin.Names(background, c, 100); err != nil || len(list.Names) != 7 || list.Master != address(d, 1) {
+	d.Masters[0].Die()
+	if list, err = admin.Names(background, c, 100); err != nil || len(list.Names) != 7 || list.Master != d.Address(1) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	for i := range 2 {
-		d.Die(i + 1)
+		d.Masters[i+1].Die()
 	}
-	_, err = admin.Names(background, c, 100)
-	harness.RequireErr(t, err, redlock.ErrNoQuorum)
-	_, err = admin.Names(background, c, 0)
-	harness.RequireOptionError(t, err, "most")
+	harness.RequireErr(t, harness.ErrOf(admin.Names(background, c, 100)), redlock.ErrNoQuorum)
+	harness.RequireOptionError(t, harness.ErrOf(admin.Names(background, c, 0)), "most")
 }
 
 // A list that is asked of masters that hang ends with the client.
 func TestCloseEndsNames(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
+		c := reached(d)
 		for _, m := range d.Masters {
 			m.Freeze()
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
-	"github.com/redlock-go/redlock/internal/testmasters"
 )
 
 // outages returns an observer that notes what it is told of members that are out, and a function
@@ -40,27 +39,27 @@ func findsADeadMember(t *testing.T, c *redlock.Client) {
 // A member whose server stays away is told once, by a client that asks for nothing meanwhile.
 func TestAMemberThatStaysAwayIsTold(t *testing.T) {
 	t.Parallel()
-	testmasters.Virtual(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		observed, told := outages()
-		c := d.Client(short(observed)...)
+		c := d.Client(harness.RecoveryOptions(observed)...)
 		lockOnce(t, c)
-		d.Die(2)
+		d.Masters[2].Die()
 		findsADeadMember(t, c)
-		time.Sleep(maxTTL + time.Minute - time.Second)
+		time.Sleep(harness.RecoveryMaxTTL + time.Minute - time.Second)
 		if all := told(); len(all) > 0 {
 			t.Errorf("told too soon: %+v", all)
 		}
-		time.Sleep(time.Hour)
+		time.Sleep(10 * time.Minute)
 		all := told()
-		if len(all) != 1 || all[0].Master != address(d, 2) || !strings.Contains(fmt.Sprint(all[0].Err), "redlock members replace "+address(d, 2)) {
+		if len(all) != 1 || all[0].Master != d.Address(2) || !strings.Contains(fmt.Sprint(all[0].Err), "redlock members replace "+d.Address(2)) {
 			t.Fatalf("told %+v", all)
 		}
-		d.Revive(2)
+		d.Masters[2].Revive()
 		harness.Eventually(t, "all are up again", func() bool { lockOnce(t, c); return harness.AllUp(c) })
 		time.Sleep(time.Second) // it is seen
-		d.Die(2)
+		d.Masters[2].Die()
 		findsADeadMember(t, c)
-		time.Sleep(time.Hour)
+		time.Sleep(10 * time.Minute)
 		if all := told(); len(all) != 1 {
 			t.Errorf("told of the next outage: %+v", all)
 		}
@@ -71,10 +70,10 @@ func TestAMemberThatStaysAwayIsTold(t *testing.T) {
 // command mends it.
 func TestAMemberOfAnUnknownNameIsTold(t *testing.T) {
 	t.Parallel()
-	virtualNames(t, 3, func(t *testing.T, d *testmasters.Deployment) {
-		lose(t, d, 1)
+	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
+		lose(d, 1)
 		observed, told := outages()
-		c := d.Client(short(observed)...)
+		c := d.Client(harness.RecoveryOptions(observed)...)
 		lockOnce(t, c)
 		m, err := admin.Members(background, c)
 		harness.Must(t, err)
@@ -99,11 +98,10 @@ func TestAMemberOfAnUnknownNameIsTold(t *testing.T) {
 // are to be taken while it lives.
 func TestShortJobsBringMembersBack(t *testing.T) {
 	t.Parallel()
-	virtualNames(t, 3, func(t *testing.T, d *testmasters.Deployment) {
+	virtualNames(t, 3, func(t *testing.T, d *harness.Deployment) {
 		job := func() (votes int) {
-			c := d.Client(short()...)
-			lock, err := c.Lock(background, "job", redlock.WithWait(time.Minute))
-			harness.Must(t, err)
+			c := d.Client(harness.RecoveryOptions()...)
+			lock := harness.MustLock(t, c, "job", redlock.WithWait(time.Minute))
 			time.Sleep(time.Millisecond)
 			harness.Must(t, lock.Unlock(background))
 			harness.Must(t, c.Close())
@@ -116,7 +114,7 @@ func TestShortJobsBringMembersBack(t *testing.T) {
 		}
 		job()
 		for i := range 3 {
-			lose(t, d, i)
+			lose(d, i)
 			jobs := 0
 			for votes := 0; votes < 3; jobs++ {
 				if jobs > 5 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/acquire"
 	"github.com/redlock-go/redlock/internal/harness"
 	"github.com/redlock-go/redlock/internal/limits"
 )
@@ -59,8 +60,14 @@ func TestWhatTimeDoesNotMendFailsAtOnce(t *testing.T) {
 			}
 		}
 		fails("nothing is founded", d.Stranger(), redlock.ErrNeedsInit)
-		early := harness.GoLock(t, d.Stranger(redlock.WithWaitForSetup()), "early")
+		var tries harness.Recorder
+		early := harness.GoLock(t, d.Stranger(redlock.WithWaitForSetup(), redlock.WithObserver(redlock.Observer{
+			AttemptFailed: func(context.Context, redlock.FailedAttempt) { tries.Note("try") },
+		})), "early")
 		time.Sleep(time.Minute)
+		if n, most := tries.Count(""), int(2*time.Minute/acquire.MaxPause); n < 60 || n > most {
+			t.Errorf("%d tries in a minute, want at most %d", n, most)
+		}
 		harness.Must(t, harness.Found(context.Background(), d.Stranger(), 0))
 		harness.Must(t, harness.Have(t, early).Unlock(context.Background()))
 		for call, err := range everyWait(d.Stranger(), context.Background()) {

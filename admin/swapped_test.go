@@ -1,7 +1,6 @@
 package admin_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -17,129 +16,6 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
-
-// swappable are the addresses of masters, of which two can be swapped.
-type swappable struct {
-	one, other int
-
-	mu      sync.Mutex
-	swapped bool
-	conns   []*swappedConn
-}
-
-// leadsTo returns the server that an address leads to. The caller holds mu.
-func (s *swappable) leadsTo(address int) int {
-	switch {
-	case s.swapped && address == s.one:
-		return s.other
-	case s.swapped && address == s.other:
-		return s.one
-	}
-	return address
-}
-
-// swappedConn is a connection, and whether it has carried an acquire.
-type swappedConn struct {
-	net.Conn
-	to      int // the address
-	carried atomic.Bool
-}
-
-func (c *swappedConn) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte("evalsha")) && bytes.Contains(b, []byte("acquire")) {
-		c.carried.Store(true)
-	}
-	return c.Conn.Write(b)
-}
-
-// client returns a client on the addresses.
-func (s *swappable) client(t *testing.T, d *harness.Deployment) *redlock.Client {
-	var servers []*redis.Client
-	for i, m := range d.Masters {
-		o := m.Options()
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			c, err := d.Masters[s.leadsTo(i)].Options().Dialer(ctx, network, addr)
-			if err != nil {
-				return nil, err
-			}
-			s.conns = append(s.conns, &swappedConn{Conn: c, to: i})
-			return s.conns[len(s.conns)-1], nil
-		}
-		servers = append(servers, redis.NewClient(o))
-		t.Cleanup(func() { _ = servers[i].Close() })
-	}
-	return harness.ClientOn(t, servers, d.InTime(harness.RecoveryOptions()...)...)
-}
-
-// swap breaks all connections to the two. With keep it leaves those of the first that carried
-// acquires.
-func (s *swappable) swap(keep bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.swapped = true
-	for _, c := range s.conns {
-		if c.to == s.other || c.to == s.one && !(keep && c.carried.Load()) {
-			_ = c.Close()
-		}
-	}
-}
-
-// When two addresses are swapped (a name that is resolved to another host), and a connection stands
-// that leads to the server of before, no server votes for both addresses.
-func TestSwappedAddresses(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		s := &swappable{one: 0, other: 1}
-		c := s.client(t, d)
-		harness.Must(t, harness.Found(context.Background(), c, 0))
-		harness.Must(t, harness.MustTry(t, c, "first").Unlock(context.Background()))
-		harness.Settled(t, c)
-		rival := harness.ClientOn(t, d.Raw[1:], d.InTime(harness.RecoveryOptions()...)...)
-		s.swap(true)
-		harness.Eventually(t, "all vote again", func() bool {
-			if lock, err := c.TryLock(context.Background(), "other"); err == nil {
-				_ = lock.Unlock(context.Background()) // it may meet connections that broke
-			}
-			votes := true
-			for _, why := range harness.Inside(c).Members.View().Out {
-				votes = votes && why == nil
-			}
-			return votes && d.Now().Sub(0) > 3*harness.RecoveryMaxTTL
-		})
-		held := harness.MustTry(t, rival, "job")
-		harness.Settled(t, rival)
-		if lock, err := c.TryLock(context.Background(), "job"); err == nil {
-			t.Errorf("token %v, beside the holder with %v", lock.Token(), held.Token())
-		}
-		harness.Must(t, held.Unlock(context.Background()))
-	})
-}
-
-// A member's server comes to another address of the list, and one that is blank to its own. The
-// member votes where it is, and the blank server may take the place of another.
-func TestAMemberThatMoved(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
-		s := &swappable{one: 0, other: 3}
-		harness.Must(t, harness.Found(context.Background(), harness.ClientOn(t, d.Raw[:3], d.InTime(harness.RecoveryOptions()...)...), 0))
-		c := s.client(t, d)
-		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
-		harness.Settled(t, c)
-		s.swap(false)
-		harness.Eventually(t, "it votes where it is", func() bool {
-			if lock, err := c.TryLock(context.Background(), "job"); err == nil {
-				_ = lock.Unlock(context.Background()) // it may meet connections that broke
-			}
-			return harness.Inside(c).Members.View().Out[3] == nil
-		})
-		d.Masters[1].Die()
-		lock, err := c.Lock(context.Background(), "job", redlock.WithWait(10*time.Second))
-		harness.Must(t, err)
-		harness.Must(t, lock.Unlock(context.Background()))
-	})
-}
 
 // moving is a client's way to some servers: the address of the first leads to the server that to
 // tells.
@@ -260,8 +136,7 @@ func TestAServerThatWasToTakeAPlaceIsLeft(t *testing.T) {
 			return d.Register(3)["id"] != ""
 		})
 		m.to.Store(0)
-		lock, err := c.Lock(context.Background(), "job", redlock.WithWait(10*time.Second))
-		harness.Must(t, err)
+		lock := harness.MustLock(t, c, "job", redlock.WithWait(10*time.Second))
 		harness.Must(t, lock.Unlock(context.Background()))
 	})
 }
