@@ -13,6 +13,7 @@ import (
 	"github.com/redlock-go/redlock/internal/chaos/cluster"
 	"github.com/redlock-go/redlock/internal/chaos/run"
 	"github.com/redlock-go/redlock/internal/redisproc"
+	"github.com/redlock-go/redlock/internal/script"
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
@@ -80,9 +81,13 @@ func TestChaosScenarios(t *testing.T) {
 	}
 }
 
-// needMasters skips the test where no masters can be started, before the clients are built.
+// needMasters skips the test where no masters can be started, before the clients are built. Those
+// are processes of their own, with as many counters as users have.
 func needMasters(t *testing.T) {
 	t.Helper()
+	few := script.Buckets
+	script.Buckets = buckets
+	t.Cleanup(func() { script.Buckets = few })
 	c, err := cluster.Start(t.Context(), cluster.Config{Engine: cluster.Engine(*chaos.engine), N: 1, Log: t.Output()})
 	testskip.IfLacking(t, err, cluster.ErrNoDocker, redisproc.ErrNotInstalled)
 	if err == nil {

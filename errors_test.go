@@ -22,57 +22,6 @@ import (
 	"github.com/redlock-go/redlock/internal/master"
 )
 
-// Whatever a call of Lock failed for, errors.Is finds ErrNotAcquired, and of a context that ended
-// both its error and its cause.
-func TestEveryFailedAcquisitionIsNotAcquired(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c, closed := d.Reached(), d.Reached()
-		harness.Must(t, closed.Close())
-		stop := errors.New("the user pressed stop")
-		stopped, cancel := context.WithCancelCause(context.Background())
-		cancel(stop)
-		late, cancelLate := context.WithTimeout(context.Background(), 0)
-		defer cancelLate()
-		before := harness.MustTry(t, c, "job")
-		harness.Must(t, before.Unlock(context.Background()))
-		held := harness.MustTry(t, c, "held")
-		stopping := func() context.Context {
-			ctx, cancel := context.WithCancelCause(context.Background())
-			time.AfterFunc(time.Second, func() { cancel(stop) })
-			return ctx
-		}
-		for claim, x := range map[string]struct {
-			client *redlock.Client
-			ctx    func() context.Context
-			name   string
-			is     []error
-		}{
-			"ctx had ended, for a cause":  {c, func() context.Context { return stopped }, "job", []error{stop, context.Canceled}},
-			"ctx had ended, of itself":    {c, func() context.Context { return late }, "job", []error{context.DeadlineExceeded}},
-			"ctx is of a hold that ended": {c, before.Context, "job", []error{redlock.ErrReleased, context.Canceled}},
-			"the client is closed":        {closed, func() context.Context { return context.Background() }, "job", []error{redlock.ErrClosed}},
-			"ctx ends in the queue":       {c, stopping, "held", []error{redlock.ErrHeld, stop, context.Canceled}},
-		} {
-			work := func(context.Context, fence.Token) error { t.Error("work is run"); return nil }
-			_, tried := x.client.TryLock(x.ctx(), x.name)
-			_, waited := x.client.Lock(x.ctx(), x.name)
-			all := []error{waited, x.client.Do(x.ctx(), x.name, work)}
-			if x.name == "job" {
-				all = append(all, tried)
-			}
-			for _, err := range all {
-				for _, want := range append(x.is, redlock.ErrNotAcquired) {
-					if !errors.Is(err, want) {
-						t.Errorf("%s: %q is not %q", claim, err, want)
-					}
-				}
-			}
-		}
-		harness.Must(t, held.Unlock(context.Background()))
-	})
-}
-
 // Who leaves before the masters have decided learns why it left, and not that there is no quorum:
 // neither from its error nor from events and logs.
 func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
@@ -86,29 +35,43 @@ func TestACallerThatLeavesIsNoLackOfAQuorum(t *testing.T) {
 		c := d.Reached(redlock.WithObserver(redlock.Observer{}))
 		held, read := harness.MustTry(t, c, "held"), harness.MustTry(t, c, "read")
 		c.Watch(watch)
-		try := func(_ *redlock.Lock, err error) error { return err }
-		all := func(_ *redlock.Locks, err error) error { return err }
 		for _, x := range []struct {
 			call     string
 			do       func(ctx context.Context) error
 			acquires bool
 		}{
-			{"TryLock", func(ctx context.Context) error { return try(c.TryLock(ctx, "job")) }, true},
-			{"Lock", func(ctx context.Context) error { return try(c.Lock(ctx, "job")) }, true},
-			{"RLock", func(ctx context.Context) error { return try(c.RLock(ctx, "job")) }, true},
-			{"slots", func(ctx context.Context) error { return try(c.Lock(ctx, "job", redlock.WithSlots(2))) }, true},
-			{"LockAll", func(ctx context.Context) error { return all(c.LockAll(ctx, []string{"a", "b"})) }, true},
-			{"TryLockAll", func(ctx context.Context) error { return all(c.TryLockAll(ctx, []string{"a", "b"})) }, true},
-			{"re-entry", func(ctx context.Context) error { return try(c.TryLock(harness.Hold(held).NewContext(ctx), "held")) }, true},
-			{"unknown", func(ctx context.Context) error { return try(d.Stranger(redlock.WithObserver(watch)).Lock(ctx, "job")) }, true},
+			{"TryLock", func(ctx context.Context) error { return harness.ErrOf(c.TryLock(ctx, "job")) }, true},
+			{"Lock", func(ctx context.Context) error { return harness.ErrOf(c.Lock(ctx, "job")) }, true},
+			{"RLock", func(ctx context.Context) error { return harness.ErrOf(c.RLock(ctx, "job")) }, true},
+			{"slots", func(ctx context.Context) error { return harness.ErrOf(c.Lock(ctx, "job", redlock.WithSlots(2))) }, true},
+			{"LockAll", func(ctx context.Context) error { return harness.ErrOf(c.LockAll(ctx, []string{"a", "b"})) }, true},
+			{"TryLockAll", func(ctx context.Context) error { return harness.ErrOf(c.TryLockAll(ctx, []string{"a", "b"})) }, true},
+			{"re-entry", func(ctx context.Context) error {
+				return harness.ErrOf(c.TryLock(harness.Hold(held).NewContext(ctx), "held"))
+			}, true},
+			{"unknown", func(ctx context.Context) error {
+				return harness.ErrOf(d.Stranger(redlock.WithObserver(watch)).Lock(ctx, "job"))
+			}, true},
 			{"Extend", func(ctx context.Context) error { return held.Extend(ctx, limits.DefaultTTL) }, false},
 			{"Downgrade", func(ctx context.Context) error { return read.Downgrade(ctx) }, false},
-			{"Verify", func(ctx context.Context) error { _, err := c.Verify(ctx, "held", held.Token()); return err }, false},
-			{"verify, unknown", func(ctx context.Context) error { _, err := d.Stranger().Verify(ctx, "held", held.Token()); return err }, false},
+			{"Verify", func(ctx context.Context) error { return harness.ErrOf(c.Verify(ctx, "held", held.Token())) }, false},
+			{"verify, unknown", func(ctx context.Context) error { return harness.ErrOf(d.Stranger().Verify(ctx, "held", held.Token())) }, false},
 			{"Ready", func(ctx context.Context) error { return c.Ready(ctx) }, false},
 			{"ForceUnlock", func(ctx context.Context) error {
-				_, err := harness.Inside(c).ForceUnlock(ctx, "held", harness.Shown(held))
-				return err
+				return harness.ErrOf(harness.Inside(c).ForceUnlock(ctx, "held", harness.Shown(held)))
+			}, false},
+			{"Inspect", func(ctx context.Context) error { return harness.ErrOf(admin.Inspect(ctx, c, "held")) }, false},
+			{"inspect, unknown", func(ctx context.Context) error { return harness.ErrOf(admin.Inspect(ctx, d.Stranger(), "held")) }, false},
+			{"Members", func(ctx context.Context) error { return harness.ErrOf(admin.Members(ctx, c)) }, false},
+			{"members, unknown", func(ctx context.Context) error { return harness.ErrOf(admin.Members(ctx, d.Stranger())) }, false},
+			{"Names", func(ctx context.Context) error { return harness.ErrOf(admin.Names(ctx, d.Stranger(), 1)) }, false},
+			{"Init", func(ctx context.Context) error { return admin.Init(ctx, d.Stranger(), 0) }, false},
+			{"PlanInit", func(ctx context.Context) error { return harness.ErrOf(admin.PlanInit(ctx, d.Stranger(), 0)) }, false},
+			{"ChangeMembers", func(ctx context.Context) error {
+				return admin.ChangeMembers(ctx, c, admin.SuspendMember(d.Address(1)), nil)
+			}, false},
+			{"change, unknown", func(ctx context.Context) error {
+				return admin.ChangeMembers(ctx, d.Stranger(), admin.AddMember("a"), nil)
 			}, false},
 		} {
 			synctest.Wait()
@@ -311,24 +274,25 @@ func TestErrorsArePublic(t *testing.T) {
 			m.Freeze()
 			defer m.Thaw()
 		}
-		only := func(_ any, err error) error { return err }
 		for what, call := range map[string]func() error{
-			"TryLock":      func() error { return only(c.TryLock(ctx, "other")) },
-			"Lock":         func() error { return only(c.Lock(ctx, "other", redlock.WithWait(time.Second))) },
-			"a slot":       func() error { return only(c.Lock(ctx, "slots", redlock.WithSlots(2), redlock.WithWait(time.Second))) },
-			"TryLockAll":   func() error { return only(c.TryLockAll(ctx, []string{"x", "y"})) },
-			"LockAll":      func() error { return only(c.LockAll(ctx, []string{"x", "y"}, redlock.WithWait(time.Second))) },
-			"re-entry":     func() error { return only(c.TryLock(lock.Context(), "job")) },
+			"TryLock": func() error { return harness.ErrOf(c.TryLock(ctx, "other")) },
+			"Lock":    func() error { return harness.ErrOf(c.Lock(ctx, "other", redlock.WithWait(time.Second))) },
+			"a slot": func() error {
+				return harness.ErrOf(c.Lock(ctx, "slots", redlock.WithSlots(2), redlock.WithWait(time.Second)))
+			},
+			"TryLockAll":   func() error { return harness.ErrOf(c.TryLockAll(ctx, []string{"x", "y"})) },
+			"LockAll":      func() error { return harness.ErrOf(c.LockAll(ctx, []string{"x", "y"}, redlock.WithWait(time.Second))) },
+			"re-entry":     func() error { return harness.ErrOf(c.TryLock(lock.Context(), "job")) },
 			"Extend":       func() error { return lock.Extend(ctx, 2*time.Minute/3) },
 			"Locks.Extend": func() error { return set.Extend(ctx, 2*time.Minute/3) },
 			"Downgrade":    func() error { return reads.Downgrade(ctx) },
-			"Verify":       func() error { return only(c.Verify(ctx, "job", 1)) },
+			"Verify":       func() error { return harness.ErrOf(c.Verify(ctx, "job", 1)) },
 			"Ready":        func() error { return c.Ready(ctx) },
-			"Inspect":      func() error { return only(admin.Inspect(ctx, c, "other")) },
-			"Names":        func() error { return only(admin.Names(ctx, c, 10)) },
-			"ForceUnlock":  func() error { return only(admin.ForceUnlock(ctx, c, shown)) },
-			"a new client": func() error { return only(d.Client().TryLock(ctx, "other")) },
-			"its Members":  func() error { return only(admin.Members(ctx, d.Client())) },
+			"Inspect":      func() error { return harness.ErrOf(admin.Inspect(ctx, c, "other")) },
+			"Names":        func() error { return harness.ErrOf(admin.Names(ctx, c, 10)) },
+			"ForceUnlock":  func() error { return harness.ErrOf(admin.ForceUnlock(ctx, c, shown)) },
+			"a new client": func() error { return harness.ErrOf(d.Client().TryLock(ctx, "other")) },
+			"its Members":  func() error { return harness.ErrOf(admin.Members(ctx, d.Client())) },
 		} {
 			tell(what, call())
 		}

@@ -4,20 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/redlock-go/redlock"
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/identity"
-	"github.com/redlock-go/redlock/internal/lease"
 	"github.com/redlock-go/redlock/internal/limits"
-	"github.com/redlock-go/redlock/internal/quorum"
-	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/script"
 )
 
@@ -128,14 +122,6 @@ func lingersBeyondClose(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// mustHold waits for the lock.
-func mustHold(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) *redlock.Lock {
-	t.Helper()
-	lock, err := c.Lock(context.Background(), name, opts...)
-	harness.Must(t, err)
-	return lock
-}
-
 // Nobody calls those that wait when it ends. They come soon all the same, those of the holder's
 // client too, and in order.
 func TestWaitersComeSoonAfterALingeringLock(t *testing.T) {
@@ -158,7 +144,7 @@ func TestWaitersComeSoonAfterALingeringLock(t *testing.T) {
 					if own {
 						waiters = []*redlock.Client{a, d.Reached(), a}
 					}
-					lock := mustHold(t, a, "job", redlock.WithHoldAtLeast(c.least))
+					lock := harness.MustLock(t, a, "job", redlock.WithHoldAtLeast(c.least))
 					start := time.Now()
 					bound := c.least + c.least/50 + 1100*time.Millisecond
 					if c.stopped {
@@ -198,17 +184,14 @@ func TestReEntriesThatHoldAtLeast(t *testing.T) {
 		start := time.Now()
 		outer := harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(time.Second))
 		time.Sleep(500 * time.Millisecond)
-		inner, err := a.TryLock(outer.Context(), "job", redlock.WithHoldAtLeast(3*time.Second))
-		harness.Must(t, err)
+		inner := harness.MustEnter(t, a, outer.Context(), "job", redlock.WithHoldAtLeast(3*time.Second))
 		harness.Must(t, inner.Unlock(context.Background()))
 		if !outer.Valid() || harness.LockOn(t, d.Raw[0], "job").Owner == "" {
 			t.Error("an inner Unlock ended it")
 		}
-		third, err := a.TryLock(outer.Context(), "job", redlock.WithHoldAtLeast(2*time.Second))
-		harness.Must(t, err)
+		third := harness.MustEnter(t, a, outer.Context(), "job", redlock.WithHoldAtLeast(2*time.Second))
 		harness.Must(t, third.Unlock(context.Background()))
-		_, err = a.TryLock(outer.Context(), "job", redlock.WithHoldAtLeast(2*time.Minute))
-		harness.RequireOptionError(t, err, "hold at least")
+		harness.RequireOptionError(t, harness.ErrOf(a.TryLock(outer.Context(), "job", redlock.WithHoldAtLeast(2*time.Minute))), "hold at least")
 		harness.Must(t, outer.Unlock(context.Background()))
 		requireTaken(t, b, start, 3*time.Second, 100*time.Millisecond)
 	})
@@ -236,91 +219,5 @@ func TestHoldsThatEndBeforeTheirUnlockLinger(t *testing.T) {
 		lock = harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(20*time.Second))
 		d.Drop(a, "job", 0, 1)
 		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
-	})
-}
-
-func TestHoldAtLeastWithBadInput(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached(redlock.WithMaxTTL(40 * time.Second))
-		for _, bad := range []time.Duration{0, -time.Second, time.Duration(1<<63 - 1), 39599 * time.Millisecond, 40 * time.Second, time.Hour} {
-			_, err := c.TryLock(context.Background(), "job", redlock.WithHoldAtLeast(bad))
-			harness.RequireOptionError(t, err, "hold at least")
-		}
-		harness.Must(t, harness.MustTry(t, c, "job", redlock.WithHoldAtLeast(39597*time.Millisecond)).Unlock(context.Background()))
-		// What the client's own settings allow, the deployment does not.
-		other := d.Reached(redlock.WithDrift(0.02))
-		_, err := other.TryLock(context.Background(), "another", redlock.WithHoldAtLeast(39597*time.Millisecond))
-		harness.RequireOptionError(t, err, "hold at least")
-	})
-	_, err := redlock.New(nil, redlock.WithHoldAtLeast(-1))
-	harness.RequireErr(t, err, redlock.ErrBadOption)
-}
-
-// Whatever of the same owner comes late finds that the lock is not its any more.
-func TestNothingReachesALingeringLock(t *testing.T) {
-	t.Parallel()
-	d := harness.Processes(t, 1, redisproc.Config{AppendFsync: "always"})
-	harness.Must(t, harness.MustTry(t, d.Reached(), "another").Unlock(context.Background()))
-	r := d.Raw[0]
-	h := &lease.Owner{ID: identity.NewOwner(identity.NewClient()), Token: 1}
-	h.Keys = script.KeysOf(limits.DefaultPrefix, "job", h.ID)
-	call := func(c script.Call) script.Vote {
-		t.Helper()
-		v, err := harness.CallIn(script.BatchSource, r, c)
-		harness.Must(t, err)
-		return v
-	}
-	long, channel := quorum.TermsOf(limits.DefaultTTL, 0, 0), "nobody"
-	grant := call(h.AcquireCall(long, lease.Place{})).Grant
-	if v := call(h.LingerCall(5*time.Second, 0)); v.Answer != script.Granted {
-		t.Fatal(v)
-	}
-	want := r.Get(context.Background(), h.Keys.Lock).Val()
-	h.Token = fence.Token(grant)
-	for name, late := range map[string]script.Call{
-		"acquire": h.AcquireCall(long, lease.Place{}), "enqueue": h.AcquireCall(long, lease.Place{Channel: &channel}), "reenter": h.ReenterCall(2, long),
-		"confirm": h.ConfirmCall(grant), "extend": h.ExtendCall(long), "repair": h.RepairCall(1, long), "exit": h.ExitCall(1),
-		"release": h.ReleaseCall(), "pass": h.PassCall(&channel), "undo": h.UndoCall(0, lease.Place{}),
-		"verify": script.Verify.Call([]*string{&h.Keys.Lock}, uint64(grant)),
-	} {
-		if v := call(late); v.Answer == script.Granted || v.Answer == script.Unknown {
-			t.Errorf("%s: %+v", name, v)
-		}
-	}
-	if v := call(h.LingerCall(50*time.Second, 0)); v.Answer != script.Granted {
-		t.Errorf("a second copy: %+v", v)
-	}
-	if left := r.PTTL(context.Background(), h.Keys.Lock).Val(); r.Get(context.Background(), h.Keys.Lock).Val() != want || left <= 0 || left > 5*time.Second {
-		t.Errorf("it is %q for %v, want %q", r.Get(context.Background(), h.Keys.Lock).Val(), left, want)
-	}
-}
-
-// The first two in line give up while the lock lingers. They knew until when; the third one learns
-// it then.
-func TestALingeringLockIsToldToThoseBehind(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		lock := harness.MustTry(t, c, "job", redlock.WithHoldAtLeast(4*time.Second))
-		ctx, cancel := context.WithCancel(context.Background())
-		var left sync.WaitGroup
-		for i := range 2 {
-			w := d.Reached()
-			left.Go(func() { _, _ = w.Lock(ctx, "job") })
-			d.InLine("job", int64(i+1))
-		}
-		third := d.Reached()
-		began := time.Now()
-		got := harness.GoLock(t, third, "job")
-		d.InLine("job", 3)
-		harness.Must(t, lock.Unlock(context.Background()))
-		time.Sleep(time.Second)
-		cancel()
-		left.Wait()
-		harness.Must(t, harness.Have(t, got).Unlock(context.Background()))
-		if took := time.Since(began); took > 6*time.Second {
-			t.Errorf("the third in line got it after %v", took)
-		}
 	})
 }

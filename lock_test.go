@@ -146,8 +146,7 @@ func renewalsOf(n *atomic.Int64) redlock.Option {
 func free(t *testing.T, c *redlock.Client, name string) time.Duration {
 	t.Helper()
 	start := time.Now()
-	lock, err := c.Lock(context.Background(), name, redlock.WithWait(time.Hour))
-	harness.Must(t, err)
+	lock := harness.MustLock(t, c, name, redlock.WithWait(time.Hour))
 	took := time.Since(start)
 	harness.Must(t, lock.Unlock(context.Background()))
 	return took
@@ -252,116 +251,17 @@ func TestRenewWithContextAndReEntries(t *testing.T) {
 					harness.RequireErr(t, outer.Unlock(context.Background()), redlock.ErrExpired)
 					return
 				}
-				harness.Must(t, inner.Unlock(context.Background()))
-				time.Sleep(ttl)
+				if c.inner == nil { // it is renewed until it is unlocked
+					harness.Must(t, inner.Unlock(context.Background()))
+				}
+				time.Sleep(2 * ttl)
 				if outer.Valid() {
-					t.Error("renewed, and only the one that is bound is left")
+					t.Error("it is renewed for nobody")
 				}
 				harness.RequireErr(t, outer.Unlock(context.Background()), redlock.ErrExpired)
 			})
 		})
 	}
-}
-
-// A set is renewed as a whole: for all names, as long as one of them is wanted.
-func TestRenewWithContextOfASet(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		client := d.Client(redlock.WithTTL(30 * time.Second))
-		ctx, end := context.WithCancel(context.Background())
-		set, err := client.LockAll(ctx, []string{"a", "b"}, redlock.WithContextRenewal())
-		harness.Must(t, err)
-		one, err := client.Lock(context.WithoutCancel(set.Context()), "b")
-		harness.Must(t, err)
-		time.Sleep(time.Hour)
-		end()
-		time.Sleep(time.Hour + time.Second)
-		if !set.Valid() {
-			t.Fatal("one of its names was entered again, and is renewed")
-		}
-		harness.Must(t, one.Unlock(context.Background()))
-		other := d.Client()
-		for _, name := range []string{"a", "b"} {
-			if took := free(t, other, name); took > 30*time.Second {
-				t.Errorf("%s is free after %v", name, took)
-			}
-		}
-		harness.RequireErr(t, set.Unlock(context.Background()), redlock.ErrExpired)
-
-		ctx, end = context.WithCancel(context.Background())
-		set, err = client.LockAll(ctx, []string{"a", "b"}, redlock.WithContextRenewal())
-		harness.Must(t, err)
-		end()
-		time.Sleep(time.Second)
-		harness.Must(t, set.Unlock(context.Background()))
-	})
-}
-
-// Two entries of one hold are renewed until their contexts end. The context of the first one ends,
-// then that of the second one: nobody asks for renewals any more.
-func TestRenewalEndsWithTheContextsOfAllEntries(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached(redlock.WithTTL(time.Second))
-		one, endOne := context.WithCancel(context.Background())
-		lock, err := c.TryLock(one, "job", redlock.WithContextRenewal())
-		harness.Must(t, err)
-		two, endTwo := context.WithCancel(context.WithoutCancel(lock.Context()))
-		again, err := c.TryLock(two, "job", redlock.WithContextRenewal())
-		harness.Must(t, err)
-		endOne()
-		time.Sleep(3 * time.Second)
-		if !again.Valid() {
-			t.Error("it is not renewed for the second one")
-		}
-		endTwo()
-		time.Sleep(3 * time.Second)
-		if again.Valid() {
-			t.Error("it is renewed for nobody")
-		}
-	})
-}
-
-// The masters keep the longer ttl, so what is expected of them is the longer one too: an extend
-// after a re-entry with a short ttl finds no clock that jumped.
-func TestShortReEntriesDisturbNoRenewal(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 5, func(t *testing.T, d *harness.Deployment) {
-		jumps := 0
-		c := d.Reached(redlock.WithObserver(redlock.Observer{ClockJumped: func(context.Context, redlock.ClockJump) { jumps++ }}))
-		outer := harness.MustTry(t, c, "job", redlock.WithTTL(30*time.Second))
-		for range 60 {
-			time.Sleep(2 * time.Second)
-			inner, err := c.TryLock(outer.Context(), "job", redlock.WithTTL(time.Second))
-			harness.Must(t, err)
-			harness.Must(t, inner.Unlock(context.Background()))
-		}
-		harness.Must(t, outer.Extend(context.Background(), 30*time.Second))
-		harness.Must(t, outer.Unlock(context.Background()))
-		if jumps > 0 {
-			t.Errorf("%d clocks are said to have jumped", jumps)
-		}
-	})
-}
-
-func TestReEnteredContextCarriesItsOwnToken(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		other := harness.MustTry(t, c, "other")
-		harness.Must(t, other.Unlock(context.Background())) // its bucket is ahead of the first one's
-		x := harness.MustTry(t, c, "x")
-		y, err := c.TryLock(x.Context(), "other")
-		harness.Must(t, err)
-		again, err := c.TryLock(y.Context(), "x")
-		harness.Must(t, err)
-		if token, ok := fence.FromContext(again.Context()); !ok || token != x.Token() || again.Token() != x.Token() {
-			t.Errorf("the context carries %v, %v; the lock's token is %v, and that of the lock between %v", token, ok, again.Token(), y.Token())
-		}
-		for _, l := range []*redlock.Lock{again, y, x} {
-			harness.Must(t, l.Unlock(context.Background()))
-		}
-	})
 }
 
 // Whoever of both said so, nothing is entered again, and nobody is asked.
@@ -372,45 +272,31 @@ func TestWithoutReentry(t *testing.T) {
 		refused := func(what string, ctx context.Context, name string, opts ...redlock.LockOption) {
 			t.Helper()
 			start := time.Now()
-			_, err := c.Lock(ctx, name, opts...)
-			harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrReentry)
-			_, err = c.TryLock(ctx, name, opts...)
-			harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrReentry)
+			harness.RequireErr(t, harness.ErrOf(c.Lock(ctx, name, opts...)), redlock.ErrNotAcquired, redlock.ErrReentry)
+			harness.RequireErr(t, harness.ErrOf(c.TryLock(ctx, name, opts...)), redlock.ErrNotAcquired, redlock.ErrReentry)
 			if took := time.Since(start); took != 0 {
 				t.Errorf("%s: it took %v", what, took)
 			}
 		}
 		outer := harness.MustTry(t, c, "name", redlock.WithoutReentry())
 		refused("the holder does not want it", outer.Context(), "name")
-		_, err := c.RLock(outer.Context(), "name")
-		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrReentry)
-		_, err = c.TryLock(context.Background(), "name")
-		harness.RequireErr(t, err, redlock.ErrHeld)
+		harness.RequireErr(t, harness.ErrOf(c.RLock(outer.Context(), "name")), redlock.ErrNotAcquired, redlock.ErrReentry)
+		harness.RequireErr(t, harness.ErrOf(c.TryLock(context.Background(), "name")), redlock.ErrHeld)
 		harness.Must(t, outer.Unlock(context.Background()))
 
 		outer = harness.MustTry(t, c, "name")
 		refused("the callee does not want it", outer.Context(), "name", redlock.WithoutReentry())
-		inner, err := c.Lock(outer.Context(), "name")
-		harness.Must(t, err)
+		inner := harness.MustEnter(t, c, outer.Context(), "name")
 		harness.Must(t, inner.Unlock(context.Background()))
 		harness.Must(t, outer.Unlock(context.Background()))
 		next, err := c.Lock(context.WithoutCancel(outer.Context()), "name", redlock.WithoutReentry()) // nothing is held: it is fresh
 		harness.Must(t, err)
 		harness.Must(t, next.Unlock(context.Background()))
 
-		slot, err := c.Lock(context.Background(), "slots", redlock.WithSlots(2), redlock.WithoutReentry())
-		harness.Must(t, err)
-		refused("a slot", slot.Context(), "slots", redlock.WithSlots(2))
-		harness.Must(t, slot.Unlock(context.Background()))
 		set, err := c.LockAll(context.Background(), []string{"a", "b"}, redlock.WithoutReentry())
 		harness.Must(t, err)
 		refused("a name of a set", set.Context(), "b")
 		harness.Must(t, set.Unlock(context.Background()))
-		reader, err := c.RLock(context.Background(), "read", redlock.WithoutReentry())
-		harness.Must(t, err)
-		_, err = c.RLock(reader.Context(), "read")
-		harness.RequireErr(t, err, redlock.ErrReentry)
-		harness.Must(t, reader.Unlock(context.Background()))
 	})
 }
 
@@ -524,21 +410,19 @@ func TestWhatAContextEntersAgain(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		c, other := d.Reached(), d.Reached()
+		harness.Must(t, harness.MustTry(t, c, "b").Unlock(context.Background())) // whose tokens are others than those of a
 		a := harness.MustTry(t, c, "a")
-		b, err := c.TryLock(a.Context(), "b")
-		harness.Must(t, err)
+		b := harness.MustEnter(t, c, a.Context(), "b")
 		if b.Name() != "b" || harness.Hold(b) == harness.Hold(a) {
 			t.Fatalf("under the lock of a, it has %v for b", b)
 		}
 		for _, ctx := range []context.Context{a.Context(), b.Context()} {
-			again, err := c.TryLock(ctx, "a")
-			harness.Must(t, err)
-			if harness.Hold(again) != harness.Hold(a) {
-				t.Errorf("it has %v for a, want %v again", again, a)
+			again := harness.MustEnter(t, c, ctx, "a")
+			if token, _ := fence.FromContext(again.Context()); harness.Hold(again) != harness.Hold(a) || token != a.Token() {
+				t.Errorf("it has %v for a, want %v again; its context carries %v", again, a, token)
 			}
 			harness.Must(t, again.Unlock(context.Background()))
-			_, err = other.TryLock(ctx, "a")
-			harness.RequireErr(t, err, redlock.ErrHeld)
+			harness.RequireErr(t, harness.ErrOf(other.TryLock(ctx, "a")), redlock.ErrHeld)
 		}
 		under := context.WithoutCancel(b.Context())
 		harness.Must(t, a.Unlock(context.Background()))

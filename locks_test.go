@@ -65,6 +65,8 @@ func setRenews(t *testing.T, d *harness.Deployment) {
 	c := d.Reached(redlock.WithTTL(d.TTL()), redlock.WithRequestTimeout(d.Request()))
 	locks := harness.MustAll(t, c, three)
 	time.Sleep(3 * d.TTL())
+	harness.RequireOptionError(t, locks.Extend(context.Background(), 0), "ttl")
+	harness.Must(t, locks.Extend(context.Background(), 2*d.TTL()))
 	for _, name := range three {
 		if got := d.Holders(name); !strings.Contains(got, "1") {
 			t.Errorf("%s is held on %s", name, got)
@@ -74,24 +76,6 @@ func setRenews(t *testing.T, d *harness.Deployment) {
 		t.Errorf("it is over: %v", context.Cause(locks.Context()))
 	}
 	harness.Must(t, locks.Unlock(context.Background()))
-}
-
-func setExtends(t *testing.T, d *harness.Deployment) {
-	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
-	locks := harness.MustAll(t, c, three, redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
-	harness.RequireOptionError(t, locks.Extend(context.Background(), 0), "ttl")
-	harness.Must(t, locks.Extend(context.Background(), 10*d.TTL()))
-	time.Sleep(2 * d.TTL())
-	if !locks.Valid() {
-		t.Errorf("it is over: %v", context.Cause(locks.Context()))
-	}
-	harness.Must(t, locks.Unlock(context.Background()))
-	harness.RequireErr(t, locks.Extend(context.Background(), d.TTL()), redlock.ErrReleased)
-
-	fixed := harness.MustAll(t, c, three, redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
-	harness.Within(t, "its end", fixed.Context().Done())
-	harness.RequireErr(t, fixed.Extend(context.Background(), d.TTL()), redlock.ErrExpired)
-	harness.RequireErr(t, fixed.Unlock(context.Background()), redlock.ErrExpired)
 }
 
 func lossOfOneIsLossOfAll(t *testing.T, d *harness.Deployment) {
@@ -113,22 +97,18 @@ func lossOfOneIsLossOfAll(t *testing.T, d *harness.Deployment) {
 func setReEntry(t *testing.T, d *harness.Deployment) {
 	c := d.Reached()
 	locks := harness.MustAll(t, c, three)
-	inner, err := c.Lock(locks.Context(), "b")
-	harness.Must(t, err)
+	inner := harness.MustEnter(t, c, locks.Context(), "b")
 	if inner.Token() != locks.Token("b") {
 		t.Errorf("re-entered with %v, not %v", inner.Token(), locks.Token("b"))
 	}
-	_, err = c.LockAll(locks.Context(), []string{"z", "b"})
-	harness.RequireOptionError(t, err, "names")
+	harness.RequireOptionError(t, harness.ErrOf(c.LockAll(locks.Context(), []string{"z", "b"})), "names")
 	single := harness.MustTry(t, c, "single")
-	_, err = c.LockAll(single.Context(), []string{"z", "single"})
-	harness.RequireOptionError(t, err, "names")
+	harness.RequireOptionError(t, harness.ErrOf(c.LockAll(single.Context(), []string{"z", "single"})), "names")
 	harness.Must(t, single.Unlock(context.Background()))
 
 	var others []*redlock.Lock
 	for _, name := range []string{"a", "c"} {
-		other, err := c.Lock(locks.Context(), name)
-		harness.Must(t, err)
+		other := harness.MustEnter(t, c, locks.Context(), name)
 		others = append(others, other)
 	}
 	harness.Must(t, locks.Unlock(context.Background()))
@@ -235,69 +215,19 @@ func TestLockAllRefuses(t *testing.T) {
 			"names[1]":        {"a", ""},
 			"names[0]":        {"jobs~slot3", "a"},
 		} {
-			_, err := c.LockAll(context.Background(), names)
-			harness.RequireOptionError(t, err, field)
+			harness.RequireOptionError(t, harness.ErrOf(c.LockAll(context.Background(), names)), field)
 		}
 		most := make([]string, limits.MaxNames)
 		for i := range most {
 			most[i] = fmt.Sprint("name ", i)
 		}
 		harness.Must(t, harness.MustAll(t, c, most).Unlock(context.Background()))
-		_, err := c.LockAll(context.Background(), make([]string, limits.MaxNames+1))
-		harness.RequireOptionError(t, err, "number of names")
-		_, err = c.TryLockAll(context.Background(), three, redlock.WithSlots(2))
-		harness.RequireOptionError(t, err, "slots")
+		harness.RequireOptionError(t, harness.ErrOf(c.LockAll(context.Background(), make([]string, limits.MaxNames+1))), "number of names")
+		harness.RequireOptionError(t, harness.ErrOf(c.TryLockAll(context.Background(), three, redlock.WithSlots(2))), "slots")
 		var none *redlock.Locks
 		harness.RequireErr(t, errors.Join(none.Unlock(context.Background()), none.Extend(context.Background(), limits.DefaultTTL)), redlock.ErrNotAcquired)
 		if none.Names() != nil || none.Token("a") != 0 || none.Tokens() != nil || none.Context() != nil || none.Valid() || !none.Until().IsZero() || none.String() != "no locks" {
 			t.Error("a nil *Locks has something")
-		}
-	})
-}
-
-// An observer that takes its time holds up nobody who has to be told.
-func TestASetIsToldBeforeItsObserver(t *testing.T) {
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		goOn := make(chan struct{})
-		c := d.Reached(redlock.WithTTL(time.Second), redlock.WithObserver(redlock.Observer{Ended: func(_ context.Context, e redlock.HoldEnd) {
-			if e.Cause == redlock.ErrExpired {
-				<-goOn
-			}
-		}}))
-		set, err := c.LockAll(context.Background(), []string{"a", "b"}, redlock.WithoutWatchdog())
-		harness.Must(t, err)
-		harness.Within(t, "told", set.Context().Done())
-		close(goOn)
-		harness.RequireErr(t, context.Cause(set.Context()), redlock.ErrExpired)
-		harness.RequireErr(t, set.Unlock(context.Background()), redlock.ErrExpired)
-	})
-}
-
-// What a set tells when its leases ran out, and no timer has fired yet; and when the masters cannot
-// be told that it is over.
-func TestASetWhoseMastersAreAway(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached(redlock.WithTTL(10 * time.Second))
-		locks := harness.MustAll(t, c, three)
-		if !locks.Valid() {
-			t.Error("it is not valid")
-		}
-		d.Slept.Add(int64(10 * time.Second)) // the machine was suspended
-		if locks.Valid() {
-			t.Error("its leases ran out, and it is valid")
-		}
-		harness.RequireErr(t, locks.Unlock(context.Background()), redlock.ErrExpired)
-		harness.Settled(t, c)
-
-		locks = harness.MustAll(t, c, three)
-		harness.Settled(t, c)
-		for _, m := range d.Masters[:2] {
-			m.Freeze()
-		}
-		harness.RequireErr(t, locks.Unlock(context.Background()), redlock.ErrNoQuorum)
-		for _, m := range d.Masters[:2] {
-			m.Thaw()
 		}
 	})
 }

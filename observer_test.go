@@ -86,8 +86,7 @@ func TestObserverOfAHold(t *testing.T) {
 		time.Sleep(10*time.Second + time.Millisecond)
 		valid := 30*time.Second - harness.Hold(lock).Terms().Drift
 		requireTold(t, &events, fmt.Sprint("mine[a]: renewed a for ", valid))
-		again, err := c.TryLock(lock.Context(), "a")
-		harness.Must(t, err)
+		again := harness.MustEnter(t, c, lock.Context(), "a")
 		harness.Must(t, again.Unlock(context.WithValue(t.Context(), callKey{}, "other")))
 		requireTold(t, &events,
 			"mine[a]: started, set false, reads false, waits false, slots 0",
@@ -117,20 +116,17 @@ func TestObserverOfACallThatGivesUp(t *testing.T) {
 			"<nil>[a]: started, set false, reads false, waits false, slots 0",
 			"<nil>[a]: a failed, set false, reads false, waits false",
 			"<nil>[a]: finished after 0s, 1 attempts, re-entry false, false")
-		_, err := c.Lock(t.Context(), "a", redlock.WithWait(time.Second/2))
-		harness.RequireErr(t, err, redlock.ErrHeld)
+		harness.RequireErr(t, harness.ErrOf(c.Lock(t.Context(), "a", redlock.WithWait(time.Second/2))), redlock.ErrHeld)
 		failed := events.Count("<nil>[a]: a failed, set false, reads false, waits true")
 		if failed < 1 || events.Count(fmt.Sprintf("<nil>[a]: finished after 500ms, %d attempts, re-entry false, false", failed)) != 1 {
 			t.Errorf("told %q", events.Take())
 		}
 		events.Take()
-		_, err = c.Lock(t.Context(), "")
-		harness.RequireErr(t, err, redlock.ErrBadOption)
+		harness.RequireErr(t, harness.ErrOf(c.Lock(t.Context(), "")), redlock.ErrBadOption)
 		requireTold(t, &events) // of bad input, nothing
 		harness.Must(t, held.Unlock(t.Context()))
 		harness.Must(t, c.Close())
-		_, err = c.Lock(t.Context(), "a")
-		harness.RequireErr(t, err, redlock.ErrClosed)
+		harness.RequireErr(t, harness.ErrOf(c.Lock(t.Context(), "a")), redlock.ErrClosed)
 		requireTold(t, &events,
 			"<nil>[a]: started, set false, reads false, waits true, slots 0",
 			"<nil>[a]: finished after 0s, 0 attempts, re-entry false, false")
@@ -162,11 +158,9 @@ func TestObserverOfReadersSetsAndSlots(t *testing.T) {
 		synctest.Wait()
 		events.Take()
 
-		set, err := c.TryLockAll(t.Context(), []string{"b", "a"})
-		harness.Must(t, err)
+		set := harness.MustAll(t, c, []string{"b", "a"})
 		time.Sleep(time.Second)
-		_, err = c.TryLockAll(t.Context(), []string{"a", "C"})
-		harness.RequireErr(t, err, redlock.ErrHeld)
+		harness.RequireErr(t, harness.ErrOf(c.TryLockAll(t.Context(), []string{"a", "C"})), redlock.ErrHeld)
 		harness.Must(t, set.Unlock(t.Context()))
 		requireTold(t, &events,
 			"<nil>[a b]: started, set true, reads false, waits false, slots 0",
@@ -189,36 +183,6 @@ func TestObserverOfReadersSetsAndSlots(t *testing.T) {
 		if events.Count("<nil>[e]: ended e after 0s, taken for 5s, "+redlock.ErrReleased.Error()) != 1 {
 			t.Errorf("it lingers: %q", events.Take())
 		}
-	})
-}
-
-// Renewals that fail are told before the hold ends, and so is the Unlock after it.
-func TestObserverOfAHoldThatCannotBeRenewed(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		var events harness.Recorder
-		c := watched(d, &events)
-		lock := harness.MustTry(t, c, "a", redlock.WithTTL(30*time.Second))
-		synctest.Wait()
-		d.Masters[0].Die()
-		time.Sleep(10*time.Second + time.Millisecond)
-		if events.Count("<nil>[a]: renewed") != 1 || events.Count("<nil>[a]: not renewed") != 0 {
-			t.Errorf("with one master gone: %q", events.Take())
-		}
-		d.Masters[1].Die()
-		<-lock.Context().Done()
-		synctest.Wait()
-		failed := events.Count("<nil>[a]: not renewed a, ")
-		all := events.Take()
-		if failed < 2 || !strings.HasSuffix(all[len(all)-2], "left, true") {
-			t.Errorf("%d failed renewals: %q", failed, all)
-		}
-		last := all[len(all)-1]
-		if !strings.HasPrefix(last, "<nil>[a]: ended a after 39.6") || !strings.HasSuffix(last, redlock.ErrExpired.Error()) {
-			t.Errorf("the end: %q", last)
-		}
-		harness.RequireErr(t, lock.Unlock(t.Context()), redlock.ErrExpired)
-		requireTold(t, &events, fmt.Sprint("<nil>: unlocked [a], set false, reads false, after 0s, ", redlock.ErrExpired))
 	})
 }
 
@@ -329,8 +293,7 @@ func TestObserverIsToldOfTheBeginFirst(t *testing.T) {
 		})
 		lock := harness.MustTry(t, c, "a", redlock.WithTTL(time.Second), redlock.WithoutWatchdog())
 		<-lock.Context().Done()
-		set, err := c.TryLockAll(context.Background(), []string{"b"}, redlock.WithTTL(time.Second), redlock.WithoutWatchdog())
-		harness.Must(t, err)
+		set := harness.MustAll(t, c, []string{"b"}, redlock.WithTTL(time.Second), redlock.WithoutWatchdog())
 		<-set.Context().Done()
 		synctest.Wait()
 		requireTold(t, &events, "acquired", "ended", "acquired", "ended")
@@ -351,7 +314,7 @@ func (l *logLines) Write(p []byte) (int, error) {
 }
 
 func (l *logLines) logger() *slog.Logger {
-	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	return slog.New(withCall{slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		switch a.Key {
 		case slog.TimeKey:
 			return slog.Attr{}
@@ -359,7 +322,17 @@ func (l *logLines) logger() *slog.Logger {
 			return slog.Bool("token", a.Value.Uint64() > 0)
 		}
 		return a
-	}}))
+	}})})
+}
+
+// withCall adds the call to a record, which is in the record's context.
+type withCall struct{ slog.Handler }
+
+func (h withCall) Handle(ctx context.Context, r slog.Record) error {
+	if call := ctx.Value(callKey{}); call != nil {
+		r.AddAttrs(slog.Any("call", call))
+	}
+	return h.Handler.Handle(ctx, r)
 }
 
 // take returns the lines since it was called the last time.
@@ -403,8 +376,7 @@ func TestLogObserver(t *testing.T) {
 
 		lock := harness.MustTry(t, c, "a", redlock.WithTTL(30*time.Second))
 		time.Sleep(10*time.Second + time.Millisecond)
-		_, err := c.TryLock(context.Background(), "a")
-		harness.RequireErr(t, err, redlock.ErrHeld)
+		harness.RequireErr(t, harness.ErrOf(c.TryLock(context.Background(), "a")), redlock.ErrHeld)
 		again, err := c.TryRLock(lock.Context(), "a")
 		harness.Must(t, err)
 		harness.Must(t, again.Unlock(context.Background()))
@@ -419,11 +391,13 @@ func TestLogObserver(t *testing.T) {
 			`level=DEBUG msg="redlock: entered again" lock=a mode=read took=0s attempts=0`,
 			`level=DEBUG msg="redlock: lock released" lock=a token=true mode=write held=10.001s taken_for=0s`)
 
-		harness.Must(t, harness.MustTry(t, c, "b").Unlock(context.Background()))
+		lock, err = c.Lock(context.WithValue(t.Context(), callKey{}, "mine"), "b")
+		harness.Must(t, err)
+		harness.Must(t, lock.Unlock(context.Background()))
+		logged(`level=DEBUG msg="redlock: lock released" lock=b token=true mode=write held=0s taken_for=0s call=mine`)
 		set, err := c.LockAll(context.Background(), []string{"b", "c"})
 		harness.Must(t, err)
-		_, err = c.Lock(context.Background(), "b", redlock.WithWait(time.Second))
-		harness.RequireErr(t, err, redlock.ErrHeld)
+		harness.RequireErr(t, harness.ErrOf(c.Lock(context.Background(), "b", redlock.WithWait(time.Second))), redlock.ErrHeld)
 		harness.Must(t, set.Unlock(context.Background()))
 		harness.RequireErr(t, set.Unlock(context.Background()), redlock.ErrReleased)
 		logged(
@@ -437,8 +411,7 @@ func TestLogObserver(t *testing.T) {
 		d.Masters[1].Die()
 		<-lock.Context().Done()
 		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrExpired)
-		_, err = c.TryLock(context.Background(), "e")
-		harness.RequireErr(t, err, redlock.ErrNoQuorum)
+		harness.RequireErr(t, harness.ErrOf(c.TryLock(context.Background(), "e")), redlock.ErrNoQuorum)
 		logged(
 			`level=WARN msg="redlock: lock not renewed" lock=d token=true mode=write valid_for=`,
 			`level=WARN msg="redlock: master down" master=`+d.Address(0)+` error=`,
@@ -447,32 +420,4 @@ func TestLogObserver(t *testing.T) {
 			`level=WARN msg="redlock: not locked" lock=e mode=write took=`,
 			`level=DEBUG msg="redlock: no answer of a master" master=`)
 	})
-}
-
-// The record of a hold has the context of its call.
-func TestLogObserverGivesTheContextOn(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		var told harness.Recorder
-		c := d.Client(redlock.WithObserver(redlock.LogObserver(slog.New(contextHandler{slog.DiscardHandler, &told}))))
-		ctx := context.WithValue(t.Context(), callKey{}, "mine")
-		lock, err := c.Lock(ctx, "a")
-		harness.Must(t, err)
-		harness.Must(t, lock.Unlock(t.Context()))
-		if told.Count("redlock: lock acquired mine") != 1 || told.Count("redlock: lock released mine") != 1 {
-			t.Errorf("told %q", told.Events())
-		}
-	})
-}
-
-type contextHandler struct {
-	slog.Handler
-	told *harness.Recorder
-}
-
-func (contextHandler) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
-	h.told.Note("%s %v", r.Message, ctx.Value(callKey{}))
-	return nil
 }

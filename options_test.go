@@ -43,7 +43,6 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 		field   string
 	}{
 		{nil, nil, "number of masters"},
-		{[]redis.UniversalClient{}, nil, "number of masters"},
 		{make([]redis.UniversalClient, 32), nil, "number of masters"},
 		{[]redis.UniversalClient{a, nil}, nil, "masters[1]"},
 		{[]redis.UniversalClient{a, (*redis.Client)(nil)}, nil, "masters[1]"},
@@ -54,17 +53,12 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 		{append(ok, shared[1]), nil, "masters[1]"},
 		{ok, []redlock.Option{nil}, "options[0]"},
 		{ok, []redlock.Option{redlock.WithTTL(0)}, "ttl"},
-		{ok, []redlock.Option{redlock.WithTTL(-time.Second)}, "ttl"},
-		{ok, []redlock.Option{redlock.WithTTL(time.Microsecond)}, "ttl"},
 		{ok, []redlock.Option{redlock.WithTTL(49 * time.Millisecond), redlock.WithRequestTimeout(time.Millisecond)}, "ttl"},
 		{ok, []redlock.Option{redlock.WithTTL(time.Hour)}, "ttl"},
 		{ok, []redlock.Option{redlock.WithTTL(time.Minute), redlock.WithLockDelay(time.Second)}, "ttl"},
-		{ok, []redlock.Option{redlock.WithTTL(500 * time.Millisecond)}, "ttl"},
 		{ok, []redlock.Option{redlock.WithTTL(math.MaxInt64), redlock.WithMaxTTL(redlock.MaxDuration), redlock.WithLockDelay(math.MaxInt64)}, "ttl"},
 		{ok, []redlock.Option{redlock.WithMaxTTL(math.MaxInt64)}, "max ttl"}, // its quarantine would overflow, and be over at once
 		{ok, []redlock.Option{redlock.WithMaxHold(math.MaxInt64)}, "max hold"},
-		{ok, []redlock.Option{redlock.WithRequestTimeout(31 * time.Second)}, "request timeout"},
-		{ok, []redlock.Option{redlock.WithDrift(0.9)}, "drift"},
 		{ok, []redlock.Option{redlock.WithRequestTimeout(0)}, "request timeout"},
 		{ok, []redlock.Option{redlock.WithDrift(1)}, "drift"},
 		{ok, []redlock.Option{redlock.WithDrift(-0.1)}, "drift"},
@@ -72,9 +66,6 @@ func TestBadInputIsRefusedAtConstruction(t *testing.T) {
 		{ok, []redlock.Option{redlock.WithMaxTTL(0)}, "max ttl"},
 		{ok, []redlock.Option{redlock.WithPrefix("")}, "prefix"},
 		{ok, []redlock.Option{redlock.WithPrefix("a{b")}, "prefix"},
-		{ok, []redlock.Option{redlock.WithLockDelay(-time.Second)}, "lock delay"},
-		{ok, []redlock.Option{redlock.WithMaxHold(-time.Second)}, "max hold"},
-		{ok, []redlock.Option{redlock.WithMaxHold(0)}, "max hold"},
 	} {
 		client, err := redlock.New(c.masters, c.opts...)
 		if err == nil {
@@ -91,8 +82,7 @@ func TestADeploymentThatLeavesNoTTL(t *testing.T) {
 	t.Parallel()
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		d.Client(redlock.WithMaxTTL(10 * time.Second))
-		_, err := d.Stranger().TryLock(context.Background(), "a", redlock.WithLockDelay(20*time.Second))
-		harness.RequireOptionError(t, err, "lock delay")
+		harness.RequireOptionError(t, harness.ErrOf(d.Stranger().TryLock(context.Background(), "a", redlock.WithLockDelay(20*time.Second))), "lock delay")
 	})
 }
 
@@ -122,16 +112,6 @@ func TestFailoverClientsAreMasters(t *testing.T) {
 	for _, m := range masters {
 		if n := m.(*redis.Client).Options().MaxRetries; n == 0 {
 			t.Error("the caller's client does not retry any more")
-		}
-	}
-}
-
-func TestAllFaultsAreReportedAtOnce(t *testing.T) {
-	t.Parallel()
-	_, err := redlock.New(nil, redlock.WithDrift(2), redlock.WithPrefix(""))
-	for _, field := range []string{"masters", "drift", "prefix"} {
-		if err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%q is missing in: %v", field, err)
 		}
 	}
 }
@@ -196,8 +176,9 @@ func TestBadURLsAreRefusedWithoutTheirPasswords(t *testing.T) {
 			t.Errorf("%q: the password is in the error: %v", bad.url, err)
 		}
 	}
-	_, err := redlock.Open([]string{"redis://127.0.0.1:1", "redis://127.0.0.1:1"})
-	harness.RequireOptionError(t, err, "masters[1]")
+	harness.RequireOptionError(t, harness.ErrOf(redlock.Open([]string{"redis://127.0.0.1:1", "redis://127.0.0.1:1"})), "masters[1]")
+	_, err := redlock.Open([]string{"redis://localhost", "redis://127.0.0.1:6379", "redis://redis", "redis://REDIS."})
+	harness.RequireSays(t, err, "masters[1]", "127.0.0.1:6379", "must not be the same server as masters[0]", "masters[3]", "must not be the same server as masters[2]")
 }
 
 // Of a file that a URL names, the error tells the parameter and the path.
@@ -261,10 +242,8 @@ func TestBadInputIsRefusedAtTheCall(t *testing.T) {
 		{"a", []redlock.LockOption{redlock.WithTTL(time.Nanosecond)}, "ttl"},
 		{"a", []redlock.LockOption{redlock.WithTTL(2 * time.Minute)}, "ttl"},
 	} {
-		_, err := c.TryLock(ctx, bad.name, bad.opts...)
-		harness.RequireOptionError(t, err, bad.field)
-		_, err = c.Lock(ctx, bad.name, bad.opts...)
-		harness.RequireOptionError(t, err, bad.field)
+		harness.RequireOptionError(t, harness.ErrOf(c.TryLock(ctx, bad.name, bad.opts...)), bad.field)
+		harness.RequireOptionError(t, harness.ErrOf(c.Lock(ctx, bad.name, bad.opts...)), bad.field)
 	}
 }
 

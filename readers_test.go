@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,20 +17,6 @@ import (
 	"github.com/redlock-go/redlock/internal/limits"
 	"github.com/redlock-go/redlock/internal/script"
 )
-
-func goRLock(t *testing.T, c *redlock.Client, name string, opts ...redlock.LockOption) <-chan *redlock.Lock {
-	got := make(chan *redlock.Lock, 1)
-	go func() {
-		lock, err := c.RLock(context.Background(), name, opts...)
-		if err != nil {
-			t.Error(err)
-			close(got)
-			return
-		}
-		got <- lock
-	}()
-	return got
-}
 
 // readersOn is how many readers each master has, or -1 if there are none but the key is of a
 // writer.
@@ -79,15 +63,13 @@ func manyReadersOrOneWriter(t *testing.T, d *harness.Deployment) {
 		}
 	}
 	harness.UnlockAll(t, one, three)
-	_, err := a.TryLock(context.Background(), "job")
-	harness.RequireErr(t, err, redlock.ErrHeld)
+	harness.RequireErr(t, harness.ErrOf(a.TryLock(context.Background(), "job")), redlock.ErrHeld)
 	harness.Must(t, two.Unlock(context.Background()))
 	harness.Settled(t, a) // each Unlock waits for a quorum, and no quorum is free of all three
 	harness.Settled(t, b)
 	writer := harness.MustTry(t, a, "job")
 	for _, c := range []*redlock.Client{a, b} {
-		_, err := c.TryRLock(context.Background(), "job")
-		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
+		harness.RequireErr(t, harness.ErrOf(c.TryRLock(context.Background(), "job")), redlock.ErrNotAcquired, redlock.ErrHeld)
 	}
 	if !harness.Hold(two).Reads.Load() || harness.Hold(writer).Reads.Load() {
 		t.Error("modes")
@@ -124,8 +106,7 @@ func readersExpireAlone(t *testing.T, d *harness.Deployment) {
 	time.Sleep(time.Until(start.Add(d.TTL() + d.TTL()/4)))
 	harness.Must(t, alive.Unlock(context.Background()))
 	took := time.Now()
-	writer, err := a.Lock(context.Background(), "job")
-	harness.Must(t, err)
+	writer := harness.MustLock(t, a, "job")
 	if late := time.Since(took); late > d.TTL()/4 {
 		t.Errorf("the dead reader kept a writer out for %v after its ttl", late)
 	}
@@ -158,11 +139,10 @@ func writersAreNotStarved(t *testing.T, d *harness.Deployment) {
 	waiting := harness.GoLock(t, w, "job")
 	d.InLine("job", 1)
 	d.TicketOf(w, "job")
-	_, err := b.TryRLock(context.Background(), "job")
-	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrHeld)
+	harness.RequireErr(t, harness.ErrOf(b.TryRLock(context.Background(), "job")), redlock.ErrNotAcquired, redlock.ErrHeld)
 	again, err := a.TryRLock(first.Context(), "job")
 	harness.Must(t, err)
-	late := []<-chan *redlock.Lock{goRLock(t, a, "job"), goRLock(t, b, "job")}
+	late := []<-chan *redlock.Lock{harness.GoRLock(t, a, "job"), harness.GoRLock(t, b, "job")}
 	d.InLine("job", 3)
 	for _, c := range []*redlock.Client{a, b} {
 		d.TicketOf(c, "job")
@@ -194,7 +174,7 @@ func readersAreCalledUpToTheFirstWriter(t *testing.T, d *harness.Deployment) {
 		if i == 2 {
 			got = append(got, harness.GoLock(t, c, "job"))
 		} else {
-			got = append(got, goRLock(t, c, "job"))
+			got = append(got, harness.GoRLock(t, c, "job"))
 		}
 		d.InLine("job", int64(i+1))
 		d.TicketOf(c, "job")
@@ -218,70 +198,11 @@ func readersAreCalledUpToTheFirstWriter(t *testing.T, d *harness.Deployment) {
 	d.InLine("job", 0)
 }
 
-// Readers that wait in one client go together, up to the first writer of that.
-func readersOfOneClientGoTogether(t *testing.T, d *harness.Deployment) {
-	holder, c := d.Reached(), d.Reached()
-	held := harness.MustTry(t, holder, "job")
-	var readers []<-chan *redlock.Lock
-	for i := range 5 {
-		readers = append(readers, goRLock(t, c, "job"))
-		harness.Eventually(t, "it waits", func() bool { return harness.Waiting(c, "job") == i+1 })
-	}
-	writer := harness.GoLock(t, c, "job")
-	harness.Eventually(t, "it waits", func() bool { return harness.Waiting(c, "job") == 6 })
-	last := goRLock(t, c, "job")
-	harness.Must(t, held.Unlock(context.Background()))
-	var all []*redlock.Lock
-	for _, r := range readers {
-		all = append(all, harness.Have(t, r))
-	}
-	select {
-	case <-writer:
-		t.Error("a writer got in beside readers")
-	case <-last:
-		t.Error("a reader overtook a writer of its own client")
-	case <-time.After(50 * time.Millisecond):
-	}
-	harness.UnlockAll(t, all...)
-	harness.Must(t, harness.Have(t, writer).Unlock(context.Background()))
-	harness.Must(t, harness.Have(t, last).Unlock(context.Background()))
-}
-
-// A writer that gives up lets the readers in that stood behind it. One that died does so too.
-func readersAreCalledWhenAWriterGivesUp(t *testing.T, d *harness.Deployment) {
-	a, b, w := d.Reached(), d.Reached(), d.Reached()
-	first := harness.MustTryRead(t, a, "job")
-	ctx, cancel := context.WithCancel(context.Background())
-	gaveUp := make(chan error)
-	go func() {
-		_, err := w.Lock(ctx, "job")
-		gaveUp <- err
-	}()
-	d.InLine("job", 1)
-	d.TicketOf(w, "job")
-	late := goRLock(t, b, "job")
-	d.InLine("job", 2)
-	d.TicketOf(b, "job")
-	cancel()
-	harness.RequireErr(t, <-gaveUp, redlock.ErrNotAcquired)
-	start := time.Now()
-	second := harness.Have(t, late)
-	if took := time.Since(start); took > d.Either(100*time.Millisecond, acquire.AskInterval) {
-		t.Errorf("the reader got in after %v: nobody called it", took)
-	}
-
-	for _, r := range d.Raw {
-		harness.Must(t, r.ZAdd(context.Background(), script.KeysOf(limits.DefaultPrefix, "job", "").Queue, redis.Z{Score: 1, Member: "the channel of a dead writer"}).Err())
-	}
-	third := harness.MustTryRead(t, w, "job")
-	harness.UnlockAll(t, first, second, third)
-}
-
 func downgrade(t *testing.T, d *harness.Deployment) {
 	a, b, rival := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
 	lock := harness.MustTry(t, a, "job", redlock.WithTTL(d.TTL()))
 	token := lock.Token()
-	reader := goRLock(t, b, "job")
+	reader := harness.GoRLock(t, b, "job")
 	d.InLine("job", 1)
 	d.TicketOf(b, "job")
 	writer := harness.GoLock(t, rival, "job")
@@ -316,36 +237,12 @@ func downgrade(t *testing.T, d *harness.Deployment) {
 	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "00000" })
 }
 
-// A writer that is first in line gets in when the reader leaves, and at no moment before.
-func downgradeKeepsWritersOut(t *testing.T, d *harness.Deployment) {
-	a, rival := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
-	lock := harness.MustTry(t, a, "job", redlock.WithTTL(d.TTL()))
-	alone := harness.MustTry(t, a, "another job", redlock.WithTTL(d.TTL()))
-	writer := harness.GoLock(t, rival, "job")
-	d.InLine("job", 1)
-	d.TicketOf(rival, "job")
-	for _, l := range []*redlock.Lock{lock, alone} {
-		harness.Must(t, l.Downgrade(context.Background()))
-		if _, err := rival.TryLock(context.Background(), l.Name()); !errors.Is(err, redlock.ErrHeld) {
-			t.Errorf("after the downgrade a rival got %v", err)
-		}
-	}
-	select {
-	case <-writer:
-		t.Error("another writes beside a reader")
-	case <-time.After(2 * d.TTL()):
-	}
-	harness.UnlockAll(t, lock, alone)
-	harness.Must(t, harness.Have(t, writer).Unlock(context.Background()))
-}
-
 func upgradeIsRefused(t *testing.T, d *harness.Deployment) {
 	c := d.Reached()
 	reader := harness.MustTryRead(t, c, "job")
 	start := time.Now()
 	for _, lock := range []func(*redlock.Client, context.Context, string, ...redlock.LockOption) (*redlock.Lock, error){(*redlock.Client).TryLock, (*redlock.Client).Lock} {
-		_, err := lock(c, reader.Context(), "job", redlock.WithWait(harness.Patience))
-		harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrUpgrade)
+		harness.RequireErr(t, harness.ErrOf(lock(c, reader.Context(), "job", redlock.WithWait(harness.Patience))), redlock.ErrNotAcquired, redlock.ErrUpgrade)
 	}
 	harness.RequireErr(t, c.Do(reader.Context(), "job", func(context.Context, fence.Token) error { return nil }), redlock.ErrUpgrade)
 	if took := time.Since(start); took > d.Either(0, acquire.AskInterval) {
@@ -356,8 +253,7 @@ func upgradeIsRefused(t *testing.T, d *harness.Deployment) {
 	}
 	downgraded := harness.MustTry(t, c, "other")
 	harness.Must(t, downgraded.Downgrade(context.Background()))
-	_, err := c.TryLock(downgraded.Context(), "other")
-	harness.RequireErr(t, err, redlock.ErrUpgrade)
+	harness.RequireErr(t, harness.ErrOf(c.TryLock(downgraded.Context(), "other")), redlock.ErrUpgrade)
 	harness.UnlockAll(t, reader, downgraded)
 	harness.UnlockAll(t, harness.MustTry(t, c, "job"))
 }
@@ -402,42 +298,6 @@ func reEntryOfReadersAndWriters(t *testing.T, d *harness.Deployment) {
 	}
 }
 
-// LastToken is the same for two reads that nobody wrote between, and is never that when somebody
-// did, however far apart the masters' counters are.
-func lastTokenTellsOfWriters(t *testing.T, d *harness.Deployment) {
-	a, b := d.Reached(), d.Reached()
-	fenceKey := script.KeysOf(limits.DefaultPrefix, "job", "").Fence
-	last := fence.Token(0)
-	for i := range 12 {
-		harness.Must(t, d.Raw[i%len(d.Raw)].IncrBy(context.Background(), fenceKey, int64(i*7)).Err())
-		writer := harness.MustTry(t, a, "job")
-		token := writer.Token()
-		harness.Must(t, writer.Unlock(context.Background()))
-		harness.Must(t, d.Raw[(i+1)%len(d.Raw)].IncrBy(context.Background(), fenceKey, int64(i*5)).Err())
-		first := harness.MustTryRead(t, b, "job")
-		second := harness.MustTryRead(t, a, "job")
-		if first.LastToken() < token || first.LastToken() <= last {
-			t.Errorf("last token %v after a writer with %v; before that it was %v", first.LastToken(), token, last)
-		}
-		if first.Token().Valid() {
-			t.Errorf("a reader has the token %v", first.Token())
-		}
-		last = max(first.LastToken(), second.LastToken())
-		harness.UnlockAll(t, first, second)
-	}
-	var seen []fence.Token
-	for range 3 {
-		lock := harness.MustTryRead(t, a, "job")
-		seen = append(seen, lock.LastToken())
-		harness.Must(t, lock.Unlock(context.Background()))
-		harness.Settled(t, a)
-	}
-	// The counter that is ahead may be seen by any of them, and once.
-	if seen[0] < last || !slices.IsSorted(seen) || seen[0] != seen[1] && seen[1] != seen[2] {
-		t.Errorf("nobody wrote, and the last tokens are %v", seen)
-	}
-}
-
 func guardsRefuseReaders(t *testing.T, d *harness.Deployment) {
 	c := d.Reached()
 	var store fence.Memory
@@ -448,8 +308,7 @@ func guardsRefuseReaders(t *testing.T, d *harness.Deployment) {
 	if _, ok := fence.FromContext(lock.Context()); ok {
 		t.Error("the context carries a token")
 	}
-	_, err := c.Verify(context.Background(), "job", lock.Token())
-	harness.RequireErr(t, err, redlock.ErrBadOption)
+	harness.RequireErr(t, harness.ErrOf(c.Verify(context.Background(), "job", lock.Token())), redlock.ErrBadOption)
 	harness.Must(t, lock.Unlock(context.Background()))
 
 	writer := harness.MustTry(t, c, "job")
@@ -465,37 +324,9 @@ func guardsRefuseReaders(t *testing.T, d *harness.Deployment) {
 	harness.Must(t, writer.Unlock(context.Background()))
 }
 
-func doReads(t *testing.T, d *harness.Deployment) {
-	c := d.Reached()
-	wrong := errors.New("work failed")
-	var together sync.WaitGroup
-	together.Add(3)
-	var all sync.WaitGroup
-	for range 3 {
-		all.Go(func() {
-			err := c.DoRead(context.Background(), "job", func(ctx context.Context) error {
-				together.Done()
-				together.Wait() // they are in it at once
-				return wrong
-			})
-			if !errors.Is(err, wrong) {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	harness.Eventually(t, "free everywhere", func() bool { return d.Holders("job") == "000" })
-}
-
 // A reader's hold ends as a writer's does: when a quorum has lost it; and a minority is repaired.
 func readerIsLostOrRepaired(t *testing.T, d *harness.Deployment) {
-	events := &harness.Recorder{}
-	c := d.Reached(redlock.WithRequestTimeout(d.Request()), redlock.WithObserver(redlock.Observer{
-		Acquired: func(_ context.Context, a redlock.Acquisition) {
-			events.Note("acquired %v %v %d", a.Token, a.Reads, len(a.Votes))
-		},
-		Ended: func(_ context.Context, e redlock.HoldEnd) { events.Note("ended %v %v %v", e.Token, e.Reads, e.Cause) },
-	}))
+	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
 	lock := harness.MustTryRead(t, c, "job", redlock.WithTTL(d.TTL()))
 	d.Drop(c, "job", 0, 1)
 	readBy(d, "job", 1)
@@ -510,117 +341,10 @@ func readerIsLostOrRepaired(t *testing.T, d *harness.Deployment) {
 	}
 	harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
 	harness.Eventually(t, "what was left is released", func() bool { return d.Holders("job") == "00000" })
-	if events.Count("acquired 0 true 5") != 1 || events.Count(fmt.Sprint("ended 0 true ", redlock.ErrLost)) != 1 {
-		t.Errorf("the observer was told %q", events.Events())
-	}
 	fixed := harness.MustTryRead(t, c, "job", redlock.WithoutWatchdog())
 	d.Drop(c, "job", 0, 1, 2)
-	_, err := c.TryRLock(fixed.Context(), "job")
-	harness.RequireErr(t, err, redlock.ErrNotAcquired, redlock.ErrLost)
+	harness.RequireErr(t, harness.ErrOf(c.TryRLock(fixed.Context(), "job")), redlock.ErrNotAcquired, redlock.ErrLost)
 	harness.RequireErr(t, fixed.Unlock(context.Background()), redlock.ErrLost)
-
-	again := harness.MustTryRead(t, c, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
-	before := again.Until()
-	harness.Must(t, again.Extend(context.Background(), 20*time.Second))
-	if left := time.Until(again.Until()); left < 19*time.Second {
-		t.Errorf("%v left after Extend by 20 s, before it %v", left, time.Until(before))
-	}
-	harness.Must(t, again.Unlock(context.Background()))
-}
-
-// A dead context does not keep a reader's Unlock from its work, and Close frees readers.
-func readersAreGivenBack(t *testing.T, d *harness.Deployment) {
-	c, other := d.Reached(), d.Reached()
-	ctx, cancel := context.WithCancel(context.Background())
-	lock, err := c.TryRLock(ctx, "job")
-	harness.Must(t, err)
-	cancel()
-	harness.Must(t, lock.Unlock(ctx))
-	harness.UnlockAll(t, harness.MustTry(t, other, "job"))
-	harness.MustTryRead(t, c, "job")
-	downgraded := harness.MustTry(t, c, "other")
-	harness.Must(t, downgraded.Downgrade(context.Background()))
-	harness.Must(t, c.Close())
-	harness.UnlockAll(t, harness.MustTry(t, other, "job"), harness.MustTry(t, other, "other"))
-}
-
-// Readers from the future end as writers from there do: at the longest lease.
-func TestReadersFromTheFuture(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		settings := []redlock.Option{redlock.WithRequestTimeout(d.Request()), redlock.WithMaxTTL(4 * d.TTL()), redlock.WithTTL(d.TTL())}
-		c, rival := d.Client(settings...), d.Client(settings...)
-		one, two := harness.MustTryRead(t, c, "job", redlock.WithoutWatchdog()), harness.MustTryRead(t, c, "job", redlock.WithoutWatchdog())
-		harness.Settled(t, c)
-		for _, r := range d.Raw {
-			for _, l := range []*redlock.Lock{one, two} {
-				harness.Must(t, r.ZAdd(context.Background(), harness.Hold(l).Keys.Lock, redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: harness.Hold(l).ID}).Err())
-			}
-			harness.Must(t, r.Persist(context.Background(), harness.Hold(one).Keys.Lock).Err())
-		}
-		_, err := rival.TryLock(context.Background(), "job")
-		if q, ok := errors.AsType[*redlock.QuorumError](err); !ok || q.FreeIn != 4*d.TTL() {
-			t.Errorf("%v; want free in %v", err, 4*d.TTL())
-		}
-		writer, err := rival.Lock(context.Background(), "job", redlock.WithWait(8*d.TTL()))
-		harness.Must(t, err)
-		harness.Must(t, writer.Unlock(context.Background()))
-	})
-}
-
-// A reader that entered several times and died keeps writers out for one ttl, not for one an entry.
-func aReEnteredReaderThatDies(t *testing.T, d *harness.Deployment) {
-	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
-	outer := harness.MustTryRead(t, a, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog())
-	for range 4 {
-		_, err := a.TryRLock(outer.Context(), "job", redlock.WithTTL(d.TTL()))
-		harness.Must(t, err)
-	}
-	harness.Settled(t, a)
-	start := time.Now()
-	writer, err := b.Lock(context.Background(), "job")
-	harness.Must(t, err)
-	if took := time.Since(start); took > d.TTL()+d.TTL()/2 {
-		t.Errorf("the writer got in after %v, the ttl is %v", took, d.TTL())
-	}
-	harness.Must(t, writer.Unlock(context.Background()))
-}
-
-// All readers of a client are renewed, not only the one that came last.
-func manyReadersAreRenewed(t *testing.T, d *harness.Deployment) {
-	c := d.Reached(redlock.WithRequestTimeout(d.Request()))
-	var locks []*redlock.Lock
-	for range 20 {
-		locks = append(locks, harness.MustTryRead(t, c, "job", redlock.WithTTL(d.TTL())))
-	}
-	time.Sleep(2 * d.TTL())
-	for i, l := range locks {
-		if i%2 == 0 {
-			harness.Must(t, l.Unlock(context.Background())) // ends nobody else's renewals
-		}
-	}
-	time.Sleep(2 * d.TTL())
-	for i, l := range locks {
-		if i%2 == 1 {
-			harness.Must(t, l.Unlock(context.Background()))
-		}
-	}
-}
-
-// A reader with a short lease cuts nobody's, whether it ends or leaves.
-func aShortReaderCutsNoOther(t *testing.T, d *harness.Deployment) {
-	a, b := d.Reached(redlock.WithRequestTimeout(d.Request())), d.Reached(redlock.WithRequestTimeout(d.Request()))
-	long := harness.MustTryRead(t, a, "job", redlock.WithTTL(20*time.Second), redlock.WithoutWatchdog())
-	harness.MustTryRead(t, b, "job", redlock.WithTTL(d.TTL()), redlock.WithoutWatchdog()) // ends
-	harness.Must(t, harness.MustTryRead(t, b, "job", redlock.WithTTL(d.TTL())).Unlock(context.Background()))
-	time.Sleep(d.TTL() + d.TTL()/2)
-	_, err := b.TryLock(context.Background(), "job")
-	harness.RequireErr(t, err, redlock.ErrHeld)
-	if !long.Valid() {
-		t.Error("not valid")
-	}
-	harness.Must(t, long.Unlock(context.Background()))
-	harness.UnlockAll(t, harness.MustTry(t, b, "job"))
 }
 
 // Nothing renews a reader that was unlocked, however often it had entered.
@@ -643,29 +367,5 @@ func anUnlockedReaderIsNotRenewed(t *testing.T, d *harness.Deployment) {
 	}
 	if n := c.Holds(); n != 0 {
 		t.Errorf("the client has %d holds", n)
-	}
-}
-
-// A release wakes the writer that waits, and not the end of the lease: of several, one after the
-// other.
-func aReleaseWakesTheWriters(t *testing.T, d *harness.Deployment) {
-	a, b := d.Reached(), d.Reached()
-	start := time.Now()
-	var all sync.WaitGroup
-	for _, c := range []*redlock.Client{a, b, a, b} {
-		all.Go(func() {
-			lock, err := c.Lock(context.Background(), "job")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			harness.Check(t, lock.Downgrade(context.Background()))
-			time.Sleep(10 * time.Millisecond)
-			harness.Check(t, lock.Unlock(context.Background()))
-		})
-	}
-	all.Wait()
-	if took := time.Since(start); took > limits.DefaultTTL/4 {
-		t.Errorf("four writers took %v", took)
 	}
 }
