@@ -141,13 +141,6 @@ func TestCuts(t *testing.T) {
 			m.getsNothing()
 			dial(t, p.Addr()).does("set a")
 			m.gets("set a")
-			passed := 1
-			if c.arrives {
-				passed = 2
-			}
-			if n := p.Count(Match("set")); n != passed {
-				t.Errorf("%d requests passed, want %d", n, passed)
-			}
 		})
 	}
 }

@@ -24,8 +24,6 @@ type Proxy struct {
 	mu     sync.Mutex
 	astray *Proxy // to whose master new connections lead; nil: its own
 	faults []*Fault
-	counts bool       // or nothing is added to passed
-	passed [][]string // requests that were sent to the master whole
 	links  map[*link]bool
 	conns  map[net.Conn]bool // all that are open; nil once closed
 }
@@ -49,7 +47,6 @@ func NewOn(listener net.Listener, dial func(context.Context) (net.Conn, error)) 
 	p := &Proxy{
 		listener: listener,
 		dialer:   dial,
-		counts:   true,
 		net:      network{now: newEra(passes, passes)},
 		links:    map[*link]bool{},
 		conns:    map[net.Conn]bool{},
@@ -206,44 +203,6 @@ func (p *Proxy) pick(args []string) []*Fault {
 		}
 	}
 	return due
-}
-
-func (p *Proxy) log(args []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.counts {
-		p.passed = append(p.passed, args)
-	}
-}
-
-// Count returns how many requests that m picks were sent to the master whole, since the start or
-// the last Forget. One that was duplicated counts twice; whether the master came to read it,
-// Answered tells. The proxy keeps the arguments of all requests for this: for a long run, call
-// DoNotCount, and count with the Hits of a rule that passes.
-func (p *Proxy) Count(m Matcher) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := 0
-	for _, args := range p.passed {
-		if m.matches(args) {
-			n++
-		}
-	}
-	return n
-}
-
-// Forget makes Count begin at 0 again.
-func (p *Proxy) Forget() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.passed = nil
-}
-
-// DoNotCount lets the proxy forget the requests, and keep none from now on.
-func (p *Proxy) DoNotCount() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.counts, p.passed = false, nil
 }
 
 // CutAll resets every connection, on both sides. What a rule holds at this moment still

@@ -50,7 +50,6 @@ func (u *upstream) expect(req request, whole bool, exp expectation) bool {
 	if !whole {
 		return true
 	}
-	u.p.log(req.args)
 	if slices.Contains(unnumbered, strings.ToLower(req.args[0])) {
 		u.numbered = false
 	}

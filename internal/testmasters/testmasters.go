@@ -1,6 +1,6 @@
 // Package testmasters has masters for the tests and examples of packages that use the lock by its
 // public API: embedded ones, also in virtual time, or redis-server processes. They are a deployment
-// already, unless they are asked for blank. Only tests may import it.
+// already. Only tests may import it.
 package testmasters
 
 import (
@@ -25,7 +25,6 @@ import (
 type Deployment struct {
 	Embedded []*embedded.Server
 	Servers  []*redisproc.Server
-	Raw      []*redis.Client // for looking at the masters past the library
 
 	// Addresses, if set, are those by which clients call the embedded masters, in the place of
 	// made-up names without a port.
@@ -38,23 +37,14 @@ type Deployment struct {
 // Virtual runs test in a bubble, on n embedded masters.
 func Virtual(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 	t.Helper()
-	VirtualBlank(t, n, func(t *testing.T, d *Deployment) {
-		d.found()
-		test(t, d)
-	})
-}
-
-// VirtualBlank is Virtual with masters that belong to no deployment.
-func VirtualBlank(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
-	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		d := &Deployment{t: t, epoch: time.Now()}
 		for range n {
 			s := embedded.New()
 			t.Cleanup(s.Close)
 			d.Embedded = append(d.Embedded, s)
-			d.look(s.Options())
 		}
+		d.found()
 		test(t, d)
 	})
 }
@@ -62,16 +52,7 @@ func VirtualBlank(t *testing.T, n int, test func(t *testing.T, d *Deployment)) {
 // Processes returns n redis-server processes.
 func Processes(t *testing.T, n int) *Deployment {
 	t.Helper()
-	d := Blank(t, n, "")
-	d.found()
-	return d
-}
-
-// Blank returns n processes of this redis-server, or of that on the PATH, that belong to no
-// deployment.
-func Blank(t *testing.T, n int, program string) *Deployment {
-	t.Helper()
-	servers, err := redisproc.StartN(n, redisproc.Config{Program: program, AppendFsync: "always"})
+	servers, err := redisproc.StartN(n, redisproc.Config{AppendFsync: "always"})
 	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
 	if err != nil {
 		t.Fatal(err)
@@ -83,38 +64,9 @@ func Blank(t *testing.T, n int, program string) *Deployment {
 				t.Error(err)
 			}
 		})
-		d.look(&redis.Options{Addr: s.Addr()})
 	}
+	d.found()
 	return d
-}
-
-func (d *Deployment) look(opts *redis.Options) {
-	raw := redis.NewClient(opts)
-	d.t.Cleanup(func() { _ = raw.Close() })
-	d.Raw = append(d.Raw, raw)
-}
-
-// Die kills a master, which keeps its data.
-func (d *Deployment) Die(i int) {
-	if d.Servers != nil {
-		d.Servers[i].Kill()
-		return
-	}
-	d.Embedded[i].Kill(false)
-}
-
-// Revive starts one again that died.
-func (d *Deployment) Revive(i int) {
-	d.t.Helper()
-	var err error
-	if d.Servers != nil {
-		err = d.Servers[i].Restart()
-	} else {
-		err = d.Embedded[i].Restart()
-	}
-	if err != nil {
-		d.t.Fatal(err)
-	}
 }
 
 func (d *Deployment) found() {
@@ -136,33 +88,18 @@ func (d *Deployment) URLs() (urls []string) {
 // Client returns a client of all masters, closed at the end of the test.
 func (d *Deployment) Client(opts ...redlock.Option) *redlock.Client {
 	d.t.Helper()
-	all := make([]int, len(d.Raw))
-	for i := range all {
-		all[i] = i
-	}
-	return d.ClientOn(all, opts...)
-}
-
-// ClientOn is Client for these of the masters.
-func (d *Deployment) ClientOn(masters []int, opts ...redlock.Option) *redlock.Client {
-	d.t.Helper()
 	var c *redlock.Client
 	var err error
 	if d.Embedded == nil {
-		var urls []string
-		for _, i := range masters {
-			urls = append(urls, d.Servers[i].URL())
-		}
-		c, err = redlock.Open(urls, opts...)
+		c, err = redlock.Open(d.URLs(), opts...)
 	} else {
 		var clients []redis.UniversalClient
-		for _, i := range masters {
-			s := d.Embedded[i]
-			opts := s.Options()
+		for i, s := range d.Embedded {
+			o := s.Options()
 			if d.Addresses != nil {
-				opts.Addr = d.Addresses[i]
+				o.Addr = d.Addresses[i]
 			}
-			one := redis.NewClient(opts)
+			one := redis.NewClient(o)
 			d.t.Cleanup(func() { _ = one.Close() })
 			clients = append(clients, one)
 		}

@@ -82,7 +82,6 @@ func (c *Cluster) startFronts() error {
 			if err != nil {
 				return err
 			}
-			p.DoNotCount()
 			c.fronts[client] = append(c.fronts[client], p)
 		}
 	}

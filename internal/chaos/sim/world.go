@@ -41,7 +41,6 @@ func newWorld(s setup) *world {
 			l := embedded.Listen(client + " to " + m.name)
 			dial := m.server.Dialer()
 			p := faultproxy.NewOn(l, func(ctx context.Context) (net.Conn, error) { return dial(ctx, "", "") })
-			p.DoNotCount()
 			p.Jitter(jitter(s.latency, rand.New(rand.NewPCG(s.seed, forWire|uint64(i)<<8|uint64(n)))))
 			w.fronts[client] = append(w.fronts[client], &front{p, l})
 		}
