@@ -50,6 +50,7 @@ func allOrNone(t *testing.T, d *harness.Deployment) {
 		t.Errorf("after Unlock: %v, valid %v", cause, locks.Valid())
 	}
 	harness.RequireErr(t, locks.Unlock(context.Background()), redlock.ErrReleased)
+	harness.RequireErr(t, locks.Extend(context.Background(), d.TTL()), redlock.ErrReleased)
 	harness.RequireHolders(t, d, free, three...)
 
 	again := harness.MustAll(t, b, []string{"a", "b", "d"})
@@ -91,6 +92,7 @@ func lossOfOneIsLossOfAll(t *testing.T, d *harness.Deployment) {
 	if took := time.Since(lost); took > d.TTL()/4 {
 		t.Errorf("the others are free after %v only: the ttl did it", took)
 	}
+	harness.RequireErr(t, locks.Extend(context.Background(), d.TTL()), redlock.ErrLost)
 	harness.RequireErr(t, locks.Unlock(context.Background()), redlock.ErrLost)
 }
 

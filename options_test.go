@@ -83,6 +83,7 @@ func TestADeploymentThatLeavesNoTTL(t *testing.T) {
 	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
 		d.Client(redlock.WithMaxTTL(10 * time.Second))
 		harness.RequireOptionError(t, harness.ErrOf(d.Stranger().TryLock(context.Background(), "a", redlock.WithLockDelay(20*time.Second))), "lock delay")
+		harness.RequireOptionError(t, harness.ErrOf(d.Stranger().TryLock(context.Background(), "a", redlock.WithTTL(30*time.Second))), "ttl")
 	})
 }
 

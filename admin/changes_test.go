@@ -246,6 +246,7 @@ func TestObserverOfMembers(t *testing.T) {
 		harness.Must(t, harness.ChangeMembers(context.Background(), operator, harness.SuspendMember(d.Address(0)), nil))
 		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
 		then := harness.Inside(c).Members.View().Number()
+		harness.Must(t, harness.MustAll(t, c, []string{"a", "b"}).Unlock(context.Background())) // with one that does not vote
 		want := []string{
 			fmt.Sprint("version ", first),
 			fmt.Sprintf(`%s: "voting" to "suspended"`, d.Address(0)), fmt.Sprint("version ", then), d.Address(0) + " is out",
@@ -255,6 +256,58 @@ func TestObserverOfMembers(t *testing.T) {
 			return !slices.ContainsFunc(want, func(event string) bool { return !slices.Contains(events, event) })
 		})
 	})
+}
+
+// A change that too few members answer is not made, and says what it waits for.
+func TestAChangeThatTooFewAnswer(t *testing.T) {
+	t.Parallel()
+	for claim, x := range map[string]struct {
+		change func(d *harness.Deployment) membership.Change
+		at     string // the progress at which two of three members die; "": before
+	}{
+		"replace": {func(d *harness.Deployment) membership.Change {
+			return harness.ReplaceMember(d.Address(2), d.Address(3))
+		}, ""},
+		"add":             {func(d *harness.Deployment) membership.Change { return harness.AddMember(d.Address(3)) }, ""},
+		"suspend":         {func(d *harness.Deployment) membership.Change { return harness.SuspendMember(d.Address(0)) }, ""},
+		"add, in between": {func(d *harness.Deployment) membership.Change { return harness.AddMember(d.Address(3)) }, "votes in"},
+		"replace, in between": {func(d *harness.Deployment) membership.Change {
+			return harness.ReplaceMember(d.Address(2), d.Address(3))
+		}, "votes in"},
+		"remove, in between": {func(d *harness.Deployment) membership.Change { return harness.RemoveMember(d.Address(2)) }, "is removed in"},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
+			harness.InVirtualTime(t, 4, func(t *testing.T, d *harness.Deployment) {
+				harness.Must(t, harness.Found(context.Background(), clientOn(d, []int{0, 1, 2}, harness.RecoveryOptions()...), 0))
+				c := d.Stranger(harness.RecoveryOptions()...)
+				die := sync.OnceFunc(func() {
+					d.Masters[0].Die()
+					d.Masters[1].Die()
+				})
+				if x.at == "" {
+					harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+					die()
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+				defer cancel()
+				var told harness.Recorder
+				err := harness.ChangeMembers(ctx, c, x.change(d), func(what string) {
+					if told.Note("%s", what); x.at != "" && strings.Contains(what, x.at) {
+						die()
+					}
+				})
+				harness.RequireErr(t, err, context.DeadlineExceeded)
+				if told.Count("") == 0 {
+					t.Error("nothing is told")
+				}
+				d.Masters[0].Revive()
+				d.Masters[1].Revive()
+				harness.Must(t, harness.ChangeMembers(context.Background(), c, x.change(d), nil))
+				harness.Must(t, harness.MustLock(t, c, "job").Unlock(context.Background()))
+			})
+		})
+	}
 }
 
 // A removal waits until all is over that was granted before, and the smaller quorum that is left

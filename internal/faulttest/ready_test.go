@@ -125,6 +125,8 @@ func TestReadySaysWhatDoesNotFit(t *testing.T) {
 		harness.Must(t, harness.Found(context.Background(), d.Stranger(), 0))
 		harness.Must(t, d.Stranger().Ready(context.Background()))
 		harness.RequireOptionError(t, d.Stranger(redlock.WithMaxTTL(time.Hour)).Ready(context.Background()), "max ttl")
+		harness.RequireOptionError(t, d.Stranger(redlock.WithDrift(0.001)).Ready(context.Background()), "drift")
+		harness.Must(t, harness.MustTry(t, d.Stranger(redlock.WithDrift(0.02)), "job").Unlock(context.Background()))
 
 		for i := range 2 {
 			d.Masters[i].Die()
