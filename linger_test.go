@@ -214,10 +214,5 @@ func TestHoldsThatEndBeforeTheirUnlockLinger(t *testing.T) {
 		harness.RequireErr(t, lock.Extend(context.Background(), limits.DefaultTTL), redlock.ErrLost)
 		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
 		harness.RequireFree(t, d, "job")
-
-		// One whose masters forgot it while it was held does not linger there, and Unlock tells.
-		lock = harness.MustTry(t, a, "job", redlock.WithHoldAtLeast(20*time.Second))
-		d.Drop(a, "job", 0, 1)
-		harness.RequireErr(t, lock.Unlock(context.Background()), redlock.ErrLost)
 	})
 }

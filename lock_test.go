@@ -122,21 +122,6 @@ func panicOf(call func()) (value any) {
 	return nil
 }
 
-// The watchdog renews by the ttl of the last Extend, as long as the hold lasts.
-func TestRenewalsGoByTheLastExtend(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		lock := harness.MustTry(t, c, "job", redlock.WithTTL(time.Second))
-		harness.Must(t, lock.Extend(context.Background(), 30*time.Second))
-		time.Sleep(25 * time.Second) // it was renewed at 10 s and 20 s
-		if left := time.Until(lock.Until()); left < 20*time.Second {
-			t.Errorf("%v of the lease are left, want more than 20 s", left)
-		}
-		harness.Must(t, lock.Unlock(context.Background()))
-	})
-}
-
 // renewalsOf is an option that counts renewals.
 func renewalsOf(n *atomic.Int64) redlock.Option {
 	return redlock.WithObserver(redlock.Observer{Renewed: func(context.Context, redlock.Renewal) { n.Add(1) }})

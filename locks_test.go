@@ -76,6 +76,10 @@ func setRenews(t *testing.T, d *harness.Deployment) {
 	if !locks.Valid() {
 		t.Errorf("it is over: %v", context.Cause(locks.Context()))
 	}
+	time.Sleep(3 * d.TTL()) // renewals go by the last Extend
+	if left := time.Until(locks.Until()); left < d.TTL() {
+		t.Errorf("%v are left, want more than the ttl of the beginning", left)
+	}
 	harness.Must(t, locks.Unlock(context.Background()))
 }
 

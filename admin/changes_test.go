@@ -269,7 +269,6 @@ func TestAChangeThatTooFewAnswer(t *testing.T) {
 			return harness.ReplaceMember(d.Address(2), d.Address(3))
 		}, ""},
 		"add":             {func(d *harness.Deployment) membership.Change { return harness.AddMember(d.Address(3)) }, ""},
-		"suspend":         {func(d *harness.Deployment) membership.Change { return harness.SuspendMember(d.Address(0)) }, ""},
 		"add, in between": {func(d *harness.Deployment) membership.Change { return harness.AddMember(d.Address(3)) }, "votes in"},
 		"replace, in between": {func(d *harness.Deployment) membership.Change {
 			return harness.ReplaceMember(d.Address(2), d.Address(3))

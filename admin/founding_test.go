@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -78,4 +79,24 @@ func TestAnInitThatDiesIsFinished(t *testing.T) {
 	if died < 4 || died == 12 {
 		t.Errorf("%d of 12 died", died)
 	}
+}
+
+// Two Inits at once found one deployment, or none; one more finishes.
+func TestTwoInitsAtOnce(t *testing.T) {
+	t.Parallel()
+	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() { _ = harness.Found(context.Background(), d.Stranger(harness.RecoveryOptions()...), 0) })
+		}
+		both.Wait()
+		c := d.Stranger(harness.RecoveryOptions()...)
+		harness.Must(t, harness.Found(context.Background(), c, 0))
+		harness.Must(t, harness.MustTry(t, c, "job").Unlock(context.Background()))
+		for i := range d.Masters {
+			if is, one := d.Register(i), d.Register(0); is["version"] != one["version"] || is["deployment"] != one["deployment"] {
+				t.Errorf("%v and %v", is, one)
+			}
+		}
+	})
 }

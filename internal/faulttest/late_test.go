@@ -38,31 +38,6 @@ func TestExtendThatComesTooLate(t *testing.T) {
 	})
 }
 
-// Close lets an Unlock that is under way finish.
-func TestUnlockBesideClose(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		c := d.Reached()
-		lock := harness.MustTry(t, c, "job")
-		for _, m := range d.Masters {
-			m.Freeze()
-		}
-		var closing sync.WaitGroup
-		closing.Go(func() {
-			time.Sleep(10 * time.Millisecond)
-			_ = c.Close()
-		})
-		closing.Go(func() {
-			time.Sleep(20 * time.Millisecond)
-			for _, m := range d.Masters {
-				m.Thaw()
-			}
-		})
-		harness.Must(t, lock.Unlock(context.Background()))
-		closing.Wait()
-	})
-}
-
 // An Unlock that has ended the hold, and has not sent the release yet: it gets the masters'
 // answers.
 func TestCloseWaitsForTheReleaseOfAnUnlock(t *testing.T) {
