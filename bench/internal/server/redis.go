@@ -1,5 +1,4 @@
-// Package server runs what the contenders talk to: Redis masters, here or at a distance; etcd;
-// ZooKeeper; MariaDB.
+// Package server runs what the contenders talk to: Redis masters, here or at a distance.
 package server
 
 import (
@@ -16,7 +15,10 @@ import (
 	"github.com/redlock-go/redlock/internal/redisproc"
 )
 
-// Running is servers of one kind.
+// startTimeout is how long a deployment may take until it is founded.
+const startTimeout = 30 * time.Second
+
+// Running is masters that run.
 type Running struct {
 	Addrs []string // for the contender's Open
 	PIDs  []int
@@ -83,7 +85,7 @@ func StartRedis(masters int, roundTrip time.Duration, opts ...redlock.Option) (_
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), StartTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	if err := errors.Join(admin.Init(ctx, c, 0), c.Close()); err != nil || roundTrip == 0 {
 		return r, err

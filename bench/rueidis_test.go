@@ -13,14 +13,11 @@ import (
 
 // The pieces of docs/migrate/rueidislock.md that call rueidislock. They are compiled, and not run.
 var (
-	client *redlock.Client
-	locker rueidislock.Locker
-
-	payOld func(context.Context) error
-	pay    func(context.Context, fence.Token) error
+	_ = beforeRueidis
+	_ = bothWithRueidis
 )
 
-var _ = func(ctx context.Context) error {
+func beforeRueidis(ctx context.Context, payOld func(context.Context) error) error {
 	// shown: migrate/rueidislock.md
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{"10.0.0.1:6379"}},
@@ -39,7 +36,7 @@ var _ = func(ctx context.Context) error {
 	// end
 }
 
-var _ = func(ctx context.Context) error {
+func bothWithRueidis(ctx context.Context, locker rueidislock.Locker, client *redlock.Client, pay func(context.Context, fence.Token) error) error {
 	// shown: migrate/rueidislock.md
 	ctx, cancel, err := locker.WithContext(ctx, "payroll")
 	if err != nil {
