@@ -1,11 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -62,88 +59,46 @@ func startReal() ([]master, error) {
 	return masters, nil
 }
 
-// fault is something that is done to a master, or to a holder, at a time after the start.
-type fault struct {
-	at     time.Duration
-	do     faultKind
-	master int
-}
-
-type faultKind int
-
-const (
-	killMaster faultKind = iota
-	restartMaster
-	freezeMaster
-	thawMaster
-	pauseHolder
-)
-
 // roundTime is about how long a round of faults takes.
 const roundTime = 3 * time.Second
 
-// plan draws the faults of a performance: in each round two masters fail, as many as five can spare,
-// a holder is paused, and the masters come back. The first round has a kill and a freeze.
-func plan(rng *rand.Rand, whole time.Duration) []fault {
+// inflict does the same in each round, until ctx ends: two masters fail, as many as five can spare, a
+// holder is paused, and the masters come back. What is about to fail is told before, so that nobody
+// wonders why a worker waits.
+func (d *demo) inflict(ctx context.Context, whole time.Duration) {
 	rounds := max(1, int(whole/roundTime))
 	length := whole / time.Duration(rounds)
-	var faults []fault
+	v := &d.stage.verdict
 	for r := range rounds {
-		begin := time.Duration(r) * length
-		at := func(from, to float64) time.Duration { // a moment between two shares of the round
-			return begin + time.Duration((from+(to-from)*rng.Float64())*float64(length))
+		first, second := 2*r%masterCount, (2*r+1)%masterCount
+		one, two := d.masters[first], d.masters[second]
+		for _, fault := range []struct {
+			at     float64 // of the round
+			master int
+			count  *int
+			says   string
+			do     func() error
+		}{
+			{.08, first, &v.MastersKilled, "is killed", func() error { one.kill(); return nil }},
+			{.14, second, &v.MastersFrozen, "is frozen: it takes requests and does not answer", two.freeze},
+			{.24, 0, nil, "", func() error { d.stage.pauseWanted.Store(true); return nil }},
+			{.75, first, nil, "comes back, with its data", one.restart},
+			{.85, second, nil, "goes on", two.thaw},
+		} {
+			at := time.Duration((float64(r) + fault.at) * float64(length))
+			if !sleep(ctx, at-time.Since(d.stage.began)) {
+				return
+			}
+			who := fmt.Sprintf("master %d", fault.master+1)
+			switch {
+			case fault.count != nil:
+				d.stage.count(fault.count, who, fault.says)
+			case fault.says != "":
+				d.stage.tell(who, fault.says)
+			}
+			if err := fault.do(); err != nil {
+				d.stage.fail(who, err)
+			}
 		}
-		two := rng.Perm(masterCount)[:2]
-		down, up := killMaster, restartMaster
-		if r == 0 || rng.IntN(2) == 0 {
-			down, up = freezeMaster, thawMaster
-		}
-		faults = append(faults,
-			fault{at(0.05, 0.10), killMaster, two[0]},
-			fault{at(0.10, 0.18), down, two[1]},
-			fault{at: at(0.20, 0.28), do: pauseHolder},
-			fault{at(0.72, 0.80), restartMaster, two[0]},
-			fault{at(0.80, 0.92), up, two[1]})
 	}
-	slices.SortFunc(faults, func(a, b fault) int { return cmp.Compare(a.at, b.at) })
-	return faults
-}
-
-// inflict does what was planned, until ctx ends.
-func (d *demo) inflict(ctx context.Context, faults []fault) {
-	for _, f := range faults {
-		if !sleep(ctx, f.at-time.Since(d.stage.began)) {
-			return
-		}
-		if err := d.commit(f); err != nil {
-			d.stage.fail(fmt.Sprintf("master %d", f.master+1), err)
-		}
-	}
-}
-
-// commit does one fault. What is about to fail is told before, so that nobody wonders why a worker
-// waits.
-func (d *demo) commit(f fault) error {
-	m, who := d.masters[f.master], fmt.Sprintf("master %d", f.master+1)
-	switch f.do {
-	case killMaster:
-		d.stage.count(&d.stage.verdict.MastersKilled, who, "is killed")
-		m.kill()
-	case freezeMaster:
-		d.stage.count(&d.stage.verdict.MastersFrozen, who, "is frozen: it takes requests and does not answer")
-		return m.freeze()
-	case restartMaster:
-		if err := m.restart(); err != nil {
-			return err
-		}
-		d.stage.tell(who, "is back, with its data")
-	case thawMaster:
-		if err := m.thaw(); err != nil {
-			return err
-		}
-		d.stage.tell(who, "goes on")
-	case pauseHolder:
-		d.stage.pauseWanted.Store(true)
-	}
-	return nil
 }

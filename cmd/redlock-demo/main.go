@@ -11,7 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/signal"
 	"strings"
@@ -67,7 +66,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	real := flags.Bool("real", false, "redis-server processes instead of masters inside this process")
 	duration := flags.Duration("duration", 15*time.Second, fmt.Sprintf("at least %v", minDuration))
-	seed := flags.Uint64("seed", uint64(time.Now().UnixMilli()%1_000_000), "of all that is random in the demo itself; default: by the time")
 	asJSON := flags.Bool("json", false, "print the verdict alone, as one JSON object")
 	if err := flags.Parse(args); err != nil {
 		return exitUsage
@@ -91,7 +89,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if *asJSON {
 		story = io.Discard
 	}
-	d, err := newDemo(*real, *seed, story)
+	d, err := newDemo(*real, story)
 	if err != nil {
 		return fail(exitUnavailable, err)
 	}
@@ -154,25 +152,23 @@ func initialize(client *redlock.Client) error {
 
 // demo is one performance.
 type demo struct {
-	seed    uint64
 	masters []master
 	workers []*worker
 	stage   *stage
 }
 
-func newDemo(real bool, seed uint64, story io.Writer) (*demo, error) {
-	d := &demo{seed: seed, stage: &stage{story: story, began: time.Now()}}
+func newDemo(real bool, story io.Writer) (*demo, error) {
+	d := &demo{stage: &stage{story: story, began: time.Now()}}
 	start := startEmbedded
 	if d.stage.verdict.Masters = "embedded"; real {
 		d.stage.verdict.Masters, start = "redis-server", startReal
 	}
-	d.stage.verdict.Seed = seed
 	var err error
 	if d.masters, err = start(); err != nil {
 		return nil, err
 	}
 	for id := range workerCount {
-		w, err := newWorker(id, seed, d.masters, d.stage)
+		w, err := newWorker(id, d.masters, d.stage)
 		if err != nil {
 			d.close()
 			return nil, err
@@ -195,8 +191,7 @@ func (d *demo) play(interrupted context.Context, whole time.Duration) verdict {
 	for _, w := range d.workers {
 		actors.Go(func() { w.work(ctx) })
 	}
-	faults := plan(rand.New(rand.NewPCG(d.seed, 0)), whole)
-	actors.Go(func() { d.inflict(ctx, faults) })
+	actors.Go(func() { d.inflict(ctx, whole) })
 	actors.Wait()
 	return d.stage.judge(interrupted.Err() != nil)
 }

@@ -15,7 +15,6 @@ type verdict struct {
 	Checks      []check `json:"checks"`
 
 	Masters         string `json:"masters"`
-	Seed            uint64 `json:"seed"`
 	TookMS          int64  `json:"took_ms"`
 	IncrementsDone  int    `json:"increments_done"`
 	IncrementsFound int    `json:"increments_found"`
@@ -99,7 +98,7 @@ func (v verdict) print(w io.Writer) error {
 	case !v.OK:
 		outcome = "FAILED"
 	}
-	text := fmt.Sprintf("\nverdict       %s after %.1f s, seed %d\n", outcome, float64(v.TookMS)/1000, v.Seed)
+	text := fmt.Sprintf("\nverdict       %s after %.1f s\n", outcome, float64(v.TookMS)/1000)
 	for _, c := range v.Checks {
 		text += fmt.Sprintf("%-14s%-7s%s\n", c.Name, map[bool]string{true: "ok", false: "failed"}[c.OK], c.Detail)
 	}

@@ -17,14 +17,13 @@ import (
 // were a process of its own.
 type worker struct {
 	name   string
-	rng    *rand.Rand
 	conns  []*redis.Client
 	client *redlock.Client
 	stage  *stage
 }
 
-func newWorker(id int, seed uint64, masters []master, st *stage) (*worker, error) {
-	w := &worker{name: fmt.Sprintf("worker %d", id+1), rng: rand.New(rand.NewPCG(seed, uint64(id)+1)), stage: st}
+func newWorker(id int, masters []master, st *stage) (*worker, error) {
+	w := &worker{name: fmt.Sprintf("worker %d", id+1), stage: st}
 	clients := make([]redis.UniversalClient, len(masters))
 	for i, m := range masters {
 		conn := redis.NewClient(m.options)
@@ -63,7 +62,7 @@ func (w *worker) work(ctx context.Context) {
 		}
 		w.increment(ctx, lock)
 		_ = lock.Unlock(ctx) // of a holder that was paused it says that the lease is over
-		sleep(ctx, w.between(5, 60))
+		sleep(ctx, between(5, 60))
 	}
 }
 
@@ -83,7 +82,7 @@ func (w *worker) increment(show context.Context, lock *redlock.Lock) {
 		w.stage.count(&w.stage.verdict.HoldersPaused, w.name, fmt.Sprintf("is paused in mid-increment, with token %v", token))
 		w.pause(show, token)
 		w.stage.tell(w.name, "wakes up and writes, as if it still had the lock")
-	case !sleep(lock.Context(), w.between(40, 160)):
+	case !sleep(lock.Context(), between(40, 160)):
 		if errors.Is(context.Cause(lock.Context()), redlock.ErrExpired) { // and not the end of the show
 			w.stage.tell(w.name, "stops, as its lease is over: nothing written")
 		}
@@ -99,10 +98,10 @@ func (w *worker) pause(show context.Context, token fence.Token) {
 	time.Sleep(leaseTTL + leaseTTL/4)
 	for !w.stage.overtaken(token) && sleep(show, 5*time.Millisecond) {
 	}
-	time.Sleep(w.between(100, 400))
+	time.Sleep(between(100, 400))
 }
 
 // between draws a time of so many milliseconds.
-func (w *worker) between(least, most int) time.Duration {
-	return time.Duration(least+w.rng.IntN(most-least)) * time.Millisecond
+func between(least, most int) time.Duration {
+	return time.Duration(least+rand.IntN(most-least)) * time.Millisecond
 }
