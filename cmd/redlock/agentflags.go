@@ -33,28 +33,6 @@ type agentConfig struct {
 	token string
 }
 
-// Help is the long part of the help.
-func (*agentConfig) Help() string {
-	return `Programs call it over HTTP: docs/AGENT.md has the calls, and clients in Python and shell. It runs until a signal ends it, and logs lines of JSON to stderr.
-
-Example, and a lock from a shell:
-
-  redlock agent --masters "$MASTERS" --socket /run/redlock/agent.sock &
-  curl --unix-socket /run/redlock/agent.sock -X POST http://localhost/v1/sessions
-
-With systemd's socket activation (LISTEN_FDS) it listens on the socket that systemd hands over, and systemd sets who may open it. That must be a Unix socket.
-
-SIGTERM and INT drain: no new session or lock, and what is waited for ends. Each session is told, and may go on for --drain. Its locks are released when its program is done, or when the session ends. What a program was told to hold for longer than --drain, the agent leaves to the masters to expire, as it does with everything at --drain=0. A second signal ends the agent at once in the same way.
-
-GET /livez answers while the agent runs, GET /readyz while it can get locks, and GET /metrics tells what docs/OBSERVING.md lists.
-` + statusHelp(
-		statusRow{exitOK, "a signal ended it, and no lock is left"},
-		statusRow{exitUsage, "bad input, or a ttl that the deployment does not allow"},
-		statusRow{exitUnavailable, "it cannot listen, or serve"},
-		statusRow{exitHeld, "a signal ended it, and locks are left to expire"},
-	)
-}
-
 func (cfg *agentConfig) check() error {
 	var errs []error
 	refuse := func(bad bool, format string, args ...any) {

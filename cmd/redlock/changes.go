@@ -57,28 +57,6 @@ func (c changeJSON) givesVote() bool {
 	return c.Change == "add" || c.Change == "replace" || c.Change == "resume"
 }
 
-func (*addConfig) Help() string {
-	return `The server must belong to no deployment. It becomes a member at once, and votes when the max ttl of the deployment has passed. Add two, to have an odd number again. A deployment of one cannot grow: its only member would not decide alone any more.
-` + changeStatuses(noVoteRow)
-}
-
-func (*replaceConfig) Help() string {
-	return `The server at NEW must belong to no deployment. It votes when the max ttl of the deployment has passed; OLD loses its vote at once.
-` + changeStatuses(noVoteRow)
-}
-
-func (*suspendConfig) Help() string {
-	return `This is for planned work on its machine. It takes no time, and the member keeps what it knows.
-` + changeStatuses()
-}
-
-func (*resumeConfig) Help() string { return "It votes at once.\n" + changeStatuses(noVoteRow) }
-
-func (*removeConfig) Help() string {
-	return `It is suspended first, and taken out when the max ttl of the deployment has passed. It need not answer.
-` + changeStatuses()
-}
-
 func (cfg *addConfig) check() error {
 	return cfg.in.checkJoining("URL", &cfg.URL)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -40,6 +41,11 @@ const description = `redlock holds a lock on a quorum of independent Redis maste
   redlock status --masters URL,URL,... --name NAME
   redlock doctor --masters URL,URL,...`
 
+// The long part of the help on each command, as help/members-add.txt. Exit statuses are those of exit.go.
+//
+//go:embed help/*.txt
+var helpTexts embed.FS
+
 // subcommand is what the arguments lead to.
 type subcommand interface {
 	check() error // all that is wrong with the arguments
@@ -49,7 +55,7 @@ type subcommand interface {
 func newParser() *kong.Kong {
 	all := &arguments{}
 	all.Members.join()
-	return kong.Must(all,
+	parser := kong.Must(all,
 		kong.Name("redlock"),
 		kong.Description(description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoAppDescFormat: true, WrapUpperBound: 80}),
@@ -59,6 +65,17 @@ func newParser() *kong.Kong {
 			"prefix": limits.DefaultPrefix, "max_ttl": limits.DefaultMaxTTL.String(), "ttl": limits.DefaultTTL.String(),
 			"grace": defaultGrace.String(), "drain": defaultDrain.String(), "version": version(),
 		})
+	addHelp(parser.Model.Node, "help/")
+	return parser
+}
+
+// addHelp gives the commands of a node their texts.
+func addHelp(node *kong.Node, path string) {
+	for _, child := range node.Children {
+		text, _ := helpTexts.ReadFile(path + child.Name + ".txt") // some need none
+		child.Detail = string(text)
+		addHelp(child, path+child.Name+"-")
+	}
 }
 
 // verbatim decodes a string to the byte. Kong's own mapper takes strings through JSON, which

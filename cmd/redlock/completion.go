@@ -13,15 +13,6 @@ type completionConfig struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help is the long part of the help.
-func (*completionConfig) Help() string {
-	return `Load it in your shell:
-
-  bash   source <(redlock completion bash)    in ~/.bashrc
-  zsh    source <(redlock completion zsh)     in ~/.zshrc, after compinit
-  fish   redlock completion fish | source     in ~/.config/fish/config.fish`
-}
-
 func (*completionConfig) check() error { return nil }
 
 // completeCommand is what the scripts run: it prints the words that may follow others.

@@ -14,34 +14,6 @@ type doctorConfig struct {
 	JSON bool `name:"json" help:"As one JSON object, for scripts."`
 }
 
-// Help is the long part of the help.
-func (*doctorConfig) Help() string {
-	return `Looks at all masters for about two seconds, and tells what is wrong for locks, why that matters, and what to do. It writes only keys of its own (PREFIX:doctor:RANDOM), which live for a second at most. But as any client, it gives a member that lost its data its place back, as a new one: that changes the table of members. The member votes when the max ttl has passed, if a client runs then.
-
-Levels:
-
-  ok       as it should be
-  note     it works, but you should know it
-  warning  locks work now, but are less available than you think, or may stop
-  fault    locks do not work with it, or not as promised
-
-It checks: answer and password; version; role (no replica, Sentinel or cluster node); whether masters fail independently; writes; eviction and memory; what a restart forgets; clocks; the user's rights; how fast a master answers; how many masters and members there are; who does not vote, and why.
-
---json prints one object:
-
-  level     the worst level of all findings
-  findings  an array, of each: master, its address, or "" of all together;
-            check, what was looked at, in one word; level; what; why, it
-            matters for a lock, and do, what to do about it, both "" if ok
-` + statusHelp(
-		statusRow{exitOK, "nothing is worse than a note"},
-		statusRow{exitWarning, "there is a warning, and no fault"},
-		statusRow{exitFault, "there is a fault"},
-		statusRow{exitUsage, "bad input"},
-		notPrinted,
-	)
-}
-
 func (cfg *doctorConfig) check() error { return cfg.deployment.check() }
 
 func (cfg *doctorConfig) run() int {

@@ -28,23 +28,6 @@ const (
 	exitSignal      = 128 // plus its number
 )
 
-// statusHelp is the part of a help text that tells the exit statuses.
-func statusHelp(rows ...statusRow) string {
-	text := "\n\nExit status:\n"
-	for _, r := range rows {
-		text += fmt.Sprintf("\n  %-8v  %s", r.status, r.means)
-	}
-	return text + "\n\n"
-}
-
-// notPrinted is the row of all commands that print what they were asked for.
-var notPrinted = statusRow{exitNotPrinted, "as 0, but stdout could not be written"}
-
-type statusRow struct {
-	status any
-	means  string
-}
-
 // complain prints each error on a line of its own.
 func complain(err error) {
 	for _, line := range lines(err) {

@@ -25,58 +25,6 @@ type initConfig struct {
 	JSON   bool           `name:"json" help:"As one JSON object."`
 }
 
-// Help is the long part of the help.
-func (*initConfig) Help() string {
-	return `Run it once, before anybody locks: the masters become the members of a deployment. All must answer, and must be new. To finish an init that was interrupted, run it again. In a deployment that exists already it only raises the fencing counters, to --floor and the Unix time in ms at least.
-
-Without --yes it tells what state each master is in, and what it would do.
-
-Why masters are not used as they come:
-
-  - A list of masters with a mistake in it would make a second deployment,
-    whose holders and tokens know nothing of those of the first.
-  - Masters that were all emptied would pass for new ones, and their tokens
-    might begin below those that were handed out.
-
-Give an odd number of masters, 5 or 3. One or two cannot get back by themselves what one of them has lost, and one cannot become more. Best give the addresses that clients use: a master that lost its data gets its place back by itself if a client reaches it at the address given here.
-
-When all masters lost their data:
-
-Wait for the max ttl of the deployment after the loss, so that no lock is held any more. Then init, as for new masters: with --floor if there were ever more than 1000 acquisitions a second over the whole life of the deployment, and then with the highest token that your stores have seen.
-
-When a majority lost its data (and not all):
-
-What the majority knew is gone. --force makes a new deployment of the given masters. Use it only if you know that
-
-  - no lock is held any more: wait for the max ttl after the loss, or see to it
-    that no holder runs;
-  - the tokens go on above all that were handed out: as above, with --floor if
-    there were more than 1000 a second;
-  - members of the old deployment that are not among these masters are gone
-    for good.
-
-Clients go on with the new deployment by themselves, but for those whose list had too few of the old members to see that a majority is gone. They say that their masters belong to another deployment: restart them.
-
-A minority that lost its data needs no init: its servers get their places back by themselves while a client runs. See redlock members.
-
---json prints one object:
-
-  does        what is done: "found" a deployment, "finish" one that an init
-              began, "raise" the counters of one that is there, or "force"; ""
-              if that is not known, because a master does not answer
-  done        whether it was done; without --yes it is not
-  masters     an array, of each as it was found: master; state, in words; error
-  atLeast     no counter is below this one then, as a string
-  deployment  the id; "" unless it was done
-  error       why it was not done, or could not be; or ""
-` + statusHelp(
-		statusRow{exitOK, "done; without --yes, it could be done"},
-		statusRow{exitUsage, "bad input, nothing was done"},
-		statusRow{exitUnavailable, "not done: a master does not answer, or cannot be used"},
-		notPrinted,
-	)
-}
-
 func (cfg *initConfig) check() error {
 	return errors.Join(cfg.deployment.check(), checkMaxTTL(cfg.maxTTL()))
 }

@@ -38,69 +38,6 @@ func (cfg *membersConfig) join() {
 	cfg.List.in, cfg.Add.in, cfg.Replace.in, cfg.Suspend.in, cfg.Resume.in, cfg.Remove.in = d, d, d, d, d, d
 }
 
-// Help is the long part of the help.
-func (*membersConfig) Help() string {
-	return `Prints the table of the deployment's members, which decides who may vote, whatever list of masters a client has. More than half of all members decide, whatever their states. A member is
-
-  voting
-  new        it does not vote before it has the fencing counters of the others
-             and the max ttl of the deployment has passed
-  suspended  it does not vote until it is resumed
-
-SERVED BY names the given master that has the member's data. Masters in the list that are no members follow, and why.
-
-A minority of members that lost their data needs no command. While a client runs that reaches the servers, at the addresses in the table or under names that a client used before, they get their places back as new members.
-
-The commands change the table while locks are held. --masters gives the present members: a majority of them must answer. ADDRESS is that of the table or of --masters. Each command waits until the change is made, which takes the max ttl where a vote begins or ends for good. You may interrupt it at any time, and run it again to finish the change. A change that would leave too few voting members is refused.
-
-Clients find members only among their own --masters: give new members to all clients. A client with another list has fewer votes to count on, and is never wrong.
-
---json prints one object, without a command or with list:
-
-  deployment    its id
-  version       of the table; each change has a higher one
-  maxTtlMillis  the longest ttl and grace of any client
-  drift         the share by which clocks may differ
-  need          how many members decide
-  unfinished    a change was begun, and is not known to be made; any client
-                that runs finishes it
-  members       an array, of each member: address; state; master, which of
-                the given ones it is, or ""; id, of its data; leftMillis, for
-                how long at least it does not vote if it is new, and cannot be
-                removed if it is suspended, 0 if that is over or not known;
-                error, why it does not answer, or ""; names, others under which
-                clients reach it; mend, what to do if it does not come back by
-                itself, or ""; null if they are not known
-  others        an array, of each given master that is no member: master;
-                state, in words; error
-  error         why the members are not known, or ""
-
-and behind a command that makes a change:
-
-  change        "add", "replace", "suspend", "resume" or "remove"
-  member        the address of the member that it is about
-  address       what is at that place then: of replace the address of NEW, else
-                as member
-  done          whether it was made
-  votes         whether the member at address votes now, as it should after "add",
-                "replace" and "resume"
-  error         why it was not made, or why the member does not vote; or ""
-` + changeStatuses(noVoteRow)
-}
-
-// noVoteRow is of the changes after which a member is to vote.
-var noVoteRow = statusRow{exitNoVote, "done, but the member that was added or resumed, or took a place, does\n            not vote: it is down, or lost its data; stderr tells"}
-
-// changeStatuses are those of all changes, and more behind the first.
-func changeStatuses(more ...statusRow) string {
-	return statusHelp(append(append([]statusRow{{exitOK, "done"}}, more...),
-		statusRow{exitUsage, "bad input, or a change that is refused as it is"},
-		statusRow{exitUnavailable, "not done: too few masters answer, or the one that joins does not"},
-		notPrinted,
-		statusRow{fmt.Sprintf("%d + N", exitSignal), "interrupted by signal N"},
-	)...)
-}
-
 // listConfig is redlock members list, or redlock members alone.
 type listConfig struct {
 	in   *deployment

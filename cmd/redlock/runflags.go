@@ -34,39 +34,6 @@ type runConfig struct {
 	grace time.Duration // Grace, or its default: see fit
 }
 
-// Help is the long part of the help.
-func (*runConfig) Help() string {
-	return `Runs COMMAND and returns its exit status. COMMAND finds REDLOCK_NAME and REDLOCK_TOKEN in its environment: hand the token to the stores that COMMAND writes to, and let them refuse lower ones.
-` + statusHelp(
-		statusRow{exitUsage, "bad input, or a ttl that the deployment does not allow; nothing\n            was done"},
-		statusRow{exitUnavailable, "COMMAND was not run: too few masters answer, or can be used"},
-		statusRow{exitHeld, "COMMAND was not run: another holds the lock (-E gives another\n            status)"},
-		statusRow{exitLost, "the lock was lost before COMMAND had ended; it was stopped\n            (--lost-exit-code gives another status)"},
-		statusRow{fmt.Sprintf("%d, %d", exitCannotRun, exitNotFound), "COMMAND cannot be run, is not found"},
-		statusRow{fmt.Sprintf("%d + N", exitSignal), "signal N ended COMMAND, or the wait for the lock"},
-		statusRow{"other", "COMMAND's own"},
-	) + `
-Example, a job that is in the crontab of several hosts. One runs it, and the others end with 0 and print nothing. If the masters are down, cron mails that:
-
-  redlock run --name nightly --wait=0 -E 0 -- backup
-
-Signals:
-
-COMMAND runs in a process group of its own. INT, TERM, HUP, QUIT, USR1, USR2 and WINCH are passed on to the group. The lock is held until COMMAND has ended; what it leaves in the background is not waited for.
-
-On a terminal the group is the foreground, so a pager in the same pipeline cannot read keys: give redlock </dev/null then. Ctrl-Z stops redlock too, and the lock is lost after --ttl.
-
-A SIGKILL for redlock ends COMMAND as well, but not what COMMAND has started (on Linux; elsewhere nothing).
-
-A COMMAND that changes its user, such as sudo, cannot be signalled, nor stopped when the lock is lost: put sudo before redlock.
-
-When the lock is lost:
-
-It is when it could not be renewed for --ttl. The group gets SIGTERM at once, and SIGKILL before anybody else can have the lock: the masters keep it for --ttl and --grace after the last renewal, and redlock believes in it for --ttl less 1 % and 2ms. SIGKILL comes --grace after that, less a tenth of it (at most 500ms, or a fiftieth if that is more), for clocks that differ and for processes to end. --ttl and --grace together are at most --max-ttl, as a master that may have forgotten locks does not vote for so long.
-
-There is no such time, and SIGKILL comes at once, when the masters say that another has the lock (somebody deleted ours), and when redlock itself did not run meanwhile (a suspended machine, SIGSTOP). What COMMAND did until then only a store that compares tokens can refuse.`
-}
-
 func (cfg *runConfig) check() error {
 	var errs []error
 	refuse := func(bad bool, format string, args ...any) {

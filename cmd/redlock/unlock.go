@@ -25,33 +25,6 @@ type unlockConfig struct {
 	JSON  bool   `name:"json" help:"As one JSON object. What is shown and asked goes to stderr."`
 }
 
-// Help is the long part of the help.
-func (*unlockConfig) Help() string {
-	return `This is for a holder that hangs, when you cannot wait until its lease ends, or cannot stop it. The command shows who has the lock, asks, and takes it from exactly those: a holder that came meanwhile keeps it. The next waiter is called, as after a release.
-
-The old holder is not told. It notices at its next renewal (by default a third of its ttl after the last one), or at the end of its lease. Until then it works on beside the next holder. So give the printed token to every store that the lock guards, or write something with it: then the store refuses what the old holder still writes. If a store compares no tokens, stop the old holder first.
-
-Readers are all taken out together; they have no token, so nothing refuses their reads. A lock that lingers (WithHoldAtLeast) is taken too. If nobody has the lock, only the token grows. If no majority of the members names a holder, the lock is taken from all that the masters show.
-
-Example:
-
-  redlock status --name nightly
-  redlock unlock --force --name nightly
-
---json prints one object:
-
-  lock   what was shown: one of the locks of redlock status --json
-  token  what stores must be given, a string; "" if it was not done
-  error  why it was not done, or what else is wrong; or ""
-` + statusHelp(
-		statusRow{exitOK, "done"},
-		statusRow{exitUsage, "bad input, nothing was done"},
-		statusRow{exitUnavailable, "not done: too few masters answer"},
-		notPrinted,
-		statusRow{exitDeclined, "not done: the answer was no, or another holds the lock by now, and\n            keeps it"},
-	)
-}
-
 func (cfg *unlockConfig) check() error {
 	errs := []error{cfg.deployment.check(), checkName(cfg.Name)}
 	if !cfg.Force {

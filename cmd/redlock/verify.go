@@ -17,37 +17,6 @@ type verifyConfig struct {
 	JSON  bool        `name:"json" help:"As one JSON object."`
 }
 
-// Help is the long part of the help.
-func (*verifyConfig) Help() string {
-	return `Asks a quorum of the masters whether the holder of NAME with the token N still holds it. It changes nothing.
-
-The answer is advice, and no proof: the holder may be overtaken before the next line of a script runs. Only the guard of a store proves anything, because it compares the token in the same atomic operation as the write.
-
-Example, within a COMMAND of redlock run, which does not get REDLOCK_MASTERS:
-
-  redlock verify --masters "$MASTERS" --user redlock --password-file FILE \
-    --name "$REDLOCK_NAME" --token "$REDLOCK_TOKEN"
-  case $? in
-  0) ;;             # it stands
-  1) exit 1 ;;      # it does not: stop
-  *) echo "not known: the masters do not say" ;;
-  esac
-
---json prints one object:
-
-  name     NAME
-  token    N, as a string
-  verdict  "valid", "stale", or "unknown"
-  error    why it is unknown, or ""
-` + statusHelp(
-		statusRow{exitOK, "valid: the hold with this token stands"},
-		statusRow{exitStale, "stale: it does not; it was released, taken over, or never was"},
-		statusRow{exitUsage, "bad input"},
-		statusRow{exitUnavailable, "unknown: too few masters answer, or they do not agree"},
-		notPrinted,
-	)
-}
-
 func (cfg *verifyConfig) check() error {
 	errs := []error{cfg.deployment.check(), checkName(cfg.Name)}
 	if !cfg.Token.Valid() {
