@@ -3,12 +3,9 @@ package main
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/redlock-go/redlock/internal/harness"
 )
 
 func TestCandidates(t *testing.T) {
@@ -39,8 +36,6 @@ func TestCandidates(t *testing.T) {
 // The scripts of the shells complete a command and a flag; zsh has bash's.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	bin := t.TempDir()
-	harness.Must(t, os.Symlink(os.Args[0], filepath.Join(bin, "redlock")))
 	for shell, script := range map[string]string{
 		"bash": `source "$0"; for line in "redlock compl" "redlock run --verb"; do COMP_WORDS=($line); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _redlock; echo "${COMPREPLY[@]}"; done`,
 		"zsh":  `autoload -U compinit; compinit -u -D; source $0; [[ $_comps[redlock] == *_redlock ]] && print -l completion -- --verbose`,
@@ -53,7 +48,7 @@ func TestCompletion(t *testing.T) {
 			r := redlockEnds(t, "completion", shell)
 			r.wants(t, exitOK)
 			cmd := exec.CommandContext(t.Context(), shell, "-c", script, writeFile(t, r.stdout, 0o600))
-			cmd.Env = append(os.Environ(), beRedlock+"=1", "HOME="+bin, "PATH="+bin+":"+os.Getenv("PATH"))
+			cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 			out, err := cmd.CombinedOutput()
 			if lines := strings.Split(string(out), "\n"); err != nil || !slices.Contains(lines, "completion") || !slices.Contains(lines, "--verbose") {
 				t.Errorf("%v: %s", err, out)

@@ -141,42 +141,6 @@ func TestRivalComesAfterTheEnd(t *testing.T) {
 	}
 }
 
-// A command that heeds SIGTERM is not kept from its own end.
-func TestLostAndStoppedByItself(t *testing.T) {
-	t.Parallel()
-	masters := realMasters(t, 3)
-	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=1s", "--grace=20s", "--",
-		"sh", "-c", "trap 'exit 5' TERM; echo ready; while :; do sleep 0.02; done"))
-	run.line("ready")
-	freeze(t, masters[:2])
-	began := time.Now()
-	if line := run.line("was lost while the command ran"); !strings.Contains(line, "it stopped at SIGTERM, its status was 5") {
-		t.Errorf("it says %q", line)
-	}
-	if status := run.status(); status != exitLost {
-		t.Errorf("status %d, want %d", status, exitLost)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %v", took)
-	}
-}
-
-// A command that is stopped when its lock is lost is not kept from its own end either.
-func TestLostWhileTheCommandIsStopped(t *testing.T) {
-	t.Parallel()
-	masters := realMasters(t, 3)
-	run := start(t, command(t, "run", mastersFlag(masters), "--name=job", "--ttl=1s", "--grace=20s", "--",
-		"sh", "-c", "trap 'exit 5' TERM; echo ready $$; while :; do sleep 0.02; done"))
-	harness.Must(t, syscall.Kill(-number(t, run.line("ready")), syscall.SIGSTOP))
-	freeze(t, masters[:2])
-	if line := run.line("was lost while the command ran"); !strings.Contains(line, "it stopped at SIGTERM, its status was 5") {
-		t.Errorf("it says %q", line)
-	}
-	if status := run.status(); status != exitLost {
-		t.Errorf("status %d, want %d", status, exitLost)
-	}
-}
-
 // When another has the lock already there is no time left.
 func TestTakenAway(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/admin"
 	"github.com/redlock-go/redlock/internal/faultproxy"
@@ -21,18 +23,16 @@ import (
 	"github.com/redlock-go/redlock/internal/testskip"
 )
 
-// beRedlock makes this test binary be the command, so that it is driven as a user would, and under
-// the race detector too.
-const beRedlock = "REDLOCK_TEST_BE_REDLOCK"
+// TestMain makes this test binary the command redlock on the PATH, so that it is driven as a user
+// would, and under the race detector too.
+func TestMain(m *testing.M) { testscript.Main(tests{m}, map[string]func(){"redlock": main}) }
 
-func TestMain(m *testing.M) {
-	if os.Getenv(beRedlock) != "" {
-		main()
-	}
-	// Under nohup a hangup is ignored here, and would be by all that the tests start: what is
-	// caught is reset for them.
+type tests struct{ *testing.M }
+
+// Run resets SIGHUP for all that the tests start: under nohup it is ignored here, and would be there.
+func (t tests) Run() int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	os.Exit(m.Run())
+	return t.M.Run()
 }
 
 // deadline is for everything that is waited for here and takes far less.
@@ -43,8 +43,8 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env = append(os.Environ(), beRedlock+"=1", "REDLOCK_MASTERS=")
+	cmd := exec.CommandContext(ctx, "redlock", args...)
+	cmd.Env = append(os.Environ(), "REDLOCK_MASTERS=")
 	cmd.WaitDelay = time.Second // for output that outlives it
 	return cmd
 }
@@ -202,6 +202,22 @@ func rivalLock(t *testing.T, servers []*redisproc.Server, name string) *redlock.
 	return lock
 }
 
+// initialise founds a deployment with redlock init.
+func initialise(t *testing.T, flags ...string) {
+	t.Helper()
+	redlockEnds(t, append([]string{"init", "--yes"}, flags...)...).wants(t, exitOK)
+}
+
+// says fails unless all of the words are in it.
+func says(t *testing.T, what, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("%s says %q, want %q in it", what, text, word)
+		}
+	}
+}
+
 // A URL that cannot be read is not printed: a password may stand anywhere in it.
 func TestNoPasswordIsPrinted(t *testing.T) {
 	t.Parallel()
@@ -248,25 +264,6 @@ func TestNoPasswordIsPrinted(t *testing.T) {
 			if r.status != exitUsage && r.status != exitUnavailable || strings.Contains(r.stdout+r.stderr, "hunter2") {
 				t.Errorf("%q: status %d: %s%s", args, r.status, r.stdout, r.stderr)
 			}
-		}
-	}
-}
-
-// What the masters refuse is told by them, to whoever runs the command.
-func TestRefusedPasswordIsTold(t *testing.T) {
-	t.Parallel()
-	wrong := strings.ReplaceAll(strings.Join(urls(realMasters(t, 3)), ","), "redis://", "redis://nobody:wrong@")
-	for _, args := range [][]string{
-		{"init", "--masters", wrong, "--yes"},
-		{"members", "--masters", wrong},
-		{"run", "--masters", wrong, "--name=a", "--wait=0", "--", "true"},
-		{"verify", "--masters", wrong, "--name=a", "--token=1"},
-		{"unlock", "--masters", wrong, "--name=a", "--force", "--yes"},
-	} {
-		r := redlockEnds(t, args...)
-		r.wants(t, exitUnavailable)
-		if !strings.Contains(r.stderr, "WRONGPASS") {
-			t.Errorf("%q: %q does not say that the password is wrong", args, r.stderr)
 		}
 	}
 }

@@ -12,80 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
 )
-
-func TestStatus(t *testing.T) {
-	t.Parallel()
-	masters := realMasters(t, 3)
-	notExecutable := filepath.Join(t.TempDir(), "text")
-	harness.Must(t, os.WriteFile(notExecutable, []byte("hello"), 0o600))
-	badFormat := filepath.Join(t.TempDir(), "binary")
-	harness.Must(t, os.WriteFile(badFormat, []byte{0, 1, 2}, 0o700))
-	for i, c := range []struct {
-		command []string
-		status  int
-	}{
-		{[]string{"true"}, 0},
-		{[]string{"sh", "-c", "exit 7"}, 7},
-		{[]string{"sh", "-c", "exit 255"}, 255},
-		{[]string{"sh", "-c", "exit $#", "sh", "--", "--help", "-h", "--name=x"}, 4},
-		{[]string{"sh", "-c", "kill -KILL $$"}, 137},
-		{[]string{"sh", "-c", "kill -TERM $$"}, 143},
-		{[]string{"no-such-command-here"}, exitNotFound},
-		{[]string{"/no/such/command"}, exitNotFound},
-		{[]string{notExecutable}, exitCannotRun},
-		{[]string{badFormat}, exitCannotRun},
-	} {
-		name := fmt.Sprintf("status-%d", i)
-		r := redlockEnds(t, append([]string{"run", mastersFlag(masters), "--name", name, "--"}, c.command...)...)
-		r.wants(t, c.status)
-		if r.stdout != "" || (r.stderr != "") != (c.status == exitNotFound || c.status == exitCannotRun) {
-			t.Errorf("%q: stdout %q, stderr %q", c.command, r.stdout, r.stderr)
-		}
-		if _, err := rival(t, masters).TryLock(t.Context(), name); err != nil {
-			t.Errorf("%q: not free afterwards: %v", c.command, err)
-		}
-	}
-}
-
-func TestCommandSeesItsHold(t *testing.T) {
-	t.Parallel()
-	masters := realMasters(t, 3)
-	before := rivalLock(t, masters, "env")
-	harness.Must(t, before.Unlock(t.Context()))
-
-	cmd := command(t, "run", "--name=env", "--", "env")
-	cmd.Env = append(cmd.Env, "REDLOCK_MASTERS="+strings.Join(urls(masters), " , "), "MINE=kept", "REDLOCK_TOKEN=outer", "REDLOCK_NAME=outer")
-	r := runToEnd(t, cmd)
-	r.wants(t, 0)
-	after := rivalLock(t, masters, "env")
-	var tokens []string
-	for line := range strings.Lines(r.stdout) {
-		if token, found := strings.CutPrefix(line, "REDLOCK_TOKEN="); found {
-			tokens = append(tokens, strings.TrimSpace(token))
-		}
-	}
-	if len(tokens) != 1 {
-		t.Fatalf("tokens are %q in %s", tokens, r.stdout)
-	}
-	if token, err := fence.Parse(tokens[0]); err != nil || token <= before.Token() || token >= after.Token() {
-		t.Errorf("token %q (%v), those around it are %v and %v", tokens[0], err, before.Token(), after.Token())
-	}
-	if strings.Contains(r.stdout, "REDLOCK_MASTERS") {
-		t.Errorf("the command saw the masters, with their passwords: %s", r.stdout)
-	}
-	if strings.Count(r.stdout, "REDLOCK_NAME=") != 1 || !strings.Contains(r.stdout, "REDLOCK_NAME=env\n") || !strings.Contains(r.stdout, "MINE=kept\n") {
-		t.Errorf("the command saw %s", r.stdout)
-	}
-
-	cmd = command(t, "run", mastersFlag(masters), "--name=stdin", "cat", "-")
-	cmd.Stdin = strings.NewReader("from stdin")
-	if r := runToEnd(t, cmd); r.status != 0 || r.stdout != "from stdin" {
-		t.Errorf("status %d, stdout %q, stderr %q", r.status, r.stdout, r.stderr)
-	}
-}
 
 // COMMAND gets the arguments that redlock got, and --name is the name that the library locks.
 func TestCommandGetsItsBytes(t *testing.T) {
@@ -124,36 +52,6 @@ func TestCommandOfManyArguments(t *testing.T) {
 	}
 }
 
-// Where the max ttl is short, nothing fails for a value that nobody gave.
-func TestDefaultsFitTheDeployment(t *testing.T) {
-	t.Parallel()
-	masters := mastersFlag(blankMasters(t, 3))
-	for _, maxTTL := range []string{"5s", "20s", "34s"} {
-		with := func(args ...string) []string { return append(args, masters, "--prefix="+maxTTL) }
-		initialise(t, with("--max-ttl="+maxTTL)...)
-		for _, flags := range [][]string{{}, {"--max-ttl=" + maxTTL}, {"--grace=0s"}, {"--ttl=3s"}} {
-			redlockEnds(t, slices.Concat(with("run", "--name=a"), flags, []string{"--", "true"})...).wants(t, 0)
-		}
-		file := socketIn(t)
-		serving(t, command(t, with("agent", "--socket", file)...))
-		c := onSocket(t, file)
-		c.call(200, "PUT", c.session(30*time.Second)+"/locks/a", `{"name": "a", "wait_ms": 30000}`)
-	}
-	// Nor does unlock, where the max ttl is no longer than masters may take to answer an operator.
-	initialise(t, masters, "--prefix=2s", "--max-ttl=2s")
-	redlockEnds(t, "unlock", masters, "--prefix=2s", "--name=a", "--force", "--yes").wants(t, 0)
-
-	for flag, why := range map[string]string{
-		"--ttl=18s":     "invalid --ttl 18s: must be at most the deployment's max ttl (20s) less --grace (5s)",
-		"--grace=20s":   "invalid --grace 20s: must be at most 19.499s, so that a ttl of 501ms or more is left of the max ttl (20s)",
-		"--max-ttl=21s": "invalid --max-ttl 21s: must be at most the deployment's (20s)",
-	} {
-		r := redlockEnds(t, "run", masters, "--prefix=20s", "--name=b", flag, "true")
-		r.wants(t, exitUsage)
-		says(t, flag, r.stderr, why)
-	}
-}
-
 // The ttl gets most of the max ttl: it decides for how long masters may be slow.
 func TestDefaultGrace(t *testing.T) {
 	t.Parallel()
@@ -181,43 +79,6 @@ func TestNobodyReadsStderr(t *testing.T) {
 	harness.Must(t, write.Close())
 	if err != nil || string(out) != "done\n" {
 		t.Errorf("it ended with %v, and the command said %q", err, out)
-	}
-}
-
-func TestNotObtained(t *testing.T) {
-	t.Parallel()
-	masters := realMasters(t, 3)
-	lock := rivalLock(t, masters, "held")
-	host, _ := os.Hostname()
-	who := fmt.Sprintf("held by process %d on %s\n", os.Getpid(), host)
-	lockOf(t, mastersFlag(masters), "held", "the masters know the holder", func(l lockJSON) bool { return l.Holder.Host != "" })
-	for wait, within := range map[string]string{"0": "", "-1s": "", "200ms": " within 200ms"} {
-		began := time.Now()
-		r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "--wait="+wait, "--", "echo", "ran")
-		r.wants(t, exitHeld)
-		if want := `redlock: "held" not obtained` + within + ": " + who; r.stdout != "" || r.stderr != want {
-			t.Errorf("--wait %s: stdout %q, stderr %q, want %q", wait, r.stdout, r.stderr, want)
-		}
-		if took := time.Since(began); wait == "200ms" && took < 200*time.Millisecond {
-			t.Errorf("--wait %s ended after %v", wait, took)
-		}
-	}
-
-	waiting := start(t, command(t, "run", mastersFlag(masters), "--name=held", "--wait=1m", "--verbose", "--", "echo", "ran"))
-	waiting.line("is up")
-	harness.Must(t, lock.Unlock(t.Context()))
-	waiting.line("ran")
-	if status := waiting.status(); status != 0 {
-		t.Errorf("status %d after a wait", status)
-	}
-
-	for _, s := range masters[:2] {
-		s.Kill()
-	}
-	r := redlockEnds(t, "run", mastersFlag(masters), "--name=held", "--wait=0", "--", "echo", "ran")
-	r.wants(t, exitUnavailable)
-	if r.stdout != "" || !strings.Contains(r.stderr, masters[0].Addr()) || strings.Count(r.stderr, "\n") != 1 {
-		t.Errorf("no quorum: stdout %q, stderr %q", r.stdout, r.stderr)
 	}
 }
 

@@ -15,9 +15,7 @@ import (
 )
 
 func TestLifeOfALock(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(15 * time.Second)
 		lock := c.does("PUT", s+"/locks/a", `{"name": "job"}`)
 		if lock.State != "held" || lock.Mode != "write" || lock.Token == "" || lock.ValidFor <= 14_000 || lock.ValidFor >= 15_000 {
@@ -52,9 +50,7 @@ func TestLifeOfALock(t *testing.T) {
 }
 
 func TestModes(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(15 * time.Second)
 		for _, id := range []string{"a", "b"} {
 			if reader := c.does("PUT", s+"/locks/"+id, `{"name": "rates", "mode": "read"}`); reader.Mode != "read" || reader.Token != "" {
@@ -82,9 +78,7 @@ func TestModes(t *testing.T) {
 
 // A request that arrives twice gets one lock, whether the first is answered by then or not.
 func TestSameRequestGetsTheSameLock(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
 		rival := harness.MustTry(t, d.Client(), "job")
 		got := make(chan answer, 2)
@@ -107,9 +101,7 @@ func TestSameRequestGetsTheSameLock(t *testing.T) {
 
 // A program that was not answered may ask again: its wait goes on.
 func TestWaitOutlivesTheConnection(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
 		rival := harness.MustTry(t, d.Client(), "job")
 		broken, cut := context.WithCancel(t.Context())
@@ -132,9 +124,7 @@ func TestWaitOutlivesTheConnection(t *testing.T) {
 // A lock that its program gave up is not taken when the request for it arrives late, or is still
 // waited for.
 func TestUnlockBeforeTheLock(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
 		c.does("DELETE", s+"/locks/a", "")
 		c.fails("PUT", s+"/locks/a", `{"name": "job"}`, "released")
@@ -256,9 +246,7 @@ func TestNobodyElseHoldsWhatAProgramWasTold(t *testing.T) {
 // A program whose clock is slower than the agent's by 1 % does not believe in its lock for longer
 // than the session.
 func TestSlowClockOfAProgram(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		for _, session := range []time.Duration{time.Second, 10 * time.Second} {
 			s := c.open(session)
 			told := c.does("PUT", s+"/locks/a", fmt.Sprintf(`{"name": "job of %v"}`, session))
@@ -270,9 +258,7 @@ func TestSlowClockOfAProgram(t *testing.T) {
 }
 
 func TestSessionIsRenewedByAnyRequest(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(3 * time.Second)
 		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
 		for range 3 {
@@ -319,9 +305,7 @@ func TestAgentThatWasStopped(t *testing.T) {
 }
 
 func TestNobodyUsesTheLockOfAnother(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s, other := c.open(time.Minute), c.open(time.Minute)
 		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
 		c.fails("GET", other+"/locks/a", "", "no-lock")
@@ -338,9 +322,7 @@ func TestNobodyUsesTheLockOfAnother(t *testing.T) {
 // An agent that drains gives no new lock, ends what is waited for, and is done when its sessions
 // are.
 func TestDrain(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		a, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
 		s, idle := c.open(time.Minute), c.open(10*time.Second)
 		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
 		waits := make(chan answer, 1)
@@ -373,9 +355,7 @@ func TestDrain(t *testing.T) {
 
 // A session is not renewed beyond the patience, however often its program asks.
 func TestDrainEndsSessionsThatAreKept(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		a, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
 		s := c.open(3 * time.Second)
 		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
 		left := make(chan int, 1)
@@ -395,9 +375,7 @@ func TestDrainEndsSessionsThatAreKept(t *testing.T) {
 
 // What a session was told for longer than the drain lasts is left.
 func TestDrainLeavesWhatWasPromised(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		a, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, a *agent.Agent, c caller) {
 		s := c.open(time.Minute)
 		c.does("PUT", s+"/locks/a", `{"name": "job"}`)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -412,9 +390,7 @@ func TestDrainLeavesWhatWasPromised(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{MaxSessions: 2, MaxLocks: 3, MaxWaiters: 2})
+	onAgent(t, agent.Config{MaxSessions: 2, MaxLocks: 3, MaxWaiters: 2}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s, other := c.open(time.Minute), c.open(time.Minute)
 		c.fails("POST", "/v1/sessions", "", "limit")
 		for i := range 3 {
@@ -438,9 +414,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Minute)
 		for _, bad := range []struct{ method, path, body, says string }{
 			{"POST", "/v1/sessions", `{"ttl_ms": 5}`, "ttl_ms 5: must be milliseconds, from 1000 to 3600000"},
@@ -480,9 +454,7 @@ func TestBadInput(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{Token: "secret", Metrics: agent.NewMetrics()})
+	onAgent(t, agent.Config{Token: "secret", Metrics: agent.NewMetrics()}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		for _, header := range []string{"", "secret", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "Basic secret"} {
 			for _, call := range [][2]string{{"POST", "/v1/sessions"}, {"GET", "/metrics"}, {"POST", "/v1/inspect"}, {"GET", "/nothing"}} {
 				if a := callWith(c, header, call[0], call[1]); a.Status != 401 || !strings.HasSuffix(a.Type, "#unauthorized") {
@@ -500,9 +472,7 @@ func TestToken(t *testing.T) {
 
 // The problem of a lock that was not to be had says whether asking again may help.
 func TestWhatIsRetryable(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, d *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Hour)
 		rival := harness.MustTry(t, d.Client(), "job")
 		if a := c.fails("PUT", s+"/locks/a", `{"name": "job", "wait_ms": 100}`, "held"); !a.Retryable || a.FreeIn <= 0 || a.Status != 409 {

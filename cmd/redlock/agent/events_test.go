@@ -120,9 +120,7 @@ func TestEvents(t *testing.T) {
 // A program that does not read its events is cut off. When it comes again, the first event tells
 // all that is held.
 func TestSlowReaderOfEvents(t *testing.T) {
-	t.Parallel()
-	harness.InVirtualTime(t, 3, func(t *testing.T, d *harness.Deployment) {
-		_, c := newAgent(t, d, agent.Config{})
+	onAgent(t, agent.Config{}, func(t *testing.T, _ *harness.Deployment, _ *agent.Agent, c caller) {
 		s := c.open(time.Hour)
 		ctx, cancel := context.WithCancel(t.Context())
 		out, in := io.Pipe() // nobody reads it

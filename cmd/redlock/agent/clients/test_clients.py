@@ -1,0 +1,468 @@
+"""Tests of the client in Python, and of the examples for Node and a shell, against an agent that does to their
+requests what a test wants. `go test ./cmd/redlock -run AgentClients` runs each in a process of its own, and so does
+
+    python3 test_clients.py Clients.test_counts_from_the_request
+"""
+
+import asyncio
+import collections
+import contextlib
+import http.server
+import json
+import os
+import queue
+import shutil
+import signal
+import socketserver
+import subprocess
+import tempfile
+import threading
+import time
+import traceback
+import unittest
+
+import redlock_agent
+from redlock_agent import Closed, Lost, Session, Unreachable
+
+PATIENCE = 60.0  # for what takes far less
+ALWAYS = 100_000  # as often as a test can last
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+
+# What becomes of a request.
+ANSWERED, CUT, HANGS, LOST = "answered", "the connection is cut", "nobody answers", "the lock is lost"
+
+
+class Agent(socketserver.ThreadingUnixStreamServer):
+    """Answers as an agent that holds each lock that it is asked for, valid for so many seconds."""
+
+    daemon_threads = True
+    request_queue_size = 100
+
+    def __init__(self, test, valid):
+        folder = tempfile.mkdtemp()
+        test.addCleanup(shutil.rmtree, folder)
+        self.path, self.valid = os.path.join(folder, "s"), valid
+        self.calls = queue.Queue()
+        self.changing = threading.Lock()  # guards what follows
+        self.sessions, self.held, self.fates = 0, [], collections.defaultdict(list)
+        super().__init__(self.path, Request)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def before(self, call, n, do):
+        """The next n calls of that kind meet what do returns."""
+        with self.changing:
+            self.fates[call] += [do] * n
+
+    def meets(self, call, n, fate):
+        self.before(call, n, lambda: fate)
+
+    def restart(self):
+        """Ends the session and its locks."""
+        with self.changing:
+            self.sessions, self.held = self.sessions + 1, []
+
+    def sees(self, call):
+        """Waits for the next call of that kind."""
+        while self.calls.get(timeout=PATIENCE) != call:
+            pass
+
+    def saw(self):
+        """The calls that nobody has waited for, but those that only keep the session."""
+        calls = []
+        while not self.calls.empty():
+            calls.append(self.calls.get())
+        return [call for call in calls if call != "POST keep"]
+
+
+class Request(http.server.BaseHTTPRequestHandler):
+    def answer(self):
+        agent = self.server
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        words = self.path.removeprefix("/v1/").split("/")
+        call = self.command + " " + {1: "sessions", 2: "session", 3: "keep", 4: "lock"}[len(words)]
+        with agent.changing:
+            held = list(agent.held)  # what an answer to keep tells was so when the request came
+            fates = agent.fates[call]
+            do = fates.pop(0) if fates else lambda: ANSWERED
+        agent.calls.put(call)
+        fate = do()
+        if fate == CUT:
+            return
+        if fate == HANGS:
+            time.sleep(PATIENCE)
+            return
+        with agent.changing:
+            session = f"s{agent.sessions}"
+            if len(words) > 1 and words[1] != session:
+                return self.send(404, {"type": "#no-session", "detail": "there is no such session"})
+            if fate == LOST:
+                return self.send(410, {"type": "#lost", "detail": fate})
+            if len(words) == 4 and words[3] in agent.held:
+                agent.held.remove(words[3])
+            if call == "DELETE lock":
+                return self.send(200, {"state": "released", "freed": True})
+            if len(words) == 4:
+                agent.held.append(words[3])
+                return self.send(200, self.lock(words[3]))
+            locks = [self.lock(id) for id in held]
+            self.send(200, {"session": session, "valid_for_ms": 600_000, "draining": False, "locks": locks})
+
+    do_GET = do_POST = do_PUT = do_DELETE = answer
+
+    def lock(self, id):
+        return {"id": id, "state": "held", "valid_for_ms": self.server.valid * 1000, "token": "1792713600123", "draining": False}
+
+    def send(self, status, answer):
+        with contextlib.suppress(OSError):  # a program that is gone
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json" if status == 200 else "application/problem+json")
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+class Clients(unittest.TestCase):
+    # A client counts from before it sent the request: what the answer takes is not believed.
+    def test_counts_from_the_request(self):
+        agent = Agent(self, 5)
+        agent.before("PUT lock", 3, lambda: time.sleep(1) or ANSWERED)
+        with Session(agent.path, ttl=600) as session, session.lock("job") as lock:
+            self.assertTrue(0 < lock.left() <= 4, lock.left())
+
+    # It asks again by what is left of a lock, though its session lasts for long.
+    def test_asks_by_what_is_left(self):
+        agent = Agent(self, 3)
+        with Session(agent.path, ttl=600) as session, session.lock("job") as lock:
+            for _ in range(3):
+                agent.sees("POST keep")
+            lock.check()
+
+    # An answer that was made before a lock was taken tells nothing of that lock.
+    def test_takes_no_old_answer_for_a_loss(self):
+        agent, taken = Agent(self, 5), threading.Event()
+        agent.before("POST keep", 1, lambda: taken.wait() and ANSWERED)
+        with Session(agent.path, ttl=600) as session, session.lock("job"):
+            agent.sees("POST keep")
+            with session.lock("other") as other:
+                taken.set()
+                agent.sees("POST keep")
+                other.check()
+
+    # A lock that was waited for for long has all its time when its block begins: the client asks once more.
+    def test_asks_again_after_a_wait(self):
+        agent = Agent(self, 10)
+        agent.before("PUT lock", 1, lambda: time.sleep(2) or ANSWERED)
+        with Session(agent.path, ttl=600) as session, session.lock("job", wait=60) as lock:
+            self.assertGreater(lock.left(), 8)
+
+    # An unlock that does not arrive is sent again: after a block, and after a wait that was given up.
+    def test_unlocks_again_after_a_block(self):
+        self.unlocks_again(600, Agent(self, 600))
+
+    def test_unlocks_again_after_a_wait(self):
+        agent = Agent(self, 600)
+        agent.meets("PUT lock", ALWAYS, HANGS)
+        self.unlocks_again(1, agent)
+
+    def unlocks_again(self, ttl, agent):
+        agent.meets("DELETE lock", 2, CUT)
+        with Session(agent.path, ttl=ttl) as session:
+            with contextlib.suppress(Unreachable), session.lock("job"):
+                pass
+            for _ in range(3):
+                agent.sees("DELETE lock")
+            for thread in threading.enumerate():
+                if thread.name == "redlock_forget":
+                    thread.join(PATIENCE)
+        agent.sees("DELETE session")
+        self.assertEqual(agent.saw(), [])
+
+    # Work that looks at its lock ends when the lock does, in each way to look, and without SIGINT, which is ignored
+    # in what a script starts with &.
+    def test_loss_by_check(self):
+        def work(session, lock):
+            while True:
+                lock.check()
+                time.sleep(0.01)
+
+        self.loses(work)
+
+    def test_loss_by_left(self):
+        def work(session, lock):
+            while lock.left() > 0:
+                time.sleep(0.01)
+
+        self.loses(work)
+
+    def test_loss_by_event(self):
+        self.loses(lambda session, lock: lock.lost.wait())
+
+    def test_loss_by_callback(self):
+        told = threading.Event()
+        self.loses(lambda session, lock: told.wait(), on_loss=lambda lock: told.set())
+
+    def test_loss_by_interrupt(self):
+        self.loses(lambda session, lock: time.sleep(600), interrupt=True)
+
+    def test_loss_of_an_outer_block(self):
+        def work(session, lock):
+            with session.lock("other", interrupt=True) as other:
+                other._until += 600  # it is not lost
+                time.sleep(600)
+
+        self.loses(work, interrupt=True)
+
+    def test_loss_in_a_wait(self):
+        def work(session, lock):
+            self.agent.meets("PUT lock", ALWAYS, HANGS)
+            with session.lock("other", wait=600, interrupt=True):
+                pass
+
+        self.loses(work, interrupt=True)
+
+    def test_loss_in_a_task(self):
+        async def work(session, lock):
+            await asyncio.sleep(600)
+
+        self.loses(work)
+
+    def test_loss_in_a_group_of_tasks(self):
+        async def work(session, lock):
+            async with asyncio.TaskGroup() as group:
+                for _ in range(3):
+                    group.create_task(asyncio.sleep(600))
+
+        self.loses(work)
+
+    def test_loss_that_a_task_swallows(self):
+        async def work(session, lock):
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(600)
+
+        self.loses(work)
+
+    def loses(self, work, **options):
+        self.agent = agent = Agent(self, 2)
+        agent.meets("POST keep", ALWAYS, HANGS)
+        agent.meets("DELETE lock", ALWAYS, HANGS)
+        session = Session(agent.path, ttl=600)
+        handler = signal.getsignal(signal.SIGURG)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        until = 0
+
+        def block():
+            nonlocal until
+            with session.lock("job", **options) as lock:
+                until = lock._until
+                work(session, lock)
+
+        async def task():
+            nonlocal until
+            try:
+                async with session.lock("job") as lock:
+                    until = lock._until
+                    await work(session, lock)
+            finally:
+                self.assertEqual(asyncio.current_task().cancelling(), 0, "it is cancelled after its block")
+
+        with self.assertRaisesRegex(Lost, "'job'"):
+            asyncio.run(task()) if asyncio.iscoroutinefunction(work) else block()
+        self.assertGreaterEqual(redlock_agent.now(), until)
+        self.assertEqual(signal.getsignal(signal.SIGURG), handler)
+
+    # Work ends when the agent says that its lock is lost, in the main thread and in another, and nothing is disturbed
+    # after it. A loss that only the unlock shows is told, too.
+    def test_ends_work_of_locks_that_are_lost(self):
+        agent, lost = Agent(self, 5), queue.Queue()
+
+        def look(session):
+            try:
+                with session.lock("thread") as lock:
+                    while True:
+                        lock.check()
+                        time.sleep(0.01)
+            except Lost as e:
+                lost.put(e)
+
+        with Session(agent.path, ttl=600) as session:
+            threading.Thread(target=look, args=(session,)).start()
+            agent.sees("PUT lock")
+            with self.assertRaises(Lost), session.lock("main", interrupt=True):
+                with agent.changing:
+                    agent.held.clear()
+                time.sleep(600)
+            self.assertIn("does not hold it any more", str(lost.get(timeout=PATIENCE)))
+            with session.lock(["one", "two"]):
+                time.sleep(0.5)
+            agent.meets("DELETE lock", 1, LOST)
+            with self.assertRaisesRegex(Lost, "the lock is lost"), session.lock("unlock"):
+                pass
+
+    # A task that is cancelled by others, too, ends by that. What it waited for is given up.
+    def test_lets_others_cancel(self):
+        agent = Agent(self, 2)
+        agent.meets("POST keep", ALWAYS, HANGS)
+        session = Session(agent.path, ttl=600)
+
+        async def cancelled_twice():
+            task = asyncio.current_task()
+            async with session.lock("job") as lock:
+                cancel = lock._cancel
+                lock._cancel = lambda: (cancel(), task.cancel())  # before the task runs
+                await asyncio.sleep(600)
+
+        async def cancelled_before():
+            async with session.lock("job") as lock:
+                lock._until = 0.0  # it is lost, and nobody has seen it
+                asyncio.current_task().cancel()
+                await asyncio.sleep(600)
+
+        async def waits():
+            async with session.lock("job", wait=600):
+                self.fail("it has it")
+
+        async def main():
+            for work in cancelled_twice, cancelled_before:
+                with self.assertRaises(asyncio.CancelledError):
+                    await asyncio.create_task(work())
+                agent.sees("DELETE lock")
+            agent.meets("PUT lock", 1, HANGS)
+            task = asyncio.create_task(waits())
+            await asyncio.to_thread(agent.sees, "PUT lock")
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            agent.sees("DELETE lock")
+
+        asyncio.run(main())
+
+    # A child that a fork made cannot use the session and its locks, says so, and sends nothing. It may open a session.
+    def test_in_a_child(self):
+        agent = Agent(self, 600)
+        session = Session(agent.path, ttl=600)
+        unused = [session.lock("job") for _ in range(2)]
+        block = session.lock("job")
+
+        def leaves(error=None):
+            with contextlib.ExitStack() as blocks:
+                blocks.push(session)
+                blocks.push(block)
+                if error:
+                    raise error
+
+        async def enter():
+            async with unused[1]:
+                pass
+
+        def child():
+            for use in (lock.check, lock.left, lambda: lock.lost, lambda: session.lock("job"), unused[0].__enter__,
+                        lambda: asyncio.run(enter()), session.close, leaves):
+                with self.assertRaisesRegex(Closed, "the session belongs to process"):
+                    use()
+            with self.assertRaisesRegex(SystemExit, "its own"):
+                leaves(SystemExit("its own"))
+            os.write(done, b".")
+            os.read(go_on, 1)
+            with Session(agent.path) as own, own.lock("other") as its:
+                its.check()
+
+        with session, block as lock:
+            is_done, done = os.pipe()
+            go_on, go = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    child()
+                    os._exit(0)
+                except BaseException:
+                    traceback.print_exc()
+                    os._exit(1)
+            os.close(done)
+            os.read(is_done, 1)
+            self.assertEqual(agent.saw(), ["POST sessions", "PUT lock"])
+            os.write(go, b".")
+            self.assertEqual(os.waitpid(pid, 0)[1], 0)
+            self.assertEqual(agent.saw(), ["POST sessions", "PUT lock", "DELETE lock", "DELETE session"])
+            lock.check()
+        self.assertEqual(agent.saw(), ["DELETE lock", "DELETE session"])
+
+    # Where nothing was held, nothing is lost: an agent that is gone during a wait is unreachable.
+    def test_waits_for_an_agent_that_is_gone(self):
+        agent = Agent(self, 600)
+        agent.before("PUT lock", ALWAYS, lambda: agent.restart() or CUT)
+        for call in "POST keep", "DELETE lock", "DELETE session":
+            agent.meets(call, ALWAYS, CUT)
+        session = Session(agent.path, ttl=1)
+        agent.meets("POST sessions", ALWAYS, CUT)
+        with self.assertRaises(Unreachable), session.lock("job", wait=0.5):
+            self.fail("it has it")
+
+    # When the agent was started again, the locks of its sessions are lost, and the next lock opens a new session: also
+    # one that was waited for meanwhile.
+    def test_opens_a_session_again(self):
+        agent = Agent(self, 5)
+        with Session(agent.path, ttl=600) as session:
+            with self.assertRaisesRegex(Lost, "there is no such session"), session.lock("job") as lock:
+                agent.restart()
+                lock.lost.wait()
+            with session.lock("job"):
+                pass
+            agent.before("PUT lock", 1, lambda: agent.restart() or ANSWERED)
+            with session.lock("job", wait=60):
+                pass
+        self.assertEqual(agent.saw().count("POST sessions"), 3)
+
+    def start(self, *words):
+        """Starts a program in another language."""
+        program = subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(program.__exit__, None, None, None)
+        self.addCleanup(program.kill)
+        return program
+
+    # The example in shell ends its command before the end of the lock, though the agent hangs.
+    @unittest.skipUnless(shutil.which("curl") and shutil.which("jq"), "no curl or jq")
+    def test_job_in_shell_ends_in_time(self):
+        agent, asked = Agent(self, 6), []
+        agent.before("PUT lock", 2, lambda: asked.append(redlock_agent.now()) or ANSWERED)
+        agent.meets("GET lock", ALWAYS, HANGS)
+        job = self.start("examples/job.sh", agent.path, "job", "sh", "-c", 'while cut -d " " -f 1 /proc/uptime; do sleep 0.02; done')
+        last = 0.0
+        for line in job.stdout:
+            if "the lock is lost" in line:
+                break
+            with contextlib.suppress(ValueError):  # curl complains, too
+                last = float(line)
+        self.assertTrue(0 < last < asked[1] + agent.valid, f"it ran at {last}, and asked at {asked}")
+        self.assertEqual(job.wait(PATIENCE), 76)
+
+    # The example for Node asks again by what is left, and ends its work when the lock is lost.
+    @unittest.skipUnless(shutil.which("node"), "no node")
+    def test_job_in_node(self):
+        agent = Agent(self, 3)
+        job = self.start("node", "-e", """
+const { withLock } = require('./examples/job.js');
+withLock(process.argv[1], 'job', (token, signal) => new Promise((resolve) => {
+  console.log('holds');
+  signal.addEventListener('abort', () => { console.log('aborted'); resolve(); });
+  process.stdin.once('data', () => console.log(signal.aborted ? 'is over' : 'still holds'));
+})).catch((error) => { console.log('rejects:', error.message); process.exit(0); });
+""", agent.path)
+
+        def prints(text):
+            self.assertIn(text, job.stdout.readline())
+
+        prints("holds")
+        for _ in range(3):
+            agent.sees("POST keep")
+        job.stdin.write("\n")
+        job.stdin.flush()
+        prints("still holds")
+        agent.meets("POST keep", ALWAYS, HANGS)
+        prints("aborted")
+        prints("rejects: the lock is lost")
+
+
+if __name__ == "__main__":
+    unittest.main()
