@@ -6,7 +6,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/telemetry"
 )
 
@@ -15,20 +14,20 @@ import (
 const (
 	nameKey     = attribute.Key("redlock.lock.name")
 	namesKey    = attribute.Key("redlock.lock.names")
-	modeKey     = attribute.Key("redlock.lock.mode")
+	modeKey     = attribute.Key(telemetry.Mode)
 	slotKey     = attribute.Key("redlock.lock.slot")
 	slotsKey    = attribute.Key("redlock.lock.slots")
 	tokenKey    = attribute.Key("redlock.lock.token")
 	waitsKey    = attribute.Key("redlock.call.waits")
 	attemptsKey = attribute.Key("redlock.call.attempts")
-	outcomeKey  = attribute.Key("redlock.call.outcome")
-	causeKey    = attribute.Key("redlock.hold.end")
+	outcomeKey  = attribute.Key(telemetry.Outcome)
+	causeKey    = attribute.Key(telemetry.End)
 	renewalsKey = attribute.Key("redlock.hold.renewals")
 	jumpKey     = attribute.Key("redlock.clock.jump")
 	messageKey  = attribute.Key("redlock.error.message")
-	errorKey    = attribute.Key("error.type")
-	addressKey  = attribute.Key("server.address")
-	portKey     = attribute.Key("server.port")
+	errorKey    = attribute.Key(telemetry.Error)
+	addressKey  = attribute.Key(telemetry.Address)
+	portKey     = attribute.Key(telemetry.Port)
 )
 
 func mode(reads bool) attribute.KeyValue {
@@ -36,17 +35,6 @@ func mode(reads bool) attribute.KeyValue {
 		return modeKey.String("read")
 	}
 	return modeKey.String("write")
-}
-
-// outcome is how a call ended, in one of a few words.
-func outcome(r redlock.LockResult) attribute.KeyValue {
-	switch {
-	case r.Err != nil:
-		return outcomeKey.String(telemetry.ErrorType(r.Err))
-	case r.ReEntry:
-		return outcomeKey.String("re-entered")
-	}
-	return outcomeKey.String("acquired")
 }
 
 // server returns the attributes of a master. One behind a socket or Sentinel has no port.

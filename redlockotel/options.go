@@ -10,6 +10,7 @@ import (
 	"github.com/redlock-go/redlock"
 
 	"github.com/redlock-go/redlock/internal/printable"
+	"github.com/redlock-go/redlock/internal/telemetry"
 )
 
 // scope names what is reported by this package.
@@ -76,10 +77,10 @@ func NewObserver(opts ...Option) (redlock.Observer, error) {
 	if err := printable.Join(c.errs...); err != nil {
 		return redlock.Observer{}, err
 	}
-	metrics, err := newMetrics(c.meters.Meter(scope), c.names)
+	record, err := newRecorder(c.meters.Meter(scope), c.names)
 	if err != nil {
 		return redlock.Observer{}, fmt.Errorf("redlockotel: %w", err)
 	}
 	// The spans come first: their contexts lead from measurements to traces.
-	return redlock.Observers((&traces{c.tracers.Tracer(scope)}).observer(), metrics.observer()), nil
+	return redlock.Observers((&traces{c.tracers.Tracer(scope)}).observer(), telemetry.Observer(record, c.names != nil)), nil
 }

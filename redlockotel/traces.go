@@ -92,7 +92,7 @@ func attemptFailed(ctx context.Context, a redlock.FailedAttempt) {
 
 func finished(ctx context.Context, r redlock.LockResult) {
 	span := trace.SpanFromContext(ctx)
-	span.SetAttributes(outcome(r), attemptsKey.Int(r.Attempts))
+	span.SetAttributes(outcomeKey.String(telemetry.OutcomeOf(r)), attemptsKey.Int(r.Attempts))
 	if r.Err != nil && (r.Waits || telemetry.ErrorType(r.Err) != "held") {
 		fail(span, r.Err)
 	}
@@ -126,7 +126,7 @@ func ended(ctx context.Context, e redlock.HoldEnd) {
 	delete(c.holds, e.Hold)
 	c.mu.Unlock()
 	h.span.SetAttributes(causeKey.String(telemetry.ErrorType(e.Cause)), renewalsKey.Int(h.renewals))
-	if lost(e.Cause) {
+	if telemetry.Lost(e.Cause) {
 		fail(h.span, e.Cause)
 	}
 	h.span.End()

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/internal/harness"
 )
@@ -121,37 +119,4 @@ func fieldsOf(value any) []string {
 	}
 	slices.Sort(all)
 	return all
-}
-
-// The metrics are those of docs/OBSERVING.md, as Prometheus names them, and some of the agent's
-// own.
-func TestMetricsAreThoseOfThePage(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../../../docs/OBSERVING.md")
-	harness.Must(t, err)
-	var listed, have []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(redlock\\.[a-z_.]+)` \\| (counter|histogram|gauge|up-down counter)").FindAllStringSubmatch(string(page), -1) {
-		name := strings.ReplaceAll(row[1], ".", "_")
-		switch row[2] {
-		case "counter":
-			name += "_total"
-		case "histogram":
-			name += "_seconds"
-		}
-		listed = append(listed, name)
-	}
-	registered := make(chan *prometheus.Desc, 100)
-	NewMetrics().registry.Describe(registered)
-	close(registered)
-	for desc := range registered {
-		name := regexp.MustCompile(`fqName: "([a-z_]+)"`).FindStringSubmatch(desc.String())[1]
-		if !strings.HasPrefix(name, "redlock_agent_") {
-			have = append(have, name)
-		}
-	}
-	slices.Sort(listed)
-	slices.Sort(have)
-	if !slices.Equal(have, listed) {
-		t.Errorf("have %q\nwant %q", have, listed)
-	}
 }

@@ -1,0 +1,181 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/redlock-go/redlock"
+)
+
+// Instrument is a metric. docs/OBSERVING.md lists them, and a test of redlockotel compares.
+type Instrument struct {
+	Name   string
+	Kind   Kind
+	Unit   string
+	About  string
+	Labels []string  // the attributes that it may have, beside the name of the lock
+	Bounds []float64 // of a histogram
+}
+
+// Kind is what an instrument does with measurements.
+type Kind int
+
+// The kinds. A histogram's measurements are in seconds.
+const (
+	Counter Kind = iota
+	UpDown
+	Gauge
+	Histogram
+)
+
+// The attributes.
+const (
+	Mode    = "redlock.lock.mode"
+	Outcome = "redlock.call.outcome"
+	End     = "redlock.hold.end"
+	Error   = "error.type"
+	Address = "server.address"
+	Port    = "server.port"
+)
+
+var (
+	wait         = &Instrument{"redlock.wait.duration", Histogram, "s", "How long calls took that were to lock, until they had the lock or gave up.", []string{Mode, Outcome}, WaitBounds}
+	acquisition  = &Instrument{"redlock.acquisition.duration", Histogram, "s", "How long the attempts took that brought a lock, without what was waited before.", []string{Mode}, TripBounds}
+	hold         = &Instrument{"redlock.hold.duration", Histogram, "s", "How long locks were held.", []string{Mode, End}, HoldBounds}
+	unlock       = &Instrument{"redlock.unlock.duration", Histogram, "s", "How long Unlocks took.", []string{Mode, Error}, TripBounds}
+	call         = &Instrument{"redlock.master.call.duration", Histogram, "s", "How long masters took to answer a batch of operations.", []string{Address, Port, Error}, TripBounds}
+	acquisitions = &Instrument{"redlock.acquisitions", Counter, "{acquisition}", "Calls that were to lock, by how they ended.", []string{Mode, Outcome}, nil}
+	failures     = &Instrument{"redlock.failed_attempts", Counter, "{attempt}", "Attempts that brought no lock, by why.", []string{Mode, Error}, nil}
+	losses       = &Instrument{"redlock.losses", Counter, "{hold}", "Holds that ended before their Unlock, by why.", []string{Mode, End}, nil}
+	renewals     = &Instrument{"redlock.renewals", Counter, "{renewal}", "Renewals of leases, with an error type those that failed.", []string{Mode, Error}, nil}
+	jumps        = &Instrument{"redlock.clock.jumps", Counter, "{jump}", "Jumps of masters' clocks.", []string{Address, Port}, nil}
+	refusals     = &Instrument{"redlock.master.refusals", Counter, "{refusal}", "How often a master was found that may not vote.", []string{Address, Port}, nil}
+	outages      = &Instrument{"redlock.members.outages", Counter, "{outage}", "Members that did not vote for longer than they take to come back by themselves.", nil, nil}
+	held         = &Instrument{"redlock.held", UpDown, "{lock}", "Locks that are held by this process.", []string{Mode}, nil}
+	up           = &Instrument{"redlock.master.up", Gauge, "{master}", "Whether a master could be used when it was last tried: 1 or 0.", []string{Address, Port}, nil}
+	version      = &Instrument{"redlock.members.version", Gauge, "{version}", "The version of the table of members that the client goes by.", nil, nil}
+
+	// Instruments are all of them.
+	Instruments = []*Instrument{wait, acquisition, hold, unlock, call, acquisitions, failures, losses, renewals, jumps, refusals, outages, held, up, version}
+)
+
+// Recorder takes a measurement that concerns a lock, or "", with a value for each label of the
+// instrument; "" is none.
+type Recorder func(ctx context.Context, i *Instrument, value float64, lock string, values ...string)
+
+// Observer measures what happens to the locks of a client. byName is for metrics with the names of
+// locks, which are not known before a lock is asked for.
+func Observer(record Recorder, byName bool) redlock.Observer {
+	background := context.Background()
+	// Counters of what may happen, and an alert asks for, get 0 first. Else they would begin with
+	// their first count, which Prometheus' increase() does not see.
+	begin := func(lock string, reads bool) {
+		for _, end := range []error{redlock.ErrLost, redlock.ErrExpired} {
+			record(background, losses, 0, lock, mode(reads), ErrorType(end))
+		}
+		for _, reason := range []error{redlock.ErrNoQuorum, redlock.ErrNeedsInit, redlock.ErrDenied} {
+			record(background, renewals, 0, lock, mode(reads), ErrorType(reason))
+			record(background, failures, 0, lock, mode(reads), ErrorType(reason))
+		}
+	}
+	beginName := begin
+	if !byName {
+		begin("", false)
+		begin("", true)
+		beginName = func(string, bool) {}
+	}
+	master := func(name string, isUp float64) {
+		host, port := server(name)
+		record(background, up, isUp, "", host, port)
+		record(background, jumps, 0, "", host, port)
+		record(background, refusals, 0, "", host, port)
+	}
+	return redlock.Observer{
+		AttemptFailed: func(ctx context.Context, a redlock.FailedAttempt) {
+			beginName(a.Name, a.Reads)
+			record(ctx, failures, 1, a.Name, mode(a.Reads), ErrorType(a.Err))
+		},
+		Finished: func(ctx context.Context, r redlock.LockResult) {
+			record(ctx, acquisitions, 1, r.Names[0], mode(r.Reads), OutcomeOf(r))
+			record(ctx, wait, r.Took.Seconds(), r.Names[0], mode(r.Reads), OutcomeOf(r))
+		},
+		Acquired: func(ctx context.Context, a redlock.Acquisition) {
+			beginName(a.Name, a.Reads)
+			record(ctx, held, 1, a.Name, mode(a.Reads))
+			record(ctx, acquisition, a.Took.Seconds(), a.Name, mode(a.Reads))
+		},
+		Renewed: func(ctx context.Context, r redlock.Renewal) { record(ctx, renewals, 1, r.Name, mode(r.Reads), "") },
+		RenewalFailed: func(ctx context.Context, f redlock.FailedRenewal) {
+			record(ctx, renewals, 1, f.Name, mode(f.Reads), ErrorType(f.Err))
+		},
+		Ended: func(ctx context.Context, e redlock.HoldEnd) {
+			record(ctx, held, -1, e.Name, mode(e.Reads))
+			record(ctx, hold, e.Held.Seconds(), e.Name, mode(e.Reads), ErrorType(e.Cause))
+			if Lost(e.Cause) {
+				record(ctx, losses, 1, e.Name, mode(e.Reads), ErrorType(e.Cause))
+			}
+		},
+		Unlocked: func(ctx context.Context, u redlock.UnlockResult) {
+			record(ctx, unlock, u.Took.Seconds(), u.Names[0], mode(u.Reads), failure(u.Err))
+		},
+		ClockJumped: func(ctx context.Context, j redlock.ClockJump) {
+			host, port := server(j.Master)
+			record(ctx, jumps, 1, "", host, port)
+		},
+		MasterCalled: func(c redlock.MasterCall) {
+			host, port := server(c.Master)
+			record(background, call, c.Took.Seconds(), "", host, port, failure(c.Err))
+		},
+		MasterUp:   func(s redlock.MasterStatus) { master(s.Master, 1) },
+		MasterDown: func(s redlock.MasterStatus) { master(s.Master, 0) },
+		NotAMember: func(s redlock.MasterStatus) {
+			host, port := server(s.Master)
+			record(background, refusals, 1, "", host, port)
+		},
+		MemberOut: func(redlock.MasterStatus) { record(background, outages, 1, "") },
+		VersionLearned: func(t redlock.TableVersion) {
+			record(background, version, float64(t.Version), "")
+			record(background, outages, 0, "")
+		},
+	}
+}
+
+// OutcomeOf is how a call ended, in one of a few words.
+func OutcomeOf(r redlock.LockResult) string {
+	switch {
+	case r.Err != nil:
+		return ErrorType(r.Err)
+	case r.ReEntry:
+		return "re-entered"
+	}
+	return "acquired"
+}
+
+// Lost reports that a hold ended before its Unlock.
+func Lost(cause error) bool {
+	return errors.Is(cause, redlock.ErrLost) || errors.Is(cause, redlock.ErrExpired)
+}
+
+func mode(reads bool) string {
+	if reads {
+		return "read"
+	}
+	return "write"
+}
+
+// server is the address and the port of a master. One behind a socket or Sentinel has no port.
+func server(master string) (host, port string) {
+	host, port, err := net.SplitHostPort(master)
+	if err != nil {
+		return master, ""
+	}
+	return host, port
+}
+
+func failure(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ErrorType(err)
+}
