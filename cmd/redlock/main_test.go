@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -266,6 +267,24 @@ func TestNoPasswordIsPrinted(t *testing.T) {
 			}
 		}
 	}
+}
+
+// masterWith starts a redis-server with this configuration.
+func masterWith(t *testing.T, cfg redisproc.Config) *redisproc.Server {
+	t.Helper()
+	s, err := redisproc.Start(cfg)
+	testskip.IfLacking(t, err, redisproc.ErrNotInstalled)
+	harness.Must(t, err)
+	t.Cleanup(func() { harness.Must(t, s.Stop()) })
+	return s
+}
+
+func writeFile(t *testing.T, text string, mode os.FileMode) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file")
+	harness.Must(t, os.WriteFile(file, []byte(text), 0o600))
+	harness.Must(t, os.Chmod(file, mode))
+	return file
 }
 
 // proxyOf is a way to a master that can be cut.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
+	"github.com/redlock-go/redlock/internal/proc"
 	"github.com/redlock-go/redlock/internal/redisproc"
 	"github.com/redlock-go/redlock/internal/testpki"
 )
@@ -27,6 +28,8 @@ func TestScripts(t *testing.T) {
 	ca := testpki.New(t)
 	cert1, key1 := ca.Issue("agent")
 	cert2, key2 := ca.Issue("renewed")
+	other := testpki.New(t)
+	otherCert, otherKey := other.Issue("stranger")
 	agent, err := filepath.Abs("agent")
 	harness.Must(t, err)
 	testscript.Run(t, testscript.Params{
@@ -37,7 +40,10 @@ func TestScripts(t *testing.T) {
 			_, filter, _ := strings.Cut(string(page), "redlock members --json | jq -se '")
 			filter, _, _ = strings.Cut(filter, "'")
 			e.Setenv("MAY_GO_ON", filter) // with which the page asks whether the next master may be restarted
-			for name, value := range map[string]string{"AGENT": agent, "CA": ca.File, "CERT1": cert1, "KEY1": key1, "CERT2": cert2, "KEY2": key2} {
+			for name, value := range map[string]string{
+				"AGENT": agent, "CA": ca.File, "CERT1": cert1, "KEY1": key1, "CERT2": cert2, "KEY2": key2,
+				"OTHERCA": other.File, "OTHERCERT": otherCert, "OTHERKEY": otherKey,
+			} {
 				e.Setenv(name, value)
 			}
 			return err
@@ -64,7 +70,8 @@ type servers []*redisproc.Server
 func serversOf(ts *testscript.TestScript) *servers { return ts.Value(serversKey{}).(*servers) }
 
 // startMasters is "masters N [NAME=VALUE...]": it starts N more, with these settings. $A1 is the
-// address of the first, $P1 its port, $U1 its URL, and $M the flag for all.
+// address of the first, $P1 its port, $U1 its URL, and $M the flag
+// for all. With tls-port=free $T1 is the URL for TLS, and $TP1 its port.
 func startMasters(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -72,6 +79,13 @@ func startMasters(ts *testscript.TestScript, _ bool, args []string) {
 	for _, arg := range args[1:] {
 		name, value, _ := strings.Cut(arg, "=")
 		conf[name] = value
+	}
+	if conf["tls-port"] == "free" {
+		port, err := proc.FreePort()
+		ts.Check(err)
+		conf["tls-port"] = fmt.Sprint(port)
+		ts.Setenv(fmt.Sprint("TP", len(*serversOf(ts))+1), conf["tls-port"])
+		ts.Setenv(fmt.Sprint("T", len(*serversOf(ts))+1), "rediss://127.0.0.1:"+conf["tls-port"])
 	}
 	started, err := redisproc.StartN(n, redisproc.Config{Conf: conf})
 	if errors.Is(err, redisproc.ErrNotInstalled) && os.Getenv("CI") == "" {

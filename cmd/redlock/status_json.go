@@ -112,30 +112,6 @@ func tokenText(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-// withoutTimes leaves out what changes though nothing happens.
-func (s statusJSON) withoutTimes() statusJSON {
-	s.Time = ""
-	if s.Members != nil {
-		for i := range s.Members.Members {
-			s.Members.Members[i].LeftMillis = 0
-		}
-	}
-	for i := range s.Locks {
-		s.Locks[i].withoutTimes()
-		for j := range s.Locks[i].Masters {
-			s.Locks[i].Masters[j].withoutTimes()
-		}
-	}
-	return s
-}
-
-func (v *lockViewJSON) withoutTimes() {
-	v.RemainingMillis = 0
-	for i := range v.Readers {
-		v.Readers[i].RemainingMillis = 0
-	}
-}
-
 // printJSON prints an object for scripts.
 func printJSON(w io.Writer, object any) {
 	out := json.NewEncoder(w)

@@ -102,9 +102,8 @@ func TestStatusJSON(t *testing.T) {
 	harness.Must(t, err)
 	says(t, "a lock", string(text), `"holder":{"client":"c","name":"payroll","host":"db1","pid":4711},"token":"12","depth":2,"remainingMillis":24310,"waiting":3`,
 		`"readers":[{"owner":"c.2","since":"","holder":{"client":"","name":"","host":"","pid":0},"remainingMillis":1000}]`, `"masters":[{"master":"m","error":"","grant":"12","state":"held"`)
-	timeless := jsonOfStatus(status{locks: []lockStatus{{in: admin.Inspection{Quorum: v, Masters: []admin.MasterView{{LockView: v}}}}}}).withoutTimes()
-	if text, _ := json.Marshal(timeless); strings.Contains(string(text), "24310") || strings.Contains(string(text), "1000") {
-		t.Errorf("times are left in %s", text)
+	if timeless := times.ReplaceAllString(string(text), ""); strings.Contains(timeless, "24310") || strings.Contains(timeless, "1000") {
+		t.Errorf("times are left in %s", timeless)
 	}
 }
 

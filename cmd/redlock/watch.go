@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"time"
 )
 
@@ -14,15 +15,19 @@ type watcher struct {
 	last string // what was found, but for times
 }
 
+// times are what changes though nothing happens.
+var times = regexp.MustCompile(`"(time":"[^"]*"|leftMillis":\d+|remainingMillis":\d+)`)
+
 func (w *watcher) show(s status) {
-	found, _ := json.Marshal(jsonOfStatus(s).withoutTimes()) // of texts and numbers: it does not fail
-	if string(found) == w.last {
+	text, _ := json.Marshal(jsonOfStatus(s)) // of texts and numbers: it does not fail
+	found := times.ReplaceAllString(string(text), "")
+	if found == w.last {
 		return
 	}
 	first := w.last == ""
-	w.last = string(found)
+	w.last = found
 	if w.json {
-		_ = json.NewEncoder(w.out).Encode(jsonOfStatus(s)) // stdout remembers what went wrong
+		fmt.Fprintf(w.out, "%s\n", text)
 		return
 	}
 	if !first {
