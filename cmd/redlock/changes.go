@@ -27,13 +27,13 @@ type (
 		Old string `arg:"" name:"OLD" help:"The member: its address or URL. It need not answer."`
 		New string `arg:"" name:"NEW" help:"URL of the server that takes its place, as in --masters."`
 	}
-	memberConfig struct {
+	memberConfig struct { // no server joins
 		changeFlags
 		Member string `arg:"" name:"ADDRESS" help:"The member: its address or URL."`
+		what   string // it does
+		change func(address string) admin.MemberChange
+		done   string // is a format for the address
 	}
-	suspendConfig struct{ memberConfig }
-	resumeConfig  struct{ memberConfig }
-	removeConfig  struct{ memberConfig }
 )
 
 // changeFlags is what all changes have.
@@ -71,37 +71,24 @@ func (cfg *memberConfig) check() error {
 
 func (cfg *addConfig) run() int {
 	address := addressOf(cfg.URL)
-	return cfg.change(admin.AddMember(address), cfg.URL, changeJSON{Change: "add", Member: address, Address: address},
+	return cfg.make(admin.AddMember(address), cfg.URL, changeJSON{Change: "add", Member: address, Address: address},
 		fmt.Sprintf("%s is a member, and votes; clients need it among their masters to count on its vote", address))
 }
 
 func (cfg *replaceConfig) run() int {
 	old, address := addressOf(cfg.Old), addressOf(cfg.New)
-	return cfg.change(admin.ReplaceMember(old, address), cfg.New, changeJSON{Change: "replace", Member: old, Address: address},
+	return cfg.make(admin.ReplaceMember(old, address), cfg.New, changeJSON{Change: "replace", Member: old, Address: address},
 		fmt.Sprintf("%s has the place of %s, and votes; it is recorded under this address; clients need it among their masters to count on its vote", address, old))
 }
 
-func (cfg *suspendConfig) run() int {
-	return cfg.changeOne("suspend", admin.SuspendMember, "%s does not vote until it is resumed")
-}
-
-func (cfg *resumeConfig) run() int {
-	return cfg.changeOne("resume", admin.ResumeMember, "%s votes")
-}
-
-func (cfg *removeConfig) run() int {
-	return cfg.changeOne("remove", admin.RemoveMember, "%s is no member")
-}
-
-// changeOne makes a change for which no server joins.
-func (cfg *memberConfig) changeOne(what string, change func(address string) admin.MemberChange, done string) int {
+func (cfg *memberConfig) run() int {
 	address := addressOf(cfg.Member)
-	return cfg.change(change(address), "", changeJSON{Change: what, Member: address, Address: address}, fmt.Sprintf(done, address))
+	return cfg.make(cfg.change(address), "", changeJSON{Change: cfg.what, Member: address, Address: address}, fmt.Sprintf(cfg.done, address))
 }
 
-// change makes a change, for which the server at the URL joins, unless that is "", and tells what
+// make makes a change, for which the server at the URL joins, unless that is "", and tells what
 // came of it.
-func (f *changeFlags) change(change admin.MemberChange, joins string, what changeJSON, done string) int {
+func (f *changeFlags) make(change admin.MemberChange, joins string, what changeJSON, done string) int {
 	voter := ""
 	if what.givesVote() {
 		voter = what.Address

@@ -79,42 +79,6 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%q: status %d, stdout %q, stderr %q; want %d and %q", c.args, r.status, r.stdout, r.stderr, exitUsage, c.says)
 		}
 	}
-	t.Run("all at once", func(t *testing.T) {
-		r := redlockEnds(t, "run", "--ttl=1ms", "--grace=-1s")
-		r.wants(t, exitUsage)
-		if n := strings.Count(r.stderr, "\n"); n != 5 {
-			t.Errorf("%d lines, want 5: %s", n, r.stderr)
-		}
-	})
-	t.Run("from the environment", func(t *testing.T) {
-		cmd := command(t, "run", "--name=x", "true")
-		cmd.Env = append(cmd.Env, mastersVariable+"=redis://a,")
-		r := runToEnd(t, cmd)
-		r.wants(t, exitUsage)
-		says(t, "run", r.stderr, "place 2 of REDLOCK_MASTERS is empty")
-	})
-	t.Run("within a command", func(t *testing.T) {
-		cmd := command(t, "verify", "--name=x", "--token=1")
-		cmd.Env = append(cmd.Env, tokenVariable+"=1")
-		r := runToEnd(t, cmd)
-		r.wants(t, exitUsage)
-		says(t, "verify", r.stderr, "redlock run does not hand to its COMMAND")
-	})
-	for _, socket := range []string{file, "/nowhere/s"} {
-		redlockEnds(t, "agent", one, "--socket", socket).wants(t, exitUnavailable)
-	}
-}
-
-func TestHelpAndVersion(t *testing.T) {
-	t.Parallel()
-	for args, want := range map[string]string{
-		"help": "redlock run --masters", "--help": "redlock run --masters", "help run": "Exit status", "run --help": "Exit status",
-		"help members replace": "<OLD> <NEW>", "--version": "go1.", "version": "go1.", "version --json": `  "go": "go1.`,
-	} {
-		r := redlockEnds(t, strings.Fields(args)...)
-		r.wants(t, exitOK)
-		says(t, args, r.stdout, want)
-	}
 }
 
 // What the command links is for an operator: the harness of the tests, masters in the process and

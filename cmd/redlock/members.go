@@ -24,17 +24,20 @@ type membersConfig struct {
 	List    listConfig    `cmd:"" default:"withargs" help:"Tell who may vote: the same as members alone."`
 	Add     addConfig     `cmd:"" help:"Make the server at URL a member."`
 	Replace replaceConfig `cmd:"" help:"Give the place of the member OLD to the server at NEW."`
-	Suspend suspendConfig `cmd:"" help:"Take the vote from a member, until it is resumed."`
-	Resume  resumeConfig  `cmd:"" help:"Give the vote back to a suspended member."`
-	Remove  removeConfig  `cmd:"" help:"Take a member out: the deployment gets smaller by one."`
+	Suspend memberConfig  `cmd:"" help:"Take the vote from a member, until it is resumed."`
+	Resume  memberConfig  `cmd:"" help:"Give the vote back to a suspended member."`
+	Remove  memberConfig  `cmd:"" help:"Take a member out: the deployment gets smaller by one."`
 }
 
 // memberCommands are those, for help.
 var memberCommands = []string{"list", "add", "replace", "suspend", "resume", "remove"}
 
-// join gives all of them the flags that they share.
+// join gives all of them the flags that they share, and what they do.
 func (cfg *membersConfig) join() {
 	d := &cfg.deployment
+	cfg.Suspend = memberConfig{what: "suspend", change: admin.SuspendMember, done: "%s does not vote until it is resumed"}
+	cfg.Resume = memberConfig{what: "resume", change: admin.ResumeMember, done: "%s votes"}
+	cfg.Remove = memberConfig{what: "remove", change: admin.RemoveMember, done: "%s is no member"}
 	cfg.List.in, cfg.Add.in, cfg.Replace.in, cfg.Suspend.in, cfg.Resume.in, cfg.Remove.in = d, d, d, d, d, d
 }
 

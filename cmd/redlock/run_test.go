@@ -82,6 +82,21 @@ func TestNobodyReadsStderr(t *testing.T) {
 	}
 }
 
+// A reader of stdout that has enough ends a command as it ends any other.
+func TestNobodyReadsStdout(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	harness.Must(t, err)
+	harness.Must(t, read.Close())
+	cmd := command(t, "help")
+	cmd.Stdout = write
+	_ = cmd.Run() // its status tells
+	harness.Must(t, write.Close())
+	if s := cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGPIPE {
+		t.Errorf("it ended with %v", cmd.ProcessState)
+	}
+}
+
 func TestSignalEndsTheWait(t *testing.T) {
 	t.Parallel()
 	masters := realMasters(t, 3)
