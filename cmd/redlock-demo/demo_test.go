@@ -11,8 +11,6 @@ import (
 
 	"github.com/redlock-go/redlock/fence"
 	"github.com/redlock-go/redlock/internal/harness"
-	"github.com/redlock-go/redlock/internal/redisproc"
-	"github.com/redlock-go/redlock/internal/testskip"
 )
 
 // Each check of the verdict can fail, and then the verdict does.
@@ -59,28 +57,14 @@ func TestJudge(t *testing.T) {
 
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"embedded", "redis-server"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			args := []string{"-duration=4s", "-json"}
-			if kind == "redis-server" {
-				args = append(args, "-real")
-			}
-			var stdout, stderr bytes.Buffer
-			status := run(t.Context(), args, &stdout, &stderr)
-			if strings.Contains(stderr.String(), redisproc.ErrNotInstalled.Error()) {
-				testskip.IfLacking(t, redisproc.ErrNotInstalled, redisproc.ErrNotInstalled)
-			}
-			if status != 0 || stderr.Len() > 0 {
-				t.Fatalf("status %d: %s%s", status, &stdout, &stderr)
-			}
-			var v verdict
-			harness.Must(t, json.Unmarshal(stdout.Bytes(), &v))
-			if !v.OK || v.Masters != kind || v.MastersKilled == 0 || v.MastersFrozen == 0 || v.HoldersPaused == 0 ||
-				v.StaleRefused == 0 || v.UnfencedDone == v.UnfencedFound {
-				t.Errorf("%+v", v)
-			}
-		})
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), []string{"-duration=4s", "-json"}, &stdout, &stderr); status != 0 || stderr.Len() > 0 {
+		t.Fatalf("status %d: %s%s", status, &stdout, &stderr)
+	}
+	var v verdict
+	harness.Must(t, json.Unmarshal(stdout.Bytes(), &v))
+	if !v.OK || v.MastersKilled == 0 || v.MastersFrozen == 0 || v.HoldersPaused == 0 || v.StaleRefused == 0 || v.UnfencedDone == v.UnfencedFound {
+		t.Errorf("%+v", v)
 	}
 }
 

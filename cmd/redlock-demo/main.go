@@ -64,7 +64,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "redlock-demo [flags]: masters killed, a worker paused, every stale write refused\nredlock-demo masters: five masters in this process, to try the lock with")
 		flags.PrintDefaults()
 	}
-	real := flags.Bool("real", false, "redis-server processes instead of masters inside this process")
 	duration := flags.Duration("duration", 15*time.Second, fmt.Sprintf("at least %v", minDuration))
 	asJSON := flags.Bool("json", false, "print the verdict alone, as one JSON object")
 	if err := flags.Parse(args); err != nil {
@@ -89,7 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if *asJSON {
 		story = io.Discard
 	}
-	d, err := newDemo(*real, story)
+	d, err := newDemo(story)
 	if err != nil {
 		return fail(exitUnavailable, err)
 	}
@@ -152,20 +151,15 @@ func initialize(client *redlock.Client) error {
 
 // demo is one performance.
 type demo struct {
-	masters []master
+	masters []*embedded.Server
 	workers []*worker
 	stage   *stage
 }
 
-func newDemo(real bool, story io.Writer) (*demo, error) {
+func newDemo(story io.Writer) (*demo, error) {
 	d := &demo{stage: &stage{story: story, began: time.Now()}}
-	start := startEmbedded
-	if d.stage.verdict.Masters = "embedded"; real {
-		d.stage.verdict.Masters, start = "redis-server", startReal
-	}
-	var err error
-	if d.masters, err = start(); err != nil {
-		return nil, err
+	for range masterCount {
+		d.masters = append(d.masters, embedded.New())
 	}
 	for id := range workerCount {
 		w, err := newWorker(id, d.masters, d.stage)
@@ -201,7 +195,7 @@ func (d *demo) close() {
 		w.close()
 	}
 	for _, m := range d.masters {
-		m.stop()
+		m.Close()
 	}
 }
 

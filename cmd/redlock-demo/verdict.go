@@ -14,7 +14,6 @@ type verdict struct {
 	Interrupted bool    `json:"interrupted"`
 	Checks      []check `json:"checks"`
 
-	Masters         string `json:"masters"`
 	TookMS          int64  `json:"took_ms"`
 	IncrementsDone  int    `json:"increments_done"`
 	IncrementsFound int    `json:"increments_found"`

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redlock-go/redlock"
 	"github.com/redlock-go/redlock/fence"
+	"github.com/redlock-go/redlock/internal/embedded"
 )
 
 // worker increments the ledger under the lock. It has a client and connections of its own, as if it
@@ -22,11 +23,11 @@ type worker struct {
 	stage  *stage
 }
 
-func newWorker(id int, masters []master, st *stage) (*worker, error) {
+func newWorker(id int, masters []*embedded.Server, st *stage) (*worker, error) {
 	w := &worker{name: fmt.Sprintf("worker %d", id+1), stage: st}
 	clients := make([]redis.UniversalClient, len(masters))
 	for i, m := range masters {
-		conn := redis.NewClient(m.options)
+		conn := redis.NewClient(m.Options())
 		w.conns, clients[i] = append(w.conns, conn), conn
 	}
 	var err error
