@@ -424,7 +424,7 @@ class Clients(unittest.TestCase):
     # The example in shell ends its command before the end of the lock, though the agent hangs.
     @unittest.skipUnless(shutil.which("curl") and shutil.which("jq"), "no curl or jq")
     def test_job_in_shell_ends_in_time(self):
-        agent, asked = Agent(self, 6), []
+        agent, asked = Agent(self, 12), []
         agent.before("PUT lock", 2, lambda: asked.append(redlock_agent.now()) or ANSWERED)
         agent.meets("GET lock", ALWAYS, HANGS)
         job = self.start("examples/job.sh", agent.path, "job", "sh", "-c", 'while cut -d " " -f 1 /proc/uptime; do sleep 0.02; done')
